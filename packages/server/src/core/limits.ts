@@ -1,0 +1,21 @@
+/** Limits that several rooms share. Each stands here with its reason; config names those that an operator may change. */
+
+const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
+
+/** For so long after its end an inbox's owner reads "expired" instead of "unknown" (decisions, section 2). */
+export const TOMBSTONE_MS = 24 * HOUR;
+/** An ended address goes to no other account for so long: late mail must not reach a stranger. */
+export const ADDRESS_QUARANTINE_MS = 7 * 24 * HOUR;
+/** A generated address waits so long for the inbox that it was generated for. */
+export const ADDRESS_HOLD_MS = 10 * MINUTE;
+/** An idempotency key is remembered for a day, as payment APIs do. */
+export const IDEMPOTENCY_MS = 24 * HOUR;
+/** Refusals explain a test that just failed; older ones explain nothing. */
+export const REFUSAL_KEPT_MS = 24 * HOUR;
+/** RFC 5321 section 4.5.3.1.8 asks for at least 100 recipients; a test needs no more. */
+export const MAX_RECIPIENTS = 100;
+/** Lifetime of an inbox that does not name one, minutes. */
+export const DEFAULT_TTL_MINUTES = 60;
+/** The longest a list or wait request may be held, seconds: below the idle timeout of common proxies. */
+export const MAX_WAIT_SECONDS = 60;

@@ -1,0 +1,87 @@
+/**
+ * What a mail says, once it is parsed. These shapes are stored as JSON and are free of ids, times
+ * and URLs, so that one mail to several inboxes is parsed and kept once.
+ */
+
+/** One mailbox of an address header (RFC 5322 section 3.4); groups are flattened. */
+export interface MailAddress {
+  address: string;
+  /** Decoded display name, or '' when there was none. */
+  name: string;
+}
+
+/** A one-time code found in a mail, with the words around it. */
+export interface MailCode {
+  value: string;
+  context: string;
+}
+
+export type LinkKind = 'verify' | 'reset' | 'sign-in' | 'unsubscribe' | 'other';
+
+/** A link exactly as the mail holds it, decoded once (HTML entities), never rebuilt. */
+export interface MailLink {
+  href: string;
+  /** The visible words of the link; '' where there are none. */
+  text: string;
+  kind: LinkKind;
+}
+
+/** A part that is not the text or html of the message, inline parts included. */
+export interface MailAttachment {
+  /** Unique within its message; in order of appearance. */
+  id: string;
+  filename: string | null;
+  contentType: string;
+  /** Decoded size in bytes. */
+  size: number;
+  disposition: 'attachment' | 'inline';
+  /** Without angle brackets. */
+  contentId: string | null;
+  /** SHA-256 of the decoded bytes, hex. */
+  sha256: string;
+}
+
+export interface MailHeader {
+  name: string;
+  /** Unfolded (RFC 5322 section 2.2.3) and decoded (RFC 2047). */
+  value: string;
+}
+
+/** The part of a mail that lists show and filters look at; small. */
+export interface MailSummary {
+  from: MailAddress | null;
+  to: MailAddress[];
+  cc: MailAddress[];
+  subject: string;
+  /** At most 200 characters of the visible text, white space folded. */
+  preview: string;
+  attachmentCount: number;
+  /** Best first; empty when unsure. */
+  codes: MailCode[];
+}
+
+/** The rest of a mail; read only when a message is read in full. */
+export interface MailContent {
+  replyTo: MailAddress[];
+  bcc: MailAddress[];
+  /** The sender's Date header as RFC 3339, or null when missing or unreadable. */
+  date: string | null;
+  rfcMessageId: string | null;
+  inReplyTo: string | null;
+  references: string[];
+  headers: MailHeader[];
+  /** As sent; never made from the other. Null when the mail has no such part. */
+  html: string | null;
+  text: string | null;
+  /** The visible words of `html` where `text` is null, for the `text` filter; not shown. */
+  htmlWords: string | null;
+  attachments: MailAttachment[];
+  links: MailLink[];
+}
+
+export interface ParsedMail {
+  summary: MailSummary;
+  content: MailContent;
+  /** Why the mail could not be read, or not to the end; null when all went well. */
+  parseError: string | null;
+}

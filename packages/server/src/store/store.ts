@@ -1,0 +1,279 @@
+import type { MailContent, MailSummary } from '../mail/mail.ts';
+
+/**
+ * The store: the one truth about accounts, inboxes and messages. This file is its contract; the
+ * conformance suite in `test/store/suite.ts` holds every engine to it.
+ *
+ * All times are epoch milliseconds and `now` is always the caller's. Every read carries the
+ * condition that the inbox still lives, so nothing depends on the sweeper. A `find…` answers
+ * `undefined` where nothing is there; another owner's row is not there. Arguments and answers are
+ * plain data (they may cross a thread).
+ *
+ * Any method throws AppError `unavailable` when the storage is down, full or too slow; then nothing
+ * was changed.
+ */
+export interface Store {
+  accounts: AccountStore;
+  keys: KeyStore;
+  addresses: AddressStore;
+  inboxes: InboxStore;
+  messages: MessageStore;
+  refusals: RefusalStore;
+  upkeep: Upkeep;
+  /** Resolves when the storage answers a write path question; throws `unavailable` otherwise. */
+  ping(): Promise<void>;
+  /** Finishes what was begun, then frees files, threads and connections. Safe to call twice. */
+  close(): Promise<void>;
+}
+
+export interface AccountRecord {
+  id: string;
+  name: string;
+  plan: string;
+  createdAt: number;
+}
+
+export type KeyScope = 'full' | 'read';
+
+export interface KeyRecord {
+  id: string;
+  accountId: string;
+  name: string;
+  scope: KeyScope;
+  /** The first letters of the key, for people to tell keys apart. */
+  prefix: string;
+  createdAt: number;
+  expiresAt: number | null;
+}
+
+export interface AccountStore {
+  /**
+   * Makes the first account together with its first key, unless any account exists: two processes
+   * that start at once make one.
+   * @returns true when it was made
+   */
+  createFirst(account: AccountRecord, key: KeyRecord & { hash: string }): Promise<boolean>;
+  /** The oldest account, or undefined before the first start. */
+  findFirst(): Promise<AccountRecord | undefined>;
+}
+
+export interface KeyStore {
+  /** The live key with that {@link hashCredential}, with its account; revoked or expired: undefined. */
+  findByHash(hash: string, now: number): Promise<{ key: KeyRecord; account: AccountRecord } | undefined>;
+  /** Adds a key; the account exists. Throws nothing for a hash already known: that key stays as it is. */
+  create(key: KeyRecord & { hash: string }): Promise<void>;
+}
+
+export interface AddressStore {
+  /**
+   * Holds a free address for an account until a time; the holder may create an inbox there.
+   * @returns false when somebody has it: a live inbox, another account's hold, or a quarantine
+   */
+  hold(accountId: string, address: string, until: number, now: number): Promise<boolean>;
+}
+
+export interface NewInbox {
+  id: string;
+  /** Lower case, without a plus-tag. */
+  address: string;
+  localPart: string;
+  domain: string;
+  labels: Record<string, string>;
+  tokenHash: string;
+  ttlMinutes: number;
+  createdAt: number;
+  expiresAt: number;
+  maxExpiresAt: number;
+}
+
+export interface InboxRecord extends Omit<NewInbox, 'tokenHash'> {
+  accountId: string;
+  messageCount: number;
+  /**
+   * `receivedAt` of the newest message that was ever committed here, deleted ones included; 0 before
+   * the first. This is what a cursor stands for.
+   */
+  lastReceivedAt: number;
+  /** Grows with every change of the inbox or of its list of messages. */
+  version: number;
+}
+
+/** The idempotent form of a creation; `keyId` and `keyHash` are its identity. */
+export interface IdempotentRequest {
+  /** The API key record that asks. */
+  keyId: string;
+  /** SHA-256 of the Idempotency-Key header. */
+  keyHash: string;
+  /** SHA-256 of the request's body. */
+  bodyHash: string;
+  /** Random; kept so that the same read token can be derived again. */
+  nonce: string;
+}
+
+export interface CreatedInbox {
+  /** As it was at its creation. */
+  inbox: InboxRecord;
+  /** The nonce of the request that made it. */
+  nonce: string | null;
+  /** True when an earlier request with the same idempotency key made it. */
+  replayed: boolean;
+}
+
+export interface InboxStore {
+  /**
+   * Creates a live inbox, in one step with the check of its address, of the account's number of live
+   * inboxes, and of the idempotency key (remembered for 24 h).
+   * Throws `address_taken`; `limit_reached` at `maxLiveInboxes`; `idempotency_key_reused` when the
+   * key came with another body.
+   */
+  create(
+    accountId: string,
+    inbox: NewInbox,
+    maxLiveInboxes: number,
+    request: IdempotentRequest | null,
+  ): Promise<CreatedInbox>;
+  /**
+   * An inbox of the account, live or expired less than 24 h ago (`expiresAt <= now` tells; of an
+   * expired one only id, address, times and labels mean anything).
+   */
+  find(accountId: string, inboxId: string, now: number): Promise<InboxRecord | undefined>;
+  /** The same by {@link hashCredential} of its read token. */
+  findByToken(tokenHash: string, now: number): Promise<InboxRecord | undefined>;
+  /**
+   * Sets a live inbox's expiry. `plan` may have changed since creation: `expiresAt` is used as given,
+   * the caller keeps it within `maxExpiresAt`. Undefined when it is not live (any more).
+   */
+  setExpiry(
+    accountId: string,
+    inboxId: string,
+    expiry: { ttlMinutes: number; expiresAt: number },
+    now: number,
+  ): Promise<InboxRecord | undefined>;
+  /** The account's live inboxes that carry all `labels`, newest first, those before the id `before`. */
+  list(
+    accountId: string,
+    page: { labels: Record<string, string>; limit: number; before: string | null },
+    now: number,
+  ): Promise<{ inboxes: InboxRecord[]; hasMore: boolean }>;
+  /**
+   * Ends an inbox at once. When it resolves, its messages, sources and token are gone from the
+   * storage, in small steps that do not hold up others. False when there is none (or only a tombstone).
+   */
+  delete(accountId: string, inboxId: string, now: number): Promise<boolean>;
+  /** Does the same to all live inboxes that carry all `labels` (at least one); answers how many. */
+  deleteByLabels(accountId: string, labels: Record<string, string>, now: number): Promise<number>;
+  /** The live inbox at an address (lower case, no tag), for RCPT. */
+  findByAddress(address: string, now: number): Promise<AddressedInbox | undefined>;
+}
+
+export interface AddressedInbox {
+  inboxId: string;
+  accountId: string;
+  plan: string;
+  address: string;
+  messageCount: number;
+}
+
+/** The envelope of a mail (RFC 5321 section 2.3.1), less its recipients. */
+export interface MailEnvelope {
+  /** '' is the null reverse-path. */
+  mailFrom: string;
+  helo: string;
+  remoteAddress: string;
+  tls: boolean;
+}
+
+/** A mail on its way into one or more inboxes; kept once however many they are. */
+export interface NewMail {
+  /** Our Received line and then every byte as it came. */
+  raw: Uint8Array;
+  /** UTF-8 JSON of a {@link MailSummary}. */
+  summary: Uint8Array;
+  /** UTF-8 JSON of a {@link MailContent}. */
+  content: Uint8Array;
+  parseError: string | null;
+  envelope: MailEnvelope;
+  recipients: NewMailRecipient[];
+}
+
+export interface NewMailRecipient {
+  inboxId: string;
+  accountId: string;
+  /** The RCPT addresses, tags and case as given, that lead to this inbox. */
+  rcptTo: string[];
+  maxMessages: number;
+}
+
+/** What became of one recipient: a message, or why there is none. */
+export type Placed =
+  | { inboxId: string; accountId: string; messageId: string; receivedAt: number }
+  | { inboxId: string; accountId: string; refused: 'gone' | 'full' };
+
+export interface MessageRecord {
+  id: string;
+  inboxId: string;
+  /** Strictly increasing within an inbox, in the order of the commits. */
+  receivedAt: number;
+  /** Bytes of the raw source. */
+  size: number;
+  rcptTo: string[];
+  parseError: string | null;
+  summary: MailSummary;
+}
+
+export interface FullMessageRecord extends MessageRecord {
+  envelope: MailEnvelope;
+  content: MailContent;
+}
+
+export interface MessageStore {
+  /**
+   * Commits a batch in one transaction and answers when it is on stable storage: for each mail, for
+   * each recipient, what became of it. A recipient that is refused takes nothing from the others.
+   * Each message gets `receivedAt = max(now, the inbox's newest + 1)` and an id that carries it.
+   */
+  addBatch(mails: NewMail[], now: number): Promise<Placed[][]>;
+  /** Messages of a live inbox with `after < receivedAt < before`, newest first, at most `limit`. */
+  list(
+    inboxId: string,
+    range: { after: number; before: number; limit: number },
+    now: number,
+  ): Promise<MessageRecord[]>;
+  find(inboxId: string, messageId: string, now: number): Promise<FullMessageRecord | undefined>;
+  /**
+   * A piece of the raw source, whole pieces from 0 on; undefined past the end and for no message.
+   * Pieces have the same size but for the last, so that a large mail never passes through memory whole.
+   */
+  readRaw(inboxId: string, messageId: string, piece: number, now: number): Promise<Uint8Array | undefined>;
+  /** False when there is no such message. When it resolves, a source that nobody else shows is gone too. */
+  delete(inboxId: string, messageId: string, now: number): Promise<boolean>;
+}
+
+/** A RCPT or DATA for an address on a served domain that got no 250. */
+export interface Refusal {
+  at: number;
+  /** Lower case, without a tag. */
+  address: string;
+  /** The reply given, code and text. */
+  reply: string;
+  mailFrom: string;
+  helo: string;
+  remoteAddress: string;
+}
+
+export interface RefusalStore {
+  /** Keeps them, within bounds per address and in all; the oldest go first. Not yet durable when it resolves. */
+  add(refusals: Refusal[]): Promise<void>;
+  /** Of one address, newest first, not older than 24 h. */
+  list(address: string, limit: number, now: number): Promise<Refusal[]>;
+}
+
+export interface Upkeep {
+  /**
+   * Frees some of what is past its time: expired inboxes' messages and sources, tombstones, holds,
+   * quarantines, refusals, idempotency keys; at most about `limit` rows, in a transaction of a few
+   * milliseconds.
+   * @returns rows freed; less than `limit` means that nothing is left to do
+   */
+  sweep(now: number, limit: number): Promise<number>;
+}
