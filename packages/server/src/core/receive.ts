@@ -30,12 +30,7 @@ export interface Receiver {
    * @throws AppError `message_too_large`, `unknown_recipient` or `inbox_full` when none of the
    *   recipients can have it any more, `unavailable`
    */
-  take(
-    envelope: MailEnvelope,
-    recipients: Recipient[],
-    received: Uint8Array,
-    session: string,
-  ): Promise<void>;
+  take(envelope: MailEnvelope, recipients: Recipient[], received: Uint8Array, session: string): Promise<void>;
   /**
    * Remembers a refusal for the owner's explanations, if its address is on a served domain; never
    * throws and never delays the reply.
