@@ -1,4 +1,13 @@
-import type { MailEnvelope, Refusal } from '../store/store.ts';
+import type { Clock } from '../clock.ts';
+import { AppError } from '../errors.ts';
+import type { News } from '../events.ts';
+import { inboxAddress, parseAddress } from '../mail/address.ts';
+import type { MailEnvelope, NewMailRecipient, Placed, Refusal, Store } from '../store/store.ts';
+import { createCommitQueue } from './commit-queue.ts';
+import type { Parsing } from './parsing.ts';
+import { planNamed } from './plans.ts';
+import { receivedLine } from './received-line.ts';
+import { createRefusalLog } from './refusal-log.ts';
 
 /** An address of a RCPT that may receive; what `take` needs to know of it. */
 export interface Recipient {
@@ -36,4 +45,100 @@ export interface Receiver {
    * throws and never delays the reply.
    */
   refused(refusal: Refusal): void;
+}
+
+export interface ReceiverDeps {
+  store: Store;
+  parsing: Pick<Parsing, 'parse'>;
+  news: News;
+  clock: Clock;
+  /** The name in our Received lines. */
+  hostname: string;
+  /** Served domains, lower case. */
+  domains: readonly string[];
+  /** Told when refusals could not be kept. */
+  onRefusalsLost(error: unknown): void;
+}
+
+/** @returns the receiver, and `settled`: resolves when all that was begun has been written */
+export function createReceiver(deps: ReceiverDeps): Receiver & { settled(): Promise<void> } {
+  const { store, parsing, news, clock, hostname } = deps;
+  const domains = new Set(deps.domains);
+  const commits = createCommitQueue(store.messages, clock);
+  const refusals = createRefusalLog(store.refusals, deps.onRefusalsLost);
+
+  const servedAddress = (path: string): string | undefined => {
+    const parsed = parseAddress(path, { smtputf8: true });
+    return parsed && domains.has(parsed.domain) ? inboxAddress(parsed) : undefined;
+  };
+
+  return {
+    async accept(path, declaredBytes) {
+      const address = servedAddress(path);
+      const inbox =
+        address === undefined ? undefined : await store.inboxes.findByAddress(address, clock.now());
+      if (!inbox) throw noSuchInbox();
+      const { maxMessagesPerInbox: maxMessages, maxMessageBytes } = planNamed(inbox.plan);
+      if (inbox.messageCount >= maxMessages) throw inboxFull();
+      assertFits(declaredBytes, maxMessageBytes);
+      const { inboxId, accountId } = inbox;
+      return { inboxId, accountId, address: inbox.address, rcptTo: path, maxMessages, maxMessageBytes };
+    },
+
+    async take(envelope, recipients, received, session) {
+      for (const { maxMessageBytes } of recipients) assertFits(received.byteLength, maxMessageBytes);
+      const raw = withReceivedLine(receivedLine({ hostname, session, envelope, now: clock.now() }), received);
+      const parsed = await parsing.parse(raw);
+      const placed = await commits.add({ ...parsed, raw, envelope, recipients: byInbox(recipients) });
+      assertSomeoneHasIt(placed);
+      for (const place of placed) {
+        if ('messageId' in place) news.announce({ accountId: place.accountId, inboxId: place.inboxId });
+      }
+    },
+
+    refused(refusal) {
+      const address = servedAddress(refusal.address);
+      if (address !== undefined) refusals.add({ ...refusal, address });
+    },
+
+    async settled() {
+      await commits.drained();
+      await refusals.flushed();
+    },
+  };
+}
+
+const noSuchInbox = () => new AppError('unknown_recipient', 'No such inbox here');
+const inboxFull = () => new AppError('inbox_full', 'The inbox is full');
+
+function assertFits(bytes: number, limit: number): void {
+  if (bytes <= limit) return;
+  throw new AppError('message_too_large', `The message is larger than the ${limit} bytes this inbox takes`);
+}
+
+/** Tags of one address lead to one inbox, which shows the mail once and all of its RCPT addresses. */
+function byInbox(recipients: Recipient[]): NewMailRecipient[] {
+  const inboxes = new Map<string, NewMailRecipient>();
+  for (const { inboxId, accountId, rcptTo, maxMessages } of recipients) {
+    const known = inboxes.get(inboxId);
+    if (known) known.rcptTo.push(rcptTo);
+    else inboxes.set(inboxId, { inboxId, accountId, rcptTo: [rcptTo], maxMessages });
+  }
+  return [...inboxes.values()];
+}
+
+/** Shared memory, so that the parse and store threads see the bytes without a copy of their own. */
+function withReceivedLine(line: string, received: Uint8Array): Uint8Array {
+  const head = Buffer.from(line, 'latin1');
+  const raw = new Uint8Array(new SharedArrayBuffer(head.length + received.byteLength));
+  raw.set(head);
+  raw.set(received, head.length);
+  return raw;
+}
+
+/** An inbox may end or fill up between RCPT and the commit; the mail is refused only if nobody has it. */
+function assertSomeoneHasIt(placed: Placed[]): void {
+  const refused = placed.flatMap((place) => ('refused' in place ? [place.refused] : []));
+  if (refused.length < placed.length) return;
+  throw refused.includes('full') ? inboxFull() : noSuchInbox();
 }

@@ -1,0 +1,68 @@
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+
+/** From a mail that waits for nobody (1 ms) to one that ran into the parser's time limit. */
+const MAIL_SECONDS = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
+
+/** What `/metrics` shows, in Prometheus's words; one registry a process, so that tests can run several. */
+export interface Metrics {
+  registry: Registry;
+  smtp: {
+    connection(): void;
+    disconnection(): void;
+    /** A DATA command came to its end. @param seconds from DATA to the reply */
+    mail(result: 'accepted' | 'refused' | 'failed', bytes: number, seconds: number): void;
+    /** A RCPT or DATA got a reply that is not 2xx. @param code the three digits */
+    refusal(code: number): void;
+  };
+}
+
+export function createMetrics(): Metrics {
+  const registry = new Registry();
+  collectDefaultMetrics({ register: registry });
+  const registers = [registry];
+  const connections = new Counter({
+    name: 'mayfly_smtp_connections_total',
+    help: 'SMTP connections taken.',
+    registers,
+  });
+  const open = new Gauge({ name: 'mayfly_smtp_connections_open', help: 'SMTP connections open.', registers });
+  const mails = new Counter({
+    name: 'mayfly_smtp_mails_total',
+    help: 'Mails whose DATA came to its end, by result.',
+    labelNames: ['result'],
+    registers,
+  });
+  const bytes = new Counter({ name: 'mayfly_smtp_mail_bytes_total', help: 'Bytes of mail received.', registers });
+  const seconds = new Histogram({
+    name: 'mayfly_smtp_mail_seconds',
+    help: 'From the DATA command to its reply.',
+    buckets: MAIL_SECONDS,
+    registers,
+  });
+  const refusals = new Counter({
+    name: 'mayfly_smtp_refusals_total',
+    help: 'RCPT and DATA commands refused, by reply code.',
+    labelNames: ['code'],
+    registers,
+  });
+  return {
+    registry,
+    smtp: {
+      connection() {
+        connections.inc();
+        open.inc();
+      },
+      disconnection() {
+        open.dec();
+      },
+      mail(result, size, duration) {
+        mails.inc({ result });
+        bytes.inc(size);
+        seconds.observe(duration);
+      },
+      refusal(code) {
+        refusals.inc({ code: String(code) });
+      },
+    },
+  };
+}
