@@ -1,0 +1,37 @@
+import { Type } from 'typebox';
+
+/** Page sizes of lists: 50 fills a screen, 200 keeps an answer below a megabyte. */
+export const DEFAULT_LIMIT = 50;
+export const MAX_LIMIT = 200;
+
+/** An object that refuses fields it does not know. */
+export const closed = { additionalProperties: false } as const;
+
+export const Timestamp = (description: string) =>
+  Type.String({ description, format: 'date-time', examples: ['2026-03-04T05:06:07.890Z'] });
+
+export const InboxId = Type.String({
+  description: 'Identifier of an inbox.',
+  examples: ['inb_01kk4m2t9vq8z3w6x5y7c1d2e3'],
+});
+
+export const MessageId = Type.String({
+  description: 'Identifier of a message. Ids of one inbox sort in the order in which the messages arrived.',
+  examples: ['msg_01kk4m3a8rq2t5v7w9x1y3z5b7'],
+});
+
+export const AttachmentId = Type.String({
+  description: 'Identifier of an attachment within its message.',
+  examples: ['att_1'],
+});
+
+export const Limit = Type.Integer({
+  description: 'How many at most.',
+  minimum: 1,
+  maximum: MAX_LIMIT,
+  default: DEFAULT_LIMIT,
+});
+
+export const HasMore = Type.Boolean({
+  description: 'True when older ones match too: ask again with `before` set to the id of the last one here.',
+});

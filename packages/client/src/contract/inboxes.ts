@@ -1,0 +1,159 @@
+import { type Static, Type } from 'typebox';
+import { Domain } from './addresses.ts';
+import { closed, HasMore, InboxId, Limit, Timestamp } from './common.ts';
+import { nullable, ref } from './ref.ts';
+
+/** Enough to name a run, a branch, a worker and more; few enough to match quickly. */
+export const MAX_LABELS = 16;
+/** Label names and values are tags, not documents. */
+export const MAX_LABEL_NAME = 64;
+export const MAX_LABEL_VALUE = 256;
+/** RFC 5321 section 4.5.3.1.1 */
+const MAX_LOCAL_PART = 64;
+/** RFC 5321 section 4.5.3.1.3: a path has 256 octets with its brackets. */
+const MAX_ADDRESS = 254;
+
+const LABEL_NAME = `[A-Za-z0-9][A-Za-z0-9._-]{0,${MAX_LABEL_NAME - 1}}`;
+/** No control characters, and no half of a surrogate pair, which no storage keeps. */
+const LabelValue = Type.String({
+  description: 'Value of the label.',
+  maxLength: MAX_LABEL_VALUE,
+  pattern: '^[^\\p{Cc}\\p{Cs}]*$',
+});
+
+/** Tags of an inbox, to find and delete the inboxes of one test run. */
+export const Labels = Type.Unsafe<Record<string, string>>({
+  $id: 'Labels',
+  type: 'object',
+  description: `Up to ${MAX_LABELS} short name and value pairs, to find and delete by test run.`,
+  patternProperties: { [`^${LABEL_NAME}$`]: LabelValue },
+  additionalProperties: false,
+  maxProperties: MAX_LABELS,
+  examples: [{ run: '4711', worker: '3' }],
+});
+export type Labels = Record<string, string>;
+
+const TtlMinutes = (description: string) => Type.Integer({ description, examples: [60] });
+
+/** Body of `POST /v1/inboxes`; all of it is optional, and the body too. */
+export const CreateInbox = Type.Object(
+  {
+    ttlMinutes: Type.Optional(
+      TtlMinutes('Lifetime in minutes, from 1 to the maximum of your plan. Default: 60.'),
+    ),
+    domain: Type.Optional(Domain),
+    localPart: Type.Optional(
+      Type.String({
+        description:
+          'The part before the @, if you want to choose it: 1 to 64 of `a-z 0-9 . _ -`, no leading, trailing or double dot. Default: a random one.',
+        maxLength: MAX_LOCAL_PART,
+        examples: ['signup-test'],
+      }),
+    ),
+    address: Type.Optional(
+      Type.String({
+        description: 'The whole address, for instance a generated one; instead of `localPart` and `domain`.',
+        maxLength: MAX_ADDRESS,
+        examples: ['signup-test@mayfly.test'],
+      }),
+    ),
+    labels: Type.Optional(ref(Labels)),
+  },
+  { ...closed, $id: 'CreateInbox', description: 'What the new inbox shall be like.' },
+);
+export type CreateInbox = Static<typeof CreateInbox>;
+
+/** Body of `PATCH /v1/inboxes/{id}`. */
+export const UpdateInbox = Type.Object(
+  {
+    ttlMinutes: TtlMinutes(
+      'The inbox ends that many minutes from now, from 1 to the maximum of your plan, but never after `maxExpiresAt`.',
+    ),
+  },
+  { ...closed, $id: 'UpdateInbox', description: 'What shall change.' },
+);
+export type UpdateInbox = Static<typeof UpdateInbox>;
+
+const metadata = {
+  id: InboxId,
+  address: Type.String({
+    description: 'Mail to this address arrives here, also with a `+tag` behind the local part.',
+    examples: ['brave.otter48213377@mayfly.test'],
+  }),
+  domain: Type.String({ description: 'The domain of the address.', examples: ['mayfly.test'] }),
+  labels: ref(Labels),
+  createdAt: Timestamp('When it was created.'),
+  expiresAt: Timestamp('When it ends. From then on nothing of it can be read.'),
+  ttlMinutes: Type.Integer({ description: 'The lifetime that was last asked for, in minutes.' }),
+  maxExpiresAt: Timestamp('It can be extended to this time.'),
+  messageCount: Type.Integer({ description: 'How many messages it holds.' }),
+  lastMessageAt: nullable(Timestamp('When the newest message arrived.'), {
+    description: 'When the newest message arrived, deleted ones included; null before the first.',
+  }),
+  cursor: Type.String({
+    description: 'Stands for the newest message: give it as `since` to see what comes after.',
+    examples: ['cur_mmbq2x6a_3vZxk1b0Qd8'],
+  }),
+};
+
+/** What an inbox is, without its mail. */
+export const Inbox = Type.Object(metadata, { $id: 'Inbox', description: 'An inbox.' });
+export type Inbox = Static<typeof Inbox>;
+
+/** The answer of a creation: the only one that ever shows the read token. */
+export const CreatedInbox = Type.Object(
+  {
+    ...metadata,
+    token: Type.String({
+      description: 'The read token: a bearer credential that reads this inbox and nothing else. Shown once.',
+      examples: ['mft_7Qh3vK9sLm2Xc8Rt4Wb6Yn1Zd5Fg0Hj3Pq9'],
+    }),
+  },
+  { $id: 'CreatedInbox', description: 'A new inbox with its read token.' },
+);
+export type CreatedInbox = Static<typeof CreatedInbox>;
+
+export const InboxList = Type.Object(
+  {
+    inboxes: Type.Array(ref(Inbox), { description: 'Live inboxes, newest first.' }),
+    hasMore: HasMore,
+  },
+  { $id: 'InboxList', description: 'A page of inboxes.' },
+);
+export type InboxList = Static<typeof InboxList>;
+
+export const DeletedInboxes = Type.Object(
+  { deleted: Type.Integer({ description: 'How many inboxes were deleted.', examples: [12] }) },
+  { $id: 'DeletedInboxes', description: 'What a deletion by label did.' },
+);
+export type DeletedInboxes = Static<typeof DeletedInboxes>;
+
+const LABEL_PARAMETER = { [`^label\\.${LABEL_NAME}$`]: LabelValue };
+
+/** Query of `DELETE /v1/inboxes`: `label.NAME=value`, at least one. */
+export const InboxLabelQuery = Type.Unsafe<Record<string, string>>(
+  Type.Object({}, { ...closed, patternProperties: LABEL_PARAMETER, maxProperties: MAX_LABELS }),
+);
+
+/** Query of `GET /v1/inboxes`: `label.NAME=value` besides the page. */
+export const InboxQuery = Type.Object(
+  {
+    limit: Type.Optional(Limit),
+    before: Type.Optional(Type.String({ description: 'An inbox id: only inboxes created before that one.' })),
+  },
+  { ...closed, patternProperties: LABEL_PARAMETER, maxProperties: MAX_LABELS + 2 },
+);
+export type InboxQuery = Static<typeof InboxQuery>;
+
+export const InboxParams = Type.Object({ id: InboxId });
+
+/** Headers of requests that may be repeated safely. */
+export const IdempotencyHeaders = Type.Object({
+  'idempotency-key': Type.Optional(
+    Type.String({
+      description:
+        'Any 1 to 255 visible ASCII characters of your choice. The same key and body within 24 hours answer the same inbox again, token included.',
+      examples: ['run-4711-worker-3'],
+    }),
+  ),
+});

@@ -1,0 +1,226 @@
+import { type Static, Type } from 'typebox';
+import { AttachmentId, closed, HasMore, InboxId, Limit, MessageId, Timestamp } from './common.ts';
+import { nullable, ref } from './ref.ts';
+
+/** A filter names a part of a subject or an address; longer ones are a mistake. */
+export const MAX_FILTER = 500;
+/** Seconds for which a list may be held back. */
+export const MAX_WAIT = 60;
+/** Longest form of `since`; nothing valid is longer. */
+const MAX_SINCE = 100;
+
+export const MailAddress = Type.Object(
+  {
+    address: Type.String({ description: 'The address.', examples: ['no-reply@shop.example'] }),
+    name: Type.String({ description: "The display name, decoded; '' when there is none." }),
+  },
+  { $id: 'MailAddress', description: 'A mailbox of a header (RFC 5322 section 3.4).' },
+);
+export type MailAddress = Static<typeof MailAddress>;
+
+export const MailCode = Type.Object(
+  {
+    value: Type.String({ description: 'The code.', examples: ['482913'] }),
+    context: Type.String({ description: 'The words around it.' }),
+  },
+  { $id: 'MailCode', description: 'A one-time code found in a message.' },
+);
+export type MailCode = Static<typeof MailCode>;
+
+export const MailLink = Type.Object(
+  {
+    href: Type.String({ description: 'The target, exactly as in the message.' }),
+    text: Type.String({ description: "The visible words of the link; '' where there are none." }),
+    kind: Type.Enum(['verify', 'reset', 'sign-in', 'unsubscribe', 'other'], {
+      description: 'What it seems to be for.',
+    }),
+  },
+  { $id: 'MailLink', description: 'A link found in a message.' },
+);
+export type MailLink = Static<typeof MailLink>;
+
+export const MailHeader = Type.Object(
+  {
+    name: Type.String({ description: 'Name as written.', examples: ['Subject'] }),
+    value: Type.String({ description: 'Value, unfolded and decoded.' }),
+  },
+  { $id: 'MailHeader', description: 'A header field.' },
+);
+export type MailHeader = Static<typeof MailHeader>;
+
+export const Attachment = Type.Object(
+  {
+    id: AttachmentId,
+    filename: nullable(Type.String(), { description: 'As the sender named it; null without a name.' }),
+    contentType: Type.String({ description: 'As the sender declared it.', examples: ['application/pdf'] }),
+    size: Type.Integer({ description: 'Decoded size in bytes.' }),
+    disposition: Type.Enum(['attachment', 'inline'], { description: 'Shown within the text, or beside it.' }),
+    contentId: nullable(Type.String(), {
+      description: 'Content-ID without angle brackets; null without one.',
+    }),
+    sha256: Type.String({ description: 'SHA-256 of the decoded bytes, in hex.' }),
+    url: Type.String({ description: 'Where the decoded bytes are. Needs a credential.' }),
+    content: Type.Optional(
+      Type.String({
+        description: 'The decoded bytes in base64; only with `include=attachmentContent`.',
+        contentEncoding: 'base64',
+      }),
+    ),
+  },
+  { $id: 'Attachment', description: 'A part that is neither the text nor the html; inline parts included.' },
+);
+export type Attachment = Static<typeof Attachment>;
+
+export const Envelope = Type.Object(
+  {
+    mailFrom: Type.String({ description: "Reverse-path of the MAIL command; '' for a bounce." }),
+    rcptTo: Type.Array(Type.String(), {
+      description: 'The recipients that led to this inbox, as the RCPT commands gave them, tags included.',
+    }),
+    helo: Type.String({ description: 'The name by which the sending host introduced itself.' }),
+    remoteAddress: Type.String({ description: 'The IP address of the sending host.' }),
+    tls: Type.Boolean({ description: 'Whether the connection was encrypted.' }),
+  },
+  { $id: 'Envelope', description: 'The SMTP envelope (RFC 5321 section 2.3.1).' },
+);
+export type Envelope = Static<typeof Envelope>;
+
+export const Authentication = Type.Object(
+  {
+    spf: nullable(Type.String(), { description: 'Result of SPF (RFC 7208); null when not checked.' }),
+    dkim: nullable(Type.String(), { description: 'Result of DKIM (RFC 6376); null when not checked.' }),
+    dmarc: nullable(Type.String(), { description: 'Result of DMARC (RFC 7489); null when not checked.' }),
+  },
+  { $id: 'Authentication', description: 'Results of sender authentication.' },
+);
+export type Authentication = Static<typeof Authentication>;
+
+const summary = {
+  id: MessageId,
+  inboxId: InboxId,
+  from: nullable(ref(MailAddress), { description: 'The first author; null when the message names none.' }),
+  to: Type.Array(ref(MailAddress), { description: 'Recipients of the To header.' }),
+  cc: Type.Array(ref(MailAddress), { description: 'Recipients of the Cc header.' }),
+  subject: Type.String({ description: "Decoded; '' when there is none." }),
+  preview: Type.String({ description: 'The first 200 characters of the visible text.' }),
+  receivedAt: Timestamp('When it was stored. Strictly increasing within an inbox.'),
+  size: Type.Integer({ description: 'Size of the raw source in bytes.' }),
+  attachmentCount: Type.Integer({ description: 'How many attachments it has, inline parts included.' }),
+  hasAttachments: Type.Boolean({ description: 'Whether it has any.' }),
+  codes: Type.Array(ref(MailCode), {
+    description: 'One-time codes in the message, best first; empty when unsure.',
+  }),
+};
+
+/** A message as lists show it. */
+export const MessageSummary = Type.Object(summary, {
+  $id: 'MessageSummary',
+  description: 'A message as lists show it.',
+});
+export type MessageSummary = Static<typeof MessageSummary>;
+
+/** A message in full. */
+export const Message = Type.Object(
+  {
+    ...summary,
+    replyTo: Type.Array(ref(MailAddress), { description: 'Where answers shall go.' }),
+    bcc: Type.Array(ref(MailAddress), { description: 'Recipients of a Bcc header that was left in.' }),
+    date: nullable(Type.String({ format: 'date-time' }), {
+      description: "The sender's Date header; null when missing or unreadable.",
+    }),
+    rfcMessageId: nullable(Type.String(), { description: 'The Message-ID header.' }),
+    inReplyTo: nullable(Type.String(), { description: 'The In-Reply-To header.' }),
+    references: Type.Array(Type.String(), { description: 'The ids of the References header.' }),
+    headers: Type.Array(ref(MailHeader), { description: 'All header fields, in order.' }),
+    html: nullable(Type.String(), { description: 'The HTML body as sent; null when there is none.' }),
+    text: nullable(Type.String(), {
+      description: 'The text body as sent, never made up from the HTML; null when there is none.',
+    }),
+    attachments: Type.Array(ref(Attachment), { description: 'All attachments, inline parts included.' }),
+    links: Type.Array(ref(MailLink), { description: 'The links in the message, in order.' }),
+    envelope: ref(Envelope),
+    authentication: nullable(ref(Authentication), { description: 'Null where not checked.' }),
+    rawUrl: Type.String({ description: 'Where the raw source is. Needs a credential.' }),
+    parseError: nullable(Type.String(), {
+      description: 'Why the message could not be read in full; null when all went well.',
+    }),
+  },
+  { $id: 'Message', description: 'A message in full.' },
+);
+export type Message = Static<typeof Message>;
+
+export const MessageList = Type.Object(
+  {
+    messages: Type.Array(ref(MessageSummary), { description: 'Newest first.' }),
+    cursor: Type.String({
+      description:
+        'Stands for the newest message that this answer knows of, also when the list is empty. Give it as `since` to see every later message exactly once. While you page down with `before`, keep the cursor of the first page.',
+      examples: ['cur_mmbq2x6a_3vZxk1b0Qd8'],
+    }),
+    hasMore: HasMore,
+  },
+  { $id: 'MessageList', description: 'A page of messages.' },
+);
+export type MessageList = Static<typeof MessageList>;
+
+const filter = (description: string, example: string) =>
+  Type.Optional(Type.String({ description, minLength: 1, maxLength: MAX_FILTER, examples: [example] }));
+
+/** Filters of lists and waits. Text is compared without regard to case and may be anywhere. */
+export const messageFilters = {
+  from: filter('Only messages whose author (address or name) contains this.', 'no-reply@'),
+  to: filter(
+    'Only messages with a recipient (address or name, To, Cc or envelope) that contains this.',
+    'ada+',
+  ),
+  subject: filter('Only messages whose subject contains this.', 'confirm'),
+  text: filter('Only messages whose visible text contains this.', 'your code'),
+  hasAttachments: Type.Optional(
+    Type.Boolean({ description: 'Only messages with attachments, or only those without.' }),
+  ),
+};
+
+/** Query of `GET /v1/inboxes/{id}/messages`. */
+export const MessageQuery = Type.Object(
+  {
+    since: Type.Optional(
+      Type.String({
+        description:
+          'Only messages strictly newer than this: a `cursor` of this inbox, a message id, an RFC 3339 time, or milliseconds since 1970.',
+        maxLength: MAX_SINCE,
+        examples: ['cur_mmbq2x6a_3vZxk1b0Qd8'],
+      }),
+    ),
+    before: Type.Optional(Type.String({ description: 'A message id: only messages older than that one.' })),
+    limit: Type.Optional(Limit),
+    wait: Type.Optional(
+      Type.Integer({
+        description:
+          'Seconds for which the answer may be held while nothing matches. Then the list is empty; `cursor` goes on.',
+        minimum: 0,
+        maximum: MAX_WAIT,
+        default: 0,
+      }),
+    ),
+    ...messageFilters,
+  },
+  closed,
+);
+export type MessageQuery = Static<typeof MessageQuery>;
+
+export const ReadMessageQuery = Type.Object(
+  {
+    include: Type.Optional(
+      Type.Enum(['attachmentContent'], { description: "Adds the attachments' bytes in base64." }),
+    ),
+  },
+  closed,
+);
+export type ReadMessageQuery = Static<typeof ReadMessageQuery>;
+
+export const MessageParams = Type.Object({ id: InboxId, messageId: MessageId });
+export const AttachmentParams = Type.Object({
+  id: InboxId,
+  messageId: MessageId,
+  attachmentId: AttachmentId,
+});

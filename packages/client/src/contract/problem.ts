@@ -1,0 +1,69 @@
+import { type Static, Type } from 'typebox';
+
+/** Every `code` that a problem may carry; the list only grows. */
+export const PROBLEM_CODES = [
+  'invalid_request',
+  'invalid_since',
+  'malformed_json',
+  'unauthorized',
+  'insufficient_scope',
+  'not_found',
+  'method_not_allowed',
+  'address_taken',
+  'idempotency_in_progress',
+  'idempotency_key_reused',
+  'inbox_expired',
+  'inbox_full',
+  'limit_reached',
+  'message_too_large',
+  'payload_too_large',
+  'unsupported_media_type',
+  'malformed_message',
+  'unknown_recipient',
+  'webhook_url_refused',
+  'rate_limited',
+  'quota_exceeded',
+  'unavailable',
+  'range_not_satisfiable',
+  'request_timeout',
+  'headers_too_large',
+  'internal_error',
+] as const;
+
+/** What is wrong with one place of the request. */
+export const ProblemField = Type.Object(
+  {
+    path: Type.String({
+      description: "JSON pointer into the body, or a parameter's name.",
+      examples: ['/ttlMinutes'],
+    }),
+    message: Type.String({ description: 'What is wrong there.', examples: ['must be integer'] }),
+  },
+  { $id: 'ProblemField', description: 'One invalid place of the request.' },
+);
+export type ProblemField = Static<typeof ProblemField>;
+
+/** The body of every answer that is not a success (RFC 9457). */
+export const Problem = Type.Object(
+  {
+    type: Type.String({
+      description: 'URI of the kind of problem.',
+      examples: ['urn:problem-type:mayfly:invalid_request'],
+    }),
+    title: Type.String({ description: 'The kind of problem in words; the same for all of a kind.' }),
+    status: Type.Integer({ description: 'The HTTP status.', examples: [400] }),
+    detail: Type.String({ description: 'What went wrong this time, written for the caller.' }),
+    code: Type.Enum([...PROBLEM_CODES], { description: 'The kind of problem, for programs to branch on.' }),
+    requestId: Type.String({ description: "This request's id, also in `X-Request-Id` and in the log." }),
+    errors: Type.Optional(
+      Type.Array(Type.Unsafe<ProblemField>({ $ref: 'ProblemField#' }), {
+        description: 'Each invalid place, where the request was invalid.',
+      }),
+    ),
+    expiredAt: Type.Optional(
+      Type.String({ description: 'When the inbox ended (`inbox_expired`).', format: 'date-time' }),
+    ),
+  },
+  { $id: 'Problem', description: 'Why a request was not answered (RFC 9457).' },
+);
+export type Problem = Static<typeof Problem>;
