@@ -1,0 +1,144 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import {
+  hasOnlyFailed,
+  MAX_ATTEMPTS,
+  MAX_RETRY_AFTER_MS,
+  nextStep,
+  parseRetryAfter,
+  RETRY_DELAYS_MS,
+} from '../../src/webhooks/schedule.ts';
+
+const NOW = Date.UTC(2026, 0, 1);
+const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
+const DAY = 24 * HOUR;
+const failed = { ok: false, status: 500, retryAfter: null };
+const silent = { ok: false, status: null, retryAfter: null };
+
+describe('the retries of a delivery', () => {
+  it('come after 5 s, 30 s, 2 min, 10 min, 30 min, 2 h and 6 h, and then no more', () => {
+    const waits = [1, 2, 3, 4, 5, 6, 7].map((attempt) => nextStep(attempt, failed, NOW, 0.5));
+    expect(waits).toEqual(
+      [5000, 30_000, 2 * MINUTE, 10 * MINUTE, 30 * MINUTE, 2 * HOUR, 6 * HOUR].map((wait) => ({
+        kind: 'retry',
+        at: NOW + wait,
+      })),
+    );
+    expect(nextStep(8, failed, NOW, 0.5)).toEqual({ kind: 'given-up' });
+    expect(nextStep(8, silent, NOW, 0.5)).toEqual({ kind: 'given-up' });
+    expect(MAX_ATTEMPTS).toBe(8);
+  });
+
+  it('vary by 20 % either way and never by more', () => {
+    const attempts = fc.integer({ min: 1, max: RETRY_DELAYS_MS.length });
+    const chance = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true });
+    fc.assert(
+      fc.property(attempts, chance, fc.integer({ min: 0, max: 2 ** 42 }), (attempt, random, now) => {
+        const step = nextStep(attempt, failed, now, random);
+        const delay = RETRY_DELAYS_MS[attempt - 1] ?? 0;
+        expect(step.kind).toBe('retry');
+        if (step.kind !== 'retry') return;
+        expect(Number.isInteger(step.at)).toBe(true);
+        expect(step.at - now).toBeGreaterThanOrEqual(delay * 0.8);
+        expect(step.at - now).toBeLessThanOrEqual(delay * 1.2);
+      }),
+    );
+    expect(nextStep(1, failed, NOW, 0)).toEqual({ kind: 'retry', at: NOW + 4000 });
+    expect(nextStep(1, failed, NOW, 0.999_999)).toEqual({ kind: 'retry', at: NOW + 6000 });
+  });
+
+  it('end with a 2xx answer, whichever attempt it was', () => {
+    for (const attempt of [1, 8]) {
+      expect(nextStep(attempt, { ok: true, status: 204, retryAfter: null }, NOW, 0.5)).toEqual({
+        kind: 'delivered',
+      });
+    }
+  });
+
+  it('end with 410, which disables the endpoint at once', () => {
+    expect(nextStep(1, { ok: false, status: 410, retryAfter: '60' }, NOW, 0.5)).toEqual({
+      kind: 'disable',
+      reason: 'The endpoint answered 410 Gone.',
+    });
+  });
+
+  it('wait as long as Retry-After asks, in seconds or until a date', () => {
+    const at = (attempt: number, retryAfter: string) =>
+      nextStep(attempt, { ok: false, status: 429, retryAfter }, NOW, 0.5);
+    expect(at(1, '3600')).toEqual({ kind: 'retry', at: NOW + HOUR });
+    expect(at(1, 'Thu, 01 Jan 2026 02:00:00 GMT')).toEqual({ kind: 'retry', at: NOW + 2 * HOUR });
+    expect(at(4, '1'), 'it puts off, it does not hurry').toEqual({ kind: 'retry', at: NOW + 10 * MINUTE });
+    expect(at(1, '99999999999999999999'), 'it is bounded').toEqual({
+      kind: 'retry',
+      at: NOW + MAX_RETRY_AFTER_MS,
+    });
+    expect(at(1, 'soon'), 'nonsense is ignored').toEqual({ kind: 'retry', at: NOW + 5000 });
+    expect(at(8, '1'), 'it adds no attempt').toEqual({ kind: 'given-up' });
+  });
+
+  it('take no attempt number that does not exist', () => {
+    for (const attempt of [0, -1, 1.5, Number.NaN])
+      expect(() => nextStep(attempt, failed, NOW, 0.5)).toThrow(RangeError);
+  });
+});
+
+describe('a Retry-After header', () => {
+  it.each([
+    ['0', 0],
+    [' 120 ', 2 * MINUTE],
+    ['Thu, 01 Jan 2026 00:00:30 GMT', 30_000],
+    ['Thursday, 01-Jan-26 00:00:30 GMT', 30_000],
+    ['Thu Jan  1 00:00:30 2026', 30_000],
+    ['Wed, 31 Dec 2025 23:00:00 GMT', 0],
+    ['Thu, 01 Jan 2099 00:00:00 GMT', MAX_RETRY_AFTER_MS],
+  ])('reads %j', (header, wait) => {
+    expect(parseRetryAfter(header, NOW)).toBe(wait);
+  });
+
+  it.each([
+    '',
+    '-1',
+    '1.5',
+    '1e3',
+    '0x10',
+    'Thu, 99 Foo 2026 00:00:30 GMT',
+    '2026-01-01T00:00:30Z',
+    'tomorrow',
+  ])('does not read %j', (header) => {
+    expect(parseRetryAfter(header, NOW)).toBeUndefined();
+  });
+
+  it('is within its bounds for any text', () => {
+    fc.assert(
+      fc.property(
+        fc.oneof(
+          fc.string(),
+          fc.nat().map(String),
+          fc.date({ noInvalidDate: true }).map((d) => d.toUTCString()),
+        ),
+        (header) => {
+          const wait = parseRetryAfter(header, NOW);
+          if (wait === undefined) return;
+          expect(wait).toBeGreaterThanOrEqual(0);
+          expect(wait).toBeLessThanOrEqual(MAX_RETRY_AFTER_MS);
+        },
+      ),
+    );
+  });
+});
+
+describe('an endpoint that only fails', () => {
+  it('is to be disabled after five days, not a moment before', () => {
+    expect(hasOnlyFailed(NOW - 5 * DAY, null, NOW)).toBe(true);
+    expect(hasOnlyFailed(NOW - 5 * DAY + 1, null, NOW)).toBe(false);
+    expect(hasOnlyFailed(NOW - 5 * DAY, NOW - 6 * DAY, NOW)).toBe(true);
+  });
+
+  it('is kept when a delivery succeeded since, or nothing has failed', () => {
+    expect(hasOnlyFailed(NOW - 30 * DAY, NOW - 29 * DAY, NOW)).toBe(false);
+    expect(hasOnlyFailed(NOW - 30 * DAY, NOW - 30 * DAY, NOW)).toBe(false);
+    expect(hasOnlyFailed(null, null, NOW)).toBe(false);
+    expect(hasOnlyFailed(null, NOW - 30 * DAY, NOW)).toBe(false);
+  });
+});
