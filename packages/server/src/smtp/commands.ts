@@ -1,0 +1,111 @@
+import { parseAddress } from '../mail/address.ts';
+import { REPLIES, type Reply } from './replies.ts';
+
+export interface MailCommand {
+  /** Without brackets and source route; '' is the null reverse-path. */
+  mailFrom: string;
+  /** The SIZE parameter, or 0. */
+  declaredBytes: number;
+  smtputf8: boolean;
+}
+
+export interface RcptCommand {
+  /** Without brackets and source route; `postmaster` may stand alone (RFC 5321 section 4.1.1.3). */
+  rcptTo: string;
+}
+
+/** RFC 1870 section 3. */
+const SIZE_VALUE = /^\d{1,20}$/;
+const SOURCE_ROUTE = /^@[^\s:@,]+(?:,@[^\s:@,]+)*:/;
+/** A decoder's mark for bytes that are no UTF-8. */
+const REPLACEMENT = '\u{FFFD}';
+
+/** The text up to the `>` that ends the path, which may not stand in a quoted string. */
+function splitPath(text: string): { path: string; rest: string } | undefined {
+  if (!text.startsWith('<')) return undefined;
+  let quoted = false;
+  for (let i = 1; i < text.length; i++) {
+    const letter = text.charAt(i);
+    if (quoted && letter === '\\') i++;
+    else if (letter === '"') quoted = !quoted;
+    else if (letter === '>' && !quoted) {
+      return { path: text.slice(1, i).replace(SOURCE_ROUTE, ''), rest: text.slice(i + 1) };
+    }
+  }
+  return undefined;
+}
+
+/** `KEYWORD` or `KEYWORD=value`, each once; undefined when the text after the path is something else. */
+function readParameters(rest: string): Map<string, string | null> | Reply | undefined {
+  const parameters = new Map<string, string | null>();
+  if (rest.trim() === '') return parameters;
+  if (!rest.startsWith(' ')) return undefined;
+  for (const word of rest.trim().split(/ +/)) {
+    const equals = word.indexOf('=');
+    const keyword = (equals < 0 ? word : word.slice(0, equals)).toUpperCase();
+    if (parameters.has(keyword)) return REPLIES.parameterTwice;
+    parameters.set(keyword, equals < 0 ? null : word.slice(equals + 1));
+  }
+  return parameters;
+}
+
+const isAscii = (text: string) => /^[\0-\x7f]*$/.test(text);
+
+/** The reply to an address that may not be here, or undefined for a good one. */
+function addressProblem(path: string, smtputf8: boolean, bad: Reply): Reply | undefined {
+  if (!smtputf8 && !isAscii(path)) return REPLIES.needSmtputf8;
+  return path.includes(REPLACEMENT) || !parseAddress(path, { smtputf8 }) ? bad : undefined;
+}
+
+function sizeOf(value: string | null | undefined, maxMessageBytes: number): number | Reply {
+  if (value === undefined) return 0;
+  if (value === null || !SIZE_VALUE.test(value)) return REPLIES.badSize;
+  return Number(value) > maxMessageBytes ? REPLIES.messageTooLarge : Number(value);
+}
+
+const MAIL_PARAMETERS = new Set(['SIZE', 'BODY', 'SMTPUTF8']);
+
+/**
+ * Reads a MAIL command (RFC 5321 section 4.1.1.2) with the parameters of RFC 1870, 6152 and 6531.
+ * @param line the whole command, less its line end
+ * @returns what it asks for, or the reply that refuses it
+ */
+export function readMail(line: string, maxMessageBytes: number): MailCommand | Reply {
+  const argument = /^MAIL +FROM: *(.*)$/is.exec(line)?.[1];
+  if (argument === undefined) return REPLIES.mailSyntax;
+  const split = splitPath(argument);
+  if (!split) return REPLIES.badSender;
+  const parameters = readParameters(split.rest);
+  if (!parameters) return REPLIES.badSender;
+  if (!(parameters instanceof Map)) return parameters;
+  for (const keyword of parameters.keys()) {
+    if (!MAIL_PARAMETERS.has(keyword)) return REPLIES.unknownParameter;
+  }
+  const body = parameters.get('BODY');
+  if (body !== undefined && !/^(?:7BIT|8BITMIME)$/i.test(body ?? '')) return REPLIES.badBody;
+  if (typeof parameters.get('SMTPUTF8') === 'string') return REPLIES.badSmtputf8;
+  const smtputf8 = parameters.has('SMTPUTF8');
+  const problem = split.path === '' ? undefined : addressProblem(split.path, smtputf8, REPLIES.badSender);
+  if (problem) return problem;
+  const declaredBytes = sizeOf(parameters.get('SIZE'), maxMessageBytes);
+  if (typeof declaredBytes !== 'number') return declaredBytes;
+  return { mailFrom: split.path, declaredBytes, smtputf8 };
+}
+
+/**
+ * Reads a RCPT command (RFC 5321 section 4.1.1.3); no extension with parameters to it is offered.
+ * @param smtputf8 whether the MAIL command had SMTPUTF8
+ */
+export function readRcpt(line: string, smtputf8: boolean): RcptCommand | Reply {
+  const argument = /^RCPT +TO: *(.*)$/is.exec(line)?.[1];
+  if (argument === undefined) return REPLIES.recipientSyntax;
+  const split = splitPath(argument);
+  if (!split) return REPLIES.badRecipient;
+  const parameters = readParameters(split.rest);
+  if (!parameters) return REPLIES.badRecipient;
+  if (!(parameters instanceof Map)) return parameters;
+  if (parameters.size > 0) return REPLIES.unknownParameter;
+  const rcptTo = split.path;
+  if (rcptTo.toLowerCase() === 'postmaster') return { rcptTo };
+  return addressProblem(rcptTo, smtputf8, REPLIES.badRecipient) ?? { rcptTo };
+}

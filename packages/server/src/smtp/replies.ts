@@ -1,0 +1,86 @@
+import { AppError } from '../errors.ts';
+
+/** A reply of one line (RFC 5321 section 4.2) with its enhanced status code (RFC 3463). */
+export interface Reply {
+  code: number;
+  enhanced: string;
+  text: string;
+}
+
+const reply = (code: number, enhanced: string, text: string): Reply => ({ code, enhanced, text });
+
+/** The text after the code, as RFC 2034 section 4 places the enhanced code. */
+export function replyText({ enhanced, text }: Reply): string {
+  return `${enhanced} ${text}`;
+}
+
+/** The whole line, less its CRLF. */
+export function replyLine(given: Reply): string {
+  return `${given.code} ${replyText(given)}`;
+}
+
+export const REPLIES = {
+  senderOk: reply(250, '2.1.0', 'Sender OK'),
+  recipientOk: reply(250, '2.1.5', 'Recipient OK'),
+  stored: reply(250, '2.0.0', 'Message stored'),
+
+  shuttingDown: reply(421, '4.3.2', 'Shutting down, try again soon'),
+  tooManyConnections: reply(421, '4.3.2', 'Too many connections, try again soon'),
+  tooManyFromYou: reply(421, '4.7.0', 'Too many connections from your address'),
+  tooManyErrors: reply(421, '4.7.0', 'Too many errors'),
+  tooManyCommands: reply(421, '4.7.0', 'Too many commands without a mail'),
+  endlessLine: reply(421, '4.7.0', 'Line without an end'),
+  idle: reply(421, '4.4.2', 'No command for too long'),
+  tooSlow: reply(421, '4.4.2', 'Data comes too slowly'),
+  sessionTooLong: reply(421, '4.4.2', 'Session lasts too long'),
+  tryLater: reply(451, '4.3.0', 'Temporary trouble here, try again later'),
+  inboxFull: reply(452, '4.2.2', 'Inbox is full'),
+  tooManyRecipients: reply(452, '4.5.3', 'Too many recipients'),
+
+  lineTooLong: reply(500, '5.5.2', 'Command line too long'),
+  unknownCommand: reply(500, '5.5.2', 'Command not recognized'),
+  controlCharacter: reply(500, '5.5.2', 'Control character in command'),
+  notSmtp: reply(500, '5.5.1', 'This is an SMTP server'),
+  untrustedProxy: reply(500, '5.5.1', 'PROXY is not allowed from your address'),
+  noArgument: reply(501, '5.5.4', 'This command takes no argument'),
+  mailSyntax: reply(501, '5.5.4', 'Syntax: MAIL FROM:<address>'),
+  recipientSyntax: reply(501, '5.5.4', 'Syntax: RCPT TO:<address>'),
+  badSender: reply(501, '5.1.7', 'Bad sender address syntax'),
+  badRecipient: reply(501, '5.1.3', 'Bad recipient address syntax'),
+  parameterTwice: reply(501, '5.5.4', 'Parameter given twice'),
+  badSize: reply(501, '5.5.4', 'Bad SIZE parameter'),
+  badBody: reply(501, '5.5.4', 'BODY must be 7BIT or 8BITMIME'),
+  badSmtputf8: reply(501, '5.5.4', 'SMTPUTF8 takes no value'),
+  notImplemented: reply(502, '5.5.1', 'Command not implemented'),
+  nestedMail: reply(503, '5.5.1', 'Sender already given'),
+  needMail: reply(503, '5.5.1', 'Need MAIL first'),
+  needRecipient: reply(503, '5.5.1', 'Need RCPT first'),
+  noSuchInbox: reply(550, '5.1.1', 'No such inbox here'),
+  bareLineEnding: reply(550, '5.6.11', 'Bare CR or LF in the message'),
+  malformedMessage: reply(550, '5.6.0', 'Message cannot be read'),
+  messageTooLarge: reply(552, '5.3.4', 'Message too large'),
+  needSmtputf8: reply(553, '5.6.7', 'Address needs SMTPUTF8'),
+  unknownParameter: reply(555, '5.5.4', 'Parameter not recognized'),
+} satisfies Record<string, Reply>;
+
+/**
+ * The reply to a failure that was meant to be told; undefined for anything else, which is a defect
+ * to log, and which the sender hears as `tryLater`.
+ */
+export function replyForError(error: unknown): Reply | undefined {
+  if (!(error instanceof AppError)) return undefined;
+  switch (error.code) {
+    case 'unknown_recipient':
+      return REPLIES.noSuchInbox;
+    case 'inbox_full':
+      return REPLIES.inboxFull;
+    case 'message_too_large':
+      return REPLIES.messageTooLarge;
+    case 'malformed_message':
+      return REPLIES.malformedMessage;
+    case 'unavailable':
+      return REPLIES.tryLater;
+    default:
+      return undefined;
+  }
+}

@@ -1,0 +1,182 @@
+import type { AddressInfo } from 'node:net';
+import type { Clock } from '../clock.ts';
+import { PLANS } from '../core/plans.ts';
+import type { Receiver } from '../core/receive.ts';
+import type { Logger } from '../log.ts';
+import { ByteBudget } from './byte-budget.ts';
+import { type KeyPair, selfSignedCertificate } from './certificate.ts';
+import { type Connection, type Doorkeeper, Listener, type ListenerContext } from './connection.ts';
+import { DEFAULT_SMTP_LIMITS, type SmtpLimits, WATCH_INTERVAL_MS } from './limits.ts';
+import { isLoopback, networkMatch } from './networks.ts';
+import { REPLIES } from './replies.ts';
+import type { SmtpMetrics } from './session.ts';
+import type { BareLineEndings } from './transfer.ts';
+
+export type { SmtpMetrics } from './session.ts';
+
+export interface SmtpServerOptions {
+  host: string;
+  /** 0 takes a free one. */
+  port: number;
+  /** The port that speaks TLS from the first byte; null for none. */
+  tlsPort?: number | null;
+  /** Our name, in the greeting and in a self-signed certificate. */
+  name: string;
+  /** Served domains, lower case: those whose postmaster is meant by `postmaster`. */
+  domains: readonly string[];
+  /** The size limit of all mails, which EHLO tells; an inbox may have a smaller one. Default: the largest plan's. */
+  maxMessageBytes?: number;
+  /** Mail to postmaster: `log` accepts it, logs that it came, and keeps nothing. Default `refuse`. */
+  postmaster?: 'refuse' | 'log';
+  /** Default `refuse`. */
+  bareLineEndings?: BareLineEndings;
+  /** Default: a self-signed one, made at each start. */
+  tls?: KeyPair | null;
+  /** Addresses and networks (CIDR) whose connections begin with a PROXY line, version 1. */
+  proxyFrom?: readonly string[];
+  maxConnections?: number;
+  maxConnectionsPerAddress?: number;
+  /** The limits that no operator needs to change, and tests do. */
+  limits?: Partial<SmtpLimits>;
+}
+
+export interface SmtpServerDeps {
+  receiver: Receiver;
+  clock: Clock;
+  log: Logger;
+  metrics: SmtpMetrics;
+}
+
+export interface SmtpServer {
+  /** Listens. @returns the ports taken */
+  start(): Promise<{ port: number; tlsPort: number | null }>;
+  /**
+   * Stops listening, says 421 to who is idle, lets mails that are coming in or being stored finish,
+   * and cuts what is left after `deadlineMs`. Resolves when all connections are gone. Safe to call twice.
+   */
+  stop(deadlineMs: number): Promise<void>;
+}
+
+/** No inbox takes a larger mail, so none is read further. */
+const LARGEST_PLAN_BYTES = Math.max(...Object.values(PLANS).map((plan) => plan.maxMessageBytes));
+
+/** The places of connections; tells when the last one is free again. */
+class Connections implements Doorkeeper {
+  readonly open = new Set<Connection>();
+  readonly #limits: SmtpLimits;
+  readonly #metrics: SmtpMetrics;
+  readonly #byAddress = new Map<string, number>();
+
+  constructor(limits: SmtpLimits, metrics: SmtpMetrics) {
+    this.#limits = limits;
+    this.#metrics = metrics;
+  }
+
+  enter(connection: Connection) {
+    const { remoteAddress } = connection;
+    const fromThere = this.#byAddress.get(remoteAddress) ?? 0;
+    if (this.open.size >= this.#limits.maxConnections) return REPLIES.tooManyConnections;
+    if (fromThere >= this.#limits.maxConnectionsPerAddress && !isLoopback(remoteAddress)) {
+      return REPLIES.tooManyFromYou;
+    }
+    this.open.add(connection);
+    this.#byAddress.set(remoteAddress, fromThere + 1);
+    this.#metrics.connection();
+    return undefined;
+  }
+
+  leave(connection: Connection): void {
+    if (!this.open.delete(connection)) return;
+    const left = (this.#byAddress.get(connection.remoteAddress) ?? 1) - 1;
+    if (left > 0) this.#byAddress.set(connection.remoteAddress, left);
+    else this.#byAddress.delete(connection.remoteAddress);
+    this.#metrics.disconnection();
+  }
+}
+
+function listen(listener: Listener, host: string, port: number): Promise<number> {
+  return new Promise((resolve, reject) => {
+    listener.server.once('error', reject);
+    listener.listen(port, host, () => {
+      listener.server.removeListener('error', reject);
+      resolve((listener.server.address() as AddressInfo).port);
+    });
+  });
+}
+
+function limitsOf({ limits, maxConnections, maxConnectionsPerAddress }: SmtpServerOptions): SmtpLimits {
+  const given = { ...DEFAULT_SMTP_LIMITS, ...limits };
+  return {
+    ...given,
+    maxConnections: maxConnections ?? given.maxConnections,
+    maxConnectionsPerAddress: maxConnectionsPerAddress ?? given.maxConnectionsPerAddress,
+  };
+}
+
+/** The SMTP server: mail comes in here, and every rule about it is the receiver's. */
+export function createSmtpServer(options: SmtpServerOptions, deps: SmtpServerDeps): SmtpServer {
+  const limits = limitsOf(options);
+  const { maxMessageBytes = LARGEST_PLAN_BYTES } = options;
+  const door = new Connections(limits, deps.metrics);
+  const context: ListenerContext = {
+    ...deps,
+    limits,
+    door,
+    budget: new ByteBudget(limits.inFlightBytes, maxMessageBytes),
+    maxMessageBytes,
+    bareLineEndings: options.bareLineEndings ?? 'refuse',
+    postmasterDomains: new Set(options.postmaster === 'log' ? options.domains : []),
+    isTrustedProxy: networkMatch(options.proxyFrom ?? []),
+  };
+  const stopping = new AbortController();
+  const listeners: Listener[] = [];
+
+  async function watch(): Promise<void> {
+    while (!stopping.signal.aborted) {
+      await deps.clock.sleep(WATCH_INTERVAL_MS, stopping.signal);
+      const now = deps.clock.now();
+      for (const connection of door.open) connection.watch(now);
+    }
+  }
+
+  async function open(port: number, secure: boolean, tls: KeyPair): Promise<number> {
+    const listener = new Listener({ name: options.name, secure, ...tls }, context);
+    listeners.push(listener);
+    return listen(listener, options.host, port);
+  }
+
+  async function stop(deadlineMs: number): Promise<void> {
+    stopping.abort();
+    const stopped = Promise.all(listeners.map((listener) => listener.stopListening()));
+    for (const connection of door.open) connection.leave();
+    const allGone = new AbortController();
+    const late = deps.clock.sleep(deadlineMs, allGone.signal).then(() => {
+      for (const listener of listeners) listener.cutAll();
+    });
+    await stopped;
+    allGone.abort();
+    await late;
+  }
+
+  let stopped: Promise<void> | undefined;
+  return {
+    async start() {
+      const tls = options.tls ?? (await selfSignedCertificate(options.name, deps.clock.now()));
+      const { port, tlsPort = null } = options;
+      try {
+        const taken = await open(port, false, tls);
+        const tlsTaken = tlsPort === null ? null : await open(tlsPort, true, tls);
+        void watch();
+        return { port: taken, tlsPort: tlsTaken };
+      } catch (error) {
+        // One port taken, the other not: nothing may stay open.
+        for (const listener of listeners) listener.server.close();
+        throw error;
+      }
+    },
+    stop(deadlineMs) {
+      stopped ??= stop(deadlineMs);
+      return stopped;
+    },
+  };
+}

@@ -1,0 +1,113 @@
+import type { Clock } from '../../src/clock.ts';
+import { systemClock } from '../../src/clock.ts';
+import type { Receiver, Recipient } from '../../src/core/receive.ts';
+import { AppError } from '../../src/errors.ts';
+import { createLog } from '../../src/log.ts';
+import { createSmtpServer, type SmtpServerOptions } from '../../src/smtp/server.ts';
+import type { SmtpMetrics } from '../../src/smtp/session.ts';
+import type { MailEnvelope, Refusal } from '../../src/store/store.ts';
+
+export interface TakenMail {
+  envelope: MailEnvelope;
+  recipients: Recipient[];
+  bytes: Buffer;
+  session: string;
+}
+
+/**
+ * A receiver that keeps mail in memory: `a@mayfly.test`, `b@…` and every `inbox…@…` live, `full@…`
+ * is full, `small@…` takes 1000 bytes, `down@…` meets a storage that is down, `broken@…` a defect.
+ */
+export class MemoryReceiver implements Receiver {
+  readonly mails: TakenMail[] = [];
+  readonly refusals: Refusal[] = [];
+  /** Awaited before a mail is kept; throw in it for a storage that fails. */
+  beforeTake: () => Promise<void> = async () => undefined;
+
+  async accept(address: string, declaredBytes: number): Promise<Recipient> {
+    const [local = '', domain] = address.toLowerCase().split('@');
+    if (local === 'down') throw new AppError('unavailable', 'secret words about the storage');
+    if (local === 'broken') throw new Error('secret words about a defect');
+    if (local === 'full') throw new AppError('inbox_full', 'The inbox is full');
+    const name = local.split('+')[0] ?? '';
+    if (domain !== 'mayfly.test' || !/^(?:a|b|small|inbox.*|ü.*)$/.test(name)) {
+      throw new AppError('unknown_recipient', 'No such inbox');
+    }
+    const maxMessageBytes = name === 'small' ? 1000 : 50 * 1024 * 1024;
+    if (declaredBytes > maxMessageBytes) throw new AppError('message_too_large', 'Too large');
+    const inboxId = `inb_${name}`;
+    return {
+      inboxId,
+      accountId: 'acc_1',
+      address: `${name}@mayfly.test`,
+      rcptTo: address,
+      maxMessages: 1000,
+      maxMessageBytes,
+    };
+  }
+
+  async take(
+    envelope: MailEnvelope,
+    recipients: Recipient[],
+    received: Uint8Array,
+    session: string,
+  ): Promise<void> {
+    if (!(received.buffer instanceof SharedArrayBuffer)) throw new Error('mail is not in shared memory');
+    await this.beforeTake();
+    this.mails.push({ envelope, recipients, bytes: Buffer.from(received), session });
+  }
+
+  refused(refusal: Refusal): void {
+    this.refusals.push(refusal);
+  }
+}
+
+/** Counts what it is told. */
+export class CountingMetrics implements SmtpMetrics {
+  open = 0;
+  readonly mails: { result: string; bytes: number }[] = [];
+  readonly codes: number[] = [];
+  connection(): void {
+    this.open++;
+  }
+  disconnection(): void {
+    this.open--;
+  }
+  mail(result: string, bytes: number): void {
+    this.mails.push({ result, bytes });
+  }
+  refusal(code: number): void {
+    this.codes.push(code);
+  }
+}
+
+export interface StartedSmtp {
+  port: number;
+  tlsPort: number | null;
+  receiver: MemoryReceiver;
+  metrics: CountingMetrics;
+  stop(deadlineMs?: number): Promise<void>;
+}
+
+/** The real SMTP server on a free port of the loopback, before a receiver in memory. */
+export async function startSmtp(
+  options: Partial<SmtpServerOptions> = {},
+  clock: Clock = systemClock,
+): Promise<StartedSmtp> {
+  const receiver = new MemoryReceiver();
+  const metrics = new CountingMetrics();
+  const server = createSmtpServer(
+    { host: '127.0.0.1', port: 0, name: 'mx.mayfly.test', domains: ['mayfly.test'], ...options },
+    { receiver, clock, log: createLog('silent'), metrics },
+  );
+  const ports = await server.start();
+  return { ...ports, receiver, metrics, stop: (deadlineMs = 1000) => server.stop(deadlineMs) };
+}
+
+/** Greeting, EHLO, MAIL and RCPT: ready for DATA. */
+export const upToData = [
+  { expect: 220 },
+  { send: 'EHLO client.test', expect: 250 },
+  { send: 'MAIL FROM:<sender@example.com>', expect: '250 2.1.0' },
+  { send: 'RCPT TO:<a@mayfly.test>', expect: '250 2.1.5' },
+];

@@ -1,0 +1,146 @@
+import { connect, type Socket } from 'node:net';
+import { connect as connectTls } from 'node:tls';
+
+/** One exchange of an SMTP dialogue. */
+export interface Step {
+  /** A line (its CRLF is added) or raw bytes; nothing to only wait for a reply. */
+  send?: string | Uint8Array;
+  /**
+   * The reply: its code as a number, the beginning of its last line, or a pattern for the whole of
+   * it. An array expects several replies in that order. Nothing: do not wait.
+   */
+  expect?: Expected | Expected[];
+}
+export type Expected = number | string | RegExp;
+
+/** A client that says exactly what it is told to, on a real socket. */
+export class SmtpClient {
+  #socket: Socket;
+  #text = '';
+  #ended = false;
+  #wake: (() => void) | undefined;
+
+  constructor(socket: Socket) {
+    this.#socket = socket;
+    this.#listen();
+  }
+
+  get socket(): Socket {
+    return this.#socket;
+  }
+
+  #listen(): void {
+    const wake = () => this.#wake?.();
+    this.#socket.on('data', (piece: Buffer) => {
+      this.#text += piece.toString('latin1');
+      wake();
+    });
+    const over = () => {
+      this.#ended = true;
+      wake();
+    };
+    this.#socket.on('end', over).on('close', over).on('error', over);
+  }
+
+  /** The next whole reply, its lines joined by LF; '' when the server closed the connection instead. */
+  async reply(): Promise<string> {
+    for (;;) {
+      const found = /^(?:\d{3}-[^\r\n]*\r\n)*\d{3}(?: [^\r\n]*)?\r\n/.exec(this.#text)?.[0];
+      if (found !== undefined) {
+        this.#text = this.#text.slice(found.length);
+        return found.trimEnd().replaceAll('\r\n', '\n');
+      }
+      if (this.#ended) return '';
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve;
+      });
+    }
+  }
+
+  /** Resolves with what was left unread when the server has closed the connection. */
+  async closed(): Promise<string> {
+    while (!this.#ended) {
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve;
+      });
+    }
+    return this.#text;
+  }
+
+  /** Writes and resolves when the bytes were handed to the system. */
+  send(bytes: string | Uint8Array): Promise<void> {
+    return new Promise((resolve) => {
+      this.#socket.write(bytes, () => resolve());
+    });
+  }
+
+  /** Plays the steps in order; throws at the first reply that is not the expected one. */
+  async play(steps: Step[]): Promise<void> {
+    for (const step of steps) {
+      if (step.send !== undefined) {
+        await this.send(typeof step.send === 'string' ? `${step.send}\r\n` : step.send);
+      }
+      const expected = step.expect === undefined ? [] : [step.expect].flat();
+      for (const one of expected) {
+        const reply = await this.reply();
+        if (!matches(reply, one))
+          throw new Error(`${said(step)}: expected ${one}, got ${JSON.stringify(reply)}`);
+      }
+    }
+  }
+
+  /** Speaks TLS from now on; after the 220 to STARTTLS. */
+  async startTls(): Promise<void> {
+    this.#socket.removeAllListeners();
+    const secure = connectTls({ socket: this.#socket, rejectUnauthorized: false });
+    await new Promise<void>((resolve, reject) => {
+      secure.once('secureConnect', resolve).once('error', reject);
+    });
+    this.#socket = secure;
+    this.#text = '';
+    this.#ended = false;
+    this.#listen();
+  }
+
+  close(): void {
+    this.#socket.destroy();
+  }
+}
+
+function said(step: Step): string {
+  if (step.send === undefined) return '(nothing sent)';
+  return JSON.stringify(Buffer.from(step.send).toString('latin1').slice(0, 200));
+}
+
+function matches(reply: string, expected: Expected): boolean {
+  const last = reply.split('\n').at(-1) ?? '';
+  if (typeof expected === 'number') return last.startsWith(String(expected));
+  return typeof expected === 'string' ? last.startsWith(expected) : expected.test(reply);
+}
+
+/** @param options `tls` for a port that speaks TLS from the first byte */
+export async function smtpClient(
+  port: number,
+  options: { host?: string; tls?: boolean; localAddress?: string } = {},
+): Promise<SmtpClient> {
+  const { host = '127.0.0.1', tls = false, localAddress } = options;
+  const socket = tls
+    ? connectTls({ port, host, rejectUnauthorized: false })
+    : connect({ port, host, ...(localAddress && { localAddress }) });
+  socket.setNoDelay(true);
+  const client = new SmtpClient(socket);
+  await new Promise<void>((resolve, reject) => {
+    socket.once(tls ? 'secureConnect' : 'connect', resolve).once('error', reject);
+  });
+  return client;
+}
+
+/** Plays one whole dialogue on a connection of its own; the greeting is a reply like any other. */
+export async function playSmtp(port: number, steps: Step[]): Promise<void> {
+  const client = await smtpClient(port);
+  try {
+    await client.play(steps);
+  } finally {
+    client.close();
+  }
+}
