@@ -1,0 +1,151 @@
+import { join } from 'node:path';
+import { type Clock, systemClock } from './clock.ts';
+import type { Config } from './config.ts';
+import { sweepUntil } from './core/expire.ts';
+import { ensureFirstAccount, type FirstStart } from './core/first-start.ts';
+import { createParsing } from './core/parsing.ts';
+import { createReceiver } from './core/receive.ts';
+import { createNews } from './events.ts';
+import { createHttpServer } from './http/server.ts';
+import { createLog, type Logger } from './log.ts';
+import { createMetrics } from './metrics.ts';
+import { createSmtpServer } from './smtp/server.ts';
+import { openSqlite } from './store/sqlite.ts';
+
+/** SIGTERM to exit is promised within 10 s; what is in flight gets most of it. */
+const DRAIN_MS = 8_000;
+const DATABASE_FILE = 'mayfly.db';
+
+/** Where the embedded store keeps its database inside the data folder. */
+export const databasePath = (dataDir: string): string => join(dataDir, DATABASE_FILE);
+
+/** What tests put in the place of the real thing. */
+export interface Overrides {
+  clock?: Clock;
+  log?: Logger;
+}
+
+/** What a started app can be reached by; a role that is off is null. */
+export interface RunningApp {
+  http: { url: string } | null;
+  smtp: { host: string; port: number; tlsPort: number | null } | null;
+  firstStart: FirstStart;
+}
+
+export interface App {
+  start(): Promise<RunningApp>;
+  /** Stops accepting, finishes what is in flight, frees everything; within 10 s, safe to call twice. */
+  stop(): Promise<void>;
+}
+
+/** Constructs the whole system, top to bottom in the order in which parts need each other. */
+export function createApp(config: Config, overrides: Overrides = {}): App {
+  const clock = overrides.clock ?? systemClock;
+  const log = overrides.log ?? createLog(config.logLevel);
+  // Run backwards at the end: what was opened last is closed first. Listeners stop before, together.
+  const closers: (() => Promise<void>)[] = [];
+  const listeners: { stop(deadlineMs: number): Promise<void> }[] = [];
+
+  const start = async (): Promise<RunningApp> => {
+    const store = await openSqlite({ path: databasePath(config.dataDir), exclusive: true });
+    closers.push(() => store.close());
+    const firstStart = await ensureFirstAccount(store, config.apiKey, clock.now());
+
+    const news = createNews();
+    const metrics = createMetrics();
+    const parsing = createParsing({ clock });
+    closers.push(() => parsing.close());
+
+    if (config.roles.includes('worker')) {
+      const sweeping = new AbortController();
+      const swept = sweepUntil(sweeping.signal, { upkeep: store.upkeep, clock, log });
+      closers.push(() => {
+        sweeping.abort();
+        return swept;
+      });
+    }
+
+    const hostname = config.smtpName ?? config.domains[0] ?? 'localhost';
+    let smtp: RunningApp['smtp'] = null;
+    if (config.roles.includes('smtp')) {
+      const receiver = createReceiver({
+        store,
+        parsing,
+        news,
+        clock,
+        hostname,
+        domains: config.domains,
+        onRefusalsLost: (err) => log.error({ err }, 'refusals were not kept'),
+      });
+      closers.push(() => receiver.settled());
+      const server = createSmtpServer(
+        {
+          host: config.smtpHost,
+          port: config.smtpPort,
+          tlsPort: config.smtpsPort,
+          domains: config.domains,
+          name: hostname,
+          tls:
+            config.smtpTlsCert && config.smtpTlsKey
+              ? { cert: config.smtpTlsCert, key: config.smtpTlsKey }
+              : null,
+          proxyFrom: config.smtpProxyFrom,
+          bareLineEndings: config.smtpBareLineEndings,
+          maxConnections: config.smtpMaxConnections,
+          maxConnectionsPerAddress: config.smtpMaxConnectionsPerAddress,
+          postmaster: config.postmaster,
+        },
+        { receiver, clock, log, metrics: metrics.smtp },
+      );
+      listeners.push(server);
+      smtp = { host: config.smtpHost, ...(await server.start()) };
+    }
+
+    let http: RunningApp['http'] = null;
+    if (config.roles.includes('http')) {
+      const server = createHttpServer(
+        {
+          host: config.httpHost,
+          port: config.httpPort,
+          domains: config.domains,
+          publicUrl: config.publicUrl,
+          metrics: config.metrics,
+        },
+        { store, parsing, news, clock, log, metrics: metrics.registry },
+      );
+      listeners.push(server);
+      const { port } = await server.start();
+      http = { url: config.publicUrl ?? `http://${bracketed(config.httpHost)}:${port}` };
+    }
+    log.info({ http, smtp, domains: config.domains, roles: config.roles }, 'started');
+    return { http, smtp, firstStart };
+  };
+
+  const quietly = async (close: () => Promise<void>): Promise<void> => {
+    try {
+      await close();
+    } catch (err) {
+      log.error({ err }, 'a part did not stop cleanly');
+    }
+  };
+
+  const stop = async (): Promise<void> => {
+    await Promise.all(listeners.splice(0).map((server) => quietly(() => server.stop(DRAIN_MS))));
+    for (let close = closers.pop(); close; close = closers.pop()) await quietly(close);
+  };
+
+  return {
+    async start() {
+      try {
+        return await start();
+      } catch (error) {
+        await stop();
+        throw error;
+      }
+    },
+    stop,
+  };
+}
+
+/** IPv6 literals stand in brackets in a URL (RFC 3986 section 3.2.2). */
+const bracketed = (host: string): string => (host.includes(':') ? `[${host}]` : host);

@@ -1,0 +1,127 @@
+#!/usr/bin/env node
+import { Command, CommanderError } from 'commander';
+import { createApp, databasePath, type RunningApp } from './app.ts';
+import { type Config, ConfigError, describeConfig, parseConfig, settingsTable } from './config.ts';
+import { createKey } from './core/first-start.ts';
+import { openapiDocument } from './http/openapi.ts';
+import { openSqlite } from './store/sqlite.ts';
+
+import { VERSION } from './version.ts';
+
+// The only file that touches `process`: arguments, environment, signals, output, exit code.
+
+/** Exit code of a process that could not start, as shells use it for "bad usage". */
+const EXIT_USAGE = 2;
+const EXIT_FAILED = 1;
+
+/** What `mayfly dev` prefers: webhooks to this machine, and a quiet terminal. */
+const DEV_DEFAULTS = { MAYFLY_WEBHOOK_ALLOW: '127.0.0.0/8,::1/128', MAYFLY_LOG_LEVEL: 'warn' };
+
+const print = (text: string): void => {
+  process.stdout.write(`${text}\n`);
+};
+
+async function runUntilSignal(config: Config, greet: (running: RunningApp) => string): Promise<void> {
+  const stop = new AbortController();
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => stop.abort());
+  const app = createApp(config);
+  const running = await app.start();
+  print(greet(running));
+  if (!stop.signal.aborted) {
+    await new Promise((resolve) => stop.signal.addEventListener('abort', resolve, { once: true }));
+  }
+  await app.stop();
+}
+
+function greeting({ http, smtp, firstStart }: RunningApp, config: Config): string {
+  const lines = [`Mayfly ${VERSION} is ready.`, ''];
+  if (http) lines.push(`  API      ${http.url}   (reference: ${http.url}/docs)`);
+  if (smtp) lines.push(`  SMTP     ${smtp.host}:${smtp.port}   (domains: ${config.domains.join(', ')})`);
+  lines.push(`  Data     ${config.dataDir}`);
+  if (firstStart.made) {
+    lines.push(
+      `  API key  ${firstStart.key}`,
+      '           Shown this once: only its hash is kept. Another one: npx mayfly key create',
+    );
+  } else {
+    const when = new Date(firstStart.account.createdAt).toISOString();
+    lines.push(
+      `  API key  printed at the first start (${when}) or given as MAYFLY_API_KEY; only its hash is kept.`,
+      '           Another one: npx mayfly key create',
+    );
+  }
+  const key = firstStart.made ? firstStart.key : '$MAYFLY_API_KEY';
+  if (http) {
+    lines.push(
+      '',
+      'Create an inbox:',
+      '',
+      `  curl -X POST ${http.url}/v1/inboxes -H 'Authorization: Bearer ${key}'`,
+    );
+  }
+  if (smtp) {
+    lines.push('', 'Send it a mail:', '', `  swaks --server ${smtp.host}:${smtp.port} --to ADDRESS`);
+  }
+  return `${lines.join('\n')}\n`;
+}
+
+const program = new Command('mayfly')
+  .description('Disposable inboxes for automated tests: a REST API and a real SMTP receiver.')
+  .version(VERSION)
+  .exitOverride();
+
+program
+  .command('dev')
+  .description('run everything in one process, for a laptop or a CI job')
+  .action(async () => {
+    const config = parseConfig(process.env, DEV_DEFAULTS);
+    await runUntilSignal(config, (running) => greeting(running, config));
+  });
+
+program
+  .command('serve')
+  .description('run in production; the environment is the configuration')
+  .action(async () => {
+    const config = parseConfig(process.env);
+    await runUntilSignal(config, (running) => greeting(running, config));
+  });
+
+program
+  .command('config')
+  .description('show the configuration in force, or all settings as a table')
+  .option('--table', 'a Markdown table of all settings')
+  .action((options: { table?: true }) =>
+    print(options.table ? settingsTable() : describeConfig(parseConfig(process.env))),
+  );
+
+program
+  .command('openapi')
+  .description('print the OpenAPI 3.1 description of the API')
+  .action(async () => print(JSON.stringify(await openapiDocument(), null, 2)));
+
+program
+  .command('key')
+  .description('API keys of the first account')
+  .command('create')
+  .description('make an API key and print it, also while the server runs')
+  .option('--name <name>', 'what the key is for', 'made on the command line')
+  .action(async (options: { name: string }) => {
+    const config = parseConfig(process.env);
+    const store = await openSqlite({ path: databasePath(config.dataDir), exclusive: false });
+    try {
+      print(await createKey(store, options.name, Date.now()));
+    } finally {
+      await store.close();
+    }
+  });
+
+try {
+  await program.parseAsync(process.argv);
+} catch (error) {
+  if (error instanceof CommanderError) {
+    process.exitCode = error.exitCode === 0 ? 0 : EXIT_USAGE;
+  } else {
+    process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
+    process.exitCode = error instanceof ConfigError ? EXIT_USAGE : EXIT_FAILED;
+  }
+}

@@ -1,0 +1,137 @@
+import { randomBytes } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { startApp, type TestApp } from './support/start-app.ts';
+
+/** What a user does: make an inbox, have a real program send real mail to it, read it back, delete it. */
+describe('the main journey', () => {
+  let app: TestApp;
+  beforeAll(async () => {
+    app = await startApp();
+  });
+  afterAll(() => app.stop());
+
+  const pdf = randomBytes(70_000);
+  const logo = randomBytes(3_000);
+
+  it('brings a mail with html, text, attachments, an inline image and a UTF-8 subject back whole', async () => {
+    const inbox = await app.createInbox({ ttlMinutes: 10, labels: { run: 'e2e' } });
+    const [local, domain] = inbox.address.split('@');
+
+    await app.send({
+      from: 'Café Größe <hello@shop.example>',
+      to: `${local}+signup@${domain}`,
+      subject: 'Bestätigung – 482910 ist dein Code 🎉',
+      text: 'Dein Code ist 482910.\n.\nEine Zeile mit Punkt.',
+      html: '<p>Dein Code ist <b>482910</b>.</p><p><a href="https://shop.example/verify?a=1&amp;b=%20x">E-Mail bestätigen</a></p><img src="cid:logo@shop">',
+      attachments: [
+        { filename: 'Rechnung für März.pdf', content: pdf, contentType: 'application/pdf' },
+        { filename: 'agb.txt', content: 'Zeile\r\n', contentType: 'text/plain' },
+        { filename: 'logo.png', content: logo, contentType: 'image/png', cid: 'logo@shop' },
+      ],
+    });
+
+    const path = `/v1/inboxes/${inbox.id}/messages`;
+    const list = await app.api('GET', path, { as: inbox.token });
+    expect(list.status).toBe(200);
+    expect(list.body.messages).toHaveLength(1);
+    const [summary] = list.body.messages;
+    expect(summary).toMatchObject({
+      inboxId: inbox.id,
+      from: { address: 'hello@shop.example', name: 'Café Größe' },
+      subject: 'Bestätigung – 482910 ist dein Code 🎉',
+      attachmentCount: 3,
+      hasAttachments: true,
+    });
+    expect(summary.codes[0].value).toBe('482910');
+
+    const { body: message } = await app.api('GET', `${path}/${summary.id}`, { as: inbox.token });
+    expect(message.text).toContain('.\nEine Zeile mit Punkt.');
+    expect(message.html).toContain('<b>482910</b>');
+    expect(message.links).toContainEqual({
+      href: 'https://shop.example/verify?a=1&b=%20x',
+      text: 'E-Mail bestätigen',
+      kind: 'verify',
+    });
+    expect(message.envelope).toMatchObject({
+      mailFrom: 'hello@shop.example',
+      rcptTo: [`${local}+signup@${domain}`],
+    });
+    expect(message.parseError).toBeNull();
+
+    const byName = Object.fromEntries(
+      message.attachments.map((one: { filename: string }) => [one.filename, one]),
+    );
+    expect(byName['logo.png']).toMatchObject({
+      disposition: 'inline',
+      contentId: 'logo@shop',
+      size: logo.length,
+    });
+    for (const [name, bytes] of [
+      ['Rechnung für März.pdf', pdf],
+      ['logo.png', logo],
+    ] as const) {
+      const answer = await fetch(byName[name].url, { headers: { authorization: `Bearer ${inbox.token}` } });
+      expect(Buffer.from(await answer.arrayBuffer()).equals(bytes), name).toBe(true);
+      expect(answer.headers.get('content-disposition')).toMatch(/^attachment/);
+    }
+  });
+
+  it('shows one mail to two inboxes, and to neither what the other was addressed as', async () => {
+    const [one, two] = [await app.createInbox(), await app.createInbox()];
+    await app.send({
+      from: 'a@b.example',
+      to: one.address,
+      bcc: two.address,
+      subject: 'Both',
+      text: 'hello',
+    });
+    for (const inbox of [one, two]) {
+      const { body } = await app.api('GET', `/v1/inboxes/${inbox.id}/messages`);
+      const { body: message } = await app.api(
+        'GET',
+        `/v1/inboxes/${inbox.id}/messages/${body.messages[0].id}`,
+      );
+      expect(message.envelope.rcptTo).toEqual([inbox.address]);
+    }
+  });
+
+  it('answers a held wait when the mail comes, without a second request', async () => {
+    const inbox = await app.createInbox();
+    const waiting = app.api(
+      'GET',
+      `/v1/inboxes/${inbox.id}/messages?wait=20&subject=code&since=${inbox.cursor}`,
+    );
+    await app.send({ from: 'a@b.example', to: inbox.address, subject: 'News', text: 'not this' });
+    await app.send({ from: 'a@b.example', to: inbox.address, subject: 'Your CODE', text: 'this' });
+    const { body } = await waiting;
+    expect(body.messages.map((message: { subject: string }) => message.subject)).toEqual(['Your CODE']);
+  });
+
+  it('refuses mail for a deleted inbox as for one that never was', async () => {
+    const inbox = await app.createInbox();
+    expect((await app.api('DELETE', `/v1/inboxes/${inbox.id}`)).status).toBe(204);
+    const refusal = async (to: string) => {
+      const error: unknown = await app.send({ from: 'a@b.example', to, text: 'x' }).catch((caught) => caught);
+      return String((error as { response?: string }).response).replaceAll(to, 'ADDRESS');
+    };
+    const deleted = await refusal(inbox.address);
+    expect(deleted).toMatch(/^550 5\.1\.1/);
+    expect(await refusal('never.was@mayfly.test')).toBe(deleted);
+    expect((await app.api('GET', `/v1/inboxes/${inbox.id}`)).status).toBe(404);
+    expect((await app.api('GET', `/v1/inboxes/${inbox.id}`, { as: inbox.token })).status).toBe(401);
+  });
+
+  it('keeps what it acknowledged over a restart', async () => {
+    const first = await startApp({}, {}, app.dataDir + '-restart');
+    const inbox = await first.createInbox();
+    await first.send({ from: 'a@b.example', to: inbox.address, subject: 'Still here', text: 'x' });
+    await first.stop();
+    const second = await startApp({}, {}, app.dataDir + '-restart');
+    try {
+      const { body } = await second.api('GET', `/v1/inboxes/${inbox.id}/messages`, { as: inbox.token });
+      expect(body.messages.map((message: { subject: string }) => message.subject)).toEqual(['Still here']);
+    } finally {
+      await second.stop();
+    }
+  });
+});
