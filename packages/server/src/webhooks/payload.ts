@@ -1,0 +1,130 @@
+import type { MailContent, MailSummary } from '../mail/mail.ts';
+
+/** Html and text together, in UTF-8: enough for any mail a test looks into, small enough to POST often. */
+export const MAX_BODY_BYTES = 256 * 1024;
+/**
+ * Each list of a message (recipients, links, attachments, codes) and its subject, in UTF-8 JSON: a
+ * mail with a hundred thousand links must not become a delivery of many megabytes.
+ */
+export const MAX_PART_BYTES = 64 * 1024;
+
+/** Of an inbox, what a delivery tells; an `InboxRecord` is one. */
+export interface PayloadInbox {
+  id: string;
+  address: string;
+  labels: Record<string, string>;
+}
+
+/** Of a message, what a delivery needs; a `FullMessageRecord` is one. */
+export interface PayloadMessage {
+  id: string;
+  inboxId: string;
+  /** Epoch milliseconds. */
+  receivedAt: number;
+  /** Bytes of the raw source. */
+  size: number;
+  summary: MailSummary;
+  content: Pick<MailContent, 'html' | 'text' | 'links' | 'attachments'>;
+}
+
+export interface MessageReceived {
+  /** `evt_…`. */
+  eventId: string;
+  inbox: PayloadInbox;
+  message: PayloadMessage;
+  /** Where the server is reached, without a slash at the end. */
+  publicUrl: string;
+}
+
+/** The body of a `message.received` delivery; field names are those of the API. */
+export type MessageReceivedEvent = ReturnType<typeof messageReceived>;
+
+/**
+ * The event for a message. It depends on nothing but its arguments and its timestamp is the
+ * message's `receivedAt`, so every attempt of a delivery sends the same bytes.
+ */
+export function messageReceived({ eventId, inbox, message, publicUrl }: MessageReceived) {
+  const receivedAt = new Date(message.receivedAt).toISOString();
+  return {
+    id: eventId,
+    type: 'message.received' as const,
+    timestamp: receivedAt,
+    data: {
+      inbox: { id: inbox.id, address: inbox.address, labels: inbox.labels },
+      message: messageBody(message, receivedAt, publicUrl),
+    },
+  };
+}
+
+function messageBody(message: PayloadMessage, receivedAt: string, publicUrl: string) {
+  const { summary, content } = message;
+  const url = `${publicUrl}/v1/inboxes/${message.inboxId}/messages/${message.id}`;
+  let truncated = false;
+  const note = <T>(kept: { value: T; cut: boolean }): T => {
+    truncated ||= kept.cut;
+    return kept.value;
+  };
+  const bodies = note(cutBodies(content.text, content.html));
+  const attachments = content.attachments.map((part) => ({
+    id: part.id,
+    filename: part.filename,
+    contentType: part.contentType,
+    size: part.size,
+    disposition: part.disposition,
+    contentId: part.contentId,
+    sha256: part.sha256,
+    url: `${url}/attachments/${part.id}`,
+  }));
+  const fields = {
+    id: message.id,
+    inboxId: message.inboxId,
+    from: summary.from,
+    to: note(cutList(summary.to)),
+    cc: note(cutList(summary.cc)),
+    subject: note(cutText(summary.subject, MAX_PART_BYTES)),
+    preview: summary.preview,
+    receivedAt,
+    size: message.size,
+    attachmentCount: summary.attachmentCount,
+    hasAttachments: summary.attachmentCount > 0,
+    codes: note(cutList(summary.codes)),
+    ...bodies,
+    links: note(cutList(content.links)),
+    attachments: note(cutList(attachments)),
+  };
+  // Read last: by now every part has said whether it was cut.
+  return { ...fields, truncated, url };
+}
+
+/** Each of the two is sure of half the room, and has what the other leaves free. */
+function cutBodies(text: string | null, html: string | null) {
+  const textBytes = Buffer.byteLength(text ?? '');
+  const htmlBytes = Buffer.byteLength(html ?? '');
+  const half = MAX_BODY_BYTES / 2;
+  const textRoom = Math.max(half, MAX_BODY_BYTES - htmlBytes);
+  const htmlRoom = Math.max(half, MAX_BODY_BYTES - textBytes);
+  return {
+    value: {
+      html: html === null ? null : cutText(html, htmlRoom).value,
+      text: text === null ? null : cutText(text, textRoom).value,
+    },
+    cut: textBytes > textRoom || htmlBytes > htmlRoom,
+  };
+}
+
+/** The longest beginning of whole characters (code points) within so many bytes of UTF-8. */
+function cutText(text: string, maxBytes: number): { value: string; cut: boolean } {
+  if (Buffer.byteLength(text) <= maxBytes) return { value: text, cut: false };
+  const { read } = new TextEncoder().encodeInto(text, new Uint8Array(maxBytes));
+  return { value: text.slice(0, read), cut: true };
+}
+
+/** The first items of a list whose JSON fits {@link MAX_PART_BYTES} together. */
+function cutList<T>(items: readonly T[]): { value: T[]; cut: boolean } {
+  let bytes = 0;
+  const tooMany = items.findIndex((item) => {
+    bytes += Buffer.byteLength(JSON.stringify(item)) + 1;
+    return bytes > MAX_PART_BYTES;
+  });
+  return tooMany === -1 ? { value: [...items], cut: false } : { value: items.slice(0, tooMany), cut: true };
+}

@@ -1,0 +1,78 @@
+import { once } from 'node:events';
+import {
+  createServer as createHttpServer,
+  type IncomingMessage,
+  type Server,
+  type ServerResponse,
+} from 'node:http';
+import { type AddressInfo, createServer, type Server as NetServer, type Socket } from 'node:net';
+
+async function listen(server: NetServer, host: string, port = 0): Promise<number> {
+  server.listen(port, host);
+  await once(server, 'listening');
+  return (server.address() as AddressInfo).port;
+}
+
+export interface Receiver {
+  port: number;
+  /** TCP connections accepted so far. */
+  connections(): number;
+  close(): Promise<void>;
+}
+
+function asReceiver(server: NetServer, port: number): Receiver {
+  let count = 0;
+  const open = new Set<Socket>();
+  server.on('connection', (socket: Socket) => {
+    count += 1;
+    open.add(socket);
+    socket.on('error', () => socket.destroy());
+    socket.on('close', () => open.delete(socket));
+  });
+  return {
+    port,
+    connections: () => count,
+    async close() {
+      for (const socket of open) socket.destroy();
+      server.close();
+      await once(server, 'close');
+    },
+  };
+}
+
+/** Plain TCP: `onSocket` does what it likes with each connection. Without one it is a canary. */
+export async function startTcp(
+  onSocket: (socket: Socket) => void = (socket) => socket.end(),
+  { host = '127.0.0.1', port = 0 } = {},
+): Promise<Receiver> {
+  const server = createServer(onSocket);
+  return asReceiver(server, await listen(server, host, port));
+}
+
+export interface ReceivedRequest {
+  method: string | undefined;
+  path: string | undefined;
+  headers: Record<string, string>;
+  body: Buffer;
+}
+
+export interface HttpReceiver extends Receiver {
+  requests: ReceivedRequest[];
+}
+
+/** An HTTP server that reads each request whole, notes it, and then calls `respond`. */
+export async function startHttp(
+  respond: (response: ServerResponse, request: ReceivedRequest) => void = (response) => response.end('ok'),
+  server: Server = createHttpServer(),
+): Promise<HttpReceiver> {
+  const requests: ReceivedRequest[] = [];
+  server.on('request', async (request: IncomingMessage, response: ServerResponse) => {
+    const chunks: Buffer[] = await request.toArray();
+    const headers: Record<string, string> = {};
+    for (const [name, value] of Object.entries(request.headers)) headers[name] = String(value);
+    const received = { method: request.method, path: request.url, headers, body: Buffer.concat(chunks) };
+    requests.push(received);
+    respond(response, received);
+  });
+  return { ...asReceiver(server, await listen(server, '127.0.0.1')), requests };
+}
