@@ -1,0 +1,91 @@
+import type { CreateInbox } from '@mayfly/client/contract';
+import { AppError } from '../errors.ts';
+import { isChosenLocalPart, isReservedLocalPart } from '../mail/address.ts';
+import { newLocalPart } from '../mail/local-part.ts';
+import { ADDRESS_ATTEMPTS } from './limits.ts';
+
+/** An address in its parts, lower case, without a tag. */
+export interface Place {
+  address: string;
+  localPart: string;
+  domain: string;
+}
+
+/** Where an inbox shall be; without a local part, at any free address of the domain. */
+export interface Wanted {
+  domain: string;
+  localPart: string | null;
+}
+
+/** One field that is wrong; `path` is a JSON pointer or a parameter's name. */
+export function invalidField(path: string, message: string): AppError {
+  return new AppError('invalid_request', `${path} ${message}`, { errors: [{ path, message }] });
+}
+
+const placeAt = (localPart: string, domain: string): Place => ({
+  address: `${localPart}@${domain}`,
+  localPart,
+  domain,
+});
+
+/**
+ * The served domain that was asked for, or the default.
+ * @throws AppError `invalid_request` that lists the served ones
+ */
+export function servedDomain(
+  wanted: string | undefined,
+  domains: readonly string[],
+  path = '/domain',
+): string {
+  const [fallback = ''] = domains;
+  const domain = wanted?.toLowerCase() ?? fallback;
+  if (!domains.includes(domain)) throw invalidField(path, `must be one of: ${domains.join(', ')}`);
+  return domain;
+}
+
+function chosenLocalPart(localPart: string, path: string): string {
+  if (!isChosenLocalPart(localPart)) {
+    throw invalidField(path, 'must have 1 to 64 of a-z 0-9 . _ - before the @, dots single and inside');
+  }
+  if (isReservedLocalPart(localPart)) throw invalidField(path, 'is reserved for whoever runs the domain');
+  return localPart;
+}
+
+/** Reads where a new inbox shall be. @throws AppError `invalid_request` */
+export function wantedAddress(body: CreateInbox, domains: readonly string[]): Wanted {
+  const { address, localPart, domain } = body;
+  if (address === undefined) {
+    return {
+      domain: servedDomain(domain, domains),
+      localPart: localPart === undefined ? null : chosenLocalPart(localPart, '/localPart'),
+    };
+  }
+  for (const [path, other] of [
+    ['/localPart', localPart],
+    ['/domain', domain],
+  ] as const) {
+    if (other !== undefined) throw invalidField(path, 'cannot be given together with address');
+  }
+  const at = address.lastIndexOf('@');
+  if (at < 0) throw invalidField('/address', 'must be an address');
+  return {
+    domain: servedDomain(address.slice(at + 1), domains, '/address'),
+    localPart: chosenLocalPart(address.slice(0, at), '/address'),
+  };
+}
+
+/**
+ * Does something at the wanted address, or at random ones until one is free.
+ * @param attempt throws AppError `address_taken` when somebody has the address
+ */
+export async function onFreeAddress<T>(wanted: Wanted, attempt: (place: Place) => Promise<T>): Promise<T> {
+  if (wanted.localPart !== null) return attempt(placeAt(wanted.localPart, wanted.domain));
+  for (let left = ADDRESS_ATTEMPTS; ; left--) {
+    try {
+      return await attempt(placeAt(newLocalPart(), wanted.domain));
+    } catch (error) {
+      const taken = error instanceof AppError && error.code === 'address_taken';
+      if (!taken || left <= 1) throw error;
+    }
+  }
+}

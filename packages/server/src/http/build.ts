@@ -1,0 +1,260 @@
+import { randomUUID } from 'node:crypto';
+import type { Socket } from 'node:net';
+import swaggerUi from '@fastify/swagger-ui';
+import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
+import fastify, { type FastifyReply, type FastifyRequest } from 'fastify';
+import { Histogram } from 'prom-client';
+import { AppError } from '../errors.ts';
+import { createAttachmentBytes } from './attachment-bytes.ts';
+import { createGuard } from './auth.ts';
+import type { App, HttpDeps, HttpOptions, RouteContext } from './context.ts';
+import { PROBLEM_TYPE, problem, rawProblem, toAppError, toProblem } from './errors.ts';
+import { createHeldRequests, type HeldRequests } from './held.ts';
+import {
+  HEADERS_TIMEOUT_MS,
+  IDLE_CONNECTION_MS,
+  KEEP_ALIVE_MS,
+  MAX_BODY_BYTES,
+  MAX_HEADER_BYTES,
+  MAX_PARAMETER,
+  REQUEST_TIMEOUT_MS,
+} from './limits.ts';
+import { addSchemas, describeApi } from './openapi.ts';
+import { type ParameterTypes, parameterTypes, readParameters } from './query.ts';
+import { addressRoutes } from './routes/addresses.ts';
+import { attachmentRoutes } from './routes/attachments.ts';
+import { inboxRoutes } from './routes/inboxes.ts';
+import { messageRoutes } from './routes/messages.ts';
+import { operationRoutes } from './routes/operations.ts';
+
+const DOCS = '/docs';
+/** Everything that the reference pages load is ours; they style themselves and draw with data URLs. */
+const DOCS_CSP =
+  "default-src 'self'; img-src 'self' data:; style-src 'self' 'unsafe-inline'; frame-ancestors 'none'; base-uri 'none'";
+const SECURITY_HEADERS = {
+  'x-content-type-options': 'nosniff',
+  'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
+  'referrer-policy': 'no-referrer',
+  // Mail is private, and what was read may be gone: no cache keeps it without asking.
+  'cache-control': 'private, no-cache',
+};
+/** From an answer out of memory (1 ms) to the longest held one. */
+const REQUEST_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
+
+/** The HTTP side, ready to listen. */
+export interface BuiltApp {
+  app: App;
+  held: HeldRequests;
+}
+
+/** Builds the app with all its routes. */
+export async function buildApp(options: HttpOptions, deps: HttpDeps): Promise<BuiltApp> {
+  const app = createFastify(deps);
+  const held = createHeldRequests();
+  const attachmentBytes = createAttachmentBytes({
+    messages: () => deps.store.messages,
+    parsing: () => deps.parsing,
+    now: () => deps.clock.now(),
+  });
+  const context: RouteContext = { options, deps, held, attachmentBytes };
+
+  const known = demandAccess(app);
+  parseBodies(app);
+  guardRequests(app, deps);
+  readQueries(app);
+  answerErrors(app, deps, known);
+  observeRequests(app, deps);
+  addSchemas(app);
+  await describeApi(app);
+  await app.register(swaggerUi, {
+    routePrefix: DOCS,
+    staticCSP: DOCS_CSP,
+    uiConfig: { persistAuthorization: false, validatorUrl: null },
+  });
+  operationRoutes(app, context);
+  inboxRoutes(app, context);
+  addressRoutes(app, context);
+  messageRoutes(app, context);
+  attachmentRoutes(app, context);
+  return { app, held };
+}
+
+function createFastify(deps: HttpDeps): App {
+  return fastify({
+    logger: false,
+    genReqId: () => randomUUID(),
+    requestIdHeader: false,
+    bodyLimit: MAX_BODY_BYTES,
+    connectionTimeout: IDLE_CONNECTION_MS,
+    requestTimeout: REQUEST_TIMEOUT_MS,
+    keepAliveTimeout: KEEP_ALIVE_MS,
+    forceCloseConnections: 'idle',
+    // While stopping, a request that still came through is answered as usual, and its connection closed.
+    return503OnClosing: false,
+    routerOptions: { maxParamLength: MAX_PARAMETER },
+    http: { maxHeaderSize: MAX_HEADER_BYTES, headersTimeout: HEADERS_TIMEOUT_MS, requireHostHeader: false },
+    ajv: {
+      customOptions: { coerceTypes: false, removeAdditional: false, useDefaults: false, allErrors: true },
+    },
+    frameworkErrors: (error, request, reply) => {
+      reply.headers({ ...SECURITY_HEADERS, 'x-request-id': request.id });
+      sendError(deps, error, request, reply);
+    },
+    clientErrorHandler: answerUnparsable,
+  }).withTypeProvider<TypeBoxTypeProvider>();
+}
+
+/** Answers a request that is not HTTP, on the bare connection. */
+function answerUnparsable(error: NodeJS.ErrnoException, socket: Socket): void {
+  // A connection that the client itself reset has nobody to answer.
+  if (error.code === 'ECONNRESET' || !socket.writable) socket.destroy();
+  else socket.end(rawProblem(error.code, randomUUID()));
+}
+
+interface KnownPath {
+  pattern: RegExp;
+  methods: Set<string>;
+}
+
+/** A route that does not say what it demands of its caller fails at start. */
+function demandAccess(app: App): Map<string, KnownPath> {
+  const known = new Map<string, KnownPath>();
+  app.addHook('onRoute', (route) => {
+    const isDocs = route.url === DOCS || route.url.startsWith(`${DOCS}/`);
+    const access = route.config?.access ?? (isDocs ? 'public' : undefined);
+    if (!access) throw new Error(`${route.method} ${route.url} declares no access`);
+    route.config = { ...route.config, access };
+    const path = known.get(route.url) ?? {
+      pattern: new RegExp(
+        `^${route.url.replaceAll('.', '\\.').replaceAll(/:\w+/g, '[^/]+').replace('*', '.*')}$`,
+      ),
+      methods: new Set(),
+    };
+    known.set(route.url, path);
+    for (const method of [route.method].flat()) path.methods.add(method);
+  });
+  return known;
+}
+
+function parseBodies(app: App): void {
+  const utf8 = new TextDecoder('utf-8', { fatal: true });
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (_request, body, done) => {
+    if (body.length === 0) return done(null, undefined);
+    try {
+      done(null, JSON.parse(utf8.decode(body as Buffer)));
+    } catch {
+      done(new AppError('malformed_json', 'the body is not valid JSON in UTF-8'), undefined);
+    }
+  });
+}
+
+function guardRequests(app: App, deps: HttpDeps): void {
+  const guard = createGuard(deps);
+  app.decorateRequest('caller', null);
+  app.addHook('onRequest', async (request, reply) => {
+    reply.headers(SECURITY_HEADERS).header('x-request-id', request.id);
+    if (request.raw.headers.host === undefined && request.raw.httpVersionMinor === 1) {
+      // RFC 9112 section 3.2
+      throw new AppError('invalid_request', 'the Host header is missing');
+    }
+    if (request.is404) return;
+    const access = request.routeOptions.config.access ?? 'account:write';
+    const { id } = request.params as { id?: string };
+    request.caller = await guard(request.headers.authorization, access, id);
+  });
+}
+
+/** Query parameters by their types; a body that may be left out is an empty object then. */
+function readQueries(app: App): void {
+  const types = new WeakMap<object, ParameterTypes>();
+  app.addHook('preValidation', (request, _reply, done) => {
+    const { schema } = request.routeOptions;
+    if (!schema) return done();
+    if (schema.querystring) {
+      const known = types.get(schema) ?? parameterTypes(schema.querystring);
+      types.set(schema, known);
+      readParameters(request.query as Record<string, unknown>, known);
+    }
+    if (schema.body === undefined) {
+      if (request.body === undefined || request.body === null) return done();
+      return done(new AppError('invalid_request', 'this request takes no body'));
+    }
+    if (request.body === undefined && isOptionalBody(app, schema.body)) request.body = {};
+    done();
+  });
+}
+
+/** A body without required fields may be left out. */
+function isOptionalBody(app: App, body: unknown): boolean {
+  const { $ref } = body as { $ref?: string };
+  const schema = app.getSchema($ref?.replace('#', '') ?? '') as { required?: unknown } | undefined;
+  return schema !== undefined && schema.required === undefined;
+}
+
+function sendError(deps: HttpDeps, error: unknown, request: FastifyRequest, reply: FastifyReply): void {
+  const expected = toAppError(error);
+  if (!expected) deps.log.error({ requestId: request.id, err: error }, 'request failed');
+  const answer = expected
+    ? toProblem(expected, request.id)
+    : {
+        status: 500,
+        headers: {},
+        body: problem('internal_error', 'the server failed; its log knows the request id', request.id),
+      };
+  reply
+    .code(answer.status)
+    .headers({ ...answer.headers, 'cache-control': 'no-store' })
+    .removeHeader('etag')
+    .type(PROBLEM_TYPE)
+    .send(JSON.stringify(answer.body));
+}
+
+function decoded(path: string): string {
+  try {
+    return decodeURI(path);
+  } catch {
+    return path;
+  }
+}
+
+function answerErrors(app: App, deps: HttpDeps, known: Map<string, KnownPath>): void {
+  app.setSerializerCompiler(() => JSON.stringify);
+  app.setErrorHandler((error, request, reply) => sendError(deps, error, request, reply));
+  app.setNotFoundHandler((request) => {
+    const path = decoded(request.url.split('?', 1)[0] ?? '');
+    const methods = [...known.values()]
+      .filter(({ pattern }) => pattern.test(path))
+      .flatMap((one) => [...one.methods]);
+    if (methods.length === 0) throw new AppError('not_found', 'there is nothing at this path');
+    const allow = [...new Set(methods)].sort();
+    throw new AppError('method_not_allowed', `this path answers to ${allow.join(', ')}`, { allow });
+  });
+}
+
+function observeRequests(app: App, deps: HttpDeps): void {
+  const seconds = new Histogram({
+    name: 'mayfly_http_request_seconds',
+    help: 'From the headers of a request to the end of its answer.',
+    labelNames: ['method', 'route', 'status'],
+    buckets: REQUEST_SECONDS,
+    registers: [deps.metrics],
+  });
+  app.addHook('onResponse', (request, reply, done) => {
+    const route = request.routeOptions.url ?? 'none';
+    const ms = reply.elapsedTime;
+    seconds.observe({ method: request.method, route, status: reply.statusCode }, ms / 1_000);
+    deps.log.info(
+      {
+        requestId: request.id,
+        method: request.method,
+        route,
+        status: reply.statusCode,
+        ms: Math.round(ms * 10) / 10,
+        accountId: request.caller?.accountId,
+      },
+      'request',
+    );
+    done();
+  });
+}

@@ -1,0 +1,56 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
+import type { FastifyBaseLogger, FastifyInstance, RawServerDefault } from 'fastify';
+import type { Registry } from 'prom-client';
+import type { Clock } from '../clock.ts';
+import type { News } from '../events.ts';
+import type { Logger } from '../log.ts';
+import type { Store } from '../store/store.ts';
+import type { AttachmentBytes } from './attachment-bytes.ts';
+import type { HeldRequests } from './held.ts';
+
+/** What the HTTP listener is told. */
+export interface HttpOptions {
+  host: string;
+  /** 0 takes any free one. */
+  port: number;
+  /** The domains served, the default first. */
+  domains: readonly string[];
+  /** The base of URLs in answers, without a slash at its end; null: the host that each request names. */
+  publicUrl: string | null;
+  /** Who may read `/metrics`: requests that reached a loopback address, everyone, nobody. */
+  metrics: 'loopback' | 'on' | 'off';
+}
+
+/** The part of parsing that HTTP uses. */
+export interface AttachmentParsing {
+  /** The decoded bytes of an attachment, found again in the raw source; undefined when it is not there. */
+  attachment(raw: Uint8Array, attachmentId: string): Promise<Uint8Array | undefined>;
+}
+
+/** What the HTTP listener works with. */
+export interface HttpDeps {
+  store: Store;
+  parsing: AttachmentParsing;
+  news: Pick<News, 'onMessage'>;
+  clock: Clock;
+  log: Logger;
+  metrics: Registry;
+}
+
+/** What routes work with. */
+export interface RouteContext {
+  options: HttpOptions;
+  deps: HttpDeps;
+  held: HeldRequests;
+  attachmentBytes: AttachmentBytes;
+}
+
+/** Fastify, typed by the schemas of its routes. */
+export type App = FastifyInstance<
+  RawServerDefault,
+  IncomingMessage,
+  ServerResponse,
+  FastifyBaseLogger,
+  TypeBoxTypeProvider
+>;

@@ -1,0 +1,24 @@
+/** Limits of the HTTP listener, each with its reason. */
+
+/** The largest valid body (labels at their limits, escaped) stays well below. */
+export const MAX_BODY_BYTES = 64 * 1024;
+/** Node's own default, named: a credential, a host and a few tracing headers need less. */
+export const MAX_HEADER_BYTES = 16 * 1024;
+/** A client that has not finished its headers by then is broken or hostile. */
+export const HEADERS_TIMEOUT_MS = 10_000;
+/** The same for a whole request with its small body. */
+export const REQUEST_TIMEOUT_MS = 30_000;
+/** Longer than the idle time of common load balancers (60 s), so that they close first and no request is lost. */
+export const KEEP_ALIVE_MS = 72_000;
+/** A connection on which nothing moves: longer than the longest held request, with room to spare. */
+export const IDLE_CONNECTION_MS = 120_000;
+/** Each held wait is one connection; beyond this, memory for sockets would crowd out the mail. */
+export const MAX_CONNECTIONS = 10_000;
+/** Ids are 30 letters; a longer parameter is answered as any unknown id. */
+export const MAX_PARAMETER = 1_000;
+/** Decoded attachments kept for readers that fetch in ranges or twice. */
+export const ATTACHMENT_CACHE_BYTES = 32 * 1024 * 1024;
+/** Each decoding holds a whole message in memory, and the parse workers are few. */
+export const MAX_DECODINGS = 2;
+/** A collision of random addresses is already a wonder; a fifth means that the generator is broken. */
+export const ADDRESS_ATTEMPTS = 5;

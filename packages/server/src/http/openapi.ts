@@ -1,0 +1,144 @@
+import swagger from '@fastify/swagger';
+import * as contract from '@mayfly/client/contract';
+import type { FastifySchema } from 'fastify';
+import { Registry } from 'prom-client';
+import { type TSchema, Type } from 'typebox';
+import { VERSION } from '../version.ts';
+import type { Access } from './auth.ts';
+import { buildApp } from './build.ts';
+import type { App, HttpDeps } from './context.ts';
+import { problemAnswer } from './responses.ts';
+
+// biome-ignore lint/suspicious/noExplicitAny: a JSON document, walked and completed here.
+type Json = any;
+
+const DESCRIPTION = `Disposable inboxes for automated tests.
+
+Create an inbox, let your system send mail to its address, and read the mail here. Every request carries \`Authorization: Bearer …\` with an API key, or with the read token of an inbox, which reads that inbox only.
+
+Every answer that is not a success is a problem document (RFC 9457) with a \`code\` for programs.`;
+
+const SECURITY_SCHEMES = {
+  apiKey: { type: 'http', scheme: 'bearer', description: 'An API key of the account (`mfk_…`).' },
+  readToken: {
+    type: 'http',
+    scheme: 'bearer',
+    description: 'The read token of an inbox (`mft_…`), from the answer that created it.',
+  },
+} as const;
+
+const RETRY_AFTER = { 'Retry-After': Type.Integer({ description: 'Seconds to wait before a repeat.' }) };
+const CHALLENGE = { 'WWW-Authenticate': Type.String({ description: 'How to authenticate.' }) };
+
+const security = (access: Access) =>
+  access === 'inbox:read' ? [{ apiKey: [] }, { readToken: [] }] : [{ apiKey: [] }];
+
+/** The refusals that follow from what a route demands, so that no route has to list them. */
+function commonProblems(access: Access, schema: FastifySchema) {
+  const ofInbox = access.startsWith('inbox:');
+  return {
+    400: problemAnswer('The request is invalid: `errors` says where.'),
+    401: problemAnswer('The credential is missing, malformed, unknown or revoked.', CHALLENGE),
+    403: problemAnswer('`insufficient_scope`: the credential may not do this.', CHALLENGE),
+    ...(ofInbox && {
+      404: problemAnswer('There is no such thing, or not for this credential.'),
+      410: problemAnswer('`inbox_expired`: the inbox ended less than 24 hours ago.'),
+    }),
+    ...(schema.body !== undefined && {
+      413: problemAnswer('The body is too large.'),
+      415: problemAnswer('The body is not `application/json`.'),
+    }),
+    500: problemAnswer('The server failed.'),
+    503: problemAnswer('`unavailable`: the storage does not answer.', RETRY_AFTER),
+  };
+}
+
+/** Nothing in OpenAPI names parameters by pattern; an exploded object comes closest. */
+const LABEL_PARAMETER = {
+  in: 'query',
+  name: 'labels',
+  style: 'form',
+  explode: true,
+  description: 'Only inboxes that carry this label; may be repeated for others: `label.NAME=value`.',
+  schema: {
+    type: 'object',
+    additionalProperties: { type: 'string' },
+    example: { 'label.run': '4711' },
+  },
+};
+
+function complete(document: Json): Json {
+  const schemas = document.components.schemas;
+  for (const path of Object.values<Json>(document.paths)) {
+    for (const operation of Object.values<Json>(path)) {
+      const bodySchema = operation.requestBody?.content['application/json']?.schema?.$ref?.split('/').at(-1);
+      if (bodySchema) operation.requestBody.required = schemas[bodySchema].required !== undefined;
+      if (['listInboxes', 'deleteInboxes'].includes(operation.operationId)) {
+        operation.parameters = [...(operation.parameters ?? []), LABEL_PARAMETER];
+      }
+      for (const response of Object.values<Json>(operation.responses)) {
+        response.headers = {
+          ...response.headers,
+          'X-Request-Id': { $ref: '#/components/headers/X-Request-Id' },
+        };
+      }
+    }
+  }
+  return document;
+}
+
+const isNamed = (value: unknown): value is TSchema & { $id: string } =>
+  typeof value === 'object' && value !== null && '$id' in value;
+
+/** Makes the contract's named schemas known to validation and to the document. */
+export function addSchemas(app: App): void {
+  for (const schema of Object.values(contract)) {
+    if (isNamed(schema)) app.addSchema(schema);
+  }
+}
+
+/** Lets the document grow with the routes that are registered afterwards. */
+export async function describeApi(app: App): Promise<void> {
+  await app.register(swagger, {
+    openapi: {
+      openapi: '3.1.1',
+      info: {
+        title: 'Mayfly',
+        version: VERSION,
+        description: DESCRIPTION,
+        license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
+      },
+      servers: [{ url: '/', description: 'This server.' }],
+      tags: [
+        { name: 'Inboxes', description: 'Create, find, extend and delete inboxes.' },
+        { name: 'Messages', description: 'List, wait for, read and delete messages.' },
+        { name: 'Addresses', description: 'Addresses without an inbox.' },
+      ],
+      components: {
+        securitySchemes: SECURITY_SCHEMES,
+        headers: {
+          'X-Request-Id': { description: "The request's id, also in the log.", schema: { type: 'string' } },
+        },
+      },
+    } as Json,
+    refResolver: { buildLocalReference: (json) => String(json.$id) },
+    transform: ({ schema, url, route }) => {
+      const access = route.config?.access;
+      if (!access || access === 'public') return { schema: { ...schema, hide: true }, url };
+      const response = { ...commonProblems(access, schema), ...(schema.response as object) };
+      return { schema: { ...schema, security: security(access), response }, url };
+    },
+    transformObject: (given) => complete('openapiObject' in given ? given.openapiObject : given),
+  });
+}
+
+/** The OpenAPI 3.1 description of the API, made from the routes; nothing listens and nothing is opened. */
+export async function openapiDocument(): Promise<object> {
+  const app = await buildApp(
+    { host: '', port: 0, domains: [], publicUrl: null, metrics: 'off' },
+    // Registering routes touches none of them; only requests would.
+    { metrics: new Registry() } as HttpDeps,
+  );
+  await app.app.ready();
+  return app.app.swagger();
+}

@@ -1,0 +1,28 @@
+/** Query parameters of a route that are not text, by name. */
+export type ParameterTypes = ReadonlyMap<string, 'integer' | 'boolean'>;
+
+/** Digits and nothing else: no sign, exponent, fraction, white space; nor more than a number holds exactly. */
+const INTEGER = /^\d{1,15}$/;
+
+/** Reads the types off a route's query schema. */
+export function parameterTypes(schema: unknown): ParameterTypes {
+  const types = new Map<string, 'integer' | 'boolean'>();
+  const properties = (schema as { properties?: Record<string, { type?: string }> } | undefined)?.properties;
+  for (const [name, { type }] of Object.entries(properties ?? {})) {
+    if (type === 'integer' || type === 'boolean') types.set(name, type);
+  }
+  return types;
+}
+
+/**
+ * Turns the text of numbers and truth values into them, in place. Anything written otherwise stays
+ * text and fails the schema by name; so does a parameter given twice, which is an array.
+ */
+export function readParameters(query: Record<string, unknown>, types: ParameterTypes): void {
+  for (const [name, type] of types) {
+    const given = query[name];
+    if (typeof given !== 'string') continue;
+    if (type === 'integer' && INTEGER.test(given)) query[name] = Number(given);
+    if (type === 'boolean' && (given === 'true' || given === 'false')) query[name] = given === 'true';
+  }
+}

@@ -1,0 +1,41 @@
+import { GenerateAddress, GeneratedAddress, ref } from '@mayfly/client/contract';
+import { ADDRESS_HOLD_MS } from '../../core/limits.ts';
+import { AppError } from '../../errors.ts';
+import { onFreeAddress, type Place, servedDomain } from '../addresses.ts';
+import { keyCaller } from '../auth.ts';
+import type { App, RouteContext } from '../context.ts';
+import { json } from '../responses.ts';
+
+export function addressRoutes(app: App, { options, deps }: RouteContext): void {
+  const { store, clock } = deps;
+
+  app.route({
+    method: 'POST',
+    url: '/v1/addresses/generate',
+    config: { access: 'account:write' },
+    schema: {
+      operationId: 'generateAddress',
+      tags: ['Addresses'],
+      summary: 'Generate a free address',
+      description:
+        'A random free address, without an inbox. It is held for your account for 10 minutes: give it as `address` when you create an inbox.',
+      body: ref(GenerateAddress),
+      response: { 200: json(GeneratedAddress, 'The address.') },
+    },
+    handler: async (request) => {
+      const { account } = keyCaller(request);
+      const domain = servedDomain(request.body.domain, options.domains);
+      const now = clock.now();
+      const heldUntil = now + ADDRESS_HOLD_MS;
+      const place = await onFreeAddress({ domain, localPart: null }, async (free) => {
+        if (await store.addresses.hold(account.id, free.address, heldUntil, now)) return free;
+        throw new AppError('address_taken', 'no free address was found');
+      });
+      return toGeneratedAddress(place, heldUntil);
+    },
+  });
+}
+
+function toGeneratedAddress(place: Place, heldUntil: number): GeneratedAddress {
+  return { ...place, heldUntil: new Date(heldUntil).toISOString() };
+}

@@ -1,0 +1,87 @@
+import { AttachmentParams } from '@mayfly/client/contract';
+import { Type } from 'typebox';
+import { AppError } from '../../errors.ts';
+import type { MailAttachment } from '../../mail/mail.ts';
+import { callersInbox } from '../auth.ts';
+import { contentDisposition } from '../content-disposition.ts';
+import type { App, RouteContext } from '../context.ts';
+import { PROBLEM_TYPE, problem } from '../errors.ts';
+import { immutableTag, isFresh } from '../etag.ts';
+import { byteRange } from '../range.ts';
+import { bytes, ConditionalHeaders, ETAG, NOT_MODIFIED, problemAnswer } from '../responses.ts';
+
+/** A mail's own HTML or SVG must never run as if it were ours, even when a browser opens it. */
+const SANDBOX = "sandbox; default-src 'none'";
+const ACCEPT_RANGES = Type.String({ description: '`bytes`.' });
+const CONTENT_RANGE = Type.String({ description: 'Which bytes of how many.' });
+/** A media type without parameters (RFC 6838 section 4.2); senders write anything. */
+const MEDIA_TYPE = /^[A-Za-z0-9][A-Za-z0-9!#$&^_.+-]{0,126}\/[A-Za-z0-9][A-Za-z0-9!#$&^_.+-]{0,126}$/;
+
+const RangeHeaders = Type.Object({
+  ...ConditionalHeaders.properties,
+  range: Type.Optional(
+    Type.String({ description: 'A single range such as `bytes=0-1023`.', examples: ['bytes=0-1023'] }),
+  ),
+  'if-range': Type.Optional(Type.String({ description: 'The range counts only for this `ETag`.' })),
+});
+
+export function attachmentRoutes(app: App, { deps, attachmentBytes }: RouteContext): void {
+  const { store, clock } = deps;
+
+  app.route({
+    method: 'GET',
+    url: '/v1/inboxes/:id/messages/:messageId/attachments/:attachmentId',
+    config: { access: 'inbox:read' },
+    schema: {
+      operationId: 'getAttachment',
+      tags: ['Messages'],
+      summary: 'Download an attachment',
+      description: 'The decoded bytes, always for download and never to be shown in place.',
+      params: AttachmentParams,
+      headers: RangeHeaders,
+      response: {
+        200: bytes('*/*', 'The bytes.', { ...ETAG, 'Accept-Ranges': ACCEPT_RANGES }),
+        206: bytes('*/*', 'The bytes of the range.', { ...ETAG, 'Content-Range': CONTENT_RANGE }),
+        304: NOT_MODIFIED,
+        416: problemAnswer('`range_not_satisfiable`: no byte lies in the range.', {
+          'Content-Range': CONTENT_RANGE,
+        }),
+      },
+    },
+    handler: async (request, reply) => {
+      const { messageId, attachmentId } = request.params;
+      const message = await store.messages.find(callersInbox(request).id, messageId, clock.now());
+      const attachment = message?.content.attachments.find(({ id }) => id === attachmentId);
+      if (!message || !attachment) throw new AppError('not_found', 'no such attachment');
+      const tag = immutableTag(attachment.sha256);
+      reply.header('etag', tag).header('accept-ranges', 'bytes');
+      if (isFresh(request.headers['if-none-match'], tag)) return reply.code(304).send();
+
+      const content = await attachmentBytes.read(message, attachmentId);
+      const { range, 'if-range': ifRange } = request.headers;
+      const part = ifRange === undefined || ifRange === tag ? byteRange(range, content.length) : 'whole';
+      if (part === 'unsatisfiable') {
+        return reply
+          .code(416)
+          .header('content-range', `bytes */${content.length}`)
+          .type(PROBLEM_TYPE)
+          .send(JSON.stringify(problem('range_not_satisfiable', 'no byte lies in the range', request.id)));
+      }
+      reply.headers(forDownload(attachment));
+      if (part === 'whole') return reply.send(toBuffer(content));
+      return reply
+        .code(206)
+        .header('content-range', `bytes ${part.first}-${part.last}/${content.length}`)
+        .send(toBuffer(content.subarray(part.first, part.last + 1)));
+    },
+  });
+}
+
+/** A copy: what lies in memory shared with a worker cannot be handed to a socket. */
+const toBuffer = (content: Uint8Array): Buffer => Buffer.from(content);
+
+const forDownload = ({ contentType, filename, id }: MailAttachment) => ({
+  'content-type': MEDIA_TYPE.test(contentType) ? contentType : 'application/octet-stream',
+  'content-disposition': contentDisposition(filename ?? id),
+  'content-security-policy': SANDBOX,
+});

@@ -1,0 +1,256 @@
+import { createHash, randomBytes } from 'node:crypto';
+import {
+  CreatedInbox,
+  CreateInbox,
+  DEFAULT_LIMIT,
+  DeletedInboxes,
+  IdempotencyHeaders,
+  Inbox,
+  InboxLabelQuery,
+  InboxList,
+  InboxParams,
+  InboxQuery,
+  ref,
+  UpdateInbox,
+} from '@mayfly/client/contract';
+import { Type } from 'typebox';
+import { cursorAt } from '../../core/cursor.ts';
+import { DEFAULT_TTL_MINUTES } from '../../core/limits.ts';
+import { planNamed } from '../../core/plans.ts';
+import { AppError } from '../../errors.ts';
+import { deriveReadToken, hashCredential, isId, newCredential, newId } from '../../ids.ts';
+import type { IdempotentRequest, InboxRecord } from '../../store/store.ts';
+import { invalidField, onFreeAddress, wantedAddress } from '../addresses.ts';
+import { callersInbox, keyCaller } from '../auth.ts';
+import type { App, RouteContext } from '../context.ts';
+import { empty, json, problemAnswer } from '../responses.ts';
+
+const MINUTE_MS = 60_000;
+const TAGS = ['Inboxes'];
+/** Unguessable, as the read token of an idempotent creation hangs on it. */
+const NONCE_BYTES = 16;
+/** Visible ASCII (RFC 9110 section 5.5) of a length that a client library can count on. */
+const IDEMPOTENCY_KEY = /^[\x21-\x7e]{1,255}$/;
+
+export function inboxRoutes(app: App, { options, deps }: RouteContext): void {
+  const { store, clock } = deps;
+
+  app.route({
+    method: 'POST',
+    url: '/v1/inboxes',
+    config: { access: 'account:write' },
+    schema: {
+      operationId: 'createInbox',
+      tags: TAGS,
+      summary: 'Create an inbox',
+      description: 'Creates a disposable inbox. The answer is the only one that shows the read token.',
+      headers: IdempotencyHeaders,
+      body: ref(CreateInbox),
+      response: {
+        201: json(CreatedInbox, 'The new inbox.', {
+          Location: Type.String({ description: 'Path of the inbox.' }),
+        }),
+        409: problemAnswer('`address_taken`, `limit_reached` or `idempotency_in_progress`.'),
+        422: problemAnswer('`idempotency_key_reused`: the key came with another body before.'),
+      },
+    },
+    handler: async (request, reply) => {
+      const { key, account, apiKey } = keyCaller(request);
+      const { body } = request;
+      const plan = planNamed(account.plan);
+      const ttlMinutes = lifetime(body.ttlMinutes ?? DEFAULT_TTL_MINUTES, plan.maxTtlMinutes);
+      const wanted = wantedAddress(body, options.domains);
+      const repeat = idempotentRequest(request.headers['idempotency-key'], key.id, body);
+      const token = repeat ? deriveReadToken(apiKey, repeat.nonce) : newCredential('mft');
+      const now = clock.now();
+      const created = await onFreeAddress(wanted, (place) =>
+        store.inboxes.create(
+          account.id,
+          {
+            id: newId('inb', now),
+            ...place,
+            labels: body.labels ?? {},
+            tokenHash: hashCredential(token),
+            ttlMinutes,
+            createdAt: now,
+            expiresAt: now + ttlMinutes * MINUTE_MS,
+            maxExpiresAt: now + plan.maxTtlMinutes * MINUTE_MS,
+          },
+          plan.maxLiveInboxes,
+          repeat,
+        ),
+      );
+      const shown = created.replayed && created.nonce ? deriveReadToken(apiKey, created.nonce) : token;
+      reply
+        .code(201)
+        .header('location', `/v1/inboxes/${created.inbox.id}`)
+        .header('cache-control', 'no-store');
+      return toCreatedInbox(created.inbox, shown);
+    },
+  });
+
+  app.route({
+    method: 'GET',
+    url: '/v1/inboxes',
+    config: { access: 'account:read' },
+    schema: {
+      operationId: 'listInboxes',
+      tags: TAGS,
+      summary: 'List inboxes',
+      description:
+        "The account's live inboxes, newest first, all of them or those that carry the given labels.",
+      querystring: InboxQuery,
+      response: { 200: json(InboxList, 'A page of inboxes.') },
+    },
+    handler: async (request) => {
+      const { limit = DEFAULT_LIMIT, before = null } = request.query;
+      if (before !== null && !isId('inb', before)) throw invalidField('before', 'must be an inbox id');
+      const page = { labels: labelsOf(request.query), limit, before };
+      const { inboxes, hasMore } = await store.inboxes.list(keyCaller(request).account.id, page, clock.now());
+      return { inboxes: inboxes.map(toInbox), hasMore };
+    },
+  });
+
+  app.route({
+    method: 'DELETE',
+    url: '/v1/inboxes',
+    config: { access: 'account:write' },
+    schema: {
+      operationId: 'deleteInboxes',
+      tags: TAGS,
+      summary: 'Delete inboxes by label',
+      description: 'Deletes the live inboxes that carry all the given labels, with all their messages.',
+      querystring: InboxLabelQuery,
+      response: { 200: json(DeletedInboxes, 'How many there were.') },
+    },
+    handler: async (request) => {
+      const labels = labelsOf(request.query);
+      if (Object.keys(labels).length === 0) {
+        throw invalidField('label.NAME', 'is required: give at least one label.NAME=value');
+      }
+      const { account } = keyCaller(request);
+      return { deleted: await store.inboxes.deleteByLabels(account.id, labels, clock.now()) };
+    },
+  });
+
+  app.route({
+    method: 'GET',
+    url: '/v1/inboxes/:id',
+    config: { access: 'inbox:read' },
+    schema: {
+      operationId: 'getInbox',
+      tags: TAGS,
+      summary: 'Fetch an inbox',
+      description: 'The inbox with its expiry. For 24 hours after its end: 410 `inbox_expired`.',
+      params: InboxParams,
+      response: { 200: json(Inbox, 'The inbox.') },
+    },
+    handler: async (request) => toInbox(callersInbox(request)),
+  });
+
+  app.route({
+    method: 'PATCH',
+    url: '/v1/inboxes/:id',
+    config: { access: 'inbox:write' },
+    schema: {
+      operationId: 'updateInbox',
+      tags: TAGS,
+      summary: 'Extend or shorten an inbox',
+      description: 'Sets the expiry to `ttlMinutes` from now, but never past `maxExpiresAt`.',
+      params: InboxParams,
+      body: ref(UpdateInbox),
+      response: { 200: json(Inbox, 'The inbox as it is now.') },
+    },
+    handler: async (request) => {
+      const { account } = keyCaller(request);
+      const inbox = callersInbox(request);
+      const ttlMinutes = lifetime(request.body.ttlMinutes, planNamed(account.plan).maxTtlMinutes);
+      const now = clock.now();
+      const expiresAt = Math.min(now + ttlMinutes * MINUTE_MS, inbox.maxExpiresAt);
+      const updated = await store.inboxes.setExpiry(account.id, inbox.id, { ttlMinutes, expiresAt }, now);
+      if (!updated) throw new AppError('not_found', 'no such inbox');
+      return toInbox(updated);
+    },
+  });
+
+  app.route({
+    method: 'DELETE',
+    url: '/v1/inboxes/:id',
+    config: { access: 'inbox:write' },
+    schema: {
+      operationId: 'deleteInbox',
+      tags: TAGS,
+      summary: 'Delete an inbox',
+      description: 'When it answers, the inbox, its messages, their sources and its read token are gone.',
+      params: InboxParams,
+      response: { 204: empty('It is gone.') },
+    },
+    handler: async (request, reply) => {
+      const { account } = keyCaller(request);
+      const deleted = await store.inboxes.delete(account.id, callersInbox(request).id, clock.now());
+      if (!deleted) throw new AppError('not_found', 'no such inbox');
+      return reply.code(204).send();
+    },
+  });
+}
+
+/** A lifetime within the plan; never clamped, so that nobody is surprised by an early end. */
+function lifetime(ttlMinutes: number, maximum: number): number {
+  if (ttlMinutes >= 1 && ttlMinutes <= maximum) return ttlMinutes;
+  throw invalidField('/ttlMinutes', `must be from 1 to ${maximum}`);
+}
+
+/** The same for each order of the fields. */
+function canonical(value: unknown): string {
+  return JSON.stringify(value, (_name, field) =>
+    typeof field === 'object' && field !== null
+      ? Object.entries(field).sort(([a], [b]) => (a < b ? -1 : 1))
+      : field,
+  );
+}
+
+const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex');
+
+function idempotentRequest(
+  header: string | undefined,
+  keyId: string,
+  body: CreateInbox,
+): IdempotentRequest | null {
+  if (header === undefined) return null;
+  if (!IDEMPOTENCY_KEY.test(header)) {
+    throw invalidField('Idempotency-Key', 'must be 1 to 255 visible ASCII characters');
+  }
+  return {
+    keyId,
+    keyHash: sha256(header),
+    bodyHash: sha256(canonical(body)),
+    nonce: randomBytes(NONCE_BYTES).toString('base64url'),
+  };
+}
+
+const LABEL = 'label.';
+
+function labelsOf(query: object): Record<string, string> {
+  const labels = Object.entries(query).filter(([name]) => name.startsWith(LABEL));
+  return Object.fromEntries(labels.map(([name, value]) => [name.slice(LABEL.length), String(value)]));
+}
+
+const toTime = (time: number): string => new Date(time).toISOString();
+
+function toInbox(inbox: InboxRecord): Inbox {
+  return {
+    id: inbox.id,
+    address: inbox.address,
+    domain: inbox.domain,
+    labels: inbox.labels,
+    createdAt: toTime(inbox.createdAt),
+    expiresAt: toTime(inbox.expiresAt),
+    ttlMinutes: inbox.ttlMinutes,
+    maxExpiresAt: toTime(inbox.maxExpiresAt),
+    messageCount: inbox.messageCount,
+    lastMessageAt: inbox.lastReceivedAt === 0 ? null : toTime(inbox.lastReceivedAt),
+    cursor: cursorAt(inbox.id, inbox.lastReceivedAt),
+  };
+}
+
+const toCreatedInbox = (inbox: InboxRecord, token: string): CreatedInbox => ({ ...toInbox(inbox), token });

@@ -1,0 +1,200 @@
+import { Readable } from 'node:stream';
+import {
+  DEFAULT_LIMIT,
+  InboxParams,
+  Message,
+  MessageList,
+  MessageParams,
+  MessageQuery,
+  type MessageSummary,
+  ReadMessageQuery,
+} from '@mayfly/client/contract';
+import { listMessages, type MessagePage, waitForMessages } from '../../core/read.ts';
+import { AppError } from '../../errors.ts';
+import type { FullMessageRecord, MessageRecord } from '../../store/store.ts';
+import { callersInbox } from '../auth.ts';
+import type { App, RouteContext } from '../context.ts';
+import { immutableTag, isFresh, versionTag } from '../etag.ts';
+import { rawPieces } from '../raw-source.ts';
+import { bytes, ConditionalHeaders, ETAG, empty, json, NOT_MODIFIED } from '../responses.ts';
+import { baseUrl } from '../urls.ts';
+
+const TAGS = ['Messages'];
+const SECOND_MS = 1_000;
+
+export function messageRoutes(app: App, context: RouteContext): void {
+  const { options, deps, held, attachmentBytes } = context;
+  const { store, clock } = deps;
+
+  const findMessage = async (inboxId: string, messageId: string): Promise<FullMessageRecord> => {
+    const message = await store.messages.find(inboxId, messageId, clock.now());
+    if (!message) throw new AppError('not_found', 'no such message');
+    return message;
+  };
+
+  app.route({
+    method: 'GET',
+    url: '/v1/inboxes/:id/messages',
+    config: { access: 'inbox:read' },
+    schema: {
+      operationId: 'listMessages',
+      tags: TAGS,
+      summary: 'List messages, or wait for one',
+      description:
+        'Newest first. Follow `cursor` with `since` and you see every message exactly once; if you fell behind, `hasMore` and `before` lead through the rest. With `wait` the answer is held until something matches. Answers to requests without `wait` carry an `ETag`.',
+      params: InboxParams,
+      querystring: MessageQuery,
+      headers: ConditionalHeaders,
+      response: { 200: json(MessageList, 'A page of messages.', ETAG), 304: NOT_MODIFIED },
+    },
+    handler: async (request, reply) => {
+      const inbox = callersInbox(request);
+      const { wait = 0, limit = DEFAULT_LIMIT, ...filters } = request.query;
+      const query = { ...filters, limit };
+      if (wait > 0) {
+        return held.hold(reply, async (signal) =>
+          toMessageList(await waitForMessages(deps, inbox, query, wait * SECOND_MS, signal)),
+        );
+      }
+      const tag = versionTag(inbox.version, request.url);
+      reply.header('etag', tag);
+      if (isFresh(request.headers['if-none-match'], tag)) return reply.code(304).send();
+      return toMessageList(await listMessages(deps, inbox, query, clock.now()));
+    },
+  });
+
+  app.route({
+    method: 'GET',
+    url: '/v1/inboxes/:id/messages/:messageId',
+    config: { access: 'inbox:read' },
+    schema: {
+      operationId: 'getMessage',
+      tags: TAGS,
+      summary: 'Read a message',
+      description:
+        'The message in full: text, HTML, headers, links, codes, attachments. Reading changes nothing.',
+      params: MessageParams,
+      querystring: ReadMessageQuery,
+      headers: ConditionalHeaders,
+      response: { 200: json(Message, 'The message.', ETAG), 304: NOT_MODIFIED },
+    },
+    handler: async (request, reply) => {
+      const { include } = request.query;
+      const message = await findMessage(callersInbox(request).id, request.params.messageId);
+      const tag = immutableTag(include ? `${message.id}.${include}` : message.id);
+      reply.header('etag', tag);
+      if (isFresh(request.headers['if-none-match'], tag)) return reply.code(304).send();
+      const shown = toMessage(message, baseUrl(options.publicUrl, request));
+      if (!include) return shown;
+      for (const attachment of shown.attachments) {
+        const content = await attachmentBytes.read(message, attachment.id);
+        attachment.content = Buffer.from(content.buffer, content.byteOffset, content.length).toString(
+          'base64',
+        );
+      }
+      return shown;
+    },
+  });
+
+  app.route({
+    method: 'GET',
+    url: '/v1/inboxes/:id/messages/:messageId/raw',
+    config: { access: 'inbox:read' },
+    schema: {
+      operationId: 'getRawMessage',
+      tags: TAGS,
+      summary: "Read a message's raw source",
+      description: 'Byte for byte as it was received, below the Received line of this service.',
+      params: MessageParams,
+      headers: ConditionalHeaders,
+      response: { 200: bytes('message/rfc822', 'The raw source.', ETAG), 304: NOT_MODIFIED },
+    },
+    handler: async (request, reply) => {
+      const message = await findMessage(callersInbox(request).id, request.params.messageId);
+      const tag = immutableTag(`${message.id}.raw`);
+      reply.header('etag', tag);
+      if (isFresh(request.headers['if-none-match'], tag)) return reply.code(304).send();
+      const source = rawPieces(store.messages, message, () => clock.now());
+      return reply
+        .type('message/rfc822')
+        .header('content-length', message.size)
+        .header('content-disposition', `attachment; filename="${message.id}.eml"`)
+        .send(Readable.from(source, { objectMode: false }));
+    },
+  });
+
+  app.route({
+    method: 'DELETE',
+    url: '/v1/inboxes/:id/messages/:messageId',
+    config: { access: 'inbox:write' },
+    schema: {
+      operationId: 'deleteMessage',
+      tags: TAGS,
+      summary: 'Delete a message',
+      description: 'When it answers, the message and its source are gone.',
+      params: MessageParams,
+      response: { 204: empty('It is gone.') },
+    },
+    handler: async (request, reply) => {
+      const { messageId } = request.params;
+      const deleted = await store.messages.delete(callersInbox(request).id, messageId, clock.now());
+      if (!deleted) throw new AppError('not_found', 'no such message');
+      return reply.code(204).send();
+    },
+  });
+}
+
+function toMessageList({ messages, cursor, hasMore }: MessagePage): MessageList {
+  return { messages: messages.map(toSummary), cursor, hasMore };
+}
+
+function toSummary({ id, inboxId, receivedAt, size, summary }: MessageRecord): MessageSummary {
+  return {
+    id,
+    inboxId,
+    from: summary.from,
+    to: summary.to,
+    cc: summary.cc,
+    subject: summary.subject,
+    preview: summary.preview,
+    receivedAt: new Date(receivedAt).toISOString(),
+    size,
+    attachmentCount: summary.attachmentCount,
+    hasAttachments: summary.attachmentCount > 0,
+    codes: summary.codes,
+  };
+}
+
+function toMessage(message: FullMessageRecord, base: string): Message {
+  const { content, envelope } = message;
+  const url = `${base}/v1/inboxes/${message.inboxId}/messages/${message.id}`;
+  return {
+    ...toSummary(message),
+    replyTo: content.replyTo,
+    bcc: content.bcc,
+    date: content.date,
+    rfcMessageId: content.rfcMessageId,
+    inReplyTo: content.inReplyTo,
+    references: content.references,
+    headers: content.headers,
+    html: content.html,
+    text: content.text,
+    attachments: content.attachments.map(
+      ({ id, filename, contentType, size, disposition, contentId, sha256 }) => ({
+        ...{ id, filename, contentType, size, disposition, contentId, sha256 },
+        url: `${url}/attachments/${encodeURIComponent(id)}`,
+      }),
+    ),
+    links: content.links,
+    envelope: {
+      mailFrom: envelope.mailFrom,
+      rcptTo: message.rcptTo,
+      helo: envelope.helo,
+      remoteAddress: envelope.remoteAddress,
+      tls: envelope.tls,
+    },
+    authentication: null,
+    rawUrl: `${url}/raw`,
+    parseError: message.parseError,
+  };
+}

@@ -1,0 +1,43 @@
+import type { AddressInfo } from 'node:net';
+import { type BuiltApp, buildApp } from './build.ts';
+import type { HttpDeps, HttpOptions } from './context.ts';
+import { MAX_CONNECTIONS } from './limits.ts';
+
+export type { HttpDeps, HttpOptions } from './context.ts';
+
+/** The HTTP listener. */
+export interface HttpServer {
+  /** Resolves when it listens. */
+  start(): Promise<{ port: number }>;
+  /**
+   * Stops listening, ends held requests with a normal answer, lets the others finish, and cuts what is
+   * left after the deadline. Safe to call twice, and before `start`.
+   */
+  stop(deadlineMs: number): Promise<void>;
+}
+
+/** Constructs it; nothing happens before `start`. */
+export function createHttpServer(options: HttpOptions, deps: HttpDeps): HttpServer {
+  let built: BuiltApp | undefined;
+  return {
+    async start() {
+      built = await buildApp(options, deps);
+      const { app } = built;
+      app.server.maxConnections = MAX_CONNECTIONS;
+      await app.listen({ host: options.host, port: options.port });
+      const { port } = app.server.address() as AddressInfo;
+      return { port };
+    },
+    async stop(deadlineMs) {
+      if (!built) return;
+      const { app, held } = built;
+      built = undefined;
+      held.release();
+      const done = new AbortController();
+      const closed = app.close().then(() => done.abort());
+      await deps.clock.sleep(deadlineMs, done.signal);
+      app.server.closeAllConnections();
+      await closed;
+    },
+  };
+}
