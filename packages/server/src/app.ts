@@ -47,7 +47,10 @@ export function createApp(config: Config, overrides: Overrides = {}): App {
   const listeners: { stop(deadlineMs: number): Promise<void> }[] = [];
 
   const start = async (): Promise<RunningApp> => {
-    const store = await openSqlite({ path: databasePath(config.dataDir), exclusive: true });
+    const store = await openSqlite({
+      path: databasePath(config.dataDir),
+      onCrash: (err) => log.error({ err }, 'the writing thread died; the next write starts it again'),
+    });
     closers.push(() => store.close());
     const firstStart = await ensureFirstAccount(store, config.apiKey, clock.now());
 

@@ -107,7 +107,7 @@ program
   .option('--name <name>', 'what the key is for', 'made on the command line')
   .action(async (options: { name: string }) => {
     const config = parseConfig(process.env);
-    const store = await openSqlite({ path: databasePath(config.dataDir), exclusive: false });
+    const store = await openSqlite({ path: databasePath(config.dataDir), beside: true });
     try {
       print(await createKey(store, options.name, Date.now()));
     } finally {
