@@ -1,0 +1,33 @@
+/** What the parsing pool and its workers say to each other. Everything large lies in shared memory. */
+
+/** States of a job, in the shared array of its batch; each change is one compare-and-exchange. */
+export const QUEUED = 0;
+/** The worker reads this mail now. */
+export const STARTED = 1;
+/** The worker has the result and has not sent it yet. */
+export const DONE = 2;
+/** The pool took the job back before the worker came to it. */
+export const TAKEN = 3;
+
+/** One posted message: several jobs, done in order. */
+export interface JobBatch {
+  /** One {@link QUEUED} … {@link TAKEN} a job. */
+  states: Int32Array;
+  /** The raw mails, one a job, over shared memory. */
+  raws: Uint8Array[];
+  /** The attachment to decode; null where the job is to parse. One a job. */
+  attachmentIds: (string | null)[];
+}
+
+/** The answer to one {@link JobBatch}. */
+export interface BatchResult {
+  /** All results behind one another, over shared memory, so that other threads take them as they are. */
+  bytes: Uint8Array;
+  /**
+   * Two lengths a job: of the summary and the content, or of the attachment and 0. -1 and 0 where there
+   * is no result: the job was {@link TAKEN}, or the mail has no such attachment.
+   */
+  lengths: number[];
+  /** `parseError`, one a job. */
+  errors: (string | null)[];
+}

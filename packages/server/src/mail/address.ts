@@ -1,0 +1,139 @@
+import { isIPv4, isIPv6 } from 'node:net';
+import { domainToASCII } from 'node:url';
+
+/** RFC 5321 section 4.5.3.1.1, octets. */
+const MAX_LOCAL_OCTETS = 64;
+/** RFC 5321 section 4.5.3.1.2, octets. */
+const MAX_DOMAIN_OCTETS = 255;
+/** RFC 5321 section 4.5.3.1.3: a path has at most 256 octets, and its two brackets count. */
+const MAX_ADDRESS_OCTETS = 254;
+/** RFC 1035 section 2.3.4, octets. */
+const MAX_LABEL_OCTETS = 63;
+
+export interface ParsedAddress {
+  /** As given, but unquoted and in NFC; its case is kept (RFC 5321 section 2.4). */
+  local: string;
+  /** Lower case; an international name in its ASCII form; an address literal with its brackets. */
+  domain: string;
+}
+
+export interface AddressOptions {
+  /** True when the MAIL command had SMTPUTF8 (RFC 6531): letters beyond ASCII are allowed then. */
+  smtputf8?: boolean;
+}
+
+const DOT_STRING = /^[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+(?:\.[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+)*$/;
+const DOT_STRING_UTF8 =
+  /^[A-Za-z0-9!#$%&'*+/=?^_`{|}~\u{80}-\u{10FFFF}-]+(?:\.[A-Za-z0-9!#$%&'*+/=?^_`{|}~\u{80}-\u{10FFFF}-]+)*$/u;
+const QUOTED = /^"((?:[ !#-[\]-~]|\\[ -~])*)"$/;
+const QUOTED_UTF8 = /^"((?:[ !#-[\]-~\u{80}-\u{10FFFF}]|\\[ -~])*)"$/u;
+/** Characters that no mail address holds, whatever the extension: controls, separators, halves of a pair. */
+const NEVER = /[\p{Cc}\p{Zl}\p{Zp}\p{Cs}]/u;
+const LABEL = /^[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?$/;
+/** A source route, `@one,@two:`, which RFC 5321 section 4.1.1.3 asks to accept and to ignore. */
+const SOURCE_ROUTE = /^@[^\s:@,]+(?:,@[^\s:@,]+)*:/;
+
+function readLocal(text: string, smtputf8: boolean): string | undefined {
+  if (Buffer.byteLength(text) > MAX_LOCAL_OCTETS) return undefined;
+  if ((smtputf8 ? DOT_STRING_UTF8 : DOT_STRING).test(text)) return text.normalize('NFC');
+  const quoted = (smtputf8 ? QUOTED_UTF8 : QUOTED).exec(text)?.[1];
+  return quoted?.replaceAll(/\\(.)/g, '$1').normalize('NFC');
+}
+
+/** RFC 5321 section 4.1.3; the grammar's general form needs a registered tag, and none is registered. */
+function isAddressLiteral(inner: string): boolean {
+  if (isIPv4(inner)) return true;
+  return /^ipv6:[^%]*$/i.test(inner) && isIPv6(inner.slice('ipv6:'.length));
+}
+
+function readDomain(text: string, smtputf8: boolean): string | undefined {
+  if (text.startsWith('[') && text.endsWith(']')) {
+    return isAddressLiteral(text.slice(1, -1)) ? text.toLowerCase() : undefined;
+  }
+  const isAscii = /^[!-~]*$/.test(text);
+  if (!isAscii && !smtputf8) return undefined;
+  const domain = isAscii ? text.toLowerCase() : domainToASCII(text.normalize('NFC'));
+  if (domain.length === 0 || domain.length > MAX_DOMAIN_OCTETS) return undefined;
+  const labels = domain.split('.');
+  return labels.every((label) => label.length <= MAX_LABEL_OCTETS && LABEL.test(label)) ? domain : undefined;
+}
+
+/** Where the local part ends: the first `@` outside a quoted string; -1 when there is none. */
+function atSign(path: string): number {
+  if (!path.startsWith('"')) return path.indexOf('@');
+  for (let i = 1; i < path.length; i++) {
+    if (path.charAt(i) === '\\') i++;
+    else if (path.charAt(i) === '"') return path.charAt(i + 1) === '@' ? i + 1 : -1;
+  }
+  return -1;
+}
+
+/**
+ * Reads one address by the grammar of an SMTP path (RFC 5321 section 4.1.2, with RFC 6531): with or
+ * without its angle brackets, a source route ignored, a quoted local part unquoted. Comments, folding
+ * white space and the obsolete forms of RFC 5322 are refused: they have no place in SMTP. So is an
+ * address without a domain, a bare `postmaster` too.
+ * @returns undefined when the text is not exactly one address
+ */
+export function parseAddress(text: string, options: AddressOptions = {}): ParsedAddress | undefined {
+  const smtputf8 = options.smtputf8 === true;
+  let path = text;
+  if (path.startsWith('<')) {
+    if (!path.endsWith('>')) return undefined;
+    path = path.slice(1, -1);
+    path = path.slice(SOURCE_ROUTE.exec(path)?.[0].length ?? 0);
+  }
+  if (NEVER.test(path) || Buffer.byteLength(path) > MAX_ADDRESS_OCTETS) return undefined;
+  const at = atSign(path);
+  if (at < 1) return undefined;
+  const local = readLocal(path.slice(0, at), smtputf8);
+  const domain = readDomain(path.slice(at + 1), smtputf8);
+  return local === undefined || domain === undefined ? undefined : { local, domain };
+}
+
+/**
+ * The key under which an inbox is found: lower case and without a `+tag`. A local part that needs
+ * quotes keeps them, so that two addresses never share a key by accident.
+ */
+export function inboxAddress(parsed: ParsedAddress): string {
+  const plus = parsed.local.indexOf('+');
+  const base = plus > 0 ? parsed.local.slice(0, plus) : parsed.local;
+  const local = base.toLowerCase().normalize('NFC');
+  const written = DOT_STRING_UTF8.test(local) ? local : `"${local.replaceAll(/["\\]/g, '\\$&')}"`;
+  return `${written}@${parsed.domain}`;
+}
+
+/** RFC 2142's mailbox names: whoever serves the domain answers for them, never a client's inbox. */
+export const RESERVED_LOCAL_PARTS: ReadonlySet<string> = new Set([
+  'abuse',
+  'ftp',
+  'hostmaster',
+  'info',
+  'list',
+  'list-request',
+  'mailer-daemon',
+  'marketing',
+  'news',
+  'noc',
+  'postmaster',
+  'root',
+  'sales',
+  'security',
+  'support',
+  'usenet',
+  'uucp',
+  'webmaster',
+  'www',
+]);
+
+const CHOSEN = /^[a-z0-9_-]+(?:\.[a-z0-9_-]+)*$/;
+
+/** True for a local part that a client may choose: 1 to 64 of `a-z 0-9 . _ -`, dots only inside and single. */
+export function isChosenLocalPart(localPart: string): boolean {
+  return localPart.length <= MAX_LOCAL_OCTETS && CHOSEN.test(localPart);
+}
+
+/** True for a local part that no inbox may have. */
+export function isReservedLocalPart(localPart: string): boolean {
+  return RESERVED_LOCAL_PARTS.has(localPart.toLowerCase());
+}

@@ -1,0 +1,57 @@
+const MONTHS = ['jan', 'feb', 'mar', 'apr', 'may', 'jun', 'jul', 'aug', 'sep', 'oct', 'nov', 'dec'];
+
+/** RFC 5322 section 4.3: the zones with a name that still mean something, minutes east. */
+const ZONES: Readonly<Record<string, number>> = {
+  ut: 0,
+  utc: 0,
+  gmt: 0,
+  z: 0,
+  est: -300,
+  edt: -240,
+  cst: -360,
+  cdt: -300,
+  mst: -420,
+  mdt: -360,
+  pst: -480,
+  pdt: -420,
+};
+
+const DATE_TIME =
+  /^(?:[a-z]+\.?,?\s*)?(\d{1,2})[\s-]+([a-z]{3})[a-z]*\.?,?[\s-]+(\d{2,4})\s+(\d{1,2}):(\d{2})(?::(\d{2}))?(?:\.\d+)?\s*([+-]\d{4}|[a-z]+)\b/i;
+
+function offsetOf(zone: string): number | undefined {
+  const numeric = /^([+-])(\d{2})(\d{2})$/.exec(zone);
+  // RFC 5322 section 4.3: an unknown name says nothing about the place; the time is read as UTC.
+  if (numeric === null) return ZONES[zone.toLowerCase()] ?? 0;
+  const minutes = Number(numeric[2]) * 60 + Number(numeric[3]);
+  if (minutes >= 24 * 60 || Number(numeric[3]) > 59) return undefined;
+  return numeric[1] === '-' ? -minutes : minutes;
+}
+
+/** RFC 5322 section 4.3: two digits from 50 on and three digits mean the last century. */
+function fullYear(digits: string): number {
+  const year = Number(digits);
+  if (digits.length === 4) return year;
+  return digits.length === 2 && year < 50 ? year + 2000 : year + 1900;
+}
+
+/**
+ * A Date header (RFC 5322 section 3.3, obsolete forms included) as RFC 3339 in UTC with milliseconds.
+ * Nothing is invented: a value that names no day, time and zone gives null.
+ */
+export function parseDate(value: string): string | null {
+  const match = DATE_TIME.exec(value.slice(0, 200).trim());
+  if (match === null) return null;
+  const [, day = '', monthName = '', yearDigits = '', hour = '', minute = '', second = '0', zone = ''] =
+    match;
+  const month = MONTHS.indexOf(monthName.toLowerCase());
+  const offset = offsetOf(zone);
+  if (month < 0 || offset === undefined) return null;
+  const year = fullYear(yearDigits);
+  if (year < 1900 || Number(hour) > 23 || Number(minute) > 59 || Number(second) > 60) return null;
+  const midnight = new Date(Date.UTC(year, month, Number(day)));
+  // 31 February rolls over into March: no such day.
+  if (midnight.getUTCDate() !== Number(day)) return null;
+  const seconds = (Number(hour) * 60 + Number(minute) - offset) * 60 + Number(second);
+  return new Date(midnight.getTime() + seconds * 1000).toISOString();
+}

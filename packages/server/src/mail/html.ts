@@ -1,0 +1,215 @@
+import { Tokenizer, type TokenizerCallbacks } from 'htmlparser2';
+
+/** So much of a page is read for words and links; a longer one is a bomb or a data dump, characters. */
+export const MAX_HTML_READ = 1024 * 1024;
+/** Words of the text inside one link, characters; a link around a whole page is no label. */
+const MAX_ANCHOR_TEXT = 500;
+
+export interface HtmlAnchor {
+  /** The attribute with its entities decoded once, blanks around it taken off. */
+  href: string;
+  text: string;
+  /** How many characters of `words` came before it. */
+  at: number;
+}
+
+export interface HtmlReading {
+  /** What a reader sees: a line a block, a tab between the cells of a row, single blanks else. */
+  words: string;
+  anchors: HtmlAnchor[];
+}
+
+/** Their content is never seen. */
+const UNSEEN: ReadonlySet<string> = new Set([
+  'script',
+  'style',
+  'title',
+  'template',
+  'noscript',
+  'object',
+  'svg',
+]);
+const VOID: ReadonlySet<string> = new Set([
+  'br',
+  'hr',
+  'img',
+  'input',
+  'meta',
+  'link',
+  'area',
+  'base',
+  'col',
+  'wbr',
+]);
+const CELLS: ReadonlySet<string> = new Set(['td', 'th']);
+const BLOCKS: ReadonlySet<string> = new Set(
+  (
+    'address article aside blockquote body br caption center dd div dl dt fieldset figure footer form h1 h2 h3 h4 ' +
+    'h5 h6 header hr html li main nav ol p pre section table tbody tfoot thead tr ul'
+  ).split(' '),
+);
+const HIDDEN_STYLE = /display\s*:\s*none|visibility\s*:\s*hidden/i;
+
+const BLANKS = /\s|\u034f|\u200b|\u200c|\u200d|\u00ad/;
+
+const SPACE = 1;
+const TAB = 2;
+const LINE = 3;
+const BREAKS = ['', ' ', '\t', '\n'];
+
+/**
+ * Reads a page as it streams by: no tree and no stack, so neither depth nor missing end tags cost
+ * anything. A hidden element ends where its own name is closed as often as it was opened.
+ */
+class PageReader implements TokenizerCallbacks {
+  words = '';
+  readonly anchors: HtmlAnchor[] = [];
+  private readonly html: string;
+  private pendingBreak = 0;
+  private tag = '';
+  private attribute = '';
+  private value = '';
+  private hides = false;
+  private hiddenName = '';
+  private hiddenDepth = 0;
+  private anchor: HtmlAnchor | undefined;
+  private anchorStart = 0;
+  private alt = '';
+
+  constructor(html: string) {
+    this.html = html;
+  }
+
+  ontext(start: number, end: number): void {
+    if (this.hiddenDepth > 0) return;
+    const text = this.html.slice(start, end);
+    const folded = BLANKS.test(text) ? foldBlanks(text) : text;
+    this.write(folded);
+  }
+
+  ontextentity(codepoint: number): void {
+    if (this.hiddenDepth === 0) this.write(foldBlanks(String.fromCodePoint(codepoint)));
+  }
+
+  onopentagname(start: number, end: number): void {
+    this.tag = this.html.slice(start, end).toLowerCase();
+    this.hides = UNSEEN.has(this.tag);
+    if (this.tag === 'a') {
+      this.endAnchor();
+      this.anchor = { href: '', text: '', at: 0 };
+    }
+  }
+
+  onattribname(start: number, end: number): void {
+    this.attribute = this.html.slice(start, end).toLowerCase();
+    if (this.attribute === 'hidden') this.hides = true;
+  }
+
+  onattribdata(start: number, end: number): void {
+    this.value += this.html.slice(start, end);
+  }
+
+  onattribentity(codepoint: number): void {
+    this.value += String.fromCodePoint(codepoint);
+  }
+
+  onattribend(): void {
+    const { attribute, value } = this;
+    this.value = '';
+    if (attribute === 'style') this.hides ||= HIDDEN_STYLE.test(value);
+    else if (attribute === 'alt') this.alt ||= value;
+    else if (attribute === 'href' && this.tag === 'a' && this.anchor?.href === '')
+      this.anchor.href = value.trim();
+  }
+
+  onopentagend(): void {
+    this.opened();
+  }
+
+  onselfclosingtag(): void {
+    // In HTML the slash means nothing.
+    this.opened();
+  }
+
+  onclosetag(start: number, end: number): void {
+    const name = this.html.slice(start, end).trimEnd().toLowerCase();
+    if (this.hiddenDepth > 0) {
+      if (name === this.hiddenName) this.hiddenDepth--;
+    } else {
+      this.breakAt(name);
+    }
+    if (name === 'a') this.endAnchor();
+  }
+
+  onend(): void {
+    this.endAnchor();
+  }
+
+  oncdata(): void {}
+  oncomment(): void {}
+  ondeclaration(): void {}
+  onprocessinginstruction(): void {}
+
+  private opened(): void {
+    const { tag } = this;
+    if (this.hiddenDepth > 0) {
+      if (tag === this.hiddenName) this.hiddenDepth++;
+    } else if (this.hides && !VOID.has(tag)) {
+      this.hiddenName = tag;
+      this.hiddenDepth = 1;
+    } else {
+      this.breakAt(tag);
+    }
+    if (tag === 'a' && this.anchor !== undefined) {
+      this.anchorStart = this.words.length;
+      this.anchor.at = this.words.length;
+      this.alt = '';
+    }
+  }
+
+  private breakAt(tag: string): void {
+    if (BLOCKS.has(tag)) this.pendingBreak = LINE;
+    else if (CELLS.has(tag) && this.pendingBreak < TAB) this.pendingBreak = TAB;
+  }
+
+  /** `text` has no blanks but single spaces. */
+  private write(text: string): void {
+    if (text === '') return;
+    let from = 0;
+    if (text.startsWith(' ')) {
+      from = 1;
+      if (this.pendingBreak === 0) this.pendingBreak = SPACE;
+      if (text.length === 1) return;
+    }
+    if (this.words !== '') this.words += BREAKS[this.pendingBreak] ?? '';
+    const blankAfter = text.endsWith(' ');
+    this.words += text.slice(from, blankAfter ? -1 : undefined);
+    this.pendingBreak = blankAfter ? SPACE : 0;
+  }
+
+  private endAnchor(): void {
+    const { anchor } = this;
+    this.anchor = undefined;
+    if (anchor === undefined || anchor.href === '') return;
+    const seen = this.words.slice(this.anchorStart, this.anchorStart + MAX_ANCHOR_TEXT);
+    anchor.text = (seen.trim() === '' ? this.alt.slice(0, MAX_ANCHOR_TEXT) : seen)
+      .replace(/\s+/g, ' ')
+      .trim();
+    this.anchors.push(anchor);
+  }
+}
+
+/** Runs of blanks become one; the invisible fillers of preheaders go. */
+function foldBlanks(text: string): string {
+  return text.replace(/\u034f|\u200b|\u200c|\u200d|\u00ad/g, '').replace(/\s+/g, ' ');
+}
+
+/** Reads what a person would: the visible words, and the links with theirs. Linear in the page's length. */
+export function readHtml(html: string): HtmlReading {
+  const page = html.length > MAX_HTML_READ ? html.slice(0, MAX_HTML_READ) : html;
+  const reader = new PageReader(page);
+  const tokenizer = new Tokenizer({ decodeEntities: true }, reader);
+  tokenizer.write(page);
+  tokenizer.end();
+  return { words: reader.words, anchors: reader.anchors };
+}

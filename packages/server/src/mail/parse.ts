@@ -1,0 +1,222 @@
+import { hash } from 'node:crypto';
+import { addressParser, type Email } from 'postal-mime';
+import { clean, cleanFilename, oneLine, readable } from './clean.ts';
+import { parseDate } from './date.ts';
+import { findCodes, findLinks } from './extract.ts';
+import { type HtmlReading, readHtml } from './html.ts';
+import type { MailAddress, MailAttachment, ParsedMail } from './mail.ts';
+import { type Leaf, readMime } from './mime.ts';
+
+/** What a list shows of a message, characters (decisions, section 4). */
+const MAX_PREVIEW = 200;
+/** So much of the text is looked at for the preview, which folds white space, characters. */
+const PREVIEW_SOURCE = 4_096;
+/** Words kept for the `text` filter of a mail without a text part, characters. */
+const MAX_HTML_WORDS = 256 * 1024;
+/** Mailboxes kept of each address field; more are a mailing, and the raw source has them all. */
+const MAX_ADDRESSES = 1_000;
+/** Longer address fields are not read: 1,000 mailboxes of the greatest length fit, characters. */
+const MAX_ADDRESS_VALUE = 512 * 1024;
+/** Message ids of a References field; threads are shorter. */
+const MAX_REFERENCES = 1_000;
+/** What {@link parseHeaderOnly} reads of a mail, bytes: it runs where hostile mail must cost nothing. */
+const HEADER_LOOK_BYTES = 16 * 1024;
+/** What it reads of one address field, characters. */
+const HEADER_LOOK_VALUE = 2_048;
+
+type Headers = Email['headers'];
+
+/** The parts that make the body, and all others, in order of appearance. */
+interface Bodies {
+  text: Leaf[];
+  html: Leaf[];
+  attachments: Leaf[];
+}
+
+/** Of a field given twice the first counts. */
+function firstValue(headers: Headers, key: string): string {
+  return headers.find((header) => header.key === key)?.value ?? '';
+}
+
+function addresses(headers: Headers, key: string, maxLength: number): MailAddress[] {
+  const found: MailAddress[] = [];
+  for (const header of headers) {
+    if (header.key !== key || header.value === '') continue;
+    for (const { address, name } of addressParser(header.value.slice(0, maxLength), { flatten: true })) {
+      if (found.length >= MAX_ADDRESSES) return found;
+      if (address || name) found.push({ address: oneLine(address ?? ''), name: oneLine(name) });
+    }
+  }
+  return found;
+}
+
+/** Does this part belong to the message's body, or stand beside it? */
+function isBody(leaf: Leaf): boolean {
+  if (leaf.type !== 'text/plain' && leaf.type !== 'text/html') return false;
+  if (leaf.beside || leaf.disposition === 'attachment') return false;
+  // A text with a name is a file, unless it is all that there is.
+  return leaf.filename === '' || leaf.within === '';
+}
+
+/** Sorts a mail's leaves; {@link attachmentId} counts the attachments. */
+export function sortLeaves(leaves: readonly Leaf[]): Bodies {
+  const bodies: Bodies = { text: [], html: [], attachments: [] };
+  for (const leaf of leaves) {
+    if (!isBody(leaf)) bodies.attachments.push(leaf);
+    else if (leaf.type === 'text/html') bodies.html.push(leaf);
+    else bodies.text.push(leaf);
+  }
+  return bodies;
+}
+
+/** Body parts as text, line ends as `\n`; null when there is none. */
+function textOf(leaves: readonly Leaf[]): string | null {
+  if (leaves.length === 0) return null;
+  const text = clean(leaves.map((leaf) => leaf.text()).join('\n'));
+  return text.includes('\r') ? text.replaceAll('\r\n', '\n') : text;
+}
+
+function isInline(leaf: Leaf): boolean {
+  if (leaf.disposition !== '') return leaf.disposition === 'inline';
+  return leaf.contentId !== '' || leaf.within === 'related' || leaf.within === 'alternative';
+}
+
+/** Ids count the attachments in order of appearance, so that the raw source gives the same ones again. */
+export function attachmentId(index: number): string {
+  return `att_${index + 1}`;
+}
+
+function attachmentOf(leaf: Leaf, index: number): MailAttachment {
+  const bytes = leaf.bytes();
+  return {
+    id: attachmentId(index),
+    filename: cleanFilename(leaf.filename),
+    contentType: oneLine(leaf.type),
+    size: bytes.length,
+    disposition: isInline(leaf) ? 'inline' : 'attachment',
+    contentId: readable(leaf.contentId).replace(/^<|>$/g, '').trim() || null,
+    sha256: hash('sha256', bytes, 'hex'),
+  };
+}
+
+function messageIds(value: string): string[] {
+  const ids = readable(value).match(/<[^<>]*>|[^\s<>]+/g) ?? [];
+  return ids.slice(0, MAX_REFERENCES);
+}
+
+/** The visible text in one line, cut between characters. */
+function previewOf(text: string): string {
+  const folded = text.slice(0, PREVIEW_SOURCE).replace(/\s+/g, ' ').trim();
+  return folded.length <= MAX_PREVIEW ? folded : folded.slice(0, MAX_PREVIEW).replace(/[\ud800-\udbff]$/, '');
+}
+
+/**
+ * Reads a mail as it was received. Pure, never rejects; hostile mails cost time and memory, so it runs
+ * on a parse worker. What could not be read is left out and `parseError` says why.
+ * @param raw the whole mail; may be a view of shared memory
+ */
+export async function parseMail(raw: Uint8Array): Promise<ParsedMail> {
+  try {
+    return await readAll(raw);
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    return parseHeaderOnly(raw, `The mail was not read beyond its header: ${reason}`);
+  }
+}
+
+async function readAll(raw: Uint8Array): Promise<ParsedMail> {
+  const { email, leaves } = await readMime(raw);
+  const { headers } = email;
+  const bodies = sortLeaves(leaves);
+  const text = textOf(bodies.text);
+  const html = textOf(bodies.html);
+  const page = html === null ? null : readHtml(html);
+  const subject = readable(firstValue(headers, 'subject'));
+  const attachments = bodies.attachments.map(attachmentOf);
+  return {
+    summary: {
+      ...sentBy(headers, MAX_ADDRESS_VALUE),
+      subject,
+      preview: clean(previewOf(text?.trim() ? text : (page?.words ?? ''))),
+      attachmentCount: attachments.length,
+      codes: findCodes(subject, text, page),
+    },
+    content: {
+      replyTo: addresses(headers, 'reply-to', MAX_ADDRESS_VALUE),
+      bcc: addresses(headers, 'bcc', MAX_ADDRESS_VALUE),
+      ...identified(headers),
+      headers: headers.map(({ originalKey, value }) => ({
+        name: oneLine(originalKey),
+        value: readable(value),
+      })),
+      html,
+      text,
+      htmlWords: text === null ? wordsOf(page) : null,
+      attachments,
+      links: findLinks(text, page, readable(firstValue(headers, 'list-unsubscribe'))),
+    },
+    parseError: null,
+  };
+}
+
+function wordsOf(page: HtmlReading | null): string | null {
+  return page && clean(page.words.slice(0, MAX_HTML_WORDS));
+}
+
+function sentBy(headers: Headers, maxLength: number) {
+  return {
+    from: addresses(headers, 'from', maxLength)[0] ?? null,
+    to: addresses(headers, 'to', maxLength),
+    cc: addresses(headers, 'cc', maxLength),
+  };
+}
+
+function identified(headers: Headers) {
+  return {
+    date: parseDate(readable(firstValue(headers, 'date'))),
+    rfcMessageId: readable(firstValue(headers, 'message-id')) || null,
+    inReplyTo: readable(firstValue(headers, 'in-reply-to')) || null,
+    references: messageIds(firstValue(headers, 'references')),
+  };
+}
+
+/** The first bytes up to the blank line that ends the header, at most {@link HEADER_LOOK_BYTES}. */
+function headerOf(raw: Uint8Array): Uint8Array {
+  const start = Buffer.from(raw.subarray(0, HEADER_LOOK_BYTES));
+  const ends = ['\r\n\r\n', '\n\n'].map((end) => start.indexOf(end)).filter((at) => at >= 0);
+  return start.subarray(0, Math.min(start.length, ...ends));
+}
+
+/**
+ * What a glance at the first header lines tells: sender, recipients, subject. Bounded and cheap,
+ * whatever the mail, so that it may run on the main thread when a parse worker failed. Never rejects.
+ * @param reason becomes `parseError`
+ */
+export async function parseHeaderOnly(raw: Uint8Array, reason: string): Promise<ParsedMail> {
+  // A header alone has no parts, and is far below every limit.
+  const { headers } = (await readMime(headerOf(raw))).email;
+  return {
+    summary: {
+      ...sentBy(headers, HEADER_LOOK_VALUE),
+      subject: readable(firstValue(headers, 'subject')),
+      preview: '',
+      attachmentCount: 0,
+      codes: [],
+    },
+    content: {
+      replyTo: addresses(headers, 'reply-to', HEADER_LOOK_VALUE),
+      bcc: [],
+      ...identified(headers),
+      headers: headers.map(({ originalKey, value }) => ({
+        name: oneLine(originalKey),
+        value: readable(value),
+      })),
+      html: null,
+      text: null,
+      htmlWords: null,
+      attachments: [],
+      links: [],
+    },
+    parseError: reason,
+  };
+}

@@ -1,0 +1,174 @@
+import { afterEach, describe, expect, it } from 'vitest';
+import { systemClock } from '../../src/clock.ts';
+import {
+  createParsing,
+  type ParsedBytes,
+  type Parsing,
+  type ParsingOptions,
+} from '../../src/core/parsing.ts';
+import type { MailContent, MailSummary } from '../../src/mail/mail.ts';
+
+const spoilt = new URL('./spoilt-parse-worker.ts', import.meta.url);
+
+let open: Parsing[] = [];
+afterEach(async () => {
+  await Promise.all(open.map((parsing) => parsing.close()));
+  open = [];
+});
+
+function start(options: Partial<ParsingOptions> = {}): Parsing {
+  const parsing = createParsing({ clock: systemClock, ...options });
+  open.push(parsing);
+  return parsing;
+}
+
+/** A mail as the SMTP server hands it over: in shared memory. */
+function mail(lines: string[], body = 'Hello'): Uint8Array {
+  const text = ['From: Ada <ada@sender.test>', 'To: calm@mayfly.test', ...lines, '', body, ''].join('\r\n');
+  const raw = new Uint8Array(new SharedArrayBuffer(Buffer.byteLength(text)));
+  raw.set(Buffer.from(text));
+  return raw;
+}
+
+const json = (bytes: Uint8Array): unknown => JSON.parse(Buffer.from(bytes).toString());
+const read = ({ summary, content, parseError }: ParsedBytes) => ({
+  summary: json(summary) as MailSummary,
+  content: json(content) as MailContent,
+  parseError,
+});
+
+describe('parsing on worker threads', () => {
+  it('gives the JSON of summary and content', async () => {
+    const { summary, content, parseError } = read(
+      await start().parse(mail(['Subject: Grüße'], 'Hallo Welt')),
+    );
+    expect(parseError).toBeNull();
+    expect(summary).toMatchObject({ subject: 'Grüße', from: { address: 'ada@sender.test', name: 'Ada' } });
+    expect(content).toMatchObject({ text: 'Hallo Welt\n', html: null });
+  });
+
+  it('answers every mail of a crowd with its own result', async () => {
+    const parsing = start();
+    const parsed = await Promise.all(
+      Array.from({ length: 300 }, (_, i) => parsing.parse(mail([`Subject: number ${i}`], `body ${i}`))),
+    );
+    parsed.forEach((one, i) => {
+      const { summary, content } = read(one);
+      expect([summary.subject, content.text]).toEqual([`number ${i}`, `body ${i}\n`]);
+    });
+  });
+
+  it('gives results in shared memory, which other threads take without a copy', async () => {
+    const { summary, content } = await start().parse(mail(['Subject: x']));
+    expect(summary.buffer).toBeInstanceOf(SharedArrayBuffer);
+    expect(content.buffer).toBeInstanceOf(SharedArrayBuffer);
+  });
+
+  it('decodes an attachment by its id, and knows no other', async () => {
+    const parsing = start();
+    const raw = mail(
+      ['MIME-Version: 1.0', 'Content-Type: multipart/mixed; boundary=x'],
+      '--x\r\n\r\ntext\r\n--x\r\nContent-Type: image/png; name=a.png\r\nContent-Transfer-Encoding: base64\r\n\r\nAAEC/w==\r\n--x--',
+    );
+    const { content } = read(await parsing.parse(raw));
+    expect(content.attachments.map(({ id, filename }) => [id, filename])).toEqual([['att_1', 'a.png']]);
+    expect(Buffer.from((await parsing.attachment(raw, 'att_1')) ?? []).toString('hex')).toBe('000102ff');
+    expect(await parsing.attachment(raw, 'att_2')).toBeUndefined();
+  });
+
+  it('keeps one thread when nothing is slow', async () => {
+    const parsing = start({ threads: 1 });
+    await Promise.all(Array.from({ length: 100 }, () => parsing.parse(mail(['Subject: x']))));
+    expect(parsing.threads).toBe(1);
+  });
+});
+
+describe('a mail that the parser cannot bear', () => {
+  it.each([
+    ['endless', /took longer/],
+    ['memory', /memory/],
+    ['crash', /ended unexpectedly/],
+    ['throw', /ended unexpectedly/],
+  ])(
+    '%s: is answered by what its header tells, with the reason, and costs no other mail',
+    async (fault, reason) => {
+      const parsing = start({ workerEntry: spoilt, limits: { slowMs: 20, timeLimitMs: 1_000, heapMb: 32 } });
+      const before = [0, 1, 2].map((i) => parsing.parse(mail([`Subject: before ${i}`])));
+      const bad = parsing.parse(mail(['Subject: the bad one', `X-Fault: ${fault}`]));
+      const after = [0, 1, 2].map((i) => parsing.parse(mail([`Subject: after ${i}`])));
+      for (const [i, one] of (await Promise.all([...before, ...after])).entries()) {
+        const { summary, parseError } = read(one);
+        expect(summary.subject).toBe(i < 3 ? `before ${i}` : `after ${i - 3}`);
+        expect(parseError).toBeNull();
+      }
+      const { summary, content, parseError } = read(await bad);
+      expect(parseError).toMatch(reason);
+      expect(summary).toMatchObject({ subject: 'the bad one', from: { address: 'ada@sender.test' } });
+      expect(content).toMatchObject({ text: null, html: null, attachments: [] });
+      // The pool goes on.
+      expect(read(await parsing.parse(mail(['Subject: later']))).parseError).toBeNull();
+    },
+  );
+
+  it('does not hold the mails of its batch: they are read elsewhere while it still runs', async () => {
+    const parsing = start({ workerEntry: spoilt, limits: { slowMs: 20, timeLimitMs: 60_000 } });
+    await parsing.parse(mail(['Subject: warm']));
+    let ended = false;
+    const bad = parsing.parse(mail(['X-Fault: endless'])).then(() => {
+      ended = true;
+    });
+    const others = Array.from({ length: 40 }, (_, i) => parsing.parse(mail([`Subject: ${i}`])));
+    expect((await Promise.all(others)).every(({ parseError }) => parseError === null)).toBe(true);
+    expect(ended).toBe(false);
+    await parsing.close();
+    await bad;
+  });
+
+  it('does not hold later mails either, even with several of its kind', async () => {
+    const parsing = start({ workerEntry: spoilt, limits: { slowMs: 20, timeLimitMs: 60_000 } });
+    const bad = Array.from({ length: 3 }, () => parsing.parse(mail(['X-Fault: endless'])));
+    expect(read(await parsing.parse(mail(['Subject: later']))).summary.subject).toBe('later');
+    await parsing.close();
+    for (const one of await Promise.all(bad)) expect(one.parseError).toMatch(/server stopped/);
+  });
+
+  it('large mails have threads of their own and do not hold small ones', async () => {
+    const parsing = start({ workerEntry: spoilt, limits: { slowMs: 20, timeLimitMs: 60_000 } });
+    const bad = parsing.parse(mail(['X-Fault: endless'], 'x'.repeat(300_000)));
+    expect(read(await parsing.parse(mail(['Subject: small']))).summary.subject).toBe('small');
+    await parsing.close();
+    expect((await bad).parseError).toMatch(/server stopped/);
+  });
+
+  it('a true bomb, 100,000 parts, ends within its limits', async () => {
+    const parts = Array.from({ length: 100_000 }, () => '--x\r\n\r\na').join('\r\n');
+    const raw = mail(['Subject: bomb', 'Content-Type: multipart/mixed; boundary=x'], parts);
+    const { summary, parseError } = read(await start().parse(raw));
+    expect(summary.subject).toBe('bomb');
+    expect(parseError).toMatch(/more than 1000 parts/);
+  });
+
+  it('an attachment that cannot be decoded is an unavailable service, not a lost mail', async () => {
+    const parsing = start();
+    const answer = expect(parsing.attachment(mail(['Subject: x']), 'att_1')).rejects.toMatchObject({
+      code: 'unavailable',
+    });
+    await parsing.close();
+    await answer;
+  });
+});
+
+describe('closing', () => {
+  it('answers what was waiting and what comes later, and may be done twice', async () => {
+    const parsing = start();
+    const waiting = parsing.parse(mail(['Subject: waiting']));
+    await parsing.close();
+    await parsing.close();
+    expect(read(await waiting)).toMatchObject({
+      summary: { subject: 'waiting' },
+      parseError: expect.stringMatching(/stopped/),
+    });
+    expect(read(await parsing.parse(mail(['Subject: late']))).summary.subject).toBe('late');
+    expect(parsing.threads).toBe(0);
+  });
+});

@@ -1,0 +1,168 @@
+import { existsSync, readFileSync } from 'node:fs';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import {
+  inboxAddress,
+  isChosenLocalPart,
+  isReservedLocalPart,
+  parseAddress,
+} from '../../src/mail/address.ts';
+
+const key = (text: string, smtputf8 = false) => {
+  const parsed = parseAddress(text, { smtputf8 });
+  return parsed && inboxAddress(parsed);
+};
+
+describe('which inbox an address names', () => {
+  it('does not depend on case', () => {
+    expect(key('Calm.Otter1@Mayfly.TEST')).toBe('calm.otter1@mayfly.test');
+  });
+
+  it('does not depend on a plus-tag, which stays in what was parsed', () => {
+    expect(key('calm.otter+signup+2@mayfly.test')).toBe('calm.otter@mayfly.test');
+    expect(parseAddress('calm.otter+signup@mayfly.test')).toEqual({
+      local: 'calm.otter+signup',
+      domain: 'mayfly.test',
+    });
+    expect(key('+tag@mayfly.test'), 'a tag of nothing is no tag').toBe('+tag@mayfly.test');
+  });
+
+  it('does not depend on angle brackets, a source route or needless quotes', () => {
+    expect(key('<calm@mayfly.test>')).toBe('calm@mayfly.test');
+    expect(key('<@relay.example,@other.example:calm@mayfly.test>')).toBe('calm@mayfly.test');
+    expect(key('"calm"@mayfly.test')).toBe('calm@mayfly.test');
+    expect(key('"ca\\lm"@mayfly.test')).toBe('calm@mayfly.test');
+  });
+
+  it('is never another one: what needs its quotes keeps them', () => {
+    expect(key('"a@b"@mayfly.test')).toBe('"a@b"@mayfly.test');
+    expect(key('"a\\"b"@mayfly.test')).toBe('"a\\"b"@mayfly.test');
+    expect(key('x%y@mayfly.test')).toBe('x%y@mayfly.test');
+  });
+
+  it('is its NFC form with SMTPUTF8, and nothing without it', () => {
+    expect(key('jose\u0301@mayfly.test', true)).toBe('jos\u00e9@mayfly.test');
+    expect(key('jos\u00e9@mayfly.test')).toBeUndefined();
+    expect(key('a@b\u00fccher.test', true)).toBe('a@xn--bcher-kva.test');
+    expect(key('a@b\u00fccher.test')).toBeUndefined();
+    expect(key('p\u0430ypal@mayfly.test', true), 'a homoglyph is another inbox').not.toBe(
+      'paypal@mayfly.test',
+    );
+  });
+});
+
+describe('what is no address', () => {
+  it.each([
+    '',
+    '<>',
+    '@',
+    'postmaster',
+    '<postmaster>',
+    'a@',
+    '@b',
+    '<a@b',
+    'a@b>',
+    'a@b@c',
+    'a b@c',
+    'a..b@c',
+    '.a@c',
+    'a.@c',
+    'a@-b.c',
+    'a@b-.c',
+    'a@b..c',
+    'a@b.',
+    'a@b_c.d',
+    'a@[1.2.3]',
+    'a@[IPv6:fe80::1%eth0]',
+    'a@our.example\r\nDATA',
+    'a@b\0',
+    '"a@b',
+    '"a"b@c',
+    '(comment)a@b',
+    'a@b (comment)',
+  ])('%j', (text) => {
+    expect(parseAddress(text)).toBeUndefined();
+    expect(parseAddress(text, { smtputf8: true })).toBeUndefined();
+  });
+
+  it('a local part has 64 octets at most, a domain 255, a path 256 with its brackets', () => {
+    const label = 'a'.repeat(63);
+    expect(parseAddress(`${'x'.repeat(64)}@a.test`)).toBeDefined();
+    expect(parseAddress(`${'x'.repeat(65)}@a.test`)).toBeUndefined();
+    expect(parseAddress(`${'é'.repeat(33)}@a.test`, { smtputf8: true })).toBeUndefined();
+    const long = `${label}.${label}.${label}`;
+    expect(parseAddress(`x@${long}.${'b'.repeat(60)}`)).toBeDefined();
+    expect(parseAddress(`x@${long}.${'b'.repeat(61)}`)).toBeUndefined();
+    expect(parseAddress(`x@${label}a.test`)).toBeUndefined();
+  });
+
+  it('any text at all gives an address or undefined, and a key reads back as itself', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'binary' }), fc.constantFrom('', '@b.test'), (text, end) => {
+        const first = parseAddress(text + end, { smtputf8: true });
+        if (first === undefined) return;
+        const once = inboxAddress(first);
+        const again = parseAddress(once, { smtputf8: true });
+        // Folding case may lengthen a letter past the 64 octets; then nobody has that inbox.
+        if (again !== undefined) expect(inboxAddress(again)).toBe(once);
+      }),
+    );
+  });
+});
+
+describe('a local part that a client chose', () => {
+  it('has letters, digits, dots inside, underscores and hyphens', () => {
+    for (const fine of ['a', 'calm.otter', 'run_1-x', '0', 'a'.repeat(64)]) {
+      expect(isChosenLocalPart(fine), fine).toBe(true);
+    }
+    for (const bad of ['', '.a', 'a.', 'a..b', 'A', 'a+b', 'a b', 'é', 'a@b', 'a'.repeat(65)]) {
+      expect(isChosenLocalPart(bad), bad).toBe(false);
+    }
+  });
+
+  it('is none of the names that RFC 2142 gives to the domain itself', () => {
+    for (const name of ['postmaster', 'Abuse', 'hostmaster', 'security', 'webmaster', 'noc']) {
+      expect(isReservedLocalPart(name), name).toBe(true);
+    }
+    expect(isReservedLocalPart('calm.otter')).toBe(false);
+  });
+});
+
+const corpus = '../shared/corpora/isemail-addresses/tests.xml';
+
+/** Verdicts of the corpus that we do not share, each with its reason. */
+const EXCEPTIONS = new Map([
+  [
+    'test@[IPv6:1111:2222:3333:4444:5555:6666::8888]',
+    '"::" for a single group: RFC 5952 advises against writing it, but it names one address and harms nobody',
+  ],
+]);
+
+function readVerdicts(): { address: string; category: string; diagnosis: string }[] {
+  const entities: Record<string, string> = { lt: '<', gt: '>', amp: '&', quot: '"', apos: "'" };
+  const text = (xml: string, name: string) =>
+    (new RegExp(`<${name}>([\\s\\S]*?)</${name}>`).exec(xml)?.[1] ?? '')
+      .replaceAll(/&#x([0-9a-f]+);/gi, (_, hex: string) => String.fromCodePoint(Number.parseInt(hex, 16)))
+      .replaceAll(/&(\w+);/g, (all, name: string) => entities[name] ?? all)
+      // The corpus writes a control character as its picture.
+      .replaceAll(/[\u2400-\u241f]/g, (picture) => String.fromCharCode(picture.charCodeAt(0) - 0x2400));
+  return [...readFileSync(corpus, 'utf8').matchAll(/<test id[\s\S]*?<\/test>/g)].map(([xml]) => ({
+    address: text(xml, 'address'),
+    category: text(xml, 'category').replace('ISEMAIL_', ''),
+    diagnosis: text(xml, 'diagnosis'),
+  }));
+}
+
+describe.skipIf(!existsSync(corpus))(`the isemail corpus (needs ${corpus})`, () => {
+  const accepted = new Set(['VALID_CATEGORY', 'DNSWARN', 'RFC5321']);
+
+  it('every address that is an error, a comment or an obsolete form is refused, every good one accepted', () => {
+    const verdicts = readVerdicts();
+    expect(verdicts.length).toBe(164);
+    const disagreements = verdicts
+      .filter(({ address }) => !EXCEPTIONS.has(address))
+      .filter(({ address, category }) => (parseAddress(address) !== undefined) !== accepted.has(category))
+      .map(({ address, category, diagnosis }) => `${JSON.stringify(address)} ${category} ${diagnosis}`);
+    expect(disagreements).toEqual([]);
+  });
+});
