@@ -64,6 +64,7 @@ export async function buildApp(options: HttpOptions, deps: HttpDeps): Promise<Bu
   readQueries(app);
   answerErrors(app, deps, known);
   observeRequests(app, deps);
+  closeWhenStopping(app, held);
   addSchemas(app);
   await describeApi(app);
   await app.register(swaggerUi, {
@@ -255,6 +256,19 @@ function observeRequests(app: App, deps: HttpDeps): void {
       },
       'request',
     );
+    done();
+  });
+}
+
+/** Once the server stops, an answer is the last on its connection. */
+function closeWhenStopping(app: App, held: HeldRequests): void {
+  app.addHook('onSend', (_request, reply, _payload, done) => {
+    if (held.released) reply.header('connection', 'close');
+    done();
+  });
+  app.addHook('onResponse', (_request, _reply, done) => {
+    // For an answer whose headers were already out; its connection is idle one turn later.
+    if (held.released) setImmediate(() => app.server.closeIdleConnections());
     done();
   });
 }

@@ -6,6 +6,8 @@ export interface HeldRequests {
   hold<T>(reply: FastifyReply, work: (signal: AbortSignal) => Promise<T>): Promise<T>;
   /** Ends all that are held, and from now on holds none. */
   release(): void;
+  /** True after {@link release}. */
+  readonly released: boolean;
 }
 
 export function createHeldRequests(): HeldRequests {
@@ -28,6 +30,9 @@ export function createHeldRequests(): HeldRequests {
     release() {
       released = true;
       for (const controller of held) controller.abort();
+    },
+    get released() {
+      return released;
     },
   };
 }

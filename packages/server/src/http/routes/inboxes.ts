@@ -200,14 +200,13 @@ function lifetime(ttlMinutes: number, maximum: number): number {
   throw invalidField('/ttlMinutes', `must be from 1 to ${maximum}`);
 }
 
-/** The same for each order of the fields. */
-function canonical(value: unknown): string {
-  return JSON.stringify(value, (_name, field) =>
+/** The same text for each order of the fields. */
+const canonical = (value: unknown): string =>
+  JSON.stringify(value, (_name, field) =>
     typeof field === 'object' && field !== null
-      ? Object.entries(field).sort(([a], [b]) => (a < b ? -1 : 1))
+      ? Object.fromEntries(Object.entries(field).sort(([a], [b]) => (a < b ? -1 : 1)))
       : field,
   );
-}
 
 const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex');
 

@@ -1,0 +1,62 @@
+import { describe, expect, it } from 'vitest';
+import { type Filters, failedConditions, failedText } from '../../src/core/match.ts';
+import type { FullMessageRecord } from '../../src/store/store.ts';
+
+const MESSAGE: FullMessageRecord = {
+  id: 'msg_1',
+  inboxId: 'inb_1',
+  receivedAt: 1,
+  size: 1,
+  rcptTo: ['Ada+signup@mayfly.test'],
+  parseError: null,
+  summary: {
+    from: { address: 'no-reply@shop.example', name: 'Müller & Söhne' },
+    to: [{ address: 'ada@mayfly.test', name: 'Ada' }],
+    cc: [{ address: 'bob@mayfly.test', name: '' }],
+    subject: 'Bitte BESTÄTIGEN: Caf\u00e9',
+    preview: 'Your code is 482913',
+    attachmentCount: 1,
+    codes: [],
+  },
+  envelope: { mailFrom: '', helo: '', remoteAddress: '', tls: false },
+  content: {
+    ...{ replyTo: [], bcc: [], date: null, rfcMessageId: null, inReplyTo: null, references: [], headers: [] },
+    ...{ html: '<p>Your code</p>', text: null, htmlWords: 'Your code is 482913', attachments: [], links: [] },
+  },
+};
+const failed = (filters: Filters) => [...failedConditions(MESSAGE, filters), ...failedText(MESSAGE, filters)];
+
+describe('filters', () => {
+  it.each<Filters>([
+    {},
+    { from: 'NO-REPLY@' },
+    { from: 'mÜLLER' },
+    { to: 'ada@' },
+    { to: 'bob' },
+    { to: 'ada+signup' },
+    { subject: 'bestätigen' },
+    { subject: 'CAFE\u0301' },
+    { text: 'CODE IS 482913' },
+    { hasAttachments: true },
+    { from: 'shop', to: 'ada', subject: 'bitte', text: 'code', hasAttachments: true },
+  ])('%j matches, whatever the case and the composition of letters', (filters) => {
+    expect(failed(filters)).toEqual([]);
+  });
+
+  it('name each condition that failed and what stood there', () => {
+    expect(
+      failed({ from: 'nobody', to: 'carol', subject: 'reset', text: 'link', hasAttachments: false }),
+    ).toEqual([
+      { condition: 'from', got: 'Müller & Söhne <no-reply@shop.example>' },
+      { condition: 'to', got: 'Ada <ada@mayfly.test>, bob@mayfly.test, Ada+signup@mayfly.test' },
+      { condition: 'subject', got: 'Bitte BESTÄTIGEN: Caf\u00e9' },
+      { condition: 'hasAttachments', got: 'true' },
+      { condition: 'text', got: 'Your code is 482913' },
+    ]);
+  });
+
+  it('take a message without an author for one that nobody wrote', () => {
+    const anonymous = { ...MESSAGE, summary: { ...MESSAGE.summary, from: null } };
+    expect(failedConditions(anonymous, { from: 'a' })).toEqual([{ condition: 'from', got: '' }]);
+  });
+});

@@ -1,0 +1,206 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { pino } from 'pino';
+import { Registry } from 'prom-client';
+import { createParsing } from '../../src/core/parsing.ts';
+import { createNews, type News } from '../../src/events.ts';
+import type { HttpOptions } from '../../src/http/context.ts';
+import { createHttpServer } from '../../src/http/server.ts';
+import { hashCredential, newCredential, newId } from '../../src/ids.ts';
+import type { MailContent, MailSummary } from '../../src/mail/mail.ts';
+import { openSqlite } from '../../src/store/sqlite.ts';
+import type { KeyScope, NewMail, Store } from '../../src/store/store.ts';
+import { FakeClock } from '../support/fake-clock.ts';
+
+// biome-ignore lint/suspicious/noExplicitAny: a test looks into whatever came.
+export type Body = any;
+
+export interface Answer {
+  status: number;
+  headers: Headers;
+  body: Body;
+  bytes: Uint8Array;
+}
+
+export interface ApiOptions {
+  /** A bearer credential; null sends none; by default the first account's key. */
+  as?: string | null;
+  body?: unknown;
+  headers?: Record<string, string>;
+  signal?: AbortSignal;
+}
+
+/** What a mail in a test says; the rest is filled in. */
+export interface TestMail extends Partial<MailSummary>, Partial<MailContent> {
+  raw?: Uint8Array;
+}
+
+export type TestInbox = { id: string; address: string; token: string; cursor: string };
+
+const utf8 = new TextEncoder();
+const json = (value: unknown): Uint8Array => utf8.encode(JSON.stringify(value));
+
+function newMail(inbox: { id: string }, accountId: string, mail: TestMail): NewMail {
+  const { raw = utf8.encode('Received: by mayfly.test\r\nSubject: hello\r\n\r\nhello\r\n') } = mail;
+  const summary: MailSummary = {
+    from: { address: 'shop@example.org', name: 'Shop' },
+    to: [],
+    cc: [],
+    subject: 'hello',
+    preview: 'hello',
+    attachmentCount: mail.attachments?.length ?? 0,
+    codes: [],
+  };
+  const content: MailContent = {
+    replyTo: [],
+    bcc: [],
+    date: null,
+    rfcMessageId: null,
+    inReplyTo: null,
+    references: [],
+    headers: [{ name: 'Subject', value: 'hello' }],
+    html: null,
+    text: 'hello',
+    htmlWords: null,
+    attachments: [],
+    links: [],
+  };
+  const pick = <T extends object>(shape: T): T =>
+    Object.fromEntries(
+      Object.entries(shape).map(([key, value]) => [key, { [key]: value, ...mail }[key]]),
+    ) as T;
+  return {
+    raw,
+    summary: json(pick(summary)),
+    content: json(pick(content)),
+    parseError: null,
+    envelope: {
+      mailFrom: 'bounce@example.org',
+      helo: 'mx.example.org',
+      remoteAddress: '192.0.2.7',
+      tls: false,
+    },
+    recipients: [{ inboxId: inbox.id, accountId, rcptTo: ['Test+tag@mayfly.test'], maxMessages: 10_000 }],
+  };
+}
+
+/** The HTTP side over the real store, on a free port, with time that the test moves. */
+export interface TestHttp {
+  url: string;
+  port: number;
+  clock: FakeClock;
+  store: Store;
+  news: News;
+  accountId: string;
+  /** Keys: of the first account, one of it that only reads, and of another account. */
+  keys: { own: string; readOnly: string; foreign: string };
+  /** Every line of the log. */
+  logged: string[];
+  api(method: string, path: string, options?: ApiOptions): Promise<Answer>;
+  createInbox(body?: object, as?: string): Promise<TestInbox>;
+  /** Commits a mail and tells of it, as the receiver does; answers the message's id. */
+  deliver(inbox: { id: string }, mail?: TestMail, accountId?: string): Promise<string>;
+  /** The same for a whole mail as it travels, read by the real parser. */
+  deliverRaw(inbox: { id: string }, raw: string): Promise<string>;
+  stop(deadlineMs?: number): Promise<void>;
+}
+
+/** Starts it. @param plan of the first account */
+export async function startHttp(options: Partial<HttpOptions> = {}, plan = 'unlimited'): Promise<TestHttp> {
+  const folder = mkdtempSync(join(tmpdir(), 'mayfly-http-'));
+  const path = join(folder, 'mayfly.db');
+  const store = await openSqlite({ path });
+  const clock = new FakeClock();
+  const news = createNews();
+  const logged: string[] = [];
+  const log = pino({ level: 'trace' }, { write: (line: string) => logged.push(line) });
+  const parsing = createParsing({ clock });
+
+  const createdAt = clock.now();
+  const [accountId, foreignId] = [newId('acc', createdAt), newId('acc', createdAt)];
+  const keys = { own: newCredential('mfk'), readOnly: newCredential('mfk'), foreign: newCredential('mfk') };
+  const keyRecord = (credential: string, owner: string, scope: KeyScope) => ({
+    ...{ id: newId('key', createdAt), accountId: owner, name: 'test', scope, createdAt, expiresAt: null },
+    prefix: credential.slice(0, 8),
+    hash: hashCredential(credential),
+  });
+  await store.accounts.createFirst(
+    { id: accountId, name: 'first', plan, createdAt },
+    keyRecord(keys.own, accountId, 'full'),
+  );
+  // The store makes only the first account so far; the second is put beside it.
+  const database = new DatabaseSync(path);
+  database
+    .prepare('insert into accounts (id, name, plan, created_at) values (?, ?, ?, ?)')
+    .run(foreignId, '"second"', plan, createdAt);
+  database.close();
+  await store.keys.create(keyRecord(keys.readOnly, accountId, 'read'));
+  await store.keys.create(keyRecord(keys.foreign, foreignId, 'full'));
+
+  const server = createHttpServer(
+    {
+      host: '127.0.0.1',
+      port: 0,
+      domains: ['mayfly.test', 'second.test'],
+      publicUrl: null,
+      metrics: 'loopback',
+      ...options,
+    },
+    { store, parsing, news, clock, log, metrics: new Registry() },
+  );
+  const { port } = await server.start();
+  const url = `http://127.0.0.1:${port}`;
+
+  const api: TestHttp['api'] = async (method, target, { as = keys.own, body, headers = {}, signal } = {}) => {
+    const response = await fetch(url + target, {
+      method,
+      redirect: 'manual',
+      headers: {
+        ...(as === null ? {} : { authorization: `Bearer ${as}` }),
+        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+        ...headers,
+      },
+      ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+      ...(signal ? { signal } : {}),
+    });
+    const bytes = new Uint8Array(await response.arrayBuffer());
+    const isJson = /json/.test(response.headers.get('content-type') ?? '') && bytes.length > 0;
+    const text = new TextDecoder().decode(bytes);
+    return {
+      status: response.status,
+      headers: response.headers,
+      body: isJson ? JSON.parse(text) : text,
+      bytes,
+    };
+  };
+
+  const commit = async (mail: NewMail): Promise<string> => {
+    const [[placed] = []] = await store.messages.addBatch([mail], clock.now());
+    if (!placed || !('messageId' in placed)) throw new Error(`not placed: ${JSON.stringify(placed)}`);
+    news.announce(placed);
+    return placed.messageId;
+  };
+
+  return {
+    ...{ url, port, clock, store, news, accountId, keys, logged, api },
+    async createInbox(body = {}, as = keys.own) {
+      const answer = await api('POST', '/v1/inboxes', { body, as });
+      if (answer.status !== 201) throw new Error(`no inbox: ${JSON.stringify(answer.body)}`);
+      return answer.body;
+    },
+    deliver: (inbox, mail = {}, owner = accountId) => commit(newMail(inbox, owner, mail)),
+    async deliverRaw(inbox, text) {
+      const raw = utf8.encode(text);
+      const parsed = await parsing.parse(raw);
+      return commit({ ...newMail(inbox, accountId, {}), ...parsed, raw });
+    },
+    async stop(deadlineMs = 5_000) {
+      await server.stop(deadlineMs);
+      await parsing.close();
+      await store.close();
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
