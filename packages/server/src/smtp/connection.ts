@@ -306,6 +306,12 @@ export class Connection extends SMTPConnection {
     this.#handshake = destroyAfter(socket, this.#context);
   }
 
+  /** See the listener's `_upgrade`. */
+  override upgrade(callback: () => void, secureCallback?: () => void): void {
+    if (this._socket.destroyed) callback();
+    else super.upgrade(callback, secureCallback);
+  }
+
   override _onClose(): void {
     super._onClose();
     this.#handshake?.abort();
@@ -371,6 +377,15 @@ export class Listener extends SMTPServer {
       deadline.abort();
       release();
     };
+  }
+
+  /**
+   * A stop, or the client, may destroy the socket in the turn between its acceptance and this call,
+   * and Node's TLS crashes the process when it is put upon a destroyed socket.
+   */
+  override _upgrade(socket: Socket, callback: (error: Error | null, secure?: TLSSocket) => void): void {
+    if (socket.destroyed) callback(new Error('closed before the TLS handshake'));
+    else super._upgrade(socket, callback);
   }
 
   override onClose(session: SMTPServerSession): void {

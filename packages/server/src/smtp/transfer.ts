@@ -74,12 +74,17 @@ export class Transfer {
     this.bytesReceived += piece.length;
     if (this.#refusal) this.#drain(this.#refusal);
     else if (this.#normaliser) this.#keep(this.#normaliser.push(piece));
-    else if (this.#scan.push(piece)) this.#refuse(REPLIES.bareLineEnding);
+    // Only what the limit lets in is judged, so that the verdict does not hang on how TCP cut.
+    else if (this.#scan.push(piece.subarray(0, this.#room))) this.#refuse(REPLIES.bareLineEnding);
     else this.#keep(piece);
   }
 
+  get #room(): number {
+    return this.#options.limit - this.#buffer.length;
+  }
+
   #keep(piece: Uint8Array): void {
-    if (this.#buffer.length + piece.length > this.#options.limit) this.#refuse(REPLIES.messageTooLarge);
+    if (piece.length > this.#room) this.#refuse(REPLIES.messageTooLarge);
     else if (this.#lease.take(piece.length)) this.#buffer.append(piece);
     else {
       this.#waitingPiece = piece;

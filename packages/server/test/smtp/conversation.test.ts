@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { playSmtp, type Step } from '../support/smtp-script.ts';
+import { playSmtp, type Step, smtpClient } from '../support/smtp-script.ts';
 import { type StartedSmtp, startSmtp, upToData } from './start-smtp.ts';
 
 let smtp: StartedSmtp;
@@ -73,5 +73,213 @@ describe('a mail', () => {
     ];
     await playSmtp(smtp.port, [...upToData, ...mail, ...again, ...mail, ...again, ...mail]);
     expect(smtp.receiver.mails).toHaveLength(3);
+  });
+});
+
+describe('a session', () => {
+  test('offers exactly what it keeps', async () => {
+    const client = await smtpClient(smtp.port);
+    expect(await client.reply()).toMatch(/^220 mx\.mayfly\.test ESMTP/);
+    await client.send('EHLO client.test\r\n');
+    const [greeting, ...offers] = (await client.reply()).split('\n');
+    expect(greeting).toMatch(/^250-mx\.mayfly\.test /);
+    expect(offers.map((line) => line.slice(4)).sort()).toEqual([
+      '8BITMIME',
+      'ENHANCEDSTATUSCODES',
+      'PIPELINING',
+      `SIZE ${50 * 1024 * 1024}`,
+      'SMTPUTF8',
+      'STARTTLS',
+    ]);
+    await client.play([{ send: 'HELO client.test', expect: /^250 mx\.mayfly\.test [^\n]*$/ }]);
+    client.close();
+  });
+
+  test.each<[string, Step[]]>([
+    [
+      'NOOP, HELP and VRFY change nothing',
+      [
+        ...withSender,
+        { send: 'NOOP ignored words', expect: '250 2.0.0' },
+        { send: 'HELP', expect: '214 2.0.0' },
+        { send: 'VRFY a@mayfly.test', expect: '252 2.' },
+        { send: 'RCPT TO:<a@mayfly.test>', expect: 250 },
+      ],
+    ],
+    [
+      'verbs in any case, and trailing spaces',
+      [
+        { expect: 220 },
+        { send: 'eHlO client.test ', expect: 250 },
+        { send: 'mail from:<s@example.com> ', expect: 250 },
+        { send: 'RcPt tO:<a@mayfly.test>  ', expect: 250 },
+        { send: 'data ', expect: 354 },
+        { send: '.', expect: 250 },
+        { send: 'quit', expect: 221 },
+        { expect: /^$/ },
+      ],
+    ],
+    [
+      'a space after the colon, as old senders write it',
+      [
+        ...hello,
+        { send: 'MAIL FROM: <s@example.com> BODY=8BITMIME', expect: 250 },
+        { send: 'RCPT TO: <a@mayfly.test>', expect: 250 },
+      ],
+    ],
+    [
+      'MAIL before EHLO, RCPT before MAIL, DATA before both',
+      [
+        { expect: 220 },
+        { send: 'RSET', expect: '250 2.0.0' },
+        { send: 'MAIL FROM:<s@example.com>', expect: '503 5.5.1' },
+        { send: 'EHLO client.test', expect: 250 },
+        { send: 'RCPT TO:<a@mayfly.test>', expect: '503 5.5.1' },
+        { send: 'DATA', expect: '503 5.5.1' },
+        { send: 'MAIL FROM:<>', expect: '250 2.1.0' },
+        { send: 'DATA', expect: '503 5.5.1' },
+        { send: 'MAIL FROM:<again@example.com>', expect: '503 5.5.1' },
+      ],
+    ],
+    [
+      'RSET and a new EHLO forget the mail',
+      [
+        ...withSender,
+        { send: 'RSET', expect: 250 },
+        { send: 'RCPT TO:<a@mayfly.test>', expect: '503 5.5.1' },
+        { send: 'MAIL FROM:<s@example.com>', expect: 250 },
+        { send: 'EHLO client.test', expect: 250 },
+        { send: 'RCPT TO:<a@mayfly.test>', expect: '503 5.5.1' },
+      ],
+    ],
+    [
+      'unknown commands',
+      [
+        { expect: 220 },
+        { send: 'WHATISTHIS', expect: '500 5.5.2' },
+        { send: '', expect: '500 5.5.2' },
+        { send: 'MAIL_FROM_OK', expect: '500 5.5.2' },
+        { send: 'constructor', expect: '500 5.5.2' },
+        { send: 'WIZ x', expect: '500 5.5.2' },
+        { send: 'XCLIENT ADDR=1.2.3.4', expect: '500 5.5.2' },
+        { send: 'NOOP', expect: 250 },
+      ],
+    ],
+    [
+      'commands that are not offered',
+      [
+        ...hello,
+        { send: 'AUTH PLAIN AGEAYg==', expect: '502 5.5.1' },
+        { send: 'BDAT 3 LAST', expect: '502 5.5.1' },
+        { send: 'EXPN staff', expect: '502 5.5.1' },
+        { send: 'ETRN example.com', expect: '502 5.5.1' },
+        { send: 'NOOP', expect: 250 },
+      ],
+    ],
+    [
+      'arguments where none belong, and none where one belongs',
+      [
+        { expect: 220 },
+        { send: 'EHLO', expect: 501 },
+        { send: 'HELO', expect: 501 },
+        { send: 'EHLO one two', expect: 501 },
+        { send: `EHLO ${'x'.repeat(301)}`, expect: 501 },
+        { send: 'EHLO client.test', expect: 250 },
+        { send: 'RSET now', expect: '501 5.5.4' },
+        { send: 'QUIT now', expect: '501 5.5.4' },
+        { send: 'VRFY', expect: 501 },
+      ],
+    ],
+    [
+      'control characters',
+      [
+        { expect: 220 },
+        { send: 'EHLO cli\x07ent', expect: '500 5.5.2' },
+        { send: 'EHLO client\0.test', expect: '500 5.5.2' },
+        { send: 'EHLO client.test', expect: 250 },
+        { send: 'MAIL FROM:<s\t@example.com>', expect: '500 5.5.2' },
+        { send: 'MAIL FROM:<s@example.com>\rRCPT TO:<a@mayfly.test>', expect: '500 5.5.2' },
+      ],
+    ],
+  ])('understands: %s', async (_name, steps) => {
+    await playSmtp(smtp.port, steps);
+  });
+
+  test.each<[string, string, string]>([
+    ['SIZE within the limit', 'MAIL FROM:<s@example.com> SIZE=1000', '250 2.1.0'],
+    ['SIZE above the limit', `MAIL FROM:<s@example.com> SIZE=${50 * 1024 * 1024 + 1}`, '552 5.3.4'],
+    ['SIZE of twenty digits', 'MAIL FROM:<s@example.com> SIZE=99999999999999999999', '552 5.3.4'],
+    ['SIZE of too many digits', 'MAIL FROM:<s@example.com> SIZE=999999999999999999999', '501 5.5.4'],
+    ['SIZE below zero', 'MAIL FROM:<s@example.com> SIZE=-1', '501 5.5.4'],
+    ['SIZE without a value', 'MAIL FROM:<s@example.com> SIZE', '501 5.5.4'],
+    ['SIZE twice', 'MAIL FROM:<s@example.com> SIZE=1 SIZE=1', '501 5.5.4'],
+    ['BODY=8BITMIME', 'MAIL FROM:<s@example.com> body=8bitmime', '250 2.1.0'],
+    ['BODY=BINARYMIME', 'MAIL FROM:<s@example.com> BODY=BINARYMIME', '501 5.5.4'],
+    ['BODY without a value', 'MAIL FROM:<s@example.com> BODY', '501 5.5.4'],
+    ['SMTPUTF8 with a value', 'MAIL FROM:<s@example.com> SMTPUTF8=1', '501 5.5.4'],
+    ['AUTH=', 'MAIL FROM:<s@example.com> AUTH=<>', '555 5.5.4'],
+    ['RET=', 'MAIL FROM:<s@example.com> RET=FULL', '555 5.5.4'],
+    ['an unknown parameter', 'MAIL FROM:<s@example.com> FOO=BAR', '555 5.5.4'],
+    ['no colon', 'MAIL <s@example.com>', '501 5.5.4'],
+    ['no address', 'MAIL FROM:', '501 5.1.7'],
+    ['no brackets', 'MAIL FROM:s@example.com', '501 5.1.7'],
+    ['words behind the address', 'MAIL FROM:<s@example.com>SIZE=1', '501 5.1.7'],
+    ['no domain', 'MAIL FROM:<pepe>', '501 5.1.7'],
+    ['the null sender', 'MAIL FROM:<>', '250 2.1.0'],
+    ['a source route', 'MAIL FROM:<@one.example,@two.example:s@example.com>', '250 2.1.0'],
+    ['a quoted local part with spaces', 'MAIL FROM:<"a > b"@example.com>', '250 2.1.0'],
+    ['64 octets before the @', `MAIL FROM:<${'l'.repeat(64)}@example.com>`, '250 2.1.0'],
+    ['65 octets before the @', `MAIL FROM:<${'l'.repeat(65)}@example.com>`, '501 5.1.7'],
+    ['letters beyond ASCII', 'MAIL FROM:<jörg@example.com>', '553 5.6.7'],
+    ['the same with SMTPUTF8', 'MAIL FROM:<jörg@exämple.com> SMTPUTF8', '250 2.1.0'],
+  ])('MAIL with %s', async (_name, send, reply) => {
+    await playSmtp(smtp.port, [...hello, { send, expect: reply }]);
+  });
+
+  test('keeps step: fifty commands in one segment get fifty replies, in order', async () => {
+    const mail =
+      'MAIL FROM:<s@example.com>\r\nRCPT TO:<a@mayfly.test>\r\nRCPT TO:<no@mayfly.test>\r\nRSET\r\n';
+    await playSmtp(smtp.port, [
+      { send: Buffer.from(`EHLO client.test\r\n${mail.repeat(12)}QUIT\r\n`), expect: 220 },
+      { expect: 250 },
+      {
+        expect: Array.from({ length: 12 }, () => ['250 2.1.0', '250 2.1.5', '550 5.1.1', '250 2.0.0']).flat(),
+      },
+      { expect: 221 },
+    ]);
+  });
+
+  test('takes a whole dialogue that a client sends at once before it closes its side', async () => {
+    const client = await smtpClient(smtp.port);
+    client.socket.end(
+      'EHLO c\r\nMAIL FROM:<s@example.com>\r\nRCPT TO:<a@mayfly.test>\r\nDATA\r\nhi\r\n.\r\nNOOP\r\nQUI',
+    );
+    await client.play([{ expect: [220, 250, 250, 250, 354, '250 2.0.0', '250 2.0.0'] }]);
+    // The line without its end is no command.
+    expect(await client.closed()).toBe('');
+    expect(smtp.receiver.mails).toHaveLength(1);
+  });
+
+  test.each(['GET / HTTP/1.1', 'post /x HTTP/1.1', 'CONNECT example.com:25 HTTP/1.1'])(
+    'ends at once for a browser: %s',
+    async (line) => {
+      const client = await smtpClient(smtp.port);
+      await client.play([
+        { expect: 220 },
+        { send: `${line}\r\nHost: x\r\n\r\nEHLO x\r\nMAIL FROM:<s@example.com>`, expect: '500 5.5.1' },
+      ]);
+      expect(await client.closed()).toBe('');
+    },
+  );
+
+  test('replies are lines of 7-bit text, at most 512 octets', async () => {
+    const client = await smtpClient(smtp.port);
+    const long = 'ü'.repeat(700);
+    await client.send(
+      `EHLO ${'h'.repeat(300)}\r\n${long}\r\nMAIL FROM:<${long}@x>\r\nVRFY ${long}\r\nQUIT\r\n`,
+    );
+    for (const line of (await client.closed()).split('\r\n')) {
+      expect(line).toMatch(/^(?:\d{3}[ -][ -~]{0,506})?$/);
+    }
   });
 });

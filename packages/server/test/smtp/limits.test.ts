@@ -1,0 +1,196 @@
+import { afterEach, describe, expect, test } from 'vitest';
+import type { SmtpServerOptions } from '../../src/smtp/server.ts';
+import { FakeClock } from '../support/fake-clock.ts';
+import { type SmtpClient, smtpClient } from '../support/smtp-script.ts';
+import { type StartedSmtp, startSmtp, upToData } from './start-smtp.ts';
+
+let smtp: StartedSmtp;
+const clients: SmtpClient[] = [];
+afterEach(async () => {
+  for (const client of clients.splice(0)) client.close();
+  await smtp.stop();
+});
+
+async function start(options: Partial<SmtpServerOptions> = {}): Promise<FakeClock> {
+  const clock = new FakeClock();
+  smtp = await startSmtp(options, clock);
+  return clock;
+}
+
+async function newClient(): Promise<SmtpClient> {
+  const client = await smtpClient(smtp.port);
+  clients.push(client);
+  return client;
+}
+
+/** A client that speaks through a proxy and so comes from wherever it says. */
+async function clientFrom(address: string): Promise<SmtpClient> {
+  const client = await newClient();
+  await client.send(`PROXY TCP4 ${address} 192.0.2.1 1000 25\r\n`);
+  return client;
+}
+
+describe('connections', () => {
+  test('above the limit hear 421, and a place that is freed is given again', async () => {
+    await start({ maxConnections: 2 });
+    const first = await newClient();
+    await first.play([{ expect: 220 }]);
+    await (await newClient()).play([{ expect: 220 }]);
+    const third = await newClient();
+    await third.play([{ expect: '421 4.3.2' }]);
+    expect(await third.closed()).toBe('');
+    await first.play([{ send: 'QUIT', expect: 221 }]);
+    await first.closed();
+    first.close();
+    await expect.poll(async () => (await newClient()).reply(), { interval: 1 }).toMatch(/^220/);
+  });
+
+  test('from one address are limited, others are served', async () => {
+    await start({ maxConnectionsPerAddress: 2, proxyFrom: ['127.0.0.0/8'] });
+    for (let i = 0; i < 2; i++) await (await clientFrom('198.51.100.7')).play([{ expect: 220 }]);
+    const third = await clientFrom('198.51.100.7');
+    await third.play([{ expect: '421 4.7.0' }]);
+    expect(await third.closed()).toBe('');
+    await (await clientFrom('198.51.100.8')).play([{ expect: 220 }]);
+  });
+
+  test('from this machine are not limited by address: a pipeline runs all its tests from there', async () => {
+    await start({ maxConnectionsPerAddress: 2 });
+    for (let i = 0; i < 5; i++) await (await newClient()).play([{ expect: 220 }]);
+    expect(smtp.metrics.open).toBe(5);
+  });
+
+  test('that idle in great number keep nobody out', async () => {
+    await start();
+    const idle = await Promise.all(Array.from({ length: 500 }, () => newClient()));
+    await (await newClient()).play([
+      ...upToData,
+      { send: 'DATA', expect: 354 },
+      { send: 'x\r\n.', expect: 250 },
+    ]);
+    expect(idle).toHaveLength(500);
+  });
+});
+
+describe('a client that errs', () => {
+  test('is sent away at the twentieth error', async () => {
+    await start();
+    const client = await newClient();
+    await client.play([{ expect: 220 }, { send: 'EHLO c', expect: 250 }]);
+    for (let i = 0; i < 19; i++) await client.play([{ send: 'WHAT', expect: 500 }]);
+    await client.play([{ send: 'WHAT', expect: [500, '421 4.7.0'] }]);
+    expect(await client.closed()).toBe('');
+  });
+
+  test('is forgiven when it delivers a mail', async () => {
+    await start();
+    const client = await newClient();
+    const nineteen = Array.from({ length: 19 }, () => ({ send: 'WHAT', expect: 500 }));
+    const mail = [...upToData.slice(2), { send: 'DATA', expect: 354 }, { send: 'x\r\n.', expect: 250 }];
+    await client.play([...upToData.slice(0, 2), ...nineteen, ...mail, ...nineteen, ...mail]);
+  });
+
+  test('is sent away when it chats without a mail', async () => {
+    await start({ limits: { maxCommandsPerMail: 10 } });
+    const client = await newClient();
+    const ten = Array.from({ length: 10 }, () => ({ send: 'NOOP', expect: 250 }));
+    await client.play([{ expect: 220 }, ...ten, { send: 'NOOP', expect: '421 4.7.0' }]);
+    expect(await client.closed()).toBe('');
+  });
+});
+
+describe('a command line', () => {
+  test('of 512 octets is understood, and one of 2048', async () => {
+    await start();
+    const client = await newClient();
+    await client.play([
+      { expect: 220 },
+      { send: `NOOP ${'x'.repeat(505)}`, expect: 250 },
+      { send: `NOOP ${'x'.repeat(2043)}`, expect: 250 },
+      { send: `NOOP ${'x'.repeat(2044)}`, expect: '500 5.5.2' },
+    ]);
+  });
+
+  test('that is too long is skipped, however it comes, and the session stays in step', async () => {
+    await start();
+    const client = await newClient();
+    await client.play([
+      { expect: 220 },
+      { send: Buffer.from(`NOOP ${'x'.repeat(5000)}\r\nEHLO c\r\n`), expect: ['500 5.5.2', 250] },
+      { send: Buffer.from(`NOOP ${'x'.repeat(5000)}`), expect: '500 5.5.2' },
+      { send: Buffer.from(`${'x'.repeat(5000)}`) },
+      { send: Buffer.from('RSET\r\nNOOP\r\n'), expect: '250 2.0.0 OK' },
+      { send: 'QUIT', expect: 221 },
+    ]);
+  });
+
+  test('without an end is ended', async () => {
+    await start();
+    const client = await newClient();
+    await client.play([{ expect: 220 }]);
+    client.socket.write(Buffer.alloc(10_000_000, 'x'));
+    await client.play([{ expect: ['500 5.5.2', '421 4.7.0'] }]);
+    expect(await client.closed()).toBe('');
+  });
+});
+
+describe('time', () => {
+  test('five minutes without a command end a session, bytes of no command do not prolong it', async () => {
+    const clock = await start();
+    const client = await newClient();
+    await client.play([{ expect: 220 }]);
+    await clock.advance(290_000);
+    await client.play([{ send: 'NOOP', expect: 250 }]);
+    await clock.advance(290_000);
+    await client.send('NO');
+    await clock.advance(20_000);
+    await client.play([{ expect: '421 4.4.2' }]);
+    expect(await client.closed()).toBe('');
+  });
+
+  test('data slower than 500 octets a second ends a session, and its mail is not kept', async () => {
+    const clock = await start();
+    const client = await newClient();
+    await client.play([...upToData, { send: 'DATA', expect: 354 }]);
+    for (let i = 0; i < 3; i++) {
+      await client.send('one byte each twenty seconds\r\n');
+      await clock.advance(20_000);
+    }
+    await clock.advance(5_000);
+    await client.play([{ expect: '421 4.4.2' }]);
+    expect(await client.closed()).toBe('');
+    await expect.poll(() => smtp.metrics.mails.map((mail) => mail.result)).toEqual(['failed']);
+    expect(smtp.receiver.mails).toEqual([]);
+  });
+
+  test('data that comes fast enough may take its time', async () => {
+    const clock = await start();
+    const client = await newClient();
+    await client.play([...upToData, { send: 'DATA', expect: 354 }]);
+    for (let i = 0; i < 20; i++) {
+      const before = smtp.receiver.mails.length;
+      expect(before).toBe(0);
+      await client.send(`${'x'.repeat(40_000)}\r\n`);
+      await new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
+      await clock.advance(60_000);
+    }
+    await client.play([{ send: '.', expect: 250 }]);
+  });
+
+  test('a session lasts an hour at most, a mail that is being stored is waited for', async () => {
+    const clock = await start();
+    const client = await newClient();
+    let store: () => void = () => undefined;
+    smtp.receiver.beforeTake = () =>
+      new Promise((resolve) => {
+        store = resolve;
+      });
+    await client.play([...upToData, { send: 'DATA', expect: 354 }, { send: 'x\r\n.' }]);
+    await expect.poll(() => store.name).toBe('');
+    await clock.advance(2 * 3_600_000);
+    store();
+    await client.play([{ expect: 250 }]);
+    await clock.advance(10_000);
+    await client.play([{ expect: '421 4.4.2' }]);
+  });
+});

@@ -1,0 +1,87 @@
+import { connect } from 'node:net';
+import { expect, test } from 'vitest';
+import { FakeClock } from '../support/fake-clock.ts';
+import { smtpClient } from '../support/smtp-script.ts';
+import { startSmtp, upToData } from './start-smtp.ts';
+
+const refusesConnections = (port: number) =>
+  new Promise<boolean>((resolve) => {
+    const socket = connect(port, '127.0.0.1');
+    socket.once('connect', () => {
+      socket.destroy();
+      resolve(false);
+    });
+    socket.once('error', () => resolve(true));
+  });
+
+test('a stop says 421 to who is idle, and frees the port', async () => {
+  const smtp = await startSmtp();
+  const client = await smtpClient(smtp.port);
+  await client.play(upToData);
+  const stopped = smtp.stop();
+  await client.play([{ expect: '421 4.3.2' }]);
+  expect(await client.closed()).toBe('');
+  await stopped;
+  expect(await refusesConnections(smtp.port)).toBe(true);
+  expect(smtp.metrics.open).toBe(0);
+});
+
+test('a stop lets a mail that is coming in arrive and be stored', async () => {
+  const smtp = await startSmtp();
+  const client = await smtpClient(smtp.port);
+  await client.play([...upToData, { send: 'DATA', expect: 354 }, { send: 'first half' }]);
+  const stopped = smtp.stop(60_000);
+  await client.play([{ send: 'second half\r\n.', expect: ['250 2.0.0', '421 4.3.2'] }]);
+  expect(await client.closed()).toBe('');
+  await stopped;
+  expect(smtp.receiver.mails[0]?.bytes.toString()).toBe('first half\r\nsecond half\r\n');
+});
+
+test('a stop waits for a mail that is being stored', async () => {
+  const smtp = await startSmtp();
+  let stored: () => void = () => undefined;
+  const storing = new Promise<void>((begun) => {
+    smtp.receiver.beforeTake = () => {
+      begun();
+      return new Promise((resolve) => {
+        stored = resolve;
+      });
+    };
+  });
+  const client = await smtpClient(smtp.port);
+  await client.play([...upToData, { send: 'DATA', expect: 354 }, { send: 'x\r\n.' }]);
+  await storing;
+  const stopped = smtp.stop(60_000);
+  stored();
+  await client.play([{ expect: ['250 2.0.0', '421 4.3.2'] }]);
+  await stopped;
+});
+
+test('a stop cuts what is left at its deadline', async () => {
+  const clock = new FakeClock();
+  const smtp = await startSmtp({}, clock);
+  const client = await smtpClient(smtp.port);
+  await client.play([...upToData, { send: 'DATA', expect: 354 }, { send: 'never finished' }]);
+  const stopped = smtp.stop(8_000);
+  await clock.advance(8_000);
+  await stopped;
+  expect(await client.closed()).toMatch(/^(421 4\.3\.2 .*\r\n)?$/);
+  expect(smtp.receiver.mails).toEqual([]);
+});
+
+test('a stop ends a handshake that is not done, and may be asked for twice', async () => {
+  const smtp = await startSmtp({ tlsPort: 0 });
+  const socket = connect(smtp.tlsPort ?? 0, '127.0.0.1');
+  socket.on('error', () => undefined);
+  await new Promise((resolve) => socket.once('connect', resolve));
+  const client = await smtpClient(smtp.port);
+  await client.play([{ expect: 220 }]);
+  await Promise.all([smtp.stop(), smtp.stop()]);
+  await client.closed();
+});
+
+test('a start on a port that is taken says so, and leaves nothing open', async () => {
+  const first = await startSmtp();
+  await expect(startSmtp({ tlsPort: first.port })).rejects.toThrow(/EADDRINUSE/);
+  await first.stop();
+});

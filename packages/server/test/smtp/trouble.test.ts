@@ -1,0 +1,115 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { AppError } from '../../src/errors.ts';
+import { type SmtpClient, smtpClient } from '../support/smtp-script.ts';
+import { type StartedSmtp, startSmtp, upToData } from './start-smtp.ts';
+
+let smtp: StartedSmtp;
+let client: SmtpClient;
+const unhandled: unknown[] = [];
+const note = (reason: unknown) => {
+  unhandled.push(reason);
+};
+beforeAll(async () => {
+  process.on('unhandledRejection', note);
+  smtp = await startSmtp();
+});
+afterAll(async () => {
+  await smtp.stop();
+  process.off('unhandledRejection', note);
+});
+beforeEach(async () => {
+  smtp.receiver.mails.length = 0;
+  smtp.metrics.mails.length = 0;
+  smtp.receiver.beforeTake = async () => undefined;
+  client = await smtpClient(smtp.port);
+});
+afterEach(async () => {
+  client.close();
+  // The server lives and nothing was left to itself.
+  const other = await smtpClient(smtp.port);
+  await other.play([{ expect: 220 }, { send: 'NOOP', expect: 250 }]);
+  other.close();
+  await expect.poll(() => smtp.metrics.open).toBe(0);
+  expect(unhandled).toEqual([]);
+});
+
+const results = () => smtp.metrics.mails.map(({ result }) => result);
+
+describe('storing fails', () => {
+  test.each<[string, unknown, string]>([
+    ['the storage is down', new AppError('unavailable', 'disk at path /secret'), '451 4.3.0'],
+    ['a defect', new Error('secret words'), '451 4.3.0'],
+    ['a mail too large for the inbox', new AppError('message_too_large', 'too large'), '552 5.3.4'],
+    ['an inbox that filled up meanwhile', new AppError('inbox_full', 'full'), '452 4.2.2'],
+    ['an inbox that ended meanwhile', new AppError('unknown_recipient', 'gone'), '550 5.1.1'],
+    ['a failure that is not about mail', new AppError('quota_exceeded', 'quota'), '451 4.3.0'],
+  ])('%s: the sender hears it and may go on', async (_name, error, reply) => {
+    smtp.receiver.beforeTake = () => Promise.reject(error);
+    const mail = [...upToData.slice(2), { send: 'DATA', expect: 354 }];
+    await client.play([...upToData.slice(0, 2), ...mail, { send: 'x\r\n.', expect: reply }]);
+    smtp.receiver.beforeTake = async () => undefined;
+    await client.play([...mail, { send: 'x\r\n.', expect: 250 }]);
+    expect(smtp.receiver.mails).toHaveLength(1);
+    const refusal = smtp.receiver.refusals.at(-1);
+    expect(refusal?.reply).toMatch(new RegExp(`^${reply}`));
+    expect(refusal?.reply).not.toContain('secret');
+  });
+});
+
+describe('a sender that goes away', () => {
+  test('in the middle of the data leaves nothing', async () => {
+    await client.play([...upToData, { send: 'DATA', expect: 354 }, { send: 'half a mail' }]);
+    client.close();
+    await expect.poll(results).toEqual(['failed']);
+    expect(smtp.receiver.mails).toEqual([]);
+  });
+
+  test('by closing its side in the middle of the data leaves nothing', async () => {
+    await client.play([...upToData, { send: 'DATA', expect: 354 }]);
+    client.socket.end('half a mail\r\nQUIT\r\n');
+    await client.closed();
+    await expect.poll(results).toEqual(['failed']);
+    expect(smtp.receiver.mails).toEqual([]);
+  });
+
+  test('by a reset, in the middle of the data', async () => {
+    await client.play([...upToData, { send: 'DATA', expect: 354 }, { send: 'half a mail' }]);
+    client.socket.resetAndDestroy();
+    await expect.poll(results).toEqual(['failed']);
+  });
+
+  test('by a reset after the dot, while the mail is stored: it is stored', async () => {
+    let stored: () => void = () => undefined;
+    const storing = new Promise<void>((begun) => {
+      smtp.receiver.beforeTake = () => {
+        begun();
+        return new Promise((resolve) => {
+          stored = resolve;
+        });
+      };
+    });
+    await client.play([...upToData, { send: 'DATA', expect: 354 }, { send: 'x\r\n.' }]);
+    await storing;
+    client.socket.resetAndDestroy();
+    await expect.poll(() => smtp.metrics.open).toBe(0);
+    stored();
+    await expect.poll(results).toEqual(['accepted']);
+    expect(smtp.receiver.mails).toHaveLength(1);
+  });
+
+  test('while its recipient is looked up', async () => {
+    await client.play(upToData.slice(0, 3));
+    await client.send('RCPT TO:<a@mayfly.test>\r\n');
+    client.socket.resetAndDestroy();
+  });
+});
+
+test('a QUIT inside the data is a line of the mail', async () => {
+  await client.play([
+    ...upToData,
+    { send: 'DATA', expect: 354 },
+    { send: 'QUIT\r\n.', expect: 250 },
+    { send: 'QUIT', expect: 221 },
+  ]);
+  expect(smtp.receiver.mails[0]?.bytes.toString()).toBe('QUIT\r\n');
+});
