@@ -57,7 +57,7 @@ describe('the guard of webhooks/ is the only way out', () => {
     const using = (pattern: RegExp) =>
       inside.filter((file) => pattern.test(readFileSync(new URL(`webhooks/${file}`, SOURCE), 'utf8')));
     expect(using(/\bnew Agent\b|buildConnector/)).toEqual(['address-guard.ts']);
-    expect(using(/['"](?:node:)?dns/)).toEqual(['resolve.ts']);
+    expect(using(/['"](?:node:)?dns(?:\/promises)?['"]/)).toEqual(['resolve.ts']);
     expect(using(/\bfetch\s*\(|\bnet\.|\btls\.|['"]node:(?:https?|http2|tls)['"]/)).toEqual([]);
   });
 
