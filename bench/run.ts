@@ -1,0 +1,33 @@
+/**
+ * `npm run bench [-- name …]`: measures against baselines in the same run and prints a Markdown table.
+ * docs/benchmarks.md says what the figures mean.
+ */
+import { availableParallelism, cpus } from 'node:os';
+import { intake } from './intake.ts';
+import { type Bench, type Row, table } from './support/rows.ts';
+
+const BENCHES: Record<string, Bench> = { intake };
+/** These take long, or much disk: only when named. */
+const ON_REQUEST: string[] = [];
+
+const names = process.argv.slice(2);
+const unknown = names.filter((name) => !(name in BENCHES));
+if (unknown.length > 0) {
+  console.error(`No such bench: ${unknown.join(', ')}. There are: ${Object.keys(BENCHES).join(', ')}.`);
+  process.exit(2);
+}
+
+const chosen = names.length > 0 ? names : Object.keys(BENCHES).filter((name) => !ON_REQUEST.includes(name));
+const rows: Row[] = [];
+for (const name of chosen) {
+  console.error(`${name} …`);
+  try {
+    rows.push(...((await BENCHES[name]?.()) ?? []));
+  } catch (error) {
+    console.error(error);
+    process.exitCode = 1;
+    rows.push({ what: name, figure: 'failed', baseline: '–', ratio: '–', budget: '–', met: 'no' });
+  }
+}
+console.log(`Node ${process.version}, ${availableParallelism()} cores (${cpus()[0]?.model ?? 'unknown'})\n`);
+console.log(table(rows));

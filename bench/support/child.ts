@@ -1,0 +1,129 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { createInterface } from 'node:readline';
+import type { DelayReport, ProbeAnswer, ProbeRequest } from './probe.ts';
+
+const PROBE = new URL('./probe.ts', import.meta.url).href;
+/** A server that says nothing for so long will not say it any more, milliseconds. */
+const START_LIMIT_MS = 30_000;
+/** The server promises to end within 10 s of SIGTERM. */
+const STOP_LIMIT_MS = 15_000;
+/** `/proc/PID/stat` counts in ticks of 10 ms (USER_HZ). */
+const TICKS_PER_SECOND = 100;
+const KIB_PER_MIB = 1024;
+
+/** A measured process. */
+export interface Child {
+  /** Of the Node process, also when it runs under another program. */
+  pid: number;
+  /** What the groups of `ready` caught. */
+  ready: string[];
+  /** Forgets the delays seen so far. */
+  resetDelay(): Promise<void>;
+  /** How late its main thread was since the last reset. */
+  delay(): Promise<DelayReport>;
+  /** CPU time of all its threads so far, seconds. */
+  cpuSeconds(): number;
+  /** Resident memory now and at its highest, MiB. */
+  memory(): { now: number; peak: number };
+  /** Ends it, by force when it does not end itself. */
+  stop(): Promise<void>;
+}
+
+export interface ChildOptions {
+  file: URL;
+  args?: string[];
+  env?: Record<string, string>;
+  /** A program that starts it, with its arguments; such as a tracer. */
+  under?: string[];
+  /** Found in its standard output when it is ready. */
+  ready: RegExp;
+}
+
+/** Starts a Node program with the probe in it; resolves when it is ready. Its log lines go to standard error. */
+export async function startChild({
+  file,
+  args = [],
+  env = {},
+  under = [],
+  ready,
+}: ChildOptions): Promise<Child> {
+  const command = [...under, process.execPath, '--import', PROBE, file.pathname, ...args];
+  const { PATH = '', NODE_OPTIONS = '' } = process.env;
+  const child = spawn(command[0] ?? process.execPath, command.slice(1), {
+    env: { PATH, NODE_OPTIONS, ...env },
+    stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
+  });
+  const exited = once(child, 'exit');
+  try {
+    const caught = await untilReady(child, ready);
+    const answer = await ask(child, 'pid');
+    return controls(child, exited, 'pid' in answer ? answer.pid : 0, caught);
+  } catch (error) {
+    child.kill('SIGKILL');
+    throw error;
+  }
+}
+
+function untilReady(child: ChildProcess, ready: RegExp): Promise<string[]> {
+  return new Promise((resolve, reject) => {
+    const fail = (why: string) => reject(new Error(`${child.spawnargs.join(' ')}: ${why}`));
+    const timer = setTimeout(() => fail('not ready in time'), START_LIMIT_MS);
+    child.once('error', (error) => fail(error.message));
+    child.once('exit', (code) => fail(`ended with ${code} before it was ready`));
+    if (!child.stdout) return fail('no standard output');
+    let seen = '';
+    createInterface(child.stdout).on('line', (line) => {
+      if (line.startsWith('{')) process.stderr.write(`${line}\n`);
+      seen += `${line}\n`;
+      const found = ready.exec(seen);
+      if (!found) return;
+      clearTimeout(timer);
+      seen = '';
+      resolve(found.slice(1));
+    });
+  });
+}
+
+async function ask(child: ChildProcess, request: ProbeRequest): Promise<ProbeAnswer> {
+  const answered = once(child, 'message');
+  child.send(request);
+  const [answer] = await answered;
+  return answer;
+}
+
+function controls(child: ChildProcess, exited: Promise<unknown>, pid: number, ready: string[]): Child {
+  return {
+    pid,
+    ready,
+    async resetDelay() {
+      await ask(child, 'reset');
+    },
+    async delay() {
+      const answer = await ask(child, 'report');
+      if (!('report' in answer)) throw new Error('the probe answered something else');
+      return answer.report;
+    },
+    cpuSeconds() {
+      // After the command's name, which may hold anything: state is field 3, utime and stime 14 and 15.
+      const fields = readFileSync(`/proc/${pid}/stat`, 'latin1')
+        .replace(/^.*\) /s, '')
+        .split(' ');
+      return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND;
+    },
+    memory() {
+      const status = readFileSync(`/proc/${pid}/status`, 'latin1');
+      const mib = (name: string) =>
+        Number(new RegExp(`^${name}:\\s+(\\d+) kB`, 'm').exec(status)?.[1]) / KIB_PER_MIB;
+      return { now: mib('VmRSS'), peak: mib('VmHWM') };
+    },
+    async stop() {
+      if (child.exitCode !== null || child.signalCode !== null) return;
+      process.kill(pid, 'SIGTERM');
+      const force = setTimeout(() => process.kill(pid, 'SIGKILL'), STOP_LIMIT_MS);
+      await exited;
+      clearTimeout(force);
+    },
+  };
+}

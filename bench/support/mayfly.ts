@@ -1,0 +1,103 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type Child, startChild } from './child.ts';
+
+const MAIN = new URL('../../packages/server/src/main.ts', import.meta.url);
+const KEY = 'bench_key_0123456789abcdef';
+
+export interface Inbox {
+  id: string;
+  address: string;
+  token: string;
+  cursor: string;
+}
+
+/** The server as `mayfly serve` starts it, in a data folder of its own. */
+export interface Mayfly extends Child {
+  url: string;
+  smtpPort: number;
+  dataDir: string;
+  /** The account's API key. */
+  key: string;
+  createInbox(): Promise<Inbox>;
+  /** How many messages the inbox holds. */
+  countMessages(inbox: Inbox): Promise<number>;
+  /** The JSON answer of a GET. @throws Error for any status but 200 */
+  get<T>(path: string): Promise<T>;
+}
+
+export interface MayflyOptions {
+  /** A program to start it with, and its arguments. */
+  under?: string[];
+  /** A folder to start on again; then it is the caller's to remove. */
+  dataDir?: string;
+}
+
+/** Starts it on free ports; `stop` removes its data. */
+export async function startMayfly({ under = [], dataDir }: MayflyOptions = {}): Promise<Mayfly> {
+  const folder = dataDir ?? mkdtempSync(join(tmpdir(), 'mayfly-bench-'));
+  const remove = () => {
+    if (dataDir === undefined) rmSync(folder, { recursive: true, force: true });
+  };
+  let child: Child;
+  try {
+    child = await startChild({
+      file: MAIN,
+      args: ['serve'],
+      under,
+      env: {
+        MAYFLY_HTTP_PORT: '0',
+        MAYFLY_SMTP_PORT: '0',
+        MAYFLY_DATA_DIR: folder,
+        MAYFLY_API_KEY: KEY,
+        MAYFLY_LOG_LEVEL: 'warn',
+      },
+      ready: /API +(http\S+).*SMTP +\S+:(\d+)/s,
+    });
+  } catch (error) {
+    remove();
+    throw error;
+  }
+  const [url = '', smtpPort = ''] = child.ready;
+
+  const request = async <T>(method: string, path: string): Promise<T> => {
+    const response = await fetch(url + path, { method, headers: { authorization: `Bearer ${KEY}` } });
+    const text = await response.text();
+    if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${text}`);
+    return JSON.parse(text);
+  };
+
+  return {
+    ...child,
+    url,
+    smtpPort: Number(smtpPort),
+    dataDir: folder,
+    key: KEY,
+    createInbox: () => request<Inbox>('POST', '/v1/inboxes'),
+    async countMessages({ id }) {
+      return (await request<{ messageCount: number }>('GET', `/v1/inboxes/${id}`)).messageCount;
+    },
+    get: (path) => request('GET', path),
+    async stop() {
+      await child.stop();
+      remove();
+    },
+  };
+}
+
+/** Runs `use` with a server and ends it, whatever happens. */
+export async function withMayfly<T>(options: MayflyOptions, use: (mayfly: Mayfly) => Promise<T>): Promise<T> {
+  const mayfly = await startMayfly(options);
+  try {
+    return await use(mayfly);
+  } finally {
+    await mayfly.stop();
+  }
+}
+
+/** @throws Error when an inbox does not hold exactly the mails that were acknowledged */
+export async function assertAllThere(mayfly: Mayfly, inbox: Inbox, mails: number): Promise<void> {
+  const there = await mayfly.countMessages(inbox);
+  if (there !== mails) throw new Error(`${mails} mails were acknowledged and ${there} are there`);
+}

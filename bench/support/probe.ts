@@ -1,0 +1,44 @@
+/**
+ * Loaded into every measured process by `--import`: watches how late the main thread is, and tells
+ * its parent when asked.
+ */
+import { monitorEventLoopDelay } from 'node:perf_hooks';
+import { isMainThread } from 'node:worker_threads';
+
+/** How late the event loop of a main thread was, milliseconds. */
+export interface DelayReport {
+  p50: number;
+  p99: number;
+  max: number;
+}
+
+export type ProbeRequest = 'pid' | 'reset' | 'report';
+export type ProbeAnswer = { pid: number } | { reset: true } | { report: DelayReport };
+
+const RESOLUTION_MS = 1;
+
+// Worker threads inherit `--import`, and only the main thread has the channel.
+if (isMainThread && process.channel) {
+  const histogram = monitorEventLoopDelay({ resolution: RESOLUTION_MS });
+  histogram.enable();
+  // The histogram holds the time from tick to tick, of which one resolution is no delay.
+  const late = (nanoseconds: number) => Math.max(0, nanoseconds / 1e6 - RESOLUTION_MS);
+  const answers: Record<ProbeRequest, () => ProbeAnswer> = {
+    pid: () => ({ pid: process.pid }),
+    reset: () => {
+      histogram.reset();
+      return { reset: true };
+    },
+    report: () => ({
+      report: {
+        p50: late(histogram.percentile(50)),
+        p99: late(histogram.percentile(99)),
+        max: late(histogram.max),
+      },
+    }),
+  };
+  process.on('message', (request: ProbeRequest) => process.send?.(answers[request]()));
+  // The parent is gone: nobody measures any more, and nobody would end this process.
+  process.on('disconnect', () => process.exit());
+  process.channel.unref();
+}
