@@ -123,8 +123,14 @@ function startLimit(clock: Clock, timeoutMs: number, outer: AbortSignal | undefi
     race: async (work) => {
       signal.throwIfAborted();
       const aborted = Promise.withResolvers<never>();
-      signal.addEventListener('abort', () => aborted.reject(signal.reason), { once: true });
-      return await Promise.race([work(), aborted.promise]);
+      const stop = () => aborted.reject(signal.reason);
+      signal.addEventListener('abort', stop);
+      try {
+        return await Promise.race([aborted.promise, work()]);
+      } finally {
+        // A listener left behind would keep this signal alive for as long as the caller's.
+        signal.removeEventListener('abort', stop);
+      }
     },
     cause: () => (outer?.aborted ? 'aborted' : timeUp.signal.aborted ? 'timeout' : undefined),
     end: () => ended.abort(),
