@@ -73,7 +73,7 @@ function messageBody(message: PayloadMessage, receivedAt: string, publicUrl: str
     disposition: part.disposition,
     contentId: part.contentId,
     sha256: part.sha256,
-    url: `${url}/attachments/${part.id}`,
+    url: `${url}/attachments/${encodeURIComponent(part.id)}`,
   }));
   const fields = {
     id: message.id,

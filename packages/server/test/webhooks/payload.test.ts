@@ -1,10 +1,14 @@
+import { Message, MessageSummary } from '@mayfly/client/contract';
 import { describe, expect, it } from 'vitest';
+import type { FullMessageRecord, InboxRecord } from '../../src/store/store.ts';
 import {
   MAX_BODY_BYTES,
   MAX_PART_BYTES,
   messageReceived,
   type PayloadMessage,
 } from '../../src/webhooks/payload.ts';
+
+type SharedField = keyof MessageSummary | 'text' | 'html' | 'links' | 'attachments';
 
 const inbox = { id: 'inb_1', address: 'calm.otter17@mayfly.test', labels: { run: '42' } };
 const code = { value: '123456', context: 'Your code is 123456' };
@@ -81,6 +85,16 @@ describe('the body of a message.received delivery', () => {
         },
       },
     });
+  });
+
+  it("is made from the store's records and fits the contract of the API", () => {
+    const fromRecords = (owner: InboxRecord, record: FullMessageRecord) =>
+      messageReceived({ eventId: 'evt_1', inbox: owner, message: record, publicUrl: '' });
+    // Checked by the compiler: what we send is what a reader of the API gets.
+    const asRead = (event: ReturnType<typeof fromRecords>): Pick<Message, SharedField> => event.data.message;
+    const names = Object.keys(asRead(eventOf()));
+    expect(names).toEqual(expect.arrayContaining(Object.keys(MessageSummary.properties)));
+    expect(names.filter((name) => !(name in Message.properties))).toEqual(['truncated', 'url']);
   });
 
   it('holds nothing of a record but what it names: no token, no account, no headers', () => {

@@ -15,17 +15,17 @@ import {
   type Sender,
 } from '../../src/webhooks/send.ts';
 import { newWebhookSecret, signatureHeaders } from '../../src/webhooks/sign.ts';
-import { createManualClock, type ManualClock } from './manual-clock.ts';
+import { FakeClock } from '../support/fake-clock.ts';
 import { type Receiver, startHttp, startTcp } from './receivers.ts';
 
 const ALLOW = parseCidrs('127.0.0.0/8');
 const body = '{"id":"evt_1"}';
 
-let clock: ManualClock;
+let clock: FakeClock;
 let sender: Sender;
 let open: Receiver[];
 beforeEach(() => {
-  clock = createManualClock();
+  clock = new FakeClock();
   // Every name of these tests is this machine; what a name server may do is in ssrf.test.ts.
   sender = createSender({
     allow: ALLOW,
@@ -119,7 +119,7 @@ describe('a bad receiver', () => {
     const receiver = await startRaw(() => arrival.resolve());
     const outcome = send(at(receiver));
     await arrival.promise;
-    clock.advance(ATTEMPT_TIMEOUT_MS);
+    await clock.advance(ATTEMPT_TIMEOUT_MS);
     expect(await outcome).toMatchObject({
       ok: false,
       status: null,
@@ -138,7 +138,7 @@ describe('a bad receiver', () => {
     const slow = createSender({ allow: ALLOW, resolve, clock, userAgent: 'Mayfly/test' });
     const outcome = slow.send({ url: 'http://hook.test:8080/', headers: {}, body });
     await asked.promise;
-    clock.advance(ATTEMPT_TIMEOUT_MS);
+    await clock.advance(ATTEMPT_TIMEOUT_MS);
     expect(await outcome).toMatchObject({ ok: false, error: { code: 'timeout' }, durationMs: 15_000 });
     await slow.close();
     // Less than undici's own limit for a connection: that one must not be what ended it.
@@ -155,7 +155,7 @@ describe('a bad receiver', () => {
     const slow = createSender({ allow: ALLOW, resolve, clock, userAgent: 'Mayfly/test' });
     const outcome = slow.send({ url: at(receiver), headers: {}, body });
     await asked.promise;
-    clock.advance(ATTEMPT_TIMEOUT_MS);
+    await clock.advance(ATTEMPT_TIMEOUT_MS);
     expect(await outcome).toMatchObject({ error: { code: 'timeout' } });
     found.resolve(['127.0.0.1']);
     // A later attempt goes through on the same connection pool; had the first been sent, it would show.
@@ -173,7 +173,7 @@ describe('a bad receiver', () => {
     );
     const outcome = send(at(receiver));
     await arrival.promise;
-    clock.advance(ATTEMPT_TIMEOUT_MS);
+    await clock.advance(ATTEMPT_TIMEOUT_MS);
     expect(await outcome).toMatchObject({ ok: false, error: { code: 'timeout' } });
   });
 
@@ -190,7 +190,7 @@ describe('a bad receiver', () => {
     });
     const outcome = send(at(receiver));
     await answered;
-    clock.advance(ATTEMPT_TIMEOUT_MS);
+    await clock.advance(ATTEMPT_TIMEOUT_MS);
     expect(await outcome).toMatchObject({ ok: true, status: 200, responseStart: 'drip', durationMs: 15_000 });
   });
 
@@ -320,7 +320,7 @@ describe('a bad receiver', () => {
     await full.promise;
     const queued = Array.from({ length: 20 }, () => send(at(silent)));
     await send(at(keep(await startHttp())));
-    clock.advance(ATTEMPT_TIMEOUT_MS);
+    await clock.advance(ATTEMPT_TIMEOUT_MS);
     for (const outcome of await Promise.all(queued)) {
       expect(outcome).toMatchObject({ ok: false, error: { code: 'timeout' } });
     }
@@ -348,7 +348,7 @@ describe('the sender', () => {
     const receiver = keep(await startHttp());
     await send(at(receiver));
     await send('http://hook.test:25/');
-    expect(clock.sleepers()).toBe(0);
+    expect(clock.sleepers).toBe(0);
   });
 
   it('may be closed twice, and sends no more', async () => {

@@ -2,9 +2,9 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type Cidr, checkUrl, parseCidrs } from '../../src/webhooks/address-guard.ts';
 import { createResolve } from '../../src/webhooks/resolve.ts';
 import { createSender, type Sender } from '../../src/webhooks/send.ts';
+import { FakeClock } from '../support/fake-clock.ts';
 import { corpus, corpusNote } from './corpus.ts';
 import { type DnsAnswer, type DnsServer, type RecordType, startDnsServer } from './dns-server.ts';
-import { createManualClock } from './manual-clock.ts';
 import { type HttpReceiver, type Receiver, startHttp, startTcp } from './receivers.ts';
 
 /** Stands for a public address in answers; none of these tests lets anything be sent there. */
@@ -30,7 +30,7 @@ describe('an inner address', () => {
 
   const guardOf = (allow: Cidr[]) => ({ allow, resolve: createResolve({ servers: [dns.address] }) });
   function send(url: string, allow: Cidr[] = []) {
-    sender ??= createSender({ ...guardOf(allow), clock: createManualClock(), userAgent: 'Mayfly/test' });
+    sender ??= createSender({ ...guardOf(allow), clock: new FakeClock(), userAgent: 'Mayfly/test' });
     return sender.send({ url, headers: {}, body: '{}' });
   }
   afterEach(() => {
