@@ -1,0 +1,276 @@
+import { newId, timeOfId } from '../ids.ts';
+import type { Db, Tx } from './dialect.ts';
+import { freeInSteps } from './freeing.ts';
+import { onConnection, prepare, type Runner, type Slots } from './prepared.ts';
+import type { Sources } from './sources.ts';
+import type {
+  FullMessageRecord,
+  MessageRecord,
+  MessageStore,
+  NewMail,
+  NewMailRecipient,
+  Placed,
+} from './store.ts';
+
+const utf8 = new TextDecoder();
+
+/** Reads stored UTF-8 JSON. */
+function parse<T>(bytes: Uint8Array): T {
+  return JSON.parse(utf8.decode(bytes));
+}
+
+interface MessageRow {
+  id: string;
+  received_at: number;
+  rcpt_to: string;
+  size: number;
+  parse_error: string | null;
+  summary: Uint8Array;
+}
+
+function toMessage(inboxId: string, row: MessageRow): MessageRecord {
+  return {
+    id: row.id,
+    inboxId,
+    receivedAt: row.received_at,
+    size: row.size,
+    rcptTo: JSON.parse(row.rcpt_to),
+    parseError: row.parse_error === null ? null : JSON.parse(row.parse_error),
+    summary: parse(row.summary),
+  };
+}
+
+/** A place in an inbox, taken for one message. */
+interface Place {
+  inboxSeq: number;
+  receivedAt: number;
+}
+
+interface Wish {
+  recipient: NewMailRecipient;
+  place: Place | undefined;
+  refused: 'gone' | 'full';
+}
+
+/** Committing mails: the product's hot path, three statements a mail. */
+function createAddBatch(db: Db, sources: Sources): MessageStore['addBatch'] {
+  const takePlace = prepare(
+    (value: Slots<{ inboxId: string; accountId: string; maxMessages: number; now: number }>) =>
+      db
+        .updateTable('inboxes')
+        .set((row) => ({
+          message_count: row('message_count', '+', 1),
+          version: row('version', '+', 1),
+          last_received_at: row
+            .case()
+            .when('last_received_at', '<', value.now)
+            .then(value.now)
+            .else(row('last_received_at', '+', 1))
+            .end(),
+        }))
+        .where('id', '=', value.inboxId)
+        .where('account_id', '=', value.accountId)
+        .where('expires_at', '>', value.now)
+        // The sweeper may have freed it already when the clock was set back since.
+        .where('freed', '=', 0)
+        .where('message_count', '<', value.maxMessages)
+        .returning(['seq', 'last_received_at']),
+  );
+  const isLive = prepare((value: Slots<{ inboxId: string; accountId: string; now: number }>) =>
+    db
+      .selectFrom('inboxes')
+      .select('seq')
+      .where('id', '=', value.inboxId)
+      .where('account_id', '=', value.accountId)
+      .where('expires_at', '>', value.now)
+      .where('freed', '=', 0),
+  );
+  const insertMessage = prepare(
+    (value: Slots<{ inbox: number; receivedAt: number; id: string; source: number; rcptTo: string }>) =>
+      db.insertInto('messages').values({
+        inbox_seq: value.inbox,
+        received_at: value.receivedAt,
+        id: value.id,
+        source_seq: value.source,
+        rcpt_to: value.rcptTo,
+      }),
+  );
+
+  async function takePlaces(on: Runner, mails: NewMail[], now: number): Promise<Wish[][]> {
+    const wishes = mails.map((mail) =>
+      mail.recipients.map((recipient): Wish => ({ recipient, place: undefined, refused: 'gone' })),
+    );
+    // Every transaction locks inboxes in the order of their ids, so that no two wait for each other;
+    // the sort is stable, so mails to one inbox keep their order.
+    const ordered = wishes
+      .flat()
+      .sort(
+        (a, b) =>
+          Number(a.recipient.inboxId > b.recipient.inboxId) -
+          Number(a.recipient.inboxId < b.recipient.inboxId),
+      );
+    for (const wish of ordered) {
+      const { inboxId, accountId, maxMessages } = wish.recipient;
+      const [row] = await takePlace(on, { inboxId, accountId, maxMessages, now });
+      if (row) wish.place = { inboxSeq: row.seq, receivedAt: row.last_received_at };
+      else if ((await isLive(on, { inboxId, accountId, now })).length > 0) wish.refused = 'full';
+    }
+    return wishes;
+  }
+
+  async function publish(on: Runner, mail: NewMail, wishes: Wish[]): Promise<Placed[]> {
+    const messages = wishes.filter(({ place }) => place).length;
+    const source = messages > 0 ? await sources.add(on, mail, messages) : 0;
+    const placed: Placed[] = [];
+    for (const { recipient, place, refused } of wishes) {
+      const { inboxId, accountId, rcptTo } = recipient;
+      if (!place) {
+        placed.push({ inboxId, accountId, refused });
+        continue;
+      }
+      const { inboxSeq: inbox, receivedAt } = place;
+      const messageId = newId('msg', receivedAt);
+      await insertMessage(on, { inbox, receivedAt, id: messageId, source, rcptTo: JSON.stringify(rcptTo) });
+      placed.push({ inboxId, accountId, messageId, receivedAt });
+    }
+    return placed;
+  }
+
+  async function commit(on: Runner, mails: NewMail[], now: number): Promise<Placed[][]> {
+    const wishes = await takePlaces(on, mails, now);
+    const placed: Placed[][] = [];
+    for (const [index, mail] of mails.entries()) placed.push(await publish(on, mail, wishes[index] ?? []));
+    return placed;
+  }
+
+  return (mails, now) =>
+    db.transaction().execute((tx) => onConnection(tx, (connection) => commit(connection, mails, now)));
+}
+
+/** The queries that find a message of a live inbox. */
+function createReads(db: Db): Pick<MessageStore, 'list' | 'find' | 'readRaw'> {
+  type Place = { inboxId: string; messageId: string; receivedAt: number; now: number };
+
+  const liveMessages = (inboxId: Slots<Place>['inboxId'], now: Slots<Place>['now']) =>
+    db
+      .selectFrom('inboxes as i')
+      .innerJoin('messages as m', 'm.inbox_seq', 'i.seq')
+      .where('i.id', '=', inboxId)
+      .where('i.expires_at', '>', now);
+  const withSource = (inboxId: Slots<Place>['inboxId'], now: Slots<Place>['now']) =>
+    liveMessages(inboxId, now)
+      .innerJoin('sources as s', 's.seq', 'm.source_seq')
+      .select(['m.id', 'm.received_at', 'm.rcpt_to', 's.size', 's.parse_error', 's.summary']);
+
+  const selectList = prepare(
+    (value: Slots<{ inboxId: string; now: number; after: number; before: number; limit: number }>) =>
+      withSource(value.inboxId, value.now)
+        .where('m.received_at', '>', value.after)
+        .where('m.received_at', '<', value.before)
+        .orderBy('m.received_at', 'desc')
+        .limit(value.limit),
+  );
+  const selectFull = prepare((value: Slots<Place>) =>
+    withSource(value.inboxId, value.now)
+      .select(['s.envelope', 's.content'])
+      .where('m.received_at', '=', value.receivedAt)
+      .where('m.id', '=', value.messageId),
+  );
+  const selectFirstPiece = prepare((value: Slots<Place>) =>
+    liveMessages(value.inboxId, value.now)
+      .innerJoin('sources as s', 's.seq', 'm.source_seq')
+      .select('s.raw as bytes')
+      .where('m.received_at', '=', value.receivedAt)
+      .where('m.id', '=', value.messageId),
+  );
+  const selectPiece = prepare((value: Slots<Place & { piece: number }>) =>
+    liveMessages(value.inboxId, value.now)
+      .innerJoin('source_pieces as p', 'p.source_seq', 'm.source_seq')
+      .select('p.bytes')
+      .where('m.received_at', '=', value.receivedAt)
+      .where('m.id', '=', value.messageId)
+      .where('p.piece', '=', value.piece),
+  );
+
+  return {
+    async list(inboxId, range, now) {
+      // The engines know no infinity, and no time is ever so late.
+      const before = Math.min(range.before, Number.MAX_SAFE_INTEGER);
+      const after = Math.max(range.after, -1);
+      const rows = await selectList(db, { inboxId, now, after, before, limit: range.limit });
+      return rows.map((row) => toMessage(inboxId, row));
+    },
+
+    async find(inboxId, messageId, now): Promise<FullMessageRecord | undefined> {
+      const receivedAt = timeOfId('msg', messageId);
+      if (receivedAt === undefined) return undefined;
+      const [row] = await selectFull(db, { inboxId, messageId, receivedAt, now });
+      return (
+        row && {
+          ...toMessage(inboxId, row),
+          envelope: JSON.parse(row.envelope),
+          content: parse(row.content),
+        }
+      );
+    },
+
+    async readRaw(inboxId, messageId, piece, now) {
+      const receivedAt = timeOfId('msg', messageId);
+      if (receivedAt === undefined) return undefined;
+      const place = { inboxId, messageId, receivedAt, now };
+      const [row] =
+        piece === 0 ? await selectFirstPiece(db, place) : await selectPiece(db, { ...place, piece });
+      return row?.bytes;
+    },
+  };
+}
+
+/** The part of the store that keeps messages. */
+export function createMessages(db: Db, sources: Sources): MessageStore {
+  /** Removes a message from its inbox; answers its source, or undefined when there is no such message. */
+  async function unlist(tx: Tx, inboxId: string, messageId: string, now: number) {
+    const receivedAt = timeOfId('msg', messageId);
+    if (receivedAt === undefined) return undefined;
+    const inbox = await tx
+      .selectFrom('inboxes')
+      .select('seq')
+      .where('id', '=', inboxId)
+      .where('expires_at', '>', now)
+      .executeTakeFirst();
+    if (!inbox) return undefined;
+    const message = await tx
+      .deleteFrom('messages')
+      .where('inbox_seq', '=', inbox.seq)
+      .where('received_at', '=', receivedAt)
+      .where('id', '=', messageId)
+      .returning('source_seq')
+      .executeTakeFirst();
+    if (!message) return undefined;
+    await tx
+      .updateTable('inboxes')
+      .set((row) => ({ message_count: row('message_count', '-', 1), version: row('version', '+', 1) }))
+      .where('seq', '=', inbox.seq)
+      .execute();
+    return tx
+      .selectFrom('sources')
+      .select(['seq', 'size'])
+      .where('seq', '=', message.source_seq)
+      .executeTakeFirstOrThrow();
+  }
+
+  return {
+    ...createReads(db),
+    addBatch: createAddBatch(db, sources),
+
+    async delete(inboxId, messageId, now) {
+      const source = await db.transaction().execute(async (tx) => {
+        const source = await unlist(tx, inboxId, messageId, now);
+        if (source) await sources.release(tx, source);
+        return source;
+      });
+      if (!source) return false;
+      await freeInSteps(db, (tx, limit) => sources.freeParked(tx, limit, source.seq));
+      return true;
+    },
+  };
+}

@@ -1,0 +1,67 @@
+import type { Store } from './store.ts';
+
+type Nouns = Omit<Store, 'ping' | 'close'>;
+
+/** A method of the Store by its path, such as `messages.addBatch`. */
+export type MethodPath = { [N in keyof Nouns]: `${N}.${keyof Nouns[N] & string}` }[keyof Nouns] | 'ping';
+
+/**
+ * Which methods only read, and read little: those may run on a connection that cannot write, on the
+ * main thread. The one place that says so; a method of the Store missing here does not compile.
+ */
+export const METHODS: Readonly<Record<MethodPath, 'read' | 'write'>> = {
+  'accounts.createFirst': 'write',
+  'accounts.findFirst': 'read',
+  'keys.findByHash': 'read',
+  'keys.create': 'write',
+  'addresses.hold': 'write',
+  'inboxes.create': 'write',
+  'inboxes.find': 'read',
+  'inboxes.findByToken': 'read',
+  'inboxes.setExpiry': 'write',
+  'inboxes.list': 'read',
+  'inboxes.delete': 'write',
+  'inboxes.deleteByLabels': 'write',
+  'inboxes.findByAddress': 'read',
+  'messages.addBatch': 'write',
+  'messages.list': 'read',
+  'messages.find': 'read',
+  'messages.readRaw': 'read',
+  'messages.delete': 'write',
+  'refusals.add': 'write',
+  'refusals.list': 'read',
+  'upkeep.sweep': 'write',
+  ping: 'write',
+};
+
+export const METHOD_PATHS = Object.keys(METHODS) as MethodPath[];
+
+type Method = (...args: unknown[]) => Promise<unknown>;
+type AnyStore = Record<string, Record<string, Method> | Method>;
+
+/** A Store each of whose methods, but `close`, goes through `invoke`. */
+export function storeOf(
+  invoke: (path: MethodPath, args: unknown[]) => Promise<unknown>,
+  close: () => Promise<void>,
+): Store {
+  const store: AnyStore = { close };
+  for (const path of METHOD_PATHS) {
+    const [noun = '', method] = path.split('.');
+    const call: Method = (...args) => invoke(path, args);
+    if (method === undefined) store[noun] = call;
+    else store[noun] = { ...store[noun], [method]: call };
+  }
+  return store as unknown as Store;
+}
+
+/**
+ * Calls a method by its path. The arguments are those that a Store was called with, so their types
+ * were checked there.
+ */
+export function invokeOn(store: Store, path: MethodPath, args: unknown[]): Promise<unknown> {
+  const [noun = '', name] = path.split('.');
+  const member = (store as unknown as AnyStore)[noun];
+  const method = typeof member === 'function' ? member : member?.[name ?? ''];
+  if (!method) throw new TypeError(`the store has no method ${path}`);
+  return method(...args);
+}

@@ -1,0 +1,24 @@
+import { type Migration, Migrator } from 'kysely/migration';
+import type { Db, Dialect } from '../dialect.ts';
+import * as init from './0001-init.ts';
+
+/** All migrations by name, oldest first; a released one is never changed. */
+const MIGRATIONS = { '0001-init': init };
+
+/**
+ * Brings the tables up to date: all of it or nothing, and once, however many processes start.
+ * @throws Error when the database was made by a newer version of Mayfly, or when a step fails
+ */
+export async function migrate(db: Db, dialect: Dialect): Promise<void> {
+  const migrations: Record<string, Migration> = {};
+  for (const [name, { up }] of Object.entries(MIGRATIONS)) migrations[name] = { up: (tx) => up(tx, dialect) };
+  const migrator = new Migrator({ db, provider: { getMigrations: async () => migrations } });
+  const { error } = await migrator.migrateToLatest();
+  if (!error) return;
+  if (error instanceof Error && error.message.startsWith('corrupted migrations')) {
+    throw new Error('the database was made by a newer version of Mayfly: start that version', {
+      cause: error,
+    });
+  }
+  throw error;
+}

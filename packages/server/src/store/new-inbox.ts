@@ -1,0 +1,129 @@
+import { IDEMPOTENCY_MS } from '../core/limits.ts';
+import { AppError } from '../errors.ts';
+import { claimAddress } from './addresses.ts';
+import type { Dialect, Tx } from './dialect.ts';
+import type { CreatedInbox, IdempotentRequest, InboxRecord, NewInbox } from './store.ts';
+
+/** What `inboxes.create` was asked for. */
+interface Creation {
+  accountId: string;
+  inbox: NewInbox;
+  maxLiveInboxes: number;
+  request: IdempotentRequest | null;
+}
+
+/** A label pair as `inbox_labels` keeps it. */
+export function pairOf(name: string, value: string): string {
+  return JSON.stringify([name, value]);
+}
+
+/** The answer that an earlier request with the same key got. */
+async function findReplay(
+  tx: Tx,
+  request: IdempotentRequest,
+  now: number,
+): Promise<CreatedInbox | undefined> {
+  const earlier = await tx
+    .selectFrom('idempotency')
+    .select(['body_hash', 'nonce', 'inbox'])
+    .where('key_id', '=', request.keyId)
+    .where('key_hash', '=', request.keyHash)
+    .where('expires_at', '>', now)
+    .executeTakeFirst();
+  if (!earlier) return undefined;
+  if (earlier.body_hash !== request.bodyHash) {
+    throw new AppError(
+      'idempotency_key_reused',
+      'This Idempotency-Key came with another body within the last 24 hours; use a new key for a new request.',
+    );
+  }
+  return { inbox: JSON.parse(earlier.inbox), nonce: earlier.nonce, replayed: true };
+}
+
+async function remember(tx: Tx, request: IdempotentRequest, inbox: InboxRecord): Promise<void> {
+  const answer = {
+    body_hash: request.bodyHash,
+    nonce: request.nonce,
+    inbox: JSON.stringify(inbox),
+    expires_at: inbox.createdAt + IDEMPOTENCY_MS,
+  };
+  await tx
+    .insertInto('idempotency')
+    .values({ key_id: request.keyId, key_hash: request.keyHash, ...answer })
+    // What is there was too old to be replayed.
+    .onConflict((conflict) => conflict.columns(['key_id', 'key_hash']).doUpdateSet(answer))
+    .execute();
+}
+
+async function checkLiveInboxes(tx: Tx, accountId: string, max: number, now: number): Promise<void> {
+  if (max === Number.POSITIVE_INFINITY) return;
+  const live = tx
+    .selectFrom('inboxes')
+    .select('seq')
+    .where('account_id', '=', accountId)
+    .where('expires_at', '>', now)
+    .limit(max)
+    .as('live');
+  const { count } = await tx
+    .selectFrom(live)
+    .select((row) => row.fn.countAll<number>().as('count'))
+    .executeTakeFirstOrThrow();
+  if (count >= max) {
+    throw new AppError(
+      'limit_reached',
+      `The account has ${max} live inboxes, as many as its plan allows; delete one or let one expire.`,
+    );
+  }
+}
+
+async function insertInbox(tx: Tx, accountId: string, inbox: NewInbox): Promise<InboxRecord> {
+  const { tokenHash, ...rest } = inbox;
+  const record: InboxRecord = { ...rest, accountId, messageCount: 0, lastReceivedAt: 0, version: 1 };
+  const { seq } = await tx
+    .insertInto('inboxes')
+    .values({
+      id: inbox.id,
+      account_id: accountId,
+      address: inbox.address,
+      labels: JSON.stringify(inbox.labels),
+      token_hash: tokenHash,
+      ttl_minutes: inbox.ttlMinutes,
+      created_at: inbox.createdAt,
+      expires_at: inbox.expiresAt,
+      max_expires_at: inbox.maxExpiresAt,
+      message_count: record.messageCount,
+      last_received_at: record.lastReceivedAt,
+      version: record.version,
+      freed: 0,
+    })
+    .returning('seq')
+    .executeTakeFirstOrThrow();
+  const pairs = Object.entries(inbox.labels).map(([name, value]) => ({
+    account_id: accountId,
+    pair: pairOf(name, value),
+    inbox_id: inbox.id,
+    inbox_seq: seq,
+  }));
+  if (pairs.length > 0) await tx.insertInto('inbox_labels').values(pairs).execute();
+  return record;
+}
+
+/** `InboxStore.create` inside its transaction. */
+export async function createInbox(tx: Tx, dialect: Dialect, creation: Creation): Promise<CreatedInbox> {
+  const { accountId, inbox, maxLiveInboxes, request } = creation;
+  const now = inbox.createdAt;
+  // Creations of one account go one by one: else two could both see the last free place.
+  await dialect
+    .lockRows(tx.selectFrom('accounts').select('id').where('id', '=', accountId))
+    .executeTakeFirstOrThrow();
+  const replay = request && (await findReplay(tx, request, now));
+  if (replay) return replay;
+  await checkLiveInboxes(tx, accountId, maxLiveInboxes, now);
+  const tenancy = { accountId, address: inbox.address, inboxId: inbox.id, expiresAt: inbox.expiresAt };
+  if (!(await claimAddress(tx, tenancy, now))) {
+    throw new AppError('address_taken', `The address ${inbox.address} is taken; choose another.`);
+  }
+  const record = await insertInbox(tx, accountId, inbox);
+  if (request) await remember(tx, request, record);
+  return { inbox: record, nonce: request?.nonce ?? null, replayed: false };
+}

@@ -1,0 +1,120 @@
+import { Worker } from 'node:worker_threads';
+import type { AppError } from '../errors.ts';
+import type { MethodPath } from './methods.ts';
+import { unavailable } from './sqlite-engine.ts';
+import { type FromWriter, receiveError, type ToWriter, type WriterOptions } from './writer-messages.ts';
+
+/** Starts the thread of `sqlite-thread.ts`; tests give their own to end it. */
+export type StartThread = (options: WriterOptions) => Worker;
+
+export const startThread: StartThread = (workerData) =>
+  new Worker(new URL('./sqlite-thread.ts', import.meta.url), { workerData, name: 'sqlite writer' });
+
+/** The writing thread as the main thread sees it. */
+export interface Writer {
+  /** Calls a method of the thread's store; throws what it throws, and `unavailable` when the thread dies. */
+  call(path: MethodPath, args: unknown[]): Promise<unknown>;
+  /** Finishes the running calls, then ends the thread. Later calls throw `unavailable`. */
+  close(): Promise<void>;
+}
+
+interface Pending {
+  resolve(value: unknown): void;
+  reject(error: Error): void;
+}
+
+/** One life of the thread. */
+interface Life {
+  worker: Worker;
+  pending: Map<number, Pending>;
+  /** Resolves when the database is open; rejects when that failed. */
+  ready: Promise<void>;
+  exited: Promise<void>;
+}
+
+function begin(start: () => Worker, onEnd: (error: Error | undefined) => void): Life {
+  const worker = start();
+  const pending = new Map<number, Pending>();
+  const opened = Promise.withResolvers<void>();
+  const exited = Promise.withResolvers<void>();
+  let crash: Error | undefined;
+  worker.on('message', (message: FromWriter) => {
+    if ('ready' in message) opened.resolve();
+    else if ('failed' in message) {
+      crash = receiveError(message.failed);
+      opened.reject(crash);
+    } else {
+      const call = pending.get(message.id);
+      pending.delete(message.id);
+      if ('error' in message) call?.reject(receiveError(message.error));
+      else call?.resolve(message.value);
+    }
+  });
+  worker.on('error', (error: Error) => {
+    crash = error;
+  });
+  worker.on('exit', () => {
+    const failure: AppError = unavailable('restarting', crash);
+    opened.reject(failure);
+    for (const call of pending.values()) call.reject(failure);
+    pending.clear();
+    onEnd(crash);
+    exited.resolve();
+  });
+  return { worker, pending, ready: opened.promise, exited: exited.promise };
+}
+
+/**
+ * Starts the writing thread. A thread that dies fails its calls with `unavailable`, because nobody
+ * can say whether they were done; the next call starts a new one, and hears `unavailable` when the
+ * database does not open again.
+ * @param onCrash told of each such death, for the log
+ * @throws Error when the database does not open the first time
+ */
+export async function openWriterThread(
+  options: WriterOptions,
+  start: StartThread,
+  onCrash: (error: Error) => void,
+): Promise<Writer> {
+  let life: Life | undefined;
+  let closing: Promise<void> | undefined;
+  let opened = false;
+  let lastId = 0;
+
+  function alive(): Life {
+    if (life) return life;
+    const next = begin(
+      () => start(options),
+      (error) => {
+        if (life === next) life = undefined;
+        if (opened && !closing) onCrash(error ?? new Error('the SQLite thread ended by itself'));
+      },
+    );
+    life = next;
+    return next;
+  }
+
+  await alive().ready;
+  opened = true;
+  return {
+    async call(path, args) {
+      if (closing) throw unavailable('closed');
+      const current = alive();
+      await current.ready.catch((error) => {
+        throw unavailable('not to be opened', error);
+      });
+      if (life !== current) throw unavailable('restarting');
+      const id = ++lastId;
+      current.worker.postMessage({ id, path, args } satisfies ToWriter);
+      return new Promise((resolve, reject) => current.pending.set(id, { resolve, reject }));
+    },
+    close() {
+      closing ??= (async () => {
+        if (!life) return;
+        life.worker.postMessage({ close: true } satisfies ToWriter);
+        await life.exited;
+      })();
+      return closing;
+    },
+  };
+}

@@ -1,0 +1,113 @@
+import { mkdirSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { invokeOn, METHODS, storeOf } from './methods.ts';
+import { createSqlStore } from './sql-store.ts';
+import { isBusy, kyselyOn, openReader, sqliteDialect, unavailable } from './sqlite-engine.ts';
+import { openWriterThread, type StartThread, startThread } from './sqlite-writer.ts';
+import type { Store } from './store.ts';
+
+/** The writer waits so long for another process (the operator's command line, a backup) to finish. */
+const WRITER_BUSY_TIMEOUT_MS = 3000;
+/** A reader meets a lock only while the database is recovered or closed; the main thread must not wait. */
+const READER_BUSY_TIMEOUT_MS = 10;
+
+export interface SqliteOptions {
+  /** The database file; its directory is made if need be. */
+  path: string;
+  /**
+   * True for the operator's command line, which works on the database of a running server; a server
+   * leaves it out and is then the only one.
+   */
+  beside?: boolean;
+  /** How long a write waits for another process's lock, milliseconds. */
+  busyTimeoutMs?: number;
+  /** The largest size of the database, in pages of 4 KiB. Without it the disk is the limit. */
+  maxPages?: number;
+  /** Told when the writing thread died; it is started again by the next write. */
+  onCrash?: (error: Error) => void;
+  /** How the writing thread is started; given by tests. */
+  startThread?: StartThread;
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+function makeDirectory(path: string): void {
+  try {
+    // Mail may hold secrets: nobody else on the machine reads it.
+    mkdirSync(path, { recursive: true, mode: 0o700 });
+  } catch (error) {
+    throw new Error(`the data directory ${path} cannot be made: ${messageOf(error)}`, { cause: error });
+  }
+}
+
+/**
+ * Takes the server's place at a database: a lock on an empty file beside it, held by the kernel and
+ * so gone with the process, however it ends. The database itself stays open to others.
+ * @returns the lock; closing it gives the place up
+ */
+function lockForServer(path: string): DatabaseSync {
+  const lock = new DatabaseSync(`${path}.lock`);
+  try {
+    lock.exec('begin exclusive');
+    return lock;
+  } catch (error) {
+    lock.close();
+    if (!isBusy(error)) throw error;
+    throw new Error(`another Mayfly server runs on ${path}: stop it, or use another data directory`);
+  }
+}
+
+async function openBoth(options: SqliteOptions): Promise<Store> {
+  const { path, busyTimeoutMs = WRITER_BUSY_TIMEOUT_MS, maxPages } = options;
+  const writer = await openWriterThread(
+    { path, busyTimeoutMs, maxPages },
+    options.startThread ?? startThread,
+    options.onCrash ?? (() => undefined),
+  );
+  try {
+    const db = kyselyOn(openReader({ path, busyTimeoutMs: READER_BUSY_TIMEOUT_MS }));
+    const reader = createSqlStore(db, sqliteDialect);
+    // Proves that it reads; and Kysely closes only a connection that it has used.
+    await reader.accounts.findFirst();
+    let closed = false;
+    return storeOf(
+      async (method, args) => {
+        if (METHODS[method] === 'write') return writer.call(method, args);
+        if (closed) throw unavailable('closed');
+        return invokeOn(reader, method, args);
+      },
+      async () => {
+        closed = true;
+        // The writer last: the last to close the database tidies up its log, and a reader cannot.
+        await reader.close();
+        await writer.close();
+      },
+    );
+  } catch (error) {
+    await writer.close();
+    throw error;
+  }
+}
+
+/**
+ * Opens the store on SQLite. Writes run on a thread of their own; what only reads, and little, runs
+ * here on a second connection that cannot write.
+ * @throws Error, with what to do about it, when the directory cannot be used, another server runs on
+ *   it, or SQLite is not fit for it
+ */
+export async function openSqlite(options: SqliteOptions): Promise<Store> {
+  const { path, beside = false } = options;
+  makeDirectory(dirname(path));
+  let lock: DatabaseSync | undefined;
+  try {
+    lock = beside ? undefined : lockForServer(path);
+    const store = await openBoth(options);
+    return { ...store, close: () => store.close().finally(() => lock?.isOpen && lock.close()) };
+  } catch (error) {
+    lock?.close();
+    throw new Error(`the database ${path} cannot be opened: ${messageOf(error)}`, { cause: error });
+  }
+}

@@ -1,0 +1,161 @@
+import type { Generated } from 'kysely';
+
+/**
+ * The tables as both engines have them: text ids that we make ourselves, whole epoch milliseconds,
+ * 0 and 1 for no and yes. Words that clients chose are kept as JSON text, whose escapes carry what an
+ * engine would refuse or change (PostgreSQL a NUL, both a lone surrogate).
+ */
+export interface Tables {
+  markers: MarkersTable;
+  accounts: AccountsTable;
+  keys: KeysTable;
+  addresses: AddressesTable;
+  inboxes: InboxesTable;
+  inbox_labels: InboxLabelsTable;
+  idempotency: IdempotencyTable;
+  messages: MessagesTable;
+  sources: SourcesTable;
+  source_pieces: SourcePiecesTable;
+  shared_sources: SharedSourcesTable;
+  parked_sources: ParkedSourcesTable;
+  refusals: RefusalsTable;
+}
+
+/** Things that may be done once only: who inserts the name first does it. */
+export interface MarkersTable {
+  name: string;
+}
+
+export interface AccountsTable {
+  id: string;
+  /** JSON text. */
+  name: string;
+  plan: string;
+  created_at: number;
+}
+
+export interface KeysTable {
+  id: string;
+  hash: string;
+  account_id: string;
+  /** JSON text. */
+  name: string;
+  scope: 'full' | 'read';
+  prefix: string;
+  created_at: number;
+  expires_at: number | null;
+}
+
+/** Who may use an address; one row decides it in one statement. */
+export interface AddressesTable {
+  address: string;
+  account_id: string;
+  /** The inbox that lives or lived here last; null for a hold and after a delete. */
+  inbox_id: string | null;
+  /** Nobody may take the address before: an inbox lives here. */
+  busy_until: number;
+  /** Only `account_id` may take it before: a hold, or the quarantine after an inbox. */
+  reserved_until: number;
+}
+
+export interface InboxesTable {
+  seq: Generated<number>;
+  id: string;
+  account_id: string;
+  address: string;
+  /** JSON text; `inbox_labels` repeats it as an index. */
+  labels: string;
+  token_hash: string;
+  ttl_minutes: number;
+  created_at: number;
+  /** {@link DELETED} once it is deleted. */
+  expires_at: number;
+  max_expires_at: number;
+  message_count: number;
+  last_received_at: number;
+  version: number;
+  /** 1 once its messages are gone from the storage for good. */
+  freed: number;
+}
+
+/**
+ * `expires_at` of a deleted inbox: so long past that no condition finds it, not even as a tombstone,
+ * and the sweeper takes it first.
+ */
+export const DELETED = 0;
+
+/** One row a label pair of an inbox, to find inboxes by. */
+export interface InboxLabelsTable {
+  account_id: string;
+  /** JSON text of `[name, value]`. */
+  pair: string;
+  inbox_id: string;
+  inbox_seq: number;
+}
+
+export interface IdempotencyTable {
+  key_id: string;
+  key_hash: string;
+  body_hash: string;
+  nonce: string;
+  /** JSON text of the InboxRecord as it was at its creation. */
+  inbox: string;
+  expires_at: number;
+}
+
+/** A mail as shown in one inbox. Its id carries `received_at`, so the key finds it by id as well. */
+export interface MessagesTable {
+  inbox_seq: number;
+  received_at: number;
+  id: string;
+  source_seq: number;
+  /** JSON text of the list. */
+  rcpt_to: string;
+}
+
+/**
+ * What all inboxes share of a mail, kept once. The columns stand in the order of their size and of
+ * their use: SQLite reads a row up to the last column asked for.
+ */
+export interface SourcesTable {
+  seq: Generated<number>;
+  /** Bytes of the whole raw source. */
+  size: number;
+  /** JSON text, or null. */
+  parse_error: string | null;
+  /** UTF-8 JSON of a MailSummary. */
+  summary: Uint8Array;
+  /** JSON text of a MailEnvelope. */
+  envelope: string;
+  /** UTF-8 JSON of a MailContent. */
+  content: Uint8Array;
+  /** The raw source's piece 0; nearly every mail has no other. */
+  raw: Uint8Array;
+}
+
+/** The raw source's pieces from 1 on. */
+export interface SourcePiecesTable {
+  source_seq: number;
+  piece: number;
+  bytes: Uint8Array;
+}
+
+/** How many messages show a source, where it was ever more than one. */
+export interface SharedSourcesTable {
+  source_seq: number;
+  messages: number;
+}
+
+/** Large sources that no message shows any more and that are freed in steps. */
+export interface ParkedSourcesTable {
+  source_seq: number;
+}
+
+export interface RefusalsTable {
+  seq: Generated<number>;
+  /** JSON text: a RCPT may name anything. */
+  address: string;
+  at: number;
+  /** JSON text of the rest of a Refusal. */
+  details: string;
+}
