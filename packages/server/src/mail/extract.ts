@@ -1,8 +1,252 @@
-import type { HtmlReading } from './html.ts';
-import type { MailCode, MailLink } from './mail.ts';
-export function findCodes(_subject: string, _text: string | null, _page: HtmlReading | null): MailCode[] {
-  return [];
+import { CODE_SIGNS, DIRECT, kindOfWord, OTHER_SIGNS, type WordKind } from './code-words.ts';
+import type { MailCode } from './mail.ts';
+
+/** A code stands near the top; what lies further down is a footer or a long letter, characters. */
+const MAX_READ = 32 * 1024;
+/** Numbers looked at in one text; a table of thousands holds no code. */
+const MAX_CANDIDATES = 200;
+/** More would be a list, and a list is no answer. */
+const MAX_CODES = 5;
+/** Words around a code that are shown with it, characters on each side. */
+const CONTEXT_SIDE = 40;
+/** How far the word "code" may be away, characters and words. */
+const REACH = 240;
+const REACH_WORDS = 14;
+const REACH_WORDS_OF_LINE = 40;
+const REACH_WORDS_LOOSE = 3;
+const REACH_WORDS_OTHER = 4;
+const REACH_WORDS_AFTER = 9;
+/** Below it we are unsure, and say nothing. */
+const SURE = 45;
+
+/** Digits of other scripts, letter for letter the ASCII ones. */
+const FOREIGN_DIGITS = /[\uff10-\uff19\u0660-\u0669\u06f0-\u06f9\u0966-\u096f]/g;
+const LINK = /(?:https?:\/\/|www\.)\S+/gi;
+const TOKEN = /[0-9A-Za-z]+(?:-[0-9A-Za-z]+)*/g;
+const SPACED =
+  /\d{3}[ \u00a0\u2009\u202f]\d{3}(?!\d)|\d{4}[ \u00a0\u2009\u202f]\d{4}(?!\d)|\d\d[ \u00a0]\d\d[ \u00a0]\d\d(?!\d)|\d(?:[ \u00a0\t]|\s?\n){1,2}\d(?:(?:[ \u00a0\t]|\s?\n){1,2}\d){2,6}(?!\d)/y;
+const FORBIDDEN_BEFORE = /[$€£¥₹₺₽#@/\\.,+=&%_~'№A-Za-z\u00c0-\u024f\u0400-\u04ff©]/;
+const FORBIDDEN_AFTER = /[%‰°€$£¥₹/\\@=_A-Za-z\u00c0-\u024f\u0400-\u04ff]/;
+const WORD = /[\p{L}\p{M}\p{N}]+|№|#|©/gu;
+const SENTENCE_END = /[.!?](?=\s)|[。！？]|\n\s*\n/g;
+const MONTH =
+  /(?:jan|feb|m[aä]r|apr|ma[iy]|jun|jul|aug|sep|o[ck]t|nov|de[cz])\p{L}*\.?,?\s*(?:\d{1,2},?\s*)?$/iu;
+
+/** How freely a token may be taken for a code. */
+type Shape = 'digits' | 'year' | 'mixed' | 'loose';
+
+interface Candidate {
+  start: number;
+  end: number;
+  value: string;
+  shape: Shape;
+  score: number;
 }
-export function findLinks(_text: string | null, page: HtmlReading | null, _unsub: string): MailLink[] {
-  return (page?.anchors ?? []).map((a) => ({ href: a.href, text: a.text, kind: 'other' }));
+
+function shapeOf(token: string): Shape | undefined {
+  if (/^\d+$/.test(token)) {
+    if (token.length < 4 || token.length > 8) return undefined;
+    return /^(?:19|20)\d\d(?:(?:0\d|1[0-2])[0-3]\d)?$/.test(token) ? 'year' : 'digits';
+  }
+  if (/^(?:\d{3}-\d{3}|\d{4}-\d{4})$/.test(token)) return 'digits';
+  if (/^\d[\d-]*$/.test(token)) return undefined;
+  if (/^[A-Z]{1,3}-\d{4,8}$/.test(token)) return 'mixed';
+  const hasDigit = /\d/.test(token);
+  if (/^[A-Z0-9]{3,5}(?:-[A-Z0-9]{3,5}){1,3}$/.test(token)) return hasDigit ? 'mixed' : 'loose';
+  if (hasDigit && /^[A-Z0-9]{4,10}$/.test(token)) return 'mixed';
+  if (hasDigit && /^[A-Za-z0-9]{5,10}$/.test(token)) return 'loose';
+  return /^[A-Z]{5,8}$/.test(token) ? 'loose' : undefined;
+}
+
+/** True when nothing else stands on its line: the way mails show a code large. */
+function isAlone(text: string, start: number, end: number): boolean {
+  const lineStart = text.lastIndexOf('\n', start - 1) + 1;
+  const lineEnd = text.indexOf('\n', end);
+  const line = text.slice(lineStart, start) + text.slice(end, lineEnd < 0 ? text.length : lineEnd);
+  return !/[\p{L}\p{N}]/u.test(line);
+}
+
+const kindsOf = (text: string) => [...text.matchAll(WORD)].map(([word]) => kindOfWord(word));
+const isCode = (kind: WordKind | undefined) => kind === 'code';
+const isOther = (kind: WordKind | undefined) => kind === 'other' || kind === 'promo';
+
+/**
+ * What the words before a candidate make of it: the nearest telling word counts. Points, or undefined
+ * where they say nothing, or -1 for "something else".
+ */
+function pointsBefore(before: string, alone: boolean): number | undefined {
+  const words = [...before.matchAll(WORD)].map(([word]) => word);
+  // A code in a line of its own is announced further up; within a sentence it follows at once, or behind a colon.
+  const reach = alone ? REACH_WORDS_OF_LINE : DIRECT.test(before) ? REACH_WORDS : REACH_WORDS_LOOSE;
+  let skipOther = 0;
+  for (let distance = 1; distance <= Math.min(reach, words.length); distance++) {
+    const at = words.length - distance;
+    const word = words[at] ?? '';
+    const beside = kindOfWord(words[at - 1] ?? '');
+    // The words before another number spoke of that number.
+    if (/\d/.test(word)) skipOther = 3;
+    else if (skipOther > 0) skipOther--;
+    const kind = word === '©' ? 'other' : kindOfWord(word);
+    const other = isOther(kind) || (kind === 'number' && !isCode(beside));
+    if (other && skipOther === 0 && distance <= (alone ? 3 : REACH_WORDS_OTHER)) return -1;
+    if (isCode(kind) && skipOther < 3) {
+      if (isOther(beside) || isOther(kindOfWord(words[at + 1] ?? ''))) return -1;
+      return 100 - (alone ? distance : 3 * distance);
+    }
+  }
+  return undefined;
+}
+
+function pointsAfter(after: string): number | undefined {
+  const kinds = kindsOf(after).slice(0, REACH_WORDS_AFTER + 1);
+  for (const [i, kind] of kinds.slice(0, REACH_WORDS_AFTER).entries()) {
+    if (isOther(kind)) return undefined;
+    if (isCode(kind)) return isOther(kinds[i + 1]) ? undefined : 90 - 3 * i;
+  }
+  return undefined;
+}
+
+/** For scripts without blanks: which sign is nearest, before or (for a code) behind. */
+function pointsOfSigns(before: string, after: string): number | undefined {
+  const last = (pattern: RegExp) => [...before.matchAll(pattern)].at(-1)?.index ?? -1;
+  const code = last(CODE_SIGNS);
+  const other = last(OTHER_SIGNS);
+  if (code >= 0 && code >= other - 3) return 95 - (before.length - code) / 4;
+  if (other >= 0 && before.length - other < 20) return -1;
+  const behind = after.search(CODE_SIGNS);
+  return behind >= 0 && behind < 40 ? 80 - behind / 2 : undefined;
+}
+
+function lastSentence(text: string): string {
+  const end = [...text.matchAll(SENTENCE_END)].at(-1);
+  return end === undefined ? text : text.slice(end.index + end[0].length);
+}
+
+function firstSentence(text: string): string {
+  const end = text.search(SENTENCE_END);
+  return end < 0 ? text : text.slice(0, end);
+}
+
+function score(text: string, candidate: Candidate, subjectSaysCode: boolean): number {
+  const { start, end, shape } = candidate;
+  const alone = isAlone(text, start, end);
+  const wide = text.slice(Math.max(0, start - REACH), start);
+  const before = alone ? wide : lastSentence(wide);
+  const after = firstSentence(text.slice(end, end + REACH / 2));
+  if (kindsOf(`${lastSentence(wide)} ${after}`).includes('promo')) return -1;
+  const unit = /^\s?(\p{L}+)/u.exec(after)?.[1];
+  if (shape === 'digits' && unit !== undefined && kindOfWord(unit) === 'unit') return 0;
+  if (shape === 'year' && MONTH.test(before)) return 0;
+  const signs = /[\u0e00-\u0e7f\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]/.test(before + after);
+  let points = signs ? pointsOfSigns(before, after) : undefined;
+  points ??= pointsBefore(before, alone);
+  const direct = points !== undefined && points >= 85 && (DIRECT.test(before) || alone || points >= 97);
+  if (shape === 'year' || shape === 'loose') return direct ? (points ?? 0) - 5 : Math.min(points ?? 0, 0);
+  points ??= pointsAfter(after);
+  if (points === undefined && alone && subjectSaysCode) points = 60;
+  if (points === undefined || points < 0) return points ?? 0;
+  return points + (candidate.value.length === 6 ? 5 : 0);
+}
+
+function candidatesOf(text: string): Candidate[] {
+  const found: Candidate[] = [];
+  TOKEN.lastIndex = 0;
+  for (
+    let match = TOKEN.exec(text);
+    match !== null && found.length < MAX_CANDIDATES;
+    match = TOKEN.exec(text)
+  ) {
+    let token = match[0];
+    const start = match.index;
+    SPACED.lastIndex = start;
+    const spaced = /^\d{1,4}$/.test(token) ? SPACED.exec(text)?.[0] : undefined;
+    if (spaced !== undefined) token = spaced.replace(/\s/g, '');
+    const end = start + (spaced ?? token).length;
+    TOKEN.lastIndex = end;
+    const shape = spaced === undefined ? shapeOf(token) : 'digits';
+    if (shape === undefined) continue;
+    const previous = text.charAt(start - 1);
+    if (FORBIDDEN_BEFORE.test(previous) && !/[A-Za-z][.=]$/.test(text.slice(start - 2, start))) continue;
+    if (/[\d]\s?[:–-]$|\d $/.test(text.slice(Math.max(0, start - 2), start)) && spaced === undefined)
+      continue;
+    const following = text.slice(end, end + 2);
+    if (FORBIDDEN_AFTER.test(following.charAt(0)) || /^[.,:–-]\d|^ \d/.test(following)) continue;
+    const value = shape === 'digits' ? token.replaceAll('-', '') : token;
+    found.push({ start, end, value, shape, score: 0 });
+  }
+  return found;
+}
+
+function contextOf(text: string, { start, end }: Candidate): string {
+  const from = Math.max(0, start - CONTEXT_SIDE);
+  return text
+    .slice(from, end + CONTEXT_SIDE)
+    .replace(/\s+/g, ' ')
+    .trim()
+    .replace(/^[\udc00-\udfff]|[\ud800-\udbff]$/g, '');
+}
+
+function asciiDigits(text: string): string {
+  return text.replace(FOREIGN_DIGITS, (digit) => {
+    const base = [0xff10, 0x0660, 0x06f0, 0x0966].find((zero) => {
+      const offset = digit.charCodeAt(0) - zero;
+      return offset >= 0 && offset <= 9;
+    });
+    return String(digit.charCodeAt(0) - (base ?? 0));
+  });
+}
+
+function saysCode(text: string): boolean {
+  const kinds = kindsOf(text);
+  return (
+    text.search(CODE_SIGNS) >= 0 ||
+    kinds.some((kind, i) => isCode(kind) && !isOther(kinds[i - 1]) && !isOther(kinds[i + 1]))
+  );
+}
+
+interface Found {
+  code: MailCode;
+  /** Below 0: the words say that this is something else. */
+  score: number;
+}
+
+/** The candidates of one text, but for those of which it says nothing. */
+function read(given: string, subjectSaysCode: boolean): Found[] {
+  if (!/[0-9\uff10-\uff19\u0660-\u0669\u06f0-\u06f9\u0966-\u096f]|[A-Z]{3}/.test(given)) return [];
+  const text = asciiDigits(given.slice(0, MAX_READ));
+  // Links are blanked letter for letter, so that places stay the same.
+  const readable = text.replace(LINK, (link) => ' '.repeat(link.length));
+  const found: Found[] = [];
+  for (const candidate of candidatesOf(readable)) {
+    const points = score(readable, candidate, subjectSaysCode);
+    if (points >= 0 && points < SURE) continue;
+    found.push({ code: { value: candidate.value, context: contextOf(text, candidate) }, score: points });
+  }
+  return found;
+}
+
+/**
+ * One-time codes, best first; none where we are unsure. The value is what a person would type: groups
+ * of digits joined (`482 910` and `482-910` are `482910`), the hyphens of mixed codes kept (`G-482910`).
+ * The page is read only where subject and text hold no code.
+ * @param words the visible words of the page, or null
+ */
+export function findCodes(subject: string, text: string | null, words: string | null): MailCode[] {
+  const says = saysCode(subject);
+  const inSubject = read(subject, says);
+  let inBody = text === null ? [] : read(text, says);
+  if (words !== null && !inBody.some(({ score }) => score > 0)) inBody = read(words, says);
+  const best = new Map<string, Found>();
+  for (const one of [...inBody, ...inSubject]) {
+    const before = best.get(one.code.value);
+    if (before === undefined) best.set(one.code.value, { ...one });
+    // Called something else once, it is that. Called a code twice, it is one with more weight.
+    else if (before.score < 0 || one.score < 0) before.score = -1;
+    else before.score = Math.max(before.score, one.score) + 15;
+  }
+  return [...best.values()]
+    .filter(({ score }) => score > 0)
+    .sort((a, b) => b.score - a.score)
+    .slice(0, MAX_CODES)
+    .map(({ code }) => code);
 }

@@ -2,8 +2,9 @@ import { hash } from 'node:crypto';
 import { addressParser, type Email } from 'postal-mime';
 import { clean, cleanFilename, oneLine, readable } from './clean.ts';
 import { parseDate } from './date.ts';
-import { findCodes, findLinks } from './extract.ts';
+import { findCodes } from './extract.ts';
 import { type HtmlReading, readHtml } from './html.ts';
+import { findLinks } from './links.ts';
 import type { MailAddress, MailAttachment, ParsedMail } from './mail.ts';
 import { type Leaf, readMime } from './mime.ts';
 
@@ -139,7 +140,7 @@ async function readAll(raw: Uint8Array): Promise<ParsedMail> {
       subject,
       preview: clean(previewOf(text?.trim() ? text : (page?.words ?? ''))),
       attachmentCount: attachments.length,
-      codes: findCodes(subject, text, page),
+      codes: findCodes(subject, text, page?.words ?? null),
     },
     content: {
       replyTo: addresses(headers, 'reply-to', MAX_ADDRESS_VALUE),

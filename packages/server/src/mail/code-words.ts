@@ -1,0 +1,86 @@
+/*
+ * Words that tell a one-time code from other numbers, as data. Each pattern is held against one whole
+ * word in lower case; a stem with `\p{L}*` takes the endings of its language.
+ */
+
+/** Words that name a one-time code. Compounds such as "Bestätigungscode" end in one of the last line. */
+const CODE_WORDS = [
+  'codes?|otp|totp|pin|pincode|m?tan|passcodes?|verification|onetime|token|einmalpasswort|2fa|mfa',
+  'c[oó]digos?|codice|codici|cod|codul|codi|c[oó]d|mã|kode\\p{L}*|koodi\\p{L}*|kood\\p{L}*|kod\\p{L}{0,6}|kód\\p{L}*',
+  'код\\p{L}{0,4}|одноразов\\p{L}*|κωδικ\\p{L}*|رمز\\p{L}*|الرمز|كود|קוד\\p{L}*|कोड|ओटीपी|kodas|kods|koda',
+  '\\p{L}{3,}(?:code|codes|kode|koden|koodi|koodisi|koodin|kod|kodu|kód|passcode|passwort|tan)',
+];
+
+/** Words after or before which a number is something else; next to a code word they spoil that too. */
+const OTHER_WORDS = [
+  'order|orders|bestell\\p{L}*|auftrag\\p{L}*|commande|pedido|ordine|encomenda|bestelling|zam[oó]wieni\\p{L}*|sipariş\\p{L}*|заказ\\p{L}*|beställning|objedn\\p{L}*',
+  'invoice|rechnung\\p{L}*|facture|factura|fattura|fatura|faktur\\p{L}*|receipt|beleg\\p{L}*|quittung\\p{L}*|счет|счёт|bill',
+  'tel|tél|phone|telefon\\p{L}*|téléphone|teléfono|telefono|telefone|fax|call|hotline|mobile|whatsapp|sms|тел|телефон',
+  'zip|zipcode|postal|postcode|plz|cep|cap|postleitzahl|postnummer|индекс',
+  'tracking|track|sendung\\p{L}*|shipment|parcel|paket\\p{L}*|colis|suivi|seguimiento|spedizione|zending|przesyłk\\p{L}*|kargo|awb|ups|fedex|dhl',
+  'booking|reservation|reservierung\\p{L}*|buchung\\p{L}*|réservation|reserva|prenotazione|boeking|rezerwacj\\p{L}*|flight|flug|vol|vuelo|volo|pnr|train|zug|seat|gate|room|zimmer|table|tisch',
+  'ticket|tickets|case|issue|incident|vorgang\\p{L}*|request|pull|bug|build|release|version|ver|v|rfc|cve|error|fehler\\p{L}*|status|http|port|exit|line',
+  'ending|endend\\p{L}*|endet|terminant|terminada|termina|card|karte|iban|bic|vat|ust|tva|siret|hrb|swift|sort|blz',
+  'customer|kunden\\p{L}*|client|cliente|klant\\p{L}*|member|mitglied\\p{L}*|policy|contract|vertrag\\p{L}*|serial|model|sku|product|article|artikel\\p{L}*|item|part|barcode|qr|license|licence|isbn',
+  'ref|reference|referenz|référence|referencia|id',
+  'amount|total|price|preis|prix|precio|sum|summe|balance|saldo|kontostand|eur|usd|gbp|chf|betrag|montant|importe',
+  'copyright|since|seit|year|anno|street|st|str|straße|avenue|ave|road|rd|suite|box|floor|blvd|platz',
+  'country|area|dress|source|bar|morse|lines|steps|members|users|followers|points|punkte|visitors|views|page|seite|chapter|article|course|class',
+];
+
+/** "Number" in its languages: of a code when a code word is beside it, of something else otherwise. */
+const NUMBER_WORDS = ['number|nr|no|num|numéro|número|numero|nummer|numer|номер|numarası|№|#'];
+
+/** Words of advertising: the code of such a sentence is the same for everybody. */
+const PROMO_WORDS = [
+  'promo\\p{L}*|coupon\\p{L}*|discount|voucher|gutschein\\p{L}*|rabatt\\p{L}*|rabat\\p{L}*|gift|referral|invite|invitation|save|off',
+  'sconto|descuento|desconto|cupom|cup[oó]n|kortings\\p{L}*|korting|réduction|remise|промокод\\p{L}*|indirim|kupon\\p{L}*|checkout',
+];
+
+/** Units behind a number. */
+const UNIT_WORDS = [
+  'px|pt|em|kb|mb|gb|tb|kg|g|km|m|cm|mm|mi|ft|usd|eur|gbp|chf|kr|sek|nok|dkk|pln|zł|czk|huf|rub|руб|₽|try|tl|jpy|inr|rs|円|元|원',
+  'min|mins|minutes|minuten|seconds|sekunden|hours|stunden|days|tage|h|am|pm|uhr|percent|prozent|points|punkte|people|users|items|times|steps|kcal|mah|ml|l|w|kwh|views|subscribers|members|commits|lines',
+];
+
+/** Scripts that write without blanks: looked for as they are. */
+export const CODE_SIGNS =
+  /验证码|驗證碼|校验码|动态码|動態碼|动态密码|认证码|安全码|確認碼|认证碼|認証コード|確認コード|検証コード|ワンタイム|認証番号|確認番号|パスコード|コード|인증번호|인증\s?코드|확인\s?코드|보안\s?코드|로그인\s?코드|인증\s?번호|일회용|코드|รหัส|otp/gi;
+export const OTHER_SIGNS =
+  /订单|訂單|单号|快递|运单|电话|電話|邮编|優惠|优惠|折扣|发票|發票|金额|尾号|注文|番号|お問い合わせ|クーポン|郵便|電話番号|請求|予約|주문|송장|쿠폰|전화|우편|예약|영수증|할인|โทร|คำสั่งซื้อ|คูปอง/g;
+
+/** What stands between a code word and its code: nothing else may, for the looser shapes. */
+export const DIRECT =
+  /(?:[:：=]|(?<=\s)(?:is|ist|lautet|est|es|è|é|is:|är|er|on|to|jest)|-|–|—|→|are|этo|это|वह|هو|は|为|是|為|은|는)[\s"'«„“(*「【]*$/iu;
+
+const word = (patterns: readonly string[]) => new RegExp(`^(?:${patterns.join('|')})$`, 'u');
+const CODE = word(CODE_WORDS);
+const OTHER = word(OTHER_WORDS);
+const NUMBER = word(NUMBER_WORDS);
+const PROMO = word(PROMO_WORDS);
+const UNIT = word(UNIT_WORDS);
+
+export type WordKind = 'code' | 'other' | 'promo' | 'number' | 'unit' | 'plain';
+
+const known = new Map<string, WordKind>();
+/** Mails bring words without end; so many are remembered. */
+const MAX_KNOWN = 20_000;
+
+function classify(word: string): WordKind {
+  if (PROMO.test(word)) return 'promo';
+  if (OTHER.test(word)) return 'other';
+  if (NUMBER.test(word)) return 'number';
+  if (CODE.test(word)) return 'code';
+  // Units come last: "m" and "is" stand in sentences far more often than behind a number.
+  return UNIT.test(word) ? 'unit' : 'plain';
+}
+
+/** What a word says about a number beside it. */
+export function kindOfWord(text: string): WordKind {
+  let kind = known.get(text);
+  if (kind === undefined) {
+    kind = classify(text.toLowerCase());
+    if (known.size < MAX_KNOWN && text.length < 40) known.set(text, kind);
+  }
+  return kind;
+}

@@ -1,0 +1,105 @@
+import type { HtmlReading } from './html.ts';
+import { NOT_VERIFY, PATH_WORDS, TEXT_WORDS } from './link-words.ts';
+import type { LinkKind, MailLink } from './mail.ts';
+
+/** Real mails hold tens of links; so many are listed. */
+export const MAX_LINKS = 200;
+/** A longer address is data, not a link, characters. */
+const MAX_HREF = 16 * 1024;
+/** So much of a text is searched, characters. */
+const MAX_READ = 1024 * 1024;
+/** Words before a bare link that may say what it is for, characters. */
+const WORDS_BEFORE = 120;
+
+const TEXT_LINK = /https?:\/\/[^\s<>"\u00ab\u00bb\u201c\u201d\u3000-\u303f\uff00-\uffef]+/gi;
+/** Schemes that run or embed instead of leading somewhere. */
+const NO_LINK = /^(?:javascript|data|vbscript|cid|about|blob|file):|^#/i;
+/** Link texts that say nothing about the purpose. */
+const GENERIC =
+  /^(?:(?:click|tap|press) )?(?:here|link|this link|continue|button|hier|ici|aquí|qui|aqui|tutaj|här|buraya|сюда|здесь|こちら|这里|여기)\W*$/i;
+
+/** Takes off what belongs to the sentence: final punctuation, and brackets that the link did not open. */
+function trimEnd(link: string): string {
+  let end = link.length;
+  for (;;) {
+    const last = link.charAt(end - 1);
+    const opening = { ')': '(', ']': '[', '}': '{' }[last];
+    if (opening !== undefined) {
+      const inner = link.slice(0, end);
+      if (inner.split(opening).length >= inner.split(last).length) return inner;
+      end--;
+    } else if (/[.,;:!?'*_|`]/.test(last)) end--;
+    else return link.slice(0, end);
+  }
+}
+
+function kindOfText(text: string): LinkKind | undefined {
+  for (const [kind, pattern] of TEXT_WORDS) {
+    if (pattern.test(text)) return kind === 'verify' && NOT_VERIFY.test(text) ? undefined : kind;
+  }
+  return undefined;
+}
+
+function kindOfPath(href: string): LinkKind | undefined {
+  const [beforeQuery = '', query = ''] = href.slice(0, 1_000).split(/[?#](.*)/s, 2);
+  const path = beforeQuery.replace(/^[a-z][a-z0-9+.-]*:\/\/[^/]*/i, '');
+  for (const place of [path, query]) {
+    for (const [kind, pattern] of PATH_WORDS) {
+      if (!pattern.test(place)) continue;
+      if (kind !== 'verify' || !NOT_VERIFY.test(place)) return kind;
+    }
+  }
+  return undefined;
+}
+
+/** @param before the words in front of the link, for links whose own words say nothing */
+function kindOf(href: string, text: string, before: string): LinkKind {
+  const own = text !== href ? kindOfText(text) : undefined;
+  if (own !== undefined) return own;
+  const path = kindOfPath(href);
+  if (path !== undefined) return path;
+  const silent = text === '' || text === href || GENERIC.test(text);
+  return (silent ? kindOfText(lastLines(before)) : undefined) ?? 'other';
+}
+
+/** The sentence that leads to a link: its own line, or the one above where it begins the line. */
+function lastLines(before: string): string {
+  return (
+    before
+      .trimEnd()
+      .split(/\n|[.!?](?=\s)/)
+      .at(-1) ?? ''
+  );
+}
+
+/**
+ * The links of a mail, each once, in order of appearance: those of the page with their words, then what
+ * only the text or the List-Unsubscribe field (RFC 2369) holds. Each is exactly as sent, decoded once.
+ */
+export function findLinks(text: string | null, page: HtmlReading | null, unsubscribe: string): MailLink[] {
+  const links = new Map<string, MailLink>();
+  const add = (href: string, words: string, before: string, kind?: LinkKind): void => {
+    if (href === '' || href.length > MAX_HREF || NO_LINK.test(href) || links.size >= MAX_LINKS) return;
+    const known = links.get(href);
+    const found = kind ?? kindOf(href, words, before);
+    if (known === undefined) links.set(href, { href, text: words, kind: found });
+    // A picture and a button with one target: the words of the button count.
+    else if (known.text === '' && words !== '') links.set(href, { href, text: words, kind: found });
+  };
+  for (const { href, text: words, at } of page?.anchors ?? []) {
+    add(
+      href.toWellFormed(),
+      words.toWellFormed(),
+      page?.words.slice(Math.max(0, at - WORDS_BEFORE), at) ?? '',
+    );
+  }
+  const readable = text?.slice(0, MAX_READ) ?? '';
+  for (const match of readable.matchAll(TEXT_LINK)) {
+    if (links.size >= MAX_LINKS) break;
+    add(trimEnd(match[0]), '', readable.slice(Math.max(0, match.index - WORDS_BEFORE), match.index));
+  }
+  for (const match of unsubscribe.matchAll(/<\s*((?:https?|mailto):[^<>\s]+)\s*>/gi)) {
+    add(match[1] ?? '', '', '', 'unsubscribe');
+  }
+  return [...links.values()];
+}

@@ -1,0 +1,72 @@
+import { beforeAll, describe, expect, it } from 'vitest';
+import { parseMail } from '../../src/mail/parse.ts';
+import { HELD_OUT } from './labelled/held-out.ts';
+import { build, type LabelledMail } from './labelled/labelled.ts';
+import { WITH_CODE } from './labelled/with-code.ts';
+import { WITHOUT_CODE } from './labelled/without-code.ts';
+
+/** At most so many of the answers given may be wrong, and so few of the codes there missed. */
+const PRECISION = 0.97;
+const RECALL = 0.95;
+
+interface Tally {
+  right: number;
+  given: number;
+  there: number;
+  wrong: string[];
+}
+
+async function tally(mails: readonly LabelledMail[]) {
+  const codes: Tally = { right: 0, given: 0, there: 0, wrong: [] };
+  const links: Tally = { right: 0, given: 0, there: 0, wrong: [] };
+  for (const mail of mails) {
+    const { summary, content } = await parseMail(await build(mail));
+    const found = summary.codes[0]?.value ?? null;
+    if (found !== null) codes.given++;
+    if (mail.code !== null) codes.there++;
+    if (found === mail.code && found !== null) codes.right++;
+    if (found !== mail.code) codes.wrong.push(`${mail.name}: ${found} for ${mail.code}`);
+    if (mail.links === undefined) continue;
+    const kinds = content.links.map(({ kind }) => kind);
+    links.there += mail.links.length;
+    links.given += kinds.length;
+    links.right += kinds.filter((kind, i) => kind === mail.links?.[i]).length;
+    if (kinds.join() !== mail.links.join()) links.wrong.push(`${mail.name}: ${kinds} for ${mail.links}`);
+  }
+  return { codes, links };
+}
+
+const rates = ({ right, given, there }: Tally) => ({ precision: right / given, recall: right / there });
+const ALL = [...WITH_CODE, ...WITHOUT_CODE, ...HELD_OUT];
+
+describe(`codes and links of ${ALL.length} labelled mails`, () => {
+  let result: Awaited<ReturnType<typeof tally>>;
+  beforeAll(async () => {
+    result = await tally(ALL);
+    const line = (name: string, one: Tally) => {
+      const { precision, recall } = rates(one);
+      return `${name}: precision ${precision.toFixed(3)}, recall ${recall.toFixed(3)} (${one.there} there)\n`;
+    };
+    process.stdout.write(line('codes', result.codes) + line('link kinds', result.links));
+  });
+
+  it('the set is large and mixed enough to mean something', () => {
+    expect(ALL.length).toBeGreaterThanOrEqual(80);
+    expect(ALL.filter(({ code }) => code === null).length).toBeGreaterThanOrEqual(30);
+    expect(new Set(ALL.map(({ name }) => name)).size).toBe(ALL.length);
+  });
+
+  it(`a code given is the right one: precision at least ${PRECISION}`, () => {
+    expect(rates(result.codes).precision, result.codes.wrong.join('\n')).toBeGreaterThanOrEqual(PRECISION);
+  });
+
+  it(`a code that is there is given first: recall at least ${RECALL}`, () => {
+    expect(rates(result.codes).recall, result.codes.wrong.join('\n')).toBeGreaterThanOrEqual(RECALL);
+  });
+
+  it(`links have their kind: precision at least ${PRECISION}, recall at least ${RECALL}`, () => {
+    const { precision, recall } = rates(result.links);
+    expect(precision, result.links.wrong.join('\n')).toBeGreaterThanOrEqual(PRECISION);
+    expect(recall, result.links.wrong.join('\n')).toBeGreaterThanOrEqual(RECALL);
+  });
+});
