@@ -14,12 +14,6 @@ export interface Lease {
   close(): void;
 }
 
-interface OpenLease extends Lease {
-  held: number;
-  wanted: number;
-  readonly resume: () => void;
-}
-
 /**
  * Bounds the bytes of all mails in flight without a deadlock: room for one mail of the largest size
  * is kept for the oldest lease, which is therefore never refused, and the others share the rest, the
@@ -52,22 +46,14 @@ export class ByteBudget {
 
   /** @param resume called once for each `take` that answered false, unless the lease is closed before */
   open(resume: () => void): Lease {
-    const lease: OpenLease = {
-      held: 0,
-      wanted: 0,
-      resume,
-      get waiting() {
-        return this.wanted > 0;
-      },
-      take: (bytes) => this.#take(lease, bytes),
-      close: () => this.#close(lease),
-    };
+    const lease = new OpenLease(this, resume);
     this.#leases.add(lease);
     this.#oldest ??= lease;
     return lease;
   }
 
-  #take(lease: OpenLease, bytes: number): boolean {
+  /** For {@link Lease}. */
+  take(lease: OpenLease, bytes: number): boolean {
     if (lease.wanted > 0 || !this.#leases.has(lease))
       throw new Error('a lease that waits or is closed asked');
     if (lease.held + bytes > this.#largest) throw new RangeError(`a mail past ${this.#largest} bytes`);
@@ -100,7 +86,8 @@ export class ByteBudget {
     this.#held += bytes;
   }
 
-  #close(lease: OpenLease): void {
+  /** For {@link Lease}. */
+  close(lease: OpenLease): void {
     if (!this.#leases.delete(lease)) return;
     this.#held -= lease.held;
     lease.held = 0;
@@ -123,5 +110,29 @@ export class ByteBudget {
       served.push(lease);
     }
     for (const lease of served) lease.resume();
+  }
+}
+
+class OpenLease implements Lease {
+  held = 0;
+  wanted = 0;
+  readonly resume: () => void;
+  readonly #budget: ByteBudget;
+
+  constructor(budget: ByteBudget, resume: () => void) {
+    this.#budget = budget;
+    this.resume = resume;
+  }
+
+  get waiting(): boolean {
+    return this.wanted > 0;
+  }
+
+  take(bytes: number): boolean {
+    return this.#budget.take(this, bytes);
+  }
+
+  close(): void {
+    this.#budget.close(this);
   }
 }

@@ -141,7 +141,7 @@ export class Session {
     const { limits, maxMessageBytes, bareLineEndings, budget, clock } = this.#context;
     const transaction = this.#transaction;
     if (!transaction) throw new Error('DATA without a transaction');
-    const { recipients, postmasters, declaredBytes } = transaction;
+    const { recipients, postmasters } = transaction;
     const largest = Math.max(
       postmasters > 0 ? maxMessageBytes : 0,
       ...recipients.map((r) => r.maxMessageBytes),
@@ -150,7 +150,6 @@ export class Session {
     const options = {
       limit: Math.min(largest, maxMessageBytes),
       drainLimit: limits.maxDrainedBytes,
-      sizeHint: declaredBytes,
       bareLineEndings,
       budget,
     };

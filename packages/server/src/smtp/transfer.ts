@@ -11,8 +11,6 @@ export interface TransferOptions {
   limit: number;
   /** Bytes that may come in all before a refused mail's connection is closed. */
   drainLimit: number;
-  /** The SIZE parameter, or 0. */
-  sizeHint: number;
   bareLineEndings: BareLineEndings;
   budget: ByteBudget;
 }
@@ -31,7 +29,7 @@ export class Transfer {
   readonly #stream: Readable;
   readonly #options: TransferOptions;
   readonly #onEnd: (end: TransferEnd) => void;
-  readonly #buffer: MailBuffer;
+  readonly #buffer = new MailBuffer();
   readonly #lease: Lease;
   readonly #scan = new BareLineEndingScan();
   readonly #normaliser: LineEndingNormaliser | undefined;
@@ -45,10 +43,9 @@ export class Transfer {
     this.#stream = stream;
     this.#options = options;
     this.#onEnd = onEnd;
-    this.#buffer = new MailBuffer(options.sizeHint);
     this.#lease = options.budget.open(() => this.#resume());
     if (options.bareLineEndings === 'normalise') this.#normaliser = new LineEndingNormaliser();
-    stream.on('data', (piece: Uint8Array) => this.#onData(piece));
+    stream.on('data', (piece: Buffer) => this.#onData(piece));
     stream.on('end', () => this.#onStreamEnd());
     stream.on('close', () => this.#finish({ interrupted: true }));
     // The 'close' that follows says all that matters.
@@ -70,7 +67,7 @@ export class Transfer {
     this.#lease.close();
   }
 
-  #onData(piece: Uint8Array): void {
+  #onData(piece: Buffer): void {
     this.bytesReceived += piece.length;
     if (this.#refusal) this.#drain(this.#refusal);
     else if (this.#normaliser) this.#keep(this.#normaliser.push(piece));
