@@ -140,10 +140,24 @@ export class Connection extends SMTPConnection {
 
   /** A text that begins with an enhanced code keeps it; smtp-server would put its own before it. */
   override send(code: number, data?: string | string[] | null, context?: string | false): void {
-    super.send(code, data, typeof data === 'string' && ENHANCED_CODE.test(data) ? false : context);
+    const itsOwn = typeof data === 'string' && ENHANCED_CODE.test(data) ? false : context;
+    if (this._socket.readyState === 'writeOnly') this.#sendToHalfClosed(code, data, itsOwn);
+    super.send(code, data, itsOwn);
     if (code < 500) return;
     this.#errors++;
     if (this.#errors >= this.#context.limits.maxErrors) this.reply(REPLIES.tooManyErrors);
+  }
+
+  /** smtp-server says nothing to a client that has closed its side; it waits for its replies all the same. */
+  #sendToHalfClosed(
+    code: number,
+    data: string | string[] | null | undefined,
+    context?: string | false,
+  ): void {
+    const enhanced = this._getEnhancedStatusCode(code, context);
+    const lines = [data ?? ''].flat().map((text) => (enhanced ? `${enhanced} ${text}` : text));
+    const last = lines.length - 1;
+    this._socket.write(lines.map((line, i) => `${code}${i < last ? '-' : ' '}${line}\r\n`).join(''));
   }
 
   /** Finishes the mail that is coming in or being stored, if one is, and then closes with 421. */

@@ -251,12 +251,19 @@ describe('a session', () => {
 
   test('takes a whole dialogue that a client sends at once before it closes its side', async () => {
     const client = await smtpClient(smtp.port);
+    const sideClosed = new Promise((resolve) => client.socket.once('finish', resolve));
+    // Storing takes longer than the news of the closed side.
+    smtp.receiver.beforeTake = async () => {
+      await sideClosed;
+      for (let i = 0; i < 20; i++) await new Promise((resolve) => setImmediate(resolve));
+    };
     client.socket.end(
       'EHLO c\r\nMAIL FROM:<s@example.com>\r\nRCPT TO:<a@mayfly.test>\r\nDATA\r\nhi\r\n.\r\nNOOP\r\nQUI',
     );
     await client.play([{ expect: [220, 250, 250, 250, 354, '250 2.0.0', '250 2.0.0'] }]);
     // The line without its end is no command.
     expect(await client.closed()).toBe('');
+    smtp.receiver.beforeTake = async () => undefined;
     expect(smtp.receiver.mails).toHaveLength(1);
   });
 
