@@ -1,0 +1,100 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+
+const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
+const KEY = 'durability_key_0123456789';
+
+export interface Inbox {
+  id: string;
+  address: string;
+  cursor: string;
+}
+
+/** `mayfly serve` in a process of its own, on free ports. */
+export interface ServerProcess {
+  url: string;
+  smtpPort: number;
+  process: ChildProcess;
+  createInbox(): Promise<Inbox>;
+  /** @throws Error for any status but 200, and when the server is gone */
+  getJson<T>(path: string): Promise<T>;
+  /** @throws Error for any status but 200, and when the server is gone */
+  getBytes(path: string): Promise<Buffer>;
+  /** Ends it with a signal. @returns its exit code, null when the signal ended it, and how long that took */
+  end(signal: 'SIGKILL' | 'SIGTERM'): Promise<{ code: number | null; ms: number }>;
+}
+
+export interface ServerOptions {
+  dataDir: string;
+  /** A program that starts it, with its arguments. */
+  under?: string[];
+  /** Arguments for Node.js. */
+  nodeArgs?: string[];
+}
+
+/** Only spawns it, and does not wait until it is ready. */
+export function spawnServer({ dataDir, under = [], nodeArgs = [] }: ServerOptions): ChildProcess {
+  const [command = '', ...args] = [...under, process.execPath, ...nodeArgs, MAIN, 'serve'];
+  return spawn(command, args, {
+    // Nothing else of ours: the server refuses settings that it does not know.
+    env: {
+      PATH: process.env.PATH,
+      MAYFLY_HTTP_PORT: '0',
+      MAYFLY_SMTP_PORT: '0',
+      MAYFLY_DATA_DIR: dataDir,
+      MAYFLY_API_KEY: KEY,
+      MAYFLY_LOG_LEVEL: 'error',
+    },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+}
+
+/** Starts it and resolves when it has told its addresses. @throws Error with all it said when it ends instead */
+export async function startServer(options: ServerOptions): Promise<ServerProcess> {
+  const child = spawnServer(options);
+  const [url, port] = await untilGreeting(child);
+  const get = async (path: string): Promise<Response> => {
+    const response = await fetch(url + path, { headers: { authorization: `Bearer ${KEY}` } });
+    if (response.status !== 200) throw new Error(`GET ${path}: ${response.status} ${await response.text()}`);
+    return response;
+  };
+  return {
+    url,
+    smtpPort: Number(port),
+    process: child,
+    async createInbox() {
+      const response = await fetch(`${url}/v1/inboxes`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' },
+        body: JSON.stringify({ ttlMinutes: 600 }),
+      });
+      return (await response.json()) as Inbox;
+    },
+    getJson: async <T>(path: string) => (await (await get(path)).json()) as T,
+    getBytes: async (path) => Buffer.from(await (await get(path)).arrayBuffer()),
+    async end(signal) {
+      const begun = performance.now();
+      const exited = child.exitCode === null && child.signalCode === null ? once(child, 'exit') : undefined;
+      child.kill(signal);
+      await exited;
+      return { code: child.exitCode, ms: performance.now() - begun };
+    },
+  };
+}
+
+function untilGreeting(child: ChildProcess): Promise<[url: string, port: string]> {
+  return new Promise((resolve, reject) => {
+    let said = '';
+    child.stderr?.on('data', (piece) => {
+      said += piece;
+    });
+    child.stdout?.on('data', (piece) => {
+      said += piece;
+      const [, url, port] = /API +(http\S+)[\s\S]*SMTP +\S+:(\d+) /.exec(said) ?? [];
+      if (url && port) resolve([url, port]);
+    });
+    child.once('error', reject);
+    child.once('exit', (code, signal) => reject(new Error(`the server ended (${code ?? signal}): ${said}`)));
+  });
+}
