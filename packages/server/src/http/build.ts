@@ -5,10 +5,11 @@ import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
 import fastify, { type FastifyReply, type FastifyRequest } from 'fastify';
 import { Histogram } from 'prom-client';
 import { AppError } from '../errors.ts';
+import { invalidField } from './addresses.ts';
 import { createAttachmentBytes } from './attachment-bytes.ts';
 import { createGuard } from './auth.ts';
 import type { App, HttpDeps, HttpOptions, RouteContext } from './context.ts';
-import { PROBLEM_TYPE, problem, rawProblem, toAppError, toProblem } from './errors.ts';
+import { problem, rawProblem, sendProblem, toAppError, toProblem } from './errors.ts';
 import { createHeldRequests, type HeldRequests } from './held.ts';
 import {
   HEADERS_TIMEOUT_MS,
@@ -172,7 +173,11 @@ function readQueries(app: App): void {
   app.addHook('preValidation', (request, _reply, done) => {
     const { schema } = request.routeOptions;
     if (!schema) return done();
-    if (schema.querystring) {
+    if (schema.querystring === undefined) {
+      const [unknown] =
+        request.routeOptions.config.access === 'public' ? [] : Object.keys(request.query as object);
+      if (unknown !== undefined) return done(invalidField(unknown, 'is not known here'));
+    } else {
       const known = types.get(schema) ?? parameterTypes(schema.querystring);
       types.set(schema, known);
       readParameters(request.query as Record<string, unknown>, known);
@@ -203,12 +208,7 @@ function sendError(deps: HttpDeps, error: unknown, request: FastifyRequest, repl
         headers: {},
         body: problem('internal_error', 'the server failed; its log knows the request id', request.id),
       };
-  reply
-    .code(answer.status)
-    .headers({ ...answer.headers, 'cache-control': 'no-store' })
-    .removeHeader('etag')
-    .type(PROBLEM_TYPE)
-    .send(JSON.stringify(answer.body));
+  sendProblem(reply, answer);
 }
 
 function decoded(path: string): string {

@@ -1,6 +1,6 @@
 import { STATUS_CODES } from 'node:http';
 import type { Problem } from '@mayfly/client/contract';
-import type { FastifyError } from 'fastify';
+import type { FastifyError, FastifyReply } from 'fastify';
 import { AppError, type ErrorCode, type FieldError } from '../errors.ts';
 
 /** What only HTTP knows: the core never throws these. */
@@ -83,6 +83,15 @@ export function toProblem(error: AppError, requestId: string): ProblemAnswer {
       ...(expiredAt === undefined ? {} : { expiredAt: new Date(expiredAt).toISOString() }),
     },
   };
+}
+
+/** Writes it. As bytes, since Fastify adds a charset to text, and JSON has none (RFC 8259 section 11). */
+export function sendProblem(reply: FastifyReply, { status, headers, body }: ProblemAnswer): FastifyReply {
+  return reply
+    .code(status)
+    .headers({ ...headers, 'cache-control': 'no-store', 'content-type': PROBLEM_TYPE })
+    .removeHeader('etag')
+    .send(Buffer.from(JSON.stringify(body)));
 }
 
 interface SchemaError {

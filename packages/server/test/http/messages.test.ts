@@ -63,7 +63,7 @@ describe('messages', () => {
       size: MAIL.length,
       attachmentCount: 2,
       hasAttachments: true,
-      codes: [{ value: '482913', context: expect.any(String) }],
+      codes: expect.any(Array),
     });
     const { body } = await get(path);
     expect(body).toMatchObject({
@@ -88,6 +88,13 @@ describe('messages', () => {
     expect(body.attachments[0].url.startsWith(`${http.url}${path}/attachments/`)).toBe(true);
     expect(body).not.toHaveProperty('htmlWords');
     expect(body.attachments[0]).not.toHaveProperty('content');
+  });
+
+  it('show their one-time codes alike in the list and in full', async () => {
+    const codes = [{ value: '482913', context: 'Your code is 482913' }];
+    const coded = await http.deliver(inbox, { codes });
+    expect((await get(`/v1/inboxes/${inbox.id}/messages?limit=1`)).body.messages).toMatchObject([{ codes }]);
+    expect((await get(`/v1/inboxes/${inbox.id}/messages/${coded}`)).body.codes).toEqual(codes);
   });
 
   it('carry their attachments in base64 when that is asked for', async () => {

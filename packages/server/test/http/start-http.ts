@@ -94,6 +94,7 @@ export interface TestHttp {
   store: Store;
   news: News;
   accountId: string;
+  foreignId: string;
   /** Keys: of the first account, one of it that only reads, and of another account. */
   keys: { own: string; readOnly: string; foreign: string };
   /** Every line of the log. */
@@ -103,7 +104,7 @@ export interface TestHttp {
   /** Commits a mail and tells of it, as the receiver does; answers the message's id. */
   deliver(inbox: { id: string }, mail?: TestMail, accountId?: string): Promise<string>;
   /** The same for a whole mail as it travels, read by the real parser. */
-  deliverRaw(inbox: { id: string }, raw: string): Promise<string>;
+  deliverRaw(inbox: { id: string }, raw: string, accountId?: string): Promise<string>;
   stop(deadlineMs?: number): Promise<void>;
 }
 
@@ -184,17 +185,17 @@ export async function startHttp(options: Partial<HttpOptions> = {}, plan = 'unli
   };
 
   return {
-    ...{ url, port, clock, store, news, accountId, keys, logged, api },
+    ...{ url, port, clock, store, news, accountId, foreignId, keys, logged, api },
     async createInbox(body = {}, as = keys.own) {
       const answer = await api('POST', '/v1/inboxes', { body, as });
       if (answer.status !== 201) throw new Error(`no inbox: ${JSON.stringify(answer.body)}`);
       return answer.body;
     },
     deliver: (inbox, mail = {}, owner = accountId) => commit(newMail(inbox, owner, mail)),
-    async deliverRaw(inbox, text) {
+    async deliverRaw(inbox, text, owner = accountId) {
       const raw = utf8.encode(text);
       const parsed = await parsing.parse(raw);
-      return commit({ ...newMail(inbox, accountId, {}), ...parsed, raw });
+      return commit({ ...newMail(inbox, owner, {}), ...parsed, raw });
     },
     async stop(deadlineMs = 5_000) {
       await server.stop(deadlineMs);

@@ -5,7 +5,7 @@ import type { MailAttachment } from '../../mail/mail.ts';
 import { callersInbox } from '../auth.ts';
 import { contentDisposition } from '../content-disposition.ts';
 import type { App, RouteContext } from '../context.ts';
-import { PROBLEM_TYPE, problem } from '../errors.ts';
+import { problem, sendProblem } from '../errors.ts';
 import { immutableTag, isFresh } from '../etag.ts';
 import { byteRange } from '../range.ts';
 import { bytes, ConditionalHeaders, ETAG, NOT_MODIFIED, problemAnswer } from '../responses.ts';
@@ -61,11 +61,11 @@ export function attachmentRoutes(app: App, { deps, attachmentBytes }: RouteConte
       const { range, 'if-range': ifRange } = request.headers;
       const part = ifRange === undefined || ifRange === tag ? byteRange(range, content.length) : 'whole';
       if (part === 'unsatisfiable') {
-        return reply
-          .code(416)
-          .header('content-range', `bytes */${content.length}`)
-          .type(PROBLEM_TYPE)
-          .send(JSON.stringify(problem('range_not_satisfiable', 'no byte lies in the range', request.id)));
+        return sendProblem(reply, {
+          status: 416,
+          headers: { 'content-range': `bytes */${content.length}` },
+          body: problem('range_not_satisfiable', 'no byte lies in the range', request.id),
+        });
       }
       reply.headers(forDownload(attachment));
       if (part === 'whole') return reply.send(toBuffer(content));

@@ -1,0 +1,219 @@
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { newCredential, newId } from '../../src/ids.ts';
+import { everyOperation, newPlace, type Operation, type Place } from './operations.ts';
+import { type Answer, type ApiOptions, type Body, startHttp, type TestHttp } from './start-http.ts';
+
+const { document, operations } = await everyOperation();
+const ajv = new Ajv2020({ strict: false, formats: { 'date-time': true } });
+const isProblem = ajv.compile({ ...document.components.schemas.Problem, components: document.components });
+
+const byName = operations.map((operation): [string, Operation] => [operation.id, operation]);
+const ofInbox = byName.filter(([, operation]) => operation.ofInbox);
+const withBody = byName.filter(([, operation]) => operation.bodySchema);
+const withoutBody = byName.filter(([, { bodySchema, method }]) => !bodySchema && method !== 'GET');
+
+/** Values of every JSON type but the wanted ones. */
+const wrongValues = (types: string[]): unknown[] =>
+  Object.entries<unknown>({ string: 'x', integer: 7, boolean: true, object: {}, array: [], null: null })
+    .filter(([type]) => !types.includes(type))
+    .map(([, value]) => value);
+
+describe('bad input at every operation', () => {
+  let http: TestHttp;
+  let own: Place;
+  let foreign: Place;
+  beforeAll(async () => {
+    http = await startHttp();
+    own = await newPlace(http);
+    foreign = await newPlace(http, http.keys.foreign);
+  });
+  afterAll(() => http.stop());
+
+  function expectProblem(answer: Answer, status: number, code: string): void {
+    expect([answer.status, answer.body.code]).toEqual([status, code]);
+    expect(answer.headers.get('content-type')).toBe('application/problem+json');
+    expect(answer.headers.get('x-request-id')).toBe(answer.body.requestId);
+    expect(isProblem(answer.body), JSON.stringify(isProblem.errors)).toBe(true);
+    expect(answer.body.status).toBe(status);
+  }
+  const send = ({ method, row }: Operation, options: ApiOptions = {}, place = own) => {
+    const { path, body } = row(place);
+    return http.api(method, path, { ...(body ? { body } : {}), ...options });
+  };
+
+  describe.each(byName)('%s', (_name, operation) => {
+    it('refuses a credential that is missing, malformed, mistyped, unknown or in the query', async () => {
+      const mistyped = `${http.keys.own.slice(0, -1)}${http.keys.own.endsWith('a') ? 'b' : 'a'}`;
+      const headers = [
+        [
+          '',
+          'Bearer',
+          'Bearer ',
+          'Basic YTpi',
+          http.keys.own,
+          `Bearer ${http.keys.own} x`,
+          `Token ${http.keys.own}`,
+        ],
+        [
+          mistyped,
+          http.keys.own.slice(0, -5),
+          newCredential('mfk'),
+          newCredential('mft'),
+          'x'.repeat(600),
+        ].map((credential) => `Bearer ${credential}`),
+      ].flat();
+      for (const authorization of headers) {
+        const answer = await send(operation, { as: null, headers: { authorization } });
+        expectProblem(answer, 401, 'unauthorized');
+        expect(answer.headers.get('www-authenticate')).toBe('Bearer');
+      }
+      expectProblem(await send(operation, { as: null }), 401, 'unauthorized');
+      const { path } = operation.row(own);
+      const inQuery = `${path}${path.includes('?') ? '&' : '?'}authorization=${http.keys.own}&token=${own.inbox.token}`;
+      expectProblem(await http.api(operation.method, inQuery, { as: null }), 401, 'unauthorized');
+    });
+
+    it('lets a read token and a reading key do what they may, and nothing else', async () => {
+      if (!operation.takesToken) {
+        expectProblem(await send(operation, { as: own.inbox.token }), 403, 'insufficient_scope');
+        expectProblem(await send(operation, { as: foreign.inbox.token }), 403, 'insufficient_scope');
+      } else {
+        expect((await send(operation, { as: own.inbox.token })).status).toBe(200);
+        expectProblem(await send(operation, { as: foreign.inbox.token }), 404, 'not_found');
+      }
+      const reading = await send(operation, { as: http.keys.readOnly });
+      if (operation.method === 'GET') expect(reading.status).toBe(200);
+      else expectProblem(reading, 403, 'insufficient_scope');
+    });
+
+    it('refuses a query parameter that it does not know, by name', async () => {
+      const { path, body } = operation.row(own);
+      for (const name of ['wait_seconds', '__proto__', 'constructor', 'Limit', 'label']) {
+        const target = `${path}${path.includes('?') ? '&' : '?'}${name}=1`;
+        const answer = await http.api(operation.method, target, { ...(body ? { body } : {}) });
+        expectProblem(answer, 400, 'invalid_request');
+        expect(answer.body.errors).toEqual([{ path: name, message: 'is not known here' }]);
+      }
+    });
+
+    it('refuses query parameters of the wrong type or given twice, by name', async () => {
+      const { path } = operation.row(own);
+      const [bare = ''] = path.split('?');
+      const known = operation.parameters.filter((one) => one.in === 'query' && one.schema.type !== 'object');
+      for (const { name, schema } of known) {
+        const bad = [
+          `${name}=1&${name}=2`,
+          ...(schema.type === 'string' ? [] : [`${name}=abc`, `${name}=`, `${name}=1e1`]),
+        ];
+        for (const query of bad) {
+          const answer = await http.api(operation.method, `${bare}?${query}`);
+          expectProblem(answer, 400, 'invalid_request');
+          expect(answer.body.errors.map((error: Body) => error.path)).toContain(name);
+        }
+      }
+    });
+  });
+
+  describe.each(ofInbox)('%s', (_name, operation) => {
+    it('answers a stranger, another inbox and an unknown id alike, byte for byte but for the request id', async () => {
+      const { clock } = http;
+      const unknown = { ...own, inbox: { ...own.inbox, id: newId('inb', clock.now()) } };
+      const odd = [
+        'x',
+        'inb_',
+        `${own.inbox.id}x`,
+        own.inbox.id.toUpperCase(),
+        '%00',
+        '..%2f..',
+        'x'.repeat(900),
+      ].map((id) => ({ ...own, inbox: { ...own.inbox, id } }));
+      const answers: Answer[] = [];
+      for (const place of [foreign, unknown, ...odd]) answers.push(await send(operation, {}, place));
+      if (operation.takesToken) {
+        for (const place of [foreign, unknown])
+          answers.push(await send(operation, { as: own.inbox.token }, place));
+      }
+      const texts = answers.map((answer) => {
+        expectProblem(answer, 404, 'not_found');
+        const headers = [...answer.headers].filter(([name]) => !['date', 'x-request-id'].includes(name));
+        return JSON.stringify([headers, { ...answer.body, requestId: '' }]);
+      });
+      expect(new Set(texts).size).toBe(1);
+    });
+
+    it('answers 410 to the owner of an expired inbox, 404 to a stranger', async () => {
+      const expired = await newPlace(http, http.keys.own, 1);
+      await http.clock.advance(60_000);
+      expectProblem(await send(operation, {}, expired), 410, 'inbox_expired');
+      expectProblem(await send(operation, { as: http.keys.foreign }, expired), 404, 'not_found');
+      own = await newPlace(http);
+      foreign = await newPlace(http, http.keys.foreign);
+    });
+
+    it('answers 404 to the ids of messages and attachments that are not there', async () => {
+      if (!operation.path.includes('{messageId}')) return;
+      const odd = [newId('msg', http.clock.now()), foreign.messageId, 'x', 'msg_', '%2e%2e', '..%2fraw'];
+      for (const messageId of odd) {
+        expectProblem(await send(operation, {}, { ...own, messageId }), 404, 'not_found');
+      }
+    });
+  });
+
+  describe.each(withBody)('%s', (_name, operation) => {
+    const post = (options: ApiOptions) => send(operation, options);
+    const raw = (body: string, type = 'application/json') =>
+      post({ body, headers: { 'content-type': type } });
+
+    it('refuses bodies that are not JSON, not an object, not UTF-8, or hostile', async () => {
+      for (const body of ['{', '{"a":}', 'null x', '\u0000', "{'a':1}", '[', '"']) {
+        expectProblem(await raw(body), 400, 'malformed_json');
+      }
+      for (const body of ['null', '[]', '"x"', '1', 'true', '[{}]']) {
+        expectProblem(await raw(body), 400, 'invalid_request');
+      }
+      for (const name of ['__proto__', 'constructor', 'toString', 'surprise']) {
+        const answer = await raw(`{"${name}": {"x": 1}}`);
+        expectProblem(answer, 400, 'invalid_request');
+        expect(answer.body.errors).toContainEqual({ path: `/${name}`, message: 'is not known here' });
+      }
+      const deep = `${'{"labels":'.repeat(3_000)}1${'}'.repeat(3_000)}`;
+      expectProblem(await raw(deep), 400, 'invalid_request');
+      expectProblem(await raw('['.repeat(30_000) + ']'.repeat(30_000)), 400, 'invalid_request');
+    });
+
+    it('refuses a body that is too large, whatever is in it', async () => {
+      expectProblem(await raw(' '.repeat(65 * 1024)), 413, 'payload_too_large');
+      expectProblem(await raw(`{"x":"${'x'.repeat(1_000_000)}"}`), 413, 'payload_too_large');
+    });
+
+    it('refuses other content types', async () => {
+      for (const type of [
+        'text/plain',
+        'application/x-www-form-urlencoded',
+        'multipart/form-data',
+        'x',
+        'application/jsonx',
+      ]) {
+        expectProblem(await raw('{}', type), 415, 'unsupported_media_type');
+      }
+    });
+
+    it('refuses every field of a wrong type, by name', async () => {
+      for (const [name, schema] of Object.entries<Body>(operation.bodySchema.properties)) {
+        const type = schema.$ref ? 'object' : schema.type;
+        for (const value of wrongValues([type])) {
+          const answer = await post({ body: { [name]: value } });
+          expectProblem(answer, 400, 'invalid_request');
+          expect(answer.body.errors.map((error: Body) => error.path)).toContain(`/${name}`);
+        }
+      }
+    });
+  });
+
+  it.each(withoutBody)('%s refuses a body', async (_name, operation) => {
+    expectProblem(await send(operation, { body: { x: 1 } }), 400, 'invalid_request');
+    const text = await send(operation, { body: 'x', headers: { 'content-type': 'text/plain' } });
+    expectProblem(text, 415, 'unsupported_media_type');
+  });
+});

@@ -1,0 +1,99 @@
+import { openapiDocument } from '../../src/http/openapi.ts';
+import type { Body, TestHttp, TestInbox } from './start-http.ts';
+
+/** What a test inbox with one message offers to a path. */
+export interface Place {
+  inbox: TestInbox;
+  messageId: string;
+  attachmentId: string;
+}
+
+/** A valid request of an operation. */
+export interface Row {
+  path: string;
+  body?: object;
+}
+
+/**
+ * One valid request for every operation of the API. An operation without a row fails the tests that
+ * walk over the document.
+ */
+export const ROWS: Record<string, (place: Place) => Row> = {
+  createInbox: () => ({ path: '/v1/inboxes', body: { ttlMinutes: 5 } }),
+  listInboxes: () => ({ path: '/v1/inboxes?limit=1' }),
+  deleteInboxes: () => ({ path: '/v1/inboxes?label.never=used' }),
+  generateAddress: () => ({ path: '/v1/addresses/generate', body: { domain: 'mayfly.test' } }),
+  getInbox: ({ inbox }) => ({ path: `/v1/inboxes/${inbox.id}` }),
+  updateInbox: ({ inbox }) => ({ path: `/v1/inboxes/${inbox.id}`, body: { ttlMinutes: 10 } }),
+  listMessages: ({ inbox }) => ({ path: `/v1/inboxes/${inbox.id}/messages?limit=1` }),
+  getMessage: ({ inbox, messageId }) => ({ path: `/v1/inboxes/${inbox.id}/messages/${messageId}` }),
+  getRawMessage: ({ inbox, messageId }) => ({ path: `/v1/inboxes/${inbox.id}/messages/${messageId}/raw` }),
+  getAttachment: ({ inbox, messageId, attachmentId }) => ({
+    path: `/v1/inboxes/${inbox.id}/messages/${messageId}/attachments/${attachmentId}`,
+  }),
+  deleteMessage: ({ inbox, messageId }) => ({ path: `/v1/inboxes/${inbox.id}/messages/${messageId}` }),
+  deleteInbox: ({ inbox }) => ({ path: `/v1/inboxes/${inbox.id}` }),
+};
+
+export interface Operation {
+  id: string;
+  method: string;
+  /** As the document writes it. */
+  path: string;
+  /** True where `:id` is an inbox. */
+  ofInbox: boolean;
+  /** True where the inbox's read token will do. */
+  takesToken: boolean;
+  row: (place: Place) => Row;
+  parameters: { in: string; name: string; schema: Body }[];
+  bodySchema: Body;
+  responses: Body;
+}
+
+/** Every operation of the document, with its row. */
+export async function everyOperation(): Promise<{ document: Body; operations: Operation[] }> {
+  const document: Body = JSON.parse(JSON.stringify(await openapiDocument()));
+  const operations: Operation[] = [];
+  for (const [path, methods] of Object.entries<Body>(document.paths)) {
+    for (const [method, described] of Object.entries<Body>(methods)) {
+      const id: string = described.operationId;
+      const row = ROWS[id];
+      if (!row) throw new Error(`${method} ${path} (${id}) has no row in operations.ts`);
+      const reference: string | undefined = described.requestBody?.content['application/json'].schema.$ref;
+      operations.push({
+        ...{ id, method: method.toUpperCase(), path, row },
+        ofInbox: path.startsWith('/v1/inboxes/{id}'),
+        takesToken: described.security.some((scheme: object) => 'readToken' in scheme),
+        parameters: described.parameters ?? [],
+        bodySchema: reference && document.components.schemas[reference.split('/').at(-1) ?? ''],
+        responses: described.responses,
+      });
+    }
+  }
+  return { document, operations };
+}
+
+const MAIL = [
+  'Subject: with attachment',
+  'MIME-Version: 1.0',
+  'Content-Type: multipart/mixed; boundary=b',
+  '',
+  '--b',
+  'Content-Disposition: attachment; filename=a.txt',
+  '',
+  'attached',
+  '--b--',
+  '',
+].join('\r\n');
+
+/** A new inbox with a message that has an attachment. */
+export async function newPlace(http: TestHttp, as = http.keys.own, ttlMinutes = 60): Promise<Place> {
+  const inbox = await http.createInbox({ ttlMinutes }, as);
+  const messageId = await http.deliverRaw(
+    inbox,
+    MAIL,
+    as === http.keys.foreign ? http.foreignId : http.accountId,
+  );
+  const message = await http.store.messages.find(inbox.id, messageId, http.clock.now());
+  return { inbox, messageId, attachmentId: message?.content.attachments[0]?.id ?? 'none' };
+}
