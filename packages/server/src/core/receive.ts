@@ -34,10 +34,11 @@ export interface Receiver {
   /**
    * Takes a mail in. Resolves when it is on stable storage and readable by everyone, and only then
    * may the sender hear 250.
-   * @param received the bytes between DATA and its end, dots unstuffed, nothing else changed
+   * @param received the bytes between DATA and its end, dots unstuffed, nothing else changed; what lies
+   *   in front of them in their memory is free, and the Received line is written there
    * @param session the SMTP session's id, for the Received line and the log
-   * @throws AppError `message_too_large`, `unknown_recipient` or `inbox_full` when none of the
-   *   recipients can have it any more, `unavailable`
+   * @throws AppError `message_too_large` for one of the recipients, `unknown_recipient` or `inbox_full`
+   *   when none of them can have it any more, `unavailable`
    */
   take(envelope: MailEnvelope, recipients: Recipient[], received: Uint8Array, session: string): Promise<void>;
   /**
@@ -127,12 +128,21 @@ function byInbox(recipients: Recipient[]): NewMailRecipient[] {
   return [...inboxes.values()];
 }
 
-/** Shared memory, so that the parse and store threads see the bytes without a copy of their own. */
+/**
+ * Our line, then the mail, in the memory that the mail came in where there is room in front of it:
+ * a large mail is not copied once more.
+ */
 function withReceivedLine(line: string, received: Uint8Array): Uint8Array {
   const head = Buffer.from(line, 'latin1');
-  const raw = new Uint8Array(new SharedArrayBuffer(head.length + received.byteLength));
+  const length = head.length + received.byteLength;
+  const start = received.byteOffset - head.length;
+  const inPlace = received.buffer instanceof SharedArrayBuffer && start >= 0;
+  // Shared memory, so that the parse and store threads see the bytes without a copy of their own.
+  const raw = inPlace
+    ? new Uint8Array(received.buffer, start, length)
+    : new Uint8Array(new SharedArrayBuffer(length));
   raw.set(head);
-  raw.set(received, head.length);
+  if (!inPlace) raw.set(received, head.length);
   return raw;
 }
 
