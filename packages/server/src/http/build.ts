@@ -266,9 +266,4 @@ function closeWhenStopping(app: App, held: HeldRequests): void {
     if (held.released) reply.header('connection', 'close');
     done();
   });
-  app.addHook('onResponse', (_request, _reply, done) => {
-    // For an answer whose headers were already out; its connection is idle one turn later.
-    if (held.released) setImmediate(() => app.server.closeIdleConnections());
-    done();
-  });
 }

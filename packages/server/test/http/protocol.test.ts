@@ -1,0 +1,244 @@
+import { connect, type Socket } from 'node:net';
+import { text } from 'node:stream/consumers';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { openapiDocument } from '../../src/http/openapi.ts';
+import { startHttp, type TestHttp, type TestInbox } from './start-http.ts';
+
+describe('the HTTP listener', () => {
+  let http: TestHttp;
+  let inbox: TestInbox;
+  beforeAll(async () => {
+    http = await startHttp();
+    inbox = await http.createInbox();
+  });
+  afterAll(() => http.stop());
+
+  /** Bytes in, everything that comes back until the server closes. */
+  const exchange = (bytes: string): Promise<string> => {
+    const socket: Socket = connect(http.port, '127.0.0.1');
+    socket.write(bytes);
+    return text(socket);
+  };
+
+  it.each([
+    ['GET', '/nothing', 404, 'not_found'],
+    ['GET', '/v1', 404, 'not_found'],
+    ['GET', '/v1/inboxes/', 404, 'not_found'],
+    ['GET', '//v1/inboxes', 404, 'not_found'],
+    ['GET', '/v1//inboxes', 404, 'not_found'],
+    ['GET', '/V1/inboxes', 404, 'not_found'],
+    ['GET', '/v1/inboxes/x/messages/y/z', 404, 'not_found'],
+    ['GET', '/%zz', 400, 'invalid_request'],
+    ['PUT', '/v1/inboxes', 405, 'method_not_allowed'],
+    ['POST', '/v1/inboxes/x/messages', 405, 'method_not_allowed'],
+    ['GET', '/v1/addresses/generate', 405, 'method_not_allowed'],
+    ['OPTIONS', '/v1/inboxes', 405, 'method_not_allowed'],
+    ['DELETE', '/healthz', 405, 'method_not_allowed'],
+  ])('answers %s %s with a problem: %i %s', async (method, path, status, code) => {
+    const answer = await http.api(method, path);
+    expect([answer.status, answer.body.code]).toEqual([status, code]);
+    expect(answer.headers.get('content-type')).toBe('application/problem+json');
+    if (status === 405) expect(answer.headers.get('allow')).toMatch(/^[A-Z, ]+$/);
+  });
+
+  it('names exactly the methods that a path answers', async () => {
+    const allow = async (path: string) => (await http.api('PUT', path)).headers.get('allow');
+    expect(await allow('/v1/inboxes')).toBe('DELETE, GET, HEAD, POST');
+    expect(await allow(`/v1/inboxes/${inbox.id}`)).toBe('DELETE, GET, HEAD, PATCH');
+    expect(await allow('/%761/inboxes')).toBe('DELETE, GET, HEAD, POST');
+  });
+
+  it('asks for the same credential however a path is written', async () => {
+    const paths = [
+      '/v1/inboxes',
+      '/%761/inboxes',
+      '/v1/%69nboxes',
+      '/v1/inboxes?',
+      '/v1/inboxes#x',
+      '/v1/inboxes?limit=1',
+    ];
+    for (const path of paths) {
+      expect([path, (await http.api('GET', path, { as: null })).status]).toEqual([path, 401]);
+      expect([path, (await http.api('GET', path, { as: inbox.token })).status]).toEqual([path, 403]);
+      expect([path, (await http.api('GET', path)).status]).toEqual([path, 200]);
+    }
+    const other = await http.createInbox();
+    const sneaky = [
+      `/v1/inboxes/${inbox.id}%2f..%2f${other.id}`,
+      `/v1/inboxes/${inbox.id}%2fmessages`,
+      `/v1/inboxes/${inbox.id}/..%2f${other.id}/messages`,
+      `/v1/inboxes/${other.id}%00`,
+      `/v1/inboxes/${inbox.id};${other.id}/messages`,
+    ];
+    for (const path of sneaky) {
+      const target = `GET ${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: Bearer ${inbox.token}\r\n\r\n`;
+      expect([path, await exchange(target)]).toEqual([path, expect.stringMatching(/^HTTP\/1\.1 404 /)]);
+    }
+  });
+
+  it.each([
+    ['not HTTP at all', 'EHLO mx.example.org\r\n\r\n', 400],
+    ['a broken header', 'GET / HTTP/1.1\r\nHost: x\r\nbad header\r\n\r\n', 400],
+    [
+      'two lengths',
+      'POST /v1/inboxes HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n{}',
+      400,
+    ],
+    [
+      'length and chunks',
+      'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n',
+      400,
+    ],
+    ['no Host', 'GET /v1/inboxes HTTP/1.1\r\nConnection: close\r\n\r\n', 400],
+    ['headers beyond measure', `GET / HTTP/1.1\r\nHost: x\r\nX: ${'x'.repeat(20_000)}\r\n\r\n`, 431],
+  ])('answers %s with a problem and closes', async (_what, bytes, status) => {
+    const answer = await exchange(bytes);
+    expect(answer.startsWith(`HTTP/1.1 ${status} `)).toBe(true);
+    expect(answer.toLowerCase()).toContain('content-type: application/problem+json');
+    const body = JSON.parse(answer.slice(answer.indexOf('\r\n\r\n') + 4));
+    expect(body).toMatchObject({ status, code: expect.any(String), requestId: expect.any(String) });
+  });
+
+  it('gives every answer an id of its own, and headers that browsers heed', async () => {
+    const answers = [
+      await http.api('GET', '/v1/inboxes'),
+      await http.api('GET', '/x'),
+      await http.api('GET', '/%zz'),
+    ];
+    expect(new Set(answers.map(({ headers }) => headers.get('x-request-id'))).size).toBe(3);
+    for (const { headers } of answers) {
+      expect(headers.get('x-content-type-options')).toBe('nosniff');
+      expect(headers.get('content-security-policy')).toContain("default-src 'none'");
+      expect(headers.get('referrer-policy')).toBe('no-referrer');
+      expect(headers.get('cache-control')).toMatch(/no-store|no-cache/);
+      expect(headers.get('access-control-allow-origin')).toBe(null);
+    }
+  });
+
+  it('says that it is alive and ready, and 503 with Retry-After when the storage does not answer', async () => {
+    expect((await http.api('GET', '/healthz', { as: null })).status).toBe(200);
+    expect((await http.api('GET', '/readyz', { as: null })).status).toBe(200);
+    const { AppError } = await import('../../src/errors.ts');
+    const { find } = http.store.inboxes;
+    const { ping } = http.store;
+    const down = () => Promise.reject(new AppError('unavailable', 'no storage'));
+    Object.assign(http.store.inboxes, { find: down });
+    Object.assign(http.store, { ping: down });
+    try {
+      for (const path of ['/readyz', `/v1/inboxes/${inbox.id}`]) {
+        const answer = await http.api('GET', path);
+        expect([answer.status, answer.body.code]).toEqual([503, 'unavailable']);
+        expect(Number(answer.headers.get('retry-after'))).toBeGreaterThan(0);
+      }
+      expect((await http.api('GET', '/healthz')).status).toBe(200);
+    } finally {
+      Object.assign(http.store.inboxes, { find });
+      Object.assign(http.store, { ping });
+    }
+  });
+
+  it('answers a defect with 500 and no word of it, and logs it once under the request id', async () => {
+    const { find } = http.store.inboxes;
+    http.store.inboxes.find = () => Promise.reject(new Error('the secret is in here'));
+    const answer = await http.api('GET', `/v1/inboxes/${inbox.id}`);
+    Object.assign(http.store.inboxes, { find });
+    expect([answer.status, answer.body.code]).toEqual([500, 'internal_error']);
+    expect(JSON.stringify(answer.body)).not.toContain('secret');
+    const lines = http.logged.filter(
+      (line) => line.includes(answer.body.requestId) && line.includes('request failed'),
+    );
+    expect(lines).toHaveLength(1);
+    expect(lines[0]).toContain('the secret is in here');
+  });
+
+  it('logs one line a request with its account, and no credential or body in any', async () => {
+    const secret = 'a-label-value-of-a-body';
+    const before = http.logged.length;
+    const made = await http.api('POST', '/v1/inboxes', { body: { labels: { secret } } });
+    await http.api('GET', `/v1/inboxes/${made.body.id}/messages?subject=${secret}`, { as: made.body.token });
+    const lines = http.logged.slice(before).map((line) => JSON.parse(line));
+    expect(lines).toMatchObject([
+      {
+        method: 'POST',
+        route: '/v1/inboxes',
+        status: 201,
+        accountId: http.accountId,
+        requestId: expect.any(String),
+      },
+      { method: 'GET', route: '/v1/inboxes/:id/messages', status: 200, accountId: http.accountId },
+    ]);
+    const all = http.logged.join('');
+    for (const word of [secret, made.body.token, inbox.token, ...Object.values(http.keys)])
+      expect(all).not.toContain(word);
+  });
+
+  it('serves the document and its reference pages, which load nothing from elsewhere', async () => {
+    const served = await http.api('GET', '/openapi.json', { as: null });
+    expect(served.body).toEqual(JSON.parse(JSON.stringify(await openapiDocument())));
+    const root = await http.api('GET', '/', { as: null });
+    expect([root.status, root.headers.get('location')]).toEqual([302, '/docs']);
+    const page = await http.api('GET', '/docs', { as: null });
+    expect(page.status).toBe(200);
+    expect(page.headers.get('content-security-policy')).toMatch(/^default-src 'self';/);
+    const loaded = [...String(page.body).matchAll(/(?:src|href)="([^"]+)"/g)].map(
+      ([, target]) => target ?? '',
+    );
+    expect(loaded.length).toBeGreaterThan(3);
+    for (const target of loaded) {
+      const url = new URL(target, `${http.url}/docs`);
+      expect(url.origin).toBe(http.url);
+      expect([url.pathname, (await http.api('GET', url.pathname, { as: null })).status]).toEqual([
+        url.pathname,
+        200,
+      ]);
+    }
+    const initializer = await http.api('GET', '/docs/static/swagger-initializer.js', { as: null });
+    const code = String(initializer.body).replaceAll(/^\s*\/\/.*$/gm, '');
+    expect(code).not.toMatch(/https?:\/\//);
+  });
+
+  it('shows its metrics to loopback listeners only, or to all, or to nobody', async () => {
+    const metrics = await http.api('GET', '/metrics', { as: null });
+    expect(metrics.status).toBe(200);
+    expect(metrics.body).toContain('mayfly_http_request_seconds_count{method="GET",route="/v1/inboxes"');
+    const off = await startHttp({ metrics: 'off' });
+    expect((await off.api('GET', '/metrics', { as: null })).status).toBe(404);
+    await off.stop();
+  });
+});
+
+describe('a stop', () => {
+  it('closes connections that are idle or have not asked anything, lets an answer finish, and then ends', async () => {
+    const http = await startHttp();
+    const inbox = await http.createInbox();
+    const id = await http.deliver(inbox, { raw: new Uint8Array(8_000_000) });
+    const silent = connect(http.port, '127.0.0.1');
+    await new Promise((resolve) => silent.once('connect', resolve));
+    const ended = text(silent);
+    const slow = await fetch(`${http.url}/v1/inboxes/${inbox.id}/messages/${id}/raw`, {
+      headers: { authorization: `Bearer ${inbox.token}` },
+    });
+    const stopping = http.stop(600_000);
+    expect((await slow.arrayBuffer()).byteLength).toBe(8_000_000);
+    await ended;
+    await stopping;
+  });
+
+  it('cuts what is not finished at its deadline', async () => {
+    const http = await startHttp();
+    const half = connect(http.port, '127.0.0.1');
+    half.on('error', () => undefined);
+    half.write(
+      'POST /v1/inboxes HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 50\r\n',
+    );
+    half.write(`Authorization: Bearer ${http.keys.own}\r\n\r\n{`);
+    const closed = new Promise((resolve) => half.once('close', resolve));
+    // The server has read the half request when it answers one that came later.
+    await http.api('GET', '/healthz', { headers: { connection: 'close' } });
+    const stopping = http.stop(5_000);
+    await http.clock.untilSleeping();
+    await http.clock.advance(5_000);
+    await closed;
+    await stopping;
+  });
+});
