@@ -37,8 +37,8 @@ export interface Receiver {
    * @param received the bytes between DATA and its end, dots unstuffed, nothing else changed; what lies
    *   in front of them in their memory is free, and the Received line is written there
    * @param session the SMTP session's id, for the Received line and the log
-   * @throws AppError `message_too_large` for one of the recipients, `unknown_recipient` or `inbox_full`
-   *   when none of them can have it any more, `unavailable`
+   * @throws AppError `message_too_large` or `inbox_full` for one of the recipients, `unknown_recipient`
+   *   when none of them is there any more, `unavailable`
    */
   take(envelope: MailEnvelope, recipients: Recipient[], received: Uint8Array, session: string): Promise<void>;
   /**
@@ -146,9 +146,8 @@ function withReceivedLine(line: string, received: Uint8Array): Uint8Array {
   return raw;
 }
 
-/** An inbox may end or fill up between RCPT and the commit; the mail is refused only if nobody has it. */
+/** An inbox may end or fill up between RCPT and the commit. A full one has refused the mail for all. */
 function assertSomeoneHasIt(placed: Placed[]): void {
-  const refused = placed.flatMap((place) => ('refused' in place ? [place.refused] : []));
-  if (refused.length < placed.length) return;
-  throw refused.includes('full') ? inboxFull() : noSuchInbox();
+  if (placed.some((place) => 'messageId' in place)) return;
+  throw placed.some((place) => 'refused' in place && place.refused === 'full') ? inboxFull() : noSuchInbox();
 }

@@ -76,6 +76,12 @@ function createAddBatch(db: Db, sources: Sources): MessageStore['addBatch'] {
         .where('message_count', '<', value.maxMessages)
         .returning(['seq', 'last_received_at']),
   );
+  const giveBackPlace = prepare((value: Slots<{ inboxSeq: number }>) =>
+    db
+      .updateTable('inboxes')
+      .set((row) => ({ message_count: row('message_count', '-', 1) }))
+      .where('seq', '=', value.inboxSeq),
+  );
   const isLive = prepare((value: Slots<{ inboxId: string; accountId: string; now: number }>) =>
     db
       .selectFrom('inboxes')
@@ -115,7 +121,18 @@ function createAddBatch(db: Db, sources: Sources): MessageStore['addBatch'] {
       if (row) wish.place = { inboxSeq: row.seq, receivedAt: row.last_received_at };
       else if ((await isLive(on, { inboxId, accountId, now })).length > 0) wish.refused = 'full';
     }
+    for (const ofMail of wishes)
+      if (ofMail.some(({ refused }) => refused === 'full')) await refuseAll(on, ofMail);
     return wishes;
+  }
+
+  /** The sender tries the whole mail again, so nobody may have it already. */
+  async function refuseAll(on: Runner, wishes: Wish[]): Promise<void> {
+    for (const wish of wishes) {
+      if (wish.place) await giveBackPlace(on, { inboxSeq: wish.place.inboxSeq });
+      wish.place = undefined;
+      wish.refused = 'full';
+    }
   }
 
   async function publish(on: Runner, mail: NewMail, wishes: Wish[]): Promise<Placed[]> {
