@@ -16,6 +16,8 @@ export interface ServerProcess {
   url: string;
   smtpPort: number;
   process: ChildProcess;
+  /** Any request, with the account's key. */
+  request(method: string, path: string, body?: object): Promise<Response>;
   createInbox(): Promise<Inbox>;
   /** @throws Error for any status but 200, and when the server is gone */
   getJson<T>(path: string): Promise<T>;
@@ -54,8 +56,17 @@ export function spawnServer({ dataDir, under = [], nodeArgs = [] }: ServerOption
 export async function startServer(options: ServerOptions): Promise<ServerProcess> {
   const child = spawnServer(options);
   const [url, port] = await untilGreeting(child);
+  const request: ServerProcess['request'] = (method, path, body) =>
+    fetch(url + path, {
+      method,
+      headers: {
+        authorization: `Bearer ${KEY}`,
+        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+      },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
   const get = async (path: string): Promise<Response> => {
-    const response = await fetch(url + path, { headers: { authorization: `Bearer ${KEY}` } });
+    const response = await request('GET', path);
     if (response.status !== 200) throw new Error(`GET ${path}: ${response.status} ${await response.text()}`);
     return response;
   };
@@ -63,12 +74,10 @@ export async function startServer(options: ServerOptions): Promise<ServerProcess
     url,
     smtpPort: Number(port),
     process: child,
+    request,
     async createInbox() {
-      const response = await fetch(`${url}/v1/inboxes`, {
-        method: 'POST',
-        headers: { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' },
-        body: JSON.stringify({ ttlMinutes: 600 }),
-      });
+      const response = await request('POST', '/v1/inboxes', { ttlMinutes: 600 });
+      if (response.status !== 201) throw new Error(`no inbox: ${response.status} ${await response.text()}`);
       return (await response.json()) as Inbox;
     },
     getJson: async <T>(path: string) => (await (await get(path)).json()) as T,
