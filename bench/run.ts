@@ -3,10 +3,15 @@
  * docs/benchmarks.md says what the figures mean.
  */
 import { availableParallelism, cpus } from 'node:os';
+import { bombs } from './bombs.ts';
+import { http } from './http.ts';
 import { intake } from './intake.ts';
+import { memory } from './memory.ts';
+import { slowDisk } from './slow-disk.ts';
 import { type Bench, type Row, table } from './support/rows.ts';
+import { wait } from './wait.ts';
 
-const BENCHES: Record<string, Bench> = { intake };
+const BENCHES: Record<string, Bench> = { intake, bombs, 'slow-disk': slowDisk, wait, http, memory };
 /** These take long, or much disk: only when named. */
 const ON_REQUEST: string[] = [];
 

@@ -12,8 +12,8 @@ export async function realisticMail(): Promise<Buffer> {
     to: '"Test User" <test.user@mayfly.test>',
     subject: 'Your verification code is 482910',
     messageId: '<20261121.482910@accounts.example.com>',
-    text: `Hello,\n\n${PARAGRAPH.repeat(3)}\n\nYour code: 482910\n\n${link}\n\nIt is valid for ten minutes.\n`,
-    html: `<html><body style="font-family: sans-serif; color: #222"><h1>Welcome</h1><p>${PARAGRAPH.repeat(3)}</p><p style="font-size: 24px"><b>482910</b></p><p><a href="${link.replace('&', '&amp;')}" style="background: #06c; color: #fff">Verify my address</a></p><p>It is valid for ten minutes.</p></body></html>`,
+    text: `Hello,\n\n${PARAGRAPH.repeat(5)}\n\nYour code: 482910\n\n${link}\n\nIt is valid for ten minutes.\n`,
+    html: `<html><body style="font-family: sans-serif; color: #222"><h1>Welcome</h1><p>${PARAGRAPH.repeat(5)}</p><p style="font-size: 24px"><b>482910</b></p><p><a href="${link.replace('&', '&amp;')}" style="background: #06c; color: #fff">Verify my address</a></p><p>It is valid for ten minutes.</p></body></html>`,
   });
   return message as Buffer;
 }

@@ -1,0 +1,83 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { startChild } from './support/child.ts';
+import { realisticMail } from './support/mails.ts';
+import { type Mayfly, withMayfly } from './support/mayfly.ts';
+import { compared, type Row, skipped } from './support/rows.ts';
+import { SmtpClient } from './support/smtp-client.ts';
+import { NO_WRK, wrk, wrkProgram } from './support/wrk.ts';
+
+const ROUNDS = 5;
+const SECONDS = 2;
+const MESSAGES = 20;
+const WHAT = `list ${MESSAGES} messages, and read one`;
+
+/** List and read against bare node:http that answers the same bytes. */
+export async function http(): Promise<Row[]> {
+  if (wrkProgram === undefined) return [skipped(WHAT, NO_WRK)];
+  return withMayfly({}, async (mayfly) => {
+    const inbox = await mayfly.createInbox();
+    const client = await SmtpClient.open(mayfly.smtpPort);
+    const mail = await realisticMail();
+    for (let i = 0; i < MESSAGES; i++) await client.send(inbox.address, mail);
+    client.close();
+    const list = `/v1/inboxes/${inbox.id}/messages`;
+    const { messages } = await mayfly.get<{ messages: { id: string }[] }>(list);
+    if (messages.length !== MESSAGES) throw new Error(`${messages.length} messages are listed`);
+    return [
+      ...(await against(`list ${MESSAGES} messages`, mayfly, list)),
+      ...(await against('read a message in full', mayfly, `${list}/${messages[0]?.id}`)),
+    ];
+  });
+}
+
+async function against(what: string, mayfly: Mayfly, path: string): Promise<Row[]> {
+  const folder = mkdtempSync(join(tmpdir(), 'mayfly-bench-http-'));
+  const file = join(folder, 'answer');
+  const url = mayfly.url + path;
+  const { key } = mayfly;
+  const response = await fetch(url, { headers: { authorization: `Bearer ${key}` } });
+  const bytes = await response.bytes();
+  writeFileSync(file, bytes);
+  const bare = await startChild({
+    file: new URL('./support/bare-http.ts', import.meta.url),
+    args: [file, response.headers.get('content-type') ?? ''],
+    ready: /ready on (\d+)/,
+  });
+  try {
+    const bareUrl = `http://127.0.0.1:${bare.ready[0]}/`;
+    const rounds: { ours: Measured; bare: Measured }[] = [];
+    for (let round = 0; round <= ROUNDS; round++) {
+      const one = {
+        bare: await wrk({ url: bareUrl, key, seconds: SECONDS }),
+        ours: await wrk({ url, key, seconds: SECONDS }),
+      };
+      // The first one warms up.
+      if (round > 0) rounds.push(one);
+    }
+    return rows(`${what} (${bytes.length} bytes)`, rounds);
+  } finally {
+    await bare.stop();
+    rmSync(folder, { recursive: true });
+  }
+}
+
+interface Measured {
+  rate: number;
+  p99: number;
+}
+
+const rows = (what: string, rounds: { ours: Measured; bare: Measured }[]): Row[] => [
+  compared(
+    what,
+    'requests/s',
+    rounds.map(({ ours, bare }) => ({ ours: ours.rate, baseline: bare.rate })),
+    { atLeast: 0.5 },
+  ),
+  compared(
+    'its p99 with 32 requests at a time',
+    'ms',
+    rounds.map(({ ours, bare }) => ({ ours: ours.p99, baseline: bare.p99 })),
+  ),
+];

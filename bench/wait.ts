@@ -1,0 +1,88 @@
+import { Agent, get } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { openSenders, sendUntil } from './support/load.ts';
+import { realisticMail } from './support/mails.ts';
+import { type Mayfly, withMayfly } from './support/mayfly.ts';
+import { alone, type Row } from './support/rows.ts';
+import { SmtpClient } from './support/smtp-client.ts';
+import { percentile } from './support/stats.ts';
+
+const MAILS = 500;
+const BACKGROUND_SENDERS = 10;
+/** Ten senders, one mail every 50 ms each: 200 a second. */
+const BACKGROUND_EVERY_MS = 50;
+/** Until the request is held for sure. */
+const HELD_AFTER_MS = 3;
+const WAIT_SECONDS = 30;
+
+/** From a sender's 250 to the moment when a test that waits for the mail has the whole answer. */
+export async function wait(): Promise<Row[]> {
+  const mail = await realisticMail();
+  return withMayfly({}, async (mayfly) => {
+    await latencies(mayfly, mail);
+    const idle = await latencies(mayfly, mail);
+    const busy = await underLoad(mayfly, mail, () => latencies(mayfly, mail));
+    return [...rows('at idle', idle), ...rows('beside 200 mails/s to other inboxes', busy)];
+  });
+}
+
+async function underLoad<T>(mayfly: Mayfly, mail: Buffer, work: () => Promise<T>): Promise<T> {
+  const senders = await openSenders(mayfly, BACKGROUND_SENDERS);
+  const stop = new AbortController();
+  const sending = sendUntil(stop.signal, senders, mail, BACKGROUND_EVERY_MS);
+  try {
+    return await work();
+  } finally {
+    stop.abort();
+    await sending;
+    senders.close();
+  }
+}
+
+async function latencies(mayfly: Mayfly, mail: Buffer): Promise<number[]> {
+  const { id, address, token, cursor } = await mayfly.createInbox();
+  const client = await SmtpClient.open(mayfly.smtpPort);
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+  const seen: number[] = [];
+  let since = cursor;
+  try {
+    for (let i = 0; i < MAILS; i++) {
+      const url = `${mayfly.url}/v1/inboxes/${id}/messages?wait=${WAIT_SECONDS}&since=${encodeURIComponent(since)}`;
+      const sent = sleep(HELD_AFTER_MS).then(() => client.send(address, mail));
+      const [answer, { at }] = await Promise.all([hold(url, token, agent), sent]);
+      if (answer.messages !== 1) throw new Error(`a wait was answered with ${answer.messages} messages`);
+      since = answer.cursor;
+      seen.push(Math.max(0, answer.at - at));
+    }
+    return seen;
+  } finally {
+    client.close();
+    agent.destroy();
+  }
+}
+
+interface Answer {
+  at: number;
+  messages: number;
+  cursor: string;
+}
+
+/** Bare node:http: a client that does more would be measured, too. */
+function hold(url: string, token: string, agent: Agent): Promise<Answer> {
+  return new Promise((resolve, reject) => {
+    get(url, { agent, headers: { authorization: `Bearer ${token}` } }, (response) => {
+      const pieces: Buffer[] = [];
+      response.on('data', (piece) => pieces.push(piece));
+      response.on('end', () => {
+        const at = performance.now();
+        const { messages = [], cursor = '' } = JSON.parse(Buffer.concat(pieces).toString());
+        resolve({ at, messages: messages.length, cursor });
+      });
+    }).on('error', reject);
+  });
+}
+
+const rows = (when: string, ms: number[]): Row[] => [
+  alone(`250 to seen by a held wait ${when}, p50`, 'ms', [percentile(ms, 0.5)]),
+  alone(`250 to seen by a held wait ${when}, p99`, 'ms', [percentile(ms, 0.99)], { atMost: 10 }),
+];
