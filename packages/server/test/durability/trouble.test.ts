@@ -73,6 +73,7 @@ interface Trouble {
 async function through(trouble: Trouble): Promise<void> {
   const ledger = new Ledger();
   await send(ledger, newMails(10));
+  expect(ledger.refused).toEqual(new Map());
   const mails = newMails(CONNECTIONS);
   trouble.begin();
   try {
