@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { AppError } from '../errors.ts';
 import { timeOfId } from '../ids.ts';
 
@@ -23,7 +23,7 @@ const EXPECTED =
  */
 export function cursorAt(inboxId: string, receivedAt: number): string {
   const time = receivedAt.toString(36);
-  const binding = createHash('sha256').update(`cursor ${inboxId} ${time}`).digest('base64url');
+  const binding = hash('sha256', `cursor ${inboxId} ${time}`, 'base64url');
   return `cur_${time}_${binding.slice(0, BINDING_LETTERS)}`;
 }
 

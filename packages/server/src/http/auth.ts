@@ -1,4 +1,5 @@
 import type { FastifyRequest } from 'fastify';
+import { LRUCache } from 'lru-cache';
 import type { Clock } from '../clock.ts';
 import { liveInbox } from '../core/read.ts';
 import { AppError } from '../errors.ts';
@@ -66,6 +67,31 @@ function bearer(header: string | undefined): string {
 
 const unknownCredential = () => new AppError('unauthorized', 'this credential is not known, or no longer');
 
+/** Credentials whose hash is remembered: those that are in use now, whether the store knows them or not. */
+const HASHED_CREDENTIALS = 1_000;
+
+/**
+ * For so long a key is taken for what it was: a program asks many times a second with one key, and the
+ * look-up costs as much as the rest of the guard. A revoked key may go on for this second, no longer.
+ */
+const KEY_REMEMBERED_MS = 1_000;
+
+/**
+ * The hash of a credential, or undefined for a mistyped one. Working it out takes longer than the look-up
+ * that follows, so it is remembered; whether the credential is still good is asked each time.
+ */
+function createHasher(): (credential: string) => string | undefined {
+  const known = new LRUCache<string, string>({ max: HASHED_CREDENTIALS });
+  return (credential) => {
+    const remembered = known.get(credential);
+    if (remembered !== undefined) return remembered;
+    if (!hasValidChecksum(credential)) return undefined;
+    const hashed = hashCredential(credential);
+    known.set(credential, hashed);
+    return hashed;
+  };
+}
+
 export interface GuardDeps {
   store: Pick<Store, 'keys' | 'inboxes'>;
   clock: Clock;
@@ -73,9 +99,24 @@ export interface GuardDeps {
 
 /** The one guard of all routes: credential in, {@link Caller} out, or the refusal to give. */
 export function createGuard({ store, clock }: GuardDeps) {
-  async function withToken(token: string, access: Access, inboxId: string | undefined): Promise<Caller> {
+  const hasher = createHasher();
+
+  type FoundKey = { key: KeyRecord; account: AccountRecord };
+  const keys = new LRUCache<string, FoundKey & { until: number }>({ max: HASHED_CREDENTIALS });
+
+  async function findKey(keyHash: string, now: number): Promise<FoundKey> {
+    const known = keys.get(keyHash);
+    if (known && now < known.until) return known;
+    const found = await store.keys.findByHash(keyHash, now);
+    if (!found) throw unknownCredential();
+    const ends = found.key.expiresAt ?? Number.POSITIVE_INFINITY;
+    keys.set(keyHash, { ...found, until: Math.min(now + KEY_REMEMBERED_MS, ends) });
+    return found;
+  }
+
+  async function withToken(tokenHash: string, access: Access, inboxId: string | undefined): Promise<Caller> {
     const now = clock.now();
-    const inbox = await store.inboxes.findByToken(hashCredential(token), now);
+    const inbox = await store.inboxes.findByToken(tokenHash, now);
     if (!inbox) throw unknownCredential();
     if (access !== 'inbox:read') {
       throw new AppError('insufficient_scope', 'a read token only reads its inbox; this needs an API key');
@@ -84,11 +125,14 @@ export function createGuard({ store, clock }: GuardDeps) {
     return { accountId: inbox.accountId, key: null, inbox: liveInbox(own, now) };
   }
 
-  async function withKey(apiKey: string, access: Access, inboxId: string | undefined): Promise<Caller> {
+  async function withKey(
+    apiKey: string,
+    keyHash: string,
+    access: Access,
+    inboxId: string | undefined,
+  ): Promise<Caller> {
     const now = clock.now();
-    const found = await store.keys.findByHash(hashCredential(apiKey), now);
-    if (!found) throw unknownCredential();
-    const { key, account } = found;
+    const { key, account } = await findKey(keyHash, now);
     if (key.scope === 'read' && access.endsWith(':write')) {
       throw new AppError('insufficient_scope', 'this API key may only read');
     }
@@ -105,12 +149,11 @@ export function createGuard({ store, clock }: GuardDeps) {
   return async (authorization: string | undefined, access: Access, inboxId: string | undefined) => {
     if (access === 'public') return null;
     const credential = bearer(authorization);
-    if (!hasValidChecksum(credential)) {
-      throw new AppError('unauthorized', 'the credential is incomplete or mistyped');
-    }
+    const hashed = hasher(credential);
+    if (hashed === undefined) throw new AppError('unauthorized', 'the credential is incomplete or mistyped');
     return credential.startsWith('mft_')
-      ? withToken(credential, access, inboxId)
-      : withKey(credential, access, inboxId);
+      ? withToken(hashed, access, inboxId)
+      : withKey(credential, hashed, access, inboxId);
   };
 }
 

@@ -6,6 +6,7 @@ import fastify, { type FastifyReply, type FastifyRequest } from 'fastify';
 import { Histogram } from 'prom-client';
 import { AppError } from '../errors.ts';
 import { invalidField } from './addresses.ts';
+import { createAnswers } from './answers.ts';
 import { createAttachmentBytes } from './attachment-bytes.ts';
 import { createGuard } from './auth.ts';
 import type { App, HttpDeps, HttpOptions, RouteContext } from './context.ts';
@@ -57,7 +58,7 @@ export async function buildApp(options: HttpOptions, deps: HttpDeps): Promise<Bu
     parsing: () => deps.parsing,
     now: () => deps.clock.now(),
   });
-  const context: RouteContext = { options, deps, held, attachmentBytes };
+  const context: RouteContext = { options, deps, held, attachmentBytes, answers: createAnswers() };
 
   const known = demandAccess(app);
   parseBodies(app);

@@ -6,6 +6,7 @@ import type { Clock } from '../clock.ts';
 import type { News } from '../events.ts';
 import type { Logger } from '../log.ts';
 import type { Store } from '../store/store.ts';
+import type { Answers } from './answers.ts';
 import type { AttachmentBytes } from './attachment-bytes.ts';
 import type { HeldRequests } from './held.ts';
 
@@ -44,6 +45,7 @@ export interface RouteContext {
   deps: HttpDeps;
   held: HeldRequests;
   attachmentBytes: AttachmentBytes;
+  answers: Answers;
 }
 
 /** Fastify, typed by the schemas of its routes. */

@@ -22,3 +22,7 @@ export const ATTACHMENT_CACHE_BYTES = 32 * 1024 * 1024;
 export const MAX_DECODINGS = 2;
 /** A collision of random addresses is already a wonder; a fifth means that the generator is broken. */
 export const ADDRESS_ATTEMPTS = 5;
+/** Answers kept ready: some thousand lists or messages that are read again and again. */
+export const ANSWER_CACHE_BYTES = 16 * 1024 * 1024;
+/** Larger ones are rare, and would push many small ones out. */
+export const MAX_CACHED_ANSWER_BYTES = 256 * 1024;

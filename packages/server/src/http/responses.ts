@@ -2,6 +2,9 @@ import { Problem, ref } from '@mayfly/client/contract';
 import { type TSchema, Type } from 'typebox';
 import { PROBLEM_TYPE } from './errors.ts';
 
+/** As Fastify writes it for what it serialises itself. */
+export const JSON_TYPE = 'application/json; charset=utf-8';
+
 type Headers = Record<string, TSchema>;
 
 /** A JSON answer as the OpenAPI document shows it. */

@@ -1,4 +1,4 @@
-import { createHash, randomBytes } from 'node:crypto';
+import { hash, randomBytes } from 'node:crypto';
 import {
   CreatedInbox,
   CreateInbox,
@@ -208,7 +208,7 @@ const canonical = (value: unknown): string =>
       : field,
   );
 
-const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex');
+const sha256 = (text: string): string => hash('sha256', text, 'hex');
 
 function idempotentRequest(
   header: string | undefined,

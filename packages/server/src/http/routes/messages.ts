@@ -9,27 +9,36 @@ import {
   type MessageSummary,
   ReadMessageQuery,
 } from '@mayfly/client/contract';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import { listMessages, type MessagePage, waitForMessages } from '../../core/read.ts';
 import { AppError } from '../../errors.ts';
 import type { FullMessageRecord, MessageRecord } from '../../store/store.ts';
 import { callersInbox } from '../auth.ts';
 import type { App, RouteContext } from '../context.ts';
-import { immutableTag, isFresh, versionTag } from '../etag.ts';
+import { immutableTag, isFresh } from '../etag.ts';
 import { rawPieces } from '../raw-source.ts';
-import { bytes, ConditionalHeaders, ETAG, empty, json, NOT_MODIFIED } from '../responses.ts';
+import { bytes, ConditionalHeaders, ETAG, empty, JSON_TYPE, json, NOT_MODIFIED } from '../responses.ts';
 import { baseUrl } from '../urls.ts';
 
 const TAGS = ['Messages'];
 const SECOND_MS = 1_000;
 
 export function messageRoutes(app: App, context: RouteContext): void {
-  const { options, deps, held, attachmentBytes } = context;
+  const { options, deps, held, attachmentBytes, answers } = context;
   const { store, clock } = deps;
 
   const findMessage = async (inboxId: string, messageId: string): Promise<FullMessageRecord> => {
     const message = await store.messages.find(inboxId, messageId, clock.now());
     if (!message) throw new AppError('not_found', 'no such message');
     return message;
+  };
+
+  const withContent = async (shown: Message, message: FullMessageRecord): Promise<Message> => {
+    for (const attachment of shown.attachments) {
+      const content = await attachmentBytes.read(message, attachment.id);
+      attachment.content = Buffer.from(content.buffer, content.byteOffset, content.length).toString('base64');
+    }
+    return shown;
   };
 
   app.route({
@@ -56,10 +65,10 @@ export function messageRoutes(app: App, context: RouteContext): void {
           toMessageList(await waitForMessages(deps, inbox, query, wait * SECOND_MS, signal)),
         );
       }
-      const tag = versionTag(inbox.version, request.url);
-      reply.header('etag', tag);
-      if (isFresh(request.headers['if-none-match'], tag)) return reply.code(304).send();
-      return toMessageList(await listMessages(deps, inbox, query, clock.now()));
+      const { body, tag } = await answers.json(inbox, request.url, async () =>
+        toMessageList(await listMessages(deps, inbox, query, clock.now())),
+      );
+      return sendJson(request, reply, body, tag);
     },
   });
 
@@ -79,20 +88,16 @@ export function messageRoutes(app: App, context: RouteContext): void {
       response: { 200: json(Message, 'The message.', ETAG), 304: NOT_MODIFIED },
     },
     handler: async (request, reply) => {
+      const inbox = callersInbox(request);
+      const { messageId } = request.params;
       const { include } = request.query;
-      const message = await findMessage(callersInbox(request).id, request.params.messageId);
-      const tag = immutableTag(include ? `${message.id}.${include}` : message.id);
-      reply.header('etag', tag);
-      if (isFresh(request.headers['if-none-match'], tag)) return reply.code(304).send();
-      const shown = toMessage(message, baseUrl(options.publicUrl, request));
-      if (!include) return shown;
-      for (const attachment of shown.attachments) {
-        const content = await attachmentBytes.read(message, attachment.id);
-        attachment.content = Buffer.from(content.buffer, content.byteOffset, content.length).toString(
-          'base64',
-        );
-      }
-      return shown;
+      const base = baseUrl(options.publicUrl, request);
+      const { body } = await answers.json(inbox, `${base} ${request.url}`, async () => {
+        const message = await findMessage(inbox.id, messageId);
+        const shown = toMessage(message, base);
+        return include ? withContent(shown, message) : shown;
+      });
+      return sendJson(request, reply, body, immutableTag(include ? `${messageId}.${include}` : messageId));
     },
   });
 
@@ -142,6 +147,13 @@ export function messageRoutes(app: App, context: RouteContext): void {
       return reply.code(204).send();
     },
   });
+}
+
+/** Sends it, or 304 to a client that has it. */
+function sendJson({ headers }: FastifyRequest, reply: FastifyReply, body: Buffer, tag: string): FastifyReply {
+  reply.header('etag', tag);
+  if (isFresh(headers['if-none-match'], tag)) return reply.code(304).send();
+  return reply.header('content-type', JSON_TYPE).send(body);
 }
 
 function toMessageList({ messages, cursor, hasMore }: MessagePage): MessageList {

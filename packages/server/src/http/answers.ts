@@ -1,0 +1,48 @@
+import { hash } from 'node:crypto';
+import { LRUCache } from 'lru-cache';
+import type { InboxRecord } from '../store/store.ts';
+import { ANSWER_CACHE_BYTES, MAX_CACHED_ANSWER_BYTES } from './limits.ts';
+
+/** Of a hash: enough that two queries of one inbox never share a validator. */
+const TAG_LETTERS = 16;
+
+/**
+ * Answers about an inbox, ready to send, for readers that ask again before anything changed: pollers
+ * and parallel tests. An inbox's `version` grows with every change of it or of its messages, and the
+ * guard reads it for every request, so an answer under the same version is the same answer.
+ */
+export interface Answers {
+  /**
+   * The JSON of an answer and its weak validator (RFC 9110 section 8.8.3), worked out only when they
+   * are not known. A change while `make` works only makes the validator fall short.
+   * @param inbox as the guard read it, before `make` looks at anything
+   * @param request all that the answer depends on besides: the URL, and the base of URLs in it
+   */
+  json(inbox: InboxRecord, request: string, make: () => Promise<object>): Promise<KnownAnswer>;
+}
+
+export interface KnownAnswer {
+  body: Buffer;
+  tag: string;
+}
+
+export function createAnswers(): Answers {
+  const cache = new LRUCache<string, KnownAnswer>({
+    maxSize: ANSWER_CACHE_BYTES,
+    maxEntrySize: MAX_CACHED_ANSWER_BYTES,
+    sizeCalculation: ({ body }, key) => body.length + key.length,
+  });
+  return {
+    async json(inbox, request, make) {
+      const key = `${inbox.id} ${inbox.version} ${request}`;
+      const known = cache.get(key);
+      if (known) return known;
+      const answer = {
+        body: Buffer.from(JSON.stringify(await make())),
+        tag: `W/"${inbox.version}-${hash('sha256', key, 'base64url').slice(0, TAG_LETTERS)}"`,
+      };
+      cache.set(key, answer);
+      return answer;
+    },
+  };
+}
