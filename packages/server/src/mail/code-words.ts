@@ -21,7 +21,7 @@ const OTHER_WORDS = [
   'booking|reservation|reservierung\\p{L}*|buchung\\p{L}*|réservation|reserva|prenotazione|boeking|rezerwacj\\p{L}*|flight|flug|vol|vuelo|volo|pnr|train|zug|seat|gate|room|zimmer|table|tisch',
   'ticket|tickets|case|issue|incident|vorgang\\p{L}*|request|pull|bug|build|release|version|ver|v|rfc|cve|error|fehler\\p{L}*|status|http|port|exit|line',
   'ending|endend\\p{L}*|endet|terminant|terminada|termina|card|karte|iban|bic|vat|ust|tva|siret|hrb|swift|sort|blz',
-  'customer|kunden\\p{L}*|client|cliente|klant\\p{L}*|member|mitglied\\p{L}*|policy|contract|vertrag\\p{L}*|serial|model|sku|product|article|artikel\\p{L}*|item|part|barcode|qr|license|licence|isbn',
+  'customer|kunden\\p{L}*|client|cliente|klant\\p{L}*|member|mitglied\\p{L}*|policy|contract|vertrag\\p{L}*|serial|model|sku|product|article|artikel\\p{L}*|item|part|barcode|barras|barre|barra|qr|license|licence|isbn',
   'ref|reference|referenz|référence|referencia|id',
   'amount|total|price|preis|prix|precio|sum|summe|balance|saldo|kontostand|eur|usd|gbp|chf|betrag|montant|importe',
   'copyright|since|seit|year|anno|street|st|str|straße|avenue|ave|road|rd|suite|box|floor|blvd|platz',
@@ -43,6 +43,10 @@ const UNIT_WORDS = [
   'min|mins|minutes|minuten|seconds|sekunden|hours|stunden|days|tage|h|am|pm|uhr|percent|prozent|points|punkte|people|users|items|times|steps|kcal|mah|ml|l|w|kwh|views|subscribers|members|commits|lines',
 ];
 
+/** A mail about these calls its reference a code as well; a reference mixes letters and digits. */
+export const BOOKING =
+  /\b(?:book(?:ed|ing)|reserv\w+|check-?in|flight|itinerary|buchung|flug|réservation|vol|reserva|prenotazione|boeking)\b|予約|预订|예약/i;
+
 /** Scripts that write without blanks: looked for as they are. */
 export const CODE_SIGNS =
   /验证码|驗證碼|校验码|动态码|動態碼|动态密码|认证码|安全码|確認碼|认证碼|認証コード|確認コード|検証コード|ワンタイム|認証番号|確認番号|パスコード|コード|인증번호|인증\s?코드|확인\s?코드|보안\s?코드|로그인\s?코드|인증\s?번호|일회용|코드|รหัส|otp/gi;
@@ -51,7 +55,7 @@ export const OTHER_SIGNS =
 
 /** What stands between a code word and its code: nothing else may, for the looser shapes. */
 export const DIRECT =
-  /(?:[:：=]|(?<=\s)(?:is|ist|lautet|est|es|è|é|is:|är|er|on|to|jest)|-|–|—|→|are|этo|это|वह|هو|は|为|是|為|은|는)[\s"'«„“(*「【]*$/iu;
+  /(?:[:：=]|(?<=\s)(?:is|ist|lautet|est|es|è|é|is:|är|er|on|to|jest|là|adalah|ni|je|van|este)|-|–|—|→|are|этo|это|वह|هو|は|为|是|為|은|는)[\s"'«„“(*「【]*$/iu;
 
 const word = (patterns: readonly string[]) => new RegExp(`^(?:${patterns.join('|')})$`, 'u');
 const CODE = word(CODE_WORDS);

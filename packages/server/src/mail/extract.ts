@@ -1,4 +1,4 @@
-import { CODE_SIGNS, DIRECT, kindOfWord, OTHER_SIGNS, type WordKind } from './code-words.ts';
+import { BOOKING, CODE_SIGNS, DIRECT, kindOfWord, OTHER_SIGNS, type WordKind } from './code-words.ts';
 import type { MailCode } from './mail.ts';
 
 /** A code stands near the top; what lies further down is a footer or a long letter, characters. */
@@ -49,6 +49,7 @@ function shapeOf(token: string): Shape | undefined {
     return /^(?:19|20)\d\d(?:(?:0\d|1[0-2])[0-3]\d)?$/.test(token) ? 'year' : 'digits';
   }
   if (/^(?:\d{3}-\d{3}|\d{4}-\d{4})$/.test(token)) return 'digits';
+  if (/^\d\d-\d\d$/.test(token)) return 'loose';
   if (/^\d[\d-]*$/.test(token)) return undefined;
   if (/^[A-Z]{1,3}-\d{4,8}$/.test(token)) return 'mixed';
   const hasDigit = /\d/.test(token);
@@ -90,11 +91,17 @@ function pointsBefore(before: string, alone: boolean): number | undefined {
     const other = isOther(kind) || (kind === 'number' && !isCode(beside));
     if (other && skipOther === 0 && distance <= (alone ? 3 : REACH_WORDS_OTHER)) return -1;
     if (isCode(kind) && skipOther < 3) {
-      if (isOther(beside) || isOther(kindOfWord(words[at + 1] ?? ''))) return -1;
+      if (isOther(beside) || isOther(kindOfWord(nextNoun(words, at)))) return -1;
       return 100 - (alone ? distance : 3 * distance);
     }
   }
   return undefined;
+}
+
+/** The word behind a code word, across the "of" of Romance languages: "código de barras". */
+function nextNoun(words: readonly string[], at: number): string {
+  const next = words[at + 1] ?? '';
+  return (/^(?:de|di|da|do|del|des)$/i.test(next) ? words[at + 2] : next) ?? '';
 }
 
 function pointsAfter(after: string): number | undefined {
@@ -171,7 +178,7 @@ function candidatesOf(text: string): Candidate[] {
       continue;
     const following = text.slice(end, end + 2);
     if (FORBIDDEN_AFTER.test(following.charAt(0)) || /^[.,:–-]\d|^ \d/.test(following)) continue;
-    const value = shape === 'digits' ? token.replaceAll('-', '') : token;
+    const value = /^[\d-]+$/.test(token) ? token.replaceAll('-', '') : token;
     found.push({ start, end, value, shape, score: 0 });
   }
   return found;
@@ -215,9 +222,13 @@ function read(given: string, subjectSaysCode: boolean): Found[] {
   if (!/[0-9\uff10-\uff19\u0660-\u0669\u06f0-\u06f9\u0966-\u096f]|[A-Z]{3}/.test(given)) return [];
   const text = asciiDigits(given.slice(0, MAX_READ));
   // Links are blanked letter for letter, so that places stay the same.
-  const readable = text.replace(LINK, (link) => ' '.repeat(link.length));
+  const readable = text
+    .replace(LINK, (link) => ' '.repeat(link.length))
+    .replace(/\bone[- ]time\b/gi, 'onetime ');
+  const booking = BOOKING.test(readable);
   const found: Found[] = [];
   for (const candidate of candidatesOf(readable)) {
+    if (booking && /[A-Z]/i.test(candidate.value)) continue;
     const points = score(readable, candidate, subjectSaysCode);
     if (points >= 0 && points < SURE) continue;
     found.push({ code: { value: candidate.value, context: contextOf(text, candidate) }, score: points });

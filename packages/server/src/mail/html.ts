@@ -5,6 +5,9 @@ export const MAX_HTML_READ = 1024 * 1024;
 /** Words of the text inside one link, characters; a link around a whole page is no label. */
 const MAX_ANCHOR_TEXT = 500;
 
+/** Links read of one page; a link farm needs no more. */
+const MAX_ANCHORS = 2_000;
+
 export interface HtmlAnchor {
   /** The attribute with its entities decoded once, blanks around it taken off. */
   href: string;
@@ -73,7 +76,7 @@ class PageReader implements TokenizerCallbacks {
   private hiddenName = '';
   private hiddenDepth = 0;
   private anchor: HtmlAnchor | undefined;
-  private anchorStart = 0;
+  private anchorWords = '';
   private alt = '';
 
   constructor(html: string) {
@@ -161,7 +164,7 @@ class PageReader implements TokenizerCallbacks {
       this.breakAt(tag);
     }
     if (tag === 'a' && this.anchor !== undefined) {
-      this.anchorStart = this.words.length;
+      this.anchorWords = '';
       this.anchor.at = this.words.length;
       this.alt = '';
     }
@@ -181,9 +184,12 @@ class PageReader implements TokenizerCallbacks {
       if (this.pendingBreak === 0) this.pendingBreak = SPACE;
       if (text.length === 1) return;
     }
-    if (this.words !== '') this.words += BREAKS[this.pendingBreak] ?? '';
+    const between = this.words === '' ? '' : (BREAKS[this.pendingBreak] ?? '');
     const blankAfter = text.endsWith(' ');
-    this.words += text.slice(from, blankAfter ? -1 : undefined);
+    const written = between + text.slice(from, blankAfter ? -1 : undefined);
+    this.words += written;
+    // Kept beside, because cutting it out of the growing words would copy them for every link.
+    if (this.anchor !== undefined && this.anchorWords.length < MAX_ANCHOR_TEXT) this.anchorWords += written;
     this.pendingBreak = blankAfter ? SPACE : 0;
   }
 
@@ -191,11 +197,9 @@ class PageReader implements TokenizerCallbacks {
     const { anchor } = this;
     this.anchor = undefined;
     if (anchor === undefined || anchor.href === '') return;
-    const seen = this.words.slice(this.anchorStart, this.anchorStart + MAX_ANCHOR_TEXT);
-    anchor.text = (seen.trim() === '' ? this.alt.slice(0, MAX_ANCHOR_TEXT) : seen)
-      .replace(/\s+/g, ' ')
-      .trim();
-    this.anchors.push(anchor);
+    const seen = this.anchorWords.trim() === '' ? this.alt : this.anchorWords;
+    anchor.text = seen.slice(0, MAX_ANCHOR_TEXT).replace(/\s+/g, ' ').trim();
+    if (this.anchors.length < MAX_ANCHORS) this.anchors.push(anchor);
   }
 }
 

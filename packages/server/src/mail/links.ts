@@ -18,19 +18,26 @@ const NO_LINK = /^(?:javascript|data|vbscript|cid|about|blob|file):|^#/i;
 const GENERIC =
   /^(?:(?:click|tap|press) )?(?:here|link|this link|continue|button|hier|ici|aquí|qui|aqui|tutaj|här|buraya|сюда|здесь|こちら|这里|여기)\W*$/i;
 
+const BRACKETS: Readonly<Record<string, string>> = { ')': '(', ']': '[', '}': '{' };
+
 /** Takes off what belongs to the sentence: final punctuation, and brackets that the link did not open. */
 function trimEnd(link: string): string {
-  let end = link.length;
-  for (;;) {
-    const last = link.charAt(end - 1);
-    const opening = { ')': '(', ']': '[', '}': '{' }[last];
-    if (opening !== undefined) {
-      const inner = link.slice(0, end);
-      if (inner.split(opening).length >= inner.split(last).length) return inner;
-      end--;
-    } else if (/[.,;:!?'*_|`]/.test(last)) end--;
-    else return link.slice(0, end);
+  // How many of each closing bracket have no opening one.
+  const surplus = new Map<string, number>();
+  for (const [closing, opening] of Object.entries(BRACKETS)) {
+    surplus.set(closing, link.split(closing).length - link.split(opening).length);
   }
+  for (let end = link.length; end > 0; end--) {
+    const last = link.charAt(end - 1);
+    if (BRACKETS[last] === undefined) {
+      if (!/[.,;:!?'*_|`]/.test(last)) return link.slice(0, end);
+    } else {
+      const left = surplus.get(last) ?? 0;
+      if (left <= 0) return link.slice(0, end);
+      surplus.set(last, left - 1);
+    }
+  }
+  return '';
 }
 
 function kindOfText(text: string): LinkKind | undefined {
@@ -96,6 +103,7 @@ export function findLinks(text: string | null, page: HtmlReading | null, unsubsc
   const readable = text?.slice(0, MAX_READ) ?? '';
   for (const match of readable.matchAll(TEXT_LINK)) {
     if (links.size >= MAX_LINKS) break;
+    if (match[0].length > MAX_HREF) continue;
     add(trimEnd(match[0]), '', readable.slice(Math.max(0, match.index - WORDS_BEFORE), match.index));
   }
   for (const match of unsubscribe.matchAll(/<\s*((?:https?|mailto):[^<>\s]+)\s*>/gi)) {

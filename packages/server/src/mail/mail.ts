@@ -12,6 +12,7 @@ export interface MailAddress {
 
 /** A one-time code found in a mail, with the words around it. */
 export interface MailCode {
+  /** What a person types: groups of digits joined (`482910` for `482 910`), other hyphens kept (`G-482910`). */
   value: string;
   context: string;
 }
@@ -28,12 +29,13 @@ export interface MailLink {
 
 /** A part that is not the text or html of the message, inline parts included. */
 export interface MailAttachment {
-  /** Unique within its message; in order of appearance. */
+  /** `att_1`, `att_2`, … in order of appearance: unique within its message, and the same at every reading. */
   id: string;
   filename: string | null;
   contentType: string;
   /** Decoded size in bytes. */
   size: number;
+  /** As declared; undeclared, what has a Content-ID or stands in multipart/related or alternative is inline. */
   disposition: 'attachment' | 'inline';
   /** Without angle brackets. */
   contentId: string | null;
@@ -66,11 +68,12 @@ export interface MailContent {
   bcc: MailAddress[];
   /** The sender's Date header as RFC 3339, or null when missing or unreadable. */
   date: string | null;
+  /** As sent, with its angle brackets; so are `inReplyTo` and `references`. */
   rfcMessageId: string | null;
   inReplyTo: string | null;
   references: string[];
   headers: MailHeader[];
-  /** As sent; never made from the other. Null when the mail has no such part. */
+  /** As sent, with `\n` as line end; never made from the other. Null when the mail has no such part. */
   html: string | null;
   text: string | null;
   /** The visible words of `html` where `text` is null, for the `text` filter; not shown. */

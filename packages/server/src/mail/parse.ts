@@ -1,11 +1,11 @@
 import { hash } from 'node:crypto';
-import { addressParser, type Email } from 'postal-mime';
+import type { Address, Email } from 'postal-mime';
 import { clean, cleanFilename, oneLine, readable } from './clean.ts';
 import { parseDate } from './date.ts';
 import { findCodes } from './extract.ts';
 import { type HtmlReading, readHtml } from './html.ts';
 import { findLinks } from './links.ts';
-import type { MailAddress, MailAttachment, ParsedMail } from './mail.ts';
+import type { MailAddress, MailAttachment, MailHeader, ParsedMail } from './mail.ts';
 import { type Leaf, readMime } from './mime.ts';
 
 /** What a list shows of a message, characters (decisions, section 4). */
@@ -16,16 +16,10 @@ const PREVIEW_SOURCE = 4_096;
 const MAX_HTML_WORDS = 256 * 1024;
 /** Mailboxes kept of each address field; more are a mailing, and the raw source has them all. */
 const MAX_ADDRESSES = 1_000;
-/** Longer address fields are not read: 1,000 mailboxes of the greatest length fit, characters. */
-const MAX_ADDRESS_VALUE = 512 * 1024;
 /** Message ids of a References field; threads are shorter. */
 const MAX_REFERENCES = 1_000;
 /** What {@link parseHeaderOnly} reads of a mail, bytes: it runs where hostile mail must cost nothing. */
 const HEADER_LOOK_BYTES = 16 * 1024;
-/** What it reads of one address field, characters. */
-const HEADER_LOOK_VALUE = 2_048;
-
-type Headers = Email['headers'];
 
 /** The parts that make the body, and all others, in order of appearance. */
 interface Bodies {
@@ -34,21 +28,24 @@ interface Bodies {
   attachments: Leaf[];
 }
 
-/** Of a field given twice the first counts. */
-function firstValue(headers: Headers, key: string): string {
-  return headers.find((header) => header.key === key)?.value ?? '';
+/** The message's own header fields as they are shown, and by lower-case name; of one given twice the first counts. */
+function readFields(email: Email): { headers: MailHeader[]; first: (key: string) => string } {
+  const headers = email.headers.map(({ originalKey, value }) => ({
+    name: oneLine(originalKey),
+    value: readable(value),
+  }));
+  const first = (key: string) =>
+    headers[email.headers.findIndex((header) => header.key === key)]?.value ?? '';
+  return { headers, first };
 }
 
-function addresses(headers: Headers, key: string, maxLength: number): MailAddress[] {
-  const found: MailAddress[] = [];
-  for (const header of headers) {
-    if (header.key !== key || header.value === '') continue;
-    for (const { address, name } of addressParser(header.value.slice(0, maxLength), { flatten: true })) {
-      if (found.length >= MAX_ADDRESSES) return found;
-      if (address || name) found.push({ address: oneLine(address ?? ''), name: oneLine(name) });
-    }
-  }
-  return found;
+/** Mailboxes without their groups. */
+function flat(list: readonly Address[] | undefined): MailAddress[] {
+  return (list ?? [])
+    .flatMap((entry) => entry.group ?? [entry])
+    .filter(({ address, name }) => address || name)
+    .slice(0, MAX_ADDRESSES)
+    .map(({ address, name }) => ({ address: oneLine(address ?? ''), name: oneLine(name) }));
 }
 
 /** Does this part belong to the message's body, or stand beside it? */
@@ -101,7 +98,7 @@ function attachmentOf(leaf: Leaf, index: number): MailAttachment {
 }
 
 function messageIds(value: string): string[] {
-  const ids = readable(value).match(/<[^<>]*>|[^\s<>]+/g) ?? [];
+  const ids = value.match(/<[^<>]*>|[^\s<>]+/g) ?? [];
   return ids.slice(0, MAX_REFERENCES);
 }
 
@@ -127,34 +124,31 @@ export async function parseMail(raw: Uint8Array): Promise<ParsedMail> {
 
 async function readAll(raw: Uint8Array): Promise<ParsedMail> {
   const { email, leaves } = await readMime(raw);
-  const { headers } = email;
+  const { headers, first } = readFields(email);
   const bodies = sortLeaves(leaves);
   const text = textOf(bodies.text);
   const html = textOf(bodies.html);
   const page = html === null ? null : readHtml(html);
-  const subject = readable(firstValue(headers, 'subject'));
+  const subject = first('subject');
   const attachments = bodies.attachments.map(attachmentOf);
   return {
     summary: {
-      ...sentBy(headers, MAX_ADDRESS_VALUE),
+      ...sentBy(email),
       subject,
       preview: clean(previewOf(text?.trim() ? text : (page?.words ?? ''))),
       attachmentCount: attachments.length,
       codes: findCodes(subject, text, page?.words ?? null),
     },
     content: {
-      replyTo: addresses(headers, 'reply-to', MAX_ADDRESS_VALUE),
-      bcc: addresses(headers, 'bcc', MAX_ADDRESS_VALUE),
-      ...identified(headers),
-      headers: headers.map(({ originalKey, value }) => ({
-        name: oneLine(originalKey),
-        value: readable(value),
-      })),
+      replyTo: flat(email.replyTo),
+      bcc: flat(email.bcc),
+      ...identified(first),
+      headers,
       html,
       text,
       htmlWords: text === null ? wordsOf(page) : null,
       attachments,
-      links: findLinks(text, page, readable(firstValue(headers, 'list-unsubscribe'))),
+      links: findLinks(text, page, first('list-unsubscribe')),
     },
     parseError: null,
   };
@@ -164,20 +158,16 @@ function wordsOf(page: HtmlReading | null): string | null {
   return page && clean(page.words.slice(0, MAX_HTML_WORDS));
 }
 
-function sentBy(headers: Headers, maxLength: number) {
-  return {
-    from: addresses(headers, 'from', maxLength)[0] ?? null,
-    to: addresses(headers, 'to', maxLength),
-    cc: addresses(headers, 'cc', maxLength),
-  };
+function sentBy(email: Email) {
+  return { from: flat(email.from && [email.from])[0] ?? null, to: flat(email.to), cc: flat(email.cc) };
 }
 
-function identified(headers: Headers) {
+function identified(first: (key: string) => string) {
   return {
-    date: parseDate(readable(firstValue(headers, 'date'))),
-    rfcMessageId: readable(firstValue(headers, 'message-id')) || null,
-    inReplyTo: readable(firstValue(headers, 'in-reply-to')) || null,
-    references: messageIds(firstValue(headers, 'references')),
+    date: parseDate(first('date')),
+    rfcMessageId: first('message-id') || null,
+    inReplyTo: first('in-reply-to') || null,
+    references: messageIds(first('references')),
   };
 }
 
@@ -195,23 +185,21 @@ function headerOf(raw: Uint8Array): Uint8Array {
  */
 export async function parseHeaderOnly(raw: Uint8Array, reason: string): Promise<ParsedMail> {
   // A header alone has no parts, and is far below every limit.
-  const { headers } = (await readMime(headerOf(raw))).email;
+  const { email } = await readMime(headerOf(raw));
+  const { headers, first } = readFields(email);
   return {
     summary: {
-      ...sentBy(headers, HEADER_LOOK_VALUE),
-      subject: readable(firstValue(headers, 'subject')),
+      ...sentBy(email),
+      subject: first('subject'),
       preview: '',
       attachmentCount: 0,
       codes: [],
     },
     content: {
-      replyTo: addresses(headers, 'reply-to', HEADER_LOOK_VALUE),
+      replyTo: flat(email.replyTo),
       bcc: [],
-      ...identified(headers),
-      headers: headers.map(({ originalKey, value }) => ({
-        name: oneLine(originalKey),
-        value: readable(value),
-      })),
+      ...identified(first),
+      headers,
       html: null,
       text: null,
       htmlWords: null,

@@ -1,0 +1,102 @@
+import { createHash } from 'node:crypto';
+import { existsSync, readFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { attachmentBytes } from '../../src/mail/attachment.ts';
+import { parseMail } from '../../src/mail/parse.ts';
+
+const root = '../shared/corpora';
+const oracleFile = `${root}/oracle/cpython-3.11.json`;
+
+/** What another reader, CPython's email package, says of a mail. */
+interface Reading {
+  subject: string | null;
+  leaves: { type: string; decoded_sha256: string; decoded_bytes: number }[];
+}
+
+const sha256 = (data: Uint8Array | string) => createHash('sha256').update(data).digest('hex');
+const asSent = (name: string) => {
+  const bytes = readFileSync(`${root}/${name}`);
+  // The files of CPython have Unix line ends; mail on the wire does not.
+  if (!name.startsWith('cpython')) return bytes;
+  return Buffer.from(bytes.toString('latin1').replaceAll(/\r?\n/g, '\r\n'), 'latin1');
+};
+const folded = (text: string) => text.replaceAll(/\s+/g, ' ').trim();
+
+/** Subjects read otherwise, each with its reason. */
+const SUBJECTS = new Map<string, string>([
+  ['cutiemail-torture/mails/bare-cr-endings.eml', 'bare CR ends no line in mail; the SMTP server refuses it'],
+  [
+    'cutiemail-torture/mails/header-no-colon.eml',
+    'the line without a colon is passed over, not the whole rest',
+  ],
+  ['cutiemail-torture/mails/nul-in-header-and-body.eml', 'NUL is taken out on purpose'],
+  ['cutiemail-torture/mails/rfc2047-invalid-base64.eml', 'what is no base 64 is decoded as far as it goes'],
+  [
+    'mime4j/core/src/test/resources/testmsgs/obsolete.msg',
+    'a blank before the colon is read, as RFC 5322 4.5 asks',
+  ],
+]);
+
+/** Mails with a part of theirs that we do not show with the same bytes, each with its reason. */
+const LEAVES = new Map<string, string>([
+  [
+    'cutiemail-torture/mails/rfc2231-charset-lang.eml',
+    'the file lacks a last line break, which SMTP always has',
+  ],
+  ['cutiemail-torture/mails/rfc2231-continuation.eml', 'the same'],
+  [
+    'mime4j/core/src/test/resources/mimetools-testmsgs/frag.msg',
+    'in a message inside, which is one attachment here',
+  ],
+  [
+    'mime4j/core/src/test/resources/mimetools-testmsgs/twopart.msg',
+    'a blank after "base64" keeps CPython from decoding it; decoded here',
+  ],
+]);
+
+describe.skipIf(!existsSync(oracleFile))(`nasty mails that nobody of us wrote (needs ${root})`, () => {
+  const oracle = existsSync(oracleFile)
+    ? Object.entries(JSON.parse(readFileSync(oracleFile, 'utf8')) as Record<string, Reading>)
+    : [];
+
+  it('are all read, soundly', async () => {
+    expect(oracle.length).toBe(161);
+    for (const [name] of oracle) {
+      const mail = await parseMail(asSent(name));
+      expect(JSON.parse(JSON.stringify(mail)), name).toEqual(mail);
+    }
+  });
+
+  it('have the subjects that another reader sees', async () => {
+    const other: string[] = [];
+    for (const [name, { subject }] of oracle) {
+      const { summary } = await parseMail(asSent(name));
+      if (folded(summary.subject) !== folded(subject ?? '') && !SUBJECTS.has(name)) {
+        other.push(`${name}: ${JSON.stringify(summary.subject)} for ${JSON.stringify(subject)}`);
+      }
+    }
+    expect(other).toEqual([]);
+  });
+
+  it('have the attachments that another reader sees, byte for byte', async () => {
+    const other: string[] = [];
+    for (const [name, { leaves }] of oracle) {
+      const raw = asSent(name);
+      const { content } = await parseMail(raw);
+      const known = new Set<string>();
+      for (const { id, sha256: listed } of content.attachments) {
+        const bytes = (await attachmentBytes(raw, id)) ?? new Uint8Array();
+        expect(sha256(bytes), `${name} ${id}`).toBe(listed);
+        known.add(listed);
+      }
+      const missing = leaves.filter(
+        ({ type, decoded_sha256 }) =>
+          !/^(?:text|multipart|message)\//.test(type) && !known.has(decoded_sha256),
+      );
+      if (missing.length > 0 && !LEAVES.has(name)) {
+        other.push(`${name}: ${missing.map(({ type, decoded_bytes }) => `${type} ${decoded_bytes}`)}`);
+      }
+    }
+    expect(other).toEqual([]);
+  });
+});

@@ -1,0 +1,108 @@
+import { describe, expect, it } from 'vitest';
+import { findCodes } from '../../src/mail/extract.ts';
+import { readHtml } from '../../src/mail/html.ts';
+import { findLinks, MAX_LINKS } from '../../src/mail/links.ts';
+import { parseMail } from '../../src/mail/parse.ts';
+
+const inText = (text: string) => findLinks(text, null, '').map(({ href }) => href);
+const inPage = (html: string) => findLinks(null, readHtml(html), '');
+
+describe('links', () => {
+  it('of a page are as sent, entities decoded once, with their words', () => {
+    expect(inPage('<a href=" https://x.test/?a=1&amp;b=%26amp;amp;c ">Go <b>now</b></a>')).toEqual([
+      { href: 'https://x.test/?a=1&b=%26amp;amp;c', text: 'Go now', kind: 'other' },
+    ]);
+  });
+
+  it('of a picture have the words of its description', () => {
+    expect(inPage('<a href="https://x.test/1"><img alt="Verify email"></a>')).toMatchObject([
+      { text: 'Verify email', kind: 'verify' },
+    ]);
+  });
+
+  it('come once, in order of appearance, the page first, then the text, then List-Unsubscribe', () => {
+    const page = readHtml(
+      '<a href="https://b.test"></a><a href="https://a.test">A</a><a href="https://b.test">B</a>',
+    );
+    const links = findLinks('https://c.test https://a.test', page, '<mailto:u@x.test>, <https://u.test>');
+    expect(links.map(({ href, text }) => [href, text])).toEqual([
+      ['https://b.test', 'B'],
+      ['https://a.test', 'A'],
+      ['https://c.test', ''],
+      ['mailto:u@x.test', ''],
+      ['https://u.test', ''],
+    ]);
+  });
+
+  it('of a text end where the sentence goes on', () => {
+    expect(inText('See <https://a.test/x>, (https://b.test/y), https://c.test/z. "https://d.test"!')).toEqual(
+      ['https://a.test/x', 'https://b.test/y', 'https://c.test/z', 'https://d.test'],
+    );
+    expect(inText('https://en.test/wiki/Mayfly_(insect)')).toEqual(['https://en.test/wiki/Mayfly_(insect)']);
+    expect(inText('请打开https://a.test/x。谢谢')).toEqual(['https://a.test/x']);
+  });
+
+  it('that were broken by quoted-printable are whole again', async () => {
+    const raw =
+      'Content-Transfer-Encoding: quoted-printable\r\n\r\nhttps://x.test/verify?tok=\r\nen=3Dabc\r\n';
+    expect((await parseMail(Buffer.from(raw))).content.links).toEqual([
+      { href: 'https://x.test/verify?token=abc', text: '', kind: 'verify' },
+    ]);
+  });
+
+  it('that run instead of leading somewhere are none; an app has its own scheme', () => {
+    const html =
+      '<a href="javascript:x()">a</a><a href="data:text/html,x">b</a><a href="#top">c</a><a href="app://in">d</a>';
+    expect(inPage(html).map(({ href }) => href)).toEqual(['app://in']);
+  });
+
+  it('have a greatest number', () => {
+    expect(inText(Array.from({ length: 1_000 }, (_, i) => `https://x.test/${i}`).join(' '))).toHaveLength(
+      MAX_LINKS,
+    );
+  });
+
+  it.each([
+    ['Passwort zurücksetzen', 'reset'],
+    ['Réinitialiser le mot de passe', 'reset'],
+    ['メールアドレスを確認する', 'verify'],
+    ['Подтвердить адрес', 'verify'],
+    ['Iniciar sesión', 'sign-in'],
+    ['登录', 'sign-in'],
+    ['配信停止', 'unsubscribe'],
+    ['Se désabonner', 'unsubscribe'],
+    ['Confirm your order', 'other'],
+    ['Read more', 'other'],
+  ])('%s is of kind %s', (words, kind) => {
+    expect(inPage(`<a href="https://x.test/1">${words}</a>`)).toMatchObject([{ text: words, kind }]);
+  });
+});
+
+describe('what a page says', () => {
+  it('leaves out what nobody sees', () => {
+    const html =
+      '<title>t</title><style>s</style><script>j</script><div style="display: none">h<div>h</div>h</div><p hidden>x</p>' +
+      '<!-- c --><!--[if mso]>m<![endif]--><p>A&nbsp;&amp; B</p><br>C<table><tr><td>1<td>2</table>';
+    expect(readHtml(html).words).toBe('A & B\nC\n1\t2');
+  });
+});
+
+describe('the value of a code', () => {
+  it('is what a person types, with the words around it', () => {
+    expect(findCodes('', 'Your code is 482 910, hurry', null)).toEqual([
+      { value: '482910', context: 'Your code is 482 910, hurry' },
+    ]);
+    expect(findCodes('', 'Your code is G-482910', null)[0]?.value).toBe('G-482910');
+    const [{ context } = { context: '' }] = findCodes(
+      '',
+      `${'x '.repeat(200)} code 482910 ${'y '.repeat(200)}`,
+      null,
+    );
+    expect(context.length).toBeLessThanOrEqual(90);
+  });
+
+  it('best first: what subject and body both say', () => {
+    const codes = findCodes('771204 is your code', 'Your backup code is 551199.\nYour code is 771204.', null);
+    expect(codes.map(({ value }) => value)).toEqual(['771204', '551199']);
+  });
+});
