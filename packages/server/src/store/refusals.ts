@@ -1,5 +1,7 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { REFUSAL_KEPT_MS } from '../core/limits.ts';
 import type { Db, Tx } from './dialect.ts';
+import { onConnection, prepare, type Slots } from './prepared.ts';
 import type { Refusal, RefusalStore } from './store.ts';
 
 /** Enough to explain a failed test; one sender that tries again and again must not fill the store. */
@@ -7,38 +9,49 @@ const MAX_PER_ADDRESS = 50;
 /** A few megabytes in all, however many addresses a stranger tries. */
 const MAX_IN_ALL = 10_000;
 
-/** Removes what is beyond a bound, the oldest first. */
-async function trim(tx: Tx, keep: number, removable: number, address?: string): Promise<void> {
-  let beyond = tx
+/** Writing so many takes a millisecond or two: so long may others wait for the writer. */
+const ADDED_PER_STEP = 100;
+
+function createInsert(db: Db): (tx: Tx, refusals: Refusal[]) => Promise<void> {
+  const insertRow = prepare((value: Slots<{ address: string; at: number; details: string }>) =>
+    db.insertInto('refusals').values({ address: value.address, at: value.at, details: value.details }),
+  );
+  const newestFirst = db
     .selectFrom('refusals')
     .select('seq')
     .orderBy('at', 'desc')
     .orderBy('seq', 'desc')
-    .offset(keep)
-    .limit(removable);
-  if (address !== undefined) beyond = beyond.where('address', '=', address);
-  await tx.deleteFrom('refusals').where('seq', 'in', beyond).execute();
-}
-
-async function insert(tx: Tx, refusals: Refusal[]): Promise<void> {
-  const byAddress = Map.groupBy(refusals, ({ address }) => JSON.stringify(address));
-  for (const [address, all] of byAddress) {
-    const kept = all.slice(-MAX_PER_ADDRESS);
-    for (const { address: _, at, ...details } of kept) {
-      await tx
-        .insertInto('refusals')
-        .values({ address, at, details: JSON.stringify(details) })
-        .execute();
-    }
-    await trim(tx, MAX_PER_ADDRESS, kept.length, address);
-  }
-  await trim(tx, MAX_IN_ALL, refusals.length);
+    .limit(ADDED_PER_STEP);
+  const trimAddress = prepare((value: Slots<{ address: string }>) =>
+    db
+      .deleteFrom('refusals')
+      .where('seq', 'in', newestFirst.where('address', '=', value.address).offset(MAX_PER_ADDRESS)),
+  );
+  const trimAll = prepare((_: Slots<object>) =>
+    db.deleteFrom('refusals').where('seq', 'in', newestFirst.offset(MAX_IN_ALL)),
+  );
+  return (tx, refusals) =>
+    onConnection(tx, async (connection) => {
+      const addresses = new Set<string>();
+      for (const { address, at, ...details } of refusals) {
+        const key = JSON.stringify(address);
+        addresses.add(key);
+        await insertRow(connection, { address: key, at, details: JSON.stringify(details) });
+      }
+      for (const address of addresses) await trimAddress(connection, { address });
+      await trimAll(connection, {});
+    });
 }
 
 export function createRefusals(db: Db): RefusalStore {
+  const insert = createInsert(db);
   return {
     async add(refusals) {
-      if (refusals.length > 0) await db.transaction().execute((tx) => insert(tx, refusals));
+      for (let from = 0; from < refusals.length; from += ADDED_PER_STEP) {
+        if (from > 0) await nextTurn();
+        const step = refusals.slice(from, from + ADDED_PER_STEP);
+        await db.transaction().execute((tx) => insert(tx, step));
+      }
     },
 
     async list(address, limit, now) {

@@ -1,0 +1,117 @@
+import { newId } from '../../src/ids.ts';
+import type { MailContent, MailSummary } from '../../src/mail/mail.ts';
+import type { NewInbox, NewMail, NewMailRecipient, Placed, Store } from '../../src/store/store.ts';
+
+/** The time at which these tests begin, epoch milliseconds. */
+export const T = 1_800_000_000_000;
+const HOUR = 3_600_000;
+
+export const everything = { after: 0, before: Number.POSITIVE_INFINITY, limit: 1000 };
+
+export const ttl = (minutes: number) => ({ ttlMinutes: minutes, expiresAt: T + minutes * 60_000 });
+
+/** A new inbox with an address, id and token of its own. */
+export function inboxAt(changes: Partial<NewInbox> = {}): NewInbox {
+  const createdAt = changes.createdAt ?? T;
+  const id = changes.id ?? newId('inb', createdAt);
+  const address = changes.address ?? `${id.slice(4)}@mayfly.test`;
+  const [localPart = '', domain = ''] = address.split('@');
+  return {
+    id,
+    address,
+    localPart,
+    domain,
+    labels: {},
+    tokenHash: `hash of the token of ${id}`,
+    ttlMinutes: 60,
+    createdAt,
+    expiresAt: createdAt + HOUR,
+    maxExpiresAt: createdAt + 24 * HOUR,
+    ...changes,
+  };
+}
+
+const encoder = new TextEncoder();
+const decoder = new TextDecoder();
+export const json = (bytes: Uint8Array): unknown => JSON.parse(decoder.decode(bytes));
+
+interface MailChanges {
+  raw?: Uint8Array;
+  subject?: string;
+  parseError?: string;
+  maxMessages?: number;
+}
+
+/** A mail to those inboxes. */
+export function mailTo(
+  inboxes: { id: string; accountId: string; address: string }[],
+  { raw = encoder.encode('Subject: x\r\n\r\nHello\r\n'), ...changes }: MailChanges = {},
+): NewMail {
+  const summary: MailSummary = {
+    from: { address: 'sender@example.com', name: 'Sender' },
+    to: [],
+    cc: [],
+    subject: changes.subject ?? 'x',
+    preview: 'Hello',
+    attachmentCount: 0,
+    codes: [{ value: '123456', context: 'your code is 123456' }],
+  };
+  const content: MailContent = {
+    replyTo: [],
+    bcc: [],
+    date: null,
+    rfcMessageId: null,
+    inReplyTo: null,
+    references: [],
+    headers: [{ name: 'Subject', value: summary.subject }],
+    html: null,
+    text: 'Hello',
+    htmlWords: null,
+    attachments: [],
+    links: [],
+  };
+  const recipients: NewMailRecipient[] = inboxes.map(({ id, accountId, address }) => ({
+    inboxId: id,
+    accountId,
+    rcptTo: [`Tag+${address}`],
+    maxMessages: changes.maxMessages ?? 1000,
+  }));
+  return {
+    raw,
+    summary: encoder.encode(JSON.stringify(summary)),
+    content: encoder.encode(JSON.stringify(content)),
+    parseError: changes.parseError ?? null,
+    envelope: { mailFrom: '', helo: 'NUL \0', remoteAddress: '127.0.0.1', tls: true },
+    recipients,
+  };
+}
+
+/** The message that a recipient got; fails when it was refused. */
+export function placedIn(placed: Placed | undefined): { messageId: string; receivedAt: number } {
+  if (!placed || 'refused' in placed) throw new Error(`refused: ${JSON.stringify(placed)}`);
+  return placed;
+}
+
+/** Commits one mail to one inbox. */
+export async function onlyPlaced(store: Store, mail: NewMail, now: number) {
+  const [batch] = await store.messages.addBatch([mail], now);
+  return placedIn(batch?.[0]);
+}
+
+/** The whole raw source, read piece by piece; all but the last must have one size. */
+export async function rawOf(
+  store: Store,
+  inboxId: string,
+  messageId: string,
+  now: number,
+): Promise<Uint8Array> {
+  const pieces: Uint8Array[] = [];
+  for (let piece = 0; ; piece++) {
+    const bytes = await store.messages.readRaw(inboxId, messageId, piece, now);
+    if (!bytes) break;
+    pieces.push(bytes);
+  }
+  const sizes = new Set(pieces.slice(0, -1).map(({ length }) => length));
+  if (sizes.size > 1) throw new Error(`pieces of several sizes: ${[...sizes]}`);
+  return new Uint8Array(Buffer.concat(pieces));
+}

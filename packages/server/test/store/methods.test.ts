@@ -1,0 +1,69 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { newId } from '../../src/ids.ts';
+import { invokeOn, METHOD_PATHS, METHODS } from '../../src/store/methods.ts';
+import { createSqlStore } from '../../src/store/sql-store.ts';
+import { kyselyOn, openReader, sqliteDialect } from '../../src/store/sqlite-engine.ts';
+import type { Store } from '../../src/store/store.ts';
+import { everything, T } from './builders.ts';
+import { openTemporary } from './open-sqlite.ts';
+import type { Opened } from './suite.ts';
+
+let opened: Opened & { path: string };
+let onReader: Store;
+beforeAll(async () => {
+  opened = await openTemporary();
+  onReader = createSqlStore(kyselyOn(openReader({ path: opened.path, busyTimeoutMs: 10 })), sqliteDialect);
+});
+afterAll(async () => {
+  await onReader.close();
+  await opened.close();
+});
+
+const message = newId('msg', T);
+/** Arguments for each reading method. */
+const ARGUMENTS: Record<string, unknown[]> = {
+  'accounts.findFirst': [],
+  'keys.findByHash': ['h', T],
+  'inboxes.find': ['acc_1', 'inb_1', T],
+  'inboxes.findByToken': ['t', T],
+  'inboxes.list': ['acc_1', { labels: { a: 'b' }, limit: 1, before: 'inb_2' }, T],
+  'inboxes.findByAddress': ['a@mayfly.test', T],
+  'messages.list': ['inb_1', everything, T],
+  'messages.find': ['inb_1', message, T],
+  'messages.readRaw': ['inb_1', message, 1, T],
+  'refusals.list': ['a', 1, T],
+  'webhooks.find': ['acc_1', 'whk_1', T],
+  'webhooks.list': ['acc_1', { limit: 1, before: 'whk_1' }, T],
+  'deliveries.nextAt': [],
+  'deliveries.find': ['acc_1', 'whk_1', 'dlv_1', T],
+  'deliveries.list': ['acc_1', 'whk_1', { limit: 1, before: 'dlv_1' }, T],
+};
+
+describe('the division of the store between two threads', () => {
+  it('names every method of the store, and no other', () => {
+    const paths = Object.entries(onReader).flatMap(([noun, member]) =>
+      typeof member === 'function' ? [noun] : Object.keys(member).map((method) => `${noun}.${method}`),
+    );
+    expect(paths.filter((path) => path !== 'close').toSorted()).toEqual(METHOD_PATHS.toSorted());
+  });
+
+  const reading = METHOD_PATHS.filter((path) => METHODS[path] === 'read');
+
+  it('every method declared as reading is tried below', () => {
+    expect(reading.filter((path) => !ARGUMENTS[path])).toEqual([]);
+  });
+
+  it.each(reading)('%s works on a connection that cannot write', async (path) => {
+    const failure = await invokeOn(onReader, path, ARGUMENTS[path] ?? []).then(
+      () => undefined,
+      (error: unknown) => error,
+    );
+    expect(failure).toBeUndefined();
+  });
+
+  it('that connection does refuse to write', async () => {
+    await expect(onReader.addresses.hold('acc_1', 'a@mayfly.test', T + 1, T)).rejects.toMatchObject({
+      code: 'unavailable',
+    });
+  });
+});

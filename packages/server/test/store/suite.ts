@@ -1,0 +1,67 @@
+import { afterAll, beforeAll, describe } from 'vitest';
+import { newId } from '../../src/ids.ts';
+import type { AccountRecord, InboxRecord, NewInbox, Store } from '../../src/store/store.ts';
+import { inboxAt, T } from './builders.ts';
+import { describeEnds } from './suite-ends.ts';
+import { describeInboxes } from './suite-inboxes.ts';
+import { describeMessages } from './suite-messages.ts';
+
+/** An engine's store on an empty storage, with what the contract has no method for. */
+export interface Opened {
+  store: Store;
+  addAccount(account: AccountRecord): Promise<void>;
+  /** Rows in each table that holds what clients sent or made. */
+  counts(): Promise<Record<string, number>>;
+  close(): Promise<void>;
+}
+
+/** What the cases work with. */
+export interface Given {
+  /** One store for all cases, each with accounts of its own. */
+  readonly store: Store;
+  /** A store for one case, where it counts rows or sweeps. */
+  fresh(): Promise<Opened>;
+  /** A new account's id. */
+  account(on?: Opened): Promise<string>;
+  inbox(owner: string, changes?: Partial<NewInbox>, on?: Opened): Promise<InboxRecord>;
+}
+
+/** Holds an engine to the contract of `store.ts`. */
+export function describeStore(name: string, open: () => Promise<Opened>): void {
+  describe(name, () => {
+    const all: Opened[] = [];
+    const fresh = async (): Promise<Opened> => {
+      const opened = await open();
+      all.push(opened);
+      return opened;
+    };
+    const shared = (): Opened => {
+      const [first] = all;
+      if (!first) throw new Error('no store is open');
+      return first;
+    };
+    beforeAll(async () => {
+      await fresh();
+    });
+    afterAll(async () => {
+      for (const opened of all) await opened.close();
+    });
+    const given: Given = {
+      get store() {
+        return shared().store;
+      },
+      fresh,
+      async account(on = shared()) {
+        const id = newId('acc', T);
+        await on.addAccount({ id, name: 'Test', plan: 'developer', createdAt: T });
+        return id;
+      },
+      async inbox(owner, changes, on = shared()) {
+        return (await on.store.inboxes.create(owner, inboxAt(changes), 1000, null)).inbox;
+      },
+    };
+    describeInboxes(given);
+    describeMessages(given);
+    describeEnds(given);
+  });
+}
