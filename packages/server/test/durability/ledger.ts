@@ -60,7 +60,7 @@ export function bytesOf({ id }: Pick<LedgerMail, 'id'>): Buffer {
 
 /** The bytes as they go after DATA (RFC 5321 section 4.5.2), with the end of the data. */
 export function onTheWire(bytes: Buffer): Buffer {
-  const stuffed = bytes.toString('latin1').replace(/^\./gm, '..');
+  const stuffed = bytes.toString('latin1').replace(/(^|\r\n)\./g, '$1..');
   return Buffer.from(`${stuffed}${stuffed.endsWith('\r\n') || stuffed === '' ? '' : '\r\n'}.\r\n`, 'latin1');
 }
 
