@@ -146,11 +146,12 @@ describe('a storage in trouble', () => {
   });
 
   it('one that another process holds answers unavailable to all who wait, reads on, and works again', async () => {
-    const { store, inbox, path, accountId } = await openWithInbox({ busyTimeoutMs: 50 });
+    const { store, inbox, path, accountId } = await openWithInbox({ busyTimeoutMs: 400 });
+    // One after the other they would wait for longer than a test may take.
     const other = new DatabaseSync(path);
     cleanups.push(() => other.close());
     other.exec('begin exclusive');
-    const calls = Array.from({ length: 30 }, () => store.messages.addBatch([mailTo([inbox])], T));
+    const calls = Array.from({ length: 100 }, () => store.messages.addBatch([mailTo([inbox])], T));
     const results = await Promise.allSettled([...calls, store.ping()]);
     for (const result of results) expect(result).toMatchObject({ reason: { code: 'unavailable' } });
     expect(await store.inboxes.find(accountId, inbox.id, T)).toMatchObject({ messageCount: 0 });
