@@ -2,7 +2,7 @@ import { openSenders, sendUntil } from './support/load.ts';
 import { parserBombs, realisticMail } from './support/mails.ts';
 import { type Mayfly, withMayfly } from './support/mayfly.ts';
 import { alone, compared, type Row } from './support/rows.ts';
-import { SmtpClient } from './support/smtp-client.ts';
+import { onTheWire, SmtpClient } from './support/smtp-client.ts';
 import { percentile } from './support/stats.ts';
 
 const ROUNDS = 3;
@@ -18,10 +18,14 @@ interface Round {
 
 /** Twenty senders of ordinary mails while another one sends parser bombs, against the same without. */
 export async function bombs(): Promise<Row[]> {
-  const mail = await realisticMail();
+  const mail = onTheWire(await realisticMail());
   return withMayfly({}, async (mayfly) => {
     await measure(mayfly, mail);
-    const kinds = [...parserBombs()].map(([name, bomb]) => ({ name, bomb, rounds: [] as Round[] }));
+    const kinds = [...parserBombs()].map(([name, bomb]) => ({
+      name,
+      bomb: onTheWire(bomb),
+      rounds: [] as Round[],
+    }));
     const quiet: Round[] = [];
     for (let round = 0; round < ROUNDS; round++) {
       quiet.push(await measure(mayfly, mail));

@@ -5,12 +5,18 @@ import { startChild } from './support/child.ts';
 import { realisticMail } from './support/mails.ts';
 import { type Mayfly, withMayfly } from './support/mayfly.ts';
 import { compared, type Row, skipped } from './support/rows.ts';
-import { SmtpClient } from './support/smtp-client.ts';
+import { onTheWire, SmtpClient } from './support/smtp-client.ts';
 import { NO_WRK, wrk, wrkProgram } from './support/wrk.ts';
 
 const ROUNDS = 5;
 const SECONDS = 2;
 const MESSAGES = 20;
+/** A time before all messages that differs from request to request: no answer can be a kept one. */
+const NEVER_THE_SAME = `
+request = function()
+  return wrk.format("GET", wrk.path .. "?since=" .. string.format("%.0f", 1e11 + math.random(1, 900000000000)))
+end
+`;
 const WHAT = `list ${MESSAGES} messages, and read one`;
 
 /** List and read against bare node:http that answers the same bytes. */
@@ -19,22 +25,29 @@ export async function http(): Promise<Row[]> {
   return withMayfly({}, async (mayfly) => {
     const inbox = await mayfly.createInbox();
     const client = await SmtpClient.open(mayfly.smtpPort);
-    const mail = await realisticMail();
+    const mail = onTheWire(await realisticMail());
     for (let i = 0; i < MESSAGES; i++) await client.send(inbox.address, mail);
     client.close();
     const list = `/v1/inboxes/${inbox.id}/messages`;
     const { messages } = await mayfly.get<{ messages: { id: string }[] }>(list);
     if (messages.length !== MESSAGES) throw new Error(`${messages.length} messages are listed`);
     return [
-      ...(await against(`list ${MESSAGES} messages`, mayfly, list)),
-      ...(await against('read a message in full', mayfly, `${list}/${messages[0]?.id}`)),
+      ...(await against(`list ${MESSAGES} messages, the same again and again`, mayfly, list)),
+      ...(await against(`list ${MESSAGES} messages, no request like another`, mayfly, list, NEVER_THE_SAME)),
+      ...(await against(
+        'read a message in full, the same again and again',
+        mayfly,
+        `${list}/${messages[0]?.id}`,
+      )),
     ];
   });
 }
 
-async function against(what: string, mayfly: Mayfly, path: string): Promise<Row[]> {
+async function against(what: string, mayfly: Mayfly, path: string, lua?: string): Promise<Row[]> {
   const folder = mkdtempSync(join(tmpdir(), 'mayfly-bench-http-'));
   const file = join(folder, 'answer');
+  const script = lua === undefined ? {} : { script: join(folder, 'requests.lua') };
+  if (lua !== undefined) writeFileSync(join(folder, 'requests.lua'), lua);
   const url = mayfly.url + path;
   const { key } = mayfly;
   const response = await fetch(url, { headers: { authorization: `Bearer ${key}` } });
@@ -50,8 +63,8 @@ async function against(what: string, mayfly: Mayfly, path: string): Promise<Row[
     const rounds: { ours: Measured; bare: Measured }[] = [];
     for (let round = 0; round <= ROUNDS; round++) {
       const one = {
-        bare: await wrk({ url: bareUrl, key, seconds: SECONDS }),
-        ours: await wrk({ url, key, seconds: SECONDS }),
+        bare: await wrk({ url: bareUrl, key, seconds: SECONDS, ...script }),
+        ours: await wrk({ url, key, seconds: SECONDS, ...script }),
       };
       // The first one warms up.
       if (round > 0) rounds.push(one);

@@ -7,13 +7,14 @@ import { bombs } from './bombs.ts';
 import { http } from './http.ts';
 import { intake } from './intake.ts';
 import { memory } from './memory.ts';
+import { scale } from './scale.ts';
 import { slowDisk } from './slow-disk.ts';
 import { type Bench, type Row, table } from './support/rows.ts';
 import { wait } from './wait.ts';
 
-const BENCHES: Record<string, Bench> = { intake, bombs, 'slow-disk': slowDisk, wait, http, memory };
+const BENCHES: Record<string, Bench> = { intake, bombs, 'slow-disk': slowDisk, wait, http, memory, scale };
 /** These take long, or much disk: only when named. */
-const ON_REQUEST: string[] = [];
+const ON_REQUEST = ['scale'];
 
 const names = process.argv.slice(2);
 const unknown = names.filter((name) => !(name in BENCHES));

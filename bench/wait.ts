@@ -4,7 +4,7 @@ import { openSenders, sendUntil } from './support/load.ts';
 import { realisticMail } from './support/mails.ts';
 import { type Mayfly, withMayfly } from './support/mayfly.ts';
 import { alone, type Row } from './support/rows.ts';
-import { SmtpClient } from './support/smtp-client.ts';
+import { onTheWire, SmtpClient } from './support/smtp-client.ts';
 import { percentile } from './support/stats.ts';
 
 const MAILS = 500;
@@ -17,7 +17,7 @@ const WAIT_SECONDS = 30;
 
 /** From a sender's 250 to the moment when a test that waits for the mail has the whole answer. */
 export async function wait(): Promise<Row[]> {
-  const mail = await realisticMail();
+  const mail = onTheWire(await realisticMail());
   return withMayfly({}, async (mayfly) => {
     await latencies(mayfly, mail);
     const idle = await latencies(mayfly, mail);

@@ -27,6 +27,7 @@ export async function openSenders(mayfly: Mayfly, count: number): Promise<Sender
 
 /**
  * All senders send mail after mail until the signal.
+ * @param mail made by `onTheWire`
  * @param everyMs a sender begins a mail so often at most; 0: as soon as the last one has its 250
  * @returns milliseconds from the final dot to the 250, one a mail
  */

@@ -18,6 +18,17 @@ export async function realisticMail(): Promise<Buffer> {
   return message as Buffer;
 }
 
+/** A mail with a base64 attachment that makes it about so many bytes large. CRLF line endings. */
+export function largeMail(bytes: number): Buffer {
+  const head =
+    'From: a@example.com\r\nTo: b@mayfly.test\r\nSubject: A large file\r\nMIME-Version: 1.0\r\n' +
+    'Content-Type: multipart/mixed; boundary="b"\r\n\r\n--b\r\nContent-Type: text/plain\r\n\r\nHere it is.\r\n' +
+    '--b\r\nContent-Type: application/pdf\r\nContent-Transfer-Encoding: base64\r\n' +
+    'Content-Disposition: attachment; filename="file.pdf"\r\n\r\n';
+  const line = `${'QUJD'.repeat(19)}\r\n`;
+  return Buffer.from(`${head}${line.repeat(bytes / line.length)}--b--\r\n`);
+}
+
 /** Mails made to keep a parser busy, by name. CRLF line endings. */
 export function parserBombs(): Map<string, Buffer> {
   const head = 'To: someone@mayfly.test\r\nSubject: bomb\r\nMIME-Version: 1.0\r\n';

@@ -3,6 +3,13 @@ import { connect, type Socket } from 'node:net';
 
 const END_OF_DATA = Buffer.from('.\r\n');
 
+/**
+ * A mail as it travels after DATA, made once for many sends. One write holds it all, so that no timer
+ * of TCP lies between the mail and its dot.
+ * @param mail CRLF line endings, ends with one, no line begins with a dot
+ */
+export const onTheWire = (mail: Buffer): Buffer => Buffer.concat([mail, END_OF_DATA]);
+
 /** One SMTP connection that sends mail after mail and measures the reply to the final dot. */
 export class SmtpClient {
   readonly #socket: Socket;
@@ -31,17 +38,15 @@ export class SmtpClient {
 
   /**
    * Sends a mail.
-   * @param data CRLF line endings, ends with one, no line begins with a dot
+   * @param data made by {@link onTheWire}
    * @returns milliseconds from the write that holds the final dot to the 250, and when that came
    */
   async send(to: string, data: Buffer): Promise<{ ms: number; at: number }> {
     await this.#say('MAIL FROM:<sender@example.com>', '250');
     await this.#say(`RCPT TO:<${to}>`, '250');
     await this.#say('DATA', '354');
-    // One write, so that no timer of TCP lies between the mail and its dot.
-    const whole = Buffer.concat([data, END_OF_DATA]);
     const begun = performance.now();
-    this.#socket.write(whole);
+    this.#socket.write(data);
     await this.#expect('250');
     const at = performance.now();
     return { ms: at - begun, at };
