@@ -22,7 +22,7 @@ const MAILS = Number(process.env.MAILS ?? 400);
 const CONNECTIONS = 20;
 const INBOXES = 3;
 /** Every so many restarts the server is killed while it starts, too. */
-const KILL_WHILE_STARTING = 2;
+const KILL_WHILE_STARTING = 3;
 
 const random = chance();
 let dataDir: string;

@@ -46,6 +46,9 @@ describe(`${STOPS} times SIGTERM under load (seed ${random.seed})`, () => {
           request('GET', `/v1/inboxes/${quiet.id}/messages?wait=60&since=${quiet.cursor}`),
         );
         await ledger.untilAcknowledged(ledger.acknowledged.size + random.between(40, 120));
+        while (senders.some(({ sent }) => sent.length === 0)) {
+          await ledger.untilAcknowledged(ledger.acknowledged.size + 1);
+        }
 
         const { code, ms } = await server.end('SIGTERM');
         expect(code).toBe(0);
