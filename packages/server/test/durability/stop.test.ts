@@ -9,7 +9,7 @@ import { assertNothingLost } from './readback.ts';
 import { type Inbox, type ServerProcess, startServer } from './server-process.ts';
 
 /** More of them: STOPS=50 npx vitest run packages/server/test/durability/stop.test.ts */
-const STOPS = Number(process.env.STOPS ?? 4);
+const STOPS = Number(process.env.STOPS ?? 3);
 const CONNECTIONS = 10;
 const WAITS = 3;
 const PROMISED_MS = 10_000;
