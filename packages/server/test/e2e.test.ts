@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { rmSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startApp, type TestApp } from './support/start-app.ts';
 
@@ -122,16 +123,18 @@ describe('the main journey', () => {
   });
 
   it('keeps what it acknowledged over a restart', async () => {
-    const first = await startApp({}, {}, app.dataDir + '-restart');
+    const folder = `${app.dataDir}-restart`;
+    const first = await startApp({}, {}, folder);
     const inbox = await first.createInbox();
     await first.send({ from: 'a@b.example', to: inbox.address, subject: 'Still here', text: 'x' });
     await first.stop();
-    const second = await startApp({}, {}, app.dataDir + '-restart');
+    const second = await startApp({}, {}, folder);
     try {
       const { body } = await second.api('GET', `/v1/inboxes/${inbox.id}/messages`, { as: inbox.token });
       expect(body.messages.map((message: { subject: string }) => message.subject)).toEqual(['Still here']);
     } finally {
       await second.stop();
+      rmSync(folder, { recursive: true, force: true });
     }
   });
 });
