@@ -25,6 +25,8 @@ export const JITTER = 0.2;
 export const MAX_RETRY_AFTER_MS = 24 * HOUR;
 /** After so long with nothing but failures an endpoint is disabled. */
 export const FAILING_FOR_MS = 5 * 24 * HOUR;
+/** …if there were so many: more than one delivery has, so that one bad moment of a quiet endpoint is not enough. */
+export const MIN_FAILED_ATTEMPTS = 10;
 
 /** What the schedule needs to know of an attempt; an `AttemptOutcome` of the sender is one. */
 export interface AttemptResult {
@@ -49,12 +51,14 @@ export type NextStep =
  * @param attemptNumber of the attempt that just ended, from 1
  * @param now epoch milliseconds at its end
  * @param random in [0, 1)
+ * @param delays other waits than {@link RETRY_DELAYS_MS}, given by tests
  */
 export function nextStep(
   attemptNumber: number,
   result: AttemptResult,
   now: number,
   random: number,
+  delays = RETRY_DELAYS_MS,
 ): NextStep {
   if (!Number.isInteger(attemptNumber) || attemptNumber < 1) {
     throw new RangeError(`not an attempt's number: ${attemptNumber}`);
@@ -62,7 +66,7 @@ export function nextStep(
   if (result.ok) return { kind: 'delivered' };
   // Standard Webhooks: 410 is how a receiver says that it wants no more.
   if (result.status === 410) return { kind: 'disable', reason: 'The endpoint answered 410 Gone.' };
-  const delay = RETRY_DELAYS_MS[attemptNumber - 1];
+  const delay = delays[attemptNumber - 1];
   if (delay === undefined) return { kind: 'given-up' };
   const jittered = Math.round(delay * (1 - JITTER + 2 * JITTER * random));
   const asked = result.retryAfter === null ? undefined : parseRetryAfter(result.retryAfter, now);
@@ -91,19 +95,18 @@ export function parseRetryAfter(header: string, now: number): number | undefined
   return Number.isNaN(wait) ? undefined : Math.min(Math.max(wait, 0), MAX_RETRY_AFTER_MS);
 }
 
+/** What an endpoint has seen since its last success, or since it was made or enabled. */
+export interface FailureStreak {
+  /** The first failed attempt; null when there is none. */
+  failingSince: number | null;
+  failedAttempts: number;
+}
+
 /**
- * True when an endpoint has seen nothing but failures for {@link FAILING_FOR_MS} and is to be disabled.
- * @param firstFailureAt the first failed attempt since the last success, or since the endpoint was
- *   made or enabled; null when there is none
- * @param lastSuccessAt the last delivered attempt; null when there is none. A success after
- *   `firstFailureAt` ends the row of failures, also when the caller has not reset it yet
+ * True when an endpoint has seen nothing but failures for {@link FAILING_FOR_MS}, and enough of them
+ * ({@link MIN_FAILED_ATTEMPTS}), and is to be disabled.
  */
-export function hasOnlyFailed(
-  firstFailureAt: number | null,
-  lastSuccessAt: number | null,
-  now: number,
-): boolean {
-  if (firstFailureAt === null) return false;
-  if (lastSuccessAt !== null && lastSuccessAt >= firstFailureAt) return false;
-  return now - firstFailureAt >= FAILING_FOR_MS;
+export function hasOnlyFailed({ failingSince, failedAttempts }: FailureStreak, now: number): boolean {
+  if (failingSince === null || failedAttempts < MIN_FAILED_ATTEMPTS) return false;
+  return now - failingSince >= FAILING_FOR_MS;
 }

@@ -4,6 +4,7 @@ import {
   hasOnlyFailed,
   MAX_ATTEMPTS,
   MAX_RETRY_AFTER_MS,
+  MIN_FAILED_ATTEMPTS,
   nextStep,
   parseRetryAfter,
   RETRY_DELAYS_MS,
@@ -129,16 +130,23 @@ describe('a Retry-After header', () => {
 });
 
 describe('an endpoint that only fails', () => {
-  it('is to be disabled after five days, not a moment before', () => {
-    expect(hasOnlyFailed(NOW - 5 * DAY, null, NOW)).toBe(true);
-    expect(hasOnlyFailed(NOW - 5 * DAY + 1, null, NOW)).toBe(false);
-    expect(hasOnlyFailed(NOW - 5 * DAY, NOW - 6 * DAY, NOW)).toBe(true);
+  const streak = (since: number | null, failedAttempts = MIN_FAILED_ATTEMPTS) => ({
+    failingSince: since,
+    failedAttempts,
   });
 
-  it('is kept when a delivery succeeded since, or nothing has failed', () => {
-    expect(hasOnlyFailed(NOW - 30 * DAY, NOW - 29 * DAY, NOW)).toBe(false);
-    expect(hasOnlyFailed(NOW - 30 * DAY, NOW - 30 * DAY, NOW)).toBe(false);
-    expect(hasOnlyFailed(null, null, NOW)).toBe(false);
-    expect(hasOnlyFailed(null, NOW - 30 * DAY, NOW)).toBe(false);
+  it('is to be disabled after five days, not a moment before', () => {
+    expect(hasOnlyFailed(streak(NOW - 5 * DAY), NOW)).toBe(true);
+    expect(hasOnlyFailed(streak(NOW - 5 * DAY + 1), NOW)).toBe(false);
+  });
+
+  it('is kept when it has hardly been tried, so that two failures a week apart do not disable it', () => {
+    expect(hasOnlyFailed(streak(NOW - 7 * DAY, 2), NOW)).toBe(false);
+    expect(hasOnlyFailed(streak(NOW - 30 * DAY, MIN_FAILED_ATTEMPTS - 1), NOW)).toBe(false);
+    expect(MIN_FAILED_ATTEMPTS).toBeGreaterThan(MAX_ATTEMPTS);
+  });
+
+  it('is kept when nothing has failed since the last success', () => {
+    expect(hasOnlyFailed(streak(null, 0), NOW)).toBe(false);
   });
 });

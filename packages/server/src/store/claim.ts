@@ -1,0 +1,126 @@
+import type { Selectable } from 'kysely';
+import { cancelOfWebhook, concurrencyOf, INBOX_ENDED, reschedule } from './delivery-queue.ts';
+import type { Db, Dialect, Tx } from './dialect.ts';
+import type { DeliveriesTable, WebhooksTable } from './tables.ts';
+import type { ClaimedDelivery, ClaimLimits, DeliveryStore } from './webhook-contract.ts';
+import { signingSecrets } from './webhooks.ts';
+
+/** Webhooks looked at in one query; more are asked for as long as there is room. */
+const WEBHOOKS_PER_LOOK = 50;
+/** Deliveries cancelled in one claim and webhook: about a millisecond; the next claim goes on. */
+const CANCELLED_PER_LOOK = 100;
+
+type Webhook = Selectable<WebhooksTable>;
+
+function toClaimed(
+  webhook: Webhook,
+  delivery: Selectable<DeliveriesTable>,
+  leasedUntil: number,
+  now: number,
+): ClaimedDelivery {
+  return {
+    id: delivery.id,
+    webhookId: webhook.id,
+    accountId: webhook.account_id,
+    eventId: delivery.event_id,
+    inboxId: delivery.inbox_id,
+    messageId: delivery.message_id,
+    createdAt: delivery.created_at,
+    url: webhook.url,
+    secrets: signingSecrets(webhook.secrets, now),
+    attemptNumber: delivery.round + 1,
+    leasedUntil,
+    prompt: webhook.prompt === 1,
+  };
+}
+
+/**
+ * Claiming, webhook by webhook. `webhooks.next_at` says when a queue is worth a look, so a claim costs
+ * what it finds, however many deliveries wait elsewhere; and the lock on the webhook's row keeps its
+ * concurrency exact on any number of nodes.
+ */
+export function createClaim(db: Db, dialect: Dialect): DeliveryStore['claim'] {
+  /** Deliveries whose claimer died are due again. */
+  async function lapse(tx: Tx, webhookId: string, now: number): Promise<void> {
+    await tx
+      .updateTable('deliveries')
+      .set((row) => ({ due_at: row.ref('leased_until'), leased_until: null }))
+      .where('webhook_id', '=', webhookId)
+      .where('leased_until', '<=', now)
+      .execute();
+  }
+
+  async function claimOf(tx: Tx, webhook: Webhook, room: number, leaseMs: number, now: number) {
+    await lapse(tx, webhook.id, now);
+    const { underWay } = await tx
+      .selectFrom('deliveries')
+      .select((row) => row.fn.countAll<number>().as('underWay'))
+      .where('webhook_id', '=', webhook.id)
+      .where('leased_until', 'is not', null)
+      .executeTakeFirstOrThrow();
+    const free = Math.max(0, Math.min(room, concurrencyOf(webhook) - underWay));
+    const due = tx
+      .selectFrom('deliveries')
+      .select('id')
+      .where('webhook_id', '=', webhook.id)
+      .where('due_at', '<=', now)
+      .orderBy('due_at')
+      .orderBy('id')
+      .limit(free);
+    const rows = await tx
+      .updateTable('deliveries')
+      .set({ due_at: null, leased_until: now + leaseMs })
+      .where('id', 'in', due)
+      .returningAll()
+      .execute();
+    await reschedule(tx, webhook);
+    return rows
+      .sort((a, b) => (a.id < b.id ? -1 : 1))
+      .map((row) => toClaimed(webhook, row, now + leaseMs, now));
+  }
+
+  /** Ends what is pending at a webhook that gets no more. */
+  async function endQueue(tx: Tx, webhook: Webhook, now: number): Promise<void> {
+    const reason =
+      webhook.ends_at <= now
+        ? INBOX_ENDED
+        : ['The webhook was disabled.', webhook.disabled_reason ?? ''].join(' ').trimEnd();
+    const ended = await cancelOfWebhook(tx, webhook.id, reason, CANCELLED_PER_LOOK, now);
+    await tx
+      .updateTable('webhooks')
+      .set({ next_at: ended < CANCELLED_PER_LOOK ? null : now })
+      .where('id', '=', webhook.id)
+      .execute();
+  }
+
+  async function claimHalf(tx: Tx, prompt: 0 | 1, limit: number, leaseMs: number, now: number) {
+    const claimed: ClaimedDelivery[] = [];
+    const seen = new Set<string>();
+    while (claimed.length < limit) {
+      const look = tx
+        .selectFrom('webhooks')
+        .selectAll()
+        .where('prompt', '=', prompt)
+        .where('next_at', '<=', now)
+        .orderBy('next_at')
+        .limit(WEBHOOKS_PER_LOOK);
+      const webhooks = (await dialect.lockRows(look).execute()).filter(({ id }) => !seen.has(id));
+      if (webhooks.length === 0) break;
+      for (const webhook of webhooks) {
+        if (claimed.length >= limit) break;
+        seen.add(webhook.id);
+        if (webhook.enabled === 0 || webhook.ends_at <= now) await endQueue(tx, webhook, now);
+        else claimed.push(...(await claimOf(tx, webhook, limit - claimed.length, leaseMs, now)));
+      }
+    }
+    return claimed;
+  }
+
+  return (limits: ClaimLimits, now: number) =>
+    db
+      .transaction()
+      .execute(async (tx) => [
+        ...(await claimHalf(tx, 1, limits.prompt, limits.leaseMs, now)),
+        ...(await claimHalf(tx, 0, limits.other, limits.leaseMs, now)),
+      ]);
+}

@@ -1,0 +1,254 @@
+import type { Selectable } from 'kysely';
+import { TOMBSTONE_MS } from '../core/limits.ts';
+import { createClaim } from './claim.ts';
+import { reschedule } from './delivery-queue.ts';
+import type { Db, Dialect, Tx } from './dialect.ts';
+import type { AttemptsTable, DeliveriesTable } from './tables.ts';
+import {
+  type AttemptRecord,
+  type AttemptResult,
+  type DeliveryRecord,
+  type DeliveryStore,
+  type FailureStreak,
+  PROMPT_MS,
+} from './webhook-contract.ts';
+
+function toAttempt(row: Selectable<AttemptsTable>): AttemptRecord {
+  return {
+    at: row.at,
+    status: row.status,
+    durationMs: row.duration_ms,
+    error: row.error === null ? null : JSON.parse(row.error),
+    responseStart: JSON.parse(row.response_start),
+  };
+}
+
+function toDelivery(row: Selectable<DeliveriesTable>, attempts: Selectable<AttemptsTable>[]): DeliveryRecord {
+  return {
+    id: row.id,
+    webhookId: row.webhook_id,
+    eventId: row.event_id,
+    inboxId: row.inbox_id,
+    messageId: row.message_id,
+    state: row.state,
+    reason: row.reason,
+    createdAt: row.created_at,
+    nextAttemptAt: row.due_at,
+    attempts: attempts.map(toAttempt),
+  };
+}
+
+async function withAttempts(db: Db, rows: Selectable<DeliveriesTable>[]): Promise<DeliveryRecord[]> {
+  if (rows.length === 0) return [];
+  const attempts = await db
+    .selectFrom('attempts')
+    .selectAll()
+    .where(
+      'delivery_id',
+      'in',
+      rows.map(({ id }) => id),
+    )
+    .orderBy('number')
+    .execute();
+  const byDelivery = Map.groupBy(attempts, ({ delivery_id }) => delivery_id);
+  return rows.map((row) => toDelivery(row, byDelivery.get(row.id) ?? []));
+}
+
+/** The columns that say where a delivery stands. */
+function standing(next: AttemptResult['next'], now: number) {
+  if (next.state === 'pending') return { state: next.state, due_at: next.at, leased_until: null };
+  return { state: next.state, reason: next.reason, due_at: null, leased_until: null, ended_at: now };
+}
+
+/** Notes an attempt of a delivery; false when the delivery is gone. */
+async function addAttempt(tx: Tx, deliveryId: string, attempt: AttemptRecord): Promise<boolean> {
+  const delivery = await tx
+    .updateTable('deliveries')
+    .set((row) => ({ attempts: row('attempts', '+', 1), round: row('round', '+', 1) }))
+    .where('id', '=', deliveryId)
+    .returning('attempts')
+    .executeTakeFirst();
+  if (!delivery) return false;
+  await tx
+    .insertInto('attempts')
+    .values({
+      delivery_id: deliveryId,
+      number: delivery.attempts,
+      at: attempt.at,
+      status: attempt.status,
+      duration_ms: attempt.durationMs,
+      error: attempt.error && JSON.stringify(attempt.error),
+      response_start: JSON.stringify(attempt.responseStart),
+    })
+    .execute();
+  return true;
+}
+
+/** How a webhook stands after an attempt. */
+function streakAfter(
+  before: { failing_since: number | null; failed_attempts: number },
+  attempt: AttemptRecord,
+) {
+  if (attempt.error === null) {
+    return { failing_since: null, failed_attempts: 0, prompt: attempt.durationMs <= PROMPT_MS ? 1 : 0 };
+  }
+  return {
+    failing_since: before.failing_since ?? attempt.at,
+    failed_attempts: before.failed_attempts + 1,
+    prompt: 0,
+  };
+}
+
+/** The part of the store that keeps deliveries. */
+export function createDeliveries(db: Db, dialect: Dialect): DeliveryStore {
+  const lockWebhook = (tx: Tx, webhookId: string) =>
+    dialect
+      .lockRows(
+        tx
+          .selectFrom('webhooks')
+          .select(['id', 'prompt', 'failing_since', 'failed_attempts'])
+          .where('id', '=', webhookId),
+      )
+      .executeTakeFirst();
+
+  async function recordOne(tx: Tx, result: AttemptResult, now: number): Promise<FailureStreak | undefined> {
+    const { webhookId, deliveryId, attempt, leasedUntil, next } = result;
+    const webhook = await lockWebhook(tx, webhookId);
+    if (!webhook) return undefined;
+    let after = webhook;
+    if (attempt && (await addAttempt(tx, deliveryId, attempt))) {
+      const streak = streakAfter(webhook, attempt);
+      await tx.updateTable('webhooks').set(streak).where('id', '=', webhookId).execute();
+      after = { ...webhook, ...streak };
+    }
+    await tx
+      .updateTable('deliveries')
+      .set(standing(next, now))
+      .where('id', '=', deliveryId)
+      .where('leased_until', '=', leasedUntil)
+      .execute();
+    await reschedule(tx, after);
+    return { failingSince: after.failing_since, failedAttempts: after.failed_attempts };
+  }
+
+  /** A webhook of the account that lives, locked. */
+  async function lockOwn(tx: Tx, accountId: string, webhookId: string, now: number) {
+    const own = tx
+      .selectFrom('webhooks')
+      .select(['id', 'prompt'])
+      .where('id', '=', webhookId)
+      .where('account_id', '=', accountId)
+      .where('ends_at', '>', now);
+    return dialect.lockRows(own).executeTakeFirst();
+  }
+
+  /** The deliveries of a webhook of the account. */
+  const ofWebhook = (on: Db, accountId: string, webhookId: string, now: number) =>
+    on
+      .selectFrom('deliveries as d')
+      .innerJoin('webhooks as w', 'w.id', 'd.webhook_id')
+      .selectAll('d')
+      .where('d.webhook_id', '=', webhookId)
+      .where('w.account_id', '=', accountId)
+      .where('w.ends_at', '>', now - TOMBSTONE_MS);
+
+  async function findOn(on: Db, accountId: string, webhookId: string, deliveryId: string, now: number) {
+    const rows = await ofWebhook(on, accountId, webhookId, now).where('d.id', '=', deliveryId).execute();
+    return (await withAttempts(on, rows))[0];
+  }
+
+  return {
+    claim: createClaim(db, dialect),
+
+    async nextAt() {
+      // One question for each half, because the index begins with it.
+      const times: number[] = [];
+      for (const prompt of [0, 1]) {
+        const row = await db
+          .selectFrom('webhooks')
+          .select('next_at')
+          .where('prompt', '=', prompt)
+          .where('next_at', 'is not', null)
+          .orderBy('next_at')
+          .limit(1)
+          .executeTakeFirst();
+        if (row && row.next_at !== null) times.push(row.next_at);
+      }
+      return times.length > 0 ? Math.min(...times) : null;
+    },
+
+    record: (results, now) =>
+      db.transaction().execute(async (tx) => {
+        const streaks: (FailureStreak | undefined)[] = [];
+        // Webhooks are locked in the order of their ids, so that no two transactions wait for each other.
+        const order = [...results.entries()].sort(([, a], [, b]) => (a.webhookId < b.webhookId ? -1 : 1));
+        for (const [index, result] of order) streaks[index] = await recordOne(tx, result, now);
+        return streaks;
+      }),
+
+    releaseAll: (now) =>
+      db.transaction().execute(async (tx) => {
+        const released = await tx
+          .updateTable('deliveries')
+          .set({ due_at: now, leased_until: null })
+          .where('leased_until', 'is not', null)
+          .returning('webhook_id')
+          .execute();
+        for (const id of new Set(released.map(({ webhook_id }) => webhook_id))) {
+          await tx.updateTable('webhooks').set({ next_at: now }).where('id', '=', id).execute();
+        }
+      }),
+
+    addTest: (accountId, webhookId, { deliveryId, eventId }, now) =>
+      db.transaction().execute(async (tx) => {
+        const webhook = await lockOwn(tx, accountId, webhookId, now);
+        if (!webhook) return undefined;
+        await tx
+          .insertInto('deliveries')
+          .values({
+            id: deliveryId,
+            webhook_id: webhookId,
+            event_id: eventId,
+            state: 'pending',
+            created_at: now,
+            due_at: now,
+            round: 0,
+            attempts: 0,
+          })
+          .execute();
+        await tx
+          .updateTable('webhooks')
+          .set((row) => ({ kept: row('kept', '+', 1) }))
+          .where('id', '=', webhookId)
+          .execute();
+        await reschedule(tx, webhook);
+        return findOn(tx, accountId, webhookId, deliveryId, now);
+      }),
+
+    replay: (accountId, webhookId, deliveryId, now) =>
+      db.transaction().execute(async (tx) => {
+        const webhook = await lockOwn(tx, accountId, webhookId, now);
+        if (!webhook) return undefined;
+        await tx
+          .updateTable('deliveries')
+          .set({ state: 'pending', reason: null, due_at: now, ended_at: null, round: 0 })
+          .where('id', '=', deliveryId)
+          .where('webhook_id', '=', webhookId)
+          .where('leased_until', 'is', null)
+          .execute();
+        await reschedule(tx, webhook);
+        return findOn(tx, accountId, webhookId, deliveryId, now);
+      }),
+
+    find: (accountId, webhookId, deliveryId, now) => findOn(db, accountId, webhookId, deliveryId, now),
+
+    async list(accountId, webhookId, { limit, before }, now) {
+      let query = ofWebhook(db, accountId, webhookId, now)
+        .orderBy('d.id', 'desc')
+        .limit(limit + 1);
+      if (before !== null) query = query.where('d.id', '<', before);
+      const rows = await query.execute();
+      return { deliveries: await withAttempts(db, rows.slice(0, limit)), hasMore: rows.length > limit };
+    },
+  };
+}

@@ -1,0 +1,73 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { Webhook } from 'standardwebhooks';
+import type { Overrides } from '../../src/app.ts';
+import { FakeClock } from '../support/fake-clock.ts';
+import { type Answer, startApp, type TestApp } from '../support/start-app.ts';
+import type { ReceivedRequest } from './receivers.ts';
+
+// biome-ignore lint/suspicious/noExplicitAny: a test looks into whatever came.
+export type Body = any;
+
+export interface TestWebhook {
+  id: string;
+  secret: string;
+  url: string;
+}
+
+/** The production app with webhooks to loopback allowed, in a time that the test moves. */
+export interface WebhookApp extends TestApp {
+  clock: FakeClock;
+  /** Every line that was logged. */
+  logged: string[];
+  /** Registers a webhook at a port of this machine. */
+  register(port: number, body?: object): Promise<TestWebhook>;
+  deliveries(webhookId: string): Promise<Body[]>;
+  /** The log once `done` says so of it. */
+  untilDeliveries(webhookId: string, done: (deliveries: Body[]) => boolean): Promise<Body[]>;
+  mail(to: string, subject?: string): Promise<void>;
+}
+
+/** Turns of the event loop until something is so; it must become so without the clock. */
+export async function until<T>(look: () => Promise<T> | T, done: (value: T) => boolean): Promise<T> {
+  for (;;) {
+    const value = await look();
+    if (done(value)) return value;
+    await nextTurn();
+  }
+}
+
+export function ok(answer: Answer, status: number): Body {
+  if (answer.status !== status) throw new Error(`${answer.status}: ${JSON.stringify(answer.body)}`);
+  return answer.body;
+}
+
+export async function startWebhookApp(
+  env: Record<string, string> = {},
+  overrides: Overrides = {},
+): Promise<WebhookApp> {
+  const clock = new FakeClock(Date.now());
+  const logged: string[] = [];
+  const app = await startApp({ MAYFLY_WEBHOOK_ALLOW: '127.0.0.1/32', ...env }, { clock, ...overrides });
+  const deliveries = async (id: string) =>
+    ok(await app.api('GET', `/v1/webhooks/${id}/deliveries`), 200).deliveries;
+  return {
+    ...app,
+    clock,
+    logged,
+    async register(port, body = {}) {
+      const url = `http://127.0.0.1:${port}/hook`;
+      return ok(await app.api('POST', '/v1/webhooks', { body: { url, ...body } }), 201);
+    },
+    deliveries,
+    untilDeliveries: (id, done) => until(() => deliveries(id), done),
+    async mail(to, subject = 'hello') {
+      await app.send({ from: 'shop@example.org', to, subject, text: `This is ${subject}` });
+    },
+  };
+}
+
+/** The event of a request, if its signature fits the secret; throws otherwise. */
+export function verified(secret: string, request: ReceivedRequest | undefined): Body {
+  if (!request) throw new Error('nothing was received');
+  return new Webhook(secret).verify(request.body.toString(), request.headers);
+}
