@@ -70,6 +70,7 @@ export function createApp(config: Config, overrides: Overrides = {}): App {
 
     const hostname = config.smtpName ?? config.domains[0] ?? 'localhost';
     let smtp: RunningApp['smtp'] = null;
+    let refusalsWritten = async (): Promise<void> => undefined;
     if (config.roles.includes('smtp')) {
       const receiver = createReceiver({
         store,
@@ -81,6 +82,7 @@ export function createApp(config: Config, overrides: Overrides = {}): App {
         onRefusalsLost: (err) => log.error({ err }, 'refusals were not kept'),
       });
       closers.push(() => receiver.settled());
+      refusalsWritten = () => receiver.refusalsWritten();
       const server = createSmtpServer(
         {
           host: config.smtpHost,
@@ -114,7 +116,7 @@ export function createApp(config: Config, overrides: Overrides = {}): App {
           publicUrl: config.publicUrl,
           metrics: config.metrics,
         },
-        { store, parsing, news, clock, log, metrics: metrics.registry },
+        { store, parsing, news, refusalsWritten, clock, log, metrics: metrics.registry },
       );
       listeners.push(server);
       const { port } = await server.start();

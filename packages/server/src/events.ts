@@ -11,30 +11,46 @@ export interface MessageNews {
 export interface News {
   /** Calls `listener` for each later message of the inbox until the returned function is called. */
   onMessage(inboxId: string, listener: () => void): () => void;
+  /** Calls `listener` for each later message of the account until the returned function is called. */
+  onAccountMessage(accountId: string, listener: () => void): () => void;
   /** Calls `listener` for each later message of any inbox until the returned function is called. */
   onAnyMessage(listener: (news: MessageNews) => void): () => void;
   /** Tells all listeners; a listener that throws is the caller's defect and reaches it. */
   announce(news: MessageNews): void;
 }
 
-export function createNews(): News {
-  const byInbox = new Map<string, Set<() => void>>();
-  const everywhere = new Set<(news: MessageNews) => void>();
+/** Listeners to something that has an id; nothing is kept of an id without any. */
+function createListeners() {
+  const byId = new Map<string, Set<() => void>>();
   return {
-    onMessage(inboxId, listener) {
-      const listeners = byInbox.get(inboxId) ?? new Set();
-      byInbox.set(inboxId, listeners.add(listener));
+    add(id: string, listener: () => void): () => void {
+      const listeners = byId.get(id) ?? new Set();
+      byId.set(id, listeners.add(listener));
       return () => {
         listeners.delete(listener);
-        if (listeners.size === 0 && byInbox.get(inboxId) === listeners) byInbox.delete(inboxId);
+        if (listeners.size === 0 && byId.get(id) === listeners) byId.delete(id);
       };
     },
+    tell(id: string): void {
+      for (const listener of [...(byId.get(id) ?? [])]) listener();
+    },
+  };
+}
+
+export function createNews(): News {
+  const byInbox = createListeners();
+  const byAccount = createListeners();
+  const everywhere = new Set<(news: MessageNews) => void>();
+  return {
+    onMessage: byInbox.add,
+    onAccountMessage: byAccount.add,
     onAnyMessage(listener) {
       everywhere.add(listener);
       return () => everywhere.delete(listener);
     },
     announce(news) {
-      for (const listener of [...(byInbox.get(news.inboxId) ?? [])]) listener();
+      byInbox.tell(news.inboxId);
+      byAccount.tell(news.accountId);
       for (const listener of [...everywhere]) listener(news);
     },
   };

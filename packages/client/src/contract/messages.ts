@@ -7,7 +7,7 @@ export const MAX_FILTER = 500;
 /** Seconds for which a list may be held back. */
 export const MAX_WAIT = 60;
 /** Longest form of `since`; nothing valid is longer. */
-const MAX_SINCE = 100;
+export const MAX_SINCE = 100;
 
 export const MailAddress = Type.Object(
   {

@@ -4,6 +4,7 @@ import { timeOfId } from '../ids.ts';
 
 /** Enough of a hash that a mistyped cursor, or one of another inbox, is noticed; it guards nothing else. */
 const BINDING_LETTERS = 11;
+const ACCOUNT_CURSOR = /^acur_([0-9a-z]{1,11})_[\w-]{11}$/;
 const CURSOR = /^cur_([0-9a-z]{1,10})_[\w-]{11}$/;
 /** Times are below 2^48 ms, as in ids. */
 const MAX_TIME = 2 ** 48 - 1;
@@ -58,6 +59,44 @@ function timeOfRfc3339(text: string): number | undefined {
   // Cut and not rounded: what came within this millisecond but after the fraction is not seen as newer.
   const millis = fraction.slice(0, 3).padEnd(3, '0');
   return Math.max(0, Date.parse(`${date}T${hours}:${minutes}:${seconds}.${millis}${zone}`));
+}
+
+/**
+ * The cursor of an account's stream that stands for all its messages up to a place in their order.
+ * @param order of the last of them; 0 when there is none
+ */
+export function accountCursorAt(accountId: string, order: number): string {
+  const place = order.toString(36);
+  const binding = hash('sha256', `account cursor ${accountId} ${place}`, 'base64url');
+  return `acur_${place}_${binding.slice(0, BINDING_LETTERS)}`;
+}
+
+function orderOfCursor(accountId: string, cursor: string): number {
+  const order = Number.parseInt(ACCOUNT_CURSOR.exec(cursor)?.[1] ?? '', 36);
+  if (!Number.isSafeInteger(order) || accountCursorAt(accountId, order) !== cursor) {
+    throw new AppError(
+      'invalid_since',
+      'since is no cursor of this account; cursors work only where they were made',
+    );
+  }
+  return order;
+}
+
+/**
+ * Reads `since` of an account's stream.
+ * @returns a place in the account's order, or a time in epoch milliseconds
+ * @throws AppError `invalid_since` for anything but a cursor of this account, an RFC 3339 time or
+ *   milliseconds since 1970
+ */
+export function placeOfAccountSince(accountId: string, since: string): { order: number } | { time: number } {
+  if (since.startsWith('acur_')) return { order: orderOfCursor(accountId, since) };
+  const time = /^\d{1,15}$/.test(since) ? timeOfMillis(since) : timeOfRfc3339(since);
+  if (time === undefined) {
+    const expected =
+      "a cursor of the account's stream, an RFC 3339 time with its offset, or milliseconds since 1970";
+    throw new AppError('invalid_since', `since must be ${expected}`);
+  }
+  return { time };
 }
 
 /**

@@ -1,4 +1,4 @@
-import type { MailAddress } from '../mail/mail.ts';
+import type { LinkKind, MailAddress, MailLink } from '../mail/mail.ts';
 import type { FullMessageRecord, MessageRecord } from '../store/store.ts';
 
 /** Conditions on a message. Text is compared without regard to case and may be anywhere. */
@@ -11,16 +11,30 @@ export interface Filters {
   /** In the visible text. */
   text?: string | undefined;
   hasAttachments?: boolean | undefined;
+  /** Whether there is a one-time code. */
+  code?: boolean | undefined;
+  /** Whether there is a link; or what one and the same link must be. */
+  link?: boolean | LinkFilter | undefined;
 }
 
-/** A condition that a message did not meet, and what stood there instead. */
+/** Conditions on one link, all of which it must meet. */
+export interface LinkFilter {
+  kind?: LinkKind | undefined;
+  /** In the target. */
+  href?: string | undefined;
+  /** In the visible words. */
+  text?: string | undefined;
+}
+
+/** A condition that a message did not meet, and what stood there instead; both as text. */
 export interface FailedCondition {
   condition: keyof Filters;
+  expected: string;
   got: string;
 }
 
 /** True when the conditions need a message's content and not only its summary. */
-export const needsContent = (filters: Filters): boolean => filters.text !== undefined;
+export const needsContent = ({ text, link }: Filters): boolean => text !== undefined || link !== undefined;
 
 /** Letters that differ only in case or in composition (é as one or two code points) become one. */
 const fold = (text: string): string => text.normalize('NFC').toLowerCase().normalize('NFC');
@@ -30,28 +44,51 @@ const contains = (text: string, part: string): boolean => fold(text).includes(fo
 const mailbox = ({ name, address }: MailAddress): string => (name === '' ? address : `${name} <${address}>`);
 
 /**
- * The conditions on the summary that a message fails; none when it matches. The condition on the text
- * is {@link failedText}'s.
+ * The conditions on the summary that a message fails; none when it matches. Those on the content are
+ * {@link failedContent}'s.
  */
 export function failedConditions(message: MessageRecord, filters: Filters): FailedCondition[] {
   const { summary } = message;
   const failed: FailedCondition[] = [];
   const demand = (condition: keyof Filters, part: string | undefined, got: string) => {
-    if (part !== undefined && !contains(got, part)) failed.push({ condition, got });
+    if (part !== undefined && !contains(got, part)) failed.push({ condition, expected: part, got });
+  };
+  const demandWhether = (condition: keyof Filters, wanted: boolean | undefined, is: boolean, got: string) => {
+    if (wanted !== undefined && wanted !== is) failed.push({ condition, expected: String(wanted), got });
   };
   demand('from', filters.from, summary.from ? mailbox(summary.from) : '');
   demand('to', filters.to, [...[...summary.to, ...summary.cc].map(mailbox), ...message.rcptTo].join(', '));
   demand('subject', filters.subject, summary.subject);
   const hasAttachments = summary.attachmentCount > 0;
-  if (filters.hasAttachments !== undefined && filters.hasAttachments !== hasAttachments) {
-    failed.push({ condition: 'hasAttachments', got: String(hasAttachments) });
-  }
+  demandWhether('hasAttachments', filters.hasAttachments, hasAttachments, String(hasAttachments));
+  const codes = summary.codes.map(({ value }) => value);
+  demandWhether('code', filters.code, codes.length > 0, codes.join(', '));
   return failed;
 }
 
-/** The same for the condition on the text; `got` is the message's preview. */
-export function failedText(message: FullMessageRecord, filters: Filters): FailedCondition[] {
-  const { text, htmlWords } = message.content;
-  if (filters.text === undefined || contains(text ?? htmlWords ?? '', filters.text)) return [];
-  return [{ condition: 'text', got: message.summary.preview }];
+const oneLink = ({ kind, text, href }: MailLink): string => `${kind} ${href} (${text})`;
+
+function meets(link: MailLink, { kind, href, text }: LinkFilter): boolean {
+  return (
+    (kind === undefined || kind === link.kind) &&
+    (href === undefined || contains(link.href, href)) &&
+    (text === undefined || contains(link.text, text))
+  );
+}
+
+function failedLink(links: MailLink[], wanted: boolean | LinkFilter): FailedCondition[] {
+  const matched =
+    typeof wanted === 'boolean' ? links.length > 0 === wanted : links.some((link) => meets(link, wanted));
+  if (matched) return [];
+  return [{ condition: 'link', expected: JSON.stringify(wanted), got: links.map(oneLink).join(', ') }];
+}
+
+/** The same for the conditions on text and links; `got` of the text is the message's preview. */
+export function failedContent({ summary, content }: FullMessageRecord, filters: Filters): FailedCondition[] {
+  const { text, link } = filters;
+  const failed: FailedCondition[] = [];
+  if (text !== undefined && !contains(content.text ?? content.htmlWords ?? '', text)) {
+    failed.push({ condition: 'text', expected: text, got: summary.preview });
+  }
+  return link === undefined ? failed : [...failed, ...failedLink(content.links, link)];
 }

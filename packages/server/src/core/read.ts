@@ -5,7 +5,8 @@ import type { News } from '../events.ts';
 import { timeOfId } from '../ids.ts';
 import type { InboxRecord, MessageRecord, Store } from '../store/store.ts';
 import { cursorAt, timeOfSince } from './cursor.ts';
-import { type Filters, failedConditions, failedText, needsContent } from './match.ts';
+import { listenForHints } from './hints.ts';
+import { type Filters, failedConditions, failedContent, needsContent } from './match.ts';
 
 /** Rows looked at between two turns of the event loop: about a millisecond of matching. */
 const SCAN_PAGE = 200;
@@ -62,7 +63,7 @@ async function matches(store: ReadDeps['store'], message: MessageRecord, query: 
   if (failedConditions(message, query).length > 0) return false;
   if (!needsContent(query)) return true;
   const full = await store.messages.find(message.inboxId, message.id, now);
-  return full !== undefined && failedText(full, query).length === 0;
+  return full !== undefined && failedContent(full, query).length === 0;
 }
 
 const hasFilters = ({ from, to, subject, text, hasAttachments }: Filters): boolean =>
@@ -146,14 +147,10 @@ export async function waitForMessages(
   // Below `before` nothing new can appear.
   if (page.messages.length > 0 || waitMs <= 0 || query.before !== undefined) return page;
   let seen = inbox.lastReceivedAt;
-  let bell = new AbortController();
-  const ring = () => bell.abort();
-  const unsubscribe = news.onMessage(inbox.id, ring);
-  signal.addEventListener('abort', ring);
+  const hints = listenForHints(clock, (listener) => news.onMessage(inbox.id, listener), signal);
   try {
     while (!signal.aborted) {
-      // Made before the look: news that come while we look end the sleep that follows.
-      bell = new AbortController();
+      hints.looking();
       const now = clock.now();
       const current = liveInbox(await store.inboxes.find(inbox.accountId, inbox.id, now), now);
       if (current.lastReceivedAt > seen) {
@@ -162,11 +159,10 @@ export async function waitForMessages(
         seen = current.lastReceivedAt;
       }
       if (page.messages.length > 0 || now >= deadline || signal.aborted) break;
-      await clock.sleep(Math.min(deadline, current.expiresAt) - now, bell.signal);
+      await hints.pause(Math.min(deadline, current.expiresAt));
     }
     return page;
   } finally {
-    unsubscribe();
-    signal.removeEventListener('abort', ring);
+    hints.end();
   }
 }

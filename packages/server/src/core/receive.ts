@@ -61,8 +61,15 @@ export interface ReceiverDeps {
   onRefusalsLost(error: unknown): void;
 }
 
-/** @returns the receiver, and `settled`: resolves when all that was begun has been written */
-export function createReceiver(deps: ReceiverDeps): Receiver & { settled(): Promise<void> } {
+/** What the rest of the process asks of the receiver. */
+export interface Settling {
+  /** Resolves when all that was begun has been written. */
+  settled(): Promise<void>;
+  /** Resolves when the refusals that were given before the call can be read. */
+  refusalsWritten(): Promise<void>;
+}
+
+export function createReceiver(deps: ReceiverDeps): Receiver & Settling {
   const { store, parsing, news, clock, hostname } = deps;
   const domains = new Set(deps.domains);
   const commits = createCommitQueue(store.messages, clock);
@@ -101,6 +108,8 @@ export function createReceiver(deps: ReceiverDeps): Receiver & { settled(): Prom
       const address = servedAddress(refusal.address);
       if (address !== undefined) refusals.add({ ...refusal, address });
     },
+
+    refusalsWritten: () => refusals.flushed(),
 
     async settled() {
       await commits.drained();

@@ -6,7 +6,7 @@ const MAX_WAITING = 1000;
 /** Writes refusals behind the reply's back: a refused sender never waits for the disk. */
 export interface RefusalLog {
   add(refusal: Refusal): void;
-  /** Resolves when all that was added has been handed to the store. */
+  /** Resolves when all that was added before the call has been handed to the store. */
   flushed(): Promise<void>;
 }
 
@@ -16,29 +16,29 @@ export function createRefusalLog(
   onLost: (error: unknown) => void,
 ): RefusalLog {
   let waiting: Refusal[] = [];
-  let flushing: Promise<void> | null = null;
+  /** The write that takes what waits now, after those before it. */
+  let next = Promise.resolve();
+  let scheduled = false;
 
-  const flush = async (): Promise<void> => {
-    while (waiting.length > 0) {
-      const batch = waiting;
-      waiting = [];
-      try {
-        await store.add(batch);
-      } catch (error) {
-        onLost(error);
-      }
+  const write = async (): Promise<void> => {
+    const batch = waiting;
+    waiting = [];
+    scheduled = false;
+    try {
+      await store.add(batch);
+    } catch (error) {
+      onLost(error);
     }
-    flushing = null;
   };
 
   return {
     add(refusal) {
       if (waiting.length === MAX_WAITING) waiting.shift();
       waiting.push(refusal);
-      flushing ??= flush();
+      if (scheduled) return;
+      scheduled = true;
+      next = next.then(write);
     },
-    flushed: async () => {
-      while (flushing) await flushing;
-    },
+    flushed: () => next,
   };
 }

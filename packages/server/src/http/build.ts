@@ -25,9 +25,11 @@ import { addSchemas, describeApi } from './openapi.ts';
 import { type ParameterTypes, parameterTypes, readParameters } from './query.ts';
 import { addressRoutes } from './routes/addresses.ts';
 import { attachmentRoutes } from './routes/attachments.ts';
+import { eventRoutes } from './routes/events.ts';
 import { inboxRoutes } from './routes/inboxes.ts';
 import { messageRoutes } from './routes/messages.ts';
 import { operationRoutes } from './routes/operations.ts';
+import { waitRoutes } from './routes/wait.ts';
 
 const DOCS = '/docs';
 /** Everything that the reference pages load is ours; they style themselves and draw with data URLs. */
@@ -79,6 +81,8 @@ export async function buildApp(options: HttpOptions, deps: HttpDeps): Promise<Bu
   addressRoutes(app, context);
   messageRoutes(app, context);
   attachmentRoutes(app, context);
+  waitRoutes(app, context);
+  eventRoutes(app, context);
   return { app, held };
 }
 

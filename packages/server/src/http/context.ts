@@ -33,7 +33,9 @@ export interface AttachmentParsing {
 export interface HttpDeps {
   store: Store;
   parsing: AttachmentParsing;
-  news: Pick<News, 'onMessage'>;
+  news: Pick<News, 'onMessage' | 'onAccountMessage'>;
+  /** Resolves when the refusals that SMTP gave before the call can be read. */
+  refusalsWritten(): Promise<void>;
   clock: Clock;
   log: Logger;
   metrics: Registry;

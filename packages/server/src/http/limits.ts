@@ -26,3 +26,9 @@ export const ADDRESS_ATTEMPTS = 5;
 export const ANSWER_CACHE_BYTES = 16 * 1024 * 1024;
 /** Larger ones are rare, and would push many small ones out. */
 export const MAX_CACHED_ANSWER_BYTES = 256 * 1024;
+/** A stream says so often that it is still there, milliseconds: below the idle timeout of common proxies. */
+export const STREAM_QUIET_MS = 15_000;
+/** A reader that took nothing for so long, milliseconds, has hung; a slow network is never that slow. */
+export const STREAM_STALLED_MS = 30_000;
+/** Clients resume a stream after so long, milliseconds: soon, and yet not all at once in a loop. */
+export const STREAM_RETRY_MS = 1_000;

@@ -21,6 +21,12 @@ export const bytes = (mediaType: string, description: string, headers: Headers =
   content: { [mediaType]: { schema: Type.String({ format: 'binary', description }) } },
 });
 
+/** An answer of server-sent events whose data have that schema. */
+export const events = (schema: TSchema, description: string) => ({
+  description,
+  content: { 'text/event-stream': { schema: ref(schema) } },
+});
+
 /** An answer without a body. */
 export const empty = (description: string, headers: Headers = {}) => ({
   type: 'null',

@@ -7,7 +7,7 @@ import type { AccountsTable } from './tables.ts';
 /** Who inserts this marker makes the first account; the key of its table lets only one do it. */
 const FIRST_ACCOUNT = 'first-account';
 
-export function toAccount(row: Selectable<AccountsTable>): AccountRecord {
+export function toAccount(row: Omit<Selectable<AccountsTable>, 'seq' | 'message_order'>): AccountRecord {
   return { id: row.id, name: JSON.parse(row.name), plan: row.plan, createdAt: row.created_at };
 }
 

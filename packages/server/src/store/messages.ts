@@ -1,44 +1,11 @@
 import { newId, timeOfId } from '../ids.ts';
+import { createFollowing, createNumbering, type Numbering } from './account-order.ts';
 import type { Db, Tx } from './dialect.ts';
 import { freeInSteps } from './freeing.ts';
+import { parseJson, toMessage } from './message-row.ts';
 import { onConnection, prepare, type Runner, type Slots } from './prepared.ts';
 import type { Sources } from './sources.ts';
-import type {
-  FullMessageRecord,
-  MessageRecord,
-  MessageStore,
-  NewMail,
-  NewMailRecipient,
-  Placed,
-} from './store.ts';
-
-const utf8 = new TextDecoder();
-
-/** Reads stored UTF-8 JSON. */
-function parse<T>(bytes: Uint8Array): T {
-  return JSON.parse(utf8.decode(bytes));
-}
-
-interface MessageRow {
-  id: string;
-  received_at: number;
-  rcpt_to: string;
-  size: number;
-  parse_error: string | null;
-  summary: Uint8Array;
-}
-
-function toMessage(inboxId: string, row: MessageRow): MessageRecord {
-  return {
-    id: row.id,
-    inboxId,
-    receivedAt: row.received_at,
-    size: row.size,
-    rcptTo: JSON.parse(row.rcpt_to),
-    parseError: row.parse_error === null ? null : JSON.parse(row.parse_error),
-    summary: parse(row.summary),
-  };
-}
+import type { FullMessageRecord, MessageStore, NewMail, NewMailRecipient, Placed } from './store.ts';
 
 /** A place in an inbox, taken for one message. */
 interface Place {
@@ -92,15 +59,29 @@ function createAddBatch(db: Db, sources: Sources): MessageStore['addBatch'] {
       .where('freed', '=', 0),
   );
   const insertMessage = prepare(
-    (value: Slots<{ inbox: number; receivedAt: number; id: string; source: number; rcptTo: string }>) =>
+    (
+      value: Slots<{
+        inbox: number;
+        receivedAt: number;
+        id: string;
+        source: number;
+        rcptTo: string;
+        account: number;
+        accountOrder: number;
+      }>,
+    ) =>
       db.insertInto('messages').values({
         inbox_seq: value.inbox,
         received_at: value.receivedAt,
         id: value.id,
         source_seq: value.source,
         rcpt_to: value.rcptTo,
+        account_seq: value.account,
+        account_order: value.accountOrder,
       }),
   );
+
+  const takeNumbers = createNumbering(db);
 
   async function takePlaces(on: Runner, mails: NewMail[], now: number): Promise<Wish[][]> {
     const wishes = mails.map((mail) =>
@@ -135,7 +116,7 @@ function createAddBatch(db: Db, sources: Sources): MessageStore['addBatch'] {
     }
   }
 
-  async function publish(on: Runner, mail: NewMail, wishes: Wish[]): Promise<Placed[]> {
+  async function publish(on: Runner, mail: NewMail, wishes: Wish[], next: Numbering): Promise<Placed[]> {
     const messages = wishes.filter(({ place }) => place).length;
     const source = messages > 0 ? await sources.add(on, mail, messages) : 0;
     const placed: Placed[] = [];
@@ -147,16 +128,21 @@ function createAddBatch(db: Db, sources: Sources): MessageStore['addBatch'] {
       }
       const { inboxSeq: inbox, receivedAt } = place;
       const messageId = newId('msg', receivedAt);
-      await insertMessage(on, { inbox, receivedAt, id: messageId, source, rcptTo: JSON.stringify(rcptTo) });
+      await insertMessage(on, {
+        ...{ inbox, receivedAt, id: messageId, source, rcptTo: JSON.stringify(rcptTo) },
+        ...next(accountId),
+      });
       placed.push({ inboxId, accountId, messageId, receivedAt });
     }
     return placed;
   }
 
   async function commit(on: Runner, mails: NewMail[], now: number): Promise<Placed[][]> {
+    const next = await takeNumbers(on, mails);
     const wishes = await takePlaces(on, mails, now);
     const placed: Placed[][] = [];
-    for (const [index, mail] of mails.entries()) placed.push(await publish(on, mail, wishes[index] ?? []));
+    for (const [index, mail] of mails.entries())
+      placed.push(await publish(on, mail, wishes[index] ?? [], next));
     return placed;
   }
 
@@ -226,7 +212,7 @@ function createReads(db: Db): Pick<MessageStore, 'list' | 'find' | 'readRaw'> {
         row && {
           ...toMessage(inboxId, row),
           envelope: JSON.parse(row.envelope),
-          content: parse(row.content),
+          content: parseJson(row.content),
         }
       );
     },
@@ -277,6 +263,7 @@ export function createMessages(db: Db, sources: Sources): MessageStore {
 
   return {
     ...createReads(db),
+    ...createFollowing(db),
     addBatch: createAddBatch(db, sources),
 
     async delete(inboxId, messageId, now) {

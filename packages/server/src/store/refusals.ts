@@ -1,4 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { sql } from 'kysely';
 import { REFUSAL_KEPT_MS } from '../core/limits.ts';
 import type { Db, Tx } from './dialect.ts';
 import { onConnection, prepare, type Slots } from './prepared.ts';
@@ -65,6 +66,36 @@ export function createRefusals(db: Db): RefusalStore {
         .limit(limit)
         .execute();
       return rows.map(({ at, details }) => ({ at, address, ...JSON.parse(details) }));
+    },
+
+    async listAddresses(accountId, { after, limit }, now) {
+      // An address that anyone has is of letters that JSON does not escape: only its quotes are in the way.
+      const unquoted = sql<string>`substr(r.address, 2, length(r.address) - 2)`;
+      const rows = await db
+        .selectFrom('refusals as r')
+        .select((row) => ['r.address', row.fn.max('r.at').as('at'), row.fn.countAll().as('times')])
+        .where('r.at', '>', Math.max(after, now - REFUSAL_KEPT_MS))
+        .where((row) =>
+          row.not(
+            row.exists(
+              row
+                .selectFrom('addresses as a')
+                .select('a.address')
+                .where('a.address', '=', unquoted)
+                .where('a.reserved_until', '>', now)
+                .where('a.account_id', '!=', accountId ?? ''),
+            ),
+          ),
+        )
+        .groupBy('r.address')
+        .orderBy('at', 'desc')
+        .limit(limit)
+        .execute();
+      return rows.map(({ address, at, times }) => ({
+        address: JSON.parse(address),
+        at,
+        times: Number(times),
+      }));
     },
   };
 }

@@ -221,6 +221,11 @@ export interface MessageRecord {
   summary: MailSummary;
 }
 
+export interface AccountMessageRecord extends MessageRecord {
+  /** Strictly increasing within the account, in the order of the commits; with gaps. */
+  accountOrder: number;
+}
+
 export interface FullMessageRecord extends MessageRecord {
   envelope: MailEnvelope;
   content: MailContent;
@@ -241,6 +246,19 @@ export interface MessageStore {
     range: { after: number; before: number; limit: number },
     now: number,
   ): Promise<MessageRecord[]>;
+  /** Messages of a live inbox with `receivedAt > after`, oldest first, at most `limit`. */
+  listAfter(inboxId: string, range: { after: number; limit: number }, now: number): Promise<MessageRecord[]>;
+  /** Messages of the account's live inboxes with `accountOrder > after`, oldest first, at most `limit`. */
+  listByAccount(
+    accountId: string,
+    range: { after: number; limit: number },
+    now: number,
+  ): Promise<AccountMessageRecord[]>;
+  /**
+   * The place in the account's order behind which lie all its messages with `receivedAt > time`, and
+   * everything that is committed after the call.
+   */
+  placeInAccount(accountId: string, time: number): Promise<number>;
   find(inboxId: string, messageId: string, now: number): Promise<FullMessageRecord | undefined>;
   /**
    * A piece of the raw source, whole pieces from 0 on; undefined past the end and for no message.
@@ -263,11 +281,30 @@ export interface Refusal {
   remoteAddress: string;
 }
 
+/** An address to which mail was refused. */
+export interface RefusedAddress {
+  address: string;
+  /** The last time. */
+  at: number;
+  /** How often. */
+  times: number;
+}
+
 export interface RefusalStore {
   /** Keeps them, within bounds per address and in all; the oldest go first. Not yet durable when it resolves. */
   add(refusals: Refusal[]): Promise<void>;
   /** Of one address, newest first, not older than 24 h. */
   list(address: string, limit: number, now: number): Promise<Refusal[]>;
+  /**
+   * Addresses that were refused after a time and not longer than 24 h ago, the latest first. Addresses
+   * that another account has, holds, or had within the quarantine are left out; for no account
+   * (`null`) those of every account.
+   */
+  listAddresses(
+    accountId: string | null,
+    page: { after: number; limit: number },
+    now: number,
+  ): Promise<RefusedAddress[]>;
 }
 
 export interface Upkeep {

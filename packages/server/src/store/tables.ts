@@ -27,11 +27,14 @@ export interface MarkersTable {
 }
 
 export interface AccountsTable {
+  seq: Generated<number>;
   id: string;
   /** JSON text. */
   name: string;
   plan: string;
   created_at: number;
+  /** The last `account_order` given to a message; see account-order.ts. */
+  message_order: Generated<number>;
 }
 
 export interface KeysTable {
@@ -111,6 +114,9 @@ export interface MessagesTable {
   source_seq: number;
   /** JSON text of the list. */
   rcpt_to: string;
+  account_seq: number;
+  /** Strictly increasing within the account, in the order of the commits. */
+  account_order: number;
 }
 
 /**

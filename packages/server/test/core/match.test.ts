@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { type Filters, failedConditions, failedText } from '../../src/core/match.ts';
+import { type Filters, failedConditions, failedContent } from '../../src/core/match.ts';
 import type { FullMessageRecord } from '../../src/store/store.ts';
 
 const MESSAGE: FullMessageRecord = {
@@ -24,7 +24,10 @@ const MESSAGE: FullMessageRecord = {
     ...{ html: '<p>Your code</p>', text: null, htmlWords: 'Your code is 482913', attachments: [], links: [] },
   },
 };
-const failed = (filters: Filters) => [...failedConditions(MESSAGE, filters), ...failedText(MESSAGE, filters)];
+const failed = (filters: Filters) => [
+  ...failedConditions(MESSAGE, filters),
+  ...failedContent(MESSAGE, filters),
+];
 
 describe('filters', () => {
   it.each<Filters>([
@@ -47,16 +50,22 @@ describe('filters', () => {
     expect(
       failed({ from: 'nobody', to: 'carol', subject: 'reset', text: 'link', hasAttachments: false }),
     ).toEqual([
-      { condition: 'from', got: 'Müller & Söhne <no-reply@shop.example>' },
-      { condition: 'to', got: 'Ada <ada@mayfly.test>, bob@mayfly.test, Ada+signup@mayfly.test' },
-      { condition: 'subject', got: 'Bitte BESTÄTIGEN: Caf\u00e9' },
-      { condition: 'hasAttachments', got: 'true' },
-      { condition: 'text', got: 'Your code is 482913' },
+      { condition: 'from', expected: 'nobody', got: 'Müller & Söhne <no-reply@shop.example>' },
+      {
+        condition: 'to',
+        expected: 'carol',
+        got: 'Ada <ada@mayfly.test>, bob@mayfly.test, Ada+signup@mayfly.test',
+      },
+      { condition: 'subject', expected: 'reset', got: 'Bitte BESTÄTIGEN: Caf\u00e9' },
+      { condition: 'hasAttachments', expected: 'false', got: 'true' },
+      { condition: 'text', expected: 'link', got: 'Your code is 482913' },
     ]);
   });
 
   it('take a message without an author for one that nobody wrote', () => {
     const anonymous = { ...MESSAGE, summary: { ...MESSAGE.summary, from: null } };
-    expect(failedConditions(anonymous, { from: 'a' })).toEqual([{ condition: 'from', got: '' }]);
+    expect(failedConditions(anonymous, { from: 'a' })).toEqual([
+      { condition: 'from', expected: 'a', got: '' },
+    ]);
   });
 });

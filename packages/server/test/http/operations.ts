@@ -31,6 +31,9 @@ export const ROWS: Record<string, (place: Place) => Row> = {
   getAttachment: ({ inbox, messageId, attachmentId }) => ({
     path: `/v1/inboxes/${inbox.id}/messages/${messageId}/attachments/${attachmentId}`,
   }),
+  waitForMessages: ({ inbox }) => ({ path: `/v1/inboxes/${inbox.id}/wait`, body: { timeoutSeconds: 0 } }),
+  streamInboxEvents: ({ inbox }) => ({ path: `/v1/inboxes/${inbox.id}/events` }),
+  streamAccountEvents: () => ({ path: '/v1/events' }),
   deleteMessage: ({ inbox, messageId }) => ({ path: `/v1/inboxes/${inbox.id}/messages/${messageId}` }),
   deleteInbox: ({ inbox }) => ({ path: `/v1/inboxes/${inbox.id}` }),
 };

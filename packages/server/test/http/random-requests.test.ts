@@ -53,6 +53,15 @@ const requests = fc.record({
   idempotencyKey: fc.option(fc.string({ maxLength: 10 }).map((key) => key.replaceAll(/[^\x20-\x7e]/g, '?'))),
 });
 
+/** The body of a wait that does not wait. */
+function hurried(body: string | null): string {
+  try {
+    return JSON.stringify({ timeoutSeconds: 0, ...JSON.parse(body || '{}') });
+  } catch {
+    return body ?? '';
+  }
+}
+
 describe('random requests', () => {
   let http: TestHttp;
   let place: Place;
@@ -92,9 +101,16 @@ describe('random requests', () => {
         path: url,
         method: operation.method as 'GET',
         headers,
-        body: operation.method === 'GET' ? null : shape.body,
+        body:
+          operation.method === 'GET'
+            ? null
+            : operation.id === 'waitForMessages'
+              ? hurried(shape.body)
+              : shape.body,
       });
       statuses.add(answer.statusCode);
+      // A stream has no end.
+      if (answer.headers['content-type'] === 'text/event-stream') return answer.body.destroy();
       const text = await answer.body.text();
       expect(answer.statusCode, `${operation.method} ${url} ${shape.body}: ${text}`).toBeLessThan(500);
       if (answer.statusCode >= 400) {

@@ -108,6 +108,14 @@ export interface TestHttp {
   stop(deadlineMs?: number): Promise<void>;
 }
 
+/** A stream has no end: what it begins with. */
+async function firstPiece({ body }: Response): Promise<Uint8Array<ArrayBuffer>> {
+  const reader = body?.getReader();
+  const { value } = (await reader?.read()) ?? {};
+  await reader?.cancel();
+  return value ?? new Uint8Array();
+}
+
 /** Starts it. @param plan of the first account */
 export async function startHttp(options: Partial<HttpOptions> = {}, plan = 'unlimited'): Promise<TestHttp> {
   const folder = mkdtempSync(join(tmpdir(), 'mayfly-http-'));
@@ -149,7 +157,7 @@ export async function startHttp(options: Partial<HttpOptions> = {}, plan = 'unli
       metrics: 'loopback',
       ...options,
     },
-    { store, parsing, news, clock, log, metrics: new Registry() },
+    { store, parsing, news, refusalsWritten: async () => undefined, clock, log, metrics: new Registry() },
   );
   const { port } = await server.start();
   const url = `http://127.0.0.1:${port}`;
@@ -166,7 +174,8 @@ export async function startHttp(options: Partial<HttpOptions> = {}, plan = 'unli
       ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
       ...(signal ? { signal } : {}),
     });
-    const bytes = new Uint8Array(await response.arrayBuffer());
+    const isStream = response.headers.get('content-type') === 'text/event-stream';
+    const bytes = isStream ? await firstPiece(response) : new Uint8Array(await response.arrayBuffer());
     const isJson = /json/.test(response.headers.get('content-type') ?? '') && bytes.length > 0;
     const text = new TextDecoder().decode(bytes);
     return {

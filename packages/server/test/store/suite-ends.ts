@@ -55,11 +55,19 @@ export function describeEnds(given: Given): void {
         'inboxes.findByAddress': async (now) => !!(await store.inboxes.findByAddress(inbox.address, now)),
         'inboxes.list': async (now) => (await store.inboxes.list(owner, page, now)).inboxes.length > 0,
         'messages.list': async (now) => (await store.messages.list(inbox.id, everything, now)).length > 0,
+        'messages.listAfter': async (now) =>
+          (await store.messages.listAfter(inbox.id, everything, now)).length > 0,
+        'messages.listByAccount': async (now) =>
+          (await store.messages.listByAccount(owner, everything, now)).length > 0,
         'messages.find': async (now) => !!(await store.messages.find(inbox.id, messageId, now)),
         'messages.readRaw': async (now) => !!(await store.messages.readRaw(inbox.id, messageId, 0, now)),
       };
       const reading = METHOD_PATHS.filter(
-        (path) => METHODS[path] === 'read' && /^(inboxes|messages)\./.test(path),
+        // A place in an order is a number and shows nothing.
+        (path) =>
+          METHODS[path] === 'read' &&
+          /^(inboxes|messages)\./.test(path) &&
+          path !== 'messages.placeInAccount',
       );
       expect(Object.keys(shows).toSorted()).toEqual(reading.toSorted());
       for (const [method, alive] of Object.entries(shows)) {

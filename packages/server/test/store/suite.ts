@@ -3,6 +3,7 @@ import { newId } from '../../src/ids.ts';
 import type { AccountRecord, InboxRecord, NewInbox, Store } from '../../src/store/store.ts';
 import { inboxAt, T } from './builders.ts';
 import { describeEnds } from './suite-ends.ts';
+import { describeExplain } from './suite-explain.ts';
 import { describeInboxes } from './suite-inboxes.ts';
 import { describeMessages } from './suite-messages.ts';
 
@@ -63,5 +64,6 @@ export function describeStore(name: string, open: () => Promise<Opened>): void {
     describeInboxes(given);
     describeMessages(given);
     describeEnds(given);
+    describeExplain(given);
   });
 }

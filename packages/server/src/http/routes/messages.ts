@@ -6,18 +6,18 @@ import {
   MessageList,
   MessageParams,
   MessageQuery,
-  type MessageSummary,
   ReadMessageQuery,
 } from '@mayfly/client/contract';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { listMessages, type MessagePage, waitForMessages } from '../../core/read.ts';
 import { AppError } from '../../errors.ts';
-import type { FullMessageRecord, MessageRecord } from '../../store/store.ts';
+import type { FullMessageRecord } from '../../store/store.ts';
 import { callersInbox } from '../auth.ts';
 import type { App, RouteContext } from '../context.ts';
 import { immutableTag, isFresh } from '../etag.ts';
 import { rawPieces } from '../raw-source.ts';
 import { bytes, ConditionalHeaders, ETAG, empty, JSON_TYPE, json, NOT_MODIFIED } from '../responses.ts';
+import { toMessage, toSummary } from '../shown.ts';
 import { baseUrl } from '../urls.ts';
 
 const TAGS = ['Messages'];
@@ -158,55 +158,4 @@ function sendJson({ headers }: FastifyRequest, reply: FastifyReply, body: Buffer
 
 function toMessageList({ messages, cursor, hasMore }: MessagePage): MessageList {
   return { messages: messages.map(toSummary), cursor, hasMore };
-}
-
-function toSummary({ id, inboxId, receivedAt, size, summary }: MessageRecord): MessageSummary {
-  return {
-    id,
-    inboxId,
-    from: summary.from,
-    to: summary.to,
-    cc: summary.cc,
-    subject: summary.subject,
-    preview: summary.preview,
-    receivedAt: new Date(receivedAt).toISOString(),
-    size,
-    attachmentCount: summary.attachmentCount,
-    hasAttachments: summary.attachmentCount > 0,
-    codes: summary.codes,
-  };
-}
-
-function toMessage(message: FullMessageRecord, base: string): Message {
-  const { content, envelope } = message;
-  const url = `${base}/v1/inboxes/${message.inboxId}/messages/${message.id}`;
-  return {
-    ...toSummary(message),
-    replyTo: content.replyTo,
-    bcc: content.bcc,
-    date: content.date,
-    rfcMessageId: content.rfcMessageId,
-    inReplyTo: content.inReplyTo,
-    references: content.references,
-    headers: content.headers,
-    html: content.html,
-    text: content.text,
-    attachments: content.attachments.map(
-      ({ id, filename, contentType, size, disposition, contentId, sha256 }) => ({
-        ...{ id, filename, contentType, size, disposition, contentId, sha256 },
-        url: `${url}/attachments/${encodeURIComponent(id)}`,
-      }),
-    ),
-    links: content.links,
-    envelope: {
-      mailFrom: envelope.mailFrom,
-      rcptTo: message.rcptTo,
-      helo: envelope.helo,
-      remoteAddress: envelope.remoteAddress,
-      tls: envelope.tls,
-    },
-    authentication: null,
-    rawUrl: `${url}/raw`,
-    parseError: message.parseError,
-  };
 }

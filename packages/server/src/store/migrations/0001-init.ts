@@ -15,10 +15,12 @@ async function accounts(db: Kysely<unknown>, dialect: Dialect): Promise<void> {
     .execute();
   await db.schema
     .createTable('accounts')
-    .addColumn('id', dialect.id, (c) => c.primaryKey())
+    .addColumn('seq', dialect.integer, (c) => dialect.rowNumber(c))
+    .addColumn('id', dialect.id, (c) => c.notNull().unique())
     .addColumn('name', 'text', (c) => c.notNull())
     .addColumn('plan', 'text', (c) => c.notNull())
     .addColumn('created_at', dialect.integer, (c) => c.notNull())
+    .addColumn('message_order', dialect.integer, (c) => c.notNull().defaultTo(0))
     .execute();
   await db.schema
     .createTable('keys')
@@ -140,8 +142,16 @@ async function messages(db: Kysely<unknown>, dialect: Dialect): Promise<void> {
         .addColumn('id', dialect.id, (c) => c.notNull())
         .addColumn('source_seq', dialect.integer, (c) => c.notNull())
         .addColumn('rcpt_to', 'text', (c) => c.notNull())
+        .addColumn('account_seq', dialect.integer, (c) => c.notNull())
+        .addColumn('account_order', dialect.integer, (c) => c.notNull())
         .addPrimaryKeyConstraint('messages_key', ['inbox_seq', 'received_at']),
     )
+    .execute();
+  await db.schema
+    .createIndex('messages_of_account')
+    .on('messages')
+    .columns(['account_seq', 'account_order'])
+    .unique()
     .execute();
 }
 

@@ -1,0 +1,180 @@
+import { type Static, Type } from 'typebox';
+import { closed, InboxId, Timestamp } from './common.ts';
+import { MAX_FILTER, MAX_SINCE, MAX_WAIT, Message, MessageSummary, messageFilters } from './messages.ts';
+import { nullable, ref } from './ref.ts';
+
+/** Messages that one wait may ask for: each is answered in full. */
+export const MAX_WAIT_COUNT = 50;
+/** Seconds of a wait that names none: longer than mail takes, shorter than a test's own timeout. */
+export const DEFAULT_WAIT = 30;
+
+const part = (description: string, example: string) =>
+  Type.Optional(Type.String({ description, minLength: 1, maxLength: MAX_FILTER, examples: [example] }));
+
+export const LinkMatch = Type.Object(
+  {
+    kind: Type.Optional(
+      Type.Enum(['verify', 'reset', 'sign-in', 'unsubscribe', 'other'], {
+        description: 'What the link seems to be for.',
+      }),
+    ),
+    href: part('Contained in the target.', '/confirm?'),
+    text: part('Contained in the visible words of the link.', 'Confirm'),
+  },
+  { ...closed, $id: 'LinkMatch', description: 'Conditions that one and the same link meets.' },
+);
+export type LinkMatch = Static<typeof LinkMatch>;
+
+export const MessageMatch = Type.Object(
+  {
+    ...messageFilters,
+    code: Type.Optional(
+      Type.Boolean({ description: 'Only messages with a one-time code, or only those without.' }),
+    ),
+    link: Type.Optional(
+      Type.Union([Type.Boolean(), ref(LinkMatch)], {
+        description: 'Only messages with a link, or only those without; or with a link that is like this.',
+      }),
+    ),
+  },
+  {
+    ...closed,
+    $id: 'MessageMatch',
+    description:
+      'What a message must be like: all conditions hold at once, and none at all match every message. Text is compared without regard to case and may be anywhere.',
+  },
+);
+export type MessageMatch = Static<typeof MessageMatch>;
+
+/** Body of `POST /v1/inboxes/{id}/wait`; all of it is optional, and the body too. */
+export const WaitRequest = Type.Object(
+  {
+    match: Type.Optional(ref(MessageMatch)),
+    since: Type.Optional(
+      Type.String({
+        description:
+          'Only messages strictly newer than this: a `cursor` of this inbox, a message id, an RFC 3339 time, or milliseconds since 1970. Default: from the beginning of the inbox.',
+        maxLength: MAX_SINCE,
+        examples: ['cur_mmbq2x6a_3vZxk1b0Qd8'],
+      }),
+    ),
+    count: Type.Optional(
+      Type.Integer({
+        description:
+          'How many messages must match. 0 waits for silence: it succeeds when nothing has matched by the end of the time, and fails at once when something does.',
+        minimum: 0,
+        maximum: MAX_WAIT_COUNT,
+        default: 1,
+      }),
+    ),
+    timeoutSeconds: Type.Optional(
+      Type.Integer({
+        description: 'For how long to wait at most; 0 looks once.',
+        minimum: 0,
+        maximum: MAX_WAIT,
+        default: DEFAULT_WAIT,
+      }),
+    ),
+  },
+  { ...closed, $id: 'WaitRequest', description: 'What to wait for.' },
+);
+export type WaitRequest = Static<typeof WaitRequest>;
+
+export const FailedCondition = Type.Object(
+  {
+    condition: Type.Enum(['from', 'to', 'subject', 'text', 'hasAttachments', 'code', 'link'], {
+      description: 'The condition of `match`.',
+    }),
+    expected: Type.String({ description: 'What it asked for, as text; cut when it is long.' }),
+    got: Type.String({
+      description: "What the message has there, as text; '' when it has nothing. Cut when it is long.",
+    }),
+  },
+  { $id: 'FailedCondition', description: 'A condition that a message did not meet.' },
+);
+export type FailedCondition = Static<typeof FailedCondition>;
+
+export const SeenMessage = Type.Object(
+  {
+    message: ref(MessageSummary),
+    failed: Type.Array(ref(FailedCondition), { description: 'Every condition that it did not meet.' }),
+  },
+  { $id: 'SeenMessage', description: 'A message that came and did not match.' },
+);
+export type SeenMessage = Static<typeof SeenMessage>;
+
+export const RefusedMail = Type.Object(
+  {
+    at: Timestamp('When it was refused.'),
+    address: Type.String({ description: 'The recipient, in lower case and without a tag.' }),
+    reply: Type.String({
+      description: 'The SMTP reply that the sender got.',
+      examples: ['452 4.2.2 The inbox is full'],
+    }),
+    mailFrom: Type.String({ description: "Reverse-path of the MAIL command; '' for a bounce." }),
+    helo: Type.String({ description: 'The name by which the sending host introduced itself.' }),
+    remoteAddress: Type.String({ description: 'The IP address of the sending host.' }),
+  },
+  { $id: 'RefusedMail', description: 'Mail for the address of this inbox that was refused.' },
+);
+export type RefusedMail = Static<typeof RefusedMail>;
+
+export const NearMiss = Type.Object(
+  {
+    address: Type.String({ description: 'An address that is like the one of this inbox.' }),
+    at: Timestamp('When mail for it came last.'),
+    times: Type.Integer({ description: 'How many mails.' }),
+    outcome: Type.Enum(['refused', 'received'], {
+      description:
+        '`refused`: nobody has the address. `received`: another inbox of the account has it and got the mail; told to API keys only.',
+    }),
+    inboxId: nullable(InboxId, { description: 'That other inbox; null when nobody has the address.' }),
+  },
+  {
+    $id: 'NearMiss',
+    description:
+      'Mail to another address that may have been meant for this inbox: a slip of the finger, missing dots or digits, a tag without a plus, another domain.',
+  },
+);
+export type NearMiss = Static<typeof NearMiss>;
+
+export const WaitExplanation = Type.Object(
+  {
+    reason: Type.Enum(['timeout', 'unexpected_message', 'server_stopping'], {
+      description:
+        'Why the wait ended: its time was over; with `count: 0` something matched; or the server stops, and the wait may be repeated.',
+    }),
+    seenCount: Type.Integer({ description: 'How many messages came and did not match.' }),
+    seen: Type.Array(ref(SeenMessage), { description: 'The newest 20 of them, newest first.' }),
+    refused: Type.Array(ref(RefusedMail), {
+      description:
+        'The newest 20 refusals of mail for this address after `since`, within 24 hours, newest first; also from before the inbox was created.',
+    }),
+    nearMisses: Type.Array(ref(NearMiss), {
+      description: 'Up to 20 addresses alike that got mail meanwhile, the latest first.',
+    }),
+  },
+  { $id: 'WaitExplanation', description: 'Why nothing, or not enough, matched.' },
+);
+export type WaitExplanation = Static<typeof WaitExplanation>;
+
+export const WaitResult = Type.Object(
+  {
+    matched: Type.Boolean({ description: 'Whether what was waited for came about.' }),
+    messages: Type.Array(ref(Message), {
+      description:
+        'Messages that matched, in full, oldest first: exactly `count` of them when the wait succeeded, else those that there were.',
+    }),
+    cursor: Type.String({
+      description:
+        'Stands for all messages that were looked at: give it as `since` to go on behind the last message here.',
+      examples: ['cur_mmbq2x6a_3vZxk1b0Qd8'],
+    }),
+    explanation: Type.Optional(ref(WaitExplanation)),
+  },
+  {
+    $id: 'WaitResult',
+    description: 'How the wait ended; in vain, with an `explanation`.',
+  },
+);
+export type WaitResult = Static<typeof WaitResult>;

@@ -1,0 +1,101 @@
+import {
+  AccountEventsQuery,
+  EventsHeaders,
+  InboxEventsQuery,
+  InboxParams,
+  StreamedMessage,
+} from '@mayfly/client/contract';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { placeOfAccountSince, timeOfSince } from '../../core/cursor.ts';
+import { type Followable, followAccount, followInbox } from '../../core/follow.ts';
+import { type Access, callersInbox, createGuard, keyCaller } from '../auth.ts';
+import type { App, RouteContext } from '../context.ts';
+import { toAppError } from '../errors.ts';
+import { comment, writeEvents } from '../event-stream.ts';
+import { events } from '../responses.ts';
+
+const TAGS = ['Messages'];
+const EVENT_STREAM = 'text/event-stream';
+const HOW =
+  'Server-sent events: `event: message.received`, `id` is a cursor, `data` a `StreamedMessage` as JSON. Every message comes once and in order; a client that was cut sends the last `id` as `Last-Event-ID` and goes on without a gap. A comment comes every 15 seconds. A reader that takes nothing for 30 seconds is cut off and may resume.';
+
+export function eventRoutes(app: App, context: RouteContext): void {
+  const { deps } = context;
+  const stream = createStreaming(context);
+
+  app.route({
+    method: 'GET',
+    url: '/v1/inboxes/:id/events',
+    config: { access: 'inbox:read' },
+    schema: {
+      operationId: 'streamInboxEvents',
+      tags: TAGS,
+      summary: 'Follow an inbox as a stream',
+      description: `${HOW} When the inbox ends, a comment says so and the stream closes.`,
+      params: InboxParams,
+      querystring: InboxEventsQuery,
+      headers: EventsHeaders,
+      response: { 200: events(StreamedMessage, 'A stream of messages, without an end of its own.') },
+    },
+    handler: async (request, reply) => {
+      const inbox = callersInbox(request);
+      const since = request.headers['last-event-id'] || request.query.since;
+      const after = since === undefined ? 0 : timeOfSince(inbox.id, since);
+      return stream(request, reply, followInbox(deps, inbox, after), 'inbox:read');
+    },
+  });
+
+  app.route({
+    method: 'GET',
+    url: '/v1/events',
+    config: { access: 'account:read' },
+    schema: {
+      operationId: 'streamAccountEvents',
+      tags: TAGS,
+      summary: 'Follow all inboxes of the account as one stream',
+      description: `${HOW} The order is that in which the messages were stored.`,
+      querystring: AccountEventsQuery,
+      headers: EventsHeaders,
+      response: { 200: events(StreamedMessage, 'A stream of messages, without an end of its own.') },
+    },
+    handler: async (request, reply) => {
+      const { account } = keyCaller(request);
+      const since = request.headers['last-event-id'] || request.query.since;
+      const after = since === undefined ? 0 : await orderOf(account.id, since);
+      return stream(request, reply, followAccount(deps, account.id, after), 'account:read');
+    },
+  });
+
+  async function orderOf(accountId: string, since: string): Promise<number> {
+    const place = placeOfAccountSince(accountId, since);
+    return 'order' in place ? place.order : deps.store.messages.placeInAccount(accountId, place.time);
+  }
+}
+
+/** Answers requests with streams, and says at the end of each why it ended. */
+function createStreaming({ deps, held }: RouteContext) {
+  const guard = createGuard(deps);
+  return async (request: FastifyRequest, reply: FastifyReply, followable: Followable, access: Access) => {
+    reply.header('content-type', EVENT_STREAM);
+    // nginx would gather events before it passes them on.
+    reply.header('x-accel-buffering', 'no');
+    if (request.method === 'HEAD') return reply.send();
+    const { raw } = reply;
+    const { id } = request.params as { id?: string };
+    const recheck = () => guard(request.headers.authorization, access, id);
+    raw.writeHead(200, reply.getHeaders() as Record<string, string>);
+    reply.hijack();
+    const farewell = await held.hold(reply, async (signal) => {
+      try {
+        await writeEvents(raw, { followable, clock: deps.clock, recheck }, signal);
+        return 'the server is stopping: resume with Last-Event-ID';
+      } catch (error) {
+        const expected = toAppError(error);
+        if (!expected) deps.log.error({ requestId: request.id, err: error }, 'request failed');
+        return expected?.message ?? 'the server failed: resume with Last-Event-ID';
+      }
+    });
+    if (!raw.destroyed) raw.end(comment(farewell));
+    return reply;
+  };
+}

@@ -1,0 +1,63 @@
+import {
+  DEFAULT_WAIT,
+  InboxParams,
+  ref,
+  type WaitExplanation,
+  WaitRequest,
+  WaitResult,
+} from '@mayfly/client/contract';
+import { type Explanation, type Outcome, waitAndExplain } from '../../core/explain.ts';
+import { callersInbox } from '../auth.ts';
+import type { App, RouteContext } from '../context.ts';
+import { json } from '../responses.ts';
+import { toMessage, toSummary } from '../shown.ts';
+import { baseUrl } from '../urls.ts';
+
+const SECOND_MS = 1_000;
+
+export function waitRoutes(app: App, { options, deps, held }: RouteContext): void {
+  app.route({
+    method: 'POST',
+    url: '/v1/inboxes/:id/wait',
+    config: { access: 'inbox:read' },
+    schema: {
+      operationId: 'waitForMessages',
+      tags: ['Messages'],
+      summary: 'Wait for messages, and hear why none came',
+      description:
+        'Held until `count` messages match, oldest first, and answered with them in full. In vain, the answer explains itself: which messages came and what they did not meet, what was refused, and which addresses alike got mail. A wait changes nothing, so it may be repeated; it counts as one request.',
+      params: InboxParams,
+      body: ref(WaitRequest),
+      response: { 200: json(WaitResult, 'How the wait ended.') },
+    },
+    handler: async (request, reply) => {
+      const inbox = callersInbox(request);
+      const { match = {}, since, count = 1, timeoutSeconds = DEFAULT_WAIT } = request.body;
+      const expectation = { match, since, count, waitMs: timeoutSeconds * SECOND_MS };
+      const ownsAccount = request.caller?.key != null;
+      const outcome = await held.hold(reply, (signal) =>
+        waitAndExplain(deps, inbox, expectation, ownsAccount, signal),
+      );
+      return toResult(outcome, baseUrl(options.publicUrl, request));
+    },
+  });
+}
+
+function toResult({ matched, messages, cursor, explanation }: Outcome, base: string): WaitResult {
+  return {
+    matched,
+    messages: messages.map((message) => toMessage(message, base)),
+    cursor,
+    ...(explanation && { explanation: toExplanation(explanation) }),
+  };
+}
+
+function toExplanation({ reason, seenCount, seen, refused, nearMisses }: Explanation): WaitExplanation {
+  return {
+    reason,
+    seenCount,
+    seen: seen.map(({ message, failed }) => ({ message: toSummary(message), failed })),
+    refused: refused.map((refusal) => ({ ...refusal, at: new Date(refusal.at).toISOString() })),
+    nearMisses: nearMisses.map((miss) => ({ ...miss, at: new Date(miss.at).toISOString() })),
+  };
+}

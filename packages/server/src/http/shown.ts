@@ -1,0 +1,58 @@
+import type { Message, MessageSummary } from '@mayfly/client/contract';
+import type { FullMessageRecord, MessageRecord } from '../store/store.ts';
+
+/** A message as lists show it. */
+export function toSummary({ id, inboxId, receivedAt, size, summary }: MessageRecord): MessageSummary {
+  return {
+    id,
+    inboxId,
+    from: summary.from,
+    to: summary.to,
+    cc: summary.cc,
+    subject: summary.subject,
+    preview: summary.preview,
+    receivedAt: new Date(receivedAt).toISOString(),
+    size,
+    attachmentCount: summary.attachmentCount,
+    hasAttachments: summary.attachmentCount > 0,
+    codes: summary.codes,
+  };
+}
+
+/**
+ * A message in full.
+ * @param base of the URLs in it
+ */
+export function toMessage(message: FullMessageRecord, base: string): Message {
+  const { content, envelope } = message;
+  const url = `${base}/v1/inboxes/${message.inboxId}/messages/${message.id}`;
+  return {
+    ...toSummary(message),
+    replyTo: content.replyTo,
+    bcc: content.bcc,
+    date: content.date,
+    rfcMessageId: content.rfcMessageId,
+    inReplyTo: content.inReplyTo,
+    references: content.references,
+    headers: content.headers,
+    html: content.html,
+    text: content.text,
+    attachments: content.attachments.map(
+      ({ id, filename, contentType, size, disposition, contentId, sha256 }) => ({
+        ...{ id, filename, contentType, size, disposition, contentId, sha256 },
+        url: `${url}/attachments/${encodeURIComponent(id)}`,
+      }),
+    ),
+    links: content.links,
+    envelope: {
+      mailFrom: envelope.mailFrom,
+      rcptTo: message.rcptTo,
+      helo: envelope.helo,
+      remoteAddress: envelope.remoteAddress,
+      tls: envelope.tls,
+    },
+    authentication: null,
+    rawUrl: `${url}/raw`,
+    parseError: message.parseError,
+  };
+}

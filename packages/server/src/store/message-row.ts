@@ -1,0 +1,30 @@
+import type { MessageRecord } from './store.ts';
+
+const utf8 = new TextDecoder();
+
+/** Reads stored UTF-8 JSON. */
+export function parseJson<T>(bytes: Uint8Array): T {
+  return JSON.parse(utf8.decode(bytes));
+}
+
+/** What queries read of a message for a list. */
+export interface MessageRow {
+  id: string;
+  received_at: number;
+  rcpt_to: string;
+  size: number;
+  parse_error: string | null;
+  summary: Uint8Array;
+}
+
+export function toMessage(inboxId: string, row: MessageRow): MessageRecord {
+  return {
+    id: row.id,
+    inboxId,
+    receivedAt: row.received_at,
+    size: row.size,
+    rcptTo: JSON.parse(row.rcpt_to),
+    parseError: row.parse_error === null ? null : JSON.parse(row.parse_error),
+    summary: parseJson(row.summary),
+  };
+}
