@@ -1,16 +1,23 @@
 import { join } from 'node:path';
 import { type Clock, systemClock } from './clock.ts';
 import type { Config } from './config.ts';
+import { createDeliverer } from './core/deliver.ts';
 import { sweepUntil } from './core/expire.ts';
 import { ensureFirstAccount, type FirstStart } from './core/first-start.ts';
 import { createParsing } from './core/parsing.ts';
 import { createReceiver } from './core/receive.ts';
+import { createWebhooks } from './core/webhooks.ts';
 import { createNews } from './events.ts';
 import { createHttpServer } from './http/server.ts';
+import { randomFraction } from './ids.ts';
 import { createLog, type Logger } from './log.ts';
 import { createMetrics } from './metrics.ts';
 import { createSmtpServer } from './smtp/server.ts';
 import { openSqlite } from './store/sqlite.ts';
+import { VERSION } from './version.ts';
+import { parseCidrs } from './webhooks/address-guard.ts';
+import { createResolve, type Resolve, systemResolve } from './webhooks/resolve.ts';
+import { createSender } from './webhooks/send.ts';
 
 /** SIGTERM to exit is promised within 10 s; what is in flight gets most of it. */
 const DRAIN_MS = 8_000;
@@ -23,6 +30,10 @@ export const databasePath = (dataDir: string): string => join(dataDir, DATABASE_
 export interface Overrides {
   clock?: Clock;
   log?: Logger;
+  /** How host names of webhooks are looked up. */
+  resolve?: Resolve;
+  /** Waits between the attempts of a webhook delivery, milliseconds. */
+  retryDelays?: readonly number[];
 }
 
 /** What a started app can be reached by; a role that is off is null. */
@@ -67,6 +78,12 @@ export function createApp(config: Config, overrides: Overrides = {}): App {
         return swept;
       });
     }
+
+    const allow = parseCidrs(config.webhookAllow.join(','));
+    // Names of a private network matter only where the operator lets webhooks into one.
+    const resolve = overrides.resolve ?? createResolve(allow.length > 0 ? { fallback: systemResolve } : {});
+    const guard = { allow, resolve };
+    const webhooks = createWebhooks({ store, guard, news, clock });
 
     const hostname = config.smtpName ?? config.domains[0] ?? 'localhost';
     let smtp: RunningApp['smtp'] = null;
@@ -116,11 +133,29 @@ export function createApp(config: Config, overrides: Overrides = {}): App {
           publicUrl: config.publicUrl,
           metrics: config.metrics,
         },
-        { store, parsing, news, refusalsWritten, clock, log, metrics: metrics.registry },
+        { store, parsing, news, webhooks, refusalsWritten, clock, log, metrics: metrics.registry },
       );
       listeners.push(server);
       const { port } = await server.start();
       http = { url: config.publicUrl ?? `http://${bracketed(config.httpHost)}:${port}` };
+    }
+    if (config.roles.includes('worker')) {
+      // The embedded store has one server: whoever held these is gone.
+      await store.deliveries.releaseAll(clock.now());
+      const deliverer = createDeliverer({
+        store,
+        sender: createSender({ ...guard, clock, userAgent: `Mayfly/${VERSION}` }),
+        news,
+        clock,
+        log,
+        metrics: metrics.webhooks,
+        random: randomFraction,
+        publicUrl: config.publicUrl ?? http?.url ?? `http://${bracketed(config.httpHost)}:${config.httpPort}`,
+        domain: config.domains[0] ?? 'localhost',
+        retryDelays: overrides.retryDelays,
+      });
+      deliverer.start();
+      listeners.push(deliverer);
     }
     log.info({ http, smtp, domains: config.domains, roles: config.roles }, 'started');
     return { http, smtp, firstStart };

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import ipaddr from 'ipaddr.js';
 import { hasValidChecksum } from './ids.ts';
 import { LOG_LEVELS, type LogLevel } from './log.ts';
+import { parseCidrs } from './webhooks/address-guard.ts';
 
 /** One setting: said once here, and from here come parsing, `mayfly config`, and docs/configuration.md. */
 interface Setting<T> {
@@ -18,6 +19,9 @@ interface Setting<T> {
   /** @throws Error of any text when `text` is not allowed */
   parse(text: string): T;
 }
+
+/** What is wrong with a value, in words for the operator. */
+class SettingError extends Error {}
 
 export type Role = 'http' | 'smtp' | 'worker';
 const ROLES: readonly Role[] = ['http', 'smtp', 'worker'];
@@ -41,11 +45,14 @@ const words = (text: string): string[] =>
     .split(',')
     .map((word) => word.trim())
     .filter(Boolean);
-const cidrs = (text: string): string[] =>
-  words(text).map((cidr) => {
-    ipaddr.parseCIDR(cidr);
-    return cidr;
-  });
+const cidrs = (text: string): string[] => {
+  try {
+    parseCidrs(text);
+  } catch (cause) {
+    throw new SettingError(cause instanceof Error ? cause.message : String(cause), { cause });
+  }
+  return text.split(/[\s,]+/).filter(Boolean);
+};
 const oneOf =
   <T extends string>(values: readonly T[]) =>
   (text: string): T => {
@@ -185,7 +192,7 @@ const SETTINGS = {
     name: 'MAYFLY_ROLES',
     fallback: 'http,smtp,worker',
     allowed: 'one or more of http, smtp, worker, separated by commas',
-    sentence: 'What this process does; worker sweeps what is past its time.',
+    sentence: 'What this process does; worker delivers webhooks and sweeps what is past its time.',
     parse: (text) => {
       const roles = words(text).map(oneOf(ROLES));
       if (roles.length === 0) throw new Error('no role');
@@ -303,8 +310,9 @@ export function parseConfig(
     const text = given(one, env, problems);
     try {
       config[key] = one.parse(text);
-    } catch {
-      problems.push(`${one.name}: given ${quoted(one, text)}; allowed: ${one.allowed}`);
+    } catch (error) {
+      const reason = error instanceof SettingError ? ` (${error.message})` : '';
+      problems.push(`${one.name}: given ${quoted(one, text)}; allowed: ${one.allowed}${reason}`);
     }
   }
   if ((config.smtpTlsCert === null) !== (config.smtpTlsKey === null)) {

@@ -21,6 +21,7 @@ export type ErrorCode =
   | 'unsupported_media_type'
   | 'malformed_message'
   | 'unknown_recipient'
+  | 'webhook_disabled'
   | 'webhook_url_refused'
   | 'rate_limited'
   | 'quota_exceeded'

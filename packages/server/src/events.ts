@@ -15,6 +15,10 @@ export interface News {
   onAccountMessage(accountId: string, listener: () => void): () => void;
   /** Calls `listener` for each later message of any inbox until the returned function is called. */
   onAnyMessage(listener: (news: MessageNews) => void): () => void;
+  /** Calls `listener` whenever webhook deliveries became due, until the returned function is called. */
+  onDeliveries(listener: () => void): () => void;
+  /** Tells that webhook deliveries became due. */
+  announceDeliveries(): void;
   /** Tells all listeners; a listener that throws is the caller's defect and reaches it. */
   announce(news: MessageNews): void;
 }
@@ -41,12 +45,20 @@ export function createNews(): News {
   const byInbox = createListeners();
   const byAccount = createListeners();
   const everywhere = new Set<(news: MessageNews) => void>();
+  const ofDeliveries = new Set<() => void>();
   return {
     onMessage: byInbox.add,
     onAccountMessage: byAccount.add,
     onAnyMessage(listener) {
       everywhere.add(listener);
       return () => everywhere.delete(listener);
+    },
+    onDeliveries(listener) {
+      ofDeliveries.add(listener);
+      return () => ofDeliveries.delete(listener);
+    },
+    announceDeliveries() {
+      for (const listener of [...ofDeliveries]) listener();
     },
     announce(news) {
       byInbox.tell(news.inboxId);

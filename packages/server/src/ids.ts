@@ -1,4 +1,4 @@
-import { createHash, createHmac, randomBytes, randomFillSync } from 'node:crypto';
+import { createHash, createHmac, randomBytes, randomFillSync, randomInt } from 'node:crypto';
 
 /** What an id names; the prefix is part of the id (see the interface's section on identifiers). */
 export type IdPrefix = 'inb' | 'msg' | 'att' | 'whk' | 'dlv' | 'evt' | 'key' | 'acc';
@@ -130,4 +130,9 @@ export function hasValidChecksum(value: string): boolean {
 /** SHA-256 in hex: what is stored of a credential. A random secret needs no slow hash. */
 export function hashCredential(value: string): string {
   return createHash('sha256').update(value).digest('hex');
+}
+
+/** A random number in [0, 1), for waits that must not meet; no secret hangs on it. */
+export function randomFraction(): number {
+  return randomInt(2 ** 32) / 2 ** 32;
 }

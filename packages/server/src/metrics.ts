@@ -14,6 +14,14 @@ export interface Metrics {
     /** A RCPT or DATA got a reply that is not 2xx. @param code the three digits */
     refusal(code: number): void;
   };
+  webhooks: {
+    /** An attempt ended. */
+    attempt(result: 'ok' | 'failed', seconds: number): void;
+    /** A delivery ended. */
+    delivery(outcome: 'delivered' | 'failed' | 'cancelled'): void;
+    /** The server gave an endpoint up. */
+    disabled(): void;
+  };
 }
 
 export function createMetrics(): Metrics {
@@ -32,7 +40,11 @@ export function createMetrics(): Metrics {
     labelNames: ['result'],
     registers,
   });
-  const bytes = new Counter({ name: 'mayfly_smtp_mail_bytes_total', help: 'Bytes of mail received.', registers });
+  const bytes = new Counter({
+    name: 'mayfly_smtp_mail_bytes_total',
+    help: 'Bytes of mail received.',
+    registers,
+  });
   const seconds = new Histogram({
     name: 'mayfly_smtp_mail_seconds',
     help: 'From the DATA command to its reply.',
@@ -47,6 +59,7 @@ export function createMetrics(): Metrics {
   });
   return {
     registry,
+    webhooks: createWebhookMetrics(registry),
     smtp: {
       connection() {
         connections.inc();
@@ -64,5 +77,35 @@ export function createMetrics(): Metrics {
         refusals.inc({ code: String(code) });
       },
     },
+  };
+}
+
+/** From a receiver next door (5 ms) to the limit of an attempt. */
+const ATTEMPT_SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15];
+
+function createWebhookMetrics(registry: Registry): Metrics['webhooks'] {
+  const registers = [registry];
+  const seconds = new Histogram({
+    name: 'mayfly_webhook_attempt_seconds',
+    help: 'From the beginning of an attempt to the end of its answer, by result.',
+    labelNames: ['result'],
+    buckets: ATTEMPT_SECONDS,
+    registers,
+  });
+  const deliveries = new Counter({
+    name: 'mayfly_webhook_deliveries_total',
+    help: 'Webhook deliveries that ended, by outcome.',
+    labelNames: ['outcome'],
+    registers,
+  });
+  const disabled = new Counter({
+    name: 'mayfly_webhooks_disabled_total',
+    help: 'Webhooks disabled by the server, for 410 or for days of failures.',
+    registers,
+  });
+  return {
+    attempt: (result, duration) => seconds.observe({ result }, duration),
+    delivery: (outcome) => deliveries.inc({ outcome }),
+    disabled: () => disabled.inc(),
   };
 }

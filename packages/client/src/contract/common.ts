@@ -35,3 +35,23 @@ export const Limit = Type.Integer({
 export const HasMore = Type.Boolean({
   description: 'True when older ones match too: ask again with `before` set to the id of the last one here.',
 });
+
+/** Longer URLs are cut or refused on their way (RFC 9110 section 4.1). */
+const MAX_URL = 2048;
+
+export const WebhookId = Type.String({
+  description: 'Identifier of a webhook.',
+  examples: ['whk_01kk4m5c8rq2t5v7w9x1y3z5b7'],
+});
+
+export const WebhookUrl = Type.String({
+  description:
+    'Where events are POSTed: `https` or `http`, a public address (the operator may allow networks), no redirects, no user name.',
+  maxLength: MAX_URL,
+  examples: ['https://ci.example.com/hooks/mayfly'],
+});
+
+export const WebhookSecret = Type.String({
+  description: 'The signing secret (Standard Webhooks). Shown this once.',
+  examples: ['whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD0hzBz1cP1Qo='],
+});

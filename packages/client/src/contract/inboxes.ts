@@ -1,6 +1,15 @@
 import { type Static, Type } from 'typebox';
 import { Domain } from './addresses.ts';
-import { closed, HasMore, InboxId, Limit, Timestamp } from './common.ts';
+import {
+  closed,
+  HasMore,
+  InboxId,
+  Limit,
+  Timestamp,
+  WebhookId,
+  WebhookSecret,
+  WebhookUrl,
+} from './common.ts';
 import { nullable, ref } from './ref.ts';
 
 /** Enough to name a run, a branch, a worker and more; few enough to match quickly. */
@@ -58,6 +67,7 @@ export const CreateInbox = Type.Object(
       }),
     ),
     labels: Type.Optional(ref(Labels)),
+    webhookUrl: Type.Optional(WebhookUrl),
   },
   { ...closed, $id: 'CreateInbox', description: 'What the new inbox shall be like.' },
 );
@@ -100,6 +110,13 @@ const metadata = {
 export const Inbox = Type.Object(metadata, { $id: 'Inbox', description: 'An inbox.' });
 export type Inbox = Static<typeof Inbox>;
 
+/** What the creation of an inbox answers about its `webhookUrl`. */
+export const InboxWebhook = Type.Object(
+  { id: WebhookId, url: WebhookUrl, secret: WebhookSecret },
+  { $id: 'InboxWebhook', description: 'The webhook that was registered with an inbox.' },
+);
+export type InboxWebhook = Static<typeof InboxWebhook>;
+
 /** The answer of a creation: the only one that ever shows the read token. */
 export const CreatedInbox = Type.Object(
   {
@@ -108,6 +125,7 @@ export const CreatedInbox = Type.Object(
       description: 'The read token: a bearer credential that reads this inbox and nothing else. Shown once.',
       examples: ['mft_7Qh3vK9sLm2Xc8Rt4Wb6Yn1Zd5Fg0Hj3Pq9'],
     }),
+    webhook: Type.Optional(ref(InboxWebhook)),
   },
   { $id: 'CreatedInbox', description: 'A new inbox with its read token.' },
 );

@@ -7,3 +7,4 @@ export * from './messages.ts';
 export * from './problem.ts';
 export * from './ref.ts';
 export * from './waits.ts';
+export * from './webhooks.ts';

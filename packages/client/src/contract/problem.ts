@@ -20,6 +20,7 @@ export const PROBLEM_CODES = [
   'unsupported_media_type',
   'malformed_message',
   'unknown_recipient',
+  'webhook_disabled',
   'webhook_url_refused',
   'rate_limited',
   'quota_exceeded',

@@ -19,3 +19,9 @@ export const MAX_RECIPIENTS = 100;
 export const DEFAULT_TTL_MINUTES = 60;
 /** The longest a list or wait request may be held, seconds: below the idle timeout of common proxies. */
 export const MAX_WAIT_SECONDS = 60;
+/** After a rotation the old secret signs too for so long: receivers are changed one by one. */
+export const OLD_SECRET_MS = 24 * HOUR;
+/** An ended delivery stays in the log for so long: a week has a Monday on which somebody asks. */
+export const DELIVERY_KEPT_MS = 7 * 24 * HOUR;
+/** A webhook's log holds so many besides what is pending: a busy day, and a few megabytes. */
+export const MAX_KEPT_DELIVERIES = 10_000;

@@ -8,22 +8,32 @@ export interface Plan {
   maxMessagesPerInbox: number;
   /** Largest message, bytes as received. */
   maxMessageBytes: number;
+  /** Those of single inboxes included. */
+  maxWebhooks: number;
 }
 
 /** The built-in plans (decisions, section 7). */
 export const PLANS: Readonly<Record<string, Plan>> = {
-  free: { maxTtlMinutes: 60, maxLiveInboxes: 5, maxMessagesPerInbox: 50, maxMessageBytes: 5 * MIB },
+  free: {
+    maxTtlMinutes: 60,
+    maxLiveInboxes: 5,
+    maxMessagesPerInbox: 50,
+    maxMessageBytes: 5 * MIB,
+    maxWebhooks: 1,
+  },
   developer: {
     maxTtlMinutes: 10_080,
     maxLiveInboxes: 1000,
     maxMessagesPerInbox: 1000,
     maxMessageBytes: 25 * MIB,
+    maxWebhooks: 50,
   },
   unlimited: {
     maxTtlMinutes: 43_200,
     maxLiveInboxes: Number.POSITIVE_INFINITY,
     maxMessagesPerInbox: 10_000,
     maxMessageBytes: 50 * MIB,
+    maxWebhooks: Number.POSITIVE_INFINITY,
   },
 };
 

@@ -100,6 +100,7 @@ export function createReceiver(deps: ReceiverDeps): Receiver & Settling {
       const placed = await commits.add({ ...parsed, raw, envelope, recipients: byInbox(recipients) });
       assertSomeoneHasIt(placed);
       for (const place of placed) {
+        if ('deliveries' in place) news.announceDeliveries();
         if ('messageId' in place) news.announce({ accountId: place.accountId, inboxId: place.inboxId });
       }
     },

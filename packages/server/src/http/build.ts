@@ -30,6 +30,7 @@ import { inboxRoutes } from './routes/inboxes.ts';
 import { messageRoutes } from './routes/messages.ts';
 import { operationRoutes } from './routes/operations.ts';
 import { waitRoutes } from './routes/wait.ts';
+import { webhookRoutes } from './routes/webhooks.ts';
 
 const DOCS = '/docs';
 /** Everything that the reference pages load is ours; they style themselves and draw with data URLs. */
@@ -83,6 +84,7 @@ export async function buildApp(options: HttpOptions, deps: HttpDeps): Promise<Bu
   attachmentRoutes(app, context);
   waitRoutes(app, context);
   eventRoutes(app, context);
+  webhookRoutes(app, context);
   return { app, held };
 }
 

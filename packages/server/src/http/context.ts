@@ -3,6 +3,7 @@ import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
 import type { FastifyBaseLogger, FastifyInstance, RawServerDefault } from 'fastify';
 import type { Registry } from 'prom-client';
 import type { Clock } from '../clock.ts';
+import type { Webhooks } from '../core/webhooks.ts';
 import type { News } from '../events.ts';
 import type { Logger } from '../log.ts';
 import type { Store } from '../store/store.ts';
@@ -36,6 +37,7 @@ export interface HttpDeps {
   news: Pick<News, 'onMessage' | 'onAccountMessage'>;
   /** Resolves when the refusals that SMTP gave before the call can be read. */
   refusalsWritten(): Promise<void>;
+  webhooks: Webhooks;
   clock: Clock;
   log: Logger;
   metrics: Registry;

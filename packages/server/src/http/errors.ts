@@ -21,6 +21,7 @@ const STATUS: Record<ProblemCode, number> = {
   idempotency_in_progress: 409,
   inbox_full: 409,
   limit_reached: 409,
+  webhook_disabled: 409,
   inbox_expired: 410,
   message_too_large: 413,
   payload_too_large: 413,

@@ -67,7 +67,53 @@ const LABEL_PARAMETER = {
   },
 };
 
+const signedHeader = (name: string, description: string, example: string) => ({
+  in: 'header',
+  name,
+  required: true,
+  description,
+  schema: { type: 'string' },
+  example,
+});
+
+/** What we send, as OpenAPI 3.1 describes requests that go the other way. */
+const WEBHOOKS = {
+  'message.received': {
+    post: {
+      operationId: 'messageReceived',
+      tags: ['Webhooks'],
+      summary: 'A new message arrived',
+      description:
+        'Signed by Standard Webhooks: verify it with one of its libraries and the secret of the webhook. Delivered at least once: the same `webhook-id` may come again. Answer 2xx within 15 seconds; anything else is tried again after 5 s, 30 s, 2 min, 10 min, 30 min, 2 h and 6 h, each ± 20 %, or later where `Retry-After` says so.',
+      security: [],
+      parameters: [
+        signedHeader(
+          'webhook-id',
+          'The event; the same on every attempt and every replay.',
+          'evt_01kk4m6c8rq2t5v7w9x1y3z5b7',
+        ),
+        signedHeader('webhook-timestamp', 'When this attempt was made, seconds since 1970.', '1772600767'),
+        signedHeader(
+          'webhook-signature',
+          'One `v1,` and base64 for each secret, separated by spaces: HMAC-SHA256 over `webhook-id.webhook-timestamp.body`. Two for 24 hours after a rotation.',
+          'v1,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4=',
+        ),
+      ],
+      requestBody: {
+        required: true,
+        content: { 'application/json': { schema: { $ref: '#/components/schemas/MessageReceivedEvent' } } },
+      },
+      responses: {
+        '2XX': { description: 'Received. The body is not looked at; its first kilobyte is in the log.' },
+        410: { description: 'No more, please: the webhook is disabled at once.' },
+        default: { description: 'Not received: it is tried again.' },
+      },
+    },
+  },
+};
+
 function complete(document: Json): Json {
+  document.webhooks = WEBHOOKS;
   const schemas = document.components.schemas;
   for (const path of Object.values<Json>(document.paths)) {
     for (const operation of Object.values<Json>(path)) {
@@ -113,6 +159,7 @@ export async function describeApi(app: App): Promise<void> {
         { name: 'Inboxes', description: 'Create, find, extend and delete inboxes.' },
         { name: 'Messages', description: 'List, wait for, read and delete messages.' },
         { name: 'Addresses', description: 'Addresses without an inbox.' },
+        { name: 'Webhooks', description: 'New messages, POSTed to you and signed.' },
       ],
       components: {
         securitySchemes: SECURITY_SCHEMES,

@@ -1,10 +1,11 @@
 import PostalMime, { type Email } from 'postal-mime';
+import { type BodyDecoder, bodyDecoder } from './body-decoder.ts';
 
 /*
  * The one place that knows the MIME library. Its message mixes the bodies of a mail and makes the
  * missing one of text and html from the other; we show them as sent, so the parts are read from the
- * tree that the parser keeps. That tree is not part of the library's types: a test fails when an
- * upgrade changes it.
+ * tree that the parser keeps, and the steps that make those bodies are left out. The tree and the steps
+ * are not part of the library's types: a test fails when an upgrade changes them.
  */
 
 /** Real mails nest five deep; a deeper one is not read beyond its header. */
@@ -13,6 +14,8 @@ export const MAX_DEPTH = 100;
 export const MAX_PARTS = 1_000;
 /** Header lines of all parts together, bytes: the library's own default. */
 export const MAX_HEADER_BYTES = 2 * 1024 * 1024;
+
+const HYPHEN = 0x2d;
 
 /** A node of the library's tree, as far as it is used here. */
 interface Node {
@@ -23,15 +26,19 @@ interface Node {
   contentDisposition: { parsed: { value: string; params: Record<string, string> } };
   contentTransferEncoding: { encoding: string };
   contentId?: string;
-  content: ArrayBuffer | null;
+  contentDecoder: BodyDecoder | null;
+  content: Uint8Array | ArrayBuffer | null;
+  setupContentDecoder(transferEncoding: string): void;
+  feed(line: Uint8Array): void;
   getTextContent(): string;
 }
 
 interface Parser {
   root: Node;
   currentNode: Node;
-  processLine(line: Uint8Array, isFinal: boolean): Promise<void>;
-  parse(raw: Uint8Array): Promise<Email>;
+  processLine(line: Uint8Array, isFinal: boolean): Promise<void> | void;
+  collectNode(): Promise<void> | void;
+  parse(raw: ArrayBuffer): Promise<Email>;
 }
 
 /** A part that holds no others. */
@@ -55,7 +62,7 @@ export interface Leaf {
 }
 
 export interface Mime {
-  /** Header fields, addresses, subject: what the library read of the message's own header. */
+  /** Header fields, addresses, subject: what the library read of the message's own header. No bodies. */
   email: Email;
   leaves: Leaf[];
 }
@@ -69,7 +76,8 @@ function hasLineBreakOfBoundary(node: Node): boolean {
 }
 
 function bytesOf(node: Node): Uint8Array {
-  const bytes = new Uint8Array(node.content ?? new ArrayBuffer(0));
+  const content = node.content ?? new ArrayBuffer(0);
+  const bytes = content instanceof ArrayBuffer ? new Uint8Array(content) : content;
   return hasLineBreakOfBoundary(node) && bytes.at(-1) === 0x0a ? bytes.subarray(0, -1) : bytes;
 }
 
@@ -102,8 +110,15 @@ function addLeaves(node: Node, beside: boolean, leaves: Leaf[]): void {
   });
 }
 
-/** Stops a mail of very many parts early: the library limits how deep parts nest, not how many there are. */
-function limitParts(parser: Parser): void {
+function useBodyDecoder(this: Node, transferEncoding: string): void {
+  this.contentDecoder = bodyDecoder(transferEncoding);
+}
+
+/**
+ * Steps between the library and each line: a mail of very many parts is stopped early (the library limits
+ * how deep parts nest, not how many there are), and new parts get our decoders.
+ */
+function watchParts(parser: Parser): void {
   const processLine = parser.processLine.bind(parser);
   let parts = 0;
   let last: Node | undefined;
@@ -111,10 +126,14 @@ function limitParts(parser: Parser): void {
     const node = parser.currentNode;
     if (node !== last) {
       last = node;
-      if (node.state === 'header' && ++parts > MAX_PARTS)
-        throw new Error(`it has more than ${MAX_PARTS} parts`);
+      if (node.state === 'header') {
+        if (++parts > MAX_PARTS) throw new Error(`it has more than ${MAX_PARTS} parts`);
+        node.setupContentDecoder = useBodyDecoder;
+      }
     }
-    return processLine(line, isFinal);
+    // What cannot be a boundary (RFC 2046 section 5.1.1) needs no search for one.
+    if (!isFinal && line[0] !== HYPHEN) node.feed(line);
+    else return processLine(line, isFinal);
   };
 }
 
@@ -129,8 +148,11 @@ export async function readMime(raw: Uint8Array): Promise<Mime> {
     maxNestingDepth: MAX_DEPTH,
     maxHeadersSize: MAX_HEADER_BYTES,
   }) as unknown as Parser;
-  limitParts(parser);
-  const email = await parser.parse(raw);
+  watchParts(parser);
+  // The bodies and attachments of the message, which nobody asks for here.
+  parser.collectNode = () => {};
+  // A copy of its own, which the library takes without another.
+  const email = await parser.parse(new Uint8Array(raw).buffer);
   const leaves: Leaf[] = [];
   addLeaves(parser.root, false, leaves);
   return { email, leaves };

@@ -1,6 +1,7 @@
 import type { Selectable } from 'kysely';
 import { TOMBSTONE_MS } from '../core/limits.ts';
 import { moveAddressEnd, vacateAddress } from './addresses.ts';
+import { cancelOfInbox } from './delivery-queue.ts';
 import type { Db, Dialect, Tx } from './dialect.ts';
 import { type FreeMessages, freeInSteps } from './freeing.ts';
 import { createInbox, pairOf } from './new-inbox.ts';
@@ -8,6 +9,7 @@ import { prepare, type Slots } from './prepared.ts';
 import type { Sources } from './sources.ts';
 import type { InboxRecord, InboxStore } from './store.ts';
 import { DELETED, type InboxesTable, type Tables } from './tables.ts';
+import { moveWebhookEnd } from './webhooks.ts';
 
 const COLUMNS = [
   'id',
@@ -124,6 +126,12 @@ function createReads(db: Db): Pick<InboxStore, 'find' | 'findByToken' | 'findByA
   };
 }
 
+/** An inbox that was just ended. */
+interface Ended {
+  inboxId: string;
+  seq: number;
+}
+
 /** Ending this many inboxes takes a millisecond or two, so long as others may wait for the writer. */
 const ENDED_PER_STEP = 50;
 
@@ -134,8 +142,8 @@ export function createInboxes(
   sources: Sources,
   freeMessages: FreeMessages,
 ): InboxStore {
-  /** Makes a live inbox unreadable and its address quarantined, at once; answers its number. */
-  async function end(tx: Tx, accountId: string, inboxId: string, now: number): Promise<number | undefined> {
+  /** Makes a live inbox unreadable, its address quarantined and its webhooks end, at once. */
+  async function end(tx: Tx, accountId: string, inboxId: string, now: number): Promise<Ended | undefined> {
     const ended = await tx
       .updateTable('inboxes')
       .set((row) => ({ expires_at: DELETED, version: row('version', '+', 1) }))
@@ -146,14 +154,16 @@ export function createInboxes(
       .executeTakeFirst();
     if (!ended) return undefined;
     await vacateAddress(tx, { address: ended.address, inboxId }, now);
-    return ended.seq;
+    await moveWebhookEnd(tx, { accountId, inboxId, expiresAt: now });
+    return { inboxId, seq: ended.seq };
   }
 
   /** Removes what is left of ended inboxes. The sweeper does the same, should we be stopped on the way. */
-  async function free(inboxes: number[]): Promise<void> {
-    for (const inbox of inboxes) {
-      await freeInSteps(db, (tx, limit) => freeMessages(tx, inbox, limit));
-      await db.deleteFrom('inboxes').where('seq', '=', inbox).where('expires_at', '=', DELETED).execute();
+  async function free(inboxes: Ended[], now: number): Promise<void> {
+    for (const { inboxId, seq } of inboxes) {
+      await freeInSteps(db, (tx, limit) => cancelOfInbox(tx, inboxId, limit, now));
+      await freeInSteps(db, (tx, limit) => freeMessages(tx, seq, limit));
+      await db.deleteFrom('inboxes').where('seq', '=', seq).where('expires_at', '=', DELETED).execute();
     }
     await freeInSteps(db, (tx, limit) => sources.freeParked(tx, limit));
   }
@@ -161,10 +171,10 @@ export function createInboxes(
   return {
     ...createReads(db),
 
-    create: (accountId, inbox, maxLiveInboxes, request) =>
+    create: (accountId, inbox, maxLiveInboxes, request, webhook = null) =>
       db
         .transaction()
-        .execute((tx) => createInbox(tx, dialect, { accountId, inbox, maxLiveInboxes, request })),
+        .execute((tx) => createInbox(tx, dialect, { accountId, inbox, maxLiveInboxes, request, webhook })),
 
     setExpiry: (accountId, inboxId, { ttlMinutes, expiresAt }, now) =>
       db.transaction().execute(async (tx) => {
@@ -183,13 +193,14 @@ export function createInboxes(
           .executeTakeFirst();
         if (!row) return undefined;
         await moveAddressEnd(tx, { address: row.address, inboxId, expiresAt });
+        await moveWebhookEnd(tx, { accountId, inboxId, expiresAt });
         return toInbox(row);
       }),
 
     async delete(accountId, inboxId, now) {
-      const seq = await db.transaction().execute((tx) => end(tx, accountId, inboxId, now));
-      if (seq === undefined) return false;
-      await free([seq]);
+      const ended = await db.transaction().execute((tx) => end(tx, accountId, inboxId, now));
+      if (!ended) return false;
+      await free([ended], now);
       return true;
     },
 
@@ -198,20 +209,20 @@ export function createInboxes(
       let deleted = 0;
       // Downwards by id, so that inboxes created meanwhile do not make the walk endless.
       for (let before: string | null = null; ; ) {
-        const walked: { ids: string[]; seqs: number[] } = await db.transaction().execute(async (tx) => {
+        const walked: { ids: string[]; all: Ended[] } = await db.transaction().execute(async (tx) => {
           const ids = await liveInboxes(tx, accountId, labels, before, now)
             .select('i.id')
             .limit(ENDED_PER_STEP)
             .execute();
-          const seqs: number[] = [];
+          const all: Ended[] = [];
           for (const { id } of ids) {
-            const seq = await end(tx, accountId, id, now);
-            if (seq !== undefined) seqs.push(seq);
+            const ended = await end(tx, accountId, id, now);
+            if (ended) all.push(ended);
           }
-          return { ids: ids.map(({ id }) => id), seqs };
+          return { ids: ids.map(({ id }) => id), all };
         });
-        await free(walked.seqs);
-        deleted += walked.seqs.length;
+        await free(walked.all, now);
+        deleted += walked.all.length;
         before = walked.ids.at(-1) ?? null;
         if (walked.ids.length < ENDED_PER_STEP) return deleted;
       }

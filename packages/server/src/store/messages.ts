@@ -1,5 +1,6 @@
 import { newId, timeOfId } from '../ids.ts';
 import { createFollowing, createNumbering, type Numbering } from './account-order.ts';
+import { createEnqueue, type Enqueuing } from './delivery-queue.ts';
 import type { Db, Tx } from './dialect.ts';
 import { freeInSteps } from './freeing.ts';
 import { parseJson, toMessage } from './message-row.ts';
@@ -11,6 +12,8 @@ import type { FullMessageRecord, MessageStore, NewMail, NewMailRecipient, Placed
 interface Place {
   inboxSeq: number;
   receivedAt: number;
+  /** Whether the inbox ever had a webhook of its own. */
+  hasWebhook: boolean;
 }
 
 interface Wish {
@@ -19,7 +22,7 @@ interface Wish {
   refused: 'gone' | 'full';
 }
 
-/** Committing mails: the product's hot path, three statements a mail. */
+/** Committing mails: the product's hot path, three statements a mail and one more for each webhook. */
 function createAddBatch(db: Db, sources: Sources): MessageStore['addBatch'] {
   const takePlace = prepare(
     (value: Slots<{ inboxId: string; accountId: string; maxMessages: number; now: number }>) =>
@@ -41,7 +44,7 @@ function createAddBatch(db: Db, sources: Sources): MessageStore['addBatch'] {
         // The sweeper may have freed it already when the clock was set back since.
         .where('freed', '=', 0)
         .where('message_count', '<', value.maxMessages)
-        .returning(['seq', 'last_received_at']),
+        .returning(['seq', 'last_received_at', 'has_webhook']),
   );
   const giveBackPlace = prepare((value: Slots<{ inboxSeq: number }>) =>
     db
@@ -81,6 +84,8 @@ function createAddBatch(db: Db, sources: Sources): MessageStore['addBatch'] {
       }),
   );
 
+  const enqueue = createEnqueue(db);
+
   const takeNumbers = createNumbering(db);
 
   async function takePlaces(on: Runner, mails: NewMail[], now: number): Promise<Wish[][]> {
@@ -99,8 +104,10 @@ function createAddBatch(db: Db, sources: Sources): MessageStore['addBatch'] {
     for (const wish of ordered) {
       const { inboxId, accountId, maxMessages } = wish.recipient;
       const [row] = await takePlace(on, { inboxId, accountId, maxMessages, now });
-      if (row) wish.place = { inboxSeq: row.seq, receivedAt: row.last_received_at };
-      else if ((await isLive(on, { inboxId, accountId, now })).length > 0) wish.refused = 'full';
+      if (row) {
+        const hasWebhook = row.has_webhook === 1;
+        wish.place = { inboxSeq: row.seq, receivedAt: row.last_received_at, hasWebhook };
+      } else if ((await isLive(on, { inboxId, accountId, now })).length > 0) wish.refused = 'full';
     }
     for (const ofMail of wishes)
       if (ofMail.some(({ refused }) => refused === 'full')) await refuseAll(on, ofMail);
@@ -116,7 +123,12 @@ function createAddBatch(db: Db, sources: Sources): MessageStore['addBatch'] {
     }
   }
 
-  async function publish(on: Runner, mail: NewMail, wishes: Wish[], next: Numbering): Promise<Placed[]> {
+  async function publish(
+    on: Runner,
+    mail: NewMail,
+    wishes: Wish[],
+    { next, enqueuing }: { next: Numbering; enqueuing: Enqueuing },
+  ): Promise<Placed[]> {
     const messages = wishes.filter(({ place }) => place).length;
     const source = messages > 0 ? await sources.add(on, mail, messages) : 0;
     const placed: Placed[] = [];
@@ -126,13 +138,14 @@ function createAddBatch(db: Db, sources: Sources): MessageStore['addBatch'] {
         placed.push({ inboxId, accountId, refused });
         continue;
       }
-      const { inboxSeq: inbox, receivedAt } = place;
+      const { inboxSeq: inbox, receivedAt, hasWebhook } = place;
       const messageId = newId('msg', receivedAt);
       await insertMessage(on, {
         ...{ inbox, receivedAt, id: messageId, source, rcptTo: JSON.stringify(rcptTo) },
         ...next(accountId),
       });
-      placed.push({ inboxId, accountId, messageId, receivedAt });
+      const deliveries = await enqueuing.add({ accountId, inboxId, messageId, hasWebhook });
+      placed.push({ inboxId, accountId, messageId, receivedAt, ...(deliveries > 0 && { deliveries }) });
     }
     return placed;
   }
@@ -140,9 +153,11 @@ function createAddBatch(db: Db, sources: Sources): MessageStore['addBatch'] {
   async function commit(on: Runner, mails: NewMail[], now: number): Promise<Placed[][]> {
     const next = await takeNumbers(on, mails);
     const wishes = await takePlaces(on, mails, now);
+    const enqueuing = enqueue(on, now);
     const placed: Placed[][] = [];
     for (const [index, mail] of mails.entries())
-      placed.push(await publish(on, mail, wishes[index] ?? [], next));
+      placed.push(await publish(on, mail, wishes[index] ?? [], { next, enqueuing }));
+    await enqueuing.finish();
     return placed;
   }
 

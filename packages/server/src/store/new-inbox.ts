@@ -2,7 +2,15 @@ import { IDEMPOTENCY_MS } from '../core/limits.ts';
 import { AppError } from '../errors.ts';
 import { claimAddress } from './addresses.ts';
 import type { Dialect, Tx } from './dialect.ts';
-import type { CreatedInbox, IdempotentRequest, InboxRecord, NewInbox } from './store.ts';
+import type {
+  CreatedInbox,
+  IdempotentRequest,
+  InboxRecord,
+  InboxStore,
+  InboxWebhook,
+  NewInbox,
+} from './store.ts';
+import { insertWebhook } from './webhooks.ts';
 
 /** What `inboxes.create` was asked for. */
 interface Creation {
@@ -10,6 +18,7 @@ interface Creation {
   inbox: NewInbox;
   maxLiveInboxes: number;
   request: IdempotentRequest | null;
+  webhook: Parameters<InboxStore['create']>[4];
 }
 
 /** A label pair as `inbox_labels` keeps it. */
@@ -25,7 +34,7 @@ async function findReplay(
 ): Promise<CreatedInbox | undefined> {
   const earlier = await tx
     .selectFrom('idempotency')
-    .select(['body_hash', 'nonce', 'inbox'])
+    .select(['body_hash', 'nonce', 'inbox', 'webhook'])
     .where('key_id', '=', request.keyId)
     .where('key_hash', '=', request.keyHash)
     .where('expires_at', '>', now)
@@ -37,14 +46,26 @@ async function findReplay(
       'This Idempotency-Key came with another body within the last 24 hours; use a new key for a new request.',
     );
   }
-  return { inbox: JSON.parse(earlier.inbox), nonce: earlier.nonce, replayed: true };
+  return {
+    inbox: JSON.parse(earlier.inbox),
+    nonce: earlier.nonce,
+    webhook: earlier.webhook === null ? null : JSON.parse(earlier.webhook),
+    replayed: true,
+  };
 }
 
-async function remember(tx: Tx, request: IdempotentRequest, inbox: InboxRecord): Promise<void> {
+async function remember(
+  tx: Tx,
+  request: IdempotentRequest,
+  inbox: InboxRecord,
+  webhook: InboxWebhook | null,
+): Promise<void> {
   const answer = {
     body_hash: request.bodyHash,
     nonce: request.nonce,
     inbox: JSON.stringify(inbox),
+    // With its secret, which the webhook's own row holds as well: a repeat gets the same answer.
+    webhook: webhook && JSON.stringify(webhook),
     expires_at: inbox.createdAt + IDEMPOTENCY_MS,
   };
   await tx
@@ -76,7 +97,7 @@ async function checkLiveInboxes(tx: Tx, accountId: string, max: number, now: num
   }
 }
 
-async function insertInbox(tx: Tx, accountId: string, inbox: NewInbox): Promise<InboxRecord> {
+async function insertInbox(tx: Tx, { accountId, inbox, webhook }: Creation): Promise<InboxRecord> {
   const { tokenHash, ...rest } = inbox;
   const record: InboxRecord = { ...rest, accountId, messageCount: 0, lastReceivedAt: 0, version: 1 };
   const { seq } = await tx
@@ -95,6 +116,7 @@ async function insertInbox(tx: Tx, accountId: string, inbox: NewInbox): Promise<
       last_received_at: record.lastReceivedAt,
       version: record.version,
       freed: 0,
+      has_webhook: webhook ? 1 : 0,
     })
     .returning('seq')
     .executeTakeFirstOrThrow();
@@ -106,6 +128,15 @@ async function insertInbox(tx: Tx, accountId: string, inbox: NewInbox): Promise<
   }));
   if (pairs.length > 0) await tx.insertInto('inbox_labels').values(pairs).execute();
   return record;
+}
+
+/** Adds the webhook that was asked for together with the inbox. */
+async function addWebhook(tx: Tx, { accountId, inbox, webhook }: Creation): Promise<InboxWebhook | null> {
+  if (!webhook) return null;
+  const { maxWebhooks, ...rest } = webhook;
+  const { id: inboxId, createdAt, expiresAt: endsAt } = inbox;
+  await insertWebhook(tx, accountId, { ...rest, inboxId, createdAt, endsAt }, maxWebhooks);
+  return { id: rest.id, url: rest.url, secret: rest.secret };
 }
 
 /** `InboxStore.create` inside its transaction. */
@@ -123,7 +154,8 @@ export async function createInbox(tx: Tx, dialect: Dialect, creation: Creation):
   if (!(await claimAddress(tx, tenancy, now))) {
     throw new AppError('address_taken', `The address ${inbox.address} is taken; choose another.`);
   }
-  const record = await insertInbox(tx, accountId, inbox);
-  if (request) await remember(tx, request, record);
-  return { inbox: record, nonce: request?.nonce ?? null, replayed: false };
+  const record = await insertInbox(tx, creation);
+  const webhook = await addWebhook(tx, creation);
+  if (request) await remember(tx, request, record, webhook);
+  return { inbox: record, nonce: request?.nonce ?? null, webhook, replayed: false };
 }

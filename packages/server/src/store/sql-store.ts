@@ -1,5 +1,6 @@
 import { createAccounts } from './accounts.ts';
 import { createAddresses } from './addresses.ts';
+import { createDeliveries } from './deliveries.ts';
 import type { Db, Dialect } from './dialect.ts';
 import { createFreeMessages } from './freeing.ts';
 import { createInboxes } from './inboxes.ts';
@@ -10,6 +11,7 @@ import { createRefusals } from './refusals.ts';
 import { createSources } from './sources.ts';
 import type { Store } from './store.ts';
 import { createUpkeep } from './upkeep.ts';
+import { createWebhooks } from './webhooks.ts';
 
 /**
  * The store on any engine that Kysely speaks to and a {@link Dialect} describes. The tables must be
@@ -25,6 +27,8 @@ export function createSqlStore(db: Db, dialect: Dialect): Store {
     inboxes: createInboxes(db, dialect, sources, freeMessages),
     messages: createMessages(db, sources),
     refusals: createRefusals(db),
+    webhooks: createWebhooks(db, dialect),
+    deliveries: createDeliveries(db, dialect),
     upkeep: createUpkeep(db, sources, freeMessages),
     // A transaction, because the question is whether the storage lets us write.
     ping: () =>

@@ -1,4 +1,7 @@
 import type { MailContent, MailSummary } from '../mail/mail.ts';
+import type { DeliveryStore, NewWebhook, WebhookStore } from './webhook-contract.ts';
+
+export type * from './webhook-contract.ts';
 
 /**
  * The store: the one truth about accounts, inboxes and messages. This file is its contract; the
@@ -19,6 +22,9 @@ export interface Store {
   inboxes: InboxStore;
   messages: MessageStore;
   refusals: RefusalStore;
+  /** See `webhook-contract.ts` for these two. */
+  webhooks: WebhookStore;
+  deliveries: DeliveryStore;
   upkeep: Upkeep;
   /** Resolves when the storage answers a write path question; throws `unavailable` otherwise. */
   ping(): Promise<void>;
@@ -115,22 +121,32 @@ export interface CreatedInbox {
   inbox: InboxRecord;
   /** The nonce of the request that made it. */
   nonce: string | null;
+  /** The webhook made with it, as it was then; null without one. */
+  webhook: InboxWebhook | null;
   /** True when an earlier request with the same idempotency key made it. */
   replayed: boolean;
+}
+
+/** What the creation of an inbox tells of the webhook that was made with it. */
+export interface InboxWebhook {
+  id: string;
+  url: string;
+  secret: string;
 }
 
 export interface InboxStore {
   /**
    * Creates a live inbox, in one step with the check of its address, of the account's number of live
-   * inboxes, and of the idempotency key (remembered for 24 h).
-   * Throws `address_taken`; `limit_reached` at `maxLiveInboxes`; `idempotency_key_reused` when the
-   * key came with another body.
+   * inboxes, and of the idempotency key (remembered for 24 h); and with it a webhook of its own.
+   * Throws `address_taken`; `limit_reached` at `maxLiveInboxes`, and at `webhook.maxWebhooks`;
+   * `idempotency_key_reused` when the key came with another body.
    */
   create(
     accountId: string,
     inbox: NewInbox,
     maxLiveInboxes: number,
     request: IdempotentRequest | null,
+    webhook?: (Omit<NewWebhook, 'inboxId' | 'createdAt'> & { maxWebhooks: number }) | null,
   ): Promise<CreatedInbox>;
   /**
    * An inbox of the account, live or expired less than 24 h ago (`expiresAt <= now` tells; of an
@@ -156,8 +172,8 @@ export interface InboxStore {
     now: number,
   ): Promise<{ inboxes: InboxRecord[]; hasMore: boolean }>;
   /**
-   * Ends an inbox at once. When it resolves, its messages, sources and token are gone from the
-   * storage, in small steps that do not hold up others. False when there is none (or only a tombstone).
+   * Ends an inbox at once. When it resolves, its messages, sources, token and pending deliveries are
+   * gone from the storage, in small steps that do not hold up others. False when there is none (or only a tombstone).
    */
   delete(accountId: string, inboxId: string, now: number): Promise<boolean>;
   /** Does the same to all live inboxes that carry all `labels` (at least one); answers how many. */
@@ -206,7 +222,14 @@ export interface NewMailRecipient {
 
 /** What became of one recipient: a message, or why there is none. */
 export type Placed =
-  | { inboxId: string; accountId: string; messageId: string; receivedAt: number }
+  | {
+      inboxId: string;
+      accountId: string;
+      messageId: string;
+      receivedAt: number;
+      /** How many webhook deliveries were enqueued with it; left out where none was. */
+      deliveries?: number;
+    }
   | { inboxId: string; accountId: string; refused: 'gone' | 'full' };
 
 export interface MessageRecord {

@@ -19,6 +19,9 @@ export interface Tables {
   shared_sources: SharedSourcesTable;
   parked_sources: ParkedSourcesTable;
   refusals: RefusalsTable;
+  webhooks: WebhooksTable;
+  deliveries: DeliveriesTable;
+  attempts: AttemptsTable;
 }
 
 /** Things that may be done once only: who inserts the name first does it. */
@@ -79,6 +82,8 @@ export interface InboxesTable {
   version: number;
   /** 1 once its messages are gone from the storage for good. */
   freed: number;
+  /** 1 once it got a webhook of its own; others need not look for one. */
+  has_webhook: Generated<number>;
 }
 
 /**
@@ -103,6 +108,8 @@ export interface IdempotencyTable {
   nonce: string;
   /** JSON text of the InboxRecord as it was at its creation. */
   inbox: string;
+  /** JSON text of the InboxWebhook made with it, or null. */
+  webhook: string | null;
   expires_at: number;
 }
 
@@ -164,4 +171,64 @@ export interface RefusalsTable {
   at: number;
   /** JSON text of the rest of a Refusal. */
   details: string;
+}
+
+/** A webhook and the head of its queue. */
+export interface WebhooksTable {
+  id: string;
+  account_id: string;
+  inbox_id: string | null;
+  url: string;
+  /** JSON text. */
+  description: string;
+  /** JSON text of a list of secrets, each with its end. */
+  secrets: string;
+  enabled: number;
+  disabled_reason: string | null;
+  created_at: number;
+  /** The end of its inbox; {@link NEVER} for the whole account, {@link DELETED} once it is deleted. */
+  ends_at: number;
+  /** 1 when its last attempt was answered 2xx at once. */
+  prompt: number;
+  failing_since: number | null;
+  /** Attempts since the last success. */
+  failed_attempts: number;
+  /** When its queue is worth a look; null while nothing is pending. Never later than that. */
+  next_at: number | null;
+  /** Deliveries in the log. */
+  kept: number;
+}
+
+/** `ends_at` of what does not end by itself: later than any time. */
+export const NEVER = Number.MAX_SAFE_INTEGER;
+
+/** A delivery: pending when due or leased (one of the two is set then), else ended. */
+export interface DeliveriesTable {
+  id: string;
+  webhook_id: string;
+  event_id: string;
+  inbox_id: string | null;
+  message_id: string | null;
+  state: 'pending' | 'delivered' | 'failed' | 'cancelled';
+  reason: string | null;
+  created_at: number;
+  due_at: number | null;
+  leased_until: number | null;
+  ended_at: number | null;
+  /** Attempts since it was made or replayed. */
+  round: number;
+  /** Attempts in all. */
+  attempts: number;
+}
+
+export interface AttemptsTable {
+  delivery_id: string;
+  number: number;
+  at: number;
+  status: number | null;
+  duration_ms: number;
+  /** JSON text, or null. */
+  error: string | null;
+  /** JSON text: an endpoint may answer anything. */
+  response_start: string;
 }

@@ -1,4 +1,5 @@
-import { REFUSAL_KEPT_MS, TOMBSTONE_MS } from '../core/limits.ts';
+import { DELIVERY_KEPT_MS, MAX_KEPT_DELIVERIES, REFUSAL_KEPT_MS, TOMBSTONE_MS } from '../core/limits.ts';
+import { cancelOfInbox, removeDeliveries, removeOfWebhook } from './delivery-queue.ts';
 import type { Db, Tx } from './dialect.ts';
 import type { FreeMessages } from './freeing.ts';
 import type { Sources } from './sources.ts';
@@ -7,21 +8,23 @@ import type { Upkeep } from './store.ts';
 /** Frees about `limit` rows that are past their time at `now`; fewer mean that nothing is left. */
 type Chore = (tx: Tx, limit: number, now: number) => Promise<number>;
 
-/** Frees the messages of inboxes that ended, deleted ones first. */
+/** Frees the messages of inboxes that ended, deleted ones first, and ends their pending deliveries. */
 function freeEndedInboxes(freeMessages: FreeMessages): Chore {
   return async (tx, limit, now) => {
     let freed = 0;
     while (freed < limit) {
       const ended = await tx
         .selectFrom('inboxes')
-        .select('seq')
+        .select(['seq', 'id'])
         .where('freed', '=', 0)
         .where('expires_at', '<=', now)
         .orderBy('expires_at')
         .limit(1)
         .executeTakeFirst();
       if (!ended) break;
+      freed += await cancelOfInbox(tx, ended.id, limit - freed, now);
       const left = limit - freed;
+      if (left <= 0) break;
       const rows = await freeMessages(tx, ended.seq, left);
       freed += rows;
       if (rows >= left) break;
@@ -78,6 +81,65 @@ const removeIdempotencyKeys: Chore = async (tx, limit, now) => {
   return old.length;
 };
 
+const removeEndedWebhooks: Chore = async (tx, limit, now) => {
+  let freed = 0;
+  while (freed < limit) {
+    const ended = await tx
+      .selectFrom('webhooks')
+      .select('id')
+      .where('ends_at', '<=', now - TOMBSTONE_MS)
+      .limit(1)
+      .executeTakeFirst();
+    if (!ended) break;
+    const rows = await removeOfWebhook(tx, ended.id, limit - freed);
+    freed += rows;
+    if (rows > 0) continue;
+    await tx.deleteFrom('webhooks').where('id', '=', ended.id).execute();
+    freed += 1;
+  }
+  return freed;
+};
+
+const removeOldDeliveries: Chore = async (tx, limit, now) => {
+  const old = await tx
+    .selectFrom('deliveries')
+    .select('id')
+    .where('ended_at', '<=', now - DELIVERY_KEPT_MS)
+    .limit(limit)
+    .execute();
+  return removeDeliveries(
+    tx,
+    old.map(({ id }) => id),
+  );
+};
+
+/** Of a webhook with a long log the oldest deliveries go, but never one that is pending. */
+const trimDeliveries: Chore = async (tx, limit) => {
+  const full = await tx
+    .selectFrom('webhooks')
+    .select(['id', 'kept'])
+    .where('kept', '>', MAX_KEPT_DELIVERIES)
+    .limit(limit)
+    .execute();
+  let freed = 0;
+  for (const { id, kept } of full) {
+    if (freed >= limit) break;
+    const oldest = await tx
+      .selectFrom('deliveries')
+      .select('id')
+      .where('webhook_id', '=', id)
+      .where('ended_at', 'is not', null)
+      .orderBy('id')
+      .limit(Math.min(kept - MAX_KEPT_DELIVERIES, limit - freed))
+      .execute();
+    freed += await removeDeliveries(
+      tx,
+      oldest.map((one) => one.id),
+    );
+  }
+  return freed;
+};
+
 /** The part of the store that frees space; no read depends on it. */
 export function createUpkeep(db: Db, sources: Sources, freeMessages: FreeMessages): Upkeep {
   const freeParked: Chore = (tx, limit) => sources.freeParked(tx, limit);
@@ -86,6 +148,9 @@ export function createUpkeep(db: Db, sources: Sources, freeMessages: FreeMessage
     // After the inboxes, because these leave their large sources to it.
     freeParked,
     removeTombstones,
+    removeEndedWebhooks,
+    removeOldDeliveries,
+    trimDeliveries,
     removeReservations,
     removeRefusals,
     removeIdempotencyKeys,

@@ -6,6 +6,8 @@ export interface Place {
   inbox: TestInbox;
   messageId: string;
   attachmentId: string;
+  webhookId: string;
+  deliveryId: string;
 }
 
 /** A valid request of an operation. */
@@ -13,6 +15,9 @@ export interface Row {
   path: string;
   body?: object;
 }
+
+/** Nothing is sent there: these tests run no worker. */
+const HOOK = 'http://127.0.0.1:9999/hook';
 
 /**
  * One valid request for every operation of the API. An operation without a row fails the tests that
@@ -34,6 +39,17 @@ export const ROWS: Record<string, (place: Place) => Row> = {
   waitForMessages: ({ inbox }) => ({ path: `/v1/inboxes/${inbox.id}/wait`, body: { timeoutSeconds: 0 } }),
   streamInboxEvents: ({ inbox }) => ({ path: `/v1/inboxes/${inbox.id}/events` }),
   streamAccountEvents: () => ({ path: '/v1/events' }),
+  createWebhook: ({ inbox }) => ({ path: '/v1/webhooks', body: { url: HOOK, inboxId: inbox.id } }),
+  listWebhooks: () => ({ path: '/v1/webhooks?limit=1' }),
+  getWebhook: ({ webhookId }) => ({ path: `/v1/webhooks/${webhookId}` }),
+  updateWebhook: ({ webhookId }) => ({ path: `/v1/webhooks/${webhookId}`, body: { description: 'ours' } }),
+  rotateWebhookSecret: ({ webhookId }) => ({ path: `/v1/webhooks/${webhookId}/rotate-secret` }),
+  testWebhook: ({ webhookId }) => ({ path: `/v1/webhooks/${webhookId}/test` }),
+  listWebhookDeliveries: ({ webhookId }) => ({ path: `/v1/webhooks/${webhookId}/deliveries?limit=1` }),
+  replayWebhookDelivery: ({ webhookId, deliveryId }) => ({
+    path: `/v1/webhooks/${webhookId}/deliveries/${deliveryId}/replay`,
+  }),
+  deleteWebhook: ({ webhookId }) => ({ path: `/v1/webhooks/${webhookId}` }),
   deleteMessage: ({ inbox, messageId }) => ({ path: `/v1/inboxes/${inbox.id}/messages/${messageId}` }),
   deleteInbox: ({ inbox }) => ({ path: `/v1/inboxes/${inbox.id}` }),
 };
@@ -89,7 +105,7 @@ const MAIL = [
   '',
 ].join('\r\n');
 
-/** A new inbox with a message that has an attachment. */
+/** A new inbox with a message that has an attachment, and a webhook with a delivery. */
 export async function newPlace(http: TestHttp, as = http.keys.own, ttlMinutes = 60): Promise<Place> {
   const inbox = await http.createInbox({ ttlMinutes }, as);
   const messageId = await http.deliverRaw(
@@ -98,5 +114,10 @@ export async function newPlace(http: TestHttp, as = http.keys.own, ttlMinutes = 
     as === http.keys.foreign ? http.foreignId : http.accountId,
   );
   const message = await http.store.messages.find(inbox.id, messageId, http.clock.now());
-  return { inbox, messageId, attachmentId: message?.content.attachments[0]?.id ?? 'none' };
+  const webhook = await http.api('POST', '/v1/webhooks', { as, body: { url: HOOK } });
+  const delivery = await http.api('POST', `/v1/webhooks/${webhook.body.id}/test`, { as });
+  return {
+    ...{ inbox, messageId, webhookId: webhook.body.id, deliveryId: delivery.body.id },
+    attachmentId: message?.content.attachments[0]?.id ?? 'none',
+  };
 }

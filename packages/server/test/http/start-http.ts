@@ -5,6 +5,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { pino } from 'pino';
 import { Registry } from 'prom-client';
 import { createParsing } from '../../src/core/parsing.ts';
+import { createWebhooks } from '../../src/core/webhooks.ts';
 import { createNews, type News } from '../../src/events.ts';
 import type { HttpOptions } from '../../src/http/context.ts';
 import { createHttpServer } from '../../src/http/server.ts';
@@ -12,6 +13,7 @@ import { hashCredential, newCredential, newId } from '../../src/ids.ts';
 import type { MailContent, MailSummary } from '../../src/mail/mail.ts';
 import { openSqlite } from '../../src/store/sqlite.ts';
 import type { KeyScope, NewMail, Store } from '../../src/store/store.ts';
+import { parseCidrs } from '../../src/webhooks/address-guard.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: a test looks into whatever came.
@@ -148,6 +150,10 @@ export async function startHttp(options: Partial<HttpOptions> = {}, plan = 'unli
   await store.keys.create(keyRecord(keys.readOnly, accountId, 'read'));
   await store.keys.create(keyRecord(keys.foreign, foreignId, 'full'));
 
+  // Nothing is sent here: there is no worker. Names are those of no real name server.
+  const guard = { allow: parseCidrs('127.0.0.1/32'), resolve: async () => ['127.0.0.1'] };
+  const webhooks = createWebhooks({ store, guard, news, clock });
+
   const server = createHttpServer(
     {
       host: '127.0.0.1',
@@ -157,7 +163,16 @@ export async function startHttp(options: Partial<HttpOptions> = {}, plan = 'unli
       metrics: 'loopback',
       ...options,
     },
-    { store, parsing, news, refusalsWritten: async () => undefined, clock, log, metrics: new Registry() },
+    {
+      store,
+      parsing,
+      news,
+      webhooks,
+      refusalsWritten: async () => undefined,
+      clock,
+      log,
+      metrics: new Registry(),
+    },
   );
   const { port } = await server.start();
   const url = `http://127.0.0.1:${port}`;

@@ -7,6 +7,8 @@ import type { Opened } from './suite.ts';
 
 const TABLES = [
   'addresses',
+  'attempts',
+  'deliveries',
   'idempotency',
   'inbox_labels',
   'inboxes',
@@ -16,6 +18,7 @@ const TABLES = [
   'shared_sources',
   'source_pieces',
   'sources',
+  'webhooks',
 ];
 
 /** A database file in a new temporary directory. */

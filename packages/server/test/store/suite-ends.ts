@@ -12,6 +12,8 @@ import type { Given, Opened } from './suite.ts';
 
 const EMPTY = {
   addresses: 0,
+  attempts: 0,
+  deliveries: 0,
   idempotency: 0,
   inbox_labels: 0,
   inboxes: 0,
@@ -21,6 +23,7 @@ const EMPTY = {
   shared_sources: 0,
   source_pieces: 0,
   sources: 0,
+  webhooks: 0,
 };
 
 /** Sweeps as the sweeper does, in steps; answers what each step freed. */

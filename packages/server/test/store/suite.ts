@@ -6,6 +6,7 @@ import { describeEnds } from './suite-ends.ts';
 import { describeExplain } from './suite-explain.ts';
 import { describeInboxes } from './suite-inboxes.ts';
 import { describeMessages } from './suite-messages.ts';
+import { describeWebhooks } from './suite-webhooks.ts';
 
 /** An engine's store on an empty storage, with what the contract has no method for. */
 export interface Opened {
@@ -64,6 +65,7 @@ export function describeStore(name: string, open: () => Promise<Opened>): void {
     describeInboxes(given);
     describeMessages(given);
     describeEnds(given);
+    describeWebhooks(given);
     describeExplain(given);
   });
 }

@@ -19,7 +19,7 @@ import { DEFAULT_TTL_MINUTES } from '../../core/limits.ts';
 import { planNamed } from '../../core/plans.ts';
 import { AppError } from '../../errors.ts';
 import { deriveReadToken, hashCredential, isId, newCredential, newId } from '../../ids.ts';
-import type { IdempotentRequest, InboxRecord } from '../../store/store.ts';
+import type { CreatedInbox as CreatedRecord, IdempotentRequest, InboxRecord } from '../../store/store.ts';
 import { invalidField, onFreeAddress, wantedAddress } from '../addresses.ts';
 import { callersInbox, keyCaller } from '../auth.ts';
 import type { App, RouteContext } from '../context.ts';
@@ -33,7 +33,7 @@ const NONCE_BYTES = 16;
 const IDEMPOTENCY_KEY = /^[\x21-\x7e]{1,255}$/;
 
 export function inboxRoutes(app: App, { options, deps }: RouteContext): void {
-  const { store, clock } = deps;
+  const { store, clock, webhooks } = deps;
 
   app.route({
     method: 'POST',
@@ -43,7 +43,8 @@ export function inboxRoutes(app: App, { options, deps }: RouteContext): void {
       operationId: 'createInbox',
       tags: TAGS,
       summary: 'Create an inbox',
-      description: 'Creates a disposable inbox. The answer is the only one that shows the read token.',
+      description:
+        'Creates a disposable inbox. The answer is the only one that shows the read token, and the secret of the webhook that `webhookUrl` registers for this inbox alone.',
       headers: IdempotencyHeaders,
       body: ref(CreateInbox),
       response: {
@@ -51,7 +52,9 @@ export function inboxRoutes(app: App, { options, deps }: RouteContext): void {
           Location: Type.String({ description: 'Path of the inbox.' }),
         }),
         409: problemAnswer('`address_taken`, `limit_reached` or `idempotency_in_progress`.'),
-        422: problemAnswer('`idempotency_key_reused`: the key came with another body before.'),
+        422: problemAnswer(
+          '`idempotency_key_reused`: the key came with another body before. `webhook_url_refused`: the URL leads where webhooks do not go.',
+        ),
       },
     },
     handler: async (request, reply) => {
@@ -62,6 +65,8 @@ export function inboxRoutes(app: App, { options, deps }: RouteContext): void {
       const wanted = wantedAddress(body, options.domains);
       const repeat = idempotentRequest(request.headers['idempotency-key'], key.id, body);
       const token = repeat ? deriveReadToken(apiKey, repeat.nonce) : newCredential('mft');
+      const webhook =
+        body.webhookUrl === undefined ? null : await webhooks.forNewInbox(account, body.webhookUrl);
       const now = clock.now();
       const created = await onFreeAddress(wanted, (place) =>
         store.inboxes.create(
@@ -78,6 +83,7 @@ export function inboxRoutes(app: App, { options, deps }: RouteContext): void {
           },
           plan.maxLiveInboxes,
           repeat,
+          webhook,
         ),
       );
       const shown = created.replayed && created.nonce ? deriveReadToken(apiKey, created.nonce) : token;
@@ -85,7 +91,7 @@ export function inboxRoutes(app: App, { options, deps }: RouteContext): void {
         .code(201)
         .header('location', `/v1/inboxes/${created.inbox.id}`)
         .header('cache-control', 'no-store');
-      return toCreatedInbox(created.inbox, shown);
+      return toCreatedInbox(created, shown);
     },
   });
 
@@ -252,4 +258,8 @@ function toInbox(inbox: InboxRecord): Inbox {
   };
 }
 
-const toCreatedInbox = (inbox: InboxRecord, token: string): CreatedInbox => ({ ...toInbox(inbox), token });
+const toCreatedInbox = ({ inbox, webhook }: CreatedRecord, token: string): CreatedInbox => ({
+  ...toInbox(inbox),
+  token,
+  ...(webhook && { webhook }),
+});

@@ -1,9 +1,10 @@
 import { type Migration, Migrator } from 'kysely/migration';
 import type { Db, Dialect } from '../dialect.ts';
 import * as init from './0001-init.ts';
+import * as webhooks from './0002-webhooks.ts';
 
 /** All migrations by name, oldest first; a released one is never changed. */
-const MIGRATIONS = { '0001-init': init };
+const MIGRATIONS = { '0001-init': init, '0002-webhooks': webhooks };
 
 /**
  * Brings the tables up to date: all of it or nothing, and once, however many processes start.
