@@ -37,6 +37,7 @@ export interface ApiOptions {
 /** What a mail in a test says; the rest is filled in. */
 export interface TestMail extends Partial<MailSummary>, Partial<MailContent> {
   raw?: Uint8Array;
+  rcptTo?: string[];
 }
 
 export type TestInbox = { id: string; address: string; token: string; cursor: string };
@@ -84,7 +85,9 @@ function newMail(inbox: { id: string }, accountId: string, mail: TestMail): NewM
       remoteAddress: '192.0.2.7',
       tls: false,
     },
-    recipients: [{ inboxId: inbox.id, accountId, rcptTo: ['Test+tag@mayfly.test'], maxMessages: 10_000 }],
+    recipients: [
+      { inboxId: inbox.id, accountId, rcptTo: mail.rcptTo ?? ['Test+tag@mayfly.test'], maxMessages: 10_000 },
+    ],
   };
 }
 
@@ -101,6 +104,8 @@ export interface TestHttp {
   keys: { own: string; readOnly: string; foreign: string };
   /** Every line of the log. */
   logged: string[];
+  /** What the SMTP side does in the app; a case may put its own there. */
+  hooks: { refusalsWritten(): Promise<void> };
   api(method: string, path: string, options?: ApiOptions): Promise<Answer>;
   createInbox(body?: object, as?: string): Promise<TestInbox>;
   /** Commits a mail and tells of it, as the receiver does; answers the message's id. */
@@ -154,6 +159,7 @@ export async function startHttp(options: Partial<HttpOptions> = {}, plan = 'unli
   const guard = { allow: parseCidrs('127.0.0.1/32'), resolve: async () => ['127.0.0.1'] };
   const webhooks = createWebhooks({ store, guard, news, clock });
 
+  const hooks: TestHttp['hooks'] = { refusalsWritten: async () => undefined };
   const server = createHttpServer(
     {
       host: '127.0.0.1',
@@ -168,7 +174,7 @@ export async function startHttp(options: Partial<HttpOptions> = {}, plan = 'unli
       parsing,
       news,
       webhooks,
-      refusalsWritten: async () => undefined,
+      refusalsWritten: () => hooks.refusalsWritten(),
       clock,
       log,
       metrics: new Registry(),
@@ -209,7 +215,7 @@ export async function startHttp(options: Partial<HttpOptions> = {}, plan = 'unli
   };
 
   return {
-    ...{ url, port, clock, store, news, accountId, foreignId, keys, logged, api },
+    ...{ url, port, clock, store, news, accountId, foreignId, keys, logged, hooks, api },
     async createInbox(body = {}, as = keys.own) {
       const answer = await api('POST', '/v1/inboxes', { body, as });
       if (answer.status !== 201) throw new Error(`no inbox: ${JSON.stringify(answer.body)}`);

@@ -95,6 +95,10 @@ function createStreaming({ deps, held }: RouteContext) {
         return expected?.message ?? 'the server failed: resume with Last-Event-ID';
       }
     });
+    deps.log.info(
+      { requestId: request.id, why: raw.destroyed ? 'the reader left or hung' : farewell },
+      'stream ended',
+    );
     if (!raw.destroyed) raw.end(comment(farewell));
     return reply;
   };

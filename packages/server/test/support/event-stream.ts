@@ -1,0 +1,110 @@
+import { type ClientRequest, get, type IncomingMessage } from 'node:http';
+
+/** One block of a stream: an event, a comment, or fields without data. */
+export interface Block {
+  event?: string;
+  id?: string;
+  retry?: string;
+  comment?: string;
+  // biome-ignore lint/suspicious/noExplicitAny: a test looks into whatever came.
+  data?: any;
+}
+
+/** A reader of server-sent events on a socket of its own. */
+export interface EventReader {
+  status: number;
+  headers: IncomingMessage['headers'];
+  /** The next block; undefined when the stream has ended or was cut. */
+  next(): Promise<Block | undefined>;
+  /** The next event, past comments. */
+  nextEvent(): Promise<Block | undefined>;
+  /** Takes nothing from the socket any more, or goes on. */
+  pause(): void;
+  resume(): void;
+  /** Cuts the connection. */
+  close(): void;
+}
+
+export interface StreamOptions {
+  as: string;
+  /** Sent as `Last-Event-ID`. */
+  lastEventId?: string | undefined;
+  /** Cuts the connection after so many bytes, wherever that is. */
+  cutAfter?: number;
+}
+
+function toBlock(text: string): Block {
+  const block: Block = {};
+  for (const line of text.split('\n')) {
+    const [, field = '', value = ''] = /^([a-z]*): ?(.*)$/.exec(line) ?? [];
+    if (field === '') block.comment = value;
+    else if (field === 'data') block.data = JSON.parse(value);
+    else if (field === 'event' || field === 'id' || field === 'retry') block[field] = value;
+    else throw new Error(`not a line of an event stream: ${line}`);
+  }
+  return block;
+}
+
+/** Opens a stream; resolves when its headers are there. */
+export async function openStream(url: string, options: StreamOptions): Promise<EventReader> {
+  const { as, lastEventId, cutAfter = Number.POSITIVE_INFINITY } = options;
+  const headers = {
+    authorization: `Bearer ${as}`,
+    ...(lastEventId === undefined ? {} : { 'last-event-id': lastEventId }),
+  };
+  let request: ClientRequest | undefined;
+  const response = await new Promise<IncomingMessage>((resolve, reject) => {
+    request = get(url, { headers, agent: false }, resolve).on('error', reject);
+  });
+  const blocks: Block[] = [];
+  let text = '';
+  let bytes = 0;
+  let ended = false;
+  let wake = (): void => undefined;
+  const over = (): void => {
+    ended = true;
+    wake();
+  };
+  response.setEncoding('utf8');
+  response.on('data', (piece: string) => {
+    const left = cutAfter - bytes;
+    bytes += piece.length;
+    text += piece.slice(0, left);
+    const parts = text.split('\n\n');
+    text = parts.pop() ?? '';
+    blocks.push(...parts.map(toBlock));
+    if (bytes >= cutAfter) {
+      request?.destroy();
+      over();
+    }
+    wake();
+  });
+  response.on('end', over).on('close', over).on('error', over);
+
+  const next = async (): Promise<Block | undefined> => {
+    for (;;) {
+      const block = blocks.shift();
+      if (block || ended) return block;
+      await new Promise<void>((resolve) => {
+        wake = resolve;
+      });
+    }
+  };
+  return {
+    status: response.statusCode ?? 0,
+    headers: response.headers,
+    next,
+    async nextEvent() {
+      for (;;) {
+        const block = await next();
+        if (!block || block.data !== undefined) return block;
+      }
+    },
+    pause: () => response.pause(),
+    resume: () => response.resume(),
+    close() {
+      request?.destroy();
+      over();
+    },
+  };
+}
