@@ -22,7 +22,6 @@ const SURE = 45;
 /** Digits of other scripts, letter for letter the ASCII ones. */
 const FOREIGN_DIGITS = /[\uff10-\uff19\u0660-\u0669\u06f0-\u06f9\u0966-\u096f]/g;
 const LINK = /(?:https?:\/\/|www\.)\S+/gi;
-const TOKEN = /[0-9A-Za-z]+(?:-[0-9A-Za-z]+)*/g;
 const SPACED =
   /\d{3}[ \u00a0\u2009\u202f]\d{3}(?!\d)|\d{4}[ \u00a0\u2009\u202f]\d{4}(?!\d)|\d\d[ \u00a0]\d\d[ \u00a0]\d\d(?!\d)|\d(?:[ \u00a0\t]|\s?\n){1,2}\d(?:(?:[ \u00a0\t]|\s?\n){1,2}\d){2,6}(?!\d)/y;
 const FORBIDDEN_BEFORE = /[$€£¥₹₺₽#@/\\.,+=&%_~'№A-Za-z\u00c0-\u024f\u0400-\u04ff©]/;
@@ -32,6 +31,17 @@ const SENTENCE_END = /[.!?](?=\s)|[。！？]|\n\s*\n/g;
 const MONTH =
   /(?:jan|feb|m[aä]r|apr|ma[iy]|jun|jul|aug|sep|o[ck]t|nov|de[cz])\p{L}*\.?,?\s*(?:\d{1,2},?\s*)?$/iu;
 
+const DIGIT = 1;
+const CAPITAL = 2;
+const SMALL = 4;
+/** What a token is made of, by character code. */
+const TOKEN_CHARACTERS = Uint8Array.from({ length: 128 }, (_, code) => {
+  const character = String.fromCharCode(code);
+  if (/\d/.test(character)) return DIGIT;
+  return /[A-Z]/.test(character) ? CAPITAL : /[a-z]/.test(character) ? SMALL : 0;
+});
+const HYPHEN = 0x2d;
+
 /** How freely a token may be taken for a code. */
 type Shape = 'digits' | 'year' | 'mixed' | 'loose';
 
@@ -40,7 +50,6 @@ interface Candidate {
   end: number;
   value: string;
   shape: Shape;
-  score: number;
 }
 
 function shapeOf(token: string): Shape | undefined {
@@ -67,7 +76,8 @@ function isAlone(text: string, start: number, end: number): boolean {
   return !/[\p{L}\p{N}]/u.test(line);
 }
 
-const kindsOf = (text: string) => [...text.matchAll(WORD)].map(([word]) => kindOfWord(word));
+const wordsOf = (text: string): string[] => text.match(WORD) ?? [];
+const kindsOf = (words: readonly string[]) => words.map(kindOfWord);
 const isCode = (kind: WordKind | undefined) => kind === 'code';
 const isOther = (kind: WordKind | undefined) => kind === 'other' || kind === 'promo';
 
@@ -75,10 +85,9 @@ const isOther = (kind: WordKind | undefined) => kind === 'other' || kind === 'pr
  * What the words before a candidate make of it: the nearest telling word counts. Points, or undefined
  * where they say nothing, or -1 for "something else".
  */
-function pointsBefore(before: string, alone: boolean): number | undefined {
-  const words = [...before.matchAll(WORD)].map(([word]) => word);
+function pointsBefore(words: readonly string[], alone: boolean, direct: boolean): number | undefined {
   // A code in a line of its own is announced further up; within a sentence it follows at once, or behind a colon.
-  const reach = alone ? REACH_WORDS_OF_LINE : DIRECT.test(before) ? REACH_WORDS : REACH_WORDS_LOOSE;
+  const reach = alone ? REACH_WORDS_OF_LINE : direct ? REACH_WORDS : REACH_WORDS_LOOSE;
   let skipOther = 0;
   for (let distance = 1; distance <= Math.min(reach, words.length); distance++) {
     const at = words.length - distance;
@@ -104,8 +113,8 @@ function nextNoun(words: readonly string[], at: number): string {
   return (/^(?:de|di|da|do|del|des)$/i.test(next) ? words[at + 2] : next) ?? '';
 }
 
-function pointsAfter(after: string): number | undefined {
-  const kinds = kindsOf(after).slice(0, REACH_WORDS_AFTER + 1);
+/** @param kinds those of the words behind a candidate, to the end of its sentence */
+function pointsAfter(kinds: readonly WordKind[]): number | undefined {
   for (const [i, kind] of kinds.slice(0, REACH_WORDS_AFTER).entries()) {
     if (isOther(kind)) return undefined;
     if (isCode(kind)) return isOther(kinds[i + 1]) ? undefined : 90 - 3 * i;
@@ -125,8 +134,9 @@ function pointsOfSigns(before: string, after: string): number | undefined {
 }
 
 function lastSentence(text: string): string {
-  const end = [...text.matchAll(SENTENCE_END)].at(-1);
-  return end === undefined ? text : text.slice(end.index + end[0].length);
+  let start = 0;
+  for (const end of text.matchAll(SENTENCE_END)) start = end.index + end[0].length;
+  return text.slice(start);
 }
 
 function firstSentence(text: string): string {
@@ -138,48 +148,74 @@ function score(text: string, candidate: Candidate, subjectSaysCode: boolean): nu
   const { start, end, shape } = candidate;
   const alone = isAlone(text, start, end);
   const wide = text.slice(Math.max(0, start - REACH), start);
-  const before = alone ? wide : lastSentence(wide);
+  const sentence = lastSentence(wide);
+  const before = alone ? wide : sentence;
   const after = firstSentence(text.slice(end, end + REACH / 2));
-  if (kindsOf(`${lastSentence(wide)} ${after}`).includes('promo')) return -1;
+  const sentenceWords = wordsOf(sentence);
+  const kindsAfter = kindsOf(wordsOf(after));
+  if (kindsAfter.includes('promo') || kindsOf(sentenceWords).includes('promo')) return -1;
   const unit = /^\s?(\p{L}+)/u.exec(after)?.[1];
   if (shape === 'digits' && unit !== undefined && kindOfWord(unit) === 'unit') return 0;
   if (shape === 'year' && MONTH.test(before)) return 0;
   const signs = /[\u0e00-\u0e7f\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]/.test(before + after);
   let points = signs ? pointsOfSigns(before, after) : undefined;
-  points ??= pointsBefore(before, alone);
-  const direct = points !== undefined && points >= 85 && (DIRECT.test(before) || alone || points >= 97);
-  if (shape === 'year' || shape === 'loose') return direct ? (points ?? 0) - 5 : Math.min(points ?? 0, 0);
-  points ??= pointsAfter(after);
+  const direct = alone || DIRECT.test(before);
+  points ??= pointsBefore(alone ? wordsOf(wide) : sentenceWords, alone, direct);
+  if (shape === 'year' || shape === 'loose') {
+    const sure = points !== undefined && points >= 85 && (direct || points >= 97);
+    return sure ? (points ?? 0) - 5 : Math.min(points ?? 0, 0);
+  }
+  points ??= pointsAfter(kindsAfter);
   if (points === undefined && alone && subjectSaysCode) points = 60;
   if (points === undefined || points < 0) return points ?? 0;
   return points + (candidate.value.length === 6 ? 5 : 0);
 }
 
+/** What stands right beside a token says that it is part of something longer: a price, a time, an address. */
+function isPartOfMore(text: string, start: number, end: number, spaced: boolean): boolean {
+  const before = text.slice(Math.max(0, start - 2), start);
+  if (FORBIDDEN_BEFORE.test(before.slice(-1)) && !/[A-Za-z][.=]$/.test(before)) return true;
+  if (!spaced && /\d\s?[:–-]$|\d $/.test(before)) return true;
+  const following = text.slice(end, end + 2);
+  return FORBIDDEN_AFTER.test(following.charAt(0)) || /^[.,:–-]\d|^ \d/.test(following);
+}
+
+/**
+ * Start and end of the next token, letters and digits with single hyphens between them, that is no plain
+ * word. Nearly all of a mail is plain words, so this one loop is cheaper than a pattern for each.
+ */
+function nextToken(text: string, from: number): { start: number; end: number } | undefined {
+  const kindAt = (at: number) => TOKEN_CHARACTERS[text.charCodeAt(at)] ?? 0;
+  for (let at = from; at < text.length; at++) {
+    let kind = kindAt(at);
+    if (kind === 0) continue;
+    const start = at;
+    let kinds = 0;
+    while (kind !== 0) {
+      kinds |= kind;
+      kind = kindAt(++at);
+      if (kind === 0 && text.charCodeAt(at) === HYPHEN) kind = kindAt(at + 1);
+    }
+    if ((kinds & DIGIT) !== 0 || (kinds & SMALL) === 0) return { start, end: at };
+  }
+  return undefined;
+}
+
 function candidatesOf(text: string): Candidate[] {
   const found: Candidate[] = [];
-  TOKEN.lastIndex = 0;
-  for (
-    let match = TOKEN.exec(text);
-    match !== null && found.length < MAX_CANDIDATES;
-    match = TOKEN.exec(text)
-  ) {
-    let token = match[0];
-    const start = match.index;
+  let next = nextToken(text, 0);
+  while (next !== undefined && found.length < MAX_CANDIDATES) {
+    const { start } = next;
+    let token = text.slice(start, next.end);
     SPACED.lastIndex = start;
     const spaced = /^\d{1,4}$/.test(token) ? SPACED.exec(text)?.[0] : undefined;
     if (spaced !== undefined) token = spaced.replace(/\s/g, '');
     const end = start + (spaced ?? token).length;
-    TOKEN.lastIndex = end;
+    next = nextToken(text, end);
     const shape = spaced === undefined ? shapeOf(token) : 'digits';
-    if (shape === undefined) continue;
-    const previous = text.charAt(start - 1);
-    if (FORBIDDEN_BEFORE.test(previous) && !/[A-Za-z][.=]$/.test(text.slice(start - 2, start))) continue;
-    if (/[\d]\s?[:–-]$|\d $/.test(text.slice(Math.max(0, start - 2), start)) && spaced === undefined)
-      continue;
-    const following = text.slice(end, end + 2);
-    if (FORBIDDEN_AFTER.test(following.charAt(0)) || /^[.,:–-]\d|^ \d/.test(following)) continue;
+    if (shape === undefined || isPartOfMore(text, start, end, spaced !== undefined)) continue;
     const value = /^[\d-]+$/.test(token) ? token.replaceAll('-', '') : token;
-    found.push({ start, end, value, shape, score: 0 });
+    found.push({ start, end, value, shape });
   }
   return found;
 }
@@ -204,7 +240,7 @@ function asciiDigits(text: string): string {
 }
 
 function saysCode(text: string): boolean {
-  const kinds = kindsOf(text);
+  const kinds = kindsOf(wordsOf(text));
   return (
     text.search(CODE_SIGNS) >= 0 ||
     kinds.some((kind, i) => isCode(kind) && !isOther(kinds[i - 1]) && !isOther(kinds[i + 1]))
@@ -225,10 +261,13 @@ function read(given: string, subjectSaysCode: boolean): Found[] {
   const readable = text
     .replace(LINK, (link) => ' '.repeat(link.length))
     .replace(/\bone[- ]time\b/gi, 'onetime ');
-  const booking = BOOKING.test(readable);
+  let booking: boolean | undefined;
   const found: Found[] = [];
   for (const candidate of candidatesOf(readable)) {
-    if (booking && /[A-Z]/i.test(candidate.value)) continue;
+    if (/[A-Z]/i.test(candidate.value)) {
+      booking ??= BOOKING.test(readable);
+      if (booking) continue;
+    }
     const points = score(readable, candidate, subjectSaysCode);
     if (points >= 0 && points < SURE) continue;
     found.push({ code: { value: candidate.value, context: contextOf(text, candidate) }, score: points });
