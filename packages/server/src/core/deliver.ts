@@ -21,8 +21,8 @@ const PROMPT_SLOTS = 256;
 const OTHER_SLOTS = 512;
 /** Longer than any attempt with its reading and writing: a claim that ran out belongs to a dead process. */
 const LEASE_MS = ATTEMPT_TIMEOUT_MS + 45_000;
-/** Due deliveries are announced; this look finds those that another node enqueued, or a missed hint. */
-const IDLE_LOOK_MS = 5_000;
+/** Due deliveries are announced; this look finds those whose hint did not come. */
+const IDLE_LOOK_MS = 15_000;
 /** When nothing could be claimed although something is due: its slots are taken, or it is being cancelled. */
 const NOTHING_CLAIMED_MS = 100;
 /** After a failure of the storage: soon enough for deliveries, and no flood of the log. */

@@ -13,17 +13,21 @@ import {
   PROMPT_MS,
 } from './webhook-contract.ts';
 
-function toAttempt(row: Selectable<AttemptsTable>): AttemptRecord {
-  return {
-    at: row.at,
-    status: row.status,
-    durationMs: row.duration_ms,
-    error: row.error === null ? null : JSON.parse(row.error),
-    responseStart: JSON.parse(row.response_start),
-  };
+/** A row of the log: a delivery beside one of its attempts, or beside none. */
+type Joined = { [K in keyof Omit<AttemptsTable, 'delivery_id'>]: AttemptsTable[K] | null };
+
+function toAttempt({ at, status, duration_ms, error, response_start }: Joined): AttemptRecord[] {
+  if (at === null || duration_ms === null || response_start === null) return [];
+  return [
+    {
+      ...{ at, status, durationMs: duration_ms },
+      error: error === null ? null : JSON.parse(error),
+      responseStart: JSON.parse(response_start),
+    },
+  ];
 }
 
-function toDelivery(row: Selectable<DeliveriesTable>, attempts: Selectable<AttemptsTable>[]): DeliveryRecord {
+function toDelivery(row: Selectable<DeliveriesTable>, attempts: AttemptRecord[]): DeliveryRecord {
   return {
     id: row.id,
     webhookId: row.webhook_id,
@@ -34,24 +38,48 @@ function toDelivery(row: Selectable<DeliveriesTable>, attempts: Selectable<Attem
     reason: row.reason,
     createdAt: row.created_at,
     nextAttemptAt: row.due_at,
-    attempts: attempts.map(toAttempt),
+    attempts,
   };
 }
 
-async function withAttempts(db: Db, rows: Selectable<DeliveriesTable>[]): Promise<DeliveryRecord[]> {
-  if (rows.length === 0) return [];
-  const attempts = await db
-    .selectFrom('attempts')
-    .selectAll()
-    .where(
-      'delivery_id',
-      'in',
-      rows.map(({ id }) => id),
-    )
-    .orderBy('number')
+/** What a reader of the log asks for. */
+interface LogQuery {
+  accountId: string;
+  webhookId: string;
+  /** One delivery, or those before an id. */
+  id?: string;
+  before?: string | null;
+  limit: number;
+}
+
+/**
+ * Deliveries of a webhook of the account, newest first, with their attempts: in one statement, so that
+ * no delivery is seen after an attempt and its attempts before it.
+ */
+async function readLog(on: Db, query: LogQuery, now: number): Promise<DeliveryRecord[]> {
+  let deliveries = on
+    .selectFrom('deliveries as d')
+    .innerJoin('webhooks as w', 'w.id', 'd.webhook_id')
+    .selectAll('d')
+    .where('d.webhook_id', '=', query.webhookId)
+    .where('w.account_id', '=', query.accountId)
+    .where('w.ends_at', '>', now - TOMBSTONE_MS)
+    .orderBy('d.id', 'desc')
+    .limit(query.limit);
+  if (query.id !== undefined) deliveries = deliveries.where('d.id', '=', query.id);
+  if (query.before) deliveries = deliveries.where('d.id', '<', query.before);
+  const rows = await on
+    .selectFrom(deliveries.as('d'))
+    .leftJoin('attempts as a', 'a.delivery_id', 'd.id')
+    .selectAll('d')
+    .select(['a.number', 'a.at', 'a.status', 'a.duration_ms', 'a.error', 'a.response_start'])
+    .orderBy('d.id', 'desc')
+    .orderBy('a.number')
     .execute();
-  const byDelivery = Map.groupBy(attempts, ({ delivery_id }) => delivery_id);
-  return rows.map((row) => toDelivery(row, byDelivery.get(row.id) ?? []));
+  return [...Map.groupBy(rows, ({ id }) => id).values()].flatMap((group) => {
+    const [delivery] = group;
+    return delivery ? [toDelivery(delivery, group.flatMap(toAttempt))] : [];
+  });
 }
 
 /** The columns that say where a delivery stands. */
@@ -142,19 +170,8 @@ export function createDeliveries(db: Db, dialect: Dialect): DeliveryStore {
     return dialect.lockRows(own).executeTakeFirst();
   }
 
-  /** The deliveries of a webhook of the account. */
-  const ofWebhook = (on: Db, accountId: string, webhookId: string, now: number) =>
-    on
-      .selectFrom('deliveries as d')
-      .innerJoin('webhooks as w', 'w.id', 'd.webhook_id')
-      .selectAll('d')
-      .where('d.webhook_id', '=', webhookId)
-      .where('w.account_id', '=', accountId)
-      .where('w.ends_at', '>', now - TOMBSTONE_MS);
-
-  async function findOn(on: Db, accountId: string, webhookId: string, deliveryId: string, now: number) {
-    const rows = await ofWebhook(on, accountId, webhookId, now).where('d.id', '=', deliveryId).execute();
-    return (await withAttempts(on, rows))[0];
+  async function findOn(on: Db, accountId: string, webhookId: string, id: string, now: number) {
+    return (await readLog(on, { accountId, webhookId, id, limit: 1 }, now))[0];
   }
 
   return {
@@ -243,12 +260,8 @@ export function createDeliveries(db: Db, dialect: Dialect): DeliveryStore {
     find: (accountId, webhookId, deliveryId, now) => findOn(db, accountId, webhookId, deliveryId, now),
 
     async list(accountId, webhookId, { limit, before }, now) {
-      let query = ofWebhook(db, accountId, webhookId, now)
-        .orderBy('d.id', 'desc')
-        .limit(limit + 1);
-      if (before !== null) query = query.where('d.id', '<', before);
-      const rows = await query.execute();
-      return { deliveries: await withAttempts(db, rows.slice(0, limit)), hasMore: rows.length > limit };
+      const found = await readLog(db, { accountId, webhookId, before, limit: limit + 1 }, now);
+      return { deliveries: found.slice(0, limit), hasMore: found.length > limit };
     },
   };
 }

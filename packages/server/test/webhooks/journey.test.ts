@@ -1,32 +1,54 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type HttpReceiver, startHttp } from './receivers.ts';
-import { startWebhookApp, until, verified, type WebhookApp } from './start-webhooks.ts';
+import { type Body, bodyOf, startWebhookApp, until, verified, type WebhookApp } from './start-webhooks.ts';
+
+const HOUR = 60 * 60_000;
+const DAY = 24 * HOUR;
 
 describe('a webhook', () => {
   let app: WebhookApp;
   let receiver: HttpReceiver;
-  let status: number;
-  beforeEach(async () => {
-    status = 200;
+  /** What the receiver answers; null: nothing. */
+  let answer: { status: number; headers?: Record<string, string> } | null;
+  beforeAll(async () => {
     app = await startWebhookApp();
-    receiver = await startHttp((response) => response.writeHead(status).end('thanks'));
+    receiver = await startHttp((response) => {
+      if (answer) response.writeHead(answer.status, answer.headers).end('thanks');
+    });
+  });
+  afterAll(async () => {
+    await receiver.close();
+    await app.stop();
+  });
+  beforeEach(() => {
+    answer = { status: 200 };
+    receiver.requests.length = 0;
+    app.logged.length = 0;
   });
   afterEach(async () => {
-    await app.stop();
-    await receiver.close();
+    const { webhooks } = bodyOf(await app.api('GET', '/v1/webhooks'));
+    for (const { id } of webhooks) await app.api('DELETE', `/v1/webhooks/${id}`);
   });
   const received = (count: number) =>
     until(
       () => receiver.requests,
       (requests) => requests.length >= count,
     );
+  const attempted = async (id: string, count: number): Promise<Body> =>
+    (await app.untilDeliveries(id, ([one]) => one?.attempts.length === count))[0];
+  const ended = async (id: string): Promise<Body> =>
+    (await app.untilDeliveries(id, ([one]) => one && one.state !== 'pending'))[0];
 
   it('brings a new message at once, signed, with the names of the API', async () => {
     const webhook = await app.register(receiver.port);
     const inbox = await app.createInbox({ labels: { run: '7' } });
     await app.mail(inbox.address, 'Your code is 482910');
     const [request] = await received(1);
-    const event = verified(webhook.secret, request);
+    const event = verified(webhook.secret, request, app.clock.now());
     const { body: list } = await app.api('GET', `/v1/inboxes/${inbox.id}/messages`);
     const [summary] = list.messages;
     expect(event).toMatchObject({
@@ -34,28 +56,314 @@ describe('a webhook', () => {
       timestamp: summary.receivedAt,
       data: { inbox: { id: inbox.id, address: inbox.address, labels: { run: '7' } }, message: summary },
     });
+    expect(event).not.toHaveProperty('test');
     expect(event.data.message.url).toBe(`${app.url}/v1/inboxes/${inbox.id}/messages/${summary.id}`);
-    expect(request?.headers['webhook-id']).toBe(event.id);
-    const [delivery] = await app.untilDeliveries(webhook.id, ([one]) => one?.state === 'delivered');
-    expect(delivery).toMatchObject({ eventId: event.id, messageId: summary.id, nextAttemptAt: null });
+    expect(request?.headers).toMatchObject({
+      'webhook-id': event.id,
+      'content-type': 'application/json',
+      'user-agent': expect.stringMatching(/^Mayfly\//),
+    });
+    const delivery = await ended(webhook.id);
+    expect(delivery).toMatchObject({ state: 'delivered', eventId: event.id, messageId: summary.id });
     expect(delivery.attempts).toMatchObject([{ status: 200, error: null, responseStart: 'thanks' }]);
+    expect((await app.api('GET', '/metrics')).body).toMatch(
+      /mayfly_webhook_deliveries_total\{outcome="delivered"\} [1-9]/,
+    );
   });
 
-  it('is tried again with the same id until it is answered 2xx', async () => {
-    status = 500;
+  it('of one inbox brings its messages and no others', async () => {
+    const inbox = await app.createInbox({ webhookUrl: `http://127.0.0.1:${receiver.port}/own` });
+    const { webhook } = inbox as Body;
+    const other = await app.createInbox();
+    await app.mail(other.address);
+    await app.mail(inbox.address);
+    const [request] = await received(1);
+    expect(verified(webhook.secret, request, app.clock.now()).data.inbox.id).toBe(inbox.id);
+    await ended(webhook.id);
+    expect(receiver.requests).toHaveLength(1);
+  });
+
+  it('is tried eight times at the published times with one id and one body, then no more', async () => {
+    answer = { status: 500 };
+    const webhook = await app.register(receiver.port);
+    await app.mail((await app.createInbox({ ttlMinutes: 43_200 })).address);
+    for (const [index, seconds] of [5, 30, 120, 600, 1800, 7200, 21_600].entries()) {
+      const delivery = await attempted(webhook.id, index + 1);
+      const wait = Date.parse(delivery.nextAttemptAt) - app.clock.now();
+      expect(wait).toBeGreaterThanOrEqual(seconds * 800);
+      expect(wait).toBeLessThanOrEqual(seconds * 1200);
+      await app.clock.advance(wait - 1);
+      expect(receiver.requests).toHaveLength(index + 1);
+      await app.clock.advance(1);
+    }
+    const delivery = await ended(webhook.id);
+    expect(delivery).toMatchObject({ state: 'failed', reason: 'All attempts failed.', nextAttemptAt: null });
+    expect(delivery.attempts).toHaveLength(8);
+    expect(new Set(receiver.requests.map(({ headers }) => headers['webhook-id'])).size).toBe(1);
+    expect(new Set(receiver.requests.map(({ body }) => body.toString())).size).toBe(1);
+    const times = receiver.requests.map(({ headers }) => Number(headers['webhook-timestamp']));
+    expect(times).toEqual(times.toSorted());
+    expect(new Set(times).size).toBe(8);
+  });
+
+  it('waits as long as Retry-After asks', async () => {
+    answer = { status: 429, headers: { 'retry-after': '3600' } };
+    const webhook = await app.register(receiver.port);
+    await app.mail((await app.createInbox({ ttlMinutes: 600 })).address);
+    const delivery = await attempted(webhook.id, 1);
+    expect(Date.parse(delivery.nextAttemptAt) - app.clock.now()).toBe(HOUR);
+  });
+
+  it('that gives no answer is cut after 15 seconds and tried again', async () => {
+    answer = null;
+    const webhook = await app.register(receiver.port);
+    await app.mail((await app.createInbox()).address);
+    await received(1);
+    await app.clock.advance(15_000);
+    const delivery = await attempted(webhook.id, 1);
+    expect(delivery.attempts).toMatchObject([
+      { status: null, durationMs: 15_000, error: { code: 'timeout' } },
+    ]);
+    answer = { status: 200 };
+    await app.clock.advance(6_000);
+    expect(await ended(webhook.id)).toMatchObject({ state: 'delivered' });
+  });
+
+  it('answered 410 is disabled at once, and the log and the webhook say why', async () => {
+    answer = { status: 410 };
     const webhook = await app.register(receiver.port);
     const inbox = await app.createInbox();
     await app.mail(inbox.address);
-    await app.untilDeliveries(webhook.id, ([one]) => one?.attempts.length === 1);
-    await app.clock.advance(6_000);
-    await app.untilDeliveries(webhook.id, ([one]) => one?.attempts.length === 2);
-    status = 204;
-    await app.clock.advance(36_000);
-    const [delivery] = await app.untilDeliveries(webhook.id, ([one]) => one?.state === 'delivered');
-    expect(delivery.attempts.map((attempt: { status: number }) => attempt.status)).toEqual([500, 500, 204]);
-    expect(new Set(receiver.requests.map(({ headers }) => headers['webhook-id']))).toEqual(
-      new Set([delivery.eventId]),
+    const delivery = await ended(webhook.id);
+    expect(delivery).toMatchObject({ state: 'failed', reason: 'The endpoint answered 410 Gone.' });
+    const path = `/v1/webhooks/${webhook.id}`;
+    const disabled = await until(
+      async () => bodyOf(await app.api('GET', path)),
+      ({ enabled }) => !enabled,
     );
-    for (const request of receiver.requests) verified(webhook.secret, request);
+    expect(disabled.disabledReason).toBe('The endpoint answered 410 Gone.');
+    await app.mail(inbox.address);
+    answer = { status: 200 };
+    await app.clock.advance(1);
+    bodyOf(await app.api('PATCH', path, { body: { enabled: true } }));
+    await app.mail(inbox.address);
+    const log = await app.untilDeliveries(webhook.id, ([one]) => one?.state === 'delivered');
+    expect(log.map(({ state }) => state)).toEqual(['delivered', 'failed']);
+  });
+
+  it('with nothing but failures for five days is disabled, and what is pending ends', async () => {
+    answer = { status: 503 };
+    const webhook = await app.register(receiver.port);
+    const inbox = await app.createInbox({ ttlMinutes: 43_200 });
+    const look = async () => bodyOf(await app.api('GET', `/v1/webhooks/${webhook.id}`));
+    for (let day = 0; (await look()).enabled; day++) {
+      expect(day).toBeLessThan(7);
+      const before = receiver.requests.length;
+      await app.mail(inbox.address);
+      // An earlier delivery's attempt may be the one that is too many.
+      await until(look, ({ enabled }) => !enabled || receiver.requests.length > before);
+      await app.clock.advance(DAY);
+    }
+    expect(await look()).toMatchObject({ disabledReason: 'Nothing but failures for five days.' });
+    const [first] = receiver.requests;
+    expect(app.clock.now() - Number(first?.headers['webhook-timestamp']) * 1000).toBeGreaterThanOrEqual(
+      5 * DAY,
+    );
+    const log = await app.untilDeliveries(webhook.id, (all) => all.every(({ state }) => state !== 'pending'));
+    expect(log).toContainEqual(
+      expect.objectContaining({
+        state: 'cancelled',
+        reason: 'The webhook was disabled. Nothing but failures for five days.',
+      }),
+    );
+  });
+
+  it('is replayed with the same id and body, in a new round of attempts', async () => {
+    const webhook = await app.register(receiver.port);
+    await app.mail((await app.createInbox()).address);
+    const { id } = await ended(webhook.id);
+    answer = { status: 500 };
+    const path = `/v1/webhooks/${webhook.id}/deliveries/${id}/replay`;
+    expect(bodyOf(await app.api('POST', path), 202)).toMatchObject({ id, state: 'pending' });
+    const failed = await attempted(webhook.id, 2);
+    expect(Date.parse(failed.nextAttemptAt) - app.clock.now()).toBeLessThanOrEqual(6_000);
+    answer = { status: 200 };
+    await app.clock.advance(6_000);
+    await app.untilDeliveries(webhook.id, ([one]) => one.attempts.length === 3 && one.state === 'delivered');
+    const [first, ...others] = receiver.requests;
+    for (const request of others) {
+      expect(request.headers['webhook-id']).toBe(first?.headers['webhook-id']);
+      expect(request.body).toEqual(first?.body);
+    }
+  });
+
+  it('whose message or inbox is gone cannot be replayed', async () => {
+    const webhook = await app.register(receiver.port);
+    const inbox = await app.createInbox();
+    await app.mail(inbox.address);
+    const delivery = await ended(webhook.id);
+    bodyOf(await app.api('DELETE', `/v1/inboxes/${inbox.id}/messages/${delivery.messageId}`), 204);
+    const path = `/v1/webhooks/${webhook.id}/deliveries/${delivery.id}/replay`;
+    expect((await app.api('POST', path)).status).toBe(404);
+  });
+
+  it('sends a test event that says so, signed and logged like any other', async () => {
+    const webhook = await app.register(receiver.port);
+    const queued = bodyOf(await app.api('POST', `/v1/webhooks/${webhook.id}/test`), 202);
+    const [request] = await received(1);
+    const event = verified(webhook.secret, request, app.clock.now());
+    expect(event).toMatchObject({
+      id: queued.eventId,
+      type: 'message.received',
+      test: true,
+      data: { inbox: { id: 'inb_test' }, message: { id: 'msg_test', subject: 'Mayfly test event' } },
+    });
+    expect(await ended(webhook.id)).toMatchObject({ id: queued.id, state: 'delivered', messageId: null });
+  });
+
+  it('verifies with both secrets while a rotation lasts, with the new one alone after a day', async () => {
+    const webhook = await app.register(receiver.port);
+    const { secret } = bodyOf(await app.api('POST', `/v1/webhooks/${webhook.id}/rotate-secret`));
+    const test = async () => {
+      const before = receiver.requests.length;
+      await app.api('POST', `/v1/webhooks/${webhook.id}/test`);
+      await received(before + 1);
+      return receiver.requests.at(-1);
+    };
+    const during = await test();
+    expect(verified(webhook.secret, during, app.clock.now())).toEqual(
+      verified(secret, during, app.clock.now()),
+    );
+    await app.clock.advance(DAY);
+    const after = await test();
+    expect(after?.headers['webhook-signature']?.split(' ')).toHaveLength(1);
+    expect(verified(secret, after, app.clock.now())).toMatchObject({ test: true });
+    expect(() => verified(webhook.secret, after, app.clock.now())).toThrow(/signature/i);
+  });
+
+  it('does not verify with another secret, or when a byte, the id or the time was changed', async () => {
+    const webhook = await app.register(receiver.port);
+    const other = await app.register(receiver.port);
+    await app.mail((await app.createInbox()).address);
+    await received(2);
+    const request = receiver.requests.find((one) => {
+      try {
+        return verified(webhook.secret, one, app.clock.now());
+      } catch {
+        return false;
+      }
+    });
+    if (!request) throw new Error('neither request was for the first webhook');
+    const { headers, body } = request;
+    const changed = [
+      { ...request, body: Buffer.from(body.toString().replace('hello', 'hellO')) },
+      { ...request, headers: { ...headers, 'webhook-id': `${headers['webhook-id']}x` } },
+      {
+        ...request,
+        headers: { ...headers, 'webhook-timestamp': String(Number(headers['webhook-timestamp']) - 1) },
+      },
+    ];
+    for (const one of changed)
+      expect(() => verified(webhook.secret, one, app.clock.now())).toThrow(/signature/i);
+    expect(() => verified(other.secret, request, app.clock.now())).toThrow(/signature/i);
+  });
+
+  it('ends what is pending with its inbox: deleted, nothing more is sent, and the log says so', async () => {
+    answer = { status: 500 };
+    const webhook = await app.register(receiver.port);
+    const inbox = await app.createInbox();
+    await app.mail(inbox.address);
+    await attempted(webhook.id, 1);
+    bodyOf(await app.api('DELETE', `/v1/inboxes/${inbox.id}`), 204);
+    expect(await ended(webhook.id)).toMatchObject({ state: 'cancelled', reason: 'The inbox ended.' });
+    await app.clock.advance(HOUR);
+    expect(receiver.requests).toHaveLength(1);
+  });
+
+  it('ends what is pending when the inbox expires, and sends nothing of it after that', async () => {
+    answer = { status: 500, headers: { 'retry-after': '120' } };
+    const webhook = await app.register(receiver.port);
+    await app.mail((await app.createInbox({ ttlMinutes: 1 })).address);
+    await attempted(webhook.id, 1);
+    await app.clock.advance(120_000);
+    expect(await ended(webhook.id)).toMatchObject({ state: 'cancelled', reason: 'The inbox ended.' });
+    expect(receiver.requests).toHaveLength(1);
+  });
+
+  it('sends nothing of a message that was deleted', async () => {
+    answer = { status: 500 };
+    const webhook = await app.register(receiver.port);
+    const inbox = await app.createInbox();
+    await app.mail(inbox.address);
+    const { messageId } = await attempted(webhook.id, 1);
+    bodyOf(await app.api('DELETE', `/v1/inboxes/${inbox.id}/messages/${messageId}`), 204);
+    await app.clock.advance(6_000);
+    expect(await ended(webhook.id)).toMatchObject({ state: 'cancelled', reason: 'The message was deleted.' });
+    expect(receiver.requests).toHaveLength(1);
+  });
+
+  it('leaves one line an attempt in the log of the server: ids and the outcome, no URL, secret or mail', async () => {
+    const webhook = await app.register(receiver.port);
+    await app.mail((await app.createInbox()).address, 'confidential');
+    const delivery = await ended(webhook.id);
+    const lines = await until(
+      () => app.logged.filter((line) => line.includes('webhook attempt')),
+      (all) => all.length > 0,
+    );
+    expect(lines.map((line) => JSON.parse(line))).toMatchObject([
+      {
+        deliveryId: delivery.id,
+        webhookId: webhook.id,
+        eventId: delivery.eventId,
+        messageId: delivery.messageId,
+        attempt: 1,
+        status: 200,
+        next: 'delivered',
+      },
+    ]);
+    const all = app.logged.join('');
+    for (const word of ['whsec_', webhook.secret.slice(8, 24), 'confidential', '/hook', 'thanks']) {
+      expect(all).not.toContain(word);
+    }
+  });
+});
+
+describe('a stop of the server', () => {
+  it('cuts an attempt that gets no answer; the next start makes it again at once, with the same id', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'mayfly-webhooks-'));
+    let silent = true;
+    const receiver = await startHttp((response) => {
+      if (!silent) response.end();
+    });
+    const received = (count: number) =>
+      until(
+        () => receiver.requests.length,
+        (length) => length === count,
+      );
+    const first = await startWebhookApp({}, {}, folder);
+    const webhook = await first.register(receiver.port);
+    await first.mail((await first.createInbox()).address);
+    await received(1);
+    let stopped = false;
+    const stopping = first.stop().then(() => {
+      stopped = true;
+    });
+    while (!stopped) {
+      await first.clock.advance(100);
+      await nextTurn();
+    }
+    await stopping;
+
+    silent = false;
+    const second = await startWebhookApp({}, {}, folder);
+    await received(2);
+    const [delivery] = await second.untilDeliveries(webhook.id, ([one]) => one.state === 'delivered');
+    // What we cut ourselves says nothing about the endpoint.
+    expect(delivery.attempts).toHaveLength(1);
+    const ids = receiver.requests.map(({ headers }) => headers['webhook-id']);
+    expect(ids).toEqual([delivery.eventId, delivery.eventId]);
+    await second.stop();
+    await receiver.close();
+    rmSync(folder, { recursive: true, force: true });
   });
 });

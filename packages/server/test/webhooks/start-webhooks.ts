@@ -1,5 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { pino } from 'pino';
 import { Webhook } from 'standardwebhooks';
+import { vi } from 'vitest';
 import type { Overrides } from '../../src/app.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 import { type Answer, startApp, type TestApp } from '../support/start-app.ts';
@@ -21,13 +23,12 @@ export interface WebhookApp extends TestApp {
   logged: string[];
   /** Registers a webhook at a port of this machine. */
   register(port: number, body?: object): Promise<TestWebhook>;
-  deliveries(webhookId: string): Promise<Body[]>;
-  /** The log once `done` says so of it. */
+  /** The log of deliveries once `done` says so of it; time stands still meanwhile. */
   untilDeliveries(webhookId: string, done: (deliveries: Body[]) => boolean): Promise<Body[]>;
   mail(to: string, subject?: string): Promise<void>;
 }
 
-/** Turns of the event loop until something is so; it must become so without the clock. */
+/** Looks again each turn of the event loop until it is so; it must become so without the clock. */
 export async function until<T>(look: () => Promise<T> | T, done: (value: T) => boolean): Promise<T> {
   for (;;) {
     const value = await look();
@@ -36,7 +37,8 @@ export async function until<T>(look: () => Promise<T> | T, done: (value: T) => b
   }
 }
 
-export function ok(answer: Answer, status: number): Body {
+/** The body of an answer. @throws Error when it has another status */
+export function bodyOf(answer: Answer, status = 200): Body {
   if (answer.status !== status) throw new Error(`${answer.status}: ${JSON.stringify(answer.body)}`);
   return answer.body;
 }
@@ -44,21 +46,26 @@ export function ok(answer: Answer, status: number): Body {
 export async function startWebhookApp(
   env: Record<string, string> = {},
   overrides: Overrides = {},
+  dataDir?: string,
 ): Promise<WebhookApp> {
-  const clock = new FakeClock(Date.now());
+  const clock = new FakeClock();
   const logged: string[] = [];
-  const app = await startApp({ MAYFLY_WEBHOOK_ALLOW: '127.0.0.1/32', ...env }, { clock, ...overrides });
+  const log = pino({ level: 'trace' }, { write: (line: string) => logged.push(line) });
+  const app = await startApp(
+    { MAYFLY_WEBHOOK_ALLOW: '127.0.0.1/32', ...env },
+    { clock, log, ...overrides },
+    dataDir,
+  );
   const deliveries = async (id: string) =>
-    ok(await app.api('GET', `/v1/webhooks/${id}/deliveries`), 200).deliveries;
+    bodyOf(await app.api('GET', `/v1/webhooks/${id}/deliveries?limit=200`)).deliveries;
   return {
     ...app,
     clock,
     logged,
     async register(port, body = {}) {
       const url = `http://127.0.0.1:${port}/hook`;
-      return ok(await app.api('POST', '/v1/webhooks', { body: { url, ...body } }), 201);
+      return bodyOf(await app.api('POST', '/v1/webhooks', { body: { url, ...body } }), 201);
     },
-    deliveries,
     untilDeliveries: (id, done) => until(() => deliveries(id), done),
     async mail(to, subject = 'hello') {
       await app.send({ from: 'shop@example.org', to, subject, text: `This is ${subject}` });
@@ -66,8 +73,16 @@ export async function startWebhookApp(
   };
 }
 
-/** The event of a request, if its signature fits the secret; throws otherwise. */
-export function verified(secret: string, request: ReceivedRequest | undefined): Body {
+/**
+ * The event of a request, if the reference library accepts it; throws otherwise.
+ * @param now the time at which it is received; the library takes no other than the global one
+ */
+export function verified(secret: string, request: ReceivedRequest | undefined, now: number): Body {
   if (!request) throw new Error('nothing was received');
-  return new Webhook(secret).verify(request.body.toString(), request.headers);
+  vi.useFakeTimers({ toFake: ['Date'], now });
+  try {
+    return new Webhook(secret).verify(request.body.toString(), request.headers);
+  } finally {
+    vi.useRealTimers();
+  }
 }
