@@ -1,4 +1,4 @@
-#!/usr/bin/env node
+#!/usr/bin/env -S node --max-semi-space-size=8
 import { Command, CommanderError } from 'commander';
 import { createApp, databasePath, type RunningApp } from './app.ts';
 import { type Config, ConfigError, describeConfig, parseConfig, settingsTable } from './config.ts';

@@ -25,3 +25,8 @@ export const OLD_SECRET_MS = 24 * HOUR;
 export const DELIVERY_KEPT_MS = 7 * 24 * HOUR;
 /** A webhook's log holds so many besides what is pending: a busy day, and a few megabytes. */
 export const MAX_KEPT_DELIVERIES = 10_000;
+/**
+ * Bytes left free in front of a mail in its memory, so that adding our Received line copies nothing. A
+ * HELO name and a host name have at most 255 letters each (RFC 5321 section 4.5.3.1.2).
+ */
+export const TRACE_HEADROOM_BYTES = 1024;

@@ -1,4 +1,7 @@
-/** What the parsing pool and its workers say to each other. Everything large lies in shared memory. */
+/**
+ * What the parsing pool and its workers say to each other. Mails are copied, not shared and not given
+ * away: a worker may be killed, and the garbage collector does not see the weight of shared memory.
+ */
 
 /** States of a job, in the shared array of its batch; each change is one compare-and-exchange. */
 export const QUEUED = 0;
@@ -13,7 +16,7 @@ export const TAKEN = 3;
 export interface JobBatch {
   /** One {@link QUEUED} … {@link TAKEN} a job. */
   states: Int32Array;
-  /** The raw mails, one a job, over shared memory. */
+  /** The raw mails, one a job. */
   raws: Uint8Array[];
   /** The attachment to decode; null where the job is to parse. One a job. */
   attachmentIds: (string | null)[];
@@ -21,8 +24,8 @@ export interface JobBatch {
 
 /** The answer to one {@link JobBatch}. */
 export interface BatchResult {
-  /** All results behind one another, over shared memory, so that other threads take them as they are. */
-  bytes: Uint8Array;
+  /** All results behind one another; given away to the pool. */
+  bytes: Uint8Array<ArrayBuffer>;
   /**
    * Two lengths a job: of the summary and the content, or of the attachment and 0. -1 and 0 where there
    * is no result: the job was {@link TAKEN}, or the mail has no such attachment.

@@ -2,6 +2,9 @@ import { Worker } from 'node:worker_threads';
 import type { Clock } from '../clock.ts';
 import { type BatchResult, DONE, type JobBatch, QUEUED, STARTED, TAKEN } from './parse-job.ts';
 
+/** What one mail leaves behind is soon garbage; with room to grow it would take ten times this before it is looked at. */
+const YOUNG_HEAP_MB = 12;
+
 /** Why a job ended without a result. */
 export type Failure = 'time' | 'memory' | 'crash' | 'closed';
 
@@ -161,7 +164,9 @@ export class Lane {
   }
 
   private spawn(): Crew {
-    const worker = new Worker(this.entry, { resourceLimits: { maxOldGenerationSizeMb: this.limits.heapMb } });
+    const worker = new Worker(this.entry, {
+      resourceLimits: { maxOldGenerationSizeMb: this.limits.heapMb, maxYoungGenerationSizeMb: YOUNG_HEAP_MB },
+    });
     const crew: Crew = {
       worker,
       batches: [],
@@ -197,8 +202,8 @@ export class Lane {
       job.settled = true;
       const middle = start + Math.max(first, 0);
       job.done(
-        first < 0 ? undefined : result.bytes.subarray(start, middle),
-        result.bytes.subarray(middle, at),
+        first < 0 ? undefined : result.bytes.slice(start, middle),
+        result.bytes.slice(middle, at),
         result.errors[index] ?? null,
       );
     });

@@ -8,7 +8,7 @@ export interface MailReader {
   attachment(raw: Uint8Array, id: string): Promise<Uint8Array | undefined>;
 }
 
-/** A result before it lies in shared memory: JSON text, or bytes. */
+/** A result before it lies among the others: JSON text, or bytes. */
 type Piece = string | Uint8Array;
 
 function lengthOf(piece: Piece): number {
@@ -46,7 +46,7 @@ async function runBatch(batch: JobBatch, reader: MailReader): Promise<BatchResul
     }
     errors.push(error);
   }
-  const bytes = Buffer.from(new SharedArrayBuffer(total));
+  const bytes = Buffer.allocUnsafeSlow(total);
   let at = 0;
   for (const piece of pieces) {
     if (typeof piece === 'string') at += bytes.write(piece, at);
@@ -55,7 +55,7 @@ async function runBatch(batch: JobBatch, reader: MailReader): Promise<BatchResul
       at += piece.length;
     }
   }
-  return { bytes: new Uint8Array(bytes.buffer), lengths, errors };
+  return { bytes, lengths, errors };
 }
 
 /** Answers every {@link JobBatch} of `port` with one {@link BatchResult}, one batch after the other. */
@@ -63,6 +63,9 @@ export function serve(port: MessagePort, reader: MailReader): void {
   let last = Promise.resolve();
   port.on('message', (batch: JobBatch) => {
     // A rejection ends the thread, and the pool learns which mail it was.
-    last = last.then(async () => port.postMessage(await runBatch(batch, reader)));
+    last = last.then(async () => {
+      const result = await runBatch(batch, reader);
+      port.postMessage(result, [result.bytes.buffer]);
+    });
   });
 }

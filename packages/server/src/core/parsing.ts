@@ -19,7 +19,7 @@ const MAX_BATCH = 32;
 /** Workers that may be stuck in hostile mails while others go on. */
 const MAX_STUCK = 3;
 
-/** What the store keeps of a parsed mail: UTF-8 JSON of MailSummary and MailContent, over shared memory. */
+/** What the store keeps of a parsed mail: UTF-8 JSON of MailSummary and MailContent. */
 export interface ParsedBytes {
   summary: Uint8Array;
   content: Uint8Array;
@@ -30,7 +30,7 @@ export interface Parsing {
   /**
    * Reads a mail on a worker. Never rejects: when the worker had to be ended (time, memory, a crash, or
    * {@link close}) the answer holds what the first header lines tell, and `parseError` says why.
-   * @param raw the whole mail; over a SharedArrayBuffer nothing is copied
+   * @param raw the whole mail
    */
   parse(raw: Uint8Array): Promise<ParsedBytes>;
   /**

@@ -4,6 +4,7 @@ import type { News } from '../events.ts';
 import { inboxAddress, parseAddress } from '../mail/address.ts';
 import type { MailEnvelope, NewMailRecipient, Placed, Refusal, Store } from '../store/store.ts';
 import { createCommitQueue } from './commit-queue.ts';
+import { TRACE_HEADROOM_BYTES } from './limits.ts';
 import type { Parsing } from './parsing.ts';
 import { planNamed } from './plans.ts';
 import { receivedLine } from './received-line.ts';
@@ -34,8 +35,8 @@ export interface Receiver {
   /**
    * Takes a mail in. Resolves when it is on stable storage and readable by everyone, and only then
    * may the sender hear 250.
-   * @param received the bytes between DATA and its end, dots unstuffed, nothing else changed; what lies
-   *   in front of them in their memory is free, and the Received line is written there
+   * @param received the bytes between DATA and its end, dots unstuffed, nothing else changed; with
+   *   TRACE_HEADROOM_BYTES in front of them in a buffer of their own the Received line is written there
    * @param session the SMTP session's id, for the Received line and the log
    * @throws AppError `message_too_large` or `inbox_full` for one of the recipients, `unknown_recipient`
    *   when none of them is there any more, `unavailable`
@@ -138,21 +139,17 @@ function byInbox(recipients: Recipient[]): NewMailRecipient[] {
   return [...inboxes.values()];
 }
 
-/**
- * Our line, then the mail, in the memory that the mail came in where there is room in front of it:
- * a large mail is not copied once more.
- */
+/** Our line, then the mail, in the mail's own memory where there is the agreed room in front of it. */
 function withReceivedLine(line: string, received: Uint8Array): Uint8Array {
   const head = Buffer.from(line, 'latin1');
-  const length = head.length + received.byteLength;
-  const start = received.byteOffset - head.length;
-  const inPlace = received.buffer instanceof SharedArrayBuffer && start >= 0;
-  // Shared memory, so that the parse and store threads see the bytes without a copy of their own.
-  const raw = inPlace
-    ? new Uint8Array(received.buffer, start, length)
-    : new Uint8Array(new SharedArrayBuffer(length));
+  const { buffer, byteOffset, byteLength } = received;
+  const hasRoom =
+    byteOffset === TRACE_HEADROOM_BYTES &&
+    buffer.byteLength === byteOffset + byteLength &&
+    head.length <= byteOffset;
+  if (!hasRoom) return Buffer.concat([head, received]);
+  const raw = new Uint8Array(buffer, byteOffset - head.length);
   raw.set(head);
-  if (!inPlace) raw.set(received, head.length);
   return raw;
 }
 

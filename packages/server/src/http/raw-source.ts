@@ -22,13 +22,13 @@ export async function* rawPieces(
   }
 }
 
-/** The whole raw source, in memory that a worker can read without a copy. */
+/** The whole raw source. */
 export async function wholeRaw(
   messages: Messages,
   message: Pick<MessageRecord, 'inboxId' | 'id' | 'size'>,
   now: () => number,
 ): Promise<Uint8Array> {
-  const whole = new Uint8Array(new SharedArrayBuffer(message.size));
+  const whole = new Uint8Array(message.size);
   let filled = 0;
   for await (const piece of rawPieces(messages, message, now)) {
     whole.set(piece, filled);

@@ -1,16 +1,9 @@
-/**
- * Free bytes in front of a mail in its memory, so that who adds a Received line need not copy the
- * mail: `received.byteOffset` tells how many there are.
- */
-export const HEADROOM_BYTES = 1024;
+import { TRACE_HEADROOM_BYTES } from '../core/limits.ts';
+
 /** Pieces below this size are gathered in blocks: a byte a packet must not cost an object a byte. */
 const BLOCK_BYTES = 64 * 1024;
 
-/**
- * Gathers the bytes of one mail, and copies them once, into shared memory, which threads see as it
- * is. The pieces stay ordinary memory until then: the garbage collector does not see the weight of
- * shared memory, so a buffer that grew by reallocation would leave its old selves behind.
- */
+/** Gathers the bytes of one mail, and copies them once, behind free room for the Received line. */
 export class MailBuffer {
   #pieces: Uint8Array[] = [];
   /** Where small pieces are gathered, and how much of it is used. */
@@ -38,10 +31,10 @@ export class MailBuffer {
     this.#length += piece.length;
   }
 
-  /** All bytes, a view over a SharedArrayBuffer. The buffer is empty then. */
+  /** All bytes, with {@link TRACE_HEADROOM_BYTES} free in front of them. The buffer is empty then. */
   finish(): Uint8Array {
     this.#endBlock();
-    const whole = new Uint8Array(new SharedArrayBuffer(HEADROOM_BYTES + this.#length), HEADROOM_BYTES);
+    const whole = new Uint8Array(TRACE_HEADROOM_BYTES + this.#length).subarray(TRACE_HEADROOM_BYTES);
     let at = 0;
     for (const piece of this.#pieces) {
       whole.set(piece, at);

@@ -4,11 +4,18 @@ import type { MethodPath } from './methods.ts';
 import { unavailable } from './sqlite-engine.ts';
 import { type FromWriter, receiveError, type ToWriter, type WriterOptions } from './writer-messages.ts';
 
+/** A batch's mails are garbage once it is committed; the thread need not grow before it sees that. */
+const YOUNG_HEAP_MB = 12;
+
 /** Starts the thread of `sqlite-thread.ts`; tests give their own to end it. */
 export type StartThread = (options: WriterOptions) => Worker;
 
 export const startThread: StartThread = (workerData) =>
-  new Worker(new URL('./sqlite-thread.ts', import.meta.url), { workerData, name: 'sqlite writer' });
+  new Worker(new URL('./sqlite-thread.ts', import.meta.url), {
+    workerData,
+    name: 'sqlite writer',
+    resourceLimits: { maxYoungGenerationSizeMb: YOUNG_HEAP_MB },
+  });
 
 /** The writing thread as the main thread sees it. */
 export interface Writer {

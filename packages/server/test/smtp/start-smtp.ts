@@ -1,5 +1,6 @@
 import type { Clock } from '../../src/clock.ts';
 import { systemClock } from '../../src/clock.ts';
+import { TRACE_HEADROOM_BYTES } from '../../src/core/limits.ts';
 import type { Receiver, Recipient } from '../../src/core/receive.ts';
 import { AppError } from '../../src/errors.ts';
 import { createLog } from '../../src/log.ts';
@@ -52,7 +53,7 @@ export class MemoryReceiver implements Receiver {
     received: Uint8Array,
     session: string,
   ): Promise<void> {
-    if (!(received.buffer instanceof SharedArrayBuffer)) throw new Error('mail is not in shared memory');
+    if (received.byteOffset !== TRACE_HEADROOM_BYTES) throw new Error('no room for the Received line');
     await this.beforeTake();
     this.mails.push({ envelope, recipients, bytes: Buffer.from(received), session });
   }
