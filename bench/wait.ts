@@ -1,5 +1,6 @@
 import { Agent, get } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { openEventStream } from './support/event-stream.ts';
 import { openSenders, sendUntil } from './support/load.ts';
 import { realisticMail } from './support/mails.ts';
 import { type Mayfly, withMayfly } from './support/mayfly.ts';
@@ -22,7 +23,15 @@ export async function wait(): Promise<Row[]> {
     await latencies(mayfly, mail);
     const idle = await latencies(mayfly, mail);
     const busy = await underLoad(mayfly, mail, () => latencies(mayfly, mail));
-    return [...rows('at idle', idle), ...rows('beside 200 mails/s to other inboxes', busy)];
+    return [
+      ...rows('a held wait at idle', idle),
+      ...rows('a held wait beside 200 mails/s to other inboxes', busy),
+      ...rows('a stream at idle', await streamed(mayfly, mail)),
+      ...rows(
+        'a stream beside 200 mails/s to other inboxes',
+        await underLoad(mayfly, mail, () => streamed(mayfly, mail)),
+      ),
+    ];
   });
 }
 
@@ -61,6 +70,25 @@ async function latencies(mayfly: Mayfly, mail: Buffer): Promise<number[]> {
   }
 }
 
+/** The same for a reader that follows the inbox's stream. */
+async function streamed(mayfly: Mayfly, mail: Buffer): Promise<number[]> {
+  const { id, address, token } = await mayfly.createInbox();
+  const client = await SmtpClient.open(mayfly.smtpPort);
+  const stream = await openEventStream(`${mayfly.url}/v1/inboxes/${id}/events`, token);
+  const seen: number[] = [];
+  try {
+    for (let i = 0; i < MAILS; i++) {
+      await sleep(HELD_AFTER_MS);
+      const [at, sent] = await Promise.all([stream.next(), client.send(address, mail)]);
+      seen.push(Math.max(0, at - sent.at));
+    }
+    return seen;
+  } finally {
+    client.close();
+    stream.close();
+  }
+}
+
 interface Answer {
   at: number;
   messages: number;
@@ -82,7 +110,7 @@ function hold(url: string, token: string, agent: Agent): Promise<Answer> {
   });
 }
 
-const rows = (when: string, ms: number[]): Row[] => [
-  alone(`250 to seen by a held wait ${when}, p50`, 'ms', [percentile(ms, 0.5)]),
-  alone(`250 to seen by a held wait ${when}, p99`, 'ms', [percentile(ms, 0.99)], { atMost: 10 }),
+const rows = (by: string, ms: number[]): Row[] => [
+  alone(`250 to seen by ${by}, p50`, 'ms', [percentile(ms, 0.5)]),
+  alone(`250 to seen by ${by}, p99`, 'ms', [percentile(ms, 0.99)], { atMost: 10 }),
 ];
