@@ -19,6 +19,8 @@ const PROMPT_SLOTS = 256;
  * limit before the next of their kind waits, and a prompt one never waits for them.
  */
 const OTHER_SLOTS = 512;
+/** Attempts under way at once in all. */
+export const MAX_UNDER_WAY = PROMPT_SLOTS + OTHER_SLOTS;
 /** Longer than any attempt with its reading and writing: a claim that ran out belongs to a dead process. */
 const LEASE_MS = ATTEMPT_TIMEOUT_MS + 45_000;
 /** Due deliveries are announced; this look finds those whose hint did not come. */

@@ -15,10 +15,10 @@ export const RESPONSE_READ_BYTES = 64 * 1024;
 /** A date has 29 characters; a longer header is none. */
 const RETRY_AFTER_LENGTH = 64;
 /**
- * More than the delivery loop ever has under way for one endpoint, so that a slow one does not hold up
- * another at the same host; and no flood for that host.
+ * As many as the delivery loop ever has under way in all, so that a slow endpoint does not hold up
+ * another at the same host. A host is kept from floods by the loop, which gives each endpoint a few.
  */
-export const CONNECTIONS_PER_ORIGIN = 32;
+export const CONNECTIONS_PER_ORIGIN = 768;
 
 export interface SenderSettings extends GuardSettings {
   clock: Clock;

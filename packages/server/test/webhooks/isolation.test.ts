@@ -1,0 +1,84 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { MAX_UNDER_WAY } from '../../src/core/deliver.ts';
+import { CONNECTIONS_PER_ORIGIN } from '../../src/webhooks/send.ts';
+import { type HttpReceiver, type Receiver, startHttp, startTcp } from './receivers.ts';
+import { bodyOf, startWebhookApp, until, type WebhookApp } from './start-webhooks.ts';
+
+const DEAD = 120;
+const MAILS = 10;
+
+describe('a healthy webhook among many that are dead or slow', () => {
+  let app: WebhookApp;
+  let healthy: HttpReceiver;
+  let silent: Receiver;
+  let refusing: number;
+  beforeEach(async () => {
+    app = await startWebhookApp();
+    healthy = await startHttp();
+    // Accepts and never answers.
+    silent = await startTcp(() => undefined);
+    const closed = await startTcp();
+    refusing = closed.port;
+    await closed.close();
+  });
+  afterEach(async () => {
+    await silent.close();
+    await healthy.close();
+    await app.stop();
+  });
+
+  it('gets everything while no time passes: nobody else’s time limit is waited for', async () => {
+    for (let i = 0; i < DEAD; i++) await app.register(i % 2 === 0 ? silent.port : refusing);
+    const webhook = await app.register(healthy.port);
+    const inbox = await app.createInbox();
+    const before = app.clock.now();
+    for (let i = 0; i < MAILS; i++) await app.mail(inbox.address, `mail ${i}`);
+    await app.untilDeliveries(
+      webhook.id,
+      (log) => log.length === MAILS && log.every(({ state }) => state === 'delivered'),
+    );
+    expect(app.clock.now()).toBe(before);
+    // The silent ones hold one connection each, all the while.
+    await until(
+      () => silent.connections(),
+      (count) => count === DEAD / 2,
+    );
+    expect(healthy.requests).toHaveLength(MAILS);
+  });
+
+  it('at the same host and port is not held up by the connections of the others', async () => {
+    let hanging = 0;
+    const both = await startHttp((response, { path }) => {
+      if (path === '/healthy') response.end();
+      else hanging += 1;
+    });
+    const url = (path: string) => `http://127.0.0.1:${both.port}/${path}`;
+    const count = 40;
+    for (let i = 0; i < count; i++) await app.register(0, { url: url(`dead-${i}`) });
+    const webhook = await app.register(0, { url: url('healthy') });
+    const inbox = await app.createInbox();
+    await app.mail(inbox.address);
+    await app.untilDeliveries(webhook.id, ([one]) => one?.state === 'delivered');
+    await until(
+      () => hanging,
+      (all) => all === count,
+    );
+    expect(CONNECTIONS_PER_ORIGIN).toBeGreaterThanOrEqual(MAX_UNDER_WAY);
+    await both.close();
+  });
+
+  it('keeps its answers quick for others: an endless or huge answer is cut', async () => {
+    const huge = await startHttp((response) => {
+      const flood = () => {
+        while (response.write('x'.repeat(16_384)));
+      };
+      response.on('drain', flood);
+      flood();
+    });
+    const webhook = await app.register(huge.port);
+    bodyOf(await app.api('POST', `/v1/webhooks/${webhook.id}/test`), 202);
+    const [delivery] = await app.untilDeliveries(webhook.id, ([one]) => one?.state === 'delivered');
+    expect(delivery.attempts[0].responseStart).toBe('x'.repeat(1024));
+    await huge.close();
+  });
+});
