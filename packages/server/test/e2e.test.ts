@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { rmSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startApp, type TestApp } from './support/start-app.ts';
+import { PLANS } from '../src/core/plans.ts';
+import { startApp, TEST_KEY, type TestApp } from './support/start-app.ts';
 
 /** What a user does: make an inbox, have a real program send real mail to it, read it back, delete it. */
 describe('the main journey', () => {
@@ -120,6 +121,30 @@ describe('the main journey', () => {
     expect(await refusal('never.was@mayfly.test')).toBe(deleted);
     expect((await app.api('GET', `/v1/inboxes/${inbox.id}`)).status).toBe(404);
     expect((await app.api('GET', `/v1/inboxes/${inbox.id}`, { as: inbox.token })).status).toBe(401);
+  });
+
+  it('says that an inbox is full, to its sender and to its owner', async () => {
+    const plan = PLANS.unlimited;
+    if (!plan) throw new Error('the local plan is gone');
+    const before = plan.maxMessagesPerInbox;
+    plan.maxMessagesPerInbox = 1;
+    try {
+      const [full, other] = [await app.createInbox(), await app.createInbox()];
+      await app.send({ from: 'a@b.example', to: full.address, text: 'the one' });
+      const error: unknown = await app
+        .send({ from: 'a@b.example', to: full.address, text: 'one too many' })
+        .catch((caught) => caught);
+      expect(String((error as { response?: string }).response)).toMatch(/^452 4\.2\.2/);
+      for (const as of [TEST_KEY, full.token]) {
+        expect((await app.api('GET', `/v1/inboxes/${full.id}`, { as })).body).toMatchObject({
+          messageCount: 1,
+          full: true,
+        });
+      }
+      expect((await app.api('GET', `/v1/inboxes/${other.id}`)).body.full).toBe(false);
+    } finally {
+      plan.maxMessagesPerInbox = before;
+    }
   });
 
   it('keeps what it acknowledged over a restart', async () => {

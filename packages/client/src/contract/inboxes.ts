@@ -97,6 +97,10 @@ const metadata = {
   ttlMinutes: Type.Integer({ description: 'The lifetime that was last asked for, in minutes.' }),
   maxExpiresAt: Timestamp('It can be extended to this time.'),
   messageCount: Type.Integer({ description: 'How many messages it holds.' }),
+  full: Type.Boolean({
+    description:
+      'It holds as many messages as the plan allows: mail is refused with 452 until some are deleted.',
+  }),
   lastMessageAt: nullable(Timestamp('When the newest message arrived.'), {
     description: 'When the newest message arrived, deleted ones included; null before the first.',
   }),

@@ -13,6 +13,11 @@ export function clean(text: string): string {
   return (text.includes('\0') ? text.replaceAll('\0', '') : text).toWellFormed();
 }
 
+/** Runs of blanks become one space each; single spaces, nearly all there is, are not touched. */
+export function foldBlanks(text: string): string {
+  return text.replace(/\s{2,}|[^\S ]/g, ' ');
+}
+
 /** Without line breaks, which would let a mail write headers wherever its values are handed on. */
 export function oneLine(text: string): string {
   return clean(/[\r\n]/.test(text) ? text.replace(/[\r\n]+/g, ' ') : text).trim();

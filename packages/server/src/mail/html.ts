@@ -1,4 +1,5 @@
 import { Tokenizer, type TokenizerCallbacks } from 'htmlparser2';
+import { foldBlanks } from './clean.ts';
 
 /** So much of a page is read for words and links; a longer one is a bomb or a data dump, characters. */
 export const MAX_HTML_READ = 1024 * 1024;
@@ -53,7 +54,7 @@ const BLOCKS: ReadonlySet<string> = new Set(
 );
 const HIDDEN_STYLE = /display\s*:\s*none|visibility\s*:\s*hidden/i;
 
-const BLANKS = /\s|\u034f|\u200b|\u200c|\u200d|\u00ad/;
+const FILLERS = /[\u034f\u200b\u200c\u200d\u00ad]/g;
 
 const SPACE = 1;
 const TAB = 2;
@@ -85,13 +86,11 @@ class PageReader implements TokenizerCallbacks {
 
   ontext(start: number, end: number): void {
     if (this.hiddenDepth > 0) return;
-    const text = this.html.slice(start, end);
-    const folded = BLANKS.test(text) ? foldBlanks(text) : text;
-    this.write(folded);
+    this.write(fold(this.html.slice(start, end)));
   }
 
   ontextentity(codepoint: number): void {
-    if (this.hiddenDepth === 0) this.write(foldBlanks(String.fromCodePoint(codepoint)));
+    if (this.hiddenDepth === 0) this.write(fold(String.fromCodePoint(codepoint)));
   }
 
   onopentagname(start: number, end: number): void {
@@ -198,14 +197,14 @@ class PageReader implements TokenizerCallbacks {
     this.anchor = undefined;
     if (anchor === undefined || anchor.href === '') return;
     const seen = this.anchorWords.trim() === '' ? this.alt : this.anchorWords;
-    anchor.text = seen.slice(0, MAX_ANCHOR_TEXT).replace(/\s+/g, ' ').trim();
+    anchor.text = foldBlanks(seen.slice(0, MAX_ANCHOR_TEXT)).trim();
     if (this.anchors.length < MAX_ANCHORS) this.anchors.push(anchor);
   }
 }
 
 /** Runs of blanks become one; the invisible fillers of preheaders go. */
-function foldBlanks(text: string): string {
-  return text.replace(/\u034f|\u200b|\u200c|\u200d|\u00ad/g, '').replace(/\s+/g, ' ');
+function fold(text: string): string {
+  return foldBlanks(text.replace(FILLERS, ''));
 }
 
 /** Reads what a person would: the visible words, and the links with theirs. Linear in the page's length. */

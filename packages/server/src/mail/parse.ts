@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import type { Address, Email } from 'postal-mime';
-import { clean, cleanFilename, oneLine, readable } from './clean.ts';
+import { clean, cleanFilename, foldBlanks, oneLine, readable } from './clean.ts';
 import { parseDate } from './date.ts';
 import { findCodes } from './extract.ts';
 import { type HtmlReading, readHtml } from './html.ts';
@@ -104,7 +104,7 @@ function messageIds(value: string): string[] {
 
 /** The visible text in one line, cut between characters. */
 function previewOf(text: string): string {
-  const folded = text.slice(0, PREVIEW_SOURCE).replace(/\s+/g, ' ').trim();
+  const folded = foldBlanks(text.slice(0, PREVIEW_SOURCE)).trim();
   return folded.length <= MAX_PREVIEW ? folded : folded.slice(0, MAX_PREVIEW).replace(/[\ud800-\udbff]$/, '');
 }
 

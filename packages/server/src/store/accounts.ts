@@ -1,6 +1,7 @@
 import type { Selectable } from 'kysely';
 import type { Db } from './dialect.ts';
 import { insertKey } from './keys.ts';
+import { prepare, type Slots } from './prepared.ts';
 import type { AccountRecord, AccountStore } from './store.ts';
 import type { AccountsTable } from './tables.ts';
 
@@ -22,8 +23,16 @@ export function createAccounts(db: Db): AccountStore {
       .executeTakeFirst();
     return row && toAccount(row);
   };
+  const selectById = prepare((value: Slots<{ id: string }>) =>
+    db.selectFrom('accounts').selectAll().where('id', '=', value.id),
+  );
   return {
     findFirst: () => findFirst(db),
+
+    async find(id) {
+      const [row] = await selectById(db, { id });
+      return row && toAccount(row);
+    },
 
     createFirst: (account, key) =>
       db.transaction().execute(async (tx) => {

@@ -12,6 +12,7 @@ export type MethodPath = { [N in keyof Nouns]: `${N}.${keyof Nouns[N] & string}`
 export const METHODS: Readonly<Record<MethodPath, 'read' | 'write'>> = {
   'accounts.createFirst': 'write',
   'accounts.findFirst': 'read',
+  'accounts.find': 'read',
   'keys.findByHash': 'read',
   'keys.create': 'write',
   'addresses.hold': 'write',

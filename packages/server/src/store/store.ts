@@ -61,6 +61,7 @@ export interface AccountStore {
   createFirst(account: AccountRecord, key: KeyRecord & { hash: string }): Promise<boolean>;
   /** The oldest account, or undefined before the first start. */
   findFirst(): Promise<AccountRecord | undefined>;
+  find(accountId: string): Promise<AccountRecord | undefined>;
 }
 
 export interface KeyStore {

@@ -29,6 +29,7 @@ describe('inboxes', () => {
       ttlMinutes: 60,
       maxExpiresAt: at(now + 43_200 * MINUTE),
       messageCount: 0,
+      full: false,
       lastMessageAt: null,
       cursor: expect.stringMatching(/^cur_/),
     });

@@ -23,6 +23,7 @@ const message = newId('msg', T);
 /** Arguments for each reading method. */
 const ARGUMENTS: Record<string, unknown[]> = {
   'accounts.findFirst': [],
+  'accounts.find': ['acc_1'],
   'keys.findByHash': ['h', T],
   'inboxes.find': ['acc_1', 'inb_1', T],
   'inboxes.findByToken': ['t', T],

@@ -16,7 +16,7 @@ import {
 import { Type } from 'typebox';
 import { cursorAt } from '../../core/cursor.ts';
 import { DEFAULT_TTL_MINUTES } from '../../core/limits.ts';
-import { planNamed } from '../../core/plans.ts';
+import { type Plan, planNamed } from '../../core/plans.ts';
 import { AppError } from '../../errors.ts';
 import { deriveReadToken, hashCredential, isId, newCredential, newId } from '../../ids.ts';
 import type { CreatedInbox as CreatedRecord, IdempotentRequest, InboxRecord } from '../../store/store.ts';
@@ -91,7 +91,7 @@ export function inboxRoutes(app: App, { options, deps }: RouteContext): void {
         .code(201)
         .header('location', `/v1/inboxes/${created.inbox.id}`)
         .header('cache-control', 'no-store');
-      return toCreatedInbox(created, shown);
+      return toCreatedInbox(created, plan, shown);
     },
   });
 
@@ -112,8 +112,9 @@ export function inboxRoutes(app: App, { options, deps }: RouteContext): void {
       const { limit = DEFAULT_LIMIT, before = null } = request.query;
       if (before !== null && !isId('inb', before)) throw invalidField('before', 'must be an inbox id');
       const page = { labels: labelsOf(request.query), limit, before };
-      const { inboxes, hasMore } = await store.inboxes.list(keyCaller(request).account.id, page, clock.now());
-      return { inboxes: inboxes.map(toInbox), hasMore };
+      const { account } = keyCaller(request);
+      const { inboxes, hasMore } = await store.inboxes.list(account.id, page, clock.now());
+      return { inboxes: inboxes.map((inbox) => toInbox(inbox, planNamed(account.plan))), hasMore };
     },
   });
 
@@ -151,7 +152,12 @@ export function inboxRoutes(app: App, { options, deps }: RouteContext): void {
       params: InboxParams,
       response: { 200: json(Inbox, 'The inbox.') },
     },
-    handler: async (request) => toInbox(callersInbox(request)),
+    handler: async (request) => {
+      const inbox = callersInbox(request);
+      const account = request.caller?.key?.account ?? (await store.accounts.find(inbox.accountId));
+      if (!account) throw new Error(`inbox ${inbox.id} has no account`);
+      return toInbox(inbox, planNamed(account.plan));
+    },
   });
 
   app.route({
@@ -170,12 +176,13 @@ export function inboxRoutes(app: App, { options, deps }: RouteContext): void {
     handler: async (request) => {
       const { account } = keyCaller(request);
       const inbox = callersInbox(request);
-      const ttlMinutes = lifetime(request.body.ttlMinutes, planNamed(account.plan).maxTtlMinutes);
+      const plan = planNamed(account.plan);
+      const ttlMinutes = lifetime(request.body.ttlMinutes, plan.maxTtlMinutes);
       const now = clock.now();
       const expiresAt = Math.min(now + ttlMinutes * MINUTE_MS, inbox.maxExpiresAt);
       const updated = await store.inboxes.setExpiry(account.id, inbox.id, { ttlMinutes, expiresAt }, now);
       if (!updated) throw new AppError('not_found', 'no such inbox');
-      return toInbox(updated);
+      return toInbox(updated, plan);
     },
   });
 
@@ -242,7 +249,7 @@ function labelsOf(query: object): Record<string, string> {
 
 const toTime = (time: number): string => new Date(time).toISOString();
 
-function toInbox(inbox: InboxRecord): Inbox {
+function toInbox(inbox: InboxRecord, plan: Plan): Inbox {
   return {
     id: inbox.id,
     address: inbox.address,
@@ -253,13 +260,14 @@ function toInbox(inbox: InboxRecord): Inbox {
     ttlMinutes: inbox.ttlMinutes,
     maxExpiresAt: toTime(inbox.maxExpiresAt),
     messageCount: inbox.messageCount,
+    full: inbox.messageCount >= plan.maxMessagesPerInbox,
     lastMessageAt: inbox.lastReceivedAt === 0 ? null : toTime(inbox.lastReceivedAt),
     cursor: cursorAt(inbox.id, inbox.lastReceivedAt),
   };
 }
 
-const toCreatedInbox = ({ inbox, webhook }: CreatedRecord, token: string): CreatedInbox => ({
-  ...toInbox(inbox),
+const toCreatedInbox = ({ inbox, webhook }: CreatedRecord, plan: Plan, token: string): CreatedInbox => ({
+  ...toInbox(inbox, plan),
   token,
   ...(webhook && { webhook }),
 });
