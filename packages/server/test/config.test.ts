@@ -1,0 +1,97 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { ConfigError, describeConfig, parseConfig, settingsTable } from '../src/config.ts';
+import { newCredential } from '../src/ids.ts';
+
+function problemsOf(env: Record<string, string>): string[] {
+  try {
+    parseConfig(env);
+  } catch (error) {
+    if (error instanceof ConfigError) return error.problems;
+    throw error;
+  }
+  return [];
+}
+
+describe('the configuration', () => {
+  it('needs nothing: everything listens on this machine only', () => {
+    expect(parseConfig({ PATH: '/bin' })).toMatchObject({
+      httpHost: '127.0.0.1',
+      httpPort: 8025,
+      smtpHost: '127.0.0.1',
+      smtpPort: 2525,
+      domains: ['mayfly.test'],
+      dataDir: './data',
+      roles: ['http', 'smtp', 'worker'],
+      webhookAllow: [],
+      publicUrl: null,
+      apiKey: null,
+    });
+  });
+
+  it('tells all problems at once, each with the name, what was given and what is allowed', () => {
+    const problems = problemsOf({
+      MAYFLY_HTTP_PORT: '80a',
+      MAYFLY_SMTP_PORT: '65536',
+      MAYFLY_DOMAINS: 'Mail Example',
+      MAYFLY_ROLES: 'http,queen',
+      MAYFLY_LOG_LEVEL: 'loud',
+    });
+    expect(problems).toHaveLength(5);
+    expect(problems[0]).toBe(
+      'MAYFLY_HTTP_PORT: given "80a"; allowed: a port from 0 to 65535; 0 takes a free one and prints it',
+    );
+    expect(problems.join()).toContain('allowed: trace, debug, info, warn, error, fatal, silent');
+  });
+
+  it('says so when a setting does not exist, for a mistyped one would be silence', () => {
+    expect(problemsOf({ MAYFLY_HTP_PORT: '1' })).toEqual(['MAYFLY_HTP_PORT: no setting has this name']);
+  });
+
+  it.each([
+    ['MAYFLY_API_KEY', 'too_short'],
+    ['MAYFLY_API_KEY', 'has a blank in the middle of it'],
+    ['MAYFLY_API_KEY', `${newCredential('mfk').slice(0, -1)}!`],
+    ['MAYFLY_API_KEY', newCredential('mfk').slice(0, -1)],
+    ['MAYFLY_API_KEY', newCredential('mft')],
+    ['MAYFLY_WEBHOOK_ALLOW', '10.0.0.0/33'],
+    ['MAYFLY_WEBHOOK_ALLOW', '10.0.0.0'],
+    ['MAYFLY_PUBLIC_URL', 'ftp://mail.example.com'],
+    ['MAYFLY_PUBLIC_URL', 'https://mail.example.com/?a=b'],
+    ['MAYFLY_SMTP_TLS_CERT', 'not a certificate'],
+    ['MAYFLY_DATA_DIR', ''],
+    ['MAYFLY_SMTP_MAX_CONNECTIONS', '0'],
+  ])('refuses %s=%s', (name, value) => {
+    expect(problemsOf({ [name]: value }).some((problem) => problem.startsWith(name))).toBe(true);
+  });
+
+  it('never shows a secret, neither in a problem nor in what is in force', () => {
+    expect(problemsOf({ MAYFLY_API_KEY: 'hunter2' }).join()).not.toContain('hunter2');
+    const key = newCredential('mfk');
+    const shown = describeConfig(parseConfig({ MAYFLY_API_KEY: key }));
+    expect(shown).toContain('MAYFLY_API_KEY=(a secret)');
+    expect(shown).not.toContain(key);
+  });
+
+  it('takes a value from a file, and not from both', () => {
+    const folder = mkdtempSync(join(tmpdir(), 'mayfly-config-'));
+    try {
+      const file = join(folder, 'key');
+      writeFileSync(file, 'a_key_from_a_secret_file\n');
+      expect(parseConfig({ MAYFLY_API_KEY_FILE: file }).apiKey).toBe('a_key_from_a_secret_file');
+      expect(
+        problemsOf({ MAYFLY_API_KEY_FILE: file, MAYFLY_API_KEY: 'a_key_given_besides_it' }),
+      ).toHaveLength(1);
+      expect(problemsOf({ MAYFLY_API_KEY_FILE: join(folder, 'none') })[0]).toContain('cannot be read');
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  });
+
+  it('is documented as it is', () => {
+    const docs = readFileSync(join(import.meta.dirname, '../../../docs/configuration.md'), 'utf8');
+    expect(docs).toContain(settingsTable());
+  });
+});
