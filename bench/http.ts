@@ -1,7 +1,7 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { startChild } from './support/child.ts';
+import { makeFolder, removeFolder } from './support/folder.ts';
 import { realisticMail } from './support/mails.ts';
 import { type Mayfly, withMayfly } from './support/mayfly.ts';
 import { compared, type Row, skipped } from './support/rows.ts';
@@ -44,7 +44,7 @@ export async function http(): Promise<Row[]> {
 }
 
 async function against(what: string, mayfly: Mayfly, path: string, lua?: string): Promise<Row[]> {
-  const folder = mkdtempSync(join(tmpdir(), 'mayfly-bench-http-'));
+  const folder = makeFolder();
   const file = join(folder, 'answer');
   const script = lua === undefined ? {} : { script: join(folder, 'requests.lua') };
   if (lua !== undefined) writeFileSync(join(folder, 'requests.lua'), lua);
@@ -72,7 +72,7 @@ async function against(what: string, mayfly: Mayfly, path: string, lua?: string)
     return rows(`${what} (${bytes.length} bytes)`, rounds);
   } finally {
     await bare.stop();
-    rmSync(folder, { recursive: true });
+    removeFolder(folder);
   }
 }
 

@@ -1,7 +1,6 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Child, startChild } from './support/child.ts';
+import { makeFolder, removeFolder } from './support/folder.ts';
 import { realisticMail } from './support/mails.ts';
 import { assertAllThere, type Mayfly, withMayfly } from './support/mayfly.ts';
 import { alone, compared, type Row, skipped } from './support/rows.ts';
@@ -22,7 +21,7 @@ interface Round {
 /** Mails a second into the store against mails a second thrown away by the SMTP library alone. */
 export async function intake(): Promise<Row[]> {
   if (smtpSource === undefined) return [skipped(WHAT, NO_SMTP_SOURCE)];
-  const folder = mkdtempSync(join(tmpdir(), 'mayfly-bench-mail-'));
+  const folder = makeFolder();
   const file = join(folder, 'mail.eml');
   writeMailFile(file, await realisticMail());
   const bare = await startChild({
@@ -33,7 +32,7 @@ export async function intake(): Promise<Row[]> {
     return rows(await withMayfly({}, (mayfly) => measure(mayfly, bare, file)));
   } finally {
     await bare.stop();
-    rmSync(folder, { recursive: true });
+    removeFolder(folder);
   }
 }
 

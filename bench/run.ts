@@ -23,6 +23,9 @@ if (unknown.length > 0) {
   process.exit(2);
 }
 
+// So that folders and servers go with this process.
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(130));
+
 const chosen = names.length > 0 ? names : Object.keys(BENCHES).filter((name) => !ON_REQUEST.includes(name));
 const rows: Row[] = [];
 for (const name of chosen) {

@@ -1,7 +1,7 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fillDatabase } from './support/fill.ts';
+import { makeFolder, removeFolder } from './support/folder.ts';
 import { type Inbox, type Mayfly, startMayfly, withMayfly } from './support/mayfly.ts';
 import { compared, type Row, skipped } from './support/rows.ts';
 import { onTheWire, SmtpClient } from './support/smtp-client.ts';
@@ -34,7 +34,7 @@ interface Filled {
 /** List and poll with ten million stored messages against ten thousand, in inboxes drawn at random. */
 export async function scale(): Promise<Row[]> {
   if (wrkProgram === undefined) return [skipped('list and poll at 10 million messages', NO_WRK)];
-  const folder = mkdtempSync(join(tmpdir(), 'mayfly-bench-scale-'));
+  const folder = makeFolder();
   const servers: Mayfly[] = [];
   try {
     const small = await filled(join(folder, 'small'), SMALL);
@@ -59,7 +59,7 @@ export async function scale(): Promise<Row[]> {
     ];
   } finally {
     for (const server of servers) await server.stop();
-    rmSync(folder, { recursive: true });
+    removeFolder(folder);
   }
 }
 

@@ -1,6 +1,6 @@
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { makeFolder, removeFolder } from './support/folder.ts';
 import { realisticMail } from './support/mails.ts';
 import { assertAllThere, type Mayfly, startMayfly } from './support/mayfly.ts';
 import { findProgram, runProgram } from './support/program.ts';
@@ -28,7 +28,7 @@ export async function slowDisk(): Promise<Row[]> {
   } catch {
     return [skipped(WHAT, 'strace may not trace here')];
   }
-  const folder = mkdtempSync(join(tmpdir(), 'mayfly-bench-mail-'));
+  const folder = makeFolder();
   const file = join(folder, 'mail.eml');
   const log = join(folder, 'strace.log');
   writeMailFile(file, await realisticMail());
@@ -50,7 +50,7 @@ export async function slowDisk(): Promise<Row[]> {
     return rows(rounds);
   } finally {
     for (const server of servers) await server.stop();
-    rmSync(folder, { recursive: true });
+    removeFolder(folder);
   }
 }
 

@@ -1,7 +1,5 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { type Child, startChild } from './child.ts';
+import { makeFolder, removeFolder } from './folder.ts';
 
 const MAIN = new URL('../../packages/server/src/main.ts', import.meta.url);
 const KEY = 'bench_key_0123456789abcdef';
@@ -36,9 +34,9 @@ export interface MayflyOptions {
 
 /** Starts it on free ports; `stop` removes its data. */
 export async function startMayfly({ under = [], dataDir }: MayflyOptions = {}): Promise<Mayfly> {
-  const folder = dataDir ?? mkdtempSync(join(tmpdir(), 'mayfly-bench-'));
+  const folder = dataDir ?? makeFolder();
   const remove = () => {
-    if (dataDir === undefined) rmSync(folder, { recursive: true, force: true });
+    if (dataDir === undefined) removeFolder(folder);
   };
   let child: Child;
   try {
