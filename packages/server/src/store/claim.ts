@@ -1,6 +1,13 @@
 import type { Selectable } from 'kysely';
-import { cancelOfWebhook, concurrencyOf, INBOX_ENDED, reschedule } from './delivery-queue.ts';
+import {
+  cancelOfWebhook,
+  concurrencyOf,
+  createReschedule,
+  INBOX_ENDED,
+  prepareUnderWay,
+} from './delivery-queue.ts';
 import type { Db, Dialect, Tx } from './dialect.ts';
+import { onConnection, prepare, type Runner, type Slots } from './prepared.ts';
 import type { DeliveriesTable, WebhooksTable } from './tables.ts';
 import type { ClaimedDelivery, ClaimLimits, DeliveryStore } from './webhook-contract.ts';
 import { signingSecrets } from './webhooks.ts';
@@ -40,43 +47,45 @@ function toClaimed(
  * concurrency exact on any number of nodes.
  */
 export function createClaim(db: Db, dialect: Dialect): DeliveryStore['claim'] {
+  const reschedule = createReschedule(db);
+  const selectUnderWay = prepareUnderWay(db);
   /** Deliveries whose claimer died are due again. */
-  async function lapse(tx: Tx, webhookId: string, now: number): Promise<void> {
-    await tx
+  const lapse = prepare((value: Slots<{ webhook: string; now: number }>) =>
+    db
       .updateTable('deliveries')
       .set((row) => ({ due_at: row.ref('leased_until'), leased_until: null }))
-      .where('webhook_id', '=', webhookId)
-      .where('leased_until', '<=', now)
-      .execute();
-  }
-
-  async function claimOf(tx: Tx, webhook: Webhook, room: number, leaseMs: number, now: number) {
-    await lapse(tx, webhook.id, now);
-    const { underWay } = await tx
-      .selectFrom('deliveries')
-      .select((row) => row.fn.countAll<number>().as('underWay'))
-      .where('webhook_id', '=', webhook.id)
-      .where('leased_until', 'is not', null)
-      .executeTakeFirstOrThrow();
-    const free = Math.max(0, Math.min(room, concurrencyOf(webhook) - underWay));
-    const due = tx
-      .selectFrom('deliveries')
-      .select('id')
-      .where('webhook_id', '=', webhook.id)
-      .where('due_at', '<=', now)
-      .orderBy('due_at')
-      .orderBy('id')
-      .limit(free);
-    const rows = await tx
+      .where('webhook_id', '=', value.webhook)
+      .where('leased_until', '<=', value.now),
+  );
+  type Lease = { webhook: string; now: number; leasedUntil: number; limit: number };
+  const lease = prepare((value: Slots<Lease>) =>
+    db
       .updateTable('deliveries')
-      .set({ due_at: null, leased_until: now + leaseMs })
-      .where('id', 'in', due)
-      .returningAll()
-      .execute();
-    await reschedule(tx, webhook);
+      .set({ due_at: null, leased_until: value.leasedUntil })
+      .where('id', 'in', (row) =>
+        row
+          .selectFrom('deliveries')
+          .select('id')
+          .where('webhook_id', '=', value.webhook)
+          .where('due_at', '<=', value.now)
+          .orderBy('due_at')
+          .orderBy('id')
+          .limit(value.limit),
+      )
+      .returningAll(),
+  );
+
+  async function claimOf(on: Runner, webhook: Webhook, room: number, leaseMs: number, now: number) {
+    const { id } = webhook;
+    await lapse(on, { webhook: id, now });
+    const [{ underWay } = { underWay: 0 }] = await selectUnderWay(on, { webhook: id });
+    const limit = Math.max(0, Math.min(room, concurrencyOf(webhook) - underWay));
+    const leasedUntil = now + leaseMs;
+    const rows = limit === 0 ? [] : await lease(on, { webhook: id, now, leasedUntil, limit });
+    await reschedule(on, webhook);
     return rows
       .sort((a, b) => (a.id < b.id ? -1 : 1))
-      .map((row) => toClaimed(webhook, row, now + leaseMs, now));
+      .map((row) => toClaimed(webhook, row, leasedUntil, now));
   }
 
   /** Ends what is pending at a webhook that gets no more. */
@@ -93,24 +102,33 @@ export function createClaim(db: Db, dialect: Dialect): DeliveryStore['claim'] {
       .execute();
   }
 
+  const selectDue = prepare((value: Slots<{ prompt: number; now: number }>) =>
+    dialect.lockRows(
+      db
+        .selectFrom('webhooks')
+        .selectAll()
+        .where('prompt', '=', value.prompt)
+        .where('next_at', '<=', value.now)
+        .orderBy('next_at')
+        .limit(WEBHOOKS_PER_LOOK),
+    ),
+  );
+
   async function claimHalf(tx: Tx, prompt: 0 | 1, limit: number, leaseMs: number, now: number) {
     const claimed: ClaimedDelivery[] = [];
     const seen = new Set<string>();
     while (claimed.length < limit) {
-      const look = tx
-        .selectFrom('webhooks')
-        .selectAll()
-        .where('prompt', '=', prompt)
-        .where('next_at', '<=', now)
-        .orderBy('next_at')
-        .limit(WEBHOOKS_PER_LOOK);
-      const webhooks = (await dialect.lockRows(look).execute()).filter(({ id }) => !seen.has(id));
+      const due = await onConnection(tx, (on) => selectDue(on, { prompt, now }));
+      const webhooks = due.filter(({ id }) => !seen.has(id));
       if (webhooks.length === 0) break;
       for (const webhook of webhooks) {
         if (claimed.length >= limit) break;
         seen.add(webhook.id);
         if (webhook.enabled === 0 || webhook.ends_at <= now) await endQueue(tx, webhook, now);
-        else claimed.push(...(await claimOf(tx, webhook, limit - claimed.length, leaseMs, now)));
+        else {
+          const room = limit - claimed.length;
+          claimed.push(...(await onConnection(tx, (on) => claimOf(on, webhook, room, leaseMs, now))));
+        }
       }
     }
     return claimed;

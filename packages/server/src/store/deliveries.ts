@@ -1,17 +1,11 @@
 import type { Selectable } from 'kysely';
 import { TOMBSTONE_MS } from '../core/limits.ts';
 import { createClaim } from './claim.ts';
-import { reschedule } from './delivery-queue.ts';
+import { createReschedule } from './delivery-queue.ts';
 import type { Db, Dialect, Tx } from './dialect.ts';
+import { createRecord } from './record.ts';
 import type { AttemptsTable, DeliveriesTable } from './tables.ts';
-import {
-  type AttemptRecord,
-  type AttemptResult,
-  type DeliveryRecord,
-  type DeliveryStore,
-  type FailureStreak,
-  PROMPT_MS,
-} from './webhook-contract.ts';
+import type { AttemptRecord, DeliveryRecord, DeliveryStore } from './webhook-contract.ts';
 
 /** A row of the log: a delivery beside one of its attempts, or beside none. */
 type Joined = { [K in keyof Omit<AttemptsTable, 'delivery_id'>]: AttemptsTable[K] | null };
@@ -82,82 +76,9 @@ async function readLog(on: Db, query: LogQuery, now: number): Promise<DeliveryRe
   });
 }
 
-/** The columns that say where a delivery stands. */
-function standing(next: AttemptResult['next'], now: number) {
-  if (next.state === 'pending') return { state: next.state, due_at: next.at, leased_until: null };
-  return { state: next.state, reason: next.reason, due_at: null, leased_until: null, ended_at: now };
-}
-
-/** Notes an attempt of a delivery; false when the delivery is gone. */
-async function addAttempt(tx: Tx, deliveryId: string, attempt: AttemptRecord): Promise<boolean> {
-  const delivery = await tx
-    .updateTable('deliveries')
-    .set((row) => ({ attempts: row('attempts', '+', 1), round: row('round', '+', 1) }))
-    .where('id', '=', deliveryId)
-    .returning('attempts')
-    .executeTakeFirst();
-  if (!delivery) return false;
-  await tx
-    .insertInto('attempts')
-    .values({
-      delivery_id: deliveryId,
-      number: delivery.attempts,
-      at: attempt.at,
-      status: attempt.status,
-      duration_ms: attempt.durationMs,
-      error: attempt.error && JSON.stringify(attempt.error),
-      response_start: JSON.stringify(attempt.responseStart),
-    })
-    .execute();
-  return true;
-}
-
-/** How a webhook stands after an attempt. */
-function streakAfter(
-  before: { failing_since: number | null; failed_attempts: number },
-  attempt: AttemptRecord,
-) {
-  if (attempt.error === null) {
-    return { failing_since: null, failed_attempts: 0, prompt: attempt.durationMs <= PROMPT_MS ? 1 : 0 };
-  }
-  return {
-    failing_since: before.failing_since ?? attempt.at,
-    failed_attempts: before.failed_attempts + 1,
-    prompt: 0,
-  };
-}
-
 /** The part of the store that keeps deliveries. */
 export function createDeliveries(db: Db, dialect: Dialect): DeliveryStore {
-  const lockWebhook = (tx: Tx, webhookId: string) =>
-    dialect
-      .lockRows(
-        tx
-          .selectFrom('webhooks')
-          .select(['id', 'prompt', 'failing_since', 'failed_attempts'])
-          .where('id', '=', webhookId),
-      )
-      .executeTakeFirst();
-
-  async function recordOne(tx: Tx, result: AttemptResult, now: number): Promise<FailureStreak | undefined> {
-    const { webhookId, deliveryId, attempt, leasedUntil, next } = result;
-    const webhook = await lockWebhook(tx, webhookId);
-    if (!webhook) return undefined;
-    let after = webhook;
-    if (attempt && (await addAttempt(tx, deliveryId, attempt))) {
-      const streak = streakAfter(webhook, attempt);
-      await tx.updateTable('webhooks').set(streak).where('id', '=', webhookId).execute();
-      after = { ...webhook, ...streak };
-    }
-    await tx
-      .updateTable('deliveries')
-      .set(standing(next, now))
-      .where('id', '=', deliveryId)
-      .where('leased_until', '=', leasedUntil)
-      .execute();
-    await reschedule(tx, after);
-    return { failingSince: after.failing_since, failedAttempts: after.failed_attempts };
-  }
+  const reschedule = createReschedule(db);
 
   /** A webhook of the account that lives, locked. */
   async function lockOwn(tx: Tx, accountId: string, webhookId: string, now: number) {
@@ -194,14 +115,7 @@ export function createDeliveries(db: Db, dialect: Dialect): DeliveryStore {
       return times.length > 0 ? Math.min(...times) : null;
     },
 
-    record: (results, now) =>
-      db.transaction().execute(async (tx) => {
-        const streaks: (FailureStreak | undefined)[] = [];
-        // Webhooks are locked in the order of their ids, so that no two transactions wait for each other.
-        const order = [...results.entries()].sort(([, a], [, b]) => (a.webhookId < b.webhookId ? -1 : 1));
-        for (const [index, result] of order) streaks[index] = await recordOne(tx, result, now);
-        return streaks;
-      }),
+    record: createRecord(db, dialect),
 
     releaseAll: (now) =>
       db.transaction().execute(async (tx) => {

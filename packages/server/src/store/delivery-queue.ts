@@ -68,7 +68,14 @@ export function createEnqueue(db: Db): (on: Runner, now: number) => Enqueuing {
       .updateTable('webhooks')
       .set((row) => ({
         kept: row('kept', '+', value.count),
-        next_at: row.case().when('next_at', '<', value.now).then(row.ref('next_at')).else(value.now).end(),
+        next_at: row
+          .case()
+          .when('next_at', '<', value.now)
+          .then(row.ref('next_at'))
+          .when('blocked_until', '>', value.now)
+          .then(row.ref('blocked_until'))
+          .else(value.now)
+          .end(),
       }))
       .where('id', '=', value.webhook),
   );
@@ -104,31 +111,51 @@ export function createEnqueue(db: Db): (on: Runner, now: number) => Enqueuing {
   };
 }
 
+/** How many attempts of a webhook are under way, and when the first of their leases ends. */
+export function prepareUnderWay(db: Db) {
+  return prepare((value: Slots<{ webhook: string }>) =>
+    db
+      .selectFrom('deliveries')
+      .select((row) => [row.fn.countAll<number>().as('underWay'), row.fn.min('leased_until').as('leaseEnds')])
+      .where('webhook_id', '=', value.webhook)
+      .where('leased_until', 'is not', null),
+  );
+}
+
 /** Sets the time at which a webhook is looked at again, after anything changed in its queue. */
-export async function reschedule(tx: Tx, webhook: { id: string; prompt: number }): Promise<void> {
-  const leased = tx
-    .selectFrom('deliveries')
-    .where('webhook_id', '=', webhook.id)
-    .where('leased_until', 'is not', null);
-  const queue = await leased
-    .select((row) => [
-      row.fn.countAll<number>().as('underWay'),
-      row.fn.min('leased_until').as('leaseEnds'),
-      row
-        .selectFrom('deliveries as d')
-        .select((due) => due.fn.min('d.due_at').as('dueAt'))
-        .where('d.webhook_id', '=', webhook.id)
-        .where('d.due_at', 'is not', null)
-        .as('dueAt'),
-    ])
-    .executeTakeFirstOrThrow();
-  const isFull = queue.underWay >= concurrencyOf(webhook);
-  const times = [queue.leaseEnds, isFull ? null : queue.dueAt].filter((time) => time !== null);
-  await tx
-    .updateTable('webhooks')
-    .set({ next_at: times.length > 0 ? Math.min(...times) : null })
-    .where('id', '=', webhook.id)
-    .execute();
+export type Reschedule = (
+  on: Runner,
+  webhook: { id: string; prompt: number },
+  /** Nothing is claimed before. */
+  pausedUntil?: number,
+) => Promise<void>;
+
+export function createReschedule(db: Db): Reschedule {
+  const selectUnderWay = prepareUnderWay(db);
+  const selectDue = prepare((value: Slots<{ webhook: string }>) =>
+    db
+      .selectFrom('deliveries')
+      .select((row) => row.fn.min('due_at').as('dueAt'))
+      .where('webhook_id', '=', value.webhook)
+      .where('due_at', 'is not', null),
+  );
+  const update = prepare((value: Slots<{ webhook: string; nextAt: number | null; blockedUntil: number }>) =>
+    db
+      .updateTable('webhooks')
+      .set({ next_at: value.nextAt, blocked_until: value.blockedUntil })
+      .where('id', '=', value.webhook),
+  );
+  return async (on, { id: webhook, prompt }, pausedUntil = 0) => {
+    const [{ underWay, leaseEnds } = { underWay: 0, leaseEnds: null }] = await selectUnderWay(on, {
+      webhook,
+    });
+    const [{ dueAt } = { dueAt: null }] = await selectDue(on, { webhook });
+    const isFull = underWay >= concurrencyOf({ prompt });
+    const blockedUntil = Math.max(pausedUntil, isFull && leaseEnds !== null ? leaseEnds : 0);
+    const times = [leaseEnds, dueAt].filter((time) => time !== null);
+    const nextAt = times.length > 0 ? Math.max(blockedUntil, Math.min(...times)) : null;
+    await update(on, { webhook, nextAt, blockedUntil });
+  };
 }
 
 /** Attempts that may be under way at once. */

@@ -195,6 +195,8 @@ export interface WebhooksTable {
   failed_attempts: number;
   /** When its queue is worth a look; null while nothing is pending. Never later than that. */
   next_at: number | null;
+  /** Nothing is claimed before, whatever is due: all its places are taken, or it pauses after failures. */
+  blocked_until: Generated<number>;
   /** Deliveries in the log. */
   kept: number;
 }

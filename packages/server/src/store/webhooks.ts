@@ -134,7 +134,7 @@ function toRow({ url, description, enabled }: WebhookChanges, now: number) {
     ...(url === undefined ? {} : { url }),
     ...(description === undefined ? {} : { description: JSON.stringify(description) }),
     ...(enabled === undefined ? {} : { enabled: enabled ? 1 : 0, disabled_reason: null }),
-    ...(enabled === true && { failing_since: null, failed_attempts: 0 }),
+    ...(enabled === true && { failing_since: null, failed_attempts: 0, blocked_until: 0 }),
     // The next claim finds it disabled and ends what is pending.
     ...(enabled === false && { next_at: now }),
   };

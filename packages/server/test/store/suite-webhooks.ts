@@ -281,18 +281,36 @@ export function describeWebhooks(given: Given): void {
         return (await store.deliveries.record(ends, now))[0];
       };
       expect(await fail(T)).toEqual({ failingSince: T, failedAttempts: 1 });
-      expect(await fail(T + 5)).toEqual({ failingSince: T, failedAttempts: 2 });
+      expect(await fail(T + 500)).toEqual({ failingSince: T, failedAttempts: 2 });
       expect(await store.webhooks.find(owner, webhook, T)).toMatchObject({ failingSince: T });
       await store.webhooks.update(owner, webhook, { enabled: true }, T);
-      expect(await fail(T + 9)).toEqual({ failingSince: T + 9, failedAttempts: 1 });
-      await mail(T + 10);
-      const claimed = await store.deliveries.claim(limits, T + 10);
+      expect(await fail(T + 501)).toEqual({ failingSince: T + 501, failedAttempts: 1 });
+      await mail(T + 1000);
+      const claimed = await store.deliveries.claim(limits, T + 1000);
       expect(
         await store.deliveries.record(
           claimed.map((one) => result(one, {})),
           T + 10,
         ),
       ).toEqual([{ failingSince: null, failedAttempts: 0 }]);
+    });
+
+    it('a webhook that fails pauses between its attempts, the longer the more often, up to a second', async () => {
+      const { store, mail } = await start();
+      for (let i = 0; i < 12; i++) await mail();
+      const pauses: number[] = [];
+      for (let now = T; pauses.length < 10; ) {
+        const [claimed] = (await store.deliveries.claim(limits, now)) as [ClaimedDelivery];
+        const end = { attempt: failed(now), next: { state: 'failed', reason: null } } as const;
+        await store.deliveries.record([result(claimed, end)], now);
+        // News of another mail does not end the pause.
+        await mail(now);
+        const next = (await store.deliveries.nextAt()) ?? 0;
+        expect(await store.deliveries.claim(limits, next - 1)).toEqual([]);
+        pauses.push(next - now);
+        now = next;
+      }
+      expect(pauses).toEqual([25, 50, 100, 200, 400, 800, 1000, 1000, 1000, 1000]);
     });
 
     it.each(['its owner', 'the server'])(

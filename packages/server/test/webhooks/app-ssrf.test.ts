@@ -82,6 +82,8 @@ describe('through the whole app, an inner address', () => {
       bodyOf(await app.api('POST', `${path}/deliveries/${test.id}/replay`), 202);
       expect(refused, url).toContain((await outcomeOf(2)).error.code);
     }
+    // A webhook that failed pauses for a moment.
+    await app.clock.advance(1_000);
     await app.mail(inbox.address);
     await app.untilDeliveries(webhook.id, (all) =>
       all.some(({ messageId, attempts }) => messageId !== null && attempts.length > 0),

@@ -29,6 +29,7 @@ async function webhooks(db: Kysely<unknown>, dialect: Dialect): Promise<void> {
     .addColumn('failing_since', dialect.integer)
     .addColumn('failed_attempts', dialect.integer, (c) => c.notNull())
     .addColumn('next_at', dialect.integer)
+    .addColumn('blocked_until', dialect.integer, (c) => c.notNull().defaultTo(0))
     .addColumn('kept', dialect.integer, (c) => c.notNull())
     .execute();
   const index = (name: string, columns: string[]) =>
