@@ -42,8 +42,12 @@ export const DEFAULT_SMTP_LIMITS: SmtpLimits = {
    * and reads the 5yz. Past it the reply is given at once and the connection closed.
    */
   maxDrainedBytes: 1024 * MIB,
-  /** Bytes of mails being received or not yet committed, of all sessions together. */
-  inFlightBytes: 128 * MIB,
+  /**
+   * Bytes of mails being received or not yet committed, of all sessions together; the largest mail must
+   * fit. A mail in flight is in memory several times (in pieces, whole, at the parser, at the writer), and
+   * double the budget took 360 MB more with 200 senders of 10 MB.
+   */
+  inFlightBytes: 64 * MIB,
   /** RFC 5321 section 4.5.3.2.7 asks for at least five minutes. Counted from the last whole command. */
   idleMs: 5 * MINUTE,
   /** A handshake takes four packets; who needs longer holds a place for nothing. */
