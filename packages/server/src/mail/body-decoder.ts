@@ -68,8 +68,12 @@ class QuotedPrintableDecoder extends Growing implements BodyDecoder {
     const end = soft ? line.length - 1 : line.length;
     this.reserve(end + 1);
     const { bytes } = this;
-    let { length } = this;
-    for (let i = 0; i < end; i++) {
+    // As it is up to the first escape: most lines have none.
+    bytes.set(soft ? line.subarray(0, end) : line, this.length);
+    const first = line.indexOf(EQUALS);
+    const plain = first < 0 ? end : first;
+    let length = this.length + plain;
+    for (let i = plain; i < end; i++) {
       const byte = line[i] ?? 0;
       if (byte === EQUALS && i + 2 < end) {
         const high = HEX[line[i + 1] ?? 0] ?? NONE;

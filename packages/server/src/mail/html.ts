@@ -54,7 +54,7 @@ const BLOCKS: ReadonlySet<string> = new Set(
 );
 const HIDDEN_STYLE = /display\s*:\s*none|visibility\s*:\s*hidden/i;
 
-const FILLERS = /[\u034f\u200b\u200c\u200d\u00ad]/g;
+const FILLERS = /[\u034f\u200b-\u200d\u00ad]/g;
 
 const SPACE = 1;
 const TAB = 2;

@@ -22,17 +22,15 @@ const BRACKETS: Readonly<Record<string, string>> = { ')': '(', ']': '[', '}': '{
 
 /** Takes off what belongs to the sentence: final punctuation, and brackets that the link did not open. */
 function trimEnd(link: string): string {
-  // How many of each closing bracket have no opening one.
+  // How many of each closing bracket have no opening one; counted when the first is met.
   const surplus = new Map<string, number>();
-  for (const [closing, opening] of Object.entries(BRACKETS)) {
-    surplus.set(closing, link.split(closing).length - link.split(opening).length);
-  }
   for (let end = link.length; end > 0; end--) {
     const last = link.charAt(end - 1);
-    if (BRACKETS[last] === undefined) {
+    const opening = BRACKETS[last];
+    if (opening === undefined) {
       if (!/[.,;:!?'*_|`]/.test(last)) return link.slice(0, end);
     } else {
-      const left = surplus.get(last) ?? 0;
+      const left = surplus.get(last) ?? link.split(last).length - link.split(opening).length;
       if (left <= 0) return link.slice(0, end);
       surplus.set(last, left - 1);
     }

@@ -1,10 +1,10 @@
-import PostalMime, { type Email } from 'postal-mime';
+import PostalMime, { type Address, addressParser, type Header } from 'postal-mime';
 import { type BodyDecoder, bodyDecoder } from './body-decoder.ts';
 
 /*
  * The one place that knows the MIME library. Its message mixes the bodies of a mail and makes the
  * missing one of text and html from the other; we show them as sent, so the parts are read from the
- * tree that the parser keeps, and the steps that make those bodies are left out. The tree and the steps
+ * tree that the parser keeps, and the steps that make the message are left out. The tree and the steps
  * are not part of the library's types: a test fails when an upgrade changes them.
  */
 
@@ -34,11 +34,12 @@ interface Node {
 }
 
 interface Parser {
-  root: Node;
+  root: Node & { headers: Header[] };
   currentNode: Node;
   processLine(line: Uint8Array, isFinal: boolean): Promise<void> | void;
   collectNode(): Promise<void> | void;
-  parse(raw: ArrayBuffer): Promise<Email>;
+  buildMessage(): void;
+  parse(raw: ArrayBuffer): Promise<void>;
 }
 
 /** A part that holds no others. */
@@ -62,9 +63,14 @@ export interface Leaf {
 }
 
 export interface Mime {
-  /** Header fields, addresses, subject: what the library read of the message's own header. No bodies. */
-  email: Email;
+  /** The message's own header fields, unfolded, in order; `key` in lower case, nothing cleaned or decoded. */
+  headers: Header[];
   leaves: Leaf[];
+}
+
+/** The mailboxes and groups of all fields of one name (RFC 5322 section 3.4). */
+export function addressesOf(headers: readonly Header[], key: string): Address[] {
+  return headers.flatMap((header) => (header.key === key && header.value ? addressParser(header.value) : []));
 }
 
 /**
@@ -149,11 +155,12 @@ export async function readMime(raw: Uint8Array): Promise<Mime> {
     maxHeadersSize: MAX_HEADER_BYTES,
   }) as unknown as Parser;
   watchParts(parser);
-  // The bodies and attachments of the message, which nobody asks for here.
+  // The library's own message, which nobody asks for here.
   parser.collectNode = () => {};
+  parser.buildMessage = () => {};
   // A copy of its own, which the library takes without another.
-  const email = await parser.parse(new Uint8Array(raw).buffer);
+  await parser.parse(new Uint8Array(raw).buffer);
   const leaves: Leaf[] = [];
   addLeaves(parser.root, false, leaves);
-  return { email, leaves };
+  return { headers: parser.root.headers, leaves };
 }

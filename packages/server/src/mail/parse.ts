@@ -1,12 +1,12 @@
 import { hash } from 'node:crypto';
-import type { Address, Email } from 'postal-mime';
+import type { Address, Header } from 'postal-mime';
 import { clean, cleanFilename, foldBlanks, oneLine, readable } from './clean.ts';
 import { parseDate } from './date.ts';
 import { findCodes } from './extract.ts';
 import { type HtmlReading, readHtml } from './html.ts';
 import { findLinks } from './links.ts';
 import type { MailAddress, MailAttachment, MailHeader, ParsedMail } from './mail.ts';
-import { type Leaf, readMime } from './mime.ts';
+import { addressesOf, type Leaf, readMime } from './mime.ts';
 
 /** What a list shows of a message, characters (decisions, section 4). */
 const MAX_PREVIEW = 200;
@@ -29,19 +29,18 @@ interface Bodies {
 }
 
 /** The message's own header fields as they are shown, and by lower-case name; of one given twice the first counts. */
-function readFields(email: Email): { headers: MailHeader[]; first: (key: string) => string } {
-  const headers = email.headers.map(({ originalKey, value }) => ({
+function readFields(fields: readonly Header[]): { headers: MailHeader[]; first: (key: string) => string } {
+  const headers = fields.map(({ originalKey, value }) => ({
     name: oneLine(originalKey),
     value: readable(value),
   }));
-  const first = (key: string) =>
-    headers[email.headers.findIndex((header) => header.key === key)]?.value ?? '';
+  const first = (key: string) => headers[fields.findIndex((header) => header.key === key)]?.value ?? '';
   return { headers, first };
 }
 
 /** Mailboxes without their groups. */
-function flat(list: readonly Address[] | undefined): MailAddress[] {
-  return (list ?? [])
+function flat(list: readonly Address[]): MailAddress[] {
+  return list
     .flatMap((entry) => entry.group ?? [entry])
     .filter(({ address, name }) => address || name)
     .slice(0, MAX_ADDRESSES)
@@ -123,9 +122,9 @@ export async function parseMail(raw: Uint8Array): Promise<ParsedMail> {
 }
 
 async function readAll(raw: Uint8Array): Promise<ParsedMail> {
-  const { email, leaves } = await readMime(raw);
-  const { headers, first } = readFields(email);
-  const bodies = sortLeaves(leaves);
+  const mime = await readMime(raw);
+  const { headers, first } = readFields(mime.headers);
+  const bodies = sortLeaves(mime.leaves);
   const text = textOf(bodies.text);
   const html = textOf(bodies.html);
   const page = html === null ? null : readHtml(html);
@@ -133,15 +132,15 @@ async function readAll(raw: Uint8Array): Promise<ParsedMail> {
   const attachments = bodies.attachments.map(attachmentOf);
   return {
     summary: {
-      ...sentBy(email),
+      ...sentBy(mime.headers),
       subject,
       preview: clean(previewOf(text?.trim() ? text : (page?.words ?? ''))),
       attachmentCount: attachments.length,
       codes: findCodes(subject, text, page?.words ?? null),
     },
     content: {
-      replyTo: flat(email.replyTo),
-      bcc: flat(email.bcc),
+      replyTo: flat(addressesOf(mime.headers, 'reply-to')),
+      bcc: flat(addressesOf(mime.headers, 'bcc')),
       ...identified(first),
       headers,
       html,
@@ -158,8 +157,14 @@ function wordsOf(page: HtmlReading | null): string | null {
   return page && clean(page.words.slice(0, MAX_HTML_WORDS));
 }
 
-function sentBy(email: Email) {
-  return { from: flat(email.from && [email.from])[0] ?? null, to: flat(email.to), cc: flat(email.cc) };
+function sentBy(fields: readonly Header[]) {
+  // Of a From field given twice, or with several authors, the first counts.
+  const from = fields.filter(({ key }) => key === 'from').slice(0, 1);
+  return {
+    from: flat(addressesOf(from, 'from').slice(0, 1))[0] ?? null,
+    to: flat(addressesOf(fields, 'to')),
+    cc: flat(addressesOf(fields, 'cc')),
+  };
 }
 
 function identified(first: (key: string) => string) {
@@ -185,18 +190,18 @@ function headerOf(raw: Uint8Array): Uint8Array {
  */
 export async function parseHeaderOnly(raw: Uint8Array, reason: string): Promise<ParsedMail> {
   // A header alone has no parts, and is far below every limit.
-  const { email } = await readMime(headerOf(raw));
-  const { headers, first } = readFields(email);
+  const mime = await readMime(headerOf(raw));
+  const { headers, first } = readFields(mime.headers);
   return {
     summary: {
-      ...sentBy(email),
+      ...sentBy(mime.headers),
       subject: first('subject'),
       preview: '',
       attachmentCount: 0,
       codes: [],
     },
     content: {
-      replyTo: flat(email.replyTo),
+      replyTo: flat(addressesOf(mime.headers, 'reply-to')),
       bcc: [],
       ...identified(first),
       headers,
