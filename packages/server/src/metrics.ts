@@ -94,7 +94,7 @@ function createWebhookMetrics(registry: Registry): Metrics['webhooks'] {
   });
   const deliveries = new Counter({
     name: 'mayfly_webhook_deliveries_total',
-    help: 'Webhook deliveries that ended, by outcome.',
+    help: 'Webhook deliveries that ended at an attempt, by outcome.',
     labelNames: ['outcome'],
     registers,
   });

@@ -26,9 +26,12 @@ export interface Webhooks {
    * @throws AppError `webhook_url_refused`
    */
   forNewInbox(account: AccountRecord, url: string): Promise<NewInboxWebhook>;
-  /** @throws AppError `webhook_url_refused` */
+  /** @throws AppError `webhook_url_refused`; `webhook_disabled` when its inbox ended */
   update(accountId: string, webhookId: string, changes: WebhookChanges): Promise<WebhookRecord>;
-  /** The old secret signs too for {@link OLD_SECRET_MS}. */
+  /**
+   * The old secret signs too for {@link OLD_SECRET_MS}.
+   * @throws AppError `webhook_disabled` when its inbox ended
+   */
   rotateSecret(accountId: string, webhookId: string): Promise<WebhookWithSecret>;
   /** Enqueues a made-up event. @throws AppError `webhook_disabled` */
   test(accountId: string, webhookId: string): Promise<DeliveryRecord>;
@@ -54,14 +57,20 @@ export interface WebhooksDeps {
 const noSuchWebhook = () => new AppError('not_found', 'no such webhook');
 
 export function createWebhooks({ store, guard, news, clock }: WebhooksDeps): Webhooks {
-  /** A webhook that takes deliveries. */
-  async function enabled(accountId: string, webhookId: string): Promise<void> {
+  /** A webhook of the account whose inbox, if it has one, still lives. */
+  async function living(accountId: string, webhookId: string): Promise<WebhookRecord> {
     const now = clock.now();
     const webhook = await store.webhooks.find(accountId, webhookId, now);
     if (!webhook) throw noSuchWebhook();
     if (webhook.endsAt !== null && webhook.endsAt <= now) {
       throw new AppError('webhook_disabled', 'the inbox of this webhook ended');
     }
+    return webhook;
+  }
+
+  /** One that takes deliveries, too. */
+  async function enabled(accountId: string, webhookId: string): Promise<void> {
+    const webhook = await living(accountId, webhookId);
     if (!webhook.enabled) throw new AppError('webhook_disabled', 'the webhook is disabled; enable it first');
   }
 
@@ -97,7 +106,7 @@ export function createWebhooks({ store, guard, news, clock }: WebhooksDeps): Web
 
     async update(accountId, webhookId, changes) {
       // A stranger learns nothing about names and addresses: first whether there is such a webhook.
-      if (!(await store.webhooks.find(accountId, webhookId, clock.now()))) throw noSuchWebhook();
+      await living(accountId, webhookId);
       const url = changes.url === undefined ? {} : { url: await checkUrl(changes.url, guard) };
       const updated = await store.webhooks.update(accountId, webhookId, { ...changes, ...url }, clock.now());
       if (!updated) throw noSuchWebhook();
@@ -107,6 +116,7 @@ export function createWebhooks({ store, guard, news, clock }: WebhooksDeps): Web
     },
 
     async rotateSecret(accountId, webhookId) {
+      await living(accountId, webhookId);
       const secret = newWebhookSecret();
       const now = clock.now();
       const webhook = await store.webhooks.rotateSecret(

@@ -192,7 +192,14 @@ describe('webhooks', () => {
         const path = `/v1/webhooks/${body.webhook.id}`;
         const ended = { enabled: false, disabledReason: 'The inbox ended.' };
         expect((await http.api('GET', path)).body).toMatchObject(ended);
-        expect((await http.api('POST', `${path}/test`)).body.code).toBe('webhook_disabled');
+        for (const [method, target, change] of [
+          ['POST', `${path}/test`],
+          ['POST', `${path}/rotate-secret`],
+          ['PATCH', path, { enabled: true }],
+        ] as const) {
+          const answer = await http.api(method, target, change ? { body: change } : {});
+          expect([answer.status, answer.body.code]).toEqual([409, 'webhook_disabled']);
+        }
         if (how === 'expired') await http.store.upkeep.sweep(http.clock.now(), 1000);
         // Also where the whole account listens.
         for (const id of [body.webhook.id, account.id]) {

@@ -25,6 +25,7 @@ import { empty, json, problemAnswer } from '../responses.ts';
 const TAGS = ['Webhooks'];
 const NOT_FOUND = problemAnswer('There is no such thing, or not for this account.');
 const URL_REFUSED = problemAnswer('`webhook_url_refused`: the URL leads where webhooks do not go.');
+const ENDED = problemAnswer('`webhook_disabled`: its inbox ended.');
 const DISABLED = problemAnswer('`webhook_disabled`: the webhook is disabled, or its inbox ended.');
 
 export function webhookRoutes(app: App, context: RouteContext): void {
@@ -121,7 +122,12 @@ function one(app: App, { deps }: RouteContext): void {
       description: 'Changes its URL or note, or enables or disables it.',
       params: WebhookParams,
       body: ref(UpdateWebhook),
-      response: { 200: json(Webhook, 'The webhook as it is now.'), 404: NOT_FOUND, 422: URL_REFUSED },
+      response: {
+        200: json(Webhook, 'The webhook as it is now.'),
+        404: NOT_FOUND,
+        409: ENDED,
+        422: URL_REFUSED,
+      },
     },
     handler: async (request) => {
       const { account } = keyCaller(request);
@@ -162,7 +168,11 @@ function actions(app: App, { deps }: RouteContext): void {
       description:
         'Makes a new secret. For 24 hours the old one signs too, so that receivers can be changed one by one.',
       params: WebhookParams,
-      response: { 200: json(WebhookWithSecret, 'The webhook with its new secret.'), 404: NOT_FOUND },
+      response: {
+        200: json(WebhookWithSecret, 'The webhook with its new secret.'),
+        404: NOT_FOUND,
+        409: ENDED,
+      },
     },
     handler: async (request, reply) => {
       const { account } = keyCaller(request);
