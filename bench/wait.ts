@@ -1,4 +1,6 @@
-import { Agent, get } from 'node:http';
+import { once } from 'node:events';
+import { Agent, createServer, get } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { openEventStream } from './support/event-stream.ts';
 import { openSenders, sendUntil } from './support/load.ts';
@@ -30,6 +32,11 @@ export async function wait(): Promise<Row[]> {
       ...rows(
         'a stream beside 200 mails/s to other inboxes',
         await underLoad(mayfly, mail, () => streamed(mayfly, mail)),
+      ),
+      ...deliveryRows('idle', await delivered(mayfly, mail)),
+      ...deliveryRows(
+        'beside 200 mails/s to other inboxes',
+        await underLoad(mayfly, mail, () => delivered(mayfly, mail)),
       ),
     ];
   });
@@ -89,6 +96,36 @@ async function streamed(mayfly: Mayfly, mail: Buffer): Promise<number[]> {
   }
 }
 
+/** The same for an endpoint of the inbox's own webhook; the moment is when the delivery has come whole. */
+async function delivered(mayfly: Mayfly, mail: Buffer): Promise<number[]> {
+  let arrived: (at: number) => void = () => undefined;
+  const endpoint = createServer((request, response) => {
+    request.resume().on('end', () => {
+      arrived(performance.now());
+      response.end();
+    });
+  }).listen(0, '127.0.0.1');
+  await once(endpoint, 'listening');
+  const { port } = endpoint.address() as AddressInfo;
+  const { address } = await mayfly.createInbox({ webhookUrl: `http://127.0.0.1:${port}/` });
+  const client = await SmtpClient.open(mayfly.smtpPort);
+  const seen: number[] = [];
+  try {
+    for (let i = 0; i < MAILS; i++) {
+      const arrival = new Promise<number>((resolve) => {
+        arrived = resolve;
+      });
+      const [at, sent] = await Promise.all([arrival, client.send(address, mail)]);
+      seen.push(Math.max(0, at - sent.at));
+    }
+    return seen;
+  } finally {
+    client.close();
+    endpoint.closeAllConnections();
+    endpoint.close();
+  }
+}
+
 interface Answer {
   at: number;
   messages: number;
@@ -114,3 +151,9 @@ const rows = (by: string, ms: number[]): Row[] => [
   alone(`250 to seen by ${by}, p50`, 'ms', [percentile(ms, 0.5)]),
   alone(`250 to seen by ${by}, p99`, 'ms', [percentile(ms, 0.99)], { atMost: 10 }),
 ];
+
+/** A delivery is claimed and signed first, so it is measured without the budget of those who only look. */
+const deliveryRows = (when: string, ms: number[]): Row[] =>
+  [0.5, 0.99].map((part) =>
+    alone(`250 to delivered at a healthy endpoint, ${when}, p${part * 100}`, 'ms', [percentile(ms, part)]),
+  );

@@ -18,7 +18,8 @@ export interface Mayfly extends Child {
   dataDir: string;
   /** The account's API key. */
   key: string;
-  createInbox(): Promise<Inbox>;
+  /** @param fields of the request's body */
+  createInbox(fields?: object): Promise<Inbox>;
   /** How many messages the inbox holds. */
   countMessages(inbox: Inbox): Promise<number>;
   /** The JSON answer of a GET. @throws Error for any status but 200 */
@@ -50,6 +51,7 @@ export async function startMayfly({ under = [], dataDir }: MayflyOptions = {}): 
         MAYFLY_DATA_DIR: folder,
         MAYFLY_API_KEY: KEY,
         MAYFLY_LOG_LEVEL: 'warn',
+        MAYFLY_WEBHOOK_ALLOW: '127.0.0.0/8',
       },
       ready: /API +(http\S+).*SMTP +\S+:(\d+)/s,
     });
@@ -59,8 +61,12 @@ export async function startMayfly({ under = [], dataDir }: MayflyOptions = {}): 
   }
   const [url = '', smtpPort = ''] = child.ready;
 
-  const request = async <T>(method: string, path: string): Promise<T> => {
-    const response = await fetch(url + path, { method, headers: { authorization: `Bearer ${KEY}` } });
+  const request = async <T>(method: string, path: string, body?: object): Promise<T> => {
+    const response = await fetch(url + path, {
+      method,
+      headers: { authorization: `Bearer ${KEY}`, ...(body && { 'content-type': 'application/json' }) },
+      ...(body && { body: JSON.stringify(body) }),
+    });
     const text = await response.text();
     if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${text}`);
     return JSON.parse(text);
@@ -72,7 +78,7 @@ export async function startMayfly({ under = [], dataDir }: MayflyOptions = {}): 
     smtpPort: Number(smtpPort),
     dataDir: folder,
     key: KEY,
-    createInbox: () => request<Inbox>('POST', '/v1/inboxes'),
+    createInbox: (fields = {}) => request<Inbox>('POST', '/v1/inboxes', fields),
     async countMessages({ id }) {
       return (await request<{ messageCount: number }>('GET', `/v1/inboxes/${id}`)).messageCount;
     },
