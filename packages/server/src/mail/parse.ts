@@ -189,8 +189,17 @@ function headerOf(raw: Uint8Array): Uint8Array {
  * @param reason becomes `parseError`
  */
 export async function parseHeaderOnly(raw: Uint8Array, reason: string): Promise<ParsedMail> {
+  try {
+    return await readHeader(headerOf(raw), reason);
+  } catch {
+    // A mail is kept whatever the parser thinks of it, with nothing known where need be; `reason` is told.
+    return readHeader(new Uint8Array(), reason);
+  }
+}
+
+async function readHeader(header: Uint8Array, reason: string): Promise<ParsedMail> {
   // A header alone has no parts, and is far below every limit.
-  const mime = await readMime(headerOf(raw));
+  const mime = await readMime(header);
   const { headers, first } = readFields(mime.headers);
   return {
     summary: {
