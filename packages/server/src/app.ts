@@ -5,6 +5,7 @@ import { createDeliverer } from './core/deliver.ts';
 import { sweepUntil } from './core/expire.ts';
 import { ensureFirstAccount, type FirstStart } from './core/first-start.ts';
 import { createParsing } from './core/parsing.ts';
+import { createPlans } from './core/plans.ts';
 import { createReceiver } from './core/receive.ts';
 import { createWebhooks } from './core/webhooks.ts';
 import { createNews } from './events.ts';
@@ -65,6 +66,7 @@ export function createApp(config: Config, overrides: Overrides = {}): App {
     closers.push(() => store.close());
     const firstStart = await ensureFirstAccount(store, config.apiKey, clock.now());
 
+    const plans = createPlans(config.plans);
     const news = createNews();
     const metrics = createMetrics();
     const parsing = createParsing({ clock });
@@ -83,7 +85,7 @@ export function createApp(config: Config, overrides: Overrides = {}): App {
     // Names of a private network matter only where the operator lets webhooks into one.
     const resolve = overrides.resolve ?? createResolve(allow.length > 0 ? { fallback: systemResolve } : {});
     const guard = { allow, resolve };
-    const webhooks = createWebhooks({ store, guard, news, clock });
+    const webhooks = createWebhooks({ store, guard, news, clock, plans });
 
     const hostname = config.smtpName ?? config.domains[0] ?? 'localhost';
     let smtp: RunningApp['smtp'] = null;
@@ -94,6 +96,7 @@ export function createApp(config: Config, overrides: Overrides = {}): App {
         parsing,
         news,
         clock,
+        plans,
         hostname,
         domains: config.domains,
         onRefusalsLost: (err) => log.error({ err }, 'refusals were not kept'),
@@ -113,6 +116,7 @@ export function createApp(config: Config, overrides: Overrides = {}): App {
               : null,
           proxyFrom: config.smtpProxyFrom,
           bareLineEndings: config.smtpBareLineEndings,
+          maxMessageBytes: plans.largestMessageBytes,
           maxConnections: config.smtpMaxConnections,
           maxConnectionsPerAddress: config.smtpMaxConnectionsPerAddress,
           postmaster: config.postmaster,
@@ -133,7 +137,7 @@ export function createApp(config: Config, overrides: Overrides = {}): App {
           publicUrl: config.publicUrl,
           metrics: config.metrics,
         },
-        { store, parsing, news, webhooks, refusalsWritten, clock, log, metrics: metrics.registry },
+        { store, parsing, news, webhooks, plans, refusalsWritten, clock, log, metrics: metrics.registry },
       );
       listeners.push(server);
       const { port } = await server.start();

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import ipaddr from 'ipaddr.js';
+import { type PlanSettings, parsePlans } from './core/plans.ts';
 import { hasValidChecksum } from './ids.ts';
 import { LOG_LEVELS, type LogLevel } from './log.ts';
 import { parseCidrs } from './webhooks/address-guard.ts';
@@ -231,6 +232,19 @@ const SETTINGS = {
       return text;
     }),
   }),
+  plans: setting<PlanSettings>({
+    name: 'MAYFLY_PLANS',
+    fallback: '{}',
+    allowed: 'JSON: plan name to limits, null for no limit; see docs/accounts.md',
+    sentence: 'Plans beside free, developer and unlimited, or other limits for those three.',
+    parse: (text) => {
+      try {
+        return parsePlans(text);
+      } catch (cause) {
+        throw new SettingError(cause instanceof Error ? cause.message : String(cause), { cause });
+      }
+    },
+  }),
   metrics: setting({
     name: 'MAYFLY_METRICS',
     fallback: 'loopback',
@@ -340,7 +354,8 @@ export function describeConfig(config: Config): string {
   const shown = (one: Setting<unknown>, value: unknown): string => {
     if (value === null) return '';
     if (one.secret) return '(a secret)';
-    return Array.isArray(value) ? value.join(',') : String(value);
+    if (Array.isArray(value)) return value.join(',');
+    return typeof value === 'object' ? JSON.stringify(value) : String(value);
   };
   return Object.entries(SETTINGS)
     .map(([key, one]) => `${one.name}=${shown(one, config[key as keyof Config])}`)

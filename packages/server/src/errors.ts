@@ -15,6 +15,7 @@ export type ErrorCode =
   | 'idempotency_key_reused'
   | 'inbox_expired'
   | 'inbox_full'
+  | 'last_key'
   | 'limit_reached'
   | 'message_too_large'
   | 'payload_too_large'

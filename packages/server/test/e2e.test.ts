@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { rmSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { PLANS } from '../src/core/plans.ts';
 import { startApp, TEST_KEY, type TestApp } from './support/start-app.ts';
 
 /** What a user does: make an inbox, have a real program send real mail to it, read it back, delete it. */
@@ -124,26 +123,23 @@ describe('the main journey', () => {
   });
 
   it('says that an inbox is full, to its sender and to its owner', async () => {
-    const plan = PLANS.unlimited;
-    if (!plan) throw new Error('the local plan is gone');
-    const before = plan.maxMessagesPerInbox;
-    plan.maxMessagesPerInbox = 1;
+    const small = await startApp({ MAYFLY_PLANS: '{"unlimited": {"maxMessagesPerInbox": 1}}' });
     try {
-      const [full, other] = [await app.createInbox(), await app.createInbox()];
-      await app.send({ from: 'a@b.example', to: full.address, text: 'the one' });
-      const error: unknown = await app
+      const [full, other] = [await small.createInbox(), await small.createInbox()];
+      await small.send({ from: 'a@b.example', to: full.address, text: 'the one' });
+      const error: unknown = await small
         .send({ from: 'a@b.example', to: full.address, text: 'one too many' })
         .catch((caught) => caught);
       expect(String((error as { response?: string }).response)).toMatch(/^452 4\.2\.2/);
       for (const as of [TEST_KEY, full.token]) {
-        expect((await app.api('GET', `/v1/inboxes/${full.id}`, { as })).body).toMatchObject({
+        expect((await small.api('GET', `/v1/inboxes/${full.id}`, { as })).body).toMatchObject({
           messageCount: 1,
           full: true,
         });
       }
-      expect((await app.api('GET', `/v1/inboxes/${other.id}`)).body.full).toBe(false);
+      expect((await small.api('GET', `/v1/inboxes/${other.id}`)).body.full).toBe(false);
     } finally {
-      plan.maxMessagesPerInbox = before;
+      await small.stop();
     }
   });
 

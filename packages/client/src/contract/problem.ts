@@ -14,6 +14,7 @@ export const PROBLEM_CODES = [
   'idempotency_key_reused',
   'inbox_expired',
   'inbox_full',
+  'last_key',
   'limit_reached',
   'message_too_large',
   'payload_too_large',

@@ -1,7 +1,13 @@
 const MIB = 1024 * 1024;
 
-/** What an account of a plan may use. */
+/** What an account of a plan may use. `Infinity` stands for no limit. */
 export interface Plan {
+  /** Requests in a calendar month (UTC). */
+  requestsPerMonth: number;
+  /** Requests a second that may go on for ever. */
+  requestsPerSecond: number;
+  /** Requests that may come at once after a pause. */
+  burst: number;
   /** Longest lifetime of an inbox, minutes. */
   maxTtlMinutes: number;
   maxLiveInboxes: number;
@@ -12,9 +18,17 @@ export interface Plan {
   maxWebhooks: number;
 }
 
+/** What a configuration says of plans: limits by plan name; a built-in plan may be changed in part. */
+export type PlanSettings = Readonly<Record<string, Partial<Plan>>>;
+
+const NO_LIMIT = Number.POSITIVE_INFINITY;
+
 /** The built-in plans (decisions, section 7). */
-export const PLANS: Readonly<Record<string, Plan>> = {
+export const BUILT_IN_PLANS = {
   free: {
+    requestsPerMonth: 1_000,
+    requestsPerSecond: 2,
+    burst: 10,
     maxTtlMinutes: 60,
     maxLiveInboxes: 5,
     maxMessagesPerInbox: 50,
@@ -22,6 +36,9 @@ export const PLANS: Readonly<Record<string, Plan>> = {
     maxWebhooks: 1,
   },
   developer: {
+    requestsPerMonth: 100_000,
+    requestsPerSecond: 50,
+    burst: 200,
     maxTtlMinutes: 10_080,
     maxLiveInboxes: 1000,
     maxMessagesPerInbox: 1000,
@@ -29,23 +46,97 @@ export const PLANS: Readonly<Record<string, Plan>> = {
     maxWebhooks: 50,
   },
   unlimited: {
+    requestsPerMonth: NO_LIMIT,
+    requestsPerSecond: NO_LIMIT,
+    burst: NO_LIMIT,
     maxTtlMinutes: 43_200,
-    maxLiveInboxes: Number.POSITIVE_INFINITY,
+    maxLiveInboxes: NO_LIMIT,
     maxMessagesPerInbox: 10_000,
     maxMessageBytes: 50 * MIB,
-    maxWebhooks: Number.POSITIVE_INFINITY,
+    maxWebhooks: NO_LIMIT,
   },
-};
+} as const satisfies Record<string, Plan>;
 
 /** The plan of the account that a local start makes. */
 export const LOCAL_PLAN = 'unlimited';
 
+/** The plans in force. */
+export interface Plans {
+  /** Built-in ones first. */
+  readonly names: readonly string[];
+  /** No inbox of any plan takes a larger message, bytes. */
+  readonly largestMessageBytes: number;
+  /**
+   * The limits of a plan.
+   * @throws Error when an account names a plan that is not configured: an operator's mistake
+   */
+  named(name: string): Plan;
+}
+
+/** The plans as configured, upon the built-in ones. */
+export function createPlans(settings: PlanSettings = {}): Plans {
+  const plans = new Map<string, Plan>(Object.entries(BUILT_IN_PLANS));
+  for (const [name, limits] of Object.entries(settings)) {
+    plans.set(name, { ...(plans.get(name) as Plan), ...limits });
+  }
+  return {
+    names: [...plans.keys()],
+    largestMessageBytes: Math.max(...[...plans.values()].map((plan) => plan.maxMessageBytes)),
+    named(name) {
+      const plan = plans.get(name);
+      if (!plan)
+        throw new Error(`no plan is called ${name}; the configured ones: ${[...plans.keys()].join(', ')}`);
+      return plan;
+    },
+  };
+}
+
+/** Limits that a plan may lift. */
+const LIFTABLE: readonly (keyof Plan)[] = [
+  'requestsPerMonth',
+  'requestsPerSecond',
+  'burst',
+  'maxLiveInboxes',
+  'maxWebhooks',
+];
+const LIMITS = Object.keys(BUILT_IN_PLANS.free) as (keyof Plan)[];
+/** A plan's name stands in command lines and logs. */
+const PLAN_NAME = /^[a-z0-9][a-z0-9_-]{0,39}$/;
+
+function readLimit(limit: keyof Plan, value: unknown): number {
+  if (value === null && LIFTABLE.includes(limit)) return NO_LIMIT;
+  if (Number.isSafeInteger(value) && Number(value) >= 1) return Number(value);
+  const lifted = LIFTABLE.includes(limit) ? ', or null for no limit' : '';
+  throw new RangeError(`${limit} must be a whole number from 1${lifted}`);
+}
+
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
 /**
- * The limits of a plan.
- * @throws Error when an account names a plan that is not configured: an operator's mistake
+ * Reads plans as an operator writes them: JSON, plan name → limits; null lifts a limit. A built-in
+ * plan takes what is changed, a new one must have every limit.
+ * @throws Error that says what is wrong, in words for the operator
  */
-export function planNamed(name: string): Plan {
-  const plan = PLANS[name];
-  if (!plan) throw new Error(`no plan is called ${name}`);
-  return plan;
+export function parsePlans(text: string): PlanSettings {
+  const given: unknown = JSON.parse(text);
+  if (!isObject(given)) throw new TypeError('must be an object: plan name to limits');
+  const settings: Record<string, Partial<Plan>> = {};
+  for (const [name, limits] of Object.entries(given)) {
+    if (!PLAN_NAME.test(name)) throw new RangeError(`${name} is not a plan's name: a-z 0-9 _ -, 40 at most`);
+    if (!isObject(limits)) throw new TypeError(`${name} must be an object of limits`);
+    const plan: Partial<Plan> = {};
+    for (const [limit, value] of Object.entries(limits)) {
+      const known = LIMITS.find((one) => one === limit);
+      if (!known) throw new RangeError(`${name}: ${limit} is not one of ${LIMITS.join(', ')}`);
+      plan[known] = readLimit(known, value);
+    }
+    const missing = Object.hasOwn(BUILT_IN_PLANS, name)
+      ? []
+      : LIMITS.filter((limit) => plan[limit] === undefined);
+    if (missing.length > 0)
+      throw new RangeError(`${name} is not built in, so it needs ${missing.join(', ')} too`);
+    settings[name] = plan;
+  }
+  return settings;
 }

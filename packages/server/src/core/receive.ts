@@ -6,7 +6,7 @@ import type { MailEnvelope, NewMailRecipient, Placed, Refusal, Store } from '../
 import { createCommitQueue } from './commit-queue.ts';
 import { TRACE_HEADROOM_BYTES } from './limits.ts';
 import type { Parsing } from './parsing.ts';
-import { planNamed } from './plans.ts';
+import type { Plans } from './plans.ts';
 import { receivedLine } from './received-line.ts';
 import { createRefusalLog } from './refusal-log.ts';
 
@@ -54,6 +54,7 @@ export interface ReceiverDeps {
   parsing: Pick<Parsing, 'parse'>;
   news: News;
   clock: Clock;
+  plans: Plans;
   /** The name in our Received lines. */
   hostname: string;
   /** Served domains, lower case. */
@@ -71,7 +72,7 @@ export interface Settling {
 }
 
 export function createReceiver(deps: ReceiverDeps): Receiver & Settling {
-  const { store, parsing, news, clock, hostname } = deps;
+  const { store, parsing, news, clock, plans, hostname } = deps;
   const domains = new Set(deps.domains);
   const commits = createCommitQueue(store.messages, clock);
   const refusals = createRefusalLog(store.refusals, deps.onRefusalsLost);
@@ -87,7 +88,7 @@ export function createReceiver(deps: ReceiverDeps): Receiver & Settling {
       const inbox =
         address === undefined ? undefined : await store.inboxes.findByAddress(address, clock.now());
       if (!inbox) throw noSuchInbox();
-      const { maxMessagesPerInbox: maxMessages, maxMessageBytes } = planNamed(inbox.plan);
+      const { maxMessagesPerInbox: maxMessages, maxMessageBytes } = plans.named(inbox.plan);
       if (inbox.messageCount >= maxMessages) throw inboxFull();
       assertFits(declaredBytes, maxMessageBytes);
       const { inboxId, accountId } = inbox;

@@ -6,7 +6,7 @@ import type { AccountRecord, DeliveryRecord, Store, WebhookChanges, WebhookRecor
 import { checkUrl, type GuardSettings } from '../webhooks/address-guard.ts';
 import { newWebhookSecret } from '../webhooks/sign.ts';
 import { OLD_SECRET_MS } from './limits.ts';
-import { planNamed } from './plans.ts';
+import type { Plans } from './plans.ts';
 
 /** A webhook with a secret that is shown this once. */
 export interface WebhookWithSecret {
@@ -52,11 +52,12 @@ export interface WebhooksDeps {
   guard: GuardSettings;
   news: Pick<News, 'announceDeliveries'>;
   clock: Clock;
+  plans: Plans;
 }
 
 const noSuchWebhook = () => new AppError('not_found', 'no such webhook');
 
-export function createWebhooks({ store, guard, news, clock }: WebhooksDeps): Webhooks {
+export function createWebhooks({ store, guard, news, clock, plans }: WebhooksDeps): Webhooks {
   /** A webhook of the account whose inbox, if it has one, still lives. */
   async function living(accountId: string, webhookId: string): Promise<WebhookRecord> {
     const now = clock.now();
@@ -89,7 +90,7 @@ export function createWebhooks({ store, guard, news, clock }: WebhooksDeps): Web
       const webhook = await store.webhooks.create(
         account.id,
         { id: newId('whk', now), inboxId, url: checked, description, secret, createdAt: now },
-        planNamed(account.plan).maxWebhooks,
+        plans.named(account.plan).maxWebhooks,
       );
       return { webhook, secret };
     },
@@ -100,7 +101,7 @@ export function createWebhooks({ store, guard, news, clock }: WebhooksDeps): Web
         url: await checkUrl(url, guard),
         description: '',
         secret: newWebhookSecret(),
-        maxWebhooks: planNamed(account.plan).maxWebhooks,
+        maxWebhooks: plans.named(account.plan).maxWebhooks,
       };
     },
 

@@ -3,6 +3,7 @@ import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
 import type { FastifyBaseLogger, FastifyInstance, RawServerDefault } from 'fastify';
 import type { Registry } from 'prom-client';
 import type { Clock } from '../clock.ts';
+import type { Plans } from '../core/plans.ts';
 import type { Webhooks } from '../core/webhooks.ts';
 import type { News } from '../events.ts';
 import type { Logger } from '../log.ts';
@@ -38,6 +39,7 @@ export interface HttpDeps {
   /** Resolves when the refusals that SMTP gave before the call can be read. */
   refusalsWritten(): Promise<void>;
   webhooks: Webhooks;
+  plans: Plans;
   clock: Clock;
   log: Logger;
   metrics: Registry;

@@ -20,6 +20,7 @@ const STATUS: Record<ProblemCode, number> = {
   address_taken: 409,
   idempotency_in_progress: 409,
   inbox_full: 409,
+  last_key: 409,
   limit_reached: 409,
   webhook_disabled: 409,
   inbox_expired: 410,

@@ -1,6 +1,6 @@
 import type { AddressInfo } from 'node:net';
 import type { Clock } from '../clock.ts';
-import { PLANS } from '../core/plans.ts';
+import { createPlans } from '../core/plans.ts';
 import type { Receiver } from '../core/receive.ts';
 import type { Logger } from '../log.ts';
 import { ByteBudget } from './byte-budget.ts';
@@ -24,7 +24,7 @@ export interface SmtpServerOptions {
   name: string;
   /** Served domains, lower case: those whose postmaster is meant by `postmaster`. */
   domains: readonly string[];
-  /** The size limit of all mails, which EHLO tells; an inbox may have a smaller one. Default: the largest plan's. */
+  /** The size limit of all mails, which EHLO tells; an inbox may have a smaller one. Default: the largest built-in plan's. */
   maxMessageBytes?: number;
   /** Mail to postmaster: `log` accepts it, logs that it came, and keeps nothing. Default `refuse`. */
   postmaster?: 'refuse' | 'log';
@@ -56,9 +56,6 @@ export interface SmtpServer {
    */
   stop(deadlineMs: number): Promise<void>;
 }
-
-/** No inbox takes a larger mail, so none is read further. */
-const LARGEST_PLAN_BYTES = Math.max(...Object.values(PLANS).map((plan) => plan.maxMessageBytes));
 
 /** The places of connections; tells when the last one is free again. */
 class Connections implements Doorkeeper {
@@ -116,7 +113,7 @@ function limitsOf({ limits, maxConnections, maxConnectionsPerAddress }: SmtpServ
 /** The SMTP server: mail comes in here, and every rule about it is the receiver's. */
 export function createSmtpServer(options: SmtpServerOptions, deps: SmtpServerDeps): SmtpServer {
   const limits = limitsOf(options);
-  const { maxMessageBytes = LARGEST_PLAN_BYTES } = options;
+  const { maxMessageBytes = createPlans().largestMessageBytes } = options;
   const door = new Connections(limits, deps.metrics);
   const context: ListenerContext = {
     ...deps,

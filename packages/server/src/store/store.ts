@@ -1,6 +1,8 @@
 import type { MailContent, MailSummary } from '../mail/mail.ts';
+import type { DomainStore, UsageStore } from './usage-contract.ts';
 import type { DeliveryStore, NewWebhook, WebhookStore } from './webhook-contract.ts';
 
+export type * from './usage-contract.ts';
 export type * from './webhook-contract.ts';
 
 /**
@@ -18,6 +20,9 @@ export type * from './webhook-contract.ts';
 export interface Store {
   accounts: AccountStore;
   keys: KeyStore;
+  /** See `usage-contract.ts` for these two. */
+  usage: UsageStore;
+  domains: DomainStore;
   addresses: AddressStore;
   inboxes: InboxStore;
   messages: MessageStore;
@@ -62,6 +67,21 @@ export interface AccountStore {
   /** The oldest account, or undefined before the first start. */
   findFirst(): Promise<AccountRecord | undefined>;
   find(accountId: string): Promise<AccountRecord | undefined>;
+  /** Makes an account, with its first key or without one. */
+  create(account: AccountRecord, key: (KeyRecord & { hash: string }) | null): Promise<void>;
+  /** Accounts by id, oldest first, those after the id `after`. */
+  list(page: {
+    limit: number;
+    after: string | null;
+  }): Promise<{ accounts: AccountRecord[]; hasMore: boolean }>;
+  /** Puts an account on another plan; in force from the next look at it. Undefined when there is none. */
+  setPlan(accountId: string, plan: string): Promise<AccountRecord | undefined>;
+}
+
+/** A key as lists show it. */
+export interface ListedKey extends KeyRecord {
+  /** The last use that was told, epoch milliseconds; null: none yet. */
+  lastUsedAt: number | null;
 }
 
 export interface KeyStore {
@@ -69,6 +89,22 @@ export interface KeyStore {
   findByHash(hash: string, now: number): Promise<{ key: KeyRecord; account: AccountRecord } | undefined>;
   /** Adds a key; the account exists. Throws nothing for a hash already known: that key stays as it is. */
   create(key: KeyRecord & { hash: string }): Promise<void>;
+  /** An account's keys, newest first; expired ones until they are revoked. */
+  list(accountId: string): Promise<ListedKey[]>;
+  /** Of any account, for the operator. */
+  find(keyId: string): Promise<ListedKey | undefined>;
+  /**
+   * Revokes a key: {@link KeyStore.findByHash} never knows it again. With `keepOne`, in the same step,
+   * only when another live key of scope `full` is left to the account.
+   */
+  revoke(
+    accountId: string,
+    keyId: string,
+    keepOne: boolean,
+    now: number,
+  ): Promise<'revoked' | 'last' | 'unknown'>;
+  /** Remembers when keys were last used; an earlier time than the known one changes nothing. */
+  used(uses: { keyId: string; at: number }[]): Promise<void>;
 }
 
 export interface AddressStore {
@@ -321,7 +357,8 @@ export interface RefusalStore {
   list(address: string, limit: number, now: number): Promise<Refusal[]>;
   /**
    * Addresses that were refused after a time and not longer than 24 h ago, the latest first. Addresses
-   * that another account has, holds, or had within the quarantine are left out; for no account
+   * that another account has, holds, or had within the quarantine, and those of another account's
+   * domains, are left out; for no account
    * (`null`) those of every account.
    */
   listAddresses(

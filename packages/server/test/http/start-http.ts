@@ -5,6 +5,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { pino } from 'pino';
 import { Registry } from 'prom-client';
 import { createParsing } from '../../src/core/parsing.ts';
+import { createPlans } from '../../src/core/plans.ts';
 import { createWebhooks } from '../../src/core/webhooks.ts';
 import { createNews, type News } from '../../src/events.ts';
 import type { HttpOptions } from '../../src/http/context.ts';
@@ -157,7 +158,8 @@ export async function startHttp(options: Partial<HttpOptions> = {}, plan = 'unli
 
   // Nothing is sent here: there is no worker. Names are those of no real name server.
   const guard = { allow: parseCidrs('127.0.0.1/32'), resolve: async () => ['127.0.0.1'] };
-  const webhooks = createWebhooks({ store, guard, news, clock });
+  const plans = createPlans();
+  const webhooks = createWebhooks({ store, guard, news, clock, plans });
 
   const hooks: TestHttp['hooks'] = { refusalsWritten: async () => undefined };
   const server = createHttpServer(
@@ -174,6 +176,7 @@ export async function startHttp(options: Partial<HttpOptions> = {}, plan = 'unli
       parsing,
       news,
       webhooks,
+      plans,
       refusalsWritten: () => hooks.refusalsWritten(),
       clock,
       log,

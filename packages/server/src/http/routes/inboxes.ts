@@ -16,7 +16,7 @@ import {
 import { Type } from 'typebox';
 import { cursorAt } from '../../core/cursor.ts';
 import { DEFAULT_TTL_MINUTES } from '../../core/limits.ts';
-import { type Plan, planNamed } from '../../core/plans.ts';
+import type { Plan } from '../../core/plans.ts';
 import { AppError } from '../../errors.ts';
 import { deriveReadToken, hashCredential, isId, newCredential, newId } from '../../ids.ts';
 import type { CreatedInbox as CreatedRecord, IdempotentRequest, InboxRecord } from '../../store/store.ts';
@@ -33,7 +33,7 @@ const NONCE_BYTES = 16;
 const IDEMPOTENCY_KEY = /^[\x21-\x7e]{1,255}$/;
 
 export function inboxRoutes(app: App, { options, deps }: RouteContext): void {
-  const { store, clock, webhooks } = deps;
+  const { store, clock, plans, webhooks } = deps;
 
   app.route({
     method: 'POST',
@@ -60,7 +60,7 @@ export function inboxRoutes(app: App, { options, deps }: RouteContext): void {
     handler: async (request, reply) => {
       const { key, account, apiKey } = keyCaller(request);
       const { body } = request;
-      const plan = planNamed(account.plan);
+      const plan = plans.named(account.plan);
       const ttlMinutes = lifetime(body.ttlMinutes ?? DEFAULT_TTL_MINUTES, plan.maxTtlMinutes);
       const wanted = wantedAddress(body, options.domains);
       const repeat = idempotentRequest(request.headers['idempotency-key'], key.id, body);
@@ -114,7 +114,7 @@ export function inboxRoutes(app: App, { options, deps }: RouteContext): void {
       const page = { labels: labelsOf(request.query), limit, before };
       const { account } = keyCaller(request);
       const { inboxes, hasMore } = await store.inboxes.list(account.id, page, clock.now());
-      return { inboxes: inboxes.map((inbox) => toInbox(inbox, planNamed(account.plan))), hasMore };
+      return { inboxes: inboxes.map((inbox) => toInbox(inbox, plans.named(account.plan))), hasMore };
     },
   });
 
@@ -156,7 +156,7 @@ export function inboxRoutes(app: App, { options, deps }: RouteContext): void {
       const inbox = callersInbox(request);
       const account = request.caller?.key?.account ?? (await store.accounts.find(inbox.accountId));
       if (!account) throw new Error(`inbox ${inbox.id} has no account`);
-      return toInbox(inbox, planNamed(account.plan));
+      return toInbox(inbox, plans.named(account.plan));
     },
   });
 
@@ -176,7 +176,7 @@ export function inboxRoutes(app: App, { options, deps }: RouteContext): void {
     handler: async (request) => {
       const { account } = keyCaller(request);
       const inbox = callersInbox(request);
-      const plan = planNamed(account.plan);
+      const plan = plans.named(account.plan);
       const ttlMinutes = lifetime(request.body.ttlMinutes, plan.maxTtlMinutes);
       const now = clock.now();
       const expiresAt = Math.min(now + ttlMinutes * MINUTE_MS, inbox.maxExpiresAt);

@@ -1,0 +1,64 @@
+import { type Static, Type } from 'typebox';
+import { closed, Timestamp } from './common.ts';
+import { nullable, ref } from './ref.ts';
+
+/** A name tells people what a key is for; longer ones are a mistake. */
+const MAX_KEY_NAME = 100;
+
+export const KeyId = Type.String({
+  description: 'Identifier of an API key; not the key itself.',
+  examples: ['key_01kk4m6d8rq2t5v7w9x1y3z5b7'],
+});
+
+const KeyScope = Type.Enum(['full', 'read'], {
+  description: '`full` does all that the account may; `read` only reads.',
+});
+
+/** Body of `POST /v1/keys`. */
+export const CreateKey = Type.Object(
+  {
+    name: Type.String({
+      description: 'What it is for.',
+      minLength: 1,
+      maxLength: MAX_KEY_NAME,
+      examples: ['ci'],
+    }),
+    scope: Type.Optional(KeyScope),
+    expiresAt: Type.Optional(
+      Type.String({ description: 'From then on it is dead. Default: never.', format: 'date-time' }),
+    ),
+  },
+  { ...closed, $id: 'CreateKey', description: 'The API key to make; `scope` is `full` by default.' },
+);
+export type CreateKey = Static<typeof CreateKey>;
+
+const shown = {
+  id: KeyId,
+  name: Type.String({ description: 'What it is for.' }),
+  scope: KeyScope,
+  prefix: Type.String({ description: 'Its first letters, to tell keys apart.', examples: ['mfk_q7Xz'] }),
+  createdAt: Timestamp('When it was made.'),
+  expiresAt: nullable(Type.String({ format: 'date-time' }), { description: 'When it dies; null: never.' }),
+  lastUsedAt: nullable(Type.String({ format: 'date-time' }), {
+    description: 'When it was last used, to within a minute; null: not yet.',
+  }),
+};
+
+/** An API key as lists show it. */
+export const Key = Type.Object(shown, { $id: 'Key', description: 'An API key, without its secret.' });
+export type Key = Static<typeof Key>;
+
+/** A new API key: the only answer that shows it. */
+export const CreatedKey = Type.Object(
+  { ...shown, key: Type.String({ description: 'The API key. Shown this once: only its hash is kept.' }) },
+  { $id: 'CreatedKey', description: 'A new API key with its secret.' },
+);
+export type CreatedKey = Static<typeof CreatedKey>;
+
+export const KeyList = Type.Object(
+  { keys: Type.Array(ref(Key), { description: 'Newest first.' }) },
+  { $id: 'KeyList', description: 'The API keys of the account.' },
+);
+export type KeyList = Static<typeof KeyList>;
+
+export const KeyParams = Type.Object({ id: KeyId });
