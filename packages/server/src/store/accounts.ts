@@ -1,6 +1,6 @@
-import type { Selectable } from 'kysely';
+import type { Insertable, Selectable } from 'kysely';
 import type { Db } from './dialect.ts';
-import { insertKey } from './keys.ts';
+import { insertKey, keyRow } from './keys.ts';
 import { prepare, type Slots } from './prepared.ts';
 import type { AccountRecord, AccountStore } from './store.ts';
 import type { AccountsTable } from './tables.ts';
@@ -10,6 +10,10 @@ const FIRST_ACCOUNT = 'first-account';
 
 export function toAccount(row: Omit<Selectable<AccountsTable>, 'seq' | 'message_order'>): AccountRecord {
   return { id: row.id, name: JSON.parse(row.name), plan: row.plan, createdAt: row.created_at };
+}
+
+function accountRow({ id, name, plan, createdAt }: AccountRecord): Insertable<AccountsTable> {
+  return { id, name: JSON.stringify(name), plan, created_at: createdAt };
 }
 
 export function createAccounts(db: Db): AccountStore {
@@ -43,13 +47,37 @@ export function createAccounts(db: Db): AccountStore {
           .returning('name')
           .executeTakeFirst();
         if (!mine || (await findFirst(tx))) return false;
-        const { id, name, plan, createdAt } = account;
-        await tx
-          .insertInto('accounts')
-          .values({ id, name: JSON.stringify(name), plan, created_at: createdAt })
-          .execute();
+        await tx.insertInto('accounts').values(accountRow(account)).execute();
         await insertKey(tx, key);
         return true;
       }),
+
+    create: (account, key) =>
+      db.transaction().execute(async (tx) => {
+        await tx.insertInto('accounts').values(accountRow(account)).execute();
+        // A key that is known already fails all of it: the account would be left without one.
+        if (key) await tx.insertInto('keys').values(keyRow(key)).execute();
+      }),
+
+    async list({ limit, after }) {
+      let query = db
+        .selectFrom('accounts')
+        .selectAll()
+        .orderBy('id')
+        .limit(limit + 1);
+      if (after !== null) query = query.where('id', '>', after);
+      const rows = await query.execute();
+      return { accounts: rows.slice(0, limit).map(toAccount), hasMore: rows.length > limit };
+    },
+
+    async setPlan(id, plan) {
+      const row = await db
+        .updateTable('accounts')
+        .set({ plan })
+        .where('id', '=', id)
+        .returningAll()
+        .executeTakeFirst();
+      return row && toAccount(row);
+    },
   };
 }

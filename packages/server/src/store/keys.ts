@@ -1,27 +1,64 @@
+import type { Insertable, Selectable } from 'kysely';
 import { toAccount } from './accounts.ts';
-import type { Db } from './dialect.ts';
-import { prepare, type Slots } from './prepared.ts';
-import type { KeyRecord, KeyStore } from './store.ts';
+import type { Db, Dialect } from './dialect.ts';
+import { onConnection, prepare, type Slots } from './prepared.ts';
+import type { KeyRecord, KeyStore, ListedKey } from './store.ts';
+import type { KeysTable } from './tables.ts';
+
+/** A key as its table has it. */
+export function keyRow(key: KeyRecord & { hash: string }): Insertable<KeysTable> {
+  return {
+    id: key.id,
+    hash: key.hash,
+    account_id: key.accountId,
+    name: JSON.stringify(key.name),
+    scope: key.scope,
+    prefix: key.prefix,
+    created_at: key.createdAt,
+    expires_at: key.expiresAt,
+  };
+}
 
 /** Adds a key unless its hash is known already. */
 export async function insertKey(db: Db, key: KeyRecord & { hash: string }): Promise<void> {
   await db
     .insertInto('keys')
-    .values({
-      id: key.id,
-      hash: key.hash,
-      account_id: key.accountId,
-      name: JSON.stringify(key.name),
-      scope: key.scope,
-      prefix: key.prefix,
-      created_at: key.createdAt,
-      expires_at: key.expiresAt,
-    })
+    .values(keyRow(key))
     .onConflict((conflict) => conflict.column('hash').doNothing())
     .execute();
 }
 
-export function createKeys(db: Db): KeyStore {
+function toKey(row: Omit<Selectable<KeysTable>, 'hash' | 'last_used_at'>): KeyRecord {
+  return {
+    id: row.id,
+    accountId: row.account_id,
+    name: JSON.parse(row.name),
+    scope: row.scope,
+    prefix: row.prefix,
+    createdAt: row.created_at,
+    expiresAt: row.expires_at,
+  };
+}
+
+function toListedKey(row: Selectable<KeysTable>): ListedKey {
+  return { ...toKey(row), lastUsedAt: row.last_used_at };
+}
+
+/** Whether an account has a live key of scope full besides that one. */
+async function hasAnother(tx: Db, accountId: string, keyId: string, now: number): Promise<boolean> {
+  const other = await tx
+    .selectFrom('keys')
+    .select('id')
+    .where('account_id', '=', accountId)
+    .where('id', '!=', keyId)
+    .where('scope', '=', 'full')
+    .where((is) => is.or([is('expires_at', 'is', null), is('expires_at', '>', now)]))
+    .limit(1)
+    .executeTakeFirst();
+  return other !== undefined;
+}
+
+export function createKeys(db: Db, dialect: Dialect): KeyStore {
   const selectKey = prepare((value: Slots<{ hash: string; now: number }>) =>
     db
       .selectFrom('keys as k')
@@ -31,20 +68,19 @@ export function createKeys(db: Db): KeyStore {
       .where('k.hash', '=', value.hash)
       .where((is) => is.or([is('k.expires_at', 'is', null), is('k.expires_at', '>', value.now)])),
   );
+  const moveLastUse = prepare((value: Slots<{ keyId: string; at: number }>) =>
+    db
+      .updateTable('keys')
+      .set({ last_used_at: value.at })
+      .where('id', '=', value.keyId)
+      .where((is) => is.or([is('last_used_at', 'is', null), is('last_used_at', '<', value.at)])),
+  );
   return {
     async findByHash(hash, now) {
       const [row] = await selectKey(db, { hash, now });
       if (!row) return undefined;
       return {
-        key: {
-          id: row.id,
-          accountId: row.account_id,
-          name: JSON.parse(row.name),
-          scope: row.scope,
-          prefix: row.prefix,
-          createdAt: row.created_at,
-          expiresAt: row.expires_at,
-        },
+        key: toKey(row),
         account: toAccount({
           id: row.account_id,
           name: row.account_name,
@@ -53,6 +89,48 @@ export function createKeys(db: Db): KeyStore {
         }),
       };
     },
+
     create: (key) => insertKey(db, key),
+
+    async list(accountId) {
+      const rows = await db
+        .selectFrom('keys')
+        .selectAll()
+        .where('account_id', '=', accountId)
+        .orderBy('id', 'desc')
+        .execute();
+      return rows.map(toListedKey);
+    },
+
+    async find(keyId) {
+      const row = await db.selectFrom('keys').selectAll().where('id', '=', keyId).executeTakeFirst();
+      return row && toListedKey(row);
+    },
+
+    revoke: (accountId, keyId, keepOne, now) =>
+      db.transaction().execute(async (tx) => {
+        // Revocations of one account go one by one: else two could each count on the other's key.
+        await dialect
+          .lockRows(tx.selectFrom('accounts').select('id').where('id', '=', accountId))
+          .executeTakeFirst();
+        const mine = await tx
+          .selectFrom('keys')
+          .select('id')
+          .where('id', '=', keyId)
+          .where('account_id', '=', accountId)
+          .executeTakeFirst();
+        if (!mine) return 'unknown';
+        if (keepOne && !(await hasAnother(tx, accountId, keyId, now))) return 'last';
+        await tx.deleteFrom('keys').where('id', '=', keyId).execute();
+        return 'revoked';
+      }),
+
+    used: (uses) =>
+      db.transaction().execute((tx) =>
+        onConnection(tx, async (on) => {
+          // In the order of the ids, so that no two transactions wait for each other.
+          for (const use of uses.toSorted((a, b) => (a.keyId < b.keyId ? -1 : 1))) await moveLastUse(on, use);
+        }),
+      ),
   };
 }

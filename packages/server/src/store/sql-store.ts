@@ -2,6 +2,7 @@ import { createAccounts } from './accounts.ts';
 import { createAddresses } from './addresses.ts';
 import { createDeliveries } from './deliveries.ts';
 import type { Db, Dialect } from './dialect.ts';
+import { createDomains } from './domains.ts';
 import { createFreeMessages } from './freeing.ts';
 import { createInboxes } from './inboxes.ts';
 import { createKeys } from './keys.ts';
@@ -11,6 +12,7 @@ import { createRefusals } from './refusals.ts';
 import { createSources } from './sources.ts';
 import type { Store } from './store.ts';
 import { createUpkeep } from './upkeep.ts';
+import { createUsage } from './usage.ts';
 import { createWebhooks } from './webhooks.ts';
 
 /**
@@ -22,7 +24,9 @@ export function createSqlStore(db: Db, dialect: Dialect): Store {
   const freeMessages = createFreeMessages(db, sources);
   const store: Store = {
     accounts: createAccounts(db),
-    keys: createKeys(db),
+    keys: createKeys(db, dialect),
+    usage: createUsage(db),
+    domains: createDomains(db),
     addresses: createAddresses(db),
     inboxes: createInboxes(db, dialect, sources, freeMessages),
     messages: createMessages(db, sources),

@@ -9,6 +9,9 @@ export interface Tables {
   markers: MarkersTable;
   accounts: AccountsTable;
   keys: KeysTable;
+  usage_months: UsageMonthsTable;
+  usage_days: UsageDaysTable;
+  domains: DomainsTable;
   addresses: AddressesTable;
   inboxes: InboxesTable;
   inbox_labels: InboxLabelsTable;
@@ -50,6 +53,36 @@ export interface KeysTable {
   prefix: string;
   created_at: number;
   expires_at: number | null;
+  last_used_at: number | null;
+}
+
+/** What nodes have taken of an account's quota in a calendar month. */
+export interface UsageMonthsTable {
+  account_id: string;
+  /** `2026-11`, in UTC. */
+  month: string;
+  /** Requests answered or leased. */
+  taken: number;
+  /** What the last lease got: the statement that decides it has no other way to tell. */
+  last_grant: number;
+  /** When so many per cent of the quota were first used; null: not yet. */
+  passed_80_at: number | null;
+  passed_100_at: number | null;
+}
+
+/** Requests that an account was answered on a day. */
+export interface UsageDaysTable {
+  account_id: string;
+  /** `2026-11-21`, in UTC. */
+  day: string;
+  requests: number;
+}
+
+/** Served domains that belong to one account each. */
+export interface DomainsTable {
+  domain: string;
+  account_id: string;
+  created_at: number;
 }
 
 /** Who may use an address; one row decides it in one statement. */

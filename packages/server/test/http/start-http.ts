@@ -1,7 +1,6 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { DatabaseSync } from 'node:sqlite';
 import { pino } from 'pino';
 import { Registry } from 'prom-client';
 import { createParsing } from '../../src/core/parsing.ts';
@@ -147,14 +146,11 @@ export async function startHttp(options: Partial<HttpOptions> = {}, plan = 'unli
     { id: accountId, name: 'first', plan, createdAt },
     keyRecord(keys.own, accountId, 'full'),
   );
-  // The store makes only the first account so far; the second is put beside it.
-  const database = new DatabaseSync(path);
-  database
-    .prepare('insert into accounts (id, name, plan, created_at) values (?, ?, ?, ?)')
-    .run(foreignId, '"second"', plan, createdAt);
-  database.close();
+  await store.accounts.create(
+    { id: foreignId, name: 'second', plan, createdAt },
+    keyRecord(keys.foreign, foreignId, 'full'),
+  );
   await store.keys.create(keyRecord(keys.readOnly, accountId, 'read'));
-  await store.keys.create(keyRecord(keys.foreign, foreignId, 'full'));
 
   // Nothing is sent here: there is no worker. Names are those of no real name server.
   const guard = { allow: parseCidrs('127.0.0.1/32'), resolve: async () => ['127.0.0.1'] };

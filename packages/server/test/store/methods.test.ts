@@ -24,7 +24,13 @@ const message = newId('msg', T);
 const ARGUMENTS: Record<string, unknown[]> = {
   'accounts.findFirst': [],
   'accounts.find': ['acc_1'],
+  'accounts.list': [{ limit: 1, after: 'acc_1' }],
   'keys.findByHash': ['h', T],
+  'keys.list': ['acc_1'],
+  'keys.find': ['key_1'],
+  'usage.read': ['acc_1', '2027-01', '2027-01-15'],
+  'domains.find': ['mayfly.test'],
+  'domains.list': ['acc_1'],
   'inboxes.find': ['acc_1', 'inb_1', T],
   'inboxes.findByToken': ['t', T],
   'inboxes.list': ['acc_1', { labels: { a: 'b' }, limit: 1, before: 'inb_2' }, T],

@@ -2,9 +2,10 @@ import { type Migration, Migrator } from 'kysely/migration';
 import type { Db, Dialect } from '../dialect.ts';
 import * as init from './0001-init.ts';
 import * as webhooks from './0002-webhooks.ts';
+import * as accounts from './0003-accounts.ts';
 
 /** All migrations by name, oldest first; a released one is never changed. */
-const MIGRATIONS = { '0001-init': init, '0002-webhooks': webhooks };
+const MIGRATIONS = { '0001-init': init, '0002-webhooks': webhooks, '0003-accounts': accounts };
 
 /**
  * Brings the tables up to date: all of it or nothing, and once, however many processes start.
