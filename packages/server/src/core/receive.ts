@@ -99,7 +99,7 @@ export function createReceiver(deps: ReceiverDeps): Receiver & Settling {
       for (const { maxMessageBytes } of recipients) assertFits(received.byteLength, maxMessageBytes);
       const raw = withReceivedLine(receivedLine({ hostname, session, envelope, now: clock.now() }), received);
       const parsed = await parsing.parse(raw);
-      const placed = await commits.add({ ...parsed, raw, envelope, recipients: byInbox(recipients) });
+      const placed = await commits.add({ ...parsed, raw, envelope, authentication: null, recipients: byInbox(recipients) });
       assertSomeoneHasIt(placed);
       for (const place of placed) {
         if ('deliveries' in place) news.announceDeliveries();

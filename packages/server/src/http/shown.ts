@@ -51,7 +51,7 @@ export function toMessage(message: FullMessageRecord, base: string): Message {
       remoteAddress: envelope.remoteAddress,
       tls: envelope.tls,
     },
-    authentication: null,
+    authentication: message.authentication,
     rawUrl: `${url}/raw`,
     parseError: message.parseError,
   };

@@ -1,4 +1,4 @@
-import type { MessageRecord } from './store.ts';
+import type { FullMessageRecord, MessageRecord, NewMail } from './store.ts';
 
 const utf8 = new TextDecoder();
 
@@ -27,4 +27,14 @@ export function toMessage(inboxId: string, row: MessageRow): MessageRecord {
     parseError: row.parse_error === null ? null : JSON.parse(row.parse_error),
     summary: parseJson(row.summary),
   };
+}
+
+/** What is stored of a mail's envelope; what is known of its sender stands beside it, where it was checked. */
+export function envelopeJson({ envelope, authentication }: NewMail): string {
+  return JSON.stringify(authentication === null ? envelope : { ...envelope, authentication });
+}
+
+export function readEnvelope(text: string): Pick<FullMessageRecord, 'envelope' | 'authentication'> {
+  const { authentication = null, ...envelope } = JSON.parse(text);
+  return { envelope, authentication };
 }

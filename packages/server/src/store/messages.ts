@@ -3,7 +3,7 @@ import { createFollowing, createNumbering, type Numbering } from './account-orde
 import { createEnqueue, type Enqueuing } from './delivery-queue.ts';
 import type { Db, Tx } from './dialect.ts';
 import { freeInSteps } from './freeing.ts';
-import { parseJson, toMessage } from './message-row.ts';
+import { parseJson, readEnvelope, toMessage } from './message-row.ts';
 import { onConnection, prepare, type Runner, type Slots } from './prepared.ts';
 import type { Sources } from './sources.ts';
 import type { FullMessageRecord, MessageStore, NewMail, NewMailRecipient, Placed } from './store.ts';
@@ -226,7 +226,7 @@ function createReads(db: Db): Pick<MessageStore, 'list' | 'find' | 'readRaw'> {
       return (
         row && {
           ...toMessage(inboxId, row),
-          envelope: JSON.parse(row.envelope),
+          ...readEnvelope(row.envelope),
           content: parseJson(row.content),
         }
       );

@@ -1,4 +1,5 @@
 import type { Db, Tx } from './dialect.ts';
+import { envelopeJson } from './message-row.ts';
 import { prepare, type Runner, type Slots } from './prepared.ts';
 import type { NewMail } from './store.ts';
 
@@ -110,7 +111,7 @@ export function createSources(db: Db): Sources {
         size: raw.length,
         parseError: parseError === null ? null : JSON.stringify(parseError),
         summary,
-        envelope: JSON.stringify(mail.envelope),
+        envelope: envelopeJson(mail),
         content,
         raw: raw.subarray(0, PIECE_BYTES),
       });

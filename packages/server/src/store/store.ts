@@ -1,3 +1,4 @@
+import type { MailAuthentication } from '../mail/authentication.ts';
 import type { MailContent, MailSummary } from '../mail/mail.ts';
 import type { DomainStore, UsageStore } from './usage-contract.ts';
 import type { DeliveryStore, NewWebhook, WebhookStore } from './webhook-contract.ts';
@@ -246,6 +247,8 @@ export interface NewMail {
   content: Uint8Array;
   parseError: string | null;
   envelope: MailEnvelope;
+  /** Null where it was not checked. */
+  authentication: MailAuthentication | null;
   recipients: NewMailRecipient[];
 }
 
@@ -288,6 +291,8 @@ export interface AccountMessageRecord extends MessageRecord {
 
 export interface FullMessageRecord extends MessageRecord {
   envelope: MailEnvelope;
+  /** Null where it was not checked. */
+  authentication: MailAuthentication | null;
   content: MailContent;
 }
 

@@ -11,6 +11,7 @@ function mail(bytes: number): NewMail {
     content: nothing,
     parseError: null,
     envelope: { mailFrom: '', helo: '', remoteAddress: '', tls: false },
+    authentication: null,
     recipients: [],
   };
 }

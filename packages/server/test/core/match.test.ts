@@ -19,6 +19,7 @@ const MESSAGE: FullMessageRecord = {
     codes: [],
   },
   envelope: { mailFrom: '', helo: '', remoteAddress: '', tls: false },
+  authentication: null,
   content: {
     ...{ replyTo: [], bcc: [], date: null, rfcMessageId: null, inReplyTo: null, references: [], headers: [] },
     ...{ html: '<p>Your code</p>', text: null, htmlWords: 'Your code is 482913', attachments: [], links: [] },

@@ -85,6 +85,7 @@ function newMail(inbox: { id: string }, accountId: string, mail: TestMail): NewM
       remoteAddress: '192.0.2.7',
       tls: false,
     },
+    authentication: null,
     recipients: [
       { inboxId: inbox.id, accountId, rcptTo: mail.rcptTo ?? ['Test+tag@mayfly.test'], maxMessages: 10_000 },
     ],

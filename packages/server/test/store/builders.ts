@@ -1,4 +1,5 @@
 import { newId } from '../../src/ids.ts';
+import type { MailAuthentication } from '../../src/mail/authentication.ts';
 import type { MailContent, MailSummary } from '../../src/mail/mail.ts';
 import type { NewInbox, NewMail, NewMailRecipient, Placed, Store } from '../../src/store/store.ts';
 
@@ -40,6 +41,7 @@ interface MailChanges {
   subject?: string;
   parseError?: string;
   maxMessages?: number;
+  authentication?: MailAuthentication;
 }
 
 /** A mail to those inboxes. */
@@ -82,6 +84,7 @@ export function mailTo(
     content: encoder.encode(JSON.stringify(content)),
     parseError: changes.parseError ?? null,
     envelope: { mailFrom: '', helo: 'NUL \0', remoteAddress: '127.0.0.1', tls: true },
+    authentication: changes.authentication ?? null,
     recipients,
   };
 }

@@ -31,9 +31,20 @@ export function describeMessages(given: Given): void {
       expect(await given.store.messages.find(to.id, messageId, T)).toEqual({
         ...record,
         envelope: mail.envelope,
+        authentication: null,
         content: json(mail.content),
       });
       expect(await rawOf(given.store, to.id, messageId, T)).toEqual(raw);
+    });
+
+    it('what is known of its sender comes back beside its envelope', async () => {
+      const to = await given.inbox(await given.account());
+      const authentication = { spf: 'softfail', dkim: 'none', dmarc: 'fail' };
+      const mail = mailTo([to], { authentication });
+      const { messageId } = await onlyPlaced(given.store, mail, T);
+      const found = await given.store.messages.find(to.id, messageId, T);
+      expect(found).toMatchObject({ authentication });
+      expect(found?.envelope).toEqual(mail.envelope);
     });
 
     it.each([0, 1, 256 * 1024 - 1, 256 * 1024, 256 * 1024 + 1, 3_000_001])(
