@@ -135,6 +135,7 @@ export function createApp(config: Config, overrides: Overrides = {}): App {
           port: config.httpPort,
           domains: config.domains,
           publicUrl: config.publicUrl,
+          signUpPlan: config.signUpPlan,
           metrics: config.metrics,
         },
         { store, parsing, news, webhooks, plans, refusalsWritten, clock, log, metrics: metrics.registry },

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import ipaddr from 'ipaddr.js';
-import { type PlanSettings, parsePlans } from './core/plans.ts';
+import { createPlans, type PlanSettings, parsePlans } from './core/plans.ts';
 import { hasValidChecksum } from './ids.ts';
 import { LOG_LEVELS, type LogLevel } from './log.ts';
 import { parseCidrs } from './webhooks/address-guard.ts';
@@ -29,7 +29,9 @@ const ROLES: readonly Role[] = ['http', 'smtp', 'worker'];
 
 /** An API key that an operator chooses must not be guessable: 20 letters are the floor. */
 const MIN_CHOSEN_KEY_LETTERS = 20;
-const HOSTNAME = /^(?=.{1,253}$)[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\.[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)*$/;
+/** A domain or host name in lower case (RFC 1123 section 2.1). */
+export const HOSTNAME =
+  /^(?=.{1,253}$)[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\.[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)*$/;
 
 const port = (text: string): number => {
   const value = Number(text);
@@ -245,6 +247,13 @@ const SETTINGS = {
       }
     },
   }),
+  signUpPlan: setting({
+    name: 'MAYFLY_SIGNUP_PLAN',
+    fallback: '',
+    allowed: 'the name of a plan, or nothing: nobody signs up',
+    sentence: 'Lets anyone who reaches the API make an account of that plan by POST /v1/accounts.',
+    parse: orNone((text) => text),
+  }),
   metrics: setting({
     name: 'MAYFLY_METRICS',
     fallback: 'loopback',
@@ -331,6 +340,13 @@ export function parseConfig(
   }
   if ((config.smtpTlsCert === null) !== (config.smtpTlsKey === null)) {
     problems.push('MAYFLY_SMTP_TLS_CERT and MAYFLY_SMTP_TLS_KEY: given one; allowed: both or none');
+  }
+  const { plans, signUpPlan } = config as Partial<Config>;
+  const planNames = plans && createPlans(plans).names;
+  if (planNames && signUpPlan && !planNames.includes(signUpPlan)) {
+    problems.push(
+      `${SETTINGS.signUpPlan.name}: given ${JSON.stringify(signUpPlan)}; allowed: ${planNames.join(', ')}, or nothing: nobody signs up`,
+    );
   }
   for (const name of Object.keys(env)) {
     if (name.startsWith('MAYFLY_') && !known.has(name)) problems.push(`${name}: no setting has this name`);

@@ -2,8 +2,18 @@ import { type Static, Type } from 'typebox';
 import { closed, Timestamp } from './common.ts';
 import { nullable, ref } from './ref.ts';
 
-/** A name tells people what a key is for; longer ones are a mistake. */
-const MAX_KEY_NAME = 100;
+/** A name tells people what a thing is for; longer ones are a mistake. */
+export const MAX_NAME = 100;
+
+/** A name that people read, also in terminals: no control characters, and no half of a surrogate pair. */
+export const GivenName = (description: string, example: string) =>
+  Type.String({
+    description,
+    minLength: 1,
+    maxLength: MAX_NAME,
+    pattern: '^[^\\p{Cc}\\p{Cs}]*$',
+    examples: [example],
+  });
 
 export const KeyId = Type.String({
   description: 'Identifier of an API key; not the key itself.',
@@ -17,15 +27,14 @@ const KeyScope = Type.Enum(['full', 'read'], {
 /** Body of `POST /v1/keys`. */
 export const CreateKey = Type.Object(
   {
-    name: Type.String({
-      description: 'What it is for.',
-      minLength: 1,
-      maxLength: MAX_KEY_NAME,
-      examples: ['ci'],
-    }),
+    name: GivenName('What it is for.', 'ci'),
     scope: Type.Optional(KeyScope),
     expiresAt: Type.Optional(
-      Type.String({ description: 'From then on it is dead. Default: never.', format: 'date-time' }),
+      Type.String({
+        description: 'From then on it is dead; a time in the future. Default: never.',
+        format: 'date-time',
+        examples: ['2027-03-04T05:06:07.890Z'],
+      }),
     ),
   },
   { ...closed, $id: 'CreateKey', description: 'The API key to make; `scope` is `full` by default.' },

@@ -5,6 +5,7 @@ import { inboxAddress, parseAddress } from '../mail/address.ts';
 import type { FullMessageRecord, InboxRecord, MessageRecord, Refusal, Store } from '../store/store.ts';
 import { areAlike } from './alike.ts';
 import { cursorAt, timeOfSince } from './cursor.ts';
+import { usableDomains } from './domains.ts';
 import { listenForHints } from './hints.ts';
 import { REFUSAL_KEPT_MS } from './limits.ts';
 import {
@@ -72,7 +73,9 @@ export interface NearMiss {
 }
 
 export interface ExplainDeps {
-  store: Pick<Store, 'inboxes' | 'messages' | 'refusals'>;
+  store: Pick<Store, 'inboxes' | 'messages' | 'refusals' | 'domains'>;
+  /** Domains that all accounts share. */
+  domains: readonly string[];
   news: Pick<News, 'onMessage'>;
   clock: Clock;
   /** Resolves when the refusals that were given before the call can be read. */
@@ -214,21 +217,24 @@ async function inFull(
 
 /** What became of mail that may have been meant for this inbox. */
 async function lookElsewhere(
-  { store, clock }: ExplainDeps,
+  { store, clock, domains }: ExplainDeps,
   inbox: InboxRecord,
   { from, begun }: { from: number; begun: number },
   ownsAccount: boolean,
 ): Promise<Pick<Explanation, 'refused' | 'nearMisses'>> {
   const now = clock.now();
   const after = Math.max(from, now - REFUSAL_KEPT_MS);
-  const refused = await store.refusals.list(inbox.address, MAX_REFUSED, now);
+  // A domain may have gone to another account since: what is sent there is no longer ours to tell.
+  const usable = usableDomains(domains, await store.domains.list(inbox.accountId));
+  const isUsable = (address: string) => usable.some(({ domain }) => address.endsWith(`@${domain}`));
+  const refused = isUsable(inbox.address) ? await store.refusals.list(inbox.address, MAX_REFUSED, now) : [];
   const addresses = await store.refusals.listAddresses(
     ownsAccount ? inbox.accountId : null,
     { after, limit: MAX_CANDIDATES },
     now,
   );
   const nearMisses: NearMiss[] = addresses
-    .filter(({ address }) => areAlike(address, inbox.address))
+    .filter(({ address }) => areAlike(address, inbox.address) && isUsable(address))
     .map((refusal) => ({ ...refusal, outcome: 'refused', inboxId: null }));
   if (ownsAccount) nearMisses.push(...(await receivedElsewhere(store, inbox, begun - BEFORE_WAIT_MS, now)));
   return {

@@ -1,5 +1,6 @@
+import { AppError } from '../errors.ts';
 import { hashCredential, newCredential, newId } from '../ids.ts';
-import type { KeyRecord, KeyScope } from '../store/store.ts';
+import type { KeyRecord, KeyScope, KeyStore } from '../store/store.ts';
 
 /** One for each pipeline, person and program of a large team; a list of them is one answer without pages. */
 export const MAX_KEYS_PER_ACCOUNT = 1000;
@@ -34,4 +35,22 @@ export function newKey(wanted: WantedKey, now: number, chosen: string | null = n
   const id = newId('key', now);
   const hash = hashCredential(key);
   return { key, record: { id, accountId, name, scope, prefix, createdAt: now, expiresAt, hash } };
+}
+
+/**
+ * Makes an API key and stores it.
+ * @throws AppError `limit_reached` at {@link MAX_KEYS_PER_ACCOUNT}; requests at once may pass it by a few
+ */
+export async function addKey(
+  store: Pick<KeyStore, 'list' | 'create'>,
+  wanted: WantedKey,
+  now: number,
+): Promise<MadeKey> {
+  const { length } = await store.list(wanted.accountId);
+  if (length >= MAX_KEYS_PER_ACCOUNT) {
+    throw new AppError('limit_reached', `an account has at most ${MAX_KEYS_PER_ACCOUNT} keys: revoke some`);
+  }
+  const made = newKey(wanted, now);
+  await store.create(made.record);
+  return made;
 }

@@ -2,7 +2,14 @@ import type { Clock } from '../clock.ts';
 import { AppError } from '../errors.ts';
 import type { News } from '../events.ts';
 import { inboxAddress, parseAddress } from '../mail/address.ts';
-import type { MailEnvelope, NewMailRecipient, Placed, Refusal, Store } from '../store/store.ts';
+import type {
+  AddressedInbox,
+  MailEnvelope,
+  NewMailRecipient,
+  Placed,
+  Refusal,
+  Store,
+} from '../store/store.ts';
 import { createCommitQueue } from './commit-queue.ts';
 import { TRACE_HEADROOM_BYTES } from './limits.ts';
 import type { Parsing } from './parsing.ts';
@@ -57,7 +64,7 @@ export interface ReceiverDeps {
   plans: Plans;
   /** The name in our Received lines. */
   hostname: string;
-  /** Served domains, lower case. */
+  /** Domains that all accounts share, lower case; those of single accounts are in the store. */
   domains: readonly string[];
   /** Told when refusals could not be kept. */
   onRefusalsLost(error: unknown): void;
@@ -73,20 +80,23 @@ export interface Settling {
 
 export function createReceiver(deps: ReceiverDeps): Receiver & Settling {
   const { store, parsing, news, clock, plans, hostname } = deps;
-  const domains = new Set(deps.domains);
+  const shared = new Set(deps.domains);
   const commits = createCommitQueue(store.messages, clock);
   const refusals = createRefusalLog(store.refusals, deps.onRefusalsLost);
 
-  const servedAddress = (path: string): string | undefined => {
-    const parsed = parseAddress(path, { smtputf8: true });
-    return parsed && domains.has(parsed.domain) ? inboxAddress(parsed) : undefined;
+  /** The live inbox at an address; under an account's domain only that account's inboxes count. */
+  const findInbox = async (path: string): Promise<AddressedInbox | undefined> => {
+    const place = placeOf(path);
+    if (!place) return undefined;
+    const owned = shared.has(place.domain) ? null : await store.domains.find(place.domain);
+    if (owned === undefined) return undefined;
+    const inbox = await store.inboxes.findByAddress(place.address, clock.now());
+    return owned === null || owned.accountId === inbox?.accountId ? inbox : undefined;
   };
 
   return {
     async accept(path, declaredBytes) {
-      const address = servedAddress(path);
-      const inbox =
-        address === undefined ? undefined : await store.inboxes.findByAddress(address, clock.now());
+      const inbox = await findInbox(path);
       if (!inbox) throw noSuchInbox();
       const { maxMessagesPerInbox: maxMessages, maxMessageBytes } = plans.named(inbox.plan);
       if (inbox.messageCount >= maxMessages) throw inboxFull();
@@ -99,7 +109,13 @@ export function createReceiver(deps: ReceiverDeps): Receiver & Settling {
       for (const { maxMessageBytes } of recipients) assertFits(received.byteLength, maxMessageBytes);
       const raw = withReceivedLine(receivedLine({ hostname, session, envelope, now: clock.now() }), received);
       const parsed = await parsing.parse(raw);
-      const placed = await commits.add({ ...parsed, raw, envelope, authentication: null, recipients: byInbox(recipients) });
+      const placed = await commits.add({
+        ...parsed,
+        raw,
+        envelope,
+        authentication: null,
+        recipients: byInbox(recipients),
+      });
       assertSomeoneHasIt(placed);
       for (const place of placed) {
         if ('deliveries' in place) news.announceDeliveries();
@@ -108,8 +124,11 @@ export function createReceiver(deps: ReceiverDeps): Receiver & Settling {
     },
 
     refused(refusal) {
-      const address = servedAddress(refusal.address);
-      if (address !== undefined) refusals.add({ ...refusal, address });
+      const place = placeOf(refusal.address);
+      if (!place) return;
+      const { address, domain } = place;
+      if (shared.has(domain)) refusals.add({ ...refusal, address });
+      else refusals.addIf(async () => Boolean(await store.domains.find(domain)), { ...refusal, address });
     },
 
     refusalsWritten: () => refusals.flushed(),
@@ -119,6 +138,11 @@ export function createReceiver(deps: ReceiverDeps): Receiver & Settling {
       await refusals.flushed();
     },
   };
+}
+
+function placeOf(path: string): { address: string; domain: string } | undefined {
+  const parsed = parseAddress(path, { smtputf8: true });
+  return parsed && { address: inboxAddress(parsed), domain: parsed.domain };
 }
 
 const noSuchInbox = () => new AppError('unknown_recipient', 'No such inbox here');

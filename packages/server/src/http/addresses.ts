@@ -1,7 +1,9 @@
 import type { CreateInbox } from '@mayfly/client/contract';
+import { usableDomains } from '../core/domains.ts';
 import { AppError } from '../errors.ts';
 import { isChosenLocalPart, isReservedLocalPart } from '../mail/address.ts';
 import { newLocalPart } from '../mail/local-part.ts';
+import type { DomainStore } from '../store/store.ts';
 import { ADDRESS_ATTEMPTS } from './limits.ts';
 
 /** An address in its parts, lower case, without a tag. */
@@ -28,18 +30,29 @@ const placeAt = (localPart: string, domain: string): Place => ({
   domain,
 });
 
+/** Where an account's domains are looked for. */
+export interface DomainsOf {
+  accountId: string;
+  /** Those that all accounts share, the default first. */
+  configured: readonly string[];
+  /** Asked for what is not configured; only for the account's own, so that others' are as unknown as any. */
+  owned: Pick<DomainStore, 'list'>;
+}
+
 /**
  * The served domain that was asked for, or the default.
- * @throws AppError `invalid_request` that lists the served ones
+ * @throws AppError `invalid_request` that lists those that the account may use
  */
-export function servedDomain(
+export async function servedDomain(
   wanted: string | undefined,
-  domains: readonly string[],
+  { accountId, configured, owned }: DomainsOf,
   path = '/domain',
-): string {
-  const [fallback = ''] = domains;
+): Promise<string> {
+  const [fallback = ''] = configured;
   const domain = wanted?.toLowerCase() ?? fallback;
-  if (!domains.includes(domain)) throw invalidField(path, `must be one of: ${domains.join(', ')}`);
+  if (configured.includes(domain)) return domain;
+  const usable = usableDomains(configured, await owned.list(accountId)).map((one) => one.domain);
+  if (!usable.includes(domain)) throw invalidField(path, `must be one of: ${usable.join(', ')}`);
   return domain;
 }
 
@@ -52,11 +65,11 @@ function chosenLocalPart(localPart: string, path: string): string {
 }
 
 /** Reads where a new inbox shall be. @throws AppError `invalid_request` */
-export function wantedAddress(body: CreateInbox, domains: readonly string[]): Wanted {
+export async function wantedAddress(body: CreateInbox, domains: DomainsOf): Promise<Wanted> {
   const { address, localPart, domain } = body;
   if (address === undefined) {
     return {
-      domain: servedDomain(domain, domains),
+      domain: await servedDomain(domain, domains),
       localPart: localPart === undefined ? null : chosenLocalPart(localPart, '/localPart'),
     };
   }
@@ -69,7 +82,7 @@ export function wantedAddress(body: CreateInbox, domains: readonly string[]): Wa
   const at = address.lastIndexOf('@');
   if (at < 0) throw invalidField('/address', 'must be an address');
   return {
-    domain: servedDomain(address.slice(at + 1), domains, '/address'),
+    domain: await servedDomain(address.slice(at + 1), domains, '/address'),
     localPart: chosenLocalPart(address.slice(0, at), '/address'),
   };
 }

@@ -23,10 +23,13 @@ import {
 } from './limits.ts';
 import { addSchemas, describeApi } from './openapi.ts';
 import { type ParameterTypes, parameterTypes, readParameters } from './query.ts';
+import { accountRoutes } from './routes/accounts.ts';
 import { addressRoutes } from './routes/addresses.ts';
 import { attachmentRoutes } from './routes/attachments.ts';
+import { domainRoutes } from './routes/domains.ts';
 import { eventRoutes } from './routes/events.ts';
 import { inboxRoutes } from './routes/inboxes.ts';
+import { keyRoutes } from './routes/keys.ts';
 import { messageRoutes } from './routes/messages.ts';
 import { operationRoutes } from './routes/operations.ts';
 import { waitRoutes } from './routes/wait.ts';
@@ -61,7 +64,14 @@ export async function buildApp(options: HttpOptions, deps: HttpDeps): Promise<Bu
     parsing: () => deps.parsing,
     now: () => deps.clock.now(),
   });
-  const context: RouteContext = { options, deps, held, attachmentBytes, answers: createAnswers() };
+  const context: RouteContext = {
+    options,
+    deps,
+    held,
+    attachmentBytes,
+    answers: createAnswers(),
+    forgetKey: () => undefined,
+  };
 
   const known = demandAccess(app);
   parseBodies(app);
@@ -85,6 +95,9 @@ export async function buildApp(options: HttpOptions, deps: HttpDeps): Promise<Bu
   waitRoutes(app, context);
   eventRoutes(app, context);
   webhookRoutes(app, context);
+  keyRoutes(app, context);
+  domainRoutes(app, context);
+  accountRoutes(app, context);
   return { app, held };
 }
 

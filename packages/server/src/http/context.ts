@@ -21,6 +21,8 @@ export interface HttpOptions {
   domains: readonly string[];
   /** The base of URLs in answers, without a slash at its end; null: the host that each request names. */
   publicUrl: string | null;
+  /** The plan of accounts that anyone may make; null, the default: nobody may. */
+  signUpPlan?: string | null;
   /** Who may read `/metrics`: requests that reached a loopback address, everyone, nobody. */
   metrics: 'loopback' | 'on' | 'off';
 }
@@ -52,6 +54,8 @@ export interface RouteContext {
   held: HeldRequests;
   attachmentBytes: AttachmentBytes;
   answers: Answers;
+  /** Lets the guard of this node ask the store again for a key that was revoked. */
+  forgetKey(keyId: string): void;
 }
 
 /** Fastify, typed by the schemas of its routes. */

@@ -30,16 +30,20 @@ const SECURITY_SCHEMES = {
 const RETRY_AFTER = { 'Retry-After': Type.Integer({ description: 'Seconds to wait before a repeat.' }) };
 const CHALLENGE = { 'WWW-Authenticate': Type.String({ description: 'How to authenticate.' }) };
 
-const security = (access: Access) =>
-  access === 'inbox:read' ? [{ apiKey: [] }, { readToken: [] }] : [{ apiKey: [] }];
+function security(access: Access): Record<string, string[]>[] {
+  if (access === 'public') return [];
+  return access === 'inbox:read' ? [{ apiKey: [] }, { readToken: [] }] : [{ apiKey: [] }];
+}
 
 /** The refusals that follow from what a route demands, so that no route has to list them. */
 function commonProblems(access: Access, schema: FastifySchema) {
   const ofInbox = access.startsWith('inbox:');
   return {
     400: problemAnswer('The request is invalid: `errors` says where.'),
-    401: problemAnswer('The credential is missing, malformed, unknown or revoked.', CHALLENGE),
-    403: problemAnswer('`insufficient_scope`: the credential may not do this.', CHALLENGE),
+    ...(access !== 'public' && {
+      401: problemAnswer('The credential is missing, malformed, unknown or revoked.', CHALLENGE),
+      403: problemAnswer('`insufficient_scope`: the credential may not do this.', CHALLENGE),
+    }),
     ...(ofInbox && {
       404: problemAnswer('There is no such thing, or not for this credential.'),
       410: problemAnswer('`inbox_expired`: the inbox ended less than 24 hours ago.'),
@@ -160,6 +164,7 @@ export async function describeApi(app: App): Promise<void> {
         { name: 'Messages', description: 'List, wait for, read and delete messages.' },
         { name: 'Addresses', description: 'Addresses without an inbox.' },
         { name: 'Webhooks', description: 'New messages, POSTed to you and signed.' },
+        { name: 'Accounts', description: 'API keys and usage of the account.' },
       ],
       components: {
         securitySchemes: SECURITY_SCHEMES,
@@ -171,7 +176,7 @@ export async function describeApi(app: App): Promise<void> {
     refResolver: { buildLocalReference: (json) => String(json.$id) },
     transform: ({ schema, url, route }) => {
       const access = route.config?.access;
-      if (!access || access === 'public') return { schema: { ...schema, hide: true }, url };
+      if (!access || !schema?.operationId) return { schema: { ...schema, hide: true }, url };
       const response = { ...commonProblems(access, schema), ...(schema.response as object) };
       return { schema: { ...schema, security: security(access), response }, url };
     },

@@ -8,6 +8,7 @@ export interface Place {
   attachmentId: string;
   webhookId: string;
   deliveryId: string;
+  keyId: string;
 }
 
 /** A valid request of an operation. */
@@ -50,6 +51,10 @@ export const ROWS: Record<string, (place: Place) => Row> = {
     path: `/v1/webhooks/${webhookId}/deliveries/${deliveryId}/replay`,
   }),
   deleteWebhook: ({ webhookId }) => ({ path: `/v1/webhooks/${webhookId}` }),
+  createKey: () => ({ path: '/v1/keys', body: { name: 'ci', scope: 'read' } }),
+  listKeys: () => ({ path: '/v1/keys' }),
+  deleteKey: ({ keyId }) => ({ path: `/v1/keys/${keyId}` }),
+  listDomains: () => ({ path: '/v1/domains' }),
   deleteMessage: ({ inbox, messageId }) => ({ path: `/v1/inboxes/${inbox.id}/messages/${messageId}` }),
   deleteInbox: ({ inbox }) => ({ path: `/v1/inboxes/${inbox.id}` }),
 };
@@ -105,7 +110,7 @@ const MAIL = [
   '',
 ].join('\r\n');
 
-/** A new inbox with a message that has an attachment, and a webhook with a delivery. */
+/** A new inbox with a message that has an attachment, a webhook with a delivery, and a key. */
 export async function newPlace(http: TestHttp, as = http.keys.own, ttlMinutes = 60): Promise<Place> {
   const inbox = await http.createInbox({ ttlMinutes }, as);
   const messageId = await http.deliverRaw(
@@ -116,8 +121,10 @@ export async function newPlace(http: TestHttp, as = http.keys.own, ttlMinutes = 
   const message = await http.store.messages.find(inbox.id, messageId, http.clock.now());
   const webhook = await http.api('POST', '/v1/webhooks', { as, body: { url: HOOK } });
   const delivery = await http.api('POST', `/v1/webhooks/${webhook.body.id}/test`, { as });
+  const key = await http.api('POST', '/v1/keys', { as, body: { name: 'spare', scope: 'read' } });
   return {
     ...{ inbox, messageId, webhookId: webhook.body.id, deliveryId: delivery.body.id },
+    keyId: key.body.id,
     attachmentId: message?.content.attachments[0]?.id ?? 'none',
   };
 }

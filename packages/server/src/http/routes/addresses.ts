@@ -24,7 +24,11 @@ export function addressRoutes(app: App, { options, deps }: RouteContext): void {
     },
     handler: async (request) => {
       const { account } = keyCaller(request);
-      const domain = servedDomain(request.body.domain, options.domains);
+      const domain = await servedDomain(request.body.domain, {
+        accountId: account.id,
+        configured: options.domains,
+        owned: store.domains,
+      });
       const now = clock.now();
       const heldUntil = now + ADDRESS_HOLD_MS;
       const place = await onFreeAddress({ domain, localPart: null }, async (free) => {

@@ -62,7 +62,11 @@ export function inboxRoutes(app: App, { options, deps }: RouteContext): void {
       const { body } = request;
       const plan = plans.named(account.plan);
       const ttlMinutes = lifetime(body.ttlMinutes ?? DEFAULT_TTL_MINUTES, plan.maxTtlMinutes);
-      const wanted = wantedAddress(body, options.domains);
+      const wanted = await wantedAddress(body, {
+        accountId: account.id,
+        configured: options.domains,
+        owned: store.domains,
+      });
       const repeat = idempotentRequest(request.headers['idempotency-key'], key.id, body);
       const token = repeat ? deriveReadToken(apiKey, repeat.nonce) : newCredential('mft');
       const webhook =

@@ -36,7 +36,7 @@ export function waitRoutes(app: App, { options, deps, held }: RouteContext): voi
       const expectation = { match, since, count, waitMs: timeoutSeconds * SECOND_MS };
       const ownsAccount = request.caller?.key != null;
       const outcome = await held.hold(reply, (signal) =>
-        waitAndExplain(deps, inbox, expectation, ownsAccount, signal),
+        waitAndExplain({ ...deps, domains: options.domains }, inbox, expectation, ownsAccount, signal),
       );
       return toResult(outcome, baseUrl(options.publicUrl, request));
     },

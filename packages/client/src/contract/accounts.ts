@@ -1,0 +1,32 @@
+import { type Static, Type } from 'typebox';
+import { closed } from './common.ts';
+import { GivenName } from './keys.ts';
+
+// Without names of their own: a server where nobody may sign up describes none of these.
+
+/** Body of `POST /v1/accounts`. */
+export const CreateAccount = Type.Object(
+  { name: GivenName('Whose it is, for the operator to read.', 'Web team') },
+  { ...closed, description: 'The account to make.' },
+);
+export type CreateAccount = Static<typeof CreateAccount>;
+
+/** A new account: the only answer that shows its first key. */
+export const CreatedAccount = Type.Object(
+  {
+    account: Type.Object(
+      {
+        id: Type.String({
+          description: 'Identifier of the account.',
+          examples: ['acc_01kk4m2t9vq8z3w6x5y7c1d2e3'],
+        }),
+        name: Type.String({ description: 'Whose it is.' }),
+        plan: Type.String({ description: 'The name of its plan.', examples: ['free'] }),
+      },
+      { description: 'The account.' },
+    ),
+    key: Type.String({ description: 'Its first API key. Shown this once: only its hash is kept.' }),
+  },
+  { description: 'A new account with its first API key.' },
+);
+export type CreatedAccount = Static<typeof CreatedAccount>;

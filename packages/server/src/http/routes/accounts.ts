@@ -1,0 +1,39 @@
+import { CreateAccount, CreatedAccount } from '@mayfly/client/contract';
+import { createSignUp } from '../../core/sign-up.ts';
+import type { App, RouteContext } from '../context.ts';
+import { problemAnswer } from '../responses.ts';
+
+/** Sign-up without an operator. Where it is off nothing is registered: the path is as unknown as any. */
+export function accountRoutes(app: App, { options, deps }: RouteContext): void {
+  const { signUpPlan = null } = options;
+  if (signUpPlan === null) return;
+  const signUp = createSignUp(deps.store.accounts, deps.clock, signUpPlan);
+
+  app.route({
+    method: 'POST',
+    url: '/v1/accounts',
+    config: { access: 'public' },
+    schema: {
+      operationId: 'createAccount',
+      tags: ['Accounts'],
+      summary: 'Sign up',
+      description:
+        'Makes an account with its first API key; the answer is the only one that shows the key. Needs no credential. It is here because the operator of this server allows it.',
+      body: CreateAccount,
+      response: {
+        201: {
+          description: 'The new account and its key.',
+          content: { 'application/json': { schema: CreatedAccount } },
+        },
+        429: problemAnswer('`rate_limited`: too many signed up within a minute.'),
+      },
+    },
+    handler: async (request, reply) => {
+      const { account, key } = await signUp(request.body.name);
+      deps.log.info({ requestId: request.id, accountId: account.id }, 'signed up');
+      reply.code(201).header('cache-control', 'no-store');
+      const { id, name, plan } = account;
+      return { account: { id, name, plan }, key } satisfies CreatedAccount;
+    },
+  });
+}

@@ -1,0 +1,27 @@
+import { DomainList } from '@mayfly/client/contract';
+import { usableDomains } from '../../core/domains.ts';
+import { keyCaller } from '../auth.ts';
+import type { App, RouteContext } from '../context.ts';
+import { json } from '../responses.ts';
+
+export function domainRoutes(app: App, { options, deps }: RouteContext): void {
+  app.route({
+    method: 'GET',
+    url: '/v1/domains',
+    config: { access: 'account:read' },
+    schema: {
+      operationId: 'listDomains',
+      tags: ['Addresses'],
+      summary: 'List domains',
+      description: 'The domains under which you may have inboxes: those that all share, and your own.',
+      response: { 200: json(DomainList, 'The domains.') },
+    },
+    handler: async (request) => {
+      const owned = await deps.store.domains.list(keyCaller(request).account.id);
+      const usable = usableDomains(options.domains, owned);
+      return {
+        domains: usable.map(({ domain, isDefault, shared }) => ({ domain, default: isDefault, shared })),
+      };
+    },
+  });
+}

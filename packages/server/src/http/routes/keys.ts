@@ -1,0 +1,112 @@
+import { CreatedKey, CreateKey, type Key, KeyList, KeyParams, ref } from '@mayfly/client/contract';
+import { Type } from 'typebox';
+import { addKey } from '../../core/keys.ts';
+import { AppError } from '../../errors.ts';
+import type { ListedKey } from '../../store/store.ts';
+import { invalidField } from '../addresses.ts';
+import { keyCaller } from '../auth.ts';
+import type { App, RouteContext } from '../context.ts';
+import { empty, json, problemAnswer } from '../responses.ts';
+
+const TAGS = ['Accounts'];
+/** RFC 3339 writes no later year. */
+const END_OF_TIME = Date.parse('9999-12-31T23:59:59.999Z');
+
+export function keyRoutes(app: App, context: RouteContext): void {
+  const { store, clock } = context.deps;
+
+  app.route({
+    method: 'POST',
+    url: '/v1/keys',
+    config: { access: 'account:write' },
+    schema: {
+      operationId: 'createKey',
+      tags: TAGS,
+      summary: 'Make an API key',
+      description: 'A further key of the account. The answer is the only one that shows it.',
+      body: ref(CreateKey),
+      response: {
+        201: json(CreatedKey, 'The new key.', {
+          Location: Type.String({ description: 'Path of the key.' }),
+        }),
+        409: problemAnswer('`limit_reached`: the account has too many keys.'),
+      },
+    },
+    handler: async (request, reply) => {
+      const { name, scope = 'full', expiresAt } = request.body;
+      const now = clock.now();
+      const wanted = {
+        ...{ accountId: keyCaller(request).account.id, name, scope },
+        expiresAt: expiresAt === undefined ? null : futureTime(expiresAt, now),
+      };
+      const { record, key } = await addKey(store.keys, wanted, now);
+      reply.code(201).header('location', `/v1/keys/${record.id}`).header('cache-control', 'no-store');
+      return { ...toKey({ ...record, lastUsedAt: null }), key };
+    },
+  });
+
+  app.route({
+    method: 'GET',
+    url: '/v1/keys',
+    config: { access: 'account:read' },
+    schema: {
+      operationId: 'listKeys',
+      tags: TAGS,
+      summary: 'List API keys',
+      description: "The account's keys, newest first, expired ones too. None of them is shown whole.",
+      response: { 200: json(KeyList, 'The keys.') },
+    },
+    handler: async (request) => {
+      const keys = await store.keys.list(keyCaller(request).account.id);
+      return { keys: keys.map(toKey) };
+    },
+  });
+
+  app.route({
+    method: 'DELETE',
+    url: '/v1/keys/:id',
+    config: { access: 'account:write' },
+    schema: {
+      operationId: 'deleteKey',
+      tags: TAGS,
+      summary: 'Revoke an API key',
+      description:
+        'From then on it is unknown. The last live key of scope `full` stays, so that nobody is locked out.',
+      params: KeyParams,
+      response: {
+        204: empty('It is revoked.'),
+        404: problemAnswer('There is no such key, or not for this account.'),
+        409: problemAnswer('`last_key`: the account has no other live key of scope `full`.'),
+      },
+    },
+    handler: async (request, reply) => {
+      const { id } = request.params;
+      const outcome = await store.keys.revoke(keyCaller(request).account.id, id, true, clock.now());
+      if (outcome === 'unknown') throw new AppError('not_found', 'no such key');
+      if (outcome === 'last') {
+        throw new AppError('last_key', 'this is the last live key of scope full: make another one first');
+      }
+      context.forgetKey(id);
+      return reply.code(204).send();
+    },
+  });
+}
+
+/** @throws AppError `invalid_request`; a leap second is no time that we know */
+function futureTime(text: string, now: number): number {
+  const time = Date.parse(text);
+  if (time > now && time <= END_OF_TIME) return time;
+  throw invalidField('/expiresAt', 'must be a time in the future, before the year 10000');
+}
+
+const toTime = (time: number): string => new Date(time).toISOString();
+const toTimeOrNull = (time: number | null): string | null => (time === null ? null : toTime(time));
+
+function toKey({ id, name, scope, prefix, createdAt, expiresAt, lastUsedAt }: ListedKey): Key {
+  return {
+    ...{ id, name, scope, prefix },
+    createdAt: toTime(createdAt),
+    expiresAt: toTimeOrNull(expiresAt),
+    lastUsedAt: toTimeOrNull(lastUsedAt),
+  };
+}
