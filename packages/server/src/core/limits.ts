@@ -11,6 +11,11 @@ export const ADDRESS_QUARANTINE_MS = 7 * 24 * HOUR;
 export const ADDRESS_HOLD_MS = 10 * MINUTE;
 /** An idempotency key is remembered for a day, as payment APIs do. */
 export const IDEMPOTENCY_MS = 24 * HOUR;
+/**
+ * Requests by day and month are kept for a year and a month, so that one month can be held against the
+ * same month of the year before.
+ */
+export const USAGE_KEPT_MS = 400 * 24 * HOUR;
 /** Refusals explain a test that just failed; older ones explain nothing. */
 export const REFUSAL_KEPT_MS = 24 * HOUR;
 /** RFC 5321 section 4.5.3.1.8 asks for at least 100 recipients; a test needs no more. */

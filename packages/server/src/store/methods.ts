@@ -70,6 +70,11 @@ export const METHODS: Readonly<Record<MethodPath, 'read' | 'write'>> = {
 
 export const METHOD_PATHS = Object.keys(METHODS) as MethodPath[];
 
+/** Each path in its parts. */
+const PLACES: ReadonlyMap<string, readonly [string, string?]> = new Map(
+  METHOD_PATHS.map((path) => [path, path.split('.') as [string, string?]]),
+);
+
 type Method = (...args: unknown[]) => Promise<unknown>;
 type AnyStore = Record<string, Record<string, Method> | Method>;
 
@@ -93,7 +98,7 @@ export function storeOf(
  * were checked there.
  */
 export function invokeOn(store: Store, path: MethodPath, args: unknown[]): Promise<unknown> {
-  const [noun = '', name] = path.split('.');
+  const [noun, name] = PLACES.get(path) ?? [''];
   const member = (store as unknown as AnyStore)[noun];
   const method = typeof member === 'function' ? member : member?.[name ?? ''];
   if (!method) throw new TypeError(`the store has no method ${path}`);

@@ -71,6 +71,9 @@ export function createRefusals(db: Db): RefusalStore {
     async listAddresses(accountId, { after, limit }, now) {
       // An address that anyone has is of letters that JSON does not escape: only its quotes are in the way.
       const unquoted = sql<string>`substr(r.address, 2, length(r.address) - 2)`;
+      // Trimming all that is not an @ from the right ends at the last one; a quoted local part may have more.
+      const toLastAt = sql<string>`rtrim(${unquoted}, replace(${unquoted}, '@', ''))`;
+      const domain = sql<string>`substr(${unquoted}, length(${toLastAt}) + 1)`;
       const rows = await db
         .selectFrom('refusals as r')
         .select((row) => ['r.address', row.fn.max('r.at').as('at'), row.fn.countAll().as('times')])
@@ -84,6 +87,17 @@ export function createRefusals(db: Db): RefusalStore {
                 .where('a.address', '=', unquoted)
                 .where('a.reserved_until', '>', now)
                 .where('a.account_id', '!=', accountId ?? ''),
+            ),
+          ),
+        )
+        .where((row) =>
+          row.not(
+            row.exists(
+              row
+                .selectFrom('domains as d')
+                .select('d.domain')
+                .where('d.domain', '=', domain)
+                .where('d.account_id', '!=', accountId ?? ''),
             ),
           ),
         )

@@ -60,6 +60,30 @@ function lockForServer(path: string): DatabaseSync {
   }
 }
 
+/**
+ * Reads of one turn of the event loop share one look at the database: taking and freeing SQLite's
+ * locks for each would cost more than the reads themselves.
+ */
+function createLook(connection: DatabaseSync): { begin(): void; end(): void } {
+  const begin = connection.prepare('begin');
+  const commit = connection.prepare('commit');
+  let open = false;
+  const end = (): void => {
+    if (!open) return;
+    open = false;
+    commit.run();
+  };
+  return {
+    begin() {
+      if (open) return;
+      begin.run();
+      open = true;
+      setImmediate(end);
+    },
+    end,
+  };
+}
+
 async function openBoth(options: SqliteOptions): Promise<Store> {
   const { path, busyTimeoutMs = WRITER_BUSY_TIMEOUT_MS, maxPages } = options;
   const writer = await openWriterThread(
@@ -68,19 +92,23 @@ async function openBoth(options: SqliteOptions): Promise<Store> {
     options.onCrash ?? (() => undefined),
   );
   try {
-    const db = kyselyOn(openReader({ path, busyTimeoutMs: READER_BUSY_TIMEOUT_MS }));
-    const reader = createSqlStore(db, sqliteDialect);
+    const connection = openReader({ path, busyTimeoutMs: READER_BUSY_TIMEOUT_MS });
+    const look = createLook(connection);
+    const reader = createSqlStore(kyselyOn(connection), sqliteDialect);
     // Proves that it reads; and Kysely closes only a connection that it has used.
     await reader.accounts.findFirst();
     let closed = false;
     return storeOf(
-      async (method, args) => {
-        if (METHODS[method] === 'write') return writer.call(method, args);
-        if (closed) throw unavailable('closed');
+      (method, args) => {
+        // What a write has changed is seen by every read that begins after its answer.
+        if (METHODS[method] === 'write') return writer.call(method, args).finally(look.end);
+        if (closed) return Promise.reject(unavailable('closed'));
+        look.begin();
         return invokeOn(reader, method, args);
       },
       async () => {
         closed = true;
+        look.end();
         // The writer last: the last to close the database tidies up its log, and a reader cannot.
         await reader.close();
         await writer.close();

@@ -1,4 +1,10 @@
-import { DELIVERY_KEPT_MS, MAX_KEPT_DELIVERIES, REFUSAL_KEPT_MS, TOMBSTONE_MS } from '../core/limits.ts';
+import {
+  DELIVERY_KEPT_MS,
+  MAX_KEPT_DELIVERIES,
+  REFUSAL_KEPT_MS,
+  TOMBSTONE_MS,
+  USAGE_KEPT_MS,
+} from '../core/limits.ts';
 import { cancelOfInbox, removeDeliveries, removeOfWebhook } from './delivery-queue.ts';
 import type { Db, Tx } from './dialect.ts';
 import type { FreeMessages } from './freeing.ts';
@@ -81,6 +87,39 @@ const removeIdempotencyKeys: Chore = async (tx, limit, now) => {
   return old.length;
 };
 
+/** The day in UTC that a time is in, as usage is counted. */
+const dayOf = (time: number): string => new Date(time).toISOString().slice(0, 10);
+
+const removeOldUsageDays: Chore = async (tx, limit, now) => {
+  const old = await tx
+    .selectFrom('usage_days')
+    .select(['account_id', 'day'])
+    .where('day', '<', dayOf(now - USAGE_KEPT_MS))
+    .limit(limit)
+    .execute();
+  for (const { account_id, day } of old) {
+    await tx.deleteFrom('usage_days').where('account_id', '=', account_id).where('day', '=', day).execute();
+  }
+  return old.length;
+};
+
+const removeOldUsageMonths: Chore = async (tx, limit, now) => {
+  const old = await tx
+    .selectFrom('usage_months')
+    .select(['account_id', 'month'])
+    .where('month', '<', dayOf(now - USAGE_KEPT_MS).slice(0, 7))
+    .limit(limit)
+    .execute();
+  for (const { account_id, month } of old) {
+    await tx
+      .deleteFrom('usage_months')
+      .where('account_id', '=', account_id)
+      .where('month', '=', month)
+      .execute();
+  }
+  return old.length;
+};
+
 const removeEndedWebhooks: Chore = async (tx, limit, now) => {
   let freed = 0;
   while (freed < limit) {
@@ -154,6 +193,8 @@ export function createUpkeep(db: Db, sources: Sources, freeMessages: FreeMessage
     removeReservations,
     removeRefusals,
     removeIdempotencyKeys,
+    removeOldUsageDays,
+    removeOldUsageMonths,
   ];
   return {
     sweep: (now, limit) =>

@@ -1,12 +1,7 @@
 import type { Db } from './dialect.ts';
 import { onConnection, prepare, type Runner, type Slots } from './prepared.ts';
 import type { UsageMonthsTable } from './tables.ts';
-import {
-  USAGE_THRESHOLDS,
-  type UsageReport,
-  type UsageStore,
-  type UsageThreshold,
-} from './usage-contract.ts';
+import { USAGE_THRESHOLDS, type UsageStore, type UsageThreshold } from './usage-contract.ts';
 
 /** Where a month keeps when a threshold was passed. */
 const PASSED_AT = {
@@ -97,10 +92,10 @@ function createMonths(db: Db) {
   return { take, giveBack };
 }
 
-/** Transactions lock months in one order, so that no two wait for each other. */
-const inOrder = (a: UsageReport, b: UsageReport): number =>
-  a.accountId === b.accountId ? compare(a.month, b.month) : compare(a.accountId, b.accountId);
-const compare = (a: string, b: string): number => (a < b ? -1 : Number(a > b));
+/** Transactions lock rows in one order, so that no two wait for each other. */
+function inOrder<T>(rows: T[], keyOf: (row: T) => string): T[] {
+  return rows.toSorted((a, b) => (keyOf(a) < keyOf(b) ? -1 : Number(keyOf(a) > keyOf(b))));
+}
 
 /** The part of the store that counts requests. */
 export function createUsage(db: Db): UsageStore {
@@ -116,16 +111,6 @@ export function createUsage(db: Db): UsageStore {
         })),
       ),
   );
-
-  async function reportOne(on: Runner, report: UsageReport, now: number): Promise<UsageThreshold[]> {
-    const { accountId, month, limit, returned, kept } = report;
-    for (const { day, requests } of report.days.toSorted((a, b) => compare(a.day, b.day))) {
-      if (requests > 0) await addToDay(on, { accountId, day, requests });
-    }
-    const [row] = await giveBack(on, { accountId, month, returned });
-    // What was never leased has passed nothing.
-    return row ? pass(on, report, { ...row, used: row.taken - kept, limit }, now) : [];
-  }
 
   return {
     lease: (accountId, month, { want, limit }, now) =>
@@ -145,9 +130,17 @@ export function createUsage(db: Db): UsageStore {
       db.transaction().execute((tx) =>
         onConnection(tx, async (on) => {
           const all: Awaited<ReturnType<UsageStore['report']>> = [];
-          for (const report of reports.toSorted(inOrder)) {
-            const passed = await reportOne(on, report, now);
-            if (passed.length > 0) all.push({ accountId: report.accountId, month: report.month, passed });
+          for (const report of inOrder(reports, ({ accountId, month }) => `${accountId} ${month}`)) {
+            const { accountId, month, limit, returned, kept } = report;
+            const [row] = await giveBack(on, { accountId, month, returned });
+            // What was never leased has passed nothing.
+            if (!row) continue;
+            const passed = await pass(on, report, { ...row, used: row.taken - kept, limit }, now);
+            if (passed.length > 0) all.push({ accountId, month, passed });
+          }
+          const days = reports.flatMap(({ accountId, days }) => days.map((day) => ({ accountId, ...day })));
+          for (const day of inOrder(days, (one) => `${one.accountId} ${one.day}`)) {
+            if (day.requests > 0) await addToDay(on, day);
           }
           return all;
         }),

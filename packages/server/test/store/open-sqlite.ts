@@ -3,12 +3,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { openSqlite, type SqliteOptions } from '../../src/store/sqlite.ts';
+import type { Store } from '../../src/store/store.ts';
 import type { Opened } from './suite.ts';
 
 const TABLES = [
   'addresses',
   'attempts',
   'deliveries',
+  'domains',
   'idempotency',
   'inbox_labels',
   'inboxes',
@@ -18,6 +20,8 @@ const TABLES = [
   'shared_sources',
   'source_pieces',
   'sources',
+  'usage_days',
+  'usage_months',
   'webhooks',
 ];
 
@@ -36,21 +40,23 @@ export async function openTemporary(
 ): Promise<Opened & { path: string }> {
   const { path, remove } = temporaryPath();
   const store = await openSqlite({ path, ...options });
-  const beside = new DatabaseSync(path, { timeout: 5000 });
+  const rows = new DatabaseSync(path, { timeout: 5000 });
+  const others: Store[] = [];
   return {
     path,
     store,
-    async addAccount({ id, name, plan, createdAt }) {
-      beside
-        .prepare('insert into accounts (id, name, plan, created_at) values (?, ?, ?, ?)')
-        .run(id, JSON.stringify(name), plan, createdAt);
+    async beside() {
+      const another = await openSqlite({ path, beside: true });
+      others.push(another);
+      return another;
     },
     async counts() {
-      const count = (table: string) => Number(beside.prepare(`select count(*) as n from ${table}`).get()?.n);
+      const count = (table: string) => Number(rows.prepare(`select count(*) as n from ${table}`).get()?.n);
       return Object.fromEntries(TABLES.map((table) => [table, count(table)]));
     },
     async close() {
-      beside.close();
+      rows.close();
+      for (const other of others) await other.close();
       await store.close();
       remove();
     },

@@ -28,7 +28,7 @@ async function openWithInbox(options: Partial<SqliteOptions> = {}) {
   const opened = await openTemporary(options);
   cleanups.push(opened.close);
   const accountId = newId('acc', T);
-  await opened.addAccount({ id: accountId, name: 'a', plan: 'free', createdAt: T });
+  await opened.store.accounts.create({ id: accountId, name: 'a', plan: 'free', createdAt: T }, null);
   const { inbox } = await opened.store.inboxes.create(accountId, inboxAt(), 10, null);
   return { ...opened, inbox, accountId };
 }

@@ -1,10 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import {
-  ADDRESS_QUARANTINE_MS,
-  IDEMPOTENCY_MS,
-  REFUSAL_KEPT_MS,
-  TOMBSTONE_MS,
-} from '../../src/core/limits.ts';
+import { REFUSAL_KEPT_MS, TOMBSTONE_MS, USAGE_KEPT_MS } from '../../src/core/limits.ts';
 import { METHOD_PATHS, METHODS } from '../../src/store/methods.ts';
 import type { Refusal, Store } from '../../src/store/store.ts';
 import { everything, inboxAt, mailTo, onlyPlaced, T } from './builders.ts';
@@ -14,6 +9,7 @@ const EMPTY = {
   addresses: 0,
   attempts: 0,
   deliveries: 0,
+  domains: 0,
   idempotency: 0,
   inbox_labels: 0,
   inboxes: 0,
@@ -23,6 +19,8 @@ const EMPTY = {
   shared_sources: 0,
   source_pieces: 0,
   sources: 0,
+  usage_days: 0,
+  usage_months: 0,
   webhooks: 0,
 };
 
@@ -169,8 +167,13 @@ export function describeEnds(given: Given): void {
       await onlyPlaced(on.store, mailTo([a, b], { raw: new Uint8Array(3_000_000) }), T);
       await on.store.addresses.hold(owner, 'held@mayfly.test', T + 5, T);
       await on.store.refusals.add([refusalOf('x@mayfly.test')]);
+      await on.store.usage.lease(owner, '2027-01', { want: 9, limit: null }, T);
+      const days = Array.from({ length: 15 }, (_, n) => ({ day: `2027-01-${n + 10}`, requests: 1 }));
+      const report = { accountId: owner, month: '2027-01', limit: null, returned: 0, kept: 0, days };
+      await on.store.usage.report([report], T);
     }
-    const LONG_AFTER = T + ADDRESS_QUARANTINE_MS + TOMBSTONE_MS + IDEMPOTENCY_MS + REFUSAL_KEPT_MS;
+    // No other end is later, but that a month is kept until its last day is old.
+    const LONG_AFTER = T + USAGE_KEPT_MS + 31 * 24 * 3_600_000;
 
     it('frees everything that is past its time, in small steps, and then reports nothing left', async () => {
       const on = await given.fresh();

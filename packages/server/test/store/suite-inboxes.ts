@@ -117,9 +117,9 @@ export function describeInboxes(given: Given): void {
     });
 
     it('a refused creation leaves nothing behind', async () => {
-      const { store, addAccount, counts } = await given.fresh();
-      const owner = newId('acc', T);
-      await addAccount({ id: owner, name: 'x', plan: 'free', createdAt: T });
+      const on = await given.fresh();
+      const { store, counts } = on;
+      const owner = await given.account(on);
       const taken = inboxAt();
       await store.inboxes.create(owner, taken, 10, null);
       const before = await counts();

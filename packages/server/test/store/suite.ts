@@ -1,17 +1,20 @@
 import { afterAll, beforeAll, describe } from 'vitest';
 import { newId } from '../../src/ids.ts';
-import type { AccountRecord, InboxRecord, NewInbox, Store } from '../../src/store/store.ts';
+import type { InboxRecord, NewInbox, Store } from '../../src/store/store.ts';
 import { inboxAt, T } from './builders.ts';
+import { describeAccounts } from './suite-accounts.ts';
 import { describeEnds } from './suite-ends.ts';
 import { describeExplain } from './suite-explain.ts';
 import { describeInboxes } from './suite-inboxes.ts';
 import { describeMessages } from './suite-messages.ts';
+import { describeUsage } from './suite-usage.ts';
 import { describeWebhooks } from './suite-webhooks.ts';
 
 /** An engine's store on an empty storage, with what the contract has no method for. */
 export interface Opened {
   store: Store;
-  addAccount(account: AccountRecord): Promise<void>;
+  /** Another process's store on the same storage, such as the operator's; closed with this one. */
+  beside(): Promise<Store>;
   /** Rows in each table that holds what clients sent or made. */
   counts(): Promise<Record<string, number>>;
   close(): Promise<void>;
@@ -55,13 +58,15 @@ export function describeStore(name: string, open: () => Promise<Opened>): void {
       fresh,
       async account(on = shared()) {
         const id = newId('acc', T);
-        await on.addAccount({ id, name: 'Test', plan: 'developer', createdAt: T });
+        await on.store.accounts.create({ id, name: 'Test', plan: 'developer', createdAt: T }, null);
         return id;
       },
       async inbox(owner, changes, on = shared()) {
         return (await on.store.inboxes.create(owner, inboxAt(changes), 1000, null)).inbox;
       },
     };
+    describeAccounts(given);
+    describeUsage(given);
     describeInboxes(given);
     describeMessages(given);
     describeEnds(given);

@@ -1,0 +1,43 @@
+import { type Migration, Migrator } from 'kysely/migration';
+import { afterEach, expect, it } from 'vitest';
+import { newId } from '../../src/ids.ts';
+import * as init from '../../src/store/migrations/0001-init.ts';
+import * as webhooks from '../../src/store/migrations/0002-webhooks.ts';
+import { openSqlite } from '../../src/store/sqlite.ts';
+import { kyselyOn, openWriter, sqliteDialect } from '../../src/store/sqlite-engine.ts';
+import { T } from './builders.ts';
+import { temporaryPath } from './open-sqlite.ts';
+
+const { path, remove } = temporaryPath();
+afterEach(remove);
+
+it('a database from before there were many accounts is brought up to date with all that is in it', async () => {
+  const db = kyselyOn(openWriter({ path, busyTimeoutMs: 1000 }));
+  const migrations: Record<string, Migration> = {};
+  for (const [name, { up }] of Object.entries({ '0001-init': init, '0002-webhooks': webhooks }))
+    migrations[name] = { up: (tx) => up(tx, sqliteDialect) };
+  const old = new Migrator({ db, provider: { getMigrations: async () => migrations } });
+  expect((await old.migrateToLatest()).error).toBeUndefined();
+  const account = { id: newId('acc', T), name: 'first', plan: 'free', createdAt: T };
+  const { createdAt: created_at, ...columns } = account;
+  await db
+    .insertInto('accounts')
+    .values({ ...columns, name: '"first"', created_at })
+    .execute();
+  const key = { id: newId('key', T), name: 'k', scope: 'full' as const, prefix: 'mfk_' };
+  await db
+    .insertInto('keys')
+    .values({ ...key, hash: 'h', name: '"k"', account_id: account.id, created_at, expires_at: null })
+    .execute();
+  await db.destroy();
+
+  const store = await openSqlite({ path });
+  const record = { ...key, accountId: account.id, createdAt: T, expiresAt: null };
+  expect(await store.keys.findByHash('h', T)).toEqual({ key: record, account });
+  await store.keys.used([{ keyId: key.id, at: T + 1 }]);
+  expect(await store.keys.list(account.id)).toEqual([{ ...record, lastUsedAt: T + 1 }]);
+  expect(await store.usage.lease(account.id, '2027-01', { want: 5, limit: 9 }, T)).toMatchObject({
+    granted: 5,
+  });
+  await store.close();
+});
