@@ -72,6 +72,17 @@ const orNone =
   (text: string): T | null =>
     text === '' ? null : parse(text);
 
+/** A name server as `node:dns` takes it: an address, or one with a port (IPv6 then in brackets). */
+const nameServer = (text: string): string => {
+  const [, bracketed, plain, withPort = '53'] =
+    /^(?:\[([0-9a-f:.]+)\]|([\d.]+))(?::(\d{1,5}))?$/i.exec(text) ?? [];
+  const address = bracketed ?? plain ?? text;
+  const valid =
+    plain === undefined ? ipaddr.IPv6.isValid(address) : ipaddr.IPv4.isValidFourPartDecimal(plain);
+  if (!valid || port(withPort) === 0) throw new Error('not a name server');
+  return text;
+};
+
 const setting = <T>(one: Setting<T>): Setting<T> => one;
 
 const SETTINGS = {
@@ -161,6 +172,21 @@ const SETTINGS = {
     allowed: 'a number from 1',
     sentence: 'The same from one address; senders on this machine are exempt.',
     parse: count,
+  }),
+  mailAuth: setting({
+    name: 'MAYFLY_MAIL_AUTH',
+    fallback: 'on',
+    allowed: 'on, off',
+    sentence: 'Whether mail from other machines is checked by SPF, DKIM and DMARC.',
+    parse: oneOf(['on', 'off'] as const),
+  }),
+  dnsServers: setting({
+    name: 'MAYFLY_DNS_SERVERS',
+    fallback: '',
+    allowed:
+      'addresses, each with or without a port, separated by commas; or nothing for those of the machine',
+    sentence: 'The name servers that are asked for senders, and for the hosts of webhooks.',
+    parse: orNone((text) => words(text).map(nameServer)),
   }),
   postmaster: setting({
     name: 'MAYFLY_POSTMASTER',

@@ -1,11 +1,14 @@
 #!/usr/bin/env -S node --max-semi-space-size=8
+import { existsSync } from 'node:fs';
+import { createInterface } from 'node:readline/promises';
 import { Command, CommanderError } from 'commander';
 import { createApp, databasePath, type RunningApp } from './app.ts';
+import { UsageError } from './cli/arguments.ts';
+import { addOperatorCommands } from './cli/commands.ts';
 import { type Config, ConfigError, describeConfig, parseConfig, settingsTable } from './config.ts';
-import { createKey } from './core/first-start.ts';
 import { openapiDocument } from './http/openapi.ts';
 import { openSqlite } from './store/sqlite.ts';
-
+import type { Store } from './store/store.ts';
 import { VERSION } from './version.ts';
 
 // The only file that touches `process`: arguments, environment, signals, output, exit code.
@@ -20,6 +23,25 @@ const DEV_DEFAULTS = { MAYFLY_WEBHOOK_ALLOW: '127.0.0.0/8,::1/128', MAYFLY_LOG_L
 const print = (text: string): void => {
   process.stdout.write(`${text}\n`);
 };
+
+/** The first line of standard input; a person is asked for it. */
+async function readLine(question: string): Promise<string> {
+  if (process.stdin.isTTY) process.stderr.write(question);
+  const lines = createInterface({ input: process.stdin });
+  for await (const line of lines) return line;
+  return '';
+}
+
+/** The store of the server whose configuration this is, also while that server runs. */
+async function openStore({ dataDir }: Config): Promise<Store> {
+  const path = databasePath(dataDir);
+  if (!existsSync(path)) {
+    throw new Error(
+      `there is no database ${path}: start the server once, or set MAYFLY_DATA_DIR to the server's folder`,
+    );
+  }
+  return openSqlite({ path, beside: true });
+}
 
 async function runUntilSignal(config: Config, greet: (running: RunningApp) => string): Promise<void> {
   const stop = new AbortController();
@@ -99,21 +121,7 @@ program
   .description('print the OpenAPI 3.1 description of the API')
   .action(async () => print(JSON.stringify(await openapiDocument(), null, 2)));
 
-program
-  .command('key')
-  .description('API keys of the first account')
-  .command('create')
-  .description('make an API key and print it, also while the server runs')
-  .option('--name <name>', 'what the key is for', 'made on the command line')
-  .action(async (options: { name: string }) => {
-    const config = parseConfig(process.env);
-    const store = await openSqlite({ path: databasePath(config.dataDir), beside: true });
-    try {
-      print(await createKey(store, options.name, Date.now()));
-    } finally {
-      await store.close();
-    }
-  });
+addOperatorCommands(program, { env: process.env, print, now: Date.now, readLine, openStore });
 
 try {
   await program.parseAsync(process.argv);
@@ -122,6 +130,6 @@ try {
     process.exitCode = error.exitCode === 0 ? 0 : EXIT_USAGE;
   } else {
     process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
-    process.exitCode = error instanceof ConfigError ? EXIT_USAGE : EXIT_FAILED;
+    process.exitCode = error instanceof ConfigError || error instanceof UsageError ? EXIT_USAGE : EXIT_FAILED;
   }
 }

@@ -1,0 +1,37 @@
+import type { Plan, Plans } from '../core/plans.ts';
+import { readPlan } from './arguments.ts';
+import { details, json, table } from './text.ts';
+
+/** Columns of the list, in the order of the documentation's table. */
+const COLUMNS: readonly (readonly [head: string, limit: keyof Plan])[] = [
+  ['REQ/MONTH', 'requestsPerMonth'],
+  ['REQ/S', 'requestsPerSecond'],
+  ['BURST', 'burst'],
+  ['INBOXES', 'maxLiveInboxes'],
+  ['TTL MIN', 'maxTtlMinutes'],
+  ['MSG/INBOX', 'maxMessagesPerInbox'],
+  ['MSG BYTES', 'maxMessageBytes'],
+  ['WEBHOOKS', 'maxWebhooks'],
+];
+
+const shown = (limit: number, none: string) => (Number.isFinite(limit) ? String(limit) : none);
+
+/** A plan's limits under the names that MAYFLY_PLANS has for them, as lines. */
+export const describePlan = (plan: Plan): string =>
+  details(COLUMNS.map(([, limit]) => [limit, shown(plan[limit], 'no limit')]));
+
+/** The plans in force; a limit that JSON shows as null is lifted, as in MAYFLY_PLANS. */
+export function listPlans(plans: Plans, asJson = false): string {
+  const all = plans.names.map((name) => ({ name, ...plans.named(name) }));
+  if (asJson) return json(all);
+  return table(
+    ['PLAN', ...COLUMNS.map(([head]) => head)],
+    all.map((plan) => [plan.name, ...COLUMNS.map(([, limit]) => shown(plan[limit], '-'))]),
+  );
+}
+
+/** @throws UsageError for a plan that is not configured */
+export function showPlan(plans: Plans, name: string, asJson = false): string {
+  const plan = plans.named(readPlan(name, plans));
+  return asJson ? json({ name, ...plan }) : describePlan(plan);
+}

@@ -1,0 +1,35 @@
+/** How the command line writes: plain words in columns for people, JSON for scripts. */
+
+/** Between two columns. */
+const GAP = '  ';
+
+const CONTROL = /\p{Cc}/gu;
+
+/** Words that somebody else chose, without what would steer a terminal. */
+export const plain = (text: string): string =>
+  text.replace(CONTROL, (letter) => `\\u${letter.charCodeAt(0).toString(16).padStart(4, '0')}`);
+
+const width = (text: string): number => [...text].length;
+
+/** Rows under a head, each column as wide as its longest cell; the head alone where there are no rows. */
+export function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
+  const cells = [head, ...rows.map((row) => row.map(plain))];
+  const widths = head.map((_, column) => Math.max(...cells.map((row) => width(row[column] ?? ''))));
+  const line = (row: readonly string[]) =>
+    row.map((cell, column) => cell + ' '.repeat((widths[column] ?? 0) - width(cell))).join(GAP);
+  return cells.map((row) => line(row).trimEnd()).join('\n');
+}
+
+/** One `name: value` line each, the values below each other. */
+export function details(lines: readonly (readonly [name: string, value: string])[]): string {
+  const widest = Math.max(...lines.map(([name]) => width(name)));
+  return lines.map(([name, value]) => `${`${name}:`.padEnd(widest + 1)} ${plain(value)}`).join('\n');
+}
+
+/** Moved in, to stand under a heading. */
+export const indented = (text: string): string => text.replace(/^(?=.)/gm, GAP);
+
+export const json = (value: unknown): string => JSON.stringify(value, null, 2);
+
+/** RFC 3339 in UTC; null where there is no time. */
+export const time = (at: number | null): string | null => (at === null ? null : new Date(at).toISOString());

@@ -1,0 +1,182 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { UsageError } from '../../src/cli/arguments.ts';
+import { hashCredential, hasValidChecksum, newId } from '../../src/ids.ts';
+import { freshName, makeAccount, NOW, type Operator, openOperator } from './operator.ts';
+
+const GOLD = {
+  requestsPerMonth: 1000,
+  requestsPerSecond: 5,
+  burst: 10,
+  maxTtlMinutes: 60,
+  maxLiveInboxes: null,
+  maxMessagesPerInbox: 10,
+  maxMessageBytes: 1024,
+  maxWebhooks: 1,
+};
+
+let operator: Operator;
+beforeAll(async () => {
+  operator = await openOperator({ MAYFLY_PLANS: JSON.stringify({ gold: GOLD }) });
+});
+afterAll(() => operator.close());
+beforeEach(() => {
+  operator.now = NOW;
+});
+
+/** An account as older versions and configurations may have left it. */
+async function leftAccount(name: string, plan: string, createdAt = NOW): Promise<string> {
+  const id = newId('acc', createdAt);
+  await operator.store.accounts.create({ id, name, plan, createdAt }, null);
+  return id;
+}
+
+describe('mayfly account list', () => {
+  it('shows every account, oldest first, however many', async () => {
+    const ids: string[] = [];
+    for (let i = 0; i < 101; i++) ids.push(await leftAccount(`n${i}`, 'free', NOW + i));
+    const listed: { id: string }[] = await operator.json('account', 'list');
+    expect(listed.map(({ id }) => id)).toEqual(ids);
+    expect(listed[0]).toEqual({
+      id: ids[0],
+      name: 'n0',
+      plan: 'free',
+      createdAt: '2026-03-04T05:06:07.000Z',
+    });
+  });
+
+  it('stands in columns, without control letters, and says which plans are not configured', async () => {
+    const odd = await leftAccount('x\u001b[31m', 'old', NOW + 1000);
+    const gold = await leftAccount('b', 'gold', NOW + 2000);
+    const lines = (await operator.run('account', 'list')).split('\n');
+    expect([lines[0], ...lines.slice(-2)]).toEqual([
+      'ID                              NAME         PLAN                  CREATED',
+      `${odd}  x\\u001b[31m  old (not configured)  2026-03-04T05:06:08.000Z`,
+      `${gold}  b            gold                  2026-03-04T05:06:09.000Z`,
+    ]);
+  });
+});
+
+describe('mayfly account create', () => {
+  it('makes an account of the plan developer and shows its first key this once', async () => {
+    const name = freshName();
+    const printed = await operator.run('account', 'create', '--name', name);
+    const key = /^key: +(mfk_\w+)/m.exec(printed)?.[1] ?? '';
+    expect(hasValidChecksum(key)).toBe(true);
+    const found = await operator.store.keys.findByHash(hashCredential(key), NOW);
+    const id = /^id: +(acc_\w+)$/m.exec(printed)?.[1];
+    expect(found?.account).toEqual({ id, name, plan: 'developer', createdAt: NOW });
+    expect(found?.key).toMatchObject({ name: 'first key', scope: 'full', expiresAt: null });
+    expect(await operator.run('account', 'show', name)).not.toContain(key);
+  });
+
+  it('takes a plan of the configuration and a name for the key', async () => {
+    const { id, name, plan, key } = await makeAccount(operator, '--plan', 'gold', '--key-name', 'ci');
+    expect(plan).toBe('gold');
+    expect(await operator.store.accounts.find(id)).toMatchObject({ name, plan: 'gold' });
+    expect((await operator.store.keys.findByHash(hashCredential(key), NOW))?.key.name).toBe('ci');
+  });
+
+  it('refuses an unknown plan with the known ones, and makes nothing', async () => {
+    const before = await operator.json('account', 'list');
+    const made = operator.run('account', 'create', '--name', 'Web', '--plan', 'silver');
+    await expect(made).rejects.toThrow(
+      new UsageError('no plan is called silver; the configured ones: free, developer, unlimited, gold'),
+    );
+    expect(await operator.json('account', 'list')).toEqual(before);
+  });
+
+  it.each([
+    ['an empty name', ' '],
+    ['a name with control characters', 'a\u001b[31m'],
+    ['a name of 101 letters', 'x'.repeat(101)],
+    ["a name that is an account's id", newId('acc', NOW)],
+  ])('refuses %s', async (_what, name) => {
+    const before = await operator.json('account', 'list');
+    await expect(operator.run('account', 'create', '--name', name)).rejects.toThrow(UsageError);
+    expect(await operator.json('account', 'list')).toEqual(before);
+  });
+});
+
+describe('mayfly account show', () => {
+  it('tells plan, limits, the usage of the month, keys and domains', async () => {
+    const { id } = await makeAccount(operator, '--plan', 'gold');
+    await operator.run('domain', 'add', 'web.example', '--account', id);
+    await operator.store.usage.lease(id, '2026-03', { want: 900, limit: 1000 }, NOW);
+    const days = [
+      { day: '2026-03-03', requests: 800 },
+      { day: '2026-03-04', requests: 20 },
+    ];
+    await operator.store.usage.report(
+      [{ accountId: id, month: '2026-03', limit: 1000, returned: 0, kept: 80, days }],
+      NOW,
+    );
+
+    const printed = await operator.run('account', 'show', id);
+    expect(printed).toMatch(/^plan: +gold$/m);
+    expect(printed).toMatch(/^ {2}requestsPerMonth: +1000$/m);
+    expect(printed).toMatch(/^ {2}maxLiveInboxes: +no limit$/m);
+    expect(printed).toMatch(/^requests in 2026-03/m);
+    expect(printed).toMatch(/^ {2}answered: +820$/m);
+    expect(printed).toMatch(/^ {2}taken: +900 of 1000 /m);
+    expect(printed).toMatch(/^ {2}80 %: +2026-03-04T05:06:07\.000Z$/m);
+    expect(printed).toMatch(/^ {2}100 %: +not reached$/m);
+    expect(printed).toMatch(/^ {2}key_\w+ +mfk_\w{4} +first key +full .* never +not yet$/m);
+    expect(printed).toMatch(/^domains of its own\n {2}web\.example$/m);
+
+    expect(await operator.json('account', 'show', id)).toMatchObject({
+      id,
+      limits: GOLD,
+      usage: {
+        month: '2026-03',
+        answered: 820,
+        taken: 900,
+        thresholds: [
+          { percent: 80, reachedAt: '2026-03-04T05:06:07.000Z' },
+          { percent: 100, reachedAt: null },
+        ],
+        days,
+      },
+      keys: [{ name: 'first key', scope: 'full', expiresAt: null, lastUsedAt: null }],
+      domains: ['web.example'],
+    });
+  });
+
+  it('shows an account whose plan is not configured any more', async () => {
+    const id = await leftAccount('x', 'old');
+    const printed = await operator.run('account', 'show', id);
+    expect(printed).toMatch(/^plan: +old \(not configured\)$/m);
+    expect(printed).toMatch(/^ {2}none known/m);
+    expect((await operator.json('account', 'show', id)).limits).toBeNull();
+  });
+
+  it('finds an account by a name that no other has, and else says the ids', async () => {
+    const { id, name } = await makeAccount(operator);
+    expect((await operator.json('account', 'show', name)).id).toBe(id);
+    const [one, two] = [await leftAccount('Twin', 'free', NOW), await leftAccount('Twin', 'free', NOW + 1)];
+    await expect(operator.run('account', 'show', 'Twin')).rejects.toThrow(
+      `2 accounts are called Twin: take the id (${one}, ${two})`,
+    );
+    await expect(operator.run('account', 'show', 'Nobody')).rejects.toThrow(
+      'no account has the id or name Nobody',
+    );
+  });
+});
+
+describe('mayfly account set-plan', () => {
+  it('puts an account on another plan and says what it was on', async () => {
+    const { id, name } = await makeAccount(operator);
+    expect(await operator.run('account', 'set-plan', name, 'free')).toContain(
+      `${id} (${name}) is on the plan free now; before: developer`,
+    );
+    expect((await operator.store.accounts.find(id))?.plan).toBe('free');
+  });
+
+  it('refuses an unknown plan and an unknown account', async () => {
+    const { id } = await makeAccount(operator);
+    await expect(operator.run('account', 'set-plan', id, 'silver')).rejects.toThrow(UsageError);
+    await expect(operator.run('account', 'set-plan', newId('acc', NOW), 'free')).rejects.toThrow(
+      /no account/,
+    );
+    expect((await operator.store.accounts.find(id))?.plan).toBe('developer');
+  });
+});

@@ -1,0 +1,69 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { UsageError } from '../../src/cli/arguments.ts';
+import { makeAccount, type Operator, openOperator } from './operator.ts';
+
+let operator: Operator;
+let web: { id: string; name: string };
+let shop: { id: string };
+beforeAll(async () => {
+  operator = await openOperator({ MAYFLY_DOMAINS: 'mayfly.test,all.example' });
+  web = await makeAccount(operator);
+  shop = await makeAccount(operator);
+});
+afterAll(() => operator.close());
+
+const add = (domain: string, account: string) => operator.run('domain', 'add', domain, '--account', account);
+
+describe('mayfly domain', () => {
+  it('gives a domain, in lower case, to one account, and takes it away', async () => {
+    expect(await add('Web.Example', web.name)).toContain(
+      `web.example belongs to ${web.id} (${web.name}) now`,
+    );
+    expect(await operator.store.domains.find('web.example')).toMatchObject({ accountId: web.id });
+    expect(await operator.run('domain', 'remove', 'WEB.example')).toContain('belongs to nobody now');
+    expect(await operator.store.domains.find('web.example')).toBeUndefined();
+  });
+
+  it('lists those of all accounts or of one, by name', async () => {
+    await add('b.example', web.id);
+    await add('a.example', shop.id);
+    expect(await operator.run('domain', 'list')).toBe(
+      [
+        'DOMAIN     ACCOUNT                         SINCE',
+        `a.example  ${shop.id}  2026-03-04T05:06:07.000Z`,
+        `b.example  ${web.id}  2026-03-04T05:06:07.000Z`,
+      ].join('\n'),
+    );
+    expect(await operator.json('domain', 'list', '--account', web.name)).toEqual([
+      { domain: 'b.example', accountId: web.id, createdAt: '2026-03-04T05:06:07.000Z' },
+    ]);
+  });
+
+  it('leaves a domain with the account that has it', async () => {
+    await add('taken.example', web.id);
+    expect(await add('taken.example', web.id)).toContain('already');
+    await expect(add('taken.example', shop.id)).rejects.toThrow(`taken.example belongs to ${web.id}`);
+    expect(await operator.store.domains.find('taken.example')).toMatchObject({ accountId: web.id });
+  });
+
+  it('refuses a domain that MAYFLY_DOMAINS serves to all', async () => {
+    await expect(add('All.example', web.id)).rejects.toThrow(
+      /MAYFLY_DOMAINS serves all\.example to every account/,
+    );
+    expect(await operator.store.domains.find('all.example')).toBeUndefined();
+  });
+
+  it.each(['', 'a b.example', 'a-.example', 'a..example', 'bücher.example', 'a.example.', 'x@a.example'])(
+    'refuses %j, which is no domain',
+    async (domain) => {
+      await expect(add(domain, web.id)).rejects.toThrow(UsageError);
+      await expect(operator.run('domain', 'remove', domain)).rejects.toThrow(UsageError);
+    },
+  );
+
+  it('says so when nobody has the domain, or no account is meant', async () => {
+    await expect(operator.run('domain', 'remove', 'web.example')).rejects.toThrow(/no account has/);
+    await expect(add('web.example', 'Nobody')).rejects.toThrow(/no account has the id or name Nobody/);
+    await expect(operator.run('domain', 'add', 'web.example')).rejects.toThrow(/--account/);
+  });
+});
