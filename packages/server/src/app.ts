@@ -1,6 +1,8 @@
 import { join } from 'node:path';
 import { type Clock, systemClock } from './clock.ts';
 import type { Config } from './config.ts';
+import { createAuthenticating } from './core/authenticate.ts';
+import { checkSetup } from './core/check-setup.ts';
 import { createDeliverer } from './core/deliver.ts';
 import { sweepUntil } from './core/expire.ts';
 import { ensureFirstAccount, type FirstStart } from './core/first-start.ts';
@@ -67,6 +69,7 @@ export function createApp(config: Config, overrides: Overrides = {}): App {
     const firstStart = await ensureFirstAccount(store, config.apiKey, clock.now());
 
     const plans = createPlans(config.plans);
+    await checkSetup({ store, plans, domains: config.domains, log });
     const news = createNews();
     const metrics = createMetrics();
     const parsing = createParsing({ clock });
@@ -83,7 +86,12 @@ export function createApp(config: Config, overrides: Overrides = {}): App {
 
     const allow = parseCidrs(config.webhookAllow.join(','));
     // Names of a private network matter only where the operator lets webhooks into one.
-    const resolve = overrides.resolve ?? createResolve(allow.length > 0 ? { fallback: systemResolve } : {});
+    const resolve =
+      overrides.resolve ??
+      createResolve({
+        ...(config.dnsServers && { servers: config.dnsServers }),
+        ...(allow.length > 0 && { fallback: systemResolve }),
+      });
     const guard = { allow, resolve };
     const webhooks = createWebhooks({ store, guard, news, clock, plans });
 
@@ -91,9 +99,19 @@ export function createApp(config: Config, overrides: Overrides = {}): App {
     let smtp: RunningApp['smtp'] = null;
     let refusalsWritten = async (): Promise<void> => undefined;
     if (config.roles.includes('smtp')) {
+      const authenticating =
+        config.mailAuth === 'off'
+          ? null
+          : createAuthenticating({
+              clock,
+              dnsServers: config.dnsServers,
+              onThreadLost: (err) => log.warn({ err }, 'the thread that checks senders was ended'),
+            });
+      if (authenticating) closers.push(() => authenticating.close());
       const receiver = createReceiver({
         store,
         parsing,
+        authenticating,
         news,
         clock,
         plans,

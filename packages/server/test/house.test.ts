@@ -52,6 +52,7 @@ const HOME: Record<string, RegExp> = {
   'postal-mime': /^mail\//,
   htmlparser2: /^mail\//,
   undici: /^webhooks\//,
+  mailauth: /^core\/authenticate-/,
   commander: /^(cli\/|main\.ts$)/,
 };
 

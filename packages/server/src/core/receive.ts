@@ -10,6 +10,7 @@ import type {
   Refusal,
   Store,
 } from '../store/store.ts';
+import type { Authenticating } from './authenticate.ts';
 import { createCommitQueue } from './commit-queue.ts';
 import { TRACE_HEADROOM_BYTES } from './limits.ts';
 import type { Parsing } from './parsing.ts';
@@ -59,6 +60,8 @@ export interface Receiver {
 export interface ReceiverDeps {
   store: Store;
   parsing: Pick<Parsing, 'parse'>;
+  /** Null where no sender is checked. */
+  authenticating: Pick<Authenticating, 'check'> | null;
   news: News;
   clock: Clock;
   plans: Plans;
@@ -79,7 +82,7 @@ export interface Settling {
 }
 
 export function createReceiver(deps: ReceiverDeps): Receiver & Settling {
-  const { store, parsing, news, clock, plans, hostname } = deps;
+  const { store, parsing, authenticating, news, clock, plans, hostname } = deps;
   const shared = new Set(deps.domains);
   const commits = createCommitQueue(store.messages, clock);
   const refusals = createRefusalLog(store.refusals, deps.onRefusalsLost);
@@ -108,14 +111,12 @@ export function createReceiver(deps: ReceiverDeps): Receiver & Settling {
     async take(envelope, recipients, received, session) {
       for (const { maxMessageBytes } of recipients) assertFits(received.byteLength, maxMessageBytes);
       const raw = withReceivedLine(receivedLine({ hostname, session, envelope, now: clock.now() }), received);
-      const parsed = await parsing.parse(raw);
-      const placed = await commits.add({
-        ...parsed,
-        raw,
-        envelope,
-        authentication: null,
-        recipients: byInbox(recipients),
-      });
+      const [parsed, authentication] = await Promise.all([
+        parsing.parse(raw),
+        authenticating?.check(envelope, received) ?? null,
+      ]);
+      const mail = { ...parsed, raw, envelope, authentication, recipients: byInbox(recipients) };
+      const placed = await commits.add(mail);
       assertSomeoneHasIt(placed);
       for (const place of placed) {
         if ('deliveries' in place) news.announceDeliveries();

@@ -1,0 +1,28 @@
+import { parentPort, workerData } from 'node:worker_threads';
+import { askForOneMail, createDns } from './authenticate-dns.ts';
+import type { CheckerData, FromChecker, ToChecker } from './authenticate-job.ts';
+import { authenticateMail } from './authenticate-mail.ts';
+
+/** The entry of the thread that checks senders; see authenticate.ts. */
+if (parentPort !== null) {
+  const port = parentPort;
+  const { servers }: CheckerData = workerData;
+  const ask = createDns({ servers });
+  const running = new Map<number, AbortController>();
+  const say = (message: FromChecker): void => port.postMessage(message);
+
+  port.on('message', (message: ToChecker) => {
+    if ('hurry' in message) {
+      running.get(message.hurry)?.abort();
+      return;
+    }
+    const { id, ...mail } = message;
+    const over = new AbortController();
+    running.set(id, over);
+    void authenticateMail(mail, askForOneMail(ask, over.signal), over.signal).then((found) => {
+      running.delete(id);
+      say({ id, found });
+    });
+  });
+  say('ready');
+}

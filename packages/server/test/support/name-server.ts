@@ -1,0 +1,102 @@
+import { createSocket } from 'node:dgram';
+import { once } from 'node:events';
+import ipaddr from 'ipaddr.js';
+
+/**
+ * What is known of a name: its records by type, a broken zone, or no answer at all. A, AAAA: addresses.
+ * TXT: texts. MX: hosts. PTR, CNAME: names.
+ */
+export type Zone = Record<string, Partial<Record<RecordType, string[]>> | 'servfail' | 'silent'>;
+export type RecordType = keyof typeof TYPES;
+
+export interface NameServer {
+  /** `address:port`. */
+  address: string;
+  /** What it answers from; a test may change it. */
+  zone: Zone;
+  /** What was asked, in order, such as `TXT shop.test`. */
+  questions: string[];
+  /** Resolves when that was asked, now or before. */
+  untilAsked(question: string): Promise<void>;
+  close(): void;
+}
+
+const TYPES = { A: 1, CNAME: 5, PTR: 12, MX: 15, TXT: 16, AAAA: 28 } as const;
+const NO_ERROR = 0;
+const SERVFAIL = 2;
+const NXDOMAIN = 3;
+
+/** A name server on loopback (RFC 1035 section 4) that knows what the zone tells it. */
+export async function startNameServer(zone: Zone = {}): Promise<NameServer> {
+  const socket = createSocket('udp4');
+  const questions: string[] = [];
+  const watchers = new Set<() => void>();
+  const server: NameServer = {
+    address: '',
+    zone,
+    questions,
+    untilAsked: (question) =>
+      new Promise((resolve) => {
+        const look = () => {
+          if (!questions.includes(question)) return;
+          watchers.delete(look);
+          resolve();
+        };
+        watchers.add(look);
+        look();
+      }),
+    close: () => socket.close(),
+  };
+  socket.on('message', (query, from) => {
+    const { name, end } = readName(query);
+    const code = query.readUInt16BE(end);
+    const type = Object.entries(TYPES).find(([, one]) => one === code)?.[0] ?? String(code);
+    questions.push(`${type} ${name}`);
+    for (const look of [...watchers]) look();
+    const known = server.zone[name];
+    if (known === 'silent') return;
+    const records = typeof known === 'object' ? (known[type as RecordType] ?? []) : [];
+    const result = known === 'servfail' ? SERVFAIL : known === undefined ? NXDOMAIN : NO_ERROR;
+    socket.send(answerTo(query, end + 4, code, result, records), from.port, from.address);
+  });
+  socket.bind(0, '127.0.0.1');
+  await once(socket, 'listening');
+  server.address = `127.0.0.1:${socket.address().port}`;
+  return server;
+}
+
+function readName(query: Buffer): { name: string; end: number } {
+  const labels: string[] = [];
+  let at = 12;
+  for (let length = query.readUInt8(at); length > 0; length = query.readUInt8(at)) {
+    labels.push(query.toString('latin1', at + 1, at + 1 + length));
+    at += 1 + length;
+  }
+  return { name: labels.join('.').toLowerCase(), end: at + 1 };
+}
+
+function answerTo(query: Buffer, endOfQuestion: number, type: number, result: number, texts: string[]) {
+  const header = Buffer.alloc(12);
+  query.copy(header, 0, 0, 2);
+  header.writeUInt16BE(0x8180 | result, 2);
+  header.writeUInt16BE(1, 4);
+  header.writeUInt16BE(texts.length, 6);
+  const records = texts.map((text) => {
+    const data = dataOf(type, text);
+    // A pointer to the question's name, the type, class IN, no time to live, the length of the data.
+    const head = Buffer.from([0xc0, 0x0c, 0, type, 0, 1, 0, 0, 0, 0, data.length >> 8, data.length & 0xff]);
+    return Buffer.concat([head, data]);
+  });
+  return Buffer.concat([header, query.subarray(12, endOfQuestion), ...records]);
+}
+
+function dataOf(type: number, text: string): Buffer {
+  if (type === TYPES.A || type === TYPES.AAAA) return Buffer.from(ipaddr.parse(text).toByteArray());
+  if (type === TYPES.TXT) {
+    const pieces = text.match(/.{1,255}/gs) ?? [''];
+    return Buffer.concat(pieces.map((piece) => Buffer.from([piece.length, ...Buffer.from(piece, 'latin1')])));
+  }
+  const labels = text.split('.').map((label) => Buffer.from([label.length, ...Buffer.from(label, 'latin1')]));
+  const name = Buffer.concat([...labels, Buffer.from([0])]);
+  return type === TYPES.MX ? Buffer.concat([Buffer.from([0, 10]), name]) : name;
+}
