@@ -1,9 +1,10 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { sql } from 'kysely';
+import { type Insertable, sql } from 'kysely';
 import { REFUSAL_KEPT_MS } from '../core/limits.ts';
 import type { Db, Tx } from './dialect.ts';
 import { onConnection, prepare, type Slots } from './prepared.ts';
 import type { Refusal, RefusalStore } from './store.ts';
+import type { RefusalsTable } from './tables.ts';
 
 /** Enough to explain a failed test; one sender that tries again and again must not fill the store. */
 const MAX_PER_ADDRESS = 50;
@@ -14,8 +15,13 @@ const MAX_IN_ALL = 10_000;
 const ADDED_PER_STEP = 100;
 
 function createInsert(db: Db): (tx: Tx, refusals: Refusal[]) => Promise<void> {
-  const insertRow = prepare((value: Slots<{ address: string; at: number; details: string }>) =>
-    db.insertInto('refusals').values({ address: value.address, at: value.at, details: value.details }),
+  const insertRow = prepare((value: Slots<Insertable<RefusalsTable>>) =>
+    db.insertInto('refusals').values({
+      address: value.address,
+      domain: value.domain,
+      at: value.at,
+      details: value.details,
+    }),
   );
   const newestFirst = db
     .selectFrom('refusals')
@@ -37,7 +43,9 @@ function createInsert(db: Db): (tx: Tx, refusals: Refusal[]) => Promise<void> {
       for (const { address, at, ...details } of refusals) {
         const key = JSON.stringify(address);
         addresses.add(key);
-        await insertRow(connection, { address: key, at, details: JSON.stringify(details) });
+        // A quoted local part may have an @ of its own.
+        const domain = address.slice(address.lastIndexOf('@') + 1);
+        await insertRow(connection, { address: key, domain, at, details: JSON.stringify(details) });
       }
       for (const address of addresses) await trimAddress(connection, { address });
       await trimAll(connection, {});
@@ -71,9 +79,6 @@ export function createRefusals(db: Db): RefusalStore {
     async listAddresses(accountId, { after, limit }, now) {
       // An address that anyone has is of letters that JSON does not escape: only its quotes are in the way.
       const unquoted = sql<string>`substr(r.address, 2, length(r.address) - 2)`;
-      // Trimming all that is not an @ from the right ends at the last one; a quoted local part may have more.
-      const toLastAt = sql<string>`rtrim(${unquoted}, replace(${unquoted}, '@', ''))`;
-      const domain = sql<string>`substr(${unquoted}, length(${toLastAt}) + 1)`;
       const rows = await db
         .selectFrom('refusals as r')
         .select((row) => ['r.address', row.fn.max('r.at').as('at'), row.fn.countAll().as('times')])
@@ -96,7 +101,7 @@ export function createRefusals(db: Db): RefusalStore {
               row
                 .selectFrom('domains as d')
                 .select('d.domain')
-                .where('d.domain', '=', domain)
+                .whereRef('d.domain', '=', 'r.domain')
                 .where('d.account_id', '!=', accountId ?? ''),
             ),
           ),

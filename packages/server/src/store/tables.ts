@@ -201,6 +201,8 @@ export interface RefusalsTable {
   seq: Generated<number>;
   /** JSON text: a RCPT may name anything. */
   address: string;
+  /** The served domain that the address is on. */
+  domain: string;
   at: number;
   /** JSON text of the rest of a Refusal. */
   details: string;

@@ -1,3 +1,4 @@
+import { sql } from 'kysely';
 import { type Migration, Migrator } from 'kysely/migration';
 import { afterEach, expect, it } from 'vitest';
 import { newId } from '../../src/ids.ts';
@@ -29,6 +30,11 @@ it('a database from before there were many accounts is brought up to date with a
     .insertInto('keys')
     .values({ ...key, hash: 'h', name: '"k"', account_id: account.id, created_at, expires_at: null })
     .execute();
+  // As it was written then: without a domain of its own.
+  const rest = { mailFrom: '', helo: 'x', remoteAddress: '127.0.0.1', reply: '550 5.1.1 no' };
+  const refused = { address: '"q@other.test"@mine.test', at: T };
+  const row = [JSON.stringify(refused.address), T, JSON.stringify(rest)];
+  await sql`insert into refusals (address, at, details) values (${sql.join(row)})`.execute(db);
   await db.destroy();
 
   const store = await openSqlite({ path });
@@ -39,5 +45,10 @@ it('a database from before there were many accounts is brought up to date with a
   expect(await store.usage.lease(account.id, '2027-01', { want: 5, limit: 9 }, T)).toMatchObject({
     granted: 5,
   });
+  expect(await store.refusals.list(refused.address, 9, T)).toEqual([{ ...refused, ...rest }]);
+  const shown = () => store.refusals.listAddresses('acc_another', { after: 0, limit: 9 }, T);
+  expect(await shown()).toEqual([{ ...refused, times: 1 }]);
+  await store.domains.add({ domain: 'mine.test', accountId: account.id, createdAt: T });
+  expect(await shown()).toEqual([]);
   await store.close();
 });

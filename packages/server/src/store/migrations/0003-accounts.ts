@@ -1,4 +1,4 @@
-import type { Kysely } from 'kysely';
+import { type Kysely, sql } from 'kysely';
 import type { Dialect } from '../dialect.ts';
 
 /** Adds what accounts use and own: the use of keys, usage by month and day, domains. */
@@ -7,6 +7,7 @@ export async function up(db: Kysely<unknown>, dialect: Dialect): Promise<void> {
   await db.schema.createIndex('keys_of_account').on('keys').columns(['account_id', 'id']).execute();
   await usage(db, dialect);
   await domains(db, dialect);
+  await refusals(db, dialect);
 }
 
 async function usage(db: Kysely<unknown>, dialect: Dialect): Promise<void> {
@@ -49,4 +50,15 @@ async function domains(db: Kysely<unknown>, dialect: Dialect): Promise<void> {
     )
     .execute();
   await db.schema.createIndex('domains_of_account').on('domains').columns(['account_id', 'domain']).execute();
+}
+
+async function refusals(db: Kysely<unknown>, dialect: Dialect): Promise<void> {
+  await db.schema
+    .alterTable('refusals')
+    .addColumn('domain', dialect.id, (c) => c.notNull().defaultTo(''))
+    .execute();
+  // To trim all letters that are no @ from the right is to end at the last one. The address is JSON text.
+  const unquoted = sql`substr(address, 2, length(address) - 2)`;
+  const toLastAt = sql`rtrim(${unquoted}, replace(${unquoted}, '@', ''))`;
+  await sql`update refusals set domain = substr(${unquoted}, length(${toLastAt}) + 1)`.execute(db);
 }
