@@ -8,7 +8,9 @@ import { sweepUntil } from './core/expire.ts';
 import { ensureFirstAccount, type FirstStart } from './core/first-start.ts';
 import { createParsing } from './core/parsing.ts';
 import { createPlans } from './core/plans.ts';
+import { createRateLimit } from './core/rate-limit.ts';
 import { createReceiver } from './core/receive.ts';
+import { createUsageMeter } from './core/usage.ts';
 import { createWebhooks } from './core/webhooks.ts';
 import { createNews } from './events.ts';
 import { createHttpServer } from './http/server.ts';
@@ -69,6 +71,9 @@ export function createApp(config: Config, overrides: Overrides = {}): App {
     const firstStart = await ensureFirstAccount(store, config.apiKey, clock.now());
 
     const plans = createPlans(config.plans);
+    const usage = createUsageMeter({ store, clock, log });
+    usage.start();
+    closers.push(() => usage.stop());
     await checkSetup({ store, plans, domains: config.domains, log });
     const news = createNews();
     const metrics = createMetrics();
@@ -156,7 +161,19 @@ export function createApp(config: Config, overrides: Overrides = {}): App {
           signUpPlan: config.signUpPlan,
           metrics: config.metrics,
         },
-        { store, parsing, news, webhooks, plans, refusalsWritten, clock, log, metrics: metrics.registry },
+        {
+          store,
+          parsing,
+          news,
+          webhooks,
+          plans,
+          rate: createRateLimit(clock),
+          usage,
+          refusalsWritten,
+          clock,
+          log,
+          metrics: metrics.registry,
+        },
       );
       listeners.push(server);
       const { port } = await server.start();

@@ -5,6 +5,7 @@ import { liveInbox } from '../core/read.ts';
 import { AppError } from '../errors.ts';
 import { hashCredential, hasValidChecksum } from '../ids.ts';
 import type { AccountRecord, InboxRecord, KeyRecord, Store } from '../store/store.ts';
+import type { Admitted } from './admission.ts';
 
 /**
  * What a route demands of its caller; every route declares one.
@@ -33,7 +34,7 @@ export interface KeyCaller {
 
 /** Who asks, as far as the route's access promises it. */
 export interface Caller {
-  accountId: string;
+  account: AccountRecord;
   /** Null for a read token. */
   key: KeyCaller | null;
   /** The live inbox of `inbox:…` routes. */
@@ -43,9 +44,13 @@ export interface Caller {
 declare module 'fastify' {
   interface FastifyContextConfig {
     access?: Access;
+    /** True where a request costs nothing of the month: what tells that it is used up. */
+    free?: boolean;
   }
   interface FastifyRequest {
     caller: Caller | null;
+    /** What the request was let in with; null where it never got so far. */
+    admitted: Admitted | null;
   }
 }
 
@@ -54,10 +59,13 @@ const MAX_CREDENTIAL = 512;
 /** RFC 6750 section 2.1; the scheme's name has no case (RFC 9110 section 11.1). */
 const BEARER = /^bearer +([A-Za-z0-9._~+/-]+=*) *$/i;
 
-function bearer(header: string | undefined): string {
-  if (header === undefined) {
-    throw new AppError('unauthorized', 'give a credential: Authorization: Bearer <API key or read token>');
-  }
+/** A credential as it stands in a header, with the hash that the store knows it by. */
+interface Credential {
+  text: string;
+  hash: string;
+}
+
+function bearer(header: string): string {
   const credential = header.length > MAX_CREDENTIAL ? undefined : BEARER.exec(header)?.[1];
   if (credential === undefined) {
     throw new AppError('unauthorized', 'the Authorization header must be: Bearer <API key or read token>');
@@ -69,92 +77,187 @@ const unknownCredential = () => new AppError('unauthorized', 'this credential is
 
 /** Credentials whose hash is remembered: those that are in use now, whether the store knows them or not. */
 const HASHED_CREDENTIALS = 1_000;
+/** Keys, accounts and inboxes that are remembered for a moment. */
+const REMEMBERED = 10_000;
 
 /**
- * For so long a key is taken for what it was: a program asks many times a second with one key, and the
- * look-up costs as much as the rest of the guard. A revoked key may go on for this second, no longer.
+ * For so long a key and an account are taken for what they were: a program asks many times a second with
+ * one key. What another process changes (the operator's command line) is in force after this half second.
  */
-const KEY_REMEMBERED_MS = 1_000;
+const REMEMBERED_MS = 500;
 
 /**
- * The hash of a credential, or undefined for a mistyped one. Working it out takes longer than the look-up
- * that follows, so it is remembered; whether the credential is still good is asked each time.
+ * Reads Authorization headers. Working out the hash takes longer than the look-up that follows, so it is
+ * remembered; whether the credential is still good is asked each time.
  */
-function createHasher(): (credential: string) => string | undefined {
-  const known = new LRUCache<string, string>({ max: HASHED_CREDENTIALS });
-  return (credential) => {
-    const remembered = known.get(credential);
-    if (remembered !== undefined) return remembered;
-    if (!hasValidChecksum(credential)) return undefined;
-    const hashed = hashCredential(credential);
-    known.set(credential, hashed);
-    return hashed;
+function createReader(): (header: string | undefined) => Credential {
+  const known = new LRUCache<string, Credential>({ max: HASHED_CREDENTIALS });
+  return (header) => {
+    if (header === undefined) {
+      throw new AppError('unauthorized', 'give a credential: Authorization: Bearer <API key or read token>');
+    }
+    const remembered = known.get(header);
+    if (remembered) return remembered;
+    const text = bearer(header);
+    if (!hasValidChecksum(text))
+      throw new AppError('unauthorized', 'the credential is incomplete or mistyped');
+    const credential = { text, hash: hashCredential(text) };
+    known.set(header, credential);
+    return credential;
   };
+}
+
+/** A value at once where it is known, or the promise of it. */
+export type Soon<T> = T | Promise<T>;
+
+/** Goes on at once where the value is known: most requests then never leave their turn of the event loop. */
+function after<T, U>(value: Soon<T>, next: (value: T) => Soon<U>): Soon<U> {
+  return value instanceof Promise ? value.then(next) : next(value);
+}
+
+/** What a look-up answered, for as long as it may be taken for true. */
+class Remembered<T extends object> {
+  readonly #values = new LRUCache<string, { value: T; generation: number | null; until: number }>({
+    max: REMEMBERED,
+  });
+
+  /** @param generation where given: only what was found in this one */
+  get(key: string, now: number, generation: number | null = null): T | undefined {
+    const found = this.#values.get(key);
+    return found && now < found.until && found.generation === generation ? found.value : undefined;
+  }
+
+  set(key: string, value: T, until: number, generation: number | null = null): void {
+    this.#values.set(key, { value, generation, until });
+  }
+
+  clear(): void {
+    this.#values.clear();
+  }
 }
 
 export interface GuardDeps {
-  store: Pick<Store, 'keys' | 'inboxes'>;
+  store: Pick<Store, 'accounts' | 'keys' | 'inboxes' | 'generation'>;
   clock: Clock;
 }
 
-/** The one guard of all routes: credential in, {@link Caller} out, or the refusal to give. */
-export function createGuard({ store, clock }: GuardDeps) {
-  const hasher = createHasher();
+/** What a request is judged by. */
+export interface Asking {
+  authorization: string | undefined;
+  access: Exclude<Access, 'public'>;
+  /** The `:id` of the path. */
+  inboxId: string | undefined;
+}
 
-  type FoundKey = { key: KeyRecord; account: AccountRecord };
-  const keys = new LRUCache<string, FoundKey & { until: number }>({ max: HASHED_CREDENTIALS });
-
-  async function findKey(keyHash: string, now: number): Promise<FoundKey> {
-    const known = keys.get(keyHash);
-    if (known && now < known.until) return known;
-    const found = await store.keys.findByHash(keyHash, now);
-    if (!found) throw unknownCredential();
-    const ends = found.key.expiresAt ?? Number.POSITIVE_INFINITY;
-    keys.set(keyHash, { ...found, until: Math.min(now + KEY_REMEMBERED_MS, ends) });
-    return found;
-  }
-
-  async function withToken(tokenHash: string, access: Access, inboxId: string | undefined): Promise<Caller> {
-    const now = clock.now();
-    const inbox = await store.inboxes.findByToken(tokenHash, now);
-    if (!inbox) throw unknownCredential();
-    if (access !== 'inbox:read') {
-      throw new AppError('insufficient_scope', 'a read token only reads its inbox; this needs an API key');
-    }
-    const own = inbox.id === inboxId ? inbox : undefined;
-    return { accountId: inbox.accountId, key: null, inbox: liveInbox(own, now) };
-  }
-
-  async function withKey(
-    apiKey: string,
-    keyHash: string,
-    access: Access,
-    inboxId: string | undefined,
-  ): Promise<Caller> {
-    const now = clock.now();
-    const { key, account } = await findKey(keyHash, now);
-    if (key.scope === 'read' && access.endsWith(':write')) {
-      throw new AppError('insufficient_scope', 'this API key may only read');
-    }
-    const caller: Caller = { accountId: account.id, key: { key, account, apiKey }, inbox: null };
-    if (!access.startsWith('inbox:')) return caller;
-    const inbox = inboxId === undefined ? undefined : await store.inboxes.find(account.id, inboxId, now);
-    return { ...caller, inbox: liveInbox(inbox, now) };
-  }
-
+/** The one guard of all routes. */
+export interface Guard {
   /**
-   * @param inboxId the `:id` of the path
-   * @throws AppError `unauthorized`, `insufficient_scope`, `not_found` or `inbox_expired`
+   * Credential in, {@link Caller} out, or the refusal to give.
+   * @param admit called as soon as the account is known, before anything else is looked at
+   * @throws AppError `unauthorized`, `insufficient_scope`, `not_found` or `inbox_expired`, and what
+   *   `admit` throws
    */
-  return async (authorization: string | undefined, access: Access, inboxId: string | undefined) => {
-    if (access === 'public') return null;
-    const credential = bearer(authorization);
-    const hashed = hasher(credential);
-    if (hashed === undefined) throw new AppError('unauthorized', 'the credential is incomplete or mistyped');
-    return credential.startsWith('mft_')
-      ? withToken(hashed, access, inboxId)
-      : withKey(credential, hashed, access, inboxId);
+  check(asking: Asking, admit?: (account: AccountRecord, key: KeyRecord | null) => Soon<void>): Soon<Caller>;
+  /** Nothing that is remembered of keys and accounts is used any more. */
+  forget(): void;
+}
+
+export function createGuard({ store, clock }: GuardDeps): Guard {
+  const read = createReader();
+  const keys = new Remembered<{ key: KeyRecord; account: AccountRecord }>();
+  const accounts = new Remembered<AccountRecord>();
+  const inboxes = new Remembered<InboxRecord>();
+
+  const findKey = (hash: string, now: number): Soon<{ key: KeyRecord; account: AccountRecord }> =>
+    keys.get(hash, now) ??
+    store.keys.findByHash(hash, now).then((found) => {
+      if (!found) throw unknownCredential();
+      keys.set(hash, found, Math.min(now + REMEMBERED_MS, found.key.expiresAt ?? Number.POSITIVE_INFINITY));
+      return found;
+    });
+
+  const findAccount = (accountId: string, now: number): Soon<AccountRecord> =>
+    accounts.get(accountId, now) ??
+    store.accounts.find(accountId).then((account) => {
+      if (!account) throw new Error(`there is no account ${accountId}`);
+      accounts.set(accountId, account, now + REMEMBERED_MS);
+      return account;
+    });
+
+  /** An inbox, remembered until any write is answered: pollers ask again long before something happens. */
+  const findInbox = (
+    key: string,
+    now: number,
+    find: () => Promise<InboxRecord | undefined>,
+  ): Soon<InboxRecord | undefined> => {
+    const generation = store.generation();
+    const known = generation === null ? undefined : inboxes.get(key, now, generation);
+    if (known) return known;
+    return find().then((inbox) => {
+      if (inbox && generation !== null) {
+        inboxes.set(key, inbox, Math.min(now + REMEMBERED_MS, inbox.expiresAt), generation);
+      }
+      return inbox;
+    });
   };
+
+  const withToken = (hash: string, { access, inboxId }: Asking, admit: Admit): Soon<Caller> => {
+    const now = clock.now();
+    const found = findInbox(hash, now, () => store.inboxes.findByToken(hash, now));
+    return after(found, (inbox) => {
+      if (!inbox) throw unknownCredential();
+      return after(findAccount(inbox.accountId, now), (account) =>
+        after(admit(account, null), () => {
+          if (access !== 'inbox:read') {
+            throw new AppError(
+              'insufficient_scope',
+              'a read token only reads its inbox; this needs an API key',
+            );
+          }
+          const own = inbox.id === inboxId ? inbox : undefined;
+          return { account, key: null, inbox: liveInbox(own, now) };
+        }),
+      );
+    });
+  };
+
+  const withKey = (credential: Credential, { access, inboxId }: Asking, admit: Admit): Soon<Caller> => {
+    const now = clock.now();
+    return after(findKey(credential.hash, now), ({ key, account }) =>
+      after(admit(account, key), () => {
+        if (key.scope === 'read' && access.endsWith(':write')) {
+          throw new AppError('insufficient_scope', 'this API key may only read');
+        }
+        const caller = { account, key: { key, account, apiKey: credential.text } };
+        if (!access.startsWith('inbox:') || inboxId === undefined) return { ...caller, inbox: null };
+        const found = findInbox(`${account.id} ${inboxId}`, now, () =>
+          store.inboxes.find(account.id, inboxId, now),
+        );
+        return after(found, (inbox) => ({ ...caller, inbox: liveInbox(inbox, now) }));
+      }),
+    );
+  };
+
+  return {
+    check(asking, admit = () => undefined) {
+      const credential = read(asking.authorization);
+      return credential.text.startsWith('mft_')
+        ? withToken(credential.hash, asking, admit)
+        : withKey(credential, asking, admit);
+    },
+    forget() {
+      keys.clear();
+      accounts.clear();
+    },
+  };
+}
+
+type Admit = NonNullable<Parameters<Guard['check']>[1]>;
+
+/** What a guarded request was let in with. @throws Error on a public route */
+export function callerOf({ caller }: FastifyRequest): Caller {
+  if (!caller) throw new Error('the route did not declare an access that promises a caller');
+  return caller;
 }
 
 /** Of a request to an `account:…` route or an `inbox:write` one. */

@@ -6,9 +6,10 @@ import fastify, { type FastifyReply, type FastifyRequest } from 'fastify';
 import { Histogram } from 'prom-client';
 import { AppError } from '../errors.ts';
 import { invalidField } from './addresses.ts';
+import { createAdmission } from './admission.ts';
 import { createAnswers } from './answers.ts';
 import { createAttachmentBytes } from './attachment-bytes.ts';
-import { createGuard } from './auth.ts';
+import { type Caller, createGuard, type Soon } from './auth.ts';
 import type { App, HttpDeps, HttpOptions, RouteContext } from './context.ts';
 import { problem, rawProblem, sendProblem, toAppError, toProblem } from './errors.ts';
 import { createHeldRequests, type HeldRequests } from './held.ts';
@@ -70,16 +71,17 @@ export async function buildApp(options: HttpOptions, deps: HttpDeps): Promise<Bu
     held,
     attachmentBytes,
     answers: createAnswers(),
-    forgetKey: () => undefined,
+    guard: createGuard(deps),
+    admission: createAdmission(deps.plans, deps.rate, deps.usage, () => deps.clock.now()),
   };
 
   const known = demandAccess(app);
   parseBodies(app);
-  guardRequests(app, deps);
+  guardRequests(app, context);
   readQueries(app);
   answerErrors(app, deps, known);
   observeRequests(app, deps);
-  closeWhenStopping(app, held);
+  finishAnswers(app, context);
   addSchemas(app);
   await describeApi(app);
   await app.register(swaggerUi, {
@@ -171,19 +173,42 @@ function parseBodies(app: App): void {
   });
 }
 
-function guardRequests(app: App, deps: HttpDeps): void {
-  const guard = createGuard(deps);
+function guardRequests(app: App, { guard, admission }: RouteContext): void {
   app.decorateRequest('caller', null);
-  app.addHook('onRequest', async (request, reply) => {
-    reply.headers(SECURITY_HEADERS).header('x-request-id', request.id);
+  app.decorateRequest('admitted', null);
+
+  const check = (request: FastifyRequest): Soon<Caller> | null => {
     if (request.raw.headers.host === undefined && request.raw.httpVersionMinor === 1) {
       // RFC 9112 section 3.2
       throw new AppError('invalid_request', 'the Host header is missing');
     }
-    if (request.is404) return;
-    const access = request.routeOptions.config.access ?? 'account:write';
-    const { id } = request.params as { id?: string };
-    request.caller = await guard(request.headers.authorization, access, id);
+    if (request.is404) return null;
+    const { access = 'account:write', free = false } = request.routeOptions.config;
+    if (access === 'public') return null;
+    const { id: inboxId } = request.params as { id?: string };
+    const { authorization } = request.headers;
+    return guard.check({ authorization, access, inboxId }, (account, key) =>
+      admission.admit(account, key, free, (admitted) => {
+        request.admitted = admitted;
+      }),
+    );
+  };
+
+  app.addHook('onRequest', (request, reply, done) => {
+    reply.headers(SECURITY_HEADERS).header('x-request-id', request.id);
+    const letIn = (caller: Caller | null): void => {
+      request.caller = caller;
+      done();
+    };
+    let caller: Soon<Caller> | null;
+    try {
+      caller = check(request);
+    } catch (error) {
+      done(error as Error);
+      return;
+    }
+    if (caller instanceof Promise) caller.then(letIn, done);
+    else letIn(caller);
   });
 }
 
@@ -272,7 +297,7 @@ function observeRequests(app: App, deps: HttpDeps): void {
         route,
         status: reply.statusCode,
         ms: Math.round(ms * 10) / 10,
-        accountId: request.caller?.accountId,
+        accountId: request.admitted?.accountId,
       },
       'request',
     );
@@ -280,9 +305,13 @@ function observeRequests(app: App, deps: HttpDeps): void {
   });
 }
 
-/** Once the server stops, an answer is the last on its connection. */
-function closeWhenStopping(app: App, held: HeldRequests): void {
-  app.addHook('onSend', (_request, reply, _payload, done) => {
+/** What every answer carries of its account's limits; once the server stops, it is the last on its connection. */
+function finishAnswers(app: App, { admission, held }: RouteContext): void {
+  app.addHook('onSend', (request, reply, _payload, done) => {
+    if (request.admitted) {
+      admission.settle(request.admitted, reply.statusCode);
+      reply.headers(admission.headers(request.admitted));
+    }
     if (held.released) reply.header('connection', 'close');
     done();
   });

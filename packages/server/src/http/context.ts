@@ -4,12 +4,16 @@ import type { FastifyBaseLogger, FastifyInstance, RawServerDefault } from 'fasti
 import type { Registry } from 'prom-client';
 import type { Clock } from '../clock.ts';
 import type { Plans } from '../core/plans.ts';
+import type { RateLimit } from '../core/rate-limit.ts';
+import type { UsageMeter } from '../core/usage.ts';
 import type { Webhooks } from '../core/webhooks.ts';
 import type { News } from '../events.ts';
 import type { Logger } from '../log.ts';
 import type { Store } from '../store/store.ts';
+import type { Admission } from './admission.ts';
 import type { Answers } from './answers.ts';
 import type { AttachmentBytes } from './attachment-bytes.ts';
+import type { Guard } from './auth.ts';
 import type { HeldRequests } from './held.ts';
 
 /** What the HTTP listener is told. */
@@ -42,6 +46,8 @@ export interface HttpDeps {
   refusalsWritten(): Promise<void>;
   webhooks: Webhooks;
   plans: Plans;
+  rate: RateLimit;
+  usage: UsageMeter;
   clock: Clock;
   log: Logger;
   metrics: Registry;
@@ -55,7 +61,8 @@ export interface RouteContext {
   attachmentBytes: AttachmentBytes;
   answers: Answers;
   /** Lets the guard of this node ask the store again for a key that was revoked. */
-  forgetKey(keyId: string): void;
+  guard: Guard;
+  admission: Admission;
 }
 
 /** Fastify, typed by the schemas of its routes. */

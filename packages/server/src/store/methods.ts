@@ -1,6 +1,6 @@
 import type { Store } from './store.ts';
 
-type Nouns = Omit<Store, 'ping' | 'close'>;
+type Nouns = Omit<Store, 'ping' | 'close' | 'generation'>;
 
 /** A method of the Store by its path, such as `messages.addBatch`. */
 export type MethodPath = { [N in keyof Nouns]: `${N}.${keyof Nouns[N] & string}` }[keyof Nouns] | 'ping';
@@ -78,12 +78,12 @@ const PLACES: ReadonlyMap<string, readonly [string, string?]> = new Map(
 type Method = (...args: unknown[]) => Promise<unknown>;
 type AnyStore = Record<string, Record<string, Method> | Method>;
 
-/** A Store each of whose methods, but `close`, goes through `invoke`. */
+/** A Store each of whose methods, but those two given, goes through `invoke`. */
 export function storeOf(
   invoke: (path: MethodPath, args: unknown[]) => Promise<unknown>,
-  close: () => Promise<void>,
+  own: Pick<Store, 'close' | 'generation'>,
 ): Store {
-  const store: AnyStore = { close };
+  const store: AnyStore = { ...own } as unknown as AnyStore;
   for (const path of METHOD_PATHS) {
     const [noun = '', method] = path.split('.');
     const call: Method = (...args) => invoke(path, args);

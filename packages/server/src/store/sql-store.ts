@@ -39,6 +39,7 @@ export function createSqlStore(db: Db, dialect: Dialect): Store {
       db.transaction().execute(async (tx) => {
         await tx.selectFrom('accounts').select('id').limit(1).execute();
       }),
+    generation: () => null,
     close: () => db.destroy(),
   };
   return storeOf(async (path, args) => {
@@ -47,5 +48,5 @@ export function createSqlStore(db: Db, dialect: Dialect): Store {
     } catch (error) {
       throw dialect.toUnavailable(error) ?? error;
     }
-  }, store.close);
+  }, store);
 }

@@ -98,20 +98,28 @@ async function openBoth(options: SqliteOptions): Promise<Store> {
     // Proves that it reads; and Kysely closes only a connection that it has used.
     await reader.accounts.findFirst();
     let closed = false;
+    let generation = 0;
+    // What a write has changed is seen by every read that begins after its answer.
+    const written = (): void => {
+      generation += 1;
+      look.end();
+    };
     return storeOf(
       (method, args) => {
-        // What a write has changed is seen by every read that begins after its answer.
-        if (METHODS[method] === 'write') return writer.call(method, args).finally(look.end);
+        if (METHODS[method] === 'write') return writer.call(method, args).finally(written);
         if (closed) return Promise.reject(unavailable('closed'));
         look.begin();
         return invokeOn(reader, method, args);
       },
-      async () => {
-        closed = true;
-        look.end();
-        // The writer last: the last to close the database tidies up its log, and a reader cannot.
-        await reader.close();
-        await writer.close();
+      {
+        generation: () => generation,
+        close: async () => {
+          closed = true;
+          look.end();
+          // The writer last: the last to close the database tidies up its log, and a reader cannot.
+          await reader.close();
+          await writer.close();
+        },
       },
     );
   } catch (error) {

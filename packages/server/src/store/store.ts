@@ -32,6 +32,11 @@ export interface Store {
   webhooks: WebhookStore;
   deliveries: DeliveryStore;
   upkeep: Upkeep;
+  /**
+   * Grows with every write of this process that was answered. Between equal values inboxes and messages
+   * read the same, but for what expires. Null where other processes write them too.
+   */
+  generation(): number | null;
   /** Resolves when the storage answers a write path question; throws `unavailable` otherwise. */
   ping(): Promise<void>;
   /** Finishes what was begun, then frees files, threads and connections. Safe to call twice. */

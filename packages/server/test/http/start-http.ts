@@ -5,6 +5,8 @@ import { pino } from 'pino';
 import { Registry } from 'prom-client';
 import { createParsing } from '../../src/core/parsing.ts';
 import { createPlans } from '../../src/core/plans.ts';
+import { createRateLimit } from '../../src/core/rate-limit.ts';
+import { createUsageMeter } from '../../src/core/usage.ts';
 import { createWebhooks } from '../../src/core/webhooks.ts';
 import { createNews, type News } from '../../src/events.ts';
 import type { HttpOptions } from '../../src/http/context.ts';
@@ -156,6 +158,7 @@ export async function startHttp(options: Partial<HttpOptions> = {}, plan = 'unli
   // Nothing is sent here: there is no worker. Names are those of no real name server.
   const guard = { allow: parseCidrs('127.0.0.1/32'), resolve: async () => ['127.0.0.1'] };
   const plans = createPlans();
+  const usage = createUsageMeter({ store, clock, log });
   const webhooks = createWebhooks({ store, guard, news, clock, plans });
 
   const hooks: TestHttp['hooks'] = { refusalsWritten: async () => undefined };
@@ -174,6 +177,8 @@ export async function startHttp(options: Partial<HttpOptions> = {}, plan = 'unli
       news,
       webhooks,
       plans,
+      rate: createRateLimit(clock),
+      usage,
       refusalsWritten: () => hooks.refusalsWritten(),
       clock,
       log,

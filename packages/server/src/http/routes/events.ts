@@ -8,7 +8,7 @@ import {
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { placeOfAccountSince, timeOfSince } from '../../core/cursor.ts';
 import { type Followable, followAccount, followInbox } from '../../core/follow.ts';
-import { type Access, callersInbox, createGuard, keyCaller } from '../auth.ts';
+import { type Asking, callersInbox, keyCaller } from '../auth.ts';
 import type { App, RouteContext } from '../context.ts';
 import { toAppError } from '../errors.ts';
 import { comment, writeEvents } from '../event-stream.ts';
@@ -73,16 +73,22 @@ export function eventRoutes(app: App, context: RouteContext): void {
 }
 
 /** Answers requests with streams, and says at the end of each why it ended. */
-function createStreaming({ deps, held }: RouteContext) {
-  const guard = createGuard(deps);
-  return async (request: FastifyRequest, reply: FastifyReply, followable: Followable, access: Access) => {
+function createStreaming({ deps, held, guard, admission }: RouteContext) {
+  return async (
+    request: FastifyRequest,
+    reply: FastifyReply,
+    followable: Followable,
+    access: Asking['access'],
+  ) => {
     reply.header('content-type', EVENT_STREAM);
     // nginx would gather events before it passes them on.
     reply.header('x-accel-buffering', 'no');
     if (request.method === 'HEAD') return reply.send();
     const { raw } = reply;
-    const { id } = request.params as { id?: string };
-    const recheck = () => guard(request.headers.authorization, access, id);
+    const { id: inboxId } = request.params as { id?: string };
+    const { authorization } = request.headers;
+    const recheck = async () => guard.check({ authorization, access, inboxId });
+    if (request.admitted) reply.headers(admission.headers(request.admitted));
     raw.writeHead(200, reply.getHeaders() as Record<string, string>);
     reply.hijack();
     const farewell = await held.hold(reply, async (signal) => {

@@ -21,7 +21,7 @@ import { AppError } from '../../errors.ts';
 import { deriveReadToken, hashCredential, isId, newCredential, newId } from '../../ids.ts';
 import type { CreatedInbox as CreatedRecord, IdempotentRequest, InboxRecord } from '../../store/store.ts';
 import { invalidField, onFreeAddress, wantedAddress } from '../addresses.ts';
-import { callersInbox, keyCaller } from '../auth.ts';
+import { callerOf, callersInbox, keyCaller } from '../auth.ts';
 import type { App, RouteContext } from '../context.ts';
 import { empty, json, problemAnswer } from '../responses.ts';
 
@@ -158,9 +158,7 @@ export function inboxRoutes(app: App, { options, deps }: RouteContext): void {
     },
     handler: async (request) => {
       const inbox = callersInbox(request);
-      const account = request.caller?.key?.account ?? (await store.accounts.find(inbox.accountId));
-      if (!account) throw new Error(`inbox ${inbox.id} has no account`);
-      return toInbox(inbox, plans.named(account.plan));
+      return toInbox(inbox, plans.named(callerOf(request).account.plan));
     },
   });
 

@@ -86,7 +86,7 @@ export function keyRoutes(app: App, context: RouteContext): void {
       if (outcome === 'last') {
         throw new AppError('last_key', 'this is the last live key of scope full: make another one first');
       }
-      context.forgetKey(id);
+      context.guard.forget();
       return reply.code(204).send();
     },
   });

@@ -1,0 +1,117 @@
+import type { Plan, Plans } from '../core/plans.ts';
+import type { RateLimit } from '../core/rate-limit.ts';
+import type { Charge, UsageMeter } from '../core/usage.ts';
+import { AppError } from '../errors.ts';
+import type { AccountRecord, KeyRecord } from '../store/store.ts';
+import type { Soon } from './auth.ts';
+
+/** A request that its account's limits let in. */
+export interface Admitted {
+  readonly accountId: string;
+  readonly plan: Plan;
+  /** What it cost; null for a free one. */
+  charge: Charge | null;
+}
+
+/** The limits of accounts, as requests meet them: rate first, then the month. */
+export interface Admission {
+  /**
+   * @param isFree costs nothing of the month; the rate holds for it too
+   * @param note given what the request is let in with, or what it is refused with, before anything is thrown
+   * @throws AppError `rate_limited`, `quota_exceeded`, `unavailable`
+   */
+  admit(
+    account: AccountRecord,
+    key: KeyRecord | null,
+    isFree: boolean,
+    note: (admitted: Admitted) => void,
+  ): Soon<void>;
+  /** Gives the request back where its answer costs nothing. */
+  settle(admitted: Admitted, status: number): void;
+  /** What every answer tells of the account's limits; names in lower case. */
+  headers(admitted: Admitted): Record<string, string>;
+}
+
+const NOT_MODIFIED = 304;
+const TOO_MANY_REQUESTS = 429;
+const SERVER_ERROR = 500;
+/** What a plan without a quota says in place of a number. */
+const UNLIMITED = 'unlimited';
+/** A month as the policy's window, seconds: the real length differs, and `t` of RateLimit is exact. */
+const MONTH_SECONDS = 30 * 24 * 60 * 60;
+
+export function createAdmission(
+  plans: Plans,
+  rate: RateLimit,
+  usage: UsageMeter,
+  now: () => number,
+): Admission {
+  const policies = new WeakMap<Plan, string>();
+
+  /** draft-ietf-httpapi-ratelimit-headers-10 section 3; '' for a plan without limits. */
+  const policyOf = (plan: Plan): string => {
+    const known = policies.get(plan);
+    if (known !== undefined) return known;
+    const items: string[] = [];
+    if (Number.isFinite(plan.requestsPerSecond)) {
+      items.push(`"burst";q=${plan.burst};w=${Math.ceil(plan.burst / plan.requestsPerSecond)}`);
+    }
+    if (Number.isFinite(plan.requestsPerMonth)) {
+      items.push(`"month";q=${plan.requestsPerMonth};w=${MONTH_SECONDS}`);
+    }
+    const policy = items.join(', ');
+    policies.set(plan, policy);
+    return policy;
+  };
+
+  return {
+    admit(account, key, isFree, note) {
+      const plan = plans.named(account.plan);
+      const admitted: Admitted = { accountId: account.id, plan, charge: null };
+      note(admitted);
+      if (key) usage.sawKey(key.id);
+      const retryAfterSeconds = rate.take(account.id, plan);
+      if (retryAfterSeconds > 0) {
+        throw new AppError(
+          'rate_limited',
+          `the plan allows ${plan.requestsPerSecond} requests a second and ${plan.burst} at once; wait and repeat`,
+          { retryAfterSeconds },
+        );
+      }
+      if (isFree) return undefined;
+      const charge = usage.charge(account.id, plan.requestsPerMonth);
+      if (!(charge instanceof Promise)) {
+        admitted.charge = charge;
+        return undefined;
+      }
+      return charge.then((made) => {
+        admitted.charge = made;
+      });
+    },
+
+    settle(admitted, status) {
+      const isFree = status === NOT_MODIFIED || status === TOO_MANY_REQUESTS || status >= SERVER_ERROR;
+      if (!isFree || !admitted.charge) return;
+      usage.refund(admitted.charge);
+      admitted.charge = null;
+    },
+
+    headers({ accountId, plan }) {
+      const { remaining, resetAt } = usage.standing(accountId, plan.requestsPerMonth);
+      const headers: Record<string, string> = {
+        'x-quota-limit': remaining === null ? UNLIMITED : String(plan.requestsPerMonth),
+        'x-quota-remaining': remaining === null ? UNLIMITED : String(remaining),
+        'x-quota-reset': String(resetAt / 1_000),
+      };
+      const bucket = rate.bucket(accountId, plan);
+      const items: string[] = [];
+      if (bucket) items.push(`"burst";r=${bucket.left};t=${bucket.fullInSeconds}`);
+      if (remaining !== null) items.push(`"month";r=${remaining};t=${Math.ceil((resetAt - now()) / 1_000)}`);
+      if (items.length > 0) {
+        headers['ratelimit-policy'] = policyOf(plan);
+        headers.ratelimit = items.join(', ');
+      }
+      return headers;
+    },
+  };
+}
