@@ -67,6 +67,20 @@ describe('the configuration', () => {
     expect(problemsOf({ [name]: value }).some((problem) => problem.startsWith(name))).toBe(true);
   });
 
+  it('lets people sign up to a plan that is configured, and to no other, told among all problems', () => {
+    const plans = JSON.stringify({ free: { maxLiveInboxes: 2 }, developer: { burst: 5 } });
+    expect(parseConfig({ MAYFLY_SIGNUP_PLAN: '' }).signUpPlan).toBe(null);
+    expect(parseConfig({ MAYFLY_SIGNUP_PLAN: 'free', MAYFLY_PLANS: plans }).signUpPlan).toBe('free');
+    expect(problemsOf({ MAYFLY_SIGNUP_PLAN: 'Free', MAYFLY_HTTP_PORT: 'x' })).toEqual([
+      expect.stringMatching(/^MAYFLY_HTTP_PORT: /),
+      'MAYFLY_SIGNUP_PLAN: given "Free"; allowed: free, developer, unlimited, or nothing: nobody signs up',
+    ]);
+    // Plans that cannot be read are the one problem there is.
+    expect(problemsOf({ MAYFLY_SIGNUP_PLAN: 'mine', MAYFLY_PLANS: '{' })).toEqual([
+      expect.stringMatching(/^MAYFLY_PLANS: /),
+    ]);
+  });
+
   it('never shows a secret, neither in a problem nor in what is in force', () => {
     expect(problemsOf({ MAYFLY_API_KEY: 'hunter2' }).join()).not.toContain('hunter2');
     const key = newCredential('mfk');

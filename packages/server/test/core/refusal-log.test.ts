@@ -66,3 +66,35 @@ it('a write that failed is told of, and the next ones are made', async () => {
   await log.flushed();
   expect([lost, written]).toEqual([[new Error('the disk is full')], ['b']]);
 });
+
+it('keeps what is asked about when the answer is yes, tells of a question that failed, and a flush waits for both', async () => {
+  const written: string[] = [];
+  const lost: unknown[] = [];
+  const log = createRefusalLog(
+    { add: async (refusals) => void written.push(...refusals.map(({ address }) => address)) },
+    (error) => lost.push(error),
+  );
+  const failure = new Error('nobody answers');
+  const answers = { yes: true, no: false };
+  for (const [address, answer] of Object.entries(answers)) log.addIf(async () => answer, refusal(address));
+  log.addIf(() => Promise.reject(failure), refusal('failed'));
+  await log.flushed();
+  expect([written, lost]).toEqual([['yes'], [failure]]);
+});
+
+it('a flood costs no more than a thousand open questions', async () => {
+  const log = createRefusalLog({ add: async () => undefined }, () => undefined);
+  let asked = 0;
+  const answers: (() => void)[] = [];
+  const ask = () =>
+    new Promise<boolean>((resolve) => {
+      asked++;
+      answers.push(() => resolve(false));
+    });
+  for (let i = 0; i < 1_500; i++) log.addIf(ask, refusal(`a${i}`));
+  expect(asked).toBe(1_000);
+  for (const answer of answers) answer();
+  await log.flushed();
+  log.addIf(ask, refusal('later'));
+  expect(asked).toBe(1_001);
+});
