@@ -93,7 +93,7 @@ async function answerOf(resolver: Resolver, name: string, type: string): Promise
     // Texts, names and addresses; the records of mail exchangers are objects that go through as they are.
     const records = (await resolver.resolve(name, type)) as Records;
     const letters = JSON.stringify(records).length;
-    return letters > MAX_ANSWER_LETTERS ? { failure: 'EBADRESP' } : { records, letters };
+    return letters > MAX_ANSWER_LETTERS ? { failure: 'EMSGSIZE' } : { records, letters };
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? String(error.code) : 'EFORMERR';
     return { failure: code };
