@@ -38,6 +38,7 @@ function createPassing(db: Db) {
     const passed: UsageThreshold[] = [];
     if (limit === null) return passed;
     for (const threshold of USAGE_THRESHOLDS) {
+      // The row is looked at first because most have passed long ago: that saves the statement.
       if (used * 100 < limit * threshold || row[PASSED_AT[threshold]] !== null) continue;
       const noted = await note[threshold](on, { accountId, month, now });
       if (noted.length > 0) passed.push(threshold);

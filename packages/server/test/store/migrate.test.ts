@@ -32,7 +32,7 @@ it('a database from before there were many accounts is brought up to date with a
     .execute();
   // As it was written then: without a domain of its own.
   const rest = { mailFrom: '', helo: 'x', remoteAddress: '127.0.0.1', reply: '550 5.1.1 no' };
-  const refused = { address: '"q@other.test"@mine.test', at: T };
+  const refused = { address: '"q@other.test"@mine-1.test', at: T };
   const row = [JSON.stringify(refused.address), T, JSON.stringify(rest)];
   await sql`insert into refusals (address, at, details) values (${sql.join(row)})`.execute(db);
   await db.destroy();
@@ -48,7 +48,7 @@ it('a database from before there were many accounts is brought up to date with a
   expect(await store.refusals.list(refused.address, 9, T)).toEqual([{ ...refused, ...rest }]);
   const shown = () => store.refusals.listAddresses('acc_another', { after: 0, limit: 9 }, T);
   expect(await shown()).toEqual([{ ...refused, times: 1 }]);
-  await store.domains.add({ domain: 'mine.test', accountId: account.id, createdAt: T });
+  await store.domains.add({ domain: 'mine-1.test', accountId: account.id, createdAt: T });
   expect(await shown()).toEqual([]);
   await store.close();
 });
