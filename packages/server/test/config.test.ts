@@ -1,3 +1,4 @@
+import { Resolver } from 'node:dns';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -63,6 +64,13 @@ describe('the configuration', () => {
     ['MAYFLY_SMTP_TLS_CERT', 'not a certificate'],
     ['MAYFLY_DATA_DIR', ''],
     ['MAYFLY_SMTP_MAX_CONNECTIONS', '0'],
+    ['MAYFLY_MAIL_AUTH', 'yes'],
+    ['MAYFLY_DNS_SERVERS', 'dns.example.com'],
+    ['MAYFLY_DNS_SERVERS', '192.0.2.1:0'],
+    ['MAYFLY_DNS_SERVERS', '192.0.2.1:65536'],
+    ['MAYFLY_DNS_SERVERS', '192.0.2'],
+    ['MAYFLY_DNS_SERVERS', '2001:db8::1,[2001:db8::1'],
+    ['MAYFLY_DNS_SERVERS', '[192.0.2.1]:53'],
   ])('refuses %s=%s', (name, value) => {
     expect(problemsOf({ [name]: value }).some((problem) => problem.startsWith(name))).toBe(true);
   });
@@ -79,6 +87,14 @@ describe('the configuration', () => {
     expect(problemsOf({ MAYFLY_SIGNUP_PLAN: 'mine', MAYFLY_PLANS: '{' })).toEqual([
       expect.stringMatching(/^MAYFLY_PLANS: /),
     ]);
+  });
+
+  it('takes name servers of either family, with a port or without', () => {
+    const servers = ['192.0.2.1', '192.0.2.1:5353', '2001:db8::1', '[2001:db8::1]', '[::1]:5353'];
+    expect(parseConfig({ MAYFLY_DNS_SERVERS: servers.join(', ') }).dnsServers).toEqual(servers);
+    expect(parseConfig({}).dnsServers).toBeNull();
+    // What is allowed is what Node.js takes.
+    expect(() => new Resolver().setServers(servers)).not.toThrow();
   });
 
   it('never shows a secret, neither in a problem nor in what is in force', () => {
