@@ -167,14 +167,20 @@ export function createGuard({ store, clock }: GuardDeps): Guard {
   const keys = new Remembered<{ key: KeyRecord; account: AccountRecord }>();
   const accounts = new Remembered<AccountRecord>();
   const inboxes = new Remembered<InboxRecord>();
+  let forgotten = 0;
 
-  const findKey = (hash: string, now: number): Soon<{ key: KeyRecord; account: AccountRecord }> =>
-    keys.get(hash, now) ??
-    store.keys.findByHash(hash, now).then((found) => {
+  const findKey = (hash: string, now: number): Soon<{ key: KeyRecord; account: AccountRecord }> => {
+    const known = keys.get(hash, now);
+    if (known) return known;
+    const asked = forgotten;
+    return store.keys.findByHash(hash, now).then((found) => {
       if (!found) throw unknownCredential();
+      // What was asked before something was forgotten may be what was to be forgotten.
+      if (asked !== forgotten) return found;
       keys.set(hash, found, Math.min(now + REMEMBERED_MS, found.key.expiresAt ?? Number.POSITIVE_INFINITY));
       return found;
     });
+  };
 
   const findAccount = (accountId: string, now: number): Soon<AccountRecord> =>
     accounts.get(accountId, now) ??
@@ -246,6 +252,7 @@ export function createGuard({ store, clock }: GuardDeps): Guard {
         : withKey(credential, asking, admit);
     },
     forget() {
+      forgotten += 1;
       keys.clear();
       accounts.clear();
     },

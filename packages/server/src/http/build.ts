@@ -33,6 +33,7 @@ import { inboxRoutes } from './routes/inboxes.ts';
 import { keyRoutes } from './routes/keys.ts';
 import { messageRoutes } from './routes/messages.ts';
 import { operationRoutes } from './routes/operations.ts';
+import { usageRoutes } from './routes/usage.ts';
 import { waitRoutes } from './routes/wait.ts';
 import { webhookRoutes } from './routes/webhooks.ts';
 
@@ -98,6 +99,7 @@ export async function buildApp(options: HttpOptions, deps: HttpDeps): Promise<Bu
   eventRoutes(app, context);
   webhookRoutes(app, context);
   keyRoutes(app, context);
+  usageRoutes(app, context);
   domainRoutes(app, context);
   accountRoutes(app, context);
   return { app, held };

@@ -53,6 +53,7 @@ export const ROWS: Record<string, (place: Place) => Row> = {
   deleteWebhook: ({ webhookId }) => ({ path: `/v1/webhooks/${webhookId}` }),
   createKey: () => ({ path: '/v1/keys', body: { name: 'ci', scope: 'read' } }),
   listKeys: () => ({ path: '/v1/keys' }),
+  getUsage: () => ({ path: '/v1/usage' }),
   deleteKey: ({ keyId }) => ({ path: `/v1/keys/${keyId}` }),
   listDomains: () => ({ path: '/v1/domains' }),
   deleteMessage: ({ inbox, messageId }) => ({ path: `/v1/inboxes/${inbox.id}/messages/${messageId}` }),

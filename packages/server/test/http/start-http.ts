@@ -6,7 +6,7 @@ import { Registry } from 'prom-client';
 import { createParsing } from '../../src/core/parsing.ts';
 import { createPlans } from '../../src/core/plans.ts';
 import { createRateLimit } from '../../src/core/rate-limit.ts';
-import { createUsageMeter } from '../../src/core/usage.ts';
+import { createUsageMeter, type UsageMeter } from '../../src/core/usage.ts';
 import { createWebhooks } from '../../src/core/webhooks.ts';
 import { createNews, type News } from '../../src/events.ts';
 import type { HttpOptions } from '../../src/http/context.ts';
@@ -101,6 +101,7 @@ export interface TestHttp {
   clock: FakeClock;
   store: Store;
   news: News;
+  usage: UsageMeter;
   accountId: string;
   foreignId: string;
   /** Keys: of the first account, one of it that only reads, and of another account. */
@@ -220,7 +221,7 @@ export async function startHttp(options: Partial<HttpOptions> = {}, plan = 'unli
   };
 
   return {
-    ...{ url, port, clock, store, news, accountId, foreignId, keys, logged, hooks, api },
+    ...{ url, port, clock, store, news, usage, accountId, foreignId, keys, logged, hooks, api },
     async createInbox(body = {}, as = keys.own) {
       const answer = await api('POST', '/v1/inboxes', { body, as });
       if (answer.status !== 201) throw new Error(`no inbox: ${JSON.stringify(answer.body)}`);

@@ -1,0 +1,81 @@
+import { type PlanLimits, Usage, type UsageDay } from '@mayfly/client/contract';
+import type { Plan } from '../../core/plans.ts';
+import { dayOf, monthAround, monthOf } from '../../core/usage.ts';
+import type { DayUsage } from '../../store/store.ts';
+import { keyCaller } from '../auth.ts';
+import type { App, RouteContext } from '../context.ts';
+import { json } from '../responses.ts';
+
+const DAY_MS = 86_400_000;
+/** As long as the longest month, so that two months can be told apart. */
+const SHOWN_DAYS = 31;
+
+export function usageRoutes(app: App, { deps }: RouteContext): void {
+  const { store, clock, plans, usage } = deps;
+
+  app.route({
+    method: 'GET',
+    url: '/v1/usage',
+    // Whoever has used the month up can still see that, and why.
+    config: { access: 'account:read', free: true },
+    schema: {
+      operationId: 'getUsage',
+      tags: ['Accounts'],
+      summary: 'See what the account has used',
+      description:
+        'The plan with its limits, the requests of this month and of the last 31 days. This request costs nothing.',
+      response: { 200: json(Usage, 'What was used, and what is left.') },
+    },
+    handler: async (request) => {
+      const { account } = keyCaller(request);
+      const now = clock.now();
+      const plan = plans.named(account.plan);
+      const { taken, passed, days } = await store.usage.read(
+        account.id,
+        monthOf(now),
+        dayOf(now - (SHOWN_DAYS - 1) * DAY_MS),
+      );
+      const here = usage.pending(account.id);
+      const used = Math.max(0, taken - here.unspent);
+      const { start, end } = monthAround(now);
+      const hasQuota = Number.isFinite(plan.requestsPerMonth);
+      return {
+        plan: account.plan,
+        limits: toLimits(plan),
+        period: { start: toTime(start), end: toTime(end) },
+        used,
+        remaining: hasQuota ? Math.max(0, plan.requestsPerMonth - used) : null,
+        thresholds: hasQuota
+          ? ([80, 100] as const).map((percent) => {
+              const at = passed.find((one) => one.percent === percent)?.at;
+              return { percent, reachedAt: at === undefined ? null : toTime(at) };
+            })
+          : [],
+        days: lastDays(days, here.days, now),
+      };
+    },
+  });
+}
+
+const toTime = (time: number): string => new Date(time).toISOString();
+const orNull = (limit: number): number | null => (Number.isFinite(limit) ? limit : null);
+
+const toLimits = (plan: Plan): PlanLimits => ({
+  requestsPerMonth: orNull(plan.requestsPerMonth),
+  requestsPerSecond: orNull(plan.requestsPerSecond),
+  burst: orNull(plan.burst),
+  maxTtlMinutes: plan.maxTtlMinutes,
+  maxLiveInboxes: orNull(plan.maxLiveInboxes),
+  maxMessagesPerInbox: plan.maxMessagesPerInbox,
+  maxMessageBytes: plan.maxMessageBytes,
+  maxWebhooks: orNull(plan.maxWebhooks),
+});
+
+/** Each of the last days, newest first: what the store knows and what this node has not told it yet. */
+function lastDays(stored: DayUsage[], here: ReadonlyMap<string, number>, now: number): UsageDay[] {
+  const known = new Map(stored.map(({ day, requests }) => [day, requests]));
+  return Array.from({ length: SHOWN_DAYS }, (_, back) => {
+    const day = dayOf(now - back * DAY_MS);
+    return { day, requests: Math.max(0, (known.get(day) ?? 0) + (here.get(day) ?? 0)) };
+  });
+}
