@@ -6,13 +6,13 @@ import type { MailAuthentication } from '../mail/authentication.ts';
 import type { MailEnvelope } from '../store/store.ts';
 import type { CheckerData, CheckJob, FromChecker, ToChecker } from './authenticate-job.ts';
 
-/** The least that a 250 is delayed for: with silent name servers a sender waits so long, not longer, milliseconds. */
+/** A 250 waits so long for the check, not longer: name servers that answer do so in a fraction of it, milliseconds. */
 export const CHECK_TIME_LIMIT_MS = 2_000;
 /** The end of that time in which the thread tells what it has, instead of waiting for more, milliseconds. */
 export const LAST_WORDS_MS = 200;
-/** Mails that are checked at once; further ones are not. Each waits for name servers and costs next to nothing. */
+/** Mails that are checked at once; further ones get `temperror`. Nearly all of the time they wait for name servers. */
 const MAX_CHECKS = 200;
-/** Bytes of mails that are checked at once, each a copy. */
+/** Bytes of the mails that are checked at once, which are copies: room for a mail of the largest size. */
 const MAX_BYTES = 64 * 1024 * 1024;
 /** A thread without work ends after so long: it holds tens of MiB. */
 const IDLE_MS = 60_000;
