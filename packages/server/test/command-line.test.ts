@@ -6,11 +6,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { hasValidChecksum } from '../src/ids.ts';
 
 const MAIN = fileURLToPath(new URL('../src/main.ts', import.meta.url));
 const run = promisify(execFile);
+/** A command that hangs is ended, so that the test says which. */
+const COMMAND_MS = 20_000;
 
 let folder: string;
 beforeAll(() => {
@@ -32,6 +34,9 @@ async function start(): Promise<{ child: ChildProcess; greeting: string }> {
     env: environment(),
     stdio: ['ignore', 'pipe', 'inherit'],
   });
+  onTestFinished(() => {
+    if (child.exitCode === null) child.kill('SIGKILL');
+  });
   let greeting = '';
   for await (const text of child.stdout.setEncoding('utf8')) {
     greeting += text;
@@ -46,9 +51,20 @@ async function stop(child: ChildProcess): Promise<number | null> {
   return code;
 }
 
+/** A command of the operator beside it, with that on its standard input; answers what it printed. */
+async function mayfly(command: string[], input = '', env = environment()): Promise<string> {
+  const running = run(process.execPath, [MAIN, ...command], { env, timeout: COMMAND_MS });
+  running.child.stdin?.end(input);
+  return (await running).stdout;
+}
+
 const urlIn = (greeting: string) => /API +(http:\S+)/.exec(greeting)?.[1] ?? '';
-const createInbox = (url: string, key: string) =>
-  fetch(`${url}/v1/inboxes`, { method: 'POST', headers: { authorization: `Bearer ${key}` } });
+const createInbox = (url: string, key: string, body: object = {}) =>
+  fetch(`${url}/v1/inboxes`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+  });
 
 describe('the command line', () => {
   it('shows a key at the first start and never again; `key create` makes another while the server runs', async () => {
@@ -58,10 +74,8 @@ describe('the command line', () => {
     expect(first.greeting).toMatch(/SMTP +127\.0\.0\.1:\d+ +\(domains: mayfly\.test\)/);
     expect((await createInbox(urlIn(first.greeting), key)).status).toBe(201);
 
-    const made = await run(process.execPath, [MAIN, 'key', 'create', '--name', 'second'], {
-      env: environment(),
-    });
-    expect((await createInbox(urlIn(first.greeting), made.stdout.trim())).status).toBe(201);
+    const made = await mayfly(['key', 'create', '--name', 'second']);
+    expect((await createInbox(urlIn(first.greeting), made.trim())).status).toBe(201);
     expect(await stop(first.child)).toBe(0);
 
     const second = await start();
@@ -69,6 +83,41 @@ describe('the command line', () => {
     expect(second.greeting).toMatch(/printed at the first start .*\n.*npx mayfly key create/);
     expect((await createInbox(urlIn(second.greeting), key)).status).toBe(201);
     expect(await stop(second.child)).toBe(0);
+  });
+
+  it('makes an account, sets its plan and revokes its key beside the running server, which obeys within a second', async () => {
+    const { child, greeting } = await start();
+    const url = urlIn(greeting);
+    try {
+      const { id, key } = JSON.parse(await mayfly(['account', 'create', '--name', 'Web team', '--json']));
+      const status = async () => (await createInbox(url, key, { ttlMinutes: 120 })).status;
+      expect(await status()).toBe(201);
+
+      // More than the second that is promised, because this machine may be busy.
+      const within = { timeout: 5000, interval: 20 };
+      await mayfly(['account', 'set-plan', 'Web team', 'free']);
+      await expect.poll(status, within).toBe(400);
+      expect(await mayfly(['key', 'revoke', '-'], `${key}\n`)).toContain(`of account ${id}`);
+      await expect.poll(status, within).toBe(401);
+    } finally {
+      expect(await stop(child)).toBe(0);
+    }
+  });
+
+  it.each([
+    ['2 for what cannot be meant', ['key', 'revoke', 'mfk_x'], {}, 2, /mayfly key revoke -/],
+    [
+      '1 where there is no database, and makes none',
+      ['account', 'list'],
+      { MAYFLY_DATA_DIR: '/dev/null/data' },
+      1,
+      /there is no database .*start the server once/,
+    ],
+  ])('ends with %s', async (_what, command, more, code, message) => {
+    const failed = await mayfly(command, '', environment(more)).catch((error) => error);
+    expect(failed.code).toBe(code);
+    expect(failed.stderr).toMatch(message);
+    expect(failed.stderr).not.toMatch(/^\s+at /m);
   });
 
   it.each([

@@ -1,0 +1,119 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pino } from 'pino';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { databasePath } from '../../src/app.ts';
+import { FakeClock } from '../support/fake-clock.ts';
+import { startApp, type TestApp } from '../support/start-app.ts';
+import { makeAccount, type Operator, openOperator } from './operator.ts';
+
+const PLANS = JSON.stringify({
+  small: {
+    requestsPerMonth: null,
+    requestsPerSecond: null,
+    burst: null,
+    maxTtlMinutes: 30,
+    maxLiveInboxes: 10,
+    maxMessagesPerInbox: 10,
+    maxMessageBytes: 100_000,
+    maxWebhooks: 1,
+  },
+});
+
+let folder: string;
+let clock: FakeClock;
+let app: TestApp;
+let operator: Operator;
+let warnings: Record<string, unknown>[];
+
+/** The server on that folder, what it warns of, and an operator beside it. */
+async function start(env: Record<string, string>): Promise<void> {
+  warnings = [];
+  const log = pino({ level: 'warn' }, { write: (line: string) => warnings.push(JSON.parse(line)) });
+  app = await startApp(env, { clock, log }, folder);
+  operator = await openOperator({ MAYFLY_PLANS: PLANS }, databasePath(folder));
+}
+
+async function stop(): Promise<void> {
+  await operator.close();
+  await app.stop();
+}
+
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'mayfly-operator-'));
+  clock = new FakeClock();
+  await start({ MAYFLY_PLANS: PLANS });
+});
+afterAll(async () => {
+  await stop();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+const createInbox = (as: string, body: object = {}) => app.api('POST', '/v1/inboxes', { as, body });
+
+describe('what the operator does beside a running server', () => {
+  it('a new account can work at once, and sees nothing of others', async () => {
+    await app.createInbox();
+    const { key } = await makeAccount(operator);
+    const { status, body } = await createInbox(key);
+    expect(status).toBe(201);
+    const listed = await app.api('GET', '/v1/inboxes', { as: key });
+    expect(listed.body.inboxes.map(({ id }: { id: string }) => id)).toEqual([body.id]);
+  });
+
+  it('a leaked key is dead one second after it was revoked, and its account goes on with another', async () => {
+    const { id, key } = await makeAccount(operator);
+    const other = await operator.run('key', 'create', '--account', id);
+    expect((await createInbox(key)).status).toBe(201);
+    await operator.runWith(key, 'key', 'revoke', '-');
+    await clock.advance(1000);
+    const refused = await createInbox(key);
+    expect(refused).toMatchObject({ status: 401, body: { code: 'unauthorized' } });
+    expect((await createInbox(other)).status).toBe(201);
+  });
+
+  it('a new plan is in force one second after it was set', async () => {
+    const { id, key } = await makeAccount(operator);
+    expect((await createInbox(key, { ttlMinutes: 31 })).status).toBe(201);
+    await operator.run('account', 'set-plan', id, 'small');
+    await clock.advance(1000);
+    const refused = await createInbox(key, { ttlMinutes: 31 });
+    expect(refused.status).toBe(400);
+    expect(JSON.stringify(refused.body)).toContain('30');
+    expect((await createInbox(key, { ttlMinutes: 30 })).status).toBe(201);
+  });
+
+  it("a domain takes its account's mail as soon as it is given, and none when it is taken away", async () => {
+    const [owner, stranger] = [await makeAccount(operator), await makeAccount(operator)];
+    await operator.run('domain', 'add', 'web.example', '--account', owner.id);
+    const { body: inbox } = await createInbox(owner.key, { domain: 'web.example' });
+    expect(inbox.address).toMatch(/@web\.example$/);
+    expect((await createInbox(stranger.key, { domain: 'web.example' })).status).toBe(400);
+    const mail = { from: 'a@b.example', to: inbox.address, subject: 'x', text: 'y' };
+    expect(await app.send(mail)).toMatch(/^250/);
+
+    await operator.run('domain', 'remove', 'web.example');
+    await clock.advance(1000);
+    await expect(app.send(mail)).rejects.toThrow(/550/);
+  });
+});
+
+describe('the start of a server', () => {
+  it('warns of plans that are not configured and of domains that are both shared and of one account', async () => {
+    expect(warnings).toEqual([]);
+    const { id } = await makeAccount(operator, '--plan', 'small');
+    await operator.run('domain', 'add', 'shop.example', '--account', id);
+    await stop();
+
+    await start({ MAYFLY_DOMAINS: 'mayfly.test,shop.example' });
+    const onSmall = (await operator.json('account', 'list')).filter(
+      ({ plan }: { plan: string }) => plan === 'small',
+    );
+    expect(warnings).toMatchObject([
+      { plan: 'small', accounts: onSmall.length, ids: expect.arrayContaining([id]) },
+      { domain: 'shop.example', accountId: id, msg: expect.stringContaining('mayfly domain remove') },
+    ]);
+    expect(warnings[0]?.msg).toContain('MAYFLY_PLANS');
+  });
+});
