@@ -3,7 +3,7 @@ import type { Clock } from '../clock.ts';
 import { AppError } from '../errors.ts';
 import type { News } from '../events.ts';
 import { timeOfId } from '../ids.ts';
-import type { InboxRecord, MessageRecord, Store } from '../store/store.ts';
+import type { InboxRecord, MessageRecord, Store, UnreadMessage } from '../store/store.ts';
 import { cursorAt, timeOfSince } from './cursor.ts';
 import { listenForHints } from './hints.ts';
 import { type Filters, failedConditions, failedContent, needsContent } from './match.ts';
@@ -20,8 +20,8 @@ export interface ListQuery extends Filters {
 }
 
 /** A page of messages, newest first. */
-export interface MessagePage {
-  messages: MessageRecord[];
+export interface MessagePage<M = MessageRecord> {
+  messages: M[];
   cursor: string;
   /** True when older messages match too. */
   hasMore: boolean;
@@ -66,11 +66,23 @@ async function matches(store: ReadDeps['store'], message: MessageRecord, query: 
   return full !== undefined && failedContent(full, query).length === 0;
 }
 
-const hasFilters = ({ from, to, subject, text, hasAttachments }: Filters): boolean =>
+/** True when a list shows only what meets some condition, so that messages must be looked into. */
+export const hasFilters = ({ from, to, subject, text, hasAttachments }: Filters): boolean =>
   [from, to, subject, text, hasAttachments].some((condition) => condition !== undefined);
 
-/** The newest messages of the range that match, one more than asked for where there is one more. */
-async function scan(store: ReadDeps['store'], inboxId: string, range: Range, query: ListQuery, now: number) {
+/** Answers the newest messages of a range, one more than asked for where there is one more. */
+type Scan<M> = (
+  store: ReadDeps['store'],
+  inboxId: string,
+  range: Range,
+  query: ListQuery,
+  now: number,
+) => Promise<M[]>;
+
+const scanUnread: Scan<UnreadMessage> = (store, inboxId, range, { limit }, now) =>
+  store.messages.listUnread(inboxId, { ...range, limit: limit + 1 }, now);
+
+const scan: Scan<MessageRecord> = async (store, inboxId, range, query, now) => {
   const wanted = query.limit + 1;
   if (!hasFilters(query)) return store.messages.list(inboxId, { ...range, limit: wanted }, now);
   const found: MessageRecord[] = [];
@@ -86,7 +98,7 @@ async function scan(store: ReadDeps['store'], inboxId: string, range: Range, que
     await setImmediate();
   }
   return found;
-}
+};
 
 /**
  * Answers a list. Its bounds come from `inbox`, so everything up to the cursor is in the answer and
@@ -102,24 +114,35 @@ export async function listMessages(
   query: ListQuery,
   now: number,
 ): Promise<MessagePage> {
-  return pageAfter(store, sinceOf(inbox, query), inbox, query, now);
+  return pageAfter(scan, store, sinceOf(inbox, query), inbox, query, now);
+}
+
+/** The same for a list without filters, whose summaries nobody needs to look into. */
+export async function listUnread(
+  { store }: Pick<ReadDeps, 'store'>,
+  inbox: InboxRecord,
+  query: Omit<ListQuery, keyof Filters>,
+  now: number,
+): Promise<MessagePage<UnreadMessage>> {
+  return pageAfter(scanUnread, store, sinceOf(inbox, query), inbox, query, now);
 }
 
 const sinceOf = (inbox: InboxRecord, { since }: ListQuery): number =>
   since === undefined ? 0 : timeOfSince(inbox.id, since);
 
-async function pageAfter(
+async function pageAfter<M>(
+  scanned: Scan<M>,
   store: ReadDeps['store'],
   since: number,
   inbox: InboxRecord,
   query: ListQuery,
   now: number,
-): Promise<MessagePage> {
+): Promise<MessagePage<M>> {
   const before = timeOfBefore(query.before) ?? Number.POSITIVE_INFINITY;
   // A page further down knows nothing of what lies above it, so its cursor does not stand for that.
   const newest = Math.max(0, Math.min(inbox.lastReceivedAt, before - 1));
   const found =
-    newest <= since ? [] : await scan(store, inbox.id, { after: since, before: newest + 1 }, query, now);
+    newest <= since ? [] : await scanned(store, inbox.id, { after: since, before: newest + 1 }, query, now);
   return {
     messages: found.slice(0, query.limit),
     cursor: cursorAt(inbox.id, newest),
@@ -143,7 +166,7 @@ export async function waitForMessages(
   const { store, news, clock } = deps;
   const deadline = clock.now() + waitMs;
   const since = sinceOf(inbox, query);
-  let page = await pageAfter(store, since, inbox, query, clock.now());
+  let page = await pageAfter(scan, store, since, inbox, query, clock.now());
   // Below `before` nothing new can appear.
   if (page.messages.length > 0 || waitMs <= 0 || query.before !== undefined) return page;
   let seen = inbox.lastReceivedAt;
@@ -155,7 +178,7 @@ export async function waitForMessages(
       const current = liveInbox(await store.inboxes.find(inbox.accountId, inbox.id, now), now);
       if (current.lastReceivedAt > seen) {
         // What was there before did not match and never will.
-        page = await pageAfter(store, Math.max(since, seen), current, query, now);
+        page = await pageAfter(scan, store, Math.max(since, seen), current, query, now);
         seen = current.lastReceivedAt;
       }
       if (page.messages.length > 0 || now >= deadline || signal.aborted) break;

@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import type { InboxRecord } from '../store/store.ts';
+import type { Soon } from './auth.ts';
 import { ANSWER_CACHE_BYTES, MAX_CACHED_ANSWER_BYTES } from './limits.ts';
 
 /** Of a hash: enough that two queries of one inbox never share a validator. */
@@ -16,9 +17,10 @@ export interface Answers {
    * The JSON of an answer and its weak validator (RFC 9110 section 8.8.3), worked out only when they
    * are not known. A change while `make` works only makes the validator fall short.
    * @param inbox as the guard read it, before `make` looks at anything
+   * @param make makes the JSON
    * @param request all that the answer depends on besides: the URL, and the base of URLs in it
    */
-  json(inbox: InboxRecord, request: string, make: () => Promise<object>): Promise<KnownAnswer>;
+  json(inbox: InboxRecord, request: string, make: () => Promise<string>): Soon<KnownAnswer>;
 }
 
 export interface KnownAnswer {
@@ -33,16 +35,18 @@ export function createAnswers(): Answers {
     sizeCalculation: ({ body }, key) => body.length + key.length,
   });
   return {
-    async json(inbox, request, make) {
+    json(inbox, request, make) {
       const key = `${inbox.id} ${inbox.version} ${request}`;
       const known = cache.get(key);
       if (known) return known;
-      const answer = {
-        body: Buffer.from(JSON.stringify(await make())),
-        tag: `W/"${inbox.version}-${hash('sha256', key, 'base64url').slice(0, TAG_LETTERS)}"`,
-      };
-      cache.set(key, answer);
-      return answer;
+      return make().then((json) => {
+        const answer = {
+          body: Buffer.from(json),
+          tag: `W/"${inbox.version}-${hash('sha256', key, 'base64url').slice(0, TAG_LETTERS)}"`,
+        };
+        cache.set(key, answer);
+        return answer;
+      });
     },
   };
 }

@@ -1,5 +1,5 @@
 import type { Message, MessageSummary } from '@mayfly/client/contract';
-import type { FullMessageRecord, MessageRecord } from '../store/store.ts';
+import type { FullMessageRecord, MessageRecord, UnreadMessage } from '../store/store.ts';
 
 /** A message as lists show it. */
 export function toSummary({ id, inboxId, receivedAt, size, summary }: MessageRecord): MessageSummary {
@@ -17,6 +17,16 @@ export function toSummary({ id, inboxId, receivedAt, size, summary }: MessageRec
     hasAttachments: summary.attachmentCount > 0,
     codes: summary.codes,
   };
+}
+
+/** Stands in the JSON of a summary once: inside a string its quotes would be escaped. */
+const NO_ATTACHMENTS = '"attachmentCount":0';
+
+/** JSON text of what {@link toSummary} makes, around the stored text of the summary. */
+export function summaryJson(inboxId: string, { id, receivedAt, size, summary }: UnreadMessage): string {
+  const time = new Date(receivedAt).toISOString();
+  const hasAttachments = !summary.includes(NO_ATTACHMENTS);
+  return `{"id":"${id}","inboxId":"${inboxId}",${summary.slice(1, -1)},"receivedAt":"${time}","size":${size},"hasAttachments":${hasAttachments}}`;
 }
 
 /**

@@ -2,9 +2,12 @@ import type { FullMessageRecord, MessageRecord, NewMail } from './store.ts';
 
 const utf8 = new TextDecoder();
 
+/** Stored UTF-8 JSON as text. */
+export const jsonText = (bytes: Uint8Array): string => utf8.decode(bytes);
+
 /** Reads stored UTF-8 JSON. */
 export function parseJson<T>(bytes: Uint8Array): T {
-  return JSON.parse(utf8.decode(bytes));
+  return JSON.parse(jsonText(bytes));
 }
 
 /** What queries read of a message for a list. */

@@ -3,7 +3,7 @@ import { createFollowing, createNumbering, type Numbering } from './account-orde
 import { createEnqueue, type Enqueuing } from './delivery-queue.ts';
 import type { Db, Tx } from './dialect.ts';
 import { freeInSteps } from './freeing.ts';
-import { parseJson, readEnvelope, toMessage } from './message-row.ts';
+import { jsonText, parseJson, readEnvelope, toMessage } from './message-row.ts';
 import { onConnection, prepare, type Runner, type Slots } from './prepared.ts';
 import type { Sources } from './sources.ts';
 import type { FullMessageRecord, MessageStore, NewMail, NewMailRecipient, Placed } from './store.ts';
@@ -165,8 +165,17 @@ function createAddBatch(db: Db, sources: Sources): MessageStore['addBatch'] {
     db.transaction().execute((tx) => onConnection(tx, (connection) => commit(connection, mails, now)));
 }
 
+const COLUMNS = ['m.id', 'm.received_at', 'm.rcpt_to', 's.size', 's.parse_error', 's.summary'] as const;
+
+/** The engines know no infinity, and no time is ever so late. */
+const bounded = ({ after, before, limit }: { after: number; before: number; limit: number }) => ({
+  after: Math.max(after, -1),
+  before: Math.min(before, Number.MAX_SAFE_INTEGER),
+  limit,
+});
+
 /** The queries that find a message of a live inbox. */
-function createReads(db: Db): Pick<MessageStore, 'list' | 'find' | 'readRaw'> {
+function createReads(db: Db): Pick<MessageStore, 'list' | 'listUnread' | 'find' | 'readRaw'> {
   type Place = { inboxId: string; messageId: string; receivedAt: number; now: number };
 
   const liveMessages = (inboxId: Slots<Place>['inboxId'], now: Slots<Place>['now']) =>
@@ -176,27 +185,26 @@ function createReads(db: Db): Pick<MessageStore, 'list' | 'find' | 'readRaw'> {
       .where('i.id', '=', inboxId)
       .where('i.expires_at', '>', now);
   const withSource = (inboxId: Slots<Place>['inboxId'], now: Slots<Place>['now']) =>
-    liveMessages(inboxId, now)
-      .innerJoin('sources as s', 's.seq', 'm.source_seq')
-      .select(['m.id', 'm.received_at', 'm.rcpt_to', 's.size', 's.parse_error', 's.summary']);
-
-  const selectList = prepare(
-    (value: Slots<{ inboxId: string; now: number; after: number; before: number; limit: number }>) =>
-      withSource(value.inboxId, value.now)
-        .where('m.received_at', '>', value.after)
-        .where('m.received_at', '<', value.before)
-        .orderBy('m.received_at', 'desc')
-        .limit(value.limit),
+    liveMessages(inboxId, now).innerJoin('sources as s', 's.seq', 'm.source_seq');
+  type Page = Slots<{ inboxId: string; now: number; after: number; before: number; limit: number }>;
+  const newestFirst = (value: Page) =>
+    withSource(value.inboxId, value.now)
+      .where('m.received_at', '>', value.after)
+      .where('m.received_at', '<', value.before)
+      .orderBy('m.received_at', 'desc')
+      .limit(value.limit);
+  const selectList = prepare((value: Page) => newestFirst(value).select(COLUMNS));
+  const selectUnread = prepare((value: Page) =>
+    newestFirst(value).select(['m.id', 'm.received_at', 's.size', 's.summary']),
   );
   const selectFull = prepare((value: Slots<Place>) =>
     withSource(value.inboxId, value.now)
-      .select(['s.envelope', 's.content'])
+      .select([...COLUMNS, 's.envelope', 's.content'])
       .where('m.received_at', '=', value.receivedAt)
       .where('m.id', '=', value.messageId),
   );
   const selectFirstPiece = prepare((value: Slots<Place>) =>
-    liveMessages(value.inboxId, value.now)
-      .innerJoin('sources as s', 's.seq', 'm.source_seq')
+    withSource(value.inboxId, value.now)
       .select('s.raw as bytes')
       .where('m.received_at', '=', value.receivedAt)
       .where('m.id', '=', value.messageId),
@@ -212,11 +220,18 @@ function createReads(db: Db): Pick<MessageStore, 'list' | 'find' | 'readRaw'> {
 
   return {
     async list(inboxId, range, now) {
-      // The engines know no infinity, and no time is ever so late.
-      const before = Math.min(range.before, Number.MAX_SAFE_INTEGER);
-      const after = Math.max(range.after, -1);
-      const rows = await selectList(db, { inboxId, now, after, before, limit: range.limit });
+      const rows = await selectList(db, { inboxId, now, ...bounded(range) });
       return rows.map((row) => toMessage(inboxId, row));
+    },
+
+    async listUnread(inboxId, range, now) {
+      const rows = await selectUnread(db, { inboxId, now, ...bounded(range) });
+      return rows.map(({ id, received_at, size, summary }) => ({
+        id,
+        receivedAt: received_at,
+        size,
+        summary: jsonText(summary),
+      }));
     },
 
     async find(inboxId, messageId, now): Promise<FullMessageRecord | undefined> {

@@ -40,6 +40,7 @@ export const METHODS: Readonly<Record<MethodPath, 'read' | 'write'>> = {
   'inboxes.findByAddress': 'read',
   'messages.addBatch': 'write',
   'messages.list': 'read',
+  'messages.listUnread': 'read',
   'messages.listAfter': 'read',
   'messages.listByAccount': 'read',
   'messages.placeInAccount': 'read',

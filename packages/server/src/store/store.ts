@@ -289,6 +289,15 @@ export interface MessageRecord {
   summary: MailSummary;
 }
 
+/** A message of a list whose summary nobody has looked into yet. */
+export interface UnreadMessage {
+  id: string;
+  receivedAt: number;
+  size: number;
+  /** JSON text of a {@link MailSummary}. */
+  summary: string;
+}
+
 export interface AccountMessageRecord extends MessageRecord {
   /** Strictly increasing within the account, in the order of the commits; with gaps. */
   accountOrder: number;
@@ -316,6 +325,12 @@ export interface MessageStore {
     range: { after: number; before: number; limit: number },
     now: number,
   ): Promise<MessageRecord[]>;
+  /** The same messages with their summaries as they are stored, for lists that show them unread. */
+  listUnread(
+    inboxId: string,
+    range: { after: number; before: number; limit: number },
+    now: number,
+  ): Promise<UnreadMessage[]>;
   /** Messages of a live inbox with `receivedAt > after`, oldest first, at most `limit`. */
   listAfter(inboxId: string, range: { after: number; limit: number }, now: number): Promise<MessageRecord[]>;
   /** Messages of the account's live inboxes with `accountOrder > after`, oldest first, at most `limit`. */

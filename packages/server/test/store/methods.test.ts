@@ -36,6 +36,7 @@ const ARGUMENTS: Record<string, unknown[]> = {
   'inboxes.list': ['acc_1', { labels: { a: 'b' }, limit: 1, before: 'inb_2' }, T],
   'inboxes.findByAddress': ['a@mayfly.test', T],
   'messages.list': ['inb_1', everything, T],
+  'messages.listUnread': ['inb_1', everything, T],
   'messages.listAfter': ['inb_1', { after: 0, limit: 1 }, T],
   'messages.listByAccount': ['acc_1', { after: 0, limit: 1 }, T],
   'messages.placeInAccount': ['acc_1', T],

@@ -9,15 +9,15 @@ import {
   ReadMessageQuery,
 } from '@mayfly/client/contract';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { listMessages, type MessagePage, waitForMessages } from '../../core/read.ts';
+import { hasFilters, listMessages, listUnread, type MessagePage, waitForMessages } from '../../core/read.ts';
 import { AppError } from '../../errors.ts';
-import type { FullMessageRecord } from '../../store/store.ts';
+import type { FullMessageRecord, UnreadMessage } from '../../store/store.ts';
 import { callersInbox } from '../auth.ts';
 import type { App, RouteContext } from '../context.ts';
 import { immutableTag, isFresh } from '../etag.ts';
 import { rawPieces } from '../raw-source.ts';
 import { bytes, ConditionalHeaders, ETAG, empty, JSON_TYPE, json, NOT_MODIFIED } from '../responses.ts';
-import { toMessage, toSummary } from '../shown.ts';
+import { summaryJson, toMessage, toSummary } from '../shown.ts';
 import { baseUrl } from '../urls.ts';
 
 const TAGS = ['Messages'];
@@ -66,7 +66,9 @@ export function messageRoutes(app: App, context: RouteContext): void {
         );
       }
       const { body, tag } = await answers.json(inbox, request.url, async () =>
-        toMessageList(await listMessages(deps, inbox, query, clock.now())),
+        hasFilters(filters)
+          ? JSON.stringify(toMessageList(await listMessages(deps, inbox, query, clock.now())))
+          : messageListJson(inbox.id, await listUnread(deps, inbox, query, clock.now())),
       );
       return sendJson(request, reply, body, tag);
     },
@@ -95,7 +97,7 @@ export function messageRoutes(app: App, context: RouteContext): void {
       const { body } = await answers.json(inbox, `${base} ${request.url}`, async () => {
         const message = await findMessage(inbox.id, messageId);
         const shown = toMessage(message, base);
-        return include ? withContent(shown, message) : shown;
+        return JSON.stringify(include ? await withContent(shown, message) : shown);
       });
       return sendJson(request, reply, body, immutableTag(include ? `${messageId}.${include}` : messageId));
     },
@@ -158,4 +160,10 @@ function sendJson({ headers }: FastifyRequest, reply: FastifyReply, body: Buffer
 
 function toMessageList({ messages, cursor, hasMore }: MessagePage): MessageList {
   return { messages: messages.map(toSummary), cursor, hasMore };
+}
+
+/** JSON text of what {@link toMessageList} makes. */
+function messageListJson(inboxId: string, { messages, cursor, hasMore }: MessagePage<UnreadMessage>): string {
+  const summaries = messages.map((message) => summaryJson(inboxId, message));
+  return `{"messages":[${summaries.join(',')}],"cursor":"${cursor}","hasMore":${hasMore}}`;
 }
