@@ -13,6 +13,7 @@ import { createReceiver } from './core/receive.ts';
 import { createUsageMeter } from './core/usage.ts';
 import { createWebhooks } from './core/webhooks.ts';
 import { createNews } from './events.ts';
+import { recheckUntil } from './http/held.ts';
 import { createHttpServer } from './http/server.ts';
 import { randomFraction } from './ids.ts';
 import { createLog, type Logger } from './log.ts';
@@ -176,6 +177,9 @@ export function createApp(config: Config, overrides: Overrides = {}): App {
         },
       );
       listeners.push(server);
+      const rechecking = new AbortController();
+      closers.push(async () => rechecking.abort());
+      void recheckUntil(rechecking.signal, { recheck: () => server.recheckHeld(), clock, log });
       const { port } = await server.start();
       http = { url: config.publicUrl ?? `http://${bracketed(config.httpHost)}:${port}` };
     }

@@ -73,7 +73,9 @@ function bearer(header: string): string {
   return credential;
 }
 
-const unknownCredential = () => new AppError('unauthorized', 'this credential is not known, or no longer');
+/** What a credential hears that is not good, whatever it was before. */
+export const unknownCredential = () =>
+  new AppError('unauthorized', 'this credential is not known, or no longer');
 
 /** Credentials whose hash is remembered: those that are in use now, whether the store knows them or not. */
 const HASHED_CREDENTIALS = 1_000;

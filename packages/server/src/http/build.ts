@@ -60,7 +60,8 @@ export interface BuiltApp {
 /** Builds the app with all its routes. */
 export async function buildApp(options: HttpOptions, deps: HttpDeps): Promise<BuiltApp> {
   const app = createFastify(deps);
-  const held = createHeldRequests();
+  const guard = createGuard(deps);
+  const held = createHeldRequests(guard);
   const attachmentBytes = createAttachmentBytes({
     messages: () => deps.store.messages,
     parsing: () => deps.parsing,
@@ -72,7 +73,7 @@ export async function buildApp(options: HttpOptions, deps: HttpDeps): Promise<Bu
     held,
     attachmentBytes,
     answers: createAnswers(),
-    guard: createGuard(deps),
+    guard,
     admission: createAdmission(deps.plans, deps.rate, deps.usage, () => deps.clock.now()),
   };
 

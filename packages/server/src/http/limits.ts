@@ -14,6 +14,8 @@ export const KEEP_ALIVE_MS = 72_000;
 export const IDLE_CONNECTION_MS = 120_000;
 /** Each held wait is one connection; beyond this, memory for sockets would crowd out the mail. */
 export const MAX_CONNECTIONS = 10_000;
+/** A tenth of all connections: hundreds of parallel tests wait at once, and no account takes the place of all others. */
+export const MAX_HELD_PER_ACCOUNT = 1_000;
 /** Ids are 30 letters; a longer parameter is answered as any unknown id. */
 export const MAX_PARAMETER = 1_000;
 /** Decoded attachments kept for readers that fetch in ranges or twice. */

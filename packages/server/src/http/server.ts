@@ -10,6 +10,8 @@ export type { HttpDeps, HttpOptions } from './context.ts';
 export interface HttpServer {
   /** Resolves when it listens. */
   start(): Promise<{ port: number }>;
+  /** Ends held requests whose API key is not good any more. */
+  recheckHeld(): Promise<void>;
   /**
    * Stops listening, ends held requests with a normal answer, lets the others finish, and cuts what is
    * left after the deadline. Safe to call twice, and before `start`.
@@ -30,6 +32,9 @@ export function createHttpServer(options: HttpOptions, deps: HttpDeps): HttpServ
       await app.listen({ host: options.host, port: options.port });
       const { port } = app.server.address() as AddressInfo;
       return { port };
+    },
+    async recheckHeld() {
+      await built?.held.recheck();
     },
     async stop(deadlineMs) {
       if (!built || !requests) return;

@@ -110,6 +110,8 @@ export interface TestHttp {
   logged: string[];
   /** What the SMTP side does in the app; a case may put its own there. */
   hooks: { refusalsWritten(): Promise<void> };
+  /** What the app does twice a second. */
+  recheckHeld(): Promise<void>;
   api(method: string, path: string, options?: ApiOptions): Promise<Answer>;
   createInbox(body?: object, as?: string): Promise<TestInbox>;
   /** Commits a mail and tells of it, as the receiver does; answers the message's id. */
@@ -227,6 +229,7 @@ export async function startHttp(options: Partial<HttpOptions> = {}, plan = 'unli
       if (answer.status !== 201) throw new Error(`no inbox: ${JSON.stringify(answer.body)}`);
       return answer.body;
     },
+    recheckHeld: () => server.recheckHeld(),
     deliver: (inbox, mail = {}, owner = accountId) => commit(newMail(inbox, owner, mail)),
     async deliverRaw(inbox, text, owner = accountId) {
       const raw = utf8.encode(text);

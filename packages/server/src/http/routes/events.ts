@@ -74,6 +74,17 @@ export function eventRoutes(app: App, context: RouteContext): void {
 
 /** Answers requests with streams, and says at the end of each why it ended. */
 function createStreaming({ deps, held, guard, admission }: RouteContext) {
+  /** @throws what a stream throws that has not begun */
+  const sayWhy = async (request: FastifyRequest, reply: FastifyReply, streamed: () => Promise<string>) => {
+    try {
+      return await streamed();
+    } catch (error) {
+      if (!reply.sent) throw error;
+      const expected = toAppError(error);
+      if (!expected) deps.log.error({ requestId: request.id, err: error }, 'request failed');
+      return expected?.message ?? 'the server failed: resume with Last-Event-ID';
+    }
+  };
   return async (
     request: FastifyRequest,
     reply: FastifyReply,
@@ -89,18 +100,14 @@ function createStreaming({ deps, held, guard, admission }: RouteContext) {
     const { authorization } = request.headers;
     const recheck = async () => guard.check({ authorization, access, inboxId });
     if (request.admitted) reply.headers(admission.headers(request.admitted));
-    raw.writeHead(200, reply.getHeaders() as Record<string, string>);
-    reply.hijack();
-    const farewell = await held.hold(reply, async (signal) => {
-      try {
+    const farewell = await sayWhy(request, reply, () =>
+      held.hold(reply, async (signal) => {
+        raw.writeHead(200, reply.getHeaders() as Record<string, string>);
+        reply.hijack();
         await writeEvents(raw, { followable, clock: deps.clock, recheck }, signal);
         return 'the server is stopping: resume with Last-Event-ID';
-      } catch (error) {
-        const expected = toAppError(error);
-        if (!expected) deps.log.error({ requestId: request.id, err: error }, 'request failed');
-        return expected?.message ?? 'the server failed: resume with Last-Event-ID';
-      }
-    });
+      }),
+    );
     deps.log.info(
       { requestId: request.id, why: raw.destroyed ? 'the reader left or hung' : farewell },
       'stream ended',

@@ -87,6 +87,7 @@ export function keyRoutes(app: App, context: RouteContext): void {
         throw new AppError('last_key', 'this is the last live key of scope full: make another one first');
       }
       context.guard.forget();
+      await context.held.recheck();
       return reply.code(204).send();
     },
   });
