@@ -26,10 +26,15 @@ const print = (text: string): void => {
 
 /** The first line of standard input; a person is asked for it. */
 async function readLine(question: string): Promise<string> {
-  if (process.stdin.isTTY) process.stderr.write(question);
-  const lines = createInterface({ input: process.stdin });
-  for await (const line of lines) return line;
-  return '';
+  const { stdin } = process;
+  if (stdin.isTTY) process.stderr.write(question);
+  try {
+    for await (const line of createInterface({ input: stdin })) return line;
+    return '';
+  } finally {
+    // Else the process would live until whoever writes there ends.
+    stdin.destroy();
+  }
 }
 
 /** The store of the server whose configuration this is, also while that server runs. */

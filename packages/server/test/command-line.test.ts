@@ -51,10 +51,10 @@ async function stop(child: ChildProcess): Promise<number | null> {
   return code;
 }
 
-/** A command of the operator beside it, with that on its standard input; answers what it printed. */
+/** A command of the operator beside it, with that on its standard input, which stays open; what it printed. */
 async function mayfly(command: string[], input = '', env = environment()): Promise<string> {
   const running = run(process.execPath, [MAIN, ...command], { env, timeout: COMMAND_MS });
-  running.child.stdin?.end(input);
+  running.child.stdin?.write(input);
   return (await running).stdout;
 }
 

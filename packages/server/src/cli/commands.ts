@@ -14,7 +14,7 @@ export interface Edge {
   print(text: string): void;
   /** Epoch milliseconds. */
   now(): number;
-  /** The first line of standard input; `question` is shown to a person only. */
+  /** The first line of standard input, once; `question` is shown to a person only. */
   readLine(question: string): Promise<string>;
   /** The server's store, beside it. */
   openStore(config: Config): Promise<Store>;
