@@ -27,18 +27,5 @@ export async function ensureFirstAccount(
   return { made: false, account: first };
 }
 
-/** Gives the first account one more key and returns it; only its hash is kept. */
-export async function createKey(
-  store: Pick<Store, 'accounts' | 'keys'>,
-  name: string,
-  now: number,
-): Promise<string> {
-  const account = await store.accounts.findFirst();
-  if (!account) throw new Error('there is no account yet: start the server once');
-  const { key, record } = fullKey(account.id, name, now, null);
-  await store.keys.create(record);
-  return key;
-}
-
 const fullKey = (accountId: string, name: string, now: number, chosen: string | null): MadeKey =>
   newKey({ accountId, name, scope: 'full', expiresAt: null }, now, chosen);
