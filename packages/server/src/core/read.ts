@@ -7,6 +7,7 @@ import type { InboxRecord, MessageRecord, Store, UnreadMessage } from '../store/
 import { cursorAt, timeOfSince } from './cursor.ts';
 import { listenForHints } from './hints.ts';
 import { type Filters, failedConditions, failedContent, needsContent } from './match.ts';
+import type { Newest } from './newest.ts';
 
 /** Rows looked at between two turns of the event loop: about a millisecond of matching. */
 const SCAN_PAGE = 200;
@@ -79,9 +80,6 @@ type Scan<M> = (
   now: number,
 ) => Promise<M[]>;
 
-const scanUnread: Scan<UnreadMessage> = (store, inboxId, range, { limit }, now) =>
-  store.messages.listUnread(inboxId, { ...range, limit: limit + 1 }, now);
-
 const scan: Scan<MessageRecord> = async (store, inboxId, range, query, now) => {
   const wanted = query.limit + 1;
   if (!hasFilters(query)) return store.messages.list(inboxId, { ...range, limit: wanted }, now);
@@ -119,11 +117,15 @@ export async function listMessages(
 
 /** The same for a list without filters, whose summaries nobody needs to look into. */
 export async function listUnread(
-  { store }: Pick<ReadDeps, 'store'>,
+  { store, newest }: Pick<ReadDeps, 'store'> & { newest: Newest },
   inbox: InboxRecord,
   query: Omit<ListQuery, keyof Filters>,
   now: number,
 ): Promise<MessagePage<UnreadMessage>> {
+  const scanUnread: Scan<UnreadMessage> = ({ messages }, inboxId, range, { before, limit }) =>
+    before === undefined
+      ? newest.list(inbox, range.after, limit + 1, now)
+      : messages.listUnread(inboxId, { ...range, limit: limit + 1 }, now);
   return pageAfter(scanUnread, store, sinceOf(inbox, query), inbox, query, now);
 }
 

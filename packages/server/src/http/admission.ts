@@ -1,5 +1,5 @@
 import type { Plan, Plans } from '../core/plans.ts';
-import type { RateLimit } from '../core/rate-limit.ts';
+import { limitsRate, type RateLimit } from '../core/rate-limit.ts';
 import type { Charge, UsageMeter } from '../core/usage.ts';
 import { AppError } from '../errors.ts';
 import type { AccountRecord, KeyRecord } from '../store/store.ts';
@@ -53,7 +53,7 @@ export function createAdmission(
     const known = policies.get(plan);
     if (known !== undefined) return known;
     const items: string[] = [];
-    if (Number.isFinite(plan.requestsPerSecond)) {
+    if (limitsRate(plan)) {
       items.push(`"burst";q=${plan.burst};w=${Math.ceil(plan.burst / plan.requestsPerSecond)}`);
     }
     if (Number.isFinite(plan.requestsPerMonth)) {
@@ -78,7 +78,8 @@ export function createAdmission(
           { retryAfterSeconds },
         );
       }
-      if (isFree) return undefined;
+      // Its answer tells what is left, too.
+      if (isFree) return usage.lookUp(account.id, plan.requestsPerMonth);
       const charge = usage.charge(account.id, plan.requestsPerMonth);
       if (!(charge instanceof Promise)) {
         admitted.charge = charge;

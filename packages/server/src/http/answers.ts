@@ -4,6 +4,8 @@ import type { InboxRecord } from '../store/store.ts';
 import type { Soon } from './auth.ts';
 import { ANSWER_CACHE_BYTES, MAX_CACHED_ANSWER_BYTES } from './limits.ts';
 
+/** Requests that were answered once and may come again. */
+const ASKED_ONCE = 2_000;
 /** Of a hash: enough that two queries of one inbox never share a validator. */
 const TAG_LETTERS = 16;
 
@@ -34,6 +36,7 @@ export function createAnswers(): Answers {
     maxEntrySize: MAX_CACHED_ANSWER_BYTES,
     sizeCalculation: ({ body }, key) => body.length + key.length,
   });
+  const asked = new LRUCache<string, true>({ max: ASKED_ONCE });
   return {
     json(inbox, request, make) {
       const key = `${inbox.id} ${inbox.version} ${request}`;
@@ -44,7 +47,9 @@ export function createAnswers(): Answers {
           body: Buffer.from(json),
           tag: `W/"${inbox.version}-${hash('sha256', key, 'base64url').slice(0, TAG_LETTERS)}"`,
         };
-        cache.set(key, answer);
+        // Most requests never come again: only what was asked twice is worth its place.
+        if (asked.has(key)) cache.set(key, answer);
+        else asked.set(key, true);
         return answer;
       });
     },

@@ -23,11 +23,19 @@ export function toSummary({ id, inboxId, receivedAt, size, summary }: MessageRec
 const NO_ATTACHMENTS = '"attachmentCount":0';
 
 /** JSON text of what {@link toSummary} makes, around the stored text of the summary. */
-export function summaryJson(inboxId: string, { id, receivedAt, size, summary }: UnreadMessage): string {
+export function summaryJson(inboxId: string, message: UnreadMessage): string {
+  const known = madeBefore.get(message);
+  if (known !== undefined) return known;
+  const { id, receivedAt, size, summary } = message;
   const time = new Date(receivedAt).toISOString();
   const hasAttachments = !summary.includes(NO_ATTACHMENTS);
-  return `{"id":"${id}","inboxId":"${inboxId}",${summary.slice(1, -1)},"receivedAt":"${time}","size":${size},"hasAttachments":${hasAttachments}}`;
+  const json = `{"id":"${id}","inboxId":"${inboxId}",${summary.slice(1, -1)},"receivedAt":"${time}","size":${size},"hasAttachments":${hasAttachments}}`;
+  madeBefore.set(message, json);
+  return json;
 }
+
+/** The newest messages of an inbox are shown again and again. */
+const madeBefore = new WeakMap<UnreadMessage, string>();
 
 /**
  * A message in full.

@@ -9,6 +9,7 @@ import {
   ReadMessageQuery,
 } from '@mayfly/client/contract';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { createNewest } from '../../core/newest.ts';
 import { hasFilters, listMessages, listUnread, type MessagePage, waitForMessages } from '../../core/read.ts';
 import { AppError } from '../../errors.ts';
 import type { FullMessageRecord, UnreadMessage } from '../../store/store.ts';
@@ -26,6 +27,7 @@ const SECOND_MS = 1_000;
 export function messageRoutes(app: App, context: RouteContext): void {
   const { options, deps, held, attachmentBytes, answers } = context;
   const { store, clock } = deps;
+  const newest = createNewest(() => store.messages);
 
   const findMessage = async (inboxId: string, messageId: string): Promise<FullMessageRecord> => {
     const message = await store.messages.find(inboxId, messageId, clock.now());
@@ -68,7 +70,7 @@ export function messageRoutes(app: App, context: RouteContext): void {
       const { body, tag } = await answers.json(inbox, request.url, async () =>
         hasFilters(filters)
           ? JSON.stringify(toMessageList(await listMessages(deps, inbox, query, clock.now())))
-          : messageListJson(inbox.id, await listUnread(deps, inbox, query, clock.now())),
+          : messageListJson(inbox.id, await listUnread({ store, newest }, inbox, query, clock.now())),
       );
       return sendJson(request, reply, body, tag);
     },

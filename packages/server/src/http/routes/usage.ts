@@ -1,6 +1,6 @@
 import { type PlanLimits, Usage, type UsageDay } from '@mayfly/client/contract';
+import { dayOf, monthAround, monthOf } from '../../core/calendar.ts';
 import type { Plan } from '../../core/plans.ts';
-import { dayOf, monthAround, monthOf } from '../../core/usage.ts';
 import type { DayUsage } from '../../store/store.ts';
 import { keyCaller } from '../auth.ts';
 import type { App, RouteContext } from '../context.ts';
