@@ -1,6 +1,6 @@
+import { monthOf } from '../core/calendar.ts';
 import { newKey } from '../core/keys.ts';
 import type { Plans } from '../core/plans.ts';
-import { monthOf } from '../core/usage.ts';
 import { newId } from '../ids.ts';
 import type {
   AccountRecord,

@@ -1,9 +1,11 @@
 import type { Clock } from '../clock.ts';
 import type { Plan } from './plans.ts';
 
-/** Buckets that are full again say nothing; this many accounts are looked through for them at once. */
-const FORGET_FROM_ACCOUNTS = 10_000;
+/** Buckets that are full again say nothing, and are forgotten so often: no look through all of them for each request. */
+const FORGET_EVERY_MS = 60_000;
 const SECOND_MS = 1_000;
+/** Sums of fractions are off by less: who waited as long as told is let in. */
+const ROUNDING = 1e-6;
 
 /** What is left of an account's bucket. */
 export interface Bucket {
@@ -28,7 +30,13 @@ interface State {
   tokens: number;
   /** When `tokens` was true, epoch milliseconds. */
   at: number;
+  /** When the bucket is full again if nobody asks. */
+  fullAt: number;
 }
+
+/** True for a plan that limits the rate; without a size a bucket lets everything through. */
+export const limitsRate = ({ requestsPerSecond, burst }: Plan): boolean =>
+  Number.isFinite(requestsPerSecond) && Number.isFinite(burst);
 
 /**
  * Keeps the buckets in memory: what a restart forgets is a pause of `burst / requestsPerSecond` seconds.
@@ -36,44 +44,47 @@ interface State {
  */
 export function createRateLimit(clock: Pick<Clock, 'now'>, nodes: () => number = () => 1): RateLimit {
   const states = new Map<string, State>();
+  let forgetAt = clock.now() + FORGET_EVERY_MS;
 
   const forgetFull = (now: number): void => {
-    // Any plan's bucket is full after so long: the built-in ones take 5 s.
-    const MINUTE_MS = 60 * SECOND_MS;
-    for (const [accountId, { at }] of states) if (now - at > MINUTE_MS) states.delete(accountId);
+    if (now < forgetAt) return;
+    forgetAt = now + FORGET_EVERY_MS;
+    for (const [accountId, { fullAt }] of states) if (fullAt <= now) states.delete(accountId);
   };
 
   /** The bucket filled up to now, and what it may hold here. */
   const fill = (accountId: string, plan: Plan): { state: State; size: number; perMs: number } => {
     const now = clock.now();
+    forgetFull(now);
     const share = Math.max(1, nodes());
     const size = Math.max(1, plan.burst / share);
     const perMs = plan.requestsPerSecond / share / SECOND_MS;
     let state = states.get(accountId);
     if (!state) {
-      if (states.size >= FORGET_FROM_ACCOUNTS) forgetFull(now);
-      state = { tokens: size, at: now };
+      state = { tokens: size, at: now, fullAt: now };
       states.set(accountId, state);
     }
     state.tokens = Math.min(size, state.tokens + Math.max(0, now - state.at) * perMs);
     state.at = now;
+    state.fullAt = now + (size - state.tokens) / perMs;
     return { state, size, perMs };
   };
 
   return {
     take(accountId, plan) {
-      if (plan.requestsPerSecond === Number.POSITIVE_INFINITY) return 0;
+      if (!limitsRate(plan)) return 0;
       const { state, perMs } = fill(accountId, plan);
-      if (state.tokens < 1) return Math.max(1, Math.ceil((1 - state.tokens) / perMs / SECOND_MS));
+      if (state.tokens < 1 - ROUNDING) return Math.ceil((1 - state.tokens) / perMs / SECOND_MS);
       state.tokens -= 1;
+      state.fullAt += 1 / perMs;
       return 0;
     },
 
     bucket(accountId, plan) {
-      if (plan.requestsPerSecond === Number.POSITIVE_INFINITY) return null;
+      if (!limitsRate(plan)) return null;
       const { state, size, perMs } = fill(accountId, plan);
       const fullInSeconds = Math.ceil((size - state.tokens) / perMs / SECOND_MS);
-      return { left: Math.floor(state.tokens), fullInSeconds };
+      return { left: Math.max(0, Math.floor(state.tokens + ROUNDING)), fullInSeconds };
     },
   };
 }

@@ -34,7 +34,7 @@ export interface UsageReport {
   returned: number;
   /** Leased requests that it keeps. */
   kept: number;
-  /** Requests it has answered, by day. */
+  /** Requests it has answered, by day; below zero where more were told before than cost anything. */
   days: DayUsage[];
 }
 

@@ -1,7 +1,13 @@
 import type { Db } from './dialect.ts';
 import { onConnection, prepare, type Runner, type Slots } from './prepared.ts';
 import type { UsageMonthsTable } from './tables.ts';
-import { USAGE_THRESHOLDS, type UsageStore, type UsageThreshold } from './usage-contract.ts';
+import {
+  type DayUsage,
+  USAGE_THRESHOLDS,
+  type UsageReport,
+  type UsageStore,
+  type UsageThreshold,
+} from './usage-contract.ts';
 
 /** Where a month keeps when a threshold was passed. */
 const PASSED_AT = {
@@ -98,6 +104,18 @@ function inOrder<T>(rows: T[], keyOf: (row: T) => string): T[] {
   return rows.toSorted((a, b) => (keyOf(a) < keyOf(b) ? -1 : Number(keyOf(a) > keyOf(b))));
 }
 
+/** One sum for each account and day. */
+function sumOfDays(reports: UsageReport[]): (DayUsage & { accountId: string })[] {
+  const sums = new Map<string, DayUsage & { accountId: string }>();
+  for (const { accountId, days } of reports) {
+    for (const { day, requests } of days) {
+      const key = `${accountId} ${day}`;
+      sums.set(key, { accountId, day, requests: (sums.get(key)?.requests ?? 0) + requests });
+    }
+  }
+  return [...sums.values()];
+}
+
 /** The part of the store that counts requests. */
 export function createUsage(db: Db): UsageStore {
   const pass = createPassing(db);
@@ -111,6 +129,14 @@ export function createUsage(db: Db): UsageStore {
           requests: row('usage_days.requests', '+', row.ref('excluded.requests')),
         })),
       ),
+  );
+  const takeFromDay = prepare((value: Slots<{ accountId: string; day: string; requests: number }>) =>
+    db
+      .updateTable('usage_days')
+      .set((row) => ({ requests: row('requests', '-', value.requests) }))
+      .where('account_id', '=', value.accountId)
+      .where('day', '=', value.day)
+      .where('requests', '>=', value.requests),
   );
 
   return {
@@ -139,9 +165,9 @@ export function createUsage(db: Db): UsageStore {
             const passed = await pass(on, report, { ...row, used: row.taken - kept, limit }, now);
             if (passed.length > 0) all.push({ accountId, month, passed });
           }
-          const days = reports.flatMap(({ accountId, days }) => days.map((day) => ({ accountId, ...day })));
-          for (const day of inOrder(days, (one) => `${one.accountId} ${one.day}`)) {
+          for (const day of inOrder(sumOfDays(reports), (one) => `${one.accountId} ${one.day}`)) {
             if (day.requests > 0) await addToDay(on, day);
+            if (day.requests < 0) await takeFromDay(on, { ...day, requests: -day.requests });
           }
           return all;
         }),

@@ -189,6 +189,19 @@ export function describeUsage(given: Given): void {
       expect(await on.store.usage.read(other, MONTH, '2026-12-01')).toEqual(nothing);
     });
 
+    it('go down by what is told to have cost nothing after all, and never below zero', async () => {
+      const owner = await given.account();
+      const tell = (requests: number) => report(owner, { days: [{ day: DAY, requests }] });
+      await tell(5);
+      await tell(-2);
+      expect((await read(owner)).days).toEqual([{ day: DAY, requests: 3 }]);
+      await tell(-4);
+      expect((await read(owner)).days).toEqual([{ day: DAY, requests: 3 }]);
+      const days = [2, -3].map((requests) => reportOf(owner, { days: [{ day: '2027-01-16', requests }] }));
+      await given.store.usage.report([...days, reportOf(owner, { days: [{ day: DAY, requests: 1 }] })], T);
+      expect((await read(owner)).days).toEqual([{ day: DAY, requests: 4 }]);
+    });
+
     it('of several accounts and months come in one report', async () => {
       const [owner, other] = [await given.account(), await given.account()];
       const december = { month: '2026-12', days: [{ day: '2026-12-31', requests: 5 }] };

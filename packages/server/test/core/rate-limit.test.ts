@@ -1,0 +1,154 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { BUILT_IN_PLANS, type Plan } from '../../src/core/plans.ts';
+import { createRateLimit } from '../../src/core/rate-limit.ts';
+import { FakeClock } from '../support/fake-clock.ts';
+
+const planOf = (requestsPerSecond: number, burst: number): Plan => ({
+  ...BUILT_IN_PLANS.developer,
+  requestsPerSecond,
+  burst,
+});
+const FREE = planOf(2, 10);
+
+/** Pauses in milliseconds: mostly none or short, now and then long enough for a full bucket. */
+const pauses = fc.array(fc.oneof(fc.constant(0), fc.integer({ min: 0, max: 40 }), fc.nat({ max: 3_000 })), {
+  minLength: 1,
+  maxLength: 200,
+});
+const plans = fc.record({ rate: fc.integer({ min: 1, max: 1_000 }), burst: fc.integer({ min: 1, max: 50 }) });
+
+/** One account's bucket on a clock that the test moves. */
+function bucketOf(plan: Plan, nodes = 1) {
+  let now = Date.UTC(2026, 2, 4);
+  const limit = createRateLimit({ now: () => now }, () => nodes);
+  return {
+    ...{ limit, take: () => limit.take('acc', plan), look: () => limit.bucket('acc', plan) },
+    get now() {
+      return now;
+    },
+    wait: (ms: number) => {
+      now += ms;
+    },
+  };
+}
+
+describe('the rate limit', () => {
+  it('lets at most burst + rate × t through in any window of t seconds, for every plan and pattern', () => {
+    fc.assert(
+      fc.property(plans, pauses, ({ rate, burst }, pattern) => {
+        const bucket = bucketOf(planOf(rate, burst));
+        const through: number[] = [];
+        for (const ms of pattern) {
+          bucket.wait(ms);
+          if (bucket.take() === 0) through.push(bucket.now);
+        }
+        for (const [first, from] of through.entries()) {
+          for (const [last, to] of through.entries()) {
+            if (last < first) continue;
+            const allowed = burst + (rate * (to - from)) / 1_000;
+            expect(last - first + 1).toBeLessThanOrEqual(allowed + 1e-3);
+          }
+        }
+      }),
+    );
+  });
+
+  it('gives all that it allows: whoever keeps to the rate is never refused', () => {
+    fc.assert(
+      fc.property(plans, fc.integer({ min: 1, max: 300 }), ({ rate, burst }, times) => {
+        const bucket = bucketOf(planOf(rate, burst));
+        for (let i = 0; i < burst; i++) expect(bucket.take()).toBe(0);
+        for (let i = 0; i < times; i++) {
+          bucket.wait(Math.ceil(1_000 / rate));
+          expect(bucket.take()).toBe(0);
+        }
+      }),
+    );
+  });
+
+  it('lets in whoever waits as long as told, also one who knocks meanwhile', () => {
+    fc.assert(
+      fc.property(plans, pauses, fc.integer({ min: 1, max: 300 }), ({ rate, burst }, pattern, every) => {
+        const bucket = bucketOf(planOf(rate, burst));
+        for (const ms of pattern) {
+          bucket.wait(ms);
+          const seconds = bucket.take();
+          if (seconds === 0) continue;
+          expect(Number.isInteger(seconds)).toBe(true);
+          const until = bucket.now + seconds * 1_000;
+          while (bucket.now < until) {
+            bucket.look();
+            bucket.wait(Math.min(every, until - bucket.now));
+          }
+          expect(bucket.take()).toBe(0);
+        }
+      }),
+    );
+  });
+
+  it('says what is left and when the bucket is full', () => {
+    const bucket = bucketOf(FREE);
+    expect(bucket.look()).toEqual({ left: 10, fullInSeconds: 0 });
+    for (let i = 0; i < 4; i++) bucket.take();
+    expect(bucket.look()).toEqual({ left: 6, fullInSeconds: 2 });
+    bucket.wait(700);
+    expect(bucket.look()).toEqual({ left: 7, fullInSeconds: 2 });
+    bucket.wait(1_300);
+    expect(bucket.look()).toEqual({ left: 10, fullInSeconds: 0 });
+  });
+
+  it('holds by account, and not for a plan without a rate or without a size', () => {
+    const clock = new FakeClock();
+    const limit = createRateLimit(clock);
+    for (let i = 0; i < 10; i++) expect(limit.take('one', FREE)).toBe(0);
+    expect(limit.take('one', FREE)).toBe(1);
+    expect(limit.take('two', FREE)).toBe(0);
+    for (const plan of [BUILT_IN_PLANS.unlimited, planOf(Infinity, 1), planOf(1, Infinity)]) {
+      for (let i = 0; i < 100; i++) expect(limit.take('one', plan)).toBe(0);
+      expect(limit.bucket('one', plan)).toBeNull();
+    }
+  });
+
+  it('shares every bucket among the nodes', () => {
+    const [here, there] = [bucketOf(FREE, 2), bucketOf(FREE, 2)];
+    for (const node of [here, there]) {
+      for (let i = 0; i < 5; i++) expect(node.take()).toBe(0);
+      expect(node.take()).toBe(1);
+      node.wait(1_000);
+      expect([node.take(), node.take()]).toEqual([0, 1]);
+    }
+  });
+
+  it('follows a change of plan: no gift from a larger bucket, no debt from a slower one', () => {
+    const clock = new FakeClock();
+    const limit = createRateLimit(clock);
+    const large = planOf(1, 1_000);
+    expect(limit.take('acc', large)).toBe(0);
+    for (let i = 0; i < 10; i++) expect(limit.take('acc', FREE)).toBe(0);
+    expect(limit.take('acc', FREE)).toBe(1);
+    for (let i = 0; i < 1_000; i++) limit.take('slow', large);
+    expect(limit.take('slow', FREE)).toBe(1);
+  });
+
+  it('forgets no account that is not full again, however many come', async () => {
+    const clock = new FakeClock();
+    const limit = createRateLimit(clock);
+    const slow = planOf(1, 1_000);
+    for (let i = 0; i < 1_000; i++) limit.take('acc', slow);
+    for (let minute = 0; minute < 3; minute++) {
+      await clock.advance(60_000);
+      for (let i = 0; i < 20_000; i++) limit.take(`other-${minute}-${i}`, slow);
+    }
+    expect(limit.bucket('acc', slow)).toEqual({ left: 180, fullInSeconds: 820 });
+  });
+
+  it('gives nothing for a clock that steps back, and shuts nobody out for it', () => {
+    const bucket = bucketOf(FREE);
+    for (let i = 0; i < 10; i++) bucket.take();
+    bucket.wait(-3_600_000);
+    expect(bucket.take()).toBe(1);
+    bucket.wait(1_000);
+    expect([bucket.take(), bucket.take(), bucket.take()]).toEqual([0, 0, 1]);
+  });
+});
