@@ -118,9 +118,7 @@ export async function revokeKey(store: KeysStore, named: string, now: number): P
     'A running server refuses it within a second.',
   ];
   if (!prefix.startsWith('mfk_')) {
-    lines.push(
-      'It was chosen by hand: take it out of MAYFLY_API_KEY too, or the next start makes it good again.',
-    );
+    lines.push('It was chosen by hand: take it out of MAYFLY_API_KEY too. It stays revoked if you forget.');
   }
   const left = (await store.keys.list(accountId)).filter((one) => one.scope === 'full' && !expired(one, now));
   if (left.length === 0) {

@@ -1,4 +1,3 @@
-import { hash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import type { InboxRecord } from '../store/store.ts';
 import type { Soon } from './auth.ts';
@@ -6,8 +5,6 @@ import { ANSWER_CACHE_BYTES, MAX_CACHED_ANSWER_BYTES } from './limits.ts';
 
 /** Requests that were answered once and may come again. */
 const ASKED_ONCE = 2_000;
-/** Of a hash: enough that two queries of one inbox never share a validator. */
-const TAG_LETTERS = 16;
 
 /**
  * Answers about an inbox, ready to send, for readers that ask again before anything changed: pollers
@@ -16,8 +13,8 @@ const TAG_LETTERS = 16;
  */
 export interface Answers {
   /**
-   * The JSON of an answer and its weak validator (RFC 9110 section 8.8.3), worked out only when they
-   * are not known. A change while `make` works only makes the validator fall short.
+   * The JSON of an answer and its weak validator (RFC 9110 section 8.8.3; one stands for its own URL
+   * alone), worked out only when they are not known. A change while `make` works only makes the validator fall short.
    * @param inbox as the guard read it, before `make` looks at anything
    * @param make makes the JSON
    * @param request all that the answer depends on besides: the URL, and the base of URLs in it
@@ -45,7 +42,7 @@ export function createAnswers(): Answers {
       return make().then((json) => {
         const answer = {
           body: Buffer.from(json),
-          tag: `W/"${inbox.version}-${hash('sha256', key, 'base64url').slice(0, TAG_LETTERS)}"`,
+          tag: `W/"${inbox.version}"`,
         };
         // Most requests never come again: only what was asked twice is worth its place.
         if (asked.has(key)) cache.set(key, answer);

@@ -293,6 +293,7 @@ function observeRequests(app: App, deps: HttpDeps): void {
     const route = request.routeOptions.url ?? 'none';
     const ms = reply.elapsedTime;
     seconds.observe({ method: request.method, route, status: reply.statusCode }, ms / 1_000);
+    if (!deps.log.isLevelEnabled('info')) return done();
     deps.log.info(
       {
         requestId: request.id,

@@ -19,8 +19,17 @@ export function keyRow(key: KeyRecord & { hash: string }): Insertable<KeysTable>
   };
 }
 
-/** Adds a key unless its hash is known already. */
+/** What stays of a revoked key: a setting that still names it must not bring it back. */
+const revokedMarker = (hash: string): string => `revoked-key ${hash}`;
+
+/** Adds a key unless its hash is known already, of a live key or of a revoked one. */
 export async function insertKey(db: Db, key: KeyRecord & { hash: string }): Promise<void> {
+  const revoked = await db
+    .selectFrom('markers')
+    .select('name')
+    .where('name', '=', revokedMarker(key.hash))
+    .executeTakeFirst();
+  if (revoked) return;
   await db
     .insertInto('keys')
     .values(keyRow(key))
@@ -115,13 +124,18 @@ export function createKeys(db: Db, dialect: Dialect): KeyStore {
           .executeTakeFirst();
         const mine = await tx
           .selectFrom('keys')
-          .select('id')
+          .select('hash')
           .where('id', '=', keyId)
           .where('account_id', '=', accountId)
           .executeTakeFirst();
         if (!mine) return 'unknown';
         if (keepOne && !(await hasAnother(tx, accountId, keyId, now))) return 'last';
         await tx.deleteFrom('keys').where('id', '=', keyId).execute();
+        await tx
+          .insertInto('markers')
+          .values({ name: revokedMarker(mine.hash) })
+          .onConflict((conflict) => conflict.doNothing())
+          .execute();
         return 'revoked';
       }),
 

@@ -117,8 +117,7 @@ async function openBoth(options: SqliteOptions): Promise<Store> {
           closed = true;
           look.end();
           // The writer last: the last to close the database tidies up its log, and a reader cannot.
-          await reader.close();
-          await writer.close();
+          await reader.close().finally(() => writer.close());
         },
       },
     );

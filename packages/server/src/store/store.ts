@@ -93,7 +93,10 @@ export interface ListedKey extends KeyRecord {
 export interface KeyStore {
   /** The live key with that {@link hashCredential}, with its account; revoked or expired: undefined. */
   findByHash(hash: string, now: number): Promise<{ key: KeyRecord; account: AccountRecord } | undefined>;
-  /** Adds a key; the account exists. Throws nothing for a hash already known: that key stays as it is. */
+  /**
+   * Adds a key; the account exists. Throws nothing for a hash already known: that key stays as it is, and
+   * a revoked one stays revoked.
+   */
   create(key: KeyRecord & { hash: string }): Promise<void>;
   /** An account's keys, newest first; expired ones until they are revoked. */
   list(accountId: string): Promise<ListedKey[]>;

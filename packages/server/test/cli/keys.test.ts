@@ -159,8 +159,10 @@ describe('mayfly key revoke', () => {
     expect(await find(key)).toBeUndefined();
   });
 
-  it('says of a key chosen as MAYFLY_API_KEY that it must go there too', async () => {
+  it('revokes a key chosen as MAYFLY_API_KEY for good, whatever the setting says at the next start', async () => {
     expect(await operator.runWith(CHOSEN, 'key', 'revoke', '-')).toContain('take it out of MAYFLY_API_KEY');
+    expect(await find(CHOSEN)).toBeUndefined();
+    await ensureFirstAccount(operator.store, CHOSEN, operator.now);
     expect(await find(CHOSEN)).toBeUndefined();
   });
 });

@@ -113,6 +113,8 @@ export function describeAccounts(given: Given): void {
       expect(await keys.find(key.id)).toBeUndefined();
       expect(await keys.list(owner)).toEqual([]);
       expect(await keys.revoke(owner, key.id, false, T)).toBe('unknown');
+      await keys.create({ ...key, id: `${key.id}2` });
+      expect(await keys.findByHash(key.hash, T)).toBeUndefined();
     });
 
     it('a server sees at once what another process revoked', async () => {
