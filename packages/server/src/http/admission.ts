@@ -3,7 +3,7 @@ import { limitsRate, type RateLimit } from '../core/rate-limit.ts';
 import type { Charge, UsageMeter } from '../core/usage.ts';
 import { AppError } from '../errors.ts';
 import type { AccountRecord, KeyRecord } from '../store/store.ts';
-import type { Soon } from './auth.ts';
+import type { Soon } from './soon.ts';
 
 /** A request that its account's limits let in. */
 export interface Admitted {

@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import type { InboxRecord } from '../store/store.ts';
-import type { Soon } from './auth.ts';
 import { ANSWER_CACHE_BYTES, MAX_CACHED_ANSWER_BYTES } from './limits.ts';
+import type { Soon } from './soon.ts';
 
 /** Requests that were answered once and may come again. */
 const ASKED_ONCE = 2_000;

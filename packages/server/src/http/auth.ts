@@ -6,6 +6,7 @@ import { AppError } from '../errors.ts';
 import { hashCredential, hasValidChecksum } from '../ids.ts';
 import type { AccountRecord, InboxRecord, KeyRecord, Store } from '../store/store.ts';
 import type { Admitted } from './admission.ts';
+import { after, type Soon } from './soon.ts';
 
 /**
  * What a route demands of its caller; every route declares one.
@@ -107,14 +108,6 @@ function createReader(): (header: string | undefined) => Credential {
     known.set(header, credential);
     return credential;
   };
-}
-
-/** A value at once where it is known, or the promise of it. */
-export type Soon<T> = T | Promise<T>;
-
-/** Goes on at once where the value is known: most requests then never leave their turn of the event loop. */
-function after<T, U>(value: Soon<T>, next: (value: T) => Soon<U>): Soon<U> {
-  return value instanceof Promise ? value.then(next) : next(value);
 }
 
 /** What a look-up answered, for as long as it may be taken for true. */

@@ -9,7 +9,7 @@ import { invalidField } from './addresses.ts';
 import { createAdmission } from './admission.ts';
 import { createAnswers } from './answers.ts';
 import { createAttachmentBytes } from './attachment-bytes.ts';
-import { type Caller, createGuard, type Soon } from './auth.ts';
+import { type Caller, createGuard } from './auth.ts';
 import type { App, HttpDeps, HttpOptions, RouteContext } from './context.ts';
 import { problem, rawProblem, sendProblem, toAppError, toProblem } from './errors.ts';
 import { createHeldRequests, type HeldRequests } from './held.ts';
@@ -36,6 +36,7 @@ import { operationRoutes } from './routes/operations.ts';
 import { usageRoutes } from './routes/usage.ts';
 import { waitRoutes } from './routes/wait.ts';
 import { webhookRoutes } from './routes/webhooks.ts';
+import type { Soon } from './soon.ts';
 
 const DOCS = '/docs';
 /** Everything that the reference pages load is ours; they style themselves and draw with data URLs. */

@@ -19,6 +19,7 @@ import { immutableTag, isFresh } from '../etag.ts';
 import { rawPieces } from '../raw-source.ts';
 import { bytes, ConditionalHeaders, ETAG, empty, JSON_TYPE, json, NOT_MODIFIED } from '../responses.ts';
 import { summaryJson, toMessage, toSummary } from '../shown.ts';
+import { after } from '../soon.ts';
 import { baseUrl } from '../urls.ts';
 
 const TAGS = ['Messages'];
@@ -58,7 +59,7 @@ export function messageRoutes(app: App, context: RouteContext): void {
       headers: ConditionalHeaders,
       response: { 200: json(MessageList, 'A page of messages.', ETAG), 304: NOT_MODIFIED },
     },
-    handler: async (request, reply) => {
+    handler: (request, reply) => {
       const inbox = callersInbox(request);
       const { wait = 0, limit = DEFAULT_LIMIT, ...filters } = request.query;
       const query = { ...filters, limit };
@@ -67,12 +68,12 @@ export function messageRoutes(app: App, context: RouteContext): void {
           toMessageList(await waitForMessages(deps, inbox, query, wait * SECOND_MS, signal)),
         );
       }
-      const { body, tag } = await answers.json(inbox, request.url, async () =>
+      const answer = answers.json(inbox, request.url, async () =>
         hasFilters(filters)
           ? JSON.stringify(toMessageList(await listMessages(deps, inbox, query, clock.now())))
           : messageListJson(inbox.id, await listUnread({ store, newest }, inbox, query, clock.now())),
       );
-      return sendJson(request, reply, body, tag);
+      return after(answer, ({ body, tag }) => sendJson(request, reply, body, tag));
     },
   });
 
@@ -91,17 +92,18 @@ export function messageRoutes(app: App, context: RouteContext): void {
       headers: ConditionalHeaders,
       response: { 200: json(Message, 'The message.', ETAG), 304: NOT_MODIFIED },
     },
-    handler: async (request, reply) => {
+    handler: (request, reply) => {
       const inbox = callersInbox(request);
       const { messageId } = request.params;
       const { include } = request.query;
       const base = baseUrl(options.publicUrl, request);
-      const { body } = await answers.json(inbox, `${base} ${request.url}`, async () => {
+      const answer = answers.json(inbox, `${base} ${request.url}`, async () => {
         const message = await findMessage(inbox.id, messageId);
         const shown = toMessage(message, base);
         return JSON.stringify(include ? await withContent(shown, message) : shown);
       });
-      return sendJson(request, reply, body, immutableTag(include ? `${messageId}.${include}` : messageId));
+      const tag = immutableTag(include ? `${messageId}.${include}` : messageId);
+      return after(answer, ({ body }) => sendJson(request, reply, body, tag));
     },
   });
 
