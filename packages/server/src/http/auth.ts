@@ -64,6 +64,13 @@ const BEARER = /^bearer +([A-Za-z0-9._~+/-]+=*) *$/i;
 interface Credential {
   text: string;
   hash: string;
+  /** What the store knew of it, for a moment; undefined before the first look-up. */
+  known: { found: FoundKey; until: number; forgotten: number } | undefined;
+}
+
+interface FoundKey {
+  key: KeyRecord;
+  account: AccountRecord;
 }
 
 function bearer(header: string): string {
@@ -104,7 +111,7 @@ function createReader(): (header: string | undefined) => Credential {
     const text = bearer(header);
     if (!hasValidChecksum(text))
       throw new AppError('unauthorized', 'the credential is incomplete or mistyped');
-    const credential = { text, hash: hashCredential(text) };
+    const credential = { text, hash: hashCredential(text), known: undefined };
     known.set(header, credential);
     return credential;
   };
@@ -157,22 +164,24 @@ export interface Guard {
   forget(): void;
 }
 
+/** A token's hash stands for its inbox alone. */
+const anyInbox = (): boolean => true;
+
 export function createGuard({ store, clock }: GuardDeps): Guard {
   const read = createReader();
-  const keys = new Remembered<{ key: KeyRecord; account: AccountRecord }>();
   const accounts = new Remembered<AccountRecord>();
   const inboxes = new Remembered<InboxRecord>();
   let forgotten = 0;
 
-  const findKey = (hash: string, now: number): Soon<{ key: KeyRecord; account: AccountRecord }> => {
-    const known = keys.get(hash, now);
-    if (known) return known;
+  const findKey = (credential: Credential, now: number): Soon<FoundKey> => {
+    const { known } = credential;
+    if (known && now < known.until && known.forgotten === forgotten) return known.found;
+    // What was asked before something was forgotten may be what was to be forgotten.
     const asked = forgotten;
-    return store.keys.findByHash(hash, now).then((found) => {
+    return store.keys.findByHash(credential.hash, now).then((found) => {
       if (!found) throw unknownCredential();
-      // What was asked before something was forgotten may be what was to be forgotten.
-      if (asked !== forgotten) return found;
-      keys.set(hash, found, Math.min(now + REMEMBERED_MS, found.key.expiresAt ?? Number.POSITIVE_INFINITY));
+      const until = Math.min(now + REMEMBERED_MS, found.key.expiresAt ?? Number.POSITIVE_INFINITY);
+      credential.known = { found, until, forgotten: asked };
       return found;
     });
   };
@@ -189,11 +198,12 @@ export function createGuard({ store, clock }: GuardDeps): Guard {
   const findInbox = (
     key: string,
     now: number,
+    isAsked: (inbox: InboxRecord) => boolean,
     find: () => Promise<InboxRecord | undefined>,
   ): Soon<InboxRecord | undefined> => {
     const generation = store.generation();
     const known = generation === null ? undefined : inboxes.get(key, now, generation);
-    if (known) return known;
+    if (known && isAsked(known)) return known;
     return find().then((inbox) => {
       if (inbox && generation !== null) {
         inboxes.set(key, inbox, Math.min(now + REMEMBERED_MS, inbox.expiresAt), generation);
@@ -204,7 +214,7 @@ export function createGuard({ store, clock }: GuardDeps): Guard {
 
   const withToken = (hash: string, { access, inboxId }: Asking, admit: Admit): Soon<Caller> => {
     const now = clock.now();
-    const found = findInbox(hash, now, () => store.inboxes.findByToken(hash, now));
+    const found = findInbox(hash, now, anyInbox, () => store.inboxes.findByToken(hash, now));
     return after(found, (inbox) => {
       if (!inbox) throw unknownCredential();
       return after(findAccount(inbox.accountId, now), (account) =>
@@ -224,16 +234,15 @@ export function createGuard({ store, clock }: GuardDeps): Guard {
 
   const withKey = (credential: Credential, { access, inboxId }: Asking, admit: Admit): Soon<Caller> => {
     const now = clock.now();
-    return after(findKey(credential.hash, now), ({ key, account }) =>
+    return after(findKey(credential, now), ({ key, account }) =>
       after(admit(account, key), () => {
         if (key.scope === 'read' && access.endsWith(':write')) {
           throw new AppError('insufficient_scope', 'this API key may only read');
         }
         const caller = { account, key: { key, account, apiKey: credential.text } };
         if (!access.startsWith('inbox:') || inboxId === undefined) return { ...caller, inbox: null };
-        const found = findInbox(`${account.id} ${inboxId}`, now, () =>
-          store.inboxes.find(account.id, inboxId, now),
-        );
+        const isOwn = (inbox: InboxRecord): boolean => inbox.accountId === account.id;
+        const found = findInbox(inboxId, now, isOwn, () => store.inboxes.find(account.id, inboxId, now));
         return after(found, (inbox) => ({ ...caller, inbox: liveInbox(inbox, now) }));
       }),
     );
@@ -248,7 +257,6 @@ export function createGuard({ store, clock }: GuardDeps): Guard {
     },
     forget() {
       forgotten += 1;
-      keys.clear();
       accounts.clear();
     },
   };

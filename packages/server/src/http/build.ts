@@ -3,7 +3,6 @@ import type { Socket } from 'node:net';
 import swaggerUi from '@fastify/swagger-ui';
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
 import fastify, { type FastifyReply, type FastifyRequest } from 'fastify';
-import { Histogram } from 'prom-client';
 import { AppError } from '../errors.ts';
 import { invalidField } from './addresses.ts';
 import { createAdmission } from './admission.ts';
@@ -24,6 +23,7 @@ import {
 } from './limits.ts';
 import { addSchemas, describeApi } from './openapi.ts';
 import { type ParameterTypes, parameterTypes, readParameters } from './query.ts';
+import { RequestSeconds } from './request-seconds.ts';
 import { accountRoutes } from './routes/accounts.ts';
 import { addressRoutes } from './routes/addresses.ts';
 import { attachmentRoutes } from './routes/attachments.ts';
@@ -49,9 +49,6 @@ const SECURITY_HEADERS = {
   // Mail is private, and what was read may be gone: no cache keeps it without asking.
   'cache-control': 'private, no-cache',
 };
-/** From an answer out of memory (1 ms) to the longest held one. */
-const REQUEST_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
-
 /** The HTTP side, ready to listen. */
 export interface BuiltApp {
   app: App;
@@ -283,17 +280,11 @@ function answerErrors(app: App, deps: HttpDeps, known: Map<string, KnownPath>): 
 }
 
 function observeRequests(app: App, deps: HttpDeps): void {
-  const seconds = new Histogram({
-    name: 'mayfly_http_request_seconds',
-    help: 'From the headers of a request to the end of its answer.',
-    labelNames: ['method', 'route', 'status'],
-    buckets: REQUEST_SECONDS,
-    registers: [deps.metrics],
-  });
+  const seconds = new RequestSeconds(deps.metrics);
   app.addHook('onResponse', (request, reply, done) => {
     const route = request.routeOptions.url ?? 'none';
     const ms = reply.elapsedTime;
-    seconds.observe({ method: request.method, route, status: reply.statusCode }, ms / 1_000);
+    seconds.count(request.method, route, reply.statusCode, ms / 1_000);
     if (!deps.log.isLevelEnabled('info')) return done();
     deps.log.info(
       {
