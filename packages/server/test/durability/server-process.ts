@@ -14,6 +14,8 @@ export interface Inbox {
 /** `mayfly serve` in a process of its own, on free ports. */
 export interface ServerProcess {
   url: string;
+  /** The account's key. */
+  key: string;
   smtpPort: number;
   process: ChildProcess;
   /** Any request, with the account's key. */
@@ -33,10 +35,12 @@ export interface ServerOptions {
   under?: string[];
   /** Arguments for Node.js. */
   nodeArgs?: string[];
+  /** Settings beside those that every server has here. */
+  env?: Record<string, string>;
 }
 
 /** Only spawns it, and does not wait until it is ready. */
-export function spawnServer({ dataDir, under = [], nodeArgs = [] }: ServerOptions): ChildProcess {
+export function spawnServer({ dataDir, under = [], nodeArgs = [], env = {} }: ServerOptions): ChildProcess {
   const [command = '', ...args] = [...under, process.execPath, ...nodeArgs, MAIN, 'serve'];
   return spawn(command, args, {
     // Nothing else of ours: the server refuses settings that it does not know.
@@ -47,6 +51,7 @@ export function spawnServer({ dataDir, under = [], nodeArgs = [] }: ServerOption
       MAYFLY_DATA_DIR: dataDir,
       MAYFLY_API_KEY: KEY,
       MAYFLY_LOG_LEVEL: 'error',
+      ...env,
     },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
@@ -72,6 +77,7 @@ export async function startServer(options: ServerOptions): Promise<ServerProcess
   };
   return {
     url,
+    key: KEY,
     smtpPort: Number(port),
     process: child,
     request,
