@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { AppError } from '../../src/errors.ts';
 import { startHttp, type TestHttp } from './start-http.ts';
 
 const DAY_MS = 86_400_000;
@@ -98,6 +99,50 @@ describe('an account on the free plan', () => {
     expect(april).toMatchObject({ period: { start: '2026-04-01T00:00:00.000Z' }, used: 1, remaining: 999 });
     expect(april.days[0]).toEqual({ day: '2026-04-01', requests: 1 });
     expect(april.thresholds[0].reachedAt).toBeNull();
+  });
+
+  it('pays nothing for answers that the server owes: 500 and 503', async () => {
+    const inbox = await http.createInbox({ ttlMinutes: 60 });
+    const { find } = http.store.inboxes;
+    for (const [failure, status] of [
+      [new Error('a defect'), 500],
+      [new AppError('unavailable', 'no storage'), 503],
+    ] as const) {
+      http.store.inboxes.find = () => Promise.reject(failure);
+      const answer = await http.api('GET', `/v1/inboxes/${inbox.id}`);
+      expect([answer.status, answer.headers.get('x-quota-remaining')]).toEqual([status, '999']);
+    }
+    http.store.inboxes.find = find;
+    expect((await http.api('GET', '/v1/usage')).body).toMatchObject({ used: 1, remaining: 999 });
+  });
+
+  it('pays for a request that is under way when the month turns in the month in which it came', async () => {
+    await http.clock.advance(Date.UTC(2026, 3) - 10_000 - http.clock.now());
+    const { id, cursor } = await http.createInbox({ ttlMinutes: 60 });
+    const held = http.api('GET', `/v1/inboxes/${id}/messages?wait=30&since=${cursor}`);
+    await http.clock.untilSleeping();
+    await http.clock.advance(30_000);
+    const { status, headers } = await held;
+    expect([status, headers.get('x-quota-remaining')]).toEqual([200, '1000']);
+    expect(headers.get('x-quota-reset')).toBe(String(Date.UTC(2026, 4) / 1_000));
+    expect((await list()).headers.get('x-quota-remaining')).toBe('999');
+    await http.usage.report();
+    expect((await http.store.usage.read(http.accountId, '2026-03', '2026-03-01')).taken).toBe(2);
+    const { used, days } = (await http.api('GET', '/v1/usage')).body;
+    expect([used, days[0], days[1]]).toEqual([
+      1,
+      { day: '2026-04-01', requests: 1 },
+      { day: '2026-03-31', requests: 2 },
+    ]);
+  });
+
+  it('reads the same in the headers of every answer, also when this node did not count before', async () => {
+    await listSlowly(3);
+    // So long without a request that the node has given everything back and forgotten the account.
+    await http.clock.advance(600_000);
+    await http.usage.report();
+    const { body, headers } = await http.api('GET', '/v1/usage');
+    expect([body.remaining, headers.get('x-quota-remaining')]).toEqual([997, '997']);
   });
 
   it('uses read tokens on the same account', async () => {
