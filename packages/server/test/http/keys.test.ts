@@ -1,9 +1,6 @@
-import { readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { MAX_KEYS_PER_ACCOUNT, newKey } from '../../src/core/keys.ts';
 import { hasValidChecksum } from '../../src/ids.ts';
-import { startApp } from '../support/start-app.ts';
 import { type Answer, type Body, startHttp, type TestHttp } from './start-http.ts';
 
 describe('API keys', () => {
@@ -150,16 +147,4 @@ describe('API keys', () => {
     await revoke(last.body.id);
     expect((await create()).status).toBe(201);
   });
-});
-
-it('keeps no key on disk, only its hash', async () => {
-  const app = await startApp();
-  try {
-    const { body } = await app.api('POST', '/v1/keys', { body: { name: 'a name to be found' } });
-    const files = readdirSync(app.dataDir).map((name) => readFileSync(join(app.dataDir, name), 'latin1'));
-    expect(files.some((text) => text.includes('a name to be found'))).toBe(true);
-    expect(files.some((text) => text.includes(body.key.slice(8)))).toBe(false);
-  } finally {
-    await app.stop();
-  }
 });
