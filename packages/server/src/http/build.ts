@@ -55,11 +55,22 @@ export interface BuiltApp {
   held: HeldRequests;
 }
 
-/** Builds the app with all its routes. */
-export async function buildApp(options: HttpOptions, deps: HttpDeps): Promise<BuiltApp> {
+/** What every request that is not public passes. */
+export type Gate = Pick<RouteContext, 'guard' | 'admission'>;
+
+export const createGate = (deps: HttpDeps): Gate => ({
+  guard: createGuard(deps),
+  admission: createAdmission(deps.plans, deps.rate, deps.usage, () => deps.clock.now()),
+});
+
+/** Builds the app with all its routes. @param gate another one is given by the bench that measures its cost */
+export async function buildApp(
+  options: HttpOptions,
+  deps: HttpDeps,
+  gate: Gate = createGate(deps),
+): Promise<BuiltApp> {
   const app = createFastify(deps);
-  const guard = createGuard(deps);
-  const held = createHeldRequests(guard);
+  const held = createHeldRequests(gate.guard);
   const attachmentBytes = createAttachmentBytes({
     messages: () => deps.store.messages,
     parsing: () => deps.parsing,
@@ -71,8 +82,7 @@ export async function buildApp(options: HttpOptions, deps: HttpDeps): Promise<Bu
     held,
     attachmentBytes,
     answers: createAnswers(),
-    guard,
-    admission: createAdmission(deps.plans, deps.rate, deps.usage, () => deps.clock.now()),
+    ...gate,
   };
 
   const known = demandAccess(app);
