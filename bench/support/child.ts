@@ -1,10 +1,10 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
+import { dirname } from 'node:path';
 import { createInterface } from 'node:readline';
-import type { DelayReport, ProbeAnswer, ProbeRequest } from './probe.ts';
 
-const PROBE = new URL('./probe.ts', import.meta.url).href;
+const PROBE = new URL('./probe.js', import.meta.url).href;
 /** A server that says nothing for so long will not say it any more, milliseconds. */
 const START_LIMIT_MS = 30_000;
 /** The server promises to end within 10 s of SIGTERM. */
@@ -12,6 +12,16 @@ const STOP_LIMIT_MS = 15_000;
 /** `/proc/PID/stat` counts in ticks of 10 ms (USER_HZ). */
 const TICKS_PER_SECOND = 100;
 const KIB_PER_MIB = 1024;
+
+/** How late the event loop of a main thread was, milliseconds. */
+export interface DelayReport {
+  p50: number;
+  p99: number;
+  max: number;
+}
+
+type ProbeRequest = 'pid' | 'reset' | 'report';
+type ProbeAnswer = { pid: number } | { reset: true } | { report: DelayReport };
 
 /** A measured process. */
 export interface Child {
@@ -32,7 +42,10 @@ export interface Child {
 }
 
 export interface ChildOptions {
+  /** A Node program. */
   file: URL;
+  /** Its first line says how it is started, as for whoever calls it by its name. */
+  executable?: boolean;
   args?: string[];
   env?: Record<string, string>;
   /** A program that starts it, with its arguments; such as a tracer. */
@@ -44,15 +57,20 @@ export interface ChildOptions {
 /** Starts a Node program with the probe in it; resolves when it is ready. Its log lines go to standard error. */
 export async function startChild({
   file,
+  executable = false,
   args = [],
   env = {},
   under = [],
   ready,
 }: ChildOptions): Promise<Child> {
-  const command = [...under, process.execPath, '--import', PROBE, file.pathname, ...args];
+  const command = [...under, ...(executable ? [] : [process.execPath]), file.pathname, ...args];
   const { PATH = '', NODE_OPTIONS = '' } = process.env;
   const child = spawn(command[0] ?? process.execPath, command.slice(1), {
-    env: { PATH, NODE_OPTIONS, ...env },
+    env: {
+      PATH: `${dirname(process.execPath)}:${PATH}`,
+      NODE_OPTIONS: `${NODE_OPTIONS} --import ${PROBE}`,
+      ...env,
+    },
     stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
   });
   const exited = once(child, 'exit');

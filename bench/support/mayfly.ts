@@ -1,7 +1,7 @@
 import { type Child, startChild } from './child.ts';
 import { makeFolder, removeFolder } from './folder.ts';
 
-const MAIN = new URL('../../packages/server/src/main.ts', import.meta.url);
+const MAYFLY = new URL('../../packages/server/bin/mayfly.js', import.meta.url);
 const KEY = 'bench_key_0123456789abcdef';
 
 export interface Inbox {
@@ -29,12 +29,14 @@ export interface Mayfly extends Child {
 export interface MayflyOptions {
   /** A program to start it with, and its arguments. */
   under?: string[];
+  /** Added to its environment. */
+  env?: Record<string, string>;
   /** A folder to start on again; then it is the caller's to remove. */
   dataDir?: string;
 }
 
 /** Starts it on free ports; `stop` removes its data. */
-export async function startMayfly({ under = [], dataDir }: MayflyOptions = {}): Promise<Mayfly> {
+export async function startMayfly({ under = [], dataDir, env = {} }: MayflyOptions = {}): Promise<Mayfly> {
   const folder = dataDir ?? makeFolder();
   const remove = () => {
     if (dataDir === undefined) removeFolder(folder);
@@ -42,7 +44,8 @@ export async function startMayfly({ under = [], dataDir }: MayflyOptions = {}): 
   let child: Child;
   try {
     child = await startChild({
-      file: MAIN,
+      file: MAYFLY,
+      executable: true,
       args: ['serve'],
       under,
       env: {
@@ -52,6 +55,7 @@ export async function startMayfly({ under = [], dataDir }: MayflyOptions = {}): 
         MAYFLY_API_KEY: KEY,
         MAYFLY_LOG_LEVEL: 'warn',
         MAYFLY_WEBHOOK_ALLOW: '127.0.0.0/8',
+        ...env,
       },
       ready: /API +(http\S+).*SMTP +\S+:(\d+)/s,
     });

@@ -1,4 +1,3 @@
-#!/usr/bin/env -S node --max-semi-space-size=8
 import { existsSync } from 'node:fs';
 import { createInterface } from 'node:readline/promises';
 import { Command, CommanderError } from 'commander';

@@ -1,19 +1,10 @@
 /**
  * Loaded into every measured process by `--import`: watches how late the main thread is, and tells
- * its parent when asked.
+ * its parent when asked (ProbeRequest and ProbeAnswer in child.ts). Not TypeScript: Node would load
+ * its type stripper for it, into each thread, and the memory measured would be that too.
  */
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { isMainThread } from 'node:worker_threads';
-
-/** How late the event loop of a main thread was, milliseconds. */
-export interface DelayReport {
-  p50: number;
-  p99: number;
-  max: number;
-}
-
-export type ProbeRequest = 'pid' | 'reset' | 'report';
-export type ProbeAnswer = { pid: number } | { reset: true } | { report: DelayReport };
 
 const RESOLUTION_MS = 1;
 
@@ -22,8 +13,8 @@ if (isMainThread && process.channel) {
   const histogram = monitorEventLoopDelay({ resolution: RESOLUTION_MS });
   histogram.enable();
   // The histogram holds the time from tick to tick, of which one resolution is no delay.
-  const late = (nanoseconds: number) => Math.max(0, nanoseconds / 1e6 - RESOLUTION_MS);
-  const answers: Record<ProbeRequest, () => ProbeAnswer> = {
+  const late = (nanoseconds) => Math.max(0, nanoseconds / 1e6 - RESOLUTION_MS);
+  const answers = {
     pid: () => ({ pid: process.pid }),
     reset: () => {
       histogram.reset();
@@ -37,7 +28,7 @@ if (isMainThread && process.channel) {
       },
     }),
   };
-  process.on('message', (request: ProbeRequest) => process.send?.(answers[request]()));
+  process.on('message', (request) => process.send?.(answers[request]()));
   // The parent is gone: nobody measures any more, and nobody would end this process.
   process.on('disconnect', () => process.exit());
   process.channel.unref();
