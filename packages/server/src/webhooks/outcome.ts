@@ -1,4 +1,3 @@
-import { errors } from 'undici';
 import type { AttemptResult } from './schedule.ts';
 
 /**
@@ -84,13 +83,18 @@ export function attemptError(error: unknown): AttemptError {
   if (isTlsCode(code)) {
     return { code: 'tls_failed', message: `The endpoint's TLS could not be verified or spoken (${code}).` };
   }
-  if (error instanceof errors.HTTPParserError || BAD_ANSWER_CODES.has(code)) {
+  if (isParserError(error) || BAD_ANSWER_CODES.has(code)) {
     return {
       code: 'bad_answer',
       message: "The endpoint's answer is not HTTP, or its headers are too large.",
     };
   }
   return { code: 'connection_closed', message: 'The endpoint closed the connection without an answer.' };
+}
+
+/** Of undici, told by its name: its code differs with what was wrong, and may be missing. */
+function isParserError(error: unknown): boolean {
+  return error instanceof Error && error.name === 'HTTPParserError';
 }
 
 /** OpenSSL's verification results, which node uses as codes as they are, and node's own. */

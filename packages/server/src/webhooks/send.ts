@@ -1,7 +1,7 @@
-import { type Dispatcher, request } from 'undici';
+import type { Dispatcher } from 'undici';
 import type { Clock } from '../clock.ts';
 import { AppError } from '../errors.ts';
-import { createGuardedDispatcher, type GuardSettings, readUrl } from './address-guard.ts';
+import { type GuardSettings, readUrl } from './address-guard.ts';
 import { type AttemptError, type AttemptOutcome, attemptError, statusError } from './outcome.ts';
 
 /** From the look-up of the name to the end of the answer (decisions, section 5). */
@@ -50,19 +50,29 @@ export interface Sender {
 
 /** The only way out for webhooks: guarded, without redirects, bounded in time and in size. */
 export function createSender({ allow, resolve, clock, userAgent }: SenderSettings): Sender {
-  const dispatcher = createGuardedDispatcher({
-    allow,
-    resolve,
-    connectionsPerOrigin: CONNECTIONS_PER_ORIGIN,
-    connectTimeoutMs: CONNECT_TIMEOUT_MS,
-  });
+  let closed = false;
+  let opened: ReturnType<typeof open> | undefined;
+  /** With the first attempt: undici takes 5 MB, and a server may never send a webhook. */
+  const open = async () => {
+    const { createGuardedDispatcher, request } = await import('./dispatcher.ts');
+    const dispatcher = createGuardedDispatcher({
+      allow,
+      resolve,
+      connectionsPerOrigin: CONNECTIONS_PER_ORIGIN,
+      connectTimeoutMs: CONNECT_TIMEOUT_MS,
+    });
+    return { dispatcher, request };
+  };
   return {
     async send({ url, headers, body, timeoutMs = ATTEMPT_TIMEOUT_MS, signal }) {
       const began = clock.now();
       const limit = startLimit(clock, timeoutMs, signal);
       try {
-        const answer = await limit.race(() =>
-          request(readUrl(url), {
+        const answer = await limit.race(async () => {
+          if (closed) throw new Error('closed');
+          opened ??= open();
+          const { dispatcher, request } = await opened;
+          return request(readUrl(url), {
             dispatcher,
             method: 'POST',
             headers: {
@@ -74,8 +84,8 @@ export function createSender({ allow, resolve, clock, userAgent }: SenderSetting
             },
             body,
             signal: limit.signal,
-          }),
-        );
+          });
+        });
         const responseStart = await readStart(answer);
         const error = statusError(answer.statusCode);
         return {
@@ -87,14 +97,17 @@ export function createSender({ allow, resolve, clock, userAgent }: SenderSetting
           retryAfter: headerOf(answer, 'retry-after')?.slice(0, RETRY_AFTER_LENGTH) ?? null,
         };
       } catch (thrown) {
-        const error = failure(thrown, limit, dispatcher, timeoutMs);
+        const error = failure(thrown, limit.cause() ?? (closed ? 'aborted' : undefined), timeoutMs);
         const durationMs = clock.now() - began;
         return { ok: false, status: null, durationMs, error, responseStart: '', retryAfter: null };
       } finally {
         limit.end();
       }
     },
-    close: () => dispatcher.destroy(),
+    async close() {
+      closed = true;
+      await (await opened)?.dispatcher.destroy();
+    },
   };
 }
 
@@ -137,13 +150,12 @@ function startLimit(clock: Clock, timeoutMs: number, outer: AbortSignal | undefi
   };
 }
 
-function failure(thrown: unknown, limit: Limit, dispatcher: Dispatcher, timeoutMs: number): AttemptError {
+function failure(thrown: unknown, cause: ReturnType<Limit['cause']>, timeoutMs: number): AttemptError {
   if (thrown instanceof AppError) return { code: 'url_refused', message: thrown.message };
-  const cause = limit.cause();
   if (cause === 'timeout') {
     return { code: 'timeout', message: `The endpoint gave no answer within ${timeoutMs / 1000} s.` };
   }
-  if (cause === 'aborted' || ('destroyed' in dispatcher && dispatcher.destroyed === true)) {
+  if (cause === 'aborted') {
     return { code: 'aborted', message: 'The attempt was stopped on our side.' };
   }
   return attemptError(thrown);

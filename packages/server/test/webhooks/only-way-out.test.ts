@@ -60,7 +60,7 @@ describe('the guard of webhooks/ is the only way out', () => {
     const inside = readdirSync(new URL('webhooks/', SOURCE)).filter((file) => file.endsWith('.ts'));
     const using = (pattern: RegExp) =>
       inside.filter((file) => pattern.test(readFileSync(new URL(`webhooks/${file}`, SOURCE), 'utf8')));
-    expect(using(/\bnew Agent\b|buildConnector/)).toEqual(['address-guard.ts']);
+    expect(using(/\bnew Agent\b|buildConnector/)).toEqual(['dispatcher.ts']);
     expect(using(/['"](?:node:)?dns(?:\/promises)?['"]/)).toEqual(['resolve.ts']);
     expect(using(/\bfetch\s*\(|\bnet\.|\btls\.|['"]node:(?:https?|http2|tls)['"]/)).toEqual([]);
   });
