@@ -9,6 +9,7 @@ import {
 } from 'smtp-server';
 import { SMTPConnection, type SMTPConnectionOptions } from 'smtp-server/lib/smtp-connection.js';
 import { SMTPStream } from 'smtp-server/lib/smtp-stream.js';
+import type { KeyPair } from './certificate.ts';
 import type { NetworkMatch } from './networks.ts';
 import { REPLIES, type Reply, replyText } from './replies.ts';
 import { Session, type SessionContext } from './session.ts';
@@ -30,6 +31,8 @@ export interface ListenerContext extends SessionContext {
   door: Doorkeeper;
   /** Peers that speak the PROXY protocol (version 1) to us. */
   isTrustedProxy: NetworkMatch;
+  /** Makes the certificate of a listener that was given none. */
+  makeCertificate(): Promise<KeyPair>;
 }
 
 /** Commands that exist and are not offered here. */
@@ -290,6 +293,19 @@ export class Connection extends SMTPConnection {
     super.handler_DATA(command, callback);
   }
 
+  override handler_STARTTLS(command: Buffer, callback: () => void): void {
+    const upgrade = (): void => {
+      if (this._closing || this._closed) callback();
+      else super.handler_STARTTLS(command, callback);
+    };
+    const refuse = (err: unknown): void => {
+      this.#context.log.error({ session: this.id, err }, 'no certificate could be made');
+      this.reply(REPLIES.noTlsNow);
+      callback();
+    };
+    void (this._server as Listener).certified().then(upgrade, refuse);
+  }
+
   /** Called by the listener with what comes after DATA. */
   receive(stream: SMTPServerDataStream, callback: (error?: Error | null, message?: string) => void): void {
     this.#rate = { since: this.#context.clock.now(), bytes: 0 };
@@ -340,6 +356,7 @@ export class Listener extends SMTPServer {
   readonly #bySession = new WeakMap<SMTPServerSession, Connection>();
   /** Until their socket is closed, which may be after smtp-server has forgotten them. */
   readonly #open = new Set<Connection>();
+  #certified: Promise<void> | undefined;
 
   constructor(options: SMTPServerOptions, context: ListenerContext) {
     super({
@@ -356,8 +373,24 @@ export class Listener extends SMTPServer {
       onSecure: (_socket, _session, callback) => callback(),
     });
     this.context = context;
+    if (options.cert) this.#certified = Promise.resolve();
     // A client's broken connection, which its session tells of by ending.
     this.on('error', (error: Error) => context.log.debug({ err: error }, 'SMTP connection failed'));
+  }
+
+  /**
+   * Resolves when there is a certificate to show. One that nobody gave is made for the first client that
+   * asks for TLS: many never meet one, and making it takes 8 MB. Until then nothing may be shown.
+   */
+  certified(): Promise<void> {
+    this.#certified ??= this.context.makeCertificate().then(
+      (made) => this.updateSecureContext({ ...made }),
+      (error) => {
+        this.#certified = undefined;
+        throw error;
+      },
+    );
+    return this.#certified;
   }
 
   override connect(socket: Socket, options?: SMTPConnectionOptions): void {

@@ -36,6 +36,7 @@ export const REPLIES = {
   tryLater: reply(451, '4.3.0', 'Temporary trouble here, try again later'),
   inboxFull: reply(452, '4.2.2', 'Inbox is full'),
   tooManyRecipients: reply(452, '4.5.3', 'Too many recipients'),
+  noTlsNow: reply(454, '4.7.0', 'TLS is not available now'),
 
   lineTooLong: reply(500, '5.5.2', 'Command line too long'),
   unknownCommand: reply(500, '5.5.2', 'Command not recognized'),

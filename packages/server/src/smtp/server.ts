@@ -30,7 +30,7 @@ export interface SmtpServerOptions {
   postmaster?: 'refuse' | 'log';
   /** Default `refuse`. */
   bareLineEndings?: BareLineEndings;
-  /** Default: a self-signed one, made at each start. */
+  /** Default: a self-signed one, made when it is needed first. */
   tls?: KeyPair | null;
   /** Addresses and networks (CIDR) whose connections begin with a PROXY line, version 1. */
   proxyFrom?: readonly string[];
@@ -124,6 +124,7 @@ export function createSmtpServer(options: SmtpServerOptions, deps: SmtpServerDep
     bareLineEndings: options.bareLineEndings ?? 'refuse',
     postmasterDomains: new Set(options.postmaster === 'log' ? options.domains : []),
     isTrustedProxy: networkMatch(options.proxyFrom ?? []),
+    makeCertificate: () => selfSignedCertificate(options.name, deps.clock.now()),
   };
   const stopping = new AbortController();
   const listeners: Listener[] = [];
@@ -136,7 +137,7 @@ export function createSmtpServer(options: SmtpServerOptions, deps: SmtpServerDep
     }
   }
 
-  async function open(port: number, secure: boolean, tls: KeyPair): Promise<number> {
+  async function open(port: number, secure: boolean, tls: KeyPair | null): Promise<number> {
     const listener = new Listener({ name: options.name, secure, ...tls }, context);
     listeners.push(listener);
     return listen(listener, options.host, port);
@@ -158,8 +159,8 @@ export function createSmtpServer(options: SmtpServerOptions, deps: SmtpServerDep
   let stopped: Promise<void> | undefined;
   return {
     async start() {
-      const tls = options.tls ?? (await selfSignedCertificate(options.name, deps.clock.now()));
       const { port, tlsPort = null } = options;
+      const tls = options.tls ?? (tlsPort === null ? null : await context.makeCertificate());
       try {
         const taken = await open(port, false, tls);
         const tlsTaken = tlsPort === null ? null : await open(tlsPort, true, tls);

@@ -23,8 +23,9 @@ test('the greeting waits for no timer', async () => {
 test.each([
   [SMTPConnection, ['init', '_setListeners', 'connectionReady', 'send', '_createParser', '_onCommand']],
   [SMTPConnection, ['_resetSession', '_armTimeout', '_onClose', '_isSupported', '_whenWritable', 'close']],
-  [SMTPConnection, ['handler_MAIL', 'handler_RCPT', 'handler_DATA']],
+  [SMTPConnection, ['handler_MAIL', 'handler_RCPT', 'handler_DATA', 'handler_STARTTLS', 'upgrade']],
   [SMTPServer, ['connect', 'onData', 'onClose', '_expectsProxyHeader', '_acceptSocket', '_onError']],
+  [SMTPServer, ['updateSecureContext', '_upgrade']],
   [SMTPStream, ['_write', '_flushData']],
 ])('smtp-server still has the methods of %o that are overridden or called', (base, names) => {
   const methods = base.prototype as unknown as Record<string, unknown>;

@@ -1,4 +1,4 @@
-import { connect } from 'node:net';
+import { connect, type Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 import { afterEach, describe, expect, test } from 'vitest';
 import { selfSignedCertificate } from '../../src/smtp/certificate.ts';
@@ -114,6 +114,46 @@ describe('STARTTLS', () => {
     expect(Date.parse(certificate.valid_from)).toBeLessThan(Date.now());
     expect(Date.parse(certificate.valid_to)).toBeGreaterThan(Date.now());
   });
+
+  test('shows all clients the same one, also those that ask while it is being made', async () => {
+    smtp = await startSmtp();
+    const { port } = smtp;
+    const shown = await Promise.all(
+      Array.from({ length: 5 }, async () => {
+        const one = await smtpClient(port);
+        await one.play([{ expect: 220 }, { send: 'EHLO c', expect: 250 }, { send: 'STARTTLS', expect: 220 }]);
+        await one.startTls();
+        const { fingerprint256 } = (one.socket as TLSSocket).getPeerCertificate();
+        one.close();
+        return fingerprint256;
+      }),
+    );
+    expect(new Set(shown).size).toBe(1);
+  });
+
+  test.each(['reset', 'close'] as const)(
+    'is survived when clients %s the connection while the certificate is being made',
+    async (how) => {
+      const client = await begin();
+      client.socket.write('STARTTLS\r\nNOOP\r\n');
+      await new Promise((resolve) => setImmediate(resolve));
+      if (how === 'reset') (client.socket as Socket).resetAndDestroy();
+      else client.socket.end();
+      const other = await smtpClient(smtp?.port ?? 0);
+      await other.play([{ expect: 220 }, { send: 'EHLO c', expect: 250 }, { send: 'STARTTLS', expect: 220 }]);
+      await other.startTls();
+      await other.play([{ send: 'EHLO c', expect: 250 }]);
+      other.close();
+    },
+  );
+
+  test('does not hold up a stop', async () => {
+    const client = await begin();
+    client.socket.write('STARTTLS\r\n');
+    await new Promise((resolve) => setImmediate(resolve));
+    await smtp?.stop();
+    expect(await client.closed()).toMatch(/^421 /);
+  });
 });
 
 describe('the TLS port', () => {
@@ -143,8 +183,9 @@ describe('the TLS port', () => {
   });
 
   test('outlives clients that reset at each moment of the handshake, and stops among them', async () => {
+    const tls = await selfSignedCertificate('mx.mayfly.test', Date.now());
     for (let round = 0; round < 20; round++) {
-      smtp = await startSmtp({ tlsPort: 0 });
+      smtp = await startSmtp({ tlsPort: 0, tls });
       const socket = connect(smtp.tlsPort ?? 0, '127.0.0.1');
       socket.on('error', () => undefined);
       await new Promise((resolve) => socket.once('connect', resolve));
