@@ -43,11 +43,11 @@ export async function createAccount(
 ): Promise<string> {
   const account = {
     id: newId('acc', now),
-    name: readName(args.name),
+    name: await readName(args.name),
     plan: readPlan(args.plan, plans),
     createdAt: now,
   };
-  const name = readName(args.keyName);
+  const name = await readName(args.keyName);
   const { key, record } = newKey({ accountId: account.id, name, scope: 'full', expiresAt: null }, now);
   await store.accounts.create(account, record);
   if (args.json) return json({ ...accountAsJson(account), key });

@@ -1,5 +1,3 @@
-import { CreateKey } from '@mayfly/client/contract';
-import { Value } from 'typebox/value';
 import { HOSTNAME } from '../config.ts';
 import type { Plans } from '../core/plans.ts';
 import { isId } from '../ids.ts';
@@ -9,15 +7,18 @@ export class UsageError extends Error {
   override readonly name = 'UsageError';
 }
 
-const GivenName = CreateKey.properties.name;
-
 /**
  * A name for people, under the same rules as the API's. One that looks like an account's id is refused: accounts go by both.
  * @throws UsageError
  */
-export function readName(text: string): string {
+export async function readName(text: string): Promise<string> {
+  // Not above: these are 400 modules, and a server loads this file too.
+  const [{ CreateKey }, { Value }] = await Promise.all([
+    import('@mayfly/client/contract'),
+    import('typebox/value'),
+  ]);
   const name = text.trim();
-  if (!Value.Check(GivenName, name)) {
+  if (!Value.Check(CreateKey.properties.name, name)) {
     throw new UsageError('a name has 1 to 100 letters and no control characters');
   }
   if (isId('acc', name)) throw new UsageError(`${name} is an account's id: as a name it would mislead`);

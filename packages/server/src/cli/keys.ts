@@ -50,7 +50,7 @@ export interface CreateKeyArguments {
  * @throws UsageError; Error when no account is meant; AppError `limit_reached` when it has keys enough
  */
 export async function createKey(store: KeysStore, args: CreateKeyArguments, now: number): Promise<string> {
-  const name = readName(args.name);
+  const name = await readName(args.name);
   const expiresAt = args.expires === undefined ? null : readFuture(args.expires, now);
   const account = await findAccountOrFirst(store, args.account);
   const { key } = await addKey(

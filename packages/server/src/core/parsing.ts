@@ -1,7 +1,6 @@
 import { availableParallelism } from 'node:os';
 import type { Clock } from '../clock.ts';
 import { AppError } from '../errors.ts';
-import { parseHeaderOnly } from '../mail/parse.ts';
 import { type Failure, type Job, Lane, type LaneLimits } from './parse-lane.ts';
 
 /** A mail that takes longer is hostile: the largest allowed ones take well under a second. */
@@ -127,6 +126,8 @@ export function createParsing(options: ParsingOptions): Parsing {
 }
 
 async function glance(raw: Uint8Array, reason: string): Promise<ParsedBytes> {
+  // Workers read mails; the main thread reads one only where a worker died.
+  const { parseHeaderOnly } = await import('../mail/parse.ts');
   const { summary, content, parseError } = await parseHeaderOnly(raw, reason);
   return {
     summary: Buffer.from(JSON.stringify(summary)),
