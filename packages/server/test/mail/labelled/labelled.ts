@@ -10,6 +10,8 @@ export interface LabelledMail {
   html?: string;
   /** `List-Unsubscribe`. */
   unsubscribe?: string;
+  /** How text and HTML travel; what suits them best where not given. */
+  encoding?: 'quoted-printable' | 'base64';
   /** The code that a person would type, or null where there is none. */
   code: string | null;
   /** Kinds of the links in order of appearance; not given where they do not matter. */
@@ -24,6 +26,7 @@ export async function build(mail: LabelledMail): Promise<Uint8Array> {
     subject: mail.subject,
     ...(mail.text === undefined ? {} : { text: mail.text }),
     ...(mail.html === undefined ? {} : { html: mail.html }),
+    ...(mail.encoding === undefined ? {} : { textEncoding: mail.encoding }),
     ...(mail.unsubscribe === undefined ? {} : { headers: { 'List-Unsubscribe': mail.unsubscribe } }),
   })
     .compile()
