@@ -40,29 +40,39 @@ const UNLIMITED = 'unlimited';
 /** A month as the policy's window, seconds: the real length differs, and `t` of RateLimit is exact. */
 const MONTH_SECONDS = 30 * 24 * 60 * 60;
 
+/** What the headers say of a plan in every answer. */
+interface PlanTexts {
+  policy: string;
+  quota: string;
+}
+
+/** draft-ietf-httpapi-ratelimit-headers-10 section 3; '' for a plan without limits. */
+function policyOf(plan: Plan): string {
+  const items: string[] = [];
+  if (limitsRate(plan)) {
+    items.push(`"burst";q=${plan.burst};w=${Math.ceil(plan.burst / plan.requestsPerSecond)}`);
+  }
+  if (Number.isFinite(plan.requestsPerMonth)) {
+    items.push(`"month";q=${plan.requestsPerMonth};w=${MONTH_SECONDS}`);
+  }
+  return items.join(', ');
+}
+
 export function createAdmission(
   plans: Plans,
   rate: RateLimit,
   usage: UsageMeter,
   now: () => number,
 ): Admission {
-  const policies = new WeakMap<Plan, string>();
-
-  /** draft-ietf-httpapi-ratelimit-headers-10 section 3; '' for a plan without limits. */
-  const policyOf = (plan: Plan): string => {
-    const known = policies.get(plan);
-    if (known !== undefined) return known;
-    const items: string[] = [];
-    if (limitsRate(plan)) {
-      items.push(`"burst";q=${plan.burst};w=${Math.ceil(plan.burst / plan.requestsPerSecond)}`);
-    }
-    if (Number.isFinite(plan.requestsPerMonth)) {
-      items.push(`"month";q=${plan.requestsPerMonth};w=${MONTH_SECONDS}`);
-    }
-    const policy = items.join(', ');
-    policies.set(plan, policy);
-    return policy;
+  const texts = new WeakMap<Plan, PlanTexts>();
+  const textsOf = (plan: Plan): PlanTexts => {
+    const known = texts.get(plan);
+    if (known) return known;
+    const made = { policy: policyOf(plan), quota: String(plan.requestsPerMonth) };
+    texts.set(plan, made);
+    return made;
   };
+  let reset = { at: 0, text: '' };
 
   return {
     admit(account, key, isFree, note) {
@@ -99,20 +109,27 @@ export function createAdmission(
 
     headers({ accountId, plan }) {
       const { remaining, resetAt } = usage.standing(accountId, plan.requestsPerMonth);
-      const headers: Record<string, string> = {
-        'x-quota-limit': remaining === null ? UNLIMITED : String(plan.requestsPerMonth),
-        'x-quota-remaining': remaining === null ? UNLIMITED : String(remaining),
-        'x-quota-reset': String(resetAt / 1_000),
-      };
+      if (reset.at !== resetAt) reset = { at: resetAt, text: String(resetAt / 1_000) };
+      const { policy, quota } = textsOf(plan);
       const bucket = rate.bucket(accountId, plan);
-      const items: string[] = [];
-      if (bucket) items.push(`"burst";r=${bucket.left};t=${bucket.fullInSeconds}`);
-      if (remaining !== null) items.push(`"month";r=${remaining};t=${Math.ceil((resetAt - now()) / 1_000)}`);
-      if (items.length > 0) {
-        headers['ratelimit-policy'] = policyOf(plan);
-        headers.ratelimit = items.join(', ');
+      const burst = bucket ? `"burst";r=${bucket.left};t=${bucket.fullInSeconds}` : '';
+      if (remaining === null) {
+        const unlimited = {
+          'x-quota-limit': UNLIMITED,
+          'x-quota-remaining': UNLIMITED,
+          'x-quota-reset': reset.text,
+        };
+        return bucket ? { ...unlimited, 'ratelimit-policy': policy, ratelimit: burst } : unlimited;
       }
-      return headers;
+      const left = String(remaining);
+      const month = `"month";r=${left};t=${Math.ceil((resetAt - now()) / 1_000)}`;
+      return {
+        'x-quota-limit': quota,
+        'x-quota-remaining': left,
+        'x-quota-reset': reset.text,
+        'ratelimit-policy': policy,
+        ratelimit: bucket ? `${burst}, ${month}` : month,
+      };
     },
   };
 }
