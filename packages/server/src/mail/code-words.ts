@@ -5,9 +5,11 @@
 
 /** Words that name a one-time code. Compounds such as "Bestätigungscode" end in one of the last line. */
 const CODE_WORDS = [
-  'codes?|otp|totp|pin|pincode|m?tan|passcodes?|verification|onetime|token|einmalpasswort|2fa|mfa',
+  'codes?|otp|totp|pin|pincode|m?tan|passcodes?|verification|onetime|token|einmal(?:passwort|kennwort|code)|2fa|mfa',
   'c[oó]digos?|codice|codici|cod|codul|codi|c[oó]d|mã|kode\\p{L}*|koodi\\p{L}*|kood\\p{L}*|kod\\p{L}{0,6}|kód\\p{L}*',
-  'код\\p{L}{0,4}|одноразов\\p{L}*|κωδικ\\p{L}*|رمز\\p{L}*|الرمز|كود|קוד\\p{L}*|कोड|ओटीपी|kodas|kods|koda',
+  'код\\p{L}{0,4}|одноразов\\p{L}*|κωδικ\\p{L}*|رمز\\p{L}*|الرمز|كود|کد|کوڈ|קוד\\p{L}*|कोड|ओटीपी|কোড|ওটিপি|kodas|kods|koda|kóð\\p{L}*|კოდი',
+  'claves?|vérification|verificaci[oó]n|verificação|verificatie|weryfikac\\p{L}*|верификац\\p{L}*',
+  'monouso|jednorazow\\p{L}*|jednorázov\\p{L}*|engångs\\p{L}*|engangs\\p{L}*|kertakäyttö\\p{L}*',
   '\\p{L}{3,}(?:code|codes|kode|koden|koodi|koodisi|koodin|kod|kodu|kód|passcode|passwort|tan)',
 ];
 
@@ -25,6 +27,12 @@ const OTHER_WORDS = [
   'ref|reference|referenz|référence|referencia|id',
   'amount|total|price|preis|prix|precio|sum|summe|balance|saldo|kontostand|eur|usd|gbp|chf|betrag|montant|importe',
   'copyright|since|seit|year|anno|street|st|str|straße|avenue|ave|road|rd|suite|box|floor|blvd|platz',
+  // Codes that an office, a tax, a bank or a shop gives once and for all.
+  'cif|nif|nip|regon|krs|cnpj|cpf|i[cč]o|dič|kvk|btw|siren|gst|gstin|ifsc|micr|abn|uen|orgnr|org|fiscal\\p{L}*|єдрпоу|інн|инн|кпп|бик|мфо|окпо|огрн|ملی|مشتری',
+  'pocztowy|psč|po[sș][tț]al|irányítószám|postinumero|bưu|поштов\\p{L}*|почтов\\p{L}*|البريدي|پستی|מיקוד',
+  'seuranta\\p{L}*|spårning\\p{L}*|takip|śledz\\p{L}*|sledovac\\p{L}*|rastre\\p{L}*|resi|vận|трек\\p{L}*|накладн\\p{L}*|отслеж\\p{L}*|відстеж\\p{L}*|رهگیری|מעקב',
+  'замовлен\\p{L}*|tilaus\\p{L}*|comand\\p{L}*|rendelés\\p{L}*|παραγγελ\\p{L}*|pesanan|đơn|ऑर्डर|הזמנה|הזמנת|הזמנתך|الطلب|طلبية|سفارش|boekings\\p{L}*|localizador',
+  'giảm|الخصم|تخفیف|kresk\\p{L}*',
   'country|area|dress|source|bar|morse|lines|steps|members|users|followers|points|punkte|visitors|views|page|seite|chapter|article|course|class',
 ];
 
@@ -35,6 +43,14 @@ const NUMBER_WORDS = ['number|nr|no|num|numéro|número|numero|nummer|numer|но
 const PROMO_WORDS = [
   'promo\\p{L}*|coupon\\p{L}*|discount|voucher|gutschein\\p{L}*|rabatt\\p{L}*|rabat\\p{L}*|gift|referral|invite|invitation|save|off',
   'sconto|descuento|desconto|cupom|cup[oó]n|kortings\\p{L}*|korting|réduction|remise|промокод\\p{L}*|indirim|kupon\\p{L}*|checkout',
+  'aktions(?:code|kode)|kupong\\p{L}*|slev\\p{L}*|alennus\\p{L}*|έκπτωσ\\p{L}*|знижк\\p{L}*|скидк\\p{L}*|купон\\p{L}*|קופון|कूपन|reducere|diskon',
+];
+
+/** "Enter", "type in": the number beside it is to be typed, if the sentence says what for. */
+const ENTER_WORDS = [
+  'enter|type|input|gib|geben|eingeben|tippe|tippen|saisi\\p{L}*|entrez|tapez|introdu(?:ce|zca|zcan|cir|za|zir|ce[tț]i)|escrib[ae]n?|ingres[ae]n?|teclea|digit[ae]|insira',
+  'inserisci|inserire|immetti|voer|vul|wpisz|wprowadź|podaj|zadej\\p{L}*|napište|opište|ange|skriv|indtast|tast|syötä|anna|kirjoita|írja|írd',
+  'gir|girin|giriniz|yazın|введите|введи|введіть|уведіть|πληκτρολογ\\p{L}*|εισ[αά]γ\\p{L}*|أدخل|ادخل|أدخلي|הזן|הזיני|הזינו|הקלד|הקלידו|दर्ज|nhập|masukkan',
 ];
 
 /** Units behind a number. */
@@ -42,6 +58,9 @@ const UNIT_WORDS = [
   'px|pt|em|kb|mb|gb|tb|kg|g|km|m|cm|mm|mi|ft|usd|eur|gbp|chf|kr|sek|nok|dkk|pln|zł|czk|huf|rub|руб|₽|try|tl|jpy|inr|rs|円|元|원',
   'min|mins|minutes|minuten|seconds|sekunden|hours|stunden|days|tage|h|am|pm|uhr|percent|prozent|points|punkte|people|users|items|times|steps|kcal|mah|ml|l|w|kwh|views|subscribers|members|commits|lines',
 ];
+
+/** "One-time" where it is more than one word. */
+export const ONE_TIME = /\bone[- ]time\b|usage unique|un solo uso|uso [uú]nico|usa e getta|tek kullanımlık/gi;
 
 /** A mail about these calls its reference a code as well; a reference mixes letters and digits. */
 export const BOOKING =
@@ -62,9 +81,10 @@ const CODE = word(CODE_WORDS);
 const OTHER = word(OTHER_WORDS);
 const NUMBER = word(NUMBER_WORDS);
 const PROMO = word(PROMO_WORDS);
+const ENTER = word(ENTER_WORDS);
 const UNIT = word(UNIT_WORDS);
 
-export type WordKind = 'code' | 'other' | 'promo' | 'number' | 'unit' | 'plain';
+export type WordKind = 'code' | 'other' | 'promo' | 'number' | 'enter' | 'unit' | 'plain';
 
 const known = new Map<string, WordKind>();
 /** Mails bring words without end; so many are remembered. */
@@ -75,6 +95,7 @@ function classify(word: string): WordKind {
   if (OTHER.test(word)) return 'other';
   if (NUMBER.test(word)) return 'number';
   if (CODE.test(word)) return 'code';
+  if (ENTER.test(word)) return 'enter';
   // Units come last: "m" and "is" stand in sentences far more often than behind a number.
   return UNIT.test(word) ? 'unit' : 'plain';
 }

@@ -1,10 +1,18 @@
-import { BOOKING, CODE_SIGNS, DIRECT, kindOfWord, OTHER_SIGNS, type WordKind } from './code-words.ts';
+import { type Candidate, candidatesOf } from './candidates.ts';
+import {
+  BOOKING,
+  CODE_SIGNS,
+  DIRECT,
+  kindOfWord,
+  ONE_TIME,
+  OTHER_SIGNS,
+  type WordKind,
+} from './code-words.ts';
+import { PURPOSES } from './link-words.ts';
 import type { MailCode } from './mail.ts';
 
 /** A code stands near the top; what lies further down is a footer or a long letter, characters. */
 const MAX_READ = 32 * 1024;
-/** Numbers looked at in one text; a table of thousands holds no code. */
-const MAX_CANDIDATES = 200;
 /** More would be a list, and a list is no answer. */
 const MAX_CODES = 5;
 /** Words around a code that are shown with it, characters on each side. */
@@ -16,50 +24,17 @@ const REACH_WORDS_OF_LINE = 40;
 const REACH_WORDS_LOOSE = 3;
 const REACH_WORDS_OTHER = 4;
 const REACH_WORDS_AFTER = 9;
+const REACH_WORDS_ENTER = 3;
 /** Below it we are unsure, and say nothing. */
 const SURE = 45;
 
 /** Digits of other scripts, letter for letter the ASCII ones. */
 const FOREIGN_DIGITS = /[\uff10-\uff19\u0660-\u0669\u06f0-\u06f9\u0966-\u096f]/g;
 const LINK = /(?:https?:\/\/|www\.)\S+/gi;
-/** What a token holds that is no plain word. */
-const TELLING = /\d|[A-Z]{3}/g;
-const PART = /[0-9A-Za-z]/;
-const TOKEN = /[0-9A-Za-z]+(?:-[0-9A-Za-z]+)*/y;
-const SPACED =
-  /\d{3}[ \u00a0\u2009\u202f]\d{3}(?!\d)|\d{4}[ \u00a0\u2009\u202f]\d{4}(?!\d)|\d\d[ \u00a0]\d\d[ \u00a0]\d\d(?!\d)|\d(?:[ \u00a0\t]|\s?\n){1,2}\d(?:(?:[ \u00a0\t]|\s?\n){1,2}\d){2,6}(?!\d)/y;
-const FORBIDDEN_BEFORE = /[$€£¥₹₺₽#@/\\.,+=&%_~'№A-Za-z\u00c0-\u024f\u0400-\u04ff©]/;
-const FORBIDDEN_AFTER = /[%‰°€$£¥₹/\\@=_A-Za-z\u00c0-\u024f\u0400-\u04ff]/;
 const WORD = /[\p{L}\p{M}\p{N}]+|№|#|©/gu;
 const SENTENCE_END = /[.!?](?=\s)|[。！？]|\n\s*\n/g;
 const MONTH =
   /(?:jan|feb|m[aä]r|apr|ma[iy]|jun|jul|aug|sep|o[ck]t|nov|de[cz])\p{L}*\.?,?\s*(?:\d{1,2},?\s*)?$/iu;
-
-/** How freely a token may be taken for a code. */
-type Shape = 'digits' | 'year' | 'mixed' | 'loose';
-
-interface Candidate {
-  start: number;
-  end: number;
-  value: string;
-  shape: Shape;
-}
-
-function shapeOf(token: string): Shape | undefined {
-  if (/^\d+$/.test(token)) {
-    if (token.length < 4 || token.length > 8) return undefined;
-    return /^(?:19|20)\d\d(?:(?:0\d|1[0-2])[0-3]\d)?$/.test(token) ? 'year' : 'digits';
-  }
-  if (/^(?:\d{3}-\d{3}|\d{4}-\d{4})$/.test(token)) return 'digits';
-  if (/^\d\d-\d\d$/.test(token)) return 'loose';
-  if (/^\d[\d-]*$/.test(token)) return undefined;
-  if (/^[A-Z]{1,3}-\d{4,8}$/.test(token)) return 'mixed';
-  const hasDigit = /\d/.test(token);
-  if (/^[A-Z0-9]{3,5}(?:-[A-Z0-9]{3,5}){1,3}$/.test(token)) return hasDigit ? 'mixed' : 'loose';
-  if (hasDigit && /^[A-Z0-9]{4,10}$/.test(token)) return 'mixed';
-  if (hasDigit && /^[A-Za-z0-9]{5,10}$/.test(token)) return 'loose';
-  return /^[A-Z]{5,8}$/.test(token) ? 'loose' : undefined;
-}
 
 /** True when nothing else stands on its line: the way mails show a code large. */
 function isAlone(text: string, start: number, end: number): boolean {
@@ -73,6 +48,8 @@ const wordsOf = (text: string): string[] => text.match(WORD) ?? [];
 const kindsOf = (words: readonly string[]) => words.map(kindOfWord);
 const isCode = (kind: WordKind | undefined) => kind === 'code';
 const isOther = (kind: WordKind | undefined) => kind === 'other' || kind === 'promo';
+/** "Enter 4821", "geben Sie bitte 4821 ein", "enter the number": what the words lead to is to be typed. */
+const isEntered = (words: readonly string[]) => kindsOf(words.slice(-REACH_WORDS_ENTER)).includes('enter');
 
 /**
  * What the words before a candidate make of it: the nearest telling word counts. Points, or undefined
@@ -90,7 +67,7 @@ function pointsBefore(words: readonly string[], alone: boolean, direct: boolean)
     if (/\d/.test(word)) skipOther = 3;
     else if (skipOther > 0) skipOther--;
     const kind = word === '©' ? 'other' : kindOfWord(word);
-    const other = isOther(kind) || (kind === 'number' && !isCode(beside));
+    const other = isOther(kind) || (kind === 'number' && !isCode(beside) && !isEntered(words.slice(0, at)));
     if (other && skipOther === 0 && distance <= (alone ? 3 : REACH_WORDS_OTHER)) return -1;
     if (isCode(kind) && skipOther < 3) {
       if (isOther(beside) || isOther(kindOfWord(nextNoun(words, at)))) return -1;
@@ -154,57 +131,23 @@ function score(text: string, candidate: Candidate, subjectSaysCode: boolean): nu
   let points = signs ? pointsOfSigns(before, after) : undefined;
   const direct = alone || DIRECT.test(before);
   points ??= pointsBefore(alone ? wordsOf(wide) : sentenceWords, alone, direct);
+  if (shape === 'words') {
+    // Chains of words are everywhere: only one that is announced, in a line of its own.
+    const announced = alone && DIRECT.test(before) && points !== undefined && points >= 97;
+    return announced ? (points ?? 0) - 5 : Math.min(points ?? 0, 0);
+  }
   if (shape === 'year' || shape === 'loose') {
     const sure = points !== undefined && points >= 85 && (direct || points >= 97);
     return sure ? (points ?? 0) - 5 : Math.min(points ?? 0, 0);
   }
   points ??= pointsAfter(kindsAfter);
+  // No word for "code" at all: a number to type, in a sentence that says what it proves.
+  const entered = isEntered(sentenceWords) || kindsAfter.slice(0, 2).includes('enter');
+  if (points === undefined && entered && PURPOSES.some((purpose) => purpose.test(sentence + after)))
+    points = 60;
   if (points === undefined && alone && subjectSaysCode) points = 60;
   if (points === undefined || points < 0) return points ?? 0;
   return points + (candidate.value.length === 6 ? 5 : 0);
-}
-
-/** What stands right beside a token says that it is part of something longer: a price, a time, an address. */
-function isPartOfMore(text: string, start: number, end: number, spaced: boolean): boolean {
-  const before = text.slice(Math.max(0, start - 2), start);
-  if (FORBIDDEN_BEFORE.test(before.slice(-1)) && !/[A-Za-z][.=]$/.test(before)) return true;
-  if (!spaced && /\d\s?[:–-]$|\d $/.test(before)) return true;
-  const following = text.slice(end, end + 2);
-  return FORBIDDEN_AFTER.test(following.charAt(0)) || /^[.,:–-]\d|^ \d/.test(following);
-}
-
-/**
- * Start and end of the next token from `from` on that is no plain word. Nearly all of a mail is plain
- * words: the search goes for what they do not have, and takes the token around it.
- */
-function nextToken(text: string, from: number): { start: number; end: number } | undefined {
-  TELLING.lastIndex = from;
-  if (!TELLING.test(text)) return undefined;
-  let start = TELLING.lastIndex - 1;
-  const isPart = (at: number) => at >= from && PART.test(text.charAt(at));
-  while (isPart(start - 1) || (text.charAt(start - 1) === '-' && isPart(start - 2))) start--;
-  TOKEN.lastIndex = start;
-  TOKEN.test(text);
-  return { start, end: TOKEN.lastIndex };
-}
-
-function candidatesOf(text: string): Candidate[] {
-  const found: Candidate[] = [];
-  let next = nextToken(text, 0);
-  while (next !== undefined && found.length < MAX_CANDIDATES) {
-    const { start } = next;
-    let token = text.slice(start, next.end);
-    SPACED.lastIndex = start;
-    const spaced = /^\d{1,4}$/.test(token) ? SPACED.exec(text)?.[0] : undefined;
-    if (spaced !== undefined) token = spaced.replace(/\s/g, '');
-    const end = start + (spaced ?? token).length;
-    next = nextToken(text, end);
-    const shape = spaced === undefined ? shapeOf(token) : 'digits';
-    if (shape === undefined || isPartOfMore(text, start, end, spaced !== undefined)) continue;
-    const value = /^[\d-]+$/.test(token) ? token.replaceAll('-', '') : token;
-    found.push({ start, end, value, shape });
-  }
-  return found;
 }
 
 function contextOf(text: string, { start, end }: Candidate): string {
@@ -242,12 +185,13 @@ interface Found {
 
 /** The candidates of one text, but for those of which it says nothing. */
 function read(given: string, subjectSaysCode: boolean): Found[] {
-  if (!/[0-9\uff10-\uff19\u0660-\u0669\u06f0-\u06f9\u0966-\u096f]|[A-Z]{3}/.test(given)) return [];
+  if (!/[0-9\uff10-\uff19\u0660-\u0669\u06f0-\u06f9\u0966-\u096f]|[A-Z]{3}|-[a-z]{3,12}-/.test(given))
+    return [];
   const text = asciiDigits(given.slice(0, MAX_READ));
   // Links are blanked letter for letter, so that places stay the same.
   const readable = text
     .replace(LINK, (link) => ' '.repeat(link.length))
-    .replace(/\bone[- ]time\b/gi, 'onetime ');
+    .replace(ONE_TIME, (words) => 'onetime'.padEnd(words.length));
   let booking: boolean | undefined;
   const found: Found[] = [];
   for (const candidate of candidatesOf(readable)) {

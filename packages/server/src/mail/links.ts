@@ -1,5 +1,5 @@
 import type { HtmlReading } from './html.ts';
-import { NOT_VERIFY, PATH_WORDS, TEXT_WORDS } from './link-words.ts';
+import { LINK_WORDS, NOT_RESET, NOT_VERIFY, PATH_WORDS, TEXT_WORDS } from './link-words.ts';
 import type { LinkKind, MailLink } from './mail.ts';
 
 /** Real mails hold tens of links; so many are listed. */
@@ -16,7 +16,9 @@ const TEXT_LINK = /https?:\/\/[^\s<>"\u00ab\u00bb\u201c\u201d\u3000-\u303f\uff00
 const NO_LINK = /^(?:javascript|data|vbscript|cid|about|blob|file):|^#/i;
 /** Link texts that say nothing about the purpose. */
 const GENERIC =
-  /^(?:(?:click|tap|press) )?(?:here|link|this link|continue|button|hier|ici|aquí|qui|aqui|tutaj|här|buraya|сюда|здесь|こちら|这里|여기)\W*$/i;
+  /^(?:(?:click|tap|press|klicken sie|klick|cliquez|haz clic|pulsa|clicca|clique|klik|kliknij|klikněte|klicka|klikk|нажмите|натисніть|اضغط|לחץ|לחצו) )?(?:here|link|this link|continue|button|hier|ici|aquí|qui|aqui|tutaj|här|her|zde|itt|aici|tässä|buraya|сюда|здесь|сюди|тут|εδώ|هنا|اینجا|כאן|यहाँ|こちら|这里|這裡|여기|ที่นี่|tại đây|di sini)[^\p{L}]*$/iu;
+
+const SENTENCE_END = /\n|[.!?](?=\s)|[。！？]/;
 
 const BRACKETS: Readonly<Record<string, string>> = { ')': '(', ']': '[', '}': '{' };
 
@@ -40,7 +42,8 @@ function trimEnd(link: string): string {
 
 function kindOfText(text: string): LinkKind | undefined {
   for (const [kind, pattern] of TEXT_WORDS) {
-    if (pattern.test(text)) return kind === 'verify' && NOT_VERIFY.test(text) ? undefined : kind;
+    if (!pattern.test(text) || (kind === 'reset' && NOT_RESET.test(text))) continue;
+    return kind === 'verify' && NOT_VERIFY.test(text) ? undefined : kind;
   }
   return undefined;
 }
@@ -57,24 +60,33 @@ function kindOfPath(href: string): LinkKind | undefined {
   return undefined;
 }
 
-/** @param before the words in front of the link, for links whose own words say nothing */
-function kindOf(href: string, text: string, before: string): LinkKind {
-  const own = text !== href ? kindOfText(text) : undefined;
-  if (own !== undefined) return own;
+/**
+ * @param before the words in front of the link, for links whose own words say nothing
+ * @param own how many of those, from their end, stand behind the link before this one
+ */
+function kindOf(href: string, text: string, before: string, own: number): LinkKind {
+  const said = text !== href ? kindOfText(text) : undefined;
+  if (said !== undefined) return said;
   const path = kindOfPath(href);
   if (path !== undefined) return path;
   const silent = text === '' || text === href || GENERIC.test(text);
-  return (silent ? kindOfText(lastLines(before)) : undefined) ?? 'other';
+  return (silent ? kindOfLead(before, own) : undefined) ?? 'other';
 }
 
-/** The sentence that leads to a link: its own line, or the one above where it begins the line. */
-function lastLines(before: string): string {
-  return (
-    before
-      .trimEnd()
-      .split(/\n|[.!?](?=\s)/)
-      .at(-1) ?? ''
-  );
+/**
+ * The sentence that leads to a link: the one in front of it, or else one further up that speaks of a link
+ * ("use the link below to sign in. It works once."), if no other link has come since.
+ */
+function kindOfLead(before: string, own: number): LinkKind | undefined {
+  const sentences = before.trimEnd().split(SENTENCE_END);
+  const nearest = sentences.at(-1) ?? '';
+  const kind = kindOfText(nearest);
+  if (kind !== undefined || nearest.endsWith(':')) return kind;
+  const lead = before
+    .slice(before.length - own)
+    .split(SENTENCE_END)
+    .findLast((one) => LINK_WORDS.test(one));
+  return lead === undefined ? undefined : kindOfText(lead);
 }
 
 /**
@@ -83,29 +95,31 @@ function lastLines(before: string): string {
  */
 export function findLinks(text: string | null, page: HtmlReading | null, unsubscribe: string): MailLink[] {
   const links = new Map<string, MailLink>();
-  const add = (href: string, words: string, before: string, kind?: LinkKind): void => {
+  const add = (href: string, words: string, before: string, own: number, kind?: LinkKind): void => {
     if (href === '' || href.length > MAX_HREF || NO_LINK.test(href) || links.size >= MAX_LINKS) return;
     const known = links.get(href);
-    const found = kind ?? kindOf(href, words, before);
+    const found = kind ?? kindOf(href, words, before, Math.min(own, before.length));
     if (known === undefined) links.set(href, { href, text: words, kind: found });
     // A picture and a button with one target: the words of the button count.
     else if (known.text === '' && words !== '') links.set(href, { href, text: words, kind: found });
   };
+  let end = 0;
   for (const { href, text: words, at } of page?.anchors ?? []) {
-    add(
-      href.toWellFormed(),
-      words.toWellFormed(),
-      page?.words.slice(Math.max(0, at - WORDS_BEFORE), at) ?? '',
-    );
+    const before = page?.words.slice(Math.max(0, at - WORDS_BEFORE), at) ?? '';
+    add(href.toWellFormed(), words.toWellFormed(), before, Math.max(0, at - end));
+    end = at + words.length;
   }
   const readable = text?.slice(0, MAX_READ) ?? '';
+  end = 0;
   for (const match of readable.matchAll(TEXT_LINK)) {
     if (links.size >= MAX_LINKS) break;
     if (match[0].length > MAX_HREF) continue;
-    add(trimEnd(match[0]), '', readable.slice(Math.max(0, match.index - WORDS_BEFORE), match.index));
+    const before = readable.slice(Math.max(0, match.index - WORDS_BEFORE), match.index);
+    add(trimEnd(match[0]), '', before, match.index - end);
+    end = match.index + match[0].length;
   }
   for (const match of unsubscribe.matchAll(/<\s*((?:https?|mailto):[^<>\s]+)\s*>/gi)) {
-    add(match[1] ?? '', '', '', 'unsubscribe');
+    add(match[1] ?? '', '', '', 0, 'unsubscribe');
   }
   return [...links.values()];
 }

@@ -1,6 +1,7 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { parseMail } from '../../src/mail/parse.ts';
 import { HELD_OUT } from './labelled/held-out.ts';
+import { HELD_OUT_2 } from './labelled/held-out-2.ts';
 import { build, type LabelledMail } from './labelled/labelled.ts';
 import { WITH_CODE } from './labelled/with-code.ts';
 import { WITHOUT_CODE } from './labelled/without-code.ts';
@@ -37,7 +38,7 @@ async function tally(mails: readonly LabelledMail[]) {
 }
 
 const rates = ({ right, given, there }: Tally) => ({ precision: right / given, recall: right / there });
-const ALL = [...WITH_CODE, ...WITHOUT_CODE, ...HELD_OUT];
+const ALL = [...WITH_CODE, ...WITHOUT_CODE, ...HELD_OUT, ...HELD_OUT_2];
 
 describe(`codes and links of ${ALL.length} labelled mails`, () => {
   let result: Awaited<ReturnType<typeof tally>>;
