@@ -7,23 +7,20 @@ const SECOND_MS = 1_000;
 /** Sums of fractions are off by less: who waited as long as told is let in. */
 const ROUNDING = 1e-6;
 
-/** What is left of an account's bucket. */
-export interface Bucket {
+/** What became of a request, and what is left of its account's bucket. */
+export interface Taken {
+  /** 0 where the request may go on; else the seconds until the next one is let in. */
+  retryAfterSeconds: number;
   /** Whole requests that may come at once now. */
   left: number;
-  /** Seconds until it is full again, rounded up. */
+  /** Seconds until the bucket is full again, rounded up. */
   fullInSeconds: number;
 }
 
 /** The rate limit by account: a token bucket that holds `burst` and fills by `requestsPerSecond`. */
 export interface RateLimit {
-  /**
-   * Takes one request out of the account's bucket.
-   * @returns 0, or the seconds until the next one is allowed
-   */
-  take(accountId: string, plan: Plan): number;
-  /** Null for a plan without this limit. */
-  bucket(accountId: string, plan: Plan): Bucket | null;
+  /** Takes one request out of the account's bucket, if it is there. @returns null for a plan without this limit */
+  take(accountId: string, plan: Plan): Taken | null;
 }
 
 interface State {
@@ -72,19 +69,19 @@ export function createRateLimit(clock: Pick<Clock, 'now'>, nodes: () => number =
 
   return {
     take(accountId, plan) {
-      if (!limitsRate(plan)) return 0;
-      const { state, perMs } = fill(accountId, plan);
-      if (state.tokens < 1 - ROUNDING) return Math.ceil((1 - state.tokens) / perMs / SECOND_MS);
-      state.tokens -= 1;
-      state.fullAt += 1 / perMs;
-      return 0;
-    },
-
-    bucket(accountId, plan) {
       if (!limitsRate(plan)) return null;
       const { state, size, perMs } = fill(accountId, plan);
-      const fullInSeconds = Math.ceil((size - state.tokens) / perMs / SECOND_MS);
-      return { left: Math.max(0, Math.floor(state.tokens + ROUNDING)), fullInSeconds };
+      const missing = 1 - state.tokens;
+      const isIn = missing <= ROUNDING;
+      if (isIn) {
+        state.tokens -= 1;
+        state.fullAt += 1 / perMs;
+      }
+      return {
+        retryAfterSeconds: isIn ? 0 : Math.ceil(missing / perMs / SECOND_MS),
+        left: Math.max(0, Math.floor(state.tokens + ROUNDING)),
+        fullInSeconds: Math.ceil((size - state.tokens) / perMs / SECOND_MS),
+      };
     },
   };
 }

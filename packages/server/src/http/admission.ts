@@ -1,5 +1,5 @@
 import type { Plan, Plans } from '../core/plans.ts';
-import { limitsRate, type RateLimit } from '../core/rate-limit.ts';
+import { limitsRate, type RateLimit, type Taken } from '../core/rate-limit.ts';
 import type { Charge, UsageMeter } from '../core/usage.ts';
 import { AppError } from '../errors.ts';
 import type { AccountRecord, KeyRecord } from '../store/store.ts';
@@ -9,6 +9,8 @@ import type { Soon } from './soon.ts';
 export interface Admitted {
   readonly accountId: string;
   readonly plan: Plan;
+  /** How its account's rate stood when it came; null for a plan without one. */
+  readonly rate: Taken | null;
   /** What it cost; null for a free one. */
   charge: Charge | null;
 }
@@ -77,15 +79,15 @@ export function createAdmission(
   return {
     admit(account, key, isFree, note) {
       const plan = plans.named(account.plan);
-      const admitted: Admitted = { accountId: account.id, plan, charge: null };
+      const taken = rate.take(account.id, plan);
+      const admitted: Admitted = { accountId: account.id, plan, rate: taken, charge: null };
       note(admitted);
       if (key) usage.sawKey(key.id);
-      const retryAfterSeconds = rate.take(account.id, plan);
-      if (retryAfterSeconds > 0) {
+      if (taken && taken.retryAfterSeconds > 0) {
         throw new AppError(
           'rate_limited',
           `the plan allows ${plan.requestsPerSecond} requests a second and ${plan.burst} at once; wait and repeat`,
-          { retryAfterSeconds },
+          { retryAfterSeconds: taken.retryAfterSeconds },
         );
       }
       // Its answer tells what is left, too.
@@ -107,11 +109,10 @@ export function createAdmission(
       admitted.charge = null;
     },
 
-    headers({ accountId, plan }) {
+    headers({ accountId, plan, rate: bucket }) {
       const { remaining, resetAt } = usage.standing(accountId, plan.requestsPerMonth);
       if (reset.at !== resetAt) reset = { at: resetAt, text: String(resetAt / 1_000) };
       const { policy, quota } = textsOf(plan);
-      const bucket = rate.bucket(accountId, plan);
       const burst = bucket ? `"burst";r=${bucket.left};t=${bucket.fullInSeconds}` : '';
       if (remaining === null) {
         const unlimited = {

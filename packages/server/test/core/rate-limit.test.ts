@@ -23,7 +23,7 @@ function bucketOf(plan: Plan, nodes = 1) {
   let now = Date.UTC(2026, 2, 4);
   const limit = createRateLimit({ now: () => now }, () => nodes);
   return {
-    ...{ limit, take: () => limit.take('acc', plan), look: () => limit.bucket('acc', plan) },
+    ...{ take: () => limit.take('acc', plan)?.retryAfterSeconds, ask: () => limit.take('acc', plan) },
     get now() {
       return now;
     },
@@ -76,12 +76,13 @@ describe('the rate limit', () => {
           const seconds = bucket.take();
           if (seconds === 0) continue;
           expect(Number.isInteger(seconds)).toBe(true);
-          const until = bucket.now + seconds * 1_000;
-          while (bucket.now < until) {
-            bucket.look();
+          const until = bucket.now + Number(seconds) * 1_000;
+          let isIn = false;
+          while (!isIn && bucket.now < until) {
             bucket.wait(Math.min(every, until - bucket.now));
+            isIn = bucket.take() === 0;
           }
-          expect(bucket.take()).toBe(0);
+          expect(isIn).toBe(true);
         }
       }),
     );
@@ -89,24 +90,24 @@ describe('the rate limit', () => {
 
   it('says what is left and when the bucket is full', () => {
     const bucket = bucketOf(FREE);
-    expect(bucket.look()).toEqual({ left: 10, fullInSeconds: 0 });
-    for (let i = 0; i < 4; i++) bucket.take();
-    expect(bucket.look()).toEqual({ left: 6, fullInSeconds: 2 });
+    for (let i = 0; i < 3; i++) bucket.take();
+    expect(bucket.ask()).toEqual({ retryAfterSeconds: 0, left: 6, fullInSeconds: 2 });
     bucket.wait(700);
-    expect(bucket.look()).toEqual({ left: 7, fullInSeconds: 2 });
-    bucket.wait(1_300);
-    expect(bucket.look()).toEqual({ left: 10, fullInSeconds: 0 });
+    expect(bucket.ask()).toEqual({ retryAfterSeconds: 0, left: 6, fullInSeconds: 2 });
+    bucket.wait(10_000);
+    expect(bucket.ask()).toEqual({ retryAfterSeconds: 0, left: 9, fullInSeconds: 1 });
+    for (let i = 0; i < 9; i++) bucket.take();
+    expect(bucket.ask()).toEqual({ retryAfterSeconds: 1, left: 0, fullInSeconds: 5 });
   });
 
   it('holds by account, and not for a plan without a rate or without a size', () => {
     const clock = new FakeClock();
     const limit = createRateLimit(clock);
-    for (let i = 0; i < 10; i++) expect(limit.take('one', FREE)).toBe(0);
-    expect(limit.take('one', FREE)).toBe(1);
-    expect(limit.take('two', FREE)).toBe(0);
+    const take = (accountId: string) => limit.take(accountId, FREE)?.retryAfterSeconds;
+    for (let i = 0; i < 10; i++) expect(take('one')).toBe(0);
+    expect([take('one'), take('two')]).toEqual([1, 0]);
     for (const plan of [BUILT_IN_PLANS.unlimited, planOf(Infinity, 1), planOf(1, Infinity)]) {
-      for (let i = 0; i < 100; i++) expect(limit.take('one', plan)).toBe(0);
-      expect(limit.bucket('one', plan)).toBeNull();
+      for (let i = 0; i < 100; i++) expect(limit.take('one', plan)).toBeNull();
     }
   });
 
@@ -124,11 +125,12 @@ describe('the rate limit', () => {
     const clock = new FakeClock();
     const limit = createRateLimit(clock);
     const large = planOf(1, 1_000);
-    expect(limit.take('acc', large)).toBe(0);
-    for (let i = 0; i < 10; i++) expect(limit.take('acc', FREE)).toBe(0);
-    expect(limit.take('acc', FREE)).toBe(1);
-    for (let i = 0; i < 1_000; i++) limit.take('slow', large);
-    expect(limit.take('slow', FREE)).toBe(1);
+    const take = (accountId: string, plan: Plan) => limit.take(accountId, plan)?.retryAfterSeconds;
+    expect(take('acc', large)).toBe(0);
+    for (let i = 0; i < 10; i++) expect(take('acc', FREE)).toBe(0);
+    expect(take('acc', FREE)).toBe(1);
+    for (let i = 0; i < 1_000; i++) take('slow', large);
+    expect(take('slow', FREE)).toBe(1);
   });
 
   it('forgets no account that is not full again, however many come', async () => {
@@ -140,7 +142,7 @@ describe('the rate limit', () => {
       await clock.advance(60_000);
       for (let i = 0; i < 20_000; i++) limit.take(`other-${minute}-${i}`, slow);
     }
-    expect(limit.bucket('acc', slow)).toEqual({ left: 180, fullInSeconds: 820 });
+    expect(limit.take('acc', slow)).toEqual({ retryAfterSeconds: 0, left: 179, fullInSeconds: 821 });
   });
 
   it('gives nothing for a clock that steps back, and shuts nobody out for it', () => {
