@@ -3,6 +3,7 @@
  * docs/benchmarks.md says what the figures mean.
  */
 import { availableParallelism, cpus } from 'node:os';
+import { auth } from './auth.ts';
 import { bombs } from './bombs.ts';
 import { http } from './http.ts';
 import { intake } from './intake.ts';
@@ -12,7 +13,16 @@ import { slowDisk } from './slow-disk.ts';
 import { type Bench, type Row, table } from './support/rows.ts';
 import { wait } from './wait.ts';
 
-const BENCHES: Record<string, Bench> = { intake, bombs, 'slow-disk': slowDisk, wait, http, memory, scale };
+const BENCHES: Record<string, Bench> = {
+  intake,
+  bombs,
+  'slow-disk': slowDisk,
+  wait,
+  http,
+  auth,
+  memory,
+  scale,
+};
 /** These take long, or much disk: only when named. */
 const ON_REQUEST = ['scale'];
 

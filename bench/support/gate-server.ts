@@ -1,0 +1,94 @@
+/**
+ * The API on a store of its own, for one account with a quota and a rate limit that are never reached:
+ * `with` the gate that every request passes (authentication, limits, quota), `without` it, or `silent`:
+ * with it, but without the headers that tell of the limits in every answer.
+ */
+import type { AddressInfo } from 'node:net';
+import { Registry } from 'prom-client';
+import { systemClock } from '../../packages/server/src/clock.ts';
+import { newKey } from '../../packages/server/src/core/keys.ts';
+import { createPlans } from '../../packages/server/src/core/plans.ts';
+import { createRateLimit } from '../../packages/server/src/core/rate-limit.ts';
+import { createUsageMeter } from '../../packages/server/src/core/usage.ts';
+import { createWebhooks } from '../../packages/server/src/core/webhooks.ts';
+import { createNews } from '../../packages/server/src/events.ts';
+import { buildApp, createGate, type Gate } from '../../packages/server/src/http/build.ts';
+import type { HttpDeps } from '../../packages/server/src/http/context.ts';
+import { newId } from '../../packages/server/src/ids.ts';
+import { createLog } from '../../packages/server/src/log.ts';
+import { openSqlite } from '../../packages/server/src/store/sqlite.ts';
+import type { AccountRecord, InboxRecord, KeyRecord, Store } from '../../packages/server/src/store/store.ts';
+
+/** Blocks of this month are leased as large as on the plan `developer`: a thousand requests. */
+const PLAN = { requestsPerMonth: 1e9, requestsPerSecond: 1e6, burst: 1e6 };
+
+const [mode = '', path = ''] = process.argv.slice(2);
+const clock = systemClock;
+const log = createLog('warn');
+const store = await openSqlite({ path });
+const plans = createPlans({ developer: PLAN });
+const usage = createUsageMeter({ store, clock, log });
+usage.start();
+const guard = { allow: [], resolve: async () => [] };
+const news = createNews();
+const deps: HttpDeps = {
+  ...{ store, clock, log, plans, usage, news, metrics: new Registry(), rate: createRateLimit(clock) },
+  parsing: { attachment: async () => undefined },
+  refusalsWritten: async () => undefined,
+  webhooks: createWebhooks({ store, guard, news, clock, plans }),
+};
+
+const createdAt = clock.now();
+const account: AccountRecord = {
+  id: newId('acc', createdAt),
+  name: 'measured',
+  plan: 'developer',
+  createdAt,
+};
+const { key, record } = newKey(
+  { accountId: account.id, name: 'measured', scope: 'full', expiresAt: null },
+  createdAt,
+);
+await store.accounts.create(account, record);
+
+/** Lets everybody in as that account. The inbox of the path is found as the guard finds it. */
+function openGate(real: Gate, inboxes: Store['inboxes'], keyRecord: KeyRecord): Gate {
+  const found = new Map<string, { inbox: InboxRecord; generation: number | null }>();
+  const caller = { account, key: { key: keyRecord, account, apiKey: key } };
+  return {
+    ...real,
+    guard: {
+      check({ inboxId }) {
+        if (inboxId === undefined) return { ...caller, inbox: null };
+        const known = found.get(inboxId);
+        if (known && known.generation === store.generation()) return { ...caller, inbox: known.inbox };
+        return inboxes.find(account.id, inboxId, clock.now()).then((inbox) => {
+          if (inbox) found.set(inboxId, { inbox, generation: store.generation() });
+          return { ...caller, inbox: inbox ?? null };
+        });
+      },
+      forget: () => found.clear(),
+    },
+  };
+}
+
+const real = createGate(deps);
+const gates: Partial<Record<string, Gate>> = {
+  with: real,
+  silent: { ...real, admission: { ...real.admission, headers: () => ({}) } },
+  without: openGate(real, store.inboxes, record),
+};
+const { app } = await buildApp(
+  { host: '127.0.0.1', port: 0, domains: ['mayfly.test'], publicUrl: null, metrics: 'off' },
+  deps,
+  gates[mode],
+);
+await app.listen({ host: '127.0.0.1', port: 0 });
+process.once('SIGTERM', async () => {
+  await app.close();
+  await usage.stop();
+  await store.close();
+  process.exit();
+});
+const { port } = app.server.address() as AddressInfo;
+process.stdout.write(`ready on ${port} with ${key}\n`);
