@@ -44,6 +44,7 @@ const PROMO_WORDS = [
   'promo\\p{L}*|coupon\\p{L}*|discount|voucher|gutschein\\p{L}*|rabatt\\p{L}*|rabat\\p{L}*|gift|referral|invite|invitation|save|off',
   'sconto|descuento|desconto|cupom|cup[oó]n|kortings\\p{L}*|korting|réduction|remise|промокод\\p{L}*|indirim|kupon\\p{L}*|checkout',
   'aktions(?:code|kode)|kupong\\p{L}*|slev\\p{L}*|alennus\\p{L}*|έκπτωσ\\p{L}*|знижк\\p{L}*|скидк\\p{L}*|купон\\p{L}*|קופון|कूपन|reducere|diskon',
+  'cart|basket|warenkorb|panier|carrito|carrello|carrinho|winkel(?:wagen|mand\\p{L}*)|koszyk\\p{L}*|koší[kč]\\p{L}*|sepet\\p{L}*|корзин\\p{L}*|кошик\\p{L}*|varukorg\\p{L}*|(?:handle|indkøbs)kurv\\p{L}*|ostoskori\\p{L}*|kosár\\p{L}*',
 ];
 
 /** "Enter", "type in": the number beside it is to be typed, if the sentence says what for. */
@@ -72,9 +73,12 @@ export const CODE_SIGNS =
 export const OTHER_SIGNS =
   /订单|訂單|单号|快递|运单|电话|電話|邮编|優惠|优惠|折扣|发票|發票|金额|尾号|注文|番号|お問い合わせ|クーポン|郵便|電話番号|請求|予約|주문|송장|쿠폰|전화|우편|예약|영수증|할인|โทร|คำสั่งซื้อ|คูปอง/g;
 
+/** "Code" and nothing more: of a coupon, where that word is attached. */
+export const BARE_CODE_SIGN = /^(?:コード|코드|รหัส)$/;
+
 /** What stands between a code word and its code: nothing else may, for the looser shapes. */
 export const DIRECT =
-  /(?:[:：=]|(?<=\s)(?:is|ist|lautet|est|es|è|é|is:|är|er|on|to|jest|là|adalah|ni|je|van|este)|-|–|—|→|are|этo|это|वह|هو|は|为|是|為|은|는)[\s"'«„“(*「【]*$/iu;
+  /(?:[:：=]|(?<=\s)(?:is|ist|lautet|est|es|è|é|is:|är|er|on|to|jest|là|adalah|ni|je|van|este)(?:\s(?:the|der|die|das|le|la|el|il|o|a|het|de))?|-|–|—|→|are|этo|это|वह|هو|は|为|是|為|은|는)[\s"'«„“(*「【]*$/iu;
 
 const word = (patterns: readonly string[]) => new RegExp(`^(?:${patterns.join('|')})$`, 'u');
 const CODE = word(CODE_WORDS);

@@ -1,5 +1,6 @@
 import { type Candidate, candidatesOf } from './candidates.ts';
 import {
+  BARE_CODE_SIGN,
   BOOKING,
   CODE_SIGNS,
   DIRECT,
@@ -49,7 +50,8 @@ const kindsOf = (words: readonly string[]) => words.map(kindOfWord);
 const isCode = (kind: WordKind | undefined) => kind === 'code';
 const isOther = (kind: WordKind | undefined) => kind === 'other' || kind === 'promo';
 /** "Enter 4821", "geben Sie bitte 4821 ein", "enter the number": what the words lead to is to be typed. */
-const isEntered = (words: readonly string[]) => kindsOf(words.slice(-REACH_WORDS_ENTER)).includes('enter');
+const isEntered = (words: readonly string[]) =>
+  words.slice(-REACH_WORDS_ENTER).some((word) => kindOfWord(word) === 'enter');
 
 /**
  * What the words before a candidate make of it: the nearest telling word counts. Points, or undefined
@@ -94,13 +96,24 @@ function pointsAfter(kinds: readonly WordKind[]): number | undefined {
 
 /** For scripts without blanks: which sign is nearest, before or (for a code) behind. */
 function pointsOfSigns(before: string, after: string): number | undefined {
-  const last = (pattern: RegExp) => [...before.matchAll(pattern)].at(-1)?.index ?? -1;
-  const code = last(CODE_SIGNS);
-  const other = last(OTHER_SIGNS);
+  const last = (pattern: RegExp) => [...before.matchAll(pattern)].at(-1);
+  const lastCode = last(CODE_SIGNS);
+  const lastOther = last(OTHER_SIGNS);
+  const code = lastCode?.index ?? -1;
+  const other = lastOther?.index ?? -1;
+  // "Coupon code" in one: the bare word goes with what it is attached to.
+  const attached = other >= 0 && before.slice(other + (lastOther?.[0].length ?? 0), code).trim() === '';
+  if (attached && other < code && BARE_CODE_SIGN.test(lastCode?.[0] ?? '')) return -1;
   if (code >= 0 && code >= other - 3) return 95 - (before.length - code) / 4;
   if (other >= 0 && before.length - other < 20) return -1;
   const behind = after.search(CODE_SIGNS);
   return behind >= 0 && behind < 40 ? 80 - behind / 2 : undefined;
+}
+
+/** No word for "code" at all, but a number to enter, in a sentence that says what it proves. */
+function saysToEnter(before: readonly string[], after: readonly WordKind[], sentence: string): boolean {
+  if (!isEntered(before) && after[0] !== 'enter' && after[1] !== 'enter') return false;
+  return PURPOSES.some((purpose) => purpose.test(sentence));
 }
 
 function lastSentence(text: string): string {
@@ -141,10 +154,7 @@ function score(text: string, candidate: Candidate, subjectSaysCode: boolean): nu
     return sure ? (points ?? 0) - 5 : Math.min(points ?? 0, 0);
   }
   points ??= pointsAfter(kindsAfter);
-  // No word for "code" at all: a number to type, in a sentence that says what it proves.
-  const entered = isEntered(sentenceWords) || kindsAfter.slice(0, 2).includes('enter');
-  if (points === undefined && entered && PURPOSES.some((purpose) => purpose.test(sentence + after)))
-    points = 60;
+  if (points === undefined && saysToEnter(sentenceWords, kindsAfter, sentence + after)) points = 60;
   if (points === undefined && alone && subjectSaysCode) points = 60;
   if (points === undefined || points < 0) return points ?? 0;
   return points + (candidate.value.length === 6 ? 5 : 0);
@@ -184,7 +194,7 @@ interface Found {
 }
 
 /** The candidates of one text, but for those of which it says nothing. */
-function read(given: string, subjectSaysCode: boolean): Found[] {
+function read(given: string, subjectSaysCode: boolean, isOffer: boolean): Found[] {
   if (!/[0-9\uff10-\uff19\u0660-\u0669\u06f0-\u06f9\u0966-\u096f]|[A-Z]{3}|-[a-z]{3,12}-/.test(given))
     return [];
   const text = asciiDigits(given.slice(0, MAX_READ));
@@ -192,12 +202,12 @@ function read(given: string, subjectSaysCode: boolean): Found[] {
   const readable = text
     .replace(LINK, (link) => ' '.repeat(link.length))
     .replace(ONE_TIME, (words) => 'onetime'.padEnd(words.length));
-  let booking: boolean | undefined;
+  let noLetters: boolean | undefined;
   const found: Found[] = [];
   for (const candidate of candidatesOf(readable)) {
     if (/[A-Z]/i.test(candidate.value)) {
-      booking ??= BOOKING.test(readable);
-      if (booking) continue;
+      noLetters ??= isOffer || BOOKING.test(readable);
+      if (noLetters) continue;
     }
     const points = score(readable, candidate, subjectSaysCode);
     if (points >= 0 && points < SURE) continue;
@@ -214,9 +224,11 @@ function read(given: string, subjectSaysCode: boolean): Found[] {
  */
 export function findCodes(subject: string, text: string | null, words: string | null): MailCode[] {
   const says = saysCode(subject);
-  const inSubject = read(subject, says);
-  let inBody = text === null ? [] : read(text, says);
-  if (words !== null && !inBody.some(({ score }) => score > 0)) inBody = read(words, says);
+  // "15% off": its code is a coupon.
+  const isOffer = /\d\s?%/.test(subject);
+  const inSubject = read(subject, says, isOffer);
+  let inBody = text === null ? [] : read(text, says, isOffer);
+  if (words !== null && !inBody.some(({ score }) => score > 0)) inBody = read(words, says, isOffer);
   const best = new Map<string, Found>();
   for (const one of [...inBody, ...inSubject]) {
     const before = best.get(one.code.value);

@@ -60,32 +60,26 @@ function kindOfPath(href: string): LinkKind | undefined {
   return undefined;
 }
 
-/**
- * @param before the words in front of the link, for links whose own words say nothing
- * @param own how many of those, from their end, stand behind the link before this one
- */
-function kindOf(href: string, text: string, before: string, own: number): LinkKind {
-  const said = text !== href ? kindOfText(text) : undefined;
-  if (said !== undefined) return said;
+/** @param before the words in front of the link, for links whose own words say nothing */
+function kindOf(href: string, text: string, before: string): LinkKind {
+  const own = text !== href ? kindOfText(text) : undefined;
+  if (own !== undefined) return own;
   const path = kindOfPath(href);
   if (path !== undefined) return path;
   const silent = text === '' || text === href || GENERIC.test(text);
-  return (silent ? kindOfLead(before, own) : undefined) ?? 'other';
+  return (silent ? kindOfLead(before) : undefined) ?? 'other';
 }
 
 /**
- * The sentence that leads to a link: the one in front of it, or else one further up that speaks of a link
- * ("use the link below to sign in. It works once."), if no other link has come since.
+ * By the sentence that leads to a link: the one in front of it, or else one further up that speaks of a
+ * link ("use the link below to sign in. It works once.").
  */
-function kindOfLead(before: string, own: number): LinkKind | undefined {
+function kindOfLead(before: string): LinkKind | undefined {
   const sentences = before.trimEnd().split(SENTENCE_END);
   const nearest = sentences.at(-1) ?? '';
   const kind = kindOfText(nearest);
   if (kind !== undefined || nearest.endsWith(':')) return kind;
-  const lead = before
-    .slice(before.length - own)
-    .split(SENTENCE_END)
-    .findLast((one) => LINK_WORDS.test(one));
+  const lead = sentences.findLast((one) => LINK_WORDS.test(one));
   return lead === undefined ? undefined : kindOfText(lead);
 }
 
@@ -95,18 +89,19 @@ function kindOfLead(before: string, own: number): LinkKind | undefined {
  */
 export function findLinks(text: string | null, page: HtmlReading | null, unsubscribe: string): MailLink[] {
   const links = new Map<string, MailLink>();
-  const add = (href: string, words: string, before: string, own: number, kind?: LinkKind): void => {
+  const add = (href: string, words: string, before: string, kind?: LinkKind): void => {
     if (href === '' || href.length > MAX_HREF || NO_LINK.test(href) || links.size >= MAX_LINKS) return;
     const known = links.get(href);
-    const found = kind ?? kindOf(href, words, before, Math.min(own, before.length));
+    const found = kind ?? kindOf(href, words, before);
     if (known === undefined) links.set(href, { href, text: words, kind: found });
     // A picture and a button with one target: the words of the button count.
     else if (known.text === '' && words !== '') links.set(href, { href, text: words, kind: found });
   };
+  // What stands before a link begins behind the link before it.
   let end = 0;
   for (const { href, text: words, at } of page?.anchors ?? []) {
-    const before = page?.words.slice(Math.max(0, at - WORDS_BEFORE), at) ?? '';
-    add(href.toWellFormed(), words.toWellFormed(), before, Math.max(0, at - end));
+    const before = page?.words.slice(Math.max(end, at - WORDS_BEFORE), at) ?? '';
+    add(href.toWellFormed(), words.toWellFormed(), before);
     end = at + words.length;
   }
   const readable = text?.slice(0, MAX_READ) ?? '';
@@ -114,12 +109,12 @@ export function findLinks(text: string | null, page: HtmlReading | null, unsubsc
   for (const match of readable.matchAll(TEXT_LINK)) {
     if (links.size >= MAX_LINKS) break;
     if (match[0].length > MAX_HREF) continue;
-    const before = readable.slice(Math.max(0, match.index - WORDS_BEFORE), match.index);
-    add(trimEnd(match[0]), '', before, match.index - end);
+    const before = readable.slice(Math.max(end, match.index - WORDS_BEFORE), match.index);
+    add(trimEnd(match[0]), '', before);
     end = match.index + match[0].length;
   }
   for (const match of unsubscribe.matchAll(/<\s*((?:https?|mailto):[^<>\s]+)\s*>/gi)) {
-    add(match[1] ?? '', '', '', 0, 'unsubscribe');
+    add(match[1] ?? '', '', '', 'unsubscribe');
   }
   return [...links.values()];
 }

@@ -72,9 +72,35 @@ describe('links', () => {
     ['配信停止', 'unsubscribe'],
     ['Se désabonner', 'unsubscribe'],
     ['Confirm your order', 'other'],
+    ['Войти без пароля', 'sign-in'],
+    ['登録を完了する', 'verify'],
+    ['Stop receiving these emails', 'unsubscribe'],
     ['Read more', 'other'],
   ])('%s is of kind %s', (words, kind) => {
     expect(inPage(`<a href="https://x.test/1">${words}</a>`)).toMatchObject([{ text: words, kind }]);
+  });
+});
+
+describe('a link in a text that is bare', () => {
+  it.each([
+    ['is for what the sentence above it says', 'Reset your password:\nhttps://x.test/1', 'reset'],
+    [
+      'is for what a sentence further up says of the link',
+      'Use this link to sign in. It works once.\n\nhttps://x.test/1',
+      'sign-in',
+    ],
+    [
+      'is for nothing that another sentence says of something else',
+      'You can sign in again. News are here.\n\nhttps://x.test/1',
+      'other',
+    ],
+  ])('%s', (_, text, kind) => {
+    expect(findLinks(text, null, '')).toMatchObject([{ kind }]);
+  });
+
+  it('is not for what was said of the link before it', () => {
+    const links = findLinks('Follow this link to sign in: https://x.test/1 Bye. https://x.test/2', null, '');
+    expect(links.map(({ kind }) => kind)).toEqual(['sign-in', 'other']);
   });
 });
 
@@ -104,5 +130,27 @@ describe('the value of a code', () => {
   it('best first: what subject and body both say', () => {
     const codes = findCodes('771204 is your code', 'Your backup code is 551199.\nYour code is 771204.', null);
     expect(codes.map(({ value }) => value)).toEqual(['771204', '551199']);
+  });
+
+  it('a list of codes holds none to type now', () => {
+    expect(findCodes('Backup codes', 'Your codes:\n4821 7730\n9917 2046\n3350 8812', null)).toEqual([]);
+    expect(findCodes('', 'Your code:\n4821 7730', null)).toHaveLength(1);
+  });
+
+  it('is known without the word "code" where it is to be entered, and the sentence says what for', () => {
+    expect(findCodes('', 'Enter 482910 to confirm your address.', null)[0]?.value).toBe('482910');
+    expect(findCodes('', 'Enter 482910 into the field of the form.', null)).toEqual([]);
+  });
+
+  it('may be a chain of words, announced and in a line of its own', () => {
+    expect(findCodes('', 'Your login code:\ncalm-otter-swims', null)[0]?.value).toBe('calm-otter-swims');
+    expect(findCodes('', 'The code of calm-otter-swims was reviewed', null)).toEqual([]);
+  });
+
+  it('is none where an office, a shop or a carrier gives it once and for all', () => {
+    for (const text of ['Код ЄДРПОУ 32855961', 'Kod pocztowy 482910', 'Código de rastreio: QB483920']) {
+      expect(findCodes('', text, null), text).toEqual([]);
+    }
+    expect(findCodes('15% off', 'Your code: AKI2026', null)).toEqual([]);
   });
 });
