@@ -9,7 +9,7 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { hasValidChecksum } from '../src/ids.ts';
 
-const MAIN = fileURLToPath(new URL('../src/main.ts', import.meta.url));
+const MAIN = fileURLToPath(new URL('../bin/mayfly.js', import.meta.url));
 const run = promisify(execFile);
 /** A command that hangs is ended, so that the test says which. */
 const COMMAND_MS = 20_000;

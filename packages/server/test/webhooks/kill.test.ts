@@ -39,6 +39,7 @@ async function startServer(dataDir: string): Promise<Server> {
     // Nothing else of ours: the server refuses settings that it does not know.
     env: {
       PATH: process.env.PATH,
+      NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE,
       MAYFLY_HTTP_PORT: '0',
       MAYFLY_SMTP_PORT: '0',
       MAYFLY_DATA_DIR: dataDir,
