@@ -1,11 +1,11 @@
 import type { FastifyRequest } from 'fastify';
-import { LRUCache } from 'lru-cache';
 import type { Clock } from '../clock.ts';
 import { liveInbox } from '../core/read.ts';
 import { AppError } from '../errors.ts';
 import { hashCredential, hasValidChecksum } from '../ids.ts';
 import type { AccountRecord, InboxRecord, KeyRecord, Store } from '../store/store.ts';
 import type { Admitted } from './admission.ts';
+import { Recent } from './recent.ts';
 import { after, type Soon } from './soon.ts';
 
 /**
@@ -65,12 +65,7 @@ interface Credential {
   text: string;
   hash: string;
   /** What the store knew of it, for a moment; undefined before the first look-up. */
-  known: { found: FoundKey; until: number; forgotten: number } | undefined;
-}
-
-interface FoundKey {
-  key: KeyRecord;
-  account: AccountRecord;
+  known: { caller: KeyCaller; until: number; forgotten: number } | undefined;
 }
 
 function bearer(header: string): string {
@@ -101,7 +96,7 @@ const REMEMBERED_MS = 500;
  * remembered; whether the credential is still good is asked each time.
  */
 function createReader(): (header: string | undefined) => Credential {
-  const known = new LRUCache<string, Credential>({ max: HASHED_CREDENTIALS });
+  const known = new Recent<Credential>(HASHED_CREDENTIALS);
   return (header) => {
     if (header === undefined) {
       throw new AppError('unauthorized', 'give a credential: Authorization: Bearer <API key or read token>');
@@ -119,9 +114,7 @@ function createReader(): (header: string | undefined) => Credential {
 
 /** What a look-up answered, for as long as it may be taken for true. */
 class Remembered<T extends object> {
-  readonly #values = new LRUCache<string, { value: T; generation: number | null; until: number }>({
-    max: REMEMBERED,
-  });
+  readonly #values = new Recent<{ value: T; generation: number | null; until: number }>(REMEMBERED);
 
   /** @param generation where given: only what was found in this one */
   get(key: string, now: number, generation: number | null = null): T | undefined {
@@ -173,16 +166,17 @@ export function createGuard({ store, clock }: GuardDeps): Guard {
   const inboxes = new Remembered<InboxRecord>();
   let forgotten = 0;
 
-  const findKey = (credential: Credential, now: number): Soon<FoundKey> => {
+  const findKey = (credential: Credential, now: number): Soon<KeyCaller> => {
     const { known } = credential;
-    if (known && now < known.until && known.forgotten === forgotten) return known.found;
+    if (known && now < known.until && known.forgotten === forgotten) return known.caller;
     // What was asked before something was forgotten may be what was to be forgotten.
     const asked = forgotten;
     return store.keys.findByHash(credential.hash, now).then((found) => {
       if (!found) throw unknownCredential();
       const until = Math.min(now + REMEMBERED_MS, found.key.expiresAt ?? Number.POSITIVE_INFINITY);
-      credential.known = { found, until, forgotten: asked };
-      return found;
+      const caller = { ...found, apiKey: credential.text };
+      credential.known = { caller, until, forgotten: asked };
+      return caller;
     });
   };
 
@@ -234,18 +228,19 @@ export function createGuard({ store, clock }: GuardDeps): Guard {
 
   const withKey = (credential: Credential, { access, inboxId }: Asking, admit: Admit): Soon<Caller> => {
     const now = clock.now();
-    return after(findKey(credential, now), ({ key, account }) =>
-      after(admit(account, key), () => {
+    return after(findKey(credential, now), (caller) => {
+      const { key, account } = caller;
+      return after(admit(account, key), () => {
         if (key.scope === 'read' && access.endsWith(':write')) {
           throw new AppError('insufficient_scope', 'this API key may only read');
         }
-        const caller = { account, key: { key, account, apiKey: credential.text } };
-        if (!access.startsWith('inbox:') || inboxId === undefined) return { ...caller, inbox: null };
+        if (!access.startsWith('inbox:') || inboxId === undefined)
+          return { account, key: caller, inbox: null };
         const isOwn = (inbox: InboxRecord): boolean => inbox.accountId === account.id;
         const found = findInbox(inboxId, now, isOwn, () => store.inboxes.find(account.id, inboxId, now));
-        return after(found, (inbox) => ({ ...caller, inbox: liveInbox(inbox, now) }));
-      }),
-    );
+        return after(found, (inbox) => ({ account, key: caller, inbox: liveInbox(inbox, now) }));
+      });
+    });
   };
 
   return {
