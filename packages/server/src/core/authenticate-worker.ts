@@ -1,4 +1,5 @@
 import { parentPort, workerData } from 'node:worker_threads';
+import { freeIfLarge } from '../mail/large-memory.ts';
 import { askForOneMail, createDns } from './authenticate-dns.ts';
 import type { CheckerData, FromChecker, ToChecker } from './authenticate-job.ts';
 import { authenticateMail } from './authenticate-mail.ts';
@@ -21,6 +22,7 @@ if (parentPort !== null) {
     running.set(id, over);
     void authenticateMail(mail, askForOneMail(ask, over.signal), over.signal).then((found) => {
       running.delete(id);
+      freeIfLarge(mail.raw);
       say({ id, found });
     });
   });

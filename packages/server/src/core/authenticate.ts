@@ -3,6 +3,7 @@ import { Worker } from 'node:worker_threads';
 import ipaddr from 'ipaddr.js';
 import type { Clock } from '../clock.ts';
 import type { MailAuthentication } from '../mail/authentication.ts';
+import { buffersToGive, copyIfLarge } from '../mail/large-memory.ts';
 import type { MailEnvelope } from '../store/store.ts';
 import type { CheckerData, CheckJob, FromChecker, ToChecker } from './authenticate-job.ts';
 
@@ -157,8 +158,9 @@ export function createAuthenticating(options: AuthenticatingOptions): Authentica
       if (closed || bytes + size > maxBytes || (checker?.checks.size ?? 0) >= maxChecks) return NOT_IN_TIME;
       checker ??= start();
       checker.rest.abort();
-      const job: CheckJob = { id: ++lastId, mailFrom, helo, remoteAddress, raw: received };
-      checker.worker.postMessage(job satisfies ToChecker);
+      const raw = copyIfLarge(received);
+      const job: CheckJob = { id: ++lastId, mailFrom, helo, remoteAddress, raw };
+      checker.worker.postMessage(job satisfies ToChecker, buffersToGive([raw]));
       bytes += size;
       const { promise, resolve } = Promise.withResolvers<MailAuthentication>();
       const check: Check = { bytes: size, settle: resolve, over: new AbortController() };

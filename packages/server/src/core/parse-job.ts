@@ -16,7 +16,7 @@ export const TAKEN = 3;
 export interface JobBatch {
   /** One {@link QUEUED} … {@link TAKEN} a job. */
   states: Int32Array;
-  /** The raw mails, one a job. */
+  /** The raw mails, one a job; the memory of large ones is the worker's, which frees it. */
   raws: Uint8Array[];
   /** The attachment to decode; null where the job is to parse. One a job. */
   attachmentIds: (string | null)[];

@@ -1,5 +1,6 @@
 import { Worker } from 'node:worker_threads';
 import type { Clock } from '../clock.ts';
+import { buffersToGive, copyIfLarge } from '../mail/large-memory.ts';
 import { type BatchResult, DONE, type JobBatch, QUEUED, STARTED, TAKEN } from './parse-job.ts';
 
 /** What one mail leaves behind is soon garbage; with room to grow it would take ten times this before it is looked at. */
@@ -252,12 +253,9 @@ export class Lane {
 function send(crew: Crew, jobs: Job[]): void {
   const states = new Int32Array(new SharedArrayBuffer(4 * jobs.length));
   crew.batches.push({ jobs, states });
-  const batch: JobBatch = {
-    states,
-    raws: jobs.map((job) => job.raw),
-    attachmentIds: jobs.map((job) => job.attachmentId),
-  };
-  crew.worker.postMessage(batch);
+  const raws = jobs.map(({ raw }) => copyIfLarge(raw));
+  const batch: JobBatch = { states, raws, attachmentIds: jobs.map((job) => job.attachmentId) };
+  crew.worker.postMessage(batch, buffersToGive(raws));
 }
 
 function fail(job: Job, failure: Failure): void {

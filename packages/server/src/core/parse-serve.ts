@@ -1,4 +1,5 @@
 import type { MessagePort } from 'node:worker_threads';
+import { freeIfLarge } from '../mail/large-memory.ts';
 import type { ParsedMail } from '../mail/mail.ts';
 import { type BatchResult, DONE, type JobBatch, QUEUED, STARTED } from './parse-job.ts';
 
@@ -45,6 +46,7 @@ async function runBatch(batch: JobBatch, reader: MailReader): Promise<BatchResul
       Atomics.store(batch.states, index, DONE);
     }
     errors.push(error);
+    freeIfLarge(raw);
   }
   const bytes = Buffer.allocUnsafeSlow(total);
   let at = 0;
@@ -53,6 +55,7 @@ async function runBatch(batch: JobBatch, reader: MailReader): Promise<BatchResul
     else {
       bytes.set(piece, at);
       at += piece.length;
+      freeIfLarge(piece);
     }
   }
   return { bytes, lengths, errors };

@@ -1,6 +1,7 @@
 import { availableParallelism } from 'node:os';
 import type { Clock } from '../clock.ts';
 import { AppError } from '../errors.ts';
+import { LARGE_BYTES } from '../mail/large-memory.ts';
 import { type Failure, type Job, Lane, type LaneLimits } from './parse-lane.ts';
 
 /** A mail that takes longer is hostile: the largest allowed ones take well under a second. */
@@ -9,8 +10,6 @@ export const PARSE_TIME_LIMIT_MS = 5_000;
 export const SLOW_PARSE_MS = 25;
 /** JavaScript heap of one worker, MiB: several times the largest mail, once as text and once as JSON. */
 export const PARSE_HEAP_MB = 256;
-/** Larger mails have workers of their own, so that their tens of milliseconds never hold a small one, bytes. */
-export const LARGE_MAIL_BYTES = 256 * 1024;
 /** An extra worker without work goes after so long: it holds tens of MiB. */
 const IDLE_WORKER_MS = 30_000;
 /** Mails of one message to a worker: enough to make its cost small, few enough to spread. */
@@ -94,8 +93,9 @@ export function createParsing(options: ParsingOptions): Parsing {
   const large = new Lane(entry, { ...shared, threads: 1, batch: 1, ahead: 1, warm: 0 }, clock, begin);
   const lanes = [small, large];
 
+  // Large mails have a worker of their own, so that their tens of milliseconds never hold a small one.
   const start = (raw: Uint8Array, attachmentId: string | null, ends: Pick<Job, 'done' | 'failed'>): void => {
-    const lane = raw.length > LARGE_MAIL_BYTES ? large : small;
+    const lane = raw.length >= LARGE_BYTES ? large : small;
     lane.add({ raw, attachmentId, deaths: 0, settled: false, ...ends });
   };
 

@@ -44,7 +44,8 @@ export interface Receiver {
    * Takes a mail in. Resolves when it is on stable storage and readable by everyone, and only then
    * may the sender hear 250.
    * @param received the bytes between DATA and its end, dots unstuffed, nothing else changed; with
-   *   TRACE_HEADROOM_BYTES in front of them in a buffer of their own the Received line is written there
+   *   TRACE_HEADROOM_BYTES in front of them in a buffer of their own the Received line is written there,
+   *   and a resizable buffer is given away to the store. Read until this settles
    * @param session the SMTP session's id, for the Received line and the log
    * @throws AppError `message_too_large` or `inbox_full` for one of the recipients, `unknown_recipient`
    *   when none of them is there any more, `unavailable`
@@ -174,7 +175,7 @@ function withReceivedLine(line: string, received: Uint8Array): Uint8Array {
     buffer.byteLength === byteOffset + byteLength &&
     head.length <= byteOffset;
   if (!hasRoom) return Buffer.concat([head, received]);
-  const raw = new Uint8Array(buffer, byteOffset - head.length);
+  const raw = new Uint8Array(buffer, byteOffset - head.length, head.length + byteLength);
   raw.set(head);
   return raw;
 }

@@ -1,3 +1,5 @@
+import { freeIfLarge } from './large-memory.ts';
+
 /*
  * Undoes the transfer encodings of a body (RFC 2045 section 6), line by line as the MIME library hands
  * them over, with its results byte for byte. Its own decoders build a Blob for every part and hold 100 KB
@@ -47,6 +49,7 @@ abstract class Growing {
     if (needed <= this.bytes.length) return;
     const grown = Buffer.allocUnsafe(Math.max(FIRST_CAPACITY, needed, 2 * this.bytes.length));
     grown.set(this.bytes.subarray(0, this.length));
+    freeIfLarge(this.bytes);
     this.bytes = grown;
   }
 }

@@ -1,5 +1,6 @@
 import PostalMime, { type Address, addressParser, type Header } from 'postal-mime';
 import { type BodyDecoder, bodyDecoder } from './body-decoder.ts';
+import { freeIfLarge } from './large-memory.ts';
 
 /*
  * The one place that knows the MIME library. Its message mixes the bodies of a mail and makes the
@@ -66,6 +67,8 @@ export interface Mime {
   /** The message's own header fields, unfolded, in order; `key` in lower case, nothing cleaned or decoded. */
   headers: Header[];
   leaves: Leaf[];
+  /** Frees large bodies, once nobody reads the leaves any more. */
+  free(): void;
 }
 
 /** The mailboxes and groups of all fields of one name (RFC 5322 section 3.4). */
@@ -143,6 +146,13 @@ function watchParts(parser: Parser): void {
   };
 }
 
+/** What the library takes without copying it. */
+function bufferOf(raw: Uint8Array): ArrayBuffer {
+  const { buffer } = raw;
+  const isAll = buffer instanceof ArrayBuffer && buffer.byteLength === raw.byteLength;
+  return isAll ? buffer : new Uint8Array(raw).buffer;
+}
+
 /**
  * Takes a mail apart.
  * @throws Error when it passes a limit; its message says which, to be read by the mail's owner
@@ -158,9 +168,11 @@ export async function readMime(raw: Uint8Array): Promise<Mime> {
   // The library's own message, which nobody asks for here.
   parser.collectNode = () => {};
   parser.buildMessage = () => {};
-  // A copy of its own, which the library takes without another.
-  await parser.parse(new Uint8Array(raw).buffer);
+  await parser.parse(bufferOf(raw));
   const leaves: Leaf[] = [];
   addLeaves(parser.root, false, leaves);
-  return { headers: parser.root.headers, leaves };
+  const free = (): void => {
+    for (const leaf of leaves) freeIfLarge(leaf.bytes());
+  };
+  return { headers: parser.root.headers, leaves, free };
 }

@@ -6,7 +6,7 @@ import { findCodes } from './extract.ts';
 import { type HtmlReading, readHtml } from './html.ts';
 import { findLinks } from './links.ts';
 import type { MailAddress, MailAttachment, MailHeader, ParsedMail } from './mail.ts';
-import { addressesOf, type Leaf, readMime } from './mime.ts';
+import { addressesOf, type Leaf, type Mime, readMime } from './mime.ts';
 
 /** What a list shows of a message, characters (decisions, section 4). */
 const MAX_PREVIEW = 200;
@@ -123,6 +123,14 @@ export async function parseMail(raw: Uint8Array): Promise<ParsedMail> {
 
 async function readAll(raw: Uint8Array): Promise<ParsedMail> {
   const mime = await readMime(raw);
+  try {
+    return showOf(mime);
+  } finally {
+    mime.free();
+  }
+}
+
+function showOf(mime: Mime): ParsedMail {
   const { headers, first } = readFields(mime.headers);
   const bodies = sortLeaves(mime.leaves);
   const text = textOf(bodies.text);

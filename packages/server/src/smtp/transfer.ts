@@ -15,7 +15,10 @@ export interface TransferOptions {
   budget: ByteBudget;
 }
 
-/** How the bytes after DATA ended. `inStep` is false when the end of the data was not waited for. */
+/**
+ * How the bytes after DATA ended; they are good until the transfer is released. `inStep` is false when the
+ * end of the data was not waited for.
+ */
 export type TransferEnd = { bytes: Uint8Array } | { refused: Reply; inStep: boolean } | { interrupted: true };
 
 /**
@@ -29,7 +32,7 @@ export class Transfer {
   readonly #stream: Readable;
   readonly #options: TransferOptions;
   readonly #onEnd: (end: TransferEnd) => void;
-  readonly #buffer = new MailBuffer();
+  readonly #buffer: MailBuffer;
   readonly #lease: Lease;
   readonly #scan = new BareLineEndingScan();
   readonly #normaliser: LineEndingNormaliser | undefined;
@@ -43,6 +46,7 @@ export class Transfer {
     this.#stream = stream;
     this.#options = options;
     this.#onEnd = onEnd;
+    this.#buffer = new MailBuffer(options.limit);
     this.#lease = options.budget.open(() => this.#resume());
     if (options.bareLineEndings === 'normalise') this.#normaliser = new LineEndingNormaliser();
     stream.on('data', (piece: Buffer) => this.#onData(piece));
@@ -62,8 +66,9 @@ export class Transfer {
     return !this.#done;
   }
 
-  /** Gives the mail's share of the budget back; after the commit. */
+  /** Gives the mail's memory and its share of the budget back; after the commit. */
   release(): void {
+    this.#buffer.clear();
     this.#lease.close();
   }
 

@@ -11,6 +11,7 @@ import type { Store } from './store.ts';
 import {
   type Call,
   type FromWriter,
+  memoryGiven,
   type SentError,
   sendError,
   type ToWriter,
@@ -55,7 +56,8 @@ function refuseQueued(store: Store, error: SentError): void {
   }
 }
 
-async function run(store: Store, { id, path, args }: Call): Promise<void> {
+async function run(store: Store, call: Call): Promise<void> {
+  const { id, path, args } = call;
   try {
     answer({ id, value: await invokeOn(store, path, args) });
   } catch (error) {
@@ -65,6 +67,8 @@ async function run(store: Store, { id, path, args }: Call): Promise<void> {
     if (isBusy(cause)) refuseQueued(store, sent);
     // Thrown out of reach of any handler, it ends the thread; a new one opens the database afresh.
     if (isBroken(cause)) throw cause;
+  } finally {
+    for (const buffer of memoryGiven(call)) buffer.resize(0);
   }
 }
 

@@ -2,7 +2,14 @@ import { Worker } from 'node:worker_threads';
 import type { AppError } from '../errors.ts';
 import type { MethodPath } from './methods.ts';
 import { unavailable } from './sqlite-engine.ts';
-import { type FromWriter, receiveError, type ToWriter, type WriterOptions } from './writer-messages.ts';
+import {
+  type Call,
+  type FromWriter,
+  memoryGiven,
+  receiveError,
+  type ToWriter,
+  type WriterOptions,
+} from './writer-messages.ts';
 
 /** A batch's mails are garbage once it is committed; the thread need not grow before it sees that. */
 const YOUNG_HEAP_MB = 12;
@@ -111,9 +118,9 @@ export async function openWriterThread(
         throw unavailable('not to be opened', error);
       });
       if (life !== current) throw unavailable('restarting');
-      const id = ++lastId;
-      current.worker.postMessage({ id, path, args } satisfies ToWriter);
-      return new Promise((resolve, reject) => current.pending.set(id, { resolve, reject }));
+      const call: Call = { id: ++lastId, path, args };
+      current.worker.postMessage(call satisfies ToWriter, memoryGiven(call));
+      return new Promise((resolve, reject) => current.pending.set(call.id, { resolve, reject }));
     },
     close() {
       closing ??= (async () => {

@@ -247,7 +247,10 @@ export interface MailEnvelope {
 
 /** A mail on its way into one or more inboxes; kept once however many they are. */
 export interface NewMail {
-  /** Our Received line and then every byte as it came. */
+  /**
+   * Our Received line and then every byte as it came. In a resizable buffer it is given away to the store,
+   * which may take it without a copy: nobody may read it after the call.
+   */
   raw: Uint8Array;
   /** UTF-8 JSON of a {@link MailSummary}. */
   summary: Uint8Array;

@@ -1,5 +1,6 @@
 import { AppError, type ErrorCode, type ErrorDetails } from '../errors.ts';
 import type { MethodPath } from './methods.ts';
+import type { NewMail } from './store.ts';
 
 /** What the writer's thread is opened with. */
 export interface WriterOptions {
@@ -17,6 +18,15 @@ export interface Call {
 
 /** To the thread: a call, or the wish to finish and close. */
 export type ToWriter = Call | { close: true };
+
+/** The memory of mails that goes with a call; see {@link NewMail.raw}. The thread frees it after the call. */
+export function memoryGiven({ path, args }: Call): ArrayBuffer[] {
+  if (path !== 'messages.addBatch') return [];
+  const [mails] = args as [NewMail[]];
+  return mails
+    .map(({ raw }) => raw.buffer)
+    .filter((buffer): buffer is ArrayBuffer => buffer instanceof ArrayBuffer && buffer.resizable);
+}
 
 /** From the thread: it is ready, it could not open, or a call's answer. */
 export type FromWriter =

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { afterEach, describe, expect, it } from 'vitest';
 import { systemClock } from '../../src/clock.ts';
 import {
@@ -72,6 +73,33 @@ describe('parsing on worker threads', () => {
     expect(content.attachments.map(({ id, filename }) => [id, filename])).toEqual([['att_1', 'a.png']]);
     expect(Buffer.from((await parsing.attachment(raw, 'att_1')) ?? []).toString('hex')).toBe('000102ff');
     expect(await parsing.attachment(raw, 'att_2')).toBeUndefined();
+  });
+
+  it('reads large mails as it reads small ones, and leaves them as they are', async () => {
+    const parsing = start();
+    const file = Buffer.alloc(1_500_000, Buffer.from(Array.from({ length: 251 }, (_, i) => i)));
+    const base64 = file.toString('base64').replaceAll(/.{76}/g, '$&\r\n');
+    const line = 'Zeile mit Grüßen\r\n';
+    const raw = mail(
+      ['MIME-Version: 1.0', 'Content-Type: multipart/mixed; boundary=x'],
+      [
+        `--x\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Transfer-Encoding: 8bit\r\n\r\n${line.repeat(40_000)}`,
+        `--x\r\nContent-Disposition: attachment\r\nContent-Transfer-Encoding: base64\r\n\r\n${base64}`,
+        '--x--',
+      ].join('\r\n'),
+    );
+    const before = Buffer.from(raw);
+    // More than once, as its memory is used again.
+    for (let round = 0; round < 3; round++) {
+      const { content, parseError } = read(await parsing.parse(raw));
+      expect(parseError).toBeNull();
+      expect(content.text).toBe(line.replace('\r', '').repeat(40_000));
+      expect(content.attachments).toMatchObject([
+        { size: file.length, sha256: createHash('sha256').update(file).digest('hex') },
+      ]);
+      expect(Buffer.compare((await parsing.attachment(raw, 'att_1')) ?? Buffer.of(), file)).toBe(0);
+    }
+    expect(Buffer.compare(raw, before)).toBe(0);
   });
 
   it('keeps one thread when nothing is slow', async () => {

@@ -210,6 +210,19 @@ export function describeMessages(given: Given): void {
       expect(await ids(to.id)).toEqual([messageId]);
     });
 
+    it('a large mail in a resizable buffer, which is given away, is stored as it was', async () => {
+      const to = await given.inbox(await given.account());
+      const bytes = 700_001;
+      const raw = new Uint8Array(new ArrayBuffer(bytes + 100, { maxByteLength: 2 * bytes }), 100, bytes);
+      for (let i = 0; i < bytes; i++) raw[i] = i % 251;
+      const before = Uint8Array.from(raw);
+      const small = mailTo([to]);
+      const placed = await given.store.messages.addBatch([mailTo([to], { raw }), small], T);
+      const read = placed.map(([one]) => rawOf(given.store, to.id, placedIn(one).messageId, T));
+      expect(Buffer.compare((await read[0]) ?? raw, before)).toBe(0);
+      expect(await read[1]).toEqual(small.raw);
+    });
+
     it('a deleted message is gone, with all pieces of its source, and makes room', async () => {
       const on = await given.fresh();
       const to = await given.inbox(await given.account(on), {}, on);
