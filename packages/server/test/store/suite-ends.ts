@@ -56,7 +56,8 @@ export function describeEnds(given: Given): void {
         'inboxes.findByAddress': async (now) => !!(await store.inboxes.findByAddress(inbox.address, now)),
         'inboxes.list': async (now) => (await store.inboxes.list(owner, page, now)).inboxes.length > 0,
         'messages.list': async (now) => (await store.messages.list(inbox.id, everything, now)).length > 0,
-        'messages.listUnread': async (now) => (await store.messages.listUnread(inbox.id, everything, now)).length > 0,
+        'messages.listUnread': async (now) =>
+          (await store.messages.listUnread(inbox.id, everything, now)).length > 0,
         'messages.listAfter': async (now) =>
           (await store.messages.listAfter(inbox.id, everything, now)).length > 0,
         'messages.listByAccount': async (now) =>
