@@ -14,11 +14,9 @@ import { createUsageMeter } from './core/usage.ts';
 import { createWebhooks } from './core/webhooks.ts';
 import { createNews } from './events.ts';
 import { recheckUntil } from './http/held.ts';
-import { createHttpServer } from './http/server.ts';
 import { randomFraction } from './ids.ts';
 import { createLog, type Logger } from './log.ts';
 import { createMetrics } from './metrics.ts';
-import { createSmtpServer } from './smtp/server.ts';
 import { openSqlite } from './store/sqlite.ts';
 import { VERSION } from './version.ts';
 import { parseCidrs } from './webhooks/address-guard.ts';
@@ -127,6 +125,7 @@ export function createApp(config: Config, overrides: Overrides = {}): App {
       });
       closers.push(() => receiver.settled());
       refusalsWritten = () => receiver.refusalsWritten();
+      const { createSmtpServer } = await import('./smtp/server.ts');
       const server = createSmtpServer(
         {
           host: config.smtpHost,
@@ -153,6 +152,7 @@ export function createApp(config: Config, overrides: Overrides = {}): App {
 
     let http: RunningApp['http'] = null;
     if (config.roles.includes('http')) {
+      const { createHttpServer } = await import('./http/server.ts');
       const server = createHttpServer(
         {
           host: config.httpHost,

@@ -5,7 +5,6 @@ import { createApp, databasePath, type RunningApp } from './app.ts';
 import { UsageError } from './cli/arguments.ts';
 import { addOperatorCommands } from './cli/commands.ts';
 import { type Config, ConfigError, describeConfig, parseConfig, settingsTable } from './config.ts';
-import { openapiDocument } from './http/openapi.ts';
 import { openSqlite } from './store/sqlite.ts';
 import type { Store } from './store/store.ts';
 import { VERSION } from './version.ts';
@@ -123,7 +122,10 @@ program
 program
   .command('openapi')
   .description('print the OpenAPI 3.1 description of the API')
-  .action(async () => print(JSON.stringify(await openapiDocument(), null, 2)));
+  .action(async () => {
+    const { openapiDocument } = await import('./http/openapi.ts');
+    print(JSON.stringify(await openapiDocument(), null, 2));
+  });
 
 addOperatorCommands(program, { env: process.env, print, now: Date.now, readLine, openStore });
 

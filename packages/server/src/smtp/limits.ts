@@ -44,8 +44,8 @@ export const DEFAULT_SMTP_LIMITS: SmtpLimits = {
   maxDrainedBytes: 1024 * MIB,
   /**
    * Bytes of mails being received or not yet committed, of all sessions together; the largest mail must
-   * fit. A mail in flight is in memory several times (in pieces, whole, at the parser, at the writer), and
-   * double the budget took 360 MB more with 200 senders of 10 MB.
+   * fit. A mail in flight is in memory once, and once more while it is parsed; what the sockets of senders
+   * who have to wait have read already comes on top.
    */
   inFlightBytes: 64 * MIB,
   /** RFC 5321 section 4.5.3.2.7 asks for at least five minutes. Counted from the last whole command. */
