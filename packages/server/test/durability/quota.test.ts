@@ -16,7 +16,7 @@ const QUOTA = 1_000;
 /** A hundredth of it is leased at a time; the next block is leased before the last is used up. */
 const BLOCK = QUOTA / 100;
 const CLIENTS = 200;
-const KILLS = Number(process.env.QUOTA_KILLS ?? 3);
+const KILLS = Number(process.env.QUOTA_KILLS ?? 2);
 /** The plan of the first account; the other plans' rates would be in the way here. */
 const PLANS = JSON.stringify({ unlimited: { requestsPerMonth: QUOTA } });
 
