@@ -1,4 +1,3 @@
-import { AppError } from '../errors.ts';
 import { hashCredential, newCredential, newId } from '../ids.ts';
 import type { KeyRecord, KeyScope, KeyStore } from '../store/store.ts';
 
@@ -39,18 +38,14 @@ export function newKey(wanted: WantedKey, now: number, chosen: string | null = n
 
 /**
  * Makes an API key and stores it.
- * @throws AppError `limit_reached` at {@link MAX_KEYS_PER_ACCOUNT}; requests at once may pass it by a few
+ * @throws AppError `limit_reached` at {@link MAX_KEYS_PER_ACCOUNT}
  */
 export async function addKey(
-  store: Pick<KeyStore, 'list' | 'create'>,
+  store: Pick<KeyStore, 'create'>,
   wanted: WantedKey,
   now: number,
 ): Promise<MadeKey> {
-  const { length } = await store.list(wanted.accountId);
-  if (length >= MAX_KEYS_PER_ACCOUNT) {
-    throw new AppError('limit_reached', `an account has at most ${MAX_KEYS_PER_ACCOUNT} keys: revoke some`);
-  }
   const made = newKey(wanted, now);
-  await store.create(made.record);
+  await store.create(made.record, MAX_KEYS_PER_ACCOUNT);
   return made;
 }

@@ -1,6 +1,7 @@
 import type { Insertable, Selectable } from 'kysely';
+import { AppError } from '../errors.ts';
 import { toAccount } from './accounts.ts';
-import type { Db, Dialect } from './dialect.ts';
+import type { Db, Dialect, Tx } from './dialect.ts';
 import { onConnection, prepare, type Slots } from './prepared.ts';
 import type { KeyRecord, KeyStore, ListedKey } from './store.ts';
 import type { KeysTable } from './tables.ts';
@@ -53,6 +54,17 @@ function toListedKey(row: Selectable<KeysTable>): ListedKey {
   return { ...toKey(row), lastUsedAt: row.last_used_at };
 }
 
+/** @throws AppError `limit_reached`; the caller has locked the account */
+async function checkNumber(tx: Tx, accountId: string, max: number): Promise<void> {
+  const keys = tx.selectFrom('keys').select('id').where('account_id', '=', accountId).limit(max).as('keys');
+  const { count } = await tx
+    .selectFrom(keys)
+    .select((row) => row.fn.countAll<number>().as('count'))
+    .executeTakeFirstOrThrow();
+  if (count < max) return;
+  throw new AppError('limit_reached', `an account has at most ${max} keys: revoke some`);
+}
+
 /** Whether an account has a live key of scope full besides that one. */
 async function hasAnother(tx: Db, accountId: string, keyId: string, now: number): Promise<boolean> {
   const other = await tx
@@ -84,6 +96,9 @@ export function createKeys(db: Db, dialect: Dialect): KeyStore {
       .where('id', '=', value.keyId)
       .where((is) => is.or([is('last_used_at', 'is', null), is('last_used_at', '<', value.at)])),
   );
+  const lockAccount = (tx: Tx, accountId: string) =>
+    dialect.lockRows(tx.selectFrom('accounts').select('id').where('id', '=', accountId)).executeTakeFirst();
+
   return {
     async findByHash(hash, now) {
       const [row] = await selectKey(db, { hash, now });
@@ -99,7 +114,15 @@ export function createKeys(db: Db, dialect: Dialect): KeyStore {
       };
     },
 
-    create: (key) => insertKey(db, key),
+    create: (key, maxKeys = Number.POSITIVE_INFINITY) =>
+      db.transaction().execute(async (tx) => {
+        if (maxKeys !== Number.POSITIVE_INFINITY) {
+          // Creations of one account go one by one: else two could both see the last free place.
+          await lockAccount(tx, key.accountId);
+          await checkNumber(tx, key.accountId, maxKeys);
+        }
+        await insertKey(tx, key);
+      }),
 
     async list(accountId) {
       const rows = await db
@@ -119,9 +142,7 @@ export function createKeys(db: Db, dialect: Dialect): KeyStore {
     revoke: (accountId, keyId, keepOne, now) =>
       db.transaction().execute(async (tx) => {
         // Revocations of one account go one by one: else two could each count on the other's key.
-        await dialect
-          .lockRows(tx.selectFrom('accounts').select('id').where('id', '=', accountId))
-          .executeTakeFirst();
+        await lockAccount(tx, accountId);
         const mine = await tx
           .selectFrom('keys')
           .select('hash')

@@ -96,8 +96,9 @@ export interface KeyStore {
   /**
    * Adds a key; the account exists. Throws nothing for a hash already known: that key stays as it is, and
    * a revoked one stays revoked.
+   * @throws AppError `limit_reached` where the account has `maxKeys` keys, expired ones too; no limit without it
    */
-  create(key: KeyRecord & { hash: string }): Promise<void>;
+  create(key: KeyRecord & { hash: string }, maxKeys?: number): Promise<void>;
   /** An account's keys, newest first; expired ones until they are revoked. */
   list(accountId: string): Promise<ListedKey[]>;
   /** Of any account, for the operator. */

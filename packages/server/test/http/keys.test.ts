@@ -145,6 +145,8 @@ describe('API keys', () => {
     expect([refused.status, refused.body.code]).toEqual([409, 'limit_reached']);
     expect((await create({}, http.keys.foreign)).status).toBe(201);
     await revoke(last.body.id);
-    expect((await create()).status).toBe(201);
+    const atOnce = await Promise.all(Array.from({ length: 50 }, () => create()));
+    expect(atOnce.map(({ status }) => status).toSorted()).toEqual([201, ...Array(49).fill(409)]);
+    expect(await list()).toHaveLength(MAX_KEYS_PER_ACCOUNT);
   });
 });

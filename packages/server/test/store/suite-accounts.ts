@@ -117,6 +117,25 @@ export function describeAccounts(given: Given): void {
       expect(await keys.findByHash(key.hash, T)).toBeUndefined();
     });
 
+    it('fifty made at once, by two processes, are never more than the account may have', async () => {
+      const on = await given.fresh();
+      const stores = [on.store, await on.beside()] as const;
+      const [owner, other] = [await given.account(on), await given.account(on)];
+      for (const key of [keyOf(owner), keyOf(owner, { expiresAt: T - 1 })]) await on.store.keys.create(key);
+      const results = await Promise.allSettled(
+        Array.from({ length: 50 }, (_, n) => stores[n % 2 === 0 ? 0 : 1].keys.create(keyOf(owner), 20)),
+      );
+      const refused = results.filter((result) => result.status === 'rejected');
+      expect(refused).toHaveLength(32);
+      for (const { reason } of refused) expect(reason).toMatchObject({ code: 'limit_reached' });
+      expect(await on.store.keys.list(owner)).toHaveLength(20);
+      await on.store.keys.create(keyOf(other), 1);
+      const [one] = await on.store.keys.list(owner);
+      await on.store.keys.revoke(owner, one?.id ?? '', false, T);
+      await on.store.keys.create(keyOf(owner), 20);
+      await expect(on.store.keys.create(keyOf(owner), 20)).rejects.toMatchObject({ code: 'limit_reached' });
+    });
+
     it('a server sees at once what another process revoked', async () => {
       const on = await given.fresh();
       const operator = await on.beside();
