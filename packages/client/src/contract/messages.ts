@@ -89,7 +89,7 @@ export const Authentication = Type.Object(
   {
     spf: nullable(Type.String(), { description: 'Result of SPF (RFC 7208); null when not checked.' }),
     dkim: nullable(Type.String(), { description: 'Result of DKIM (RFC 6376); null when not checked.' }),
-    dmarc: nullable(Type.String(), { description: 'Result of DMARC (RFC 7489); null when not checked.' }),
+    dmarc: nullable(Type.String(), { description: 'Result of DMARC (RFC 9989); null when not checked.' }),
   },
   { $id: 'Authentication', description: 'Results of sender authentication.' },
 );

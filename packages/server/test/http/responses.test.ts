@@ -1,4 +1,5 @@
 import { Ajv2020 } from 'ajv/dist/2020.js';
+import { fullFormats } from 'ajv-formats/dist/formats.js';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { everyOperation, newPlace } from './operations.ts';
 import { type Body, startHttp, type TestHttp } from './start-http.ts';
@@ -16,7 +17,11 @@ function closed(node: Body): Body {
 
 const ajv = new Ajv2020({
   strict: false,
-  formats: { byte: true, 'date-time': /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/ },
+  formats: {
+    byte: true,
+    date: fullFormats.date,
+    'date-time': /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/,
+  },
 });
 const components = closed(document.components);
 
