@@ -110,6 +110,7 @@ export function createApp(config: Config, overrides: Overrides = {}): App {
               clock,
               dnsServers: config.dnsServers,
               onThreadLost: (err) => log.warn({ err }, 'the thread that checks senders was ended'),
+              onChecked: metrics.authentication,
             });
       if (authenticating) closers.push(() => authenticating.close());
       const receiver = createReceiver({

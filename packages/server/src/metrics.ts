@@ -1,4 +1,5 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import type { MailAuthentication } from './mail/authentication.ts';
 
 /** From a mail that waits for nobody (1 ms) to one that ran into the parser's time limit. */
 const MAIL_SECONDS = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
@@ -14,6 +15,8 @@ export interface Metrics {
     /** A RCPT or DATA got a reply that is not 2xx. @param code the three digits */
     refusal(code: number): void;
   };
+  /** The sender of a mail from outside was checked. */
+  authentication(found: MailAuthentication): void;
   webhooks: {
     /** An attempt ended. */
     attempt(result: 'ok' | 'failed', seconds: number): void;
@@ -59,6 +62,7 @@ export function createMetrics(): Metrics {
   });
   return {
     registry,
+    authentication: createAuthenticationMetrics(registry),
     webhooks: createWebhookMetrics(registry),
     smtp: {
       connection() {
@@ -77,6 +81,23 @@ export function createMetrics(): Metrics {
         refusals.inc({ code: String(code) });
       },
     },
+  };
+}
+
+/** RFC 8601 section 2.7, as far as a check comes to it; a word that is none of these is counted as `other`. */
+const RESULTS = ['pass', 'fail', 'softfail', 'neutral', 'none', 'policy', 'temperror', 'permerror'];
+
+function createAuthenticationMetrics(registry: Registry): Metrics['authentication'] {
+  const results = new Counter({
+    name: 'mayfly_authentication_results_total',
+    help: 'Mails from outside whose sender was checked, by method (spf, dkim, dmarc) and result.',
+    labelNames: ['method', 'result'],
+    registers: [registry],
+  });
+  return ({ spf, dkim, dmarc }) => {
+    for (const [method, word] of Object.entries({ spf, dkim, dmarc })) {
+      results.inc({ method, result: RESULTS.includes(word) ? word : 'other' });
+    }
   };
 }
 

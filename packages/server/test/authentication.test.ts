@@ -112,6 +112,28 @@ describe('the authentication of a message', () => {
     expect(names.questions.filter((question) => question === 'TXT shop.test')).toHaveLength(1);
   });
 
+  it('is counted by method and result for /metrics, a mail once and mail of this machine not', async () => {
+    const running = await startBehindProxy();
+    const [one, two] = [await running.createInbox(), await running.createInbox()];
+    const to = [one.address, two.address];
+    await send(running, OUTSIDE, { to }, shop);
+    await send(running, OUTSIDE, { to }, shop);
+    await send(running, ELSEWHERE, { to });
+    await send(running, THIS_MACHINE, { to });
+    const metrics: string = (await running.api('GET', '/metrics', { as: null })).body;
+    const counted = metrics
+      .split('\n')
+      .filter((line) => line.startsWith('mayfly_authentication_results_total{'));
+    expect(counted.toSorted()).toEqual([
+      'mayfly_authentication_results_total{method="dkim",result="none"} 1',
+      'mayfly_authentication_results_total{method="dkim",result="pass"} 2',
+      'mayfly_authentication_results_total{method="dmarc",result="fail"} 1',
+      'mayfly_authentication_results_total{method="dmarc",result="pass"} 2',
+      'mayfly_authentication_results_total{method="spf",result="pass"} 2',
+      'mayfly_authentication_results_total{method="spf",result="softfail"} 1',
+    ]);
+  });
+
   it('is null for mail of this machine, and no name server is asked', async () => {
     const running = await startBehindProxy();
     const inbox = await running.createInbox();
@@ -147,5 +169,8 @@ describe('the authentication of a message', () => {
     client.close();
     const { read } = await onlyMessage(running, inbox);
     expect(read.authentication).toMatchObject({ spf: 'temperror' });
+    expect((await running.api('GET', '/metrics')).body).toContain(
+      'mayfly_authentication_results_total{method="spf",result="temperror"} 1',
+    );
   });
 });

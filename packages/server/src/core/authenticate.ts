@@ -44,6 +44,8 @@ export interface AuthenticatingOptions {
   dnsServers: readonly string[] | null;
   /** Told when the thread had to be ended, or ended by itself. */
   onThreadLost(error: Error): void;
+  /** Told what each mail from outside is answered, also what was not found out in time. */
+  onChecked?(found: MailAuthentication): void;
   /** For tests: another worker file, and other limits than the constants here. */
   workerEntry?: URL;
   limits?: { checks?: number; bytes?: number };
@@ -151,22 +153,29 @@ export function createAuthenticating(options: AuthenticatingOptions): Authentica
     if (!signal.aborted) lose(at, new Error('a mail kept it busy for too long'));
   };
 
+  const examine = async (mail: MailEnvelope, received: Uint8Array): Promise<MailAuthentication> => {
+    const size = received.byteLength;
+    if (closed || bytes + size > maxBytes || (checker?.checks.size ?? 0) >= maxChecks) return NOT_IN_TIME;
+    checker ??= start();
+    checker.rest.abort();
+    const { mailFrom, helo, remoteAddress } = mail;
+    const raw = copyIfLarge(received);
+    const job: CheckJob = { id: ++lastId, mailFrom, helo, remoteAddress, raw };
+    checker.worker.postMessage(job satisfies ToChecker, buffersToGive([raw]));
+    bytes += size;
+    const { promise, resolve } = Promise.withResolvers<MailAuthentication>();
+    const check: Check = { bytes: size, settle: resolve, over: new AbortController() };
+    checker.checks.set(job.id, check);
+    void watch(checker, job.id, check);
+    return promise;
+  };
+
   return {
-    async check({ mailFrom, helo, remoteAddress }, received) {
-      if (!isOutside(remoteAddress)) return null;
-      const size = received.byteLength;
-      if (closed || bytes + size > maxBytes || (checker?.checks.size ?? 0) >= maxChecks) return NOT_IN_TIME;
-      checker ??= start();
-      checker.rest.abort();
-      const raw = copyIfLarge(received);
-      const job: CheckJob = { id: ++lastId, mailFrom, helo, remoteAddress, raw };
-      checker.worker.postMessage(job satisfies ToChecker, buffersToGive([raw]));
-      bytes += size;
-      const { promise, resolve } = Promise.withResolvers<MailAuthentication>();
-      const check: Check = { bytes: size, settle: resolve, over: new AbortController() };
-      checker.checks.set(job.id, check);
-      void watch(checker, job.id, check);
-      return promise;
+    async check(envelope, received) {
+      if (!isOutside(envelope.remoteAddress)) return null;
+      const found = await examine(envelope, received);
+      options.onChecked?.(found);
+      return found;
     },
     get running() {
       return checker !== undefined;
