@@ -1,23 +1,20 @@
 import type { Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
-import {
-  SMTPServer,
-  type SMTPServerDataStream,
-  type SMTPServerError,
-  type SMTPServerOptions,
-  type SMTPServerSession,
-} from 'smtp-server';
+import type { SMTPServerDataStream } from 'smtp-server';
 import { SMTPConnection, type SMTPConnectionOptions } from 'smtp-server/lib/smtp-connection.js';
-import { SMTPStream } from 'smtp-server/lib/smtp-stream.js';
-import type { KeyPair } from './certificate.ts';
-import type { NetworkMatch } from './networks.ts';
+import type { SMTPStream } from 'smtp-server/lib/smtp-stream.js';
+import { CommandGuard, isLastWord } from './command-guard.ts';
+import { CommandStream } from './command-stream.ts';
+import { handshakeDeadline } from './handshake-deadline.ts';
+import type { Listener, ListenerContext } from './listener.ts';
 import { REPLIES, type Reply, replyText } from './replies.ts';
-import { Session, type SessionContext } from './session.ts';
+import { Session } from './session.ts';
+import { SessionTimer } from './session-timer.ts';
 
 /*
- * The only file that knows smtp-server. It gives sockets, the reading of lines and of the data's end,
- * STARTTLS and the PROXY line; what is changed of it is changed by overriding the methods below, and
- * test/smtp/library.test.ts fails when an update no longer calls them.
+ * This file, command-stream.ts and listener.ts are the only ones that know smtp-server. It gives sockets,
+ * the reading of lines and of the data's end, STARTTLS and the PROXY line; what is changed of it is changed
+ * by overriding methods, and test/smtp/library.test.ts fails when an update no longer calls them.
  */
 
 /** The places of connections, counted over all listeners. */
@@ -27,104 +24,26 @@ export interface Doorkeeper {
   leave(connection: Connection): void;
 }
 
-export interface ListenerContext extends SessionContext {
-  door: Doorkeeper;
-  /** Peers that speak the PROXY protocol (version 1) to us. */
-  isTrustedProxy: NetworkMatch;
-  /** Makes the certificate of a listener that was given none. */
-  makeCertificate(): Promise<KeyPair>;
-}
-
-/** Commands that exist and are not offered here. */
-const NOT_OFFERED = new Set(['AUTH', 'BDAT', 'BURL', 'ETRN', 'EXPN', 'SAML', 'SEND', 'SOML', 'TURN']);
-/** Commands of smtp-server that are not SMTP, or that we do not want. */
-const DISABLED = ['AUTH', 'XCLIENT', 'XFORWARD', 'WIZ', 'SHELL', 'KILL'];
-const WITHOUT_ARGUMENT = new Set(['DATA', 'RSET', 'QUIT']);
-/** Replies of another class than 421 after which nothing the client says can make sense. */
-const LAST_WORDS = new Set<Reply>([REPLIES.notSmtp, REPLIES.untrustedProxy]);
-const HTTP_VERB = /^(?:CONNECT|DELETE|GET|HEAD|OPTIONS|PATCH|POST|PRI|PUT|TRACE) /i;
-const PROXY_LINE = /^PROXY /i;
-// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
-const CONTROL = /[\x00-\x1f\x7f]/;
 const ENHANCED_CODE = /^[245]\.\d{1,3}\.\d{1,3} /;
-const LF = 0x0a;
-
-/** Reads lines; a line that is too long is refused and skipped, and the session goes on. */
-class CommandStream extends SMTPStream {
-  readonly #connection: Connection;
-  readonly #maxLine: number;
-  readonly #maxSkipped: number;
-  /** Bytes of the present line that were thrown away; 0 when it is not being skipped. */
-  #skipped = 0;
-
-  constructor(connection: Connection, limits: { maxCommandBytes: number; maxSkippedLineBytes: number }) {
-    // A complete line is judged by the connection, an incomplete one here.
-    super({ maxCommandLength: Number.MAX_SAFE_INTEGER });
-    this.#connection = connection;
-    this.#maxLine = limits.maxCommandBytes;
-    this.#maxSkipped = limits.maxSkippedLineBytes;
-  }
-
-  override _write(
-    piece: Buffer,
-    encoding: BufferEncoding | 'buffer',
-    next: (error?: Error | null) => void,
-  ): void {
-    if (this._dataMode || this.isClosed) {
-      super._write(piece, encoding, next);
-      return;
-    }
-    const line = this.#skipped > 0 ? this.#skipLine(piece) : piece;
-    super._write(line, encoding, (error) => {
-      // Anything longer is the beginning of a line too long: its end is not here yet.
-      if (!this._dataMode && this._remainder.length > this.#maxLine) {
-        this.#skipped = this._remainder.length;
-        this._remainder = '';
-        this.#connection.reply(REPLIES.lineTooLong);
-      }
-      next(error);
-    });
-  }
-
-  /** RFC 5321 section 2.3.8: a line without its end is no command. All replies are given: say goodbye. */
-  override _flushData(): void {
-    this._remainder = '';
-    this.#connection.close();
-  }
-
-  #skipLine(piece: Buffer): Buffer {
-    const end = piece.indexOf(LF);
-    if (end >= 0) {
-      this.#skipped = 0;
-      return piece.subarray(end + 1);
-    }
-    this.#skipped += piece.length;
-    if (this.#skipped > this.#maxSkipped) this.#connection.reply(REPLIES.endlessLine);
-    return piece.subarray(piece.length);
-  }
-}
 
 /** One client: smtp-server's connection with our rules in front of it and our replies. */
 export class Connection extends SMTPConnection {
   readonly #context: ListenerContext;
   readonly #mail: Session;
-  readonly #begunAt: number;
-  #lastCommandAt: number;
-  #commands = 0;
-  #commandsSinceMail = 0;
+  readonly #guard: CommandGuard;
+  readonly #timer: SessionTimer;
   #errors = 0;
   #entered = false;
   #leaving = false;
   #handshake: AbortController | undefined;
-  /** Bytes of the mail coming in, when it was last looked at. */
-  #rate = { since: 0, bytes: 0 };
 
   constructor(listener: Listener, socket: Socket | TLSSocket, options: SMTPConnectionOptions | undefined) {
     super(listener, socket, options);
-    this.#context = listener.context;
-    this.#mail = new Session(this.id, listener.context);
-    this.#begunAt = listener.context.clock.now();
-    this.#lastCommandAt = this.#begunAt;
+    const { context } = listener;
+    this.#context = context;
+    this.#mail = new Session(this.id, context);
+    this.#guard = new CommandGuard(context.limits, (verb) => this._isSupported(verb));
+    this.#timer = new SessionTimer(context.limits, context.clock.now());
   }
 
   /** No wait before the greeting: smtp-server waits 100 ms for clients that talk too early. */
@@ -177,24 +96,12 @@ export class Connection extends SMTPConnection {
 
   /** Enforces the limits of time; called every few seconds. @param now epoch milliseconds */
   watch(now: number): void {
-    const { limits } = this.#context;
     const transfer = this.#mail.transfer;
-    const waitsForUs = transfer ? transfer.paused : this._handlerPending || Boolean(this._dataStream);
-    if (waitsForUs) {
-      this.#rate = { since: now, bytes: transfer?.bytesReceived ?? 0 };
-      this.#lastCommandAt = now;
-    } else if (now - this.#begunAt > limits.sessionMs) this.#end(REPLIES.sessionTooLong);
-    else if (transfer) this.#watchRate(now, transfer.bytesReceived);
-    else if (now - this.#lastCommandAt > limits.idleMs) this.#end(REPLIES.idle);
-  }
-
-  #watchRate(now: number, bytes: number): void {
-    const { slowWindowMs, minDataBytesPerSecond } = this.#context.limits;
-    const elapsed = now - this.#rate.since;
-    if (elapsed < slowWindowMs) return;
-    const wanted = (minDataBytesPerSecond * elapsed) / 1000;
-    if (bytes - this.#rate.bytes < wanted) this.#end(REPLIES.tooSlow);
-    else this.#rate = { since: now, bytes };
+    const reply = this.#timer.check(now, {
+      waitsForUs: transfer ? transfer.paused : this._handlerPending || Boolean(this._dataStream),
+      dataBytes: transfer?.bytesReceived ?? null,
+    });
+    if (reply) this.#end(reply);
   }
 
   /** Closes with a reply, and gives back at once what an unfinished mail holds. */
@@ -219,45 +126,22 @@ export class Connection extends SMTPConnection {
 
   override _onCommand(command: Buffer, callback?: () => void): void {
     const done = callback ?? (() => undefined);
-    const line = command.toString();
     // Plaintext behind a STARTTLS is never answered; smtp-server throws it away.
-    const refusal = this._upgrading ? undefined : this.#refusal(command, line);
+    const refusal = this._upgrading ? undefined : this.#refusal(command);
     if (!refusal) {
       super._onCommand(command, done);
       return;
     }
     this.reply(refusal);
-    if (LAST_WORDS.has(refusal)) this.close();
+    if (isLastWord(refusal)) this.close();
     // In a later turn, as smtp-server does it: a flood of bad commands must not hold up the others.
     setImmediate(() => this._whenWritable(done));
   }
 
-  #refusal(command: Buffer, line: string): Reply | undefined {
-    this.#commands++;
-    this.#lastCommandAt = this.#context.clock.now();
-    return this.#lastWords(line) ?? this.#problemOf(command, line);
-  }
-
-  /** The reply after which the connection is closed. */
-  #lastWords(line: string): Reply | undefined {
+  #refusal(command: Buffer): Reply | undefined {
+    this.#timer.touch(this.#context.clock.now());
     if (this.#leaving) return REPLIES.shuttingDown;
-    if (this.#commands === 1 && HTTP_VERB.test(line)) return REPLIES.notSmtp;
-    if (this.#commands === 1 && PROXY_LINE.test(line)) return REPLIES.untrustedProxy;
-    // A RCPT past the limit costs next to nothing and has its own reply, however many there are.
-    if (!this.#mail.isFull) this.#commandsSinceMail++;
-    return this.#commandsSinceMail > this.#context.limits.maxCommandsPerMail
-      ? REPLIES.tooManyCommands
-      : undefined;
-  }
-
-  #problemOf(command: Buffer, line: string): Reply | undefined {
-    const verb = line.split(' ', 1)[0]?.toUpperCase() ?? '';
-    if (command.length > this.#context.limits.maxCommandBytes) return REPLIES.lineTooLong;
-    if (CONTROL.test(line)) return REPLIES.controlCharacter;
-    if (NOT_OFFERED.has(verb)) return REPLIES.notImplemented;
-    if (!this._isSupported(verb)) return REPLIES.unknownCommand;
-    if (WITHOUT_ARGUMENT.has(verb) && line.trim().length > verb.length) return REPLIES.noArgument;
-    return undefined;
+    return this.#guard.refusal(command, this.#mail.isFull);
   }
 
   override _resetSession(): void {
@@ -308,9 +192,9 @@ export class Connection extends SMTPConnection {
 
   /** Called by the listener with what comes after DATA. */
   receive(stream: SMTPServerDataStream, callback: (error?: Error | null, message?: string) => void): void {
-    this.#rate = { since: this.#context.clock.now(), bytes: 0 };
+    this.#timer.beginData(this.#context.clock.now());
     this.#mail.data(stream, (reply, inStep) => {
-      this.#lastCommandAt = this.#context.clock.now();
+      this.#timer.touch(this.#context.clock.now());
       if (!inStep) {
         this.reply(reply);
         this.close();
@@ -319,7 +203,7 @@ export class Connection extends SMTPConnection {
       }
       if (reply.code < 300) {
         this.#errors = 0;
-        this.#commandsSinceMail = 0;
+        this.#guard.mailTaken();
         callback(null, replyText(reply));
       } else callback(Object.assign(new Error(replyText(reply)), { responseCode: reply.code }));
       if (this.#leaving) this.#sayGoodbye();
@@ -333,7 +217,7 @@ export class Connection extends SMTPConnection {
    */
   override _armTimeout(socket: Socket = this._socket): void {
     if (!this._upgrading || this.#handshake) return;
-    this.#handshake = destroyAfter(socket, this.#context);
+    this.#handshake = handshakeDeadline(socket, this.#context);
   }
 
   /** See the listener's `_upgrade`. */
@@ -348,116 +232,4 @@ export class Connection extends SMTPConnection {
     if (this.#entered) this.#context.door.leave(this);
     this.#entered = false;
   }
-}
-
-/** A listening socket and its connections. */
-export class Listener extends SMTPServer {
-  readonly context: ListenerContext;
-  readonly #bySession = new WeakMap<SMTPServerSession, Connection>();
-  /** Until their socket is closed, which may be after smtp-server has forgotten them. */
-  readonly #open = new Set<Connection>();
-  #certified: Promise<void> | undefined;
-
-  constructor(options: SMTPServerOptions, context: ListenerContext) {
-    super({
-      ...options,
-      size: context.maxMessageBytes,
-      maxClients: context.limits.maxConnections,
-      disabledCommands: DISABLED,
-      disableReverseLookup: true,
-      hideENHANCEDSTATUSCODES: false,
-      // A client that sends all and closes its side (a script through nc) still reads its replies.
-      allowHalfOpen: true,
-      logger: false,
-      onConnect: (_session, callback) => callback(),
-      onSecure: (_socket, _session, callback) => callback(),
-    });
-    this.context = context;
-    if (options.cert) this.#certified = Promise.resolve();
-    // A client's broken connection, which its session tells of by ending.
-    this.on('error', (error: Error) => context.log.debug({ err: error }, 'SMTP connection failed'));
-  }
-
-  /**
-   * Resolves when there is a certificate to show. One that nobody gave is made for the first client that
-   * asks for TLS: many never meet one, and making it takes 8 MB. Until then nothing may be shown.
-   */
-  certified(): Promise<void> {
-    this.#certified ??= this.context.makeCertificate().then(
-      (made) => this.updateSecureContext({ ...made }),
-      (error) => {
-        this.#certified = undefined;
-        throw error;
-      },
-    );
-    return this.#certified;
-  }
-
-  override connect(socket: Socket, options?: SMTPConnectionOptions): void {
-    const connection = new Connection(this, socket, options);
-    this.#bySession.set(connection.session, connection);
-    this.connections.add(connection);
-    this.#open.add(connection);
-    connection.on('error', (error: SMTPServerError) => this._onError(error));
-    connection.init();
-  }
-
-  override onData(
-    stream: SMTPServerDataStream,
-    session: SMTPServerSession,
-    callback: (error?: Error | null, message?: string) => void,
-  ): void {
-    this.#bySession.get(session)?.receive(stream, callback);
-  }
-
-  /** smtp-server compares single addresses; operators name networks. */
-  override _expectsProxyHeader(socket: Socket): boolean {
-    return this.context.isTrustedProxy(socket.remoteAddress);
-  }
-
-  /** The PROXY line and the first handshake have their deadline too. */
-  override _acceptSocket(socket: Socket, handshake: boolean): false | (() => void) {
-    const release = super._acceptSocket(socket, handshake);
-    if (!release || (!handshake && !this._expectsProxyHeader(socket))) return release;
-    const deadline = destroyAfter(socket, this.context, () => this._pendingSockets.get(socket));
-    return () => {
-      deadline.abort();
-      release();
-    };
-  }
-
-  /**
-   * A stop, or the client, may destroy the socket in the turn between its acceptance and this call,
-   * and Node's TLS crashes the process when it is put upon a destroyed socket.
-   */
-  override _upgrade(socket: Socket, callback: (error: Error | null, secure?: TLSSocket) => void): void {
-    if (socket.destroyed) callback(new Error('closed before the TLS handshake'));
-    else super._upgrade(socket, callback);
-  }
-
-  override onClose(session: SMTPServerSession): void {
-    const connection = this.#bySession.get(session);
-    if (connection) this.#open.delete(connection);
-  }
-
-  /** Stops listening; the connections live on. */
-  stopListening(): Promise<void> {
-    const stopped = new Promise<void>((resolve) => this.server.close(() => resolve()));
-    for (const topmost of this._pendingSockets.values()) topmost.destroy();
-    return stopped;
-  }
-
-  /** Closes every socket now, those of ended sessions too whose clients do not close their side. */
-  cutAll(): void {
-    for (const connection of this.#open) connection.cut();
-  }
-}
-
-/** Destroys the socket (or the one upon it) after the time a handshake may take, unless aborted. */
-function destroyAfter(socket: Socket, context: SessionContext, topmost = (): Socket | undefined => socket) {
-  const done = new AbortController();
-  void context.clock.sleep(context.limits.handshakeMs, done.signal).then(() => {
-    if (!done.signal.aborted) (topmost() ?? socket).destroy();
-  });
-  return done;
 }

@@ -5,8 +5,9 @@ import type { Receiver } from '../core/receive.ts';
 import type { Logger } from '../log.ts';
 import { ByteBudget } from './byte-budget.ts';
 import { type KeyPair, selfSignedCertificate } from './certificate.ts';
-import { type Connection, type Doorkeeper, Listener, type ListenerContext } from './connection.ts';
+import type { Connection, Doorkeeper } from './connection.ts';
 import { DEFAULT_SMTP_LIMITS, type SmtpLimits, WATCH_INTERVAL_MS } from './limits.ts';
+import { Listener, type ListenerContext } from './listener.ts';
 import { isLoopback, networkMatch } from './networks.ts';
 import { REPLIES } from './replies.ts';
 import type { SmtpMetrics } from './session.ts';
@@ -32,7 +33,7 @@ export interface SmtpServerOptions {
   bareLineEndings?: BareLineEndings;
   /** Default: a self-signed one, made when it is needed first. */
   tls?: KeyPair | null;
-  /** Addresses and networks (CIDR) whose connections begin with a PROXY line, version 1. */
+  /** Addresses and networks (CIDR) whose connections begin with a PROXY header, version 1 or 2. */
   proxyFrom?: readonly string[];
   maxConnections?: number;
   maxConnectionsPerAddress?: number;

@@ -1,0 +1,129 @@
+import type { Socket } from 'node:net';
+import type { TLSSocket } from 'node:tls';
+import {
+  SMTPServer,
+  type SMTPServerDataStream,
+  type SMTPServerError,
+  type SMTPServerOptions,
+  type SMTPServerSession,
+} from 'smtp-server';
+import type { SMTPConnectionOptions } from 'smtp-server/lib/smtp-connection.js';
+import type { KeyPair } from './certificate.ts';
+import { Connection, type Doorkeeper } from './connection.ts';
+import { handshakeDeadline } from './handshake-deadline.ts';
+import type { NetworkMatch } from './networks.ts';
+import type { SessionContext } from './session.ts';
+
+export interface ListenerContext extends SessionContext {
+  door: Doorkeeper;
+  /** Peers that speak the PROXY protocol (version 1) to us. */
+  isTrustedProxy: NetworkMatch;
+  /** Makes the certificate of a listener that was given none. */
+  makeCertificate(): Promise<KeyPair>;
+}
+
+/** Commands of smtp-server that are not SMTP, or that we do not want. */
+const DISABLED = ['AUTH', 'XCLIENT', 'XFORWARD', 'WIZ', 'SHELL', 'KILL'];
+
+/** A listening socket and its connections. */
+export class Listener extends SMTPServer {
+  readonly context: ListenerContext;
+  readonly #bySession = new WeakMap<SMTPServerSession, Connection>();
+  /** Until their socket is closed, which may be after smtp-server has forgotten them. */
+  readonly #open = new Set<Connection>();
+  #certified: Promise<void> | undefined;
+
+  constructor(options: SMTPServerOptions, context: ListenerContext) {
+    super({
+      ...options,
+      size: context.maxMessageBytes,
+      maxClients: context.limits.maxConnections,
+      disabledCommands: DISABLED,
+      disableReverseLookup: true,
+      hideENHANCEDSTATUSCODES: false,
+      // A client that sends all and closes its side (a script through nc) still reads its replies.
+      allowHalfOpen: true,
+      logger: false,
+      onConnect: (_session, callback) => callback(),
+      onSecure: (_socket, _session, callback) => callback(),
+    });
+    this.context = context;
+    if (options.cert) this.#certified = Promise.resolve();
+    // A client's broken connection, which its session tells of by ending.
+    this.on('error', (error: Error) => context.log.debug({ err: error }, 'SMTP connection failed'));
+  }
+
+  /**
+   * Resolves when there is a certificate to show. One that nobody gave is made for the first client that
+   * asks for TLS: many never meet one, and making it takes 8 MB. Until then nothing may be shown.
+   */
+  certified(): Promise<void> {
+    this.#certified ??= this.context.makeCertificate().then(
+      (made) => this.updateSecureContext({ ...made }),
+      (error) => {
+        this.#certified = undefined;
+        throw error;
+      },
+    );
+    return this.#certified;
+  }
+
+  override connect(socket: Socket, options?: SMTPConnectionOptions): void {
+    const connection = new Connection(this, socket, options);
+    this.#bySession.set(connection.session, connection);
+    this.connections.add(connection);
+    this.#open.add(connection);
+    connection.on('error', (error: SMTPServerError) => this._onError(error));
+    connection.init();
+  }
+
+  override onData(
+    stream: SMTPServerDataStream,
+    session: SMTPServerSession,
+    callback: (error?: Error | null, message?: string) => void,
+  ): void {
+    this.#bySession.get(session)?.receive(stream, callback);
+  }
+
+  /** smtp-server compares single addresses; operators name networks. */
+  override _expectsProxyHeader(socket: Socket): boolean {
+    return this.context.isTrustedProxy(socket.remoteAddress);
+  }
+
+  /** The PROXY line and the first handshake have their deadline too. */
+  override _acceptSocket(socket: Socket, handshake: boolean): false | (() => void) {
+    const release = super._acceptSocket(socket, handshake);
+    if (!release || (!handshake && !this._expectsProxyHeader(socket))) return release;
+    const deadline = handshakeDeadline(socket, this.context, () => this._pendingSockets.get(socket));
+    return () => {
+      deadline.abort();
+      release();
+    };
+  }
+
+  /**
+   * A stop, or the client, may destroy the socket in the turn between its acceptance and this call,
+   * and Node's TLS crashes the process when it is put upon a destroyed socket.
+   */
+  override _upgrade(socket: Socket, callback: (error: Error | null, secure?: TLSSocket) => void): void {
+    if (socket.destroyed) callback(new Error('closed before the TLS handshake'));
+    else super._upgrade(socket, callback);
+  }
+
+  override onClose(session: SMTPServerSession): void {
+    const connection = this.#bySession.get(session);
+    if (connection) this.#open.delete(connection);
+  }
+
+  /** Stops listening; the connections live on. */
+  stopListening(): Promise<void> {
+    const stopped = new Promise<void>((resolve) => this.server.close(() => resolve()));
+    for (const topmost of this._pendingSockets.values()) topmost.destroy();
+    return stopped;
+  }
+
+  /** Closes every socket now, those of ended sessions too whose clients do not close their side. */
+  cutAll(): void {
+    for (const connection of this.#open) connection.cut();
+  }
+}
