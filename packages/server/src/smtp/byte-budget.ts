@@ -1,5 +1,5 @@
 /** One mail's share of a {@link ByteBudget}. */
-export interface Lease {
+export interface Share {
   /** Bytes that count now. */
   readonly held: number;
   /** True while asked-for bytes are not granted; then nothing more may be asked for. */
@@ -7,7 +7,7 @@ export interface Lease {
   /**
    * Asks for more. True: granted. False: the caller must stop reading until `resume` is called, by
    * which time the bytes are granted.
-   * @throws RangeError when the lease would grow past the budget's largest mail
+   * @throws RangeError when the share would grow past the budget's largest mail
    */
   take(bytes: number): boolean;
   /** Gives everything back; a wait is given up. Safe to call twice. */
@@ -16,21 +16,21 @@ export interface Lease {
 
 /**
  * Bounds the bytes of all mails in flight without a deadlock: room for one mail of the largest size
- * is kept for the oldest lease, which is therefore never refused, and the others share the rest, the
+ * is kept for the oldest share, which is therefore never refused, and the others split the rest, the
  * older first. So the sum never passes the capacity, and the oldest always gets on.
  */
 export class ByteBudget {
   readonly #capacity: number;
   readonly #largest: number;
   /** In the order of their opening, which a Set keeps. */
-  readonly #leases = new Set<OpenLease>();
-  #oldest: OpenLease | undefined;
+  readonly #shares = new Set<OpenShare>();
+  #oldest: OpenShare | undefined;
   #held = 0;
   #waiting = 0;
 
   /**
-   * @param capacity bytes of all leases together
-   * @param largest bytes that one lease may come to
+   * @param capacity bytes of all shares together
+   * @param largest bytes that one share may come to
    * @throws RangeError when `capacity` is less than `largest`
    */
   constructor(capacity: number, largest: number) {
@@ -39,81 +39,81 @@ export class ByteBudget {
     this.#largest = largest;
   }
 
-  /** Bytes of all leases together. */
+  /** Bytes of all shares together. */
   get held(): number {
     return this.#held;
   }
 
-  /** @param resume called once for each `take` that answered false, unless the lease is closed before */
-  open(resume: () => void): Lease {
-    const lease = new OpenLease(this, resume);
-    this.#leases.add(lease);
-    this.#oldest ??= lease;
-    return lease;
+  /** @param resume called once for each `take` that answered false, unless the share is closed before */
+  open(resume: () => void): Share {
+    const share = new OpenShare(this, resume);
+    this.#shares.add(share);
+    this.#oldest ??= share;
+    return share;
   }
 
-  /** For {@link Lease}. */
-  take(lease: OpenLease, bytes: number): boolean {
-    if (lease.wanted > 0 || !this.#leases.has(lease))
-      throw new Error('a lease that waits or is closed asked');
-    if (lease.held + bytes > this.#largest) throw new RangeError(`a mail past ${this.#largest} bytes`);
-    if (this.#fits(lease, bytes) && !this.#isBehindAnother(lease)) {
-      this.#grant(lease, bytes);
+  /** For {@link Share}. */
+  take(share: OpenShare, bytes: number): boolean {
+    if (share.wanted > 0 || !this.#shares.has(share))
+      throw new Error('a share that waits or is closed asked');
+    if (share.held + bytes > this.#largest) throw new RangeError(`a mail past ${this.#largest} bytes`);
+    if (this.#fits(share, bytes) && !this.#isBehindAnother(share)) {
+      this.#grant(share, bytes);
       return true;
     }
-    lease.wanted = bytes;
+    share.wanted = bytes;
     this.#waiting++;
     return false;
   }
 
-  #fits(lease: OpenLease, bytes: number): boolean {
-    if (lease === this.#oldest) return true;
+  #fits(share: OpenShare, bytes: number): boolean {
+    if (share === this.#oldest) return true;
     const others = this.#held - (this.#oldest?.held ?? 0);
     return others + bytes <= this.#capacity - this.#largest;
   }
 
-  #isBehindAnother(lease: OpenLease): boolean {
+  #isBehindAnother(share: OpenShare): boolean {
     if (this.#waiting === 0) return false;
-    for (const other of this.#leases) {
-      if (other === lease) return false;
+    for (const other of this.#shares) {
+      if (other === share) return false;
       if (other.wanted > 0) return true;
     }
     return false;
   }
 
-  #grant(lease: OpenLease, bytes: number): void {
-    lease.held += bytes;
+  #grant(share: OpenShare, bytes: number): void {
+    share.held += bytes;
     this.#held += bytes;
   }
 
-  /** For {@link Lease}. */
-  close(lease: OpenLease): void {
-    if (!this.#leases.delete(lease)) return;
-    this.#held -= lease.held;
-    lease.held = 0;
-    if (lease.wanted > 0) {
-      lease.wanted = 0;
+  /** For {@link Share}. */
+  close(share: OpenShare): void {
+    if (!this.#shares.delete(share)) return;
+    this.#held -= share.held;
+    share.held = 0;
+    if (share.wanted > 0) {
+      share.wanted = 0;
       this.#waiting--;
     }
-    if (lease === this.#oldest) this.#oldest = this.#leases.values().next().value;
+    if (share === this.#oldest) this.#oldest = this.#shares.values().next().value;
     if (this.#waiting > 0) this.#serveWaiting();
   }
 
   #serveWaiting(): void {
-    const served: OpenLease[] = [];
-    for (const lease of this.#leases) {
-      if (lease.wanted === 0) continue;
-      if (!this.#fits(lease, lease.wanted)) break;
-      this.#grant(lease, lease.wanted);
-      lease.wanted = 0;
+    const served: OpenShare[] = [];
+    for (const share of this.#shares) {
+      if (share.wanted === 0) continue;
+      if (!this.#fits(share, share.wanted)) break;
+      this.#grant(share, share.wanted);
+      share.wanted = 0;
       this.#waiting--;
-      served.push(lease);
+      served.push(share);
     }
-    for (const lease of served) lease.resume();
+    for (const share of served) share.resume();
   }
 }
 
-class OpenLease implements Lease {
+class OpenShare implements Share {
   held = 0;
   wanted = 0;
   readonly resume: () => void;

@@ -1,5 +1,5 @@
 import type { Readable } from 'node:stream';
-import type { ByteBudget, Lease } from './byte-budget.ts';
+import type { ByteBudget, Share } from './byte-budget.ts';
 import { BareLineEndingScan, LineEndingNormaliser } from './line-endings.ts';
 import { MailBuffer } from './mail-buffer.ts';
 import { REPLIES, type Reply } from './replies.ts';
@@ -33,7 +33,7 @@ export class Transfer {
   readonly #options: TransferOptions;
   readonly #onEnd: (end: TransferEnd) => void;
   readonly #buffer: MailBuffer;
-  readonly #lease: Lease;
+  readonly #share: Share;
   readonly #scan = new BareLineEndingScan();
   readonly #normaliser: LineEndingNormaliser | undefined;
   #refusal: Reply | undefined;
@@ -47,7 +47,7 @@ export class Transfer {
     this.#options = options;
     this.#onEnd = onEnd;
     this.#buffer = new MailBuffer(options.limit);
-    this.#lease = options.budget.open(() => this.#resume());
+    this.#share = options.budget.open(() => this.#resume());
     if (options.bareLineEndings === 'normalise') this.#normaliser = new LineEndingNormaliser();
     stream.on('data', (piece: Buffer) => this.#onData(piece));
     stream.on('end', () => this.#onStreamEnd());
@@ -69,7 +69,7 @@ export class Transfer {
   /** Gives the mail's memory and its share of the budget back; after the commit. */
   release(): void {
     this.#buffer.clear();
-    this.#lease.close();
+    this.#share.close();
   }
 
   #onData(piece: Buffer): void {
@@ -87,7 +87,7 @@ export class Transfer {
 
   #keep(piece: Uint8Array): void {
     if (piece.length > this.#room) this.#refuse(REPLIES.messageTooLarge);
-    else if (this.#lease.take(piece.length)) this.#buffer.append(piece);
+    else if (this.#share.take(piece.length)) this.#buffer.append(piece);
     else {
       this.#waitingPiece = piece;
       this.#stream.pause();
@@ -105,7 +105,7 @@ export class Transfer {
   #refuse(reply: Reply): void {
     this.#refusal = reply;
     this.#buffer.clear();
-    this.#lease.close();
+    this.#share.close();
     this.#drain(reply);
   }
 
@@ -129,7 +129,7 @@ export class Transfer {
     if ('interrupted' in end) {
       // A mail that came whole is not interrupted by what happens to its connection.
       if (this.#streamEnded) return;
-      this.#lease.close();
+      this.#share.close();
     }
     this.#done = true;
     this.#onEnd(end);

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { ByteBudget, type Lease } from '../../src/smtp/byte-budget.ts';
+import { ByteBudget, type Share } from '../../src/smtp/byte-budget.ts';
 
 const CAPACITY = 100;
 const LARGEST = 40;
@@ -25,7 +25,7 @@ describe('the byte budget', () => {
     const served: string[] = [];
     const [first, second, third] = ['first', 'second', 'third'].map((name) =>
       budget.open(() => served.push(name)),
-    ) as [Lease, Lease, Lease];
+    ) as [Share, Share, Share];
     first.take(40);
     second.take(30);
     expect(third.take(20)).toBe(false);
@@ -46,11 +46,11 @@ describe('the byte budget', () => {
     expect(older.waiting && younger.waiting).toBe(true);
   });
 
-  test('takes back what a closed lease held or waited for', () => {
+  test('takes back what a closed share held or waited for', () => {
     const budget = new ByteBudget(40, 40);
     const one = budget.open(() => undefined);
     const two = budget.open(() => {
-      throw new Error('a closed lease was served');
+      throw new Error('a closed share was served');
     });
     one.take(40);
     two.take(1);
@@ -62,13 +62,13 @@ describe('the byte budget', () => {
 
   test('refuses a capacity below one mail, and a mail above the largest', () => {
     expect(() => new ByteBudget(39, 40)).toThrow(RangeError);
-    const lease = new ByteBudget(40, 40).open(() => undefined);
-    lease.take(40);
-    expect(() => lease.take(1)).toThrow(RangeError);
+    const share = new ByteBudget(40, 40).open(() => undefined);
+    share.take(40);
+    expect(() => share.take(1)).toThrow(RangeError);
   });
 
   test('never passes its capacity and never leaves all waiting, whatever the order', () => {
-    type Mail = { lease: Lease; wants: number[] };
+    type Mail = { share: Share; wants: number[] };
     const sizes = fc.array(fc.integer({ min: 1, max: 10 }), { minLength: 1, maxLength: 4 });
     fc.assert(
       fc.property(
@@ -77,18 +77,18 @@ describe('the byte budget', () => {
         (mails, chance) => {
           const budget = new ByteBudget(CAPACITY, LARGEST);
           const open: Mail[] = mails.map((wants) => ({
-            lease: budget.open(() => undefined),
+            share: budget.open(() => undefined),
             wants: [...wants],
           }));
           while (open.length > 0) {
             // Somebody can always go on; a random one does.
-            const ready = open.filter(({ lease }) => !lease.waiting);
+            const ready = open.filter(({ share }) => !share.waiting);
             expect(ready.length).toBeGreaterThan(0);
             const mail = ready[(chance.next().value ?? 0) % ready.length] as Mail;
             const bytes = mail.wants.shift();
-            if (bytes !== undefined) mail.lease.take(bytes);
+            if (bytes !== undefined) mail.share.take(bytes);
             else {
-              mail.lease.close();
+              mail.share.close();
               open.splice(open.indexOf(mail), 1);
             }
             expect(budget.held).toBeLessThanOrEqual(CAPACITY);
