@@ -180,15 +180,11 @@ describe('time', () => {
   test('a session lasts an hour at most, a mail that is being stored is waited for', async () => {
     const clock = await start();
     const client = await newClient();
-    let store: () => void = () => undefined;
-    smtp.receiver.beforeTake = () =>
-      new Promise((resolve) => {
-        store = resolve;
-      });
+    const storing = smtp.receiver.holdStoring();
     await client.play([...upToData, { send: 'DATA', expect: 354 }, { send: 'x\r\n.' }]);
-    await expect.poll(() => store.name).toBe('');
+    await storing.begun;
     await clock.advance(2 * 3_600_000);
-    store();
+    storing.goOn();
     await client.play([{ expect: 250 }]);
     await clock.advance(10_000);
     await client.play([{ expect: '421 4.4.2' }]);

@@ -25,6 +25,17 @@ export class MemoryReceiver implements Receiver {
   /** Awaited before a mail is kept; throw in it for a storage that fails. */
   beforeTake: () => Promise<void> = async () => undefined;
 
+  /** Makes storing wait. @returns `begun` resolves when a mail waits; `goOn` lets it be kept */
+  holdStoring(): { begun: Promise<void>; goOn: () => void } {
+    const begun = Promise.withResolvers<void>();
+    const held = Promise.withResolvers<void>();
+    this.beforeTake = () => {
+      begun.resolve();
+      return held.promise;
+    };
+    return { begun: begun.promise, goOn: held.resolve };
+  }
+
   async accept(address: string, declaredBytes: number): Promise<Recipient> {
     const [local = '', domain] = address.toLowerCase().split('@');
     if (local === 'down') throw new AppError('unavailable', 'secret words about the storage');

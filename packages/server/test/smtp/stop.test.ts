@@ -39,20 +39,12 @@ test('a stop lets a mail that is coming in arrive and be stored', async () => {
 
 test('a stop waits for a mail that is being stored', async () => {
   const smtp = await startSmtp();
-  let stored: () => void = () => undefined;
-  const storing = new Promise<void>((begun) => {
-    smtp.receiver.beforeTake = () => {
-      begun();
-      return new Promise((resolve) => {
-        stored = resolve;
-      });
-    };
-  });
+  const storing = smtp.receiver.holdStoring();
   const client = await smtpClient(smtp.port);
   await client.play([...upToData, { send: 'DATA', expect: 354 }, { send: 'x\r\n.' }]);
-  await storing;
+  await storing.begun;
   const stopped = smtp.stop(60_000);
-  stored();
+  storing.goOn();
   await client.play([{ expect: ['250 2.0.0', '421 4.3.2'] }]);
   await stopped;
 });

@@ -79,20 +79,12 @@ describe('a sender that goes away', () => {
   });
 
   test('by a reset after the dot, while the mail is stored: it is stored', async () => {
-    let stored: () => void = () => undefined;
-    const storing = new Promise<void>((begun) => {
-      smtp.receiver.beforeTake = () => {
-        begun();
-        return new Promise((resolve) => {
-          stored = resolve;
-        });
-      };
-    });
+    const storing = smtp.receiver.holdStoring();
     await client.play([...upToData, { send: 'DATA', expect: 354 }, { send: 'x\r\n.' }]);
-    await storing;
+    await storing.begun;
     client.socket.resetAndDestroy();
     await expect.poll(() => smtp.metrics.open).toBe(0);
-    stored();
+    storing.goOn();
     await expect.poll(results).toEqual(['accepted']);
     expect(smtp.receiver.mails).toHaveLength(1);
   });
