@@ -2,34 +2,21 @@ import type { Clock } from '../clock.ts';
 import { AppError } from '../errors.ts';
 import type { Logger } from '../log.ts';
 import type { Day, Month, Store, UsageReport, UsageThreshold } from '../store/store.ts';
-import { dayOf, monthAround, monthOf } from './calendar.ts';
+import { AccountMonth, type Charge } from './account-month.ts';
+import { dayOf, monthOf } from './calendar.ts';
 import { createKeyUses } from './key-uses.ts';
 
-/** A crash of a node costs an account at most this part of its month… */
-const LEASE_SHARE = 1 / 100;
-/** …and at most so many requests: a write for each thousand is as good as none. */
-const MAX_LEASE = 1_000;
-/** With less than this part of a block left the next one is leased ahead, so that no request waits for it. */
-const LEASE_AHEAD = 1 / 4;
+export type { Charge } from './account-month.ts';
+
+const DAY_MS = 86_400_000;
 /** How often the days' counts and the last uses of keys are written; a crash forgets so much of them. */
 const REPORT_EVERY_MS = 10_000;
 /** What an account does not use for so long goes back, for other nodes to use. */
 const GIVE_BACK_AFTER_MS = 60_000;
 /** Answers are held for less, so that each can tell what is left. */
 const FORGET_AFTER_MS = 600_000;
-/** Another node may give something back, so a month that has nothing left is looked at again after this. */
-const LOOK_AGAIN_MS = 5_000;
 
-/** A request that was counted, so that it can be given back. */
-export interface Charge {
-  readonly accountId: string;
-  readonly month: Month;
-  readonly day: Day;
-  /** The month's quota when it was counted. */
-  readonly limit: number;
-}
-
-/** An account's month as this node knows it. */
+/** What is left of an account's month, as far as this node knows. */
 export interface MonthStanding {
   /** Requests left; null without a quota. */
   remaining: number | null;
@@ -52,7 +39,7 @@ export interface UsageMeter {
   /** Asks the store for the account's month where {@link UsageMeter.standing} would not know it. @throws AppError `unavailable` */
   lookUp(accountId: string, limit: number): Promise<void> | undefined;
   /** Requests counted here that the store does not know of yet, and leases not used. */
-  pending(accountId: string): { unspent: number; days: Map<Day, number> };
+  pending(accountId: string): { unspent: number; days: ReadonlyMap<Day, number> };
   /** Remembers that a key was used now. */
   sawKey(keyId: string): void;
   /** Tells the store what was counted; gives leases back that are not used. Logs failures, throws nothing. */
@@ -68,28 +55,6 @@ export interface UsageDeps {
   log: Logger;
 }
 
-/** An account's month here. */
-interface Account {
-  readonly month: Month;
-  readonly resetAt: number;
-  /** The quota that was asked for last. */
-  limit: number;
-  /** Leased and not yet counted. */
-  unspent: number;
-  /** The largest quota under which those were leased: they are good under it and larger ones. */
-  leasedUnder: number;
-  /** As the last lease said. */
-  taken: number;
-  /** A quota of this size had nothing left, and is not asked for again before that time. */
-  empty: { limit: number; until: number } | null;
-  leasing: Promise<void> | null;
-  /** What the lease under way asks for. */
-  wanted: number;
-  usedAt: number;
-  /** What was counted since the last report. */
-  days: Map<Day, number>;
-}
-
 function exceeded(limit: number, resetAt: number, now: number): AppError {
   const nextMonth = new Date(resetAt).toISOString();
   return new AppError(
@@ -100,8 +65,9 @@ function exceeded(limit: number, resetAt: number, now: number): AppError {
 }
 
 export function createUsageMeter({ store, clock, log }: UsageDeps): UsageMeter {
-  const accounts = new Map<string, Account>();
-  const leases = new Set<Promise<void>>();
+  const accounts = new Map<string, AccountMonth>();
+  /** Leases under way, one an account. */
+  const leasing = new Map<AccountMonth, Promise<void>>();
   /** Of months that are over, and what a failed report could not tell. */
   let left: UsageReport[] = [];
   const keyUses = createKeyUses();
@@ -109,8 +75,8 @@ export function createUsageMeter({ store, clock, log }: UsageDeps): UsageMeter {
 
   const dayNow = (now: number): Day => {
     if (now < today.from || now >= today.to) {
-      const from = now - (now % 86_400_000);
-      today = { day: dayOf(now), from, to: from + 86_400_000 };
+      const from = now - (now % DAY_MS);
+      today = { day: dayOf(now), from, to: from + DAY_MS };
     }
     return today.day;
   };
@@ -121,102 +87,60 @@ export function createUsageMeter({ store, clock, log }: UsageDeps): UsageMeter {
     }
   };
 
-  /** Takes what is to be told of an account out of it. */
-  const takeReport = (accountId: string, account: Account, giveBack: boolean): UsageReport => {
-    const { month, days } = account;
-    const returned = giveBack ? account.unspent : 0;
-    account.unspent -= returned;
-    account.taken -= returned;
-    account.days = new Map();
-    return {
-      ...{ accountId, month, returned, limit: Number.isFinite(account.limit) ? account.limit : null },
-      // The lease under way may have been granted already.
-      kept: account.unspent + account.wanted,
-      days: [...days].flatMap(([day, requests]) => (requests === 0 ? [] : { day, requests })),
-    };
-  };
-
-  /** The account's state in the month of this moment. */
-  const current = (accountId: string, limit: number, now: number): Account => {
+  /** The account's month at this moment. */
+  const current = (accountId: string, limit: number, now: number): AccountMonth => {
     const known = accounts.get(accountId);
     if (known && now < known.resetAt) return known;
-    if (known) left.push(takeReport(accountId, known, true));
-    const account: Account = {
-      ...{ month: monthOf(now), resetAt: monthAround(now).end, limit, usedAt: now },
-      ...{ unspent: 0, leasedUnder: 0, taken: 0, empty: null, leasing: null, wanted: 0, days: new Map() },
-    };
+    if (known) left.push(known.takeReport(true));
+    const account = new AccountMonth(accountId, limit, now);
     accounts.set(accountId, account);
     return account;
   };
 
-  /** True when a request under this quota may be counted at once. */
-  const maySpend = (account: Account, limit: number): boolean =>
-    account.unspent > 0 && limit >= account.leasedUnder;
-
-  const isEmpty = ({ empty }: Account, limit: number, now: number): boolean =>
-    empty !== null && limit <= empty.limit && now < empty.until;
-
-  const blockOf = (limit: number): number =>
-    Math.min(MAX_LEASE, Math.max(1, Math.floor(limit * LEASE_SHARE)));
-
-  const askFor = async (accountId: string, account: Account, limit: number): Promise<void> => {
-    const { month } = account;
-    // The plan has become smaller: what the larger one was granted goes back, to be weighed anew.
-    if (limit < account.leasedUnder) left.push(takeReport(accountId, account, true));
+  const askFor = async (account: AccountMonth, limit: number): Promise<void> => {
+    const { accountId, month } = account;
+    if (account.exceeds(limit)) left.push(account.takeReport(true));
     if (left.length > 0) await report();
-    const block = { want: blockOf(limit), limit: Number.isFinite(limit) ? limit : null };
-    account.wanted = block.want;
-    const lease = await store.usage.lease(accountId, month, block, clock.now()).finally(() => {
-      account.wanted = 0;
-    });
-    const { granted, taken, passed } = lease;
-    tellPassed(accountId, month, passed);
-    if (accounts.get(accountId) !== account) {
+    const block = account.beginLease(limit);
+    const lease = await store.usage
+      .lease(accountId, month, block, clock.now())
+      .finally(() => account.endLease());
+    tellPassed(accountId, month, lease.passed);
+    if (accounts.get(accountId) === account) {
+      account.add(lease, limit, clock.now());
+    } else {
       // Meanwhile the month has turned: nobody spends from here any more.
-      left.push({ accountId, month, limit: block.limit, returned: granted, kept: 0, days: [] });
-      return;
+      left.push({ accountId, month, limit: block.limit, returned: lease.granted, kept: 0, days: [] });
     }
-    account.leasedUnder = account.unspent > 0 ? Math.max(account.leasedUnder, limit) : limit;
-    account.unspent += granted;
-    account.taken = taken;
-    account.empty = granted === 0 ? { limit, until: clock.now() + LOOK_AGAIN_MS } : null;
   };
 
   /** One lease at a time; whoever comes meanwhile waits for that one and looks again. */
-  const lease = (accountId: string, account: Account, limit: number): Promise<void> => {
-    if (account.leasing) return account.leasing;
+  const lease = (account: AccountMonth, limit: number): Promise<void> => {
+    const underWay = leasing.get(account);
+    if (underWay) return underWay;
     account.usedAt = clock.now();
-    const leasing = askFor(accountId, account, limit).finally(() => {
-      account.leasing = null;
-      leases.delete(leasing);
-    });
-    account.leasing = leasing;
-    leases.add(leasing);
-    return leasing;
+    const begun = askFor(account, limit).finally(() => leasing.delete(account));
+    leasing.set(account, begun);
+    return begun;
   };
 
-  const spend = (accountId: string, account: Account, limit: number, now: number): Charge => {
-    account.unspent -= 1;
-    account.usedAt = now;
-    account.limit = limit;
-    const day = dayNow(now);
-    account.days.set(day, (account.days.get(day) ?? 0) + 1);
-    const isLow = account.unspent < blockOf(limit) * LEASE_AHEAD;
-    if (isLow && !account.leasing && !isEmpty(account, limit, now)) {
-      lease(accountId, account, limit).catch((err) =>
-        log.error({ err, accountId }, 'no requests could be leased ahead'),
+  const spend = (account: AccountMonth, limit: number, now: number): Charge => {
+    const charge = account.spend(limit, dayNow(now), now);
+    if (account.isLow(limit) && !leasing.has(account) && !account.isEmpty(limit, now)) {
+      lease(account, limit).catch((err) =>
+        log.error({ err, accountId: account.accountId }, 'no requests could be leased ahead'),
       );
     }
-    return { accountId, month: account.month, day, limit };
+    return charge;
   };
 
   const chargeSlowly = async (accountId: string, limit: number): Promise<Charge> => {
     for (;;) {
       const now = clock.now();
       const account = current(accountId, limit, now);
-      if (maySpend(account, limit)) return spend(accountId, account, limit, now);
-      if (isEmpty(account, limit, now)) throw exceeded(limit, account.resetAt, now);
-      await lease(accountId, account, limit);
+      if (account.maySpend(limit)) return spend(account, limit, now);
+      if (account.isEmpty(limit, now)) throw exceeded(limit, account.resetAt, now);
+      await lease(account, limit);
     }
   };
 
@@ -225,8 +149,8 @@ export function createUsageMeter({ store, clock, log }: UsageDeps): UsageMeter {
     left = [];
     for (const [accountId, account] of accounts) {
       const isIdle = giveBackAll || now - account.usedAt >= GIVE_BACK_AFTER_MS;
-      reports.push(takeReport(accountId, account, isIdle));
-      if (now - account.usedAt >= FORGET_AFTER_MS && !account.leasing) accounts.delete(accountId);
+      reports.push(account.takeReport(isIdle));
+      if (now - account.usedAt >= FORGET_AFTER_MS && !leasing.has(account)) accounts.delete(accountId);
     }
     return reports.filter(({ returned, days }) => returned > 0 || days.length > 0);
   };
@@ -260,30 +184,21 @@ export function createUsageMeter({ store, clock, log }: UsageDeps): UsageMeter {
     charge(accountId, limit) {
       const now = clock.now();
       const account = accounts.get(accountId);
-      if (account && now < account.resetAt && maySpend(account, limit)) {
-        return spend(accountId, account, limit, now);
-      }
+      if (account && now < account.resetAt && account.maySpend(limit)) return spend(account, limit, now);
       return chargeSlowly(accountId, limit);
     },
 
-    refund({ accountId, month, day, limit }) {
-      const account = accounts.get(accountId);
-      // Under a smaller plan it must not be spent again.
-      if (account?.month === month && account.leasedUnder >= limit) {
-        account.unspent += 1;
-        account.days.set(day, (account.days.get(day) ?? 0) - 1);
-        return;
-      }
+    refund(charge) {
+      const { accountId, month, day } = charge;
+      if (accounts.get(accountId)?.refund(charge)) return;
       left.push({ accountId, month, limit: null, returned: 1, kept: 0, days: [{ day, requests: -1 }] });
     },
 
     standing(accountId, limit) {
       const now = clock.now();
-      const account = accounts.get(accountId);
-      const { taken, unspent, resetAt } =
-        account && now < account.resetAt ? account : { taken: 0, unspent: 0, resetAt: monthAround(now).end };
-      const remaining = Number.isFinite(limit) ? Math.max(0, limit - taken + unspent) : null;
-      return { remaining, resetAt };
+      const known = accounts.get(accountId);
+      const account = known && now < known.resetAt ? known : new AccountMonth(accountId, limit, now);
+      return { remaining: account.remaining(limit), resetAt: account.resetAt };
     },
 
     lookUp(accountId, limit) {
@@ -293,7 +208,7 @@ export function createUsageMeter({ store, clock, log }: UsageDeps): UsageMeter {
         // A lease that came meanwhile knows it better.
         const isNew = !accounts.has(accountId);
         const account = current(accountId, limit, now);
-        if (isNew) account.taken = taken;
+        if (isNew) account.learn(taken);
       });
     },
 
@@ -319,7 +234,7 @@ export function createUsageMeter({ store, clock, log }: UsageDeps): UsageMeter {
     async stop() {
       stopping.abort();
       await loop;
-      await Promise.allSettled(leases);
+      await Promise.allSettled(leasing.values());
       await report(true);
     },
   };
