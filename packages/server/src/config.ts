@@ -148,7 +148,7 @@ const SETTINGS = {
     name: 'MAYFLY_SMTP_PROXY_FROM',
     fallback: '',
     allowed: 'networks in CIDR form, separated by commas',
-    sentence: 'Load balancers that speak the PROXY protocol (version 1) to us; nobody else may.',
+    sentence: 'Load balancers that speak the PROXY protocol (version 1 or 2) to us; nobody else may.',
     parse: cidrs,
   }),
   smtpBareLineEndings: setting({

@@ -1,8 +1,10 @@
 import { SMTPStream } from 'smtp-server/lib/smtp-stream.js';
 import type { SmtpLimits } from './limits.ts';
+import { hasProxySignature } from './proxy-v2.ts';
 import { REPLIES, type Reply } from './replies.ts';
 
 const LF = 0x0a;
+const PROXY_LINE = Buffer.from('PROXY UNKNOWN\r\n');
 
 /** The connection whose lines these are. */
 interface Speaker {
@@ -17,6 +19,7 @@ export class CommandStream extends SMTPStream {
   readonly #maxSkipped: number;
   /** Bytes of the present line that were thrown away; 0 when it is not being skipped. */
   #skipped = 0;
+  #begun = false;
 
   constructor(speaker: Speaker, limits: Pick<SmtpLimits, 'maxCommandBytes' | 'maxSkippedLineBytes'>) {
     // A complete line is judged by the command guard, an incomplete one here.
@@ -35,7 +38,10 @@ export class CommandStream extends SMTPStream {
       super._write(piece, encoding, next);
       return;
     }
-    const line = this.#skipped > 0 ? this.#skipLine(piece) : piece;
+    // From who may not say it, version 2 of the PROXY protocol is answered as version 1 is.
+    const words = !this.#begun && hasProxySignature(piece) ? PROXY_LINE : piece;
+    this.#begun = true;
+    const line = this.#skipped > 0 ? this.#skipLine(words) : words;
     super._write(line, encoding, (error) => {
       // Anything longer is the beginning of a line too long: its end is not here yet.
       if (!this._dataMode && this._remainder.length > this.#maxLine) {

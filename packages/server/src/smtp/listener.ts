@@ -12,11 +12,12 @@ import type { KeyPair } from './certificate.ts';
 import { Connection, type Doorkeeper } from './connection.ts';
 import { handshakeDeadline } from './handshake-deadline.ts';
 import type { NetworkMatch } from './networks.ts';
+import { asProxyVersion1 } from './proxy-v2.ts';
 import type { SessionContext } from './session.ts';
 
 export interface ListenerContext extends SessionContext {
   door: Doorkeeper;
-  /** Peers that speak the PROXY protocol (version 1) to us. */
+  /** Peers that speak the PROXY protocol to us. */
   isTrustedProxy: NetworkMatch;
   /** Makes the certificate of a listener that was given none. */
   makeCertificate(): Promise<KeyPair>;
@@ -90,7 +91,13 @@ export class Listener extends SMTPServer {
     return this.context.isTrustedProxy(socket.remoteAddress);
   }
 
-  /** The PROXY line and the first handshake have their deadline too. */
+  /** smtp-server reads version 1; version 2 is put in its words before. */
+  override _handleProxy(socket: Socket, callback: Parameters<SMTPServer['_handleProxy']>[1]): void {
+    if (!this._expectsProxyHeader(socket)) super._handleProxy(socket, callback);
+    else asProxyVersion1(socket, (error) => (error ? callback(error) : super._handleProxy(socket, callback)));
+  }
+
+  /** The PROXY header and the first handshake have their deadline too. */
   override _acceptSocket(socket: Socket, handshake: boolean): false | (() => void) {
     const release = super._acceptSocket(socket, handshake);
     if (!release || (!handshake && !this._expectsProxyHeader(socket))) return release;

@@ -24,8 +24,8 @@ test.each([
   [SMTPConnection, ['init', '_setListeners', 'connectionReady', 'send', '_createParser', '_onCommand']],
   [SMTPConnection, ['_resetSession', '_armTimeout', '_onClose', '_isSupported', '_whenWritable', 'close']],
   [SMTPConnection, ['handler_MAIL', 'handler_RCPT', 'handler_DATA', 'handler_STARTTLS', 'upgrade']],
-  [SMTPServer, ['connect', 'onData', 'onClose', '_expectsProxyHeader', '_acceptSocket', '_onError']],
-  [SMTPServer, ['updateSecureContext', '_upgrade']],
+  [SMTPServer, ['connect', 'onData', 'onClose', '_acceptSocket', '_onError']],
+  [SMTPServer, ['updateSecureContext', '_upgrade', '_expectsProxyHeader', '_handleProxy']],
   [SMTPStream, ['_write', '_flushData']],
 ])('smtp-server still has the methods of %o that are overridden or called', (base, names) => {
   const methods = base.prototype as unknown as Record<string, unknown>;
