@@ -2,12 +2,14 @@ import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 import ipaddr from 'ipaddr.js';
 
+/** What is known of each name: its records by type, a broken zone, or no answer at all; of `*`, all other names. */
+export type Zone = Record<string, Partial<Record<RecordType, Records>> | 'servfail' | 'silent'>;
 /**
- * What is known of a name: its records by type, a broken zone, or no answer at all. A, AAAA: addresses.
- * TXT: texts. MX: hosts. PTR, CNAME: names.
+ * A, AAAA: addresses. TXT: texts. MX: hosts. PTR, CNAME: names. A function gives them anew for each question;
+ * `earlier` says how often that was asked before.
  */
-export type Zone = Record<string, Partial<Record<RecordType, string[]>> | 'servfail' | 'silent'>;
-export type RecordType = keyof typeof TYPES;
+type Records = string[] | 'servfail' | ((earlier: number) => string[]);
+type RecordType = keyof typeof TYPES;
 
 export interface NameServer {
   /** `address:port`. */
@@ -51,13 +53,15 @@ export async function startNameServer(zone: Zone = {}): Promise<NameServer> {
     const { name, end } = readName(query);
     const code = query.readUInt16BE(end);
     const type = Object.entries(TYPES).find(([, one]) => one === code)?.[0] ?? String(code);
-    questions.push(`${type} ${name}`);
+    const question = `${type} ${name}`;
+    const earlier = questions.filter((asked) => asked === question).length;
+    questions.push(question);
     for (const look of [...watchers]) look();
-    const known = server.zone[name];
+    const known = server.zone[name] ?? server.zone['*'];
     if (known === 'silent') return;
-    const records = typeof known === 'object' ? (known[type as RecordType] ?? []) : [];
-    const result = known === 'servfail' ? SERVFAIL : known === undefined ? NXDOMAIN : NO_ERROR;
-    socket.send(answerTo(query, end + 4, code, result, records), from.port, from.address);
+    const found = typeof known === 'object' ? (known[type as RecordType] ?? []) : (known ?? 'nxdomain');
+    const records = typeof found === 'function' ? found(earlier) : found;
+    socket.send(answerTo(query, end + 4, code, records), from.port, from.address);
   });
   socket.bind(0, '127.0.0.1');
   await once(socket, 'listening');
@@ -75,7 +79,14 @@ function readName(query: Buffer): { name: string; end: number } {
   return { name: labels.join('.').toLowerCase(), end: at + 1 };
 }
 
-function answerTo(query: Buffer, endOfQuestion: number, type: number, result: number, texts: string[]) {
+function answerTo(
+  query: Buffer,
+  endOfQuestion: number,
+  type: number,
+  found: string[] | 'servfail' | 'nxdomain',
+): Buffer {
+  const texts = typeof found === 'string' ? [] : found;
+  const result = found === 'servfail' ? SERVFAIL : found === 'nxdomain' ? NXDOMAIN : NO_ERROR;
   const header = Buffer.alloc(12);
   query.copy(header, 0, 0, 2);
   header.writeUInt16BE(0x8180 | result, 2);

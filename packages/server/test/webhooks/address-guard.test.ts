@@ -9,8 +9,8 @@ import {
   parseCidrs,
 } from '../../src/webhooks/address-guard.ts';
 import { createResolve } from '../../src/webhooks/resolve.ts';
+import { type NameServer, startNameServer, type Zone } from '../support/name-server.ts';
 import { corpus, corpusNote } from './corpus.ts';
-import { type DnsServer, startDnsServer } from './dns-server.ts';
 
 describe('an address that is not public', () => {
   it.each([
@@ -162,9 +162,9 @@ describe("the operator's networks", () => {
 });
 
 describe('a webhook URL at registration', () => {
-  let dns: DnsServer;
+  let dns: NameServer;
   let guard: GuardSettings;
-  const records: Record<string, { A?: string[]; AAAA?: string[] } | 'servfail'> = {
+  const zone: Zone = {
     'hooks.example.com': { A: ['93.184.215.14'], AAAA: ['2606:2800:21f:cb07::1'] },
     'v4only.example.com': { A: ['93.184.215.14'] },
     'v6only.example.com': { AAAA: ['2606:2800:21f:cb07::1'] },
@@ -178,10 +178,7 @@ describe('a webhook URL at registration', () => {
     'xn--bcher-kva.example': { A: ['93.184.215.14'] },
   };
   beforeAll(async () => {
-    dns = await startDnsServer((name, type) => {
-      const record = records[name];
-      return typeof record === 'object' ? (record[type] ?? []) : (record ?? 'nxdomain');
-    });
+    dns = await startNameServer(zone);
     guard = { allow: [], resolve: createResolve({ servers: [dns.address] }) };
   });
   afterAll(() => dns.close());

@@ -1,33 +1,31 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { createResolve } from '../../src/webhooks/resolve.ts';
-import { type DnsServer, startDnsServer } from './dns-server.ts';
+import { type NameServer, startNameServer } from '../support/name-server.ts';
 
 describe('the look-up of a name', () => {
-  let dns: DnsServer | undefined;
+  let dns: NameServer | undefined;
   afterEach(() => dns?.close());
 
   it('finds all addresses of both families', async () => {
-    dns = await startDnsServer((_name, type) =>
-      type === 'A' ? ['1.1.1.1', '1.0.0.1'] : ['2606:4700:4700::1111'],
-    );
+    dns = await startNameServer({
+      'hook.test': { A: ['1.1.1.1', '1.0.0.1'], AAAA: ['2606:4700:4700::1111'] },
+    });
     const found = await createResolve({ servers: [dns.address] })('hook.test');
     expect(found.toSorted()).toEqual(['1.0.0.1', '1.1.1.1', '2606:4700:4700::1111']);
   });
 
   it('takes a bounded number of them', async () => {
-    dns = await startDnsServer((_name, type) =>
-      type === 'A' ? Array.from({ length: 25 }, (_, i) => `1.1.1.${i}`) : 'nxdomain',
-    );
+    dns = await startNameServer({ 'hook.test': { A: Array.from({ length: 25 }, (_, i) => `1.1.1.${i}`) } });
     expect(await createResolve({ servers: [dns.address] })('hook.test')).toHaveLength(16);
   });
 
   it('is content with one family when the other fails', async () => {
-    dns = await startDnsServer((_name, type) => (type === 'A' ? ['1.1.1.1'] : 'servfail'));
+    dns = await startNameServer({ 'hook.test': { A: ['1.1.1.1'], AAAA: 'servfail' } });
     expect(await createResolve({ servers: [dns.address] })('hook.test')).toEqual(['1.1.1.1']);
   });
 
   it('knows localhost and names below it without asking (RFC 6761)', async () => {
-    dns = await startDnsServer((_name, type) => (type === 'A' ? ['1.1.1.1'] : []));
+    dns = await startNameServer({ '*': { A: ['1.1.1.1'] } });
     const resolve = createResolve({ servers: [dns.address] });
     for (const name of ['localhost', 'LOCALHOST.', 'app.localhost']) {
       expect(await resolve(name)).toEqual(['127.0.0.1', '::1']);
@@ -37,16 +35,14 @@ describe('the look-up of a name', () => {
   });
 
   it('ends when name servers are silent', async () => {
-    dns = await startDnsServer(() => 'silent');
+    dns = await startNameServer({ 'hook.test': 'silent' });
     await expect(createResolve({ servers: [dns.address] })('hook.test')).rejects.toMatchObject({
       code: 'ETIMEOUT',
     });
   });
 
   it('asks the fallback for a name that DNS does not know, and only then', async () => {
-    dns = await startDnsServer((name) =>
-      name === 'known.test' ? ['1.1.1.1'] : name === 'broken.test' ? 'servfail' : 'nxdomain',
-    );
+    dns = await startNameServer({ 'known.test': { A: ['1.1.1.1'] }, 'broken.test': 'servfail' });
     const asked: string[] = [];
     const fallback = async (host: string) => {
       asked.push(host);

@@ -3,8 +3,8 @@ import { type Cidr, checkUrl, parseCidrs } from '../../src/webhooks/address-guar
 import { createResolve } from '../../src/webhooks/resolve.ts';
 import { createSender, type Sender } from '../../src/webhooks/send.ts';
 import { FakeClock } from '../support/fake-clock.ts';
+import { type NameServer, startNameServer } from '../support/name-server.ts';
 import { corpus, corpusNote } from './corpus.ts';
-import { type DnsAnswer, type DnsServer, type RecordType, startDnsServer } from './dns-server.ts';
 import { type HttpReceiver, type Receiver, startHttp, startTcp } from './receivers.ts';
 
 /** Stands for a public address in answers; none of these tests lets anything be sent there. */
@@ -12,14 +12,13 @@ const PUBLIC = '93.184.215.14';
 
 describe('an inner address', () => {
   let canary: Receiver;
-  let dns: DnsServer;
+  let dns: NameServer;
   let sender: Sender | undefined;
-  let answer: (name: string, type: RecordType, nth: number) => DnsAnswer;
   const open: Receiver[] = [];
 
   beforeEach(async () => {
     canary = await startTcp();
-    dns = await startDnsServer((name, type, nth) => answer(name, type, nth));
+    dns = await startNameServer();
   });
   afterEach(async () => {
     await sender?.close();
@@ -65,7 +64,6 @@ describe('an inner address', () => {
     'LOCALHOST.',
     'x.localhost',
   ])('is never connected to, however it is spelt: %s', async (host) => {
-    answer = () => 'nxdomain';
     const url = `http://${host}:${canary.port}/`;
     await expect(checkUrl(url, guardOf([]))).rejects.toMatchObject({ code: 'webhook_url_refused' });
     for (const scheme of ['http', 'https']) {
@@ -79,7 +77,7 @@ describe('an inner address', () => {
   });
 
   it('is never connected to by a name that has it alone, among others, or in the other family', async () => {
-    const zone: Record<string, Partial<Record<RecordType, string[]>>> = {
+    dns.zone = {
       'inner.test': { A: ['127.0.0.1'] },
       'mixed.test': { A: [PUBLIC, '127.0.0.1'] },
       'mixed-first.test': { A: ['127.0.0.1', PUBLIC] },
@@ -89,8 +87,7 @@ describe('an inner address', () => {
       'nat64.test': { AAAA: ['64:ff9b::7f00:1'] },
       'metadata.test': { A: ['169.254.169.254'] },
     };
-    answer = (name, type) => zone[name]?.[type] ?? [];
-    for (const name of Object.keys(zone)) {
+    for (const name of Object.keys(dns.zone)) {
       const url = `http://${name}:${canary.port}/`;
       await expect(checkUrl(url, guardOf([])), name).rejects.toMatchObject({ code: 'webhook_url_refused' });
       expect(await send(url), name).toMatchObject({ ok: false, error: { code: 'address_refused' } });
@@ -99,7 +96,7 @@ describe('an inner address', () => {
   });
 
   it('is not connected to by a name that was public at registration and changed (rebinding)', async () => {
-    answer = (_name, type, nth) => (type === 'AAAA' ? [] : nth === 0 ? [PUBLIC] : ['127.0.0.1']);
+    dns.zone['rebind.test'] = { A: (earlier) => [earlier === 0 ? PUBLIC : '127.0.0.1'] };
     const url = await checkUrl(`http://rebind.test:${canary.port}/`, guardOf([]));
     for (let attempt = 0; attempt < 3; attempt++) {
       expect(await send(url)).toMatchObject({ ok: false, error: { code: 'address_refused' } });
@@ -113,7 +110,7 @@ describe('an inner address', () => {
     const receiver = await startHttp();
     const neighbour = await startTcp(undefined, { host: '127.0.0.2', port: receiver.port });
     open.push(receiver, neighbour);
-    answer = (_name, type, nth) => (type === 'AAAA' ? [] : nth === 0 ? ['127.0.0.1'] : ['127.0.0.2']);
+    dns.zone['pinned.test'] = { A: (earlier) => [earlier === 0 ? '127.0.0.1' : '127.0.0.2'] };
     expect(await send(`http://pinned.test:${receiver.port}/`, allow)).toMatchObject({ ok: true });
     expect(dns.questions.toSorted(), 'one look-up a connection').toEqual([
       'A pinned.test',
@@ -140,7 +137,7 @@ describe('an inner address', () => {
     const receiver = await startHttp();
     const neighbour = await startTcp(undefined, { host: '127.0.0.2' });
     open.push(receiver, neighbour);
-    answer = (name, type) => (type === 'A' ? [name === 'good.test' ? '127.0.0.1' : '127.0.0.2'] : []);
+    dns.zone = { 'good.test': { A: ['127.0.0.1'] }, 'bad.test': { A: ['127.0.0.2'] } };
     expect(await send(`http://127.0.0.1:${receiver.port}/`, allow)).toMatchObject({ ok: true });
     expect(await send(`http://good.test:${receiver.port}/`, allow)).toMatchObject({ ok: true });
     for (const host of ['127.0.0.2', 'bad.test']) {
@@ -152,14 +149,14 @@ describe('an inner address', () => {
   });
 
   it('cannot be told from the outcome of a name that has it', async () => {
-    answer = (_name, type) => (type === 'A' ? ['10.11.12.13'] : []);
+    dns.zone['inner.test'] = { A: ['10.11.12.13'] };
     expect(JSON.stringify(await send('http://inner.test:8080/'))).not.toContain('10.11');
   });
 
   it.skipIf(!corpus)(
     `is never connected to: every address and URL of the shared list${corpusNote}`,
     async () => {
-      answer = (_name, type) => (type === 'A' ? ['127.0.0.1'] : []);
+      dns.zone['*'] = { A: ['127.0.0.1'] };
       const addresses = [...(corpus?.deny_ip ?? []), ...(corpus?.deny_ip_mailpit_style ?? [])];
       const literals = addresses.map((ip) => `http://${ip.includes(':') ? `[${ip}]` : ip}:${canary.port}/`);
       const urls = corpus?.deny_url ?? [];
