@@ -1,4 +1,4 @@
-import { HOSTNAME } from '../config.ts';
+import { HOSTNAME } from '../config/values.ts';
 import type { Plans } from '../core/plans.ts';
 import { isId } from '../ids.ts';
 

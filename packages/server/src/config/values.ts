@@ -1,0 +1,120 @@
+import ipaddr from 'ipaddr.js';
+import { type PlanSettings, parsePlans } from '../core/plans.ts';
+import { hasValidChecksum } from '../ids.ts';
+import { parseCidrs } from '../webhooks/address-guard.ts';
+
+/*
+ * What the text of a setting may be. Each of these reads one kind of value, or throws: an Error of any text,
+ * because the setting says what is allowed, or a SettingError that says more.
+ */
+
+/** What is wrong with a value, in words for the operator. */
+export class SettingError extends Error {}
+
+/** A domain or host name in lower case (RFC 1123 section 2.1). */
+export const HOSTNAME =
+  /^(?=.{1,253}$)[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\.[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)*$/;
+
+/** An API key that an operator chooses must not be guessable: 20 letters are the floor. */
+export const MIN_CHOSEN_KEY_LETTERS = 20;
+
+/** '' is none, and null. */
+export const orNone =
+  <T>(parse: (text: string) => T) =>
+  (text: string): T | null =>
+    text === '' ? null : parse(text);
+
+export const oneOf =
+  <T extends string>(values: readonly T[]) =>
+  (text: string): T => {
+    const found = values.find((value) => value === text);
+    if (!found) throw new Error('not one of them');
+    return found;
+  };
+
+/** One or more, separated by commas. */
+export const listOf =
+  <T>(parse: (text: string) => T) =>
+  (text: string): T[] => {
+    const words = text.split(',').map((word) => word.trim());
+    const list = words.filter(Boolean).map(parse);
+    if (list.length === 0) throw new Error('an empty list');
+    return list;
+  };
+
+export function port(text: string): number {
+  const value = Number(text);
+  if (!/^\d{1,5}$/.test(text) || value > 65_535) throw new Error('not a port');
+  return value;
+}
+
+/** A number from 1. */
+export function count(text: string): number {
+  const value = Number(text);
+  if (!/^\d{1,9}$/.test(text) || value < 1) throw new Error('not a count');
+  return value;
+}
+
+export function hostname(text: string): string {
+  if (!HOSTNAME.test(text)) throw new Error('not a host name');
+  return text;
+}
+
+/** A host name or an IP address. */
+export const host = (text: string): string => (ipaddr.isValid(text) ? text : hostname(text));
+
+/** A name server as `node:dns` takes it: an address, or one with a port (IPv6 then in brackets). */
+export function nameServer(text: string): string {
+  const [, bracketed, plain, withPort = '53'] =
+    /^(?:\[([0-9a-f:.]+)\]|([\d.]+))(?::(\d{1,5}))?$/i.exec(text) ?? [];
+  const address = bracketed ?? plain ?? text;
+  const valid =
+    plain === undefined ? ipaddr.IPv6.isValid(address) : ipaddr.IPv4.isValidFourPartDecimal(plain);
+  if (!valid || port(withPort) === 0) throw new Error('not a name server');
+  return text;
+}
+
+/** Networks in CIDR form; none is allowed. */
+export function cidrs(text: string): string[] {
+  inItsOwnWords(() => parseCidrs(text));
+  return text.split(/[\s,]+/).filter(Boolean);
+}
+
+export function folder(text: string): string {
+  if (text === '') throw new Error('empty');
+  return text;
+}
+
+/** The base of URLs, without a slash at its end. */
+export function baseUrl(text: string): string {
+  const url = new URL(text);
+  if (!/^https?:$/.test(url.protocol) || url.search || url.hash || url.username)
+    throw new Error('not a base');
+  return url.href.replace(/\/+$/, '');
+}
+
+/** Text in PEM form (RFC 7468) whose label ends with `kind`. */
+export const pem =
+  (kind: string) =>
+  (text: string): string => {
+    if (!text.includes('-----BEGIN ') || !text.includes(`${kind}-----`)) throw new Error('not PEM');
+    return text;
+  };
+
+/** An API key that the operator chose; one in the form of ours must have its checksum. */
+export function chosenKey(text: string): string {
+  if (!/^[A-Za-z0-9_-]+$/.test(text) || text.length < MIN_CHOSEN_KEY_LETTERS) throw new Error('too weak');
+  if (text.startsWith('mft_') || !hasValidChecksum(text)) throw new Error('not a whole key');
+  return text;
+}
+
+export const plans = (text: string): PlanSettings => inItsOwnWords(() => parsePlans(text));
+
+/** For parsers that say themselves what is wrong. @throws SettingError */
+function inItsOwnWords<T>(parse: () => T): T {
+  try {
+    return parse();
+  } catch (cause) {
+    throw new SettingError(cause instanceof Error ? cause.message : String(cause), { cause });
+  }
+}
