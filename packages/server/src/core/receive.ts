@@ -11,7 +11,6 @@ import type {
   Store,
 } from '../store/store.ts';
 import type { Authenticating } from './authenticate.ts';
-import { createCommitQueue } from './commit-queue.ts';
 import { TRACE_HEADROOM_BYTES } from './limits.ts';
 import type { Parsing } from './parsing.ts';
 import type { Plans } from './plans.ts';
@@ -85,7 +84,7 @@ export interface Settling {
 export function createReceiver(deps: ReceiverDeps): Receiver & Settling {
   const { store, parsing, authenticating, news, clock, plans, hostname } = deps;
   const shared = new Set(deps.domains);
-  const commits = createCommitQueue(store.messages, clock);
+  const commits = new Set<Promise<unknown>>();
   const refusals = createRefusalLog(store.refusals, deps.onRefusalsLost);
 
   /** The live inbox at an address; under an account's domain only that account's inboxes count. */
@@ -117,7 +116,9 @@ export function createReceiver(deps: ReceiverDeps): Receiver & Settling {
         authenticating?.check(envelope, received) ?? null,
       ]);
       const mail = { ...parsed, raw, envelope, authentication, recipients: byInbox(recipients) };
-      const placed = await commits.add(mail);
+      const commit = store.messages.addBatch([mail], clock.now()).finally(() => commits.delete(commit));
+      commits.add(commit);
+      const [placed = []] = await commit;
       assertSomeoneHasIt(placed);
       for (const place of placed) {
         if ('deliveries' in place) news.announceDeliveries();
@@ -136,7 +137,7 @@ export function createReceiver(deps: ReceiverDeps): Receiver & Settling {
     refusalsWritten: () => refusals.flushed(),
 
     async settled() {
-      await commits.drained();
+      while (commits.size > 0) await Promise.allSettled(commits);
       await refusals.flushed();
     },
   };

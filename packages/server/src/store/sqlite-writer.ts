@@ -1,8 +1,10 @@
+import { setImmediate } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import type { AppError } from '../errors.ts';
 import type { MethodPath } from './methods.ts';
 import { unavailable } from './sqlite-engine.ts';
 import {
+  type Answer,
   type Call,
   type FromWriter,
   memoryGiven,
@@ -40,6 +42,8 @@ interface Pending {
 /** One life of the thread. */
 interface Life {
   worker: Worker;
+  /** Calls of this turn of the event loop: one message for all costs little more than one for each. */
+  outbox: Call[];
   pending: Map<number, Pending>;
   /** Resolves when the database is open; rejects when that failed. */
   ready: Promise<void>;
@@ -52,17 +56,18 @@ function begin(start: () => Worker, onEnd: (error: Error | undefined) => void): 
   const opened = Promise.withResolvers<void>();
   const exited = Promise.withResolvers<void>();
   let crash: Error | undefined;
+  const settle = (answer: Answer): void => {
+    const call = pending.get(answer.id);
+    pending.delete(answer.id);
+    if ('error' in answer) call?.reject(receiveError(answer.error));
+    else call?.resolve(answer.value);
+  };
   worker.on('message', (message: FromWriter) => {
     if ('ready' in message) opened.resolve();
     else if ('failed' in message) {
       crash = receiveError(message.failed);
       opened.reject(crash);
-    } else {
-      const call = pending.get(message.id);
-      pending.delete(message.id);
-      if ('error' in message) call?.reject(receiveError(message.error));
-      else call?.resolve(message.value);
-    }
+    } else message.answers.forEach(settle);
   });
   worker.on('error', (error: Error) => {
     crash = error;
@@ -75,7 +80,12 @@ function begin(start: () => Worker, onEnd: (error: Error | undefined) => void): 
     onEnd(crash);
     exited.resolve();
   });
-  return { worker, pending, ready: opened.promise, exited: exited.promise };
+  return { worker, outbox: [], pending, ready: opened.promise, exited: exited.promise };
+}
+
+function send({ worker, outbox }: Life): void {
+  const calls = outbox.splice(0);
+  if (calls.length > 0) worker.postMessage({ calls } satisfies ToWriter, calls.flatMap(memoryGiven));
 }
 
 /**
@@ -118,13 +128,17 @@ export async function openWriterThread(
         throw unavailable('not to be opened', error);
       });
       if (life !== current) throw unavailable('restarting');
-      const call: Call = { id: ++lastId, path, args };
-      current.worker.postMessage(call satisfies ToWriter, memoryGiven(call));
-      return new Promise((resolve, reject) => current.pending.set(call.id, { resolve, reject }));
+      const id = ++lastId;
+      if (current.outbox.length === 0) void setImmediate(current).then(send);
+      current.outbox.push({ id, path, args });
+      return new Promise((resolve, reject) => current.pending.set(id, { resolve, reject }));
     },
     close() {
       closing ??= (async () => {
+        // The calls that were begun before go first.
+        await setImmediate();
         if (!life) return;
+        send(life);
         life.worker.postMessage({ close: true } satisfies ToWriter);
         await life.exited;
       })();

@@ -320,7 +320,8 @@ export interface FullMessageRecord extends MessageRecord {
 export interface MessageStore {
   /**
    * Commits a batch in one transaction and answers when it is on stable storage: for each mail, for
-   * each recipient, what became of it. A recipient that is gone takes nothing from the others; where
+   * each recipient, what became of it. Calls that wait at the same time share a transaction, and so the
+   * wait for the disk. A recipient that is gone takes nothing from the others; where
    * one is full the mail is refused as such for all, as its sender can only repeat it whole (RFC 5321
    * section 4.2.5).
    * Each message gets `receivedAt = max(now, the inbox's newest + 1)` and an id that carries it.

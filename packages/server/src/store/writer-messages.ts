@@ -16,24 +16,26 @@ export interface Call {
   args: unknown[];
 }
 
-/** To the thread: a call, or the wish to finish and close. */
-export type ToWriter = Call | { close: true };
+/** To the thread: the calls of one turn of the event loop, or the wish to finish and close. */
+export type ToWriter = { calls: Call[] } | { close: true };
+
+/** The mails of a call that adds some. */
+export function mailsOf({ path, args }: Call): NewMail[] {
+  return path === 'messages.addBatch' ? (args[0] as NewMail[]) : [];
+}
 
 /** The memory of mails that goes with a call; see {@link NewMail.raw}. The thread frees it after the call. */
-export function memoryGiven({ path, args }: Call): ArrayBuffer[] {
-  if (path !== 'messages.addBatch') return [];
-  const [mails] = args as [NewMail[]];
-  return mails
+export function memoryGiven(call: Call): ArrayBuffer[] {
+  return mailsOf(call)
     .map(({ raw }) => raw.buffer)
     .filter((buffer): buffer is ArrayBuffer => buffer instanceof ArrayBuffer && buffer.resizable);
 }
 
-/** From the thread: it is ready, it could not open, or a call's answer. */
-export type FromWriter =
-  | { ready: true }
-  | { failed: SentError }
-  | { id: number; value: unknown }
-  | { id: number; error: SentError };
+/** The answer to a call. */
+export type Answer = { id: number; value: unknown } | { id: number; error: SentError };
+
+/** From the thread: it is ready, it could not open, or answers to calls. */
+export type FromWriter = { ready: true } | { failed: SentError } | { answers: Answer[] };
 
 /** An error in a form that crosses threads. */
 export interface SentError {
