@@ -4,6 +4,9 @@ import { Type } from 'typebox';
 export const DEFAULT_LIMIT = 50;
 export const MAX_LIMIT = 200;
 
+/** Text without control characters, and without halves of surrogate pairs, which no storage keeps. */
+export const PLAIN_TEXT = '^[^\\p{Cc}\\p{Cs}]*$';
+
 /** An object that refuses fields it does not know. */
 export const closed = { additionalProperties: false } as const;
 

@@ -5,6 +5,7 @@ import {
   HasMore,
   InboxId,
   Limit,
+  PLAIN_TEXT,
   Timestamp,
   WebhookId,
   WebhookSecret,
@@ -22,12 +23,13 @@ const MAX_LOCAL_PART = 64;
 /** RFC 5321 section 4.5.3.1.3: a path has 256 octets with its brackets. */
 const MAX_ADDRESS = 254;
 
-const LABEL_NAME = `[A-Za-z0-9][A-Za-z0-9._-]{0,${MAX_LABEL_NAME - 1}}`;
-/** No control characters, and no half of a surrogate pair, which no storage keeps. */
+const LABEL_LETTERS = `[A-Za-z0-9][A-Za-z0-9._-]{0,${MAX_LABEL_NAME - 1}}`;
+/** Names of labels. */
+export const LABEL_NAME = `^${LABEL_LETTERS}$`;
 const LabelValue = Type.String({
   description: 'Value of the label.',
   maxLength: MAX_LABEL_VALUE,
-  pattern: '^[^\\p{Cc}\\p{Cs}]*$',
+  pattern: PLAIN_TEXT,
 });
 
 /** Tags of an inbox, to find and delete the inboxes of one test run. */
@@ -35,8 +37,8 @@ export const Labels = Type.Unsafe<Record<string, string>>({
   $id: 'Labels',
   type: 'object',
   description: `Up to ${MAX_LABELS} short name and value pairs, to find and delete by test run.`,
-  patternProperties: { [`^${LABEL_NAME}$`]: LabelValue },
-  additionalProperties: false,
+  propertyNames: { pattern: LABEL_NAME },
+  additionalProperties: LabelValue,
   maxProperties: MAX_LABELS,
   examples: [{ run: '4711', worker: '3' }],
 });
@@ -150,7 +152,7 @@ export const DeletedInboxes = Type.Object(
 );
 export type DeletedInboxes = Static<typeof DeletedInboxes>;
 
-const LABEL_PARAMETER = { [`^label\\.${LABEL_NAME}$`]: LabelValue };
+const LABEL_PARAMETER = { [`^label\\.${LABEL_LETTERS}$`]: LabelValue };
 
 /** Query of `DELETE /v1/inboxes`: `label.NAME=value`, at least one. */
 export const InboxLabelQuery = Type.Unsafe<Record<string, string>>(

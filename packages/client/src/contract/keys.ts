@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox';
-import { closed, Timestamp } from './common.ts';
+import { closed, PLAIN_TEXT, Timestamp } from './common.ts';
 import { nullable, ref } from './ref.ts';
 
 /** A name tells people what a thing is for; longer ones are a mistake. */
@@ -11,7 +11,7 @@ export const GivenName = (description: string, example: string) =>
     description,
     minLength: 1,
     maxLength: MAX_NAME,
-    pattern: '^[^\\p{Cc}\\p{Cs}]*$',
+    pattern: PLAIN_TEXT,
     examples: [example],
   });
 

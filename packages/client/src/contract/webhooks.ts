@@ -4,6 +4,7 @@ import {
   HasMore,
   InboxId,
   Limit,
+  PLAIN_TEXT,
   Timestamp,
   WebhookId,
   WebhookSecret,
@@ -19,7 +20,7 @@ const MAX_DESCRIPTION = 256;
 const Description = Type.String({
   description: 'A note of your own.',
   maxLength: MAX_DESCRIPTION,
-  pattern: '^[^\\p{Cc}\\p{Cs}]*$',
+  pattern: PLAIN_TEXT,
 });
 
 /** Body of `POST /v1/webhooks`. */

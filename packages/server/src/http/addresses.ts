@@ -46,13 +46,13 @@ export interface DomainsOf {
 export async function servedDomain(
   wanted: string | undefined,
   { accountId, configured, owned }: DomainsOf,
-  path = '/domain',
+  { path, demand } = { path: '/domain', demand: 'must be one of' },
 ): Promise<string> {
   const [fallback = ''] = configured;
   const domain = wanted?.toLowerCase() ?? fallback;
   if (configured.includes(domain)) return domain;
   const usable = usableDomains(configured, await owned.list(accountId)).map((one) => one.domain);
-  if (!usable.includes(domain)) throw invalidField(path, `must be one of: ${usable.join(', ')}`);
+  if (!usable.includes(domain)) throw invalidField(path, `${demand}: ${usable.join(', ')}`);
   return domain;
 }
 
@@ -82,7 +82,10 @@ export async function wantedAddress(body: CreateInbox, domains: DomainsOf): Prom
   const at = address.lastIndexOf('@');
   if (at < 0) throw invalidField('/address', 'must be an address');
   return {
-    domain: await servedDomain(address.slice(at + 1), domains, '/address'),
+    domain: await servedDomain(address.slice(at + 1), domains, {
+      path: '/address',
+      demand: 'must be at one of the domains',
+    }),
     localPart: chosenLocalPart(address.slice(0, at), '/address'),
   };
 }

@@ -1,7 +1,8 @@
 import { STATUS_CODES } from 'node:http';
 import type { Problem } from '@mayfly/client/contract';
 import type { FastifyError, FastifyReply } from 'fastify';
-import { AppError, type ErrorCode, type FieldError } from '../errors.ts';
+import { AppError, type ErrorCode } from '../errors.ts';
+import { type SchemaError, toFieldErrors } from './invalid-fields.ts';
 
 /** What only HTTP knows: the core never throws these. */
 type HttpCode = 'range_not_satisfiable' | 'request_timeout' | 'headers_too_large' | 'internal_error';
@@ -96,30 +97,9 @@ export function sendProblem(reply: FastifyReply, { status, headers, body }: Prob
     .send(Buffer.from(JSON.stringify(body)));
 }
 
-interface SchemaError {
-  keyword: string;
-  instancePath: string;
-  params: Record<string, unknown>;
-  message?: string;
-}
-
-const escapePointer = (name: string): string => name.replaceAll('~', '~0').replaceAll('/', '~1');
-
-function toFieldError(error: SchemaError, inBody: boolean): FieldError {
-  const { additionalProperty, missingProperty, allowedValues } = error.params;
-  const name = additionalProperty ?? missingProperty;
-  const pointer =
-    typeof name === 'string' ? `${error.instancePath}/${escapePointer(name)}` : error.instancePath;
-  let message = error.message ?? 'is invalid';
-  if (additionalProperty !== undefined) message = 'is not known here';
-  if (missingProperty !== undefined) message = 'is required';
-  if (Array.isArray(allowedValues)) message = `must be one of: ${allowedValues.join(', ')}`;
-  return { path: inBody ? pointer : pointer.slice(1), message };
-}
-
 function invalidRequest(error: FastifyError): AppError {
-  const inBody = error.validationContext === 'body';
-  const errors = (error.validation ?? []).map((one) => toFieldError(one as SchemaError, inBody));
+  const where = error.validationContext === 'body' ? 'body' : 'parameters';
+  const errors = toFieldErrors((error.validation ?? []) as SchemaError[], where);
   const detail = errors.map(({ path, message }) => `${path || 'the body'} ${message}`).join('; ');
   return new AppError('invalid_request', detail, { errors });
 }
@@ -131,6 +111,8 @@ const FASTIFY: Record<string, (error: FastifyError) => AppError> = {
   FST_ERR_CTP_BODY_TOO_LARGE: () => new AppError('payload_too_large', 'the body is too large'),
   FST_ERR_CTP_INVALID_CONTENT_LENGTH: () =>
     new AppError('invalid_request', 'the body is not as long as Content-Length says'),
+  // As any unknown id.
+  FST_ERR_MAX_PARAM_LENGTH: () => new AppError('not_found', 'there is nothing at this path'),
   FST_ERR_BAD_URL: () => new AppError('invalid_request', 'the path is not a valid URL path'),
 };
 

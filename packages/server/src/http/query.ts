@@ -1,3 +1,5 @@
+import { invalidField } from './addresses.ts';
+
 /** Query parameters of a route that are not text, by name. */
 export type ParameterTypes = ReadonlyMap<string, 'integer' | 'boolean'>;
 
@@ -16,9 +18,13 @@ export function parameterTypes(schema: unknown): ParameterTypes {
 
 /**
  * Turns the text of numbers and truth values into them, in place. Anything written otherwise stays
- * text and fails the schema by name; so does a parameter given twice, which is an array.
+ * text and fails the schema by name.
+ * @throws AppError `invalid_request` for a parameter that was given twice
  */
 export function readParameters(query: Record<string, unknown>, types: ParameterTypes): void {
+  for (const [name, given] of Object.entries(query)) {
+    if (Array.isArray(given)) throw invalidField(name, 'must be given once');
+  }
   for (const [name, type] of types) {
     const given = query[name];
     if (typeof given !== 'string') continue;

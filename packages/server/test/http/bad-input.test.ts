@@ -18,6 +18,54 @@ const wrongValues = (types: string[]): unknown[] =>
     .filter(([type]) => !types.includes(type))
     .map(([, value]) => value);
 
+describe('a refusal', () => {
+  let http: TestHttp;
+  let own: Place;
+  beforeAll(async () => {
+    http = await startHttp();
+    own = await newPlace(http);
+  });
+  afterAll(() => http.stop());
+
+  it.each([
+    ['a type', { count: 'x' }, [{ path: '/count', message: 'must be a whole number' }]],
+    ['a number beyond its range', { count: 51 }, [{ path: '/count', message: 'must be at most 50' }]],
+    ['an empty text', { match: { subject: '' } }, [{ path: '/match/subject', message: 'must not be empty' }]],
+    [
+      'one of several types',
+      { match: { link: 5 } },
+      [{ path: '/match/link', message: 'must be true or false or an object' }],
+    ],
+    [
+      'what is within one of several types',
+      { match: { link: { kind: 'x', href: '' } } },
+      [
+        { path: '/match/link/kind', message: 'must be one of: verify, reset, sign-in, unsubscribe, other' },
+        { path: '/match/link/href', message: 'must not be empty' },
+      ],
+    ],
+    [
+      'a field that is not known within one of several types',
+      { match: { link: { url: 'x' } } },
+      [{ path: '/match/link/url', message: 'is not known here' }],
+    ],
+  ])('says in plain words what is wrong with %s', async (_what, body, errors) => {
+    const answer = await http.api('POST', `/v1/inboxes/${own.inbox.id}/wait`, { body });
+    expect(answer.status).toBe(400);
+    expect(answer.body.errors).toHaveLength(errors.length);
+    expect(answer.body.errors).toEqual(expect.arrayContaining(errors));
+  });
+
+  it('says that a parameter was given twice', async () => {
+    const { body } = await http.api('GET', '/v1/inboxes?label.run=1&label.run=2');
+    expect(body.errors).toEqual([{ path: 'label.run', message: 'must be given once' }]);
+  });
+
+  it('treats an id that is too long as any unknown one', async () => {
+    expect((await http.api('GET', `/v1/inboxes/inb_${'0'.repeat(5_000)}`)).body.code).toBe('not_found');
+  });
+});
+
 describe('bad input at every operation', () => {
   let http: TestHttp;
   let own: Place;

@@ -203,10 +203,9 @@ describe('a stream', () => {
     await deleted.next();
     await http.clock.untilSleeping(2);
     await http.api('DELETE', `/v1/inboxes/${inbox.id}`);
-    await http.clock.advance(15 * SECOND);
     expect(await deleted.next()).toEqual({ comment: 'no such inbox' });
     expect(await deleted.next()).toBeUndefined();
-    for (let i = 0; i < 3; i++) {
+    for (let i = 0; i < 4; i++) {
       await http.clock.untilSleeping();
       await http.clock.advance(15 * SECOND);
     }

@@ -10,6 +10,7 @@ import {
   InboxList,
   InboxParams,
   InboxQuery,
+  MAX_LIMIT,
   ref,
   UpdateInbox,
 } from '@mayfly/client/contract';
@@ -19,7 +20,12 @@ import { DEFAULT_TTL_MINUTES } from '../../core/limits.ts';
 import type { Plan } from '../../core/plans.ts';
 import { AppError } from '../../errors.ts';
 import { deriveReadToken, hashCredential, isId, newCredential, newId } from '../../ids.ts';
-import type { CreatedInbox as CreatedRecord, IdempotentRequest, InboxRecord } from '../../store/store.ts';
+import type {
+  CreatedInbox as CreatedRecord,
+  IdempotentRequest,
+  InboxRecord,
+  InboxStore,
+} from '../../store/store.ts';
 import { invalidField, onFreeAddress, wantedAddress } from '../addresses.ts';
 import { callerOf, callersInbox, keyCaller } from '../auth.ts';
 import type { App, RouteContext } from '../context.ts';
@@ -33,7 +39,7 @@ const NONCE_BYTES = 16;
 const IDEMPOTENCY_KEY = /^[\x21-\x7e]{1,255}$/;
 
 export function inboxRoutes(app: App, { options, deps }: RouteContext): void {
-  const { store, clock, plans, webhooks } = deps;
+  const { store, clock, plans, webhooks, news } = deps;
 
   app.route({
     method: 'POST',
@@ -140,7 +146,12 @@ export function inboxRoutes(app: App, { options, deps }: RouteContext): void {
         throw invalidField('label.NAME', 'is required: give at least one label.NAME=value');
       }
       const { account } = keyCaller(request);
-      return { deleted: await store.inboxes.deleteByLabels(account.id, labels, clock.now()) };
+      const now = clock.now();
+      // Who waits for one that is created meanwhile is not told, and waits its time.
+      const ids = await idsByLabels(store.inboxes, account.id, labels, now);
+      const deleted = await store.inboxes.deleteByLabels(account.id, labels, now);
+      for (const id of ids) news.announceEnd(id);
+      return { deleted };
     },
   });
 
@@ -202,11 +213,32 @@ export function inboxRoutes(app: App, { options, deps }: RouteContext): void {
     },
     handler: async (request, reply) => {
       const { account } = keyCaller(request);
-      const deleted = await store.inboxes.delete(account.id, callersInbox(request).id, clock.now());
+      const { id } = callersInbox(request);
+      const deleted = await store.inboxes.delete(account.id, id, clock.now());
       if (!deleted) throw new AppError('not_found', 'no such inbox');
+      news.announceEnd(id);
       return reply.code(204).send();
     },
   });
+}
+
+/** The live inboxes that carry all labels. */
+async function idsByLabels(
+  inboxes: InboxStore,
+  accountId: string,
+  labels: Record<string, string>,
+  now: number,
+): Promise<string[]> {
+  const ids: string[] = [];
+  for (let before: string | null = null; ; before = ids.at(-1) ?? null) {
+    const page: Awaited<ReturnType<InboxStore['list']>> = await inboxes.list(
+      accountId,
+      { labels, limit: MAX_LIMIT, before },
+      now,
+    );
+    ids.push(...page.inboxes.map(({ id }) => id));
+    if (!page.hasMore) return ids;
+  }
 }
 
 /** A lifetime within the plan; never clamped, so that nobody is surprised by an early end. */
