@@ -1,16 +1,9 @@
 import { monthOf } from '../core/calendar.ts';
 import { newKey } from '../core/keys.ts';
+import { USAGE_THRESHOLDS } from '../core/limits.ts';
 import type { Plans } from '../core/plans.ts';
 import { newId } from '../ids.ts';
-import type {
-  AccountRecord,
-  DomainRecord,
-  ListedKey,
-  Month,
-  MonthUsage,
-  Store,
-  USAGE_THRESHOLDS,
-} from '../store/store.ts';
+import type { AccountRecord, DomainRecord, ListedKey, Month, MonthUsage, Store } from '../store/store.ts';
 import { readName, readPlan } from './arguments.ts';
 import { everyAccount, findAccount } from './find-account.ts';
 import { keyAsJson, tableOfKeys } from './keys.ts';
@@ -94,12 +87,9 @@ async function look(store: Store, named: string, now: number): Promise<Shown> {
   return { account, month, usage, answered, keys, domains };
 }
 
-/** The store's, of which this room sees the types only. */
-const THRESHOLDS: typeof USAGE_THRESHOLDS = [80, 100];
-
 /** When each threshold of the quota was reached. */
 const thresholdsOf = (usage: MonthUsage) =>
-  THRESHOLDS.map((percent) => ({
+  USAGE_THRESHOLDS.map((percent) => ({
     percent,
     reachedAt: time(usage.passed.find((one) => one.percent === percent)?.at ?? null),
   }));

@@ -22,8 +22,8 @@ export const REFUSAL_KEPT_MS = 24 * HOUR;
 export const MAX_RECIPIENTS = 100;
 /** Lifetime of an inbox that does not name one, minutes. */
 export const DEFAULT_TTL_MINUTES = 60;
-/** The longest a list or wait request may be held, seconds: below the idle timeout of common proxies. */
-export const MAX_WAIT_SECONDS = 60;
+/** Shares of a month's quota whose passing is remembered, shown and logged, per cent: a warning, and the end. */
+export const USAGE_THRESHOLDS = [80, 100] as const;
 /** After a rotation the old secret signs too for so long: receivers are changed one by one. */
 export const OLD_SECRET_MS = 24 * HOUR;
 /** An ended delivery stays in the log for so long: a week has a Monday on which somebody asks. */

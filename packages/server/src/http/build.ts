@@ -27,6 +27,7 @@ import { RequestSeconds } from './request-seconds.ts';
 import { accountRoutes } from './routes/accounts.ts';
 import { addressRoutes } from './routes/addresses.ts';
 import { attachmentRoutes } from './routes/attachments.ts';
+import { deliveryRoutes } from './routes/deliveries.ts';
 import { domainRoutes } from './routes/domains.ts';
 import { eventRoutes } from './routes/events.ts';
 import { inboxRoutes } from './routes/inboxes.ts';
@@ -107,6 +108,7 @@ export async function buildApp(
   waitRoutes(app, context);
   eventRoutes(app, context);
   webhookRoutes(app, context);
+  deliveryRoutes(app, context);
   keyRoutes(app, context);
   usageRoutes(app, context);
   domainRoutes(app, context);

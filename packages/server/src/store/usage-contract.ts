@@ -1,3 +1,5 @@
+import type { USAGE_THRESHOLDS } from '../core/limits.ts';
+
 /** How an account's requests are counted, against its month and day by day. Part of the Store's contract. */
 
 /** A calendar month in UTC, `2026-11`. */
@@ -5,8 +7,7 @@ export type Month = string;
 /** A day in UTC, `2026-11-21`. */
 export type Day = string;
 
-/** Shares of the month's quota whose passing is remembered and logged, per cent. */
-export const USAGE_THRESHOLDS = [80, 100] as const;
+/** One of {@link USAGE_THRESHOLDS}, per cent. */
 export type UsageThreshold = (typeof USAGE_THRESHOLDS)[number];
 
 export interface DayUsage {

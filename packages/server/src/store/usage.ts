@@ -1,13 +1,8 @@
+import { USAGE_THRESHOLDS } from '../core/limits.ts';
 import type { Db } from './dialect.ts';
 import { onConnection, prepare, type Runner, type Slots } from './prepared.ts';
 import type { UsageMonthsTable } from './tables.ts';
-import {
-  type DayUsage,
-  USAGE_THRESHOLDS,
-  type UsageReport,
-  type UsageStore,
-  type UsageThreshold,
-} from './usage-contract.ts';
+import type { DayUsage, UsageReport, UsageStore, UsageThreshold } from './usage-contract.ts';
 
 /** Where a month keeps when a threshold was passed. */
 const PASSED_AT = {

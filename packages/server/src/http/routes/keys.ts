@@ -7,6 +7,7 @@ import { invalidField } from '../addresses.ts';
 import { keyCaller } from '../auth.ts';
 import type { App, RouteContext } from '../context.ts';
 import { empty, json, problemAnswer } from '../responses.ts';
+import { toTime, toTimeOrNull } from '../time.ts';
 
 const TAGS = ['Accounts'];
 /** RFC 3339 writes no later year. */
@@ -99,9 +100,6 @@ function futureTime(text: string, now: number): number {
   if (time > now && time <= END_OF_TIME) return time;
   throw invalidField('/expiresAt', 'must be a time in the future, before the year 10000');
 }
-
-const toTime = (time: number): string => new Date(time).toISOString();
-const toTimeOrNull = (time: number | null): string | null => (time === null ? null : toTime(time));
 
 function toKey({ id, name, scope, prefix, createdAt, expiresAt, lastUsedAt }: ListedKey): Key {
   return {

@@ -1,10 +1,12 @@
 import { type PlanLimits, Usage, type UsageDay } from '@mayfly/client/contract';
 import { dayOf, monthAround, monthOf } from '../../core/calendar.ts';
+import { USAGE_THRESHOLDS } from '../../core/limits.ts';
 import type { Plan } from '../../core/plans.ts';
 import type { DayUsage } from '../../store/store.ts';
 import { keyCaller } from '../auth.ts';
 import type { App, RouteContext } from '../context.ts';
 import { json } from '../responses.ts';
+import { toTime } from '../time.ts';
 
 const DAY_MS = 86_400_000;
 /** As long as the longest month, so that two months can be told apart. */
@@ -46,7 +48,7 @@ export function usageRoutes(app: App, { deps }: RouteContext): void {
         used,
         remaining: hasQuota ? Math.max(0, plan.requestsPerMonth - used) : null,
         thresholds: hasQuota
-          ? ([80, 100] as const).map((percent) => {
+          ? USAGE_THRESHOLDS.map((percent) => {
               const at = passed.find((one) => one.percent === percent)?.at;
               return { percent, reachedAt: at === undefined ? null : toTime(at) };
             })
@@ -57,7 +59,6 @@ export function usageRoutes(app: App, { deps }: RouteContext): void {
   });
 }
 
-const toTime = (time: number): string => new Date(time).toISOString();
 const orNull = (limit: number): number | null => (Number.isFinite(limit) ? limit : null);
 
 const toLimits = (plan: Plan): PlanLimits => ({

@@ -1,13 +1,8 @@
 import {
   CreateWebhook,
-  DEFAULT_LIMIT,
-  DeliveryParams,
-  DeliveryQuery,
   ref,
   UpdateWebhook,
   Webhook,
-  WebhookDelivery,
-  WebhookDeliveryList,
   WebhookList,
   WebhookParams,
   WebhookQuery,
@@ -15,24 +10,22 @@ import {
 } from '@mayfly/client/contract';
 import { Type } from 'typebox';
 import { AppError } from '../../errors.ts';
-import { type IdPrefix, isId } from '../../ids.ts';
-import type { AttemptRecord, DeliveryRecord, WebhookRecord } from '../../store/store.ts';
-import { invalidField } from '../addresses.ts';
+import type { WebhookRecord } from '../../store/store.ts';
 import { keyCaller } from '../auth.ts';
 import type { App, RouteContext } from '../context.ts';
+import { readPage } from '../page.ts';
 import { empty, json, problemAnswer } from '../responses.ts';
+import { toTime, toTimeOrNull } from '../time.ts';
 
 const TAGS = ['Webhooks'];
 const NOT_FOUND = problemAnswer('There is no such thing, or not for this account.');
 const URL_REFUSED = problemAnswer('`webhook_url_refused`: the URL leads where webhooks do not go.');
 const ENDED = problemAnswer('`webhook_disabled`: its inbox ended.');
-const DISABLED = problemAnswer('`webhook_disabled`: the webhook is disabled, or its inbox ended.');
 
 export function webhookRoutes(app: App, context: RouteContext): void {
   collection(app, context);
   one(app, context);
-  actions(app, context);
-  deliveries(app, context);
+  rotation(app, context);
 }
 
 function collection(app: App, { deps }: RouteContext): void {
@@ -82,7 +75,11 @@ function collection(app: App, { deps }: RouteContext): void {
     handler: async (request) => {
       const { account } = keyCaller(request);
       const now = clock.now();
-      const { webhooks, hasMore } = await store.webhooks.list(account.id, pageOf(request.query, 'whk'), now);
+      const { webhooks, hasMore } = await store.webhooks.list(
+        account.id,
+        readPage(request.query, 'whk', 'a webhook'),
+        now,
+      );
       return { webhooks: webhooks.map((webhook) => toWebhook(webhook, now)), hasMore };
     },
   });
@@ -156,7 +153,7 @@ function one(app: App, { deps }: RouteContext): void {
   });
 }
 
-function actions(app: App, { deps }: RouteContext): void {
+function rotation(app: App, { deps }: RouteContext): void {
   app.route({
     method: 'POST',
     url: '/v1/webhooks/:id/rotate-secret',
@@ -181,99 +178,9 @@ function actions(app: App, { deps }: RouteContext): void {
       return { ...toWebhook(webhook, deps.clock.now()), secret };
     },
   });
-
-  app.route({
-    method: 'POST',
-    url: '/v1/webhooks/:id/test',
-    config: { access: 'account:write' },
-    schema: {
-      operationId: 'testWebhook',
-      tags: TAGS,
-      summary: 'Send a test event',
-      description:
-        'Sends a signed event of the usual shape with a made-up message and `test: true`. The log of deliveries tells what became of it.',
-      params: WebhookParams,
-      response: {
-        202: json(WebhookDelivery, 'Its delivery, about to be attempted.'),
-        404: NOT_FOUND,
-        409: DISABLED,
-      },
-    },
-    handler: async (request, reply) => {
-      const delivery = await deps.webhooks.test(keyCaller(request).account.id, request.params.id);
-      reply.code(202);
-      return toDelivery(delivery);
-    },
-  });
-}
-
-function deliveries(app: App, { deps }: RouteContext): void {
-  const { store, clock } = deps;
-
-  app.route({
-    method: 'GET',
-    url: '/v1/webhooks/:id/deliveries',
-    config: { access: 'account:read' },
-    schema: {
-      operationId: 'listWebhookDeliveries',
-      tags: TAGS,
-      summary: 'List deliveries',
-      description:
-        'The log, newest first: every delivery with all its attempts. Kept for 7 days after a delivery ended.',
-      params: WebhookParams,
-      querystring: DeliveryQuery,
-      response: { 200: json(WebhookDeliveryList, 'A page of deliveries.'), 404: NOT_FOUND },
-    },
-    handler: async (request) => {
-      const { account } = keyCaller(request);
-      const { id } = request.params;
-      const now = clock.now();
-      const page = pageOf(request.query, 'dlv');
-      if (!(await store.webhooks.find(account.id, id, now))) throw noSuchWebhook();
-      const found = await store.deliveries.list(account.id, id, page, now);
-      return { deliveries: found.deliveries.map(toDelivery), hasMore: found.hasMore };
-    },
-  });
-
-  app.route({
-    method: 'POST',
-    url: '/v1/webhooks/:id/deliveries/:deliveryId/replay',
-    config: { access: 'account:write' },
-    schema: {
-      operationId: 'replayWebhookDelivery',
-      tags: TAGS,
-      summary: 'Replay a delivery',
-      description:
-        'Begins a new round of attempts at once, with the same `webhook-id`, whatever became of the earlier ones. While an attempt is under way nothing changes.',
-      params: DeliveryParams,
-      response: {
-        202: json(WebhookDelivery, 'The delivery, pending again.'),
-        404: problemAnswer('There is no such delivery, not for this account, or its message is gone.'),
-        409: DISABLED,
-      },
-    },
-    handler: async (request, reply) => {
-      const { id, deliveryId } = request.params;
-      const delivery = await deps.webhooks.replay(keyCaller(request).account.id, id, deliveryId);
-      reply.code(202);
-      return toDelivery(delivery);
-    },
-  });
 }
 
 const noSuchWebhook = () => new AppError('not_found', 'no such webhook');
-
-const NAMES: Partial<Record<IdPrefix, string>> = { whk: 'webhook', dlv: 'delivery' };
-
-function pageOf(query: { limit?: number; before?: string }, prefix: IdPrefix) {
-  const { limit = DEFAULT_LIMIT, before = null } = query;
-  if (before !== null && !isId(prefix, before)) {
-    throw invalidField('before', `must be a ${NAMES[prefix]} id`);
-  }
-  return { limit, before };
-}
-
-const toTime = (time: number): string => new Date(time).toISOString();
 
 function toWebhook(webhook: WebhookRecord, now: number): Webhook {
   const ended = webhook.endsAt !== null && webhook.endsAt <= now;
@@ -284,19 +191,7 @@ function toWebhook(webhook: WebhookRecord, now: number): Webhook {
     description: webhook.description,
     enabled: webhook.enabled && !ended,
     disabledReason: ended ? 'The inbox ended.' : webhook.disabledReason,
-    failingSince: webhook.failingSince === null ? null : toTime(webhook.failingSince),
+    failingSince: toTimeOrNull(webhook.failingSince),
     createdAt: toTime(webhook.createdAt),
-  };
-}
-
-const toAttempt = (attempt: AttemptRecord) => ({ ...attempt, at: toTime(attempt.at) });
-
-function toDelivery(delivery: DeliveryRecord): WebhookDelivery {
-  const { id, eventId, inboxId, messageId, state, reason, nextAttemptAt } = delivery;
-  return {
-    ...{ id, eventId, inboxId, messageId, state, reason },
-    createdAt: toTime(delivery.createdAt),
-    nextAttemptAt: nextAttemptAt === null ? null : toTime(nextAttemptAt),
-    attempts: delivery.attempts.map(toAttempt),
   };
 }

@@ -1,0 +1,110 @@
+import {
+  DeliveryParams,
+  DeliveryQuery,
+  WebhookDelivery,
+  WebhookDeliveryList,
+  WebhookParams,
+} from '@mayfly/client/contract';
+import { AppError } from '../../errors.ts';
+import type { AttemptRecord, DeliveryRecord } from '../../store/store.ts';
+import { keyCaller } from '../auth.ts';
+import type { App, RouteContext } from '../context.ts';
+import { readPage } from '../page.ts';
+import { json, problemAnswer } from '../responses.ts';
+import { toTime, toTimeOrNull } from '../time.ts';
+
+const TAGS = ['Webhooks'];
+const NOT_FOUND = problemAnswer('There is no such thing, or not for this account.');
+const DISABLED = problemAnswer('`webhook_disabled`: the webhook is disabled, or its inbox ended.');
+
+/** What webhooks sent, and what they are told to send. */
+export function deliveryRoutes(app: App, { deps }: RouteContext): void {
+  const { store, clock } = deps;
+
+  app.route({
+    method: 'POST',
+    url: '/v1/webhooks/:id/test',
+    config: { access: 'account:write' },
+    schema: {
+      operationId: 'testWebhook',
+      tags: TAGS,
+      summary: 'Send a test event',
+      description:
+        'Sends a signed event of the usual shape with a made-up message and `test: true`. The log of deliveries tells what became of it.',
+      params: WebhookParams,
+      response: {
+        202: json(WebhookDelivery, 'Its delivery, about to be attempted.'),
+        404: NOT_FOUND,
+        409: DISABLED,
+      },
+    },
+    handler: async (request, reply) => {
+      const delivery = await deps.webhooks.test(keyCaller(request).account.id, request.params.id);
+      reply.code(202);
+      return toDelivery(delivery);
+    },
+  });
+
+  app.route({
+    method: 'GET',
+    url: '/v1/webhooks/:id/deliveries',
+    config: { access: 'account:read' },
+    schema: {
+      operationId: 'listWebhookDeliveries',
+      tags: TAGS,
+      summary: 'List deliveries',
+      description:
+        'The log, newest first: every delivery with all its attempts. Kept for 7 days after a delivery ended.',
+      params: WebhookParams,
+      querystring: DeliveryQuery,
+      response: { 200: json(WebhookDeliveryList, 'A page of deliveries.'), 404: NOT_FOUND },
+    },
+    handler: async (request) => {
+      const { account } = keyCaller(request);
+      const { id } = request.params;
+      const now = clock.now();
+      const page = readPage(request.query, 'dlv', 'a delivery');
+      if (!(await store.webhooks.find(account.id, id, now)))
+        throw new AppError('not_found', 'no such webhook');
+      const found = await store.deliveries.list(account.id, id, page, now);
+      return { deliveries: found.deliveries.map(toDelivery), hasMore: found.hasMore };
+    },
+  });
+
+  app.route({
+    method: 'POST',
+    url: '/v1/webhooks/:id/deliveries/:deliveryId/replay',
+    config: { access: 'account:write' },
+    schema: {
+      operationId: 'replayWebhookDelivery',
+      tags: TAGS,
+      summary: 'Replay a delivery',
+      description:
+        'Begins a new round of attempts at once, with the same `webhook-id`, whatever became of the earlier ones. While an attempt is under way nothing changes.',
+      params: DeliveryParams,
+      response: {
+        202: json(WebhookDelivery, 'The delivery, pending again.'),
+        404: problemAnswer('There is no such delivery, not for this account, or its message is gone.'),
+        409: DISABLED,
+      },
+    },
+    handler: async (request, reply) => {
+      const { id, deliveryId } = request.params;
+      const delivery = await deps.webhooks.replay(keyCaller(request).account.id, id, deliveryId);
+      reply.code(202);
+      return toDelivery(delivery);
+    },
+  });
+}
+
+const toAttempt = (attempt: AttemptRecord) => ({ ...attempt, at: toTime(attempt.at) });
+
+function toDelivery(delivery: DeliveryRecord): WebhookDelivery {
+  const { id, eventId, inboxId, messageId, state, reason, nextAttemptAt } = delivery;
+  return {
+    ...{ id, eventId, inboxId, messageId, state, reason },
+    createdAt: toTime(delivery.createdAt),
+    nextAttemptAt: toTimeOrNull(nextAttemptAt),
+    attempts: delivery.attempts.map(toAttempt),
+  };
+}
