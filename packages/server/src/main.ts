@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { createInterface } from 'node:readline/promises';
 import { Command, CommanderError } from 'commander';
 import { createApp, databasePath, type RunningApp } from './app.ts';
-import { UsageError } from './cli/arguments.ts';
+import { ArgumentError } from './cli/arguments.ts';
 import { addOperatorCommands } from './cli/commands.ts';
 import { type Config, ConfigError, describeConfig, parseConfig, settingsTable } from './config.ts';
 import { openSqlite } from './store/sqlite.ts';
@@ -136,6 +136,7 @@ try {
     process.exitCode = error.exitCode === 0 ? 0 : EXIT_USAGE;
   } else {
     process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
-    process.exitCode = error instanceof ConfigError || error instanceof UsageError ? EXIT_USAGE : EXIT_FAILED;
+    process.exitCode =
+      error instanceof ConfigError || error instanceof ArgumentError ? EXIT_USAGE : EXIT_FAILED;
   }
 }

@@ -26,7 +26,7 @@ const planName = (account: AccountRecord, plans: Plans): string =>
 /**
  * Makes an account with its first key, of scope full.
  * @returns its id and plan, and the key, which nothing shows again
- * @throws UsageError for a name or a plan that cannot be
+ * @throws ArgumentError for a name or a plan that cannot be
  */
 export async function createAccount(
   store: Pick<Store, 'accounts'>,
@@ -140,7 +140,7 @@ export async function showAccount(
 
 /**
  * Puts an account on another plan.
- * @throws UsageError for a plan that is not configured; Error when no account is meant
+ * @throws ArgumentError for a plan that is not configured; Error when no account is meant
  */
 export async function setPlan(
   store: Pick<Store, 'accounts'>,

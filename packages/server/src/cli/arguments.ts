@@ -3,13 +3,13 @@ import type { Plans } from '../core/plans.ts';
 import { isId } from '../ids.ts';
 
 /** Arguments that can be seen to be wrong before the store is asked; its words are for the operator. */
-export class UsageError extends Error {
-  override readonly name = 'UsageError';
+export class ArgumentError extends Error {
+  override readonly name = 'ArgumentError';
 }
 
 /**
  * A name for people, under the same rules as the API's. One that looks like an account's id is refused: accounts go by both.
- * @throws UsageError
+ * @throws ArgumentError
  */
 export async function readName(text: string): Promise<string> {
   // Not above: these are 400 modules, and a server loads this file too.
@@ -19,26 +19,26 @@ export async function readName(text: string): Promise<string> {
   ]);
   const name = text.trim();
   if (!Value.Check(CreateKey.properties.name, name)) {
-    throw new UsageError('a name has 1 to 100 letters and no control characters');
+    throw new ArgumentError('a name has 1 to 100 letters and no control characters');
   }
-  if (isId('acc', name)) throw new UsageError(`${name} is an account's id: as a name it would mislead`);
+  if (isId('acc', name)) throw new ArgumentError(`${name} is an account's id: as a name it would mislead`);
   return name;
 }
 
-/** @throws UsageError that lists the plans in force */
+/** @throws ArgumentError that lists the plans in force */
 export function readPlan(name: string, plans: Plans): string {
   if (plans.names.includes(name)) return name;
-  throw new UsageError(`no plan is called ${name}; the configured ones: ${plans.names.join(', ')}`);
+  throw new ArgumentError(`no plan is called ${name}; the configured ones: ${plans.names.join(', ')}`);
 }
 
 /**
  * A domain in the form in which it is served: as MAYFLY_DOMAINS takes it, and in lower case.
- * @throws UsageError
+ * @throws ArgumentError
  */
 export function readDomain(text: string): string {
   const domain = text.toLowerCase();
   if (HOSTNAME.test(domain)) return domain;
-  throw new UsageError(
+  throw new ArgumentError(
     `${text} is not a domain: letters, digits, hyphens and dots, international ones in their xn-- form`,
   );
 }
@@ -60,14 +60,15 @@ function readDateTime(text: string): number {
 /**
  * A time to come: `90d`, `12h`, `30m` from now, a date, or a date with time and offset.
  * @returns epoch milliseconds
- * @throws UsageError
+ * @throws ArgumentError
  */
 export function readFuture(text: string, now: number): number {
   const [, count = '', unit = ''] = SPAN.exec(text) ?? [];
   const at = unit === '' ? readDateTime(text) : now + Number(count) * (SPANS[unit] ?? Number.NaN);
   if (Number.isNaN(at)) {
-    throw new UsageError(`${text} is not a time: 90d, 12h, 30m, 2027-01-31, or 2027-01-31T12:00:00Z`);
+    throw new ArgumentError(`${text} is not a time: 90d, 12h, 30m, 2027-01-31, or 2027-01-31T12:00:00Z`);
   }
-  if (at <= now) throw new UsageError(`${text} is not in the future (now: ${new Date(now).toISOString()})`);
+  if (at <= now)
+    throw new ArgumentError(`${text} is not in the future (now: ${new Date(now).toISOString()})`);
   return at;
 }

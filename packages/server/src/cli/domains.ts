@@ -1,5 +1,5 @@
 import type { Store } from '../store/store.ts';
-import { readDomain, UsageError } from './arguments.ts';
+import { ArgumentError, readDomain } from './arguments.ts';
 import { findAccount } from './find-account.ts';
 import { json, plain, table, time } from './text.ts';
 
@@ -8,7 +8,7 @@ type DomainsStore = Pick<Store, 'accounts' | 'domains'>;
 /**
  * Gives a domain to one account; again for the same account changes nothing.
  * @param shared the domains that MAYFLY_DOMAINS serves to all
- * @throws UsageError for no domain and for a shared one; Error when another account has it
+ * @throws ArgumentError for no domain and for a shared one; Error when another account has it
  */
 export async function addDomain(
   store: DomainsStore,
@@ -18,7 +18,7 @@ export async function addDomain(
 ): Promise<string> {
   const domain = readDomain(args.domain);
   if (shared.includes(domain)) {
-    throw new UsageError(
+    throw new ArgumentError(
       `MAYFLY_DOMAINS serves ${domain} to every account: take it out there before it can be one account's own`,
     );
   }
@@ -32,7 +32,7 @@ export async function addDomain(
   throw new Error(`${domain} belongs to ${owner?.accountId ?? 'another account'}: remove it there first`);
 }
 
-/** @throws UsageError for no domain; Error when no account has it */
+/** @throws ArgumentError for no domain; Error when no account has it */
 export async function removeDomain(store: DomainsStore, text: string): Promise<string> {
   const domain = readDomain(text);
   if (!(await store.domains.remove(domain))) {

@@ -1,7 +1,7 @@
 import { addKey } from '../core/keys.ts';
 import { hashCredential, hasValidChecksum, isId } from '../ids.ts';
 import type { KeyScope, ListedKey, Store } from '../store/store.ts';
-import { readFuture, readName, UsageError } from './arguments.ts';
+import { ArgumentError, readFuture, readName } from './arguments.ts';
 import { findAccountOrFirst } from './find-account.ts';
 import { json, plain, table, time } from './text.ts';
 
@@ -47,7 +47,7 @@ export interface CreateKeyArguments {
 /**
  * Makes a key for an account.
  * @returns the key alone: scripts take it from there
- * @throws UsageError; Error when no account is meant; AppError `limit_reached` when it has keys enough
+ * @throws ArgumentError; Error when no account is meant; AppError `limit_reached` when it has keys enough
  */
 export async function createKey(store: KeysStore, args: CreateKeyArguments, now: number): Promise<string> {
   const name = await readName(args.name);
@@ -79,8 +79,8 @@ async function findKey(store: KeysStore, named: string, now: number): Promise<Li
     if (key) return key;
     throw new Error(`no key has the id ${named}, or it is revoked already`);
   }
-  if (named === '') throw new UsageError('no key was given');
-  if (!hasValidChecksum(named)) throw new UsageError('the key is incomplete or mistyped');
+  if (named === '') throw new ArgumentError('no key was given');
+  if (!hasValidChecksum(named)) throw new ArgumentError('the key is incomplete or mistyped');
   const found = await store.keys.findByHash(hashCredential(named), now);
   const key = found && (await store.keys.find(found.key.id));
   if (!key) throw new Error('no live key is this one: it is revoked already, expired, or not of this server');
@@ -89,23 +89,23 @@ async function findKey(store: KeysStore, named: string, now: number): Promise<Li
 
 /**
  * Checks what stands on the command line of `key revoke`: an id, or `-` for standard input.
- * @throws UsageError for a key itself: other users of the machine see command lines
+ * @throws ArgumentError for a key itself: other users of the machine see command lines
  */
 export function readKeyArgument(text: string): string {
   if (text === '-' || isId('key', text)) return text;
   if (text.startsWith('mfk_')) {
-    throw new UsageError(
+    throw new ArgumentError(
       'a key itself is not taken from the command line, which others can see: give its id, or run `mayfly key revoke -` and paste it there',
     );
   }
-  throw new UsageError(`${plain(text)} is not a key's id (key_…); mayfly key list shows them`);
+  throw new ArgumentError(`${plain(text)} is not a key's id (key_…); mayfly key list shows them`);
 }
 
 /**
  * Revokes a key, also an account's last one.
  * @param named its id, or the key itself
  * @returns what was done, and what is left to do
- * @throws UsageError for a mistyped key; Error for one that is unknown or revoked already
+ * @throws ArgumentError for a mistyped key; Error for one that is unknown or revoked already
  */
 export async function revokeKey(store: KeysStore, named: string, now: number): Promise<string> {
   const key = await findKey(store, named, now);

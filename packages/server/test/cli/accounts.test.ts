@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { UsageError } from '../../src/cli/arguments.ts';
+import { ArgumentError } from '../../src/cli/arguments.ts';
 import { hashCredential, hasValidChecksum, newId } from '../../src/ids.ts';
 import { freshName, makeAccount, NOW, type Operator, openOperator } from './operator.ts';
 
@@ -80,7 +80,7 @@ describe('mayfly account create', () => {
     const before = await operator.json('account', 'list');
     const made = operator.run('account', 'create', '--name', 'Web', '--plan', 'silver');
     await expect(made).rejects.toThrow(
-      new UsageError('no plan is called silver; the configured ones: free, developer, unlimited, gold'),
+      new ArgumentError('no plan is called silver; the configured ones: free, developer, unlimited, gold'),
     );
     expect(await operator.json('account', 'list')).toEqual(before);
   });
@@ -92,7 +92,7 @@ describe('mayfly account create', () => {
     ["a name that is an account's id", newId('acc', NOW)],
   ])('refuses %s', async (_what, name) => {
     const before = await operator.json('account', 'list');
-    await expect(operator.run('account', 'create', '--name', name)).rejects.toThrow(UsageError);
+    await expect(operator.run('account', 'create', '--name', name)).rejects.toThrow(ArgumentError);
     expect(await operator.json('account', 'list')).toEqual(before);
   });
 });
@@ -173,7 +173,7 @@ describe('mayfly account set-plan', () => {
 
   it('refuses an unknown plan and an unknown account', async () => {
     const { id } = await makeAccount(operator);
-    await expect(operator.run('account', 'set-plan', id, 'silver')).rejects.toThrow(UsageError);
+    await expect(operator.run('account', 'set-plan', id, 'silver')).rejects.toThrow(ArgumentError);
     await expect(operator.run('account', 'set-plan', newId('acc', NOW), 'free')).rejects.toThrow(
       /no account/,
     );

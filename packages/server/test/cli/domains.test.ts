@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { UsageError } from '../../src/cli/arguments.ts';
+import { ArgumentError } from '../../src/cli/arguments.ts';
 import { makeAccount, type Operator, openOperator } from './operator.ts';
 
 let operator: Operator;
@@ -56,8 +56,8 @@ describe('mayfly domain', () => {
   it.each(['', 'a b.example', 'a-.example', 'a..example', 'bücher.example', 'a.example.', 'x@a.example'])(
     'refuses %j, which is no domain',
     async (domain) => {
-      await expect(add(domain, web.id)).rejects.toThrow(UsageError);
-      await expect(operator.run('domain', 'remove', domain)).rejects.toThrow(UsageError);
+      await expect(add(domain, web.id)).rejects.toThrow(ArgumentError);
+      await expect(operator.run('domain', 'remove', domain)).rejects.toThrow(ArgumentError);
     },
   );
 

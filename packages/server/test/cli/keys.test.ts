@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { UsageError } from '../../src/cli/arguments.ts';
+import { ArgumentError } from '../../src/cli/arguments.ts';
 import { ensureFirstAccount } from '../../src/core/first-start.ts';
 import { hashCredential, hasValidChecksum, newCredential, newId } from '../../src/ids.ts';
 import { makeAccount, NOW, type Operator, openOperator } from './operator.ts';
@@ -62,14 +62,14 @@ describe('mayfly key create', () => {
     ['this moment', '0d'],
   ])('refuses %s for --expires and makes nothing', async (_what, when) => {
     const before = await operator.json('key', 'list');
-    await expect(operator.run('key', 'create', '--expires', when)).rejects.toThrow(UsageError);
+    await expect(operator.run('key', 'create', '--expires', when)).rejects.toThrow(ArgumentError);
     expect(await operator.json('key', 'list')).toEqual(before);
   });
 
   it('refuses an unknown scope and an empty name', async () => {
     const before = await operator.json('key', 'list');
     await expect(operator.run('key', 'create', '--scope', 'write')).rejects.toThrow(/full, read/);
-    await expect(operator.run('key', 'create', '--name', '')).rejects.toThrow(UsageError);
+    await expect(operator.run('key', 'create', '--name', '')).rejects.toThrow(ArgumentError);
     expect(await operator.json('key', 'list')).toEqual(before);
   });
 
@@ -135,14 +135,14 @@ describe('mayfly key revoke', () => {
   it('refuses the key itself on the command line, where others can see it', async () => {
     const key = await operator.run('key', 'create');
     await expect(operator.run('key', 'revoke', key)).rejects.toThrow(/mayfly key revoke -/);
-    await expect(operator.run('key', 'revoke', 'key_1')).rejects.toThrow(UsageError);
+    await expect(operator.run('key', 'revoke', 'key_1')).rejects.toThrow(ArgumentError);
     expect(await find(key)).toBeDefined();
   });
 
   it('tells a mistyped key from an unknown one', async () => {
     const key = await operator.run('key', 'create');
-    await expect(operator.runWith(key.slice(0, -1), 'key', 'revoke', '-')).rejects.toThrow(UsageError);
-    await expect(operator.runWith('', 'key', 'revoke', '-')).rejects.toThrow(UsageError);
+    await expect(operator.runWith(key.slice(0, -1), 'key', 'revoke', '-')).rejects.toThrow(ArgumentError);
+    await expect(operator.runWith('', 'key', 'revoke', '-')).rejects.toThrow(ArgumentError);
     await expect(operator.runWith(newCredential('mfk'), 'key', 'revoke', '-')).rejects.toThrow(/no live key/);
     await expect(operator.run('key', 'revoke', newId('key', NOW))).rejects.toThrow(/no key has the id/);
     expect(await find(key)).toBeDefined();

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { UsageError } from '../../src/cli/arguments.ts';
+import { ArgumentError } from '../../src/cli/arguments.ts';
 import { ConfigError } from '../../src/config.ts';
 import { type Operator, openOperator } from './operator.ts';
 
@@ -33,7 +33,7 @@ describe('mayfly plan', () => {
   });
 
   it('refuses an unknown plan, and a configuration that is wrong', async () => {
-    await expect(operator.run('plan', 'show', 'gold')).rejects.toThrow(UsageError);
+    await expect(operator.run('plan', 'show', 'gold')).rejects.toThrow(ArgumentError);
     operator.env = { MAYFLY_PLANS: '{"gold": {}}' };
     await expect(operator.run('plan', 'list')).rejects.toThrow(ConfigError);
   });
