@@ -49,6 +49,18 @@ function readParameters(rest: string): Map<string, string | null> | Reply | unde
   return parameters;
 }
 
+/** What follows MAIL FROM: or RCPT TO:, or the reply that refuses it. */
+function readArgument(
+  argument: string | undefined,
+  { syntax, bad }: { syntax: Reply; bad: Reply },
+): { path: string; parameters: Map<string, string | null> } | Reply {
+  if (argument === undefined) return syntax;
+  const split = splitPath(argument);
+  if (!split) return bad;
+  const parameters = readParameters(split.rest) ?? bad;
+  return parameters instanceof Map ? { path: split.path, parameters } : parameters;
+}
+
 const isAscii = (text: string) => /^[\0-\x7f]*$/.test(text);
 
 /** The reply to an address that may not be here, or undefined for a good one. */
@@ -65,31 +77,34 @@ function sizeOf(value: string | null | undefined, maxMessageBytes: number): numb
 
 const MAIL_PARAMETERS = new Set(['SIZE', 'BODY', 'SMTPUTF8']);
 
+/** The reply to parameters of MAIL that may not be, but for the value of SIZE. */
+function mailParameterProblem(parameters: Map<string, string | null>): Reply | undefined {
+  for (const keyword of parameters.keys()) {
+    if (!MAIL_PARAMETERS.has(keyword)) return REPLIES.unknownParameter;
+  }
+  const body = parameters.get('BODY');
+  if (body !== undefined && !/^(?:7BIT|8BITMIME)$/i.test(body ?? '')) return REPLIES.badBody;
+  return typeof parameters.get('SMTPUTF8') === 'string' ? REPLIES.badSmtputf8 : undefined;
+}
+
 /**
  * Reads a MAIL command (RFC 5321 section 4.1.1.2) with the parameters of RFC 1870, 6152 and 6531.
  * @param line the whole command, less its line end
  * @returns what it asks for, or the reply that refuses it
  */
 export function readMail(line: string, maxMessageBytes: number): MailCommand | Reply {
-  const argument = /^MAIL +FROM: *(.*)$/is.exec(line)?.[1];
-  if (argument === undefined) return REPLIES.mailSyntax;
-  const split = splitPath(argument);
-  if (!split) return REPLIES.badSender;
-  const parameters = readParameters(split.rest);
-  if (!parameters) return REPLIES.badSender;
-  if (!(parameters instanceof Map)) return parameters;
-  for (const keyword of parameters.keys()) {
-    if (!MAIL_PARAMETERS.has(keyword)) return REPLIES.unknownParameter;
-  }
-  const body = parameters.get('BODY');
-  if (body !== undefined && !/^(?:7BIT|8BITMIME)$/i.test(body ?? '')) return REPLIES.badBody;
-  if (typeof parameters.get('SMTPUTF8') === 'string') return REPLIES.badSmtputf8;
+  const replies = { syntax: REPLIES.mailSyntax, bad: REPLIES.badSender };
+  const argument = readArgument(/^MAIL +FROM: *(.*)$/is.exec(line)?.[1], replies);
+  if ('code' in argument) return argument;
+  const { path, parameters } = argument;
   const smtputf8 = parameters.has('SMTPUTF8');
-  const problem = split.path === '' ? undefined : addressProblem(split.path, smtputf8, REPLIES.badSender);
+  const problem = mailParameterProblem(parameters);
   if (problem) return problem;
+  const badAddress = path === '' ? undefined : addressProblem(path, smtputf8, REPLIES.badSender);
+  if (badAddress) return badAddress;
   const declaredBytes = sizeOf(parameters.get('SIZE'), maxMessageBytes);
   if (typeof declaredBytes !== 'number') return declaredBytes;
-  return { mailFrom: split.path, declaredBytes, smtputf8 };
+  return { mailFrom: path, declaredBytes, smtputf8 };
 }
 
 /**
@@ -97,15 +112,11 @@ export function readMail(line: string, maxMessageBytes: number): MailCommand | R
  * @param smtputf8 whether the MAIL command had SMTPUTF8
  */
 export function readRcpt(line: string, smtputf8: boolean): RcptCommand | Reply {
-  const argument = /^RCPT +TO: *(.*)$/is.exec(line)?.[1];
-  if (argument === undefined) return REPLIES.recipientSyntax;
-  const split = splitPath(argument);
-  if (!split) return REPLIES.badRecipient;
-  const parameters = readParameters(split.rest);
-  if (!parameters) return REPLIES.badRecipient;
-  if (!(parameters instanceof Map)) return parameters;
+  const replies = { syntax: REPLIES.recipientSyntax, bad: REPLIES.badRecipient };
+  const argument = readArgument(/^RCPT +TO: *(.*)$/is.exec(line)?.[1], replies);
+  if ('code' in argument) return argument;
+  const { path: rcptTo, parameters } = argument;
   if (parameters.size > 0) return REPLIES.unknownParameter;
-  const rcptTo = split.path;
   if (rcptTo.toLowerCase() === 'postmaster') return { rcptTo };
   return addressProblem(rcptTo, smtputf8, REPLIES.badRecipient) ?? { rcptTo };
 }

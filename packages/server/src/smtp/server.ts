@@ -9,7 +9,7 @@ import type { Connection, Doorkeeper } from './connection.ts';
 import { DEFAULT_SMTP_LIMITS, type SmtpLimits, WATCH_INTERVAL_MS } from './limits.ts';
 import { Listener, type ListenerContext } from './listener.ts';
 import { isLoopback, networkMatch } from './networks.ts';
-import { REPLIES } from './replies.ts';
+import { REPLIES, type Reply } from './replies.ts';
 import type { SmtpMetrics } from './session.ts';
 import type { BareLineEndings } from './transfer.ts';
 
@@ -70,7 +70,7 @@ class Connections implements Doorkeeper {
     this.#metrics = metrics;
   }
 
-  enter(connection: Connection) {
+  enter(connection: Connection): Reply | undefined {
     const { remoteAddress } = connection;
     const fromThere = this.#byAddress.get(remoteAddress) ?? 0;
     if (this.open.size >= this.#limits.maxConnections) return REPLIES.tooManyConnections;
