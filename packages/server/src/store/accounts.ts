@@ -8,7 +8,9 @@ import type { AccountsTable } from './tables.ts';
 /** Who inserts this marker makes the first account; the key of its table lets only one do it. */
 const FIRST_ACCOUNT = 'first-account';
 
-export function toAccount(row: Omit<Selectable<AccountsTable>, 'seq' | 'message_order'>): AccountRecord {
+export function toAccount(
+  row: Pick<Selectable<AccountsTable>, 'id' | 'name' | 'plan' | 'created_at'>,
+): AccountRecord {
   return { id: row.id, name: JSON.parse(row.name), plan: row.plan, createdAt: row.created_at };
 }
 
@@ -16,11 +18,13 @@ function accountRow({ id, name, plan, createdAt }: AccountRecord): Insertable<Ac
   return { id, name: JSON.stringify(name), plan, created_at: createdAt };
 }
 
-export function createAccounts(db: Db): AccountStore {
+/** The part of the store that keeps accounts, but for their deletion. */
+export function createAccounts(db: Db): Omit<AccountStore, 'delete'> {
   const findFirst = async (on: Db) => {
     const row = await on
       .selectFrom('accounts')
       .selectAll()
+      .where('deleted_at', 'is', null)
       .orderBy('created_at')
       .orderBy('id')
       .limit(1)

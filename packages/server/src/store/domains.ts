@@ -22,7 +22,8 @@ export function createDomains(db: Db): DomainStore {
           from
             .selectFrom('accounts')
             .select((row) => [row.val(domain).as('domain'), 'id', row.val(createdAt).as('created_at')])
-            .where('id', '=', accountId),
+            .where('id', '=', accountId)
+            .where('deleted_at', 'is', null),
         )
         .onConflict((conflict) => conflict.column('domain').doNothing())
         .returning('domain')

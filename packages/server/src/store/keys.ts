@@ -2,6 +2,7 @@ import type { Insertable, Selectable } from 'kysely';
 import { AppError } from '../errors.ts';
 import { toAccount } from './accounts.ts';
 import type { Db, Dialect, Tx } from './dialect.ts';
+import { lockAccount } from './lock-account.ts';
 import { onConnection, prepare, type Slots } from './prepared.ts';
 import type { KeyRecord, KeyStore, ListedKey } from './store.ts';
 import type { KeysTable } from './tables.ts';
@@ -22,6 +23,25 @@ export function keyRow(key: KeyRecord & { hash: string }): Insertable<KeysTable>
 
 /** What stays of a revoked key: a setting that still names it must not bring it back. */
 const revokedMarker = (hash: string): string => `revoked-key ${hash}`;
+
+async function rememberRevoked(tx: Tx, hash: string): Promise<void> {
+  await tx
+    .insertInto('markers')
+    .values({ name: revokedMarker(hash) })
+    .onConflict((conflict) => conflict.doNothing())
+    .execute();
+}
+
+/** Revokes all keys of an account; answers their ids. */
+export async function revokeAll(tx: Tx, accountId: string): Promise<string[]> {
+  const keys = await tx
+    .deleteFrom('keys')
+    .where('account_id', '=', accountId)
+    .returning(['id', 'hash'])
+    .execute();
+  for (const { hash } of keys) await rememberRevoked(tx, hash);
+  return keys.map(({ id }) => id);
+}
 
 /** Adds a key unless its hash is known already, of a live key or of a revoked one. */
 export async function insertKey(db: Db, key: KeyRecord & { hash: string }): Promise<void> {
@@ -96,9 +116,6 @@ export function createKeys(db: Db, dialect: Dialect): KeyStore {
       .where('id', '=', value.keyId)
       .where((is) => is.or([is('last_used_at', 'is', null), is('last_used_at', '<', value.at)])),
   );
-  const lockAccount = (tx: Tx, accountId: string) =>
-    dialect.lockRows(tx.selectFrom('accounts').select('id').where('id', '=', accountId)).executeTakeFirst();
-
   return {
     async findByHash(hash, now) {
       const [row] = await selectKey(db, { hash, now });
@@ -116,11 +133,8 @@ export function createKeys(db: Db, dialect: Dialect): KeyStore {
 
     create: (key, maxKeys = Number.POSITIVE_INFINITY) =>
       db.transaction().execute(async (tx) => {
-        if (maxKeys !== Number.POSITIVE_INFINITY) {
-          // Creations of one account go one by one: else two could both see the last free place.
-          await lockAccount(tx, key.accountId);
-          await checkNumber(tx, key.accountId, maxKeys);
-        }
+        await lockAccount(tx, dialect, key.accountId);
+        if (maxKeys !== Number.POSITIVE_INFINITY) await checkNumber(tx, key.accountId, maxKeys);
         await insertKey(tx, key);
       }),
 
@@ -142,7 +156,9 @@ export function createKeys(db: Db, dialect: Dialect): KeyStore {
     revoke: (accountId, keyId, keepOne, now) =>
       db.transaction().execute(async (tx) => {
         // Revocations of one account go one by one: else two could each count on the other's key.
-        await lockAccount(tx, accountId);
+        await dialect
+          .lockRows(tx.selectFrom('accounts').select('id').where('id', '=', accountId))
+          .executeTakeFirst();
         const mine = await tx
           .selectFrom('keys')
           .select('hash')
@@ -152,11 +168,7 @@ export function createKeys(db: Db, dialect: Dialect): KeyStore {
         if (!mine) return 'unknown';
         if (keepOne && !(await hasAnother(tx, accountId, keyId, now))) return 'last';
         await tx.deleteFrom('keys').where('id', '=', keyId).execute();
-        await tx
-          .insertInto('markers')
-          .values({ name: revokedMarker(mine.hash) })
-          .onConflict((conflict) => conflict.doNothing())
-          .execute();
+        await rememberRevoked(tx, mine.hash);
         return 'revoked';
       }),
 

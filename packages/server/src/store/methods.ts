@@ -16,6 +16,7 @@ export const METHODS: Readonly<Record<MethodPath, 'read' | 'write'>> = {
   'accounts.create': 'write',
   'accounts.list': 'read',
   'accounts.setPlan': 'write',
+  'accounts.delete': 'write',
   'keys.findByHash': 'read',
   'keys.create': 'write',
   'keys.list': 'read',

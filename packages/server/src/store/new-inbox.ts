@@ -2,6 +2,7 @@ import { IDEMPOTENCY_MS } from '../core/limits.ts';
 import { AppError } from '../errors.ts';
 import { claimAddress } from './addresses.ts';
 import type { Dialect, Tx } from './dialect.ts';
+import { lockAccount } from './lock-account.ts';
 import type {
   CreatedInbox,
   IdempotentRequest,
@@ -143,10 +144,7 @@ async function addWebhook(tx: Tx, { accountId, inbox, webhook }: Creation): Prom
 export async function createInbox(tx: Tx, dialect: Dialect, creation: Creation): Promise<CreatedInbox> {
   const { accountId, inbox, maxLiveInboxes, request } = creation;
   const now = inbox.createdAt;
-  // Creations of one account go one by one: else two could both see the last free place.
-  await dialect
-    .lockRows(tx.selectFrom('accounts').select('id').where('id', '=', accountId))
-    .executeTakeFirstOrThrow();
+  await lockAccount(tx, dialect, accountId);
   const replay = request && (await findReplay(tx, request, now));
   if (replay) return replay;
   await checkLiveInboxes(tx, accountId, maxLiveInboxes, now);

@@ -1,3 +1,4 @@
+import { createAccountDeletion } from './account-deletion.ts';
 import { createAccounts } from './accounts.ts';
 import { createAddresses } from './addresses.ts';
 import { createDeliveries } from './deliveries.ts';
@@ -23,7 +24,10 @@ export function createSqlStore(db: Db, dialect: Dialect): Store {
   const sources = createSources(db);
   const freeMessages = createFreeMessages(db, sources);
   const store: Store = {
-    accounts: createAccounts(db),
+    accounts: {
+      ...createAccounts(db),
+      delete: createAccountDeletion(db, dialect, sources, freeMessages),
+    },
     keys: createKeys(db, dialect),
     usage: createUsage(db),
     domains: createDomains(db),

@@ -82,6 +82,15 @@ export interface AccountStore {
   }): Promise<{ accounts: AccountRecord[]; hasMore: boolean }>;
   /** Puts an account on another plan; in force from the next look at it. Undefined when there is none. */
   setPlan(accountId: string, plan: string): Promise<AccountRecord | undefined>;
+  /**
+   * Deletes an account. Its keys, domains and webhooks end in one step, and from there on nothing is made for
+   * it (creations throw `unauthorized`); then its inboxes end, live or expired; when it resolves, all that
+   * clients sent or made is gone from the storage, in small steps that do not hold up others. What stays:
+   * counts of its usage, for as long as any are kept; the quarantine of its addresses; refusals. Stopped on
+   * its way, it goes on when it is called again.
+   * @returns `last` for the only account, which is left as it is; `unknown` when there is none
+   */
+  delete(accountId: string, now: number): Promise<'deleted' | 'last' | 'unknown'>;
 }
 
 /** A key as lists show it. */

@@ -41,6 +41,8 @@ export interface AccountsTable {
   created_at: number;
   /** The last `account_order` given to a message; see account-order.ts. */
   message_order: Generated<number>;
+  /** Set while it is being deleted; its row goes last. */
+  deleted_at: number | null;
 }
 
 export interface KeysTable {

@@ -4,6 +4,7 @@ import { AppError } from '../errors.ts';
 import { removeOfWebhook } from './delivery-queue.ts';
 import type { Db, Dialect, Tx } from './dialect.ts';
 import { freeInSteps } from './freeing.ts';
+import { lockAccount } from './lock-account.ts';
 import { DELETED, NEVER, type WebhooksTable } from './tables.ts';
 import type { NewWebhook, WebhookChanges, WebhookRecord, WebhookStore } from './webhook-contract.ts';
 
@@ -152,10 +153,7 @@ export function createWebhooks(db: Db, dialect: Dialect): WebhookStore {
   return {
     create: (accountId, webhook, maxWebhooks) =>
       db.transaction().execute(async (tx) => {
-        // Creations of one account go one by one: else two could both see the last free place.
-        await dialect
-          .lockRows(tx.selectFrom('accounts').select('id').where('id', '=', accountId))
-          .executeTakeFirstOrThrow();
+        await lockAccount(tx, dialect, accountId);
         const { inboxId, createdAt } = webhook;
         const endsAt = inboxId === null ? NEVER : await claimInbox(tx, accountId, inboxId, createdAt);
         return insertWebhook(tx, accountId, { ...webhook, endsAt }, maxWebhooks);

@@ -3,6 +3,7 @@ import { newId } from '../../src/ids.ts';
 import type { InboxRecord, NewInbox, Store } from '../../src/store/store.ts';
 import { inboxAt, T } from './builders.ts';
 import { describeAccounts } from './suite-accounts.ts';
+import { describeDeletion } from './suite-deletion.ts';
 import { describeEnds } from './suite-ends.ts';
 import { describeExplain } from './suite-explain.ts';
 import { describeInboxes } from './suite-inboxes.ts';
@@ -66,6 +67,7 @@ export function describeStore(name: string, open: () => Promise<Opened>): void {
       },
     };
     describeAccounts(given);
+    describeDeletion(given);
     describeUsage(given);
     describeInboxes(given);
     describeMessages(given);

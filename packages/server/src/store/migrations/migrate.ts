@@ -3,9 +3,15 @@ import type { Db, Dialect } from '../dialect.ts';
 import * as init from './0001-init.ts';
 import * as webhooks from './0002-webhooks.ts';
 import * as accounts from './0003-accounts.ts';
+import * as accountDeletion from './0004-account-deletion.ts';
 
 /** All migrations by name, oldest first; a released one is never changed. */
-const MIGRATIONS = { '0001-init': init, '0002-webhooks': webhooks, '0003-accounts': accounts };
+const MIGRATIONS = {
+  '0001-init': init,
+  '0002-webhooks': webhooks,
+  '0003-accounts': accounts,
+  '0004-account-deletion': accountDeletion,
+};
 
 /**
  * Brings the tables up to date: all of it or nothing, and once, however many processes start.
