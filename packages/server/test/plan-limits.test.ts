@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Answer } from './support/api-client.ts';
 import { smtpClient } from './support/smtp-script.ts';
-import { type Answer, startApp, type TestApp } from './support/start-app.ts';
+import { startApp, type TestApp } from './support/start-app.ts';
 
 const LIMITS = { maxLiveInboxes: 10, maxWebhooks: 5, maxMessagesPerInbox: 10, maxMessageBytes: 2_000 };
 const SHARED_KEY = { 'idempotency-key': 'run-4711' };

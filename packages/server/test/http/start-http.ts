@@ -16,25 +16,11 @@ import type { MailContent, MailSummary } from '../../src/mail/mail.ts';
 import { openSqlite } from '../../src/store/sqlite.ts';
 import type { KeyScope, NewMail, Store } from '../../src/store/store.ts';
 import { parseCidrs } from '../../src/webhooks/address-guard.ts';
+import { type ApiClient, apiClient } from '../support/api-client.ts';
 import { FakeClock } from '../support/fake-clock.ts';
+import { SILENT_CONTENT, SILENT_SUMMARY } from '../support/silent-mail.ts';
 
-// biome-ignore lint/suspicious/noExplicitAny: a test looks into whatever came.
-export type Body = any;
-
-export interface Answer {
-  status: number;
-  headers: Headers;
-  body: Body;
-  bytes: Uint8Array;
-}
-
-export interface ApiOptions {
-  /** A bearer credential; null sends none; by default the first account's key. */
-  as?: string | null;
-  body?: unknown;
-  headers?: Record<string, string>;
-  signal?: AbortSignal;
-}
+export type { Answer, ApiOptions, Body } from '../support/api-client.ts';
 
 /** What a mail in a test says; the rest is filled in. */
 export interface TestMail extends Partial<MailSummary>, Partial<MailContent> {
@@ -50,27 +36,16 @@ const json = (value: unknown): Uint8Array => utf8.encode(JSON.stringify(value));
 function newMail(inbox: { id: string }, accountId: string, mail: TestMail): NewMail {
   const { raw = utf8.encode('Received: by mayfly.test\r\nSubject: hello\r\n\r\nhello\r\n') } = mail;
   const summary: MailSummary = {
+    ...SILENT_SUMMARY,
     from: { address: 'shop@example.org', name: 'Shop' },
-    to: [],
-    cc: [],
     subject: 'hello',
     preview: 'hello',
     attachmentCount: mail.attachments?.length ?? 0,
-    codes: [],
   };
   const content: MailContent = {
-    replyTo: [],
-    bcc: [],
-    date: null,
-    rfcMessageId: null,
-    inReplyTo: null,
-    references: [],
+    ...SILENT_CONTENT,
     headers: [{ name: 'Subject', value: 'hello' }],
-    html: null,
     text: 'hello',
-    htmlWords: null,
-    attachments: [],
-    links: [],
   };
   const pick = <T extends object>(shape: T): T =>
     Object.fromEntries(
@@ -112,21 +87,14 @@ export interface TestHttp {
   hooks: { refusalsWritten(): Promise<void> };
   /** What the app does twice a second. */
   recheckHeld(): Promise<void>;
-  api(method: string, path: string, options?: ApiOptions): Promise<Answer>;
+  /** By default with the first account's key. */
+  api: ApiClient;
   createInbox(body?: object, as?: string): Promise<TestInbox>;
   /** Commits a mail and tells of it, as the receiver does; answers the message's id. */
   deliver(inbox: { id: string }, mail?: TestMail, accountId?: string): Promise<string>;
   /** The same for a whole mail as it travels, read by the real parser. */
   deliverRaw(inbox: { id: string }, raw: string, accountId?: string): Promise<string>;
   stop(deadlineMs?: number): Promise<void>;
-}
-
-/** A stream has no end: what it begins with. */
-async function firstPiece({ body }: Response): Promise<Uint8Array<ArrayBuffer>> {
-  const reader = body?.getReader();
-  const { value } = (await reader?.read()) ?? {};
-  await reader?.cancel();
-  return value ?? new Uint8Array();
 }
 
 /** Starts it. @param plan of the first account */
@@ -191,29 +159,7 @@ export async function startHttp(options: Partial<HttpOptions> = {}, plan = 'unli
   const { port } = await server.start();
   const url = `http://127.0.0.1:${port}`;
 
-  const api: TestHttp['api'] = async (method, target, { as = keys.own, body, headers = {}, signal } = {}) => {
-    const response = await fetch(url + target, {
-      method,
-      redirect: 'manual',
-      headers: {
-        ...(as === null ? {} : { authorization: `Bearer ${as}` }),
-        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
-        ...headers,
-      },
-      ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
-      ...(signal ? { signal } : {}),
-    });
-    const isStream = response.headers.get('content-type') === 'text/event-stream';
-    const bytes = isStream ? await firstPiece(response) : new Uint8Array(await response.arrayBuffer());
-    const isJson = /json/.test(response.headers.get('content-type') ?? '') && bytes.length > 0;
-    const text = new TextDecoder().decode(bytes);
-    return {
-      status: response.status,
-      headers: response.headers,
-      body: isJson ? JSON.parse(text) : text,
-      bytes,
-    };
-  };
+  const api = apiClient(url, keys.own);
 
   const commit = async (mail: NewMail): Promise<string> => {
     const [[placed] = []] = await store.messages.addBatch([mail], clock.now());

@@ -2,6 +2,7 @@ import { newId } from '../../src/ids.ts';
 import type { MailAuthentication } from '../../src/mail/authentication.ts';
 import type { MailContent, MailSummary } from '../../src/mail/mail.ts';
 import type { NewInbox, NewMail, NewMailRecipient, Placed, Store } from '../../src/store/store.ts';
+import { SILENT_CONTENT, SILENT_SUMMARY } from '../support/silent-mail.ts';
 
 /** The time at which these tests begin, epoch milliseconds. */
 export const T = 1_800_000_000_000;
@@ -50,27 +51,16 @@ export function mailTo(
   { raw = encoder.encode('Subject: x\r\n\r\nHello\r\n'), ...changes }: MailChanges = {},
 ): NewMail {
   const summary: MailSummary = {
+    ...SILENT_SUMMARY,
     from: { address: 'sender@example.com', name: 'Sender' },
-    to: [],
-    cc: [],
     subject: changes.subject ?? 'x',
     preview: 'Hello',
-    attachmentCount: 0,
     codes: [{ value: '123456', context: 'your code is 123456' }],
   };
   const content: MailContent = {
-    replyTo: [],
-    bcc: [],
-    date: null,
-    rfcMessageId: null,
-    inReplyTo: null,
-    references: [],
+    ...SILENT_CONTENT,
     headers: [{ name: 'Subject', value: summary.subject }],
-    html: null,
     text: 'Hello',
-    htmlWords: null,
-    attachments: [],
-    links: [],
   };
   const recipients: NewMailRecipient[] = inboxes.map(({ id, accountId, address }) => ({
     inboxId: id,

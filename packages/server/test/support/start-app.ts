@@ -5,37 +5,23 @@ import { createTransport } from 'nodemailer';
 import type Mail from 'nodemailer/lib/mailer/index.js';
 import { createApp, type Overrides } from '../../src/app.ts';
 import { parseConfig } from '../../src/config.ts';
+import { type ApiClient, apiClient } from './api-client.ts';
 
 /** The key of the first account in every test app. */
 export const TEST_KEY = 'test_key_0123456789abcdef';
-
-export interface Answer {
-  status: number;
-  headers: Headers;
-  // biome-ignore lint/suspicious/noExplicitAny: a test looks into whatever came.
-  body: any;
-}
 
 /** The production app on free ports and a data folder of its own, and the ways to talk to it. */
 export interface TestApp {
   url: string;
   smtp: { host: string; port: number };
   dataDir: string;
-  /** One request; `body` goes as JSON, the answer is parsed when it is JSON, else its text. */
-  api(method: string, path: string, options?: RequestOptions): Promise<Answer>;
+  /** By default with the account's key. */
+  api: ApiClient;
   /** A new inbox, by the account's key. */
   createInbox(body?: object): Promise<{ id: string; address: string; token: string; cursor: string }>;
   /** Sends a mail as a user's program does; resolves with the 250's text. */
   send(mail: Mail.Options): Promise<string>;
   stop(): Promise<void>;
-}
-
-export interface RequestOptions {
-  /** A bearer credential; null sends none; by default the account's key. */
-  as?: string | null;
-  body?: unknown;
-  headers?: Record<string, string>;
-  signal?: AbortSignal;
 }
 
 /**
@@ -61,27 +47,7 @@ export async function startApp(
   const { http, smtp } = await app.start();
   if (!http || !smtp) throw new Error('a test app has both listeners');
 
-  const api: TestApp['api'] = async (method, path, options = {}) => {
-    const { as = TEST_KEY, body, headers = {}, signal } = options;
-    const response = await fetch(http.url + path, {
-      method,
-      headers: {
-        ...(as === null ? {} : { authorization: `Bearer ${as}` }),
-        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
-        ...headers,
-      },
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-      ...(signal ? { signal } : {}),
-    });
-    const text = await response.text();
-    const json = /json/.test(response.headers.get('content-type') ?? '');
-    return {
-      status: response.status,
-      headers: response.headers,
-      body: json && text ? JSON.parse(text) : text,
-    };
-  };
-
+  const api = apiClient(http.url, TEST_KEY);
   return {
     url: http.url,
     smtp,

@@ -3,8 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { Body } from '../support/api-client.ts';
 import { type HttpReceiver, startHttp } from './receivers.ts';
-import { type Body, bodyOf, startWebhookApp, until, verified, type WebhookApp } from './start-webhooks.ts';
+import { bodyOf, startWebhookApp, until, verified, type WebhookApp } from './start-webhooks.ts';
 
 const HOUR = 60 * 60_000;
 const DAY = 24 * HOUR;

@@ -17,8 +17,9 @@ import { Webhook } from 'standardwebhooks';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { chance } from '../durability/chance.ts';
 import { Ledger, Sender } from '../durability/ledger.ts';
+import type { Body } from '../support/api-client.ts';
 import { type HttpReceiver, startHttp } from './receivers.ts';
-import type { Body, TestWebhook } from './start-webhooks.ts';
+import type { TestWebhook } from './start-webhooks.ts';
 
 const KILLS = Number(process.env.WEBHOOK_KILLS ?? 3);
 const EVENTS = Number(process.env.WEBHOOK_EVENTS ?? 150);

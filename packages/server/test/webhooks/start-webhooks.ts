@@ -3,12 +3,10 @@ import { pino } from 'pino';
 import { Webhook } from 'standardwebhooks';
 import { vi } from 'vitest';
 import type { Overrides } from '../../src/app.ts';
+import type { Answer, Body } from '../support/api-client.ts';
 import { FakeClock } from '../support/fake-clock.ts';
-import { type Answer, startApp, type TestApp } from '../support/start-app.ts';
+import { startApp, type TestApp } from '../support/start-app.ts';
 import type { ReceivedRequest } from './receivers.ts';
-
-// biome-ignore lint/suspicious/noExplicitAny: a test looks into whatever came.
-export type Body = any;
 
 export interface TestWebhook {
   id: string;

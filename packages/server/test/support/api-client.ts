@@ -1,0 +1,60 @@
+// biome-ignore lint/suspicious/noExplicitAny: a test looks into whatever came.
+export type Body = any;
+
+export interface Answer {
+  status: number;
+  headers: Headers;
+  /** Parsed where it is JSON, else its text. */
+  body: Body;
+  bytes: Uint8Array;
+}
+
+export interface ApiOptions {
+  /** A bearer credential; null sends none; by default the client's own key. */
+  as?: string | null;
+  /** Text goes as it is, anything else as JSON. */
+  body?: unknown;
+  headers?: Record<string, string>;
+  signal?: AbortSignal;
+}
+
+/** One request, on the wire as any client's; redirects are not followed. */
+export type ApiClient = (method: string, path: string, options?: ApiOptions) => Promise<Answer>;
+
+/** @param key the credential of requests that name none */
+export function apiClient(url: string, key: string): ApiClient {
+  return async (method, path, { as = key, body, headers = {}, signal } = {}) => {
+    const response = await fetch(url + path, {
+      method,
+      redirect: 'manual',
+      headers: {
+        ...(as === null ? {} : { authorization: `Bearer ${as}` }),
+        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+        ...headers,
+      },
+      ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+      ...(signal ? { signal } : {}),
+    });
+    const type = response.headers.get('content-type') ?? '';
+    const bytes =
+      type === 'text/event-stream'
+        ? await firstPiece(response)
+        : new Uint8Array(await response.arrayBuffer());
+    const text = new TextDecoder().decode(bytes);
+    const isJson = /json/.test(type) && text !== '';
+    return {
+      status: response.status,
+      headers: response.headers,
+      body: isJson ? JSON.parse(text) : text,
+      bytes,
+    };
+  };
+}
+
+/** A stream has no end: what it begins with. */
+async function firstPiece({ body }: Response): Promise<Uint8Array> {
+  const reader = body?.getReader();
+  const { value } = (await reader?.read()) ?? {};
+  await reader?.cancel();
+  return value ?? new Uint8Array();
+}
