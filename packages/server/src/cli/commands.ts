@@ -3,6 +3,7 @@ import { type Config, parseConfig } from '../config.ts';
 import { createPlans, type Plans } from '../core/plans.ts';
 import type { KeyScope, Store } from '../store/store.ts';
 import { createAccount, listAccounts, NEW_ACCOUNT_PLAN, setPlan, showAccount } from './accounts.ts';
+import { deleteAccount } from './delete-account.ts';
 import { addDomain, listDomains, removeDomain } from './domains.ts';
 import { createKey, listKeys, readKeyArgument, revokeKey } from './keys.ts';
 import { listPlans, showPlan } from './plans.ts';
@@ -61,6 +62,14 @@ function addAccountCommands(program: Command, { now }: Edge, run: Run): void {
     .argument('<plan>', 'one of `mayfly plan list`')
     .action((named: string, plan: string) =>
       run((store, plans) => setPlan(store, plans, { account: named, plan })),
+    );
+  account
+    .command('delete')
+    .description('delete an account with its keys, domains, webhooks, inboxes and mail, for good')
+    .argument('<account>', ACCOUNT)
+    .option('--yes', 'do it; without it the command only says what would go')
+    .action((named: string, options: { yes?: true }) =>
+      run((store) => deleteAccount(store, { account: named, ...options }, now())),
     );
 }
 

@@ -71,7 +71,7 @@ export async function buildApp(
   gate: Gate = createGate(deps),
 ): Promise<BuiltApp> {
   const app = createFastify(deps);
-  const held = createHeldRequests(gate.guard);
+  const held = createHeldRequests(gate.guard, deps.store.accounts);
   const attachmentBytes = createAttachmentBytes({
     messages: () => deps.store.messages,
     parsing: () => deps.parsing,

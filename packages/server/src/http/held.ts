@@ -2,6 +2,7 @@ import type { FastifyReply } from 'fastify';
 import type { Clock } from '../clock.ts';
 import { AppError } from '../errors.ts';
 import type { Logger } from '../log.ts';
+import type { AccountStore } from '../store/store.ts';
 import { type Guard, unknownCredential } from './auth.ts';
 import { MAX_HELD_PER_ACCOUNT } from './limits.ts';
 
@@ -16,7 +17,7 @@ export interface HeldRequests {
    *   `unauthorized` when the key died meanwhile; what `work` throws
    */
   hold<T>(reply: FastifyReply, work: (signal: AbortSignal) => Promise<T>): Promise<T>;
-  /** Ends those whose API key is not good any more. */
+  /** Ends those whose API key is not good any more, and those of read tokens whose account is deleted. */
   recheck(): Promise<void>;
   /** Ends all that are held, and from now on holds none. */
   release(): void;
@@ -26,12 +27,13 @@ export interface HeldRequests {
 
 interface Held {
   controller: AbortController;
+  accountId: string;
   /** The header of a request that came with an API key; null for a read token. */
   authorization: string | null;
   isDead: boolean;
 }
 
-export function createHeldRequests(guard: Guard): HeldRequests {
+export function createHeldRequests(guard: Guard, accounts: Pick<AccountStore, 'find'>): HeldRequests {
   const held = new Set<Held>();
   const byAccount = new Map<string, number>();
   let released = false;
@@ -63,6 +65,13 @@ export function createHeldRequests(guard: Guard): HeldRequests {
     }
   };
 
+  const kill = (all: Held[]): void => {
+    for (const one of all) {
+      one.isDead = true;
+      one.controller.abort();
+    }
+  };
+
   return {
     async hold(reply, work) {
       const { caller, headers } = reply.request;
@@ -70,7 +79,7 @@ export function createHeldRequests(guard: Guard): HeldRequests {
       enter(accountId);
       const controller = new AbortController();
       const authorization = caller?.key ? (headers.authorization ?? null) : null;
-      const one: Held = { controller, authorization, isDead: false };
+      const one: Held = { controller, accountId, authorization, isDead: false };
       const end = () => controller.abort();
       if (released) end();
       held.add(one);
@@ -87,14 +96,13 @@ export function createHeldRequests(guard: Guard): HeldRequests {
     },
     async recheck() {
       const byKey = Map.groupBy(held, ({ authorization }) => authorization);
+      // Tokens are too many to ask for each: their inbox's end is told by itself, that of an account is not.
+      const byToken = Map.groupBy(byKey.get(null) ?? [], ({ accountId }) => accountId);
       byKey.delete(null);
       for (const [authorization, all] of byKey) {
-        if (authorization === null || (await isGood(authorization))) continue;
-        for (const one of all) {
-          one.isDead = true;
-          one.controller.abort();
-        }
+        if (authorization !== null && !(await isGood(authorization))) kill(all);
       }
+      for (const [accountId, all] of byToken) if (!(await accounts.find(accountId))) kill(all);
     },
     release() {
       released = true;
