@@ -1,8 +1,8 @@
 import type { Selectable } from 'kysely';
+import type { DomainRecord, DomainStore } from './account-contract.ts';
 import type { Db } from './dialect.ts';
 import { prepare, type Slots } from './prepared.ts';
 import type { DomainsTable } from './tables.ts';
-import type { DomainRecord, DomainStore } from './usage-contract.ts';
 
 function toDomain(row: Selectable<DomainsTable>): DomainRecord {
   return { domain: row.domain, accountId: row.account_id, createdAt: row.created_at };

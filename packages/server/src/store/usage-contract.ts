@@ -73,22 +73,3 @@ export interface UsageStore {
   /** An account's month, with the days from `since` on; zeros where nothing was counted. */
   read(accountId: string, month: Month, since: Day): Promise<MonthUsage>;
 }
-
-/** A served domain that belongs to one account. */
-export interface DomainRecord {
-  /** Lower case. */
-  domain: string;
-  accountId: string;
-  createdAt: number;
-}
-
-export interface DomainStore {
-  /** Gives a domain to an account. @returns false when it belongs to one already, or no such account is there */
-  add(domain: DomainRecord): Promise<boolean>;
-  /** @returns false when nobody had it. Its inboxes live on and get no more mail. */
-  remove(domain: string): Promise<boolean>;
-  /** Whose a domain is. */
-  find(domain: string): Promise<DomainRecord | undefined>;
-  /** An account's domains, or everybody's (`null`), by name. */
-  list(accountId: string | null): Promise<DomainRecord[]>;
-}

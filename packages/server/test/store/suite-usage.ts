@@ -16,7 +16,7 @@ const reportOf = (accountId: string, changes: Partial<UsageReport> = {}): UsageR
 
 const total = (leases: Lease[]): number => leases.reduce((sum, { granted }) => sum + granted, 0);
 
-/** The part of the contract in `usage-contract.ts` that counts requests. */
+/** The part of the contract in `usage-contract.ts`. */
 export function describeUsage(given: Given): void {
   const lease = (owner: string, want: number, limit: number | null = 100, now = T) =>
     given.store.usage.lease(owner, MONTH, { want, limit }, now);
