@@ -2,7 +2,7 @@ import type { FastifyReply } from 'fastify';
 import type { Clock } from '../clock.ts';
 import { AppError } from '../errors.ts';
 import type { Logger } from '../log.ts';
-import type { AccountStore } from '../store/store.ts';
+import type { Store } from '../store/store.ts';
 import { type Guard, unknownCredential } from './auth.ts';
 import { MAX_HELD_PER_ACCOUNT } from './limits.ts';
 
@@ -33,7 +33,8 @@ interface Held {
   isDead: boolean;
 }
 
-export function createHeldRequests(guard: Guard, accounts: Pick<AccountStore, 'find'>): HeldRequests {
+/** @param deps looked into when it is needed: the description of the API is built without a store */
+export function createHeldRequests(guard: Guard, deps: { store: Pick<Store, 'accounts'> }): HeldRequests {
   const held = new Set<Held>();
   const byAccount = new Map<string, number>();
   let released = false;
@@ -102,7 +103,7 @@ export function createHeldRequests(guard: Guard, accounts: Pick<AccountStore, 'f
       for (const [authorization, all] of byKey) {
         if (authorization !== null && !(await isGood(authorization))) kill(all);
       }
-      for (const [accountId, all] of byToken) if (!(await accounts.find(accountId))) kill(all);
+      for (const [accountId, all] of byToken) if (!(await deps.store.accounts.find(accountId))) kill(all);
     },
     release() {
       released = true;
