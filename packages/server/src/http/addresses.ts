@@ -4,6 +4,7 @@ import { AppError } from '../errors.ts';
 import { isChosenLocalPart, isReservedLocalPart } from '../mail/address.ts';
 import { newLocalPart } from '../mail/local-part.ts';
 import type { DomainStore } from '../store/store.ts';
+import { invalidField } from './invalid-fields.ts';
 import { ADDRESS_ATTEMPTS } from './limits.ts';
 
 /** An address in its parts, lower case, without a tag. */
@@ -17,11 +18,6 @@ export interface Place {
 export interface Wanted {
   domain: string;
   localPart: string | null;
-}
-
-/** One field that is wrong; `path` is a JSON pointer or a parameter's name. */
-export function invalidField(path: string, message: string): AppError {
-  return new AppError('invalid_request', `${path} ${message}`, { errors: [{ path, message }] });
 }
 
 const placeAt = (localPart: string, domain: string): Place => ({

@@ -4,7 +4,6 @@ import swaggerUi from '@fastify/swagger-ui';
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
 import fastify, { type FastifyReply, type FastifyRequest } from 'fastify';
 import { AppError } from '../errors.ts';
-import { invalidField } from './addresses.ts';
 import { createAdmission } from './admission.ts';
 import { createAnswers } from './answers.ts';
 import { createAttachmentBytes } from './attachment-bytes.ts';
@@ -12,6 +11,7 @@ import { type Caller, createGuard } from './auth.ts';
 import type { App, HttpDeps, HttpOptions, RouteContext } from './context.ts';
 import { problem, rawProblem, sendProblem, toAppError, toProblem } from './errors.ts';
 import { createHeldRequests, type HeldRequests } from './held.ts';
+import { invalidField } from './invalid-fields.ts';
 import {
   HEADERS_TIMEOUT_MS,
   IDLE_CONNECTION_MS,
@@ -71,7 +71,7 @@ export async function buildApp(
   gate: Gate = createGate(deps),
 ): Promise<BuiltApp> {
   const app = createFastify(deps);
-  const held = createHeldRequests(gate.guard, deps.store.accounts);
+  const held = createHeldRequests(gate.guard, deps);
   const attachmentBytes = createAttachmentBytes({
     messages: () => deps.store.messages,
     parsing: () => deps.parsing,

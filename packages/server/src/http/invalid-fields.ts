@@ -1,5 +1,10 @@
 import { LABEL_NAME, PLAIN_TEXT } from '@mayfly/client/contract';
-import type { FieldError } from '../errors.ts';
+import { AppError, type FieldError } from '../errors.ts';
+
+/** One field that is wrong; `path` is a JSON pointer or a parameter's name. */
+export function invalidField(path: string, message: string): AppError {
+  return new AppError('invalid_request', `${path} ${message}`, { errors: [{ path, message }] });
+}
 
 /** What a JSON Schema finds wrong with a value. */
 export interface SchemaError {

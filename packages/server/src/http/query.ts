@@ -1,4 +1,4 @@
-import { invalidField } from './addresses.ts';
+import { invalidField } from './invalid-fields.ts';
 
 /** Query parameters of a route that are not text, by name. */
 export type ParameterTypes = ReadonlyMap<string, 'integer' | 'boolean'>;

@@ -5,6 +5,7 @@ import { onFreeAddress, type Place, servedDomain } from '../addresses.ts';
 import { keyCaller } from '../auth.ts';
 import type { App, RouteContext } from '../context.ts';
 import { json } from '../responses.ts';
+import { toTime } from '../time.ts';
 
 export function addressRoutes(app: App, { options, deps }: RouteContext): void {
   const { store, clock } = deps;
@@ -41,5 +42,5 @@ export function addressRoutes(app: App, { options, deps }: RouteContext): void {
 }
 
 function toGeneratedAddress(place: Place, heldUntil: number): GeneratedAddress {
-  return { ...place, heldUntil: new Date(heldUntil).toISOString() };
+  return { ...place, heldUntil: toTime(heldUntil) };
 }

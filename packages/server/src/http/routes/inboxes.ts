@@ -2,7 +2,6 @@ import { hash, randomBytes } from 'node:crypto';
 import {
   CreatedInbox,
   CreateInbox,
-  DEFAULT_LIMIT,
   DeletedInboxes,
   IdempotencyHeaders,
   Inbox,
@@ -19,17 +18,20 @@ import { cursorAt } from '../../core/cursor.ts';
 import { DEFAULT_TTL_MINUTES } from '../../core/limits.ts';
 import type { Plan } from '../../core/plans.ts';
 import { AppError } from '../../errors.ts';
-import { deriveReadToken, hashCredential, isId, newCredential, newId } from '../../ids.ts';
+import { deriveReadToken, hashCredential, newCredential, newId } from '../../ids.ts';
 import type {
   CreatedInbox as CreatedRecord,
   IdempotentRequest,
   InboxRecord,
   InboxStore,
 } from '../../store/store.ts';
-import { invalidField, onFreeAddress, wantedAddress } from '../addresses.ts';
+import { onFreeAddress, wantedAddress } from '../addresses.ts';
 import { callerOf, callersInbox, keyCaller } from '../auth.ts';
 import type { App, RouteContext } from '../context.ts';
+import { invalidField } from '../invalid-fields.ts';
+import { readPage } from '../page.ts';
 import { empty, json, problemAnswer } from '../responses.ts';
+import { toTime } from '../time.ts';
 
 const MINUTE_MS = 60_000;
 const TAGS = ['Inboxes'];
@@ -119,9 +121,7 @@ export function inboxRoutes(app: App, { options, deps }: RouteContext): void {
       response: { 200: json(InboxList, 'A page of inboxes.') },
     },
     handler: async (request) => {
-      const { limit = DEFAULT_LIMIT, before = null } = request.query;
-      if (before !== null && !isId('inb', before)) throw invalidField('before', 'must be an inbox id');
-      const page = { labels: labelsOf(request.query), limit, before };
+      const page = { labels: labelsOf(request.query), ...readPage(request.query, 'inb', 'an inbox') };
       const { account } = keyCaller(request);
       const { inboxes, hasMore } = await store.inboxes.list(account.id, page, clock.now());
       return { inboxes: inboxes.map((inbox) => toInbox(inbox, plans.named(account.plan))), hasMore };
@@ -280,8 +280,6 @@ function labelsOf(query: object): Record<string, string> {
   const labels = Object.entries(query).filter(([name]) => name.startsWith(LABEL));
   return Object.fromEntries(labels.map(([name, value]) => [name.slice(LABEL.length), String(value)]));
 }
-
-const toTime = (time: number): string => new Date(time).toISOString();
 
 function toInbox(inbox: InboxRecord, plan: Plan): Inbox {
   return {

@@ -3,9 +3,9 @@ import { Type } from 'typebox';
 import { addKey } from '../../core/keys.ts';
 import { AppError } from '../../errors.ts';
 import type { ListedKey } from '../../store/store.ts';
-import { invalidField } from '../addresses.ts';
 import { keyCaller } from '../auth.ts';
 import type { App, RouteContext } from '../context.ts';
+import { invalidField } from '../invalid-fields.ts';
 import { empty, json, problemAnswer } from '../responses.ts';
 import { toTime, toTimeOrNull } from '../time.ts';
 

@@ -11,6 +11,7 @@ import { callersInbox } from '../auth.ts';
 import type { App, RouteContext } from '../context.ts';
 import { json } from '../responses.ts';
 import { toMessage, toSummary } from '../shown.ts';
+import { toTime } from '../time.ts';
 import { baseUrl } from '../urls.ts';
 
 const SECOND_MS = 1_000;
@@ -57,7 +58,7 @@ function toExplanation({ reason, seenCount, seen, refused, nearMisses }: Explana
     reason,
     seenCount,
     seen: seen.map(({ message, failed }) => ({ message: toSummary(message), failed })),
-    refused: refused.map((refusal) => ({ ...refusal, at: new Date(refusal.at).toISOString() })),
-    nearMisses: nearMisses.map((miss) => ({ ...miss, at: new Date(miss.at).toISOString() })),
+    refused: refused.map((refusal) => ({ ...refusal, at: toTime(refusal.at) })),
+    nearMisses: nearMisses.map((miss) => ({ ...miss, at: toTime(miss.at) })),
   };
 }
