@@ -1,20 +1,31 @@
-#!/usr/bin/env -S MALLOC_ARENA_MAX=2 node --max-semi-space-size=4
-import { enableCompileCache } from 'node:module';
+#!/usr/bin/env -S MALLOC_ARENA_MAX=2 node --max-semi-space-size=4 --expose-gc
+import * as nodeModule from 'node:module';
 import { fileURLToPath } from 'node:url';
 
 // Plain JavaScript, and only this: it runs before anything can be cached. The settings above keep memory
-// small and cost no speed that can be measured: room for young objects, and heaps of glibc's malloc, which
-// otherwise makes one for each thread and gives little back.
+// small and cost no speed that can be measured: room for young objects; heaps of glibc's malloc, which
+// otherwise makes one for each thread and gives little back; the collection that src/memory.ts asks for.
 
 /** Where tools keep such things, and nobody can write who could not change the sources as well. */
 const CACHE = fileURLToPath(new URL('../../../node_modules/.cache/mayfly', import.meta.url));
+
+/** Older ones do not read TypeScript by themselves, and would say so in a way that helps nobody. */
+const OLDEST = [24, 15];
+const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
+if (major < OLDEST[0] || (major === OLDEST[0] && minor < OLDEST[1])) {
+  process.stderr.write(
+    `Mayfly needs Node ${OLDEST.join('.')} or newer, and this is ${process.versions.node}. ` +
+      'The project brings its own: run `npm start`, or `npx mayfly` in its folder.\n',
+  );
+  process.exit(1);
+}
 
 /*
  * Compiled modules, and TypeScript without its types, are kept on disk: from the second start on neither
  * has to be made again, which takes most of the time and 10 MB a thread. Where the folder cannot be
  * written, or NODE_COMPILE_CACHE or NODE_DISABLE_COMPILE_CACHE says otherwise, so be it.
  */
-const { directory } = enableCompileCache(CACHE);
+const { directory } = nodeModule.enableCompileCache(CACHE);
 // Threads read this.
 if (directory) process.env.NODE_COMPILE_CACHE ??= directory;
 

@@ -16,6 +16,7 @@ import { createNews } from './events.ts';
 import { recheckUntil } from './http/held.ts';
 import { randomFraction } from './ids.ts';
 import { createLog, type Logger } from './log.ts';
+import { giveBackMemory } from './memory.ts';
 import { createMetrics } from './metrics.ts';
 import { openSqlite } from './store/sqlite.ts';
 import { VERSION } from './version.ts';
@@ -202,6 +203,7 @@ export function createApp(config: Config, overrides: Overrides = {}): App {
       deliverer.start();
       listeners.push(deliverer);
     }
+    giveBackMemory();
     log.info({ http, smtp, domains: config.domains, roles: config.roles }, 'started');
     return { http, smtp, firstStart };
   };
