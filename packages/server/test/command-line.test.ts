@@ -155,4 +155,15 @@ describe('the command line', () => {
       other.close();
     }
   });
+
+  it('tells an older Node which one it needs and where the right one is', async () => {
+    // There is one Node here, so it says that it is another.
+    const older =
+      'data:text/javascript,Object.defineProperty(process,"versions",{value:{...process.versions,node:"20.20.2"}})';
+    const attempt = run(process.execPath, ['--import', older, MAIN, 'dev'], { env: environment() });
+    await expect(attempt).rejects.toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/^Mayfly needs Node 24\.15 or newer, and this is 20\.20\.2\..*npm start/),
+    });
+  });
 });
