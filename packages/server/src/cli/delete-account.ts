@@ -1,6 +1,7 @@
 import type { Store } from '../store/store.ts';
 import { ArgumentError } from './arguments.ts';
 import { findAccount } from './find-account.ts';
+import { isChosenByHand } from './keys.ts';
 import { plain } from './text.ts';
 
 type Accounts = Pick<Store, 'accounts' | 'keys' | 'domains'>;
@@ -32,7 +33,7 @@ export async function deleteAccount(
     );
   }
   const first = await store.accounts.findFirst();
-  const chosen = (await store.keys.list(id)).some(({ prefix }) => !prefix.startsWith('mfk_'));
+  const chosen = (await store.keys.list(id)).some(isChosenByHand);
   const outcome = await store.accounts.delete(id, now);
   if (outcome === 'unknown') throw new Error(`${id} was deleted by somebody else just now`);
   if (outcome === 'last') {

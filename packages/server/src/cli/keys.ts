@@ -9,6 +9,9 @@ type KeysStore = Pick<Store, 'accounts' | 'keys'>;
 
 const expired = (key: ListedKey, now: number) => key.expiresAt !== null && key.expiresAt <= now;
 
+/** True for a key that was not made here but given as MAYFLY_API_KEY. */
+export const isChosenByHand = ({ prefix }: ListedKey): boolean => !prefix.startsWith('mfk_');
+
 /** A key as JSON shows it: the API's form. */
 export const keyAsJson = ({ id, name, scope, prefix, createdAt, expiresAt, lastUsedAt }: ListedKey) => ({
   id,
@@ -117,7 +120,7 @@ export async function revokeKey(store: KeysStore, named: string, now: number): P
     `revoked ${id} (${plain(prefix)}…, "${plain(name)}") of account ${accountId}`,
     'A running server refuses it within a second.',
   ];
-  if (!prefix.startsWith('mfk_')) {
+  if (isChosenByHand(key)) {
     lines.push('It was chosen by hand: take it out of MAYFLY_API_KEY too. It stays revoked if you forget.');
   }
   const left = (await store.keys.list(accountId)).filter((one) => one.scope === 'full' && !expired(one, now));
