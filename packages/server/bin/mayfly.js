@@ -20,17 +20,6 @@ if (major < OLDEST[0] || (major === OLDEST[0] && minor < OLDEST[1])) {
   process.exit(1);
 }
 
-/** Older ones do not read TypeScript by themselves, and would say so in a way that helps nobody. */
-const OLDEST = [24, 15];
-const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
-if (major < OLDEST[0] || (major === OLDEST[0] && minor < OLDEST[1])) {
-  process.stderr.write(
-    `Mayfly needs Node ${OLDEST.join('.')} or newer, and this is ${process.versions.node}. ` +
-      'The project brings its own: run `npm start`, or `npx mayfly` in its folder.\n',
-  );
-  process.exit(1);
-}
-
 /*
  * Compiled modules, and TypeScript without its types, are kept on disk: from the second start on neither
  * has to be made again, which takes most of the time and 10 MB a thread. Where the folder cannot be
