@@ -12,8 +12,8 @@ export const SLOW_PARSE_MS = 25;
 export const PARSE_HEAP_MB = 256;
 /** An extra worker without work goes after so long: it holds tens of MiB. */
 const IDLE_WORKER_MS = 30_000;
-/** Mails of one message to a worker: enough to make its cost small, few enough to spread. */
-const MAX_BATCH = 32;
+/** Mails of one message to a worker: enough to make its cost small, few enough that the first are committed while the next are read. */
+const MAX_BATCH = 4;
 /** Workers that may be stuck in hostile mails while others go on. */
 const MAX_STUCK = 3;
 

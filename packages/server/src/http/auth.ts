@@ -183,7 +183,8 @@ export function createGuard({ store, clock }: GuardDeps): Guard {
   const findAccount = (accountId: string, now: number): Soon<AccountRecord> =>
     accounts.get(accountId, now) ??
     store.accounts.find(accountId).then((account) => {
-      if (!account) throw new Error(`there is no account ${accountId}`);
+      // It was deleted a moment ago; what its inbox was is still remembered.
+      if (!account) throw unknownCredential();
       accounts.set(accountId, account, now + REMEMBERED_MS);
       return account;
     });
