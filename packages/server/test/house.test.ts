@@ -42,7 +42,7 @@ const TYPES_ONLY: Record<string, string[]> = {
   webhooks: ['store'],
 };
 /** The plain values of core that others share. */
-const CORE_VALUES = new Set(['core/limits.ts', 'core/plans.ts']);
+const CORE_VALUES = new Set(['core/limits.ts', 'core/memory.ts', 'core/plans.ts']);
 /** Who alone may see a library. */
 const HOME: Record<string, RegExp> = {
   kysely: /^store\//,

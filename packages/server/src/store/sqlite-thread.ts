@@ -3,6 +3,7 @@
  * nobody else; calls come in and answers go out as messages.
  */
 import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads';
+import { giveBackMemory } from '../core/memory.ts';
 import { invokeOn } from './methods.ts';
 import { migrate } from './migrations/migrate.ts';
 import { createSqlStore } from './sql-store.ts';
@@ -161,6 +162,7 @@ try {
     }
     commit(store);
   });
+  giveBackMemory();
   post({ ready: true });
 } catch (error) {
   post({ failed: sendError(error) });
