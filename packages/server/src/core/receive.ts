@@ -11,6 +11,7 @@ import type {
   Store,
 } from '../store/store.ts';
 import type { Authenticating } from './authenticate.ts';
+import { createKnownInboxes } from './known-inboxes.ts';
 import { TRACE_HEADROOM_BYTES } from './limits.ts';
 import type { Parsing } from './parsing.ts';
 import type { Plans } from './plans.ts';
@@ -87,22 +88,39 @@ export function createReceiver(deps: ReceiverDeps): Receiver & Settling {
   const commits = new Set<Promise<unknown>>();
   const refusals = createRefusalLog(store.refusals, deps.onRefusalsLost);
 
+  const known = createKnownInboxes(store);
+
   /** The live inbox at an address; under an account's domain only that account's inboxes count. */
-  const findInbox = async (path: string): Promise<AddressedInbox | undefined> => {
-    const place = placeOf(path);
-    if (!place) return undefined;
-    const owned = shared.has(place.domain) ? null : await store.domains.find(place.domain);
+  const findInbox = async ({ address, domain }: Place): Promise<AddressedInbox | undefined> => {
+    const now = clock.now();
+    const generation = store.generation('inboxes');
+    const owned = shared.has(domain) ? null : await store.domains.find(domain);
     if (owned === undefined) return undefined;
-    const inbox = await store.inboxes.findByAddress(place.address, clock.now());
-    return owned === null || owned.accountId === inbox?.accountId ? inbox : undefined;
+    const inbox = await store.inboxes.findByAddress(address, now);
+    if (!inbox || (owned !== null && owned.accountId !== inbox.accountId)) return undefined;
+    // Whose mail a domain's is must be asked each time: the operator may have given it to another account.
+    if (owned === null) known.add(inbox, generation, now);
+    return inbox;
+  };
+
+  const maxMessagesOf = ({ plan }: AddressedInbox): number => plans.named(plan).maxMessagesPerInbox;
+
+  /** Nobody is refused for what is only remembered. */
+  const withRoom = async (place: Place): Promise<AddressedInbox> => {
+    const remembered = known.get(place.address, clock.now());
+    if (remembered && remembered.messageCount < maxMessagesOf(remembered)) return remembered;
+    const inbox = await findInbox(place);
+    if (!inbox) throw noSuchInbox();
+    if (inbox.messageCount >= maxMessagesOf(inbox)) throw inboxFull();
+    return inbox;
   };
 
   return {
     async accept(path, declaredBytes) {
-      const inbox = await findInbox(path);
-      if (!inbox) throw noSuchInbox();
+      const place = placeOf(path);
+      if (!place) throw noSuchInbox();
+      const inbox = await withRoom(place);
       const { maxMessagesPerInbox: maxMessages, maxMessageBytes } = plans.named(inbox.plan);
-      if (inbox.messageCount >= maxMessages) throw inboxFull();
       assertFits(declaredBytes, maxMessageBytes);
       const { inboxId, accountId } = inbox;
       return { inboxId, accountId, address: inbox.address, rcptTo: path, maxMessages, maxMessageBytes };
@@ -122,7 +140,9 @@ export function createReceiver(deps: ReceiverDeps): Receiver & Settling {
       assertSomeoneHasIt(placed);
       for (const place of placed) {
         if ('deliveries' in place) news.announceDeliveries();
-        if ('messageId' in place) news.announce({ accountId: place.accountId, inboxId: place.inboxId });
+        if (!('messageId' in place)) continue;
+        known.count(recipients.find(({ inboxId }) => inboxId === place.inboxId)?.address ?? '');
+        news.announce({ accountId: place.accountId, inboxId: place.inboxId });
       }
     },
 
@@ -143,7 +163,13 @@ export function createReceiver(deps: ReceiverDeps): Receiver & Settling {
   };
 }
 
-function placeOf(path: string): { address: string; domain: string } | undefined {
+/** Where a mail is to go: an address in lower case without a tag, and its domain. */
+interface Place {
+  address: string;
+  domain: string;
+}
+
+function placeOf(path: string): Place | undefined {
   const parsed = parseAddress(path, { smtputf8: true });
   return parsed && { address: inboxAddress(parsed), domain: parsed.domain };
 }

@@ -120,4 +120,5 @@ export interface AddressedInbox {
   plan: string;
   address: string;
   messageCount: number;
+  expiresAt: number;
 }

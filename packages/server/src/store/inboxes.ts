@@ -88,7 +88,7 @@ function createReads(db: Db): Pick<InboxStore, 'find' | 'findByToken' | 'findByA
       .selectFrom('addresses as a')
       .innerJoin('inboxes as i', 'i.id', 'a.inbox_id')
       .innerJoin('accounts as c', 'c.id', 'i.account_id')
-      .select(['i.id', 'i.account_id', 'i.message_count', 'c.plan'])
+      .select(['i.id', 'i.account_id', 'i.message_count', 'i.expires_at', 'c.plan'])
       .where('a.address', '=', value.address)
       .where('i.expires_at', '>', value.now),
   );
@@ -112,6 +112,7 @@ function createReads(db: Db): Pick<InboxStore, 'find' | 'findByToken' | 'findByA
           plan: row.plan,
           address,
           messageCount: row.message_count,
+          expiresAt: row.expires_at,
         }
       );
     },

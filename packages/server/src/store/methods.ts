@@ -6,10 +6,15 @@ type Nouns = Omit<Store, 'ping' | 'close' | 'generation'>;
 export type MethodPath = { [N in keyof Nouns]: `${N}.${keyof Nouns[N] & string}` }[keyof Nouns] | 'ping';
 
 /**
- * Which methods only read, and read little: those may run on a connection that cannot write, on the
- * main thread. The one place that says so; a method of the Store missing here does not compile.
+ * What a method does:
+ * - `read`: only reads, and reads little; it may run on a connection that cannot write, on the main thread
+ * - `write`: writes
+ * - `add`: writes, and leaves inboxes, their addresses and their owners as they are but for new messages
  */
-export const METHODS: Readonly<Record<MethodPath, 'read' | 'write'>> = {
+export type MethodKind = 'read' | 'write' | 'add';
+
+/** The one place that says so; a method of the Store missing here does not compile. */
+export const METHODS: Readonly<Record<MethodPath, MethodKind>> = {
   'accounts.createFirst': 'write',
   'accounts.findFirst': 'read',
   'accounts.find': 'read',
@@ -22,9 +27,9 @@ export const METHODS: Readonly<Record<MethodPath, 'read' | 'write'>> = {
   'keys.list': 'read',
   'keys.find': 'read',
   'keys.revoke': 'write',
-  'keys.used': 'write',
-  'usage.lease': 'write',
-  'usage.report': 'write',
+  'keys.used': 'add',
+  'usage.lease': 'add',
+  'usage.report': 'add',
   'usage.read': 'read',
   'domains.add': 'write',
   'domains.remove': 'write',
@@ -39,7 +44,7 @@ export const METHODS: Readonly<Record<MethodPath, 'read' | 'write'>> = {
   'inboxes.delete': 'write',
   'inboxes.deleteByLabels': 'write',
   'inboxes.findByAddress': 'read',
-  'messages.addBatch': 'write',
+  'messages.addBatch': 'add',
   'messages.list': 'read',
   'messages.listUnread': 'read',
   'messages.listAfter': 'read',
@@ -48,7 +53,7 @@ export const METHODS: Readonly<Record<MethodPath, 'read' | 'write'>> = {
   'messages.find': 'read',
   'messages.readRaw': 'read',
   'messages.delete': 'write',
-  'refusals.add': 'write',
+  'refusals.add': 'add',
   'refusals.list': 'read',
   'refusals.listAddresses': 'read',
   'webhooks.create': 'write',
@@ -58,9 +63,9 @@ export const METHODS: Readonly<Record<MethodPath, 'read' | 'write'>> = {
   'webhooks.rotateSecret': 'write',
   'webhooks.delete': 'write',
   'webhooks.disable': 'write',
-  'deliveries.claim': 'write',
+  'deliveries.claim': 'add',
   'deliveries.nextAt': 'read',
-  'deliveries.record': 'write',
+  'deliveries.record': 'add',
   'deliveries.releaseAll': 'write',
   'deliveries.addTest': 'write',
   'deliveries.replay': 'write',

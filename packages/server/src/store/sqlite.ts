@@ -1,7 +1,7 @@
 import { mkdirSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { invokeOn, METHODS, storeOf } from './methods.ts';
+import { invokeOn, METHODS, type MethodKind, storeOf } from './methods.ts';
 import { createSqlStore } from './sql-store.ts';
 import { isBusy, kyselyOn, openReader, sqliteDialect, unavailable } from './sqlite-engine.ts';
 import { openWriterThread, type StartThread, startThread } from './sqlite-writer.ts';
@@ -99,20 +99,23 @@ async function openBoth(options: SqliteOptions): Promise<Store> {
     await reader.accounts.findFirst();
     let closed = false;
     let generation = 0;
+    let ofInboxes = 0;
     // What a write has changed is seen by every read that begins after its answer.
-    const written = (): void => {
+    const written = (kind: MethodKind): void => {
       generation += 1;
+      if (kind === 'write') ofInboxes += 1;
       look.end();
     };
     return storeOf(
       (method, args) => {
-        if (METHODS[method] === 'write') return writer.call(method, args).finally(written);
+        const kind = METHODS[method];
+        if (kind !== 'read') return writer.call(method, args).finally(() => written(kind));
         if (closed) return Promise.reject(unavailable('closed'));
         look.begin();
         return invokeOn(reader, method, args);
       },
       {
-        generation: () => generation,
+        generation: (of) => (of === undefined ? generation : ofInboxes),
         close: async () => {
           closed = true;
           look.end();

@@ -37,8 +37,9 @@ export interface Store {
   /**
    * Grows with every write of this process that was answered. Between equal values inboxes and messages
    * read the same, but for what expires. Null where other processes write them too.
+   * @param of `inboxes`: grows only with what may change more of an inbox than which messages came
    */
-  generation(): number | null;
+  generation(of?: 'inboxes'): number | null;
   /** Resolves when the storage answers on the way that writes take; throws `unavailable` otherwise. */
   ping(): Promise<void>;
   /** Finishes what was begun, then frees files, threads and connections. Safe to call twice. */

@@ -72,6 +72,7 @@ export function describeInboxes(given: Given): void {
         plan: 'developer',
         address: wish.address,
         messageCount: 0,
+        expiresAt: wish.expiresAt,
       });
     });
 
