@@ -4,9 +4,21 @@ import { decodeWords } from 'postal-mime';
  * Longer values are shown without decoding: joining thousands of encoded words costs the square of
  * their number, and no honest header is as long, characters.
  */
-const MAX_DECODED_VALUE = 65_536;
+export const MAX_DECODED_VALUE = 65_536;
 /** A file name longer than what file systems take is noise in every listing, characters. */
 const MAX_FILENAME = 1_024;
+
+/**
+ * Characters that nobody sees: soft hyphen, grapheme joiner, zero-width spaces and joiners, marks and
+ * isolates of writing direction, Mongolian separator, byte order mark. As the inside of a character class.
+ */
+export const INVISIBLE = '\\u00ad\\u034f\\u061c\\u180e\\u200b-\\u200f\\u202a-\\u202e\\u2060-\\u206f\\ufeff';
+const INVISIBLES = new RegExp(`[${INVISIBLE}]`, 'g');
+
+/** The text as eyes take it in, for what is searched; what is shown as sent keeps them. */
+export function withoutInvisible(text: string): string {
+  return text.replace(INVISIBLES, '');
+}
 
 /** A string that every JSON reader and store takes: no NUL, no half of a surrogate pair. */
 export function clean(text: string): string {

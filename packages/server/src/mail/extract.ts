@@ -1,4 +1,5 @@
 import { type Candidate, candidatesOf } from './candidates.ts';
+import { INVISIBLE } from './clean.ts';
 import {
   BARE_CODE_SIGN,
   BOOKING,
@@ -29,8 +30,14 @@ const REACH_WORDS_ENTER = 3;
 /** Below it we are unsure, and say nothing. */
 const SURE = 45;
 
-/** Digits of other scripts, letter for letter the ASCII ones. */
-const FOREIGN_DIGITS = /[\uff10-\uff19\u0660-\u0669\u06f0-\u06f9\u0966-\u096f]/g;
+/** The zeros of scripts whose digits are in use in mails; each is followed by its nine others. */
+const ZEROS =
+  '\u0660\u06f0\u0966\u09e6\u0a66\u0ae6\u0b66\u0be6\u0c66\u0ce6\u0d66\u0e50\u0ed0\u1040\u17e0\uff10';
+const FOREIGN_DIGIT = [...ZEROS]
+  .map((zero) => `${zero}-${String.fromCharCode(zero.charCodeAt(0) + 9)}`)
+  .join('');
+/** What no person would type as it stands: also the marks that make a key of a digit (4\ufe0f\u20e3). */
+const NOT_TYPED = new RegExp(`[${FOREIGN_DIGIT}${INVISIBLE}\\ufe00-\\ufe0f\\u20e3]`, 'g');
 const LINK = /(?:https?:\/\/|www\.)\S+/gi;
 const WORD = /[\p{L}\p{M}\p{N}]+|№|#|©/gu;
 const SENTENCE_END = /[.!?](?=\s)|[。！？]|\n\s*\n/g;
@@ -169,13 +176,14 @@ function contextOf(text: string, { start, end }: Candidate): string {
     .replace(/^[\udc00-\udfff]|[\ud800-\udbff]$/g, '');
 }
 
-function asciiDigits(text: string): string {
-  return text.replace(FOREIGN_DIGITS, (digit) => {
-    const base = [0xff10, 0x0660, 0x06f0, 0x0966].find((zero) => {
-      const offset = digit.charCodeAt(0) - zero;
-      return offset >= 0 && offset <= 9;
-    });
-    return String(digit.charCodeAt(0) - (base ?? 0));
+/** As a person would type it: ASCII digits for those of other scripts, and nothing that nobody sees. */
+function asTyped(text: string): string {
+  return text.replace(NOT_TYPED, (character) => {
+    for (const zero of ZEROS) {
+      const digit = character.charCodeAt(0) - zero.charCodeAt(0);
+      if (digit >= 0 && digit <= 9) return String(digit);
+    }
+    return '';
   });
 }
 
@@ -195,9 +203,8 @@ interface Found {
 
 /** The candidates of one text, but for those of which it says nothing. */
 function read(given: string, subjectSaysCode: boolean, isOffer: boolean): Found[] {
-  if (!/[0-9\uff10-\uff19\u0660-\u0669\u06f0-\u06f9\u0966-\u096f]|[A-Z]{3}|-[a-z]{3,12}-/.test(given))
-    return [];
-  const text = asciiDigits(given.slice(0, MAX_READ));
+  const text = asTyped(given.slice(0, MAX_READ));
+  if (!/\d|[A-Z]{3}|-[a-z]{3,12}-/.test(text)) return [];
   // Links are blanked letter for letter, so that places stay the same.
   const readable = text
     .replace(LINK, (link) => ' '.repeat(link.length))
@@ -223,7 +230,7 @@ function read(given: string, subjectSaysCode: boolean, isOffer: boolean): Found[
  * @param words the visible words of the page, or null
  */
 export function findCodes(subject: string, text: string | null, words: string | null): MailCode[] {
-  const says = saysCode(subject);
+  const says = saysCode(asTyped(subject));
   // "15% off": its code is a coupon.
   const isOffer = /\d\s?%/.test(subject);
   const inSubject = read(subject, says, isOffer);

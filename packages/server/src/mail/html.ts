@@ -1,5 +1,5 @@
 import { Tokenizer, type TokenizerCallbacks } from 'htmlparser2';
-import { foldBlanks } from './clean.ts';
+import { foldBlanks, withoutInvisible } from './clean.ts';
 
 /** So much of a page is read for words and links; a longer one is a bomb or a data dump, characters. */
 export const MAX_HTML_READ = 1024 * 1024;
@@ -10,7 +10,7 @@ const MAX_ANCHOR_TEXT = 500;
 const MAX_ANCHORS = 2_000;
 
 export interface HtmlAnchor {
-  /** The attribute with its entities decoded once, blanks around it taken off. */
+  /** The attribute with its entities decoded once, without blanks around it and line breaks within. */
   href: string;
   text: string;
   /** How many characters of `words` came before it. */
@@ -54,8 +54,7 @@ const BLOCKS: ReadonlySet<string> = new Set(
 );
 const HIDDEN_STYLE = /display\s*:\s*none|visibility\s*:\s*hidden/i;
 
-const FILLERS = /[\u034f\u200b-\u200d\u00ad]/g;
-
+const SPACE_CODE = 0x20;
 const SPACE = 1;
 const TAB = 2;
 const LINE = 3;
@@ -121,7 +120,7 @@ class PageReader implements TokenizerCallbacks {
     if (attribute === 'style') this.hides ||= HIDDEN_STYLE.test(value);
     else if (attribute === 'alt') this.alt ||= value;
     else if (attribute === 'href' && this.tag === 'a' && this.anchor?.href === '')
-      this.anchor.href = value.trim();
+      this.anchor.href = asBrowsersRead(value);
   }
 
   onopentagend(): void {
@@ -202,9 +201,22 @@ class PageReader implements TokenizerCallbacks {
   }
 }
 
+/**
+ * The first steps of the URL standard's parser: controls and blanks around an address go, tabs and line
+ * breaks also within. All else stays, invisible characters too: a click would send them.
+ */
+function asBrowsersRead(href: string): string {
+  const address = href.replace(/[\t\n\r]+/g, '');
+  let start = 0;
+  let end = address.length;
+  while (start < end && address.charCodeAt(start) <= SPACE_CODE) start++;
+  while (end > start && address.charCodeAt(end - 1) <= SPACE_CODE) end--;
+  return address.slice(start, end);
+}
+
 /** Runs of blanks become one; the invisible fillers of preheaders go. */
 function fold(text: string): string {
-  return foldBlanks(text.replace(FILLERS, ''));
+  return foldBlanks(withoutInvisible(text));
 }
 
 /** Reads what a person would: the visible words, and the links with theirs. Linear in the page's length. */

@@ -1,3 +1,4 @@
+import { INVISIBLE, withoutInvisible } from './clean.ts';
 import type { HtmlReading } from './html.ts';
 import { LINK_WORDS, NOT_RESET, NOT_VERIFY, PATH_WORDS, TEXT_WORDS } from './link-words.ts';
 import type { LinkKind, MailLink } from './mail.ts';
@@ -11,7 +12,14 @@ const MAX_READ = 1024 * 1024;
 /** Words before a bare link that may say what it is for, characters. */
 const WORDS_BEFORE = 120;
 
-const TEXT_LINK = /https?:\/\/[^\s<>"\u00ab\u00bb\u201c\u201d\u3000-\u303f\uff00-\uffef]+/gi;
+/** Marks of writing direction wrap an address and are never part of one (RFC 3987 section 4.1). */
+const TEXT_LINK =
+  /https?:\/\/[^\s<>"\u00ab\u00bb\u201c\u201d\u3000-\u303f\uff00-\uffef\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]+/gi;
+/**
+ * What belongs to the sentence and not to the link in front of it. Invisible characters within an address
+ * stay: the URL standard takes them for part of it, as in Persian words, and a click would send them.
+ */
+const BEHIND_LINK = new RegExp(`[.,;:!?'*_|\`${INVISIBLE}]`);
 /** Schemes that run or embed instead of leading somewhere. */
 const NO_LINK = /^(?:javascript|data|vbscript|cid|about|blob|file):|^#/i;
 /** Link texts that say nothing about the purpose. */
@@ -22,7 +30,7 @@ const SENTENCE_END = /\n|[.!?](?=\s)|[。！？]/;
 
 const BRACKETS: Readonly<Record<string, string>> = { ')': '(', ']': '[', '}': '{' };
 
-/** Takes off what belongs to the sentence: final punctuation, and brackets that the link did not open. */
+/** Takes off what belongs to the sentence: punctuation, what nobody sees, brackets that the link did not open. */
 function trimEnd(link: string): string {
   // How many of each closing bracket have no opening one; counted when the first is met.
   const surplus = new Map<string, number>();
@@ -30,7 +38,7 @@ function trimEnd(link: string): string {
     const last = link.charAt(end - 1);
     const opening = BRACKETS[last];
     if (opening === undefined) {
-      if (!/[.,;:!?'*_|`]/.test(last)) return link.slice(0, end);
+      if (!BEHIND_LINK.test(last)) return link.slice(0, end);
     } else {
       const left = surplus.get(last) ?? link.split(last).length - link.split(opening).length;
       if (left <= 0) return link.slice(0, end);
@@ -110,7 +118,7 @@ export function findLinks(text: string | null, page: HtmlReading | null, unsubsc
     if (links.size >= MAX_LINKS) break;
     if (match[0].length > MAX_HREF) continue;
     const before = readable.slice(Math.max(end, match.index - WORDS_BEFORE), match.index);
-    add(trimEnd(match[0]), '', before);
+    add(trimEnd(match[0]), '', withoutInvisible(before));
     end = match.index + match[0].length;
   }
   for (const match of unsubscribe.matchAll(/<\s*((?:https?|mailto):[^<>\s]+)\s*>/gi)) {

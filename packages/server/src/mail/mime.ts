@@ -1,5 +1,7 @@
-import PostalMime, { type Address, addressParser, type Header } from 'postal-mime';
+import PostalMime, { type Address, addressParser, decodeWords, type Header } from 'postal-mime';
 import { type BodyDecoder, bodyDecoder } from './body-decoder.ts';
+import { charsetOf, utf8Line, VAGUE_WORD } from './charset.ts';
+import { MAX_DECODED_VALUE } from './clean.ts';
 import { freeIfLarge } from './large-memory.ts';
 
 /*
@@ -17,6 +19,14 @@ export const MAX_PARTS = 1_000;
 export const MAX_HEADER_BYTES = 2 * 1024 * 1024;
 
 const HYPHEN = 0x2d;
+const COLON = 0x3a;
+const SPACE = 0x20;
+const DELETE = 0x7f;
+const TAB = 0x09;
+const EMPTY_LINE = new Uint8Array(0);
+/** Put in front of a mail by a mailbox file. */
+const MBOX_LINE = /^>?From .*\b[A-Z][a-z]{2} [A-Z][a-z]{2} +\d{1,2} \d\d:\d\d/;
+const MBOX_LINE_BYTES = 200;
 
 /** A node of the library's tree, as far as it is used here. */
 interface Node {
@@ -37,6 +47,7 @@ interface Node {
 interface Parser {
   root: Node & { headers: Header[] };
   currentNode: Node;
+  boundaries: unknown[];
   processLine(line: Uint8Array, isFinal: boolean): Promise<void> | void;
   collectNode(): Promise<void> | void;
   buildMessage(): void;
@@ -71,6 +82,14 @@ export interface Mime {
   free(): void;
 }
 
+/** A field whose encoded words name no charset that says anything has them in UTF-8, where they are that. */
+function withKnownCharset(header: Header): Header {
+  const { value } = header;
+  if (!value.includes('=?') || value.length > MAX_DECODED_VALUE) return header;
+  const inUtf8 = value.replace(VAGUE_WORD, '=?utf-8');
+  return inUtf8 === value || decodeWords(inUtf8).includes('\ufffd') ? header : { ...header, value: inUtf8 };
+}
+
 /** The mailboxes and groups of all fields of one name (RFC 5322 section 3.4). */
 export function addressesOf(headers: readonly Header[], key: string): Address[] {
   return headers.flatMap((header) => (header.key === key && header.value ? addressParser(header.value) : []));
@@ -91,6 +110,9 @@ function bytesOf(node: Node): Uint8Array {
 }
 
 function textOf(node: Node): string {
+  const { value, params } = node.contentType.parsed;
+  const charset = charsetOf(params.charset ?? '', bytesOf(node), value === 'text/html');
+  if (charset !== undefined) params.charset = charset;
   const text = node.getTextContent();
   return hasLineBreakOfBoundary(node) && text.endsWith('\n') ? text.slice(0, -1) : text;
 }
@@ -119,6 +141,27 @@ function addLeaves(node: Node, beside: boolean, leaves: Leaf[]): void {
   });
 }
 
+const isBlank = (byte: number | undefined): boolean => byte === SPACE || byte === TAB;
+/** RFC 5322 section 2.2: what is printed, but for the colon. */
+const isOfName = (byte: number | undefined): boolean =>
+  byte !== undefined && byte > SPACE && byte < DELETE && byte !== COLON;
+
+/**
+ * Is this a field of a header, or does it go on with one (RFC 5322 section 2.2)? A mail that lacks the empty
+ * line before its text, or has no header at all, is read as relays mend it: the text begins at the first
+ * line that is neither.
+ */
+function isOfHeader(line: Uint8Array): boolean {
+  if (isBlank(line[0])) return true;
+  let end = 0;
+  while (isOfName(line[end])) end++;
+  if (end === 0) return false;
+  while (isBlank(line[end])) end++;
+  return (
+    line[end] === COLON || MBOX_LINE.test(Buffer.from(line.subarray(0, MBOX_LINE_BYTES)).toString('latin1'))
+  );
+}
+
 function useBodyDecoder(this: Node, transferEncoding: string): void {
   this.contentDecoder = bodyDecoder(transferEncoding);
 }
@@ -140,9 +183,13 @@ function watchParts(parser: Parser): void {
         node.setupContentDecoder = useBodyDecoder;
       }
     }
+    const mayBeBoundary = line[0] === HYPHEN && parser.boundaries.length > 0;
+    const inHeader = node.state === 'header' && line.length > 0 && !mayBeBoundary;
+    if (inHeader && !isOfHeader(line)) node.feed(EMPTY_LINE);
+    const fed = node.state === 'header' ? utf8Line(line) : line;
     // What cannot be a boundary (RFC 2046 section 5.1.1) needs no search for one.
-    if (!isFinal && line[0] !== HYPHEN) node.feed(line);
-    else return processLine(line, isFinal);
+    if (!isFinal && line[0] !== HYPHEN) node.feed(fed);
+    else return processLine(fed, isFinal);
   };
 }
 
@@ -174,5 +221,5 @@ export async function readMime(raw: Uint8Array): Promise<Mime> {
   const free = (): void => {
     for (const leaf of leaves) freeIfLarge(leaf.bytes());
   };
-  return { headers: parser.root.headers, leaves, free };
+  return { headers: parser.root.headers.map(withKnownCharset), leaves, free };
 }

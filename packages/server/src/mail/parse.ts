@@ -55,11 +55,20 @@ function isBody(leaf: Leaf): boolean {
   return leaf.filename === '' || leaf.within === '';
 }
 
+/**
+ * A body is optional (RFC 5322 section 2.1); a mail whose body has no bytes has none. Relays add the empty
+ * line behind a header, so whether it was there says nothing.
+ */
+function isNothing(leaf: Leaf): boolean {
+  return leaf.within === '' && leaf.bytes().length === 0;
+}
+
 /** Sorts a mail's leaves; {@link attachmentId} counts the attachments. */
 export function sortLeaves(leaves: readonly Leaf[]): Bodies {
   const bodies: Bodies = { text: [], html: [], attachments: [] };
   for (const leaf of leaves) {
     if (!isBody(leaf)) bodies.attachments.push(leaf);
+    else if (isNothing(leaf)) continue;
     else if (leaf.type === 'text/html') bodies.html.push(leaf);
     else bodies.text.push(leaf);
   }
