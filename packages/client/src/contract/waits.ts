@@ -85,9 +85,10 @@ export const FailedCondition = Type.Object(
     condition: Type.Enum(['from', 'to', 'subject', 'text', 'hasAttachments', 'code', 'link'], {
       description: 'The condition of `match`.',
     }),
-    expected: Type.String({ description: 'What it asked for, as text; cut when it is long.' }),
+    expected: Type.String({ description: 'What it asked for, in words; cut when it is long.' }),
     got: Type.String({
-      description: "What the message has there, as text; '' when it has nothing. Cut when it is long.",
+      description:
+        "What the message has there, as text: '' for a field that it does not have, 'no code' and 'no link' where there is none. Cut when it is long.",
     }),
   },
   { $id: 'FailedCondition', description: 'A condition that a message did not meet.' },

@@ -53,20 +53,36 @@ export function failedConditions(message: MessageRecord, filters: Filters): Fail
   const demand = (condition: keyof Filters, part: string | undefined, got: string) => {
     if (part !== undefined && !contains(got, part)) failed.push({ condition, expected: part, got });
   };
-  const demandWhether = (condition: keyof Filters, wanted: boolean | undefined, is: boolean, got: string) => {
-    if (wanted !== undefined && wanted !== is) failed.push({ condition, expected: String(wanted), got });
-  };
   demand('from', filters.from, summary.from ? mailbox(summary.from) : '');
   demand('to', filters.to, [...[...summary.to, ...summary.cc].map(mailbox), ...message.rcptTo].join(', '));
   demand('subject', filters.subject, summary.subject);
   const hasAttachments = summary.attachmentCount > 0;
-  demandWhether('hasAttachments', filters.hasAttachments, hasAttachments, String(hasAttachments));
+  if (filters.hasAttachments === !hasAttachments) {
+    const expected = String(filters.hasAttachments);
+    failed.push({ condition: 'hasAttachments', expected, got: String(hasAttachments) });
+  }
   const codes = summary.codes.map(({ value }) => value);
-  demandWhether('code', filters.code, codes.length > 0, codes.join(', '));
+  if (filters.code === (codes.length === 0)) {
+    const expected = filters.code ? 'a code' : 'no code';
+    failed.push({ condition: 'code', expected, got: codes.join(', ') || 'no code' });
+  }
   return failed;
 }
 
-const oneLink = ({ kind, text, href }: MailLink): string => `${kind} ${href} (${text})`;
+const oneLink = ({ kind, text, href }: MailLink): string =>
+  `${kind} ${href}${text === '' ? '' : ` (${text})`}`;
+
+/** A condition on links, as a person would say it. */
+function wantedLink(wanted: boolean | LinkFilter): string {
+  if (typeof wanted === 'boolean') return wanted ? 'a link' : 'no link';
+  const { kind, href, text } = wanted;
+  const parts = [
+    ...(kind === undefined ? [] : [`of kind ${kind}`]),
+    ...(href === undefined ? [] : [`with "${href}" in its address`]),
+    ...(text === undefined ? [] : [`with "${text}" in its words`]),
+  ];
+  return ['a link', parts.join(', ')].join(' ').trim();
+}
 
 function meets(link: MailLink, { kind, href, text }: LinkFilter): boolean {
   return (
@@ -80,7 +96,9 @@ function failedLink(links: MailLink[], wanted: boolean | LinkFilter): FailedCond
   const matched =
     typeof wanted === 'boolean' ? links.length > 0 === wanted : links.some((link) => meets(link, wanted));
   if (matched) return [];
-  return [{ condition: 'link', expected: JSON.stringify(wanted), got: links.map(oneLink).join(', ') }];
+  return [
+    { condition: 'link', expected: wantedLink(wanted), got: links.map(oneLink).join(', ') || 'no link' },
+  ];
 }
 
 /** The same for the conditions on text and links; `got` of the text is the message's preview. */

@@ -140,25 +140,30 @@ describe('a wait that explains itself', () => {
         { hasAttachments: true },
         [{ expected: 'true', got: 'false' }],
       ],
-      ['code', { code: true }, { code: false }, [{ expected: 'false', got: '482913' }]],
+      ['code', { code: true }, { code: false }, [{ expected: 'no code', got: '482913' }]],
       [
         'link',
         { link: true },
         { link: false },
-        [{ expected: 'false', got: expect.stringContaining('terms') }],
+        [{ expected: 'no link', got: expect.stringContaining('terms') }],
       ],
-      ['link', { link: { kind: 'verify' } }, { link: { kind: 'reset' } }, [{ expected: '{"kind":"reset"}' }]],
+      [
+        'link',
+        { link: { kind: 'verify' } },
+        { link: { kind: 'reset' } },
+        [{ expected: 'a link of kind reset' }],
+      ],
       [
         'link',
         { link: { href: 'CONFIRM?' } },
         { link: { href: 'signup' } },
-        [{ expected: '{"href":"signup"}' }],
+        [{ expected: 'a link with "signup" in its address' }],
       ],
       [
         'link',
         { link: { text: 'confirm' } },
         { link: { text: 'Reset' } },
-        [{ expected: '{"text":"Reset"}' }],
+        [{ expected: 'a link with "Reset" in its words' }],
       ],
       // One and the same link must meet all of it.
       [
@@ -167,6 +172,7 @@ describe('a wait that explains itself', () => {
         { link: { kind: 'verify', href: 'terms' } },
         [
           {
+            expected: 'a link of kind verify, with "terms" in its address',
             got: 'other https://shop.example/terms (Terms), verify https://shop.example/confirm?t=1 (Confirm)',
           },
         ],
@@ -189,14 +195,24 @@ describe('a wait that explains itself', () => {
       expect(conditions).toEqual(['subject', 'text', 'link']);
     });
 
-    it('on a message without a code or a link', async () => {
+    it('on a message without a code or a link says so in words', async () => {
       await http.deliver(inbox);
       expect((await look({ code: false, link: false })).matched).toBe(true);
       const { explanation } = await look({ code: true, link: true });
       expect(explanation.seen[0].failed).toEqual([
-        { condition: 'code', expected: 'true', got: '' },
-        { condition: 'link', expected: 'true', got: '' },
+        { condition: 'code', expected: 'a code', got: 'no code' },
+        { condition: 'link', expected: 'a link', got: 'no link' },
       ]);
+      const all = { kind: 'reset', href: 'example', text: 'Reset' };
+      const { seen } = (await look({ link: all })).explanation;
+      expect(seen[0].failed).toEqual([
+        {
+          condition: 'link',
+          expected: 'a link of kind reset, with "example" in its address, with "Reset" in its words',
+          got: 'no link',
+        },
+      ]);
+      expect((await look({ link: {} })).explanation.seen[0].failed).toMatchObject([{ expected: 'a link' }]);
     });
 
     it('quotes no more than a piece of what is long', async () => {
