@@ -3,7 +3,7 @@ import { TOMBSTONE_MS } from '../core/limits.ts';
 import { moveAddressEnd, vacateAddress } from './addresses.ts';
 import { cancelOfInbox } from './delivery-queue.ts';
 import type { Db, Dialect, Tx } from './dialect.ts';
-import { type FreeMessages, freeInSteps } from './freeing.ts';
+import { type FreeMessages, freeInSteps, freeNowOrLater } from './freeing.ts';
 import { createInbox, pairOf } from './new-inbox.ts';
 import { prepare, type Slots } from './prepared.ts';
 import type { Sources } from './sources.ts';
@@ -160,14 +160,15 @@ export function createInboxes(
   }
 
   /** Removes what is left of ended inboxes. The sweeper does the same, should we be stopped on the way. */
-  async function free(inboxes: Ended[], now: number): Promise<void> {
-    for (const { inboxId, seq } of inboxes) {
-      await freeInSteps(db, (tx, limit) => cancelOfInbox(tx, inboxId, limit, now));
-      await freeInSteps(db, (tx, limit) => freeMessages(tx, seq, limit));
-      await db.deleteFrom('inboxes').where('seq', '=', seq).where('expires_at', '=', DELETED).execute();
-    }
-    await freeInSteps(db, (tx, limit) => sources.freeParked(tx, limit));
-  }
+  const free = (inboxes: Ended[], now: number): Promise<void> =>
+    freeNowOrLater(dialect, async () => {
+      for (const { inboxId, seq } of inboxes) {
+        await freeInSteps(db, (tx, limit) => cancelOfInbox(tx, inboxId, limit, now));
+        await freeInSteps(db, (tx, limit) => freeMessages(tx, seq, limit));
+        await db.deleteFrom('inboxes').where('seq', '=', seq).where('expires_at', '=', DELETED).execute();
+      }
+      await freeInSteps(db, (tx, limit) => sources.freeParked(tx, limit));
+    });
 
   return {
     ...createReads(db),

@@ -1,8 +1,8 @@
 import { newId, timeOfId } from '../ids.ts';
 import { createFollowing, createNumbering, type Numbering } from './account-order.ts';
 import { createEnqueue, type Enqueuing } from './delivery-queue.ts';
-import type { Db, Tx } from './dialect.ts';
-import { freeInSteps } from './freeing.ts';
+import type { Db, Dialect, Tx } from './dialect.ts';
+import { freeInSteps, freeNowOrLater } from './freeing.ts';
 import { jsonText, parseJson, readEnvelope, toMessage } from './message-row.ts';
 import { onConnection, prepare, type Runner, type Slots } from './prepared.ts';
 import type { Sources } from './sources.ts';
@@ -259,7 +259,7 @@ function createReads(db: Db): Pick<MessageStore, 'list' | 'listUnread' | 'find' 
 }
 
 /** The part of the store that keeps messages. */
-export function createMessages(db: Db, sources: Sources): MessageStore {
+export function createMessages(db: Db, dialect: Dialect, sources: Sources): MessageStore {
   /** Removes a message from its inbox; answers its source, or undefined when there is no such message. */
   async function unlist(tx: Tx, inboxId: string, messageId: string, now: number) {
     const receivedAt = timeOfId('msg', messageId);
@@ -303,7 +303,9 @@ export function createMessages(db: Db, sources: Sources): MessageStore {
         return source;
       });
       if (!source) return false;
-      await freeInSteps(db, (tx, limit) => sources.freeParked(tx, limit, source.seq));
+      await freeNowOrLater(dialect, () =>
+        freeInSteps(db, (tx, limit) => sources.freeParked(tx, limit, source.seq)),
+      );
       return true;
     },
   };

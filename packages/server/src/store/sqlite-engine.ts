@@ -93,7 +93,7 @@ export function openReader({ path, busyTimeoutMs }: Connection): DatabaseSync {
 }
 
 /** node:sqlite in the form that Kysely asks for, each statement compiled once. */
-function forKysely(database: DatabaseSync): SqliteDatabase {
+function forKysely(database: DatabaseSync, beforeTransaction: () => void): SqliteDatabase {
   const statements = new LRUCache<string, SqliteStatement>({ max: MAX_STATEMENTS });
   const prepare = (sql: string): SqliteStatement => {
     const statement: StatementSync = database.prepare(sql);
@@ -114,7 +114,14 @@ function forKysely(database: DatabaseSync): SqliteDatabase {
     },
   };
   // A transaction that begins by reading could not go on to write when another process wrote meanwhile.
-  const begin = prepare('begin immediate');
+  const beginning = prepare('begin immediate');
+  const begin: SqliteStatement = {
+    ...beginning,
+    run(parameters) {
+      beforeTransaction();
+      return beginning.run(parameters);
+    },
+  };
   return {
     prepare(sql) {
       if (sql === 'begin') return begin;
@@ -136,12 +143,12 @@ class TransactionalAdapter extends SqliteAdapter {
   }
 }
 
-/** Kysely on an open connection; `destroy` closes it. */
-export function kyselyOn(database: DatabaseSync): Db {
+/** Kysely on an open connection; `destroy` closes it. @param beforeTransaction called before each */
+export function kyselyOn(database: DatabaseSync, beforeTransaction = (): void => undefined): Db {
   return new Kysely<Tables>({
     dialect: {
       createAdapter: () => new TransactionalAdapter(),
-      createDriver: () => new SqliteDriver({ database: forKysely(database) }),
+      createDriver: () => new SqliteDriver({ database: forKysely(database, beforeTransaction) }),
       createIntrospector: (db) => new SqliteIntrospector(db),
       createQueryCompiler: () => new SqliteQueryCompiler(),
     },
@@ -163,6 +170,7 @@ const STORAGE_ERRORS: Readonly<Record<number, string>> = {
 };
 const BUSY = 5;
 const IO_ERROR = 10;
+const FULL_DISK = 13;
 const UNIQUE = 2067;
 const PRIMARY_KEY = 1555;
 
@@ -180,6 +188,11 @@ function primaryCodeOf(error: unknown): number {
 /** True when another connection held the lock for longer than the busy timeout. */
 export function isBusy(error: unknown): boolean {
   return primaryCodeOf(error) === BUSY;
+}
+
+/** True when there was no space for a write; nothing of its transaction was kept. */
+export function isFull(error: unknown): boolean {
+  return primaryCodeOf(error) === FULL_DISK;
 }
 
 /** True when the connection cannot be trusted any more: what a failed sync has written is unknown. */
@@ -203,6 +216,7 @@ export const sqliteDialect: Dialect = {
   rowNumber: (column) => column.primaryKey(),
   keyed: (table) => table.modifyEnd(sql`without rowid`),
   lockRows: (query) => query,
+  isPassing: (error) => isFull(error) || isBusy(error),
   isUniqueViolation: (error) => [UNIQUE, PRIMARY_KEY].includes(codeOf(error) ?? 0),
   toUnavailable(error) {
     const state = STORAGE_ERRORS[primaryCodeOf(error)];

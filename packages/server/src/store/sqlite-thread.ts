@@ -8,6 +8,7 @@ import { invokeOn } from './methods.ts';
 import { migrate } from './migrations/migrate.ts';
 import { createSqlStore } from './sql-store.ts';
 import { isBroken, isBusy, kyselyOn, openWriter, sqliteDialect } from './sqlite-engine.ts';
+import { createRoom } from './sqlite-room.ts';
 import type { Placed, Store } from './store.ts';
 import {
   type Call,
@@ -41,10 +42,14 @@ function refuse(calls: readonly Call[], error: SentError): void {
 }
 
 async function open({ maxPages, ...connection }: WriterOptions): Promise<Store> {
-  const db = kyselyOn(openWriter(connection, maxPages));
+  const database = openWriter(connection, maxPages);
+  const room = createRoom(database, connection);
+  const db = kyselyOn(database, room.prepare);
   try {
     await migrate(db, sqliteDialect);
-    return createSqlStore(db, sqliteDialect);
+    return room.guard(createSqlStore(db, sqliteDialect), (work) =>
+      db.connection().execute(async () => work()),
+    );
   } catch (error) {
     await db.destroy();
     throw error;

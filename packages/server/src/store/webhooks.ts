@@ -3,7 +3,7 @@ import { TOMBSTONE_MS } from '../core/limits.ts';
 import { AppError } from '../errors.ts';
 import { removeOfWebhook } from './delivery-queue.ts';
 import type { Db, Dialect, Tx } from './dialect.ts';
-import { freeInSteps } from './freeing.ts';
+import { freeInSteps, freeNowOrLater } from './freeing.ts';
 import { lockAccount } from './lock-account.ts';
 import { DELETED, NEVER, type WebhooksTable } from './tables.ts';
 import type { NewWebhook, WebhookChanges, WebhookRecord, WebhookStore } from './webhook-contract.ts';
@@ -227,8 +227,10 @@ export function createWebhooks(db: Db, dialect: Dialect): WebhookStore {
         .returning('id')
         .executeTakeFirst();
       if (!gone) return false;
-      await freeInSteps(db, (tx, limit) => removeOfWebhook(tx, webhookId, limit));
-      await db.deleteFrom('webhooks').where('id', '=', webhookId).execute();
+      await freeNowOrLater(dialect, async () => {
+        await freeInSteps(db, (tx, limit) => removeOfWebhook(tx, webhookId, limit));
+        await db.deleteFrom('webhooks').where('id', '=', webhookId).execute();
+      });
       return true;
     },
 

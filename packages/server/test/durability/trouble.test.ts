@@ -1,9 +1,9 @@
-import { spawnSync } from 'node:child_process';
-import { appendFileSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { fill, MAY_MOUNT, mountSmallDisk, unmount } from '../support/small-disk.ts';
 import { Ledger, type LedgerMail, Sender } from './ledger.ts';
 import { assertNothingLost } from './readback.ts';
 import { type Inbox, type ServerProcess, startServer } from './server-process.ts';
@@ -111,36 +111,15 @@ test('while another process holds the database: 451 and 503, and after it all ma
 
 /** Room for the start of a database and its log. */
 const DISK_MIB = 24;
-const mount = (path: string) =>
-  spawnSync('mount', ['-t', 'tmpfs', '-o', `size=${DISK_MIB}m`, 'tmpfs', path]).status === 0;
-const unmount = (path: string) => spawnSync('umount', [path]).status === 0;
 
-function mayMount(): boolean {
-  const path = mkdtempSync(join(tmpdir(), 'mayfly-mount-'));
-  const mounted = mount(path) && unmount(path);
-  rmSync(path, { recursive: true });
-  return mounted;
-}
-
-/** Takes all that is left of a disk. */
-function fill(file: string): void {
-  for (const bytes of [1024 * 1024, 4096]) {
-    try {
-      for (;;) appendFileSync(file, Buffer.alloc(bytes));
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'ENOSPC') throw error;
-    }
-  }
-}
-
-describe.skipIf(!mayMount())('with a small disk (skipped where none may be mounted)', () => {
+describe.skipIf(!MAY_MOUNT)('with a small disk (skipped where none may be mounted)', () => {
   beforeEach(() => {
     mkdirSync(dataDir);
-    expect(mount(dataDir)).toBe(true);
+    mountSmallDisk(dataDir, DISK_MIB);
   });
   afterEach(async () => {
     await server.end('SIGKILL');
-    expect(unmount(dataDir)).toBe(true);
+    unmount(dataDir);
   });
 
   test('while the disk is full: 451 and 503, and after it all mails arrive once', async () => {
