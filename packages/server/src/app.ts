@@ -16,6 +16,7 @@ import { createWebhooks } from './core/webhooks.ts';
 import { createNews } from './events.ts';
 import { recheckUntil } from './http/held.ts';
 import { randomFraction } from './ids.ts';
+import { explainListening } from './listening.ts';
 import { createLog, type Logger } from './log.ts';
 import { createMetrics } from './metrics.ts';
 import { openSqlite } from './store/sqlite.ts';
@@ -49,7 +50,12 @@ export interface RunningApp {
 }
 
 export interface App {
-  start(): Promise<RunningApp>;
+  /**
+   * @param onFirstKey hears the key of the first account as soon as it is made: whatever fails later, the
+   *   key is kept as its hash only
+   * @throws Error, with what to do about it, when a part does not start; all is freed then
+   */
+  start(onFirstKey?: (key: string) => void): Promise<RunningApp>;
   /** Stops accepting, finishes what is in flight, frees everything; within 10 s, safe to call twice. */
   stop(): Promise<void>;
 }
@@ -62,13 +68,19 @@ export function createApp(config: Config, overrides: Overrides = {}): App {
   const closers: (() => Promise<void>)[] = [];
   const listeners: { stop(deadlineMs: number): Promise<void> }[] = [];
 
-  const start = async (): Promise<RunningApp> => {
+  const listening = <T>(role: 'http' | 'smtp', started: Promise<T>): Promise<T> =>
+    started.catch((error) => {
+      throw explainListening(error, role, config);
+    });
+
+  const start = async (onFirstKey?: (key: string) => void): Promise<RunningApp> => {
     const store = await openSqlite({
       path: databasePath(config.dataDir),
       onCrash: (err) => log.error({ err }, 'the writing thread died; the next write starts it again'),
     });
     closers.push(() => store.close());
     const firstStart = await ensureFirstAccount(store, config.apiKey, clock.now());
+    if (firstStart.made) onFirstKey?.(firstStart.key);
 
     const plans = createPlans(config.plans);
     const usage = createUsageMeter({ store, clock, log });
@@ -149,7 +161,7 @@ export function createApp(config: Config, overrides: Overrides = {}): App {
         { receiver, clock, log, metrics: metrics.smtp },
       );
       listeners.push(server);
-      smtp = { host: config.smtpHost, ...(await server.start()) };
+      smtp = { host: config.smtpHost, ...(await listening('smtp', server.start())) };
     }
 
     let http: RunningApp['http'] = null;
@@ -182,7 +194,7 @@ export function createApp(config: Config, overrides: Overrides = {}): App {
       const rechecking = new AbortController();
       closers.push(async () => rechecking.abort());
       void recheckUntil(rechecking.signal, { recheck: () => server.recheckHeld(), clock, log });
-      const { port } = await server.start();
+      const { port } = await listening('http', server.start());
       http = { url: config.publicUrl ?? `http://${bracketed(config.httpHost)}:${port}` };
     }
     if (config.roles.includes('worker')) {
@@ -222,9 +234,9 @@ export function createApp(config: Config, overrides: Overrides = {}): App {
   };
 
   return {
-    async start() {
+    async start(onFirstKey) {
       try {
-        return await start();
+        return await start(onFirstKey);
       } catch (error) {
         await stop();
         throw error;

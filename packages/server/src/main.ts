@@ -50,7 +50,7 @@ async function runUntilSignal(config: Config, greet: (running: RunningApp) => st
   const stop = new AbortController();
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => stop.abort());
   const app = createApp(config);
-  const running = await app.start();
+  const running = await app.start((key) => print(firstKey(key)));
   print(greet(running));
   if (!stop.signal.aborted) {
     await new Promise((resolve) => stop.signal.addEventListener('abort', resolve, { once: true }));
@@ -58,17 +58,20 @@ async function runUntilSignal(config: Config, greet: (running: RunningApp) => st
   await app.stop();
 }
 
+/** Printed as soon as there is one, because the start may fail yet. */
+const firstKey = (key: string): string =>
+  `Mayfly ${VERSION} starts for the first time.
+
+  API key  ${key}
+           Shown this once: only its hash is kept. Another one: npx mayfly key create
+`;
+
 function greeting({ http, smtp, firstStart }: RunningApp, config: Config): string {
   const lines = [`Mayfly ${VERSION} is ready.`, ''];
   if (http) lines.push(`  API      ${http.url}   (reference: ${http.url}/docs)`);
   if (smtp) lines.push(`  SMTP     ${smtp.host}:${smtp.port}   (domains: ${config.domains.join(', ')})`);
   lines.push(`  Data     ${config.dataDir}`);
-  if (firstStart.made) {
-    lines.push(
-      `  API key  ${firstStart.key}`,
-      '           Shown this once: only its hash is kept. Another one: npx mayfly key create',
-    );
-  } else {
+  if (!firstStart.made) {
     const when = new Date(firstStart.account.createdAt).toISOString();
     lines.push(
       `  API key  printed at the first start (${when}) or given as MAYFLY_API_KEY; only its hash is kept.`,
@@ -79,9 +82,9 @@ function greeting({ http, smtp, firstStart }: RunningApp, config: Config): strin
   if (http) {
     lines.push(
       '',
-      'Create an inbox:',
+      firstStart.made ? 'Create an inbox:' : 'Create an inbox, with your key in MAYFLY_API_KEY:',
       '',
-      `  curl -X POST ${http.url}/v1/inboxes -H 'Authorization: Bearer ${key}'`,
+      `  curl -X POST ${http.url}/v1/inboxes -H "Authorization: Bearer ${key}"`,
     );
   }
   if (smtp) {

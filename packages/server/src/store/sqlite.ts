@@ -1,9 +1,8 @@
-import { mkdirSync } from 'node:fs';
-import { dirname } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { invokeOn, METHODS, type MethodKind, storeOf } from './methods.ts';
 import { createSqlStore } from './sql-store.ts';
 import { isBusy, kyselyOn, openReader, sqliteDialect, unavailable } from './sqlite-engine.ts';
+import { prepareFolder } from './sqlite-folder.ts';
 import { openWriterThread, type StartThread, startThread } from './sqlite-writer.ts';
 import type { Store } from './store.ts';
 
@@ -32,15 +31,6 @@ export interface SqliteOptions {
 
 function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
-}
-
-function makeDirectory(path: string): void {
-  try {
-    // Mail may hold secrets: nobody else on the machine reads it.
-    mkdirSync(path, { recursive: true, mode: 0o700 });
-  } catch (error) {
-    throw new Error(`the data directory ${path} cannot be made: ${messageOf(error)}`, { cause: error });
-  }
 }
 
 /**
@@ -138,7 +128,7 @@ async function openBoth(options: SqliteOptions): Promise<Store> {
  */
 export async function openSqlite(options: SqliteOptions): Promise<Store> {
   const { path, beside = false } = options;
-  makeDirectory(dirname(path));
+  prepareFolder(path);
   let lock: DatabaseSync | undefined;
   try {
     lock = beside ? undefined : lockForServer(path);

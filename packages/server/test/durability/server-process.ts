@@ -17,6 +17,8 @@ export interface ServerProcess {
   /** The account's key. */
   key: string;
   smtpPort: number;
+  /** All that it has said until it was ready. */
+  greeting: string;
   process: ChildProcess;
   /** Any request, with the account's key. */
   request(method: string, path: string, body?: object): Promise<Response>;
@@ -60,7 +62,7 @@ export function spawnServer({ dataDir, under = [], nodeArgs = [], env = {} }: Se
 /** Starts it and resolves when it has told its addresses. @throws Error with all it said when it ends instead */
 export async function startServer(options: ServerOptions): Promise<ServerProcess> {
   const child = spawnServer(options);
-  const [url, port] = await untilGreeting(child);
+  const [url, port, greeting] = await untilGreeting(child);
   const request: ServerProcess['request'] = (method, path, body) =>
     fetch(url + path, {
       method,
@@ -79,6 +81,7 @@ export async function startServer(options: ServerOptions): Promise<ServerProcess
     url,
     key: KEY,
     smtpPort: Number(port),
+    greeting,
     process: child,
     request,
     async createInbox() {
@@ -98,7 +101,7 @@ export async function startServer(options: ServerOptions): Promise<ServerProcess
   };
 }
 
-function untilGreeting(child: ChildProcess): Promise<[url: string, port: string]> {
+function untilGreeting(child: ChildProcess): Promise<[url: string, port: string, greeting: string]> {
   return new Promise((resolve, reject) => {
     let said = '';
     child.stderr?.on('data', (piece) => {
@@ -106,8 +109,8 @@ function untilGreeting(child: ChildProcess): Promise<[url: string, port: string]
     });
     child.stdout?.on('data', (piece) => {
       said += piece;
-      const [, url, port] = /API +(http\S+)[\s\S]*SMTP +\S+:(\d+) /.exec(said) ?? [];
-      if (url && port) resolve([url, port]);
+      const [, url, port] = /API +(http\S+)[\s\S]*SMTP +\S+:(\d+) [\s\S]*swaks .*\n/.exec(said) ?? [];
+      if (url && port) resolve([url, port, said]);
     });
     child.once('error', reject);
     child.once('exit', (code, signal) => reject(new Error(`the server ended (${code ?? signal}): ${said}`)));
