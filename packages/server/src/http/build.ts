@@ -88,9 +88,10 @@ export async function buildApp(
 
   const known = demandAccess(app);
   parseBodies(app);
-  guardRequests(app, context);
+  guardRequests(app, context, known);
   readQueries(app);
   answerErrors(app, deps, known);
+  refuseConnect(app);
   observeRequests(app, deps);
   finishAnswers(app, context);
   addSchemas(app);
@@ -148,6 +149,15 @@ function answerUnparsable(error: NodeJS.ErrnoException, socket: Socket): void {
   else socket.end(rawProblem(error.code, randomUUID()));
 }
 
+/** CONNECT asks for a proxy and names no path; Node gives only its connection. */
+function refuseConnect(app: App): void {
+  app.server.on('connect', (_request, socket: Socket) => {
+    socket.on('error', () => socket.destroy());
+    socket.write(rawProblem('CONNECT', randomUUID()));
+    socket.destroySoon();
+  });
+}
+
 interface KnownPath {
   pattern: RegExp;
   methods: Set<string>;
@@ -186,7 +196,7 @@ function parseBodies(app: App): void {
   });
 }
 
-function guardRequests(app: App, { guard, admission }: RouteContext): void {
+function guardRequests(app: App, { guard, admission }: RouteContext, known: Map<string, KnownPath>): void {
   app.decorateRequest('caller', null);
   app.decorateRequest('admitted', null);
 
@@ -195,7 +205,8 @@ function guardRequests(app: App, { guard, admission }: RouteContext): void {
       // RFC 9112 section 3.2
       throw new AppError('invalid_request', 'the Host header is missing');
     }
-    if (request.is404) return null;
+    // Before the body is read: what is asked of a body says nothing of a path.
+    if (request.is404) throw nothingThere(request, known);
     const { access = 'account:write', free = false } = request.routeOptions.config;
     if (access === 'public') return null;
     const { id: inboxId } = request.params as { id?: string };
@@ -277,17 +288,22 @@ function decoded(path: string): string {
   }
 }
 
+/** No path, or none with that method (RFC 9110 section 15.5.6). */
+function nothingThere(request: FastifyRequest, known: Map<string, KnownPath>): AppError {
+  const path = decoded(request.url.split('?', 1)[0] ?? '');
+  const methods = [...known.values()]
+    .filter(({ pattern }) => pattern.test(path))
+    .flatMap((one) => [...one.methods]);
+  if (methods.length === 0) return new AppError('not_found', 'there is nothing at this path');
+  const allow = [...new Set(methods)].sort();
+  return new AppError('method_not_allowed', `this path answers to ${allow.join(', ')}`, { allow });
+}
+
 function answerErrors(app: App, deps: HttpDeps, known: Map<string, KnownPath>): void {
   app.setSerializerCompiler(() => JSON.stringify);
   app.setErrorHandler((error, request, reply) => sendError(deps, error, request, reply));
   app.setNotFoundHandler((request) => {
-    const path = decoded(request.url.split('?', 1)[0] ?? '');
-    const methods = [...known.values()]
-      .filter(({ pattern }) => pattern.test(path))
-      .flatMap((one) => [...one.methods]);
-    if (methods.length === 0) throw new AppError('not_found', 'there is nothing at this path');
-    const allow = [...new Set(methods)].sort();
-    throw new AppError('method_not_allowed', `this path answers to ${allow.join(', ')}`, { allow });
+    throw nothingThere(request, known);
   });
 }
 

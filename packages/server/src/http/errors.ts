@@ -134,12 +134,14 @@ export function toAppError(error: unknown): AppError | undefined {
   return clients ? new AppError('invalid_request', 'the request could not be read') : undefined;
 }
 
+/** By the code of the parser's error, and for the one method that is no request for a path. */
 const PARSE_CODES: Record<string, [ProblemCode, string]> = {
+  CONNECT: ['not_found', 'this is no proxy: it connects to nothing'],
   HPE_HEADER_OVERFLOW: ['headers_too_large', 'the headers are too large'],
   ERR_HTTP_REQUEST_TIMEOUT: ['request_timeout', 'the request did not arrive in time'],
 };
 
-/** A whole HTTP answer as text, for a connection whose request could not even be parsed. */
+/** A whole HTTP answer as text, for a connection without a request: it could not be parsed, or is CONNECT. */
 export function rawProblem(errorCode: string | undefined, requestId: string): string {
   const [code, detail] = PARSE_CODES[errorCode ?? ''] ?? [
     'invalid_request',

@@ -1,3 +1,4 @@
+import { METHODS } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -46,6 +47,25 @@ describe('the HTTP listener', () => {
     expect(await allow('/v1/inboxes')).toBe('DELETE, GET, HEAD, POST');
     expect(await allow(`/v1/inboxes/${inbox.id}`)).toBe('DELETE, GET, HEAD, PATCH');
     expect(await allow('/%761/inboxes')).toBe('DELETE, GET, HEAD, POST');
+  });
+
+  it('answers every method that HTTP has: 405 with Allow where the path is known, 404 where it is not', async () => {
+    const unknown = METHODS.filter(
+      (method) => !['CONNECT', 'DELETE', 'GET', 'HEAD', 'POST'].includes(method),
+    );
+    for (const method of unknown) {
+      for (const body of ['', 'Content-Type: text/x\r\nContent-Length: 1\r\n']) {
+        const ask = (path: string) =>
+          exchange(`${method} ${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n${body}\r\n${body && 'x'}`);
+        const known = await ask('/v1/inboxes');
+        expect([method, known]).toEqual([method, expect.stringMatching(/^HTTP\/1\.1 405 /)]);
+        expect(known).toMatch(/\r\nallow: DELETE, GET, HEAD, POST\r\n/i);
+        expect([method, await ask('/nothing')]).toEqual([method, expect.stringMatching(/^HTTP\/1\.1 404 /)]);
+      }
+    }
+    expect(await exchange('CONNECT example.org:443 HTTP/1.1\r\nHost: example.org:443\r\n\r\n')).toMatch(
+      /^HTTP\/1\.1 404 [\s\S]*"code":"not_found"/,
+    );
   });
 
   it('asks for the same credential however a path is written', async () => {
