@@ -43,10 +43,10 @@ function shapeOf(token: string): Shape | undefined {
 }
 
 /** What stands right beside a token says that it is part of something longer: a price, a time, an address. */
-function isPartOfMore(text: string, start: number, end: number, spaced: boolean): boolean {
+function isPartOfMore(text: string, start: number, end: number): boolean {
   const before = text.slice(Math.max(0, start - 2), start);
   if (FORBIDDEN_BEFORE.test(before.slice(-1)) && !/[A-Za-z][.=]$/.test(before)) return true;
-  if (!spaced && /\d\s?[:–-]$|\d $/.test(before)) return true;
+  if (/\d\s?[:–-]$|\d $/.test(before)) return true;
   const following = text.slice(end, end + 2);
   return FORBIDDEN_AFTER.test(following.charAt(0)) || /^[.,:–-]\d|^ \d/.test(following);
 }
@@ -99,7 +99,7 @@ export function candidatesOf(text: string): Candidate[] {
     const end = start + (spaced ?? token).length;
     next = nextToken(text, end);
     const shape = spaced === undefined ? shapeOf(token) : 'digits';
-    if (shape === undefined || isPartOfMore(text, start, end, spaced !== undefined)) continue;
+    if (shape === undefined || isPartOfMore(text, start, end)) continue;
     const value = /^[\d-]+$/.test(token) ? token.replaceAll('-', '') : token;
     found.push({ start, end, value, shape });
   }

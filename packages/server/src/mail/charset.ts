@@ -12,13 +12,19 @@ const ASCII = /^(?:us-)?ascii$|^ansi_x3\.4-1968$/i;
 const META_BYTES = 1_024;
 const META_CHARSET = /<meta[^>]{1,200}?charset\s*=\s*["']?([\w:.-]{2,40})/i;
 
-/** Whether the platform knows a charset by this name. */
+/** Names that the platform knows, once they were met: there are some two hundred. */
+const known = new Set<string>();
+
 function isKnown(name: string): boolean {
+  const label = name.toLowerCase();
+  if (known.has(label)) return true;
   try {
-    return new TextDecoder(name).encoding !== '';
+    new TextDecoder(label);
   } catch {
     return false;
   }
+  known.add(label);
+  return true;
 }
 
 function charsetOfPage(bytes: Uint8Array): string | undefined {

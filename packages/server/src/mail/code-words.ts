@@ -7,10 +7,12 @@
 const CODE_WORDS = [
   'codes?|otp|totp|pin|pincode|m?tan|passcodes?|verification|onetime|token|einmal(?:passwort|kennwort|code)|2fa|mfa',
   'c[oó]digos?|codice|codici|cod|codul|codi|c[oó]d|mã|kode\\p{L}*|koodi\\p{L}*|kood\\p{L}*|kod\\p{L}{0,6}|kód\\p{L}*',
-  'код\\p{L}{0,4}|одноразов\\p{L}*|κωδικ\\p{L}*|رمز\\p{L}*|الرمز|كود|کد|کوڈ|קוד\\p{L}*|कोड|ओटीपी|কোড|ওটিপি|kodas|kods|koda|kóð\\p{L}*|კოდი',
+  'код\\p{L}{0,4}|одноразов\\p{L}*|κωδικ\\p{L}*|(?:[وبلك]?ال|لل|[وبل])?رمز\\p{L}*|(?:ال|لل)?كود|کد|کوڈ|[הבלשוכמ]{0,2}קוד(?:[ךיוה]|כם|ים)?|कोड|ओटीपी|কোড|ওটিপি|kodas|kods|koda|კოდ\\p{L}*|կոդ\\p{L}*',
+  'msimbo|કોડ|ਕੋਡ|కోడ్|ಕೋಡ್|കോഡ്|කේතය|ኮድ|குறியீ[\\p{L}\\p{M}]*',
   'claves?|vérification|verificaci[oó]n|verificação|verificatie|weryfikac\\p{L}*|верификац\\p{L}*',
-  'monouso|jednorazow\\p{L}*|jednorázov\\p{L}*|engångs\\p{L}*|engangs\\p{L}*|kertakäyttö\\p{L}*',
-  '\\p{L}{3,}(?:code|codes|kode|koden|koodi|koodisi|koodin|kod|kodu|kód|passcode|passwort|tan)',
+  'monouso|jednorazow\\p{L}*|jednor[aá]zov\\p{L}*|engångs\\p{L}*|engangs\\p{L}*|kertakäyttö\\p{L}*|jednokratn\\p{L}*|једнократн\\p{L}*|еднократн\\p{L}*',
+  'enkratn\\p{L}*|vienkartin\\p{L}*|vienreizēj\\p{L}*|ühekord\\p{L}*|ஒருமுறை',
+  '\\p{L}{3,}(?:code|codes|kode|koden|koodi|koodisi|koodin|kod|kodu|kód|passcode|passwort|tan|kood(?:i|iks)?|kóð(?:i|a|inn|ann))',
 ];
 
 /** Words after or before which a number is something else; next to a code word they spoil that too. */
@@ -32,7 +34,8 @@ const OTHER_WORDS = [
   'pocztowy|psč|po[sș][tț]al|irányítószám|postinumero|bưu|поштов\\p{L}*|почтов\\p{L}*|البريدي|پستی|מיקוד',
   'seuranta\\p{L}*|spårning\\p{L}*|takip|śledz\\p{L}*|sledovac\\p{L}*|rastre\\p{L}*|resi|vận|трек\\p{L}*|накладн\\p{L}*|отслеж\\p{L}*|відстеж\\p{L}*|رهگیری|מעקב',
   'замовлен\\p{L}*|tilaus\\p{L}*|comand\\p{L}*|rendelés\\p{L}*|παραγγελ\\p{L}*|pesanan|đơn|ऑर्डर|הזמנה|הזמנת|הזמנתך|الطلب|طلبية|سفارش|boekings\\p{L}*|localizador',
-  'giảm|الخصم|تخفیف|kresk\\p{L}*',
+  'kresk\\p{L}*|destinatari\\p{L}*|univoco|pos|poskod|پوسٹل|ڈاک|পোস্ট|அஞ்சல்|пощенски|поштенски|pašto|ταχυδρομικό[ςυ]|საფოსტო|փոստային',
+  'товар\\p{L}*|артикул\\p{L}*|įmonės|uzņēmuma|(?:registri|isiku|triip|vööt|toote|posti|riba|pašto)kood\\p{L}*|(?:viiva|tuote|asiakas)koodi\\p{L}*|sihtnumber|(?:čiarov|čárov)\\p{L}*',
   'country|area|dress|source|bar|morse|lines|steps|members|users|followers|points|punkte|visitors|views|page|seite|chapter|article|course|class',
 ];
 
@@ -43,7 +46,7 @@ const NUMBER_WORDS = ['number|nr|no|num|numéro|número|numero|nummer|numer|но
 const PROMO_WORDS = [
   'promo\\p{L}*|coupon\\p{L}*|discount|voucher|gutschein\\p{L}*|rabatt\\p{L}*|rabat\\p{L}*|gift|referral|invite|invitation|save|off',
   'sconto|descuento|desconto|cupom|cup[oó]n|kortings\\p{L}*|korting|réduction|remise|промокод\\p{L}*|indirim|kupon\\p{L}*|checkout',
-  'aktions(?:code|kode)|kupong\\p{L}*|slev\\p{L}*|alennus\\p{L}*|έκπτωσ\\p{L}*|знижк\\p{L}*|скидк\\p{L}*|купон\\p{L}*|קופון|कूपन|reducere|diskon',
+  'aktions(?:code|kode)|kupong\\p{L}*|slev\\p{L}*|alennus\\p{L}*|έκπτωσ\\p{L}*|знижк\\p{L}*|скидк\\p{L}*|купон\\p{L}*|קופון|कूपन|reducere|diskon|giảm|الخصم|خصم|تخفیف|popust\\p{L}*|попуст\\p{L}*|zľav\\p{L}*|промо\\p{L}*|отстъпк\\p{L}*|nuolaid\\p{L}*|atlai[dž]\\p{L}*|soodus\\p{L}*|kedvezmény\\p{L}*|προσφορ\\p{L}*|afslátt\\p{L}*|punguzo|ছাড়|छूट',
   'cart|basket|warenkorb|panier|carrito|carrello|carrinho|winkel(?:wagen|mand\\p{L}*)|koszyk\\p{L}*|koší[kč]\\p{L}*|sepet\\p{L}*|корзин\\p{L}*|кошик\\p{L}*|varukorg\\p{L}*|(?:handle|indkøbs)kurv\\p{L}*|ostoskori\\p{L}*|kosár\\p{L}*',
 ];
 
@@ -60,8 +63,11 @@ const UNIT_WORDS = [
   'min|mins|minutes|minuten|seconds|sekunden|hours|stunden|days|tage|h|am|pm|uhr|percent|prozent|points|punkte|people|users|items|times|steps|kcal|mah|ml|l|w|kwh|views|subscribers|members|commits|lines',
 ];
 
-/** "One-time" where it is more than one word. */
-export const ONE_TIME = /\bone[- ]time\b|usage unique|un solo uso|uso [uú]nico|usa e getta|tek kullanımlık/gi;
+/** "One-time" where it is more than one word; apart for scripts of which most texts hold no letter. */
+export const ONE_TIME =
+  /\b(?:one[- ]time\b|us(?:age unique|o [uú]nico|a e getta)|un(?: sol(?:o uso| ús)|ică folosință)|tek kullanımlık|dùng (?:một|1) lần|sekali (?:pakai|guna)|isang beses|egyszer(?:i| használatos)|mara moja)/gi;
+export const ONE_TIME_SIGNS =
+  /ה?חד[- ־]?פעמית?|یک ?بار ?مصرف|ون ٹائم|ওয়ান টাইম|ใช้ครั้งเดียว|[μΜ][ιίΙ]ας [χΧ]ρήσης/g;
 
 /** A mail about these calls its reference a code as well; a reference mixes letters and digits. */
 export const BOOKING =
@@ -69,16 +75,20 @@ export const BOOKING =
 
 /** Scripts that write without blanks: looked for as they are. */
 export const CODE_SIGNS =
-  /验证码|驗證碼|校验码|动态码|動態碼|动态密码|认证码|安全码|確認碼|认证碼|認証コード|確認コード|検証コード|ワンタイム|認証番号|確認番号|パスコード|コード|인증번호|인증\s?코드|확인\s?코드|보안\s?코드|로그인\s?코드|인증\s?번호|일회용|코드|รหัส|otp/gi;
+  /验证码|驗證碼|校验码|动态码|動態碼|动态密码|认证码|安全码|確認碼|认证碼|認証コード|確認コード|検証コード|ワンタイム|認証番号|確認番号|パスコード|コード|인증번호|인증\s?코드|확인\s?코드|보안\s?코드|로그인\s?코드|인증\s?번호|일회용|코드|รหัส|ລະຫັດ|កូដ|ကုဒ်|otp/gi;
 export const OTHER_SIGNS =
-  /订单|訂單|单号|快递|运单|电话|電話|邮编|優惠|优惠|折扣|发票|發票|金额|尾号|注文|番号|お問い合わせ|クーポン|郵便|電話番号|請求|予約|주문|송장|쿠폰|전화|우편|예약|영수증|할인|โทร|คำสั่งซื้อ|คูปอง/g;
+  /订单|訂單|单号|快递|运单|电话|電話|邮编|優惠|优惠|折扣|发票|發票|金额|尾号|注文|番号|お問い合わせ|クーポン|郵便|電話番号|請求|予約|주문|송장|쿠폰|전화|우편|예약|영수증|할인|ไปรษณีย์|ส่วนลด|โทร|คำสั่งซื้อ|คูปอง/g;
 
 /** "Code" and nothing more: of a coupon, where that word is attached. */
 export const BARE_CODE_SIGN = /^(?:コード|코드|รหัส)$/;
 
 /** What stands between a code word and its code: nothing else may, for the looser shapes. */
 export const DIRECT =
-  /(?:[:：=]|(?<=\s)(?:is|ist|lautet|est|es|è|é|is:|är|er|on|to|jest|là|adalah|ni|je|van|este)(?:\s(?:the|der|die|das|le|la|el|il|o|a|het|de))?|-|–|—|→|are|этo|это|वह|هو|は|为|是|為|은|는)[\s"'«„“(*「【]*$/iu;
+  /(?:[:：=՝]|(?<=\s)(?:is|ist|lautet|est|es|è|é|is:|är|er|on|to|jest|là|adalah|ni|je|van|este|és|yra|ir|ialah|ay|është|е|је|είναι|הוא|היא|هي|হল|হলো|է)(?:\s(?:the|der|die|das|le|la|el|il|o|a|het|de))?|-|–|—|→|are|этo|это|वह|هو|は|为|是|為|은|는|คือ)[\s"'«„“(*「【]*$/iu;
+
+/** In front of "customer": the person who is written to, and no number. */
+export const SALUTATION =
+  /^(?:dear|valued|hi|hello|estimad[oa]|querid[oa]|hola|gentile|cher|chère|bonjour|geehrte[rs]?|liebe[rs]?|hallo|prezad[oa]|car[oa]|olá|beste|geachte)$/i;
 
 const word = (patterns: readonly string[]) => new RegExp(`^(?:${patterns.join('|')})$`, 'u');
 const CODE = word(CODE_WORDS);

@@ -1,5 +1,5 @@
 import { type Candidate, candidatesOf } from './candidates.ts';
-import { INVISIBLE } from './clean.ts';
+import { foldBlanks, INVISIBLE } from './clean.ts';
 import {
   BARE_CODE_SIGN,
   BOOKING,
@@ -7,7 +7,9 @@ import {
   DIRECT,
   kindOfWord,
   ONE_TIME,
+  ONE_TIME_SIGNS,
   OTHER_SIGNS,
+  SALUTATION,
   type WordKind,
 } from './code-words.ts';
 import { PURPOSES } from './link-words.ts';
@@ -40,7 +42,7 @@ const FOREIGN_DIGIT = [...ZEROS]
 const NOT_TYPED = new RegExp(`[${FOREIGN_DIGIT}${INVISIBLE}\\ufe00-\\ufe0f\\u20e3]`, 'g');
 const LINK = /(?:https?:\/\/|www\.)\S+/gi;
 const WORD = /[\p{L}\p{M}\p{N}]+|№|#|©/gu;
-const SENTENCE_END = /[.!?](?=\s)|[。！？]|\n\s*\n/g;
+const SENTENCE_END = /[.!?](?=\s)|[。！？।۔]|\n\s*\n/g;
 const MONTH =
   /(?:jan|feb|m[aä]r|apr|ma[iy]|jun|jul|aug|sep|o[ck]t|nov|de[cz])\p{L}*\.?,?\s*(?:\d{1,2},?\s*)?$/iu;
 
@@ -60,6 +62,12 @@ const isOther = (kind: WordKind | undefined) => kind === 'other' || kind === 'pr
 const isEntered = (words: readonly string[]) =>
   words.slice(-REACH_WORDS_ENTER).some((word) => kindOfWord(word) === 'enter');
 
+/** "Customer" is no word of its own number where the customer is spoken to. */
+function kindAt(words: readonly string[], at: number): WordKind {
+  const kind = kindOfWord(words[at] ?? '');
+  return kind === 'other' && SALUTATION.test(words[at - 1] ?? '') ? 'plain' : kind;
+}
+
 /**
  * What the words before a candidate make of it: the nearest telling word counts. Points, or undefined
  * where they say nothing, or -1 for "something else".
@@ -71,11 +79,11 @@ function pointsBefore(words: readonly string[], alone: boolean, direct: boolean)
   for (let distance = 1; distance <= Math.min(reach, words.length); distance++) {
     const at = words.length - distance;
     const word = words[at] ?? '';
-    const beside = kindOfWord(words[at - 1] ?? '');
+    const beside = kindAt(words, at - 1);
     // The words before another number spoke of that number.
     if (/\d/.test(word)) skipOther = 3;
     else if (skipOther > 0) skipOther--;
-    const kind = word === '©' ? 'other' : kindOfWord(word);
+    const kind = word === '©' ? 'other' : kindAt(words, at);
     const other = isOther(kind) || (kind === 'number' && !isCode(beside) && !isEntered(words.slice(0, at)));
     if (other && skipOther === 0 && distance <= (alone ? 3 : REACH_WORDS_OTHER)) return -1;
     if (isCode(kind) && skipOther < 3) {
@@ -140,14 +148,17 @@ function score(text: string, candidate: Candidate, subjectSaysCode: boolean): nu
   const wide = text.slice(Math.max(0, start - REACH), start);
   const sentence = lastSentence(wide);
   const before = alone ? wide : sentence;
-  const after = firstSentence(text.slice(end, end + REACH / 2));
+  const following = text.slice(end, end + REACH / 2);
+  const after = firstSentence(following);
   const sentenceWords = wordsOf(sentence);
   const kindsAfter = kindsOf(wordsOf(after));
   if (kindsAfter.includes('promo') || kindsOf(sentenceWords).includes('promo')) return -1;
   const unit = /^\s?(\p{L}+)/u.exec(after)?.[1];
   if (shape === 'digits' && unit !== undefined && kindOfWord(unit) === 'unit') return 0;
   if (shape === 'year' && MONTH.test(before)) return 0;
-  const signs = /[\u0e00-\u0e7f\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]/.test(before + after);
+  const signs = /[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]/.test(
+    before + after,
+  );
   let points = signs ? pointsOfSigns(before, after) : undefined;
   const direct = alone || DIRECT.test(before);
   points ??= pointsBefore(alone ? wordsOf(wide) : sentenceWords, alone, direct);
@@ -162,6 +173,7 @@ function score(text: string, candidate: Candidate, subjectSaysCode: boolean): nu
   }
   points ??= pointsAfter(kindsAfter);
   if (points === undefined && saysToEnter(sentenceWords, kindsAfter, sentence + after)) points = 60;
+  if (points === undefined && isEntered(sentenceWords) && saysCode(following)) points = 60;
   if (points === undefined && alone && subjectSaysCode) points = 60;
   if (points === undefined || points < 0) return points ?? 0;
   return points + (candidate.value.length === 6 ? 5 : 0);
@@ -169,9 +181,7 @@ function score(text: string, candidate: Candidate, subjectSaysCode: boolean): nu
 
 function contextOf(text: string, { start, end }: Candidate): string {
   const from = Math.max(0, start - CONTEXT_SIDE);
-  return text
-    .slice(from, end + CONTEXT_SIDE)
-    .replace(/\s+/g, ' ')
+  return foldBlanks(text.slice(from, end + CONTEXT_SIDE))
     .trim()
     .replace(/^[\udc00-\udfff]|[\ud800-\udbff]$/g, '');
 }
@@ -195,6 +205,9 @@ function saysCode(text: string): boolean {
   );
 }
 
+/** Of the same length, so that places stay the same. */
+const oneWord = (words: string): string => 'onetime'.padEnd(words.length);
+
 interface Found {
   code: MailCode;
   /** Below 0: the words say that this is something else. */
@@ -206,19 +219,22 @@ function read(given: string, subjectSaysCode: boolean, isOffer: boolean): Found[
   const text = asTyped(given.slice(0, MAX_READ));
   if (!/\d|[A-Z]{3}|-[a-z]{3,12}-/.test(text)) return [];
   // Links are blanked letter for letter, so that places stay the same.
-  const readable = text
-    .replace(LINK, (link) => ' '.repeat(link.length))
-    .replace(ONE_TIME, (words) => 'onetime'.padEnd(words.length));
+  const unlinked = text.replace(LINK, (link) => ' '.repeat(link.length));
+  const candidates = candidatesOf(unlinked);
+  if (candidates.length === 0) return [];
+  const readable = unlinked.replace(ONE_TIME, oneWord).replace(ONE_TIME_SIGNS, oneWord);
   let noLetters: boolean | undefined;
   const found: Found[] = [];
-  for (const candidate of candidatesOf(readable)) {
+  for (const candidate of candidates) {
     if (/[A-Z]/i.test(candidate.value)) {
       noLetters ??= isOffer || BOOKING.test(readable);
       if (noLetters) continue;
     }
     const points = score(readable, candidate, subjectSaysCode);
     if (points >= 0 && points < SURE) continue;
-    found.push({ code: { value: candidate.value, context: contextOf(text, candidate) }, score: points });
+    // Of what is something else no words are shown.
+    const context = points < 0 ? '' : contextOf(text, candidate);
+    found.push({ code: { value: candidate.value, context }, score: points });
   }
   return found;
 }

@@ -10,7 +10,7 @@ export const TEXT_WORDS: readonly (readonly [Purpose, RegExp])[] = [
   ],
   [
     'reset',
-    /(?:reset|change|choose|create|set|new|recover|forgot|update).{0,24}passw|passw.{0,16}(?:reset|change|recover)|passwort|kennwort|mot de passe|contraseña|reimposta|password|palavra-passe|senha|wachtwoord|hasł|lösenord|passord|adgangskode|şifre|parola|парол|パスワード|密码|密碼|비밀번호|كلمة (?:المرور|السر)|पासवर्ड|kata sandi|mật khẩu|heslo|jelszó|salasana|κωδικού πρόσβασης|סיסמ|رمز عبور|گذرواژه|รหัสผ่าน|lozink|geslo|parool|slaptažod|recover (?:your )?account/i,
+    /(?:reset|change|choose|create|set|new|recover|forgot|update)[^:;.!?|]{0,24}passw|passw.{0,16}(?:reset|change|recover)|passwort|kennwort|mot de passe|contraseña|reimposta|password(?!s)|palavra-passe|senha|wachtwoord|hasł|lösenord|passord|adgangskode|şifre|parola|парол|パスワード|密码|密碼|비밀번호|كلمة (?:المرور|السر)|पासवर्ड|kata sandi|mật khẩu|heslo|jelszó|salasana|κωδικού πρόσβασης|סיסמ|رمز عبور|گذرواژه|รหัสผ่าน|lozink|geslo|parool|slaptažod|recover (?:your )?account/i,
   ],
   [
     'verify',

@@ -3,7 +3,9 @@ import { parseMail } from '../../src/mail/parse.ts';
 import { HELD_OUT } from './labelled/held-out.ts';
 import { HELD_OUT_2 } from './labelled/held-out-2.ts';
 import { HELD_OUT_3 } from './labelled/held-out-3.ts';
+import { HELD_OUT_4 } from './labelled/held-out-4.ts';
 import { build, type LabelledMail } from './labelled/labelled.ts';
+import { LANGUAGES } from './labelled/languages.ts';
 import { WITH_CODE } from './labelled/with-code.ts';
 import { WITHOUT_CODE } from './labelled/without-code.ts';
 
@@ -39,7 +41,15 @@ async function tally(mails: readonly LabelledMail[]) {
 }
 
 const rates = ({ right, given, there }: Tally) => ({ precision: right / given, recall: right / there });
-const ALL = [...WITH_CODE, ...WITHOUT_CODE, ...HELD_OUT, ...HELD_OUT_2, ...HELD_OUT_3];
+const ALL = [
+  ...WITH_CODE,
+  ...WITHOUT_CODE,
+  ...HELD_OUT,
+  ...HELD_OUT_2,
+  ...HELD_OUT_3,
+  ...HELD_OUT_4,
+  ...LANGUAGES,
+];
 
 describe(`codes and links of ${ALL.length} labelled mails`, () => {
   let result: Awaited<ReturnType<typeof tally>>;

@@ -76,6 +76,7 @@ describe('links', () => {
     ['登録を完了する', 'verify'],
     ['Stop receiving these emails', 'unsubscribe'],
     ['Read more', 'other'],
+    ['Reset your expectations: passwords in 2030', 'other'],
   ])('%s is of kind %s', (words, kind) => {
     expect(inPage(`<a href="https://x.test/1">${words}</a>`)).toMatchObject([{ text: words, kind }]);
   });
@@ -140,6 +141,43 @@ describe('the value of a code', () => {
   it('is known without the word "code" where it is to be entered, and the sentence says what for', () => {
     expect(findCodes('', 'Enter 482910 to confirm your address.', null)[0]?.value).toBe('482910');
     expect(findCodes('', 'Enter 482910 into the field of the form.', null)).toEqual([]);
+  });
+
+  it('is known where it is to be entered, and the sentence behind says that it is a code', () => {
+    expect(findCodes('', 'Type 482910 in the window. It is your one-time password.', null)).toHaveLength(1);
+    expect(findCodes('', 'Type 482910 in the window. It is your seat.', null)).toEqual([]);
+  });
+
+  it('is not hidden by the customer who is spoken to, but a number of that customer is none', () => {
+    for (const text of ['Dear customer, code: 482910', 'Estimado cliente, código: 482910']) {
+      expect(
+        findCodes('', text, null).map(({ value }) => value),
+        text,
+      ).toEqual(['482910']);
+    }
+    expect(findCodes('', 'Código de cliente: 482910', null)).toEqual([]);
+  });
+
+  it('is no piece of a phone number', () => {
+    expect(findCodes('', 'Dial +44 20 3910 5120 PIN: 553 201 774#', null)).toEqual([]);
+  });
+
+  it.each([
+    ['קוד האימות שלך הוא 482910'],
+    ['קוד אימות: 482910'],
+    ['קוד חד פעמי 482910'],
+    ['סיסמה חד-פעמית: 482910'],
+    ['הסיסמה החד־פעמית שלך: 482910'],
+    ['יש להזין את הקוד 482910 באתר'],
+    ['482910 הוא קוד האימות שלך'],
+  ])('is known in Hebrew: %s', (text) => {
+    expect(findCodes('', text, null).map(({ value }) => value)).toEqual(['482910']);
+  });
+
+  it('is none in Hebrew where the word is another: earlier, of a coupon, of the post', () => {
+    for (const text of ['הזמנה קודמת 482910', 'קוד קופון: SAVE2026', 'מיקוד 6100000']) {
+      expect(findCodes('', text, null), text).toEqual([]);
+    }
   });
 
   it('may be a chain of words, announced and in a line of its own', () => {
