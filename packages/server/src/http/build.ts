@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
 import type { Socket } from 'node:net';
-import swaggerUi from '@fastify/swagger-ui';
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
 import fastify, { type FastifyReply, type FastifyRequest } from 'fastify';
 import { AppError } from '../errors.ts';
@@ -21,28 +20,13 @@ import {
   MAX_PARAMETER,
   REQUEST_TIMEOUT_MS,
 } from './limits.ts';
-import { addSchemas, describeApi } from './openapi.ts';
 import { type ParameterTypes, parameterTypes, readParameters } from './query.ts';
 import { RequestSeconds } from './request-seconds.ts';
-import { accountRoutes } from './routes/accounts.ts';
-import { addressRoutes } from './routes/addresses.ts';
-import { attachmentRoutes } from './routes/attachments.ts';
-import { deliveryRoutes } from './routes/deliveries.ts';
-import { domainRoutes } from './routes/domains.ts';
-import { eventRoutes } from './routes/events.ts';
-import { inboxRoutes } from './routes/inboxes.ts';
-import { keyRoutes } from './routes/keys.ts';
-import { messageRoutes } from './routes/messages.ts';
+import { apiRoutes } from './routes/api.ts';
 import { operationRoutes } from './routes/operations.ts';
-import { usageRoutes } from './routes/usage.ts';
-import { waitRoutes } from './routes/wait.ts';
-import { webhookRoutes } from './routes/webhooks.ts';
+import { referenceRoutes } from './routes/reference.ts';
 import type { Soon } from './soon.ts';
 
-const DOCS = '/docs';
-/** Everything that the reference pages load is ours; they style themselves and draw with data URLs. */
-const DOCS_CSP =
-  "default-src 'self'; img-src 'self' data:; style-src 'self' 'unsafe-inline'; frame-ancestors 'none'; base-uri 'none'";
 const SECURITY_HEADERS = {
   'x-content-type-options': 'nosniff',
   'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
@@ -94,26 +78,9 @@ export async function buildApp(
   refuseConnect(app);
   observeRequests(app, deps);
   finishAnswers(app, context);
-  addSchemas(app);
-  await describeApi(app);
-  await app.register(swaggerUi, {
-    routePrefix: DOCS,
-    staticCSP: DOCS_CSP,
-    uiConfig: { persistAuthorization: false, validatorUrl: null },
-  });
   operationRoutes(app, context);
-  inboxRoutes(app, context);
-  addressRoutes(app, context);
-  messageRoutes(app, context);
-  attachmentRoutes(app, context);
-  waitRoutes(app, context);
-  eventRoutes(app, context);
-  webhookRoutes(app, context);
-  deliveryRoutes(app, context);
-  keyRoutes(app, context);
-  usageRoutes(app, context);
-  domainRoutes(app, context);
-  accountRoutes(app, context);
+  referenceRoutes(app, context);
+  apiRoutes(app, context);
   return { app, held };
 }
 
@@ -167,10 +134,7 @@ interface KnownPath {
 function demandAccess(app: App): Map<string, KnownPath> {
   const known = new Map<string, KnownPath>();
   app.addHook('onRoute', (route) => {
-    const isDocs = route.url === DOCS || route.url.startsWith(`${DOCS}/`);
-    const access = route.config?.access ?? (isDocs ? 'public' : undefined);
-    if (!access) throw new Error(`${route.method} ${route.url} declares no access`);
-    route.config = { ...route.config, access };
+    if (!route.config?.access) throw new Error(`${route.method} ${route.url} declares no access`);
     const path = known.get(route.url) ?? {
       pattern: new RegExp(
         `^${route.url.replaceAll('.', '\\.').replaceAll(/:\w+/g, '[^/]+').replace('*', '.*')}$`,

@@ -1,13 +1,14 @@
 import swagger from '@fastify/swagger';
-import * as contract from '@mayfly/client/contract';
-import type { FastifySchema } from 'fastify';
-import { Registry } from 'prom-client';
-import { type TSchema, Type } from 'typebox';
+import swaggerUi from '@fastify/swagger-ui';
+import fastify, { type FastifySchema } from 'fastify';
+import { Type } from 'typebox';
 import { VERSION } from '../version.ts';
 import type { Access } from './auth.ts';
-import { buildApp } from './build.ts';
-import type { App, HttpDeps } from './context.ts';
+import type { App, RouteContext } from './context.ts';
 import { problemAnswer } from './responses.ts';
+import { apiRoutes } from './routes/api.ts';
+
+// Loaded when somebody asks for what is made here, and not before: see routes/reference.ts.
 
 // biome-ignore lint/suspicious/noExplicitAny: a JSON document, walked and completed here.
 type Json = any;
@@ -137,18 +138,8 @@ function complete(document: Json): Json {
   return document;
 }
 
-const isNamed = (value: unknown): value is TSchema & { $id: string } =>
-  typeof value === 'object' && value !== null && '$id' in value;
-
-/** Makes the contract's named schemas known to validation and to the document. */
-export function addSchemas(app: App): void {
-  for (const schema of Object.values(contract)) {
-    if (isNamed(schema)) app.addSchema(schema);
-  }
-}
-
 /** Lets the document grow with the routes that are registered afterwards. */
-export async function describeApi(app: App): Promise<void> {
+async function describeApi(app: App): Promise<void> {
   await app.register(swagger, {
     openapi: {
       openapi: '3.1.1',
@@ -184,13 +175,40 @@ export async function describeApi(app: App): Promise<void> {
   });
 }
 
-/** The OpenAPI 3.1 description of the API, made from the routes; nothing listens and nothing is opened. */
-export async function openapiDocument(): Promise<object> {
-  const app = await buildApp(
-    { host: '', port: 0, domains: [], publicUrl: null, metrics: 'off' },
-    // Registering routes touches none of them; only requests would.
-    { metrics: new Registry() } as HttpDeps,
-  );
-  await app.app.ready();
-  return app.app.swagger();
+/** Enough to register routes; only requests would ask for more. */
+const UNTOLD = {
+  options: { host: '', port: 0, domains: [], publicUrl: null, metrics: 'off' },
+  deps: {},
+} as unknown as RouteContext;
+
+/**
+ * The OpenAPI 3.1 description of the API, made from the routes; nothing listens and nothing is opened.
+ * @param context of the server that is described: its options decide which operations it has
+ */
+export async function openapiDocument(context: RouteContext = UNTOLD): Promise<object> {
+  const app: App = fastify();
+  // Nobody asks this app anything: its validators would be made for nothing.
+  app.setValidatorCompiler(() => () => true);
+  app.setSerializerCompiler(() => JSON.stringify);
+  await describeApi(app);
+  apiRoutes(app, context);
+  await app.ready();
+  return app.swagger();
+}
+
+/** Everything that the reference pages load is ours; they style themselves and draw with data URLs. */
+const PAGES_CSP =
+  "default-src 'self'; img-src 'self' data:; style-src 'self' 'unsafe-inline'; frame-ancestors 'none'; base-uri 'none'";
+
+/** An app that answers below `/docs` with pages that show the document; it has no other routes. */
+export async function referencePages(document: object): Promise<App> {
+  const app: App = fastify();
+  await app.register(swagger, { mode: 'static', specification: { document: document as Json } });
+  await app.register(swaggerUi, {
+    routePrefix: '/docs',
+    staticCSP: PAGES_CSP,
+    uiConfig: { persistAuthorization: false, validatorUrl: null },
+  });
+  await app.ready();
+  return app;
 }

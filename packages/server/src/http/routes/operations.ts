@@ -3,7 +3,7 @@ import ipaddr from 'ipaddr.js';
 import { AppError } from '../../errors.ts';
 import type { App, RouteContext } from '../context.ts';
 
-/** What operators and tools ask: is it alive, is it ready, how is it doing, what can it do. */
+/** What operators and tools ask: is it alive, is it ready, how is it doing. */
 export function operationRoutes(app: App, { options, deps }: RouteContext): void {
   const hidden = { hide: true };
 
@@ -17,8 +17,6 @@ export function operationRoutes(app: App, { options, deps }: RouteContext): void
     await deps.store.ping();
     return { status: 'ready' };
   });
-
-  app.get('/openapi.json', { config: { access: 'public' }, schema: hidden }, async () => app.swagger());
 
   if (options.metrics === 'off') return;
   app.get('/metrics', { config: { access: 'public' }, schema: hidden }, async (request, reply) => {

@@ -1,0 +1,57 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { AppError } from '../../errors.ts';
+import type { App, RouteContext } from '../context.ts';
+
+/** Where the pages are, and what they load. */
+const PAGES = ['/docs', '/docs/', '/docs/json', '/docs/yaml', '/docs/static/*'];
+
+interface Reference {
+  /** OpenAPI 3.1. */
+  document: object;
+  /** Answers there; it never listens. */
+  pages: App;
+}
+
+/**
+ * The description of the API and the pages that show it, made when somebody first asks: most servers are
+ * never asked, and it takes a tenth of a second and some MB. What fails is tried again the next time.
+ */
+function createReference(context: RouteContext): () => Promise<Reference> {
+  const make = async (): Promise<Reference> => {
+    const { openapiDocument, referencePages } = await import('../openapi.ts');
+    const document = await openapiDocument(context);
+    return { document, pages: await referencePages(document) };
+  };
+  let made: Promise<Reference> | undefined;
+  return () => {
+    made ??= make().catch((error: unknown) => {
+      made = undefined;
+      throw error;
+    });
+    return made;
+  };
+}
+
+/** What the API is, for programs and for people. */
+export function referenceRoutes(app: App, context: RouteContext): void {
+  const reference = createReference(context);
+  const route = { config: { access: 'public' }, schema: { hide: true } } as const;
+
+  const page = async (request: FastifyRequest, reply: FastifyReply) => {
+    const { pages } = await reference();
+    // Of a HEAD, too, the app around makes the answer without its body.
+    const answer = await pages.inject({ method: 'GET', url: request.url, headers: request.headers });
+    const { statusCode, headers, rawPayload } = answer;
+    if (statusCode >= 500) throw new Error(`the reference pages failed: ${answer.payload}`);
+    if (statusCode === 404) throw new AppError('not_found', 'there is nothing at this path');
+    if (statusCode >= 400) throw new AppError('invalid_request', 'the request could not be read');
+    // These are of the connection that there was not.
+    const { connection, date, 'transfer-encoding': _, ...own } = headers;
+    reply.code(statusCode).headers(own);
+    // An empty one would be given a type and, in a 304, a length.
+    return rawPayload.length > 0 ? reply.send(rawPayload) : reply.send();
+  };
+
+  for (const path of PAGES) app.get(path, route, page);
+  app.get('/openapi.json', route, async () => (await reference()).document);
+}
