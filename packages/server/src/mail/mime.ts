@@ -24,6 +24,8 @@ const SPACE = 0x20;
 const DELETE = 0x7f;
 const TAB = 0x09;
 const EMPTY_LINE = new Uint8Array(0);
+/** Put in front of a mail by an editor; the library keeps it in the name of the field. */
+const BYTE_ORDER_MARK = [0xef, 0xbb, 0xbf];
 /** Put in front of a mail by a mailbox file. */
 const MBOX_LINE = /^>?From .*\b[A-Z][a-z]{2} [A-Z][a-z]{2} +\d{1,2} \d\d:\d\d/;
 const MBOX_LINE_BYTES = 200;
@@ -153,9 +155,10 @@ const isOfName = (byte: number | undefined): boolean =>
  */
 function isOfHeader(line: Uint8Array): boolean {
   if (isBlank(line[0])) return true;
-  let end = 0;
+  const start = BYTE_ORDER_MARK.every((byte, at) => line[at] === byte) ? BYTE_ORDER_MARK.length : 0;
+  let end = start;
   while (isOfName(line[end])) end++;
-  if (end === 0) return false;
+  if (end === start) return false;
   while (isBlank(line[end])) end++;
   return (
     line[end] === COLON || MBOX_LINE.test(Buffer.from(line.subarray(0, MBOX_LINE_BYTES)).toString('latin1'))

@@ -7,9 +7,9 @@ export interface OracleMail {
 
 /** Where we read a subject otherwise, with what we say and why. */
 export const OTHER_SUBJECTS: Record<string, { subject: string; why: string }> = {
-  'cutiemail-torture/mails/header-no-colon.eml': {
-    subject: 'after the bad line',
-    why: 'CPython ends the header at a line without a colon; the fields after it are still fields',
+  'cutiemail-torture/mails/8bit-headers-latin1.eml': {
+    subject: 'café naïve',
+    why: 'CPython shows replacement characters for raw bytes that are not UTF-8; we read windows-1252',
   },
   'cutiemail-torture/mails/nul-in-header-and-body.eml': {
     subject: 'has a  nul',

@@ -30,12 +30,14 @@ describe('a mail that is no proper message is read as mail programs read it', ()
     expect(mail).toMatchObject({ text: 'hello there', attachments: [] });
   });
 
-  it('the line that a mailbox file puts in front, and a blank before the colon, end no header', async () => {
+  it('what mailbox files and editors put in front, and a blank before the colon, end no header', async () => {
     const from = 'From ada@sender.test Sat Nov 21 10:51:34 2026';
     expect(await parseMail(bytes(from, 'Subject : Hi', '', 'x', ''))).toMatchObject({
       summary: { subject: 'Hi' },
       content: { text: 'x\n' },
     });
+    const marked = await parseMail(bytes('\xef\xbb\xbfX: y', 'Subject: Hi', '', 'x', ''));
+    expect(marked).toMatchObject({ summary: { subject: 'Hi' }, content: { text: 'x\n' } });
     expect((await read('From now on it is 10:51', '')).text).toBe('From now on it is 10:51\n');
   });
 
