@@ -1,4 +1,3 @@
-import { STATUS_CODES } from 'node:http';
 import type { Problem } from '@mayfly/client/contract';
 import type { FastifyError, FastifyReply } from 'fastify';
 import { AppError, type ErrorCode } from '../errors.ts';
@@ -135,6 +134,13 @@ export function toAppError(error: unknown): AppError | undefined {
 }
 
 /** By the code of the parser's error, and for the one method that is no request for a path. */
+/** RFC 9110 section 15.5, RFC 6585 section 5. Not from `node:http`: to import that loads Node's fetch, 2 MB. */
+const REASONS: Record<number, string> = {
+  400: 'Bad Request',
+  408: 'Request Timeout',
+  431: 'Request Header Fields Too Large',
+};
+
 const PARSE_CODES: Record<string, [ProblemCode, string]> = {
   CONNECT: ['not_found', 'this is no proxy: it connects to nothing'],
   HPE_HEADER_OVERFLOW: ['headers_too_large', 'the headers are too large'],
@@ -150,7 +156,7 @@ export function rawProblem(errorCode: string | undefined, requestId: string): st
   const body = JSON.stringify(problem(code, detail, requestId));
   const status = STATUS[code];
   return [
-    `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
+    `HTTP/1.1 ${status} ${REASONS[status]}`,
     `Content-Type: ${PROBLEM_TYPE}`,
     `Content-Length: ${Buffer.byteLength(body)}`,
     `X-Request-Id: ${requestId}`,

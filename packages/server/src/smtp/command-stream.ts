@@ -1,4 +1,4 @@
-import { SMTPStream } from 'smtp-server/lib/smtp-stream.js';
+import { SMTPStream } from './library.ts';
 import type { SmtpLimits } from './limits.ts';
 import { hasProxySignature } from './proxy-v2.ts';
 import { REPLIES, type Reply } from './replies.ts';

@@ -1,20 +1,21 @@
 import type { Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 import type { SMTPServerDataStream } from 'smtp-server';
-import { SMTPConnection, type SMTPConnectionOptions } from 'smtp-server/lib/smtp-connection.js';
+import type { SMTPConnectionOptions } from 'smtp-server/lib/smtp-connection.js';
 import type { SMTPStream } from 'smtp-server/lib/smtp-stream.js';
 import { CommandGuard, isLastWord } from './command-guard.ts';
 import { CommandStream } from './command-stream.ts';
 import { handshakeDeadline } from './handshake-deadline.ts';
+import { SMTPConnection } from './library.ts';
 import type { Listener, ListenerContext } from './listener.ts';
 import { REPLIES, type Reply, replyText } from './replies.ts';
 import { Session } from './session.ts';
 import { SessionTimer } from './session-timer.ts';
 
 /*
- * This file, command-stream.ts and listener.ts are the only ones that know smtp-server. It gives sockets,
- * the reading of lines and of the data's end, STARTTLS and the PROXY line; what is changed of it is changed
- * by overriding methods, and test/smtp/library.test.ts fails when an update no longer calls them.
+ * This file, command-stream.ts and listener.ts, and library.ts which loads it, alone know smtp-server. It
+ * gives sockets, the reading of lines and of the data's end, STARTTLS and the PROXY line; what is changed of
+ * it is changed by overriding methods, and test/smtp/library.test.ts fails when an update no longer calls them.
  */
 
 /** The places of connections, counted over all listeners. */

@@ -1,16 +1,16 @@
 import type { Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
-import {
-  SMTPServer,
-  type SMTPServerDataStream,
-  type SMTPServerError,
-  type SMTPServerOptions,
-  type SMTPServerSession,
+import type {
+  SMTPServerDataStream,
+  SMTPServerError,
+  SMTPServerOptions,
+  SMTPServerSession,
 } from 'smtp-server';
 import type { SMTPConnectionOptions } from 'smtp-server/lib/smtp-connection.js';
 import type { KeyPair } from './certificate.ts';
 import { Connection, type Doorkeeper } from './connection.ts';
 import { handshakeDeadline } from './handshake-deadline.ts';
+import { SMTPServer } from './library.ts';
 import type { NetworkMatch } from './networks.ts';
 import { asProxyVersion1 } from './proxy-v2.ts';
 import type { SessionContext } from './session.ts';
@@ -92,7 +92,10 @@ export class Listener extends SMTPServer {
   }
 
   /** smtp-server reads version 1; version 2 is put in its words before. */
-  override _handleProxy(socket: Socket, callback: Parameters<SMTPServer['_handleProxy']>[1]): void {
+  override _handleProxy(
+    socket: Socket,
+    callback: Parameters<InstanceType<typeof SMTPServer>['_handleProxy']>[1],
+  ): void {
     if (!this._expectsProxyHeader(socket)) super._handleProxy(socket, callback);
     else asProxyVersion1(socket, (error) => (error ? callback(error) : super._handleProxy(socket, callback)));
   }

@@ -1,7 +1,5 @@
-import { SMTPServer } from 'smtp-server';
-import { SMTPConnection } from 'smtp-server/lib/smtp-connection.js';
-import { SMTPStream } from 'smtp-server/lib/smtp-stream.js';
 import { afterEach, expect, test, vi } from 'vitest';
+import { SMTPConnection, SMTPServer, SMTPStream } from '../../src/smtp/library.ts';
 import { smtpClient } from '../support/smtp-script.ts';
 import { startSmtp } from './start-smtp.ts';
 
