@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { promisify } from 'node:util';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { createApp } from '../src/app.ts';
 import { parseConfig } from '../src/config.ts';
 import { explainListening } from '../src/listening.ts';
 import { spawnServer, startServer } from './durability/server-process.ts';
@@ -33,6 +34,12 @@ async function failedStart(env: Record<string, string> = {}) {
   return { code, stdout, stderr };
 }
 
+/** The app by itself, which costs less than a process. */
+function start(env: Record<string, string>) {
+  const settings = { MAYFLY_HTTP_PORT: '0', MAYFLY_SMTP_PORT: '0', MAYFLY_DATA_DIR: dataDir };
+  return createApp(parseConfig({ ...settings, MAYFLY_LOG_LEVEL: 'silent', ...env })).start();
+}
+
 async function takenPort(): Promise<{ server: Server; port: string }> {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -45,13 +52,9 @@ describe('a start that fails', () => {
     async (setting) => {
       const { server, port } = await takenPort();
       try {
-        const { code, stderr } = await failedStart({ [setting]: port });
-        expect([code, stderr]).toEqual([
-          1,
-          expect.stringMatching(
-            `^port ${port} on 127\\.0\\.0\\.1 is taken: .* or set ${setting} to another port\n$`,
-          ),
-        ]);
+        await expect(start({ [setting]: port })).rejects.toThrow(
+          RegExp(`^port ${port} on 127\\.0\\.0\\.1 is taken: .* or set ${setting} to another port$`),
+        );
       } finally {
         server.close();
       }
@@ -62,11 +65,9 @@ describe('a start that fails', () => {
     'because %s is no address of this machine says so',
     async (setting) => {
       // TEST-NET-1 (RFC 5737): nobody's.
-      const { code, stderr } = await failedStart({ [setting]: '192.0.2.1' });
-      expect([code, stderr]).toEqual([
-        1,
-        expect.stringMatching(`on 192\\.0\\.2\\.1 is at no address of this machine: set ${setting} to`),
-      ]);
+      await expect(start({ [setting]: '192.0.2.1' })).rejects.toThrow(
+        RegExp(`on 192\\.0\\.2\\.1 is at no address of this machine: set ${setting} to`),
+      );
     },
   );
 
@@ -83,10 +84,11 @@ describe('a start that fails', () => {
 
   it('has shown the first API key, which opens the API at the next start', async () => {
     const { server, port } = await takenPort();
-    const { code, stdout } = await failedStart({ MAYFLY_HTTP_PORT: port });
+    const { code, stdout, stderr } = await failedStart({ MAYFLY_HTTP_PORT: port });
     server.close();
     const key = /API key +(mfk_\w+)/.exec(stdout)?.[1];
     expect([code, key]).toEqual([1, expect.any(String)]);
+    expect(stderr).toMatch(/^port \d+ on 127\.0\.0\.1 is taken: .*\n$/);
 
     const started = await startServer({ dataDir, env: { MAYFLY_API_KEY: '' } });
     try {
@@ -100,7 +102,7 @@ describe('a start that fails', () => {
     }
   });
 
-  it.each(['/dev/null/data', '/proc/nope', '/proc/nope/data'])(
+  it.each(['/dev/null/data', '/proc/nope'])(
     'because the data folder %s cannot be made ends, and says what to do',
     async (path) => {
       const { code, stderr } = await failedStart({ MAYFLY_DATA_DIR: path });

@@ -2,7 +2,10 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
+import { migrate } from '../../src/store/migrations/migrate.ts';
+import { createSqlStore } from '../../src/store/sql-store.ts';
 import { openSqlite, type SqliteOptions } from '../../src/store/sqlite.ts';
+import { kyselyOn, openWriter, sqliteDialect } from '../../src/store/sqlite-engine.ts';
 import type { Store } from '../../src/store/store.ts';
 import type { Opened } from './suite.ts';
 
@@ -34,12 +37,24 @@ export function temporaryPath(): { path: string; remove(): void } {
   };
 }
 
+/** The engine's store alone, without the threads between it and its callers: it opens in a fifth of the time. */
+async function openHere(path: string): Promise<Store> {
+  const db = kyselyOn(openWriter({ path, busyTimeoutMs: 5000 }));
+  await migrate(db, sqliteDialect);
+  return createSqlStore(db, sqliteDialect);
+}
+
+/** The engine as {@link openTemporary} opens it, but on this thread. */
+export const openTemporaryHere = (): Promise<Opened> => opened(openHere);
+
 /** A store on SQLite in a new directory, which goes when it is closed. */
-export async function openTemporary(
-  options: Partial<SqliteOptions> = {},
-): Promise<Opened & { path: string }> {
+export function openTemporary(options: Partial<SqliteOptions> = {}): Promise<Opened & { path: string }> {
+  return opened((path) => openSqlite({ path, ...options }));
+}
+
+async function opened(open: (path: string) => Promise<Store>): Promise<Opened & { path: string }> {
   const { path, remove } = temporaryPath();
-  const store = await openSqlite({ path, ...options });
+  const store = await open(path);
   const rows = new DatabaseSync(path, { timeout: 5000 });
   const others: Store[] = [];
   return {

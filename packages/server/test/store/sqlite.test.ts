@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest';
 import { newId } from '../../src/ids.ts';
 import { inboxAt, mailTo, onlyPlaced, T } from './builders.ts';
-import { openTemporary } from './open-sqlite.ts';
+import { openTemporary, openTemporaryHere } from './open-sqlite.ts';
 import { describeStore } from './suite.ts';
 
-describeStore('the store on SQLite', () => openTemporary());
+describeStore('the store on SQLite', () => openTemporary(), openTemporaryHere);
 
 test('the store on SQLite takes the memory of a mail that is given away, and copies no other', async () => {
   const { store, close } = await openTemporary();

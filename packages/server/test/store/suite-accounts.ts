@@ -118,7 +118,7 @@ export function describeAccounts(given: Given): void {
     });
 
     it('fifty made at once, by two processes, are never more than the account may have', async () => {
-      const on = await given.fresh();
+      const on = await given.freshServer();
       const stores = [on.store, await on.beside()] as const;
       const [owner, other] = [await given.account(on), await given.account(on)];
       for (const key of [keyOf(owner), keyOf(owner, { expiresAt: T - 1 })]) await on.store.keys.create(key);
@@ -137,7 +137,7 @@ export function describeAccounts(given: Given): void {
     });
 
     it('a server sees at once what another process revoked', async () => {
-      const on = await given.fresh();
+      const on = await given.freshServer();
       const operator = await on.beside();
       const owner = await given.account(on);
       for (let i = 0; i < 8; i++) {
@@ -183,7 +183,7 @@ export function describeAccounts(given: Given): void {
     });
 
     it('two that revoke the last two keys at once leave one', async () => {
-      const on = await given.fresh();
+      const on = await given.freshServer();
       const operator = await on.beside();
       for (let i = 0; i < 5; i++) {
         const owner = await given.account(on);
@@ -261,7 +261,7 @@ export function describeAccounts(given: Given): void {
     });
 
     it('of many who ask for a domain at once one gets it', async () => {
-      const on = await given.fresh();
+      const on = await given.freshServer();
       const operator = await on.beside();
       const owners = await Promise.all(Array.from({ length: 8 }, () => given.account(on)));
       const domain = 'wanted.test';

@@ -122,7 +122,7 @@ export function describeDeletion(given: Given): void {
     });
 
     it('ends what a server makes meanwhile, and nothing is made after it', async () => {
-      const on = await given.fresh();
+      const on = await given.freshServer();
       await given.account(on);
       const before = await on.counts();
       const operator = await on.beside();
@@ -172,7 +172,7 @@ export function describeDeletion(given: Given): void {
     });
 
     it('of the last two at once leaves one', async () => {
-      const on = await given.fresh();
+      const on = await given.freshServer();
       const operator = await on.beside();
       const [a, b] = [await given.account(on), await given.account(on)];
       const outcomes = await Promise.all([

@@ -26,7 +26,7 @@ export function describeUsage(given: Given): void {
 
   describe('the quota of a month', () => {
     it('nodes that lease at once never get more than it, and get all of it', async () => {
-      const on = await given.fresh();
+      const on = await given.freshServer();
       const another = await on.beside();
       const owner = await given.account(on);
       const leases = await Promise.all(
@@ -76,7 +76,7 @@ export function describeUsage(given: Given): void {
     });
 
     it('stays taken when the store is opened again, whether it was used or not', async () => {
-      const on = await given.fresh();
+      const on = await given.freshServer();
       const owner = await given.account(on);
       await on.store.usage.lease(owner, MONTH, { want: 60, limit: 100 }, T);
       await on.store.close();
@@ -148,7 +148,7 @@ export function describeUsage(given: Given): void {
     });
 
     it('are told once, however many nodes pass them at once', async () => {
-      const on = await given.fresh();
+      const on = await given.freshServer();
       const stores = [on.store, await on.beside()];
       const owner = await given.account(on);
       await on.store.usage.lease(owner, MONTH, { want: 100, limit: 100 }, T);
@@ -165,7 +165,7 @@ export function describeUsage(given: Given): void {
 
   describe('the days', () => {
     it('add up what every node tells, those with requests, oldest first', async () => {
-      const on = await given.fresh();
+      const on = await given.freshServer();
       const another = await on.beside();
       const [owner, other] = [await given.account(on), await given.account(on)];
       const days = [

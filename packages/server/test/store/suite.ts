@@ -27,17 +27,23 @@ export interface Given {
   readonly store: Store;
   /** A store for one case, where it counts rows or sweeps. */
   fresh(): Promise<Opened>;
+  /** The same as a server has it, with its threads: for what two processes do at once. */
+  freshServer(): Promise<Opened>;
   /** A new account's id. */
   account(on?: Opened): Promise<string>;
   inbox(owner: string, changes?: Partial<NewInbox>, on?: Opened): Promise<InboxRecord>;
 }
 
-/** Holds an engine to the contract of `store.ts`. */
-export function describeStore(name: string, open: () => Promise<Opened>): void {
+/**
+ * Holds an engine to the contract of `store.ts`.
+ * @param open opens the store that most cases share
+ * @param openFresh opens one for a single case, where that can be had for less
+ */
+export function describeStore(name: string, open: () => Promise<Opened>, openFresh = open): void {
   describe(name, () => {
     const all: Opened[] = [];
-    const fresh = async (): Promise<Opened> => {
-      const opened = await open();
+    const keep = async (opening: Promise<Opened>): Promise<Opened> => {
+      const opened = await opening;
       all.push(opened);
       return opened;
     };
@@ -47,7 +53,7 @@ export function describeStore(name: string, open: () => Promise<Opened>): void {
       return first;
     };
     beforeAll(async () => {
-      await fresh();
+      await keep(open());
     });
     afterAll(async () => {
       for (const opened of all) await opened.close();
@@ -56,7 +62,8 @@ export function describeStore(name: string, open: () => Promise<Opened>): void {
       get store() {
         return shared().store;
       },
-      fresh,
+      fresh: () => keep(openFresh()),
+      freshServer: () => keep(open()),
       async account(on = shared()) {
         const id = newId('acc', T);
         await on.store.accounts.create({ id, name: 'Test', plan: 'developer', createdAt: T }, null);
