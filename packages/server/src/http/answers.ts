@@ -16,10 +16,10 @@ export interface Answers {
    * The JSON of an answer and its weak validator (RFC 9110 section 8.8.3; one stands for its own URL
    * alone), worked out only when they are not known. A change while `make` works only makes the validator fall short.
    * @param inbox as the guard read it, before `make` looks at anything
-   * @param make makes the JSON
+   * @param make makes the JSON, or its bytes in UTF-8 where they are at hand
    * @param request all that the answer depends on besides: the URL, and the base of URLs in it
    */
-  json(inbox: InboxRecord, request: string, make: () => Promise<string>): Soon<KnownAnswer>;
+  json(inbox: InboxRecord, request: string, make: () => Promise<string | Buffer>): Soon<KnownAnswer>;
 }
 
 export interface KnownAnswer {
@@ -41,7 +41,7 @@ export function createAnswers(): Answers {
       if (known) return known;
       return make().then((json) => {
         const answer = {
-          body: Buffer.from(json),
+          body: typeof json === 'string' ? Buffer.from(json) : json,
           tag: `W/"${inbox.version}"`,
         };
         // Most requests never come again: only what was asked twice is worth its place.

@@ -203,6 +203,31 @@ describe('messages', () => {
     for (const gone of [target, `${target}/raw`]) expect((await get(gone)).status).toBe(404);
   });
 
+  it('are listed as they are now, whatever time or limit each reader gives', async () => {
+    const box = await http.createInbox();
+    const ids: string[] = [];
+    for (let n = 0; n < 5; n++) ids.unshift(await http.deliver(box));
+    let since = Date.parse('2020-01-01');
+    /** Asks as nobody asked before. */
+    const listed = async (limit = 50): Promise<string[]> => {
+      const { body } = await http.api(
+        'GET',
+        `/v1/inboxes/${box.id}/messages?limit=${limit}&since=${++since}`,
+      );
+      expect(body.hasMore).toBe(limit < ids.length);
+      return body.messages.map((message: { id: string }) => message.id);
+    };
+    const asTheyAre = async () => {
+      for (const limit of [50, 3, 50, 3, 4]) expect(await listed(limit)).toEqual(ids.slice(0, limit));
+    };
+    await asTheyAre();
+    const [doomed = ''] = ids.splice(2, 1);
+    await http.api('DELETE', `/v1/inboxes/${box.id}/messages/${doomed}`);
+    await asTheyAre();
+    ids.unshift(await http.deliver(box));
+    await asTheyAre();
+  });
+
   it('answer HEAD as GET, without the body', async () => {
     for (const target of [`/v1/inboxes/${inbox.id}/messages`, path, `${path}/raw`]) {
       const head = await http.api('HEAD', target);

@@ -71,7 +71,7 @@ export function messageRoutes(app: App, context: RouteContext): void {
       const answer = answers.json(inbox, request.url, async () =>
         hasFilters(filters)
           ? JSON.stringify(toMessageList(await listMessages(deps, inbox, query, clock.now())))
-          : messageListJson(inbox.id, await listUnread({ store, newest }, inbox, query, clock.now())),
+          : messageListBytes(inbox.id, await listUnread({ store, newest }, inbox, query, clock.now())),
       );
       return after(answer, ({ body, tag }) => sendJson(request, reply, body, tag));
     },
@@ -166,8 +166,27 @@ function toMessageList({ messages, cursor, hasMore }: MessagePage): MessageList 
   return { messages: messages.map(toSummary), cursor, hasMore };
 }
 
-/** JSON text of what {@link toMessageList} makes. */
-function messageListJson(inboxId: string, { messages, cursor, hasMore }: MessagePage<UnreadMessage>): string {
+/** JSON of what {@link toMessageList} makes, in UTF-8. */
+function messageListBytes(inboxId: string, page: MessagePage<UnreadMessage>): Buffer {
+  const { messages, cursor, hasMore } = page;
+  const [newest] = messages;
+  const known = newest && lastPages.get(newest);
+  if (known?.cursor === cursor && known.length === messages.length && known.hasMore === hasMore) {
+    return known.bytes;
+  }
   const summaries = messages.map((message) => summaryJson(inboxId, message));
-  return `{"messages":[${summaries.join(',')}],"cursor":"${cursor}","hasMore":${hasMore}}`;
+  const bytes = Buffer.from(
+    `{"messages":[${summaries.join(',')}],"cursor":"${cursor}","hasMore":${hasMore}}`,
+  );
+  if (newest) lastPages.set(newest, { cursor, length: messages.length, hasMore, bytes });
+  return bytes;
 }
+
+/**
+ * The last page below each newest message that is kept (core/newest.ts bounds how many): readers who give
+ * different times as `since` get the same page until something comes.
+ */
+const lastPages = new WeakMap<
+  UnreadMessage,
+  { cursor: string; length: number; hasMore: boolean; bytes: Buffer }
+>();
