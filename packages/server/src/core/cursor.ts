@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
-import { LRUCache } from 'lru-cache';
 import { AppError } from '../errors.ts';
 import { timeOfId } from '../ids.ts';
+import { Recent } from './recent.ts';
 
 /** Enough of a hash that a mistyped cursor, or one of another inbox, is noticed; it guards nothing else. */
 const BINDING_LETTERS = 11;
@@ -24,17 +24,18 @@ const EXPECTED =
  * @param receivedAt epoch milliseconds of the newest of them; 0 when there is none
  */
 export function cursorAt(inboxId: string, receivedAt: number): string {
-  const place = `${inboxId} ${receivedAt.toString(36)}`;
+  const time = receivedAt.toString(36);
+  const place = `${inboxId} ${time}`;
   const known = madeLately.get(place);
   if (known !== undefined) return known;
   const binding = hash('sha256', `cursor ${place}`, 'base64url');
-  const cursor = `cur_${receivedAt.toString(36)}_${binding.slice(0, BINDING_LETTERS)}`;
+  const cursor = `cur_${time}_${binding.slice(0, BINDING_LETTERS)}`;
   madeLately.set(place, cursor);
   return cursor;
 }
 
 /** A list's cursor is the same until something comes, and its hash takes longer than all else of a list. */
-const madeLately = new LRUCache<string, string>({ max: 2_000 });
+const madeLately = new Recent<string>(2_000);
 
 function timeOfCursor(inboxId: string, cursor: string): number {
   const time = Number.parseInt(CURSOR.exec(cursor)?.[1] ?? '', 36);

@@ -11,12 +11,15 @@ import type {
   Store,
 } from '../store/store.ts';
 import type { Authenticating } from './authenticate.ts';
-import { createKnownInboxes } from './known-inboxes.ts';
 import { TRACE_HEADROOM_BYTES } from './limits.ts';
 import type { Parsing } from './parsing.ts';
 import type { Plans } from './plans.ts';
 import { receivedLine } from './received-line.ts';
 import { createRefusalLog } from './refusal-log.ts';
+import { REMEMBERED_MS, Remembered } from './remembered.ts';
+
+/** Addresses to which more than one mail comes just now. */
+const KNOWN_INBOXES = 1_000;
 
 /** An address of a RCPT that may receive; what `take` needs to know of it. */
 export interface Recipient {
@@ -88,7 +91,11 @@ export function createReceiver(deps: ReceiverDeps): Receiver & Settling {
   const commits = new Set<Promise<unknown>>();
   const refusals = createRefusalLog(store.refusals, deps.onRefusalsLost);
 
-  const known = createKnownInboxes(store);
+  const known = new Remembered<AddressedInbox>(KNOWN_INBOXES);
+
+  /** What the store would tell now of an inbox that has just got mail, but for a `messageCount` that may be too large. */
+  const remembered = (address: string): AddressedInbox | undefined =>
+    known.get(address, clock.now(), store.generation('inboxes'));
 
   /** The live inbox at an address; under an account's domain only that account's inboxes count. */
   const findInbox = async ({ address, domain }: Place): Promise<AddressedInbox | undefined> => {
@@ -99,7 +106,9 @@ export function createReceiver(deps: ReceiverDeps): Receiver & Settling {
     const inbox = await store.inboxes.findByAddress(address, now);
     if (!inbox || (owned !== null && owned.accountId !== inbox.accountId)) return undefined;
     // Whose mail a domain's is must be asked each time: the operator may have given it to another account.
-    if (owned === null) known.add(inbox, generation, now);
+    if (owned === null && generation !== null) {
+      known.set(address, inbox, Math.min(now + REMEMBERED_MS, inbox.expiresAt), generation);
+    }
     return inbox;
   };
 
@@ -107,8 +116,8 @@ export function createReceiver(deps: ReceiverDeps): Receiver & Settling {
 
   /** Nobody is refused for what is only remembered. */
   const withRoom = async (place: Place): Promise<AddressedInbox> => {
-    const remembered = known.get(place.address, clock.now());
-    if (remembered && remembered.messageCount < maxMessagesOf(remembered)) return remembered;
+    const last = remembered(place.address);
+    if (last && last.messageCount < maxMessagesOf(last)) return last;
     const inbox = await findInbox(place);
     if (!inbox) throw noSuchInbox();
     if (inbox.messageCount >= maxMessagesOf(inbox)) throw inboxFull();
@@ -141,7 +150,8 @@ export function createReceiver(deps: ReceiverDeps): Receiver & Settling {
       for (const place of placed) {
         if ('deliveries' in place) news.announceDeliveries();
         if (!('messageId' in place)) continue;
-        known.count(recipients.find(({ inboxId }) => inboxId === place.inboxId)?.address ?? '');
+        const last = remembered(recipients.find(({ inboxId }) => inboxId === place.inboxId)?.address ?? '');
+        if (last) last.messageCount += 1;
         news.announce({ accountId: place.accountId, inboxId: place.inboxId });
       }
     },

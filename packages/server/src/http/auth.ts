@@ -1,11 +1,12 @@
 import type { FastifyRequest } from 'fastify';
 import type { Clock } from '../clock.ts';
 import { liveInbox } from '../core/read.ts';
+import { Recent } from '../core/recent.ts';
+import { REMEMBERED_MS, Remembered } from '../core/remembered.ts';
 import { AppError } from '../errors.ts';
 import { hashCredential, hasValidChecksum } from '../ids.ts';
 import type { AccountRecord, InboxRecord, KeyRecord, Store } from '../store/store.ts';
 import type { Admitted } from './admission.ts';
-import { Recent } from './recent.ts';
 import { after, type Soon } from './soon.ts';
 
 /**
@@ -86,12 +87,6 @@ const HASHED_CREDENTIALS = 1_000;
 const REMEMBERED = 10_000;
 
 /**
- * For so long a key and an account are taken for what they were: a program asks many times a second with
- * one key. What another process changes (the operator's command line) is in force after this half second.
- */
-const REMEMBERED_MS = 500;
-
-/**
  * Reads Authorization headers. Working out the hash takes longer than the look-up that follows, so it is
  * remembered; whether the credential is still good is asked each time.
  */
@@ -110,25 +105,6 @@ function createReader(): (header: string | undefined) => Credential {
     known.set(header, credential);
     return credential;
   };
-}
-
-/** What a look-up answered, for as long as it may be taken for true. */
-class Remembered<T extends object> {
-  readonly #values = new Recent<{ value: T; generation: number | null; until: number }>(REMEMBERED);
-
-  /** @param generation where given: only what was found in this one */
-  get(key: string, now: number, generation: number | null = null): T | undefined {
-    const found = this.#values.get(key);
-    return found && now < found.until && found.generation === generation ? found.value : undefined;
-  }
-
-  set(key: string, value: T, until: number, generation: number | null = null): void {
-    this.#values.set(key, { value, generation, until });
-  }
-
-  clear(): void {
-    this.#values.clear();
-  }
 }
 
 export interface GuardDeps {
@@ -162,8 +138,8 @@ const anyInbox = (): boolean => true;
 
 export function createGuard({ store, clock }: GuardDeps): Guard {
   const read = createReader();
-  const accounts = new Remembered<AccountRecord>();
-  const inboxes = new Remembered<InboxRecord>();
+  const accounts = new Remembered<AccountRecord>(REMEMBERED);
+  const inboxes = new Remembered<InboxRecord>(REMEMBERED);
   let forgotten = 0;
 
   const findKey = (credential: Credential, now: number): Soon<KeyCaller> => {

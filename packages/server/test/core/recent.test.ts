@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { Recent } from '../../src/http/recent.ts';
+import { Recent } from '../../src/core/recent.ts';
 
 describe('what is remembered of late', () => {
   it('keeps what is used again and forgets what is not, within its bound', () => {
