@@ -1,7 +1,7 @@
 import { vacateAddress } from './addresses.ts';
-import { removeOfWebhook } from './delivery-queue.ts';
+import { removeWebhook } from './delivery-queue.ts';
 import type { Db, Dialect, Tx } from './dialect.ts';
-import { type FreeMessages, freeInSteps } from './freeing.ts';
+import { type FreeMessages, freeInSteps, removeInbox } from './freeing.ts';
 import { revokeAll } from './keys.ts';
 import type { Sources } from './sources.ts';
 import type { AccountStore } from './store.ts';
@@ -97,10 +97,7 @@ export function createAccountDeletion(
           .where('account_id', '=', accountId)
           .limit(1)
           .executeTakeFirst(),
-      async ({ id }) => {
-        await freeInSteps(db, (tx, limit) => removeOfWebhook(tx, id, limit));
-        await db.deleteFrom('webhooks').where('id', '=', id).execute();
-      },
+      ({ id }) => removeWebhook(db, id),
     );
   const removeInboxes = (accountId: string) =>
     removeEach(
@@ -109,12 +106,10 @@ export function createAccountDeletion(
           .selectFrom('inboxes')
           .select('seq')
           .where('account_id', '=', accountId)
+          .where('expires_at', '=', DELETED)
           .limit(1)
           .executeTakeFirst(),
-      async ({ seq }) => {
-        await freeInSteps(db, (tx, limit) => freeMessages(tx, seq, limit));
-        await db.deleteFrom('inboxes').where('seq', '=', seq).execute();
-      },
+      ({ seq }) => removeInbox(db, freeMessages, seq),
     );
 
   return async (accountId, now) => {

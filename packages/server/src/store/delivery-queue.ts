@@ -1,5 +1,6 @@
 import { newId } from '../ids.ts';
 import type { Db, Tx } from './dialect.ts';
+import { freeInSteps } from './freeing.ts';
 import { prepare, type Runner, type Slots } from './prepared.ts';
 import { CONCURRENCY } from './webhook-contract.ts';
 
@@ -236,4 +237,10 @@ export async function removeOfWebhook(tx: Tx, webhookId: string, limit: number):
     tx,
     rows.map(({ id }) => id),
   );
+}
+
+/** Removes a webhook that is gone, with its log. */
+export async function removeWebhook(db: Db, webhookId: string): Promise<void> {
+  await freeInSteps(db, (tx, limit) => removeOfWebhook(tx, webhookId, limit));
+  await db.deleteFrom('webhooks').where('id', '=', webhookId).execute();
 }

@@ -2,6 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Db, Dialect, Tx } from './dialect.ts';
 import { onConnection, prepare, type Slots } from './prepared.ts';
 import type { Sources } from './sources.ts';
+import { DELETED } from './tables.ts';
 
 /** Freeing so many rows takes about a millisecond or two: so long may others wait for the writer. */
 const ROWS_PER_STEP = 100;
@@ -60,3 +61,9 @@ export function createFreeMessages(db: Db, sources: Sources) {
 }
 
 export type FreeMessages = ReturnType<typeof createFreeMessages>;
+
+/** Removes a deleted inbox with its messages; large sources are left parked. */
+export async function removeInbox(db: Db, freeMessages: FreeMessages, seq: number): Promise<void> {
+  await freeInSteps(db, (tx, limit) => freeMessages(tx, seq, limit));
+  await db.deleteFrom('inboxes').where('seq', '=', seq).where('expires_at', '=', DELETED).execute();
+}

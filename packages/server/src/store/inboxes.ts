@@ -3,7 +3,7 @@ import { TOMBSTONE_MS } from '../core/limits.ts';
 import { moveAddressEnd, vacateAddress } from './addresses.ts';
 import { cancelOfInbox } from './delivery-queue.ts';
 import type { Db, Dialect, Tx } from './dialect.ts';
-import { type FreeMessages, freeInSteps, freeNowOrLater } from './freeing.ts';
+import { type FreeMessages, freeInSteps, freeNowOrLater, removeInbox } from './freeing.ts';
 import { createInbox, pairOf } from './new-inbox.ts';
 import { prepare, type Slots } from './prepared.ts';
 import type { Sources } from './sources.ts';
@@ -164,8 +164,7 @@ export function createInboxes(
     freeNowOrLater(dialect, async () => {
       for (const { inboxId, seq } of inboxes) {
         await freeInSteps(db, (tx, limit) => cancelOfInbox(tx, inboxId, limit, now));
-        await freeInSteps(db, (tx, limit) => freeMessages(tx, seq, limit));
-        await db.deleteFrom('inboxes').where('seq', '=', seq).where('expires_at', '=', DELETED).execute();
+        await removeInbox(db, freeMessages, seq);
       }
       await freeInSteps(db, (tx, limit) => sources.freeParked(tx, limit));
     });

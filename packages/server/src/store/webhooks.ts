@@ -1,9 +1,9 @@
 import type { Selectable } from 'kysely';
 import { TOMBSTONE_MS } from '../core/limits.ts';
 import { AppError } from '../errors.ts';
-import { removeOfWebhook } from './delivery-queue.ts';
+import { removeWebhook } from './delivery-queue.ts';
 import type { Db, Dialect, Tx } from './dialect.ts';
-import { freeInSteps, freeNowOrLater } from './freeing.ts';
+import { freeNowOrLater } from './freeing.ts';
 import { lockAccount } from './lock-account.ts';
 import { DELETED, NEVER, type WebhooksTable } from './tables.ts';
 import type { NewWebhook, WebhookChanges, WebhookRecord, WebhookStore } from './webhook-contract.ts';
@@ -227,10 +227,7 @@ export function createWebhooks(db: Db, dialect: Dialect): WebhookStore {
         .returning('id')
         .executeTakeFirst();
       if (!gone) return false;
-      await freeNowOrLater(dialect, async () => {
-        await freeInSteps(db, (tx, limit) => removeOfWebhook(tx, webhookId, limit));
-        await db.deleteFrom('webhooks').where('id', '=', webhookId).execute();
-      });
+      await freeNowOrLater(dialect, () => removeWebhook(db, webhookId));
       return true;
     },
 
