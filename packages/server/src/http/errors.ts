@@ -2,6 +2,7 @@ import type { Problem } from '@mayfly/client/contract';
 import type { FastifyError, FastifyReply } from 'fastify';
 import { AppError, type ErrorCode } from '../errors.ts';
 import { type SchemaError, toFieldErrors } from './invalid-fields.ts';
+import { toTime } from './time.ts';
 
 /** What only HTTP knows: the core never throws these. */
 type HttpCode = 'range_not_satisfiable' | 'request_timeout' | 'headers_too_large' | 'internal_error';
@@ -82,7 +83,7 @@ export function toProblem(error: AppError, requestId: string): ProblemAnswer {
     body: {
       ...problem(error.code, error.message, requestId),
       ...(errors ? { errors } : {}),
-      ...(expiredAt === undefined ? {} : { expiredAt: new Date(expiredAt).toISOString() }),
+      ...(expiredAt === undefined ? {} : { expiredAt: toTime(expiredAt) }),
     },
   };
 }

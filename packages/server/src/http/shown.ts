@@ -1,5 +1,6 @@
 import type { Message, MessageSummary } from '@mayfly/client/contract';
 import type { FullMessageRecord, MessageRecord, UnreadMessage } from '../store/store.ts';
+import { toTime } from './time.ts';
 
 /** A message as lists show it. */
 export function toSummary({ id, inboxId, receivedAt, size, summary }: MessageRecord): MessageSummary {
@@ -11,7 +12,7 @@ export function toSummary({ id, inboxId, receivedAt, size, summary }: MessageRec
     cc: summary.cc,
     subject: summary.subject,
     preview: summary.preview,
-    receivedAt: new Date(receivedAt).toISOString(),
+    receivedAt: toTime(receivedAt),
     size,
     attachmentCount: summary.attachmentCount,
     hasAttachments: summary.attachmentCount > 0,
@@ -27,7 +28,7 @@ export function summaryJson(inboxId: string, message: UnreadMessage): string {
   const known = madeBefore.get(message);
   if (known !== undefined) return known;
   const { id, receivedAt, size, summary } = message;
-  const time = new Date(receivedAt).toISOString();
+  const time = toTime(receivedAt);
   const hasAttachments = !summary.includes(NO_ATTACHMENTS);
   const json = `{"id":"${id}","inboxId":"${inboxId}",${summary.slice(1, -1)},"receivedAt":"${time}","size":${size},"hasAttachments":${hasAttachments}}`;
   madeBefore.set(message, json);
