@@ -20,15 +20,11 @@ async function start(env: Record<string, string> = {}): Promise<{ app: TestApp; 
 /** A session whose MAIL was heard; it asks for recipients one after the other. */
 async function asking(app: TestApp): Promise<(address: string) => Promise<string>> {
   const client = await smtpClient(app.smtp.port);
-  const say = async (line: string) => {
-    await client.send(`${line}\r\n`);
-    return client.reply();
-  };
   await client.reply();
-  await say('EHLO app.example.org');
-  await say('MAIL FROM:<app@example.org>');
+  await client.say('EHLO app.example.org');
+  await client.say('MAIL FROM:<app@example.org>');
   closings.push(async () => client.close());
-  return (address) => say(`RCPT TO:<${address}>`);
+  return (address) => client.say(`RCPT TO:<${address}>`);
 }
 
 const mail = (to: string) => ({ from: 'app@example.org', to, text: 'x' });

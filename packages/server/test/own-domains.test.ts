@@ -12,20 +12,16 @@ import { startApp, TEST_KEY, type TestApp } from './support/start-app.ts';
 /** What a sender hears who gives these recipients to one mail and sends it, if any is accepted. */
 async function sendTo(app: TestApp, addresses: string[], subject = 'x'): Promise<string[]> {
   const client = await smtpClient(app.smtp.port);
-  const say = async (line: string) => {
-    await client.send(`${line}\r\n`);
-    return client.reply();
-  };
   await client.reply();
-  await say('EHLO app.example.org');
-  await say('MAIL FROM:<app@example.org>');
+  await client.say('EHLO app.example.org');
+  await client.say('MAIL FROM:<app@example.org>');
   const replies: string[] = [];
-  for (const address of addresses) replies.push(await say(`RCPT TO:<${address}>`));
+  for (const address of addresses) replies.push(await client.say(`RCPT TO:<${address}>`));
   if (replies.some((reply) => reply.startsWith('250'))) {
-    await say('DATA');
-    expect(await say(`Subject: ${subject}\r\n\r\nx\r\n.`)).toMatch(/^250/);
+    await client.say('DATA');
+    expect(await client.say(`Subject: ${subject}\r\n\r\nx\r\n.`)).toMatch(/^250/);
   }
-  await say('QUIT');
+  await client.say('QUIT');
   client.close();
   return replies;
 }

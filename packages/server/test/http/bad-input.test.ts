@@ -18,15 +18,15 @@ const wrongValues = (types: string[]): unknown[] =>
     .filter(([type]) => !types.includes(type))
     .map(([, value]) => value);
 
-describe('a refusal', () => {
-  let http: TestHttp;
-  let own: Place;
-  beforeAll(async () => {
-    http = await startHttp();
-    own = await newPlace(http);
-  });
-  afterAll(() => http.stop());
+let http: TestHttp;
+let own: Place;
+beforeAll(async () => {
+  http = await startHttp();
+  own = await newPlace(http);
+});
+afterAll(() => http.stop());
 
+describe('a refusal', () => {
   it.each([
     ['a type', { count: 'x' }, [{ path: '/count', message: 'must be a whole number' }]],
     ['a number beyond its range', { count: 51 }, [{ path: '/count', message: 'must be at most 50' }]],
@@ -67,14 +67,6 @@ describe('a refusal', () => {
 });
 
 describe('bad input at every operation', () => {
-  let http: TestHttp;
-  let own: Place;
-  beforeAll(async () => {
-    http = await startHttp();
-    own = await newPlace(http);
-  });
-  afterAll(() => http.stop());
-
   function expectProblem(answer: Answer, status: number, code: string): void {
     expect([answer.status, answer.body.code]).toEqual([status, code]);
     expect(answer.headers.get('content-type')).toBe('application/problem+json');

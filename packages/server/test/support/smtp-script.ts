@@ -74,6 +74,12 @@ export class SmtpClient {
     });
   }
 
+  /** Says a line; the reply to it. */
+  async say(line: string): Promise<string> {
+    await this.send(`${line}\r\n`);
+    return this.reply();
+  }
+
   /** Plays the steps in order; throws at the first reply that is not the expected one. */
   async play(steps: Step[]): Promise<void> {
     for (const step of steps) {
