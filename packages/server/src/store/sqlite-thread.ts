@@ -96,8 +96,9 @@ async function answer(
       for (const call of calls) await answer(store, [call], work);
       return;
     }
-    refuse(calls, sent);
+    // Before the answer: whoever has heard it may ask again, and that call is no queued one.
     if (isBusy(cause)) refuseQueued(store, sent);
+    refuse(calls, sent);
     // Thrown out of reach of any handler, it ends the thread; a new one opens the database afresh.
     if (isBroken(cause)) throw cause;
   } finally {
