@@ -5,19 +5,24 @@
  */
 import type { AddressInfo } from 'node:net';
 import { Registry } from 'prom-client';
+import { newKey } from '../../packages/server/src/accounts/keys.ts';
+import { createPlans } from '../../packages/server/src/accounts/plans.ts';
 import { systemClock } from '../../packages/server/src/clock.ts';
-import { newKey } from '../../packages/server/src/core/keys.ts';
-import { createPlans } from '../../packages/server/src/core/plans.ts';
-import { createRateLimit } from '../../packages/server/src/core/rate-limit.ts';
-import { createUsageMeter } from '../../packages/server/src/core/usage.ts';
-import { createWebhooks } from '../../packages/server/src/core/webhooks.ts';
 import { createNews } from '../../packages/server/src/events.ts';
-import { buildApp, createGate, type Gate } from '../../packages/server/src/http/build.ts';
+import { buildApp, createGate, type Gate } from '../../packages/server/src/http/app.ts';
 import type { HttpDeps } from '../../packages/server/src/http/context.ts';
 import { newId } from '../../packages/server/src/ids.ts';
 import { createLog } from '../../packages/server/src/log.ts';
-import { openSqlite } from '../../packages/server/src/store/sqlite.ts';
-import type { AccountRecord, InboxRecord, KeyRecord, Store } from '../../packages/server/src/store/store.ts';
+import { createRateLimit } from '../../packages/server/src/quota/rate-limit.ts';
+import { createUsageMeter } from '../../packages/server/src/quota/usage-meter.ts';
+import type {
+  AccountRecord,
+  InboxRecord,
+  KeyRecord,
+  Store,
+} from '../../packages/server/src/store/contract/index.ts';
+import { openSqlite } from '../../packages/server/src/store/sqlite/open.ts';
+import { createWebhooks } from '../../packages/server/src/webhooks/registry.ts';
 
 /** Blocks of this month are leased as large as on the plan `developer`: a thousand requests. */
 const PLAN = { requestsPerMonth: 1e9, requestsPerSecond: 1e6, burst: 1e6 };

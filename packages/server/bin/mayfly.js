@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 
 // Plain JavaScript, and only this: it runs before anything can be cached. The settings above keep memory
 // small and cost no speed that can be measured: room for young objects; heaps of glibc's malloc, which
-// otherwise makes one for each thread and gives little back; the collection that src/core/memory.ts asks for.
+// otherwise makes one for each thread and gives little back; the collection that src/memory.ts asks for.
 
 /** Where tools keep such things, and nobody can write who could not change the sources as well. */
 const CACHE = fileURLToPath(new URL('../../../node_modules/.cache/mayfly', import.meta.url));

@@ -4,9 +4,9 @@ import { Command, CommanderError } from 'commander';
 import { createApp, databasePath, type RunningApp } from './app.ts';
 import { ArgumentError } from './cli/arguments.ts';
 import { addOperatorCommands } from './cli/commands.ts';
-import { type Config, ConfigError, describeConfig, parseConfig, settingsTable } from './config.ts';
-import { openSqlite } from './store/sqlite.ts';
-import type { Store } from './store/store.ts';
+import { type Config, ConfigError, describeConfig, parseConfig, settingsTable } from './config/config.ts';
+import type { Store } from './store/contract/index.ts';
+import { openSqlite } from './store/sqlite/open.ts';
 import { VERSION } from './version.ts';
 
 // The only file that touches `process`: arguments, environment, signals, output, exit code.

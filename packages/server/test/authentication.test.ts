@@ -3,7 +3,7 @@ import { connect } from 'node:net';
 import { createTransport } from 'nodemailer';
 import type Mail from 'nodemailer/lib/mailer/index.js';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { CHECK_TIME_LIMIT_MS } from '../src/core/authenticate.ts';
+import { CHECK_TIME_LIMIT_MS } from '../src/inbound/authentication/authenticator.ts';
 import { FakeClock } from './support/fake-clock.ts';
 import { type NameServer, startNameServer } from './support/name-server.ts';
 import { createSigner } from './support/signed-mail.ts';

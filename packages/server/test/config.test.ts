@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { ConfigError, describeConfig, parseConfig, settingsTable } from '../src/config.ts';
+import { ConfigError, describeConfig, parseConfig, settingsTable } from '../src/config/config.ts';
 import { newCredential } from '../src/ids.ts';
 
 function problemsOf(env: Record<string, string>): string[] {

@@ -8,8 +8,8 @@ import { text } from 'node:stream/consumers';
 import { promisify } from 'node:util';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createApp } from '../src/app.ts';
-import { parseConfig } from '../src/config.ts';
-import { explainListening } from '../src/listening.ts';
+import { parseConfig } from '../src/config/config.ts';
+import { explainListening } from '../src/config/explain-listening.ts';
 import { spawnServer, startServer } from './durability/server-process.ts';
 import { MAY_MOUNT, makeReadOnly, mountSmallDisk, unmount } from './support/small-disk.ts';
 

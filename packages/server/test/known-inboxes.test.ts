@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { databasePath } from '../src/app.ts';
-import { openSqlite } from '../src/store/sqlite.ts';
+import { openSqlite } from '../src/store/sqlite/open.ts';
 import { FakeClock } from './support/fake-clock.ts';
 import { smtpClient } from './support/smtp-script.ts';
 import { startApp, type TestApp } from './support/start-app.ts';

@@ -1,9 +1,16 @@
-import { monthOf } from '../core/calendar.ts';
-import { newKey } from '../core/keys.ts';
-import { USAGE_THRESHOLDS } from '../core/limits.ts';
-import type { Plans } from '../core/plans.ts';
+import { newKey } from '../accounts/keys.ts';
+import type { Plans } from '../accounts/plans.ts';
 import { newId } from '../ids.ts';
-import type { AccountRecord, DomainRecord, ListedKey, Month, MonthUsage, Store } from '../store/store.ts';
+import { monthOf } from '../quota/calendar.ts';
+import type {
+  AccountRecord,
+  DomainRecord,
+  ListedKey,
+  Month,
+  MonthUsage,
+  Store,
+} from '../store/contract/index.ts';
+import { USAGE_THRESHOLDS } from '../store/contract/retention.ts';
 import { readName, readPlan } from './arguments.ts';
 import { everyAccount, findAccount } from './find-account.ts';
 import { keyAsJson, tableOfKeys } from './keys.ts';

@@ -1,5 +1,5 @@
+import type { Plans } from '../accounts/plans.ts';
 import { HOSTNAME } from '../config/values.ts';
-import type { Plans } from '../core/plans.ts';
 import { isId } from '../ids.ts';
 
 /** Arguments that can be seen to be wrong before the store is asked; its words are for the operator. */

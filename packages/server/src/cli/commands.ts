@@ -1,7 +1,7 @@
 import { type Command, Option } from 'commander';
-import { type Config, parseConfig } from '../config.ts';
-import { createPlans, type Plans } from '../core/plans.ts';
-import type { KeyScope, Store } from '../store/store.ts';
+import { createPlans, type Plans } from '../accounts/plans.ts';
+import { type Config, parseConfig } from '../config/config.ts';
+import type { KeyScope, Store } from '../store/contract/index.ts';
 import { createAccount, listAccounts, NEW_ACCOUNT_PLAN, setPlan, showAccount } from './accounts.ts';
 import { deleteAccount } from './delete-account.ts';
 import { addDomain, listDomains, removeDomain } from './domains.ts';

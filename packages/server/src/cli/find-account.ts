@@ -1,5 +1,5 @@
 import { isId } from '../ids.ts';
-import type { AccountRecord, Store } from '../store/store.ts';
+import type { AccountRecord, Store } from '../store/contract/index.ts';
 
 /** Accounts asked for at once: a few ten kilobytes. */
 const PAGE = 100;

@@ -1,6 +1,6 @@
-import { addKey } from '../core/keys.ts';
+import { addKey } from '../accounts/keys.ts';
 import { hashCredential, hasValidChecksum, isId } from '../ids.ts';
-import type { KeyScope, ListedKey, Store } from '../store/store.ts';
+import type { KeyScope, ListedKey, Store } from '../store/contract/index.ts';
 import { ArgumentError, readFuture, readName } from './arguments.ts';
 import { findAccountOrFirst } from './find-account.ts';
 import { json, plain, table, time } from './text.ts';

@@ -1,4 +1,4 @@
-import type { Plan, Plans } from '../core/plans.ts';
+import type { Plan, Plans } from '../accounts/plans.ts';
 import { readPlan } from './arguments.ts';
 import { details, json, table } from './text.ts';
 

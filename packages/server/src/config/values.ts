@@ -1,7 +1,7 @@
 import ipaddr from 'ipaddr.js';
-import { type PlanSettings, parsePlans } from '../core/plans.ts';
+import { type PlanSettings, parsePlans } from '../accounts/plans.ts';
 import { hasValidChecksum } from '../ids.ts';
-import { parseCidrs } from '../webhooks/address-guard.ts';
+import { parseCidrs } from '../webhooks/outbound/address-guard.ts';
 
 /*
  * What the text of a setting may be. Each of these reads one kind of value, or throws: an Error of any text,

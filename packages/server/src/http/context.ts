@@ -2,19 +2,19 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
 import type { FastifyBaseLogger, FastifyInstance, RawServerDefault } from 'fastify';
 import type { Registry } from 'prom-client';
+import type { Plans } from '../accounts/plans.ts';
 import type { Clock } from '../clock.ts';
-import type { Plans } from '../core/plans.ts';
-import type { RateLimit } from '../core/rate-limit.ts';
-import type { UsageMeter } from '../core/usage.ts';
-import type { Webhooks } from '../core/webhooks.ts';
 import type { News } from '../events.ts';
 import type { Logger } from '../log.ts';
-import type { Store } from '../store/store.ts';
-import type { Admission } from './admission.ts';
-import type { Answers } from './answers.ts';
-import type { AttachmentBytes } from './attachment-bytes.ts';
-import type { Guard } from './auth.ts';
-import type { HeldRequests } from './held.ts';
+import type { RateLimit } from '../quota/rate-limit.ts';
+import type { UsageMeter } from '../quota/usage-meter.ts';
+import type { Store } from '../store/contract/index.ts';
+import type { Webhooks } from '../webhooks/registry.ts';
+import type { Admission } from './access/admission.ts';
+import type { Guard } from './access/guard.ts';
+import type { HeldRequests } from './access/held-requests.ts';
+import type { AttachmentBytes } from './response/attachment-bytes.ts';
+import type { Answers } from './response/response-cache.ts';
 
 /** What the HTTP listener is told. */
 export interface HttpOptions {

@@ -3,9 +3,9 @@ import swaggerUi from '@fastify/swagger-ui';
 import fastify, { type FastifySchema } from 'fastify';
 import { Type } from 'typebox';
 import { VERSION } from '../version.ts';
-import type { Access } from './auth.ts';
+import type { Access } from './access/guard.ts';
 import type { App, RouteContext } from './context.ts';
-import { problemAnswer } from './responses.ts';
+import { problemAnswer } from './response/openapi-responses.ts';
 import { apiRoutes } from './routes/api.ts';
 
 // Loaded when somebody asks for what is made here, and not before: see routes/reference.ts.

@@ -1,6 +1,6 @@
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { type BuiltApp, buildApp } from './build.ts';
+import { type BuiltApp, buildApp } from './app.ts';
 import type { HttpDeps, HttpOptions } from './context.ts';
 import { MAX_CONNECTIONS } from './limits.ts';
 

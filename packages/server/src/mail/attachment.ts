@@ -1,4 +1,4 @@
-import { readMime } from './mime.ts';
+import { readMime } from './mime/mime.ts';
 import { attachmentId, sortLeaves } from './parse.ts';
 
 /**

@@ -1,12 +1,12 @@
 import { hash } from 'node:crypto';
 import type { Address, Header } from 'postal-mime';
-import { clean, cleanFilename, foldBlanks, oneLine, readable } from './clean.ts';
-import { parseDate } from './date.ts';
-import { findCodes } from './extract.ts';
-import { type HtmlReading, readHtml } from './html.ts';
-import { findLinks } from './links.ts';
+import { findCodes } from './extract/codes.ts';
+import { type HtmlReading, readHtml } from './extract/html.ts';
+import { findLinks } from './extract/links.ts';
 import type { MailAddress, MailAttachment, MailHeader, ParsedMail } from './mail.ts';
-import { addressesOf, type Leaf, type Mime, readMime } from './mime.ts';
+import { clean, cleanFilename, foldBlanks, oneLine, readable } from './mime/clean.ts';
+import { parseDate } from './mime/date.ts';
+import { addressesOf, type Leaf, type Mime, readMime } from './mime/mime.ts';
 
 /** What a list shows of a message, characters (decisions, section 4). */
 const MAX_PREVIEW = 200;

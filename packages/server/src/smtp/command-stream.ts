@@ -1,7 +1,7 @@
 import { SMTPStream } from './library.ts';
 import type { SmtpLimits } from './limits.ts';
-import { hasProxySignature } from './proxy-v2.ts';
 import { REPLIES, type Reply } from './replies.ts';
+import { hasProxySignature } from './transport/proxy-v2.ts';
 
 const LF = 0x0a;
 const PROXY_LINE = Buffer.from('PROXY UNKNOWN\r\n');

@@ -5,12 +5,12 @@ import type { SMTPConnectionOptions } from 'smtp-server/lib/smtp-connection.js';
 import type { SMTPStream } from 'smtp-server/lib/smtp-stream.js';
 import { CommandGuard, isLastWord } from './command-guard.ts';
 import { CommandStream } from './command-stream.ts';
-import { handshakeDeadline } from './handshake-deadline.ts';
 import { SMTPConnection } from './library.ts';
 import type { Listener, ListenerContext } from './listener.ts';
 import { REPLIES, type Reply, replyText } from './replies.ts';
 import { Session } from './session.ts';
 import { SessionTimer } from './session-timer.ts';
+import { handshakeDeadline } from './transport/handshake-deadline.ts';
 
 /*
  * This file, command-stream.ts and listener.ts, and library.ts which loads it, alone know smtp-server. It

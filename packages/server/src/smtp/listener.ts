@@ -7,13 +7,13 @@ import type {
   SMTPServerSession,
 } from 'smtp-server';
 import type { SMTPConnectionOptions } from 'smtp-server/lib/smtp-connection.js';
-import type { KeyPair } from './certificate.ts';
 import { Connection, type Doorkeeper } from './connection.ts';
-import { handshakeDeadline } from './handshake-deadline.ts';
 import { SMTPServer } from './library.ts';
-import type { NetworkMatch } from './networks.ts';
-import { asProxyVersion1 } from './proxy-v2.ts';
 import type { SessionContext } from './session.ts';
+import type { KeyPair } from './transport/certificate.ts';
+import { handshakeDeadline } from './transport/handshake-deadline.ts';
+import type { NetworkMatch } from './transport/networks.ts';
+import { asProxyVersion1 } from './transport/proxy-v2.ts';
 
 export interface ListenerContext extends SessionContext {
   door: Doorkeeper;

@@ -1,17 +1,17 @@
 import type { AddressInfo } from 'node:net';
+import { createPlans } from '../accounts/plans.ts';
 import type { Clock } from '../clock.ts';
-import { createPlans } from '../core/plans.ts';
-import type { Receiver } from '../core/receive.ts';
+import type { Receiver } from '../inbound/receiver.ts';
 import type { Logger } from '../log.ts';
-import { ByteBudget } from './byte-budget.ts';
-import { type KeyPair, selfSignedCertificate } from './certificate.ts';
 import type { Connection, Doorkeeper } from './connection.ts';
+import { ByteBudget } from './data/byte-budget.ts';
+import type { BareLineEndings } from './data/transfer.ts';
 import { DEFAULT_SMTP_LIMITS, type SmtpLimits, WATCH_INTERVAL_MS } from './limits.ts';
 import { Listener, type ListenerContext } from './listener.ts';
-import { isLoopback, networkMatch } from './networks.ts';
 import { REPLIES, type Reply } from './replies.ts';
 import type { SmtpMetrics } from './session.ts';
-import type { BareLineEndings } from './transfer.ts';
+import { type KeyPair, selfSignedCertificate } from './transport/certificate.ts';
+import { isLoopback, networkMatch } from './transport/networks.ts';
 
 export type { SmtpMetrics } from './session.ts';
 

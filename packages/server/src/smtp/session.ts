@@ -1,13 +1,13 @@
 import type { Readable } from 'node:stream';
 import type { Clock } from '../clock.ts';
-import type { Receiver, Recipient } from '../core/receive.ts';
+import type { Receiver, Recipient } from '../inbound/receiver.ts';
 import type { Logger } from '../log.ts';
-import type { MailEnvelope } from '../store/store.ts';
-import type { ByteBudget } from './byte-budget.ts';
+import type { MailEnvelope } from '../store/contract/index.ts';
 import { readMail, readRcpt } from './commands.ts';
+import type { ByteBudget } from './data/byte-budget.ts';
+import { type BareLineEndings, Transfer, type TransferEnd } from './data/transfer.ts';
 import type { SmtpLimits } from './limits.ts';
 import { REPLIES, type Reply, replyForError, replyLine } from './replies.ts';
-import { type BareLineEndings, Transfer, type TransferEnd } from './transfer.ts';
 
 /** What the SMTP server counts; given by the app. */
 export interface SmtpMetrics {

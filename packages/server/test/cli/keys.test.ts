@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { ensureFirstAccount } from '../../src/accounts/first-start.ts';
 import { ArgumentError } from '../../src/cli/arguments.ts';
-import { ensureFirstAccount } from '../../src/core/first-start.ts';
 import { hashCredential, hasValidChecksum, newCredential, newId } from '../../src/ids.ts';
 import { makeAccount, NOW, type Operator, openOperator } from './operator.ts';
 

@@ -1,7 +1,7 @@
 import { Command } from 'commander';
 import { addOperatorCommands } from '../../src/cli/commands.ts';
-import { openSqlite } from '../../src/store/sqlite.ts';
-import type { Store } from '../../src/store/store.ts';
+import type { Store } from '../../src/store/contract/index.ts';
+import { openSqlite } from '../../src/store/sqlite/open.ts';
 import { temporaryPath } from '../store/open-sqlite.ts';
 
 /** The time on the operator's watch, epoch milliseconds: 2026-03-04T05:06:07.000Z. */

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { ArgumentError } from '../../src/cli/arguments.ts';
-import { ConfigError } from '../../src/config.ts';
+import { ConfigError } from '../../src/config/config.ts';
 import { type Operator, openOperator } from './operator.ts';
 
 let operator: Operator;

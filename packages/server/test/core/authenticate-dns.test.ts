@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { type Ask, askForOneMail, createDns } from '../../src/core/authenticate-dns.ts';
+import { type Ask, askForOneMail, createDns } from '../../src/inbound/authentication/dns-cache.ts';
 import { type NameServer, startNameServer } from '../support/name-server.ts';
 
 let names: NameServer;

@@ -6,7 +6,7 @@ import {
   CHECK_TIME_LIMIT_MS,
   createAuthenticating,
   LAST_WORDS_MS,
-} from '../../src/core/authenticate.ts';
+} from '../../src/inbound/authentication/authenticator.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 import { type NameServer, startNameServer, type Zone } from '../support/name-server.ts';
 import { compose, createSigner } from '../support/signed-mail.ts';

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { cursorAt, timeOfSince } from '../../src/core/cursor.ts';
 import { newId } from '../../src/ids.ts';
+import { cursorAt, timeOfSince } from '../../src/messages/cursor.ts';
 
 const NOW = Date.UTC(2026, 2, 4, 5, 6, 7, 890);
 const INBOX = newId('inb', NOW);

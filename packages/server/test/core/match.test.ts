@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { type Filters, failedConditions, failedContent } from '../../src/core/match.ts';
-import type { FullMessageRecord } from '../../src/store/store.ts';
+import { type Filters, failedConditions, failedContent } from '../../src/messages/filters.ts';
+import type { FullMessageRecord } from '../../src/store/contract/index.ts';
 
 const MESSAGE: FullMessageRecord = {
   id: 'msg_1',

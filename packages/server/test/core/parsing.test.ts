@@ -6,7 +6,7 @@ import {
   type ParsedBytes,
   type Parsing,
   type ParsingOptions,
-} from '../../src/core/parsing.ts';
+} from '../../src/inbound/parsing/parser-pool.ts';
 import type { MailContent, MailSummary } from '../../src/mail/mail.ts';
 
 const spoilt = new URL('./spoilt-parse-worker.ts', import.meta.url);

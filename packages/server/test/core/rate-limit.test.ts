@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { BUILT_IN_PLANS, type Plan } from '../../src/core/plans.ts';
-import { createRateLimit } from '../../src/core/rate-limit.ts';
+import { BUILT_IN_PLANS, type Plan } from '../../src/accounts/plans.ts';
+import { createRateLimit } from '../../src/quota/rate-limit.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 
 const planOf = (requestsPerSecond: number, burst: number): Plan => ({

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { Recent } from '../../src/core/recent.ts';
+import { Recent } from '../../src/cache.ts';
 
 describe('what is remembered of late', () => {
   it('keeps what is used again and forgets what is not, within its bound', () => {

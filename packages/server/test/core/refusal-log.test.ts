@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
-import { createRefusalLog } from '../../src/core/refusal-log.ts';
-import type { Refusal } from '../../src/store/store.ts';
+import { createRefusalLog } from '../../src/inbound/refusal-log.ts';
+import type { Refusal } from '../../src/store/contract/index.ts';
 
 const refusal = (address: string): Refusal => ({
   ...{ at: 1, address, reply: '550 5.1.1 no', mailFrom: '', helo: '', remoteAddress: '' },

@@ -1,5 +1,5 @@
 import { parentPort } from 'node:worker_threads';
-import '../../src/core/authenticate-worker.ts';
+import '../../src/inbound/authentication/worker.ts';
 
 /** The thread that checks senders with the faults that it could have: the local part of MAIL FROM asks for one. */
 parentPort?.on('message', ({ mailFrom = '' }: { mailFrom?: string }) => {

@@ -1,5 +1,5 @@
 import { parentPort } from 'node:worker_threads';
-import { serve } from '../../src/core/parse-serve.ts';
+import { serve } from '../../src/inbound/parsing/serve.ts';
 import { attachmentBytes } from '../../src/mail/attachment.ts';
 import { parseMail } from '../../src/mail/parse.ts';
 

@@ -1,10 +1,10 @@
 import { DatabaseSync } from 'node:sqlite';
 import { pino } from 'pino';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { type Charge, createUsageMeter, type UsageMeter } from '../../src/core/usage.ts';
 import { AppError } from '../../src/errors.ts';
 import { newId } from '../../src/ids.ts';
-import type { Store, UsageStore } from '../../src/store/store.ts';
+import { type Charge, createUsageMeter, type UsageMeter } from '../../src/quota/usage-meter.ts';
+import type { Store, UsageStore } from '../../src/store/contract/index.ts';
 import { openTemporary } from '../store/open-sqlite.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 

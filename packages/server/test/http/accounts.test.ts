@@ -1,6 +1,6 @@
 import { Validator } from '@seriousme/openapi-schema-validator';
 import { afterEach, describe, expect, it } from 'vitest';
-import { SIGN_UPS_PER_MINUTE } from '../../src/core/sign-up.ts';
+import { SIGN_UPS_PER_MINUTE } from '../../src/accounts/sign-up.ts';
 import { type Answer, startHttp, type TestHttp } from './start-http.ts';
 
 describe('signing up', () => {

@@ -1,6 +1,6 @@
 import { Registry } from 'prom-client';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { buildApp } from '../../src/http/build.ts';
+import { buildApp } from '../../src/http/app.ts';
 import type { HttpDeps, HttpOptions } from '../../src/http/context.ts';
 import { type IdPrefix, newCredential, newId } from '../../src/ids.ts';
 import { everyOperation, newPlace, type Operation, type Place } from './operations.ts';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { MAX_KEYS_PER_ACCOUNT, newKey } from '../../src/core/keys.ts';
+import { MAX_KEYS_PER_ACCOUNT, newKey } from '../../src/accounts/keys.ts';
 import { hasValidChecksum } from '../../src/ids.ts';
 import { type Answer, type Body, startHttp, type TestHttp } from './start-http.ts';
 

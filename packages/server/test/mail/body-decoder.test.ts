@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import PostalMime from 'postal-mime';
 import { describe, expect, it } from 'vitest';
-import { readMime } from '../../src/mail/mime.ts';
+import { readMime } from '../../src/mail/mime/mime.ts';
 
 /** Bodies made of what the transfer encodings are about, and of any bytes at all. */
 const body = fc

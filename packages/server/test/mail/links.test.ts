@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { findCodes } from '../../src/mail/extract.ts';
-import { readHtml } from '../../src/mail/html.ts';
-import { findLinks, MAX_LINKS } from '../../src/mail/links.ts';
+import { findCodes } from '../../src/mail/extract/codes.ts';
+import { readHtml } from '../../src/mail/extract/html.ts';
+import { findLinks, MAX_LINKS } from '../../src/mail/extract/links.ts';
 import { parseMail } from '../../src/mail/parse.ts';
 
 const inText = (text: string) => findLinks(text, null, '').map(({ href }) => href);

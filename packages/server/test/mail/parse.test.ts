@@ -4,7 +4,7 @@ import MailComposer from 'nodemailer/lib/mail-composer';
 import { describe, expect, it } from 'vitest';
 import { attachmentBytes } from '../../src/mail/attachment.ts';
 import type { ParsedMail } from '../../src/mail/mail.ts';
-import { MAX_DEPTH, MAX_PARTS } from '../../src/mail/mime.ts';
+import { MAX_DEPTH, MAX_PARTS } from '../../src/mail/mime/mime.ts';
 import { parseHeaderOnly, parseMail } from '../../src/mail/parse.ts';
 
 const bytes = (...lines: string[]) => Buffer.from(lines.join('\r\n'), 'latin1');

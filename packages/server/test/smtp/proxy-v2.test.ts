@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { MAX_PROXY_HEADER_BYTES, readProxyHeader } from '../../src/smtp/proxy-v2.ts';
+import { MAX_PROXY_HEADER_BYTES, readProxyHeader } from '../../src/smtp/transport/proxy-v2.ts';
 import { FROM_IPV4, FROM_IPV6, proxyHeader } from './proxy-header.ts';
 
 const UNKNOWN = 'PROXY UNKNOWN\r\n';

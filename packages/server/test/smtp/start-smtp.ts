@@ -1,12 +1,12 @@
 import type { Clock } from '../../src/clock.ts';
 import { systemClock } from '../../src/clock.ts';
-import { TRACE_HEADROOM_BYTES } from '../../src/core/limits.ts';
-import type { Receiver, Recipient } from '../../src/core/receive.ts';
 import { AppError } from '../../src/errors.ts';
+import { TRACE_HEADROOM_BYTES } from '../../src/inbound/received-line.ts';
+import type { Receiver, Recipient } from '../../src/inbound/receiver.ts';
 import { createLog } from '../../src/log.ts';
 import { createSmtpServer, type SmtpServerOptions } from '../../src/smtp/server.ts';
 import type { SmtpMetrics } from '../../src/smtp/session.ts';
-import type { MailEnvelope, Refusal } from '../../src/store/store.ts';
+import type { MailEnvelope, Refusal } from '../../src/store/contract/index.ts';
 
 export interface TakenMail {
   envelope: MailEnvelope;

@@ -1,7 +1,7 @@
 import { connect, type Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 import { afterEach, describe, expect, test } from 'vitest';
-import { selfSignedCertificate } from '../../src/smtp/certificate.ts';
+import { selfSignedCertificate } from '../../src/smtp/transport/certificate.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 import { type SmtpClient, smtpClient } from '../support/smtp-script.ts';
 import { type StartedSmtp, startSmtp } from './start-smtp.ts';

@@ -1,7 +1,7 @@
 import { newId } from '../../src/ids.ts';
 import type { MailAuthentication } from '../../src/mail/authentication.ts';
 import type { MailContent, MailSummary } from '../../src/mail/mail.ts';
-import type { NewInbox, NewMail, NewMailRecipient, Placed, Store } from '../../src/store/store.ts';
+import type { NewInbox, NewMail, NewMailRecipient, Placed, Store } from '../../src/store/contract/index.ts';
 import { SILENT_CONTENT, SILENT_SUMMARY } from '../support/silent-mail.ts';
 
 /** The time at which these tests begin, epoch milliseconds. */

@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { newId } from '../../src/ids.ts';
-import { openSqlite } from '../../src/store/sqlite.ts';
-import type { InboxRecord, Store } from '../../src/store/store.ts';
+import type { InboxRecord, Store } from '../../src/store/contract/index.ts';
+import { openSqlite } from '../../src/store/sqlite/open.ts';
 import { fill, MAY_MOUNT, mountSmallDisk, unmount } from '../support/small-disk.ts';
 import { everything, inboxAt, mailTo, onlyPlaced, T } from './builders.ts';
 

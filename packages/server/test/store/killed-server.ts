@@ -1,6 +1,6 @@
 /** A server for a test to kill: it commits one mail, says so, and then holds the database. */
 import { newId } from '../../src/ids.ts';
-import { openSqlite } from '../../src/store/sqlite.ts';
+import { openSqlite } from '../../src/store/sqlite/open.ts';
 import { inboxAt, mailTo, onlyPlaced, T } from './builders.ts';
 
 const [, , path = ''] = process.argv;

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { newId } from '../../src/ids.ts';
-import { invokeOn, METHOD_PATHS, METHODS } from '../../src/store/methods.ts';
-import { createSqlStore } from '../../src/store/sql-store.ts';
-import { kyselyOn, openReader, sqliteDialect } from '../../src/store/sqlite-engine.ts';
-import type { Store } from '../../src/store/store.ts';
+import type { Store } from '../../src/store/contract/index.ts';
+import { invokeOn, METHOD_PATHS, METHODS } from '../../src/store/method-dispatch.ts';
+import { createSqlStore } from '../../src/store/sql/sql-store.ts';
+import { kyselyOn, openReader, sqliteDialect } from '../../src/store/sqlite/connection.ts';
 import { everything, T } from './builders.ts';
 import { openTemporary } from './open-sqlite.ts';
 import type { Opened } from './suite.ts';

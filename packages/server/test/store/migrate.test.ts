@@ -2,10 +2,10 @@ import { sql } from 'kysely';
 import { type Migration, Migrator } from 'kysely/migration';
 import { afterEach, expect, it } from 'vitest';
 import { newId } from '../../src/ids.ts';
-import * as init from '../../src/store/migrations/0001-init.ts';
-import * as webhooks from '../../src/store/migrations/0002-webhooks.ts';
-import { openSqlite } from '../../src/store/sqlite.ts';
-import { kyselyOn, openWriter, sqliteDialect } from '../../src/store/sqlite-engine.ts';
+import * as init from '../../src/store/sql/migrations/0001-init.ts';
+import * as webhooks from '../../src/store/sql/migrations/0002-webhooks.ts';
+import { kyselyOn, openWriter, sqliteDialect } from '../../src/store/sqlite/connection.ts';
+import { openSqlite } from '../../src/store/sqlite/open.ts';
 import { T } from './builders.ts';
 import { temporaryPath } from './open-sqlite.ts';
 

@@ -2,11 +2,11 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { migrate } from '../../src/store/migrations/migrate.ts';
-import { createSqlStore } from '../../src/store/sql-store.ts';
-import { openSqlite, type SqliteOptions } from '../../src/store/sqlite.ts';
-import { kyselyOn, openWriter, sqliteDialect } from '../../src/store/sqlite-engine.ts';
-import type { Store } from '../../src/store/store.ts';
+import type { Store } from '../../src/store/contract/index.ts';
+import { migrate } from '../../src/store/sql/migrations/migrate.ts';
+import { createSqlStore } from '../../src/store/sql/sql-store.ts';
+import { kyselyOn, openWriter, sqliteDialect } from '../../src/store/sqlite/connection.ts';
+import { openSqlite, type SqliteOptions } from '../../src/store/sqlite/open.ts';
 import type { Opened } from './suite.ts';
 
 const TABLES = [

@@ -6,9 +6,9 @@ import { DatabaseSync } from 'node:sqlite';
 import type { Worker } from 'node:worker_threads';
 import { afterEach, describe, expect, it } from 'vitest';
 import { newId } from '../../src/ids.ts';
-import { openSqlite, type SqliteOptions } from '../../src/store/sqlite.ts';
-import { openWriter, requireDurable, requireSqlite } from '../../src/store/sqlite-engine.ts';
-import { startThread } from '../../src/store/sqlite-writer.ts';
+import { openWriter, requireDurable, requireSqlite } from '../../src/store/sqlite/connection.ts';
+import { openSqlite, type SqliteOptions } from '../../src/store/sqlite/open.ts';
+import { startThread } from '../../src/store/sqlite/writer-client.ts';
 import { everything, inboxAt, mailTo, onlyPlaced, rawOf, T } from './builders.ts';
 import { openTemporary, temporaryPath } from './open-sqlite.ts';
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { newId } from '../../src/ids.ts';
-import type { AccountRecord, KeyRecord, Refusal } from '../../src/store/store.ts';
+import type { AccountRecord, KeyRecord, Refusal } from '../../src/store/contract/index.ts';
 import { inboxAt, T } from './builders.ts';
 import type { Given } from './suite.ts';
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { ADDRESS_QUARANTINE_MS } from '../../src/core/limits.ts';
 import { newId } from '../../src/ids.ts';
-import type { InboxRecord, NewWebhook, Store } from '../../src/store/store.ts';
+import type { InboxRecord, NewWebhook, Store } from '../../src/store/contract/index.ts';
+import { ADDRESS_QUARANTINE_MS } from '../../src/store/contract/retention.ts';
 import { everything, inboxAt, mailTo, onlyPlaced, T } from './builders.ts';
 import type { Given, Opened } from './suite.ts';
 

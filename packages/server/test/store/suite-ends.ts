@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { REFUSAL_KEPT_MS, TOMBSTONE_MS, USAGE_KEPT_MS } from '../../src/core/limits.ts';
-import { METHOD_PATHS, METHODS } from '../../src/store/methods.ts';
-import type { Refusal, Store } from '../../src/store/store.ts';
+import type { Refusal, Store } from '../../src/store/contract/index.ts';
+import { REFUSAL_KEPT_MS, TOMBSTONE_MS, USAGE_KEPT_MS } from '../../src/store/contract/retention.ts';
+import { METHOD_PATHS, METHODS } from '../../src/store/method-dispatch.ts';
 import { everything, inboxAt, mailTo, onlyPlaced, T } from './builders.ts';
 import type { Given, Opened } from './suite.ts';
 

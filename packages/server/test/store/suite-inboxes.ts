@@ -1,13 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import {
-  ADDRESS_HOLD_MS,
-  ADDRESS_QUARANTINE_MS,
-  IDEMPOTENCY_MS,
-  TOMBSTONE_MS,
-} from '../../src/core/limits.ts';
 import { newId } from '../../src/ids.ts';
+import { ADDRESS_QUARANTINE_MS, IDEMPOTENCY_MS, TOMBSTONE_MS } from '../../src/store/contract/retention.ts';
 import { everything, inboxAt, mailTo, onlyPlaced, T, ttl } from './builders.ts';
 import type { Given } from './suite.ts';
+
+/** How long a generated address is held in these cases. */
+const ADDRESS_HOLD_MS = 10 * 60_000;
 
 /** What the contract promises about accounts, keys, addresses and inboxes. */
 export function describeInboxes(given: Given): void {

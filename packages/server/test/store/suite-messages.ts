@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { TOMBSTONE_MS } from '../../src/core/limits.ts';
 import { newId, timeOfId } from '../../src/ids.ts';
+import { TOMBSTONE_MS } from '../../src/store/contract/retention.ts';
 import { everything, json, mailTo, onlyPlaced, placedIn, rawOf, T } from './builders.ts';
 import type { Given } from './suite.ts';
 

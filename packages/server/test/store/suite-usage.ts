@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { USAGE_KEPT_MS } from '../../src/core/limits.ts';
-import type { Lease, MonthUsage, UsageReport } from '../../src/store/store.ts';
+import type { Lease, MonthUsage, UsageReport } from '../../src/store/contract/index.ts';
+import { USAGE_KEPT_MS } from '../../src/store/contract/retention.ts';
 import { T } from './builders.ts';
 import type { Given } from './suite.ts';
 

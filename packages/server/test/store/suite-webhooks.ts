@@ -1,8 +1,13 @@
 import { describe, expect, it } from 'vitest';
-import { DELIVERY_KEPT_MS, MAX_KEPT_DELIVERIES } from '../../src/core/limits.ts';
 import { newId } from '../../src/ids.ts';
-import type { AttemptRecord, AttemptResult, ClaimedDelivery, NewWebhook } from '../../src/store/store.ts';
-import { CONCURRENCY, PROMPT_MS } from '../../src/store/webhook-contract.ts';
+import type {
+  AttemptRecord,
+  AttemptResult,
+  ClaimedDelivery,
+  NewWebhook,
+} from '../../src/store/contract/index.ts';
+import { DELIVERY_KEPT_MS, MAX_KEPT_DELIVERIES } from '../../src/store/contract/retention.ts';
+import { CONCURRENCY, PROMPT_MS } from '../../src/store/contract/webhooks.ts';
 import { mailTo, onlyPlaced, T } from './builders.ts';
 import type { Given, Opened } from './suite.ts';
 

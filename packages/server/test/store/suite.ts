@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe } from 'vitest';
 import { newId } from '../../src/ids.ts';
-import type { InboxRecord, NewInbox, Store } from '../../src/store/store.ts';
+import type { InboxRecord, NewInbox, Store } from '../../src/store/contract/index.ts';
 import { inboxAt, T } from './builders.ts';
 import { describeAccounts } from './suite-accounts.ts';
 import { describeDeletion } from './suite-deletion.ts';

@@ -7,8 +7,8 @@ import {
   isAllowedAddress,
   MAX_URL_LENGTH,
   parseCidrs,
-} from '../../src/webhooks/address-guard.ts';
-import { createResolve } from '../../src/webhooks/resolve.ts';
+} from '../../src/webhooks/outbound/address-guard.ts';
+import { createResolve } from '../../src/webhooks/outbound/resolve.ts';
 import { type NameServer, startNameServer, type Zone } from '../support/name-server.ts';
 import { corpus, corpusNote } from './corpus.ts';
 

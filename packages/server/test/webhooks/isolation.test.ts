@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { MAX_UNDER_WAY } from '../../src/core/deliver.ts';
-import { CONNECTIONS_PER_ORIGIN } from '../../src/webhooks/send.ts';
+import { MAX_UNDER_WAY } from '../../src/webhooks/deliverer.ts';
+import { CONNECTIONS_PER_ORIGIN } from '../../src/webhooks/outbound/send.ts';
 import { type HttpReceiver, type Receiver, startHttp, startTcp } from './receivers.ts';
 import { bodyOf, startWebhookApp, until, type WebhookApp } from './start-webhooks.ts';
 

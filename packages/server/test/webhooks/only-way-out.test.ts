@@ -8,8 +8,9 @@ const SOURCE = new URL('../../src/', import.meta.url);
  * address comes from the operator and never from a client of the API or a mail.
  */
 const REASONED: Readonly<Record<string, string>> = {
-  'core/authenticate-dns.ts': "asks the operator's name servers, and nobody else, for records of senders",
-  'core/authenticate-mail.ts':
+  'inbound/authentication/dns-cache.ts':
+    "asks the operator's name servers, and nobody else, for records of senders",
+  'inbound/authentication/verify.ts':
     'uses three functions of mailauth, which ask for records by the function given',
 };
 
@@ -57,11 +58,13 @@ describe('the guard of webhooks/ is the only way out', () => {
   });
 
   it('and inside webhooks/ only the guard makes connections and only resolve.ts asks for names', () => {
-    const inside = readdirSync(new URL('webhooks/', SOURCE)).filter((file) => file.endsWith('.ts'));
+    const inside = readdirSync(new URL('webhooks/', SOURCE), { recursive: true, encoding: 'utf8' }).filter(
+      (file) => file.endsWith('.ts'),
+    );
     const using = (pattern: RegExp) =>
       inside.filter((file) => pattern.test(readFileSync(new URL(`webhooks/${file}`, SOURCE), 'utf8')));
-    expect(using(/\bnew Agent\b|buildConnector/)).toEqual(['dispatcher.ts']);
-    expect(using(/['"](?:node:)?dns(?:\/promises)?['"]/)).toEqual(['resolve.ts']);
+    expect(using(/\bnew Agent\b|buildConnector/)).toEqual(['outbound/dispatcher.ts']);
+    expect(using(/['"](?:node:)?dns(?:\/promises)?['"]/)).toEqual(['outbound/resolve.ts']);
     expect(using(/\bfetch\s*\(|\bnet\.|\btls\.|['"]node:(?:https?|http2|tls)['"]/)).toEqual([]);
   });
 

@@ -1,6 +1,6 @@
 import { Message, MessageSummary } from '@mayfly/client/contract';
 import { describe, expect, it } from 'vitest';
-import type { FullMessageRecord, InboxRecord } from '../../src/store/store.ts';
+import type { FullMessageRecord, InboxRecord } from '../../src/store/contract/index.ts';
 import {
   MAX_BODY_BYTES,
   MAX_PART_BYTES,

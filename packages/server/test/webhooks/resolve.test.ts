@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import { createResolve } from '../../src/webhooks/resolve.ts';
+import { createResolve } from '../../src/webhooks/outbound/resolve.ts';
 import { type NameServer, startNameServer } from '../support/name-server.ts';
 
 describe('the look-up of a name', () => {

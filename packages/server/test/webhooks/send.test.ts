@@ -6,14 +6,14 @@ import { gzipSync } from 'node:zlib';
 import { generate } from 'selfsigned';
 import { Webhook } from 'standardwebhooks';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { parseCidrs } from '../../src/webhooks/address-guard.ts';
+import { parseCidrs } from '../../src/webhooks/outbound/address-guard.ts';
 import {
   ATTEMPT_TIMEOUT_MS,
   CONNECTIONS_PER_ORIGIN,
   createSender,
   RESPONSE_START_BYTES,
   type Sender,
-} from '../../src/webhooks/send.ts';
+} from '../../src/webhooks/outbound/send.ts';
 import { newWebhookSecret, signatureHeaders } from '../../src/webhooks/sign.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 import { type Receiver, startHttp, startTcp } from './receivers.ts';

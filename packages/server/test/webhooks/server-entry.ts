@@ -3,7 +3,7 @@
  * are the environment's; RETRY_MS is the wait after each failed attempt.
  */
 import { createApp } from '../../src/app.ts';
-import { parseConfig } from '../../src/config.ts';
+import { parseConfig } from '../../src/config/config.ts';
 
 /** So many that a receiver which fails now and then never makes a delivery run out of attempts. */
 const RETRIES = 60;

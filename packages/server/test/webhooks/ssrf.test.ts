@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { type Cidr, checkUrl, parseCidrs } from '../../src/webhooks/address-guard.ts';
-import { createResolve } from '../../src/webhooks/resolve.ts';
-import { createSender, type Sender } from '../../src/webhooks/send.ts';
+import { type Cidr, checkUrl, parseCidrs } from '../../src/webhooks/outbound/address-guard.ts';
+import { createResolve } from '../../src/webhooks/outbound/resolve.ts';
+import { createSender, type Sender } from '../../src/webhooks/outbound/send.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 import { type NameServer, startNameServer } from '../support/name-server.ts';
 import { corpus, corpusNote } from './corpus.ts';

@@ -1,11 +1,13 @@
 import { GenerateAddress, GeneratedAddress, ref } from '@mayfly/client/contract';
-import { ADDRESS_HOLD_MS } from '../../core/limits.ts';
 import { AppError } from '../../errors.ts';
-import { onFreeAddress, type Place, servedDomain } from '../addresses.ts';
-import { keyCaller } from '../auth.ts';
+import { keyCaller } from '../access/guard.ts';
 import type { App, RouteContext } from '../context.ts';
-import { json } from '../responses.ts';
-import { toTime } from '../time.ts';
+import { onFreeAddress, type Place, servedDomain } from '../request/addresses.ts';
+import { json } from '../response/openapi-responses.ts';
+import { toTime } from '../response/time.ts';
+
+/** A generated address waits so long for the inbox that it was generated for. */
+const ADDRESS_HOLD_MS = 10 * 60_000;
 
 export function addressRoutes(app: App, { options, deps }: RouteContext): void {
   const { store, clock } = deps;

@@ -2,13 +2,19 @@ import { AttachmentParams } from '@mayfly/client/contract';
 import { Type } from 'typebox';
 import { AppError } from '../../errors.ts';
 import type { MailAttachment } from '../../mail/mail.ts';
-import { callersInbox } from '../auth.ts';
-import { contentDisposition } from '../content-disposition.ts';
+import { callersInbox } from '../access/guard.ts';
 import type { App, RouteContext } from '../context.ts';
-import { problem, sendProblem } from '../errors.ts';
-import { immutableTag, isFresh } from '../etag.ts';
-import { byteRange } from '../range.ts';
-import { bytes, ConditionalHeaders, ETAG, NOT_MODIFIED, problemAnswer } from '../responses.ts';
+import { byteRange } from '../request/range.ts';
+import { contentDisposition } from '../response/content-disposition.ts';
+import { immutableTag, isFresh } from '../response/etag.ts';
+import {
+  bytes,
+  ConditionalHeaders,
+  ETAG,
+  NOT_MODIFIED,
+  problemAnswer,
+} from '../response/openapi-responses.ts';
+import { problem, sendProblem } from '../response/problems.ts';
 
 /** A mail's own HTML or SVG must never run as if it were ours, even when a browser opens it. */
 const SANDBOX = "sandbox; default-src 'none'";

@@ -6,12 +6,12 @@ import {
   WebhookParams,
 } from '@mayfly/client/contract';
 import { AppError } from '../../errors.ts';
-import type { AttemptRecord, DeliveryRecord } from '../../store/store.ts';
-import { keyCaller } from '../auth.ts';
+import type { AttemptRecord, DeliveryRecord } from '../../store/contract/index.ts';
+import { keyCaller } from '../access/guard.ts';
 import type { App, RouteContext } from '../context.ts';
-import { readPage } from '../page.ts';
-import { json, problemAnswer } from '../responses.ts';
-import { toTime, toTimeOrNull } from '../time.ts';
+import { readPage } from '../request/page.ts';
+import { json, problemAnswer } from '../response/openapi-responses.ts';
+import { toTime, toTimeOrNull } from '../response/time.ts';
 
 const TAGS = ['Webhooks'];
 const NOT_FOUND = problemAnswer('There is no such thing, or not for this account.');

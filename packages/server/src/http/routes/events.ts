@@ -6,13 +6,13 @@ import {
   StreamedMessage,
 } from '@mayfly/client/contract';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { placeOfAccountSince, timeOfSince } from '../../core/cursor.ts';
-import { type Followable, followAccount, followInbox } from '../../core/follow.ts';
-import { type Asking, callersInbox, keyCaller } from '../auth.ts';
+import { placeOfAccountSince, timeOfSince } from '../../messages/cursor.ts';
+import { type Followable, followAccount, followInbox } from '../../messages/follow.ts';
+import { type Asking, callersInbox, keyCaller } from '../access/guard.ts';
 import type { App, RouteContext } from '../context.ts';
-import { toAppError } from '../errors.ts';
-import { comment, writeEvents } from '../event-stream.ts';
-import { events } from '../responses.ts';
+import { comment, writeEvents } from '../response/event-stream.ts';
+import { events } from '../response/openapi-responses.ts';
+import { toAppError } from '../response/problems.ts';
 
 const TAGS = ['Messages'];
 const EVENT_STREAM = 'text/event-stream';

@@ -14,24 +14,26 @@ import {
   UpdateInbox,
 } from '@mayfly/client/contract';
 import { Type } from 'typebox';
-import { cursorAt } from '../../core/cursor.ts';
-import { DEFAULT_TTL_MINUTES } from '../../core/limits.ts';
-import type { Plan } from '../../core/plans.ts';
+import type { Plan } from '../../accounts/plans.ts';
 import { AppError } from '../../errors.ts';
 import { deriveReadToken, hashCredential, newCredential, newId } from '../../ids.ts';
+import { cursorAt } from '../../messages/cursor.ts';
 import type {
   CreatedInbox as CreatedRecord,
   IdempotentRequest,
   InboxRecord,
   InboxStore,
-} from '../../store/store.ts';
-import { onFreeAddress, wantedAddress } from '../addresses.ts';
-import { callerOf, callersInbox, keyCaller } from '../auth.ts';
+} from '../../store/contract/index.ts';
+import { callerOf, callersInbox, keyCaller } from '../access/guard.ts';
 import type { App, RouteContext } from '../context.ts';
-import { invalidField } from '../invalid-fields.ts';
-import { readPage } from '../page.ts';
-import { empty, json, problemAnswer } from '../responses.ts';
-import { toTime } from '../time.ts';
+import { onFreeAddress, wantedAddress } from '../request/addresses.ts';
+import { invalidField } from '../request/invalid-fields.ts';
+import { readPage } from '../request/page.ts';
+import { empty, json, problemAnswer } from '../response/openapi-responses.ts';
+import { toTime } from '../response/time.ts';
+
+/** Lifetime of an inbox that does not name one, minutes. */
+const DEFAULT_TTL_MINUTES = 60;
 
 const MINUTE_MS = 60_000;
 const TAGS = ['Inboxes'];

@@ -9,18 +9,32 @@ import {
   ReadMessageQuery,
 } from '@mayfly/client/contract';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { createNewest } from '../../core/newest.ts';
-import { hasFilters, listMessages, listUnread, type MessagePage, waitForMessages } from '../../core/read.ts';
 import { AppError } from '../../errors.ts';
-import type { FullMessageRecord, UnreadMessage } from '../../store/store.ts';
-import { callersInbox } from '../auth.ts';
+import {
+  hasFilters,
+  listMessages,
+  listUnread,
+  type MessagePage,
+  waitForMessages,
+} from '../../messages/list.ts';
+import { createNewest } from '../../messages/newest-cache.ts';
+import type { FullMessageRecord, UnreadMessage } from '../../store/contract/index.ts';
+import { callersInbox } from '../access/guard.ts';
 import type { App, RouteContext } from '../context.ts';
-import { immutableTag, isFresh } from '../etag.ts';
-import { rawPieces } from '../raw-source.ts';
-import { bytes, ConditionalHeaders, ETAG, empty, JSON_TYPE, json, NOT_MODIFIED } from '../responses.ts';
-import { summaryJson, toMessage, toSummary } from '../shown.ts';
-import { after } from '../soon.ts';
-import { baseUrl } from '../urls.ts';
+import { after } from '../maybe-promise.ts';
+import { baseUrl } from '../request/urls.ts';
+import { immutableTag, isFresh } from '../response/etag.ts';
+import { summaryJson, toMessage, toSummary } from '../response/message-json.ts';
+import {
+  bytes,
+  ConditionalHeaders,
+  ETAG,
+  empty,
+  JSON_TYPE,
+  json,
+  NOT_MODIFIED,
+} from '../response/openapi-responses.ts';
+import { rawPieces } from '../response/raw-source.ts';
 
 const TAGS = ['Messages'];
 const SECOND_MS = 1_000;

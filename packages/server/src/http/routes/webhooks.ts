@@ -10,12 +10,12 @@ import {
 } from '@mayfly/client/contract';
 import { Type } from 'typebox';
 import { AppError } from '../../errors.ts';
-import type { WebhookRecord } from '../../store/store.ts';
-import { keyCaller } from '../auth.ts';
+import type { WebhookRecord } from '../../store/contract/index.ts';
+import { keyCaller } from '../access/guard.ts';
 import type { App, RouteContext } from '../context.ts';
-import { readPage } from '../page.ts';
-import { empty, json, problemAnswer } from '../responses.ts';
-import { toTime, toTimeOrNull } from '../time.ts';
+import { readPage } from '../request/page.ts';
+import { empty, json, problemAnswer } from '../response/openapi-responses.ts';
+import { toTime, toTimeOrNull } from '../response/time.ts';
 
 const TAGS = ['Webhooks'];
 const NOT_FOUND = problemAnswer('There is no such thing, or not for this account.');

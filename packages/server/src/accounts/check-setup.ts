@@ -1,0 +1,58 @@
+import type { Logger } from '../log.ts';
+import type { Store } from '../store/contract/index.ts';
+import type { Plans } from './plans.ts';
+
+/** Accounts looked at in one read. */
+const PAGE = 500;
+/** Accounts looked at in all, the oldest: a start must not wait for a hundred thousand. */
+const MAX_ACCOUNTS = 10_000;
+/** Ids named for one missing plan; the count says the rest. */
+const NAMED_ACCOUNTS = 5;
+
+export interface SetupDeps {
+  store: Pick<Store, 'accounts' | 'domains'>;
+  plans: Plans;
+  /** The domains that are served to every account. */
+  domains: readonly string[];
+  log: Logger;
+}
+
+async function warnOfPlans({ store, plans, log }: SetupDeps): Promise<void> {
+  const missing = new Map<string, { accounts: number; ids: string[] }>();
+  let after: string | null = null;
+  for (let seen = 0; seen < MAX_ACCOUNTS; seen += PAGE) {
+    const page = await store.accounts.list({ limit: PAGE, after });
+    for (const { id, plan } of page.accounts) {
+      if (plans.names.includes(plan)) continue;
+      const known = missing.get(plan) ?? { accounts: 0, ids: [] };
+      known.accounts += 1;
+      if (known.ids.length < NAMED_ACCOUNTS) known.ids.push(id);
+      missing.set(plan, known);
+    }
+    after = page.accounts.at(-1)?.id ?? null;
+    if (!page.hasMore || after === null) break;
+  }
+  for (const [plan, { accounts, ids }] of missing) {
+    log.warn(
+      { plan, accounts, ids },
+      'accounts are on a plan that is not configured: add it to MAYFLY_PLANS, or run mayfly account set-plan',
+    );
+  }
+}
+
+async function warnOfDomains({ store, domains, log }: SetupDeps): Promise<void> {
+  for (const domain of domains) {
+    const owner = await store.domains.find(domain);
+    if (!owner) continue;
+    log.warn(
+      { domain, accountId: owner.accountId },
+      'a domain of one account is also in MAYFLY_DOMAINS, so every account may use it: take it out there, or run mayfly domain remove',
+    );
+  }
+}
+
+/** Warns the operator where the configuration and the store do not fit together. */
+export async function checkSetup(deps: SetupDeps): Promise<void> {
+  await warnOfPlans(deps);
+  await warnOfDomains(deps);
+}

@@ -1,0 +1,24 @@
+import type { DomainRecord } from '../store/contract/index.ts';
+
+/** A domain under which an account may have inboxes. */
+export interface UsableDomain {
+  domain: string;
+  /** Where inboxes are that name none. */
+  isDefault: boolean;
+  /** Every account may use it; otherwise it is this account's alone. */
+  shared: boolean;
+}
+
+/**
+ * The domains that an account may use: the default, then by name. A configured domain is shared,
+ * whoever it belonged to before.
+ * @param configured the default first
+ * @param owned those of the account
+ */
+export function usableDomains(configured: readonly string[], owned: readonly DomainRecord[]): UsableDomain[] {
+  const [first] = configured;
+  const own = owned.map(({ domain }) => domain).filter((domain) => !configured.includes(domain));
+  return [...configured, ...own]
+    .map((domain) => ({ domain, isDefault: domain === first, shared: configured.includes(domain) }))
+    .toSorted((a, b) => Number(b.isDefault) - Number(a.isDefault) || (a.domain < b.domain ? -1 : 1));
+}

@@ -1,0 +1,31 @@
+import { newId } from '../ids.ts';
+import type { AccountRecord, Store } from '../store/contract/index.ts';
+import { type MadeKey, newKey } from './keys.ts';
+import { LOCAL_PLAN } from './plans.ts';
+
+export type FirstStart =
+  | { made: true; key: string; account: AccountRecord }
+  | { made: false; account: AccountRecord };
+
+/**
+ * Makes sure that there is an account to work with: on the first start one is made with a key that
+ * is shown this once. A key chosen by the operator is added to the first account whenever it is new.
+ */
+export async function ensureFirstAccount(
+  store: Pick<Store, 'accounts' | 'keys'>,
+  chosenKey: string | null,
+  now: number,
+): Promise<FirstStart> {
+  const account = { id: newId('acc', now), name: 'default', plan: LOCAL_PLAN, createdAt: now };
+  const { key, record } = fullKey(account.id, 'first key', now, chosenKey);
+  if (await store.accounts.createFirst(account, record)) return { made: true, key, account };
+  const first = await store.accounts.findFirst();
+  if (!first) throw new Error('the first account was neither made nor found');
+  if (chosenKey !== null) {
+    await store.keys.create(fullKey(first.id, 'from MAYFLY_API_KEY', now, chosenKey).record);
+  }
+  return { made: false, account: first };
+}
+
+const fullKey = (accountId: string, name: string, now: number, chosen: string | null): MadeKey =>
+  newKey({ accountId, name, scope: 'full', expiresAt: null }, now, chosen);

@@ -1,0 +1,136 @@
+import type { Plan, Plans } from '../../accounts/plans.ts';
+import { AppError } from '../../errors.ts';
+import { limitsRate, type RateLimit, type Taken } from '../../quota/rate-limit.ts';
+import type { Charge, UsageMeter } from '../../quota/usage-meter.ts';
+import type { AccountRecord, KeyRecord } from '../../store/contract/index.ts';
+import type { Soon } from '../maybe-promise.ts';
+
+/** A request that its account's limits let in. */
+export interface Admitted {
+  readonly accountId: string;
+  readonly plan: Plan;
+  /** How its account's rate stood when it came; null for a plan without one. */
+  readonly rate: Taken | null;
+  /** What it cost; null for a free one. */
+  charge: Charge | null;
+}
+
+/** The limits of accounts, as requests meet them: rate first, then the month. */
+export interface Admission {
+  /**
+   * @param isFree costs nothing of the month; the rate holds for it too
+   * @param note given what the request is let in with, or what it is refused with, before anything is thrown
+   * @throws AppError `rate_limited`, `quota_exceeded`, `unavailable`
+   */
+  admit(
+    account: AccountRecord,
+    key: KeyRecord | null,
+    isFree: boolean,
+    note: (admitted: Admitted) => void,
+  ): Soon<void>;
+  /** Gives the request back where its answer costs nothing. */
+  settle(admitted: Admitted, status: number): void;
+  /** What every answer tells of the account's limits; names in lower case. */
+  headers(admitted: Admitted): Record<string, string>;
+}
+
+const NOT_MODIFIED = 304;
+const TOO_MANY_REQUESTS = 429;
+const SERVER_ERROR = 500;
+/** What a plan without a quota says in place of a number. */
+const UNLIMITED = 'unlimited';
+/** A month as the policy's window, seconds: the real length differs, and `t` of RateLimit is exact. */
+const MONTH_SECONDS = 30 * 24 * 60 * 60;
+
+/** What the headers say of a plan in every answer. */
+interface PlanTexts {
+  policy: string;
+  quota: string;
+}
+
+/** draft-ietf-httpapi-ratelimit-headers-10 section 3; '' for a plan without limits. */
+function policyOf(plan: Plan): string {
+  const items: string[] = [];
+  if (limitsRate(plan)) {
+    items.push(`"burst";q=${plan.burst};w=${Math.ceil(plan.burst / plan.requestsPerSecond)}`);
+  }
+  if (Number.isFinite(plan.requestsPerMonth)) {
+    items.push(`"month";q=${plan.requestsPerMonth};w=${MONTH_SECONDS}`);
+  }
+  return items.join(', ');
+}
+
+export function createAdmission(
+  plans: Plans,
+  rate: RateLimit,
+  usage: UsageMeter,
+  now: () => number,
+): Admission {
+  const texts = new WeakMap<Plan, PlanTexts>();
+  const textsOf = (plan: Plan): PlanTexts => {
+    const known = texts.get(plan);
+    if (known) return known;
+    const made = { policy: policyOf(plan), quota: String(plan.requestsPerMonth) };
+    texts.set(plan, made);
+    return made;
+  };
+  let reset = { at: 0, text: '' };
+
+  return {
+    admit(account, key, isFree, note) {
+      const plan = plans.named(account.plan);
+      const taken = rate.take(account.id, plan);
+      const admitted: Admitted = { accountId: account.id, plan, rate: taken, charge: null };
+      note(admitted);
+      if (key) usage.sawKey(key.id);
+      if (taken && taken.retryAfterSeconds > 0) {
+        throw new AppError(
+          'rate_limited',
+          `the plan allows ${plan.requestsPerSecond} requests a second and ${plan.burst} at once; wait and repeat`,
+          { retryAfterSeconds: taken.retryAfterSeconds },
+        );
+      }
+      // Its answer tells what is left, too.
+      if (isFree) return usage.lookUp(account.id, plan.requestsPerMonth);
+      const charge = usage.charge(account.id, plan.requestsPerMonth);
+      if (!(charge instanceof Promise)) {
+        admitted.charge = charge;
+        return undefined;
+      }
+      return charge.then((made) => {
+        admitted.charge = made;
+      });
+    },
+
+    settle(admitted, status) {
+      const isFree = status === NOT_MODIFIED || status === TOO_MANY_REQUESTS || status >= SERVER_ERROR;
+      if (!isFree || !admitted.charge) return;
+      usage.refund(admitted.charge);
+      admitted.charge = null;
+    },
+
+    headers({ accountId, plan, rate: bucket }) {
+      const { remaining, resetAt } = usage.standing(accountId, plan.requestsPerMonth);
+      if (reset.at !== resetAt) reset = { at: resetAt, text: String(resetAt / 1_000) };
+      const { policy, quota } = textsOf(plan);
+      const burst = bucket ? `"burst";r=${bucket.left};t=${bucket.fullInSeconds}` : '';
+      if (remaining === null) {
+        const unlimited = {
+          'x-quota-limit': UNLIMITED,
+          'x-quota-remaining': UNLIMITED,
+          'x-quota-reset': reset.text,
+        };
+        return bucket ? { ...unlimited, 'ratelimit-policy': policy, ratelimit: burst } : unlimited;
+      }
+      const left = String(remaining);
+      const month = `"month";r=${left};t=${Math.ceil((resetAt - now()) / 1_000)}`;
+      return {
+        'x-quota-limit': quota,
+        'x-quota-remaining': left,
+        'x-quota-reset': reset.text,
+        'ratelimit-policy': policy,
+        ratelimit: bucket ? `${burst}, ${month}` : month,
+      };
+    },
+  };
+}

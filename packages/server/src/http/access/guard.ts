@@ -1,0 +1,254 @@
+import type { FastifyRequest } from 'fastify';
+import { REMEMBERED_MS, Recent, Remembered } from '../../cache.ts';
+import type { Clock } from '../../clock.ts';
+import { AppError } from '../../errors.ts';
+import { hashCredential, hasValidChecksum } from '../../ids.ts';
+import { liveInbox } from '../../messages/list.ts';
+import type { AccountRecord, InboxRecord, KeyRecord, Store } from '../../store/contract/index.ts';
+import { after, type Soon } from '../maybe-promise.ts';
+import type { Admitted } from './admission.ts';
+
+/**
+ * What a route demands of its caller; every route declares one.
+ * - `public`: nothing
+ * - `account:read`, `account:write`: an API key; a key of scope `read` only reads
+ * - `inbox:read`: an API key of the owner of the inbox `:id`, or that inbox's read token
+ * - `inbox:write`: an API key of its owner, not of scope `read`
+ */
+export type Access = 'public' | 'account:read' | 'account:write' | 'inbox:read' | 'inbox:write';
+
+export const ACCESS_KINDS: readonly Access[] = [
+  'public',
+  'account:read',
+  'account:write',
+  'inbox:read',
+  'inbox:write',
+];
+
+/** An account that came with one of its API keys. */
+export interface KeyCaller {
+  key: KeyRecord;
+  account: AccountRecord;
+  /** The credential itself, to derive read tokens from; never logged. */
+  apiKey: string;
+}
+
+/** Who asks, as far as the route's access promises it. */
+export interface Caller {
+  account: AccountRecord;
+  /** Null for a read token. */
+  key: KeyCaller | null;
+  /** The live inbox of `inbox:…` routes. */
+  inbox: InboxRecord | null;
+}
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    access?: Access;
+    /** True where a request costs nothing of the month: what tells that it is used up. */
+    free?: boolean;
+  }
+  interface FastifyRequest {
+    caller: Caller | null;
+    /** What the request was let in with; null where it never got so far. */
+    admitted: Admitted | null;
+  }
+}
+
+/** Longer than any credential; what is longer is not even hashed. */
+const MAX_CREDENTIAL = 512;
+/** RFC 6750 section 2.1; the scheme's name has no case (RFC 9110 section 11.1). */
+const BEARER = /^bearer +([A-Za-z0-9._~+/-]+=*) *$/i;
+
+/** A credential as it stands in a header, with the hash that the store knows it by. */
+interface Credential {
+  text: string;
+  hash: string;
+  /** What the store knew of it, for a moment; undefined before the first look-up. */
+  known: { caller: KeyCaller; until: number; forgotten: number } | undefined;
+}
+
+function bearer(header: string): string {
+  const credential = header.length > MAX_CREDENTIAL ? undefined : BEARER.exec(header)?.[1];
+  if (credential === undefined) {
+    throw new AppError('unauthorized', 'the Authorization header must be: Bearer <API key or read token>');
+  }
+  return credential;
+}
+
+/** What a credential hears that is not good, whatever it was before. */
+export const unknownCredential = () =>
+  new AppError('unauthorized', 'this credential is not known, or no longer');
+
+/** Credentials whose hash is remembered: those that are in use now, whether the store knows them or not. */
+const HASHED_CREDENTIALS = 1_000;
+/** Keys, accounts and inboxes that are remembered for a moment. */
+const REMEMBERED = 10_000;
+
+/**
+ * Reads Authorization headers. Working out the hash takes longer than the look-up that follows, so it is
+ * remembered; whether the credential is still good is asked each time.
+ */
+function createReader(): (header: string | undefined) => Credential {
+  const known = new Recent<Credential>(HASHED_CREDENTIALS);
+  return (header) => {
+    if (header === undefined) {
+      throw new AppError('unauthorized', 'give a credential: Authorization: Bearer <API key or read token>');
+    }
+    const remembered = known.get(header);
+    if (remembered) return remembered;
+    const text = bearer(header);
+    if (!hasValidChecksum(text))
+      throw new AppError('unauthorized', 'the credential is incomplete or mistyped');
+    const credential = { text, hash: hashCredential(text), known: undefined };
+    known.set(header, credential);
+    return credential;
+  };
+}
+
+export interface GuardDeps {
+  store: Pick<Store, 'accounts' | 'keys' | 'inboxes' | 'generation'>;
+  clock: Clock;
+}
+
+/** What a request is judged by. */
+export interface Asking {
+  authorization: string | undefined;
+  access: Exclude<Access, 'public'>;
+  /** The `:id` of the path. */
+  inboxId: string | undefined;
+}
+
+/** The one guard of all routes. */
+export interface Guard {
+  /**
+   * Credential in, {@link Caller} out, or the refusal to give.
+   * @param admit called as soon as the account is known, before anything else is looked at
+   * @throws AppError `unauthorized`, `insufficient_scope`, `not_found` or `inbox_expired`, and what
+   *   `admit` throws
+   */
+  check(asking: Asking, admit?: (account: AccountRecord, key: KeyRecord | null) => Soon<void>): Soon<Caller>;
+  /** Nothing that is remembered of keys and accounts is used any more. */
+  forget(): void;
+}
+
+/** A token's hash stands for its inbox alone. */
+const anyInbox = (): boolean => true;
+
+export function createGuard({ store, clock }: GuardDeps): Guard {
+  const read = createReader();
+  const accounts = new Remembered<AccountRecord>(REMEMBERED);
+  const inboxes = new Remembered<InboxRecord>(REMEMBERED);
+  let forgotten = 0;
+
+  const findKey = (credential: Credential, now: number): Soon<KeyCaller> => {
+    const { known } = credential;
+    if (known && now < known.until && known.forgotten === forgotten) return known.caller;
+    // What was asked before something was forgotten may be what was to be forgotten.
+    const asked = forgotten;
+    return store.keys.findByHash(credential.hash, now).then((found) => {
+      if (!found) throw unknownCredential();
+      const until = Math.min(now + REMEMBERED_MS, found.key.expiresAt ?? Number.POSITIVE_INFINITY);
+      const caller = { ...found, apiKey: credential.text };
+      credential.known = { caller, until, forgotten: asked };
+      return caller;
+    });
+  };
+
+  const findAccount = (accountId: string, now: number): Soon<AccountRecord> =>
+    accounts.get(accountId, now) ??
+    store.accounts.find(accountId).then((account) => {
+      // It was deleted a moment ago; what its inbox was is still remembered.
+      if (!account) throw unknownCredential();
+      accounts.set(accountId, account, now + REMEMBERED_MS);
+      return account;
+    });
+
+  /** An inbox, remembered until any write is answered: pollers ask again long before something happens. */
+  const findInbox = (
+    key: string,
+    now: number,
+    isAsked: (inbox: InboxRecord) => boolean,
+    find: () => Promise<InboxRecord | undefined>,
+  ): Soon<InboxRecord | undefined> => {
+    const generation = store.generation();
+    const known = generation === null ? undefined : inboxes.get(key, now, generation);
+    if (known && isAsked(known)) return known;
+    return find().then((inbox) => {
+      if (inbox && generation !== null) {
+        inboxes.set(key, inbox, Math.min(now + REMEMBERED_MS, inbox.expiresAt), generation);
+      }
+      return inbox;
+    });
+  };
+
+  const withToken = (hash: string, { access, inboxId }: Asking, admit: Admit): Soon<Caller> => {
+    const now = clock.now();
+    const found = findInbox(hash, now, anyInbox, () => store.inboxes.findByToken(hash, now));
+    return after(found, (inbox) => {
+      if (!inbox) throw unknownCredential();
+      return after(findAccount(inbox.accountId, now), (account) =>
+        after(admit(account, null), () => {
+          if (access !== 'inbox:read') {
+            throw new AppError(
+              'insufficient_scope',
+              'a read token only reads its inbox; this needs an API key',
+            );
+          }
+          const own = inbox.id === inboxId ? inbox : undefined;
+          return { account, key: null, inbox: liveInbox(own, now) };
+        }),
+      );
+    });
+  };
+
+  const withKey = (credential: Credential, { access, inboxId }: Asking, admit: Admit): Soon<Caller> => {
+    const now = clock.now();
+    return after(findKey(credential, now), (caller) => {
+      const { key, account } = caller;
+      return after(admit(account, key), () => {
+        if (key.scope === 'read' && access.endsWith(':write')) {
+          throw new AppError('insufficient_scope', 'this API key may only read');
+        }
+        if (!access.startsWith('inbox:') || inboxId === undefined)
+          return { account, key: caller, inbox: null };
+        const isOwn = (inbox: InboxRecord): boolean => inbox.accountId === account.id;
+        const found = findInbox(inboxId, now, isOwn, () => store.inboxes.find(account.id, inboxId, now));
+        return after(found, (inbox) => ({ account, key: caller, inbox: liveInbox(inbox, now) }));
+      });
+    });
+  };
+
+  return {
+    check(asking, admit = () => undefined) {
+      const credential = read(asking.authorization);
+      return credential.text.startsWith('mft_')
+        ? withToken(credential.hash, asking, admit)
+        : withKey(credential, asking, admit);
+    },
+    forget() {
+      forgotten += 1;
+      accounts.clear();
+    },
+  };
+}
+
+type Admit = NonNullable<Parameters<Guard['check']>[1]>;
+
+/** What a guarded request was let in with. @throws Error on a public route */
+export function callerOf({ caller }: FastifyRequest): Caller {
+  if (!caller) throw new Error('the route did not declare an access that promises a caller');
+  return caller;
+}
+
+/** Of a request to an `account:…` route or an `inbox:write` one. */
+export function keyCaller({ caller }: FastifyRequest): KeyCaller {
+  if (!caller?.key) throw new Error('the route did not declare an access that promises an API key');
+  return caller.key;
+}
+
+/** The inbox of a request to an `inbox:…` route, alive when the request came in. */
+export function callersInbox({ caller }: FastifyRequest): InboxRecord {
+  if (!caller?.inbox) throw new Error('the route did not declare an access that promises an inbox');
+  return caller.inbox;
+}

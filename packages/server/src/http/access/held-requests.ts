@@ -1,0 +1,128 @@
+import type { FastifyReply } from 'fastify';
+import type { Clock } from '../../clock.ts';
+import { AppError } from '../../errors.ts';
+import type { Logger } from '../../log.ts';
+import type { Store } from '../../store/contract/index.ts';
+import { MAX_HELD_PER_ACCOUNT } from '../limits.ts';
+import { type Guard, unknownCredential } from './guard.ts';
+
+/** A revoked key is dead within a second, for what it holds open too. */
+const RECHECK_EVERY_MS = 500;
+
+/** Requests whose answer is held back, so that a stop, or their client's leaving, ends them at once. */
+export interface HeldRequests {
+  /**
+   * Runs `work` with a signal that aborts when the client goes away, its key dies, or the server stops.
+   * @throws AppError `rate_limited` when the account holds as many as it may, before `work` is called;
+   *   `unauthorized` when the key died meanwhile; what `work` throws
+   */
+  hold<T>(reply: FastifyReply, work: (signal: AbortSignal) => Promise<T>): Promise<T>;
+  /** Ends those whose API key is not good any more, and those of read tokens whose account is deleted. */
+  recheck(): Promise<void>;
+  /** Ends all that are held, and from now on holds none. */
+  release(): void;
+  /** True after {@link release}. */
+  readonly released: boolean;
+}
+
+interface Held {
+  controller: AbortController;
+  accountId: string;
+  /** The header of a request that came with an API key; null for a read token. */
+  authorization: string | null;
+  isDead: boolean;
+}
+
+/** @param deps looked into when it is needed: the description of the API is built without a store */
+export function createHeldRequests(guard: Guard, deps: { store: Pick<Store, 'accounts'> }): HeldRequests {
+  const held = new Set<Held>();
+  const byAccount = new Map<string, number>();
+  let released = false;
+
+  const enter = (accountId: string): void => {
+    const count = byAccount.get(accountId) ?? 0;
+    if (count >= MAX_HELD_PER_ACCOUNT) {
+      throw new AppError(
+        'rate_limited',
+        `an account may hold ${MAX_HELD_PER_ACCOUNT} waits and streams open at once; end some`,
+        { retryAfterSeconds: 1 },
+      );
+    }
+    byAccount.set(accountId, count + 1);
+  };
+  const leave = (accountId: string): void => {
+    const count = byAccount.get(accountId) ?? 0;
+    if (count > 1) byAccount.set(accountId, count - 1);
+    else byAccount.delete(accountId);
+  };
+
+  const isGood = async (authorization: string): Promise<boolean> => {
+    try {
+      await guard.check({ authorization, access: 'account:read', inboxId: undefined });
+      return true;
+    } catch (error) {
+      if (error instanceof AppError && error.code === 'unauthorized') return false;
+      throw error;
+    }
+  };
+
+  const kill = (all: Held[]): void => {
+    for (const one of all) {
+      one.isDead = true;
+      one.controller.abort();
+    }
+  };
+
+  return {
+    async hold(reply, work) {
+      const { caller, headers } = reply.request;
+      const accountId = caller?.account.id ?? '';
+      enter(accountId);
+      const controller = new AbortController();
+      const authorization = caller?.key ? (headers.authorization ?? null) : null;
+      const one: Held = { controller, accountId, authorization, isDead: false };
+      const end = () => controller.abort();
+      if (released) end();
+      held.add(one);
+      reply.raw.once('close', end);
+      try {
+        const result = await work(controller.signal);
+        if (one.isDead) throw unknownCredential();
+        return result;
+      } finally {
+        held.delete(one);
+        leave(accountId);
+        reply.raw.off('close', end);
+      }
+    },
+    async recheck() {
+      const byKey = Map.groupBy(held, ({ authorization }) => authorization);
+      // Tokens are too many to ask for each: their inbox's end is told by itself, that of an account is not.
+      const byToken = Map.groupBy(byKey.get(null) ?? [], ({ accountId }) => accountId);
+      byKey.delete(null);
+      for (const [authorization, all] of byKey) {
+        if (authorization !== null && !(await isGood(authorization))) kill(all);
+      }
+      for (const [accountId, all] of byToken) if (!(await deps.store.accounts.find(accountId))) kill(all);
+    },
+    release() {
+      released = true;
+      for (const { controller } of held) controller.abort();
+    },
+    get released() {
+      return released;
+    },
+  };
+}
+
+/** Looks again and again, until the signal ends it, whether the keys of held requests still live. */
+export async function recheckUntil(
+  signal: AbortSignal,
+  { recheck, clock, log }: { recheck(): Promise<void>; clock: Clock; log: Logger },
+): Promise<void> {
+  while (!signal.aborted) {
+    await clock.sleep(RECHECK_EVERY_MS, signal);
+    // Without the storage nobody can say that a key is dead; it is asked again soon.
+    await recheck().catch((err) => log.warn({ err }, 'the keys of held requests could not be checked'));
+  }
+}

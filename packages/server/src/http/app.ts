@@ -1,0 +1,306 @@
+import { randomUUID } from 'node:crypto';
+import type { Socket } from 'node:net';
+import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
+import fastify, { type FastifyReply, type FastifyRequest } from 'fastify';
+import { AppError } from '../errors.ts';
+import { createAdmission } from './access/admission.ts';
+import { type Caller, createGuard } from './access/guard.ts';
+import { createHeldRequests, type HeldRequests } from './access/held-requests.ts';
+import type { App, HttpDeps, HttpOptions, RouteContext } from './context.ts';
+import {
+  HEADERS_TIMEOUT_MS,
+  IDLE_CONNECTION_MS,
+  KEEP_ALIVE_MS,
+  MAX_BODY_BYTES,
+  MAX_HEADER_BYTES,
+  MAX_PARAMETER,
+  REQUEST_TIMEOUT_MS,
+} from './limits.ts';
+import type { Soon } from './maybe-promise.ts';
+import { invalidField } from './request/invalid-fields.ts';
+import { type ParameterTypes, parameterTypes, readParameters } from './request/query.ts';
+import { RequestSeconds } from './request-metrics.ts';
+import { createAttachmentBytes } from './response/attachment-bytes.ts';
+import { problem, rawProblem, sendProblem, toAppError, toProblem } from './response/problems.ts';
+import { createAnswers } from './response/response-cache.ts';
+import { apiRoutes } from './routes/api.ts';
+import { operationRoutes } from './routes/operations.ts';
+import { referenceRoutes } from './routes/reference.ts';
+
+const SECURITY_HEADERS = {
+  'x-content-type-options': 'nosniff',
+  'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
+  'referrer-policy': 'no-referrer',
+  // Mail is private, and what was read may be gone: no cache keeps it without asking.
+  'cache-control': 'private, no-cache',
+};
+/** The HTTP side, ready to listen. */
+export interface BuiltApp {
+  app: App;
+  held: HeldRequests;
+}
+
+/** What every request that is not public passes. */
+export type Gate = Pick<RouteContext, 'guard' | 'admission'>;
+
+export const createGate = (deps: HttpDeps): Gate => ({
+  guard: createGuard(deps),
+  admission: createAdmission(deps.plans, deps.rate, deps.usage, () => deps.clock.now()),
+});
+
+/** Builds the app with all its routes. @param gate another one is given by the bench that measures its cost */
+export async function buildApp(
+  options: HttpOptions,
+  deps: HttpDeps,
+  gate: Gate = createGate(deps),
+): Promise<BuiltApp> {
+  const app = createFastify(deps);
+  const held = createHeldRequests(gate.guard, deps);
+  const attachmentBytes = createAttachmentBytes({
+    messages: () => deps.store.messages,
+    parsing: () => deps.parsing,
+    now: () => deps.clock.now(),
+  });
+  const context: RouteContext = {
+    options,
+    deps,
+    held,
+    attachmentBytes,
+    answers: createAnswers(),
+    ...gate,
+  };
+
+  const known = demandAccess(app);
+  parseBodies(app);
+  guardRequests(app, context, known);
+  readQueries(app);
+  answerErrors(app, deps, known);
+  refuseConnect(app);
+  observeRequests(app, deps);
+  finishAnswers(app, context);
+  operationRoutes(app, context);
+  referenceRoutes(app, context);
+  apiRoutes(app, context);
+  return { app, held };
+}
+
+function createFastify(deps: HttpDeps): App {
+  return fastify({
+    logger: false,
+    genReqId: () => randomUUID(),
+    requestIdHeader: false,
+    bodyLimit: MAX_BODY_BYTES,
+    connectionTimeout: IDLE_CONNECTION_MS,
+    requestTimeout: REQUEST_TIMEOUT_MS,
+    keepAliveTimeout: KEEP_ALIVE_MS,
+    forceCloseConnections: 'idle',
+    // While stopping, a request that still came through is answered as usual, and its connection closed.
+    return503OnClosing: false,
+    routerOptions: { maxParamLength: MAX_PARAMETER },
+    http: { maxHeaderSize: MAX_HEADER_BYTES, headersTimeout: HEADERS_TIMEOUT_MS, requireHostHeader: false },
+    ajv: {
+      customOptions: { coerceTypes: false, removeAdditional: false, useDefaults: false, allErrors: true },
+    },
+    frameworkErrors: (error, request, reply) => {
+      reply.headers({ ...SECURITY_HEADERS, 'x-request-id': request.id });
+      sendError(deps, error, request, reply);
+    },
+    clientErrorHandler: answerUnparsable,
+  }).withTypeProvider<TypeBoxTypeProvider>();
+}
+
+/** Answers a request that is not HTTP, on the bare connection. */
+function answerUnparsable(error: NodeJS.ErrnoException, socket: Socket): void {
+  // A connection that the client itself reset has nobody to answer.
+  if (error.code === 'ECONNRESET' || !socket.writable) socket.destroy();
+  else socket.end(rawProblem(error.code, randomUUID()));
+}
+
+/** CONNECT asks for a proxy and names no path; Node gives only its connection. */
+function refuseConnect(app: App): void {
+  app.server.on('connect', (_request, socket: Socket) => {
+    socket.on('error', () => socket.destroy());
+    socket.write(rawProblem('CONNECT', randomUUID()));
+    socket.destroySoon();
+  });
+}
+
+interface KnownPath {
+  pattern: RegExp;
+  methods: Set<string>;
+}
+
+/** A route that does not say what it demands of its caller fails at start. */
+function demandAccess(app: App): Map<string, KnownPath> {
+  const known = new Map<string, KnownPath>();
+  app.addHook('onRoute', (route) => {
+    if (!route.config?.access) throw new Error(`${route.method} ${route.url} declares no access`);
+    const path = known.get(route.url) ?? {
+      pattern: new RegExp(
+        `^${route.url.replaceAll('.', '\\.').replaceAll(/:\w+/g, '[^/]+').replace('*', '.*')}$`,
+      ),
+      methods: new Set(),
+    };
+    known.set(route.url, path);
+    for (const method of [route.method].flat()) path.methods.add(method);
+  });
+  return known;
+}
+
+function parseBodies(app: App): void {
+  const utf8 = new TextDecoder('utf-8', { fatal: true });
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (_request, body, done) => {
+    if (body.length === 0) return done(null, undefined);
+    try {
+      done(null, JSON.parse(utf8.decode(body as Buffer)));
+    } catch {
+      done(new AppError('malformed_json', 'the body is not valid JSON in UTF-8'), undefined);
+    }
+  });
+}
+
+function guardRequests(app: App, { guard, admission }: RouteContext, known: Map<string, KnownPath>): void {
+  app.decorateRequest('caller', null);
+  app.decorateRequest('admitted', null);
+
+  const check = (request: FastifyRequest): Soon<Caller> | null => {
+    if (request.raw.headers.host === undefined && request.raw.httpVersionMinor === 1) {
+      // RFC 9112 section 3.2
+      throw new AppError('invalid_request', 'the Host header is missing');
+    }
+    // Before the body is read: what is asked of a body says nothing of a path.
+    if (request.is404) throw nothingThere(request, known);
+    const { access = 'account:write', free = false } = request.routeOptions.config;
+    if (access === 'public') return null;
+    const { id: inboxId } = request.params as { id?: string };
+    const { authorization } = request.headers;
+    return guard.check({ authorization, access, inboxId }, (account, key) =>
+      admission.admit(account, key, free, (admitted) => {
+        request.admitted = admitted;
+      }),
+    );
+  };
+
+  app.addHook('onRequest', (request, reply, done) => {
+    reply.headers(SECURITY_HEADERS).header('x-request-id', request.id);
+    const letIn = (caller: Caller | null): void => {
+      request.caller = caller;
+      done();
+    };
+    let caller: Soon<Caller> | null;
+    try {
+      caller = check(request);
+    } catch (error) {
+      done(error as Error);
+      return;
+    }
+    if (caller instanceof Promise) caller.then(letIn, done);
+    else letIn(caller);
+  });
+}
+
+/** Query parameters by their types; a body that may be left out is an empty object then. */
+function readQueries(app: App): void {
+  const types = new WeakMap<object, ParameterTypes>();
+  app.addHook('preValidation', (request, _reply, done) => {
+    const { schema } = request.routeOptions;
+    if (!schema) return done();
+    if (schema.querystring === undefined) {
+      const [unknown] =
+        request.routeOptions.config.access === 'public' ? [] : Object.keys(request.query as object);
+      if (unknown !== undefined) return done(invalidField(unknown, 'is not known here'));
+    } else {
+      const known = types.get(schema) ?? parameterTypes(schema.querystring);
+      types.set(schema, known);
+      readParameters(request.query as Record<string, unknown>, known);
+    }
+    if (schema.body === undefined) {
+      if (request.body === undefined || request.body === null) return done();
+      return done(new AppError('invalid_request', 'this request takes no body'));
+    }
+    if (request.body === undefined && isOptionalBody(app, schema.body)) request.body = {};
+    done();
+  });
+}
+
+/** A body without required fields may be left out. */
+function isOptionalBody(app: App, body: unknown): boolean {
+  const { $ref } = body as { $ref?: string };
+  const schema = app.getSchema($ref?.replace('#', '') ?? '') as { required?: unknown } | undefined;
+  return schema !== undefined && schema.required === undefined;
+}
+
+function sendError(deps: HttpDeps, error: unknown, request: FastifyRequest, reply: FastifyReply): void {
+  const expected = toAppError(error);
+  if (!expected) deps.log.error({ requestId: request.id, err: error }, 'request failed');
+  const answer = expected
+    ? toProblem(expected, request.id)
+    : {
+        status: 500,
+        headers: {},
+        body: problem('internal_error', 'the server failed; its log knows the request id', request.id),
+      };
+  sendProblem(reply, answer);
+}
+
+function decoded(path: string): string {
+  try {
+    return decodeURI(path);
+  } catch {
+    return path;
+  }
+}
+
+/** No path, or none with that method (RFC 9110 section 15.5.6). */
+function nothingThere(request: FastifyRequest, known: Map<string, KnownPath>): AppError {
+  const path = decoded(request.url.split('?', 1)[0] ?? '');
+  const methods = [...known.values()]
+    .filter(({ pattern }) => pattern.test(path))
+    .flatMap((one) => [...one.methods]);
+  if (methods.length === 0) return new AppError('not_found', 'there is nothing at this path');
+  const allow = [...new Set(methods)].sort();
+  return new AppError('method_not_allowed', `this path answers to ${allow.join(', ')}`, { allow });
+}
+
+function answerErrors(app: App, deps: HttpDeps, known: Map<string, KnownPath>): void {
+  app.setSerializerCompiler(() => JSON.stringify);
+  app.setErrorHandler((error, request, reply) => sendError(deps, error, request, reply));
+  app.setNotFoundHandler((request) => {
+    throw nothingThere(request, known);
+  });
+}
+
+function observeRequests(app: App, deps: HttpDeps): void {
+  const seconds = new RequestSeconds(deps.metrics);
+  app.addHook('onResponse', (request, reply, done) => {
+    const route = request.routeOptions.url ?? 'none';
+    const ms = reply.elapsedTime;
+    seconds.count(request.method, route, reply.statusCode, ms / 1_000);
+    if (!deps.log.isLevelEnabled('info')) return done();
+    deps.log.info(
+      {
+        requestId: request.id,
+        method: request.method,
+        route,
+        status: reply.statusCode,
+        ms: Math.round(ms * 10) / 10,
+        accountId: request.admitted?.accountId,
+      },
+      'request',
+    );
+    done();
+  });
+}
+
+/** What every answer carries of its account's limits; once the server stops, it is the last on its connection. */
+function finishAnswers(app: App, { admission, held }: RouteContext): void {
+  app.addHook('onSend', (request, reply, _payload, done) => {
+    if (request.admitted) {
+      admission.settle(request.admitted, reply.statusCode);
+      reply.headers(admission.headers(request.admitted));
+    }
+    if (held.released) reply.header('connection', 'close');
+    done();
+  });
+}

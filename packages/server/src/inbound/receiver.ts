@@ -1,0 +1,223 @@
+import type { Plans } from '../accounts/plans.ts';
+import { REMEMBERED_MS, Remembered } from '../cache.ts';
+import type { Clock } from '../clock.ts';
+import { AppError } from '../errors.ts';
+import type { News } from '../events.ts';
+import { inboxAddress, parseAddress } from '../mail/address.ts';
+import type {
+  AddressedInbox,
+  MailEnvelope,
+  NewMailRecipient,
+  Placed,
+  Refusal,
+  Store,
+} from '../store/contract/index.ts';
+import type { Authenticating } from './authentication/authenticator.ts';
+import type { Parsing } from './parsing/parser-pool.ts';
+import { receivedLine, TRACE_HEADROOM_BYTES } from './received-line.ts';
+import { createRefusalLog } from './refusal-log.ts';
+
+/** Addresses to which more than one mail comes just now. */
+const KNOWN_INBOXES = 1_000;
+
+/** An address of a RCPT that may receive; what `take` needs to know of it. */
+export interface Recipient {
+  inboxId: string;
+  accountId: string;
+  /** Lower case, without a tag. */
+  address: string;
+  /** As the RCPT command gave it. */
+  rcptTo: string;
+  maxMessages: number;
+  maxMessageBytes: number;
+}
+
+/** The rules of receiving, as the SMTP conversation asks for them. */
+export interface Receiver {
+  /**
+   * May mail go to this address?
+   * @param address the path of the RCPT command, as given
+   * @param declaredBytes the SIZE parameter of the MAIL command, or 0
+   * @throws AppError `unknown_recipient` (one answer for never, expired and deleted), `inbox_full`,
+   *   `message_too_large`, `unavailable`
+   */
+  accept(address: string, declaredBytes: number): Promise<Recipient>;
+  /**
+   * Takes a mail in. Resolves when it is on stable storage and readable by everyone, and only then
+   * may the sender hear 250.
+   * @param received the bytes between DATA and its end, dots unstuffed, nothing else changed; with
+   *   TRACE_HEADROOM_BYTES in front of them in a buffer of their own the Received line is written there,
+   *   and a resizable buffer is given away to the store. Read until this settles
+   * @param session the SMTP session's id, for the Received line and the log
+   * @throws AppError `message_too_large` or `inbox_full` for one of the recipients, `unknown_recipient`
+   *   when none of them is there any more, `unavailable`
+   */
+  take(envelope: MailEnvelope, recipients: Recipient[], received: Uint8Array, session: string): Promise<void>;
+  /**
+   * Remembers a refusal for the owner's explanations, if its address is on a served domain; never
+   * throws and never delays the reply.
+   */
+  refused(refusal: Refusal): void;
+}
+
+export interface ReceiverDeps {
+  store: Store;
+  parsing: Pick<Parsing, 'parse'>;
+  /** Null where no sender is checked. */
+  authenticating: Pick<Authenticating, 'check'> | null;
+  news: News;
+  clock: Clock;
+  plans: Plans;
+  /** The name in our Received lines. */
+  hostname: string;
+  /** Domains that all accounts share, lower case; those of single accounts are in the store. */
+  domains: readonly string[];
+  /** Told when refusals could not be kept. */
+  onRefusalsLost(error: unknown): void;
+}
+
+/** What the rest of the process asks of the receiver. */
+export interface Settling {
+  /** Resolves when all that was begun has been written. */
+  settled(): Promise<void>;
+  /** Resolves when the refusals that were given before the call can be read. */
+  refusalsWritten(): Promise<void>;
+}
+
+export function createReceiver(deps: ReceiverDeps): Receiver & Settling {
+  const { store, parsing, authenticating, news, clock, plans, hostname } = deps;
+  const shared = new Set(deps.domains);
+  const commits = new Set<Promise<unknown>>();
+  const refusals = createRefusalLog(store.refusals, deps.onRefusalsLost);
+
+  const known = new Remembered<AddressedInbox>(KNOWN_INBOXES);
+
+  /** What the store would tell now of an inbox that has just got mail, but for a `messageCount` that may be too large. */
+  const remembered = (address: string): AddressedInbox | undefined =>
+    known.get(address, clock.now(), store.generation('inboxes'));
+
+  /** The live inbox at an address; under an account's domain only that account's inboxes count. */
+  const findInbox = async ({ address, domain }: Place): Promise<AddressedInbox | undefined> => {
+    const now = clock.now();
+    const generation = store.generation('inboxes');
+    const owned = shared.has(domain) ? null : await store.domains.find(domain);
+    if (owned === undefined) return undefined;
+    const inbox = await store.inboxes.findByAddress(address, now);
+    if (!inbox || (owned !== null && owned.accountId !== inbox.accountId)) return undefined;
+    // Whose mail a domain's is must be asked each time: the operator may have given it to another account.
+    if (owned === null && generation !== null) {
+      known.set(address, inbox, Math.min(now + REMEMBERED_MS, inbox.expiresAt), generation);
+    }
+    return inbox;
+  };
+
+  const maxMessagesOf = ({ plan }: AddressedInbox): number => plans.named(plan).maxMessagesPerInbox;
+
+  /** Nobody is refused for what is only remembered. */
+  const withRoom = async (place: Place): Promise<AddressedInbox> => {
+    const last = remembered(place.address);
+    if (last && last.messageCount < maxMessagesOf(last)) return last;
+    const inbox = await findInbox(place);
+    if (!inbox) throw noSuchInbox();
+    if (inbox.messageCount >= maxMessagesOf(inbox)) throw inboxFull();
+    return inbox;
+  };
+
+  return {
+    async accept(path, declaredBytes) {
+      const place = placeOf(path);
+      if (!place) throw noSuchInbox();
+      const inbox = await withRoom(place);
+      const { maxMessagesPerInbox: maxMessages, maxMessageBytes } = plans.named(inbox.plan);
+      assertFits(declaredBytes, maxMessageBytes);
+      const { inboxId, accountId } = inbox;
+      return { inboxId, accountId, address: inbox.address, rcptTo: path, maxMessages, maxMessageBytes };
+    },
+
+    async take(envelope, recipients, received, session) {
+      for (const { maxMessageBytes } of recipients) assertFits(received.byteLength, maxMessageBytes);
+      const raw = withReceivedLine(receivedLine({ hostname, session, envelope, now: clock.now() }), received);
+      const [parsed, authentication] = await Promise.all([
+        parsing.parse(raw),
+        authenticating?.check(envelope, received) ?? null,
+      ]);
+      const mail = { ...parsed, raw, envelope, authentication, recipients: byInbox(recipients) };
+      const commit = store.messages.addBatch([mail], clock.now()).finally(() => commits.delete(commit));
+      commits.add(commit);
+      const [placed = []] = await commit;
+      assertSomeoneHasIt(placed);
+      for (const place of placed) {
+        if ('deliveries' in place) news.announceDeliveries();
+        if (!('messageId' in place)) continue;
+        const last = remembered(recipients.find(({ inboxId }) => inboxId === place.inboxId)?.address ?? '');
+        if (last) last.messageCount += 1;
+        news.announce({ accountId: place.accountId, inboxId: place.inboxId });
+      }
+    },
+
+    refused(refusal) {
+      const place = placeOf(refusal.address);
+      if (!place) return;
+      const { address, domain } = place;
+      if (shared.has(domain)) refusals.add({ ...refusal, address });
+      else refusals.addIf(async () => Boolean(await store.domains.find(domain)), { ...refusal, address });
+    },
+
+    refusalsWritten: () => refusals.flushed(),
+
+    async settled() {
+      while (commits.size > 0) await Promise.allSettled(commits);
+      await refusals.flushed();
+    },
+  };
+}
+
+/** Where a mail is to go: an address in lower case without a tag, and its domain. */
+interface Place {
+  address: string;
+  domain: string;
+}
+
+function placeOf(path: string): Place | undefined {
+  const parsed = parseAddress(path, { smtputf8: true });
+  return parsed && { address: inboxAddress(parsed), domain: parsed.domain };
+}
+
+const noSuchInbox = () => new AppError('unknown_recipient', 'No such inbox here');
+const inboxFull = () => new AppError('inbox_full', 'The inbox is full');
+
+function assertFits(bytes: number, limit: number): void {
+  if (bytes <= limit) return;
+  throw new AppError('message_too_large', `The message is larger than the ${limit} bytes this inbox takes`);
+}
+
+/** Tags of one address lead to one inbox, which shows the mail once and all of its RCPT addresses. */
+function byInbox(recipients: Recipient[]): NewMailRecipient[] {
+  const inboxes = new Map<string, NewMailRecipient>();
+  for (const { inboxId, accountId, rcptTo, maxMessages } of recipients) {
+    const known = inboxes.get(inboxId);
+    if (known) known.rcptTo.push(rcptTo);
+    else inboxes.set(inboxId, { inboxId, accountId, rcptTo: [rcptTo], maxMessages });
+  }
+  return [...inboxes.values()];
+}
+
+/** Our line, then the mail, in the mail's own memory where there is the agreed room in front of it. */
+function withReceivedLine(line: string, received: Uint8Array): Uint8Array {
+  const head = Buffer.from(line, 'latin1');
+  const { buffer, byteOffset, byteLength } = received;
+  const hasRoom =
+    byteOffset === TRACE_HEADROOM_BYTES &&
+    buffer.byteLength === byteOffset + byteLength &&
+    head.length <= byteOffset;
+  if (!hasRoom) return Buffer.concat([head, received]);
+  const raw = new Uint8Array(buffer, byteOffset - head.length, head.length + byteLength);
+  raw.set(head);
+  return raw;
+}
+
+/** An inbox may end or fill up between RCPT and the commit. A full one has refused the mail for all. */
+function assertSomeoneHasIt(placed: Placed[]): void {
+  if (placed.some((place) => 'messageId' in place)) return;
+  throw placed.some((place) => 'refused' in place && place.refused === 'full') ? inboxFull() : noSuchInbox();
+}

@@ -1,0 +1,230 @@
+import { Tokenizer, type TokenizerCallbacks } from 'htmlparser2';
+import { foldBlanks, withoutInvisible } from '../mime/clean.ts';
+
+/** So much of a page is read for words and links; a longer one is a bomb or a data dump, characters. */
+export const MAX_HTML_READ = 1024 * 1024;
+/** Words of the text inside one link, characters; a link around a whole page is no label. */
+const MAX_ANCHOR_TEXT = 500;
+
+/** Links read of one page; a link farm needs no more. */
+const MAX_ANCHORS = 2_000;
+
+export interface HtmlAnchor {
+  /** The attribute with its entities decoded once, without blanks around it and line breaks within. */
+  href: string;
+  text: string;
+  /** How many characters of `words` came before it. */
+  at: number;
+}
+
+export interface HtmlReading {
+  /** What a reader sees: a line a block, a tab between the cells of a row, single blanks else. */
+  words: string;
+  anchors: HtmlAnchor[];
+}
+
+/** Their content is never seen. */
+const UNSEEN: ReadonlySet<string> = new Set([
+  'script',
+  'style',
+  'title',
+  'template',
+  'noscript',
+  'object',
+  'svg',
+]);
+const VOID: ReadonlySet<string> = new Set([
+  'br',
+  'hr',
+  'img',
+  'input',
+  'meta',
+  'link',
+  'area',
+  'base',
+  'col',
+  'wbr',
+]);
+const CELLS: ReadonlySet<string> = new Set(['td', 'th']);
+const BLOCKS: ReadonlySet<string> = new Set(
+  (
+    'address article aside blockquote body br caption center dd div dl dt fieldset figure footer form h1 h2 h3 h4 ' +
+    'h5 h6 header hr html li main nav ol p pre section table tbody tfoot thead tr ul'
+  ).split(' '),
+);
+const HIDDEN_STYLE = /display\s*:\s*none|visibility\s*:\s*hidden/i;
+
+const SPACE_CODE = 0x20;
+const SPACE = 1;
+const TAB = 2;
+const LINE = 3;
+const BREAKS = ['', ' ', '\t', '\n'];
+
+/**
+ * Reads a page as it streams by: no tree and no stack, so neither depth nor missing end tags cost
+ * anything. A hidden element ends where its own name is closed as often as it was opened.
+ */
+class PageReader implements TokenizerCallbacks {
+  words = '';
+  readonly anchors: HtmlAnchor[] = [];
+  private readonly html: string;
+  private pendingBreak = 0;
+  private tag = '';
+  private attribute = '';
+  private value = '';
+  private hides = false;
+  private hiddenName = '';
+  private hiddenDepth = 0;
+  private anchor: HtmlAnchor | undefined;
+  private anchorWords = '';
+  private alt = '';
+
+  constructor(html: string) {
+    this.html = html;
+  }
+
+  ontext(start: number, end: number): void {
+    if (this.hiddenDepth > 0) return;
+    this.write(fold(this.html.slice(start, end)));
+  }
+
+  ontextentity(codepoint: number): void {
+    if (this.hiddenDepth === 0) this.write(fold(String.fromCodePoint(codepoint)));
+  }
+
+  onopentagname(start: number, end: number): void {
+    this.tag = this.html.slice(start, end).toLowerCase();
+    this.hides = UNSEEN.has(this.tag);
+    if (this.tag === 'a') {
+      this.endAnchor();
+      this.anchor = { href: '', text: '', at: 0 };
+    }
+  }
+
+  onattribname(start: number, end: number): void {
+    this.attribute = this.html.slice(start, end).toLowerCase();
+    if (this.attribute === 'hidden') this.hides = true;
+  }
+
+  onattribdata(start: number, end: number): void {
+    this.value += this.html.slice(start, end);
+  }
+
+  onattribentity(codepoint: number): void {
+    this.value += String.fromCodePoint(codepoint);
+  }
+
+  onattribend(): void {
+    const { attribute, value } = this;
+    this.value = '';
+    if (attribute === 'style') this.hides ||= HIDDEN_STYLE.test(value);
+    else if (attribute === 'alt') this.alt ||= value;
+    else if (attribute === 'href' && this.tag === 'a' && this.anchor?.href === '')
+      this.anchor.href = asBrowsersRead(value);
+  }
+
+  onopentagend(): void {
+    this.opened();
+  }
+
+  onselfclosingtag(): void {
+    // In HTML the slash means nothing.
+    this.opened();
+  }
+
+  onclosetag(start: number, end: number): void {
+    const name = this.html.slice(start, end).trimEnd().toLowerCase();
+    if (this.hiddenDepth > 0) {
+      if (name === this.hiddenName) this.hiddenDepth--;
+    } else {
+      this.breakAt(name);
+    }
+    if (name === 'a') this.endAnchor();
+  }
+
+  onend(): void {
+    this.endAnchor();
+  }
+
+  oncdata(): void {}
+  oncomment(): void {}
+  ondeclaration(): void {}
+  onprocessinginstruction(): void {}
+
+  private opened(): void {
+    const { tag } = this;
+    if (this.hiddenDepth > 0) {
+      if (tag === this.hiddenName) this.hiddenDepth++;
+    } else if (this.hides && !VOID.has(tag)) {
+      this.hiddenName = tag;
+      this.hiddenDepth = 1;
+    } else {
+      this.breakAt(tag);
+    }
+    if (tag === 'a' && this.anchor !== undefined) {
+      this.anchorWords = '';
+      this.anchor.at = this.words.length;
+      this.alt = '';
+    }
+  }
+
+  private breakAt(tag: string): void {
+    if (BLOCKS.has(tag)) this.pendingBreak = LINE;
+    else if (CELLS.has(tag) && this.pendingBreak < TAB) this.pendingBreak = TAB;
+  }
+
+  /** `text` has no blanks but single spaces. */
+  private write(text: string): void {
+    if (text === '') return;
+    let from = 0;
+    if (text.startsWith(' ')) {
+      from = 1;
+      if (this.pendingBreak === 0) this.pendingBreak = SPACE;
+      if (text.length === 1) return;
+    }
+    const between = this.words === '' ? '' : (BREAKS[this.pendingBreak] ?? '');
+    const blankAfter = text.endsWith(' ');
+    const written = between + text.slice(from, blankAfter ? -1 : undefined);
+    this.words += written;
+    // Kept beside, because cutting it out of the growing words would copy them for every link.
+    if (this.anchor !== undefined && this.anchorWords.length < MAX_ANCHOR_TEXT) this.anchorWords += written;
+    this.pendingBreak = blankAfter ? SPACE : 0;
+  }
+
+  private endAnchor(): void {
+    const { anchor } = this;
+    this.anchor = undefined;
+    if (anchor === undefined || anchor.href === '') return;
+    const seen = this.anchorWords.trim() === '' ? this.alt : this.anchorWords;
+    anchor.text = foldBlanks(seen.slice(0, MAX_ANCHOR_TEXT)).trim();
+    if (this.anchors.length < MAX_ANCHORS) this.anchors.push(anchor);
+  }
+}
+
+/**
+ * The first steps of the URL standard's parser: controls and blanks around an address go, tabs and line
+ * breaks also within. All else stays, invisible characters too: a click would send them.
+ */
+function asBrowsersRead(href: string): string {
+  const address = href.replace(/[\t\n\r]+/g, '');
+  let start = 0;
+  let end = address.length;
+  while (start < end && address.charCodeAt(start) <= SPACE_CODE) start++;
+  while (end > start && address.charCodeAt(end - 1) <= SPACE_CODE) end--;
+  return address.slice(start, end);
+}
+
+/** Runs of blanks become one; the invisible fillers of preheaders go. */
+function fold(text: string): string {
+  return foldBlanks(withoutInvisible(text));
+}
+
+/** Reads what a person would: the visible words, and the links with theirs. Linear in the page's length. */
+export function readHtml(html: string): HtmlReading {
+  const page = html.length > MAX_HTML_READ ? html.slice(0, MAX_HTML_READ) : html;
+  const reader = new PageReader(page);
+  const tokenizer = new Tokenizer({ decodeEntities: true }, reader);
+  tokenizer.write(page);
+  tokenizer.end();
+  return { words: reader.words, anchors: reader.anchors };
+}

@@ -1,0 +1,123 @@
+import { hash } from 'node:crypto';
+import { Recent } from '../cache.ts';
+import { AppError } from '../errors.ts';
+import { timeOfId } from '../ids.ts';
+
+/** Enough of a hash that a mistyped cursor, or one of another inbox, is noticed; it guards nothing else. */
+const BINDING_LETTERS = 11;
+const ACCOUNT_CURSOR = /^acur_([0-9a-z]{1,11})_[\w-]{11}$/;
+const CURSOR = /^cur_([0-9a-z]{1,10})_[\w-]{11}$/;
+/** Times are below 2^48 ms, as in ids. */
+const MAX_TIME = 2 ** 48 - 1;
+/** As milliseconds these are days of early 1970, as seconds any day since 2001: surely seconds. */
+const SECONDS_FROM = 1e9;
+const SECONDS_UNTIL = 1e10;
+
+const RFC3339 =
+  /^(\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01]))[Tt ]([01]\d|2[0-3]):([0-5]\d):([0-5]\d)(?:\.(\d+))?([Zz]|[+\- ](?:[01]\d|2[0-3]):[0-5]\d)$/;
+
+const EXPECTED =
+  'a cursor of this inbox, a message id, an RFC 3339 time with its offset, or milliseconds since 1970';
+
+/**
+ * The cursor of an inbox that stands for all messages up to `receivedAt`.
+ * @param receivedAt epoch milliseconds of the newest of them; 0 when there is none
+ */
+export function cursorAt(inboxId: string, receivedAt: number): string {
+  const time = receivedAt.toString(36);
+  const place = `${inboxId} ${time}`;
+  const known = madeLately.get(place);
+  if (known !== undefined) return known;
+  const binding = hash('sha256', `cursor ${place}`, 'base64url');
+  const cursor = `cur_${time}_${binding.slice(0, BINDING_LETTERS)}`;
+  madeLately.set(place, cursor);
+  return cursor;
+}
+
+/** A list's cursor is the same until something comes, and its hash takes longer than all else of a list. */
+const madeLately = new Recent<string>(2_000);
+
+function timeOfCursor(inboxId: string, cursor: string): number {
+  const time = Number.parseInt(CURSOR.exec(cursor)?.[1] ?? '', 36);
+  if (Number.isNaN(time) || time > MAX_TIME || cursorAt(inboxId, time) !== cursor) {
+    throw new AppError(
+      'invalid_since',
+      'since is no cursor of this inbox; cursors work only where they were made',
+    );
+  }
+  return time;
+}
+
+function timeOfMillis(digits: string): number {
+  const time = Number(digits);
+  if (time >= SECONDS_FROM && time < SECONDS_UNTIL) {
+    throw new AppError('invalid_since', 'since looks like seconds since 1970; give milliseconds');
+  }
+  if (time > MAX_TIME) throw new AppError('invalid_since', `since must be ${EXPECTED}`);
+  return time;
+}
+
+/** A day such as February 30 rolls over in `Date`; this finds it out. */
+function timeOfRfc3339(text: string): number | undefined {
+  const [, date, hours, minutes, seconds, fraction = '', offset] = RFC3339.exec(text) ?? [];
+  if (date === undefined || offset === undefined) return undefined;
+  const day = new Date(`${date}T00:00:00Z`);
+  if (Number.isNaN(day.getTime()) || !day.toISOString().startsWith(date)) return undefined;
+  // An unencoded plus in a query string reads as a space.
+  const zone = offset.toUpperCase().replace(' ', '+');
+  // Cut and not rounded: what came within this millisecond but after the fraction is not seen as newer.
+  const millis = fraction.slice(0, 3).padEnd(3, '0');
+  return Math.max(0, Date.parse(`${date}T${hours}:${minutes}:${seconds}.${millis}${zone}`));
+}
+
+/**
+ * The cursor of an account's stream that stands for all its messages up to a place in their order.
+ * @param order of the last of them; 0 when there is none
+ */
+export function accountCursorAt(accountId: string, order: number): string {
+  const place = order.toString(36);
+  const binding = hash('sha256', `account cursor ${accountId} ${place}`, 'base64url');
+  return `acur_${place}_${binding.slice(0, BINDING_LETTERS)}`;
+}
+
+function orderOfCursor(accountId: string, cursor: string): number {
+  const order = Number.parseInt(ACCOUNT_CURSOR.exec(cursor)?.[1] ?? '', 36);
+  if (!Number.isSafeInteger(order) || accountCursorAt(accountId, order) !== cursor) {
+    throw new AppError(
+      'invalid_since',
+      'since is no cursor of this account; cursors work only where they were made',
+    );
+  }
+  return order;
+}
+
+/**
+ * Reads `since` of an account's stream.
+ * @returns a place in the account's order, or a time in epoch milliseconds
+ * @throws AppError `invalid_since` for anything but a cursor of this account, an RFC 3339 time or
+ *   milliseconds since 1970
+ */
+export function placeOfAccountSince(accountId: string, since: string): { order: number } | { time: number } {
+  if (since.startsWith('acur_')) return { order: orderOfCursor(accountId, since) };
+  const time = /^\d{1,15}$/.test(since) ? timeOfMillis(since) : timeOfRfc3339(since);
+  if (time === undefined) {
+    const expected =
+      "a cursor of the account's stream, an RFC 3339 time with its offset, or milliseconds since 1970";
+    throw new AppError('invalid_since', `since must be ${expected}`);
+  }
+  return { time };
+}
+
+/**
+ * Reads `since`.
+ * @returns epoch milliseconds; messages with a later `receivedAt` are newer
+ * @throws AppError `invalid_since` for anything but a cursor of this inbox, a message id, an RFC 3339
+ *   time or milliseconds since 1970
+ */
+export function timeOfSince(inboxId: string, since: string): number {
+  if (since.startsWith('cur_')) return timeOfCursor(inboxId, since);
+  if (/^\d{1,15}$/.test(since)) return timeOfMillis(since);
+  const time = timeOfId('msg', since) ?? timeOfRfc3339(since);
+  if (time === undefined) throw new AppError('invalid_since', `since must be ${EXPECTED}`);
+  return time;
+}

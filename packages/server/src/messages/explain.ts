@@ -1,0 +1,272 @@
+import { setImmediate } from 'node:timers/promises';
+import { usableDomains } from '../accounts/domains.ts';
+import type { Clock } from '../clock.ts';
+import type { News } from '../events.ts';
+import { inboxAddress, parseAddress } from '../mail/address.ts';
+import type {
+  FullMessageRecord,
+  InboxRecord,
+  MessageRecord,
+  Refusal,
+  Store,
+} from '../store/contract/index.ts';
+import { REFUSAL_KEPT_MS } from '../store/contract/retention.ts';
+import { listenForHints } from './change-signal.ts';
+import { cursorAt, timeOfSince } from './cursor.ts';
+import {
+  type FailedCondition,
+  type Filters,
+  failedConditions,
+  failedContent,
+  needsContent,
+} from './filters.ts';
+import { liveInbox } from './list.ts';
+import { areAlike } from './similar-addresses.ts';
+
+/** Messages looked at between two turns of the event loop: a millisecond or two of matching. */
+const SCAN_PAGE = 50;
+/** Messages that an explanation shows: the newest say most, and a person reads no more. */
+const MAX_SEEN = 20;
+/** Refusals that it shows, the newest. */
+const MAX_REFUSED = 20;
+/** Near misses that it shows, the latest. */
+const MAX_NEAR_MISSES = 20;
+/** Addresses and messages looked through for near misses: about a millisecond. */
+const MAX_CANDIDATES = 300;
+/** A near miss elsewhere counts from so long before the wait: the mail is sent, and then waited for. */
+const BEFORE_WAIT_MS = 60_000;
+/** What is quoted of a message: enough to see the difference. */
+const MAX_QUOTED = 500;
+
+/** What is waited for. */
+export interface Expectation {
+  match: Filters;
+  since?: string | undefined;
+  /** How many messages; 0 for silence. */
+  count: number;
+  waitMs: number;
+}
+
+/** How a wait ended, and when in vain, why. */
+export interface Outcome {
+  matched: boolean;
+  /** Those that matched, oldest first. */
+  messages: FullMessageRecord[];
+  /** Stands for all that was looked at. */
+  cursor: string;
+  explanation: Explanation | null;
+}
+
+export interface Explanation {
+  reason: 'timeout' | 'unexpected_message' | 'server_stopping';
+  /** How many messages did not match. */
+  seenCount: number;
+  /** The newest of them, newest first. */
+  seen: { message: MessageRecord; failed: FailedCondition[] }[];
+  refused: Refusal[];
+  nearMisses: NearMiss[];
+}
+
+/** An address alike that got what may have been meant for this one. */
+export interface NearMiss {
+  address: string;
+  /** The last time, epoch ms. */
+  at: number;
+  times: number;
+  /** `refused`: nobody has the address. `received`: another inbox of the account has it. */
+  outcome: 'refused' | 'received';
+  inboxId: string | null;
+}
+
+export interface ExplainDeps {
+  store: Pick<Store, 'inboxes' | 'messages' | 'refusals' | 'domains'>;
+  /** Domains that all accounts share. */
+  domains: readonly string[];
+  news: Pick<News, 'onMessage'>;
+  clock: Clock;
+  /** Resolves when the refusals that were given before the call can be read. */
+  refusalsWritten(): Promise<void>;
+}
+
+/** What a wait has looked at so far. */
+interface Progress {
+  /** `receivedAt` of the last message looked at. */
+  place: number;
+  matched: MessageRecord[];
+  seenCount: number;
+  /** Oldest first. */
+  seen: Explanation['seen'];
+}
+
+/**
+ * Waits for messages that match, oldest first, or for silence; and explains a wait in vain.
+ * @param inbox a live inbox, read before this call
+ * @param ownsAccount false for a caller who may know this inbox only, and nothing of its account
+ * @param signal ends the wait at once: the client went away, or the server stops
+ * @throws AppError `invalid_since`; `inbox_expired` or `not_found` when the inbox ends meanwhile
+ */
+export async function waitAndExplain(
+  deps: ExplainDeps,
+  inbox: InboxRecord,
+  expectation: Expectation,
+  ownsAccount: boolean,
+  signal: AbortSignal,
+): Promise<Outcome> {
+  const begun = deps.clock.now();
+  const { since } = expectation;
+  const from = since === undefined ? 0 : timeOfSince(inbox.id, since);
+  const progress: Progress = { place: from, matched: [], seenCount: 0, seen: [] };
+  const isOver = await untilOver(deps, inbox, expectation, progress, signal);
+  const { count } = expectation;
+  const matched = isOver && (count > 0 ? progress.matched.length >= count : progress.matched.length === 0);
+  const result = {
+    matched,
+    messages: await inFull(deps, inbox, progress.matched),
+    cursor: cursorAt(inbox.id, progress.place),
+  };
+  if (matched) return { ...result, explanation: null };
+  await deps.refusalsWritten();
+  const unexpected = count === 0 && progress.matched.length > 0;
+  const reason = unexpected ? 'unexpected_message' : isOver ? 'timeout' : 'server_stopping';
+  const { seen, seenCount } = progress;
+  const elsewhere = await lookElsewhere(deps, inbox, { from, begun }, ownsAccount);
+  return { ...result, explanation: { reason, seenCount, seen: seen.toReversed(), ...elsewhere } };
+}
+
+/** Looks until enough matched or the time is over; false when the signal ended it before. */
+async function untilOver(
+  { store, news, clock }: ExplainDeps,
+  inbox: InboxRecord,
+  { match, count, waitMs }: Expectation,
+  progress: Progress,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const deadline = clock.now() + waitMs;
+  const enough = Math.max(count, 1);
+  const hints = listenForHints(clock, (listener) => news.onMessage(inbox.id, listener), signal);
+  try {
+    for (;;) {
+      hints.looking();
+      const now = clock.now();
+      const { expiresAt } = liveInbox(await store.inboxes.find(inbox.accountId, inbox.id, now), now);
+      const isComplete = await lookAtNew(store, inbox.id, { match, enough, now }, progress, signal);
+      if (progress.matched.length >= enough || (isComplete && now >= deadline)) return true;
+      if (signal.aborted) return false;
+      await hints.pause(Math.min(deadline, expiresAt));
+    }
+  } finally {
+    hints.end();
+  }
+}
+
+/** Looks at the messages behind `progress.place`, until enough match; false when the signal cut it short. */
+async function lookAtNew(
+  store: ExplainDeps['store'],
+  inboxId: string,
+  { match, enough, now }: { match: Filters; enough: number; now: number },
+  progress: Progress,
+  signal: AbortSignal,
+): Promise<boolean> {
+  for (;;) {
+    const page = await store.messages.listAfter(inboxId, { after: progress.place, limit: SCAN_PAGE }, now);
+    for (const message of page) {
+      if (progress.matched.length >= enough) return true;
+      const failed = await failures(store, message, match, now);
+      progress.place = message.receivedAt;
+      if (failed === 'gone') continue;
+      if (failed.length === 0) {
+        progress.matched.push(message);
+        continue;
+      }
+      progress.seenCount++;
+      progress.seen.push({ message, failed: failed.map(quoted) });
+      if (progress.seen.length > MAX_SEEN) progress.seen.shift();
+    }
+    if (page.length < SCAN_PAGE) return true;
+    await setImmediate();
+    if (signal.aborted) return false;
+  }
+}
+
+/** All conditions that a message fails; the content is read only where a condition is about it. */
+async function failures(
+  store: ExplainDeps['store'],
+  message: MessageRecord,
+  match: Filters,
+  now: number,
+): Promise<FailedCondition[] | 'gone'> {
+  const failed = failedConditions(message, match);
+  if (!needsContent(match)) return failed;
+  const full = await store.messages.find(message.inboxId, message.id, now);
+  return full ? [...failed, ...failedContent(full, match)] : 'gone';
+}
+
+const quote = (text: string): string => (text.length > MAX_QUOTED ? `${text.slice(0, MAX_QUOTED)}…` : text);
+const quoted = ({ condition, expected, got }: FailedCondition): FailedCondition => ({
+  condition,
+  expected: quote(expected),
+  got: quote(got),
+});
+
+async function inFull(
+  { store, clock }: ExplainDeps,
+  inbox: InboxRecord,
+  messages: MessageRecord[],
+): Promise<FullMessageRecord[]> {
+  const full: FullMessageRecord[] = [];
+  for (const { id } of messages) {
+    const message = await store.messages.find(inbox.id, id, clock.now());
+    if (message) full.push(message);
+  }
+  return full;
+}
+
+/** What became of mail that may have been meant for this inbox. */
+async function lookElsewhere(
+  { store, clock, domains }: ExplainDeps,
+  inbox: InboxRecord,
+  { from, begun }: { from: number; begun: number },
+  ownsAccount: boolean,
+): Promise<Pick<Explanation, 'refused' | 'nearMisses'>> {
+  const now = clock.now();
+  const after = Math.max(from, now - REFUSAL_KEPT_MS);
+  // A domain may have gone to another account since: what is sent there is no longer ours to tell.
+  const usable = usableDomains(domains, await store.domains.list(inbox.accountId));
+  const isUsable = (address: string) => usable.some(({ domain }) => address.endsWith(`@${domain}`));
+  const refused = isUsable(inbox.address) ? await store.refusals.list(inbox.address, MAX_REFUSED, now) : [];
+  const addresses = await store.refusals.listAddresses(
+    ownsAccount ? inbox.accountId : null,
+    { after, limit: MAX_CANDIDATES },
+    now,
+  );
+  const nearMisses: NearMiss[] = addresses
+    .filter(({ address }) => areAlike(address, inbox.address) && isUsable(address))
+    .map((refusal) => ({ ...refusal, outcome: 'refused', inboxId: null }));
+  if (ownsAccount) nearMisses.push(...(await receivedElsewhere(store, inbox, begun - BEFORE_WAIT_MS, now)));
+  return {
+    refused: refused.filter(({ at }) => at > after),
+    nearMisses: nearMisses.toSorted((a, b) => b.at - a.at).slice(0, MAX_NEAR_MISSES),
+  };
+}
+
+/** Mail to the account's other inboxes whose addresses are alike. */
+async function receivedElsewhere(
+  store: ExplainDeps['store'],
+  { id, accountId, address: wanted }: InboxRecord,
+  time: number,
+  now: number,
+): Promise<NearMiss[]> {
+  const after = await store.messages.placeInAccount(accountId, time);
+  const messages = await store.messages.listByAccount(accountId, { after, limit: MAX_CANDIDATES }, now);
+  const misses = new Map<string, NearMiss>();
+  for (const { inboxId, receivedAt: at, rcptTo } of messages) {
+    if (inboxId === id) continue;
+    const [recipient = ''] = rcptTo;
+    const parsed = parseAddress(recipient, { smtputf8: true });
+    const address = parsed ? inboxAddress(parsed) : '';
+    if (!areAlike(address, wanted)) continue;
+    const times = (misses.get(inboxId)?.times ?? 0) + 1;
+    misses.set(inboxId, { address, at, times, outcome: 'received', inboxId });
+  }
+  return [...misses.values()];
+}

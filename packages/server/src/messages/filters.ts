@@ -1,0 +1,112 @@
+import type { LinkKind, MailAddress, MailLink } from '../mail/mail.ts';
+import type { FullMessageRecord, MessageRecord } from '../store/contract/index.ts';
+
+/** Conditions on a message. Text is compared without regard to case and may be anywhere. */
+export interface Filters {
+  /** In the author's address or display name. */
+  from?: string | undefined;
+  /** In a recipient's address or display name: To, Cc, or the envelope. */
+  to?: string | undefined;
+  subject?: string | undefined;
+  /** In the visible text. */
+  text?: string | undefined;
+  hasAttachments?: boolean | undefined;
+  /** Whether there is a one-time code. */
+  code?: boolean | undefined;
+  /** Whether there is a link; or what one and the same link must be. */
+  link?: boolean | LinkFilter | undefined;
+}
+
+/** Conditions on one link, all of which it must meet. */
+export interface LinkFilter {
+  kind?: LinkKind | undefined;
+  /** In the target. */
+  href?: string | undefined;
+  /** In the visible words. */
+  text?: string | undefined;
+}
+
+/** A condition that a message did not meet, and what stood there instead; both as text. */
+export interface FailedCondition {
+  condition: keyof Filters;
+  expected: string;
+  got: string;
+}
+
+/** True when the conditions need a message's content and not only its summary. */
+export const needsContent = ({ text, link }: Filters): boolean => text !== undefined || link !== undefined;
+
+/** Letters that differ only in case or in composition (é as one or two code points) become one. */
+const fold = (text: string): string => text.normalize('NFC').toLowerCase().normalize('NFC');
+
+const contains = (text: string, part: string): boolean => fold(text).includes(fold(part));
+
+const mailbox = ({ name, address }: MailAddress): string => (name === '' ? address : `${name} <${address}>`);
+
+/**
+ * The conditions on the summary that a message fails; none when it matches. Those on the content are
+ * {@link failedContent}'s.
+ */
+export function failedConditions(message: MessageRecord, filters: Filters): FailedCondition[] {
+  const { summary } = message;
+  const failed: FailedCondition[] = [];
+  const demand = (condition: keyof Filters, part: string | undefined, got: string) => {
+    if (part !== undefined && !contains(got, part)) failed.push({ condition, expected: part, got });
+  };
+  demand('from', filters.from, summary.from ? mailbox(summary.from) : '');
+  demand('to', filters.to, [...[...summary.to, ...summary.cc].map(mailbox), ...message.rcptTo].join(', '));
+  demand('subject', filters.subject, summary.subject);
+  const hasAttachments = summary.attachmentCount > 0;
+  if (filters.hasAttachments === !hasAttachments) {
+    const expected = String(filters.hasAttachments);
+    failed.push({ condition: 'hasAttachments', expected, got: String(hasAttachments) });
+  }
+  const codes = summary.codes.map(({ value }) => value);
+  if (filters.code === (codes.length === 0)) {
+    const expected = filters.code ? 'a code' : 'no code';
+    failed.push({ condition: 'code', expected, got: codes.join(', ') || 'no code' });
+  }
+  return failed;
+}
+
+const oneLink = ({ kind, text, href }: MailLink): string =>
+  `${kind} ${href}${text === '' ? '' : ` (${text})`}`;
+
+/** A condition on links, as a person would say it. */
+function wantedLink(wanted: boolean | LinkFilter): string {
+  if (typeof wanted === 'boolean') return wanted ? 'a link' : 'no link';
+  const { kind, href, text } = wanted;
+  const parts = [
+    ...(kind === undefined ? [] : [`of kind ${kind}`]),
+    ...(href === undefined ? [] : [`with "${href}" in its address`]),
+    ...(text === undefined ? [] : [`with "${text}" in its words`]),
+  ];
+  return ['a link', parts.join(', ')].join(' ').trim();
+}
+
+function meets(link: MailLink, { kind, href, text }: LinkFilter): boolean {
+  return (
+    (kind === undefined || kind === link.kind) &&
+    (href === undefined || contains(link.href, href)) &&
+    (text === undefined || contains(link.text, text))
+  );
+}
+
+function failedLink(links: MailLink[], wanted: boolean | LinkFilter): FailedCondition[] {
+  const matched =
+    typeof wanted === 'boolean' ? links.length > 0 === wanted : links.some((link) => meets(link, wanted));
+  if (matched) return [];
+  return [
+    { condition: 'link', expected: wantedLink(wanted), got: links.map(oneLink).join(', ') || 'no link' },
+  ];
+}
+
+/** The same for the conditions on text and links; `got` of the text is the message's preview. */
+export function failedContent({ summary, content }: FullMessageRecord, filters: Filters): FailedCondition[] {
+  const { text, link } = filters;
+  const failed: FailedCondition[] = [];
+  if (text !== undefined && !contains(content.text ?? content.htmlWords ?? '', text)) {
+    failed.push({ condition: 'text', expected: text, got: summary.preview });
+  }
+  return link === undefined ? failed : [...failed, ...failedLink(content.links, link)];
+}

@@ -1,0 +1,20 @@
+import type { Socket } from 'node:net';
+import type { Clock } from '../../clock.ts';
+import type { SmtpLimits } from '../limits.ts';
+
+/**
+ * Destroys a socket after the time that a TLS handshake or a PROXY line may take.
+ * @param topmost the socket to destroy in its place by then, such as the TLS socket upon it
+ * @returns abort it when the handshake is done
+ */
+export function handshakeDeadline(
+  socket: Socket,
+  { clock, limits }: { clock: Clock; limits: SmtpLimits },
+  topmost: () => Socket | undefined = () => socket,
+): AbortController {
+  const done = new AbortController();
+  void clock.sleep(limits.handshakeMs, done.signal).then(() => {
+    if (!done.signal.aborted) (topmost() ?? socket).destroy();
+  });
+  return done;
+}

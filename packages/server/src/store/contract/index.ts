@@ -1,0 +1,58 @@
+import type { AccountStore, DomainStore, KeyStore } from './accounts.ts';
+import type { AddressStore, InboxStore } from './inboxes.ts';
+import type { MessageStore, RefusalStore } from './messages.ts';
+import type { UsageStore } from './usage.ts';
+import type { DeliveryStore, WebhookStore } from './webhooks.ts';
+
+export type * from './accounts.ts';
+export type * from './inboxes.ts';
+export type * from './messages.ts';
+export type * from './usage.ts';
+export type * from './webhooks.ts';
+
+/**
+ * The store: the one truth about accounts, inboxes and messages. This file and those that it
+ * exports are its contract; the conformance suite in `test/store/suite.ts` holds every engine to it.
+ *
+ * All times are epoch milliseconds and `now` is always the caller's. Every read carries the
+ * condition that the inbox still lives, so nothing depends on the sweeper. A `find…` answers
+ * `undefined` where nothing is there; another owner's row is not there. Arguments and answers are
+ * plain data (they may cross a thread).
+ *
+ * Any method throws AppError `unavailable` when the storage is down, full or too slow; then nothing
+ * was changed.
+ */
+export interface Store {
+  accounts: AccountStore;
+  keys: KeyStore;
+  usage: UsageStore;
+  domains: DomainStore;
+  addresses: AddressStore;
+  inboxes: InboxStore;
+  messages: MessageStore;
+  refusals: RefusalStore;
+  webhooks: WebhookStore;
+  deliveries: DeliveryStore;
+  upkeep: Upkeep;
+  /**
+   * Grows with every write of this process that was answered. Between equal values inboxes and messages
+   * read the same, but for what expires. Null where other processes write them too.
+   * @param of `inboxes`: grows only with what may change more of an inbox than which messages came
+   */
+  generation(of?: 'inboxes'): number | null;
+  /** Resolves when the storage answers on the way that writes take; throws `unavailable` otherwise. */
+  ping(): Promise<void>;
+  /** Finishes what was begun, then frees files, threads and connections. Safe to call twice. */
+  close(): Promise<void>;
+}
+
+/** What a sweeper does, again and again. */
+export interface Upkeep {
+  /**
+   * Frees some of what is past its time: expired inboxes' messages and sources, tombstones, holds,
+   * quarantines, refusals, idempotency keys; at most about `limit` rows, in a transaction of a few
+   * milliseconds.
+   * @returns rows freed; less than `limit` means that nothing is left to do
+   */
+  sweep(now: number, limit: number): Promise<number>;
+}

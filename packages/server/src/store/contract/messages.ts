@@ -1,0 +1,167 @@
+import type { MailAuthentication } from '../../mail/authentication.ts';
+import type { MailContent, MailSummary } from '../../mail/mail.ts';
+
+/** What became of mail: messages, and refusals. Part of the Store's contract. */
+
+/** The envelope of a mail (RFC 5321 section 2.3.1), less its recipients. */
+export interface MailEnvelope {
+  /** '' is the null reverse-path. */
+  mailFrom: string;
+  helo: string;
+  remoteAddress: string;
+  tls: boolean;
+}
+
+/** A mail on its way into one or more inboxes; kept once however many they are. */
+export interface NewMail {
+  /**
+   * Our Received line and then every byte as it came. In a resizable buffer it is given away to the store,
+   * which may take it without a copy: nobody may read it after the call.
+   */
+  raw: Uint8Array;
+  /** UTF-8 JSON of a {@link MailSummary}. */
+  summary: Uint8Array;
+  /** UTF-8 JSON of a {@link MailContent}. */
+  content: Uint8Array;
+  parseError: string | null;
+  envelope: MailEnvelope;
+  /** Null where it was not checked. */
+  authentication: MailAuthentication | null;
+  recipients: NewMailRecipient[];
+}
+
+export interface NewMailRecipient {
+  inboxId: string;
+  accountId: string;
+  /** The RCPT addresses, tags and case as given, that lead to this inbox. */
+  rcptTo: string[];
+  maxMessages: number;
+}
+
+/** What became of one recipient: a message, or why there is none. */
+export type Placed =
+  | {
+      inboxId: string;
+      accountId: string;
+      messageId: string;
+      receivedAt: number;
+      /** How many webhook deliveries were enqueued with it; left out where none was. */
+      deliveries?: number;
+    }
+  | { inboxId: string; accountId: string; refused: 'gone' | 'full' };
+
+export interface MessageRecord {
+  id: string;
+  inboxId: string;
+  /** Strictly increasing within an inbox, in the order of the commits. */
+  receivedAt: number;
+  /** Bytes of the raw source. */
+  size: number;
+  rcptTo: string[];
+  parseError: string | null;
+  summary: MailSummary;
+}
+
+/** A message of a list whose summary nobody has looked into yet. */
+export interface UnreadMessage {
+  id: string;
+  receivedAt: number;
+  size: number;
+  /** JSON text of a {@link MailSummary}. */
+  summary: string;
+}
+
+export interface AccountMessageRecord extends MessageRecord {
+  /** Strictly increasing within the account, in the order of the commits; with gaps. */
+  accountOrder: number;
+}
+
+export interface FullMessageRecord extends MessageRecord {
+  envelope: MailEnvelope;
+  /** Null where it was not checked. */
+  authentication: MailAuthentication | null;
+  content: MailContent;
+}
+
+export interface MessageStore {
+  /**
+   * Commits a batch in one transaction and answers when it is on stable storage: for each mail, for
+   * each recipient, what became of it. Calls that wait at the same time share a transaction, and so the
+   * wait for the disk. A recipient that is gone takes nothing from the others; where
+   * one is full the mail is refused as such for all, as its sender can only repeat it whole (RFC 5321
+   * section 4.2.5).
+   * Each message gets `receivedAt = max(now, the inbox's newest + 1)` and an id that carries it.
+   */
+  addBatch(mails: NewMail[], now: number): Promise<Placed[][]>;
+  /** Messages of a live inbox with `after < receivedAt < before`, newest first, at most `limit`. */
+  list(
+    inboxId: string,
+    range: { after: number; before: number; limit: number },
+    now: number,
+  ): Promise<MessageRecord[]>;
+  /** The same messages with their summaries as they are stored, for lists that show them unread. */
+  listUnread(
+    inboxId: string,
+    range: { after: number; before: number; limit: number },
+    now: number,
+  ): Promise<UnreadMessage[]>;
+  /** Messages of a live inbox with `receivedAt > after`, oldest first, at most `limit`. */
+  listAfter(inboxId: string, range: { after: number; limit: number }, now: number): Promise<MessageRecord[]>;
+  /** Messages of the account's live inboxes with `accountOrder > after`, oldest first, at most `limit`. */
+  listByAccount(
+    accountId: string,
+    range: { after: number; limit: number },
+    now: number,
+  ): Promise<AccountMessageRecord[]>;
+  /**
+   * The place in the account's order behind which lie all its messages with `receivedAt > time`, and
+   * everything that is committed after the call.
+   */
+  placeInAccount(accountId: string, time: number): Promise<number>;
+  find(inboxId: string, messageId: string, now: number): Promise<FullMessageRecord | undefined>;
+  /**
+   * A piece of the raw source, whole pieces from 0 on; undefined past the end and for no message.
+   * Pieces have the same size but for the last, so that a large mail never passes through memory whole.
+   */
+  readRaw(inboxId: string, messageId: string, piece: number, now: number): Promise<Uint8Array | undefined>;
+  /** False when there is no such message. When it resolves, a source that nobody else shows is gone too. */
+  delete(inboxId: string, messageId: string, now: number): Promise<boolean>;
+}
+
+/** A RCPT or DATA for an address on a served domain that got no 250. */
+export interface Refusal {
+  at: number;
+  /** Lower case, without a tag. */
+  address: string;
+  /** The reply given, code and text. */
+  reply: string;
+  mailFrom: string;
+  helo: string;
+  remoteAddress: string;
+}
+
+/** An address to which mail was refused. */
+export interface RefusedAddress {
+  address: string;
+  /** The last time. */
+  at: number;
+  /** How often. */
+  times: number;
+}
+
+export interface RefusalStore {
+  /** Keeps them, within bounds per address and in all; the oldest go first. Not yet durable when it resolves. */
+  add(refusals: Refusal[]): Promise<void>;
+  /** Of one address, newest first, not older than 24 h. */
+  list(address: string, limit: number, now: number): Promise<Refusal[]>;
+  /**
+   * Addresses that were refused after a time and not longer than 24 h ago, the latest first. Addresses
+   * that another account has, holds, or had within the quarantine, and those of another account's
+   * domains, are left out; for no account (`null`) those of every account.
+   */
+  listAddresses(
+    accountId: string | null,
+    page: { after: number; limit: number },
+    now: number,
+  ): Promise<RefusedAddress[]>;
+}

@@ -1,0 +1,24 @@
+/** How long rows are kept and when they may be deleted. Every engine and the sweeper use these values. */
+
+const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
+
+/** For so long after its end an inbox's owner reads "expired" instead of "unknown" (decisions, section 2). */
+export const TOMBSTONE_MS = 24 * HOUR;
+/** An ended address goes to no other account for so long: late mail must not reach a stranger. */
+export const ADDRESS_QUARANTINE_MS = 7 * 24 * HOUR;
+/** An idempotency key is remembered for a day, as payment APIs do. */
+export const IDEMPOTENCY_MS = 24 * HOUR;
+/**
+ * Requests by day and month are kept for a year and a month, so that one month can be held against the
+ * same month of the year before.
+ */
+export const USAGE_KEPT_MS = 400 * 24 * HOUR;
+/** Refusals explain a test that just failed; older ones explain nothing. */
+export const REFUSAL_KEPT_MS = 24 * HOUR;
+/** Shares of a month's quota whose passing is remembered, shown and logged, per cent: a warning, and the end. */
+export const USAGE_THRESHOLDS = [80, 100] as const;
+/** An ended delivery stays in the log for so long: a week has a Monday on which somebody asks. */
+export const DELIVERY_KEPT_MS = 7 * 24 * HOUR;
+/** A webhook's log holds so many besides what is pending: a busy day, and a few megabytes. */
+export const MAX_KEPT_DELIVERIES = 10_000;

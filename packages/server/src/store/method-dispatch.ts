@@ -1,0 +1,113 @@
+import type { Store } from './contract/index.ts';
+
+type Nouns = Omit<Store, 'ping' | 'close' | 'generation'>;
+
+/** A method of the Store by its path, such as `messages.addBatch`. */
+export type MethodPath = { [N in keyof Nouns]: `${N}.${keyof Nouns[N] & string}` }[keyof Nouns] | 'ping';
+
+/**
+ * What a method does:
+ * - `read`: only reads, and reads little; it may run on a connection that cannot write, on the main thread
+ * - `write`: writes
+ * - `add`: writes, and leaves inboxes, their addresses and their owners as they are but for new messages
+ */
+export type MethodKind = 'read' | 'write' | 'add';
+
+/** The one place that says so; a method of the Store missing here does not compile. */
+export const METHODS: Readonly<Record<MethodPath, MethodKind>> = {
+  'accounts.createFirst': 'write',
+  'accounts.findFirst': 'read',
+  'accounts.find': 'read',
+  'accounts.create': 'write',
+  'accounts.list': 'read',
+  'accounts.setPlan': 'write',
+  'accounts.delete': 'write',
+  'keys.findByHash': 'read',
+  'keys.create': 'write',
+  'keys.list': 'read',
+  'keys.find': 'read',
+  'keys.revoke': 'write',
+  'keys.used': 'add',
+  'usage.lease': 'add',
+  'usage.report': 'add',
+  'usage.read': 'read',
+  'domains.add': 'write',
+  'domains.remove': 'write',
+  'domains.find': 'read',
+  'domains.list': 'read',
+  'addresses.hold': 'write',
+  'inboxes.create': 'write',
+  'inboxes.find': 'read',
+  'inboxes.findByToken': 'read',
+  'inboxes.setExpiry': 'write',
+  'inboxes.list': 'read',
+  'inboxes.delete': 'write',
+  'inboxes.deleteByLabels': 'write',
+  'inboxes.findByAddress': 'read',
+  'messages.addBatch': 'add',
+  'messages.list': 'read',
+  'messages.listUnread': 'read',
+  'messages.listAfter': 'read',
+  'messages.listByAccount': 'read',
+  'messages.placeInAccount': 'read',
+  'messages.find': 'read',
+  'messages.readRaw': 'read',
+  'messages.delete': 'write',
+  'refusals.add': 'add',
+  'refusals.list': 'read',
+  'refusals.listAddresses': 'read',
+  'webhooks.create': 'write',
+  'webhooks.find': 'read',
+  'webhooks.list': 'read',
+  'webhooks.update': 'write',
+  'webhooks.rotateSecret': 'write',
+  'webhooks.delete': 'write',
+  'webhooks.disable': 'write',
+  'deliveries.claim': 'add',
+  'deliveries.nextAt': 'read',
+  'deliveries.record': 'add',
+  'deliveries.releaseAll': 'write',
+  'deliveries.addTest': 'write',
+  'deliveries.replay': 'write',
+  'deliveries.find': 'read',
+  'deliveries.list': 'read',
+  'upkeep.sweep': 'write',
+  ping: 'write',
+};
+
+export const METHOD_PATHS = Object.keys(METHODS) as MethodPath[];
+
+/** Each path in its parts. */
+const PLACES: ReadonlyMap<string, readonly [string, string?]> = new Map(
+  METHOD_PATHS.map((path) => [path, path.split('.') as [string, string?]]),
+);
+
+type Method = (...args: unknown[]) => Promise<unknown>;
+type AnyStore = Record<string, Record<string, Method> | Method>;
+
+/** A Store each of whose methods, but those two given, goes through `invoke`. */
+export function storeOf(
+  invoke: (path: MethodPath, args: unknown[]) => Promise<unknown>,
+  own: Pick<Store, 'close' | 'generation'>,
+): Store {
+  const store: AnyStore = { ...own } as unknown as AnyStore;
+  for (const path of METHOD_PATHS) {
+    const [noun = '', method] = path.split('.');
+    const call: Method = (...args) => invoke(path, args);
+    if (method === undefined) store[noun] = call;
+    else store[noun] = { ...store[noun], [method]: call };
+  }
+  return store as unknown as Store;
+}
+
+/**
+ * Calls a method by its path. The arguments are those that a Store was called with, so their types
+ * were checked there.
+ */
+export function invokeOn(store: Store, path: MethodPath, args: unknown[]): Promise<unknown> {
+  const [noun, name] = PLACES.get(path) ?? [''];
+  const member = (store as unknown as AnyStore)[noun];
+  const method = typeof member === 'function' ? member : member?.[name ?? ''];
+  if (!method) throw new TypeError(`the store has no method ${path}`);
+  return method(...args);
+}

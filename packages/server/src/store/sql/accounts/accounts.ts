@@ -1,0 +1,87 @@
+import type { Insertable, Selectable } from 'kysely';
+import type { AccountRecord, AccountStore } from '../../contract/index.ts';
+import type { Db } from '../dialect.ts';
+import { prepare, type Slots } from '../prepared.ts';
+import type { AccountsTable } from '../tables.ts';
+import { insertKey, keyRow } from './keys.ts';
+
+/** Who inserts this marker makes the first account; the key of its table lets only one do it. */
+const FIRST_ACCOUNT = 'first-account';
+
+export function toAccount(
+  row: Pick<Selectable<AccountsTable>, 'id' | 'name' | 'plan' | 'created_at'>,
+): AccountRecord {
+  return { id: row.id, name: JSON.parse(row.name), plan: row.plan, createdAt: row.created_at };
+}
+
+function accountRow({ id, name, plan, createdAt }: AccountRecord): Insertable<AccountsTable> {
+  return { id, name: JSON.stringify(name), plan, created_at: createdAt };
+}
+
+/** The part of the store that keeps accounts, but for their deletion. */
+export function createAccounts(db: Db): Omit<AccountStore, 'delete'> {
+  const findFirst = async (on: Db) => {
+    const row = await on
+      .selectFrom('accounts')
+      .selectAll()
+      .where('deleted_at', 'is', null)
+      .orderBy('created_at')
+      .orderBy('id')
+      .limit(1)
+      .executeTakeFirst();
+    return row && toAccount(row);
+  };
+  const selectById = prepare((value: Slots<{ id: string }>) =>
+    db.selectFrom('accounts').selectAll().where('id', '=', value.id),
+  );
+  return {
+    findFirst: () => findFirst(db),
+
+    async find(id) {
+      const [row] = await selectById(db, { id });
+      return row && toAccount(row);
+    },
+
+    createFirst: (account, key) =>
+      db.transaction().execute(async (tx) => {
+        const mine = await tx
+          .insertInto('markers')
+          .values({ name: FIRST_ACCOUNT })
+          .onConflict((conflict) => conflict.doNothing())
+          .returning('name')
+          .executeTakeFirst();
+        if (!mine || (await findFirst(tx))) return false;
+        await tx.insertInto('accounts').values(accountRow(account)).execute();
+        await insertKey(tx, key);
+        return true;
+      }),
+
+    create: (account, key) =>
+      db.transaction().execute(async (tx) => {
+        await tx.insertInto('accounts').values(accountRow(account)).execute();
+        // A key that is known already fails all of it: the account would be left without one.
+        if (key) await tx.insertInto('keys').values(keyRow(key)).execute();
+      }),
+
+    async list({ limit, after }) {
+      let query = db
+        .selectFrom('accounts')
+        .selectAll()
+        .orderBy('id')
+        .limit(limit + 1);
+      if (after !== null) query = query.where('id', '>', after);
+      const rows = await query.execute();
+      return { accounts: rows.slice(0, limit).map(toAccount), hasMore: rows.length > limit };
+    },
+
+    async setPlan(id, plan) {
+      const row = await db
+        .updateTable('accounts')
+        .set({ plan })
+        .where('id', '=', id)
+        .returningAll()
+        .executeTakeFirst();
+      return row && toAccount(row);
+    },
+  };
+}

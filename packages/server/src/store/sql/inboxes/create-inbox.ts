@@ -1,0 +1,159 @@
+import { AppError } from '../../../errors.ts';
+import type {
+  CreatedInbox,
+  IdempotentRequest,
+  InboxRecord,
+  InboxStore,
+  InboxWebhook,
+  NewInbox,
+} from '../../contract/index.ts';
+import { IDEMPOTENCY_MS } from '../../contract/retention.ts';
+import { lockAccount } from '../accounts/lock-account.ts';
+import type { Dialect, Tx } from '../dialect.ts';
+import { insertWebhook } from '../webhooks/webhooks.ts';
+import { claimAddress } from './addresses.ts';
+
+/** What `inboxes.create` was asked for. */
+interface Creation {
+  accountId: string;
+  inbox: NewInbox;
+  maxLiveInboxes: number;
+  request: IdempotentRequest | null;
+  webhook: Parameters<InboxStore['create']>[4];
+}
+
+/** A label pair as `inbox_labels` keeps it. */
+export function pairOf(name: string, value: string): string {
+  return JSON.stringify([name, value]);
+}
+
+/** The answer that an earlier request with the same key got. */
+async function findReplay(
+  tx: Tx,
+  request: IdempotentRequest,
+  now: number,
+): Promise<CreatedInbox | undefined> {
+  const earlier = await tx
+    .selectFrom('idempotency')
+    .select(['body_hash', 'nonce', 'inbox', 'webhook'])
+    .where('key_id', '=', request.keyId)
+    .where('key_hash', '=', request.keyHash)
+    .where('expires_at', '>', now)
+    .executeTakeFirst();
+  if (!earlier) return undefined;
+  if (earlier.body_hash !== request.bodyHash) {
+    throw new AppError(
+      'idempotency_key_reused',
+      'This Idempotency-Key came with another body within the last 24 hours; use a new key for a new request.',
+    );
+  }
+  return {
+    inbox: JSON.parse(earlier.inbox),
+    nonce: earlier.nonce,
+    webhook: earlier.webhook === null ? null : JSON.parse(earlier.webhook),
+    replayed: true,
+  };
+}
+
+async function remember(
+  tx: Tx,
+  request: IdempotentRequest,
+  inbox: InboxRecord,
+  webhook: InboxWebhook | null,
+): Promise<void> {
+  const answer = {
+    body_hash: request.bodyHash,
+    nonce: request.nonce,
+    inbox: JSON.stringify(inbox),
+    // With its secret, which the webhook's own row holds as well: a repeat gets the same answer.
+    webhook: webhook && JSON.stringify(webhook),
+    expires_at: inbox.createdAt + IDEMPOTENCY_MS,
+  };
+  await tx
+    .insertInto('idempotency')
+    .values({ key_id: request.keyId, key_hash: request.keyHash, ...answer })
+    // What is there was too old to be replayed.
+    .onConflict((conflict) => conflict.columns(['key_id', 'key_hash']).doUpdateSet(answer))
+    .execute();
+}
+
+async function checkLiveInboxes(tx: Tx, accountId: string, max: number, now: number): Promise<void> {
+  if (max === Number.POSITIVE_INFINITY) return;
+  const live = tx
+    .selectFrom('inboxes')
+    .select('seq')
+    .where('account_id', '=', accountId)
+    .where('expires_at', '>', now)
+    .limit(max)
+    .as('live');
+  const { count } = await tx
+    .selectFrom(live)
+    .select((row) => row.fn.countAll<number>().as('count'))
+    .executeTakeFirstOrThrow();
+  if (count >= max) {
+    throw new AppError(
+      'limit_reached',
+      `The account has ${max} live inboxes, as many as its plan allows; delete one or let one expire.`,
+    );
+  }
+}
+
+async function insertInbox(tx: Tx, { accountId, inbox, webhook }: Creation): Promise<InboxRecord> {
+  const { tokenHash, ...rest } = inbox;
+  const record: InboxRecord = { ...rest, accountId, messageCount: 0, lastReceivedAt: 0, version: 1 };
+  const { seq } = await tx
+    .insertInto('inboxes')
+    .values({
+      id: inbox.id,
+      account_id: accountId,
+      address: inbox.address,
+      labels: JSON.stringify(inbox.labels),
+      token_hash: tokenHash,
+      ttl_minutes: inbox.ttlMinutes,
+      created_at: inbox.createdAt,
+      expires_at: inbox.expiresAt,
+      max_expires_at: inbox.maxExpiresAt,
+      message_count: record.messageCount,
+      last_received_at: record.lastReceivedAt,
+      version: record.version,
+      freed: 0,
+      has_webhook: webhook ? 1 : 0,
+    })
+    .returning('seq')
+    .executeTakeFirstOrThrow();
+  const pairs = Object.entries(inbox.labels).map(([name, value]) => ({
+    account_id: accountId,
+    pair: pairOf(name, value),
+    inbox_id: inbox.id,
+    inbox_seq: seq,
+  }));
+  if (pairs.length > 0) await tx.insertInto('inbox_labels').values(pairs).execute();
+  return record;
+}
+
+/** Adds the webhook that was asked for together with the inbox. */
+async function addWebhook(tx: Tx, { accountId, inbox, webhook }: Creation): Promise<InboxWebhook | null> {
+  if (!webhook) return null;
+  const { maxWebhooks, ...rest } = webhook;
+  const { id: inboxId, createdAt, expiresAt: endsAt } = inbox;
+  await insertWebhook(tx, accountId, { ...rest, inboxId, createdAt, endsAt }, maxWebhooks);
+  return { id: rest.id, url: rest.url, secret: rest.secret };
+}
+
+/** `InboxStore.create` inside its transaction. */
+export async function createInbox(tx: Tx, dialect: Dialect, creation: Creation): Promise<CreatedInbox> {
+  const { accountId, inbox, maxLiveInboxes, request } = creation;
+  const now = inbox.createdAt;
+  await lockAccount(tx, dialect, accountId);
+  const replay = request && (await findReplay(tx, request, now));
+  if (replay) return replay;
+  await checkLiveInboxes(tx, accountId, maxLiveInboxes, now);
+  const tenancy = { accountId, address: inbox.address, inboxId: inbox.id, expiresAt: inbox.expiresAt };
+  if (!(await claimAddress(tx, tenancy, now))) {
+    throw new AppError('address_taken', `The address ${inbox.address} is taken; choose another.`);
+  }
+  const record = await insertInbox(tx, creation);
+  const webhook = await addWebhook(tx, creation);
+  if (request) await remember(tx, request, record, webhook);
+  return { inbox: record, nonce: request?.nonce ?? null, webhook, replayed: false };
+}

@@ -1,0 +1,232 @@
+import type { Selectable } from 'kysely';
+import type { InboxRecord, InboxStore } from '../../contract/index.ts';
+import { TOMBSTONE_MS } from '../../contract/retention.ts';
+import { type FreeMessages, freeInSteps, freeNowOrLater, removeInbox } from '../delete-in-steps.ts';
+import type { Db, Dialect, Tx } from '../dialect.ts';
+import type { Sources } from '../messages/sources.ts';
+import { prepare, type Slots } from '../prepared.ts';
+import { DELETED, type InboxesTable, type Tables } from '../tables.ts';
+import { cancelOfInbox } from '../webhooks/queue.ts';
+import { moveWebhookEnd } from '../webhooks/webhooks.ts';
+import { moveAddressEnd, vacateAddress } from './addresses.ts';
+import { createInbox, pairOf } from './create-inbox.ts';
+
+const COLUMNS = [
+  'id',
+  'account_id',
+  'address',
+  'labels',
+  'ttl_minutes',
+  'created_at',
+  'expires_at',
+  'max_expires_at',
+  'message_count',
+  'last_received_at',
+  'version',
+] as const satisfies (keyof Tables['inboxes'])[];
+
+function toInbox(row: Pick<Selectable<InboxesTable>, (typeof COLUMNS)[number]>): InboxRecord {
+  const at = row.address.lastIndexOf('@');
+  return {
+    id: row.id,
+    accountId: row.account_id,
+    address: row.address,
+    localPart: row.address.slice(0, at),
+    domain: row.address.slice(at + 1),
+    labels: JSON.parse(row.labels),
+    ttlMinutes: row.ttl_minutes,
+    createdAt: row.created_at,
+    expiresAt: row.expires_at,
+    maxExpiresAt: row.max_expires_at,
+    messageCount: row.message_count,
+    lastReceivedAt: row.last_received_at,
+    version: row.version,
+  };
+}
+
+type Labels = Record<string, string>;
+
+/** An account's live inboxes that carry all labels, newest first, those before the id `before`. */
+function liveInboxes(db: Db, accountId: string, labels: Labels, before: string | null, now: number) {
+  let query = db
+    .selectFrom('inboxes as i')
+    .where('i.account_id', '=', accountId)
+    .where('i.expires_at', '>', now)
+    .orderBy('i.id', 'desc');
+  if (before !== null) query = query.where('i.id', '<', before);
+  for (const [name, value] of Object.entries(labels)) {
+    query = query.where('i.id', 'in', (label) =>
+      label
+        .selectFrom('inbox_labels as l')
+        .select('l.inbox_id')
+        .where('l.account_id', '=', accountId)
+        .where('l.pair', '=', pairOf(name, value)),
+    );
+  }
+  return query;
+}
+
+/** The queries that only read. */
+function createReads(db: Db): Pick<InboxStore, 'find' | 'findByToken' | 'findByAddress' | 'list'> {
+  const selectById = prepare((value: Slots<{ accountId: string; inboxId: string; after: number }>) =>
+    db
+      .selectFrom('inboxes')
+      .select(COLUMNS)
+      .where('id', '=', value.inboxId)
+      .where('account_id', '=', value.accountId)
+      .where('expires_at', '>', value.after),
+  );
+  const selectByToken = prepare((value: Slots<{ tokenHash: string; after: number }>) =>
+    db
+      .selectFrom('inboxes')
+      .select(COLUMNS)
+      .where('token_hash', '=', value.tokenHash)
+      .where('expires_at', '>', value.after),
+  );
+  const selectByAddress = prepare((value: Slots<{ address: string; now: number }>) =>
+    db
+      .selectFrom('addresses as a')
+      .innerJoin('inboxes as i', 'i.id', 'a.inbox_id')
+      .innerJoin('accounts as c', 'c.id', 'i.account_id')
+      .select(['i.id', 'i.account_id', 'i.message_count', 'i.expires_at', 'c.plan'])
+      .where('a.address', '=', value.address)
+      .where('i.expires_at', '>', value.now),
+  );
+  return {
+    async find(accountId, inboxId, now) {
+      const [row] = await selectById(db, { accountId, inboxId, after: now - TOMBSTONE_MS });
+      return row && toInbox(row);
+    },
+
+    async findByToken(tokenHash, now) {
+      const [row] = await selectByToken(db, { tokenHash, after: now - TOMBSTONE_MS });
+      return row && toInbox(row);
+    },
+
+    async findByAddress(address, now) {
+      const [row] = await selectByAddress(db, { address, now });
+      return (
+        row && {
+          inboxId: row.id,
+          accountId: row.account_id,
+          plan: row.plan,
+          address,
+          messageCount: row.message_count,
+          expiresAt: row.expires_at,
+        }
+      );
+    },
+
+    async list(accountId, { labels, limit, before }, now) {
+      const rows = await liveInboxes(db, accountId, labels, before, now)
+        .select(COLUMNS.map((column) => `i.${column}` as const))
+        .limit(limit + 1)
+        .execute();
+      return { inboxes: rows.slice(0, limit).map(toInbox), hasMore: rows.length > limit };
+    },
+  };
+}
+
+/** An inbox that was just ended. */
+interface Ended {
+  inboxId: string;
+  seq: number;
+}
+
+/** Ending this many inboxes takes a millisecond or two, so long as others may wait for the writer. */
+const ENDED_PER_STEP = 50;
+
+/** The part of the store that keeps inboxes. */
+export function createInboxes(
+  db: Db,
+  dialect: Dialect,
+  sources: Sources,
+  freeMessages: FreeMessages,
+): InboxStore {
+  /** Makes a live inbox unreadable, its address quarantined and its webhooks end, at once. */
+  async function end(tx: Tx, accountId: string, inboxId: string, now: number): Promise<Ended | undefined> {
+    const ended = await tx
+      .updateTable('inboxes')
+      .set((row) => ({ expires_at: DELETED, version: row('version', '+', 1) }))
+      .where('id', '=', inboxId)
+      .where('account_id', '=', accountId)
+      .where('expires_at', '>', now)
+      .returning(['seq', 'address'])
+      .executeTakeFirst();
+    if (!ended) return undefined;
+    await vacateAddress(tx, { address: ended.address, inboxId }, now);
+    await moveWebhookEnd(tx, { accountId, inboxId, expiresAt: now });
+    return { inboxId, seq: ended.seq };
+  }
+
+  /** Removes what is left of ended inboxes. The sweeper does the same, should we be stopped on the way. */
+  const free = (inboxes: Ended[], now: number): Promise<void> =>
+    freeNowOrLater(dialect, async () => {
+      for (const { inboxId, seq } of inboxes) {
+        await freeInSteps(db, (tx, limit) => cancelOfInbox(tx, inboxId, limit, now));
+        await removeInbox(db, freeMessages, seq);
+      }
+      await freeInSteps(db, (tx, limit) => sources.freeParked(tx, limit));
+    });
+
+  return {
+    ...createReads(db),
+
+    create: (accountId, inbox, maxLiveInboxes, request, webhook = null) =>
+      db
+        .transaction()
+        .execute((tx) => createInbox(tx, dialect, { accountId, inbox, maxLiveInboxes, request, webhook })),
+
+    setExpiry: (accountId, inboxId, { ttlMinutes, expiresAt }, now) =>
+      db.transaction().execute(async (tx) => {
+        const row = await tx
+          .updateTable('inboxes')
+          .set((row) => ({
+            ttl_minutes: ttlMinutes,
+            expires_at: expiresAt,
+            version: row('version', '+', 1),
+          }))
+          .where('id', '=', inboxId)
+          .where('account_id', '=', accountId)
+          .where('expires_at', '>', now)
+          .where('freed', '=', 0)
+          .returning(COLUMNS)
+          .executeTakeFirst();
+        if (!row) return undefined;
+        await moveAddressEnd(tx, { address: row.address, inboxId, expiresAt });
+        await moveWebhookEnd(tx, { accountId, inboxId, expiresAt });
+        return toInbox(row);
+      }),
+
+    async delete(accountId, inboxId, now) {
+      const ended = await db.transaction().execute((tx) => end(tx, accountId, inboxId, now));
+      if (!ended) return false;
+      await free([ended], now);
+      return true;
+    },
+
+    async deleteByLabels(accountId, labels, now) {
+      if (Object.keys(labels).length === 0) throw new RangeError('deleteByLabels needs a label');
+      let deleted = 0;
+      // Downwards by id, so that inboxes created meanwhile do not make the walk endless.
+      for (let before: string | null = null; ; ) {
+        const walked: { ids: string[]; all: Ended[] } = await db.transaction().execute(async (tx) => {
+          const ids = await liveInboxes(tx, accountId, labels, before, now)
+            .select('i.id')
+            .limit(ENDED_PER_STEP)
+            .execute();
+          const all: Ended[] = [];
+          for (const { id } of ids) {
+            const ended = await end(tx, accountId, id, now);
+            if (ended) all.push(ended);
+          }
+          return { ids: ids.map(({ id }) => id), all };
+        });
+        await free(walked.all, now);
+        deleted += walked.all.length;
+        before = walked.ids.at(-1) ?? null;
+        if (walked.ids.length < ENDED_PER_STEP) return deleted;
+      }
+    },
+  };
+}

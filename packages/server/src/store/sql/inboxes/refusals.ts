@@ -1,0 +1,120 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { type Insertable, sql } from 'kysely';
+import type { Refusal, RefusalStore } from '../../contract/index.ts';
+import { REFUSAL_KEPT_MS } from '../../contract/retention.ts';
+import type { Db, Tx } from '../dialect.ts';
+import { onConnection, prepare, type Slots } from '../prepared.ts';
+import type { RefusalsTable } from '../tables.ts';
+
+/** Enough to explain a failed test; one sender that tries again and again must not fill the store. */
+const MAX_PER_ADDRESS = 50;
+/** A few megabytes in all, however many addresses a stranger tries. */
+const MAX_IN_ALL = 10_000;
+
+/** Writing so many takes a millisecond or two: so long may others wait for the writer. */
+const ADDED_PER_STEP = 100;
+
+function createInsert(db: Db): (tx: Tx, refusals: Refusal[]) => Promise<void> {
+  const insertRow = prepare((value: Slots<Insertable<RefusalsTable>>) =>
+    db.insertInto('refusals').values({
+      address: value.address,
+      domain: value.domain,
+      at: value.at,
+      details: value.details,
+    }),
+  );
+  const newestFirst = db
+    .selectFrom('refusals')
+    .select('seq')
+    .orderBy('at', 'desc')
+    .orderBy('seq', 'desc')
+    .limit(ADDED_PER_STEP);
+  const trimAddress = prepare((value: Slots<{ address: string }>) =>
+    db
+      .deleteFrom('refusals')
+      .where('seq', 'in', newestFirst.where('address', '=', value.address).offset(MAX_PER_ADDRESS)),
+  );
+  const trimAll = prepare((_: Slots<object>) =>
+    db.deleteFrom('refusals').where('seq', 'in', newestFirst.offset(MAX_IN_ALL)),
+  );
+  return (tx, refusals) =>
+    onConnection(tx, async (connection) => {
+      const addresses = new Set<string>();
+      for (const { address, at, ...details } of refusals) {
+        const key = JSON.stringify(address);
+        addresses.add(key);
+        // A quoted local part may have an @ of its own.
+        const domain = address.slice(address.lastIndexOf('@') + 1);
+        await insertRow(connection, { address: key, domain, at, details: JSON.stringify(details) });
+      }
+      for (const address of addresses) await trimAddress(connection, { address });
+      await trimAll(connection, {});
+    });
+}
+
+export function createRefusals(db: Db): RefusalStore {
+  const insert = createInsert(db);
+  return {
+    async add(refusals) {
+      for (let from = 0; from < refusals.length; from += ADDED_PER_STEP) {
+        if (from > 0) await nextTurn();
+        const step = refusals.slice(from, from + ADDED_PER_STEP);
+        await db.transaction().execute((tx) => insert(tx, step));
+      }
+    },
+
+    async list(address, limit, now) {
+      const rows = await db
+        .selectFrom('refusals')
+        .select(['at', 'details'])
+        .where('address', '=', JSON.stringify(address))
+        .where('at', '>', now - REFUSAL_KEPT_MS)
+        .orderBy('at', 'desc')
+        .orderBy('seq', 'desc')
+        .limit(limit)
+        .execute();
+      return rows.map(({ at, details }) => ({ at, address, ...JSON.parse(details) }));
+    },
+
+    async listAddresses(accountId, { after, limit }, now) {
+      // An address that anyone has is of letters that JSON does not escape: only its quotes are in the way.
+      const unquoted = sql<string>`substr(r.address, 2, length(r.address) - 2)`;
+      const rows = await db
+        .selectFrom('refusals as r')
+        .select((row) => ['r.address', row.fn.max('r.at').as('at'), row.fn.countAll().as('times')])
+        .where('r.at', '>', Math.max(after, now - REFUSAL_KEPT_MS))
+        .where((row) =>
+          row.not(
+            row.exists(
+              row
+                .selectFrom('addresses as a')
+                .select('a.address')
+                .where('a.address', '=', unquoted)
+                .where('a.reserved_until', '>', now)
+                .where('a.account_id', '!=', accountId ?? ''),
+            ),
+          ),
+        )
+        .where((row) =>
+          row.not(
+            row.exists(
+              row
+                .selectFrom('domains as d')
+                .select('d.domain')
+                .whereRef('d.domain', '=', 'r.domain')
+                .where('d.account_id', '!=', accountId ?? ''),
+            ),
+          ),
+        )
+        .groupBy('r.address')
+        .orderBy('at', 'desc')
+        .limit(limit)
+        .execute();
+      return rows.map(({ address, at, times }) => ({
+        address: JSON.parse(address),
+        at,
+        times: Number(times),
+      }));
+    },
+  };
+}

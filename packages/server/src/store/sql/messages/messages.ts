@@ -1,0 +1,318 @@
+import { newId, timeOfId } from '../../../ids.ts';
+import type {
+  FullMessageRecord,
+  MessageStore,
+  NewMail,
+  NewMailRecipient,
+  Placed,
+} from '../../contract/index.ts';
+import { freeInSteps, freeNowOrLater } from '../delete-in-steps.ts';
+import type { Db, Dialect, Tx } from '../dialect.ts';
+import { onConnection, prepare, type Runner, type Slots } from '../prepared.ts';
+import { createEnqueue, type Enqueuing } from '../webhooks/queue.ts';
+import { createFollowing, createNumbering, type Numbering } from './account-sequence.ts';
+import { jsonText, parseJson, readEnvelope, toMessage } from './rows.ts';
+import type { Sources } from './sources.ts';
+
+/** A place in an inbox, taken for one message. */
+interface Place {
+  inboxSeq: number;
+  receivedAt: number;
+  /** Whether the inbox ever had a webhook of its own. */
+  hasWebhook: boolean;
+}
+
+interface Wish {
+  recipient: NewMailRecipient;
+  place: Place | undefined;
+  refused: 'gone' | 'full';
+}
+
+/** Committing mails: the product's hot path, three statements a mail and one more for each webhook. */
+function createAddBatch(db: Db, sources: Sources): MessageStore['addBatch'] {
+  const takePlace = prepare(
+    (value: Slots<{ inboxId: string; accountId: string; maxMessages: number; now: number }>) =>
+      db
+        .updateTable('inboxes')
+        .set((row) => ({
+          message_count: row('message_count', '+', 1),
+          version: row('version', '+', 1),
+          last_received_at: row
+            .case()
+            .when('last_received_at', '<', value.now)
+            .then(value.now)
+            .else(row('last_received_at', '+', 1))
+            .end(),
+        }))
+        .where('id', '=', value.inboxId)
+        .where('account_id', '=', value.accountId)
+        .where('expires_at', '>', value.now)
+        // The sweeper may have freed it already when the clock was set back since.
+        .where('freed', '=', 0)
+        .where('message_count', '<', value.maxMessages)
+        .returning(['seq', 'last_received_at', 'has_webhook']),
+  );
+  const giveBackPlace = prepare((value: Slots<{ inboxSeq: number }>) =>
+    db
+      .updateTable('inboxes')
+      .set((row) => ({ message_count: row('message_count', '-', 1) }))
+      .where('seq', '=', value.inboxSeq),
+  );
+  const isLive = prepare((value: Slots<{ inboxId: string; accountId: string; now: number }>) =>
+    db
+      .selectFrom('inboxes')
+      .select('seq')
+      .where('id', '=', value.inboxId)
+      .where('account_id', '=', value.accountId)
+      .where('expires_at', '>', value.now)
+      .where('freed', '=', 0),
+  );
+  const insertMessage = prepare(
+    (
+      value: Slots<{
+        inbox: number;
+        receivedAt: number;
+        id: string;
+        source: number;
+        rcptTo: string;
+        account: number;
+        accountOrder: number;
+      }>,
+    ) =>
+      db.insertInto('messages').values({
+        inbox_seq: value.inbox,
+        received_at: value.receivedAt,
+        id: value.id,
+        source_seq: value.source,
+        rcpt_to: value.rcptTo,
+        account_seq: value.account,
+        account_order: value.accountOrder,
+      }),
+  );
+
+  const enqueue = createEnqueue(db);
+
+  const takeNumbers = createNumbering(db);
+
+  async function takePlaces(on: Runner, mails: NewMail[], now: number): Promise<Wish[][]> {
+    const wishes = mails.map((mail) =>
+      mail.recipients.map((recipient): Wish => ({ recipient, place: undefined, refused: 'gone' })),
+    );
+    // Every transaction locks inboxes in the order of their ids, so that no two wait for each other;
+    // the sort is stable, so mails to one inbox keep their order.
+    const ordered = wishes
+      .flat()
+      .sort(
+        (a, b) =>
+          Number(a.recipient.inboxId > b.recipient.inboxId) -
+          Number(a.recipient.inboxId < b.recipient.inboxId),
+      );
+    for (const wish of ordered) {
+      const { inboxId, accountId, maxMessages } = wish.recipient;
+      const [row] = await takePlace(on, { inboxId, accountId, maxMessages, now });
+      if (row) {
+        const hasWebhook = row.has_webhook === 1;
+        wish.place = { inboxSeq: row.seq, receivedAt: row.last_received_at, hasWebhook };
+      } else if ((await isLive(on, { inboxId, accountId, now })).length > 0) wish.refused = 'full';
+    }
+    for (const ofMail of wishes)
+      if (ofMail.some(({ refused }) => refused === 'full')) await refuseAll(on, ofMail);
+    return wishes;
+  }
+
+  /** The sender tries the whole mail again, so nobody may have it already. */
+  async function refuseAll(on: Runner, wishes: Wish[]): Promise<void> {
+    for (const wish of wishes) {
+      if (wish.place) await giveBackPlace(on, { inboxSeq: wish.place.inboxSeq });
+      wish.place = undefined;
+      wish.refused = 'full';
+    }
+  }
+
+  async function publish(
+    on: Runner,
+    mail: NewMail,
+    wishes: Wish[],
+    { next, enqueuing }: { next: Numbering; enqueuing: Enqueuing },
+  ): Promise<Placed[]> {
+    const messages = wishes.filter(({ place }) => place).length;
+    const source = messages > 0 ? await sources.add(on, mail, messages) : 0;
+    const placed: Placed[] = [];
+    for (const { recipient, place, refused } of wishes) {
+      const { inboxId, accountId, rcptTo } = recipient;
+      if (!place) {
+        placed.push({ inboxId, accountId, refused });
+        continue;
+      }
+      const { inboxSeq: inbox, receivedAt, hasWebhook } = place;
+      const messageId = newId('msg', receivedAt);
+      await insertMessage(on, {
+        ...{ inbox, receivedAt, id: messageId, source, rcptTo: JSON.stringify(rcptTo) },
+        ...next(accountId),
+      });
+      const deliveries = await enqueuing.add({ accountId, inboxId, messageId, hasWebhook });
+      placed.push({ inboxId, accountId, messageId, receivedAt, ...(deliveries > 0 && { deliveries }) });
+    }
+    return placed;
+  }
+
+  async function commit(on: Runner, mails: NewMail[], now: number): Promise<Placed[][]> {
+    const next = await takeNumbers(on, mails);
+    const wishes = await takePlaces(on, mails, now);
+    const enqueuing = enqueue(on, now);
+    const placed: Placed[][] = [];
+    for (const [index, mail] of mails.entries())
+      placed.push(await publish(on, mail, wishes[index] ?? [], { next, enqueuing }));
+    await enqueuing.finish();
+    return placed;
+  }
+
+  return (mails, now) =>
+    db.transaction().execute((tx) => onConnection(tx, (connection) => commit(connection, mails, now)));
+}
+
+const COLUMNS = ['m.id', 'm.received_at', 'm.rcpt_to', 's.size', 's.parse_error', 's.summary'] as const;
+
+/** The engines know no infinity, and no time is ever so late. */
+const bounded = ({ after, before, limit }: { after: number; before: number; limit: number }) => ({
+  after: Math.max(after, -1),
+  before: Math.min(before, Number.MAX_SAFE_INTEGER),
+  limit,
+});
+
+/** The queries that find a message of a live inbox. */
+function createReads(db: Db): Pick<MessageStore, 'list' | 'listUnread' | 'find' | 'readRaw'> {
+  type Place = { inboxId: string; messageId: string; receivedAt: number; now: number };
+
+  const liveMessages = (inboxId: Slots<Place>['inboxId'], now: Slots<Place>['now']) =>
+    db
+      .selectFrom('inboxes as i')
+      .innerJoin('messages as m', 'm.inbox_seq', 'i.seq')
+      .where('i.id', '=', inboxId)
+      .where('i.expires_at', '>', now);
+  const withSource = (inboxId: Slots<Place>['inboxId'], now: Slots<Place>['now']) =>
+    liveMessages(inboxId, now).innerJoin('sources as s', 's.seq', 'm.source_seq');
+  type Page = Slots<{ inboxId: string; now: number; after: number; before: number; limit: number }>;
+  const newestFirst = (value: Page) =>
+    withSource(value.inboxId, value.now)
+      .where('m.received_at', '>', value.after)
+      .where('m.received_at', '<', value.before)
+      .orderBy('m.received_at', 'desc')
+      .limit(value.limit);
+  const selectList = prepare((value: Page) => newestFirst(value).select(COLUMNS));
+  const selectUnread = prepare((value: Page) =>
+    newestFirst(value).select(['m.id', 'm.received_at', 's.size', 's.summary']),
+  );
+  const selectFull = prepare((value: Slots<Place>) =>
+    withSource(value.inboxId, value.now)
+      .select([...COLUMNS, 's.envelope', 's.content'])
+      .where('m.received_at', '=', value.receivedAt)
+      .where('m.id', '=', value.messageId),
+  );
+  const selectFirstPiece = prepare((value: Slots<Place>) =>
+    withSource(value.inboxId, value.now)
+      .select('s.raw as bytes')
+      .where('m.received_at', '=', value.receivedAt)
+      .where('m.id', '=', value.messageId),
+  );
+  const selectPiece = prepare((value: Slots<Place & { piece: number }>) =>
+    liveMessages(value.inboxId, value.now)
+      .innerJoin('source_pieces as p', 'p.source_seq', 'm.source_seq')
+      .select('p.bytes')
+      .where('m.received_at', '=', value.receivedAt)
+      .where('m.id', '=', value.messageId)
+      .where('p.piece', '=', value.piece),
+  );
+
+  return {
+    async list(inboxId, range, now) {
+      const rows = await selectList(db, { inboxId, now, ...bounded(range) });
+      return rows.map((row) => toMessage(inboxId, row));
+    },
+
+    async listUnread(inboxId, range, now) {
+      const rows = await selectUnread(db, { inboxId, now, ...bounded(range) });
+      return rows.map(({ id, received_at, size, summary }) => ({
+        id,
+        receivedAt: received_at,
+        size,
+        summary: jsonText(summary),
+      }));
+    },
+
+    async find(inboxId, messageId, now): Promise<FullMessageRecord | undefined> {
+      const receivedAt = timeOfId('msg', messageId);
+      if (receivedAt === undefined) return undefined;
+      const [row] = await selectFull(db, { inboxId, messageId, receivedAt, now });
+      return (
+        row && {
+          ...toMessage(inboxId, row),
+          ...readEnvelope(row.envelope),
+          content: parseJson(row.content),
+        }
+      );
+    },
+
+    async readRaw(inboxId, messageId, piece, now) {
+      const receivedAt = timeOfId('msg', messageId);
+      if (receivedAt === undefined) return undefined;
+      const place = { inboxId, messageId, receivedAt, now };
+      const [row] =
+        piece === 0 ? await selectFirstPiece(db, place) : await selectPiece(db, { ...place, piece });
+      return row?.bytes;
+    },
+  };
+}
+
+/** The part of the store that keeps messages. */
+export function createMessages(db: Db, dialect: Dialect, sources: Sources): MessageStore {
+  /** Removes a message from its inbox; answers its source, or undefined when there is no such message. */
+  async function unlist(tx: Tx, inboxId: string, messageId: string, now: number) {
+    const receivedAt = timeOfId('msg', messageId);
+    if (receivedAt === undefined) return undefined;
+    const inbox = await tx
+      .selectFrom('inboxes')
+      .select('seq')
+      .where('id', '=', inboxId)
+      .where('expires_at', '>', now)
+      .executeTakeFirst();
+    if (!inbox) return undefined;
+    const message = await tx
+      .deleteFrom('messages')
+      .where('inbox_seq', '=', inbox.seq)
+      .where('received_at', '=', receivedAt)
+      .where('id', '=', messageId)
+      .returning('source_seq')
+      .executeTakeFirst();
+    if (!message) return undefined;
+    await tx
+      .updateTable('inboxes')
+      .set((row) => ({ message_count: row('message_count', '-', 1), version: row('version', '+', 1) }))
+      .where('seq', '=', inbox.seq)
+      .execute();
+    return tx
+      .selectFrom('sources')
+      .select(['seq', 'size'])
+      .where('seq', '=', message.source_seq)
+      .executeTakeFirstOrThrow();
+  }
+
+  return {
+    ...createReads(db),
+    ...createFollowing(db),
+    addBatch: createAddBatch(db, sources),
+
+    async delete(inboxId, messageId, now) {
+      const source = await db.transaction().execute(async (tx) => {
+        const source = await unlist(tx, inboxId, messageId, now);
+        if (source) await sources.release(tx, source);
+        return source;
+      });
+      if (!source) return false;
+      await freeNowOrLater(dialect, () =>
+        freeInSteps(db, (tx, limit) => sources.freeParked(tx, limit, source.seq)),
+      );
+      return true;
+    },
+  };
+}

@@ -1,0 +1,43 @@
+import type { FullMessageRecord, MessageRecord, NewMail } from '../../contract/index.ts';
+
+const utf8 = new TextDecoder();
+
+/** Stored UTF-8 JSON as text. */
+export const jsonText = (bytes: Uint8Array): string => utf8.decode(bytes);
+
+/** Reads stored UTF-8 JSON. */
+export function parseJson<T>(bytes: Uint8Array): T {
+  return JSON.parse(jsonText(bytes));
+}
+
+/** What queries read of a message for a list. */
+export interface MessageRow {
+  id: string;
+  received_at: number;
+  rcpt_to: string;
+  size: number;
+  parse_error: string | null;
+  summary: Uint8Array;
+}
+
+export function toMessage(inboxId: string, row: MessageRow): MessageRecord {
+  return {
+    id: row.id,
+    inboxId,
+    receivedAt: row.received_at,
+    size: row.size,
+    rcptTo: JSON.parse(row.rcpt_to),
+    parseError: row.parse_error === null ? null : JSON.parse(row.parse_error),
+    summary: parseJson(row.summary),
+  };
+}
+
+/** What is stored of a mail's envelope; what is known of its sender stands beside it, where it was checked. */
+export function envelopeJson({ envelope, authentication }: NewMail): string {
+  return JSON.stringify(authentication === null ? envelope : { ...envelope, authentication });
+}
+
+export function readEnvelope(text: string): Pick<FullMessageRecord, 'envelope' | 'authentication'> {
+  const { authentication = null, ...envelope } = JSON.parse(text);
+  return { envelope, authentication };
+}

@@ -1,0 +1,151 @@
+import type { NewMail } from '../../contract/index.ts';
+import type { Db, Tx } from '../dialect.ts';
+import { prepare, type Runner, type Slots } from '../prepared.ts';
+import { envelopeJson } from './rows.ts';
+
+/**
+ * The raw source is kept and read in pieces of this size, so that 50 MB never pass through memory
+ * whole, and reading or freeing one piece holds its thread for well under a millisecond.
+ */
+export const PIECE_BYTES = 256 * 1024;
+
+/** Freeing so many bytes takes about as long as freeing one more row. */
+const BYTES_PER_ROW = 16 * 1024;
+const ROWS_PER_PIECE = PIECE_BYTES / BYTES_PER_ROW;
+
+/** What it costs to free a message and its source, in rows. */
+function rowsOf(size: number): number {
+  return 1 + Math.floor(Math.min(size, PIECE_BYTES) / BYTES_PER_ROW);
+}
+
+/** Mails as they are stored, whoever shows them. */
+export interface Sources {
+  /** Stores a mail for so many messages; answers its number. */
+  add(on: Runner, mail: NewMail, messages: number): Promise<number>;
+  /**
+   * Takes one message's claim from a source. The last one frees it: at once, or, where it has several
+   * pieces, by leaving it to {@link freeParked}.
+   * @returns rows freed, larger mails counting for more
+   */
+  release(on: Runner, source: { seq: number; size: number }): Promise<number>;
+  /** Frees about `limit` rows of sources that {@link release} left behind, or of only that one. */
+  freeParked(tx: Tx, limit: number, only?: number): Promise<number>;
+}
+
+export function createSources(db: Db): Sources {
+  const insertSource = prepare(
+    (
+      value: Slots<{
+        size: number;
+        parseError: string | null;
+        summary: Uint8Array;
+        envelope: string;
+        content: Uint8Array;
+        raw: Uint8Array;
+      }>,
+    ) =>
+      db
+        .insertInto('sources')
+        .values({
+          size: value.size,
+          parse_error: value.parseError,
+          summary: value.summary,
+          envelope: value.envelope,
+          content: value.content,
+          raw: value.raw,
+        })
+        .returning('seq'),
+  );
+  const insertPiece = prepare((value: Slots<{ source: number; piece: number; bytes: Uint8Array }>) =>
+    db
+      .insertInto('source_pieces')
+      .values({ source_seq: value.source, piece: value.piece, bytes: value.bytes }),
+  );
+  const insertShares = prepare((value: Slots<{ source: number; messages: number }>) =>
+    db.insertInto('shared_sources').values({ source_seq: value.source, messages: value.messages }),
+  );
+  const dropShare = prepare((value: Slots<{ source: number }>) =>
+    db
+      .updateTable('shared_sources')
+      .set((row) => ({ messages: row('messages', '-', 1) }))
+      .where('source_seq', '=', value.source)
+      .returning('messages'),
+  );
+  const deleteShares = prepare((value: Slots<{ source: number }>) =>
+    db.deleteFrom('shared_sources').where('source_seq', '=', value.source),
+  );
+  const deleteSource = prepare((value: Slots<{ source: number }>) =>
+    db.deleteFrom('sources').where('seq', '=', value.source),
+  );
+  const park = prepare((value: Slots<{ source: number }>) =>
+    db.insertInto('parked_sources').values({ source_seq: value.source }),
+  );
+  const unpark = prepare((value: Slots<{ source: number }>) =>
+    db.deleteFrom('parked_sources').where('source_seq', '=', value.source),
+  );
+
+  async function freePieces(tx: Tx, source: number, limit: number): Promise<number> {
+    const pieces = Math.max(1, Math.ceil(limit / ROWS_PER_PIECE));
+    const last = tx
+      .selectFrom('source_pieces')
+      .select('piece')
+      .where('source_seq', '=', source)
+      .orderBy('piece', 'desc')
+      .limit(pieces);
+    const gone = await tx
+      .deleteFrom('source_pieces')
+      .where('source_seq', '=', source)
+      .where('piece', 'in', last)
+      .returning('piece')
+      .execute();
+    if (gone.length === pieces) return pieces * ROWS_PER_PIECE;
+    await deleteSource(tx, { source });
+    await unpark(tx, { source });
+    return (gone.length + 1) * ROWS_PER_PIECE;
+  }
+
+  return {
+    async add(on, mail, messages) {
+      const { raw, summary, content, parseError } = mail;
+      const [row] = await insertSource(on, {
+        size: raw.length,
+        parseError: parseError === null ? null : JSON.stringify(parseError),
+        summary,
+        envelope: envelopeJson(mail),
+        content,
+        raw: raw.subarray(0, PIECE_BYTES),
+      });
+      if (!row) throw new Error('an insert answered no row');
+      for (let piece = 1; piece * PIECE_BYTES < raw.length; piece++) {
+        const bytes = raw.subarray(piece * PIECE_BYTES, (piece + 1) * PIECE_BYTES);
+        await insertPiece(on, { source: row.seq, piece, bytes });
+      }
+      if (messages > 1) await insertShares(on, { source: row.seq, messages });
+      return row.seq;
+    },
+
+    async release(on, { seq: source, size }) {
+      const [shares] = await dropShare(on, { source });
+      if (shares && shares.messages > 0) return 1;
+      if (shares) await deleteShares(on, { source });
+      if (size > PIECE_BYTES) {
+        await park(on, { source });
+        return 1;
+      }
+      await deleteSource(on, { source });
+      return rowsOf(size);
+    },
+
+    async freeParked(tx, limit, only) {
+      let freed = 0;
+      while (freed < limit) {
+        let query = tx.selectFrom('parked_sources').select('source_seq').limit(1);
+        if (only !== undefined) query = query.where('source_seq', '=', only);
+        const parked = await query.executeTakeFirst();
+        if (!parked) break;
+        freed += await freePieces(tx, parked.source_seq, limit - freed);
+      }
+      return freed;
+    },
+  };
+}

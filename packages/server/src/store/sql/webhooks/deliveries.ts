@@ -1,0 +1,181 @@
+import type { Selectable } from 'kysely';
+import { TOMBSTONE_MS } from '../../contract/retention.ts';
+import type { AttemptRecord, DeliveryRecord, DeliveryStore } from '../../contract/webhooks.ts';
+import type { Db, Dialect, Tx } from '../dialect.ts';
+import type { AttemptsTable, DeliveriesTable } from '../tables.ts';
+import { createClaim } from './claim.ts';
+import { createReschedule } from './queue.ts';
+import { createRecord } from './record-attempts.ts';
+
+/** A row of the log: a delivery beside one of its attempts, or beside none. */
+type Joined = { [K in keyof Omit<AttemptsTable, 'delivery_id'>]: AttemptsTable[K] | null };
+
+function toAttempt({ at, status, duration_ms, error, response_start }: Joined): AttemptRecord[] {
+  if (at === null || duration_ms === null || response_start === null) return [];
+  return [
+    {
+      ...{ at, status, durationMs: duration_ms },
+      error: error === null ? null : JSON.parse(error),
+      responseStart: JSON.parse(response_start),
+    },
+  ];
+}
+
+function toDelivery(row: Selectable<DeliveriesTable>, attempts: AttemptRecord[]): DeliveryRecord {
+  return {
+    id: row.id,
+    webhookId: row.webhook_id,
+    eventId: row.event_id,
+    inboxId: row.inbox_id,
+    messageId: row.message_id,
+    state: row.state,
+    reason: row.reason,
+    createdAt: row.created_at,
+    nextAttemptAt: row.due_at,
+    attempts,
+  };
+}
+
+/** What a reader of the log asks for. */
+interface LogQuery {
+  accountId: string;
+  webhookId: string;
+  /** One delivery, or those before an id. */
+  id?: string;
+  before?: string | null;
+  limit: number;
+}
+
+/**
+ * Deliveries of a webhook of the account, newest first, with their attempts: in one statement, so that
+ * no delivery is seen after an attempt and its attempts before it.
+ */
+async function readLog(on: Db, query: LogQuery, now: number): Promise<DeliveryRecord[]> {
+  let deliveries = on
+    .selectFrom('deliveries as d')
+    .innerJoin('webhooks as w', 'w.id', 'd.webhook_id')
+    .selectAll('d')
+    .where('d.webhook_id', '=', query.webhookId)
+    .where('w.account_id', '=', query.accountId)
+    .where('w.ends_at', '>', now - TOMBSTONE_MS)
+    .orderBy('d.id', 'desc')
+    .limit(query.limit);
+  if (query.id !== undefined) deliveries = deliveries.where('d.id', '=', query.id);
+  if (query.before) deliveries = deliveries.where('d.id', '<', query.before);
+  const rows = await on
+    .selectFrom(deliveries.as('d'))
+    .leftJoin('attempts as a', 'a.delivery_id', 'd.id')
+    .selectAll('d')
+    .select(['a.number', 'a.at', 'a.status', 'a.duration_ms', 'a.error', 'a.response_start'])
+    .orderBy('d.id', 'desc')
+    .orderBy('a.number')
+    .execute();
+  return [...Map.groupBy(rows, ({ id }) => id).values()].flatMap((group) => {
+    const [delivery] = group;
+    return delivery ? [toDelivery(delivery, group.flatMap(toAttempt))] : [];
+  });
+}
+
+/** The part of the store that keeps deliveries. */
+export function createDeliveries(db: Db, dialect: Dialect): DeliveryStore {
+  const reschedule = createReschedule(db);
+
+  /** A webhook of the account that lives, locked. */
+  async function lockOwn(tx: Tx, accountId: string, webhookId: string, now: number) {
+    const own = tx
+      .selectFrom('webhooks')
+      .select(['id', 'prompt'])
+      .where('id', '=', webhookId)
+      .where('account_id', '=', accountId)
+      .where('ends_at', '>', now);
+    return dialect.lockRows(own).executeTakeFirst();
+  }
+
+  async function findOn(on: Db, accountId: string, webhookId: string, id: string, now: number) {
+    return (await readLog(on, { accountId, webhookId, id, limit: 1 }, now))[0];
+  }
+
+  return {
+    claim: createClaim(db, dialect),
+
+    async nextAt() {
+      // One question for each half, because the index begins with it.
+      const times: number[] = [];
+      for (const prompt of [0, 1]) {
+        const row = await db
+          .selectFrom('webhooks')
+          .select('next_at')
+          .where('prompt', '=', prompt)
+          .where('next_at', 'is not', null)
+          .orderBy('next_at')
+          .limit(1)
+          .executeTakeFirst();
+        if (row && row.next_at !== null) times.push(row.next_at);
+      }
+      return times.length > 0 ? Math.min(...times) : null;
+    },
+
+    record: createRecord(db, dialect),
+
+    releaseAll: (now) =>
+      db.transaction().execute(async (tx) => {
+        const released = await tx
+          .updateTable('deliveries')
+          .set({ due_at: now, leased_until: null })
+          .where('leased_until', 'is not', null)
+          .returning('webhook_id')
+          .execute();
+        for (const id of new Set(released.map(({ webhook_id }) => webhook_id))) {
+          await tx.updateTable('webhooks').set({ next_at: now }).where('id', '=', id).execute();
+        }
+      }),
+
+    addTest: (accountId, webhookId, { deliveryId, eventId }, now) =>
+      db.transaction().execute(async (tx) => {
+        const webhook = await lockOwn(tx, accountId, webhookId, now);
+        if (!webhook) return undefined;
+        await tx
+          .insertInto('deliveries')
+          .values({
+            id: deliveryId,
+            webhook_id: webhookId,
+            event_id: eventId,
+            state: 'pending',
+            created_at: now,
+            due_at: now,
+            round: 0,
+            attempts: 0,
+          })
+          .execute();
+        await tx
+          .updateTable('webhooks')
+          .set((row) => ({ kept: row('kept', '+', 1) }))
+          .where('id', '=', webhookId)
+          .execute();
+        await reschedule(tx, webhook);
+        return findOn(tx, accountId, webhookId, deliveryId, now);
+      }),
+
+    replay: (accountId, webhookId, deliveryId, now) =>
+      db.transaction().execute(async (tx) => {
+        const webhook = await lockOwn(tx, accountId, webhookId, now);
+        if (!webhook) return undefined;
+        await tx
+          .updateTable('deliveries')
+          .set({ state: 'pending', reason: null, due_at: now, ended_at: null, round: 0 })
+          .where('id', '=', deliveryId)
+          .where('webhook_id', '=', webhookId)
+          .where('leased_until', 'is', null)
+          .execute();
+        await reschedule(tx, webhook);
+        return findOn(tx, accountId, webhookId, deliveryId, now);
+      }),
+
+    find: (accountId, webhookId, deliveryId, now) => findOn(db, accountId, webhookId, deliveryId, now),
+
+    async list(accountId, webhookId, { limit, before }, now) {
+      const found = await readLog(db, { accountId, webhookId, before, limit: limit + 1 }, now);
+      return { deliveries: found.slice(0, limit), hasMore: found.length > limit };
+    },
+  };
+}

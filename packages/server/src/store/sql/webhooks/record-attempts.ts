@@ -1,0 +1,147 @@
+import {
+  type AttemptRecord,
+  type AttemptResult,
+  type DeliveryStore,
+  type FailureStreak,
+  PROMPT_MS,
+} from '../../contract/webhooks.ts';
+import type { Db, Dialect } from '../dialect.ts';
+import { onConnection, prepare, type Runner, type Slots } from '../prepared.ts';
+import { createReschedule } from './queue.ts';
+
+/**
+ * A webhook that fails again and again pauses between its attempts, the longer the more often it
+ * failed: a dead one with a long queue would else be tried as fast as it refuses. A second at most is
+ * little beside the first retry, and a webhook that fails now and then hardly notices.
+ */
+const FIRST_PAUSE_MS = 25;
+const MAX_PAUSE_MS = 1_000;
+
+function pauseAfter(failedAttempts: number): number {
+  if (failedAttempts === 0) return 0;
+  return Math.min(MAX_PAUSE_MS, FIRST_PAUSE_MS * 2 ** Math.min(failedAttempts - 1, 10));
+}
+
+/** The columns that say where a delivery stands. */
+function standing(next: AttemptResult['next'], now: number) {
+  return next.state === 'pending'
+    ? { state: next.state, reason: null, dueAt: next.at, endedAt: null }
+    : { state: next.state, reason: next.reason, dueAt: null, endedAt: now };
+}
+
+/** What is known of a webhook's success. */
+interface Streak {
+  failing_since: number | null;
+  failed_attempts: number;
+  prompt: number;
+}
+
+function streakAfter(before: Streak, attempt: AttemptRecord): Streak {
+  if (attempt.error === null) {
+    return { failing_since: null, failed_attempts: 0, prompt: attempt.durationMs <= PROMPT_MS ? 1 : 0 };
+  }
+  return {
+    failing_since: before.failing_since ?? attempt.at,
+    failed_attempts: before.failed_attempts + 1,
+    prompt: 0,
+  };
+}
+
+/** Writing down what became of claimed deliveries. */
+export function createRecord(db: Db, dialect: Dialect): DeliveryStore['record'] {
+  const reschedule = createReschedule(db);
+  const lockWebhook = prepare((value: Slots<{ webhook: string }>) =>
+    dialect.lockRows(
+      db
+        .selectFrom('webhooks')
+        .select(['id', 'prompt', 'failing_since', 'failed_attempts'])
+        .where('id', '=', value.webhook),
+    ),
+  );
+  const countAttempt = prepare((value: Slots<{ delivery: string }>) =>
+    db
+      .updateTable('deliveries')
+      .set((row) => ({ attempts: row('attempts', '+', 1), round: row('round', '+', 1) }))
+      .where('id', '=', value.delivery)
+      .returning('attempts'),
+  );
+  type NewAttempt = Omit<AttemptRecord, 'error'> & { delivery: string; number: number; error: string | null };
+  const insertAttempt = prepare((value: Slots<NewAttempt>) =>
+    db.insertInto('attempts').values({
+      delivery_id: value.delivery,
+      number: value.number,
+      at: value.at,
+      status: value.status,
+      duration_ms: value.durationMs,
+      error: value.error,
+      response_start: value.responseStart,
+    }),
+  );
+  const updateStreak = prepare((value: Slots<Streak & { webhook: string }>) =>
+    db
+      .updateTable('webhooks')
+      .set({
+        failing_since: value.failing_since,
+        failed_attempts: value.failed_attempts,
+        prompt: value.prompt,
+      })
+      .where('id', '=', value.webhook),
+  );
+  type Standing = ReturnType<typeof standing> & { delivery: string; leasedUntil: number };
+  const updateStanding = prepare((value: Slots<Standing>) =>
+    db
+      .updateTable('deliveries')
+      .set({
+        state: value.state,
+        reason: value.reason,
+        due_at: value.dueAt,
+        ended_at: value.endedAt,
+        leased_until: null,
+      })
+      .where('id', '=', value.delivery)
+      .where('leased_until', '=', value.leasedUntil),
+  );
+
+  /** Notes an attempt; false when the delivery is gone. */
+  async function addAttempt(on: Runner, delivery: string, attempt: AttemptRecord): Promise<boolean> {
+    const [row] = await countAttempt(on, { delivery });
+    if (!row) return false;
+    await insertAttempt(on, {
+      ...attempt,
+      ...{ delivery, number: row.attempts },
+      error: attempt.error && JSON.stringify(attempt.error),
+      responseStart: JSON.stringify(attempt.responseStart),
+    });
+    return true;
+  }
+
+  async function recordOne(
+    on: Runner,
+    result: AttemptResult,
+    now: number,
+  ): Promise<FailureStreak | undefined> {
+    const { webhookId: webhook, deliveryId: delivery, attempt, leasedUntil, next } = result;
+    const [before] = await lockWebhook(on, { webhook });
+    if (!before) return undefined;
+    let after = before;
+    if (attempt && (await addAttempt(on, delivery, attempt))) {
+      const streak = streakAfter(before, attempt);
+      await updateStreak(on, { ...streak, webhook });
+      after = { ...before, ...streak };
+    }
+    await updateStanding(on, { ...standing(next, now), delivery, leasedUntil });
+    await reschedule(on, after, now + pauseAfter(after.failed_attempts));
+    return { failingSince: after.failing_since, failedAttempts: after.failed_attempts };
+  }
+
+  return (results, now) =>
+    db.transaction().execute((tx) =>
+      onConnection(tx, async (on) => {
+        const streaks: (FailureStreak | undefined)[] = [];
+        // Webhooks are locked in the order of their ids, so that no two transactions wait for each other.
+        const order = [...results.entries()].sort(([, a], [, b]) => (a.webhookId < b.webhookId ? -1 : 1));
+        for (const [index, result] of order) streaks[index] = await recordOne(on, result, now);
+        return streaks;
+      }),
+    );
+}

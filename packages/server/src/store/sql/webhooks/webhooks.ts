@@ -1,0 +1,244 @@
+import type { Selectable } from 'kysely';
+import { AppError } from '../../../errors.ts';
+import { TOMBSTONE_MS } from '../../contract/retention.ts';
+import type { NewWebhook, WebhookChanges, WebhookRecord, WebhookStore } from '../../contract/webhooks.ts';
+import { lockAccount } from '../accounts/lock-account.ts';
+import { freeNowOrLater } from '../delete-in-steps.ts';
+import type { Db, Dialect, Tx } from '../dialect.ts';
+import { DELETED, NEVER, type WebhooksTable } from '../tables.ts';
+import { removeWebhook } from './queue.ts';
+
+const COLUMNS = [
+  'id',
+  'account_id',
+  'inbox_id',
+  'url',
+  'description',
+  'enabled',
+  'disabled_reason',
+  'created_at',
+  'ends_at',
+  'failing_since',
+] as const satisfies (keyof WebhooksTable)[];
+
+/** A rotation a day leaves two; whoever rotates more often within a day keeps so many. */
+const MAX_SECRETS = 10;
+
+/** A secret as a row keeps it, newest first; the first has no end. */
+interface StoredSecret {
+  secret: string;
+  until: number | null;
+}
+
+function toWebhook(row: Pick<Selectable<WebhooksTable>, (typeof COLUMNS)[number]>): WebhookRecord {
+  return {
+    id: row.id,
+    accountId: row.account_id,
+    inboxId: row.inbox_id,
+    url: row.url,
+    description: JSON.parse(row.description),
+    enabled: row.enabled === 1,
+    disabledReason: row.disabled_reason,
+    createdAt: row.created_at,
+    endsAt: row.ends_at === NEVER ? null : row.ends_at,
+    failingSince: row.failing_since,
+  };
+}
+
+/** The secrets of a row that sign at a time, newest first. */
+export function signingSecrets(secrets: string, now: number): string[] {
+  const stored: StoredSecret[] = JSON.parse(secrets);
+  return stored.filter(({ until }) => until === null || until > now).map(({ secret }) => secret);
+}
+
+/** @throws AppError `limit_reached`; the caller has locked the account */
+async function checkLimit(tx: Tx, accountId: string, max: number, now: number): Promise<void> {
+  if (max === Number.POSITIVE_INFINITY) return;
+  const live = await tx
+    .selectFrom('webhooks')
+    .select('id')
+    .where('account_id', '=', accountId)
+    .where('ends_at', '>', now)
+    .limit(max)
+    .execute();
+  if (live.length < max) return;
+  throw new AppError(
+    'limit_reached',
+    `The account has as many webhooks as its plan allows (${max}), those of inboxes included; delete one.`,
+  );
+}
+
+/**
+ * Adds a webhook inside a transaction that has locked its account and made sure of its inbox.
+ * @param endsAt the inbox's end; NEVER for the whole account
+ * @throws AppError `limit_reached`
+ */
+export async function insertWebhook(
+  tx: Tx,
+  accountId: string,
+  webhook: NewWebhook & { endsAt: number },
+  maxWebhooks: number,
+): Promise<WebhookRecord> {
+  await checkLimit(tx, accountId, maxWebhooks, webhook.createdAt);
+  const secrets: StoredSecret[] = [{ secret: webhook.secret, until: null }];
+  const row = await tx
+    .insertInto('webhooks')
+    .values({
+      id: webhook.id,
+      account_id: accountId,
+      inbox_id: webhook.inboxId,
+      url: webhook.url,
+      description: JSON.stringify(webhook.description),
+      secrets: JSON.stringify(secrets),
+      enabled: 1,
+      created_at: webhook.createdAt,
+      ends_at: webhook.endsAt,
+      prompt: 0,
+      failed_attempts: 0,
+      kept: 0,
+    })
+    .returning(COLUMNS)
+    .executeTakeFirstOrThrow();
+  return toWebhook(row);
+}
+
+/** Lets the webhooks of an inbox end with it, and follow a change of that end. */
+export async function moveWebhookEnd(
+  tx: Tx,
+  inbox: { accountId: string; inboxId: string; expiresAt: number },
+): Promise<void> {
+  await tx
+    .updateTable('webhooks')
+    .set({ ends_at: inbox.expiresAt })
+    .where('account_id', '=', inbox.accountId)
+    .where('inbox_id', '=', inbox.inboxId)
+    .execute();
+}
+
+/** The end of a live inbox, whose webhooks are marked as there being some. */
+async function claimInbox(tx: Tx, accountId: string, inboxId: string, now: number): Promise<number> {
+  const inbox = await tx
+    .updateTable('inboxes')
+    .set({ has_webhook: 1 })
+    .where('id', '=', inboxId)
+    .where('account_id', '=', accountId)
+    .where('expires_at', '>', now)
+    .where('freed', '=', 0)
+    .returning('expires_at')
+    .executeTakeFirst();
+  if (!inbox) throw new AppError('not_found', 'no such inbox');
+  return inbox.expires_at;
+}
+
+function toRow({ url, description, enabled }: WebhookChanges, now: number) {
+  return {
+    ...(url === undefined ? {} : { url }),
+    ...(description === undefined ? {} : { description: JSON.stringify(description) }),
+    ...(enabled === undefined ? {} : { enabled: enabled ? 1 : 0, disabled_reason: null }),
+    ...(enabled === true && { failing_since: null, failed_attempts: 0, blocked_until: 0 }),
+    // The next claim finds it disabled and ends what is pending.
+    ...(enabled === false && { next_at: now }),
+  };
+}
+
+/** The part of the store that keeps webhooks. */
+export function createWebhooks(db: Db, dialect: Dialect): WebhookStore {
+  const live = (tx: Db, accountId: string, webhookId: string, now: number) =>
+    tx
+      .updateTable('webhooks')
+      .where('id', '=', webhookId)
+      .where('account_id', '=', accountId)
+      .where('ends_at', '>', now);
+
+  return {
+    create: (accountId, webhook, maxWebhooks) =>
+      db.transaction().execute(async (tx) => {
+        await lockAccount(tx, dialect, accountId);
+        const { inboxId, createdAt } = webhook;
+        const endsAt = inboxId === null ? NEVER : await claimInbox(tx, accountId, inboxId, createdAt);
+        return insertWebhook(tx, accountId, { ...webhook, endsAt }, maxWebhooks);
+      }),
+
+    async find(accountId, webhookId, now) {
+      const row = await db
+        .selectFrom('webhooks')
+        .select(COLUMNS)
+        .where('id', '=', webhookId)
+        .where('account_id', '=', accountId)
+        .where('ends_at', '>', now - TOMBSTONE_MS)
+        .executeTakeFirst();
+      return row && toWebhook(row);
+    },
+
+    async list(accountId, { limit, before }, now) {
+      let query = db
+        .selectFrom('webhooks')
+        .select(COLUMNS)
+        .where('account_id', '=', accountId)
+        .where('ends_at', '>', now - TOMBSTONE_MS)
+        .orderBy('id', 'desc')
+        .limit(limit + 1);
+      if (before !== null) query = query.where('id', '<', before);
+      const rows = await query.execute();
+      return { webhooks: rows.slice(0, limit).map(toWebhook), hasMore: rows.length > limit };
+    },
+
+    async update(accountId, webhookId, changes, now) {
+      const row = await live(db, accountId, webhookId, now)
+        // An update needs a column to set, also when nothing was asked for.
+        .set({ ...toRow(changes, now), account_id: accountId })
+        .returning(COLUMNS)
+        .executeTakeFirst();
+      return row && toWebhook(row);
+    },
+
+    rotateSecret: (accountId, webhookId, secret, oldUntil, now) =>
+      db.transaction().execute(async (tx) => {
+        const mine = tx
+          .selectFrom('webhooks')
+          .select('secrets')
+          .where('id', '=', webhookId)
+          .where('account_id', '=', accountId)
+          .where('ends_at', '>', now);
+        const found = await dialect.lockRows(mine).executeTakeFirst();
+        if (!found) return undefined;
+        const old: StoredSecret[] = JSON.parse(found.secrets);
+        const secrets: StoredSecret[] = [
+          { secret, until: null },
+          ...old
+            .map((one) => ({ ...one, until: one.until ?? oldUntil }))
+            .filter(({ until }) => until > now)
+            .slice(0, MAX_SECRETS - 1),
+        ];
+        const row = await live(tx, accountId, webhookId, now)
+          .set({ secrets: JSON.stringify(secrets) })
+          .returning(COLUMNS)
+          .executeTakeFirstOrThrow();
+        return toWebhook(row);
+      }),
+
+    async delete(accountId, webhookId, now) {
+      const gone = await db
+        .updateTable('webhooks')
+        .set({ ends_at: DELETED, enabled: 0, next_at: null })
+        .where('id', '=', webhookId)
+        .where('account_id', '=', accountId)
+        .where('ends_at', '>', now - TOMBSTONE_MS)
+        .returning('id')
+        .executeTakeFirst();
+      if (!gone) return false;
+      await freeNowOrLater(dialect, () => removeWebhook(db, webhookId));
+      return true;
+    },
+
+    async disable(webhookId, reason) {
+      await db
+        .updateTable('webhooks')
+        // Time 0: the next claim looks at it first and ends what is pending.
+        .set({ enabled: 0, disabled_reason: reason, next_at: 0 })
+        .where('id', '=', webhookId)
+        .where('enabled', '=', 1)
+        .execute();
+    },
+  };
+}

@@ -1,0 +1,225 @@
+import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite';
+import {
+  Kysely,
+  SqliteAdapter,
+  type SqliteDatabase,
+  SqliteDriver,
+  SqliteIntrospector,
+  SqliteQueryCompiler,
+  type SqliteStatement,
+  sql,
+} from 'kysely';
+import { LRUCache } from 'lru-cache';
+import { AppError } from '../../errors.ts';
+import type { Db, Dialect } from '../sql/dialect.ts';
+import type { Tables } from '../sql/tables.ts';
+
+/** The first release without the WAL-reset bug, which could corrupt a database. */
+const OLDEST_SQLITE = '3.51.3';
+
+/** `PRAGMA synchronous` FULL: each commit is on stable storage before it is answered. */
+const FULL = 2;
+
+/**
+ * Pages of write-ahead log before a commit copies them into the database: 16 MB instead of SQLite's
+ * 4, because a page that is written often is then copied once, and that halves the work at a
+ * checkpoint a mail.
+ */
+const CHECKPOINT_PAGES = 4000;
+/** A log that grew beyond it (one huge mail) is cut down again, so that it does not keep the disk. */
+const MAX_IDLE_LOG_BYTES = 64 * 1024 * 1024;
+/** The writer's page cache, KiB: the upper pages of every index and the newest rows. */
+const WRITER_CACHE_KIB = 16 * 1024;
+/** More queries than the store has; those with labels differ by how many they name. */
+const MAX_STATEMENTS = 200;
+
+/** @throws Error when this SQLite is too old to be trusted with data */
+export function requireSqlite(version: string): void {
+  const order = version.localeCompare(OLDEST_SQLITE, 'en', { numeric: true });
+  if (order < 0) {
+    throw new Error(
+      `this Node.js carries SQLite ${version}, which can corrupt a database; at least ${OLDEST_SQLITE} is needed: use a newer Node.js`,
+    );
+  }
+}
+
+/** @throws Error when a commit on this connection may be answered before it is on stable storage */
+export function requireDurable(database: DatabaseSync): void {
+  const synchronous = database.prepare('pragma synchronous').get()?.synchronous;
+  if (synchronous !== FULL) {
+    throw new Error(`SQLite's synchronous setting is ${synchronous}, not ${FULL} (FULL): mail could be lost`);
+  }
+}
+
+/** How a connection is opened. */
+export interface Connection {
+  /** Path of the database file. */
+  path: string;
+  /** How long a statement waits for another connection's lock, milliseconds. */
+  busyTimeoutMs: number;
+}
+
+/**
+ * Opens the connection that writes.
+ * @param maxPages the file's largest size in pages of 4 KiB; beyond it the storage is full
+ * @throws Error when it would not be durable, or the file cannot be opened
+ */
+export function openWriter({ path, busyTimeoutMs }: Connection, maxPages?: number): DatabaseSync {
+  const database = new DatabaseSync(path, { timeout: busyTimeoutMs, enableForeignKeyConstraints: true });
+  try {
+    requireSqlite(String(database.prepare('select sqlite_version() as version').get()?.version));
+    const mode = database.prepare('pragma journal_mode = wal').get()?.journal_mode;
+    if (mode !== 'wal') {
+      throw new Error(
+        `SQLite cannot keep a write-ahead log at ${path} (it says ${mode}): is it a network file system?`,
+      );
+    }
+    database.exec('pragma synchronous = full');
+    requireDurable(database);
+    database.exec(`pragma wal_autocheckpoint = ${CHECKPOINT_PAGES}`);
+    database.exec(`pragma journal_size_limit = ${MAX_IDLE_LOG_BYTES}`);
+    database.exec(`pragma cache_size = -${WRITER_CACHE_KIB}`);
+    if (maxPages !== undefined) database.exec(`pragma max_page_count = ${Math.trunc(maxPages)}`);
+    return database;
+  } catch (error) {
+    database.close();
+    throw error;
+  }
+}
+
+/** Opens a connection that only reads; the writer has opened the database before. */
+export function openReader({ path, busyTimeoutMs }: Connection): DatabaseSync {
+  return new DatabaseSync(path, { readOnly: true, timeout: busyTimeoutMs });
+}
+
+/** node:sqlite in the form that Kysely asks for, each statement compiled once. */
+function forKysely(database: DatabaseSync, beforeTransaction: () => void): SqliteDatabase {
+  const statements = new LRUCache<string, SqliteStatement>({ max: MAX_STATEMENTS });
+  const prepare = (sql: string): SqliteStatement => {
+    const statement: StatementSync = database.prepare(sql);
+    const values = (parameters: ReadonlyArray<unknown>) => parameters as SQLInputValue[];
+    return {
+      reader: statement.columns().length > 0,
+      all: (parameters) => statement.all(...values(parameters)),
+      run: (parameters) => statement.run(...values(parameters)),
+      iterate: (parameters) => statement.iterate(...values(parameters)),
+    };
+  };
+  // SQLite ends the transaction itself when the disk is full; a second end would hide that error.
+  const rollback: SqliteStatement = {
+    ...prepare('rollback'),
+    run: () => {
+      if (database.isTransaction) database.exec('rollback');
+      return { changes: 0, lastInsertRowid: 0 };
+    },
+  };
+  // A transaction that begins by reading could not go on to write when another process wrote meanwhile.
+  const beginning = prepare('begin immediate');
+  const begin: SqliteStatement = {
+    ...beginning,
+    run(parameters) {
+      beforeTransaction();
+      return beginning.run(parameters);
+    },
+  };
+  return {
+    prepare(sql) {
+      if (sql === 'begin') return begin;
+      if (sql === 'rollback') return rollback;
+      const known = statements.get(sql);
+      if (known) return known;
+      const statement = prepare(sql);
+      statements.set(sql, statement);
+      return statement;
+    },
+    close: () => database.close(),
+  };
+}
+
+/** SQLite's changes of the schema take part in transactions; Kysely's own adapter does not use that. */
+class TransactionalAdapter extends SqliteAdapter {
+  override get supportsTransactionalDdl(): boolean {
+    return true;
+  }
+}
+
+/** Kysely on an open connection; `destroy` closes it. @param beforeTransaction called before each */
+export function kyselyOn(database: DatabaseSync, beforeTransaction = (): void => undefined): Db {
+  return new Kysely<Tables>({
+    dialect: {
+      createAdapter: () => new TransactionalAdapter(),
+      createDriver: () => new SqliteDriver({ database: forKysely(database, beforeTransaction) }),
+      createIntrospector: (db) => new SqliteIntrospector(db),
+      createQueryCompiler: () => new SqliteQueryCompiler(),
+    },
+  });
+}
+
+/** What an SQLite error says about the storage, by its primary result code (sqlite.org/rescode.html). */
+const STORAGE_ERRORS: Readonly<Record<number, string>> = {
+  5: 'busy: another process holds it',
+  6: 'busy: another process holds it',
+  7: 'out of memory',
+  8: 'read-only',
+  10: 'failing: an input or output error',
+  11: 'damaged',
+  13: 'full',
+  14: 'not to be opened',
+  21: 'closed',
+  26: 'damaged: not a database',
+};
+const BUSY = 5;
+const IO_ERROR = 10;
+const FULL_DISK = 13;
+const UNIQUE = 2067;
+const PRIMARY_KEY = 1555;
+
+/** The extended result code of an SQLite error; undefined for any other error. */
+function codeOf(error: unknown): number | undefined {
+  if (!(error instanceof Error) || !('code' in error)) return undefined;
+  if (error.code === 'ERR_SQLITE_ERROR' && 'errcode' in error) return Number(error.errcode);
+  return undefined;
+}
+
+function primaryCodeOf(error: unknown): number {
+  return (codeOf(error) ?? 0) & 0xff;
+}
+
+/** True when another connection held the lock for longer than the busy timeout. */
+export function isBusy(error: unknown): boolean {
+  return primaryCodeOf(error) === BUSY;
+}
+
+/** True when there was no space for a write; nothing of its transaction was kept. */
+export function isFull(error: unknown): boolean {
+  return primaryCodeOf(error) === FULL_DISK;
+}
+
+/** True when the connection cannot be trusted any more: what a failed sync has written is unknown. */
+export function isBroken(error: unknown): boolean {
+  return primaryCodeOf(error) === IO_ERROR;
+}
+
+/** How soon a repeat makes sense when the storage is in trouble. */
+const RETRY_AFTER_SECONDS = 5;
+
+/** The failure that callers hear when the storage cannot serve them; `state` completes "the storage is …". */
+export function unavailable(state: string, cause?: unknown): AppError {
+  const details = { retryAfterSeconds: RETRY_AFTER_SECONDS };
+  return new AppError('unavailable', `The storage is ${state}; try again later.`, details, { cause });
+}
+
+export const sqliteDialect: Dialect = {
+  blob: 'blob',
+  id: 'text',
+  integer: 'integer',
+  rowNumber: (column) => column.primaryKey(),
+  keyed: (table) => table.modifyEnd(sql`without rowid`),
+  lockRows: (query) => query,
+  isPassing: (error) => isFull(error) || isBusy(error),
+  isUniqueViolation: (error) => [UNIQUE, PRIMARY_KEY].includes(codeOf(error) ?? 0),
+  toUnavailable(error) {
+    const state = STORAGE_ERRORS[primaryCodeOf(error)];
+    return state === undefined ? undefined : unavailable(state, error);
+  },
+};

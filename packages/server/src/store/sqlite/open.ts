@@ -1,0 +1,141 @@
+import { DatabaseSync } from 'node:sqlite';
+import type { Store } from '../contract/index.ts';
+import { invokeOn, METHODS, type MethodKind, storeOf } from '../method-dispatch.ts';
+import { createSqlStore } from '../sql/sql-store.ts';
+import { isBusy, kyselyOn, openReader, sqliteDialect, unavailable } from './connection.ts';
+import { prepareFolder } from './data-folder.ts';
+import { openWriterThread, type StartThread, startThread } from './writer-client.ts';
+
+/** The writer waits so long for another process (the operator's command line, a backup) to finish. */
+const WRITER_BUSY_TIMEOUT_MS = 3000;
+/** A reader meets a lock only while the database is recovered or closed; the main thread must not wait. */
+const READER_BUSY_TIMEOUT_MS = 10;
+
+export interface SqliteOptions {
+  /** The database file; its directory is made if need be. */
+  path: string;
+  /**
+   * True for the operator's command line, which works on the database of a running server; a server
+   * leaves it out and is then the only one.
+   */
+  beside?: boolean;
+  /** How long a write waits for another process's lock, milliseconds. */
+  busyTimeoutMs?: number;
+  /** The largest size of the database, in pages of 4 KiB. Without it the disk is the limit. */
+  maxPages?: number;
+  /** Told when the writing thread died; it is started again by the next write. */
+  onCrash?: (error: Error) => void;
+  /** How the writing thread is started; given by tests. */
+  startThread?: StartThread;
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+/**
+ * Takes the server's place at a database: a lock on an empty file beside it, held by the kernel and
+ * so gone with the process, however it ends. The database itself stays open to others.
+ * @returns the lock; closing it gives the place up
+ */
+function lockForServer(path: string): DatabaseSync {
+  const lock = new DatabaseSync(`${path}.lock`);
+  try {
+    lock.exec('begin exclusive');
+    return lock;
+  } catch (error) {
+    lock.close();
+    if (!isBusy(error)) throw error;
+    throw new Error(`another Mayfly server runs on ${path}: stop it, or use another data directory`);
+  }
+}
+
+/**
+ * Reads of one turn of the event loop share one look at the database: taking and freeing SQLite's
+ * locks for each would cost more than the reads themselves.
+ */
+function createLook(connection: DatabaseSync): { begin(): void; end(): void } {
+  const begin = connection.prepare('begin');
+  const commit = connection.prepare('commit');
+  let open = false;
+  const end = (): void => {
+    if (!open) return;
+    open = false;
+    commit.run();
+  };
+  return {
+    begin() {
+      if (open) return;
+      begin.run();
+      open = true;
+      setImmediate(end);
+    },
+    end,
+  };
+}
+
+async function openBoth(options: SqliteOptions): Promise<Store> {
+  const { path, busyTimeoutMs = WRITER_BUSY_TIMEOUT_MS, maxPages } = options;
+  const writer = await openWriterThread(
+    { path, busyTimeoutMs, maxPages },
+    options.startThread ?? startThread,
+    options.onCrash ?? (() => undefined),
+  );
+  try {
+    const connection = openReader({ path, busyTimeoutMs: READER_BUSY_TIMEOUT_MS });
+    const look = createLook(connection);
+    const reader = createSqlStore(kyselyOn(connection), sqliteDialect);
+    // Proves that it reads; and Kysely closes only a connection that it has used.
+    await reader.accounts.findFirst();
+    let closed = false;
+    let generation = 0;
+    let ofInboxes = 0;
+    // What a write has changed is seen by every read that begins after its answer.
+    const written = (kind: MethodKind): void => {
+      generation += 1;
+      if (kind === 'write') ofInboxes += 1;
+      look.end();
+    };
+    return storeOf(
+      (method, args) => {
+        const kind = METHODS[method];
+        if (kind !== 'read') return writer.call(method, args).finally(() => written(kind));
+        if (closed) return Promise.reject(unavailable('closed'));
+        look.begin();
+        return invokeOn(reader, method, args);
+      },
+      {
+        generation: (of) => (of === undefined ? generation : ofInboxes),
+        close: async () => {
+          closed = true;
+          look.end();
+          // The writer last: the last to close the database tidies up its log, and a reader cannot.
+          await reader.close().finally(() => writer.close());
+        },
+      },
+    );
+  } catch (error) {
+    await writer.close();
+    throw error;
+  }
+}
+
+/**
+ * Opens the store on SQLite. Writes run on a thread of their own; what only reads, and little, runs
+ * here on a second connection that cannot write.
+ * @throws Error, with what to do about it, when the directory cannot be used, another server runs on
+ *   it, or SQLite is not fit for it
+ */
+export async function openSqlite(options: SqliteOptions): Promise<Store> {
+  const { path, beside = false } = options;
+  prepareFolder(path);
+  let lock: DatabaseSync | undefined;
+  try {
+    lock = beside ? undefined : lockForServer(path);
+    const store = await openBoth(options);
+    return { ...store, close: () => store.close().finally(() => lock?.isOpen && lock.close()) };
+  } catch (error) {
+    lock?.close();
+    throw new Error(`the database ${path} cannot be opened: ${messageOf(error)}`, { cause: error });
+  }
+}

@@ -1,0 +1,215 @@
+import { isIP, type LookupFunction } from 'node:net';
+import ipaddr from 'ipaddr.js';
+import { AppError } from '../../errors.ts';
+import type { Resolve } from './resolve.ts';
+
+/**
+ * The one guard of every connection that the server opens to an address somebody else chose. What
+ * is refused at registration ({@link checkUrl}) is refused again where the connection is made
+ * (dispatcher.ts), because a name may mean another address by then.
+ */
+
+/** A network that the operator lets webhooks reach although it is not public. */
+export interface Cidr {
+  address: ipaddr.IPv4 | ipaddr.IPv6;
+  prefixLength: number;
+}
+
+/** What the guard needs: the operator's networks, and a way to look names up. */
+export interface GuardSettings {
+  allow: readonly Cidr[];
+  resolve: Resolve;
+}
+
+/** Longer URLs are cut or refused on their way by common servers and proxies (RFC 9110 section 4.1). */
+export const MAX_URL_LENGTH = 2048;
+
+/**
+ * Ports from 1024 on that are not for the web: those that the Fetch standard blocks, mail's 2525, and
+ * stores that would take an HTTP body for commands. Below 1024 only 80 and 443 are allowed.
+ */
+const REFUSED_PORTS: ReadonlySet<number> = new Set([
+  1719, 1720, 1723, 2049, 2525, 3659, 4045, 4190, 5060, 5061, 6000, 6379, 6566, 6665, 6666, 6667, 6668, 6669,
+  6679, 6697, 10080, 11211,
+]);
+
+/** Global unicast is handed out from here only (RFC 4291 section 2.4 and IANA's registry). */
+const GLOBAL_UNICAST = ipaddr.IPv6.parseCIDR('2000::/3');
+
+/** A connection that was not made because of where it would have gone. */
+export class AddressRefusedError extends Error {
+  override readonly name = 'AddressRefusedError';
+  readonly code = 'ERR_ADDRESS_REFUSED';
+}
+
+/**
+ * True for a public unicast address, and for any inside one of `allow`. An address counts in the
+ * family it is written in: an IPv6 address that carries an IPv4 one (mapped, compatible, NAT64, 6to4,
+ * Teredo, ISATAP) is refused even if that one is public, since no public name needs it and each form
+ * is a way around a rule for IPv4. So `::ffff:8.8.8.8` is refused, and `127.0.0.0/8` does not allow
+ * `::ffff:127.0.0.1`. What is not an address (a zone makes it none) is refused too.
+ */
+export function isAllowedAddress(ip: string, allow: readonly Cidr[]): boolean {
+  if (isIP(ip) === 0 || ip.includes('%')) return false;
+  const address = ipaddr.parse(ip);
+  return isPublic(address) || allow.some((network) => contains(network, address));
+}
+
+function isPublic(address: ipaddr.IPv4 | ipaddr.IPv6): boolean {
+  if (address.range() !== 'unicast') return false;
+  if (address.kind() === 'ipv4') return true;
+  return address.match(GLOBAL_UNICAST) && !isIsatap(address);
+}
+
+/** RFC 5214 section 6.1: the interface identifier is 0000:5efe or 0200:5efe and an IPv4 address. */
+function isIsatap(address: ipaddr.IPv4 | ipaddr.IPv6): boolean {
+  const bytes = address.toByteArray();
+  return ((bytes[8] ?? 0) & 0xfd) === 0 && bytes[9] === 0 && bytes[10] === 0x5e && bytes[11] === 0xfe;
+}
+
+function contains(network: Cidr, address: ipaddr.IPv4 | ipaddr.IPv6): boolean {
+  return network.address.kind() === address.kind() && address.match([network.address, network.prefixLength]);
+}
+
+/**
+ * Reads networks in CIDR form, separated by commas or white space; nothing is no network.
+ * @throws Error that names everything wrong with the text, each piece with what would be right
+ */
+export function parseCidrs(text: string): Cidr[] {
+  const problems: string[] = [];
+  const networks = text
+    .split(/[\s,]+/)
+    .filter((piece) => piece !== '')
+    .flatMap((piece) => {
+      const parsed = parseCidr(piece);
+      if (typeof parsed !== 'string') return [parsed];
+      problems.push(parsed);
+      return [];
+    });
+  if (problems.length > 0) throw new Error(problems.join('; '));
+  return networks;
+}
+
+/** The network, or the sentence that says what is wrong with it. */
+function parseCidr(piece: string): Cidr | string {
+  const [ip = '', prefix, ...rest] = piece.split('/');
+  const family = isIP(ip);
+  if (family === 0 || ip.includes('%') || rest.length > 0) {
+    return `"${piece}" is not a network in CIDR form, such as 10.0.0.0/8 or fd00::/8`;
+  }
+  const bits = family === 4 ? 32 : 128;
+  if (prefix === undefined)
+    return `"${piece}" has no prefix length; for this one address write ${ip}/${bits}`;
+  if (!/^\d{1,3}$/.test(prefix) || Number(prefix) > bits) {
+    return `"${piece}" needs a prefix length from 0 to ${bits}`;
+  }
+  const protocol = family === 4 ? ipaddr.IPv4 : ipaddr.IPv6;
+  const address = ipaddr.parse(ip);
+  const network = protocol.networkAddressFromCIDR(piece);
+  if (network.toString() !== address.toString()) {
+    return `"${piece}" has bits set behind its prefix; the network is ${network.toString()}/${Number(prefix)}`;
+  }
+  return { address, prefixLength: Number(prefix) };
+}
+
+/**
+ * Judges a webhook's URL at registration: its form, and every address its host has now.
+ *
+ * A name without an address is refused, for it is most often a typing error and the caller learns of
+ * it at once; so is a name that cannot be looked up just now, since nothing could be said about it.
+ * @returns the URL in the spelling of the WHATWG standard: keep this one, it is what was judged
+ * @throws AppError `webhook_url_refused` with a sentence for the caller
+ */
+export async function checkUrl(text: string, { allow, resolve }: GuardSettings): Promise<string> {
+  const url = readUrl(text);
+  try {
+    await findAllowed(hostOf(url), { allow, resolve });
+  } catch (cause) {
+    if (cause instanceof AddressRefusedError) throw refused(cause.message, cause);
+    throw refused(`The host name ${url.hostname} could not be looked up: ${lookupFailure(cause)}.`, cause);
+  }
+  return url.href;
+}
+
+/**
+ * The part of {@link checkUrl} that needs no network: everything but the host's addresses.
+ * @throws AppError `webhook_url_refused`
+ */
+export function readUrl(text: string): URL {
+  if (text.length > MAX_URL_LENGTH) throw refused(`A webhook URL has at most ${MAX_URL_LENGTH} characters.`);
+  // The standard drops some of these silently: what is judged would not be what was written.
+  if (/[\p{Cc}\s\\]/u.test(text)) {
+    throw refused('A webhook URL holds no white space, control characters or backslashes.');
+  }
+  if (!URL.canParse(text)) throw refused('This is not an absolute URL such as https://example.com/hook.');
+  const url = new URL(text);
+  if (url.protocol !== 'https:' && url.protocol !== 'http:') {
+    throw refused(`A webhook URL begins with https:// or http://, not ${url.protocol}`);
+  }
+  if (url.username !== '' || url.password !== '') {
+    throw refused('A webhook URL carries no user name or password; verify the signature instead.');
+  }
+  if (!isAllowedPort(url.port)) {
+    throw refused(
+      `Port ${url.port} is not for webhooks: use 80, 443, or one from 1024 up that is for the web.`,
+    );
+  }
+  // The standard may lengthen it: each letter beyond ASCII becomes nine characters.
+  if (url.href.length > MAX_URL_LENGTH) {
+    throw refused(`A webhook URL has at most ${MAX_URL_LENGTH} characters once it is percent-encoded.`);
+  }
+  return url;
+}
+
+function isAllowedPort(text: string): boolean {
+  const port = Number(text);
+  return text === '' || port === 80 || port === 443 || (port >= 1024 && !REFUSED_PORTS.has(port));
+}
+
+function refused(sentence: string, cause?: unknown): AppError {
+  return new AppError('webhook_url_refused', sentence, {}, { cause });
+}
+
+/** The host as sockets know it: an IPv6 literal without its brackets. */
+function hostOf(url: URL): string {
+  return url.hostname.replace(/^\[(.*)\]$/, '$1');
+}
+
+/** All addresses of a host, each of them allowed; throws {@link AddressRefusedError} if one is not. */
+async function findAllowed(host: string, { allow, resolve }: GuardSettings): Promise<string[]> {
+  if (isIP(host) !== 0) {
+    if (isAllowedAddress(host, allow)) return [host];
+    throw new AddressRefusedError(`The address ${host} is not a public one; webhooks go to no other.`);
+  }
+  const addresses = await resolve(host);
+  if (addresses.length > 0 && addresses.every((address) => isAllowedAddress(address, allow)))
+    return addresses;
+  // Which address it was is not told: that would show a stranger what our DNS knows of our network.
+  throw new AddressRefusedError(
+    addresses.length > 0
+      ? `The host name ${host} has an address that is not public; webhooks go to no other.`
+      : `The host name ${host} has no address.`,
+  );
+}
+
+function lookupFailure(cause: unknown): string {
+  const code = cause instanceof Error && 'code' in cause ? cause.code : undefined;
+  if (code === 'ENOTFOUND' || code === 'ENODATA') return 'there is no such name';
+  if (code === 'ETIMEOUT') return 'the name servers did not answer in time';
+  return 'its name servers gave no usable answer';
+}
+
+/** A socket's own lookup that fails unless every address found is allowed: the socket dials what was judged. */
+export function guardedLookup(settings: GuardSettings): LookupFunction {
+  return (host, options, callback) => {
+    findAllowed(host, settings).then(
+      (addresses) => {
+        const found = addresses.map((address) => ({ address, family: isIP(address) }));
+        const first = found[0];
+        if (options.all) callback(null, found);
+        else if (first) callback(null, first.address, first.family);
+      },
+      (error: Error) => callback(error, options.all ? [] : ''),
+    );
+  };
+}

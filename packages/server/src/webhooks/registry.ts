@@ -1,0 +1,160 @@
+import type { Plans } from '../accounts/plans.ts';
+import type { Clock } from '../clock.ts';
+import { AppError } from '../errors.ts';
+import type { News } from '../events.ts';
+import { newId } from '../ids.ts';
+import type {
+  AccountRecord,
+  DeliveryRecord,
+  Store,
+  WebhookChanges,
+  WebhookRecord,
+} from '../store/contract/index.ts';
+import { checkUrl, type GuardSettings } from './outbound/address-guard.ts';
+import { newWebhookSecret } from './sign.ts';
+
+/** After a rotation the old secret signs too for so long: receivers are changed one by one. */
+const OLD_SECRET_MS = 24 * 60 * 60_000;
+
+/** A webhook with a secret that is shown this once. */
+export interface WebhookWithSecret {
+  webhook: WebhookRecord;
+  secret: string;
+}
+
+/** The rules of webhooks, as the API asks for them. All throw AppError `not_found` for what is not the account's. */
+export interface Webhooks {
+  /** @throws AppError `webhook_url_refused`, `limit_reached`, `not_found` for an unknown inbox */
+  register(
+    account: AccountRecord,
+    wish: { url: string; inboxId: string | null; description: string },
+  ): Promise<WebhookWithSecret>;
+  /**
+   * A webhook to be made together with an inbox.
+   * @throws AppError `webhook_url_refused`
+   */
+  forNewInbox(account: AccountRecord, url: string): Promise<NewInboxWebhook>;
+  /** @throws AppError `webhook_url_refused`; `webhook_disabled` when its inbox ended */
+  update(accountId: string, webhookId: string, changes: WebhookChanges): Promise<WebhookRecord>;
+  /**
+   * The old secret signs too for {@link OLD_SECRET_MS}.
+   * @throws AppError `webhook_disabled` when its inbox ended
+   */
+  rotateSecret(accountId: string, webhookId: string): Promise<WebhookWithSecret>;
+  /** Enqueues a made-up event. @throws AppError `webhook_disabled` */
+  test(accountId: string, webhookId: string): Promise<DeliveryRecord>;
+  /** Begins a new round of attempts. @throws AppError `webhook_disabled` */
+  replay(accountId: string, webhookId: string, deliveryId: string): Promise<DeliveryRecord>;
+}
+
+export interface NewInboxWebhook {
+  id: string;
+  url: string;
+  description: string;
+  secret: string;
+  maxWebhooks: number;
+}
+
+export interface WebhooksDeps {
+  store: Pick<Store, 'webhooks' | 'deliveries' | 'messages'>;
+  guard: GuardSettings;
+  news: Pick<News, 'announceDeliveries'>;
+  clock: Clock;
+  plans: Plans;
+}
+
+const noSuchWebhook = () => new AppError('not_found', 'no such webhook');
+
+export function createWebhooks({ store, guard, news, clock, plans }: WebhooksDeps): Webhooks {
+  /** A webhook of the account whose inbox, if it has one, still lives. */
+  async function living(accountId: string, webhookId: string): Promise<WebhookRecord> {
+    const now = clock.now();
+    const webhook = await store.webhooks.find(accountId, webhookId, now);
+    if (!webhook) throw noSuchWebhook();
+    if (webhook.endsAt !== null && webhook.endsAt <= now) {
+      throw new AppError('webhook_disabled', 'the inbox of this webhook ended');
+    }
+    return webhook;
+  }
+
+  /** One that takes deliveries, too. */
+  async function enabled(accountId: string, webhookId: string): Promise<void> {
+    const webhook = await living(accountId, webhookId);
+    if (!webhook.enabled) throw new AppError('webhook_disabled', 'the webhook is disabled; enable it first');
+  }
+
+  /** What was just made due, told to the loop. */
+  function announced(delivery: DeliveryRecord | undefined): DeliveryRecord {
+    if (!delivery) throw new AppError('not_found', 'no such delivery');
+    news.announceDeliveries();
+    return delivery;
+  }
+
+  return {
+    async register(account, { url, inboxId, description }) {
+      const secret = newWebhookSecret();
+      const checked = await checkUrl(url, guard);
+      const now = clock.now();
+      const webhook = await store.webhooks.create(
+        account.id,
+        { id: newId('whk', now), inboxId, url: checked, description, secret, createdAt: now },
+        plans.named(account.plan).maxWebhooks,
+      );
+      return { webhook, secret };
+    },
+
+    async forNewInbox(account, url) {
+      return {
+        id: newId('whk', clock.now()),
+        url: await checkUrl(url, guard),
+        description: '',
+        secret: newWebhookSecret(),
+        maxWebhooks: plans.named(account.plan).maxWebhooks,
+      };
+    },
+
+    async update(accountId, webhookId, changes) {
+      // A stranger learns nothing about names and addresses: first whether there is such a webhook.
+      await living(accountId, webhookId);
+      const url = changes.url === undefined ? {} : { url: await checkUrl(changes.url, guard) };
+      const updated = await store.webhooks.update(accountId, webhookId, { ...changes, ...url }, clock.now());
+      if (!updated) throw noSuchWebhook();
+      // Disabling ends what is pending.
+      news.announceDeliveries();
+      return updated;
+    },
+
+    async rotateSecret(accountId, webhookId) {
+      await living(accountId, webhookId);
+      const secret = newWebhookSecret();
+      const now = clock.now();
+      const webhook = await store.webhooks.rotateSecret(
+        accountId,
+        webhookId,
+        secret,
+        now + OLD_SECRET_MS,
+        now,
+      );
+      if (!webhook) throw noSuchWebhook();
+      return { webhook, secret };
+    },
+
+    async test(accountId, webhookId) {
+      await enabled(accountId, webhookId);
+      const now = clock.now();
+      const test = { deliveryId: newId('dlv', now), eventId: newId('evt', now) };
+      return announced(await store.deliveries.addTest(accountId, webhookId, test, now));
+    },
+
+    async replay(accountId, webhookId, deliveryId) {
+      await enabled(accountId, webhookId);
+      const now = clock.now();
+      const delivery = await store.deliveries.find(accountId, webhookId, deliveryId, now);
+      if (delivery?.inboxId && delivery.messageId) {
+        const message = await store.messages.find(delivery.inboxId, delivery.messageId, now);
+        if (!message) throw new AppError('not_found', 'the message of this delivery is gone');
+      }
+      return announced(delivery && (await store.deliveries.replay(accountId, webhookId, deliveryId, now)));
+    },
+  };
+}
