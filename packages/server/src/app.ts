@@ -151,6 +151,7 @@ export function createApp(config: Config, overrides: Overrides = {}): App {
             config.smtpTlsCert && config.smtpTlsKey
               ? { cert: config.smtpTlsCert, key: config.smtpTlsKey }
               : null,
+          startTls: config.smtpStartTls,
           proxyFrom: config.smtpProxyFrom,
           bareLineEndings: config.smtpBareLineEndings,
           maxMessageBytes: plans.largestMessageBytes,

@@ -15,8 +15,12 @@ import { VERSION } from './version.ts';
 const EXIT_USAGE = 2;
 const EXIT_FAILED = 1;
 
-/** What `mayfly dev` prefers: webhooks to this machine, and a quiet terminal. */
-const DEV_DEFAULTS = { MAYFLY_WEBHOOK_ALLOW: '127.0.0.0/8,::1/128', MAYFLY_LOG_LEVEL: 'warn' };
+/** The defaults of `mayfly dev` that differ: webhooks to this machine, a quiet terminal, lenient line ends. */
+const DEV_DEFAULTS = {
+  MAYFLY_WEBHOOK_ALLOW: '127.0.0.0/8,::1/128',
+  MAYFLY_LOG_LEVEL: 'warn',
+  MAYFLY_SMTP_BARE_LINE_ENDINGS: 'normalise',
+};
 
 const print = (text: string): void => {
   process.stdout.write(`${text}\n`);

@@ -48,7 +48,7 @@ async function send(to: TestApp, proxyLine: string, mail: Mail.Options, signer?:
   await once(socket, 'connect');
   socket.write(`${proxyLine}\r\n`);
   const transport = createTransport({
-    ...{ name: 'mx.shop.test', connection: socket, ignoreTLS: true },
+    ...{ name: 'mx.shop.test', connection: socket },
     ...(signer && { dkim: signer.options }),
   });
   try {

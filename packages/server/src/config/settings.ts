@@ -62,7 +62,7 @@ export const SETTINGS = {
     name: 'MAYFLY_SMTP_PORT',
     fallback: '2525',
     allowed: 'a port from 0 to 65535; 0 takes a free one and prints it',
-    sentence: 'The port for SMTP, with STARTTLS.',
+    sentence: 'The port for SMTP; with STARTTLS where MAYFLY_SMTP_STARTTLS offers it.',
     parse: port,
   }),
   smtpsPort: setting({
@@ -82,8 +82,9 @@ export const SETTINGS = {
   smtpTlsCert: setting({
     name: 'MAYFLY_SMTP_TLS_CERT',
     fallback: '',
-    allowed: 'a PEM certificate chain, or nothing for a self-signed one made at each start',
-    sentence: 'The certificate of STARTTLS and of the TLS port; usually given as MAYFLY_SMTP_TLS_CERT_FILE.',
+    allowed: 'a PEM certificate chain, or nothing',
+    sentence:
+      'The certificate of STARTTLS and of the TLS port; usually given as MAYFLY_SMTP_TLS_CERT_FILE. Without it the TLS port uses a self-signed one, made at each start.',
     parse: orNone(pem('CERTIFICATE')),
   }),
   smtpTlsKey: setting({
@@ -93,6 +94,14 @@ export const SETTINGS = {
     sentence: 'The key of that certificate; usually given as MAYFLY_SMTP_TLS_KEY_FILE.',
     secret: true,
     parse: orNone(pem('PRIVATE KEY')),
+  }),
+  smtpStartTls: setting({
+    name: 'MAYFLY_SMTP_STARTTLS',
+    fallback: 'auto',
+    allowed: 'auto, self-signed, off',
+    sentence:
+      'Whether STARTTLS is offered: auto only with MAYFLY_SMTP_TLS_CERT; self-signed always, with a generated certificate where none is given, which most mail libraries reject; off never.',
+    parse: oneOf(['auto', 'self-signed', 'off'] as const),
   }),
   smtpProxyFrom: setting({
     name: 'MAYFLY_SMTP_PROXY_FROM',
@@ -106,7 +115,7 @@ export const SETTINGS = {
     fallback: 'refuse',
     allowed: 'refuse, normalise',
     sentence:
-      'What to do with a mail that holds a CR or LF alone: refuse it (550 5.6.11), or make each a CRLF.',
+      'What to do with a message that contains a CR or LF on its own: refuse it (550 5.6.11), or replace each by CRLF. The default of `mayfly dev` is normalise.',
     parse: oneOf(['refuse', 'normalise'] as const),
   }),
   smtpMaxConnections: setting({

@@ -1,8 +1,19 @@
 import type { SmtpLimits } from './limits.ts';
 import { REPLIES, type Reply } from './replies.ts';
 
-/** Commands that exist and are not offered here. */
-const NOT_OFFERED = new Set(['AUTH', 'BDAT', 'BURL', 'ETRN', 'EXPN', 'SAML', 'SEND', 'SOML', 'TURN']);
+/** Commands of SMTP and its extensions: 502 where they are not offered, and not 500 (RFC 5321 section 4.2.4). */
+const KNOWN_COMMANDS = new Set([
+  'AUTH',
+  'BDAT',
+  'BURL',
+  'ETRN',
+  'EXPN',
+  'SAML',
+  'SEND',
+  'SOML',
+  'STARTTLS',
+  'TURN',
+]);
 const WITHOUT_ARGUMENT = new Set(['DATA', 'RSET', 'QUIT']);
 const HTTP_VERB = /^(?:CONNECT|DELETE|GET|HEAD|OPTIONS|PATCH|POST|PRI|PUT|TRACE) /i;
 const PROXY_LINE = /^PROXY /i;
@@ -56,8 +67,9 @@ export class CommandGuard {
     const verb = line.split(' ', 1)[0]?.toUpperCase() ?? '';
     if (command.length > this.#limits.maxCommandBytes) return REPLIES.lineTooLong;
     if (CONTROL.test(line)) return REPLIES.controlCharacter;
-    if (NOT_OFFERED.has(verb)) return REPLIES.notImplemented;
-    if (!this.#isSupported(verb)) return REPLIES.unknownCommand;
+    if (!this.#isSupported(verb)) {
+      return KNOWN_COMMANDS.has(verb) ? REPLIES.notImplemented : REPLIES.unknownCommand;
+    }
     if (WITHOUT_ARGUMENT.has(verb) && line.trim().length > verb.length) return REPLIES.noArgument;
     return undefined;
   }

@@ -1,11 +1,6 @@
 import type { Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
-import type {
-  SMTPServerDataStream,
-  SMTPServerError,
-  SMTPServerOptions,
-  SMTPServerSession,
-} from 'smtp-server';
+import type { SMTPServerDataStream, SMTPServerError, SMTPServerSession } from 'smtp-server';
 import type { SMTPConnectionOptions } from 'smtp-server/lib/smtp-connection.js';
 import { Connection, type Doorkeeper } from './connection.ts';
 import { SMTPServer } from './library.ts';
@@ -23,7 +18,19 @@ export interface ListenerContext extends SessionContext {
   makeCertificate(): Promise<KeyPair>;
 }
 
-/** Commands of smtp-server that are not SMTP, or that we do not want. */
+/** What differs between the listeners of one server. */
+export interface ListenerOptions {
+  /** The server's name, in the greeting. */
+  name: string;
+  /** True for TLS from the first byte. */
+  secure: boolean;
+  /** True to offer STARTTLS. */
+  startTls: boolean;
+  /** Null where a certificate is generated for the first client that asks for TLS. */
+  tls: KeyPair | null;
+}
+
+/** Commands of smtp-server that are not SMTP, or that are not offered. */
 const DISABLED = ['AUTH', 'XCLIENT', 'XFORWARD', 'WIZ', 'SHELL', 'KILL'];
 
 /** A listening socket and its connections. */
@@ -34,12 +41,14 @@ export class Listener extends SMTPServer {
   readonly #open = new Set<Connection>();
   #certified: Promise<void> | undefined;
 
-  constructor(options: SMTPServerOptions, context: ListenerContext) {
+  constructor({ name, secure, startTls, tls }: ListenerOptions, context: ListenerContext) {
     super({
-      ...options,
+      name,
+      secure,
+      ...tls,
       size: context.maxMessageBytes,
       maxClients: context.limits.maxConnections,
-      disabledCommands: DISABLED,
+      disabledCommands: startTls ? DISABLED : [...DISABLED, 'STARTTLS'],
       disableReverseLookup: true,
       hideENHANCEDSTATUSCODES: false,
       // A client that sends all and closes its side (a script through nc) still reads its replies.
@@ -49,7 +58,7 @@ export class Listener extends SMTPServer {
       onSecure: (_socket, _session, callback) => callback(),
     });
     this.context = context;
-    if (options.cert) this.#certified = Promise.resolve();
+    if (tls) this.#certified = Promise.resolve();
     // A client's broken connection, which its session tells of by ending.
     this.on('error', (error: Error) => context.log.debug({ err: error }, 'SMTP connection failed'));
   }

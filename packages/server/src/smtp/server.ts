@@ -10,7 +10,12 @@ import { DEFAULT_SMTP_LIMITS, type SmtpLimits, WATCH_INTERVAL_MS } from './limit
 import { Listener, type ListenerContext } from './listener.ts';
 import { REPLIES, type Reply } from './replies.ts';
 import type { SmtpMetrics } from './session.ts';
-import { type KeyPair, selfSignedCertificate } from './transport/certificate.ts';
+import {
+  type KeyPair,
+  offersStartTls,
+  type StartTlsMode,
+  selfSignedCertificate,
+} from './transport/certificate.ts';
 import { isLoopback, networkMatch } from './transport/networks.ts';
 
 export type { SmtpMetrics } from './session.ts';
@@ -31,8 +36,10 @@ export interface SmtpServerOptions {
   postmaster?: 'refuse' | 'log';
   /** Default `refuse`. */
   bareLineEndings?: BareLineEndings;
-  /** Default: a self-signed one, made when it is needed first. */
+  /** The configured certificate; null for none. */
   tls?: KeyPair | null;
+  /** Default `auto`. */
+  startTls?: StartTlsMode;
   /** Addresses and networks (CIDR) whose connections begin with a PROXY header, version 1 or 2. */
   proxyFrom?: readonly string[];
   maxConnections?: number;
@@ -138,8 +145,7 @@ export function createSmtpServer(options: SmtpServerOptions, deps: SmtpServerDep
     }
   }
 
-  async function open(port: number, secure: boolean, tls: KeyPair | null): Promise<number> {
-    const listener = new Listener({ name: options.name, secure, ...tls }, context);
+  async function open(listener: Listener, port: number): Promise<number> {
     listeners.push(listener);
     return listen(listener, options.host, port);
   }
@@ -160,11 +166,15 @@ export function createSmtpServer(options: SmtpServerOptions, deps: SmtpServerDep
   let stopped: Promise<void> | undefined;
   return {
     async start() {
-      const { port, tlsPort = null } = options;
+      const { name, port, tlsPort = null, startTls: mode = 'auto' } = options;
+      const startTls = offersStartTls(mode, Boolean(options.tls));
       const tls = options.tls ?? (tlsPort === null ? null : await context.makeCertificate());
       try {
-        const taken = await open(port, false, tls);
-        const tlsTaken = tlsPort === null ? null : await open(tlsPort, true, tls);
+        const taken = await open(new Listener({ name, secure: false, startTls, tls }, context), port);
+        const tlsTaken =
+          tlsPort === null
+            ? null
+            : await open(new Listener({ name, secure: true, startTls: false, tls }, context), tlsPort);
         void watch();
         return { port: taken, tlsPort: tlsTaken };
       } catch (error) {

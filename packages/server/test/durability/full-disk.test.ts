@@ -33,7 +33,7 @@ describe.skipIf(!MAY_MOUNT)('on a disk that mail has filled (skipped where none 
 
   /** Sends a mail of a megabyte; its reply's code. */
   const sendLarge = async (inbox: Inbox): Promise<number> => {
-    const transport = createTransport({ host: '127.0.0.1', port: server.smtpPort, ignoreTLS: true });
+    const transport = createTransport({ host: '127.0.0.1', port: server.smtpPort });
     const mail = {
       from: 'a@example.org',
       to: inbox.address,

@@ -11,7 +11,7 @@ export interface Inbox {
   cursor: string;
 }
 
-/** `mayfly serve` in a process of its own, on free ports. */
+/** `mayfly serve`, or another command that serves, in a process of its own, on free ports. */
 export interface ServerProcess {
   url: string;
   /** The account's key. */
@@ -32,6 +32,8 @@ export interface ServerProcess {
 }
 
 export interface ServerOptions {
+  /** Default `serve`. */
+  command?: 'serve' | 'dev';
   dataDir: string;
   /** A program that starts it, with its arguments. */
   under?: string[];
@@ -42,9 +44,10 @@ export interface ServerOptions {
 }
 
 /** Only spawns it, and does not wait until it is ready. */
-export function spawnServer({ dataDir, under = [], nodeArgs = [], env = {} }: ServerOptions): ChildProcess {
-  const [command = '', ...args] = [...under, process.execPath, ...nodeArgs, MAIN, 'serve'];
-  return spawn(command, args, {
+export function spawnServer(options: ServerOptions): ChildProcess {
+  const { command = 'serve', dataDir, under = [], nodeArgs = [], env = {} } = options;
+  const [program = '', ...args] = [...under, process.execPath, ...nodeArgs, MAIN, command];
+  return spawn(program, args, {
     // Nothing else of ours: the server refuses settings that it does not know.
     env: {
       PATH: process.env.PATH,

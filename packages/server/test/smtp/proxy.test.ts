@@ -2,6 +2,7 @@ import { connect } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import { afterEach, expect, test } from 'vitest';
 import { networkMatch } from '../../src/smtp/transport/networks.ts';
+import { trustedCertificate } from '../support/certificates.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 import { playSmtp, SmtpClient, smtpClient } from '../support/smtp-script.ts';
 import { FROM_IPV4, FROM_IPV6, type ProxyHeaderParts, proxyHeader } from './proxy-header.ts';
@@ -75,10 +76,11 @@ test('all may come at once, and the end with it: a script through a load balance
 });
 
 test('a header of version 2 works before the handshake of the TLS port', async () => {
-  smtp = await startSmtp({ proxyFrom: ['127.0.0.1'], tlsPort: 0 });
+  const { tls, trust } = await trustedCertificate();
+  smtp = await startSmtp({ proxyFrom: ['127.0.0.1'], tlsPort: 0, tls });
   const plain = connect(smtp.tlsPort ?? 0, '127.0.0.1');
   plain.write(proxyHeader(FROM_IPV6));
-  client = new SmtpClient(connectTls({ socket: plain, rejectUnauthorized: false }));
+  client = new SmtpClient(connectTls({ ...trust, socket: plain }));
   await client.play([{ expect: 220 }, ...mail]);
   expect(smtp.receiver.mails[0]?.envelope).toMatchObject({ remoteAddress: '2001:db8::7', tls: true });
 });
@@ -106,10 +108,11 @@ test('a header of version 2 from anywhere else ends the session also when it com
 });
 
 test('it works before the handshake of the TLS port', async () => {
-  smtp = await startSmtp({ proxyFrom: ['127.0.0.1'], tlsPort: 0 });
+  const { tls, trust } = await trustedCertificate();
+  smtp = await startSmtp({ proxyFrom: ['127.0.0.1'], tlsPort: 0, tls });
   const plain = connect(smtp.tlsPort ?? 0, '127.0.0.1');
   plain.write('PROXY TCP4 198.51.100.7 192.0.2.1 40000 25\r\n');
-  client = new SmtpClient(connectTls({ socket: plain, rejectUnauthorized: false }));
+  client = new SmtpClient(connectTls({ ...trust, socket: plain }));
   await client.play([{ expect: 220 }, ...mail]);
   expect(smtp.receiver.mails[0]?.envelope).toMatchObject({ remoteAddress: '198.51.100.7', tls: true });
 });

@@ -1,7 +1,7 @@
 import { connect, type Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 import { afterEach, describe, expect, test } from 'vitest';
-import { selfSignedCertificate } from '../../src/smtp/transport/certificate.ts';
+import { ANY_CERTIFICATE, trustedCertificate } from '../support/certificates.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 import { type SmtpClient, smtpClient } from '../support/smtp-script.ts';
 import { type StartedSmtp, startSmtp } from './start-smtp.ts';
@@ -16,11 +16,37 @@ afterEach(async () => {
 });
 
 async function begin(options: Parameters<typeof startSmtp>[0] = {}): Promise<SmtpClient> {
-  smtp = await startSmtp(options);
+  smtp = await startSmtp({ startTls: 'self-signed', ...options });
   client = await smtpClient(smtp.port);
   await client.play([{ expect: 220 }, { send: 'EHLO before.test', expect: /STARTTLS/ }]);
   return client;
 }
+
+describe('STARTTLS is offered', () => {
+  const certificate = trustedCertificate();
+  test.each([
+    ['auto', false, false],
+    ['auto', true, true],
+    ['self-signed', false, true],
+    ['self-signed', true, true],
+    ['off', false, false],
+    ['off', true, false],
+  ] as const)('by `%s`, with a certificate configured: %s, offered: %s', async (startTls, given, offered) => {
+    smtp = await startSmtp({ startTls, tls: given ? (await certificate).tls : null });
+    client = await smtpClient(smtp.port);
+    await client.play([
+      { expect: 220 },
+      { send: 'EHLO c', expect: offered ? /STARTTLS/ : WITHOUT_STARTTLS },
+      { send: 'STARTTLS', expect: offered ? 220 : '502 5.5.1' },
+    ]);
+  });
+
+  test('not on the TLS port, and not because the TLS port has generated a certificate', async () => {
+    smtp = await startSmtp({ tlsPort: 0 });
+    client = await smtpClient(smtp.port);
+    await client.play([{ expect: 220 }, { send: 'EHLO c', expect: WITHOUT_STARTTLS }]);
+  });
+});
 
 describe('STARTTLS', () => {
   test('encrypts the session, which starts anew', async () => {
@@ -29,7 +55,7 @@ describe('STARTTLS', () => {
       { send: 'MAIL FROM:<plain@example.com>', expect: 250 },
       { send: 'STARTTLS', expect: 220 },
     ]);
-    await client.startTls();
+    await client.startTls(ANY_CERTIFICATE);
     await client.play([
       { send: 'MAIL FROM:<s@example.com>', expect: '503 5.5.1' },
       { send: 'EHLO after.test', expect: WITHOUT_STARTTLS },
@@ -51,7 +77,7 @@ describe('STARTTLS', () => {
   ])('throws away what was sent in plaintext behind it: %j', async (injected) => {
     const client = await begin();
     await client.play([{ send: Buffer.from(`STARTTLS\r\n${injected}`), expect: 220 }]);
-    await client.startTls();
+    await client.startTls(ANY_CERTIFICATE);
     // The first reply inside is the one to the first command inside.
     await client.play([
       { send: 'RCPT TO:<a@mayfly.test>', expect: '503 5.5.1 Error: send HELO/EHLO first' },
@@ -69,7 +95,7 @@ describe('STARTTLS', () => {
 
   test('that goes no further is ended after 30 seconds, by the clock of the server', async () => {
     const clock = new FakeClock();
-    smtp = await startSmtp({}, clock);
+    smtp = await startSmtp({ startTls: 'self-signed' }, clock);
     client = await smtpClient(smtp.port);
     await client.play([{ expect: 220 }, { send: 'EHLO c', expect: 250 }, { send: 'STARTTLS', expect: 220 }]);
     await clock.untilSleeping(2);
@@ -79,10 +105,10 @@ describe('STARTTLS', () => {
 
   test('that is done in time is not ended later', async () => {
     const clock = new FakeClock();
-    smtp = await startSmtp({}, clock);
+    smtp = await startSmtp({ startTls: 'self-signed' }, clock);
     client = await smtpClient(smtp.port);
     await client.play([{ expect: 220 }, { send: 'EHLO c', expect: 250 }, { send: 'STARTTLS', expect: 220 }]);
-    await client.startTls();
+    await client.startTls(ANY_CERTIFICATE);
     await client.play([{ send: 'EHLO c', expect: 250 }]);
     await clock.advance(60_000);
     await client.play([{ send: 'NOOP', expect: 250 }]);
@@ -98,17 +124,17 @@ describe('STARTTLS', () => {
   });
 
   test('shows the certificate that was given', async () => {
-    const tls = await selfSignedCertificate('mx.given.test', Date.now());
-    const client = await begin({ tls });
+    const { tls, trust } = await trustedCertificate('mx.given.test');
+    const client = await begin({ tls, startTls: 'auto' });
     await client.play([{ send: 'STARTTLS', expect: 220 }]);
-    await client.startTls();
+    await client.startTls(trust);
     expect((client.socket as TLSSocket).getPeerCertificate().subject.CN).toBe('mx.given.test');
   });
 
   test('shows a certificate of its own name where none was given', async () => {
     const client = await begin();
     await client.play([{ send: 'STARTTLS', expect: 220 }]);
-    await client.startTls();
+    await client.startTls(ANY_CERTIFICATE);
     const certificate = (client.socket as TLSSocket).getPeerCertificate();
     expect(certificate.subjectaltname).toBe('DNS:mx.mayfly.test');
     expect(Date.parse(certificate.valid_from)).toBeLessThan(Date.now());
@@ -116,13 +142,13 @@ describe('STARTTLS', () => {
   });
 
   test('shows all clients the same one, also those that ask while it is being made', async () => {
-    smtp = await startSmtp();
+    smtp = await startSmtp({ startTls: 'self-signed' });
     const { port } = smtp;
     const shown = await Promise.all(
       Array.from({ length: 5 }, async () => {
         const one = await smtpClient(port);
         await one.play([{ expect: 220 }, { send: 'EHLO c', expect: 250 }, { send: 'STARTTLS', expect: 220 }]);
-        await one.startTls();
+        await one.startTls(ANY_CERTIFICATE);
         const { fingerprint256 } = (one.socket as TLSSocket).getPeerCertificate();
         one.close();
         return fingerprint256;
@@ -141,7 +167,7 @@ describe('STARTTLS', () => {
       else client.socket.end();
       const other = await smtpClient(smtp?.port ?? 0);
       await other.play([{ expect: 220 }, { send: 'EHLO c', expect: 250 }, { send: 'STARTTLS', expect: 220 }]);
-      await other.startTls();
+      await other.startTls(ANY_CERTIFICATE);
       await other.play([{ send: 'EHLO c', expect: 250 }]);
       other.close();
     },
@@ -159,7 +185,7 @@ describe('STARTTLS', () => {
 describe('the TLS port', () => {
   test('speaks TLS from the first byte and offers no STARTTLS', async () => {
     smtp = await startSmtp({ tlsPort: 0 });
-    client = await smtpClient(smtp.tlsPort ?? 0, { tls: true });
+    client = await smtpClient(smtp.tlsPort ?? 0, { tls: ANY_CERTIFICATE });
     await client.play([
       { expect: 220 },
       { send: 'EHLO c', expect: WITHOUT_STARTTLS },
@@ -183,7 +209,7 @@ describe('the TLS port', () => {
   });
 
   test('outlives clients that reset at each moment of the handshake, and stops among them', async () => {
-    const tls = await selfSignedCertificate('mx.mayfly.test', Date.now());
+    const { tls } = await trustedCertificate();
     for (let round = 0; round < 20; round++) {
       smtp = await startSmtp({ tlsPort: 0, tls });
       const socket = connect(smtp.tlsPort ?? 0, '127.0.0.1');

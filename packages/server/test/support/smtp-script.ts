@@ -1,5 +1,5 @@
 import { connect, type Socket } from 'node:net';
-import { connect as connectTls } from 'node:tls';
+import { type ConnectionOptions, connect as connectTls } from 'node:tls';
 
 /** One exchange of an SMTP dialogue. */
 export interface Step {
@@ -95,10 +95,10 @@ export class SmtpClient {
     }
   }
 
-  /** Speaks TLS from now on; after the 220 to STARTTLS. */
-  async startTls(): Promise<void> {
+  /** Speaks TLS from now on; after the 220 to STARTTLS. @param trust what the client trusts, by default what Node does */
+  async startTls(trust: ConnectionOptions = {}): Promise<void> {
     this.#socket.removeAllListeners();
-    const secure = connectTls({ socket: this.#socket, rejectUnauthorized: false });
+    const secure = connectTls({ ...trust, socket: this.#socket });
     await new Promise<void>((resolve, reject) => {
       secure.once('secureConnect', resolve).once('error', reject);
     });
@@ -124,14 +124,14 @@ function matches(reply: string, expected: Expected): boolean {
   return typeof expected === 'string' ? last.startsWith(expected) : expected.test(reply);
 }
 
-/** @param options `tls` for a port that speaks TLS from the first byte */
+/** @param options `tls` for a port that speaks TLS from the first byte: what the client trusts there */
 export async function smtpClient(
   port: number,
-  options: { host?: string; tls?: boolean; localAddress?: string } = {},
+  options: { host?: string; tls?: ConnectionOptions; localAddress?: string } = {},
 ): Promise<SmtpClient> {
-  const { host = '127.0.0.1', tls = false, localAddress } = options;
+  const { host = '127.0.0.1', tls, localAddress } = options;
   const socket = tls
-    ? connectTls({ port, host, rejectUnauthorized: false })
+    ? connectTls({ ...tls, port, host })
     : connect({ port, host, ...(localAddress && { localAddress }) });
   socket.setNoDelay(true);
   const client = new SmtpClient(socket);

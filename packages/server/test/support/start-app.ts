@@ -59,7 +59,7 @@ export async function startApp(
       return answer.body;
     },
     async send(mail) {
-      const transport = createTransport({ host: smtp.host, port: smtp.port, secure: false, ignoreTLS: true });
+      const transport = createTransport({ host: smtp.host, port: smtp.port });
       try {
         return (await transport.sendMail(mail)).response;
       } finally {

@@ -8,6 +8,16 @@ export interface KeyPair {
   cert: string;
 }
 
+/** `auto`: with a configured certificate only; `self-signed`: also with a generated one; `off`: never. */
+export type StartTlsMode = 'auto' | 'self-signed' | 'off';
+
+/**
+ * Whether STARTTLS is offered. A generated certificate is not offered by default, because libraries that
+ * use STARTTLS when they see it (nodemailer, Go, PHPMailer, Ruby, aiosmtplib) then verify it and give up.
+ */
+export const offersStartTls = (mode: StartTlsMode, hasCertificate: boolean): boolean =>
+  mode === 'self-signed' || (mode === 'auto' && hasCertificate);
+
 /** What the thread is asked for. */
 export interface CertificateRequest {
   hostname: string;
@@ -16,9 +26,8 @@ export interface CertificateRequest {
 }
 
 /**
- * A self-signed certificate for STARTTLS where none was given: it hides mail from a listener and
- * proves nothing. Made on a thread of its own, which ends with it and takes the 250 modules along that
- * this needs once.
+ * Generates a self-signed certificate: it encrypts, but proves nothing about the server. Made on a thread
+ * of its own, so that the 250 modules it needs once are freed with the thread.
  * @param now epoch milliseconds
  */
 export async function selfSignedCertificate(hostname: string, now: number): Promise<KeyPair> {
