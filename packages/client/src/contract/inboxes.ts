@@ -162,10 +162,18 @@ export const InboxLabelQuery = Type.Unsafe<Record<string, string>>(
 /** Query of `GET /v1/inboxes`: `label.NAME=value` besides the page. */
 export const InboxQuery = Type.Object(
   {
+    address: Type.Optional(
+      Type.String({
+        description:
+          'Only the inbox that receives mail for this address. The comparison ignores case and a `+tag`. Write a `+` as `%2B`, as in every URL.',
+        maxLength: MAX_ADDRESS,
+        examples: ['signup-test@mayfly.test'],
+      }),
+    ),
     limit: Type.Optional(Limit),
     before: Type.Optional(Type.String({ description: 'An inbox id: only inboxes created before that one.' })),
   },
-  { ...closed, patternProperties: LABEL_PARAMETER, maxProperties: MAX_LABELS + 2 },
+  { ...closed, patternProperties: LABEL_PARAMETER, maxProperties: MAX_LABELS + 3 },
 );
 export type InboxQuery = Static<typeof InboxQuery>;
 

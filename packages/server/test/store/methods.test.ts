@@ -33,7 +33,7 @@ const ARGUMENTS: Record<string, unknown[]> = {
   'domains.list': ['acc_1'],
   'inboxes.find': ['acc_1', 'inb_1', T],
   'inboxes.findByToken': ['t', T],
-  'inboxes.list': ['acc_1', { labels: { a: 'b' }, limit: 1, before: 'inb_2' }, T],
+  'inboxes.list': ['acc_1', { labels: { a: 'b' }, address: 'a@mayfly.test', limit: 1, before: 'inb_2' }, T],
   'inboxes.findByAddress': ['a@mayfly.test', T],
   'messages.list': ['inb_1', everything, T],
   'messages.listUnread': ['inb_1', everything, T],

@@ -8,6 +8,7 @@ import { describeEnds } from './suite-ends.ts';
 import { describeExplain } from './suite-explain.ts';
 import { describeInboxes } from './suite-inboxes.ts';
 import { describeMessages } from './suite-messages.ts';
+import { describeReading } from './suite-reading.ts';
 import { describeUsage } from './suite-usage.ts';
 import { describeWebhooks } from './suite-webhooks.ts';
 
@@ -78,6 +79,7 @@ export function describeStore(name: string, open: () => Promise<Opened>, openFre
     describeUsage(given);
     describeInboxes(given);
     describeMessages(given);
+    describeReading(given);
     describeEnds(given);
     describeWebhooks(given);
     describeExplain(given);

@@ -1,7 +1,7 @@
 import type { CreateInbox } from '@mayfly/client/contract';
 import { usableDomains } from '../../accounts/domains.ts';
 import { AppError } from '../../errors.ts';
-import { isChosenLocalPart, isReservedLocalPart } from '../../mail/address.ts';
+import { inboxAddress, isChosenLocalPart, isReservedLocalPart, parseAddress } from '../../mail/address.ts';
 import { newLocalPart } from '../../mail/local-part.ts';
 import type { DomainStore } from '../../store/contract/index.ts';
 import { ADDRESS_ATTEMPTS } from '../limits.ts';
@@ -100,4 +100,19 @@ export async function onFreeAddress<T>(wanted: Wanted, attempt: (place: Place) =
       if (!taken || left <= 1) throw error;
     }
   }
+}
+
+/**
+ * The inbox address that mail to `text` reaches: lower case, without a tag. A `+` that was not encoded
+ * in a URL arrives as a space, which an unquoted local part cannot contain, so it is read as `+`.
+ * @throws AppError `invalid_request` when `text` is not exactly one address
+ */
+export function addressOf(text: string): string {
+  const options = { smtputf8: true };
+  const parsed = parseAddress(text, options) ?? parseAddress(text.replaceAll(' ', '+'), options);
+  if (parsed && !text.startsWith('<')) return inboxAddress(parsed);
+  throw invalidField(
+    'address',
+    'must be one address such as signup-test@mayfly.test, without a display name',
+  );
 }

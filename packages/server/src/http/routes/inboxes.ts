@@ -26,7 +26,7 @@ import type {
 } from '../../store/contract/index.ts';
 import { callerOf, callersInbox, keyCaller } from '../access/guard.ts';
 import type { App, RouteContext } from '../context.ts';
-import { onFreeAddress, wantedAddress } from '../request/addresses.ts';
+import { addressOf, onFreeAddress, wantedAddress } from '../request/addresses.ts';
 import { invalidField } from '../request/invalid-fields.ts';
 import { readPage } from '../request/page.ts';
 import { empty, json, problemAnswer } from '../response/openapi-responses.ts';
@@ -118,12 +118,17 @@ export function inboxRoutes(app: App, { options, deps }: RouteContext): void {
       tags: TAGS,
       summary: 'List inboxes',
       description:
-        "The account's live inboxes, newest first, all of them or those that carry the given labels.",
+        "The account's live inboxes, newest first, all of them or those that carry the given labels. With `address`, the one inbox that receives mail for that address; the list is empty when the account has none.",
       querystring: InboxQuery,
       response: { 200: json(InboxList, 'A page of inboxes.') },
     },
     handler: async (request) => {
-      const page = { labels: labelsOf(request.query), ...readPage(request.query, 'inb', 'an inbox') };
+      const { address } = request.query;
+      const page = {
+        labels: labelsOf(request.query),
+        ...(address !== undefined && { address: addressOf(address) }),
+        ...readPage(request.query, 'inb', 'an inbox'),
+      };
       const { account } = keyCaller(request);
       const { inboxes, hasMore } = await store.inboxes.list(account.id, page, clock.now());
       return { inboxes: inboxes.map((inbox) => toInbox(inbox, plans.named(account.plan))), hasMore };

@@ -97,10 +97,13 @@ export interface InboxStore {
     expiry: { ttlMinutes: number; expiresAt: number },
     now: number,
   ): Promise<InboxRecord | undefined>;
-  /** The account's live inboxes that carry all `labels`, newest first, those before the id `before`. */
+  /**
+   * The account's live inboxes that carry all `labels`, newest first, those before the id `before`.
+   * @param page with `address` (lower case, no tag) at most the one inbox that receives its mail
+   */
   list(
     accountId: string,
-    page: { labels: Record<string, string>; limit: number; before: string | null },
+    page: { labels: Record<string, string>; address?: string; limit: number; before: string | null },
     now: number,
   ): Promise<{ inboxes: InboxRecord[]; hasMore: boolean }>;
   /**

@@ -117,8 +117,14 @@ function createReads(db: Db): Pick<InboxStore, 'find' | 'findByToken' | 'findByA
       );
     },
 
-    async list(accountId, { labels, limit, before }, now) {
-      const rows = await liveInboxes(db, accountId, labels, before, now)
+    async list(accountId, { labels, address, limit, before }, now) {
+      let query = liveInboxes(db, accountId, labels, before, now);
+      if (address !== undefined) {
+        query = query.where('i.id', 'in', (row) =>
+          row.selectFrom('addresses as a').select('a.inbox_id').where('a.address', '=', address),
+        );
+      }
+      const rows = await query
         .select(COLUMNS.map((column) => `i.${column}` as const))
         .limit(limit + 1)
         .execute();
