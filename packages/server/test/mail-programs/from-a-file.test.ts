@@ -1,30 +1,17 @@
 /*
- * The README's journey with the mail programs that people have: each sends the same mail, and it comes
- * back byte for byte. A program that is absent is skipped by name.
+ * Programs that send a file as it is: the mail comes back byte for byte. Libraries that compose the mail
+ * are in every-library.test.ts. A program that is not installed is skipped by name.
  */
 import { type SpawnSyncReturns, spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { accessSync, constants, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { delimiter, join } from 'node:path';
+import { join } from 'node:path';
 import { createTransport } from 'nodemailer';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { belowReceivedLine } from './readback.ts';
-import { type Inbox, type ServerProcess, startServer } from './server-process.ts';
-
-/** System programs stand in the last two, which are not in every user's PATH. */
-const FOLDERS = [...(process.env.PATH ?? '').split(delimiter), '/usr/sbin', '/sbin'];
-
-function find(program: string): string | undefined {
-  return FOLDERS.map((folder) => join(folder, program)).find((path) => {
-    try {
-      accessSync(path, constants.X_OK);
-      return true;
-    } catch {
-      return false;
-    }
-  });
-}
+import { belowReceivedLine } from '../durability/readback.ts';
+import { type Inbox, type ServerProcess, startServer } from '../durability/server-process.ts';
+import { findProgram, reportAbsent } from './find-program.ts';
 
 const SUBJECT = 'Bestätigung – 482910 ist dein Code 🎉';
 const pdf = randomBytes(70_000);
@@ -35,30 +22,58 @@ interface Sending {
   smtpPort: number;
   from: string;
   to: string;
-  /** The mail, CRLF line ends. */
-  mail: Buffer;
-  /** A file with it. */
+  /** A file with the mail. */
   file: string;
 }
 
-/** How each program is told to send a mail as it is. */
-const PROGRAMS: Record<string, (sending: Sending) => string[]> = {
-  swaks: ({ smtpPort, from, to, file }) =>
-    ['--server', `127.0.0.1:${smtpPort}`, '--from', from, '--to', to].concat(['--data', `@${file}`]),
-  'smtp-source': ({ smtpPort, from, to, file }) =>
-    ['-4', '-f', from, '-t', to].concat(['-F', file, `127.0.0.1:${smtpPort}`]),
-  curl: ({ smtpPort, from, to, file }) =>
-    ['-sS', `smtp://127.0.0.1:${smtpPort}`, '--mail-from', from].concat([
-      ...['--mail-rcpt', to, '--upload-file', file],
-    ]),
+interface Program {
+  debianPackage: string;
+  args(sending: Sending): string[];
+  /** It makes CRLF line ends itself, and takes a file with those of Unix. */
+  takesUnixLines: boolean;
+}
+
+/** How each program is told to send a file as it is. */
+const PROGRAMS: Record<string, Program> = {
+  swaks: {
+    debianPackage: 'swaks',
+    args: ({ smtpPort, from, to, file }) => [
+      '--server',
+      `127.0.0.1:${smtpPort}`,
+      '--from',
+      from,
+      '--to',
+      to,
+      '--data',
+      `@${file}`,
+    ],
+    takesUnixLines: true,
+  },
+  'smtp-source': {
+    debianPackage: 'postfix',
+    args: ({ smtpPort, from, to, file }) => ['-4', '-f', from, '-t', to, '-F', file, `127.0.0.1:${smtpPort}`],
+    takesUnixLines: true,
+  },
+  curl: {
+    debianPackage: 'curl',
+    args: ({ smtpPort, from, to, file }) => [
+      '-sS',
+      `smtp://127.0.0.1:${smtpPort}`,
+      '--mail-from',
+      from,
+      '--mail-rcpt',
+      to,
+      '--upload-file',
+      file,
+    ],
+    takesUnixLines: false,
+  },
 };
-/** These make the CRLF themselves, and take a file as Unix keeps it. */
-const TAKES_UNIX_LINES = new Set(['swaks', 'smtp-source']);
 
 let server: ServerProcess;
 let folder: string;
 beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'mayfly-programs-'));
+  folder = mkdtempSync(join(tmpdir(), 'mayfly-from-a-file-'));
   server = await startServer({ dataDir: join(folder, 'data') });
 });
 afterAll(async () => {
@@ -129,18 +144,19 @@ async function expectWhole(inbox: Inbox): Promise<Buffer> {
   return raw;
 }
 
-describe.each(Object.keys(PROGRAMS))('%s', (name) => {
-  const program = find(name);
-  test.skipIf(!program)('brings a mail in whole (skipped where the program is absent)', async () => {
+describe.each(Object.entries(PROGRAMS))('%s', (name, { debianPackage, args, takesUnixLines }) => {
+  const program = findProgram(name);
+  if (!program) reportAbsent(name, debianPackage);
+  const absent = program ? '' : ` (skipped: not installed, Debian: apt-get install ${debianPackage})`;
+
+  test.skipIf(!program)(`delivers a file byte for byte${absent}`, async () => {
     const inbox = await server.createInbox();
     const mail = await composed(inbox.address);
     const file = join(folder, `${name}.eml`);
-    const unix = TAKES_UNIX_LINES.has(name);
-    writeFileSync(file, unix ? mail.toString('latin1').replaceAll('\r\n', '\n') : mail, 'latin1');
-    const to = withTag(inbox);
-    const sending = { smtpPort: server.smtpPort, from: 'hello@shop.example', to, mail, file };
-    const args = PROGRAMS[name]?.(sending) ?? [];
-    const ran: SpawnSyncReturns<string> = spawnSync(program ?? name, args, {
+    const lines = takesUnixLines ? mail.toString('latin1').replaceAll('\r\n', '\n') : mail;
+    writeFileSync(file, lines, 'latin1');
+    const sending = { smtpPort: server.smtpPort, from: 'hello@shop.example', to: withTag(inbox), file };
+    const ran: SpawnSyncReturns<string> = spawnSync(program ?? name, args(sending), {
       encoding: 'utf8',
       timeout: 20_000,
     });
@@ -150,16 +166,4 @@ describe.each(Object.keys(PROGRAMS))('%s', (name) => {
     const sent = [mail.toString('latin1'), `${mail.toString('latin1')}\r\n`];
     expect(sent).toContain(raw.toString('latin1'));
   });
-});
-
-test('nodemailer brings a mail in whole', async () => {
-  const inbox = await server.createInbox();
-  const transport = createTransport({ host: '127.0.0.1', port: server.smtpPort });
-  const { response } = await transport.sendMail({
-    ...mailOf(inbox.address),
-    envelope: { from: 'hello@shop.example', to: withTag(inbox) },
-  });
-  transport.close();
-  expect(response).toMatch(/^250 2\.0\.0 /);
-  await expectWhole(inbox);
 });

@@ -1,0 +1,165 @@
+/*
+ * "Any mail program can deliver with its default settings": the examples of docs/sending.md, each run as a
+ * program of its own against `mayfly dev` with its defaults. A library that is not installed is skipped by
+ * name, with the Debian package that brings it.
+ */
+import { execFile } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createTransport } from 'nodemailer';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type Inbox, type ServerProcess, startServer } from '../durability/server-process.ts';
+import { type TestCertificate, testCertificate } from './certificates.ts';
+import { findProgramWith, reportAbsent } from './find-program.ts';
+import { commandOf, SENDERS, type Sender } from './senders.ts';
+
+/** Longer than any program takes on a loaded machine. */
+const PROGRAM_TIMEOUT_MS = 20_000;
+const SUBJECT = 'Grüße: 482910 ist Ihr Code 🎉';
+const TEXT = 'Grüße! Ihr Code ist 482910.';
+const HTML = '<p>Grüße! Ihr Code ist <b>482910</b>.</p>';
+const ELSEWHERE = 'customer@elsewhere.example';
+const invoice = randomBytes(20_000);
+
+const programs = await Promise.all(SENDERS.map(({ programs, probe }) => findProgramWith(programs, probe)));
+const folder = mkdtempSync(join(tmpdir(), 'mayfly-every-library-'));
+
+let plain: ServerProcess;
+let encrypted: ServerProcess;
+let certificate: TestCertificate;
+beforeAll(async () => {
+  for (const [index, { name, debianPackages }] of SENDERS.entries()) {
+    if (!programs[index]) reportAbsent(name, debianPackages);
+  }
+  certificate = await testCertificate(folder);
+  const tls = { MAYFLY_SMTP_TLS_CERT_FILE: certificate.cert, MAYFLY_SMTP_TLS_KEY_FILE: certificate.key };
+  [plain, encrypted] = await Promise.all([
+    startServer({ command: 'dev', dataDir: join(folder, 'plain') }),
+    startServer({ command: 'dev', dataDir: join(folder, 'encrypted'), env: tls }),
+  ]);
+});
+afterAll(async () => {
+  await Promise.all([plain?.end('SIGTERM'), encrypted?.end('SIGTERM')]);
+  rmSync(folder, { recursive: true, force: true });
+});
+
+/** A mail of its own making for programs that compose none. */
+async function composed(): Promise<Buffer> {
+  const transport = createTransport({ streamTransport: true, buffer: true });
+  const { message } = await transport.sendMail({
+    ...{ from: 'Café Größe <hello@shop.example>', to: ELSEWHERE, subject: SUBJECT, text: TEXT, html: HTML },
+    attachments: [{ filename: 'invoice.pdf', content: invoice }],
+  });
+  return message as Buffer;
+}
+
+interface Result {
+  code: number;
+  output: string;
+}
+
+/** Runs a program in a folder of its own that holds `invoice.pdf` and `mail.eml`. */
+async function runIn(work: string, [program = '', ...args]: string[], env: Record<string, string>) {
+  mkdirSync(work);
+  writeFileSync(join(work, 'invoice.pdf'), invoice);
+  writeFileSync(join(work, 'mail.eml'), await composed());
+  const { PATH = '', HOME = work } = process.env;
+  return new Promise<Result>((resolve) => {
+    execFile(
+      program,
+      args,
+      { cwd: work, env: { PATH, HOME, ...env }, timeout: PROGRAM_TIMEOUT_MS },
+      (error, stdout, stderr) =>
+        resolve({ code: error ? Number(error.code ?? 1) : 0, output: `${stdout}${stderr}` }),
+    );
+  });
+}
+
+interface Received {
+  id: string;
+  from: { address: string; name: string };
+  subject: string;
+  text: string;
+  html: string;
+  parseError: string | null;
+  envelope: { mailFrom: string; rcptTo: string[]; tls: boolean };
+  codes: { value: string }[];
+  attachments: { filename: string; url: string }[];
+}
+
+/** The one message of an inbox: readable as soon as the program has ended. */
+async function onlyMessage(server: ServerProcess, { id }: Inbox) {
+  const list = await server.getJson<{ messages: { id: string }[] }>(`/v1/inboxes/${id}/messages`);
+  expect(list.messages).toHaveLength(1);
+  const path = `/v1/inboxes/${id}/messages/${list.messages[0]?.id}`;
+  const message = await server.getJson<Received>(path);
+  const raw = (await server.getBytes(`${path}/raw`)).toString('latin1');
+  return { message, protocol: /^Received: [^;]* with (\S+) id/s.exec(raw)?.[1] };
+}
+
+async function expectWhole(server: ServerProcess, sender: Sender, message: Received): Promise<void> {
+  expect(message).toMatchObject({
+    subject: SUBJECT,
+    from: { address: 'hello@shop.example', name: 'Café Größe' },
+    parseError: null,
+  });
+  expect(message.text.trim()).toBe(TEXT);
+  expect(message.html.trim()).toBe(HTML);
+  expect(message.codes[0]?.value).toBe('482910');
+  expect(message.attachments.map(({ filename }) => filename)).toEqual(sender.attaches ? ['invoice.pdf'] : []);
+  for (const { url } of message.attachments) {
+    expect((await server.getBytes(url.slice(server.url.length))).equals(invoice)).toBe(true);
+  }
+}
+
+const cases = SENDERS.map((sender, index) => {
+  const program = programs[index];
+  const absent = program ? '' : ` (skipped: not installed, Debian: apt-get install ${sender.debianPackages})`;
+  return { sender, program, title: sender.name + absent };
+});
+
+describe.concurrent.each(cases)('$title', ({ sender, program }) => {
+  const isAbsent = program === undefined;
+  let command: Promise<string[]> | undefined;
+
+  async function send(server: ServerProcess, way: string, to: string, env: Record<string, string> = {}) {
+    command ??= commandOf(sender, program ?? '', folder);
+    const work = join(folder, `${sender.name.replaceAll(/\W/g, '-')}-${way}`);
+    const settings = { SMTP_HOST: 'localhost', SMTP_PORT: String(server.smtpPort), MAIL_TO: to };
+    return runIn(work, await command, { ...settings, ...env });
+  }
+
+  test.skipIf(isAbsent)('delivers with default options', async () => {
+    const inbox = await plain.createInbox();
+    expect(await send(plain, 'default', inbox.address)).toMatchObject({ code: 0 });
+    const { message, protocol } = await onlyMessage(plain, inbox);
+    await expectWhole(plain, sender, message);
+    expect(message.envelope).toMatchObject({ mailFrom: 'hello@shop.example', rcptTo: [inbox.address] });
+    expect(protocol).toBe('ESMTP');
+  });
+
+  test.skipIf(isAbsent)('delivers over STARTTLS, by a certificate that it trusts', async () => {
+    const inbox = await encrypted.createInbox();
+    const env = { SMTP_STARTTLS: '1', ...certificate.trust };
+    expect(await send(encrypted, 'trusted', inbox.address, env)).toMatchObject({ code: 0 });
+    const { message, protocol } = await onlyMessage(encrypted, inbox);
+    await expectWhole(encrypted, sender, message);
+    expect(message.envelope).toMatchObject({ rcptTo: [inbox.address], tls: true });
+    expect(protocol).toBe('ESMTPS');
+  });
+
+  const { acceptsAnyCertificate } = sender;
+  const exempt = acceptsAnyCertificate ? ` (skipped: ${acceptsAnyCertificate})` : '';
+  test.skipIf(isAbsent || exempt !== '')(
+    `rejects a certificate that it does not trust${exempt}`,
+    async () => {
+      const inbox = await encrypted.createInbox();
+      const { code, output } = await send(encrypted, 'untrusted', inbox.address, { SMTP_STARTTLS: '1' });
+      expect(code, output).not.toBe(0);
+      const list = await encrypted.getJson<{ messages: object[] }>(`/v1/inboxes/${inbox.id}/messages`);
+      expect(list.messages).toEqual([]);
+    },
+  );
+});
