@@ -38,7 +38,7 @@ function messageOf(error: unknown): string {
  * so gone with the process, however it ends. The database itself stays open to others.
  * @returns the lock; closing it gives the place up
  */
-function lockForServer(path: string): DatabaseSync {
+export function lockForServer(path: string): DatabaseSync {
   const lock = new DatabaseSync(`${path}.lock`);
   try {
     lock.exec('begin exclusive');

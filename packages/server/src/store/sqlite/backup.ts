@@ -1,0 +1,129 @@
+import {
+  chmodSync,
+  closeSync,
+  constants,
+  copyFileSync,
+  existsSync,
+  fsyncSync,
+  linkSync,
+  openSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { dirname } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { lockForServer, openSqlite } from './open.ts';
+
+/** How long a backup waits for another process's lock on the database, milliseconds. */
+const BUSY_TIMEOUT_MS = 10_000;
+/** Only the owner may read a copy of the database: mail and webhook secrets are in it. */
+const PRIVATE = 0o600;
+/** What SQLite keeps beside a database file. */
+const COMPANIONS = ['-wal', '-shm'];
+
+function syncToDisk(path: string): void {
+  const file = openSync(path, 'r');
+  try {
+    fsyncSync(file);
+  } finally {
+    closeSync(file);
+  }
+}
+
+/** @throws Error when the file is not a sound SQLite database of Mayfly */
+function requireSound(path: string): void {
+  let problem: unknown;
+  try {
+    const database = new DatabaseSync(path, { readOnly: true });
+    try {
+      problem = database.prepare('pragma integrity_check(1)').get()?.integrity_check;
+      database.prepare('select count(*) from inboxes').get();
+    } finally {
+      database.close();
+    }
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    throw new Error(`${path} is not a database of Mayfly (${reason}). Give a file made by "mayfly backup".`, {
+      cause,
+    });
+  }
+  if (problem !== 'ok') {
+    throw new Error(`${path} is damaged (${problem}). Give another file made by "mayfly backup".`);
+  }
+}
+
+/**
+ * Copies a database, also while a server writes to it: one read transaction sees the state of one moment,
+ * however long copying takes. The target appears only when it is complete and on stable storage.
+ * @returns the size of the copy, bytes
+ * @throws Error when the target exists, or the disk has no room for it
+ */
+export function backUp(path: string, target: string): number {
+  if (existsSync(target)) throw new Error(`${target} exists already. Give the name of a new file.`);
+  const partial = `${target}.partial`;
+  writeFileSync(partial, '', { mode: PRIVATE });
+  try {
+    const database = new DatabaseSync(path, { readOnly: true, timeout: BUSY_TIMEOUT_MS });
+    try {
+      // Not SQLite's backup API: it starts again at every write of another process, and never ends beside mail.
+      database.prepare('vacuum into ?').run(partial);
+    } finally {
+      database.close();
+    }
+    requireSound(partial);
+    syncToDisk(partial);
+    renameSync(partial, target);
+    syncToDisk(dirname(target));
+    return statSync(target).size;
+  } finally {
+    rmSync(partial, { force: true });
+  }
+}
+
+/**
+ * Puts a backup in the place of a database. No server may run on it. The backup is checked and, where it
+ * was made by an older version, its copy is migrated first; the database that was there is kept.
+ * @param suffix what the name of the replaced database gets behind it
+ * @returns the path of the replaced database; null when there was none
+ * @throws Error when a server runs on the database, or the backup cannot be used; nothing has changed then
+ */
+export async function restore(path: string, backup: string, suffix: string): Promise<string | null> {
+  if (!existsSync(backup)) throw new Error(`${backup} does not exist. Give a file made by "mayfly backup".`);
+  requireSound(backup);
+  const lock = lockForServer(path);
+  const copy = `${path}.restoring`;
+  try {
+    for (const end of ['', ...COMPANIONS, '.lock']) rmSync(copy + end, { force: true });
+    copyFileSync(backup, copy, constants.COPYFILE_FICLONE);
+    chmodSync(copy, PRIVATE);
+    await (await openSqlite({ path: copy })).close();
+    syncToDisk(copy);
+    const replaced = existsSync(path) ? keepAs(path, path + suffix) : null;
+    renameSync(copy, path);
+    syncToDisk(dirname(path));
+    return replaced;
+  } finally {
+    for (const end of ['', ...COMPANIONS, '.lock', '.lock-journal']) rmSync(copy + end, { force: true });
+    lock.close();
+  }
+}
+
+/**
+ * Gives a database a second name. Its write-ahead log must not stay behind: SQLite would apply it to the
+ * database that takes its place.
+ */
+function keepAs(path: string, name: string): string {
+  try {
+    // Closing the last connection moves the log into the database.
+    const database = new DatabaseSync(path, { timeout: BUSY_TIMEOUT_MS });
+    database.exec('pragma wal_checkpoint(truncate)');
+    database.close();
+  } catch {
+    // Damaged, perhaps the reason for restoring: it is kept as it is, its log with it.
+  }
+  linkSync(path, name);
+  for (const end of COMPANIONS) if (existsSync(path + end)) renameSync(path + end, name + end);
+  return name;
+}
