@@ -14,7 +14,7 @@ import type { HttpDeps } from '../../packages/server/src/http/context.ts';
 import { newId } from '../../packages/server/src/ids.ts';
 import { createLog } from '../../packages/server/src/log.ts';
 import { createRateLimit } from '../../packages/server/src/quota/rate-limit.ts';
-import { createUsageMeter } from '../../packages/server/src/quota/usage-meter.ts';
+import { UsageMeter } from '../../packages/server/src/quota/usage-meter.ts';
 import type {
   AccountRecord,
   InboxRecord,
@@ -32,7 +32,7 @@ const clock = systemClock;
 const log = createLog('warn');
 const store = await openSqlite({ path });
 const plans = createPlans({ developer: PLAN });
-const usage = createUsageMeter({ store, clock, log });
+const usage = new UsageMeter({ store, clock, log });
 usage.start();
 const guard = { allow: [], resolve: async () => [] };
 const news = createNews();

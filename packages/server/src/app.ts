@@ -15,7 +15,7 @@ import { createLog, type Logger } from './log.ts';
 import { giveBackMemory } from './memory.ts';
 import { createMetrics } from './metrics.ts';
 import { createRateLimit } from './quota/rate-limit.ts';
-import { createUsageMeter } from './quota/usage-meter.ts';
+import { UsageMeter } from './quota/usage-meter.ts';
 import { openSqlite } from './store/sqlite/open.ts';
 import { sweepUntil } from './store/sweeper.ts';
 import { VERSION } from './version.ts';
@@ -83,7 +83,7 @@ export function createApp(config: Config, overrides: Overrides = {}): App {
     if (firstStart.made) onFirstKey?.(firstStart.key);
 
     const plans = createPlans(config.plans);
-    const usage = createUsageMeter({ store, clock, log });
+    const usage = new UsageMeter({ store, clock, log });
     usage.start();
     closers.push(() => usage.stop());
     await checkSetup({ store, plans, domains: config.domains, log });

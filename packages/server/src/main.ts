@@ -3,9 +3,11 @@ import { createInterface } from 'node:readline/promises';
 import { Command, CommanderError } from 'commander';
 import { createApp, databasePath, type RunningApp } from './app.ts';
 import { ArgumentError } from './cli/arguments.ts';
+import { addBackupCommands } from './cli/backup.ts';
 import { addOperatorCommands } from './cli/commands.ts';
 import { type Config, ConfigError, describeConfig, parseConfig, settingsTable } from './config/config.ts';
 import type { Store } from './store/contract/index.ts';
+import { backUp, restore } from './store/sqlite/backup.ts';
 import { openSqlite } from './store/sqlite/open.ts';
 import { VERSION } from './version.ts';
 
@@ -135,6 +137,13 @@ program
   });
 
 addOperatorCommands(program, { env: process.env, print, now: Date.now, readLine, openStore });
+addBackupCommands(program, {
+  env: process.env,
+  print,
+  now: Date.now,
+  backUp: (dataDir, file) => backUp(databasePath(dataDir), file),
+  restore: (dataDir, file, suffix) => restore(databasePath(dataDir), file, suffix),
+});
 
 try {
   await program.parseAsync(process.argv);

@@ -34,6 +34,8 @@ export function addBackupCommands(program: Command, { env, print, now, backUp, r
       const { dataDir } = parseConfig(env);
       const suffix = `.replaced-${new Date(now()).toISOString().replaceAll(/[-:]|\.\d+/g, '')}`;
       const replaced = await restore(dataDir, file, suffix);
-      print(`Restored ${file} to ${dataDir}.${replaced ? ` The database before is kept as ${replaced}.` : ''}`);
+      print(
+        `Restored ${file} to ${dataDir}.${replaced ? ` The database before is kept as ${replaced}.` : ''}`,
+      );
     });
 }

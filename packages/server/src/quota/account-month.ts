@@ -1,21 +1,21 @@
 import type { Day, Lease, Month, UsageReport } from '../store/contract/index.ts';
 import { monthAround, monthOf } from './calendar.ts';
 
-/** A crash of a node costs an account at most this part of its month… */
+/** A lease takes this share of the quota, so a crash of a node costs an account at most that much… */
 const LEASE_SHARE = 1 / 100;
-/** …and at most so many requests: a write for each thousand is as good as none. */
+/** …and never more requests than this: one database write for each thousand is cheap enough. */
 const MAX_LEASE = 1_000;
-/** With less than this part of a block left the next one is leased ahead, so that no request waits for it. */
+/** The next lease is requested when less than this share of a block is left, so that no request waits for it. */
 const LEASE_AHEAD = 1 / 4;
-/** Another node may give something back, so a month that has nothing left is looked at again after this. */
-const LOOK_AGAIN_MS = 5_000;
+/** How long to wait before asking again for a month that had nothing left: another node may return requests. */
+const RETRY_EMPTY_MS = 5_000;
 
-/** A request that was counted, so that it can be given back. */
+/** A counted request, so that it can be refunded. */
 export interface Charge {
   readonly accountId: string;
   readonly month: Month;
   readonly day: Day;
-  /** The month's quota when it was counted. */
+  /** The monthly quota when the request was counted. */
   readonly limit: number;
 }
 
@@ -24,29 +24,29 @@ const blockOf = (limit: number): number => Math.min(MAX_LEASE, Math.max(1, Math.
 const orNull = (limit: number): number | null => (Number.isFinite(limit) ? limit : null);
 
 /**
- * An account's month as this node knows it: what it has leased of it, spent, and not told yet. A `limit` is
- * the month's quota under the plan of the moment, Infinity for none.
+ * One account's month on this node: requests leased from the store, spent, and not reported yet. A `limit`
+ * is the monthly quota of the current plan, Infinity for none.
  */
 export class AccountMonth {
   readonly accountId: string;
   readonly month: Month;
   /** The first moment of the next month, epoch milliseconds. */
   readonly resetAt: number;
-  /** When it was last needed, epoch milliseconds. */
+  /** When it was last used, epoch milliseconds. */
   usedAt: number;
-  /** As the store said last. */
+  /** Requests of the month that are leased or answered on any node, as the store said last. */
   #taken = 0;
-  /** Leased and not yet counted. */
+  /** Leased and not counted yet. */
   #unspent = 0;
-  /** The largest quota under which those were leased: they are good under it and larger ones. */
+  /** The largest quota under which the unspent requests were leased; they must not be spent under a smaller one. */
   #leasedUnder = 0;
-  /** What the lease under way asks for. */
+  /** The size of the lease in progress. */
   #wanted = 0;
-  /** The quota that was asked for last. */
+  /** The quota of the last request. */
   #limit: number;
-  /** A quota of this size had nothing left, and is not asked for again before that time. */
+  /** A quota that had nothing left, and until when not to ask again. */
   #empty: { limit: number; until: number } | null = null;
-  /** What was counted since the last report. */
+  /** Requests counted since the last report. */
   #days = new Map<Day, number>();
 
   constructor(accountId: string, limit: number, now: number) {
@@ -70,22 +70,22 @@ export class AccountMonth {
     return orNull(Math.max(0, limit - this.#taken + this.#unspent));
   }
 
-  /** True when a request under this quota may be counted at once. */
-  maySpend(limit: number): boolean {
+  /** True when a request under this quota can be counted without a lease. */
+  canSpend(limit: number): boolean {
     return this.#unspent > 0 && limit >= this.#leasedUnder;
   }
 
-  /** True when the store had nothing left under such a quota, a moment ago. */
+  /** True when the store had nothing left under such a quota, less than {@link RETRY_EMPTY_MS} ago. */
   isEmpty(limit: number, now: number): boolean {
     return this.#empty !== null && limit <= this.#empty.limit && now < this.#empty.until;
   }
 
-  /** True when it is time to lease ahead. */
+  /** True when the next block should be leased ahead. */
   isLow(limit: number): boolean {
     return this.#unspent < blockOf(limit) * LEASE_AHEAD;
   }
 
-  /** Counts a request; only where {@link AccountMonth.maySpend}. */
+  /** Counts a request. Requires {@link AccountMonth.canSpend}. */
   spend(limit: number, day: Day, now: number): Charge {
     this.#unspent -= 1;
     this.usedAt = now;
@@ -94,21 +94,20 @@ export class AccountMonth {
     return { accountId: this.accountId, month: this.month, day, limit };
   }
 
-  /** Takes a request back, to be spent by another. False when it is not of this month or of a larger quota. */
+  /** Makes a counted request available again. @returns false when it is of another month or a larger quota */
   refund({ month, day, limit }: Charge): boolean {
-    // Under a smaller plan it must not be spent again.
     if (month !== this.month || this.#leasedUnder < limit) return false;
     this.#unspent += 1;
     this.#count(day, -1);
     return true;
   }
 
-  /** True when the plan has become smaller: what the larger one was granted goes back, to be weighed anew. */
+  /** True when the plan became smaller: requests leased under the larger quota must be returned first. */
   exceeds(limit: number): boolean {
     return limit < this.#leasedUnder;
   }
 
-  /** Begins a lease. @returns what to ask the store for */
+  /** Starts a lease. @returns what to request from the store */
   beginLease(limit: number): { want: number; limit: number | null } {
     this.#wanted = blockOf(limit);
     return { want: this.#wanted, limit: orNull(limit) };
@@ -118,22 +117,22 @@ export class AccountMonth {
     this.#wanted = 0;
   }
 
-  /** Adds what was leased under a quota. */
+  /** Adds what the store granted under a quota. */
   add({ granted, taken }: Lease, limit: number, now: number): void {
     this.#leasedUnder = this.#unspent > 0 ? Math.max(this.#leasedUnder, limit) : limit;
     this.#unspent += granted;
     this.#taken = taken;
-    this.#empty = granted === 0 ? { limit, until: now + LOOK_AGAIN_MS } : null;
+    this.#empty = granted === 0 ? { limit, until: now + RETRY_EMPTY_MS } : null;
   }
 
-  /** Learns how much the store says is taken, before the first lease. */
-  learn(taken: number): void {
+  /** Sets how much of the month is taken, as read from the store before the first lease. */
+  setTaken(taken: number): void {
     this.#taken = taken;
   }
 
-  /** Takes what is to be told out of it; with `giveBack` also what is unspent. */
-  takeReport(giveBack: boolean): UsageReport {
-    const returned = giveBack ? this.#unspent : 0;
+  /** Removes and returns what is to be reported. @param returnUnspent whether to return unspent requests as well */
+  takeReport(returnUnspent: boolean): UsageReport {
+    const returned = returnUnspent ? this.#unspent : 0;
     const days = this.#days;
     this.#unspent -= returned;
     this.#taken -= returned;
@@ -143,7 +142,7 @@ export class AccountMonth {
       month: this.month,
       limit: orNull(this.#limit),
       returned,
-      // The lease under way may have been granted already.
+      // The lease in progress may have been granted already.
       kept: this.#unspent + this.#wanted,
       days: [...days].flatMap(([day, requests]) => (requests === 0 ? [] : { day, requests })),
     };

@@ -1,13 +1,31 @@
 import type { Day, Month } from '../store/contract/index.ts';
 
-/** The UTC day of a time, `2026-11-21`. */
+const DAY_MS = 86_400_000;
+
+/** The UTC day of a time in epoch milliseconds, such as `2026-11-21`. */
 export const dayOf = (time: number): Day => new Date(time).toISOString().slice(0, 10);
-/** The UTC month of a time, `2026-11`. */
+/** The UTC month of a time in epoch milliseconds, such as `2026-11`. */
 export const monthOf = (time: number): Month => new Date(time).toISOString().slice(0, 7);
 
-/** The first moments of the calendar month (UTC) of a time and of the next one, epoch milliseconds. */
+/** The first moments of the calendar month (UTC) of a time and of the next month, epoch milliseconds. */
 export function monthAround(time: number): { start: number; end: number } {
   const date = new Date(time);
   const [year, month] = [date.getUTCFullYear(), date.getUTCMonth()];
   return { start: Date.UTC(year, month), end: Date.UTC(year, month + 1) };
+}
+
+/** {@link dayOf} that formats each day only once: it is called for every request. */
+export class DayCache {
+  #day: Day = '';
+  #from = 0;
+  #to = 0;
+
+  dayOf(time: number): Day {
+    if (time < this.#from || time >= this.#to) {
+      this.#from = time - (time % DAY_MS);
+      this.#to = this.#from + DAY_MS;
+      this.#day = dayOf(time);
+    }
+    return this.#day;
+  }
 }

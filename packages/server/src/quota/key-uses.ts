@@ -1,27 +1,23 @@
-/** The last use of a key is told to the minute. */
+/** `lastUsedAt` of a key is accurate to one minute. */
 const KEY_USE_MS = 60_000;
 
-/** Remembers when keys were used, until the store is told. */
-export interface KeyUses {
-  saw(keyId: string, now: number): void;
-  /** What is to be told; it is forgotten here. */
-  take(now: number): { keyId: string; at: number }[];
-}
+/** Collects when API keys were used, until the times are written to the store. */
+export class KeyUses {
+  readonly #pending = new Map<string, number>();
+  readonly #written = new Map<string, number>();
 
-export function createKeyUses(): KeyUses {
-  const uses = new Map<string, number>();
-  const told = new Map<string, number>();
-  return {
-    saw(keyId, now) {
-      if (now - (told.get(keyId) ?? 0) < KEY_USE_MS) return;
-      told.set(keyId, now);
-      uses.set(keyId, now);
-    },
-    take(now) {
-      const taken = [...uses].map(([keyId, at]) => ({ keyId, at }));
-      uses.clear();
-      for (const [keyId, at] of told) if (now - at >= KEY_USE_MS) told.delete(keyId);
-      return taken;
-    },
-  };
+  /** Notes that a key was used. @param now epoch milliseconds */
+  record(keyId: string, now: number): void {
+    if (now - (this.#written.get(keyId) ?? 0) < KEY_USE_MS) return;
+    this.#written.set(keyId, now);
+    this.#pending.set(keyId, now);
+  }
+
+  /** Removes and returns the uses to write. @param now epoch milliseconds */
+  take(now: number): { keyId: string; at: number }[] {
+    const taken = [...this.#pending].map(([keyId, at]) => ({ keyId, at }));
+    this.#pending.clear();
+    for (const [keyId, at] of this.#written) if (now - at >= KEY_USE_MS) this.#written.delete(keyId);
+    return taken;
+  }
 }

@@ -3,17 +3,16 @@ import { AppError } from '../errors.ts';
 import type { Logger } from '../log.ts';
 import type { Day, Month, Store, UsageReport, UsageThreshold } from '../store/contract/index.ts';
 import { AccountMonth, type Charge } from './account-month.ts';
-import { dayOf, monthOf } from './calendar.ts';
-import { createKeyUses } from './key-uses.ts';
+import { DayCache, dayOf, monthOf } from './calendar.ts';
+import { KeyUses } from './key-uses.ts';
 
 export type { Charge } from './account-month.ts';
 
-const DAY_MS = 86_400_000;
-/** How often the days' counts and the last uses of keys are written; a crash forgets so much of them. */
+/** How often daily counts and key uses are written; a crash loses at most this much of them. */
 const REPORT_EVERY_MS = 10_000;
-/** What an account does not use for so long goes back, for other nodes to use. */
-const GIVE_BACK_AFTER_MS = 60_000;
-/** Answers are held for less, so that each can tell what is left. */
+/** Unspent requests of an account that sends nothing for so long are returned, for other nodes to use. */
+const RETURN_AFTER_MS = 60_000;
+/** An account without requests for so long is dropped from memory; held requests end sooner. */
 const FORGET_AFTER_MS = 600_000;
 
 /** What is left of an account's month, as far as this node knows. */
@@ -24,218 +23,228 @@ export interface MonthStanding {
   resetAt: number;
 }
 
-/** Counts requests against the month of their account, by leases: no write for a single one. */
-export interface UsageMeter {
-  /**
-   * Counts a request before it is answered.
-   * @param limit the month's quota, Infinity for none
-   * @throws AppError `quota_exceeded`, with the month's end in `retryAfterSeconds`; `unavailable`
-   */
-  charge(accountId: string, limit: number): Charge | Promise<Charge>;
-  /** Gives back a request whose answer costs nothing. */
-  refund(charge: Charge): void;
-  /** Of an account that was neither charged nor looked up here all of the month is left. */
-  standing(accountId: string, limit: number): MonthStanding;
-  /** Asks the store for the account's month where {@link UsageMeter.standing} would not know it. @throws AppError `unavailable` */
-  lookUp(accountId: string, limit: number): Promise<void> | undefined;
-  /** Requests counted here that the store does not know of yet, and leases not used. */
-  pending(accountId: string): { unspent: number; days: ReadonlyMap<Day, number> };
-  /** Remembers that a key was used now. */
-  sawKey(keyId: string): void;
-  /** Tells the store what was counted; gives leases back that are not used. Logs failures, throws nothing. */
-  report(): Promise<void>;
-  start(): void;
-  /** Gives everything back; after it nothing may be charged. */
-  stop(): Promise<void>;
-}
-
 export interface UsageDeps {
   store: Pick<Store, 'usage' | 'keys'>;
   clock: Clock;
   log: Logger;
 }
 
-function exceeded(limit: number, resetAt: number, now: number): AppError {
+function quotaExceeded(limit: number, resetAt: number, now: number): AppError {
   const nextMonth = new Date(resetAt).toISOString();
   return new AppError(
     'quota_exceeded',
-    `the ${limit} requests of this month are used; the next month begins at ${nextMonth}`,
+    `All ${limit} requests of this month are used. The next month begins at ${nextMonth}.`,
     { retryAfterSeconds: Math.max(1, Math.ceil((resetAt - now) / 1_000)) },
   );
 }
 
-export function createUsageMeter({ store, clock, log }: UsageDeps): UsageMeter {
-  const accounts = new Map<string, AccountMonth>();
-  /** Leases under way, one an account. */
-  const leasing = new Map<AccountMonth, Promise<void>>();
-  /** Of months that are over, and what a failed report could not tell. */
-  let left: UsageReport[] = [];
-  const keyUses = createKeyUses();
-  let today = { day: '', from: 0, to: 0 };
+/**
+ * Counts requests against the month of their account. It leases blocks of requests from the store and spends
+ * them in memory, so a request costs no database write and no number of nodes can exceed a quota.
+ */
+export class UsageMeter {
+  readonly #store: UsageDeps['store'];
+  readonly #clock: Clock;
+  readonly #log: Logger;
+  readonly #accounts = new Map<string, AccountMonth>();
+  /** Leases in progress, at most one for each account. */
+  readonly #leasing = new Map<AccountMonth, Promise<void>>();
+  readonly #keyUses = new KeyUses();
+  readonly #days = new DayCache();
+  readonly #stopping = new AbortController();
+  /** Reports of months that have ended, and those of a failed write. */
+  #unreported: UsageReport[] = [];
+  #loop: Promise<void> = Promise.resolve();
 
-  const dayNow = (now: number): Day => {
-    if (now < today.from || now >= today.to) {
-      const from = now - (now % DAY_MS);
-      today = { day: dayOf(now), from, to: from + DAY_MS };
-    }
-    return today.day;
-  };
+  constructor({ store, clock, log }: UsageDeps) {
+    this.#store = store;
+    this.#clock = clock;
+    this.#log = log;
+  }
 
-  const tellPassed = (accountId: string, month: Month, passed: readonly UsageThreshold[]): void => {
-    for (const percent of passed) {
-      log.warn({ accountId, month, percent }, `the account has used ${percent} % of its month`);
-    }
-  };
+  /**
+   * Counts a request before it is answered.
+   * @param limit the monthly quota, Infinity for none
+   * @throws AppError `quota_exceeded`, with the time until the next month in `retryAfterSeconds`; `unavailable`
+   */
+  charge(accountId: string, limit: number): Charge | Promise<Charge> {
+    const now = this.#clock.now();
+    const account = this.#accounts.get(accountId);
+    if (account && now < account.resetAt && account.canSpend(limit)) return this.#spend(account, limit, now);
+    return this.#chargeWithLease(accountId, limit);
+  }
 
-  /** The account's month at this moment. */
-  const current = (accountId: string, limit: number, now: number): AccountMonth => {
-    const known = accounts.get(accountId);
-    if (known && now < known.resetAt) return known;
-    if (known) left.push(known.takeReport(true));
-    const account = new AccountMonth(accountId, limit, now);
-    accounts.set(accountId, account);
-    return account;
-  };
+  /** Makes a counted request available again, because its response is free. */
+  refund(charge: Charge): void {
+    const { accountId, month, day } = charge;
+    if (this.#accounts.get(accountId)?.refund(charge)) return;
+    this.#unreported.push({
+      accountId,
+      month,
+      limit: null,
+      returned: 1,
+      kept: 0,
+      days: [{ day, requests: -1 }],
+    });
+  }
 
-  const askFor = async (account: AccountMonth, limit: number): Promise<void> => {
-    const { accountId, month } = account;
-    if (account.exceeds(limit)) left.push(account.takeReport(true));
-    if (left.length > 0) await report();
-    const block = account.beginLease(limit);
-    const lease = await store.usage
-      .lease(accountId, month, block, clock.now())
-      .finally(() => account.endLease());
-    tellPassed(accountId, month, lease.passed);
-    if (accounts.get(accountId) === account) {
-      account.add(lease, limit, clock.now());
-    } else {
-      // Meanwhile the month has turned: nobody spends from here any more.
-      left.push({ accountId, month, limit: block.limit, returned: lease.granted, kept: 0, days: [] });
-    }
-  };
+  /** For an account that was neither charged nor looked up on this node, the whole month is left. */
+  standing(accountId: string, limit: number): MonthStanding {
+    const now = this.#clock.now();
+    const known = this.#accounts.get(accountId);
+    const account = known && now < known.resetAt ? known : new AccountMonth(accountId, limit, now);
+    return { remaining: account.remaining(limit), resetAt: account.resetAt };
+  }
 
-  /** One lease at a time; whoever comes meanwhile waits for that one and looks again. */
-  const lease = (account: AccountMonth, limit: number): Promise<void> => {
-    const underWay = leasing.get(account);
-    if (underWay) return underWay;
-    account.usedAt = clock.now();
-    const begun = askFor(account, limit).finally(() => leasing.delete(account));
-    leasing.set(account, begun);
-    return begun;
-  };
+  /** Reads the account's month from the store unless this node knows it. @throws AppError `unavailable` */
+  lookUp(accountId: string, limit: number): Promise<void> | undefined {
+    const now = this.#clock.now();
+    if (now < (this.#accounts.get(accountId)?.resetAt ?? 0)) return undefined;
+    return this.#store.usage.read(accountId, monthOf(now), dayOf(now)).then(({ taken }) => {
+      // A lease that was granted meanwhile is more recent.
+      const isNew = !this.#accounts.has(accountId);
+      const account = this.#current(accountId, limit, now);
+      if (isNew) account.setTaken(taken);
+    });
+  }
 
-  const spend = (account: AccountMonth, limit: number, now: number): Charge => {
-    const charge = account.spend(limit, dayNow(now), now);
-    if (account.isLow(limit) && !leasing.has(account) && !account.isEmpty(limit, now)) {
-      lease(account, limit).catch((err) =>
-        log.error({ err, accountId: account.accountId }, 'no requests could be leased ahead'),
-      );
-    }
-    return charge;
-  };
+  /** Requests counted here and not reported yet, and leased requests not spent. */
+  pending(accountId: string): { unspent: number; days: ReadonlyMap<Day, number> } {
+    const account = this.#accounts.get(accountId);
+    return { unspent: account?.unspent ?? 0, days: account?.days ?? new Map() };
+  }
 
-  const chargeSlowly = async (accountId: string, limit: number): Promise<Charge> => {
-    for (;;) {
-      const now = clock.now();
-      const account = current(accountId, limit, now);
-      if (account.maySpend(limit)) return spend(account, limit, now);
-      if (account.isEmpty(limit, now)) throw exceeded(limit, account.resetAt, now);
-      await lease(account, limit);
-    }
-  };
+  /** Notes that a key was used now. */
+  recordKeyUse(keyId: string): void {
+    this.#keyUses.record(keyId, this.#clock.now());
+  }
 
-  const takeReports = (now: number, giveBackAll: boolean): UsageReport[] => {
-    const reports = left;
-    left = [];
-    for (const [accountId, account] of accounts) {
-      const isIdle = giveBackAll || now - account.usedAt >= GIVE_BACK_AFTER_MS;
-      reports.push(account.takeReport(isIdle));
-      if (now - account.usedAt >= FORGET_AFTER_MS && !leasing.has(account)) accounts.delete(accountId);
-    }
-    return reports.filter(({ returned, days }) => returned > 0 || days.length > 0);
-  };
-
-  async function report(giveBackAll = false): Promise<void> {
-    const now = clock.now();
-    const reports = takeReports(now, giveBackAll);
-    const uses = keyUses.take(now);
-    try {
-      if (reports.length > 0) {
-        for (const { accountId, month, passed } of await store.usage.report(reports, now)) {
-          tellPassed(accountId, month, passed);
-        }
+  /** Starts writing reports every {@link REPORT_EVERY_MS}. */
+  start(): void {
+    const run = async (): Promise<void> => {
+      while (!this.#stopping.signal.aborted) {
+        await this.#clock.sleep(REPORT_EVERY_MS, this.#stopping.signal);
+        await this.report();
       }
-    } catch (err) {
-      log.error({ err }, 'usage could not be written, will try again');
-      // It may have been done all the same. Given back twice a lease would let the month be overrun, so it is lost.
-      left.push(...reports.map((one) => ({ ...one, limit: null, returned: 0, kept: 0 })));
-    }
+    };
+    this.#loop = run();
+  }
+
+  /** Returns everything unspent to the store. Nothing may be charged afterwards. */
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    await this.#loop;
+    await Promise.allSettled(this.#leasing.values());
+    await this.report(true);
+  }
+
+  /**
+   * Writes what was counted to the store and returns leases that are not used. Logs failures, throws nothing.
+   * @param returnAll whether to return every unspent request, as before a stop
+   */
+  async report(returnAll = false): Promise<void> {
+    const now = this.#clock.now();
+    await this.#writeReports(this.#takeReports(now, returnAll), now);
+    const uses = this.#keyUses.take(now);
     try {
-      if (uses.length > 0) await store.keys.used(uses);
+      if (uses.length > 0) await this.#store.keys.used(uses);
     } catch (err) {
-      log.error({ err }, 'the last uses of keys were not kept');
+      this.#log.error({ err }, 'the last uses of API keys could not be written');
     }
   }
 
-  const stopping = new AbortController();
-  let loop: Promise<void> = Promise.resolve();
+  async #writeReports(reports: UsageReport[], now: number): Promise<void> {
+    if (reports.length === 0) return;
+    try {
+      for (const { accountId, month, passed } of await this.#store.usage.report(reports, now)) {
+        this.#logPassed(accountId, month, passed);
+      }
+    } catch (err) {
+      this.#log.error({ err }, 'usage could not be written and will be written later');
+      // The write may have succeeded all the same. Returning a lease twice would allow more requests than the
+      // quota, so the returned requests are given up.
+      this.#unreported.push(...reports.map((one) => ({ ...one, limit: null, returned: 0, kept: 0 })));
+    }
+  }
 
-  return {
-    charge(accountId, limit) {
-      const now = clock.now();
-      const account = accounts.get(accountId);
-      if (account && now < account.resetAt && account.maySpend(limit)) return spend(account, limit, now);
-      return chargeSlowly(accountId, limit);
-    },
+  #takeReports(now: number, returnAll: boolean): UsageReport[] {
+    const reports = this.#unreported;
+    this.#unreported = [];
+    for (const [accountId, account] of this.#accounts) {
+      const idleMs = now - account.usedAt;
+      reports.push(account.takeReport(returnAll || idleMs >= RETURN_AFTER_MS));
+      if (idleMs >= FORGET_AFTER_MS && !this.#leasing.has(account)) this.#accounts.delete(accountId);
+    }
+    return reports.filter(({ returned, days }) => returned > 0 || days.length > 0);
+  }
 
-    refund(charge) {
-      const { accountId, month, day } = charge;
-      if (accounts.get(accountId)?.refund(charge)) return;
-      left.push({ accountId, month, limit: null, returned: 1, kept: 0, days: [{ day, requests: -1 }] });
-    },
+  #logPassed(accountId: string, month: Month, passed: readonly UsageThreshold[]): void {
+    for (const percent of passed) {
+      this.#log.warn({ accountId, month, percent }, `the account has used ${percent} % of its month`);
+    }
+  }
 
-    standing(accountId, limit) {
-      const now = clock.now();
-      const known = accounts.get(accountId);
-      const account = known && now < known.resetAt ? known : new AccountMonth(accountId, limit, now);
-      return { remaining: account.remaining(limit), resetAt: account.resetAt };
-    },
+  /** The account's month at this time; the report of one that has ended is kept. */
+  #current(accountId: string, limit: number, now: number): AccountMonth {
+    const known = this.#accounts.get(accountId);
+    if (known && now < known.resetAt) return known;
+    if (known) this.#unreported.push(known.takeReport(true));
+    const account = new AccountMonth(accountId, limit, now);
+    this.#accounts.set(accountId, account);
+    return account;
+  }
 
-    lookUp(accountId, limit) {
-      const now = clock.now();
-      if (now < (accounts.get(accountId)?.resetAt ?? 0)) return undefined;
-      return store.usage.read(accountId, monthOf(now), dayOf(now)).then(({ taken }) => {
-        // A lease that came meanwhile knows it better.
-        const isNew = !accounts.has(accountId);
-        const account = current(accountId, limit, now);
-        if (isNew) account.learn(taken);
-      });
-    },
+  #spend(account: AccountMonth, limit: number, now: number): Charge {
+    const charge = account.spend(limit, this.#days.dayOf(now), now);
+    if (account.isLow(limit) && !this.#leasing.has(account) && !account.isEmpty(limit, now)) {
+      this.#lease(account, limit).catch((err) =>
+        this.#log.error({ err, accountId: account.accountId }, 'requests could not be leased ahead'),
+      );
+    }
+    return charge;
+  }
 
-    pending(accountId) {
-      const account = accounts.get(accountId);
-      return { unspent: account?.unspent ?? 0, days: account?.days ?? new Map() };
-    },
+  async #chargeWithLease(accountId: string, limit: number): Promise<Charge> {
+    for (;;) {
+      const now = this.#clock.now();
+      const account = this.#current(accountId, limit, now);
+      if (account.canSpend(limit)) return this.#spend(account, limit, now);
+      if (account.isEmpty(limit, now)) throw quotaExceeded(limit, account.resetAt, now);
+      await this.#lease(account, limit);
+    }
+  }
 
-    sawKey: (keyId) => keyUses.saw(keyId, clock.now()),
+  /** Leases a block, or waits for the lease in progress; the caller checks again afterwards. */
+  #lease(account: AccountMonth, limit: number): Promise<void> {
+    const inProgress = this.#leasing.get(account);
+    if (inProgress) return inProgress;
+    account.usedAt = this.#clock.now();
+    const started = this.#requestLease(account, limit).finally(() => this.#leasing.delete(account));
+    this.#leasing.set(account, started);
+    return started;
+  }
 
-    report: () => report(),
-
-    start() {
-      const run = async (): Promise<void> => {
-        while (!stopping.signal.aborted) {
-          await clock.sleep(REPORT_EVERY_MS, stopping.signal);
-          await report();
-        }
-      };
-      loop = run();
-    },
-
-    async stop() {
-      stopping.abort();
-      await loop;
-      await Promise.allSettled(leasing.values());
-      await report(true);
-    },
-  };
+  async #requestLease(account: AccountMonth, limit: number): Promise<void> {
+    const { accountId, month } = account;
+    if (account.exceeds(limit)) this.#unreported.push(account.takeReport(true));
+    if (this.#unreported.length > 0) await this.report();
+    const block = account.beginLease(limit);
+    const lease = await this.#store.usage
+      .lease(accountId, month, block, this.#clock.now())
+      .finally(() => account.endLease());
+    this.#logPassed(accountId, month, lease.passed);
+    if (this.#accounts.get(accountId) === account) {
+      account.add(lease, limit, this.#clock.now());
+      return;
+    }
+    // The month has ended meanwhile: nothing more is spent from this one.
+    this.#unreported.push({
+      accountId,
+      month,
+      limit: block.limit,
+      returned: lease.granted,
+      kept: 0,
+      days: [],
+    });
+  }
 }

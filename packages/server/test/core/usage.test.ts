@@ -3,7 +3,7 @@ import { pino } from 'pino';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { AppError } from '../../src/errors.ts';
 import { newId } from '../../src/ids.ts';
-import { type Charge, createUsageMeter, type UsageMeter } from '../../src/quota/usage-meter.ts';
+import { type Charge, UsageMeter } from '../../src/quota/usage-meter.ts';
 import type { Store, UsageStore } from '../../src/store/contract/index.ts';
 import { openTemporary } from '../store/open-sqlite.ts';
 import { FakeClock } from '../support/fake-clock.ts';
@@ -34,7 +34,7 @@ beforeEach(async () => {
 /** @param usage what replaces methods of the real store */
 function meterOn(store: Store = on.store, usage: Partial<UsageStore> = {}): UsageMeter {
   const log = pino({ level: 'trace' }, { write: (line: string) => logged.push(JSON.parse(line)) });
-  return createUsageMeter({
+  return new UsageMeter({
     store: { keys: store.keys, usage: { ...store.usage, ...usage } },
     clock,
     log,
@@ -264,7 +264,7 @@ describe('a store in trouble', () => {
     });
     // What was leased before was used up meanwhile.
     expect(through).toBe(BLOCK);
-    expect(logged.map(({ msg }) => msg)).toContain('no requests could be leased ahead');
+    expect(logged.map(({ msg }) => msg)).toContain('requests could not be leased ahead');
     expect(through + (await exhaust([node]))).toBe(QUOTA);
   });
 
@@ -272,7 +272,7 @@ describe('a store in trouble', () => {
     const node = meterOn();
     await charge(node, 25);
     await whileLocked(() => node.report());
-    expect(logged.map(({ msg }) => msg)).toContain('usage could not be written, will try again');
+    expect(logged.map(({ msg }) => msg)).toContain('usage could not be written and will be written later');
     expect(await dayCounts()).toEqual({});
     await charge(node, 5);
     await node.report();

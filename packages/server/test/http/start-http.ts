@@ -11,7 +11,7 @@ import { hashCredential, newCredential, newId } from '../../src/ids.ts';
 import { createParsing } from '../../src/inbound/parsing/parser-pool.ts';
 import type { MailContent, MailSummary } from '../../src/mail/mail.ts';
 import { createRateLimit } from '../../src/quota/rate-limit.ts';
-import { createUsageMeter, type UsageMeter } from '../../src/quota/usage-meter.ts';
+import { UsageMeter } from '../../src/quota/usage-meter.ts';
 import type { KeyScope, NewMail, Store } from '../../src/store/contract/index.ts';
 import { openSqlite } from '../../src/store/sqlite/open.ts';
 import { parseCidrs } from '../../src/webhooks/outbound/address-guard.ts';
@@ -129,7 +129,7 @@ export async function startHttp(options: Partial<HttpOptions> = {}, plan = 'unli
   // Nothing is sent here: there is no worker. Names are those of no real name server.
   const guard = { allow: parseCidrs('127.0.0.1/32'), resolve: async () => ['127.0.0.1'] };
   const plans = createPlans();
-  const usage = createUsageMeter({ store, clock, log });
+  const usage = new UsageMeter({ store, clock, log });
   const webhooks = createWebhooks({ store, guard, news, clock, plans });
 
   const hooks: TestHttp['hooks'] = { refusalsWritten: async () => undefined };

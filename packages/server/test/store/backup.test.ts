@@ -1,10 +1,20 @@
+import { execFile } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { databasePath } from '../../src/app.ts';
 import { backUp, restore } from '../../src/store/sqlite/backup.ts';
 import { startApp, type TestApp } from '../support/start-app.ts';
+
+const MAIN = fileURLToPath(new URL('../../bin/mayfly.js', import.meta.url));
+/** The command line as an operator runs it, in a process of its own. */
+const runMayfly = (dataDir: string, ...command: string[]) =>
+  promisify(execFile)(process.execPath, [MAIN, ...command], {
+    env: { PATH: process.env.PATH, MAYFLY_DATA_DIR: dataDir },
+  });
 
 describe('backup and restore of the embedded database', () => {
   let folder: string;
@@ -48,14 +58,17 @@ describe('backup and restore of the embedded database', () => {
     })();
     const file = join(folder, 'backup.db');
     for (let n = 0; n < 5; n++) await send(`more ${n}`);
-    expect(backUp(databasePath(dataDir), file)).toBe(statSync(file).size);
+    const { stdout } = await runMayfly(dataDir, 'backup', file);
+    expect(stdout).toContain(`Backed up to ${file}`);
     for (let n = 0; n < 5; n++) await send(`after ${n}`);
     sending = false;
     expect(await beside).toBeGreaterThan(0);
     expect(statSync(file).mode & 0o777).toBe(0o600);
     await stop();
 
-    expect(await restore(databasePath(dataDir), file, '.replaced')).toBe(`${databasePath(dataDir)}.replaced`);
+    expect((await runMayfly(dataDir, 'restore', file)).stdout).toContain(
+      `${databasePath(dataDir)}.replaced-`,
+    );
     const restored = await subjects(await start(), inbox.id);
     expect(restored).toEqual(expect.arrayContaining([...before, 'more 4']));
     expect(restored).not.toContain('after 0');

@@ -82,7 +82,7 @@ export function createAdmission(
       const taken = rate.take(account.id, plan);
       const admitted: Admitted = { accountId: account.id, plan, rate: taken, charge: null };
       note(admitted);
-      if (key) usage.sawKey(key.id);
+      if (key) usage.recordKeyUse(key.id);
       if (taken && taken.retryAfterSeconds > 0) {
         throw new AppError(
           'rate_limited',
