@@ -53,6 +53,7 @@ export const METHODS: Readonly<Record<MethodPath, MethodKind>> = {
   'messages.find': 'read',
   'messages.readRaw': 'read',
   'messages.delete': 'write',
+  'messages.deleteAll': 'write',
   'refusals.add': 'add',
   'refusals.list': 'read',
   'refusals.listAddresses': 'read',

@@ -24,6 +24,7 @@ const DECISIONS: Record<string, Decision> = {
   getRawMessage: 'inbox reads',
   getAttachment: 'inbox reads',
   deleteMessage: 'inbox writes',
+  deleteMessages: 'inbox writes',
   waitForMessages: 'inbox reads',
   streamInboxEvents: 'inbox reads',
   streamAccountEvents: 'account reads',

@@ -56,6 +56,7 @@ export const ROWS: Record<string, (place: Place) => Row> = {
   getUsage: () => ({ path: '/v1/usage' }),
   deleteKey: ({ keyId }) => ({ path: `/v1/keys/${keyId}` }),
   listDomains: () => ({ path: '/v1/domains' }),
+  deleteMessages: ({ inbox }) => ({ path: `/v1/inboxes/${inbox.id}/messages` }),
   deleteMessage: ({ inbox, messageId }) => ({ path: `/v1/inboxes/${inbox.id}/messages/${messageId}` }),
   deleteInbox: ({ inbox }) => ({ path: `/v1/inboxes/${inbox.id}` }),
   // Only where the operator lets anyone sign up.

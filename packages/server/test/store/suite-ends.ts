@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { Refusal, Store } from '../../src/store/contract/index.ts';
 import { REFUSAL_KEPT_MS, TOMBSTONE_MS, USAGE_KEPT_MS } from '../../src/store/contract/retention.ts';
-import { METHOD_PATHS, METHODS } from '../../src/store/method-dispatch.ts';
 import { everything, inboxAt, mailTo, onlyPlaced, T } from './builders.ts';
+import { SHOWING, showingMethods } from './reading-methods.ts';
 import type { Given, Opened } from './suite.ts';
 
 const EMPTY = {
@@ -46,33 +46,8 @@ export function describeEnds(given: Given): void {
       const { inbox } = await given.store.inboxes.create(owner, wish, 10, null);
       const { messageId } = await onlyPlaced(given.store, mailTo([inbox]), T);
       const { store } = given;
-      const page = { labels: {}, limit: 9, before: null };
-      // Each reading method that can show an inbox or a message: true when it shows something alive.
-      const shows: Record<string, (now: number) => Promise<boolean>> = {
-        'inboxes.find': async (now) =>
-          ((await store.inboxes.find(owner, inbox.id, now))?.expiresAt ?? 0) > now,
-        'inboxes.findByToken': async (now) =>
-          ((await store.inboxes.findByToken(wish.tokenHash, now))?.expiresAt ?? 0) > now,
-        'inboxes.findByAddress': async (now) => !!(await store.inboxes.findByAddress(inbox.address, now)),
-        'inboxes.list': async (now) => (await store.inboxes.list(owner, page, now)).inboxes.length > 0,
-        'messages.list': async (now) => (await store.messages.list(inbox.id, everything, now)).length > 0,
-        'messages.listUnread': async (now) =>
-          (await store.messages.listUnread(inbox.id, everything, now)).length > 0,
-        'messages.listAfter': async (now) =>
-          (await store.messages.listAfter(inbox.id, everything, now)).length > 0,
-        'messages.listByAccount': async (now) =>
-          (await store.messages.listByAccount(owner, everything, now)).length > 0,
-        'messages.find': async (now) => !!(await store.messages.find(inbox.id, messageId, now)),
-        'messages.readRaw': async (now) => !!(await store.messages.readRaw(inbox.id, messageId, 0, now)),
-      };
-      const reading = METHOD_PATHS.filter(
-        // A place in an order is a number and shows nothing.
-        (path) =>
-          METHODS[path] === 'read' &&
-          /^(inboxes|messages)\./.test(path) &&
-          path !== 'messages.placeInAccount',
-      );
-      expect(Object.keys(shows).toSorted()).toEqual(reading.toSorted());
+      const shows = showingMethods(store, { owner, inbox, tokenHash: wish.tokenHash, messageId });
+      expect(Object.keys(shows).toSorted()).toEqual(SHOWING);
       for (const [method, alive] of Object.entries(shows)) {
         expect([method, await alive(T + 9), await alive(T + 10)]).toEqual([method, true, false]);
       }

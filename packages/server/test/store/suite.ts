@@ -4,6 +4,7 @@ import type { InboxRecord, NewInbox, Store } from '../../src/store/contract/inde
 import { inboxAt, T } from './builders.ts';
 import { describeAccounts } from './suite-accounts.ts';
 import { describeDeletion } from './suite-deletion.ts';
+import { describeEmptying } from './suite-emptying.ts';
 import { describeEnds } from './suite-ends.ts';
 import { describeExplain } from './suite-explain.ts';
 import { describeInboxes } from './suite-inboxes.ts';
@@ -79,6 +80,7 @@ export function describeStore(name: string, open: () => Promise<Opened>, openFre
     describeUsage(given);
     describeInboxes(given);
     describeMessages(given);
+    describeEmptying(given);
     describeReading(given);
     describeEnds(given);
     describeWebhooks(given);

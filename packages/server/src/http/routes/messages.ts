@@ -14,6 +14,7 @@ import {
   hasFilters,
   listMessages,
   listUnread,
+  liveInbox,
   type MessagePage,
   waitForMessages,
 } from '../../messages/list.ts';
@@ -145,6 +146,29 @@ export function messageRoutes(app: App, context: RouteContext): void {
         .header('content-length', message.size)
         .header('content-disposition', `attachment; filename="${message.id}.eml"`)
         .send(Readable.from(source, { objectMode: false }));
+    },
+  });
+
+  app.route({
+    method: 'DELETE',
+    url: '/v1/inboxes/:id/messages',
+    config: { access: 'inbox:write' },
+    schema: {
+      operationId: 'deleteMessages',
+      tags: TAGS,
+      summary: 'Empty an inbox',
+      description:
+        'Deletes all messages of the inbox. After the response none of them can be read, and their webhook deliveries that are still pending are cancelled. A message that arrives meanwhile is either deleted or kept, never half of it. The inbox keeps its address, its expiry and its `cursor`: a client that follows a cursor continues without missing or repeating anything.',
+      params: InboxParams,
+      response: { 204: empty('All messages are deleted.') },
+    },
+    handler: async (request, reply) => {
+      const { id, accountId } = callersInbox(request);
+      const now = clock.now();
+      if (await store.messages.deleteAll(id, now)) return reply.code(204).send();
+      // It ended since the request was admitted: this throws the 410 or the 404.
+      liveInbox(await store.inboxes.find(accountId, id, now), now);
+      throw new AppError('not_found', 'no such inbox');
     },
   });
 

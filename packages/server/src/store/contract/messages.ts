@@ -126,6 +126,13 @@ export interface MessageStore {
   readRaw(inboxId: string, messageId: string, piece: number, now: number): Promise<Uint8Array | undefined>;
   /** False when there is no such message. When it resolves, a source that nobody else shows is gone too. */
   delete(inboxId: string, messageId: string, now: number): Promise<boolean>;
+  /**
+   * Deletes all messages of a live inbox: those committed before the call, and none committed after it
+   * resolves. They become unreadable all at once; then their sources are freed in small steps that do not
+   * hold up others. `lastReceivedAt` stays, so cursors remain valid.
+   * @returns false when the inbox is not live
+   */
+  deleteAll(inboxId: string, now: number): Promise<boolean>;
 }
 
 /** A RCPT or DATA for an address on a served domain that got no 250. */

@@ -6,7 +6,7 @@ import {
   TOMBSTONE_MS,
   USAGE_KEPT_MS,
 } from '../contract/retention.ts';
-import type { FreeMessages } from './delete-in-steps.ts';
+import { type FreeMessages, freeEmptied } from './delete-in-steps.ts';
 import type { Db, Tx } from './dialect.ts';
 import type { Sources } from './messages/sources.ts';
 import { cancelOfInbox, removeDeliveries, removeOfWebhook } from './webhooks/queue.ts';
@@ -184,6 +184,7 @@ export function createUpkeep(db: Db, sources: Sources, freeMessages: FreeMessage
   const freeParked: Chore = (tx, limit) => sources.freeParked(tx, limit);
   const chores: Chore[] = [
     freeEndedInboxes(freeMessages),
+    (tx, limit) => freeEmptied(tx, freeMessages, limit),
     // After the inboxes, because these leave their large sources to it.
     freeParked,
     removeTombstones,

@@ -33,7 +33,7 @@ export function createSqlStore(db: Db, dialect: Dialect): Store {
     domains: createDomains(db),
     addresses: createAddresses(db),
     inboxes: createInboxes(db, dialect, sources, freeMessages),
-    messages: createMessages(db, dialect, sources),
+    messages: createMessages(db, dialect, sources, freeMessages),
     refusals: createRefusals(db),
     webhooks: createWebhooks(db, dialect),
     deliveries: createDeliveries(db, dialect),

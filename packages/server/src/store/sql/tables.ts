@@ -117,6 +117,11 @@ export interface InboxesTable {
   version: number;
   /** 1 once its messages are gone from the storage for good. */
   freed: number;
+  /**
+   * Messages with `received_at` up to this time were deleted by emptying the inbox: no query may return
+   * them. 0 once their rows are freed.
+   */
+  emptied_up_to: Generated<number>;
   /** 1 once it got a webhook of its own; others need not look for one. */
   has_webhook: Generated<number>;
 }

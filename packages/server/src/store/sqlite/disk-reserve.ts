@@ -39,6 +39,7 @@ const MAY_USE_LAST_ROOM: ReadonlySet<MethodPath> = new Set<MethodPath>([
   'keys.revoke',
   'keys.used',
   'messages.delete',
+  'messages.deleteAll',
   'upkeep.sweep',
   'usage.lease',
   'usage.report',

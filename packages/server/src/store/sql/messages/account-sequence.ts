@@ -1,7 +1,7 @@
 import type { MessageStore, NewMail } from '../../contract/index.ts';
 import type { Db } from '../dialect.ts';
 import { prepare, type Runner, type Slots } from '../prepared.ts';
-import { type MessageRow, toMessage } from './rows.ts';
+import { laterThanEmptied, type MessageRow, toMessage } from './rows.ts';
 
 /**
  * How far apart the times of two messages may be when their order in the account says otherwise: the
@@ -70,7 +70,7 @@ export function createFollowing(
     summaries()
       .where('i.id', '=', value.inboxId)
       .where('i.expires_at', '>', value.now)
-      .where('m.received_at', '>', value.after)
+      .where('m.received_at', '>', laterThanEmptied(value.after))
       .orderBy('m.received_at')
       .limit(value.limit),
   );
@@ -83,6 +83,7 @@ export function createFollowing(
       .where('m.account_seq', '=', value.account)
       .where('m.account_order', '>', value.after)
       .where('i.expires_at', '>', value.now)
+      .whereRef('m.received_at', '>', 'i.emptied_up_to')
       .orderBy('m.account_order')
       .limit(value.limit),
   );

@@ -1,17 +1,12 @@
-import { newId, timeOfId } from '../../../ids.ts';
-import type {
-  FullMessageRecord,
-  MessageStore,
-  NewMail,
-  NewMailRecipient,
-  Placed,
-} from '../../contract/index.ts';
-import { freeInSteps, freeNowOrLater } from '../delete-in-steps.ts';
-import type { Db, Dialect, Tx } from '../dialect.ts';
+import { newId } from '../../../ids.ts';
+import type { MessageStore, NewMail, NewMailRecipient, Placed } from '../../contract/index.ts';
+import type { FreeMessages } from '../delete-in-steps.ts';
+import type { Db, Dialect } from '../dialect.ts';
 import { onConnection, prepare, type Runner, type Slots } from '../prepared.ts';
 import { createEnqueue, type Enqueuing } from '../webhooks/queue.ts';
 import { createFollowing, createNumbering, type Numbering } from './account-sequence.ts';
-import { jsonText, parseJson, readEnvelope, toMessage } from './rows.ts';
+import { createDeletion } from './deletion.ts';
+import { createReads } from './reads.ts';
 import type { Sources } from './sources.ts';
 
 /** A place in an inbox, taken for one message. */
@@ -171,148 +166,17 @@ function createAddBatch(db: Db, sources: Sources): MessageStore['addBatch'] {
     db.transaction().execute((tx) => onConnection(tx, (connection) => commit(connection, mails, now)));
 }
 
-const COLUMNS = ['m.id', 'm.received_at', 'm.rcpt_to', 's.size', 's.parse_error', 's.summary'] as const;
-
-/** The engines know no infinity, and no time is ever so late. */
-const bounded = ({ after, before, limit }: { after: number; before: number; limit: number }) => ({
-  after: Math.max(after, -1),
-  before: Math.min(before, Number.MAX_SAFE_INTEGER),
-  limit,
-});
-
-/** The queries that find a message of a live inbox. */
-function createReads(db: Db): Pick<MessageStore, 'list' | 'listUnread' | 'find' | 'readRaw'> {
-  type Place = { inboxId: string; messageId: string; receivedAt: number; now: number };
-
-  const liveMessages = (inboxId: Slots<Place>['inboxId'], now: Slots<Place>['now']) =>
-    db
-      .selectFrom('inboxes as i')
-      .innerJoin('messages as m', 'm.inbox_seq', 'i.seq')
-      .where('i.id', '=', inboxId)
-      .where('i.expires_at', '>', now);
-  const withSource = (inboxId: Slots<Place>['inboxId'], now: Slots<Place>['now']) =>
-    liveMessages(inboxId, now).innerJoin('sources as s', 's.seq', 'm.source_seq');
-  type Page = Slots<{ inboxId: string; now: number; after: number; before: number; limit: number }>;
-  const newestFirst = (value: Page) =>
-    withSource(value.inboxId, value.now)
-      .where('m.received_at', '>', value.after)
-      .where('m.received_at', '<', value.before)
-      .orderBy('m.received_at', 'desc')
-      .limit(value.limit);
-  const selectList = prepare((value: Page) => newestFirst(value).select(COLUMNS));
-  const selectUnread = prepare((value: Page) =>
-    newestFirst(value).select(['m.id', 'm.received_at', 's.size', 's.summary']),
-  );
-  const selectFull = prepare((value: Slots<Place>) =>
-    withSource(value.inboxId, value.now)
-      .select([...COLUMNS, 's.envelope', 's.content'])
-      .where('m.received_at', '=', value.receivedAt)
-      .where('m.id', '=', value.messageId),
-  );
-  const selectFirstPiece = prepare((value: Slots<Place>) =>
-    withSource(value.inboxId, value.now)
-      .select('s.raw as bytes')
-      .where('m.received_at', '=', value.receivedAt)
-      .where('m.id', '=', value.messageId),
-  );
-  const selectPiece = prepare((value: Slots<Place & { piece: number }>) =>
-    liveMessages(value.inboxId, value.now)
-      .innerJoin('source_pieces as p', 'p.source_seq', 'm.source_seq')
-      .select('p.bytes')
-      .where('m.received_at', '=', value.receivedAt)
-      .where('m.id', '=', value.messageId)
-      .where('p.piece', '=', value.piece),
-  );
-
-  return {
-    async list(inboxId, range, now) {
-      const rows = await selectList(db, { inboxId, now, ...bounded(range) });
-      return rows.map((row) => toMessage(inboxId, row));
-    },
-
-    async listUnread(inboxId, range, now) {
-      const rows = await selectUnread(db, { inboxId, now, ...bounded(range) });
-      return rows.map(({ id, received_at, size, summary }) => ({
-        id,
-        receivedAt: received_at,
-        size,
-        summary: jsonText(summary),
-      }));
-    },
-
-    async find(inboxId, messageId, now): Promise<FullMessageRecord | undefined> {
-      const receivedAt = timeOfId('msg', messageId);
-      if (receivedAt === undefined) return undefined;
-      const [row] = await selectFull(db, { inboxId, messageId, receivedAt, now });
-      return (
-        row && {
-          ...toMessage(inboxId, row),
-          ...readEnvelope(row.envelope),
-          content: parseJson(row.content),
-        }
-      );
-    },
-
-    async readRaw(inboxId, messageId, piece, now) {
-      const receivedAt = timeOfId('msg', messageId);
-      if (receivedAt === undefined) return undefined;
-      const place = { inboxId, messageId, receivedAt, now };
-      const [row] =
-        piece === 0 ? await selectFirstPiece(db, place) : await selectPiece(db, { ...place, piece });
-      return row?.bytes;
-    },
-  };
-}
-
 /** The part of the store that keeps messages. */
-export function createMessages(db: Db, dialect: Dialect, sources: Sources): MessageStore {
-  /** Removes a message from its inbox; answers its source, or undefined when there is no such message. */
-  async function unlist(tx: Tx, inboxId: string, messageId: string, now: number) {
-    const receivedAt = timeOfId('msg', messageId);
-    if (receivedAt === undefined) return undefined;
-    const inbox = await tx
-      .selectFrom('inboxes')
-      .select('seq')
-      .where('id', '=', inboxId)
-      .where('expires_at', '>', now)
-      .executeTakeFirst();
-    if (!inbox) return undefined;
-    const message = await tx
-      .deleteFrom('messages')
-      .where('inbox_seq', '=', inbox.seq)
-      .where('received_at', '=', receivedAt)
-      .where('id', '=', messageId)
-      .returning('source_seq')
-      .executeTakeFirst();
-    if (!message) return undefined;
-    await tx
-      .updateTable('inboxes')
-      .set((row) => ({ message_count: row('message_count', '-', 1), version: row('version', '+', 1) }))
-      .where('seq', '=', inbox.seq)
-      .execute();
-    return tx
-      .selectFrom('sources')
-      .select(['seq', 'size'])
-      .where('seq', '=', message.source_seq)
-      .executeTakeFirstOrThrow();
-  }
-
+export function createMessages(
+  db: Db,
+  dialect: Dialect,
+  sources: Sources,
+  freeMessages: FreeMessages,
+): MessageStore {
   return {
     ...createReads(db),
     ...createFollowing(db),
+    ...createDeletion(db, dialect, sources, freeMessages),
     addBatch: createAddBatch(db, sources),
-
-    async delete(inboxId, messageId, now) {
-      const source = await db.transaction().execute(async (tx) => {
-        const source = await unlist(tx, inboxId, messageId, now);
-        if (source) await sources.release(tx, source);
-        return source;
-      });
-      if (!source) return false;
-      await freeNowOrLater(dialect, () =>
-        freeInSteps(db, (tx, limit) => sources.freeParked(tx, limit, source.seq)),
-      );
-      return true;
-    },
   };
 }

@@ -1,3 +1,4 @@
+import { type RawBuilder, sql } from 'kysely';
 import type { FullMessageRecord, MessageRecord, NewMail } from '../../contract/index.ts';
 
 const utf8 = new TextDecoder();
@@ -41,3 +42,11 @@ export function readEnvelope(text: string): Pick<FullMessageRecord, 'envelope' |
   const { authentication = null, ...envelope } = JSON.parse(text);
   return { envelope, authentication };
 }
+
+/**
+ * The time after which a query shows messages of the inbox `i`: the given one, or the mark below which an
+ * emptied inbox has no messages. One bound and not two, since an engine searches an index by one of them
+ * and reads all rows between the two.
+ */
+export const laterThanEmptied = (after: RawBuilder<number>): RawBuilder<number> =>
+  sql<number>`case when ${sql.ref('i.emptied_up_to')} > ${after} then ${sql.ref('i.emptied_up_to')} else ${after} end`;

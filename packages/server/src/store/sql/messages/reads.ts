@@ -1,0 +1,96 @@
+import { timeOfId } from '../../../ids.ts';
+import type { FullMessageRecord, MessageStore } from '../../contract/index.ts';
+import type { Db } from '../dialect.ts';
+import { prepare, type Slots } from '../prepared.ts';
+import { jsonText, laterThanEmptied, parseJson, readEnvelope, toMessage } from './rows.ts';
+
+const COLUMNS = ['m.id', 'm.received_at', 'm.rcpt_to', 's.size', 's.parse_error', 's.summary'] as const;
+
+/** The engines know no infinity, and no time is ever so late. */
+const bounded = ({ after, before, limit }: { after: number; before: number; limit: number }) => ({
+  after: Math.max(after, -1),
+  before: Math.min(before, Number.MAX_SAFE_INTEGER),
+  limit,
+});
+
+/** The queries that find a message of a live inbox. */
+export function createReads(db: Db): Pick<MessageStore, 'list' | 'listUnread' | 'find' | 'readRaw'> {
+  type Place = { inboxId: string; messageId: string; receivedAt: number; now: number };
+
+  const ofLiveInbox = (inboxId: Slots<Place>['inboxId'], now: Slots<Place>['now']) =>
+    db
+      .selectFrom('inboxes as i')
+      .innerJoin('messages as m', 'm.inbox_seq', 'i.seq')
+      .where('i.id', '=', inboxId)
+      .where('i.expires_at', '>', now);
+  const oneMessage = (value: Slots<Place>) =>
+    ofLiveInbox(value.inboxId, value.now)
+      .where('m.received_at', '=', value.receivedAt)
+      .where('m.id', '=', value.messageId)
+      .whereRef('m.received_at', '>', 'i.emptied_up_to');
+  type Page = Slots<{ inboxId: string; now: number; after: number; before: number; limit: number }>;
+  const newestFirst = (value: Page) =>
+    ofLiveInbox(value.inboxId, value.now)
+      .innerJoin('sources as s', 's.seq', 'm.source_seq')
+      .where('m.received_at', '>', laterThanEmptied(value.after))
+      .where('m.received_at', '<', value.before)
+      .orderBy('m.received_at', 'desc')
+      .limit(value.limit);
+  const selectList = prepare((value: Page) => newestFirst(value).select(COLUMNS));
+  const selectUnread = prepare((value: Page) =>
+    newestFirst(value).select(['m.id', 'm.received_at', 's.size', 's.summary']),
+  );
+  const selectFull = prepare((value: Slots<Place>) =>
+    oneMessage(value)
+      .innerJoin('sources as s', 's.seq', 'm.source_seq')
+      .select([...COLUMNS, 's.envelope', 's.content']),
+  );
+  const selectFirstPiece = prepare((value: Slots<Place>) =>
+    oneMessage(value).innerJoin('sources as s', 's.seq', 'm.source_seq').select('s.raw as bytes'),
+  );
+  const selectPiece = prepare((value: Slots<Place & { piece: number }>) =>
+    oneMessage(value)
+      .innerJoin('source_pieces as p', 'p.source_seq', 'm.source_seq')
+      .select('p.bytes')
+      .where('p.piece', '=', value.piece),
+  );
+
+  return {
+    async list(inboxId, range, now) {
+      const rows = await selectList(db, { inboxId, now, ...bounded(range) });
+      return rows.map((row) => toMessage(inboxId, row));
+    },
+
+    async listUnread(inboxId, range, now) {
+      const rows = await selectUnread(db, { inboxId, now, ...bounded(range) });
+      return rows.map(({ id, received_at, size, summary }) => ({
+        id,
+        receivedAt: received_at,
+        size,
+        summary: jsonText(summary),
+      }));
+    },
+
+    async find(inboxId, messageId, now): Promise<FullMessageRecord | undefined> {
+      const receivedAt = timeOfId('msg', messageId);
+      if (receivedAt === undefined) return undefined;
+      const [row] = await selectFull(db, { inboxId, messageId, receivedAt, now });
+      return (
+        row && {
+          ...toMessage(inboxId, row),
+          ...readEnvelope(row.envelope),
+          content: parseJson(row.content),
+        }
+      );
+    },
+
+    async readRaw(inboxId, messageId, piece, now) {
+      const receivedAt = timeOfId('msg', messageId);
+      if (receivedAt === undefined) return undefined;
+      const place = { inboxId, messageId, receivedAt, now };
+      const [row] =
+        piece === 0 ? await selectFirstPiece(db, place) : await selectPiece(db, { ...place, piece });
+      return row?.bytes;
+    },
+  };
+}
