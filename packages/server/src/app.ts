@@ -11,6 +11,7 @@ import { randomFraction } from './ids.ts';
 import { createAuthenticating } from './inbound/authentication/authenticator.ts';
 import { createParsing } from './inbound/parsing/parser-pool.ts';
 import { createReceiver } from './inbound/receiver.ts';
+import { createFindCaptureTarget } from './inbound/smtp-credentials.ts';
 import { createLog, type Logger } from './log.ts';
 import { giveBackMemory } from './memory.ts';
 import { createMetrics } from './metrics.ts';
@@ -152,6 +153,8 @@ export function createApp(config: Config, overrides: Overrides = {}): App {
               ? { cert: config.smtpTlsCert, key: config.smtpTlsKey }
               : null,
           startTls: config.smtpStartTls,
+          auth: config.smtpAuth,
+          authPlaintext: config.smtpAuthPlaintext === 'on',
           proxyFrom: config.smtpProxyFrom,
           bareLineEndings: config.smtpBareLineEndings,
           maxMessageBytes: plans.largestMessageBytes,
@@ -159,7 +162,13 @@ export function createApp(config: Config, overrides: Overrides = {}): App {
           maxConnectionsPerAddress: config.smtpMaxConnectionsPerAddress,
           postmaster: config.postmaster,
         },
-        { receiver, clock, log, metrics: metrics.smtp },
+        {
+          receiver,
+          findCaptureTarget: createFindCaptureTarget({ store, clock }),
+          clock,
+          log,
+          metrics: metrics.smtp,
+        },
       );
       listeners.push(server);
       smtp = { host: config.smtpHost, ...(await listening('smtp', server.start())) };

@@ -17,11 +17,12 @@ import { VERSION } from './version.ts';
 const EXIT_USAGE = 2;
 const EXIT_FAILED = 1;
 
-/** The defaults of `mayfly dev` that differ: webhooks to this machine, a quiet terminal, lenient line ends. */
+/** The defaults of `mayfly dev` that differ: webhooks to this machine, a quiet terminal, a lenient SMTP server. */
 const DEV_DEFAULTS = {
   MAYFLY_WEBHOOK_ALLOW: '127.0.0.0/8,::1/128',
   MAYFLY_LOG_LEVEL: 'warn',
   MAYFLY_SMTP_BARE_LINE_ENDINGS: 'normalise',
+  MAYFLY_SMTP_AUTH: 'any',
 };
 
 const print = (text: string): void => {

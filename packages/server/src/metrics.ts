@@ -14,6 +14,8 @@ export interface Metrics {
     mail(result: 'accepted' | 'refused' | 'failed', bytes: number, seconds: number): void;
     /** A RCPT or DATA got a reply that is not 2xx. @param code the three digits */
     refusal(code: number): void;
+    /** Credentials were checked: those of an inbox, any others that were accepted, or refused ones. */
+    authentication(result: 'captured' | 'accepted' | 'refused'): void;
   };
   /** The sender of a mail from outside was checked. */
   authentication(found: MailAuthentication): void;
@@ -60,6 +62,12 @@ export function createMetrics(): Metrics {
     labelNames: ['code'],
     registers,
   });
+  const authentications = new Counter({
+    name: 'mayfly_smtp_authentications_total',
+    help: 'SMTP credentials checked, by result: captured (credentials of an inbox), accepted (any others, with MAYFLY_SMTP_AUTH=any), refused.',
+    labelNames: ['result'],
+    registers,
+  });
   return {
     registry,
     authentication: createAuthenticationMetrics(registry),
@@ -79,6 +87,9 @@ export function createMetrics(): Metrics {
       },
       refusal(code) {
         refusals.inc({ code: String(code) });
+      },
+      authentication(result) {
+        authentications.inc({ result });
       },
     },
   };

@@ -103,6 +103,22 @@ export const SETTINGS = {
       'Whether STARTTLS is offered: auto only with MAYFLY_SMTP_TLS_CERT; self-signed always, with a generated certificate where none is given, which most mail libraries reject; off never.',
     parse: oneOf(['auto', 'self-signed', 'off'] as const),
   }),
+  smtpAuth: setting({
+    name: 'MAYFLY_SMTP_AUTH',
+    fallback: 'inbox',
+    allowed: 'inbox, any, off',
+    sentence:
+      'Which SMTP user names and passwords are accepted: inbox only those of an inbox, which then takes all mail of the session (docs/smtp.md); any all others too, which change nothing; off none. The default of `mayfly dev` is any.',
+    parse: oneOf(['inbox', 'any', 'off'] as const),
+  }),
+  smtpAuthPlaintext: setting({
+    name: 'MAYFLY_SMTP_AUTH_PLAINTEXT',
+    fallback: 'off',
+    allowed: 'on, off',
+    sentence:
+      'Whether SMTP AUTH is offered on connections without TLS from other machines; it always is on loopback and with TLS.',
+    parse: oneOf(['on', 'off'] as const),
+  }),
   smtpProxyFrom: setting({
     name: 'MAYFLY_SMTP_PROXY_FROM',
     fallback: '',

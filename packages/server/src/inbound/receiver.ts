@@ -16,6 +16,7 @@ import type { Authenticating } from './authentication/authenticator.ts';
 import type { Parsing } from './parsing/parser-pool.ts';
 import { receivedLine, TRACE_HEADROOM_BYTES } from './received-line.ts';
 import { createRefusalLog } from './refusal-log.ts';
+import type { CaptureTarget } from './smtp-credentials.ts';
 
 /** Addresses to which more than one mail comes just now. */
 const KNOWN_INBOXES = 1_000;
@@ -38,10 +39,11 @@ export interface Receiver {
    * May mail go to this address?
    * @param address the path of the RCPT command, as given
    * @param declaredBytes the SIZE parameter of the MAIL command, or 0
+   * @param target the inbox that the session has authenticated for, which takes mail to any address
    * @throws AppError `unknown_recipient` (one answer for never, expired and deleted), `inbox_full`,
    *   `message_too_large`, `unavailable`
    */
-  accept(address: string, declaredBytes: number): Promise<Recipient>;
+  accept(address: string, declaredBytes: number, target?: CaptureTarget | null): Promise<Recipient>;
   /**
    * Takes a mail in. Resolves when it is on stable storage and readable by everyone, and only then
    * may the sender hear 250.
@@ -113,21 +115,36 @@ export function createReceiver(deps: ReceiverDeps): Receiver & Settling {
 
   const maxMessagesOf = ({ plan }: AddressedInbox): number => plans.named(plan).maxMessagesPerInbox;
 
-  /** Nobody is refused for what is only remembered. */
-  const withRoom = async (place: Place): Promise<AddressedInbox> => {
-    const last = remembered(place.address);
-    if (last && last.messageCount < maxMessagesOf(last)) return last;
-    const inbox = await findInbox(place);
+  /** The inbox of an authenticated session, if it is still live; found by its id, whatever its domain is. */
+  const findTarget = async ({ accountId, inboxId }: CaptureTarget): Promise<AddressedInbox | undefined> => {
+    const now = clock.now();
+    const [inbox, account] = await Promise.all([
+      store.inboxes.find(accountId, inboxId, now),
+      store.accounts.find(accountId),
+    ]);
+    if (!inbox || inbox.expiresAt <= now || !account) return undefined;
+    const { address, messageCount, expiresAt } = inbox;
+    return { inboxId, accountId, plan: account.plan, address, messageCount, expiresAt };
+  };
+
+  const withRoom = (inbox: AddressedInbox | undefined): AddressedInbox => {
     if (!inbox) throw noSuchInbox();
     if (inbox.messageCount >= maxMessagesOf(inbox)) throw inboxFull();
     return inbox;
   };
 
+  /** Never rejects on cached data: reads the store first. */
+  const inboxAt = async (path: string): Promise<AddressedInbox> => {
+    const place = placeOf(path);
+    if (!place) throw noSuchInbox();
+    const last = remembered(place.address);
+    if (last && last.messageCount < maxMessagesOf(last)) return last;
+    return withRoom(await findInbox(place));
+  };
+
   return {
-    async accept(path, declaredBytes) {
-      const place = placeOf(path);
-      if (!place) throw noSuchInbox();
-      const inbox = await withRoom(place);
+    async accept(path, declaredBytes, target = null) {
+      const inbox = target ? withRoom(await findTarget(target)) : await inboxAt(path);
       const { maxMessagesPerInbox: maxMessages, maxMessageBytes } = plans.named(inbox.plan);
       assertFits(declaredBytes, maxMessageBytes);
       const { inboxId, accountId } = inbox;

@@ -65,7 +65,9 @@ export class CommandGuard {
 
   #problemOf(command: Buffer, line: string): Reply | undefined {
     const verb = line.split(' ', 1)[0]?.toUpperCase() ?? '';
-    if (command.length > this.#limits.maxCommandBytes) return REPLIES.lineTooLong;
+    // An AUTH line that is too long has a reply of its own.
+    const { maxCommandBytes } = this.#limits;
+    if (verb !== 'AUTH' && command.length > maxCommandBytes) return REPLIES.lineTooLong;
     if (CONTROL.test(line)) return REPLIES.controlCharacter;
     if (!this.#isSupported(verb)) {
       return KNOWN_COMMANDS.has(verb) ? REPLIES.notImplemented : REPLIES.unknownCommand;

@@ -10,22 +10,24 @@ const PROXY_LINE = Buffer.from('PROXY UNKNOWN\r\n');
 interface Speaker {
   reply(reply: Reply): void;
   close(): void;
+  /** The longest line that may come now. @param beginning what there is of it */
+  maxLineBytes(beginning: string): number;
+  /** Replies to a line that is too long. */
+  lineTooLong(): void;
 }
 
 /** Reads command lines; one that is too long is refused and skipped, and the session goes on. */
 export class CommandStream extends SMTPStream {
   readonly #speaker: Speaker;
-  readonly #maxLine: number;
   readonly #maxSkipped: number;
   /** Bytes of the present line that were thrown away; 0 when it is not being skipped. */
   #skipped = 0;
   #begun = false;
 
-  constructor(speaker: Speaker, limits: Pick<SmtpLimits, 'maxCommandBytes' | 'maxSkippedLineBytes'>) {
+  constructor(speaker: Speaker, limits: Pick<SmtpLimits, 'maxSkippedLineBytes'>) {
     // A complete line is judged by the command guard, an incomplete one here.
     super({ maxCommandLength: Number.MAX_SAFE_INTEGER });
     this.#speaker = speaker;
-    this.#maxLine = limits.maxCommandBytes;
     this.#maxSkipped = limits.maxSkippedLineBytes;
   }
 
@@ -44,10 +46,10 @@ export class CommandStream extends SMTPStream {
     const line = this.#skipped > 0 ? this.#skipLine(words) : words;
     super._write(line, encoding, (error) => {
       // Anything longer is the beginning of a line too long: its end is not here yet.
-      if (!this._dataMode && this._remainder.length > this.#maxLine) {
+      if (!this._dataMode && this._remainder.length > this.#speaker.maxLineBytes(this._remainder)) {
         this.#skipped = this._remainder.length;
         this._remainder = '';
-        this.#speaker.reply(REPLIES.lineTooLong);
+        this.#speaker.lineTooLong();
       }
       next(error);
     });

@@ -77,28 +77,35 @@ function sizeOf(value: string | null | undefined, maxMessageBytes: number): numb
 
 const MAIL_PARAMETERS = new Set(['SIZE', 'BODY', 'SMTPUTF8']);
 
-/** The reply to parameters of MAIL that may not be, but for the value of SIZE. */
-function mailParameterProblem(parameters: Map<string, string | null>): Reply | undefined {
+/** The reply that rejects the parameters of MAIL, but for the value of SIZE. */
+function mailParameterProblem(
+  parameters: Map<string, string | null>,
+  allowsAuth: boolean,
+): Reply | undefined {
   for (const keyword of parameters.keys()) {
-    if (!MAIL_PARAMETERS.has(keyword)) return REPLIES.unknownParameter;
+    const isKnown = MAIL_PARAMETERS.has(keyword) || (allowsAuth && keyword === 'AUTH');
+    if (!isKnown) return REPLIES.unknownParameter;
   }
+  if (parameters.has('AUTH') && !parameters.get('AUTH')) return REPLIES.badAuthParameter;
   const body = parameters.get('BODY');
   if (body !== undefined && !/^(?:7BIT|8BITMIME)$/i.test(body ?? '')) return REPLIES.badBody;
   return typeof parameters.get('SMTPUTF8') === 'string' ? REPLIES.badSmtputf8 : undefined;
 }
 
 /**
- * Reads a MAIL command (RFC 5321 section 4.1.1.2) with the parameters of RFC 1870, 6152 and 6531.
+ * Reads a MAIL command (RFC 5321 section 4.1.1.2) with the parameters of RFC 1870, 6152 and 6531, and the
+ * AUTH parameter of RFC 4954 section 5, which is ignored.
  * @param line the whole command, less its line end
- * @returns what it asks for, or the reply that refuses it
+ * @param allowsAuth whether AUTH is offered on this connection, or was used
+ * @returns what it asks for, or the reply that rejects it
  */
-export function readMail(line: string, maxMessageBytes: number): MailCommand | Reply {
+export function readMail(line: string, maxMessageBytes: number, allowsAuth = false): MailCommand | Reply {
   const replies = { syntax: REPLIES.mailSyntax, bad: REPLIES.badSender };
   const argument = readArgument(/^MAIL +FROM: *(.*)$/is.exec(line)?.[1], replies);
   if ('code' in argument) return argument;
   const { path, parameters } = argument;
   const smtputf8 = parameters.has('SMTPUTF8');
-  const problem = mailParameterProblem(parameters);
+  const problem = mailParameterProblem(parameters, allowsAuth);
   if (problem) return problem;
   const badAddress = path === '' ? undefined : addressProblem(path, smtputf8, REPLIES.badSender);
   if (badAddress) return badAddress;

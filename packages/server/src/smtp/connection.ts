@@ -3,6 +3,7 @@ import type { TLSSocket } from 'node:tls';
 import type { SMTPServerDataStream } from 'smtp-server';
 import type { SMTPConnectionOptions } from 'smtp-server/lib/smtp-connection.js';
 import type { SMTPStream } from 'smtp-server/lib/smtp-stream.js';
+import { Authentication, type AuthPeer, offersAuth } from './auth/authentication.ts';
 import { CommandGuard, isLastWord } from './command-guard.ts';
 import { CommandStream } from './command-stream.ts';
 import { SMTPConnection } from './library.ts';
@@ -31,6 +32,7 @@ const ENHANCED_CODE = /^[245]\.\d{1,3}\.\d{1,3} /;
 export class Connection extends SMTPConnection {
   readonly #context: ListenerContext;
   readonly #mail: Session;
+  readonly #auth: Authentication;
   readonly #guard: CommandGuard;
   readonly #timer: SessionTimer;
   #errors = 0;
@@ -43,7 +45,8 @@ export class Connection extends SMTPConnection {
     const { context } = listener;
     this.#context = context;
     this.#mail = new Session(this.id, context);
-    this.#guard = new CommandGuard(context.limits, (verb) => this._isSupported(verb));
+    this.#auth = new Authentication(this.id, context.auth);
+    this.#guard = new CommandGuard(context.limits, (verb) => verb === 'AUTH' || this._isSupported(verb));
     this.#timer = new SessionTimer(context.limits, context.clock.now());
   }
 
@@ -127,26 +130,70 @@ export class Connection extends SMTPConnection {
 
   override _onCommand(command: Buffer, callback?: () => void): void {
     const done = callback ?? (() => undefined);
-    // Plaintext behind a STARTTLS is never answered; smtp-server throws it away.
-    const refusal = this._upgrading ? undefined : this.#refusal(command);
-    if (!refusal) {
+    // smtp-server discards plaintext that follows a STARTTLS, without a reply.
+    if (this._upgrading) {
       super._onCommand(command, done);
       return;
     }
-    this.reply(refusal);
-    if (isLastWord(refusal)) this.close();
-    // In a later turn, as smtp-server does it: a flood of bad commands must not hold up the others.
-    setImmediate(() => this._whenWritable(done));
+    // In a later turn, as smtp-server does it: a flood of bad commands must not delay other connections.
+    const resume = (): void => void setImmediate(() => this._whenWritable(done));
+    const refusal = this.#refusal(command);
+    if (refusal) {
+      this.reply(refusal);
+      if (isLastWord(refusal)) this.close();
+      resume();
+    } else if (this.#auth.awaitsResponse || /^auth(?: |$)/i.test(command.toString('latin1', 0, 5))) {
+      void this.#authenticate(command.toString()).then(resume);
+    } else super._onCommand(command, done);
   }
 
   #refusal(command: Buffer): Reply | undefined {
     this.#timer.touch(this.#context.clock.now());
     if (this.#leaving) return REPLIES.shuttingDown;
-    return this.#guard.refusal(command, this.#mail.isFull);
+    return this.#auth.awaitsResponse ? undefined : this.#guard.refusal(command, this.#mail.isFull);
+  }
+
+  /** Replies to an AUTH command, or to the client's answer to a challenge; smtp-server's own AUTH is not used. */
+  async #authenticate(line: string): Promise<void> {
+    const peer: AuthPeer = {
+      tls: this.secure,
+      remoteAddress: this.remoteAddress,
+      greeted: Boolean(this.hostNameAppearsAs),
+      inTransaction: this.#mail.inTransaction,
+    };
+    this._handlerPending = true;
+    const reply = await (this.#auth.awaitsResponse
+      ? this.#auth.response(line, peer)
+      : this.#auth.command(line, peer));
+    this._handlerPending = false;
+    this.reply(reply);
+    if (this.#auth.exhausted) this.reply(REPLIES.tooManyFailedAuths);
+  }
+
+  get #offersAuth(): boolean {
+    const { secure: tls, remoteAddress } = this;
+    return offersAuth(this.#context.auth, { tls, remoteAddress });
+  }
+
+  /** smtp-server lists AUTH in its reply to EHLO when this is true for it. */
+  override _isSupported(command: string): boolean {
+    if (command === 'AUTH') return this.#offersAuth && !this.#auth.authenticated;
+    return super._isSupported(command);
+  }
+
+  maxLineBytes(beginning: string): number {
+    return this.#auth.maxLineBytes(beginning, this.#context.limits.maxCommandBytes);
+  }
+
+  lineTooLong(): void {
+    this.reply(this.#auth.awaitsResponse ? REPLIES.authLineTooLong : REPLIES.lineTooLong);
+    this.#auth.abandonExchange();
   }
 
   override _resetSession(): void {
     super._resetSession();
+    // smtp-server has forgotten the client's name after a handshake, and only then.
+    if (!this.hostNameAppearsAs) this.#auth.reset();
     // Also called when the handshake after STARTTLS is done.
     this.#handshake?.abort();
     this.#mail.reset();
@@ -155,7 +202,9 @@ export class Connection extends SMTPConnection {
   override handler_MAIL(command: Buffer, callback: () => void): void {
     const helo = this.hostNameAppearsAs || '';
     const { remoteAddress, secure: tls } = this;
-    this.reply(this.#mail.mail(command.toString().trimEnd(), { helo, remoteAddress, tls }));
+    const { target, authenticated } = this.#auth;
+    const rights = { target, allowsAuth: authenticated || this.#offersAuth };
+    this.reply(this.#mail.mail(command.toString().trimEnd(), { helo, remoteAddress, tls }, rights));
     callback();
   }
 

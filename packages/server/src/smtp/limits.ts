@@ -12,6 +12,7 @@ export interface SmtpLimits {
   maxConnectionsPerAddress: number;
   maxRecipients: number;
   maxErrors: number;
+  maxAuthFailures: number;
   maxCommandsPerMail: number;
   maxCommandBytes: number;
   maxSkippedLineBytes: number;
@@ -32,6 +33,8 @@ export const DEFAULT_SMTP_LIMITS: SmtpLimits = {
   maxRecipients: MAX_RECIPIENTS,
   /** 5yz replies since the last mail taken, as Postfix' hard error limit: a guesser of addresses has to reconnect. */
   maxErrors: 20,
+  /** Libraries try PLAIN and then LOGIN: two rounds of that, and one more. A new connection may try again. */
+  maxAuthFailures: 5,
   /** Commands since the last mail taken: a hundred recipients and a lot of RSET and NOOP fit, an endless chat does not. */
   maxCommandsPerMail: 1000,
   /** RFC 5321 section 4.5.3.1.4 asks for 512 and extensions add to it; nothing offered here needs more than this. */

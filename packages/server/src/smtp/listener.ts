@@ -2,6 +2,8 @@ import type { Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 import type { SMTPServerDataStream, SMTPServerError, SMTPServerSession } from 'smtp-server';
 import type { SMTPConnectionOptions } from 'smtp-server/lib/smtp-connection.js';
+import type { AuthContext } from './auth/authentication.ts';
+import { MECHANISMS } from './auth/sasl.ts';
 import { Connection, type Doorkeeper } from './connection.ts';
 import { SMTPServer } from './library.ts';
 import type { SessionContext } from './session.ts';
@@ -12,6 +14,7 @@ import { asProxyVersion1 } from './transport/proxy-v2.ts';
 
 export interface ListenerContext extends SessionContext {
   door: Doorkeeper;
+  auth: AuthContext;
   /** Peers that speak the PROXY protocol to us. */
   isTrustedProxy: NetworkMatch;
   /** Makes the certificate of a listener that was given none. */
@@ -31,7 +34,7 @@ export interface ListenerOptions {
 }
 
 /** Commands of smtp-server that are not SMTP, or that are not offered. */
-const DISABLED = ['AUTH', 'XCLIENT', 'XFORWARD', 'WIZ', 'SHELL', 'KILL'];
+const DISABLED = ['XCLIENT', 'XFORWARD', 'WIZ', 'SHELL', 'KILL'];
 
 /** A listening socket and its connections. */
 export class Listener extends SMTPServer {
@@ -49,6 +52,9 @@ export class Listener extends SMTPServer {
       size: context.maxMessageBytes,
       maxClients: context.limits.maxConnections,
       disabledCommands: startTls ? DISABLED : [...DISABLED, 'STARTTLS'],
+      // Listed in the reply to EHLO where the connection says that AUTH is supported.
+      authMethods: [...MECHANISMS],
+      authOptional: true,
       disableReverseLookup: true,
       hideENHANCEDSTATUSCODES: false,
       // A client that sends all and closes its side (a script through nc) still reads its replies.

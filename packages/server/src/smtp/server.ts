@@ -2,7 +2,9 @@ import type { AddressInfo } from 'node:net';
 import { createPlans } from '../accounts/plans.ts';
 import type { Clock } from '../clock.ts';
 import type { Receiver } from '../inbound/receiver.ts';
+import type { FindCaptureTarget } from '../inbound/smtp-credentials.ts';
 import type { Logger } from '../log.ts';
+import type { AuthMode } from './auth/authentication.ts';
 import type { Connection, Doorkeeper } from './connection.ts';
 import { ByteBudget } from './data/byte-budget.ts';
 import type { BareLineEndings } from './data/transfer.ts';
@@ -40,6 +42,10 @@ export interface SmtpServerOptions {
   tls?: KeyPair | null;
   /** Default `auto`. */
   startTls?: StartTlsMode;
+  /** Default `off`. */
+  auth?: AuthMode;
+  /** Whether AUTH is offered without TLS to clients on other machines too. Default false. */
+  authPlaintext?: boolean;
   /** Addresses and networks (CIDR) whose connections begin with a PROXY header, version 1 or 2. */
   proxyFrom?: readonly string[];
   maxConnections?: number;
@@ -50,6 +56,7 @@ export interface SmtpServerOptions {
 
 export interface SmtpServerDeps {
   receiver: Receiver;
+  findCaptureTarget: FindCaptureTarget;
   clock: Clock;
   log: Logger;
   metrics: SmtpMetrics;
@@ -131,6 +138,14 @@ export function createSmtpServer(options: SmtpServerOptions, deps: SmtpServerDep
     maxMessageBytes,
     bareLineEndings: options.bareLineEndings ?? 'refuse',
     postmasterDomains: new Set(options.postmaster === 'log' ? options.domains : []),
+    auth: {
+      mode: options.auth ?? 'off',
+      plaintext: options.authPlaintext ?? false,
+      find: deps.findCaptureTarget,
+      maxFailures: limits.maxAuthFailures,
+      log: deps.log,
+      onResult: deps.metrics.authentication,
+    },
     isTrustedProxy: networkMatch(options.proxyFrom ?? []),
     makeCertificate: () => selfSignedCertificate(options.name, deps.clock.now()),
   };

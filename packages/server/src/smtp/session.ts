@@ -1,6 +1,7 @@
 import type { Readable } from 'node:stream';
 import type { Clock } from '../clock.ts';
 import type { Receiver, Recipient } from '../inbound/receiver.ts';
+import type { CaptureTarget } from '../inbound/smtp-credentials.ts';
 import type { Logger } from '../log.ts';
 import type { MailEnvelope } from '../store/contract/index.ts';
 import { readMail, readRcpt } from './commands.ts';
@@ -17,6 +18,8 @@ export interface SmtpMetrics {
   mail(result: 'accepted' | 'refused' | 'failed', bytes: number, seconds: number): void;
   /** A RCPT or DATA got a reply that is not 2xx. @param code the three digits */
   refusal(code: number): void;
+  /** Credentials were checked: those of an inbox, any others that were accepted, or refused ones. */
+  authentication(result: 'captured' | 'accepted' | 'refused'): void;
 }
 
 /** What all sessions share. */
@@ -40,11 +43,20 @@ export interface Peer {
   tls: boolean;
 }
 
+/** What authentication changes in a session. */
+export interface SessionRights {
+  /** The inbox that takes all mail of the session; null for delivery by recipients. */
+  target: CaptureTarget | null;
+  /** True where MAIL may have the AUTH parameter. */
+  allowsAuth: boolean;
+}
+
 /** The reply to a finished DATA. `inStep` is false when the connection has to be closed after it. */
 export type DataAnswer = (reply: Reply, inStep: boolean) => void;
 
 interface Transaction {
   envelope: MailEnvelope;
+  target: CaptureTarget | null;
   declaredBytes: number;
   smtputf8: boolean;
   recipients: Recipient[];
@@ -73,6 +85,11 @@ export class Session {
     return this.#transfer?.receiving ? this.#transfer : undefined;
   }
 
+  /** True between MAIL and the end of the message, or RSET. */
+  get inTransaction(): boolean {
+    return this.#transaction !== undefined;
+  }
+
   /** True when no more recipients are taken for this mail. */
   get isFull(): boolean {
     const transaction = this.#transaction;
@@ -86,13 +103,14 @@ export class Session {
     this.#transaction = undefined;
   }
 
-  mail(line: string, peer: Peer): Reply {
+  mail(line: string, peer: Peer, { target, allowsAuth }: SessionRights): Reply {
     if (this.#transaction) return REPLIES.nestedMail;
-    const command = readMail(line, this.#context.maxMessageBytes);
+    const command = readMail(line, this.#context.maxMessageBytes, allowsAuth);
     if ('code' in command) return command;
     const { mailFrom, declaredBytes, smtputf8 } = command;
     this.#transaction = {
       envelope: { mailFrom, ...peer },
+      target,
       declaredBytes,
       smtputf8,
       recipients: [],
@@ -115,14 +133,13 @@ export class Session {
     if (this.isFull) {
       return this.#refuseRcpt(transaction, rcptTo, REPLIES.tooManyRecipients);
     }
-    if (this.#isPostmaster(rcptTo)) {
+    const { target, declaredBytes } = transaction;
+    if (!target && this.#isPostmaster(rcptTo)) {
       transaction.postmasters++;
       return REPLIES.recipientOk;
     }
-    // A bare postmaster that is not accepted names no domain, so the core could not read it.
-    if (!rcptTo.includes('@')) return this.#refuseRcpt(transaction, rcptTo, REPLIES.noSuchInbox);
     try {
-      const recipient = await this.#context.receiver.accept(rcptTo, transaction.declaredBytes);
+      const recipient = await this.#context.receiver.accept(rcptTo, declaredBytes, target);
       transaction.recipients.push(recipient);
       return REPLIES.recipientOk;
     } catch (error) {
@@ -185,7 +202,8 @@ export class Session {
       metrics.mail(reply.code < 500 ? 'failed' : 'refused', bytes, ms / 1000);
       metrics.refusal(reply.code);
       log.info({ ...line, reply: replyLine(reply) }, 'mail refused');
-      for (const { address } of transaction.recipients) this.#tellRefusal(transaction, address, reply);
+      const addresses = new Set(transaction.recipients.map(({ address }) => address));
+      for (const address of addresses) this.#tellRefusal(transaction, address, reply);
     }
     answer(reply, !('refused' in end) || end.inStep);
   }
@@ -233,9 +251,11 @@ export class Session {
     return reply;
   }
 
-  #tellRefusal({ envelope }: Transaction, address: string, reply: Reply): void {
+  #tellRefusal({ envelope, target }: Transaction, rcptTo: string, reply: Reply): void {
     const { mailFrom, helo, remoteAddress } = envelope;
     const at = this.#context.clock.now();
+    // In an authenticated session it is the session's inbox that missed the mail.
+    const address = target?.address ?? rcptTo;
     this.#context.receiver.refused({ at, address, reply: replyLine(reply), mailFrom, helo, remoteAddress });
   }
 }

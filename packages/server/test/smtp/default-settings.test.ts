@@ -42,6 +42,15 @@ describe.each(['dev', 'serve'] as const)('mayfly %s without any setting', (comma
     await playSmtp(server.smtpPort, [{ expect: 220 }, { send: 'EHLO c', expect: /^(?!.*STARTTLS)250-/s }]);
   });
 
+  test(`${command === 'dev' ? 'accepts' : 'rejects'} an SMTP user name and password of no inbox`, async () => {
+    const credentials = Buffer.from('\0app\0password').toString('base64');
+    await playSmtp(server.smtpPort, [
+      { expect: 220 },
+      { send: 'EHLO c', expect: /^250-AUTH PLAIN LOGIN$/m },
+      { send: `AUTH PLAIN ${credentials}`, expect: command === 'dev' ? '235 2.7.0' : '535 5.7.8' },
+    ]);
+  });
+
   const withBareLineFeeds = ({ address }: Inbox, reply: string) => [
     { expect: 220 },
     { send: 'EHLO c', expect: 250 },

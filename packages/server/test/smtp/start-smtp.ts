@@ -3,6 +3,7 @@ import { systemClock } from '../../src/clock.ts';
 import { AppError } from '../../src/errors.ts';
 import { TRACE_HEADROOM_BYTES } from '../../src/inbound/received-line.ts';
 import type { Receiver, Recipient } from '../../src/inbound/receiver.ts';
+import type { CaptureTarget, FindCaptureTarget } from '../../src/inbound/smtp-credentials.ts';
 import { createLog } from '../../src/log.ts';
 import { createSmtpServer, type SmtpServerOptions } from '../../src/smtp/server.ts';
 import type { SmtpMetrics } from '../../src/smtp/session.ts';
@@ -14,6 +15,13 @@ export interface TakenMail {
   bytes: Buffer;
   session: string;
 }
+
+/** The inbox of the credentials that are right. */
+export const CAPTURING: CaptureTarget = {
+  inboxId: 'inb_capturing',
+  accountId: 'acc_1',
+  address: 'capturing@mayfly.test',
+};
 
 /**
  * A receiver that keeps mail in memory: `a@mayfly.test`, `b@…` and every `inbox…@…` live, `full@…`
@@ -36,7 +44,20 @@ export class MemoryReceiver implements Receiver {
     return { begun: begun.promise, goOn: held.resolve };
   }
 
-  async accept(address: string, declaredBytes: number): Promise<Recipient> {
+  /** The user `inbox` with the password `secret` captures; the password `down` meets a storage that is down. */
+  readonly findCaptureTarget: FindCaptureTarget = async ({ authorizeAs, username, password }) => {
+    if (password === 'down') throw new AppError('unavailable', 'secret words about the storage');
+    if (password === 'broken') throw new Error('secret words about a defect');
+    const isRight = ['', username].includes(authorizeAs) && username === 'inbox' && password === 'secret';
+    return isRight ? CAPTURING : undefined;
+  };
+
+  async accept(
+    address: string,
+    declaredBytes: number,
+    target: CaptureTarget | null = null,
+  ): Promise<Recipient> {
+    if (target) return { ...target, rcptTo: address, maxMessages: 1000, maxMessageBytes: 1000 };
     const [local = '', domain] = address.toLowerCase().split('@');
     if (local === 'down') throw new AppError('unavailable', 'secret words about the storage');
     if (local === 'broken') throw new Error('secret words about a defect');
@@ -91,6 +112,10 @@ export class CountingMetrics implements SmtpMetrics {
   refusal(code: number): void {
     this.codes.push(code);
   }
+  readonly authentications: string[] = [];
+  readonly authentication = (result: string): void => {
+    this.authentications.push(result);
+  };
 }
 
 export interface StartedSmtp {
@@ -110,7 +135,7 @@ export async function startSmtp(
   const metrics = new CountingMetrics();
   const server = createSmtpServer(
     { host: '127.0.0.1', port: 0, name: 'mx.mayfly.test', domains: ['mayfly.test'], ...options },
-    { receiver, clock, log: createLog('silent'), metrics },
+    { receiver, findCaptureTarget: receiver.findCaptureTarget, clock, log: createLog('silent'), metrics },
   );
   const ports = await server.start();
   return { ...ports, receiver, metrics, stop: (deadlineMs = 1000) => server.stop(deadlineMs) };

@@ -1,0 +1,439 @@
+import { afterEach, describe, expect, test } from 'vitest';
+import { trustedCertificate } from '../support/certificates.ts';
+import { type SmtpClient, type Step, smtpClient } from '../support/smtp-script.ts';
+import { CAPTURING, type StartedSmtp, startSmtp } from './start-smtp.ts';
+
+/*
+ * The grammar of AUTH (RFC 4954) and its mechanisms, on raw sockets. Who may authenticate for which inbox is
+ * in capture.test.ts.
+ */
+
+let smtp: StartedSmtp;
+let client: SmtpClient;
+afterEach(async () => {
+  client?.close();
+  await smtp?.stop();
+});
+
+const base64 = (text: string) => Buffer.from(text).toString('base64');
+const plain = (user: string, password: string, authorizeAs = '') =>
+  base64(`${authorizeAs}\0${user}\0${password}`);
+const RIGHT = plain('inbox', 'secret');
+const WRONG = plain('inbox', 'wrong');
+const ASK_USERNAME = '334 VXNlcm5hbWU6';
+const ASK_PASSWORD = '334 UGFzc3dvcmQ6';
+
+/** A connection after EHLO. */
+async function begin(options: Parameters<typeof startSmtp>[0] = {}): Promise<SmtpClient> {
+  smtp = await startSmtp({ auth: 'inbox', ...options });
+  client = await smtpClient(smtp.port);
+  await client.play([{ expect: 220 }, { send: 'EHLO c', expect: 250 }]);
+  return client;
+}
+
+const mailTo = (...recipients: string[]): Step[] => [
+  { send: 'MAIL FROM:<s@example.com>', expect: 250 },
+  ...recipients.map((to) => ({ send: `RCPT TO:<${to}>`, expect: '250 2.1.5' })),
+  { send: 'DATA', expect: 354 },
+  { send: 'x\r\n.', expect: '250 2.0.0' },
+];
+
+describe('AUTH succeeds', () => {
+  test.each<[string, Step[]]>([
+    ['PLAIN with an initial response', [{ send: `AUTH PLAIN ${RIGHT}`, expect: '235 2.7.0' }]],
+    ['in lower case', [{ send: `auth plain ${RIGHT}`, expect: '235 2.7.0' }]],
+    [
+      'PLAIN without',
+      [
+        { send: 'AUTH PLAIN', expect: /^334 ?$/ },
+        { send: RIGHT, expect: '235 2.7.0' },
+      ],
+    ],
+    [
+      'PLAIN that acts as its own user',
+      [{ send: `AUTH PLAIN ${plain('inbox', 'secret', 'inbox')}`, expect: '235 2.7.0' }],
+    ],
+    [
+      'LOGIN with both prompts',
+      [
+        { send: 'AUTH LOGIN', expect: ASK_USERNAME },
+        { send: base64('inbox'), expect: ASK_PASSWORD },
+        { send: base64('secret'), expect: '235 2.7.0' },
+      ],
+    ],
+    [
+      'LOGIN with an initial response',
+      [
+        { send: `AUTH LOGIN ${base64('inbox')}`, expect: ASK_PASSWORD },
+        { send: base64('secret'), expect: '235 2.7.0' },
+      ],
+    ],
+    [
+      'after a failure',
+      [
+        { send: `AUTH PLAIN ${WRONG}`, expect: '535 5.7.8' },
+        { send: `AUTH PLAIN ${RIGHT}`, expect: '235 2.7.0' },
+      ],
+    ],
+    [
+      'after a mail and RSET',
+      [
+        { send: 'MAIL FROM:<s@example.com>', expect: 250 },
+        { send: 'RSET', expect: 250 },
+        { send: `AUTH PLAIN ${RIGHT}`, expect: '235 2.7.0' },
+      ],
+    ],
+  ])('%s, and the session’s mail goes to its inbox', async (_name, steps) => {
+    await begin();
+    await client.play([...steps, ...mailTo('anyone@example.org')]);
+    expect(smtp.receiver.mails[0]?.recipients).toMatchObject([
+      { inboxId: CAPTURING.inboxId, rcptTo: 'anyone@example.org' },
+    ]);
+    expect(smtp.metrics.authentications.at(-1)).toBe('captured');
+  });
+
+  test('for every mail of the session, also after RSET and EHLO', async () => {
+    await begin();
+    await client.play([
+      { send: `AUTH PLAIN ${RIGHT}`, expect: 235 },
+      ...mailTo('a@mayfly.test'),
+      { send: 'RSET', expect: 250 },
+      ...mailTo('nobody@mayfly.test', 'postmaster', 'user@[192.0.2.1]'),
+      { send: 'EHLO again', expect: 250 },
+      ...mailTo('"quoted user"@example.org'),
+    ]);
+    const taken = smtp.receiver.mails.flatMap(({ recipients }) => recipients.map(({ inboxId }) => inboxId));
+    expect(taken).toEqual(Array(5).fill(CAPTURING.inboxId));
+  });
+
+  test('while all arrives at once, as one packet', async () => {
+    await begin();
+    const lines = ['AUTH LOGIN', base64('inbox'), base64('secret'), 'MAIL FROM:<s@example.com>', 'QUIT', ''];
+    await client.play([
+      { send: Buffer.from(lines.join('\r\n')), expect: [ASK_USERNAME, ASK_PASSWORD, 235, 250, 221] },
+    ]);
+  });
+
+  test('but a recipient must still be an address', async () => {
+    await begin();
+    await client.play([
+      { send: `AUTH PLAIN ${RIGHT}`, expect: 235 },
+      { send: 'MAIL FROM:<s@example.com>', expect: 250 },
+      { send: 'RCPT TO:<not an address>', expect: '501 5.1.3' },
+    ]);
+  });
+
+  test('and the size limit of the inbox applies; the refusal is told for its address', async () => {
+    await begin();
+    await client.play([
+      { send: `AUTH PLAIN ${RIGHT}`, expect: 235 },
+      { send: 'MAIL FROM:<s@example.com>', expect: 250 },
+      { send: 'RCPT TO:<one@example.org>', expect: 250 },
+      { send: 'RCPT TO:<two@example.org>', expect: 250 },
+      { send: 'DATA', expect: 354 },
+      { send: `${'x'.repeat(1001)}\r\n.`, expect: '552 5.3.4' },
+    ]);
+    expect(smtp.receiver.refusals).toMatchObject([{ address: CAPTURING.address }]);
+  });
+});
+
+describe('AUTH is rejected', () => {
+  test.each<[string, Step[]]>([
+    ['wrong credentials', [{ send: `AUTH PLAIN ${WRONG}`, expect: '535 5.7.8' }]],
+    [
+      'wrong credentials of LOGIN',
+      [
+        { send: `AUTH LOGIN ${base64('inbox')}`, expect: ASK_PASSWORD },
+        { send: base64('wrong'), expect: '535 5.7.8' },
+      ],
+    ],
+    [
+      'to act as another user',
+      [{ send: `AUTH PLAIN ${plain('inbox', 'secret', 'admin')}`, expect: '535 5.7.8' }],
+    ],
+    ['no mechanism', [{ send: 'AUTH', expect: '501 5.5.4' }]],
+    ['no mechanism but a space', [{ send: 'AUTH ', expect: '501 5.5.4' }]],
+    ['an unknown mechanism', [{ send: 'AUTH CRAM-MD5', expect: '504 5.5.4' }]],
+    ['a mechanism by the name of a property', [{ send: 'AUTH constructor', expect: '504 5.5.4' }]],
+    ['too many arguments', [{ send: `AUTH PLAIN ${RIGHT} ${RIGHT}`, expect: '501 5.5.4' }]],
+    ['bad base64', [{ send: 'AUTH PLAIN ab$d', expect: '501 5.5.2' }]],
+    ['base64 without its padding', [{ send: 'AUTH LOGIN YQ', expect: '501 5.5.2' }]],
+    ['base64 with more behind its padding', [{ send: 'AUTH LOGIN YQ==YQ==', expect: '501 5.5.2' }]],
+    [
+      'bad base64 as an answer',
+      [
+        { send: 'AUTH LOGIN', expect: ASK_USERNAME },
+        { send: 'inbox', expect: '501 5.5.2' },
+      ],
+    ],
+    ['an empty PLAIN response', [{ send: 'AUTH PLAIN =', expect: '501 5.5.2' }]],
+    [
+      'an empty line for PLAIN',
+      [
+        { send: 'AUTH PLAIN', expect: 334 },
+        { send: '', expect: '501 5.5.2' },
+      ],
+    ],
+    ['PLAIN without NUL', [{ send: `AUTH PLAIN ${base64('inbox secret')}`, expect: '501 5.5.2' }]],
+    ['PLAIN with one NUL', [{ send: `AUTH PLAIN ${base64('inbox\0secret')}`, expect: '501 5.5.2' }]],
+    ['PLAIN with three NULs', [{ send: `AUTH PLAIN ${base64('\0inbox\0secret\0')}`, expect: '501 5.5.2' }]],
+    ['PLAIN without a user', [{ send: `AUTH PLAIN ${plain('', 'secret')}`, expect: '501 5.5.2' }]],
+    ['PLAIN without a password', [{ send: `AUTH PLAIN ${plain('inbox', '')}`, expect: '501 5.5.2' }]],
+    [
+      'LOGIN with empty answers',
+      [
+        { send: 'AUTH LOGIN =', expect: ASK_PASSWORD },
+        { send: '', expect: '535 5.7.8' },
+      ],
+    ],
+    [
+      'what was cancelled',
+      [
+        { send: 'AUTH PLAIN', expect: 334 },
+        { send: '*', expect: '501 5.7.0' },
+      ],
+    ],
+    [
+      'what was cancelled at the password',
+      [
+        { send: 'AUTH LOGIN', expect: ASK_USERNAME },
+        { send: base64('inbox'), expect: ASK_PASSWORD },
+        { send: '*', expect: '501 5.7.0' },
+      ],
+    ],
+    [
+      'in a mail transaction',
+      [
+        { send: 'MAIL FROM:<s@example.com>', expect: 250 },
+        { send: `AUTH PLAIN ${RIGHT}`, expect: '503 5.5.1' },
+        { send: 'RSET', expect: 250 },
+      ],
+    ],
+    ['bytes that are no UTF-8', [{ send: Buffer.from('AUTH PLAIN \xff\xfe\r\n', 'latin1'), expect: 501 }]],
+    ['a control character', [{ send: Buffer.from('AUTH PLAIN a\0b\r\n'), expect: '500 5.5.2' }]],
+    [
+      'a mail command as an answer, which is not carried out',
+      [
+        { send: 'AUTH PLAIN', expect: 334 },
+        { send: 'MAIL FROM:<s@example.com>', expect: '501 5.5.2' },
+        { send: 'RCPT TO:<a@mayfly.test>', expect: '503 5.5.1' },
+      ],
+    ],
+  ])('%s; the session goes on without it', async (_name, steps) => {
+    await begin();
+    await client.play([...steps, ...mailTo('a@mayfly.test')]);
+    expect(smtp.receiver.mails[0]?.recipients).toMatchObject([{ inboxId: 'inb_a' }]);
+  });
+
+  test('twice: a session has one identity', async () => {
+    await begin();
+    await client.play([
+      { send: `AUTH PLAIN ${RIGHT}`, expect: 235 },
+      { send: `AUTH PLAIN ${RIGHT}`, expect: '503 5.5.1' },
+      { send: 'RSET', expect: 250 },
+      { send: `AUTH LOGIN`, expect: '503 5.5.1' },
+    ]);
+  });
+
+  test('before EHLO', async () => {
+    smtp = await startSmtp({ auth: 'inbox' });
+    client = await smtpClient(smtp.port);
+    await client.play([{ expect: 220 }, { send: `AUTH PLAIN ${RIGHT}`, expect: '503 5.5.1' }]);
+  });
+
+  test('with 454 while the storage is down, and for a defect, whose text stays secret', async () => {
+    await begin();
+    expect(await client.say(`AUTH PLAIN ${plain('inbox', 'down')}`)).toMatch(/^454 4\.7\.0 (?!.*secret)/);
+    expect(await client.say(`AUTH PLAIN ${plain('inbox', 'broken')}`)).toMatch(/^454 4\.7\.0 (?!.*secret)/);
+    expect(await client.say(`AUTH PLAIN ${RIGHT}`)).toMatch(/^235 /);
+  });
+
+  test('and after five failures the connection is closed', async () => {
+    await begin();
+    for (let attempt = 1; attempt <= 5; attempt++) {
+      expect(await client.say(`AUTH PLAIN ${WRONG}`)).toMatch(/^535 5\.7\.8/);
+    }
+    expect(await client.reply()).toMatch(/^421 4\.7\.0/);
+    expect(await client.closed()).toBe('');
+    expect(smtp.metrics.authentications).toEqual(Array(5).fill('refused'));
+  });
+
+  test('and a flood of failures in one packet gets no more attempts than one by one', async () => {
+    await begin();
+    await client.send(`AUTH PLAIN ${WRONG}\r\n`.repeat(1000));
+    await client.closed();
+    expect(smtp.metrics.authentications).toHaveLength(5);
+  });
+
+  test('and exchanges that are only begun and cancelled end too', async () => {
+    await begin();
+    await client.send('AUTH LOGIN\r\n*\r\n'.repeat(1000));
+    expect(await client.closed()).toMatch(/421 4\.7\.0 Too many errors\r\n$/);
+  });
+});
+
+describe('lines of an exchange', () => {
+  const long = (bytes: number) => base64('x'.repeat((bytes / 4) * 3));
+
+  test('may have 12288 octets, in the command and in an answer', async () => {
+    await begin();
+    const room = 12_288 - 'AUTH LOGIN '.length - 1;
+    await client.play([
+      { send: `AUTH LOGIN ${long(room - (room % 4))}`, expect: ASK_PASSWORD },
+      { send: long(12_288), expect: '535 5.7.8' },
+      { send: 'NOOP', expect: 250 },
+    ]);
+  });
+
+  test.each<[string, Step[]]>([
+    [
+      'an answer',
+      [
+        { send: 'AUTH LOGIN', expect: 334 },
+        { send: long(12_292), expect: '500 5.5.6' },
+      ],
+    ],
+    ['the command', [{ send: `AUTH LOGIN ${long(12_288)}`, expect: '500 5.5.6' }]],
+    [
+      'a much longer one',
+      [
+        { send: 'AUTH LOGIN', expect: 334 },
+        { send: long(60_000), expect: '500 5.5.6' },
+      ],
+    ],
+  ])('have no more: %s; the exchange is over, the session is not', async (_name, steps) => {
+    await begin();
+    await client.play([...steps, { send: 'NOOP', expect: '250' }]);
+  });
+
+  test('without an end close the connection', async () => {
+    await begin();
+    await client.play([{ send: 'AUTH LOGIN', expect: 334 }]);
+    await client.send('x'.repeat(200_000));
+    expect(await client.closed()).toMatch(/421 4\.7\.0 /);
+  });
+
+  test('may come byte by byte', async () => {
+    await begin();
+    for (const byte of Buffer.from(`AUTH PLAIN\r\n${RIGHT}\r\n`)) await client.send(Uint8Array.of(byte));
+    await client.play([{ expect: [334, 235] }]);
+  });
+});
+
+describe('AUTH is offered', () => {
+  const OFFERED = /^250-AUTH PLAIN LOGIN$/m;
+
+  test('on loopback, and no more after it succeeded', async () => {
+    await begin();
+    expect(await client.say('EHLO c')).toMatch(OFFERED);
+    await client.say(`AUTH PLAIN ${RIGHT}`);
+    expect(await client.say('EHLO c')).not.toMatch(/AUTH/);
+  });
+
+  test('not when it is off, and gets 502', async () => {
+    await begin({ auth: 'off' });
+    expect(await client.say('EHLO c')).not.toMatch(/AUTH/);
+    expect(await client.say(`AUTH PLAIN ${RIGHT}`)).toMatch(/^502 5\.5\.1/);
+    expect(await client.say('MAIL FROM:<s@example.com> AUTH=<>')).toMatch(/^555 5\.5\.4/);
+  });
+
+  test('not without TLS to another machine: the address that counts is the client’s, not the proxy’s', async () => {
+    const { tls, trust } = await trustedCertificate();
+    smtp = await startSmtp({ auth: 'inbox', tls, proxyFrom: ['127.0.0.1'] });
+    client = await smtpClient(smtp.port);
+    await client.play([{ send: 'PROXY TCP4 198.51.100.7 192.0.2.1 40000 25', expect: 220 }]);
+    expect(await client.say('EHLO c')).not.toMatch(/AUTH/);
+    expect(await client.say(`AUTH PLAIN ${RIGHT}`)).toMatch(/^538 5\.7\.11/);
+    expect(await client.say('MAIL FROM:<s@example.com> AUTH=<>')).toMatch(/^555 5\.5\.4/);
+    await client.play([{ send: 'STARTTLS', expect: 220 }]);
+    await client.startTls(trust);
+    expect(await client.say('EHLO c')).toMatch(OFFERED);
+    expect(await client.say(`AUTH PLAIN ${RIGHT}`)).toMatch(/^235/);
+  });
+
+  test('without TLS to another machine where the operator says so', async () => {
+    smtp = await startSmtp({ auth: 'inbox', authPlaintext: true, proxyFrom: ['127.0.0.1'] });
+    client = await smtpClient(smtp.port);
+    await client.play([{ send: 'PROXY TCP4 198.51.100.7 192.0.2.1 40000 25', expect: 220 }]);
+    expect(await client.say('EHLO c')).toMatch(OFFERED);
+    expect(await client.say(`AUTH PLAIN ${RIGHT}`)).toMatch(/^235/);
+  });
+
+  test('on the TLS port', async () => {
+    const { tls, trust } = await trustedCertificate();
+    smtp = await startSmtp({ auth: 'inbox', tls, tlsPort: 0 });
+    client = await smtpClient(smtp.tlsPort ?? 0, { tls: trust });
+    await client.play([{ expect: 220 }, { send: 'EHLO c', expect: 250 }]);
+    expect(await client.say(`AUTH PLAIN ${RIGHT}`)).toMatch(/^235/);
+  });
+});
+
+test('STARTTLS forgets who the client was (RFC 3207 section 4.2)', async () => {
+  const { tls, trust } = await trustedCertificate();
+  await begin({ tls });
+  await client.play([
+    { send: `AUTH PLAIN ${RIGHT}`, expect: 235 },
+    { send: 'STARTTLS', expect: 220 },
+  ]);
+  await client.startTls(trust);
+  await client.play([
+    { send: `AUTH PLAIN ${RIGHT}`, expect: '503 5.5.1' },
+    { send: 'EHLO c', expect: /^250-AUTH PLAIN LOGIN$/m },
+    ...mailTo('a@mayfly.test'),
+    { send: `AUTH PLAIN ${RIGHT}`, expect: 235 },
+    ...mailTo('a@mayfly.test'),
+  ]);
+  const taken = smtp.receiver.mails.map(({ recipients }) => recipients[0]?.inboxId);
+  expect(taken).toEqual(['inb_a', CAPTURING.inboxId]);
+});
+
+describe('with `any`', () => {
+  test.each([
+    ['unknown credentials', plain('app', 'password')],
+    ['a wrong password of an inbox', WRONG],
+    ['an identity to act as', plain('inbox', 'secret', 'admin')],
+  ])('%s are accepted and change nothing', async (_name, response) => {
+    await begin({ auth: 'any' });
+    await client.play([
+      { send: `AUTH PLAIN ${response}`, expect: '235 2.7.0' },
+      { send: 'MAIL FROM:<s@example.com>', expect: 250 },
+      { send: 'RCPT TO:<anyone@example.org>', expect: '550 5.1.1' },
+      { send: 'RSET', expect: 250 },
+      ...mailTo('a@mayfly.test'),
+    ]);
+    expect(smtp.receiver.mails[0]?.recipients).toMatchObject([{ inboxId: 'inb_a' }]);
+    expect(smtp.metrics.authentications).toEqual(['accepted']);
+  });
+
+  test('credentials of an inbox capture', async () => {
+    await begin({ auth: 'any' });
+    await client.play([{ send: `AUTH PLAIN ${RIGHT}`, expect: 235 }, ...mailTo('anyone@example.org')]);
+    expect(smtp.receiver.mails[0]?.recipients).toMatchObject([{ inboxId: CAPTURING.inboxId }]);
+  });
+
+  test('bad grammar is still rejected', async () => {
+    await begin({ auth: 'any' });
+    await client.play([
+      { send: 'AUTH PLAIN ab$d', expect: '501 5.5.2' },
+      { send: `AUTH PLAIN ${plain('inbox', 'down')}`, expect: '454 4.7.0' },
+    ]);
+  });
+});
+
+describe('the AUTH parameter of MAIL (RFC 4954 section 5)', () => {
+  test.each(['AUTH=<>', 'AUTH=e+3Dmc2@example.com', 'SIZE=10 auth=<> BODY=8BITMIME'])(
+    'is ignored: %s',
+    async (parameters) => {
+      await begin();
+      expect(await client.say(`MAIL FROM:<s@example.com> ${parameters}`)).toMatch(/^250 /);
+      await client.say('RSET');
+      await client.say(`AUTH PLAIN ${RIGHT}`);
+      expect(await client.say(`MAIL FROM:<s@example.com> ${parameters}`)).toMatch(/^250 /);
+    },
+  );
+
+  test.each(['AUTH', 'AUTH=', 'AUTH=<> AUTH=<>'])('must have a value, once: %s', async (parameters) => {
+    await begin();
+    expect(await client.say(`MAIL FROM:<s@example.com> ${parameters}`)).toMatch(/^501 5\.5\.4/);
+  });
+});

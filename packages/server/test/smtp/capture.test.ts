@@ -1,0 +1,320 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+import { createTransport } from 'nodemailer';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { FakeClock } from '../support/fake-clock.ts';
+import { type SmtpClient, smtpClient } from '../support/smtp-script.ts';
+import { startApp, TEST_KEY, type TestApp } from '../support/start-app.ts';
+
+/*
+ * Sending with the user name and password of an inbox: the whole application, HTTP for the inboxes, SMTP for
+ * the mail.
+ */
+
+interface Inbox {
+  id: string;
+  address: string;
+  token: string;
+}
+
+const PLANS = JSON.stringify({
+  unlimited: { maxMessagesPerInbox: 3, maxMessageBytes: 2_000_000 },
+  free: { maxMessagesPerInbox: 50 },
+});
+
+let app: TestApp;
+beforeAll(async () => {
+  app = await startApp({ MAYFLY_PLANS: PLANS, MAYFLY_SIGNUP_PLAN: 'free' });
+});
+afterAll(() => app.stop());
+
+const keyOf = async (to: TestApp, body: object): Promise<{ id: string; key: string }> => {
+  const answer = await to.api('POST', '/v1/keys', { body: { name: 'k', ...body } });
+  expect(answer.status).toBe(201);
+  return answer.body;
+};
+
+const base64 = (text: string) => Buffer.from(text).toString('base64');
+const plain = (user: string, password: string) => base64(`\0${user}\0${password}`);
+
+async function connected(to: TestApp = app): Promise<SmtpClient> {
+  const client = await smtpClient(to.smtp.port);
+  onTestFinished(() => client.close());
+  await client.play([{ expect: 220 }, { send: 'EHLO app.test', expect: 250 }]);
+  return client;
+}
+
+/** The reply to AUTH with that user name and password, on a connection of its own. */
+async function authReply(user: string, password: string, to: TestApp = app): Promise<string> {
+  const client = await connected(to);
+  return client.say(`AUTH PLAIN ${plain(user, password)}`);
+}
+
+/** Sends a mail; the reply to RCPT where that is an error, else the reply to the end of the data. */
+async function deliver(client: SmtpClient, recipient: string, subject = 'Hello'): Promise<string> {
+  expect(await client.say('MAIL FROM:<app@example.org>')).toMatch(/^250 /);
+  const rcpt = await client.say(`RCPT TO:<${recipient}>`);
+  if (!rcpt.startsWith('250 ')) {
+    await client.say('RSET');
+    return rcpt;
+  }
+  expect(await client.say('DATA')).toMatch(/^354/);
+  return client.say(`Subject: ${subject}\r\n\r\nText\r\n.`);
+}
+
+interface Listed {
+  id: string;
+  subject: string;
+}
+const listed = async ({ id, token }: Inbox): Promise<Listed[]> =>
+  (await app.api('GET', `/v1/inboxes/${id}/messages`, { as: token })).body.messages;
+
+describe('SMTP user name and password', () => {
+  test.each<[string, (inbox: Inbox) => [user: string, password: string]]>([
+    ['the inbox id and its read token', ({ id, token }) => [id, token]],
+    ['the address and the read token', ({ address, token }) => [address, token]],
+    ['the inbox id and an API key', ({ id }) => [id, TEST_KEY]],
+    ['the address and an API key', ({ address }) => [address, TEST_KEY]],
+    [
+      'an address with a tag and in capitals',
+      ({ address, token }) => [address.toUpperCase().replace('@', '+App@'), token],
+    ],
+    ['the same with an API key', ({ address }) => [address.toUpperCase().replace('@', '+App@'), TEST_KEY]],
+  ])('%s capture all mail of the session', async (_name, credentials) => {
+    const inbox: Inbox = await app.createInbox();
+    const client = await connected();
+    const [user, password] = credentials(inbox);
+    expect(await client.say(`AUTH PLAIN ${plain(user, password)}`)).toMatch(/^235 2\.7\.0 /);
+    expect(await deliver(client, 'Customer@Shop.example')).toMatch(/^250 2\.0\.0 /);
+    const [message] = await listed(inbox);
+    const full = await app.api('GET', `/v1/inboxes/${inbox.id}/messages/${message?.id}`);
+    expect(full.body.envelope.rcptTo).toEqual(['Customer@Shop.example']);
+  });
+
+  test('an API key of scope read is enough', async () => {
+    const inbox: Inbox = await app.createInbox();
+    const { key } = await keyOf(app, { scope: 'read' });
+    expect(await authReply(inbox.id, key)).toMatch(/^235 /);
+  });
+
+  test('mail for another inbox is captured too, and that one gets nothing', async () => {
+    const [mine, other]: Inbox[] = [await app.createInbox(), await app.createInbox()];
+    if (!mine || !other) throw new Error('no inboxes');
+    const client = await connected();
+    await client.say(`AUTH PLAIN ${plain(mine.id, mine.token)}`);
+    expect(await deliver(client, other.address)).toMatch(/^250 /);
+    expect(await listed(mine)).toHaveLength(1);
+    expect(await listed(other)).toHaveLength(0);
+  });
+
+  test('one mail to a hundred recipients is one message with all of them', async () => {
+    const inbox: Inbox = await app.createInbox();
+    const client = await connected();
+    await client.say(`AUTH PLAIN ${plain(inbox.id, inbox.token)}`);
+    await client.say('MAIL FROM:<app@example.org>');
+    const recipients = Array.from({ length: 100 }, (_, n) => `user${n}@shop.example`);
+    for (const to of recipients) expect(await client.say(`RCPT TO:<${to}>`)).toMatch(/^250 /);
+    expect(await client.say('RCPT TO:<one-too-many@shop.example>')).toMatch(/^452 4\.5\.3/);
+    await client.say('DATA');
+    expect(await client.say('Subject: All\r\n\r\nText\r\n.')).toMatch(/^250 /);
+    const [message, ...more] = await listed(inbox);
+    expect(more).toEqual([]);
+    const full = await app.api('GET', `/v1/inboxes/${inbox.id}/messages/${message?.id}`);
+    expect(full.body.envelope.rcptTo).toEqual(recipients);
+  });
+
+  test('two sessions at once go to their own inboxes, and one without a login by its recipients', async () => {
+    const inboxes: Inbox[] = [await app.createInbox(), await app.createInbox(), await app.createInbox()];
+    const [first, second, third] = inboxes;
+    const clients = await Promise.all(inboxes.map(() => connected()));
+    const [one, two, three] = clients;
+    if (!first || !second || !third || !one || !two || !three) throw new Error('no sessions');
+    await Promise.all([
+      one.say(`AUTH PLAIN ${plain(first.id, first.token)}`),
+      two.say(`AUTH PLAIN ${plain(second.id, second.token)}`),
+    ]);
+    const replies = await Promise.all(
+      clients.map((client, n) => deliver(client, third.address, `mail ${n}`)),
+    );
+    expect(replies.filter((reply) => !reply.startsWith('250 '))).toEqual([]);
+    const subjects = await Promise.all(inboxes.map(async (one) => (await listed(one)).map((m) => m.subject)));
+    expect(subjects).toEqual([['mail 0'], ['mail 1'], ['mail 2']]);
+  });
+});
+
+describe('wrong credentials get 535, always with the same text', () => {
+  test('whatever is wrong', async () => {
+    const inbox: Inbox = await app.createInbox();
+    const other: Inbox = await app.createInbox();
+    const signedUp = await app.api('POST', '/v1/accounts', { as: null, body: { name: 'stranger' } });
+    expect(signedUp.status).toBe(201);
+    const strangerKey: string = signedUp.body.key;
+    const revoked = await keyOf(app, {});
+    await app.api('DELETE', `/v1/keys/${revoked.id}`);
+    const deleted: Inbox = await app.createInbox();
+    await app.api('DELETE', `/v1/inboxes/${deleted.id}`);
+    const mistyped = `${inbox.token.slice(0, -1)}${inbox.token.endsWith('x') ? 'y' : 'x'}`;
+    const wrong: [string, string][] = [
+      ['app', 'password'],
+      [inbox.id, 'password'],
+      [inbox.id, mistyped],
+      [inbox.id, other.token],
+      [inbox.address, other.token],
+      [other.address, inbox.token],
+      ['inb_01jd000000000000000000000', inbox.token],
+      ['inb_01jd000000000000000000000', TEST_KEY],
+      ['nobody@mayfly.test', TEST_KEY],
+      [inbox.id, strangerKey],
+      [inbox.address, strangerKey],
+      [inbox.id, revoked.key],
+      [deleted.id, deleted.token],
+      [deleted.id, TEST_KEY],
+      [deleted.address, TEST_KEY],
+      [inbox.address.split('@')[0] ?? '', inbox.token],
+      [`${inbox.id}' OR '1'='1`, inbox.token],
+      ['x'.repeat(600), inbox.token],
+      [inbox.id, 'x'.repeat(600)],
+      [inbox.id, '\u{1F511}'],
+    ];
+    const replies = await Promise.all(wrong.map(([user, password]) => authReply(user, password)));
+    expect(new Set(replies).size).toBe(1);
+    expect(replies[0]).toMatch(/^535 5\.7\.8 /);
+    expect(await authReply(inbox.id, inbox.token)).toMatch(/^235 /);
+  });
+
+  test('and mail after a failed login goes by its recipients', async () => {
+    const inbox: Inbox = await app.createInbox();
+    const client = await connected();
+    await client.say(`AUTH PLAIN ${plain(inbox.id, 'wrong password')}`);
+    expect(await deliver(client, 'anyone@example.org')).toMatch(/^550 5\.1\.1 /);
+    expect(await deliver(client, inbox.address)).toMatch(/^250 /);
+  });
+
+  test('five times at most on a connection; other connections are not held up', async () => {
+    const inbox: Inbox = await app.createInbox();
+    const flood = await Promise.all(Array.from({ length: 20 }, () => connected()));
+    for (const client of flood) {
+      await client.send(`AUTH PLAIN ${plain(inbox.id, 'guess')}\r\n`.repeat(200));
+    }
+    const client = await connected();
+    expect(await client.say(`AUTH PLAIN ${plain(inbox.id, inbox.token)}`)).toMatch(/^235 /);
+    expect(await deliver(client, 'anyone@example.org')).toMatch(/^250 /);
+    const replies = await Promise.all(flood.map((one) => one.closed()));
+    expect(replies.map((text) => text.match(/535 5\.7\.8/g)?.length)).toEqual(Array(20).fill(5));
+  });
+});
+
+describe('the inbox of a session', () => {
+  test('that is full refuses at RCPT, and its explained wait says so under its own address', async () => {
+    const inbox: Inbox = await app.createInbox();
+    const client = await connected();
+    await client.say(`AUTH PLAIN ${plain(inbox.id, inbox.token)}`);
+    for (let n = 0; n < 3; n++) expect(await deliver(client, 'anyone@example.org')).toMatch(/^250 /);
+    expect(await deliver(client, 'anyone@example.org')).toMatch(/^452 4\.2\.2 /);
+    const match = { subject: 'the fourth' };
+    const waited = await app.api('POST', `/v1/inboxes/${inbox.id}/wait`, {
+      as: inbox.token,
+      body: { match, timeoutSeconds: 0 },
+    });
+    expect(waited.body.explanation.refused).toMatchObject([
+      { address: inbox.address, reply: '452 4.2.2 Inbox is full' },
+    ]);
+  });
+
+  test('that is deleted in mid-session refuses at RCPT', async () => {
+    const inbox: Inbox = await app.createInbox();
+    const client = await connected();
+    await client.say(`AUTH PLAIN ${plain(inbox.id, inbox.token)}`);
+    expect(await deliver(client, 'anyone@example.org')).toMatch(/^250 /);
+    await app.api('DELETE', `/v1/inboxes/${inbox.id}`);
+    expect(await deliver(client, 'anyone@example.org')).toMatch(/^550 5\.1\.1 /);
+  });
+
+  test('that is deleted between RCPT and the end of the data refuses then', async () => {
+    const inbox: Inbox = await app.createInbox();
+    const client = await connected();
+    await client.say(`AUTH PLAIN ${plain(inbox.id, inbox.token)}`);
+    await client.play([
+      { send: 'MAIL FROM:<app@example.org>', expect: 250 },
+      { send: 'RCPT TO:<anyone@example.org>', expect: 250 },
+      { send: 'DATA', expect: 354 },
+    ]);
+    await app.api('DELETE', `/v1/inboxes/${inbox.id}`);
+    expect(await client.say('Subject: late\r\n\r\nText\r\n.')).toMatch(/^550 5\.1\.1 /);
+  });
+
+  test('that expires in mid-session refuses at RCPT and at the end of the data, and lets no one in', async () => {
+    const clock = new FakeClock();
+    const timed = await startApp({}, { clock });
+    onTestFinished(() => timed.stop());
+    const inbox: Inbox = await timed.createInbox({ ttlMinutes: 1 });
+    const [early, late] = [await connected(timed), await connected(timed)];
+    for (const client of [early, late]) {
+      expect(await client.say(`AUTH PLAIN ${plain(inbox.id, inbox.token)}`)).toMatch(/^235 /);
+    }
+    // Two halves: a mail whose data pauses for a minute is ended for that.
+    await clock.advance(31_000);
+    await early.play([
+      { send: 'MAIL FROM:<app@example.org>', expect: 250 },
+      { send: 'RCPT TO:<anyone@example.org>', expect: 250 },
+      { send: 'DATA', expect: 354 },
+    ]);
+    await clock.advance(30_000);
+    expect(await early.say('Subject: late\r\n\r\nText\r\n.')).toMatch(/^550 5\.1\.1 /);
+    expect(await deliver(late, 'anyone@example.org')).toMatch(/^550 5\.1\.1 /);
+    expect(await authReply(inbox.id, inbox.token, timed)).toMatch(/^535 5\.7\.8 /);
+    expect(await authReply(inbox.id, TEST_KEY, timed)).toMatch(/^535 5\.7\.8 /);
+  });
+});
+
+describe('a mail library with a user name and a password, and nothing else', () => {
+  const whole = async (inbox: Inbox, subject: string) => {
+    expect(await listed(inbox)).toMatchObject([{ subject }]);
+  };
+
+  test('nodemailer', async () => {
+    const inbox: Inbox = await app.createInbox();
+    const { host, port } = app.smtp;
+    const transport = createTransport({ host, port, auth: { user: inbox.id, pass: inbox.token } });
+    await transport.verify();
+    await transport.sendMail({ from: 'a@shop.example', to: 'customer@example.com', subject: 'Node' });
+    transport.close();
+    await whole(inbox, 'Node');
+  });
+
+  test('nodemailer by its URL, with an address as user name', async () => {
+    const inbox: Inbox = await app.createInbox();
+    const { host, port } = app.smtp;
+    const user = encodeURIComponent(inbox.address);
+    const transport = createTransport(`smtp://${user}:${inbox.token}@${host}:${port}`);
+    await transport.sendMail({ from: 'a@shop.example', to: 'customer@example.com', subject: 'Node' });
+    transport.close();
+    await whole(inbox, 'Node');
+  });
+
+  test('nodemailer reports wrong credentials as such', async () => {
+    const { host, port } = app.smtp;
+    const transport = createTransport({ host, port, auth: { user: 'app', pass: 'password' } });
+    await expect(transport.verify()).rejects.toMatchObject({ code: 'EAUTH', responseCode: 535 });
+    transport.close();
+  });
+
+  test('Python smtplib, as Django uses it', async ({ skip }) => {
+    const inbox: Inbox = await app.createInbox();
+    const script = [
+      'import smtplib, sys',
+      'host, port, user, password = sys.argv[1:]',
+      'with smtplib.SMTP(host, int(port), timeout=10) as smtp:',
+      '    smtp.login(user, password)',
+      '    smtp.sendmail("app@shop.example", ["customer@example.com"], "Subject: Python\\r\\n\\r\\nText")',
+    ].join('\n');
+    const { host, port } = app.smtp;
+    try {
+      await promisify(execFile)('python3', ['-c', script, host, String(port), inbox.id, inbox.token]);
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'ENOENT') skip('python3 is not installed');
+      throw error;
+    }
+    await whole(inbox, 'Python');
+  });
+});
