@@ -1,16 +1,16 @@
-/** Items written together: a transaction's cost is shared by so many and no longer falls beyond. */
+/** Items in one write. Larger batches no longer reduce the cost of a transaction for each item. */
 const MAX_BATCH = 128;
 
-/** While one write runs the next gathers, so that all who wait share its transaction. */
-export interface Gathering<Item, Answer> {
-  /** Resolves with the item's own answer once it is written; rejects as the write of its batch does. */
+/** Collects items while a write is in progress and writes them together afterwards. */
+export interface Batcher<Item, Answer> {
+  /** Resolves with the item's own result once it is written; rejects when the write of its batch rejects. */
   add(item: Item): Promise<Answer>;
 }
 
-/** @param write answers for each item, in the same order */
-export function createGathering<Item, Answer>(
+/** @param write returns one result for each item, in the same order */
+export function createBatcher<Item, Answer>(
   write: (items: Item[]) => Promise<Answer[]>,
-): Gathering<Item, Answer> {
+): Batcher<Item, Answer> {
   type Waiting = { item: Item; resolve(answer: Answer): void; reject(error: unknown): void };
   const waiting: Waiting[] = [];
   let running = false;

@@ -2,7 +2,7 @@ import type { Clock } from '../clock.ts';
 import type { News } from '../events.ts';
 import type { Logger } from '../log.ts';
 import type { AttemptResult, ClaimedDelivery, FailureStreak, Store } from '../store/contract/index.ts';
-import { createGathering } from './batcher.ts';
+import { createBatcher } from './batcher.ts';
 import { createEventBodies } from './event-body.ts';
 import type { AttemptOutcome } from './outbound/outcome.ts';
 import { ATTEMPT_TIMEOUT_MS, type Sender } from './outbound/send.ts';
@@ -10,26 +10,26 @@ import { hasOnlyFailed, type NextStep, nextStep } from './schedule.ts';
 import { signatureHeaders } from './sign.ts';
 
 /**
- * Attempts under way at once for webhooks whose last answer was prompt: 64 of them at four each, and
- * each slot is free again within two seconds or so.
+ * Concurrent attempts to webhooks whose last response was prompt: enough for 64 webhooks with four attempts
+ * each, and a slot is free again after about two seconds.
  */
 const PROMPT_SLOTS = 256;
 /**
- * The same for all others (new, slow, failing), which get one each: so many may hang for the whole
- * limit before the next of their kind waits, and a prompt one never waits for them.
+ * Concurrent attempts to all other webhooks (new, slow, failing), one each: this many can time out at once
+ * before the next of their kind waits, and prompt webhooks never wait for them.
  */
 const OTHER_SLOTS = 512;
-/** Attempts under way at once in all. */
-export const MAX_UNDER_WAY = PROMPT_SLOTS + OTHER_SLOTS;
-/** Longer than any attempt with its reading and writing: a claim that ran out belongs to a dead process. */
+/** Concurrent attempts in total. */
+export const MAX_CONCURRENT_ATTEMPTS = PROMPT_SLOTS + OTHER_SLOTS;
+/** Longer than any attempt including its reads and writes: an expired lease belongs to a dead process. */
 const LEASE_MS = ATTEMPT_TIMEOUT_MS + 45_000;
-/** Due deliveries are announced; this look finds those whose hint did not come. */
-const IDLE_LOOK_MS = 15_000;
-/** When nothing could be claimed although something is due: its slots are taken, or it is being cancelled. */
+/** Due deliveries are announced by an event; this poll finds those whose event was missed. */
+const IDLE_POLL_MS = 15_000;
+/** Pause when something is due but nothing could be claimed: its slots are taken, or it is being cancelled. */
 const NOTHING_CLAIMED_MS = 100;
-/** After a failure of the storage: soon enough for deliveries, and no flood of the log. */
+/** Pause after a storage failure: short for deliveries, long enough not to flood the log. */
 const STORAGE_PAUSE_MS = 1_000;
-/** At a stop attempts under way get so long to end by themselves; the app has ten seconds in all. */
+/** How long a stop waits for attempts in progress; the whole app has ten seconds. */
 const STOP_GRACE_MS = 5_000;
 
 export interface DelivererDeps {
@@ -44,20 +44,20 @@ export interface DelivererDeps {
     delivery(outcome: 'delivered' | 'failed' | 'cancelled'): void;
     disabled(): void;
   };
-  /** In [0, 1), for the jitter. */
+  /** Random number in [0, 1) for the jitter. */
   random(): number;
   /** The base of URLs in events, without a slash at the end. */
   publicUrl: string;
   /** The first served domain, for test events. */
   domain: string;
-  /** Other waits than the schedule's own, given by tests. */
+  /** Replaces the schedule's delays in tests, milliseconds. */
   retryDelays?: readonly number[] | undefined;
 }
 
-/** Delivers webhooks: claim what is due, sign, send, record; at least once, and each endpoint for itself. */
+/** Delivers webhooks at least once: claims what is due, signs, sends, records. Endpoints do not delay each other. */
 export interface Deliverer {
   start(): void;
-  /** Claims no more, lets attempts under way end, and cuts them at the deadline. Safe to call twice. */
+  /** Stops claiming, waits for attempts in progress, and aborts them at the deadline. Safe to call twice. */
   stop(deadlineMs: number): Promise<void>;
 }
 
@@ -65,50 +65,50 @@ export function createDeliverer(deps: DelivererDeps): Deliverer {
   const { store, sender, news, clock, log } = deps;
   const attempt = createAttempt(deps);
   const stopping = new AbortController();
-  const cutting = new AbortController();
+  const aborting = new AbortController();
   const free = { prompt: PROMPT_SLOTS, other: OTHER_SLOTS };
-  const underWay = new Set<Promise<void>>();
-  let bell = new AbortController();
+  const inProgress = new Set<Promise<void>>();
+  let wakeUp = new AbortController();
   let loop: Promise<void> = Promise.resolve();
-  const ring = () => bell.abort();
+  const notify = () => wakeUp.abort();
 
   const begin = (claimed: ClaimedDelivery): void => {
     const slot = claimed.prompt ? 'prompt' : 'other';
     free[slot] -= 1;
     const { id: deliveryId, webhookId } = claimed;
-    const work = attempt(claimed, cutting.signal)
-      // The lease ends and the delivery is claimed again.
-      .catch((err) => log.error({ err, deliveryId, webhookId }, 'a webhook attempt was not recorded'))
+    const work = attempt(claimed, aborting.signal)
+      // The delivery is claimed again after its lease has expired.
+      .catch((err) => log.error({ err, deliveryId, webhookId }, 'a webhook attempt could not be recorded'))
       .finally(() => {
         free[slot] += 1;
-        underWay.delete(work);
-        ring();
+        inProgress.delete(work);
+        notify();
       });
-    underWay.add(work);
+    inProgress.add(work);
   };
 
-  /** Begins what is due; answers how long nothing else will be, milliseconds. */
-  const look = async (): Promise<number> => {
+  /** Starts the attempts that are due. @returns how long to wait before the next call, milliseconds */
+  const startDue = async (): Promise<number> => {
     const nextAt = await store.deliveries.nextAt();
     const now = clock.now();
-    if (nextAt === null || nextAt > now) return Math.min(IDLE_LOOK_MS, (nextAt ?? now + IDLE_LOOK_MS) - now);
+    if (nextAt === null || nextAt > now) return Math.min(IDLE_POLL_MS, (nextAt ?? now + IDLE_POLL_MS) - now);
     const claimed = await store.deliveries.claim({ ...free, leaseMs: LEASE_MS }, now);
     for (const delivery of claimed) begin(delivery);
     return claimed.length > 0 ? 0 : NOTHING_CLAIMED_MS;
   };
 
   const run = async (): Promise<void> => {
-    const unsubscribe = news.onDeliveries(ring);
+    const unsubscribe = news.onDeliveries(notify);
     while (!stopping.signal.aborted) {
-      // Made before the look: news that come while we look end the sleep that follows.
-      bell = new AbortController();
+      // Created before the query, so that an event during the query ends the sleep that follows.
+      wakeUp = new AbortController();
       let wait = STORAGE_PAUSE_MS;
       try {
-        wait = await look();
+        wait = await startDue();
       } catch (err) {
-        log.error({ err }, 'webhook deliveries could not be claimed, will try again');
+        log.error({ err }, 'webhook deliveries could not be claimed and will be tried again');
       }
-      if (wait > 0 && !stopping.signal.aborted) await clock.sleep(wait, bell.signal);
+      if (wait > 0 && !stopping.signal.aborted) await clock.sleep(wait, wakeUp.signal);
     }
     unsubscribe();
   };
@@ -119,25 +119,23 @@ export function createDeliverer(deps: DelivererDeps): Deliverer {
     },
     async stop(deadlineMs) {
       stopping.abort();
-      ring();
+      notify();
       await loop;
       const ended = new AbortController();
-      const allEnded = Promise.all(underWay).then(() => ended.abort());
+      const allEnded = Promise.all(inProgress).then(() => ended.abort());
       await clock.sleep(Math.min(deadlineMs, STOP_GRACE_MS), ended.signal);
-      cutting.abort();
+      aborting.abort();
       await allEnded;
       await sender.close();
     },
   };
 }
 
-/** One attempt of a claimed delivery, from reading the message to the record of what became of it. */
+/** One attempt of a claimed delivery, from reading the message to recording the result. */
 function createAttempt(deps: DelivererDeps) {
   const { store, sender, clock, log, metrics } = deps;
   const bodyOf = createEventBodies(deps);
-  const recorder = createGathering((results: AttemptResult[]) =>
-    store.deliveries.record(results, clock.now()),
-  );
+  const recorder = createBatcher((results: AttemptResult[]) => store.deliveries.record(results, clock.now()));
 
   const conclude = async (claimed: ClaimedDelivery, outcome: AttemptOutcome, at: number): Promise<void> => {
     const now = clock.now();
@@ -186,7 +184,7 @@ function createAttempt(deps: DelivererDeps) {
       secrets: claimed.secrets,
     });
     const outcome = await sender.send({ url: claimed.url, headers, body: body.json, signal });
-    // Our own stop says nothing about the endpoint: the delivery is claimed again.
+    // An attempt that we aborted says nothing about the endpoint: the delivery is claimed again.
     if (outcome.error?.code !== 'aborted') await conclude(claimed, outcome, at);
   };
 }

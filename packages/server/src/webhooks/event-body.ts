@@ -1,7 +1,7 @@
 import type { ClaimedDelivery, Store } from '../store/contract/index.ts';
 import { messageReceived } from './payload.ts';
 
-/** The JSON to send, or why there is nothing to send any more. */
+/** The JSON to send, or the reason why there is nothing to send any more. */
 export type EventBody = { json: string } | { gone: string };
 
 export interface EventBodyDeps {
@@ -10,11 +10,11 @@ export interface EventBodyDeps {
   domain: string;
 }
 
-/** Ids that nothing has: a test event's inbox and message are not there to be read. */
+/** Ids that do not exist: the inbox and the message of a test event cannot be read. */
 const TEST_INBOX = 'inb_test';
 const TEST_MESSAGE = 'msg_test';
 
-/** A made-up event of the same shape; `test: true` beside its type tells it apart. */
+/** A sample event of the same shape, marked with `test: true`. */
 function testEvent(eventId: string, createdAt: number, { publicUrl, domain }: EventBodyDeps) {
   const address = `test@${domain}`;
   const text = 'This is a test event. Your code is 123456.';
@@ -42,7 +42,7 @@ function testEvent(eventId: string, createdAt: number, { publicUrl, domain }: Ev
   return { ...event, test: true as const };
 }
 
-/** Makes the body of a delivery; every attempt of a delivery gets the same bytes. */
+/** Creates the body of a delivery. Every attempt of a delivery has the same bytes. */
 export function createEventBodies(deps: EventBodyDeps) {
   const { store, publicUrl } = deps;
   return async (delivery: ClaimedDelivery, now: number): Promise<EventBody> => {

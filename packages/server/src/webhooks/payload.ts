@@ -1,21 +1,21 @@
 import type { MailContent, MailSummary } from '../mail/mail.ts';
 
-/** Html and text together, in UTF-8: enough for any mail a test looks into, small enough to POST often. */
+/** HTML and text together, bytes of UTF-8: enough for the messages that tests read, small enough to send often. */
 export const MAX_BODY_BYTES = 256 * 1024;
 /**
- * Each list of a message (recipients, links, attachments, codes) and its subject, in UTF-8 JSON: a
- * mail with a hundred thousand links must not become a delivery of many megabytes.
+ * Each list of a message (recipients, links, attachments, codes) and its subject, bytes of UTF-8 JSON: a
+ * message with 100,000 links must not become a delivery of many megabytes.
  */
 export const MAX_PART_BYTES = 64 * 1024;
 
-/** Of an inbox, what a delivery tells; an `InboxRecord` is one. */
+/** The part of an `InboxRecord` that a delivery contains. */
 export interface PayloadInbox {
   id: string;
   address: string;
   labels: Record<string, string>;
 }
 
-/** Of a message, what a delivery needs; a `FullMessageRecord` is one. */
+/** The part of a `FullMessageRecord` that a delivery needs. */
 export interface PayloadMessage {
   id: string;
   inboxId: string;
@@ -32,7 +32,7 @@ export interface MessageReceived {
   eventId: string;
   inbox: PayloadInbox;
   message: PayloadMessage;
-  /** Where the server is reached, without a slash at the end. */
+  /** Base URL of the server, without a trailing slash. */
   publicUrl: string;
 }
 
@@ -92,34 +92,34 @@ function messageBody(message: PayloadMessage, receivedAt: string, publicUrl: str
     links: note(cutList(content.links)),
     attachments: note(cutList(attachments)),
   };
-  // Read last: by now every part has said whether it was cut.
+  // Evaluated last: `note` has seen every part by now.
   return { ...fields, truncated, url };
 }
 
-/** Each of the two is sure of half the room, and has what the other leaves free. */
+/** Each body may use half of the limit, and what the other one leaves unused. */
 function cutBodies(text: string | null, html: string | null) {
   const textBytes = Buffer.byteLength(text ?? '');
   const htmlBytes = Buffer.byteLength(html ?? '');
   const half = MAX_BODY_BYTES / 2;
-  const textRoom = Math.max(half, MAX_BODY_BYTES - htmlBytes);
-  const htmlRoom = Math.max(half, MAX_BODY_BYTES - textBytes);
+  const textLimit = Math.max(half, MAX_BODY_BYTES - htmlBytes);
+  const htmlLimit = Math.max(half, MAX_BODY_BYTES - textBytes);
   return {
     value: {
-      html: html === null ? null : cutText(html, htmlRoom).value,
-      text: text === null ? null : cutText(text, textRoom).value,
+      html: html === null ? null : cutText(html, htmlLimit).value,
+      text: text === null ? null : cutText(text, textLimit).value,
     },
-    cut: textBytes > textRoom || htmlBytes > htmlRoom,
+    cut: textBytes > textLimit || htmlBytes > htmlLimit,
   };
 }
 
-/** The longest beginning of whole characters (code points) within so many bytes of UTF-8. */
+/** The longest prefix of whole code points within `maxBytes` of UTF-8. */
 function cutText(text: string, maxBytes: number): { value: string; cut: boolean } {
   if (Buffer.byteLength(text) <= maxBytes) return { value: text, cut: false };
   const { read } = new TextEncoder().encodeInto(text, new Uint8Array(maxBytes));
   return { value: text.slice(0, read), cut: true };
 }
 
-/** The first items of a list whose JSON fits {@link MAX_PART_BYTES} together. */
+/** The longest prefix of a list whose JSON fits into {@link MAX_PART_BYTES}. */
 function cutList<T>(items: readonly T[]): { value: T[]; cut: boolean } {
   let bytes = 0;
   const tooMany = items.findIndex((item) => {

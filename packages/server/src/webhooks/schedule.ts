@@ -1,13 +1,10 @@
-/**
- * When a delivery is tried again, and when an endpoint is given up (decisions, section 5). Pure:
- * the time and the chance are arguments.
- */
+/** When a delivery is retried and when an endpoint is disabled. Pure: time and randomness are arguments. */
 
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
 
-/** Waits after the first, second, … failed attempt, before jitter. */
+/** Delays after the first, second, … failed attempt, before jitter. */
 export const RETRY_DELAYS_MS: readonly number[] = [
   5 * SECOND,
   30 * SECOND,
@@ -17,24 +14,24 @@ export const RETRY_DELAYS_MS: readonly number[] = [
   2 * HOUR,
   6 * HOUR,
 ];
-/** Eight: the first one and a retry for each delay. */
+/** The first attempt and a retry for each delay. */
 export const MAX_ATTEMPTS = RETRY_DELAYS_MS.length + 1;
-/** Each wait varies by so much either way: deliveries that failed together do not come back together. */
+/** Each delay varies by this share either way, so that deliveries that failed together are not retried together. */
 export const JITTER = 0.2;
-/** The longest pause a receiver may ask for: a delivery must come to an end some day. */
+/** The longest Retry-After that is honoured: every delivery must end eventually. */
 export const MAX_RETRY_AFTER_MS = 24 * HOUR;
-/** After so long with nothing but failures an endpoint is disabled. */
+/** An endpoint is disabled after this time with nothing but failures… */
 export const FAILING_FOR_MS = 5 * 24 * HOUR;
-/** …if there were so many: more than one delivery has, so that one bad moment of a quiet endpoint is not enough. */
+/** …of which there must be this many: more than one delivery makes, so that one failed delivery to a rarely used endpoint is not enough. */
 export const MIN_FAILED_ATTEMPTS = 10;
 
-/** What the schedule needs to know of an attempt; an `AttemptOutcome` of the sender is one. */
+/** The part of an `AttemptOutcome` that the schedule needs. */
 export interface AttemptResult {
-  /** True for a 2xx answer in time. */
+  /** True for a 2xx response in time. */
   ok: boolean;
-  /** The status of the answer, or null when none came. */
+  /** The status of the response, null when there was none. */
   status: number | null;
-  /** The answer's Retry-After header as it came, or null. */
+  /** The Retry-After header of the response as received, or null. */
   retryAfter: string | null;
 }
 
@@ -43,15 +40,15 @@ export type NextStep =
   /** `at` is epoch milliseconds. */
   | { kind: 'retry'; at: number }
   | { kind: 'given-up' }
-  /** The delivery ends and the endpoint gets no more; the sentence is for its owner. */
+  /** The delivery ends and the endpoint gets no more; the reason is shown to its owner. */
   | { kind: 'disable'; reason: string };
 
 /**
- * What follows an attempt.
- * @param attemptNumber of the attempt that just ended, from 1
+ * Decides what follows an attempt.
+ * @param attemptNumber number of the attempt that has ended, from 1
  * @param now epoch milliseconds at its end
  * @param random in [0, 1)
- * @param delays other waits than {@link RETRY_DELAYS_MS}, given by tests
+ * @param delays replaces {@link RETRY_DELAYS_MS} in tests
  */
 export function nextStep(
   attemptNumber: number,
@@ -61,17 +58,17 @@ export function nextStep(
   delays = RETRY_DELAYS_MS,
 ): NextStep {
   if (!Number.isInteger(attemptNumber) || attemptNumber < 1) {
-    throw new RangeError(`not an attempt's number: ${attemptNumber}`);
+    throw new RangeError(`${attemptNumber} is not the number of an attempt`);
   }
   if (result.ok) return { kind: 'delivered' };
-  // Standard Webhooks: 410 is how a receiver says that it wants no more.
+  // Standard Webhooks: with 410 a receiver asks for no more deliveries.
   if (result.status === 410) return { kind: 'disable', reason: 'The endpoint answered 410 Gone.' };
   const delay = delays[attemptNumber - 1];
   if (delay === undefined) return { kind: 'given-up' };
   const jittered = Math.round(delay * (1 - JITTER + 2 * JITTER * random));
-  const asked = result.retryAfter === null ? undefined : parseRetryAfter(result.retryAfter, now);
-  // Retry-After only ever puts a retry off: an earlier one would run through the attempts too soon.
-  return { kind: 'retry', at: now + Math.max(jittered, asked ?? 0) };
+  const requested = result.retryAfter === null ? undefined : parseRetryAfter(result.retryAfter, now);
+  // Retry-After can only postpone a retry: earlier ones would use up the attempts too soon.
+  return { kind: 'retry', at: now + Math.max(jittered, requested ?? 0) };
 }
 
 /** IMF-fixdate and the obsolete RFC 850 form. */
@@ -81,9 +78,9 @@ const HTTP_DATE =
 const ASCTIME = /^[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d [\d:]{8} \d{4}$/;
 
 /**
- * The wait that a Retry-After header asks for (RFC 9110 section 10.2.3: seconds, or any of the three
+ * The delay of a Retry-After header (RFC 9110 section 10.2.3: seconds, or any of the three
  * date forms of section 5.6.7), in milliseconds from `now`, from 0 to {@link MAX_RETRY_AFTER_MS}.
- * Undefined when the header is neither.
+ * Undefined for any other value.
  */
 export function parseRetryAfter(header: string, now: number): number | undefined {
   const value = header.trim();
@@ -95,7 +92,7 @@ export function parseRetryAfter(header: string, now: number): number | undefined
   return Number.isNaN(wait) ? undefined : Math.min(Math.max(wait, 0), MAX_RETRY_AFTER_MS);
 }
 
-/** What an endpoint has seen since its last success, or since it was made or enabled. */
+/** Failures of an endpoint since its last success, or since it was created or enabled. */
 export interface FailureStreak {
   /** The first failed attempt; null when there is none. */
   failingSince: number | null;
@@ -103,8 +100,8 @@ export interface FailureStreak {
 }
 
 /**
- * True when an endpoint has seen nothing but failures for {@link FAILING_FOR_MS}, and enough of them
- * ({@link MIN_FAILED_ATTEMPTS}), and is to be disabled.
+ * True when an endpoint has had nothing but failures for {@link FAILING_FOR_MS}, at least
+ * {@link MIN_FAILED_ATTEMPTS} of them, and must be disabled.
  */
 export function hasOnlyFailed({ failingSince, failedAttempts }: FailureStreak, now: number): boolean {
   if (failingSince === null || failedAttempts < MIN_FAILED_ATTEMPTS) return false;

@@ -10,19 +10,19 @@ const SECRET_PREFIX = 'whsec_';
 const SECRET_BYTES = 32;
 const SECRET_FORM = /^whsec_[A-Za-z0-9+/]{32,88}={0,2}$/;
 
-/** What one attempt of a delivery signs. */
+/** The content that one attempt of a delivery signs. */
 export interface SignedContent {
-  /** Goes out as `webhook-id`; the same on every attempt. Holds no dot. */
+  /** Sent as `webhook-id`; the same on every attempt. Contains no dot. */
   id: string;
-  /** When this attempt is made, whole seconds since the epoch. */
+  /** Time of this attempt, whole seconds since the epoch. */
   timestampSeconds: number;
-  /** Exactly the body that is sent; text stands for its UTF-8. */
+  /** Exactly the body that is sent; a string is encoded as UTF-8. */
   body: string | Uint8Array;
-  /** The endpoint's secrets, newest first: two while a rotation lasts, else one. */
+  /** The secrets of the endpoint, newest first: two during a rotation, otherwise one. */
   secrets: readonly string[];
 }
 
-/** A type, not an interface, so that it fits where a record of headers is asked for. */
+/** A type rather than an interface, so that it is assignable to `Record<string, string>`. */
 export type SignatureHeaders = {
   'webhook-id': string;
   'webhook-timestamp': string;
@@ -30,23 +30,23 @@ export type SignatureHeaders = {
 };
 
 /**
- * A new signing secret: `whsec_` and base64.
- * @param random 32 random bytes, given by tests
+ * Creates a signing secret: `whsec_` and base64.
+ * @param random 32 random bytes, fixed in tests
  */
 export function newWebhookSecret(random: Uint8Array = randomBytes(SECRET_BYTES)): string {
-  if (random.length !== SECRET_BYTES) throw new RangeError(`a secret is made of ${SECRET_BYTES} bytes`);
+  if (random.length !== SECRET_BYTES) throw new RangeError(`a secret needs ${SECRET_BYTES} random bytes`);
   return SECRET_PREFIX + Buffer.from(random).toString('base64');
 }
 
 /**
- * The three headers that prove a delivery. The receiver accepts it when one of the signatures fits
- * its secret, so both secrets of a rotation verify.
- * @throws Error on a secret, id or time that no stored record may hold; the text never shows a secret
+ * The three headers of a signed delivery. A receiver accepts it when one of the signatures matches its secret,
+ * so both secrets of a rotation verify.
+ * @throws Error for a malformed secret, id or time; the message never contains a secret
  */
 export function signatureHeaders({ id, timestampSeconds, body, secrets }: SignedContent): SignatureHeaders {
-  if (!/^[^\s.]+$/.test(id)) throw new Error('a webhook-id is not empty and holds neither dots nor spaces');
+  if (!/^[^\s.]+$/.test(id)) throw new Error('a webhook-id must not be empty or contain dots or spaces');
   if (!Number.isSafeInteger(timestampSeconds)) throw new Error('webhook-timestamp must be whole seconds');
-  if (secrets.length === 0) throw new Error('a delivery needs at least one secret to sign with');
+  if (secrets.length === 0) throw new Error('a delivery needs at least one secret');
   const signatures = secrets.map((secret) => `v1,${sign(secret, `${id}.${timestampSeconds}.`, body)}`);
   return {
     'webhook-id': id,

@@ -124,7 +124,7 @@ describe('a bad receiver', () => {
       ok: false,
       status: null,
       durationMs: ATTEMPT_TIMEOUT_MS,
-      error: { code: 'timeout', message: 'The endpoint gave no answer within 15 s.' },
+      error: { code: 'timeout', message: 'The endpoint did not respond within 15 seconds.' },
     });
   });
 
@@ -407,7 +407,7 @@ describe('TLS', () => {
         ok: false,
         error: {
           code: 'tls_failed',
-          message: "The endpoint's TLS could not be verified or spoken (ERR_TLS_CERT_ALTNAME_INVALID).",
+          message: 'TLS with the endpoint failed (ERR_TLS_CERT_ALTNAME_INVALID).',
         },
       });
     });

@@ -5,25 +5,25 @@ import { AddressRefusedError, type GuardSettings, guardedLookup, isAllowedAddres
 export { request } from 'undici';
 
 export interface DispatcherSettings extends GuardSettings {
-  /** Open connections to one origin at once; more requests wait for one of them. */
+  /** Concurrent connections to one origin; further requests wait. */
   connectionsPerOrigin: number;
-  /** How long one connection may take until it stands, TLS included. */
+  /** Time limit for establishing a connection, TLS included. */
   connectTimeoutMs: number;
 }
 
 /**
- * An idle connection is kept so long for the next delivery, also when the receiver offers longer:
- * below the five seconds after which common servers close theirs without having said so.
+ * How long an idle connection is kept, also when the receiver offers longer: below the five seconds after which
+ * common servers close theirs without notice.
  */
 const KEEP_ALIVE_MS = 4000;
-/** Then the next request opens a new connection, and with it asks the guard again. */
+/** After these, the next request opens a new connection, which is checked again. */
 const REQUESTS_PER_CONNECTION = 100;
 
 /**
- * undici's Agent with the guard inside. A literal address is judged before the socket is made (the
- * lookup of a socket is never called for one); a name is looked up once, inside the socket's own
- * lookup, and the socket dials what was judged and nothing else. The name stays for the Host header,
- * SNI and the certificate. Proxies of the environment are not used: they would do the connecting.
+ * undici's Agent with the address guard. A literal address is checked before the socket is created (a socket's
+ * lookup is never called for one). A name is resolved once, in the socket's own lookup, and the socket connects to
+ * a checked address only. The name is still used for the Host header, SNI and the certificate. Proxies of the
+ * environment are not used: the check would not apply to the connections they make.
  */
 export function createGuardedDispatcher(settings: DispatcherSettings): Dispatcher {
   const connect = buildConnector({
@@ -35,8 +35,8 @@ export function createGuardedDispatcher(settings: DispatcherSettings): Dispatche
   return new Agent({
     connect(options, callback) {
       if (isIP(options.hostname) !== 0 && !isAllowedAddress(options.hostname, settings.allow)) {
-        const refusal = new AddressRefusedError(`The address ${options.hostname} is not a public one.`);
-        // Not in this turn: undici takes an answer only once it has left the connector.
+        const refusal = new AddressRefusedError(`The address ${options.hostname} is not public.`);
+        // undici accepts the result only after the connector has returned.
         queueMicrotask(() => callback(refusal, null));
         return;
       }
@@ -47,7 +47,7 @@ export function createGuardedDispatcher(settings: DispatcherSettings): Dispatche
     keepAliveTimeout: KEEP_ALIVE_MS,
     keepAliveMaxTimeout: KEEP_ALIVE_MS,
     maxRequestsPerClient: REQUESTS_PER_CONNECTION,
-    // The sender has one limit for the whole attempt.
+    // The sender has one time limit for the whole attempt.
     headersTimeout: 0,
     bodyTimeout: 0,
   });

@@ -1,12 +1,12 @@
 import { lookup, Resolver } from 'node:dns/promises';
 
 /**
- * Looks up all IPv4 and IPv6 addresses of a host name, at least one.
+ * Resolves all IPv4 and IPv6 addresses of a host name, at least one.
  * @throws an error with a `code` of node:dns (ENOTFOUND, ETIMEOUT, …)
  */
 export type Resolve = (host: string) => Promise<string[]>;
 
-/** One question may take so long and is asked so often; the waits grow, yet stay a small part of an attempt. */
+/** Timeout and tries of one query: together a small part of an attempt's time limit. */
 const TIMEOUT_MS = 1000;
 const TRIES = 2;
 /** More addresses than any real receiver has, and few enough to be tried in turn. */
@@ -15,13 +15,13 @@ const MAX_ADDRESSES = 16;
 export interface ResolveSettings {
   /** Name servers as `address` or `address:port`; the machine's own when not given. */
   servers?: readonly string[];
-  /** Asked for a name that DNS does not know, such as {@link systemResolve}; nobody when not given. */
+  /** Used for names that DNS does not know, such as {@link systemResolve}; default: none. */
   fallback?: Resolve;
 }
 
 /**
- * A look-up by DNS on sockets of its own, so that slow name servers of one receiver delay nobody else.
- * `localhost` and names below it are loopback without a question (RFC 6761 section 6.3).
+ * Resolves names by DNS on its own sockets, so that slow name servers of one receiver do not delay others.
+ * `localhost` and names below it are loopback without a query (RFC 6761 section 6.3).
  */
 export function createResolve({ servers, fallback }: ResolveSettings = {}): Resolve {
   const resolver = new Resolver({ timeout: TIMEOUT_MS, tries: TRIES });
@@ -40,16 +40,16 @@ export function createResolve({ servers, fallback }: ResolveSettings = {}): Reso
 }
 
 /**
- * The operating system's look-up, which knows the hosts file and search domains: the names of a
- * private network. Only where the operator allows such networks, since each call occupies a thread
- * of the process for as long as a name server likes.
+ * The operating system's resolver, which knows the hosts file and search domains, so the names of a private
+ * network. Used only where the operator allows such networks, since each call occupies a thread of the process
+ * for as long as a name server takes.
  */
 export const systemResolve: Resolve = async (host) => {
   const entries = await lookup(host, { all: true });
   return entries.map((entry) => entry.address);
 };
 
-/** True when name servers said that the name, or that kind of record, does not exist. */
+/** True when the name, or that type of record, does not exist. */
 function isAbsent(reason: unknown): boolean {
   return (
     reason instanceof Error && 'code' in reason && (reason.code === 'ENOTFOUND' || reason.code === 'ENODATA')

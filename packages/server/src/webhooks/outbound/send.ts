@@ -4,55 +4,55 @@ import { AppError } from '../../errors.ts';
 import { type GuardSettings, readUrl } from './address-guard.ts';
 import { type AttemptError, type AttemptOutcome, attemptError, statusError } from './outcome.ts';
 
-/** From the look-up of the name to the end of the answer (decisions, section 5). */
+/** Time limit of one attempt, from the DNS lookup to the end of the response. */
 export const ATTEMPT_TIMEOUT_MS = 15_000;
-/** A dead address must leave time for the next one of the same name. */
+/** Leaves time for the next address of the same name when one does not respond. */
 const CONNECT_TIMEOUT_MS = 10_000;
-/** Of an answer's body, what the delivery log keeps: enough for an error message. */
+/** Bytes of a response body that the delivery log keeps: enough for an error message. */
 export const RESPONSE_START_BYTES = 1024;
-/** Of an answer's body, what is read so that the connection can be used again; then it is cut. */
+/** Bytes of a response body that are read so that the connection can be reused; beyond, it is closed. */
 export const RESPONSE_READ_BYTES = 64 * 1024;
-/** A date has 29 characters; a longer header is none. */
+/** A date has 29 characters; longer header values are cut. */
 const RETRY_AFTER_LENGTH = 64;
 /**
- * As many as the delivery loop ever has under way in all, so that a slow endpoint does not hold up
- * another at the same host. A host is kept from floods by the loop, which gives each endpoint a few.
+ * As many as the deliverer's concurrent attempts in total, so that a slow endpoint does not delay another one
+ * on the same host. The deliverer limits the attempts to each endpoint.
  */
 export const CONNECTIONS_PER_ORIGIN = 768;
 
 export interface SenderSettings extends GuardSettings {
   clock: Clock;
-  /** Names us to the receiver, such as `Mayfly/0.1.0`. */
+  /** Identifies the server to receivers, such as `Mayfly/0.1.0`. */
   userAgent: string;
 }
 
 export interface Attempt {
   url: string;
-  /** The signature's headers. Content-Type, User-Agent and Accept-Encoding are the sender's own. */
+  /** Headers of the signature. The sender adds Content-Type, User-Agent and Accept-Encoding. */
   headers: Record<string, string>;
   /** JSON, exactly as signed. */
   body: string | Uint8Array;
-  /** {@link ATTEMPT_TIMEOUT_MS} unless given. */
+  /** Default: {@link ATTEMPT_TIMEOUT_MS}. */
   timeoutMs?: number;
-  /** Stops the attempt; its outcome is then `aborted`. */
+  /** Aborts the attempt; its outcome is then `aborted`. */
   signal?: AbortSignal;
 }
 
 export interface Sender {
   /**
-   * POSTs once. Never throws for anything the endpoint does: every end is an outcome. The status
-   * decides as soon as it is there; a body that is endless, broken or slow is cut and changes nothing.
+   * Sends one POST request. Never throws for anything the endpoint does: every end is an outcome. The status
+   * decides; a body that is endless, malformed or slow is cut and does not change the outcome.
    */
   send(attempt: Attempt): Promise<AttemptOutcome>;
-  /** Cuts what is under way and closes all connections. Safe to call twice. */
+  /** Aborts attempts in progress and closes all connections. Safe to call twice. */
   close(): Promise<void>;
 }
 
-/** The only way out for webhooks: guarded, without redirects, bounded in time and in size. */
+/** The HTTP client of webhooks: guarded against SSRF, follows no redirects, limited in time and size. */
 export function createSender({ allow, resolve, clock, userAgent }: SenderSettings): Sender {
   let closed = false;
   let opened: ReturnType<typeof open> | undefined;
-  /** With the first attempt: undici takes 5 MB, and a server may never send a webhook. */
+  /** Loaded with the first attempt: undici takes 5 MB, and many servers send no webhooks. */
   const open = async () => {
     const { createGuardedDispatcher, request } = await import('./dispatcher.ts');
     const dispatcher = createGuardedDispatcher({
@@ -79,7 +79,7 @@ export function createSender({ allow, resolve, clock, userAgent }: SenderSetting
               ...headers,
               'content-type': 'application/json',
               'user-agent': userAgent,
-              // A receiver that compresses all the same is not decompressed: its body is not read as text.
+              // The body of a receiver that compresses nevertheless is not decompressed.
               'accept-encoding': 'identity',
             },
             body,
@@ -114,16 +114,16 @@ export function createSender({ allow, resolve, clock, userAgent }: SenderSetting
 interface Limit {
   signal: AbortSignal;
   /**
-   * Begins the work unless it is too late, and rejects as soon as the signal aborts: undici itself
-   * hears an abort only once it has a connection, which may never come. (It sends nothing then.)
+   * Starts the work unless the signal is aborted, and rejects as soon as it is: undici reacts to an abort only
+   * once it has a connection, which may never exist. (It sends nothing then.)
    */
   race<T>(work: () => Promise<T>): Promise<T>;
-  /** What ended the attempt early, if anything did. */
+  /** Why the attempt ended early, if it did. */
   cause(): 'timeout' | 'aborted' | undefined;
   end(): void;
 }
 
-/** One signal for both reasons to stop: the time is up, or the caller wants no more. */
+/** Combines the time limit and the caller's signal into one signal. */
 function startLimit(clock: Clock, timeoutMs: number, outer: AbortSignal | undefined): Limit {
   const timeUp = new AbortController();
   const ended = new AbortController();
@@ -141,7 +141,7 @@ function startLimit(clock: Clock, timeoutMs: number, outer: AbortSignal | undefi
       try {
         return await Promise.race([aborted.promise, work()]);
       } finally {
-        // A listener left behind would keep this signal alive for as long as the caller's.
+        // A remaining listener would keep this signal alive as long as the caller's.
         signal.removeEventListener('abort', stop);
       }
     },
@@ -153,17 +153,17 @@ function startLimit(clock: Clock, timeoutMs: number, outer: AbortSignal | undefi
 function failure(thrown: unknown, cause: ReturnType<Limit['cause']>, timeoutMs: number): AttemptError {
   if (thrown instanceof AppError) return { code: 'url_refused', message: thrown.message };
   if (cause === 'timeout') {
-    return { code: 'timeout', message: `The endpoint gave no answer within ${timeoutMs / 1000} s.` };
+    return { code: 'timeout', message: `The endpoint did not respond within ${timeoutMs / 1000} seconds.` };
   }
   if (cause === 'aborted') {
-    return { code: 'aborted', message: 'The attempt was stopped on our side.' };
+    return { code: 'aborted', message: 'Mayfly aborted the attempt.' };
   }
   return attemptError(thrown);
 }
 
 /**
- * Reads the body up to {@link RESPONSE_READ_BYTES} and answers its beginning; the rest, if any, is cut
- * with its connection. Whatever goes wrong here comes after the status and only shortens the text.
+ * Reads the body up to {@link RESPONSE_READ_BYTES} and returns its start; for a longer body the connection is
+ * closed. Errors come after the status and only shorten the text.
  */
 async function readStart(answer: Dispatcher.ResponseData): Promise<string> {
   const kept: Uint8Array[] = [];
@@ -175,10 +175,10 @@ async function readStart(answer: Dispatcher.ResponseData): Promise<string> {
       if (read > RESPONSE_READ_BYTES) break;
     }
   } catch {
-    // Cut by the limit or by the endpoint: what came until then is kept.
+    // The time limit or the endpoint ended it: what was received is kept.
   }
   if ((headerOf(answer, 'content-encoding') ?? 'identity') !== 'identity') return '';
-  // As a stream, so that a character cut at the border is left out instead of shown broken.
+  // Decoded as a stream, so that an incomplete character at the end is omitted.
   const text = new TextDecoder().decode(Buffer.concat(kept), { stream: true });
   return text.replaceAll(/(?![\t\r\n])\p{Cc}/gu, '\uFFFD');
 }
