@@ -1,11 +1,11 @@
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { freePort, untilListening } from '../support/ports.ts';
 import { startApp, TEST_KEY, type TestApp } from '../support/start-app.ts';
 import { ROOT } from './code-blocks.ts';
 
@@ -22,16 +22,6 @@ function pythonWith(...modules: string[]): string | null {
     }
   }
   return null;
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  server.close();
-  await once(server, 'close');
-  if (address === null || typeof address === 'string') throw new Error('no port');
-  return address.port;
 }
 
 describe('the examples of docs/waiting.md', () => {
@@ -223,11 +213,6 @@ describe('the receivers of docs/webhooks.md', () => {
     while (line.startsWith(' *'));
     await app.api('DELETE', `/v1/webhooks/${webhook.id}`);
     return line;
-  }
-
-  async function untilListening(port: number): Promise<void> {
-    const url = `http://127.0.0.1:${port}/`;
-    while (!(await fetch(url).catch(() => null))) await new Promise((resolve) => setTimeout(resolve, 20));
   }
 
   it('verify and print the event: Node.js', async () => {

@@ -11,8 +11,8 @@ import { join } from 'node:path';
 import { createTransport } from 'nodemailer';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Inbox, type ServerProcess, startServer } from '../durability/server-process.ts';
-import { type TestCertificate, testCertificate } from './certificates.ts';
-import { findProgramWith, reportAbsent } from './find-program.ts';
+import { findProgramWith, reportAbsent } from '../support/find-program.ts';
+import { type TestCertificate, testCertificate } from '../support/test-authority.ts';
 import { commandOf, SENDERS, type Sender } from './senders.ts';
 
 /** Longer than any program takes on a loaded machine. */

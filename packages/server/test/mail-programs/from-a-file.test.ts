@@ -11,7 +11,7 @@ import { createTransport } from 'nodemailer';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { belowReceivedLine } from '../durability/readback.ts';
 import { type Inbox, type ServerProcess, startServer } from '../durability/server-process.ts';
-import { findProgram, reportAbsent } from './find-program.ts';
+import { findProgram, reportAbsent } from '../support/find-program.ts';
 
 const SUBJECT = 'Bestätigung – 482910 ist dein Code 🎉';
 const pdf = randomBytes(70_000);

@@ -11,7 +11,9 @@ export interface TestCertificate {
   /** PEM files: the server's certificate for localhost, and its key. */
   cert: string;
   key: string;
-  /** Environment by which each program of the matrix trusts the authority that signed it. */
+  /** PEM file of the authority that signed it. */
+  authority: string;
+  /** Environment by which the programs of docs/sending.md trust that authority. */
   trust: Record<string, string>;
 }
 
@@ -20,7 +22,7 @@ export async function testCertificate(folder: string): Promise<TestCertificate> 
   await run('sh', [join(ROOT, 'docs/examples/sending/certificate.sh')], { cwd: folder });
   const ca = join(folder, 'ca.pem');
   const trust = { NODE_EXTRA_CA_CERTS: ca, SSL_CERT_FILE: ca, CURL_CA_BUNDLE: ca };
-  const files = { cert: join(folder, 'cert.pem'), key: join(folder, 'key.pem') };
+  const files = { authority: ca, cert: join(folder, 'cert.pem'), key: join(folder, 'key.pem') };
   if (!findProgram('keytool')) return { ...files, trust };
   const store = join(folder, 'trust.p12');
   await run('keytool', [
