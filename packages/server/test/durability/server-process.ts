@@ -8,6 +8,7 @@ const KEY = 'durability_key_0123456789';
 export interface Inbox {
   id: string;
   address: string;
+  token: string;
   cursor: string;
 }
 

@@ -150,6 +150,26 @@ describe.concurrent.each(cases)('$title', ({ sender, program }) => {
     expect(protocol).toBe('ESMTPS');
   });
 
+  test.skipIf(isAbsent)('delivers by user name and password, whatever the recipient', async () => {
+    const inbox = await plain.createInbox();
+    const env = { SMTP_USER: inbox.address, SMTP_PASSWORD: inbox.token };
+    expect(await send(plain, 'password', ELSEWHERE, env)).toMatchObject({ code: 0 });
+    const { message } = await onlyMessage(plain, inbox);
+    await expectWhole(plain, sender, message);
+    expect(message.envelope).toMatchObject({ rcptTo: [ELSEWHERE], tls: false });
+  });
+
+  test.skipIf(isAbsent)('delivers by user name and password over STARTTLS', async () => {
+    const inbox = await encrypted.createInbox();
+    const credentials = { SMTP_USER: inbox.id, SMTP_PASSWORD: encrypted.key };
+    const env = { SMTP_STARTTLS: '1', ...credentials, ...certificate.trust };
+    expect(await send(encrypted, 'password-tls', ELSEWHERE, env)).toMatchObject({ code: 0 });
+    const { message, protocol } = await onlyMessage(encrypted, inbox);
+    await expectWhole(encrypted, sender, message);
+    expect(message.envelope).toMatchObject({ rcptTo: [ELSEWHERE], tls: true });
+    expect(protocol).toBe('ESMTPS');
+  });
+
   const { acceptsAnyCertificate } = sender;
   const exempt = acceptsAnyCertificate ? ` (skipped: ${acceptsAnyCertificate})` : '';
   test.skipIf(isAbsent || exempt !== '')(

@@ -35,8 +35,8 @@ export async function startNginx(options: NginxOptions): Promise<Nginx> {
   const site = edit(CONFIGURATION)
     .replace('listen 443 ssl;', `listen 127.0.0.1:${port} ssl;`)
     .replace('127.0.0.1:8025', new URL(mayfly).host)
-    .replace('/etc/ssl/mail.example.com/fullchain.pem', certificate.cert)
-    .replace('/etc/ssl/mail.example.com/privkey.pem', certificate.key);
+    .replace('/etc/ssl/mayfly.example.com/fullchain.pem', certificate.cert)
+    .replace('/etc/ssl/mayfly.example.com/privkey.pem', certificate.key);
   writeFileSync(join(folder, 'mayfly.conf'), site);
   const main = [
     // The worker of a root process would be another user, who cannot write to the folder.
