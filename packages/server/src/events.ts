@@ -9,7 +9,7 @@ export interface MessageNews {
 
 /** Subscribe before the query, query, then wait: in that order nothing slips between. */
 export interface News {
-  /** Calls `listener` for each later message of the inbox, and at its deletion, until the returned function is called. */
+  /** Calls `listener` for each later message of the inbox, and at its end or a change of its expiry, until the returned function is called. */
   onMessage(inboxId: string, listener: () => void): () => void;
   /** Calls `listener` for each later message of the account until the returned function is called. */
   onAccountMessage(accountId: string, listener: () => void): () => void;
@@ -19,8 +19,8 @@ export interface News {
   onDeliveries(listener: () => void): () => void;
   /** Tells that webhook deliveries became due. */
   announceDeliveries(): void;
-  /** Tells those who listen to the inbox that it was deleted, so that nobody waits on for what cannot come. */
-  announceEnd(inboxId: string): void;
+  /** Tells the listeners of an inbox that it ended or that its expiry changed: their wait may be over. */
+  announceChange(inboxId: string): void;
   /** Tells all listeners; a listener that throws is the caller's defect and reaches it. */
   announce(news: MessageNews): void;
 }
@@ -62,7 +62,7 @@ export function createNews(): News {
     announceDeliveries() {
       for (const listener of [...ofDeliveries]) listener();
     },
-    announceEnd: byInbox.tell,
+    announceChange: byInbox.tell,
     announce(news) {
       byInbox.tell(news.inboxId);
       byAccount.tell(news.accountId);

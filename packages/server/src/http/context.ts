@@ -41,7 +41,7 @@ export interface AttachmentParsing {
 export interface HttpDeps {
   store: Store;
   parsing: AttachmentParsing;
-  news: Pick<News, 'onMessage' | 'onAccountMessage' | 'announceEnd'>;
+  news: Pick<News, 'onMessage' | 'onAccountMessage' | 'announceChange'>;
   /** Resolves when the refusals that SMTP gave before the call can be read. */
   refusalsWritten(): Promise<void>;
   webhooks: Webhooks;

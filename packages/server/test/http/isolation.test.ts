@@ -18,6 +18,7 @@ const DECISIONS: Record<string, Decision> = {
   getInbox: 'inbox reads',
   updateInbox: 'inbox writes',
   deleteInbox: 'inbox writes',
+  expireInbox: 'inbox writes',
   generateAddress: 'account writes',
   listMessages: 'inbox reads',
   getMessage: 'inbox reads',

@@ -31,6 +31,7 @@ export const ROWS: Record<string, (place: Place) => Row> = {
   generateAddress: () => ({ path: '/v1/addresses/generate', body: { domain: 'mayfly.test' } }),
   getInbox: ({ inbox }) => ({ path: `/v1/inboxes/${inbox.id}` }),
   updateInbox: ({ inbox }) => ({ path: `/v1/inboxes/${inbox.id}`, body: { ttlMinutes: 10 } }),
+  expireInbox: ({ inbox }) => ({ path: `/v1/inboxes/${inbox.id}/expire` }),
   listMessages: ({ inbox }) => ({ path: `/v1/inboxes/${inbox.id}/messages?limit=1` }),
   getMessage: ({ inbox, messageId }) => ({ path: `/v1/inboxes/${inbox.id}/messages/${messageId}` }),
   getRawMessage: ({ inbox, messageId }) => ({ path: `/v1/inboxes/${inbox.id}/messages/${messageId}/raw` }),

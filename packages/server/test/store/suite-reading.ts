@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { inboxAt, T } from './builders.ts';
+import { inboxAt, mailTo, onlyPlaced, T, ttl } from './builders.ts';
+import { showingMethods } from './reading-methods.ts';
 import type { Given } from './suite.ts';
 
-/** What the contract promises about looking up inboxes. */
+/** What the contract promises about looking up inboxes and ending them. */
 export function describeReading(given: Given): void {
   describe('a look-up by address', () => {
     const found = async (owner: string, address: string, now = T, labels = {}) => {
@@ -31,6 +32,40 @@ export function describeReading(given: Given): void {
       const held = `held-${address}`;
       expect(await given.store.addresses.hold(owner, held, T + 10, T)).toBe(true);
       expect(await found(owner, held)).toEqual([]);
+    });
+  });
+  describe('an expiry that is set to now', () => {
+    it('ends the inbox at once, for every handle on the storage', async () => {
+      const on = await given.fresh();
+      const beside = await on.beside();
+      const owner = await given.account(on);
+      const wish = inboxAt();
+      const { inbox } = await on.store.inboxes.create(owner, wish, 1, null);
+      const { messageId } = await onlyPlaced(on.store, mailTo([inbox]), T);
+      const now = { ttlMinutes: 60, expiresAt: T + 5 };
+      expect(await on.store.inboxes.setExpiry(owner, inbox.id, now, T + 5)).toMatchObject({
+        expiresAt: T + 5,
+        ttlMinutes: 60,
+      });
+      for (const store of [on.store, beside]) {
+        const shows = showingMethods(store, { owner, inbox, tokenHash: wish.tokenHash, messageId });
+        for (const [method, isShown] of Object.entries(shows)) {
+          expect([method, await isShown(T + 5)]).toEqual([method, false]);
+        }
+        expect(await store.inboxes.find(owner, inbox.id, T + 5)).toMatchObject({ expiresAt: T + 5 });
+        expect(await store.inboxes.setExpiry(owner, inbox.id, ttl(9), T + 5)).toBeUndefined();
+        const [placed] = await store.messages.addBatch([mailTo([inbox])], T + 5);
+        expect(placed).toMatchObject([{ refused: 'gone' }]);
+      }
+      // Its place of the plan is free, and its address is its account's for the time of the quarantine.
+      const other = await given.account(on);
+      const again = inboxAt({ address: wish.address, createdAt: T + 6 });
+      await expect(on.store.inboxes.create(other, again, 1, null)).rejects.toMatchObject({
+        code: 'address_taken',
+      });
+      await on.store.inboxes.create(owner, again, 1, null);
+      while ((await on.store.upkeep.sweep(T + 6, 100)) > 0);
+      expect(await on.counts()).toMatchObject({ messages: 0, sources: 0, inboxes: 2 });
     });
   });
 }

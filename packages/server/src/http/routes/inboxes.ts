@@ -15,7 +15,6 @@ import {
 } from '@mayfly/client/contract';
 import { Type } from 'typebox';
 import type { Plan } from '../../accounts/plans.ts';
-import { AppError } from '../../errors.ts';
 import { deriveReadToken, hashCredential, newCredential, newId } from '../../ids.ts';
 import { cursorAt } from '../../messages/cursor.ts';
 import type {
@@ -24,6 +23,7 @@ import type {
   InboxRecord,
   InboxStore,
 } from '../../store/contract/index.ts';
+import { throwEnded } from '../access/ended-inbox.ts';
 import { callerOf, callersInbox, keyCaller } from '../access/guard.ts';
 import type { App, RouteContext } from '../context.ts';
 import { addressOf, onFreeAddress, wantedAddress } from '../request/addresses.ts';
@@ -157,7 +157,7 @@ export function inboxRoutes(app: App, { options, deps }: RouteContext): void {
       // Who waits for one that is created meanwhile is not told, and waits its time.
       const ids = await idsByLabels(store.inboxes, account.id, labels, now);
       const deleted = await store.inboxes.deleteByLabels(account.id, labels, now);
-      for (const id of ids) news.announceEnd(id);
+      for (const id of ids) news.announceChange(id);
       return { deleted };
     },
   });
@@ -201,8 +201,39 @@ export function inboxRoutes(app: App, { options, deps }: RouteContext): void {
       const now = clock.now();
       const expiresAt = Math.min(now + ttlMinutes * MINUTE_MS, inbox.maxExpiresAt);
       const updated = await store.inboxes.setExpiry(account.id, inbox.id, { ttlMinutes, expiresAt }, now);
-      if (!updated) throw new AppError('not_found', 'no such inbox');
+      if (!updated) return throwEnded(store.inboxes, inbox, now);
+      news.announceChange(inbox.id);
       return toInbox(updated, plan);
+    },
+  });
+
+  app.route({
+    method: 'POST',
+    url: '/v1/inboxes/:id/expire',
+    config: { access: 'inbox:write' },
+    schema: {
+      operationId: 'expireInbox',
+      tags: TAGS,
+      summary: 'Let an inbox expire now',
+      description:
+        'The inbox expires now, exactly as if its time had come, so that a test of expiry does not have to wait: every later request for it gets 410 `inbox_expired` with `expiredAt` for 24 hours, senders get 550, held waits end with 410, streams close, and its pending webhook deliveries are cancelled. This cannot be undone: an expired inbox cannot be extended.',
+      params: InboxParams,
+      response: { 204: empty('The inbox has expired.') },
+    },
+    handler: async (request, reply) => {
+      const { account } = keyCaller(request);
+      const inbox = callersInbox(request);
+      const { ttlMinutes } = inbox;
+      const now = clock.now();
+      const expired = await store.inboxes.setExpiry(
+        account.id,
+        inbox.id,
+        { ttlMinutes, expiresAt: now },
+        now,
+      );
+      if (!expired) return throwEnded(store.inboxes, inbox, now);
+      news.announceChange(inbox.id);
+      return reply.code(204).send();
     },
   });
 
@@ -220,10 +251,11 @@ export function inboxRoutes(app: App, { options, deps }: RouteContext): void {
     },
     handler: async (request, reply) => {
       const { account } = keyCaller(request);
-      const { id } = callersInbox(request);
-      const deleted = await store.inboxes.delete(account.id, id, clock.now());
-      if (!deleted) throw new AppError('not_found', 'no such inbox');
-      news.announceEnd(id);
+      const inbox = callersInbox(request);
+      const now = clock.now();
+      const deleted = await store.inboxes.delete(account.id, inbox.id, now);
+      if (!deleted) return throwEnded(store.inboxes, inbox, now);
+      news.announceChange(inbox.id);
       return reply.code(204).send();
     },
   });

@@ -14,12 +14,12 @@ import {
   hasFilters,
   listMessages,
   listUnread,
-  liveInbox,
   type MessagePage,
   waitForMessages,
 } from '../../messages/list.ts';
 import { createNewest } from '../../messages/newest-cache.ts';
 import type { FullMessageRecord, UnreadMessage } from '../../store/contract/index.ts';
+import { throwEnded } from '../access/ended-inbox.ts';
 import { callersInbox } from '../access/guard.ts';
 import type { App, RouteContext } from '../context.ts';
 import { after } from '../maybe-promise.ts';
@@ -163,12 +163,10 @@ export function messageRoutes(app: App, context: RouteContext): void {
       response: { 204: empty('All messages are deleted.') },
     },
     handler: async (request, reply) => {
-      const { id, accountId } = callersInbox(request);
+      const inbox = callersInbox(request);
       const now = clock.now();
-      if (await store.messages.deleteAll(id, now)) return reply.code(204).send();
-      // It ended since the request was admitted: this throws the 410 or the 404.
-      liveInbox(await store.inboxes.find(accountId, id, now), now);
-      throw new AppError('not_found', 'no such inbox');
+      if (!(await store.messages.deleteAll(inbox.id, now))) return throwEnded(store.inboxes, inbox, now);
+      return reply.code(204).send();
     },
   });
 

@@ -89,7 +89,8 @@ export interface InboxStore {
   findByToken(tokenHash: string, now: number): Promise<InboxRecord | undefined>;
   /**
    * Sets a live inbox's expiry. `plan` may have changed since creation: `expiresAt` is used as given,
-   * the caller keeps it within `maxExpiresAt`. Undefined when it is not live (any more).
+   * the caller keeps it within `maxExpiresAt`; set to `now`, the inbox expires at once. Undefined when it
+   * is not live (any more).
    */
   setExpiry(
     accountId: string,

@@ -1,0 +1,16 @@
+import { AppError } from '../../errors.ts';
+import { liveInbox } from '../../messages/list.ts';
+import type { InboxRecord, InboxStore } from '../../store/contract/index.ts';
+
+/**
+ * For a request whose inbox ended after the request was admitted: the same error as for one that came later.
+ * @throws AppError `inbox_expired` or `not_found`, always
+ */
+export async function throwEnded(
+  inboxes: Pick<InboxStore, 'find'>,
+  { accountId, id }: InboxRecord,
+  now: number,
+): Promise<never> {
+  liveInbox(await inboxes.find(accountId, id, now), now);
+  throw new AppError('not_found', 'no such inbox');
+}
