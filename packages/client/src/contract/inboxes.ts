@@ -68,6 +68,13 @@ export const CreateInbox = Type.Object(
         examples: ['signup-test@mayfly.test'],
       }),
     ),
+    catchAll: Type.Optional(
+      Type.Boolean({
+        description:
+          'Take mail for every local part of a domain: of a new sub-domain of its own (`*@brave-otter482136701.mayfly.test`), or, when `domain` names a domain that belongs to your account, of that whole domain, which can have one such inbox. Not together with `localPart` or `address`.',
+        default: false,
+      }),
+    ),
     labels: Type.Optional(ref(Labels)),
     webhookUrl: Type.Optional(WebhookUrl),
   },
@@ -91,6 +98,10 @@ const metadata = {
   address: Type.String({
     description: 'Mail to this address arrives here, also with a `+tag` behind the local part.',
     examples: ['brave.otter48213377@mayfly.test'],
+  }),
+  catchAll: Type.Boolean({
+    description:
+      'Whether it takes mail for every local part of its domain, and not only for `address`. The recipient of a message is in `envelope.rcptTo`.',
   }),
   domain: Type.String({ description: 'The domain of the address.', examples: ['mayfly.test'] }),
   labels: ref(Labels),

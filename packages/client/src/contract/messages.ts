@@ -173,6 +173,10 @@ export const messageFilters = {
     'Only messages with a recipient (address or name, To, Cc or envelope) that contains this.',
     'ada+',
   ),
+  rcptTo: filter(
+    'Only messages with a recipient of the SMTP envelope that contains this; of a catch-all inbox, the address that the mail was sent to.',
+    'signup@',
+  ),
   subject: filter('Only messages whose subject contains this.', 'confirm'),
   text: filter('Only messages whose visible text contains this.', 'your code'),
   hasAttachments: Type.Optional(

@@ -82,7 +82,7 @@ export type WaitRequest = Static<typeof WaitRequest>;
 
 export const FailedCondition = Type.Object(
   {
-    condition: Type.Enum(['from', 'to', 'subject', 'text', 'hasAttachments', 'code', 'link'], {
+    condition: Type.Enum(['from', 'to', 'rcptTo', 'subject', 'text', 'hasAttachments', 'code', 'link'], {
       description: 'The condition of `match`.',
     }),
     expected: Type.String({ description: 'What it asked for, in words; cut when it is long.' }),

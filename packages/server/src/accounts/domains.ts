@@ -9,6 +9,11 @@ export interface UsableDomain {
   shared: boolean;
 }
 
+/** True for a domain one label below one of `domains`, where catch-all inboxes have sub-domains of their own. */
+export function isSubdomainOf(domains: { has(domain: string): boolean }, domain: string): boolean {
+  return domains.has(domain.slice(domain.indexOf('.') + 1));
+}
+
 /**
  * The domains that an account may use: the default, then by name. A configured domain is shared,
  * whoever it belonged to before.

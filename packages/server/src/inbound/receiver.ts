@@ -1,5 +1,5 @@
+import { isSubdomainOf } from '../accounts/domains.ts';
 import type { Plans } from '../accounts/plans.ts';
-import { REMEMBERED_MS, Remembered } from '../cache.ts';
 import type { Clock } from '../clock.ts';
 import { AppError } from '../errors.ts';
 import type { News } from '../events.ts';
@@ -13,13 +13,11 @@ import type {
   Store,
 } from '../store/contract/index.ts';
 import type { Authenticating } from './authentication/authenticator.ts';
+import { createInboxFinder, type Place } from './inbox-finder.ts';
 import type { Parsing } from './parsing/parser-pool.ts';
 import { receivedLine, TRACE_HEADROOM_BYTES } from './received-line.ts';
 import { createRefusalLog } from './refusal-log.ts';
 import type { CaptureTarget } from './smtp-credentials.ts';
-
-/** Addresses to which more than one mail comes just now. */
-const KNOWN_INBOXES = 1_000;
 
 /** An address of a RCPT that may receive; what `take` needs to know of it. */
 export interface Recipient {
@@ -56,8 +54,8 @@ export interface Receiver {
    */
   take(envelope: MailEnvelope, recipients: Recipient[], received: Uint8Array, session: string): Promise<void>;
   /**
-   * Remembers a refusal for the owner's explanations, if its address is on a served domain; never
-   * throws and never delays the reply.
+   * Remembers a refusal for the owner's explanations, if its address is on a served domain or one label
+   * below one that all accounts share; never throws and never delays the reply.
    */
   refused(refusal: Refusal): void;
 }
@@ -92,26 +90,7 @@ export function createReceiver(deps: ReceiverDeps): Receiver & Settling {
   const commits = new Set<Promise<unknown>>();
   const refusals = createRefusalLog(store.refusals, deps.onRefusalsLost);
 
-  const known = new Remembered<AddressedInbox>(KNOWN_INBOXES);
-
-  /** What the store would tell now of an inbox that has just got mail, but for a `messageCount` that may be too large. */
-  const remembered = (address: string): AddressedInbox | undefined =>
-    known.get(address, clock.now(), store.generation('inboxes'));
-
-  /** The live inbox at an address; under an account's domain only that account's inboxes count. */
-  const findInbox = async ({ address, domain }: Place): Promise<AddressedInbox | undefined> => {
-    const now = clock.now();
-    const generation = store.generation('inboxes');
-    const owned = shared.has(domain) ? null : await store.domains.find(domain);
-    if (owned === undefined) return undefined;
-    const inbox = await store.inboxes.findByAddress(address, now);
-    if (!inbox || (owned !== null && owned.accountId !== inbox.accountId)) return undefined;
-    // Whose mail a domain's is must be asked each time: the operator may have given it to another account.
-    if (owned === null && generation !== null) {
-      known.set(address, inbox, Math.min(now + REMEMBERED_MS, inbox.expiresAt), generation);
-    }
-    return inbox;
-  };
+  const inboxes = createInboxFinder({ store, clock }, shared);
 
   const maxMessagesOf = ({ plan }: AddressedInbox): number => plans.named(plan).maxMessagesPerInbox;
 
@@ -123,8 +102,8 @@ export function createReceiver(deps: ReceiverDeps): Receiver & Settling {
       store.accounts.find(accountId),
     ]);
     if (!inbox || inbox.expiresAt <= now || !account) return undefined;
-    const { address, messageCount, expiresAt } = inbox;
-    return { inboxId, accountId, plan: account.plan, address, messageCount, expiresAt };
+    const { kind, address, messageCount, expiresAt } = inbox;
+    return { inboxId, kind, accountId, plan: account.plan, address, messageCount, expiresAt };
   };
 
   const withRoom = (inbox: AddressedInbox | undefined): AddressedInbox => {
@@ -134,21 +113,22 @@ export function createReceiver(deps: ReceiverDeps): Receiver & Settling {
   };
 
   /** Never rejects on cached data: reads the store first. */
-  const inboxAt = async (path: string): Promise<AddressedInbox> => {
-    const place = placeOf(path);
+  const inboxAt = async (place: Place | undefined): Promise<AddressedInbox> => {
     if (!place) throw noSuchInbox();
-    const last = remembered(place.address);
+    const last = inboxes.remembered(place.address);
     if (last && last.messageCount < maxMessagesOf(last)) return last;
-    return withRoom(await findInbox(place));
+    return withRoom(await inboxes.find(place));
   };
 
   return {
     async accept(path, declaredBytes, target = null) {
-      const inbox = target ? withRoom(await findTarget(target)) : await inboxAt(path);
+      const place = placeOf(path);
+      const inbox = target ? withRoom(await findTarget(target)) : await inboxAt(place);
       const { maxMessagesPerInbox: maxMessages, maxMessageBytes } = plans.named(inbox.plan);
       assertFits(declaredBytes, maxMessageBytes);
       const { inboxId, accountId } = inbox;
-      return { inboxId, accountId, address: inbox.address, rcptTo: path, maxMessages, maxMessageBytes };
+      const address = target ? inbox.address : (place?.address ?? inbox.address);
+      return { inboxId, accountId, address, rcptTo: path, maxMessages, maxMessageBytes };
     },
 
     async take(envelope, recipients, received, session) {
@@ -166,7 +146,9 @@ export function createReceiver(deps: ReceiverDeps): Receiver & Settling {
       for (const place of placed) {
         if ('deliveries' in place) news.announceDeliveries();
         if (!('messageId' in place)) continue;
-        const last = remembered(recipients.find(({ inboxId }) => inboxId === place.inboxId)?.address ?? '');
+        const last = inboxes.remembered(
+          recipients.find(({ inboxId }) => inboxId === place.inboxId)?.address ?? '',
+        );
         if (last) last.messageCount += 1;
         news.announce({ accountId: place.accountId, inboxId: place.inboxId });
       }
@@ -176,7 +158,7 @@ export function createReceiver(deps: ReceiverDeps): Receiver & Settling {
       const place = placeOf(refusal.address);
       if (!place) return;
       const { address, domain } = place;
-      if (shared.has(domain)) refusals.add({ ...refusal, address });
+      if (shared.has(domain) || isSubdomainOf(shared, domain)) refusals.add({ ...refusal, address });
       else refusals.addIf(async () => Boolean(await store.domains.find(domain)), { ...refusal, address });
     },
 
@@ -187,12 +169,6 @@ export function createReceiver(deps: ReceiverDeps): Receiver & Settling {
       await refusals.flushed();
     },
   };
-}
-
-/** Where a mail is to go: an address in lower case without a tag, and its domain. */
-interface Place {
-  address: string;
-  domain: string;
 }
 
 function placeOf(path: string): Place | undefined {

@@ -1,18 +1,10 @@
 import { setImmediate } from 'node:timers/promises';
-import { usableDomains } from '../accounts/domains.ts';
 import type { Clock } from '../clock.ts';
 import type { News } from '../events.ts';
-import { inboxAddress, parseAddress } from '../mail/address.ts';
-import type {
-  FullMessageRecord,
-  InboxRecord,
-  MessageRecord,
-  Refusal,
-  Store,
-} from '../store/contract/index.ts';
-import { REFUSAL_KEPT_MS } from '../store/contract/retention.ts';
+import type { FullMessageRecord, InboxRecord, MessageRecord, Store } from '../store/contract/index.ts';
 import { listenForHints } from './change-signal.ts';
 import { cursorAt, timeOfSince } from './cursor.ts';
+import { type Elsewhere, lookElsewhere } from './elsewhere.ts';
 import {
   type FailedCondition,
   type Filters,
@@ -21,20 +13,11 @@ import {
   needsContent,
 } from './filters.ts';
 import { liveInbox } from './list.ts';
-import { areAlike } from './similar-addresses.ts';
 
 /** Messages looked at between two turns of the event loop: a millisecond or two of matching. */
 const SCAN_PAGE = 50;
 /** Messages that an explanation shows: the newest say most, and a person reads no more. */
 const MAX_SEEN = 20;
-/** Refusals that it shows, the newest. */
-const MAX_REFUSED = 20;
-/** Near misses that it shows, the latest. */
-const MAX_NEAR_MISSES = 20;
-/** Addresses and messages looked through for near misses: about a millisecond. */
-const MAX_CANDIDATES = 300;
-/** A near miss elsewhere counts from so long before the wait: the mail is sent, and then waited for. */
-const BEFORE_WAIT_MS = 60_000;
 /** What is quoted of a message: enough to see the difference. */
 const MAX_QUOTED = 500;
 
@@ -57,25 +40,12 @@ export interface Outcome {
   explanation: Explanation | null;
 }
 
-export interface Explanation {
+export interface Explanation extends Elsewhere {
   reason: 'timeout' | 'unexpected_message' | 'server_stopping';
   /** How many messages did not match. */
   seenCount: number;
   /** The newest of them, newest first. */
   seen: { message: MessageRecord; failed: FailedCondition[] }[];
-  refused: Refusal[];
-  nearMisses: NearMiss[];
-}
-
-/** An address alike that got what may have been meant for this one. */
-export interface NearMiss {
-  address: string;
-  /** The last time, epoch ms. */
-  at: number;
-  times: number;
-  /** `refused`: nobody has the address. `received`: another inbox of the account has it. */
-  outcome: 'refused' | 'received';
-  inboxId: string | null;
 }
 
 export interface ExplainDeps {
@@ -219,54 +189,4 @@ async function inFull(
     if (message) full.push(message);
   }
   return full;
-}
-
-/** What became of mail that may have been meant for this inbox. */
-async function lookElsewhere(
-  { store, clock, domains }: ExplainDeps,
-  inbox: InboxRecord,
-  { from, begun }: { from: number; begun: number },
-  ownsAccount: boolean,
-): Promise<Pick<Explanation, 'refused' | 'nearMisses'>> {
-  const now = clock.now();
-  const after = Math.max(from, now - REFUSAL_KEPT_MS);
-  // A domain may have gone to another account since: what is sent there is no longer ours to tell.
-  const usable = usableDomains(domains, await store.domains.list(inbox.accountId));
-  const isUsable = (address: string) => usable.some(({ domain }) => address.endsWith(`@${domain}`));
-  const refused = isUsable(inbox.address) ? await store.refusals.list(inbox.address, MAX_REFUSED, now) : [];
-  const addresses = await store.refusals.listAddresses(
-    ownsAccount ? inbox.accountId : null,
-    { after, limit: MAX_CANDIDATES },
-    now,
-  );
-  const nearMisses: NearMiss[] = addresses
-    .filter(({ address }) => areAlike(address, inbox.address) && isUsable(address))
-    .map((refusal) => ({ ...refusal, outcome: 'refused', inboxId: null }));
-  if (ownsAccount) nearMisses.push(...(await receivedElsewhere(store, inbox, begun - BEFORE_WAIT_MS, now)));
-  return {
-    refused: refused.filter(({ at }) => at > after),
-    nearMisses: nearMisses.toSorted((a, b) => b.at - a.at).slice(0, MAX_NEAR_MISSES),
-  };
-}
-
-/** Mail to the account's other inboxes whose addresses are alike. */
-async function receivedElsewhere(
-  store: ExplainDeps['store'],
-  { id, accountId, address: wanted }: InboxRecord,
-  time: number,
-  now: number,
-): Promise<NearMiss[]> {
-  const after = await store.messages.placeInAccount(accountId, time);
-  const messages = await store.messages.listByAccount(accountId, { after, limit: MAX_CANDIDATES }, now);
-  const misses = new Map<string, NearMiss>();
-  for (const { inboxId, receivedAt: at, rcptTo } of messages) {
-    if (inboxId === id) continue;
-    const [recipient = ''] = rcptTo;
-    const parsed = parseAddress(recipient, { smtputf8: true });
-    const address = parsed ? inboxAddress(parsed) : '';
-    if (!areAlike(address, wanted)) continue;
-    const times = (misses.get(inboxId)?.times ?? 0) + 1;
-    misses.set(inboxId, { address, at, times, outcome: 'received', inboxId });
-  }
-  return [...misses.values()];
 }

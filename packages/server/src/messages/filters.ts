@@ -7,6 +7,8 @@ export interface Filters {
   from?: string | undefined;
   /** In a recipient's address or display name: To, Cc, or the envelope. */
   to?: string | undefined;
+  /** In a recipient of the envelope. */
+  rcptTo?: string | undefined;
   subject?: string | undefined;
   /** In the visible text. */
   text?: string | undefined;
@@ -55,6 +57,7 @@ export function failedConditions(message: MessageRecord, filters: Filters): Fail
   };
   demand('from', filters.from, summary.from ? mailbox(summary.from) : '');
   demand('to', filters.to, [...[...summary.to, ...summary.cc].map(mailbox), ...message.rcptTo].join(', '));
+  demand('rcptTo', filters.rcptTo, message.rcptTo.join(', '));
   demand('subject', filters.subject, summary.subject);
   const hasAttachments = summary.attachmentCount > 0;
   if (filters.hasAttachments === !hasAttachments) {

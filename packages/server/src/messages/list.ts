@@ -68,8 +68,8 @@ async function matches(store: ReadDeps['store'], message: MessageRecord, query: 
 }
 
 /** True when a list shows only what meets some condition, so that messages must be looked into. */
-export const hasFilters = ({ from, to, subject, text, hasAttachments }: Filters): boolean =>
-  [from, to, subject, text, hasAttachments].some((condition) => condition !== undefined);
+export const hasFilters = ({ from, to, rcptTo, subject, text, hasAttachments }: Filters): boolean =>
+  [from, to, rcptTo, subject, text, hasAttachments].some((condition) => condition !== undefined);
 
 /** Answers the newest messages of a range, one more than asked for where there is one more. */
 type Scan<M> = (

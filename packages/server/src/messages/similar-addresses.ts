@@ -68,6 +68,11 @@ function areLocalPartsAlike(a: string, b: string): boolean {
   return slips(a, b, most) <= most;
 }
 
+/** The same for two domains: they differ by a slip or two. @param a as `b` in lower case */
+export function areDomainsAlike(a: string, b: string): boolean {
+  return a !== b && slips(a, b, MAX_SLIPS) <= MAX_SLIPS;
+}
+
 /**
  * Could the one have been meant where the other was written? Two different addresses with the same
  * local part on two domains, or on one domain with local parts that differ by a slip or two, by dots

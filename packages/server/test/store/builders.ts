@@ -20,6 +20,7 @@ export function inboxAt(changes: Partial<NewInbox> = {}): NewInbox {
   const [localPart = '', domain = ''] = address.split('@');
   return {
     id,
+    kind: 'address',
     address,
     localPart,
     domain,

@@ -29,6 +29,7 @@ export function showingMethods(
     'inboxes.find': async (now) => isLive(await inboxes.find(owner, inbox.id, now), now),
     'inboxes.findByToken': async (now) => isLive(await inboxes.findByToken(tokenHash, now), now),
     'inboxes.findByAddress': async (now) => !!(await inboxes.findByAddress(inbox.address, now)),
+    'inboxes.findTakers': async (now) => !!(await inboxes.findTakers(inbox.address, now)).ofAddress?.live,
     'inboxes.list': async (now) => (await inboxes.list(owner, page, now)).inboxes.length > 0,
     'messages.list': async (now) => (await messages.list(inbox.id, everything, now)).length > 0,
     'messages.listUnread': async (now) => (await messages.listUnread(inbox.id, everything, now)).length > 0,

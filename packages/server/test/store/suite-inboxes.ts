@@ -66,6 +66,7 @@ export function describeInboxes(given: Given): void {
       expect(await given.store.inboxes.findByToken(tokenHash, T)).toEqual(record);
       expect(await given.store.inboxes.findByAddress(wish.address, T)).toEqual({
         inboxId: wish.id,
+        kind: 'address',
         accountId: owner,
         plan: 'developer',
         address: wish.address,

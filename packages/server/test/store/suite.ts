@@ -10,6 +10,7 @@ import { describeExplain } from './suite-explain.ts';
 import { describeInboxes } from './suite-inboxes.ts';
 import { describeMessages } from './suite-messages.ts';
 import { describeReading } from './suite-reading.ts';
+import { describeTakers } from './suite-takers.ts';
 import { describeUsage } from './suite-usage.ts';
 import { describeWebhooks } from './suite-webhooks.ts';
 
@@ -79,6 +80,7 @@ export function describeStore(name: string, open: () => Promise<Opened>, openFre
     describeDeletion(given);
     describeUsage(given);
     describeInboxes(given);
+    describeTakers(given);
     describeMessages(given);
     describeEmptying(given);
     describeReading(given);

@@ -3,7 +3,7 @@ import { usableDomains } from '../../accounts/domains.ts';
 import { AppError } from '../../errors.ts';
 import { inboxAddress, isChosenLocalPart, isReservedLocalPart, parseAddress } from '../../mail/address.ts';
 import { newLocalPart } from '../../mail/local-part.ts';
-import type { DomainStore } from '../../store/contract/index.ts';
+import type { DomainStore, InboxKind } from '../../store/contract/index.ts';
 import { ADDRESS_ATTEMPTS } from '../limits.ts';
 import { invalidField } from './invalid-fields.ts';
 
@@ -14,11 +14,16 @@ export interface Place {
   domain: string;
 }
 
-/** Where an inbox shall be; without a local part, at any free address of the domain. */
+/** What mail a new inbox shall take. */
 export interface Wanted {
-  domain: string;
-  localPart: string | null;
+  kind: InboxKind;
+  /** Makes an address for it: always the same one, or another at random each time. */
+  place(): Place;
+  isRandom: boolean;
 }
+
+/** The local part of a catch-all inbox's own address. */
+const CATCH_ALL_LOCAL_PART = 'inbox';
 
 const placeAt = (localPart: string, domain: string): Place => ({
   address: `${localPart}@${domain}`,
@@ -60,14 +65,51 @@ function chosenLocalPart(localPart: string, path: string): string {
   return localPart;
 }
 
-/** Reads where a new inbox shall be. @throws AppError `invalid_request` */
+const chosen = (localPart: string, domain: string): Wanted => ({
+  kind: 'address',
+  place: () => placeAt(localPart, domain),
+  isRandom: false,
+});
+
+/** Any free address of a domain. */
+export const anyAddress = (domain: string): Wanted => ({
+  kind: 'address',
+  place: () => placeAt(newLocalPart(), domain),
+  isRandom: true,
+});
+
+/**
+ * All addresses of the account's own domain, or of a new sub-domain of a shared one. The sub-domain is
+ * one label, because a wildcard MX record of the operator has to cover it.
+ */
+async function wantedCatchAll(body: CreateInbox, domains: DomainsOf): Promise<Wanted> {
+  for (const name of ['localPart', 'address'] as const) {
+    if (body[name] !== undefined) {
+      throw invalidField(
+        `/${name}`,
+        'cannot be given together with catchAll: a catch-all inbox takes every local part of its domain',
+      );
+    }
+  }
+  const domain = await servedDomain(body.domain, domains);
+  const isShared = domains.configured.includes(domain);
+  const subdomain = () => `${newLocalPart().replaceAll('.', '-')}.${domain}`;
+  return {
+    kind: 'catch-all',
+    place: () => placeAt(CATCH_ALL_LOCAL_PART, isShared ? subdomain() : domain),
+    isRandom: isShared,
+  };
+}
+
+/** Reads what mail a new inbox shall take. @throws AppError `invalid_request` */
 export async function wantedAddress(body: CreateInbox, domains: DomainsOf): Promise<Wanted> {
   const { address, localPart, domain } = body;
+  if (body.catchAll) return wantedCatchAll(body, domains);
   if (address === undefined) {
-    return {
-      domain: await servedDomain(domain, domains),
-      localPart: localPart === undefined ? null : chosenLocalPart(localPart, '/localPart'),
-    };
+    const served = await servedDomain(domain, domains);
+    return localPart === undefined
+      ? anyAddress(served)
+      : chosen(chosenLocalPart(localPart, '/localPart'), served);
   }
   for (const [path, other] of [
     ['/localPart', localPart],
@@ -77,24 +119,24 @@ export async function wantedAddress(body: CreateInbox, domains: DomainsOf): Prom
   }
   const at = address.lastIndexOf('@');
   if (at < 0) throw invalidField('/address', 'must be an address');
-  return {
-    domain: await servedDomain(address.slice(at + 1), domains, {
-      path: '/address',
-      demand: 'must be at one of the domains',
-    }),
-    localPart: chosenLocalPart(address.slice(0, at), '/address'),
-  };
+  const served = await servedDomain(address.slice(at + 1), domains, {
+    path: '/address',
+    demand: 'must be at one of the domains',
+  });
+  return chosen(chosenLocalPart(address.slice(0, at), '/address'), served);
 }
 
 /**
  * Does something at the wanted address, or at random ones until one is free.
- * @param attempt throws AppError `address_taken` when somebody has the address
+ * @param attempt throws AppError `address_taken` when the address is not free
  */
-export async function onFreeAddress<T>(wanted: Wanted, attempt: (place: Place) => Promise<T>): Promise<T> {
-  if (wanted.localPart !== null) return attempt(placeAt(wanted.localPart, wanted.domain));
-  for (let left = ADDRESS_ATTEMPTS; ; left--) {
+export async function onFreeAddress<T>(
+  wanted: Pick<Wanted, 'place' | 'isRandom'>,
+  attempt: (place: Place) => Promise<T>,
+): Promise<T> {
+  for (let left = wanted.isRandom ? ADDRESS_ATTEMPTS : 1; ; left--) {
     try {
-      return await attempt(placeAt(newLocalPart(), wanted.domain));
+      return await attempt(wanted.place());
     } catch (error) {
       const taken = error instanceof AppError && error.code === 'address_taken';
       if (!taken || left <= 1) throw error;

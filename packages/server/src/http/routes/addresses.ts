@@ -2,7 +2,7 @@ import { GenerateAddress, GeneratedAddress, ref } from '@mayfly/client/contract'
 import { AppError } from '../../errors.ts';
 import { keyCaller } from '../access/guard.ts';
 import type { App, RouteContext } from '../context.ts';
-import { onFreeAddress, type Place, servedDomain } from '../request/addresses.ts';
+import { anyAddress, onFreeAddress, type Place, servedDomain } from '../request/addresses.ts';
 import { json } from '../response/openapi-responses.ts';
 import { toTime } from '../response/time.ts';
 
@@ -34,7 +34,7 @@ export function addressRoutes(app: App, { options, deps }: RouteContext): void {
       });
       const now = clock.now();
       const heldUntil = now + ADDRESS_HOLD_MS;
-      const place = await onFreeAddress({ domain, localPart: null }, async (free) => {
+      const place = await onFreeAddress(anyAddress(domain), async (free) => {
         if (await store.addresses.hold(account.id, free.address, heldUntil, now)) return free;
         throw new AppError('address_taken', 'no free address was found');
       });

@@ -54,7 +54,7 @@ export function inboxRoutes(app: App, { options, deps }: RouteContext): void {
       tags: TAGS,
       summary: 'Create an inbox',
       description:
-        'Creates a disposable inbox. The answer is the only one that shows the read token, and the secret of the webhook that `webhookUrl` registers for this inbox alone.',
+        'Creates a disposable inbox. The answer is the only one that shows the read token, and the secret of the webhook that `webhookUrl` registers for this inbox alone. With `catchAll: true` the inbox takes mail for every local part: of a new sub-domain below a shared domain, or of a whole domain that belongs to your account. Inboxes with an address of their own on that domain come first, and an address whose inbox ended is refused with 550 for 7 days.',
       headers: IdempotencyHeaders,
       body: ref(CreateInbox),
       response: {
@@ -87,6 +87,7 @@ export function inboxRoutes(app: App, { options, deps }: RouteContext): void {
           account.id,
           {
             id: newId('inb', now),
+            kind: wanted.kind,
             ...place,
             labels: body.labels ?? {},
             tokenHash: hashCredential(token),
@@ -324,6 +325,7 @@ function toInbox(inbox: InboxRecord, plan: Plan): Inbox {
   return {
     id: inbox.id,
     address: inbox.address,
+    catchAll: inbox.kind !== 'address',
     domain: inbox.domain,
     labels: inbox.labels,
     createdAt: toTime(inbox.createdAt),

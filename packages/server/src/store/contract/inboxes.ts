@@ -10,8 +10,17 @@ export interface AddressStore {
   hold(accountId: string, address: string, until: number, now: number): Promise<boolean>;
 }
 
+/**
+ * What mail an inbox takes:
+ * - `address`: mail to its own address
+ * - `catch-all`: mail to every local part of its domain that no other inbox has
+ * - `sink`: mail to any address at any domain that no other inbox takes; the store has one at most
+ */
+export type InboxKind = 'address' | 'catch-all' | 'sink';
+
 export interface NewInbox {
   id: string;
+  kind: InboxKind;
   /** Lower case, without a plus-tag. */
   address: string;
   localPart: string;
@@ -68,8 +77,9 @@ export interface InboxWebhook {
 
 export interface InboxStore {
   /**
-   * Creates a live inbox, in one step with the check of its address, of the account's number of live
-   * inboxes, and of the idempotency key (remembered for 24 h); and with it a webhook of its own.
+   * Creates a live inbox, in one step with the check of its address (of a catch-all inbox, also of its
+   * domain), of the account's number of live inboxes, and of the idempotency key (remembered for 24 h);
+   * and with it a webhook of its own.
    * Throws `address_taken`; `limit_reached` at `maxLiveInboxes`, and at `webhook.maxWebhooks`;
    * `idempotency_key_reused` when the key came with another body.
    */
@@ -114,14 +124,36 @@ export interface InboxStore {
   delete(accountId: string, inboxId: string, now: number): Promise<boolean>;
   /** Does the same to all live inboxes that carry all `labels` (at least one); answers how many. */
   deleteByLabels(accountId: string, labels: Record<string, string>, now: number): Promise<number>;
-  /** The live inbox at an address (lower case, no tag), for RCPT. */
+  /** The live inbox whose own address this is (lower case, no tag), for RCPT. */
   findByAddress(address: string, now: number): Promise<AddressedInbox | undefined>;
+  /** Which inboxes may take mail for an address (lower case, no tag) that no live inbox has as its own. */
+  findTakers(address: string, now: number): Promise<Takers>;
+}
+
+/** An address, or all addresses of a domain, that an inbox has, or had within the quarantine after its end. */
+export interface Occupancy {
+  /** The inbox; null after its deletion. */
+  inboxId: string | null;
+  /** The inbox if it is live. */
+  live: AddressedInbox | undefined;
+}
+
+/** What {@link InboxStore.findTakers} returns. */
+export interface Takers {
+  /** Of the address itself. */
+  ofAddress: Occupancy | undefined;
+  /** Of the domain: its catch-all inbox. */
+  ofDomain: Occupancy | undefined;
+  /** The live sink. */
+  sink: AddressedInbox | undefined;
 }
 
 export interface AddressedInbox {
   inboxId: string;
+  kind: InboxKind;
   accountId: string;
   plan: string;
+  /** The inbox's own address. */
   address: string;
   messageCount: number;
   expiresAt: number;

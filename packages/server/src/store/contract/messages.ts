@@ -161,10 +161,12 @@ export interface RefusalStore {
   add(refusals: Refusal[]): Promise<void>;
   /** Of one address, newest first, not older than 24 h. */
   list(address: string, limit: number, now: number): Promise<Refusal[]>;
+  /** Of all addresses of a domain but those that another inbox than this one has, or had within the quarantine. */
+  listByDomain(domain: string, inboxId: string, limit: number, now: number): Promise<Refusal[]>;
   /**
    * Addresses that were refused after a time and not longer than 24 h ago, the latest first. Addresses
-   * that another account has, holds, or had within the quarantine, and those of another account's
-   * domains, are left out; for no account (`null`) those of every account.
+   * that another account has, holds, or had within the quarantine, by themselves or by a catch-all inbox,
+   * and those of another account's domains, are left out; for no account (`null`) those of every account.
    */
   listAddresses(
     accountId: string | null,

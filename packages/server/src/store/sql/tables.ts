@@ -1,4 +1,5 @@
 import type { Generated } from 'kysely';
+import type { InboxKind } from '../contract/index.ts';
 
 /**
  * The tables as both engines have them: text ids that we make ourselves, whole epoch milliseconds,
@@ -89,6 +90,7 @@ export interface DomainsTable {
 
 /** Who may use an address; one row decides it in one statement. */
 export interface AddressesTable {
+  /** An address, or what stands for more than one: see inboxes/addresses.ts. */
   address: string;
   account_id: string;
   /** The inbox that lives or lived here last; null for a hold and after a delete. */
@@ -124,6 +126,7 @@ export interface InboxesTable {
   emptied_up_to: Generated<number>;
   /** 1 once it got a webhook of its own; others need not look for one. */
   has_webhook: Generated<number>;
+  kind: InboxKind;
 }
 
 /**

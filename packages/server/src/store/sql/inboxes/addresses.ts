@@ -1,6 +1,20 @@
-import type { AddressStore } from '../../contract/index.ts';
+import { AppError } from '../../../errors.ts';
+import type { AddressStore, InboxKind } from '../../contract/index.ts';
 import { ADDRESS_QUARANTINE_MS } from '../../contract/retention.ts';
 import type { Db, Tx } from '../dialect.ts';
+
+/**
+ * An `address` of the table that stands for all addresses of a domain that no inbox has as its own. No
+ * address reads like this one, so it is reserved and released by the same statements as an address.
+ */
+export const allOfDomain = (domain: string): string => `@${domain}`;
+/** The same for all addresses of all domains. */
+export const EVERYTHING = '@';
+
+export const domainOf = (address: string): string => address.slice(address.lastIndexOf('@') + 1);
+
+/** All that an inbox with this address can occupy. */
+const placesOf = (address: string): string[] => [address, allOfDomain(domainOf(address)), EVERYTHING];
 
 /** An inbox's address as its row needs it. */
 interface Tenancy {
@@ -56,11 +70,29 @@ async function occupy(
   return taken !== undefined;
 }
 
-/** Takes an address for a new inbox; false when it is not free for that account. */
-export function claimAddress(tx: Tx, tenancy: Tenancy, now: number): Promise<boolean> {
+/**
+ * Takes the address of a new inbox, and what else its kind takes.
+ * @throws AppError `address_taken` when one of them is not free for that account
+ */
+export async function claimAddress(tx: Tx, tenancy: Tenancy, kind: InboxKind, now: number): Promise<void> {
   const { accountId, address, inboxId, expiresAt } = tenancy;
   const until = expiresAt + ADDRESS_QUARANTINE_MS;
-  return occupy(tx, { account_id: accountId, address, inbox_id: inboxId, busy_until: expiresAt, until }, now);
+  const claim = (place: string): Promise<boolean> =>
+    occupy(
+      tx,
+      { account_id: accountId, address: place, inbox_id: inboxId, busy_until: expiresAt, until },
+      now,
+    );
+  const domain = domainOf(address);
+  if (kind === 'catch-all' && !(await claim(allOfDomain(domain)))) {
+    throw new AppError(
+      'address_taken',
+      `The domain ${domain} has a catch-all inbox already, or another account had one within the last 7 days. Delete that inbox, or choose another domain.`,
+    );
+  }
+  if (!(await claim(address))) {
+    throw new AppError('address_taken', `The address ${address} is taken; choose another.`);
+  }
 }
 
 /** Follows a change of a live inbox's expiry. */
@@ -68,7 +100,7 @@ export async function moveAddressEnd(tx: Tx, tenancy: Omit<Tenancy, 'accountId'>
   await tx
     .updateTable('addresses')
     .set({ busy_until: tenancy.expiresAt, reserved_until: tenancy.expiresAt + ADDRESS_QUARANTINE_MS })
-    .where('address', '=', tenancy.address)
+    .where('address', 'in', placesOf(tenancy.address))
     .where('inbox_id', '=', tenancy.inboxId)
     .execute();
 }
@@ -78,7 +110,7 @@ export async function vacateAddress(tx: Tx, tenancy: Omit<Tenancy, 'accountId' |
   await tx
     .updateTable('addresses')
     .set({ inbox_id: null, busy_until: now, reserved_until: now + ADDRESS_QUARANTINE_MS })
-    .where('address', '=', tenancy.address)
+    .where('address', 'in', placesOf(tenancy.address))
     .where('inbox_id', '=', tenancy.inboxId)
     .execute();
 }

@@ -48,7 +48,8 @@ async function findReplay(
     );
   }
   return {
-    inbox: JSON.parse(earlier.inbox),
+    // Kept by an earlier version, it has no kind.
+    inbox: { kind: 'address', ...JSON.parse(earlier.inbox) },
     nonce: earlier.nonce,
     webhook: earlier.webhook === null ? null : JSON.parse(earlier.webhook),
     replayed: true,
@@ -117,6 +118,7 @@ async function insertInbox(tx: Tx, { accountId, inbox, webhook }: Creation): Pro
       last_received_at: record.lastReceivedAt,
       version: record.version,
       freed: 0,
+      kind: inbox.kind,
       has_webhook: webhook ? 1 : 0,
     })
     .returning('seq')
@@ -149,9 +151,7 @@ export async function createInbox(tx: Tx, dialect: Dialect, creation: Creation):
   if (replay) return replay;
   await checkLiveInboxes(tx, accountId, maxLiveInboxes, now);
   const tenancy = { accountId, address: inbox.address, inboxId: inbox.id, expiresAt: inbox.expiresAt };
-  if (!(await claimAddress(tx, tenancy, now))) {
-    throw new AppError('address_taken', `The address ${inbox.address} is taken; choose another.`);
-  }
+  await claimAddress(tx, tenancy, inbox.kind, now);
   const record = await insertInbox(tx, creation);
   const webhook = await addWebhook(tx, creation);
   if (request) await remember(tx, request, record, webhook);

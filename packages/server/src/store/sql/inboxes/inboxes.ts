@@ -10,6 +10,7 @@ import { cancelOfInbox } from '../webhooks/queue.ts';
 import { moveWebhookEnd } from '../webhooks/webhooks.ts';
 import { moveAddressEnd, vacateAddress } from './addresses.ts';
 import { createInbox, pairOf } from './create-inbox.ts';
+import { createTakers, takerOf } from './takers.ts';
 
 const COLUMNS = [
   'id',
@@ -23,12 +24,14 @@ const COLUMNS = [
   'message_count',
   'last_received_at',
   'version',
+  'kind',
 ] as const satisfies (keyof Tables['inboxes'])[];
 
 function toInbox(row: Pick<Selectable<InboxesTable>, (typeof COLUMNS)[number]>): InboxRecord {
   const at = row.address.lastIndexOf('@');
   return {
     id: row.id,
+    kind: row.kind,
     accountId: row.account_id,
     address: row.address,
     localPart: row.address.slice(0, at),
@@ -67,7 +70,7 @@ function liveInboxes(db: Db, accountId: string, labels: Labels, before: string |
 }
 
 /** The queries that only read. */
-function createReads(db: Db): Pick<InboxStore, 'find' | 'findByToken' | 'findByAddress' | 'list'> {
+function createReads(db: Db): Pick<InboxStore, 'find' | 'findByToken' | 'list'> {
   const selectById = prepare((value: Slots<{ accountId: string; inboxId: string; after: number }>) =>
     db
       .selectFrom('inboxes')
@@ -83,15 +86,6 @@ function createReads(db: Db): Pick<InboxStore, 'find' | 'findByToken' | 'findByA
       .where('token_hash', '=', value.tokenHash)
       .where('expires_at', '>', value.after),
   );
-  const selectByAddress = prepare((value: Slots<{ address: string; now: number }>) =>
-    db
-      .selectFrom('addresses as a')
-      .innerJoin('inboxes as i', 'i.id', 'a.inbox_id')
-      .innerJoin('accounts as c', 'c.id', 'i.account_id')
-      .select(['i.id', 'i.account_id', 'i.message_count', 'i.expires_at', 'c.plan'])
-      .where('a.address', '=', value.address)
-      .where('i.expires_at', '>', value.now),
-  );
   return {
     async find(accountId, inboxId, now) {
       const [row] = await selectById(db, { accountId, inboxId, after: now - TOMBSTONE_MS });
@@ -103,27 +97,9 @@ function createReads(db: Db): Pick<InboxStore, 'find' | 'findByToken' | 'findByA
       return row && toInbox(row);
     },
 
-    async findByAddress(address, now) {
-      const [row] = await selectByAddress(db, { address, now });
-      return (
-        row && {
-          inboxId: row.id,
-          accountId: row.account_id,
-          plan: row.plan,
-          address,
-          messageCount: row.message_count,
-          expiresAt: row.expires_at,
-        }
-      );
-    },
-
     async list(accountId, { labels, address, limit, before }, now) {
       let query = liveInboxes(db, accountId, labels, before, now);
-      if (address !== undefined) {
-        query = query.where('i.id', 'in', (row) =>
-          row.selectFrom('addresses as a').select('a.inbox_id').where('a.address', '=', address),
-        );
-      }
+      if (address !== undefined) query = query.where('i.id', '=', takerOf(db, address, now));
       const rows = await query
         .select(COLUMNS.map((column) => `i.${column}` as const))
         .limit(limit + 1)
@@ -177,6 +153,7 @@ export function createInboxes(
 
   return {
     ...createReads(db),
+    ...createTakers(db),
 
     create: (accountId, inbox, maxLiveInboxes, request, webhook = null) =>
       db

@@ -52,6 +52,11 @@ function createInsert(db: Db): (tx: Tx, refusals: Refusal[]) => Promise<void> {
     });
 }
 
+// An address that anyone has is of letters that JSON does not escape: only its quotes are in the way.
+const unquoted = sql<string>`substr(r.address, 2, length(r.address) - 2)`;
+/** See addresses.ts. */
+const allOfItsDomain = sql<string>`'@' || r.domain`;
+
 export function createRefusals(db: Db): RefusalStore {
   const insert = createInsert(db);
   return {
@@ -76,9 +81,39 @@ export function createRefusals(db: Db): RefusalStore {
       return rows.map(({ at, details }) => ({ at, address, ...JSON.parse(details) }));
     },
 
+    async listByDomain(domain, inboxId, limit, now) {
+      const rows = await db
+        .selectFrom('refusals as r')
+        .select(['r.at', 'r.address', 'r.details'])
+        .where('r.domain', '=', domain)
+        .where('r.at', '>', now - REFUSAL_KEPT_MS)
+        .where((row) =>
+          row.not(
+            row.exists(
+              row
+                .selectFrom('addresses as a')
+                .select('a.address')
+                .where('a.address', '=', unquoted)
+                .where('a.busy_until', '>', 0)
+                .where('a.reserved_until', '>', now)
+                .where((other) =>
+                  other.or([other('a.inbox_id', 'is', null), other('a.inbox_id', '!=', inboxId)]),
+                ),
+            ),
+          ),
+        )
+        .orderBy('r.at', 'desc')
+        .orderBy('r.seq', 'desc')
+        .limit(limit)
+        .execute();
+      return rows.map(({ at, address, details }) => ({
+        at,
+        address: JSON.parse(address),
+        ...JSON.parse(details),
+      }));
+    },
+
     async listAddresses(accountId, { after, limit }, now) {
-      // An address that anyone has is of letters that JSON does not escape: only its quotes are in the way.
-      const unquoted = sql<string>`substr(r.address, 2, length(r.address) - 2)`;
       const rows = await db
         .selectFrom('refusals as r')
         .select((row) => ['r.address', row.fn.max('r.at').as('at'), row.fn.countAll().as('times')])
@@ -89,7 +124,7 @@ export function createRefusals(db: Db): RefusalStore {
               row
                 .selectFrom('addresses as a')
                 .select('a.address')
-                .where('a.address', '=', unquoted)
+                .where('a.address', 'in', [unquoted, allOfItsDomain])
                 .where('a.reserved_until', '>', now)
                 .where('a.account_id', '!=', accountId ?? ''),
             ),

@@ -4,6 +4,7 @@ import * as init from './0001-init.ts';
 import * as webhooks from './0002-webhooks.ts';
 import * as accounts from './0003-accounts.ts';
 import * as accountDeletion from './0004-account-deletion.ts';
+import * as catchAll from './0005-catch-all.ts';
 import * as emptying from './0006-emptying.ts';
 
 /** All migrations by name, oldest first; a released one is never changed. */
@@ -12,6 +13,7 @@ const MIGRATIONS = {
   '0002-webhooks': webhooks,
   '0003-accounts': accounts,
   '0004-account-deletion': accountDeletion,
+  '0005-catch-all': catchAll,
   '0006-emptying': emptying,
 };
 
