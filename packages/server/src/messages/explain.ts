@@ -1,17 +1,17 @@
 import { setImmediate } from 'node:timers/promises';
 import type { Clock } from '../clock.ts';
 import type { News } from '../events.ts';
-import type { FullMessageRecord, InboxRecord, MessageRecord, Store } from '../store/contract/index.ts';
-import { listenForHints } from './change-signal.ts';
-import { cursorAt, timeOfSince } from './cursor.ts';
-import { type Elsewhere, lookElsewhere } from './elsewhere.ts';
 import {
   type FailedCondition,
   type Filters,
   failedConditions,
   failedContent,
   needsContent,
-} from './filters.ts';
+} from '../mail/filters.ts';
+import type { FullMessageRecord, InboxRecord, MessageRecord, Store } from '../store/contract/index.ts';
+import { listenForHints } from './change-signal.ts';
+import { cursorAt, timeOfSince } from './cursor.ts';
+import { type Elsewhere, lookElsewhere } from './elsewhere.ts';
 import { liveInbox } from './list.ts';
 
 /** Messages looked at between two turns of the event loop: a millisecond or two of matching. */

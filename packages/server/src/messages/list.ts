@@ -3,10 +3,10 @@ import type { Clock } from '../clock.ts';
 import { AppError } from '../errors.ts';
 import type { News } from '../events.ts';
 import { timeOfId } from '../ids.ts';
+import { type Filters, failedConditions, failedContent, needsContent } from '../mail/filters.ts';
 import type { InboxRecord, MessageRecord, Store, UnreadMessage } from '../store/contract/index.ts';
 import { listenForHints } from './change-signal.ts';
 import { cursorAt, timeOfSince } from './cursor.ts';
-import { type Filters, failedConditions, failedContent, needsContent } from './filters.ts';
 import type { Newest } from './newest-cache.ts';
 
 /** Rows looked at between two turns of the event loop: about a millisecond of matching. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { type Filters, failedConditions, failedContent } from '../../src/messages/filters.ts';
+import { type Filters, failedConditions, failedContent } from '../../src/mail/filters.ts';
 import type { FullMessageRecord } from '../../src/store/contract/index.ts';
 
 const MESSAGE: FullMessageRecord = {

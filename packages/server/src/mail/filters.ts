@@ -1,5 +1,4 @@
-import type { LinkKind, MailAddress, MailLink } from '../mail/mail.ts';
-import type { FullMessageRecord, MessageRecord } from '../store/contract/index.ts';
+import type { LinkKind, MailAddress, MailContent, MailLink, MailSummary } from './mail.ts';
 
 /** Conditions on a message. Text is compared without regard to case and may be anywhere. */
 export interface Filters {
@@ -17,6 +16,19 @@ export interface Filters {
   code?: boolean | undefined;
   /** Whether there is a link; or what one and the same link must be. */
   link?: boolean | LinkFilter | undefined;
+}
+
+/** What of a message the conditions on its summary and envelope need. */
+export interface FilteredSummary {
+  summary: MailSummary;
+  /** The RCPT addresses. */
+  rcptTo: readonly string[];
+}
+
+/** What the conditions on its content need. */
+export interface FilteredContent {
+  summary: MailSummary;
+  content: MailContent;
 }
 
 /** Conditions on one link, all of which it must meet. */
@@ -49,7 +61,7 @@ const mailbox = ({ name, address }: MailAddress): string => (name === '' ? addre
  * The conditions on the summary that a message fails; none when it matches. Those on the content are
  * {@link failedContent}'s.
  */
-export function failedConditions(message: MessageRecord, filters: Filters): FailedCondition[] {
+export function failedConditions(message: FilteredSummary, filters: Filters): FailedCondition[] {
   const { summary } = message;
   const failed: FailedCondition[] = [];
   const demand = (condition: keyof Filters, part: string | undefined, got: string) => {
@@ -105,7 +117,7 @@ function failedLink(links: MailLink[], wanted: boolean | LinkFilter): FailedCond
 }
 
 /** The same for the conditions on text and links; `got` of the text is the message's preview. */
-export function failedContent({ summary, content }: FullMessageRecord, filters: Filters): FailedCondition[] {
+export function failedContent({ summary, content }: FilteredContent, filters: Filters): FailedCondition[] {
   const { text, link } = filters;
   const failed: FailedCondition[] = [];
   if (text !== undefined && !contains(content.text ?? content.htmlWords ?? '', text)) {
