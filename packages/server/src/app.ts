@@ -110,7 +110,8 @@ export function createApp(config: Config, overrides: Overrides = {}): App {
         ...(config.dnsServers && { servers: config.dnsServers }),
         ...(allow.length > 0 && { fallback: systemResolve }),
       });
-    const guard = { allow, resolve };
+    // With open sign-up, messages must not show strangers what addresses names have in our network.
+    const guard = { allow, resolve, namesAddresses: config.signUpPlan === null };
     const webhooks = createWebhooks({ store, guard, news, clock, plans });
 
     const hostname = config.smtpName ?? config.domains[0] ?? 'localhost';

@@ -1,6 +1,8 @@
+import { quoted, withoutCredentials } from './nearest.ts';
+
 /**
- * The closed list of what can go wrong on purpose. Each border translates a code once:
- * `http/errors.ts` to a status and a problem document, `smtp/replies.ts` to a reply.
+ * The closed list of known errors. Each protocol translates a code in one place:
+ * `http/response/problems.ts` to a status and a problem document, `smtp/replies.ts` to a reply.
  */
 export type ErrorCode =
   | 'invalid_request'
@@ -28,26 +30,28 @@ export type ErrorCode =
   | 'quota_exceeded'
   | 'unavailable';
 
-/** One thing wrong with one place of a request; `path` is a JSON pointer or a parameter's name. */
+/** One invalid place of a request. */
 export interface FieldError {
+  /** A JSON pointer into the body, or a parameter's name. */
   path: string;
+  /** A full sentence that names the wrong value and says what is right. */
   message: string;
 }
 
-/** What an {@link AppError} carries besides its words; all of it may be shown to the client. */
+/** What an {@link AppError} carries besides its message; all of it may be shown to the client. */
 export interface ErrorDetails {
   errors?: FieldError[];
-  /** Seconds after which a repeat makes sense. */
+  /** Seconds after which a retry makes sense. */
   retryAfterSeconds?: number;
-  /** When the inbox ended, epoch milliseconds (`inbox_expired`). */
+  /** When the inbox expired, epoch milliseconds (`inbox_expired`). */
   expiredAt?: number;
-  /** Methods a path does answer (`method_not_allowed`). */
+  /** Methods that the path supports (`method_not_allowed`). */
   allow?: string[];
 }
 
 /**
- * A failure that its receiver is meant to read: `message` is written for them and never holds a
- * secret. Anything else that is thrown is a defect: logged at the border, answered without its text.
+ * A known error. Its message is a full sentence written for the caller, says what to do next and never
+ * holds a secret. Any other thrown error is a defect: it is logged, and the response does not contain its text.
  */
 export class AppError extends Error {
   override readonly name = 'AppError';
@@ -59,4 +63,44 @@ export class AppError extends Error {
     this.code = code;
     this.details = details;
   }
+}
+
+/** What a client refers to by an id: its name in messages, and where its ids are found. */
+const KINDS = {
+  inbox: { prefix: 'inb', source: 'List the inboxes of the account with GET /v1/inboxes.' },
+  message: { prefix: 'msg', source: 'List the messages with GET /v1/inboxes/{id}/messages.' },
+  attachment: { prefix: 'att', source: 'The field "attachments" of the message lists the ids.' },
+  webhook: { prefix: 'whk', source: 'List the webhooks of the account with GET /v1/webhooks.' },
+  delivery: { prefix: 'dlv', source: 'List the deliveries with GET /v1/webhooks/{id}/deliveries.' },
+  key: { prefix: 'key', source: 'List the API keys of the account with GET /v1/keys.' },
+} as const;
+
+/** A kind of thing that has ids. */
+export type Kind = keyof typeof KINDS;
+
+/** The longest address that a query parameter takes (RFC 5321 section 4.5.3.1.3). */
+const MAX_ADDRESS = 254;
+
+const withArticle = (kind: string): string => `${/^[aeiou]/.test(kind) ? 'an' : 'a'} ${kind}`;
+
+/** What was given where an id belongs, if it is recognizably something else; '' otherwise. */
+function otherThanId(kind: Kind, id: string): string {
+  if (kind === 'inbox' && id.includes('@') && id.length <= MAX_ADDRESS) {
+    const address = encodeURIComponent(withoutCredentials(id.toWellFormed()));
+    return `${quoted(id)} is an address, not the id of an inbox. Look up the id with GET /v1/inboxes?address=${address}.`;
+  }
+  const other = Object.entries(KINDS).find(([, { prefix }]) => id.startsWith(`${prefix}_`));
+  if (!other || other[0] === kind) return '';
+  return `${quoted(id)} is the id of ${withArticle(other[0])}, not of ${withArticle(kind)}. ${KINDS[kind].source}`;
+}
+
+/**
+ * The error for an id that does not exist, or not for this credential: the same text for both, so that
+ * callers cannot probe what other accounts have.
+ * @param id as the caller gave it
+ */
+export function notFound(kind: Kind, id: string): AppError {
+  const { source } = KINDS[kind];
+  const message = `No ${kind} with the id ${quoted(id)} is visible to this credential. ${source}`;
+  return new AppError('not_found', otherThanId(kind, id) || message);
 }

@@ -12,6 +12,8 @@ const MAX_ERROR_SHARE = 0.4;
 const MIN_ABBREVIATION = 3;
 /** Values in messages are cut here, so that a hostile value cannot fill a response or a log. */
 const MAX_QUOTED_LENGTH = 60;
+/** Only so much of a value is searched for credentials; enough to fill the cut, whatever is replaced. */
+const MAX_INSPECTED_LENGTH = 1_000;
 
 /** Lower case without separators, so that `ttl_minutes`, `TTL-Minutes` and `ttlMinutes` are equal. */
 const fold = (name: string): string => name.toLowerCase().replace(/[\s._-]+/g, '');
@@ -69,7 +71,8 @@ function rank(given: string, known: string): number {
   if (words.some((_, from) => words.slice(from).join('').startsWith(wrong))) return 200;
   // The same beginning with another end: `ttlSeconds` for `ttlMinutes`, `timeoutMs` for `timeoutSeconds`.
   const [first = ''] = words;
-  const hasSameStart = first.length >= MIN_ABBREVIATION && wordsOf(given)[0] === first;
+  const [begin = ''] = wordsOf(given);
+  const hasSameStart = first.length >= MIN_ABBREVIATION && (begin === first || begin === `${first}s`);
   return hasSameStart ? 300 + errors : Number.POSITIVE_INFINITY;
 }
 
@@ -105,19 +108,24 @@ export function didYouMean(given: string, known: Iterable<string>): string {
 }
 
 const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Zl}\p{Zp}"\\]/gu;
+/** API keys, read tokens and webhook secrets, wherever in a text a caller may have put one. */
+const CREDENTIAL = /(mf[kt]_|whsec_)[\w+/=-]+/g;
 
 const escapeCharacter = (character: string): string =>
   character === '"' || character === '\\'
     ? `\\${character}`
     : `\\u{${(character.codePointAt(0) ?? 0).toString(16)}}`;
 
+/** A text without the secret part of any credential in it: `mfk_…`. */
+export const withoutCredentials = (text: string): string => text.replace(CREDENTIAL, '$1…');
+
 /**
  * A value as it may stand in an error message: in double quotes, cut to 60 characters, control,
- * formatting and direction characters escaped. Never for credentials.
+ * formatting and direction characters escaped, and without the secret part of credentials.
  */
 export function quoted(value: string): string {
-  const characters = Array.from(value.slice(0, 2 * MAX_QUOTED_LENGTH + 2));
-  const isCut = characters.length > MAX_QUOTED_LENGTH;
+  const characters = Array.from(withoutCredentials(value.slice(0, MAX_INSPECTED_LENGTH)));
+  const isCut = characters.length > MAX_QUOTED_LENGTH || value.length > MAX_INSPECTED_LENGTH;
   const shown = characters.slice(0, MAX_QUOTED_LENGTH).join('').replace(UNPRINTABLE, escapeCharacter);
   return `"${shown}${isCut ? '…' : ''}"`;
 }

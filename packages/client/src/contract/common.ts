@@ -28,7 +28,14 @@ export const AttachmentId = Type.String({
   examples: ['att_1'],
 });
 
+/**
+ * What an integer counts, such as `seconds`, for error messages: the keyword `x-unit` of its schema. Every
+ * integer of a request has one.
+ */
+export const unit = (name: string) => ({ 'x-unit': name });
+
 export const Limit = Type.Integer({
+  ...unit('entries'),
   description: 'How many at most.',
   minimum: 1,
   maximum: MAX_LIMIT,

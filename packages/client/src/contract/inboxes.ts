@@ -7,6 +7,7 @@ import {
   Limit,
   PLAIN_TEXT,
   Timestamp,
+  unit,
   WebhookId,
   WebhookSecret,
   WebhookUrl,
@@ -44,7 +45,7 @@ export const Labels = Type.Unsafe<Record<string, string>>({
 });
 export type Labels = Record<string, string>;
 
-const TtlMinutes = (description: string) => Type.Integer({ description, examples: [60] });
+const TtlMinutes = (description: string) => Type.Integer({ ...unit('minutes'), description, examples: [60] });
 
 /** Body of `POST /v1/inboxes`; all of it is optional, and the body too. */
 export const CreateInbox = Type.Object(

@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox';
-import { AttachmentId, closed, HasMore, InboxId, Limit, MessageId, Timestamp } from './common.ts';
+import { AttachmentId, closed, HasMore, InboxId, Limit, MessageId, Timestamp, unit } from './common.ts';
 import { nullable, ref } from './ref.ts';
 
 /** A filter names a part of a subject or an address; longer ones are a mistake. */
@@ -199,6 +199,7 @@ export const MessageQuery = Type.Object(
     limit: Type.Optional(Limit),
     wait: Type.Optional(
       Type.Integer({
+        ...unit('seconds'),
         description:
           'Seconds for which the answer may be held while nothing matches. Then the list is empty; `cursor` goes on.',
         minimum: 0,

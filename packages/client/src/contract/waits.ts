@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox';
-import { closed, InboxId, Timestamp } from './common.ts';
+import { closed, InboxId, Timestamp, unit } from './common.ts';
 import { MAX_FILTER, MAX_SINCE, MAX_WAIT, Message, MessageSummary, messageFilters } from './messages.ts';
 import { nullable, ref } from './ref.ts';
 
@@ -60,6 +60,7 @@ export const WaitRequest = Type.Object(
     ),
     count: Type.Optional(
       Type.Integer({
+        ...unit('messages'),
         description:
           'How many messages must match. 0 waits for silence: it succeeds when nothing has matched by the end of the time, and fails at once when something does.',
         minimum: 0,
@@ -69,6 +70,7 @@ export const WaitRequest = Type.Object(
     ),
     timeoutSeconds: Type.Optional(
       Type.Integer({
+        ...unit('seconds'),
         description: 'For how long to wait at most; 0 looks once.',
         minimum: 0,
         maximum: MAX_WAIT,

@@ -24,7 +24,11 @@ export function createSignUp(
       const wait = oldest + MINUTE_MS - now;
       if (wait > 0) {
         const retryAfterSeconds = Math.ceil(wait / 1000);
-        throw new AppError('rate_limited', 'too many sign-ups: try again later', { retryAfterSeconds });
+        throw new AppError(
+          'rate_limited',
+          `This server accepts ${SIGN_UPS_PER_MINUTE} sign-ups per minute. Retry after ${retryAfterSeconds} seconds.`,
+          { retryAfterSeconds },
+        );
       }
       times.shift();
     }

@@ -17,11 +17,19 @@ import {
   REQUEST_TIMEOUT_MS,
 } from './limits.ts';
 import type { Soon } from './maybe-promise.ts';
-import { invalidField } from './request/invalid-fields.ts';
-import { type ParameterTypes, parameterTypes, readParameters } from './request/query.ts';
+import { parseJsonBody } from './request/json-body.ts';
+import { collectPaths, type KnownPaths, nothingThere } from './request/paths.ts';
+import { type ParameterTypes, parameterTypes, readParameters, unexpectedParameter } from './request/query.ts';
 import { RequestSeconds } from './request-metrics.ts';
 import { createAttachmentBytes } from './response/attachment-bytes.ts';
-import { problem, rawProblem, sendProblem, toAppError, toProblem } from './response/problems.ts';
+import {
+  INTERNAL_ERROR,
+  problem,
+  rawProblem,
+  sendProblem,
+  toAppError,
+  toProblem,
+} from './response/problems.ts';
 import { createAnswers } from './response/response-cache.ts';
 import { apiRoutes } from './routes/api.ts';
 import { operationRoutes } from './routes/operations.ts';
@@ -70,7 +78,7 @@ export async function buildApp(
     ...gate,
   };
 
-  const known = demandAccess(app);
+  const known = collectPaths(app);
   parseBodies(app);
   guardRequests(app, context, known);
   readQueries(app);
@@ -99,7 +107,15 @@ function createFastify(deps: HttpDeps): App {
     routerOptions: { maxParamLength: MAX_PARAMETER },
     http: { maxHeaderSize: MAX_HEADER_BYTES, headersTimeout: HEADERS_TIMEOUT_MS, requireHostHeader: false },
     ajv: {
-      customOptions: { coerceTypes: false, removeAdditional: false, useDefaults: false, allErrors: true },
+      customOptions: {
+        coerceTypes: false,
+        removeAdditional: false,
+        useDefaults: false,
+        allErrors: true,
+        // Errors carry the wrong value and its schema, for messages that name both.
+        verbose: true,
+        keywords: ['x-unit'],
+      },
     },
     frameworkErrors: (error, request, reply) => {
       reply.headers({ ...SECURITY_HEADERS, 'x-request-id': request.id });
@@ -125,52 +141,29 @@ function refuseConnect(app: App): void {
   });
 }
 
-interface KnownPath {
-  pattern: RegExp;
-  methods: Set<string>;
-}
-
-/** A route that does not say what it demands of its caller fails at start. */
-function demandAccess(app: App): Map<string, KnownPath> {
-  const known = new Map<string, KnownPath>();
-  app.addHook('onRoute', (route) => {
-    if (!route.config?.access) throw new Error(`${route.method} ${route.url} declares no access`);
-    const path = known.get(route.url) ?? {
-      pattern: new RegExp(
-        `^${route.url.replaceAll('.', '\\.').replaceAll(/:\w+/g, '[^/]+').replace('*', '.*')}$`,
-      ),
-      methods: new Set(),
-    };
-    known.set(route.url, path);
-    for (const method of [route.method].flat()) path.methods.add(method);
-  });
-  return known;
-}
-
 function parseBodies(app: App): void {
-  const utf8 = new TextDecoder('utf-8', { fatal: true });
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (_request, body, done) => {
     if (body.length === 0) return done(null, undefined);
     try {
-      done(null, JSON.parse(utf8.decode(body as Buffer)));
-    } catch {
-      done(new AppError('malformed_json', 'the body is not valid JSON in UTF-8'), undefined);
+      done(null, parseJsonBody(body as Buffer));
+    } catch (error) {
+      done(error as Error, undefined);
     }
   });
 }
 
-function guardRequests(app: App, { guard, admission }: RouteContext, known: Map<string, KnownPath>): void {
+function guardRequests(app: App, { guard, admission }: RouteContext, known: KnownPaths): void {
   app.decorateRequest('caller', null);
   app.decorateRequest('admitted', null);
 
   const check = (request: FastifyRequest): Soon<Caller> | null => {
     if (request.raw.headers.host === undefined && request.raw.httpVersionMinor === 1) {
       // RFC 9112 section 3.2
-      throw new AppError('invalid_request', 'the Host header is missing');
+      throw new AppError('invalid_request', 'The Host header is missing. HTTP/1.1 requires it.');
     }
-    // Before the body is read: what is asked of a body says nothing of a path.
-    if (request.is404) throw nothingThere(request, known);
+    // Before the body is parsed: an error in the body would hide that the path is wrong.
+    if (request.is404 || hasEmptyPart(request)) throw nothingThere(request, known);
     const { access = 'account:write', free = false } = request.routeOptions.config;
     if (access === 'public') return null;
     const { id: inboxId } = request.params as { id?: string };
@@ -200,7 +193,11 @@ function guardRequests(app: App, { guard, admission }: RouteContext, known: Map<
   });
 }
 
-/** Query parameters by their types; a body that may be left out is an empty object then. */
+/** True where a path parameter is empty: a trailing or doubled slash, which names nothing. */
+const hasEmptyPart = ({ params }: FastifyRequest): boolean =>
+  Object.entries(params as Record<string, string>).some(([name, value]) => value === '' && name !== '*');
+
+/** Converts query parameters to their types, and makes a body that may be omitted an empty object. */
 function readQueries(app: App): void {
   const types = new WeakMap<object, ParameterTypes>();
   app.addHook('preValidation', (request, _reply, done) => {
@@ -209,7 +206,7 @@ function readQueries(app: App): void {
     if (schema.querystring === undefined) {
       const [unknown] =
         request.routeOptions.config.access === 'public' ? [] : Object.keys(request.query as object);
-      if (unknown !== undefined) return done(invalidField(unknown, 'is not known here'));
+      if (unknown !== undefined) return done(unexpectedParameter(unknown, schema.body !== undefined));
     } else {
       const known = types.get(schema) ?? parameterTypes(schema.querystring);
       types.set(schema, known);
@@ -217,7 +214,9 @@ function readQueries(app: App): void {
     }
     if (schema.body === undefined) {
       if (request.body === undefined || request.body === null) return done();
-      return done(new AppError('invalid_request', 'this request takes no body'));
+      return done(
+        new AppError('invalid_request', 'This operation takes no body. Send the request without one.'),
+      );
     }
     if (request.body === undefined && isOptionalBody(app, schema.body)) request.body = {};
     done();
@@ -232,38 +231,19 @@ function isOptionalBody(app: App, body: unknown): boolean {
 }
 
 function sendError(deps: HttpDeps, error: unknown, request: FastifyRequest, reply: FastifyReply): void {
-  const expected = toAppError(error);
+  const expected = toAppError(error, request);
   if (!expected) deps.log.error({ requestId: request.id, err: error }, 'request failed');
   const answer = expected
     ? toProblem(expected, request.id)
     : {
         status: 500,
         headers: {},
-        body: problem('internal_error', 'the server failed; its log knows the request id', request.id),
+        body: problem('internal_error', INTERNAL_ERROR, request.id),
       };
   sendProblem(reply, answer);
 }
 
-function decoded(path: string): string {
-  try {
-    return decodeURI(path);
-  } catch {
-    return path;
-  }
-}
-
-/** No path, or none with that method (RFC 9110 section 15.5.6). */
-function nothingThere(request: FastifyRequest, known: Map<string, KnownPath>): AppError {
-  const path = decoded(request.url.split('?', 1)[0] ?? '');
-  const methods = [...known.values()]
-    .filter(({ pattern }) => pattern.test(path))
-    .flatMap((one) => [...one.methods]);
-  if (methods.length === 0) return new AppError('not_found', 'there is nothing at this path');
-  const allow = [...new Set(methods)].sort();
-  return new AppError('method_not_allowed', `this path answers to ${allow.join(', ')}`, { allow });
-}
-
-function answerErrors(app: App, deps: HttpDeps, known: Map<string, KnownPath>): void {
+function answerErrors(app: App, deps: HttpDeps, known: KnownPaths): void {
   app.setSerializerCompiler(() => JSON.stringify);
   app.setErrorHandler((error, request, reply) => sendError(deps, error, request, reply));
   app.setNotFoundHandler((request) => {

@@ -2,6 +2,7 @@ import { hash } from 'node:crypto';
 import { Recent } from '../cache.ts';
 import { AppError } from '../errors.ts';
 import { timeOfId } from '../ids.ts';
+import { quoted } from '../nearest.ts';
 
 /** Enough of a hash that a mistyped cursor, or one of another inbox, is noticed; it guards nothing else. */
 const BINDING_LETTERS = 11;
@@ -17,7 +18,12 @@ const RFC3339 =
   /^(\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01]))[Tt ]([01]\d|2[0-3]):([0-5]\d):([0-5]\d)(?:\.(\d+))?([Zz]|[+\- ](?:[01]\d|2[0-3]):[0-5]\d)$/;
 
 const EXPECTED =
-  'a cursor of this inbox, a message id, an RFC 3339 time with its offset, or milliseconds since 1970';
+  'a cursor of this inbox (cur_…), a message id (msg_…), an RFC 3339 time such as 2026-03-04T05:06:07Z, or milliseconds since 1970';
+const EXPECTED_OF_ACCOUNT =
+  "a cursor of the account's stream (acur_…), an RFC 3339 time such as 2026-03-04T05:06:07Z, or milliseconds since 1970";
+
+const invalidSince = (since: string, expected: string): AppError =>
+  new AppError('invalid_since', `"since" must be ${expected}, not ${quoted(since)}.`);
 
 /**
  * The cursor of an inbox that stands for all messages up to `receivedAt`.
@@ -42,18 +48,21 @@ function timeOfCursor(inboxId: string, cursor: string): number {
   if (Number.isNaN(time) || time > MAX_TIME || cursorAt(inboxId, time) !== cursor) {
     throw new AppError(
       'invalid_since',
-      'since is no cursor of this inbox; cursors work only where they were made',
+      `${quoted(cursor)} in "since" is not a cursor of this inbox. Use the "cursor" of a response about the same inbox.`,
     );
   }
   return time;
 }
 
-function timeOfMillis(digits: string): number {
+function timeOfMillis(digits: string, expected: string): number {
   const time = Number(digits);
   if (time >= SECONDS_FROM && time < SECONDS_UNTIL) {
-    throw new AppError('invalid_since', 'since looks like seconds since 1970; give milliseconds');
+    throw new AppError(
+      'invalid_since',
+      `"since" is ${digits}, which looks like seconds since 1970. Send milliseconds: ${digits}000.`,
+    );
   }
-  if (time > MAX_TIME) throw new AppError('invalid_since', `since must be ${EXPECTED}`);
+  if (time > MAX_TIME) throw invalidSince(digits, expected);
   return time;
 }
 
@@ -85,7 +94,7 @@ function orderOfCursor(accountId: string, cursor: string): number {
   if (!Number.isSafeInteger(order) || accountCursorAt(accountId, order) !== cursor) {
     throw new AppError(
       'invalid_since',
-      'since is no cursor of this account; cursors work only where they were made',
+      `${quoted(cursor)} in "since" is not a cursor of this account's stream. Use the "id" of an event of GET /v1/events.`,
     );
   }
   return order;
@@ -99,12 +108,8 @@ function orderOfCursor(accountId: string, cursor: string): number {
  */
 export function placeOfAccountSince(accountId: string, since: string): { order: number } | { time: number } {
   if (since.startsWith('acur_')) return { order: orderOfCursor(accountId, since) };
-  const time = /^\d{1,15}$/.test(since) ? timeOfMillis(since) : timeOfRfc3339(since);
-  if (time === undefined) {
-    const expected =
-      "a cursor of the account's stream, an RFC 3339 time with its offset, or milliseconds since 1970";
-    throw new AppError('invalid_since', `since must be ${expected}`);
-  }
+  const time = /^\d{1,15}$/.test(since) ? timeOfMillis(since, EXPECTED_OF_ACCOUNT) : timeOfRfc3339(since);
+  if (time === undefined) throw invalidSince(since, EXPECTED_OF_ACCOUNT);
   return { time };
 }
 
@@ -116,8 +121,8 @@ export function placeOfAccountSince(accountId: string, since: string): { order: 
  */
 export function timeOfSince(inboxId: string, since: string): number {
   if (since.startsWith('cur_')) return timeOfCursor(inboxId, since);
-  if (/^\d{1,15}$/.test(since)) return timeOfMillis(since);
+  if (/^\d{1,15}$/.test(since)) return timeOfMillis(since, EXPECTED);
   const time = timeOfId('msg', since) ?? timeOfRfc3339(since);
-  if (time === undefined) throw new AppError('invalid_since', `since must be ${EXPECTED}`);
+  if (time === undefined) throw invalidSince(since, EXPECTED);
   return time;
 }

@@ -118,7 +118,11 @@ async function untilOver(
     for (;;) {
       hints.looking();
       const now = clock.now();
-      const { expiresAt } = liveInbox(await store.inboxes.find(inbox.accountId, inbox.id, now), now);
+      const { expiresAt } = liveInbox(
+        await store.inboxes.find(inbox.accountId, inbox.id, now),
+        now,
+        inbox.id,
+      );
       const isComplete = await lookAtNew(store, inbox.id, { match, enough, now }, progress, signal);
       if (progress.matched.length >= enough || (isComplete && now >= deadline)) return true;
       if (signal.aborted) return false;

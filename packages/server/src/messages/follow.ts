@@ -44,7 +44,7 @@ export function followInbox({ store, news }: FollowDeps, inbox: InboxRecord, aft
     cursor: cursorAt(id, after),
     subscribe: (listener) => news.onMessage(id, listener),
     async next(now) {
-      const { expiresAt } = liveInbox(await store.inboxes.find(accountId, id, now), now);
+      const { expiresAt } = liveInbox(await store.inboxes.find(accountId, id, now), now, id);
       const messages = await store.messages.listAfter(id, { after: place, limit: PAGE }, now);
       place = messages.at(-1)?.receivedAt ?? place;
       return {

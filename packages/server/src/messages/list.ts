@@ -1,9 +1,10 @@
 import { setImmediate } from 'node:timers/promises';
 import type { Clock } from '../clock.ts';
-import { AppError } from '../errors.ts';
+import { AppError, notFound } from '../errors.ts';
 import type { News } from '../events.ts';
 import { timeOfId } from '../ids.ts';
 import { type Filters, failedConditions, failedContent, needsContent } from '../mail/filters.ts';
+import { quoted } from '../nearest.ts';
 import type { InboxRecord, MessageRecord, Store, UnreadMessage } from '../store/contract/index.ts';
 import { listenForHints } from './change-signal.ts';
 import { cursorAt, timeOfSince } from './cursor.ts';
@@ -35,22 +36,28 @@ export interface ReadDeps {
 }
 
 /**
- * The inbox as its owner may see it.
- * @throws AppError `inbox_expired` with `expiredAt` for a day after its end; `not_found`
+ * Checks that an inbox was found and has not expired.
+ * @param inbox as the store found it
+ * @param id as the caller gave it
+ * @throws AppError `inbox_expired` with `expiredAt` for 24 hours after its expiry; `not_found`
  */
-export function liveInbox(inbox: InboxRecord | undefined, now: number): InboxRecord {
-  if (!inbox) throw new AppError('not_found', 'no such inbox');
+export function liveInbox(inbox: InboxRecord | undefined, now: number, id: string): InboxRecord {
+  if (!inbox) throw notFound('inbox', id);
   if (inbox.expiresAt > now) return inbox;
   const ended = new Date(inbox.expiresAt).toISOString();
-  throw new AppError('inbox_expired', `the inbox expired at ${ended}`, { expiredAt: inbox.expiresAt });
+  throw new AppError(
+    'inbox_expired',
+    `The inbox ${quoted(inbox.id)} expired at ${ended}. Create a new one with POST /v1/inboxes; "ttlMinutes" sets its lifetime.`,
+    { expiredAt: inbox.expiresAt },
+  );
 }
 
 function timeOfBefore(before: string | undefined): number | undefined {
   if (before === undefined) return undefined;
   const time = timeOfId('msg', before);
   if (time !== undefined) return time;
-  const message = 'must be a message id';
-  throw new AppError('invalid_request', `before ${message}`, { errors: [{ path: 'before', message }] });
+  const message = `"before" must be the id of a message (msg_…), not ${quoted(before)}.`;
+  throw new AppError('invalid_request', message, { errors: [{ path: 'before', message }] });
 }
 
 interface Range {
@@ -177,7 +184,7 @@ export async function waitForMessages(
     while (!signal.aborted) {
       hints.looking();
       const now = clock.now();
-      const current = liveInbox(await store.inboxes.find(inbox.accountId, inbox.id, now), now);
+      const current = liveInbox(await store.inboxes.find(inbox.accountId, inbox.id, now), now, inbox.id);
       if (current.lastReceivedAt > seen) {
         // What was there before did not match and never will.
         page = await pageAfter(scan, store, Math.max(since, seen), current, query, now);

@@ -33,7 +33,7 @@ function quotaExceeded(limit: number, resetAt: number, now: number): AppError {
   const nextMonth = new Date(resetAt).toISOString();
   return new AppError(
     'quota_exceeded',
-    `All ${limit} requests of this month are used. The next month begins at ${nextMonth}.`,
+    `The account has used all ${limit} requests of this month. Retry after ${nextMonth}, when the next month begins, or ask the operator for a larger plan. GET /v1/usage shows the usage and is free.`,
     { retryAfterSeconds: Math.max(1, Math.ceil((resetAt - now) / 1_000)) },
   );
 }

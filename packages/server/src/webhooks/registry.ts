@@ -1,8 +1,9 @@
 import type { Plans } from '../accounts/plans.ts';
 import type { Clock } from '../clock.ts';
-import { AppError } from '../errors.ts';
+import { AppError, notFound } from '../errors.ts';
 import type { News } from '../events.ts';
 import { newId } from '../ids.ts';
+import { quoted } from '../nearest.ts';
 import type {
   AccountRecord,
   DeliveryRecord,
@@ -63,16 +64,23 @@ export interface WebhooksDeps {
   plans: Plans;
 }
 
-const noSuchWebhook = () => new AppError('not_found', 'no such webhook');
+const messageGone = (deliveryId: string): AppError =>
+  new AppError(
+    'not_found',
+    `The message of the delivery ${quoted(deliveryId)} was deleted or has expired, so it cannot be sent again.`,
+  );
 
 export function createWebhooks({ store, guard, news, clock, plans }: WebhooksDeps): Webhooks {
   /** A webhook of the account whose inbox, if it has one, still lives. */
   async function living(accountId: string, webhookId: string): Promise<WebhookRecord> {
     const now = clock.now();
     const webhook = await store.webhooks.find(accountId, webhookId, now);
-    if (!webhook) throw noSuchWebhook();
+    if (!webhook) throw notFound('webhook', webhookId);
     if (webhook.endsAt !== null && webhook.endsAt <= now) {
-      throw new AppError('webhook_disabled', 'the inbox of this webhook ended');
+      throw new AppError(
+        'webhook_disabled',
+        `The inbox of the webhook ${quoted(webhookId)} has expired or was deleted, and the webhook ended with it. Register a new one with POST /v1/webhooks.`,
+      );
     }
     return webhook;
   }
@@ -80,12 +88,16 @@ export function createWebhooks({ store, guard, news, clock, plans }: WebhooksDep
   /** One that takes deliveries, too. */
   async function enabled(accountId: string, webhookId: string): Promise<void> {
     const webhook = await living(accountId, webhookId);
-    if (!webhook.enabled) throw new AppError('webhook_disabled', 'the webhook is disabled; enable it first');
+    if (!webhook.enabled)
+      throw new AppError(
+        'webhook_disabled',
+        `The webhook ${quoted(webhookId)} is disabled. Enable it first: PATCH /v1/webhooks/{id} with {"enabled": true}.`,
+      );
   }
 
   /** What was just made due, told to the loop. */
-  function announced(delivery: DeliveryRecord | undefined): DeliveryRecord {
-    if (!delivery) throw new AppError('not_found', 'no such delivery');
+  function announced(delivery: DeliveryRecord | undefined, id: string): DeliveryRecord {
+    if (!delivery) throw notFound('delivery', id);
     news.announceDeliveries();
     return delivery;
   }
@@ -118,7 +130,7 @@ export function createWebhooks({ store, guard, news, clock, plans }: WebhooksDep
       await living(accountId, webhookId);
       const url = changes.url === undefined ? {} : { url: await checkUrl(changes.url, guard) };
       const updated = await store.webhooks.update(accountId, webhookId, { ...changes, ...url }, clock.now());
-      if (!updated) throw noSuchWebhook();
+      if (!updated) throw notFound('webhook', webhookId);
       // Disabling ends what is pending.
       news.announceDeliveries();
       return updated;
@@ -135,7 +147,7 @@ export function createWebhooks({ store, guard, news, clock, plans }: WebhooksDep
         now + OLD_SECRET_MS,
         now,
       );
-      if (!webhook) throw noSuchWebhook();
+      if (!webhook) throw notFound('webhook', webhookId);
       return { webhook, secret };
     },
 
@@ -143,7 +155,7 @@ export function createWebhooks({ store, guard, news, clock, plans }: WebhooksDep
       await enabled(accountId, webhookId);
       const now = clock.now();
       const test = { deliveryId: newId('dlv', now), eventId: newId('evt', now) };
-      return announced(await store.deliveries.addTest(accountId, webhookId, test, now));
+      return announced(await store.deliveries.addTest(accountId, webhookId, test, now), test.deliveryId);
     },
 
     async replay(accountId, webhookId, deliveryId) {
@@ -152,9 +164,10 @@ export function createWebhooks({ store, guard, news, clock, plans }: WebhooksDep
       const delivery = await store.deliveries.find(accountId, webhookId, deliveryId, now);
       if (delivery?.inboxId && delivery.messageId) {
         const message = await store.messages.find(delivery.inboxId, delivery.messageId, now);
-        if (!message) throw new AppError('not_found', 'the message of this delivery is gone');
+        if (!message) throw messageGone(deliveryId);
       }
-      return announced(delivery && (await store.deliveries.replay(accountId, webhookId, deliveryId, now)));
+      const replayed = delivery && (await store.deliveries.replay(accountId, webhookId, deliveryId, now));
+      return announced(replayed, deliveryId);
     },
   };
 }

@@ -81,6 +81,16 @@ describe('a quoted value', () => {
     expect(quoted(value)).toBe(expected);
   });
 
+  it('never shows the secret part of a credential', () => {
+    const key = `mfk_${'aB3'.repeat(11)}`;
+    const texts = [key, `Bearer ${key}`, `/v1/inboxes/${key}/messages`, key.slice(0, 20), `x${key}x`];
+    for (const text of [...texts, 'whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD0hzBz1cP1Qo=']) {
+      expect(quoted(text)).toMatch(/(mfk|whsec)_…/);
+      expect(quoted(text)).not.toMatch(/aB3|C2FV/);
+    }
+    expect(quoted(`${'x'.repeat(58)}${key}`)).not.toContain('aB');
+  });
+
   it('is cut to 60 characters and never splits one', () => {
     expect(quoted('x'.repeat(60))).toBe(`"${'x'.repeat(60)}"`);
     expect(quoted('x'.repeat(1_000_000))).toBe(`"${'x'.repeat(60)}…"`);

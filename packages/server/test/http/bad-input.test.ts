@@ -28,26 +28,47 @@ afterAll(() => http.stop());
 
 describe('a refusal', () => {
   it.each([
-    ['a type', { count: 'x' }, [{ path: '/count', message: 'must be a whole number' }]],
-    ['a number beyond its range', { count: 51 }, [{ path: '/count', message: 'must be at most 50' }]],
-    ['an empty text', { match: { subject: '' } }, [{ path: '/match/subject', message: 'must not be empty' }]],
+    [
+      'a type',
+      { count: 'x' },
+      [{ path: '/count', message: '"count" must be a whole number, not the string "x".' }],
+    ],
+    [
+      'a number beyond its range',
+      { count: 51 },
+      [{ path: '/count', message: '"count" must be from 0 to 50 messages, not 51.' }],
+    ],
+    [
+      'an empty text',
+      { match: { subject: '' } },
+      [{ path: '/match/subject', message: '"match.subject" must not be empty.' }],
+    ],
     [
       'one of several types',
       { match: { link: 5 } },
-      [{ path: '/match/link', message: 'must be true or false or an object' }],
+      [{ path: '/match/link', message: '"match.link" must be true or false or an object, not 5.' }],
     ],
     [
       'what is within one of several types',
       { match: { link: { kind: 'x', href: '' } } },
       [
-        { path: '/match/link/kind', message: 'must be one of: verify, reset, sign-in, unsubscribe, other' },
-        { path: '/match/link/href', message: 'must not be empty' },
+        {
+          path: '/match/link/kind',
+          message:
+            '"match.link.kind" must be one of "verify", "reset", "sign-in", "unsubscribe", "other", not the string "x".',
+        },
+        { path: '/match/link/href', message: '"match.link.href" must not be empty.' },
       ],
     ],
     [
       'a field that is not known within one of several types',
       { match: { link: { url: 'x' } } },
-      [{ path: '/match/link/url', message: 'is not known here' }],
+      [
+        {
+          path: '/match/link/url',
+          message: '"url" is not a known field of "match.link". Known fields are "kind", "href", "text".',
+        },
+      ],
     ],
   ])('says in plain words what is wrong with %s', async (_what, body, errors) => {
     const answer = await http.api('POST', `/v1/inboxes/${own.inbox.id}/wait`, { body });
@@ -58,7 +79,9 @@ describe('a refusal', () => {
 
   it('says that a parameter was given twice', async () => {
     const { body } = await http.api('GET', '/v1/inboxes?label.run=1&label.run=2');
-    expect(body.errors).toEqual([{ path: 'label.run', message: 'must be given once' }]);
+    expect(body.errors).toEqual([
+      { path: 'label.run', message: 'The query parameter "label.run" is given 2 times. Give it once.' },
+    ]);
   });
 
   it('treats an id that is too long as any unknown one', async () => {
@@ -86,7 +109,10 @@ describe('bad input at every operation', () => {
         const target = `${path}${path.includes('?') ? '&' : '?'}${name}=1`;
         const answer = await http.api(operation.method, target, { ...(body ? { body } : {}) });
         expectProblem(answer, 400, 'invalid_request');
-        expect(answer.body.errors).toEqual([{ path: name, message: 'is not known here' }]);
+        const message = expect.stringMatching(
+          new RegExp(`^"${name}" is not a known query parameter(:|[.] [A-Z]).*[.?]$`),
+        );
+        expect(answer.body.errors).toEqual([{ path: name, message }]);
       }
     });
 
@@ -133,7 +159,8 @@ describe('bad input at every operation', () => {
       for (const name of ['__proto__', 'constructor', 'toString', 'surprise']) {
         const answer = await raw(`{"${name}": {"x": 1}}`);
         expectProblem(answer, 400, 'invalid_request');
-        expect(answer.body.errors).toContainEqual({ path: `/${name}`, message: 'is not known here' });
+        const message = expect.stringMatching(new RegExp(`^"${name}" is not a known field\\. [A-Z].*[.?]$`));
+        expect(answer.body.errors).toContainEqual({ path: `/${name}`, message });
       }
       const deep = `${'{"labels":'.repeat(3_000)}1${'}'.repeat(3_000)}`;
       expectProblem(await raw(deep), 400, 'invalid_request');

@@ -25,7 +25,7 @@ describe('a held request', () => {
     expect((await http.api('DELETE', `/v1/keys/${leaked.id}`)).status).toBe(204);
     expect((await dying).body).toMatchObject({ status: 401, code: 'unauthorized' });
     expect((await explained).body).toMatchObject({ status: 401, code: 'unauthorized' });
-    expect(await stream.text()).toContain(': this credential is not known, or no longer');
+    expect(await stream.text()).toContain(': The API key or token is unknown, revoked or expired.');
     await http.deliver(inbox);
     expect((await living).body.messages).toHaveLength(1);
   });

@@ -101,7 +101,7 @@ describe('API keys', () => {
       expect([name, status, body.errors?.[0]?.path]).toEqual([name, 400, '/name']);
     }
     expect((await http.api('POST', '/v1/keys', { body: {} })).body.errors).toEqual([
-      { path: '/name', message: 'is required' },
+      { path: '/name', message: 'The field "name" is required, and it is missing.' },
     ]);
     expect((await create({ name: 'Zoë’s laptop 💻' })).body.name).toBe('Zoë’s laptop 💻');
   });

@@ -141,7 +141,7 @@ describe('the HTTP listener', () => {
     const { AppError } = await import('../../src/errors.ts');
     const { find } = http.store.inboxes;
     const { ping } = http.store;
-    const down = () => Promise.reject(new AppError('unavailable', 'no storage'));
+    const down = () => Promise.reject(new AppError('unavailable', 'The storage does not respond.'));
     Object.assign(http.store.inboxes, { find: down });
     Object.assign(http.store, { ping: down });
     try {

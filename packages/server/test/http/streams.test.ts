@@ -144,7 +144,9 @@ describe('a stream', () => {
       await http.clock.untilSleeping();
       const stopping = http.stop();
       await reader.next();
-      expect(await reader.next()).toEqual({ comment: 'the server is stopping: resume with Last-Event-ID' });
+      expect(await reader.next()).toEqual({
+        comment: 'The server is stopping. Resume with the header Last-Event-ID.',
+      });
       expect(await reader.next()).toBeUndefined();
       await stopping;
       http = await startHttp();
@@ -159,7 +161,9 @@ describe('a stream', () => {
       expect(await reader.next()).toEqual({ comment: 'still here' });
       await http.clock.untilSleeping();
       await http.clock.advance(15 * SECOND);
-      expect(await reader.next()).toEqual({ comment: 'this credential is not known, or no longer' });
+      expect(await reader.next()).toEqual({
+        comment: expect.stringMatching(/^The API key or token is unknown, revoked or expired\./),
+      });
       expect(await reader.next()).toBeUndefined();
     });
 
@@ -203,14 +207,16 @@ describe('a stream', () => {
     await deleted.next();
     await http.clock.untilSleeping(2);
     await http.api('DELETE', `/v1/inboxes/${inbox.id}`);
-    expect(await deleted.next()).toEqual({ comment: 'no such inbox' });
+    expect(await deleted.next()).toEqual({
+      comment: expect.stringContaining(`No inbox with the id "${inbox.id}"`),
+    });
     expect(await deleted.next()).toBeUndefined();
     for (let i = 0; i < 4; i++) {
       await http.clock.untilSleeping();
       await http.clock.advance(15 * SECOND);
     }
     for (let i = 0; i < 3; i++) expect(await expiring.next()).toEqual({ comment: 'still here' });
-    expect((await expiring.next())?.comment).toMatch(/^the inbox expired at /);
+    expect((await expiring.next())?.comment).toMatch(/^The inbox ".*" expired at /);
     expect(await expiring.next()).toBeUndefined();
     expect((await http.api('GET', events(short), { as: short.token })).status).toBe(410);
   });

@@ -106,7 +106,7 @@ describe('an account on the free plan', () => {
     const { find } = http.store.inboxes;
     for (const [failure, status] of [
       [new Error('a defect'), 500],
-      [new AppError('unavailable', 'no storage'), 503],
+      [new AppError('unavailable', 'The storage does not respond.'), 503],
     ] as const) {
       http.store.inboxes.find = () => Promise.reject(failure);
       const answer = await http.api('GET', `/v1/inboxes/${inbox.id}`);

@@ -63,17 +63,20 @@ describe('webhooks', () => {
     await http.clock.advance(60_000);
     for (const inboxId of [foreign.id, expired.id, newId('inb', http.clock.now()), 'x']) {
       const answer = await http.api('POST', '/v1/webhooks', { body: { url: HOOK, inboxId } });
-      expect([answer.status, answer.body.detail]).toEqual([404, 'no such inbox']);
+      expect([answer.status, answer.body.detail]).toEqual([
+        404,
+        `No inbox with the id "${inboxId}" is visible to this credential. List the inboxes of the account with GET /v1/inboxes.`,
+      ]);
     }
   });
 
   it('refuse a URL that leads inside, with the reason, at registration and at every change', async () => {
     const { id } = await register();
     for (const [url, word] of [
-      ['http://10.0.0.1/hook', 'not a public one'],
-      ['ftp://127.0.0.1/', 'begins with https'],
+      ['http://10.0.0.1/hook', '10.0.0.1 is not public'],
+      ['ftp://127.0.0.1/', 'must begin with https'],
       ['http://127.0.0.1:25/', 'Port 25'],
-      ['http://user:pw@127.0.0.1:9999/', 'no user name'],
+      ['http://user:pw@127.0.0.1:9999/', 'must not contain a user name'],
       ['nonsense', 'not an absolute URL'],
     ]) {
       for (const [method, path] of [

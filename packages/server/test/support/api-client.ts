@@ -1,3 +1,5 @@
+import { expect } from 'vitest';
+
 // biome-ignore lint/suspicious/noExplicitAny: a test looks into whatever came.
 export type Body = any;
 
@@ -42,13 +44,24 @@ export function apiClient(url: string, key: string): ApiClient {
         : new Uint8Array(await response.arrayBuffer());
     const text = new TextDecoder().decode(bytes);
     const isJson = /json/.test(type) && text !== '';
-    return {
-      status: response.status,
-      headers: response.headers,
-      body: isJson ? JSON.parse(text) : text,
-      bytes,
-    };
+    const parsed = isJson ? JSON.parse(text) : text;
+    if (type === 'application/problem+json' && isJson) expectReadable(parsed);
+    return { status: response.status, headers: response.headers, body: parsed, bytes };
   };
+}
+
+/** A full sentence, or several: begins with a capital or a quoted value, and ends. */
+const SENTENCES = /^["A-Z/].*[.?]$/s;
+/** Markup, stack traces, paths of sources, and the secret part of credentials. */
+const UNREADABLE = /<\/?[a-z!]|\n|\.ts\b|undefined|\[object|(mf[kt]_|whsec_)[A-Za-z0-9]{4}/i;
+
+/** What holds for every problem document in every test: its texts are written for people. */
+function expectReadable({ detail, errors = [] }: { detail: string; errors?: { message: string }[] }): void {
+  for (const text of [detail, ...errors.map(({ message }) => message)]) {
+    expect(text).toMatch(SENTENCES);
+    expect(text).not.toMatch(UNREADABLE);
+    expect(text.length).toBeLessThan(3_000);
+  }
 }
 
 /** A stream has no end: what it begins with. */

@@ -212,31 +212,54 @@ describe('a webhook URL at registration', () => {
     ['https://api.localhost./', 'has an address that is not public'],
     ['https://nosuch.example.com/', 'could not be looked up: there is no such name'],
     ['https://empty.example.com/', 'could not be looked up: there is no such name'],
-    ['https://broken.example.com/', 'could not be looked up: its name servers gave no usable answer'],
-    ['https://[::ffff:8.8.8.8]/', 'The address ::ffff:808:808 is not a public one'],
-    ['https://169.254.169.254/latest/meta-data/', 'The address 169.254.169.254 is not a public one'],
-    ['ftp://hooks.example.com/', 'begins with https:// or http://, not ftp:'],
-    ['https://user@hooks.example.com/', 'carries no user name or password'],
-    ['https://:pw@hooks.example.com/', 'carries no user name or password'],
-    ['https://hooks.example.com:25/', 'Port 25 is not for webhooks'],
-    ['https://hooks.example.com:6379/', 'Port 6379 is not for webhooks'],
-    ['https://hooks.example.com:0/', 'Port 0 is not for webhooks'],
+    [
+      'https://broken.example.com/',
+      'could not be looked up: its name servers did not return a usable answer',
+    ],
+    ['https://[::ffff:8.8.8.8]/', 'The address ::ffff:808:808 is not public'],
+    ['https://169.254.169.254/latest/meta-data/', 'The address 169.254.169.254 is not public'],
+    ['ftp://hooks.example.com/', 'must begin with https:// or http://, not "ftp:"'],
+    ['https://user@hooks.example.com/', 'must not contain a user name or password'],
+    ['https://:pw@hooks.example.com/', 'must not contain a user name or password'],
+    ['https://hooks.example.com:25/', 'Port 25 is not allowed for webhooks'],
+    ['https://hooks.example.com:6379/', 'Port 6379 is not allowed for webhooks'],
+    ['https://hooks.example.com:0/', 'Port 0 is not allowed for webhooks'],
     ['https://hooks.example.com:65536/', 'not an absolute URL'],
     ['/hook', 'not an absolute URL'],
     ['', 'not an absolute URL'],
     ['https://', 'not an absolute URL'],
-    ['ht\ntps://hooks.example.com/', 'no white space, control characters or backslashes'],
-    ['https:\\\\hooks.example.com\\', 'no white space, control characters or backslashes'],
-    [' https://hooks.example.com/', 'no white space, control characters or backslashes'],
-    ['https://hooks.example.com/\u0000', 'no white space, control characters or backslashes'],
-    [`https://hooks.example.com/${'a'.repeat(MAX_URL_LENGTH)}`, `at most ${MAX_URL_LENGTH} characters`],
-    [`https://hooks.example.com/${'é'.repeat(1000)}`, 'once it is percent-encoded'],
+    ['ht\ntps://hooks.example.com/', 'must not contain white space, control characters or backslashes'],
+    ['https:\\\\hooks.example.com\\', 'must not contain white space, control characters or backslashes'],
+    [' https://hooks.example.com/', 'must not contain white space, control characters or backslashes'],
+    ['https://hooks.example.com/\u0000', 'must not contain white space, control characters or backslashes'],
+    [`https://hooks.example.com/${'a'.repeat(MAX_URL_LENGTH)}`, `more than the limit of ${MAX_URL_LENGTH}`],
+    [`https://hooks.example.com/${'é'.repeat(1000)}`, 'characters when percent-encoded, more than the limit'],
   ])('is refused with the reason: %j', async (url, reason) => {
     expect(await refusal(url)).toContain(reason);
   });
 
-  it('is refused without telling which address of our network the name has', async () => {
+  it('is refused without naming the address of our network that the name has, where strangers may sign up', async () => {
     expect(await refusal('https://inside.example.com/')).not.toContain('10.0.0.5');
+  });
+
+  it('is refused with the address found and the setting that allows it', async () => {
+    const named = { ...guard, namesAddresses: true };
+    expect(await refusal('https://mixed.example.com/', named)).toBe(
+      'The host name "mixed.example.com" has the address 10.0.0.5, which is not public. Webhooks are sent to public addresses only, unless the operator allows their network with MAYFLY_WEBHOOK_ALLOW, for instance 10.0.0.5/32.',
+    );
+    expect(await refusal('http://[::1]:3000/hook')).toMatch(
+      /^The address ::1 .* MAYFLY_WEBHOOK_ALLOW, .*::1\/128\.$/,
+    );
+  });
+
+  it('never shows what may be a password or a token in it', async () => {
+    for (const url of [
+      '//user:s3cret@example.com',
+      'example.com/hook?token=s3cret',
+      'https://user:s3cret@',
+    ]) {
+      expect(await refusal(url)).not.toContain('s3cret');
+    }
   });
 
   it.skipIf(!corpus)(`is refused: every one of the shared list${corpusNote}`, async () => {

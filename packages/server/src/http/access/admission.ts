@@ -1,5 +1,6 @@
 import type { Plan, Plans } from '../../accounts/plans.ts';
 import { AppError } from '../../errors.ts';
+import { quoted } from '../../nearest.ts';
 import { limitsRate, type RateLimit, type Taken } from '../../quota/rate-limit.ts';
 import type { Charge, UsageMeter } from '../../quota/usage-meter.ts';
 import type { AccountRecord, KeyRecord } from '../../store/contract/index.ts';
@@ -60,6 +61,11 @@ function policyOf(plan: Plan): string {
   return items.join(', ');
 }
 
+const seconds = (count: number): string => {
+  const whole = Math.ceil(count);
+  return whole === 1 ? '1 second' : `${whole} seconds`;
+};
+
 export function createAdmission(
   plans: Plans,
   rate: RateLimit,
@@ -86,7 +92,7 @@ export function createAdmission(
       if (taken && taken.retryAfterSeconds > 0) {
         throw new AppError(
           'rate_limited',
-          `the plan allows ${plan.requestsPerSecond} requests a second and ${plan.burst} at once; wait and repeat`,
+          `The account exceeded the rate of its plan ${quoted(account.plan)}: ${plan.requestsPerSecond} requests per second, or ${plan.burst} at once. Retry after ${seconds(taken.retryAfterSeconds)}.`,
           { retryAfterSeconds: taken.retryAfterSeconds },
         );
       }

@@ -1,4 +1,4 @@
-import { AppError } from '../../errors.ts';
+import { notFound } from '../../errors.ts';
 import { liveInbox } from '../../messages/list.ts';
 import type { InboxRecord, InboxStore } from '../../store/contract/index.ts';
 
@@ -11,6 +11,6 @@ export async function throwEnded(
   { accountId, id }: InboxRecord,
   now: number,
 ): Promise<never> {
-  liveInbox(await inboxes.find(accountId, id, now), now);
-  throw new AppError('not_found', 'no such inbox');
+  liveInbox(await inboxes.find(accountId, id, now), now, id);
+  throw notFound('inbox', id);
 }

@@ -47,6 +47,8 @@ declare module 'fastify' {
     access?: Access;
     /** True where a request costs nothing of the month: what tells that it is used up. */
     free?: boolean;
+    /** Media types of the body that the operation takes. Default: `application/json`. */
+    accepts?: readonly string[];
   }
   interface FastifyRequest {
     caller: Caller | null;
@@ -68,17 +70,31 @@ interface Credential {
   known: { caller: KeyCaller; until: number; forgotten: number } | undefined;
 }
 
+/** What every message about a credential ends with. Never contains any part of the header. */
+const HOW_TO_AUTHENTICATE =
+  'Send "Authorization: Bearer CREDENTIAL" with an API key (mfk_…) or the read token of the inbox (mft_…).';
+const WHERE_KEYS_COME_FROM =
+  'Create an API key with "mayfly key create", or with POST /v1/keys and another key of the account.';
+
+const unauthorized = (message: string): AppError => new AppError('unauthorized', message);
+
 function bearer(header: string): string {
-  const credential = header.length > MAX_CREDENTIAL ? undefined : BEARER.exec(header)?.[1];
-  if (credential === undefined) {
-    throw new AppError('unauthorized', 'the Authorization header must be: Bearer <API key or read token>');
+  if (header.length > MAX_CREDENTIAL) {
+    throw unauthorized(
+      `The Authorization header is longer than ${MAX_CREDENTIAL} characters. ${HOW_TO_AUTHENTICATE}`,
+    );
   }
-  return credential;
+  const credential = BEARER.exec(header)?.[1];
+  if (credential !== undefined) return credential;
+  const problem = /^mf[kt]_/.test(header)
+    ? 'The word "Bearer" is missing before the credential.'
+    : 'The Authorization header does not have the form "Bearer CREDENTIAL".';
+  throw unauthorized(`${problem} ${HOW_TO_AUTHENTICATE}`);
 }
 
-/** What a credential hears that is not good, whatever it was before. */
+/** The same 401 for unknown, revoked and expired credentials, so that callers cannot tell them apart. */
 export const unknownCredential = () =>
-  new AppError('unauthorized', 'this credential is not known, or no longer');
+  unauthorized(`The API key or token is unknown, revoked or expired. ${WHERE_KEYS_COME_FROM}`);
 
 /** Credentials whose hash is remembered: those that are in use now, whether the store knows them or not. */
 const HASHED_CREDENTIALS = 1_000;
@@ -93,13 +109,18 @@ function createReader(): (header: string | undefined) => Credential {
   const known = new Recent<Credential>(HASHED_CREDENTIALS);
   return (header) => {
     if (header === undefined) {
-      throw new AppError('unauthorized', 'give a credential: Authorization: Bearer <API key or read token>');
+      throw unauthorized(
+        `The Authorization header is missing. ${HOW_TO_AUTHENTICATE} ${WHERE_KEYS_COME_FROM}`,
+      );
     }
     const remembered = known.get(header);
     if (remembered) return remembered;
     const text = bearer(header);
-    if (!hasValidChecksum(text))
-      throw new AppError('unauthorized', 'the credential is incomplete or mistyped');
+    if (!hasValidChecksum(text)) {
+      throw unauthorized(
+        'The credential is incomplete or mistyped: its checksum is wrong. Copy all of it again.',
+      );
+    }
     const credential = { text, hash: hashCredential(text), known: undefined };
     known.set(header, credential);
     return credential;
@@ -192,11 +213,11 @@ export function createGuard({ store, clock }: GuardDeps): Guard {
           if (access !== 'inbox:read') {
             throw new AppError(
               'insufficient_scope',
-              'a read token only reads its inbox; this needs an API key',
+              'A read token can only read its own inbox. Use an API key for this operation.',
             );
           }
           const own = inbox.id === inboxId ? inbox : undefined;
-          return { account, key: null, inbox: liveInbox(own, now) };
+          return { account, key: null, inbox: liveInbox(own, now, inboxId ?? '') };
         }),
       );
     });
@@ -208,13 +229,16 @@ export function createGuard({ store, clock }: GuardDeps): Guard {
       const { key, account } = caller;
       return after(admit(account, key), () => {
         if (key.scope === 'read' && access.endsWith(':write')) {
-          throw new AppError('insufficient_scope', 'this API key may only read');
+          throw new AppError(
+            'insufficient_scope',
+            'This API key has the scope "read". Use one with the scope "full" for this operation.',
+          );
         }
         if (!access.startsWith('inbox:') || inboxId === undefined)
           return { account, key: caller, inbox: null };
         const isOwn = (inbox: InboxRecord): boolean => inbox.accountId === account.id;
         const found = findInbox(inboxId, now, isOwn, () => store.inboxes.find(account.id, inboxId, now));
-        return after(found, (inbox) => ({ account, key: caller, inbox: liveInbox(inbox, now) }));
+        return after(found, (inbox) => ({ account, key: caller, inbox: liveInbox(inbox, now, inboxId) }));
       });
     });
   };

@@ -44,7 +44,7 @@ export function createHeldRequests(guard: Guard, deps: { store: Pick<Store, 'acc
     if (count >= MAX_HELD_PER_ACCOUNT) {
       throw new AppError(
         'rate_limited',
-        `an account may hold ${MAX_HELD_PER_ACCOUNT} waits and streams open at once; end some`,
+        `The account has ${MAX_HELD_PER_ACCOUNT} waits and streams open, the limit on this server. End one, or retry after 1 second.`,
         { retryAfterSeconds: 1 },
       );
     }

@@ -3,9 +3,13 @@ import { usableDomains } from '../../accounts/domains.ts';
 import { AppError } from '../../errors.ts';
 import { inboxAddress, isChosenLocalPart, isReservedLocalPart, parseAddress } from '../../mail/address.ts';
 import { newLocalPart } from '../../mail/local-part.ts';
+import { didYouMean, quoted } from '../../nearest.ts';
 import type { DomainStore, InboxKind } from '../../store/contract/index.ts';
 import { ADDRESS_ATTEMPTS } from '../limits.ts';
 import { invalidField } from './invalid-fields.ts';
+
+/** More domains would make the message unreadable. */
+const MAX_LISTED_DOMAINS = 10;
 
 /** An address in its parts, lower case, without a tag. */
 export interface Place {
@@ -47,21 +51,38 @@ export interface DomainsOf {
 export async function servedDomain(
   wanted: string | undefined,
   { accountId, configured, owned }: DomainsOf,
-  { path, demand } = { path: '/domain', demand: 'must be one of' },
+  path = '/domain',
 ): Promise<string> {
   const [fallback = ''] = configured;
   const domain = wanted?.toLowerCase() ?? fallback;
   if (configured.includes(domain)) return domain;
   const usable = usableDomains(configured, await owned.list(accountId)).map((one) => one.domain);
-  if (!usable.includes(domain)) throw invalidField(path, `${demand}: ${usable.join(', ')}`);
+  if (!usable.includes(domain)) {
+    const field = path.slice(1);
+    const part = field === 'domain' ? `"${field}"` : `The domain of "${field}"`;
+    const listed = usable.slice(0, MAX_LISTED_DOMAINS).map((one) => quoted(one));
+    const rest = usable.length > listed.length ? '; GET /v1/domains lists all' : '';
+    throw invalidField(
+      path,
+      `${part} must be one of the served domains, not ${quoted(wanted ?? domain)}. Served domains are ${listed.join(', ')}${rest}.${didYouMean(domain, usable)}`,
+    );
+  }
   return domain;
 }
 
 function chosenLocalPart(localPart: string, path: string): string {
   if (!isChosenLocalPart(localPart)) {
-    throw invalidField(path, 'must have 1 to 64 of a-z 0-9 . _ - before the @, dots single and inside');
+    throw invalidField(
+      path,
+      `The local part ${quoted(localPart)} must have 1 to 64 of the characters a-z 0-9 . _ - and no leading, trailing or double dot.`,
+    );
   }
-  if (isReservedLocalPart(localPart)) throw invalidField(path, 'is reserved for whoever runs the domain');
+  if (isReservedLocalPart(localPart)) {
+    throw invalidField(
+      path,
+      `The local part ${quoted(localPart)} is reserved for the operator of the domain (RFC 2142). Choose another one.`,
+    );
+  }
   return localPart;
 }
 
@@ -87,7 +108,7 @@ async function wantedCatchAll(body: CreateInbox, domains: DomainsOf): Promise<Wa
     if (body[name] !== undefined) {
       throw invalidField(
         `/${name}`,
-        'cannot be given together with catchAll: a catch-all inbox takes every local part of its domain',
+        `"${name}" cannot be given together with "catchAll": a catch-all inbox takes every local part of its domain. Send "domain" instead.`,
       );
     }
   }
@@ -115,14 +136,22 @@ export async function wantedAddress(body: CreateInbox, domains: DomainsOf): Prom
     ['/localPart', localPart],
     ['/domain', domain],
   ] as const) {
-    if (other !== undefined) throw invalidField(path, 'cannot be given together with address');
+    if (other !== undefined) {
+      const name = path.slice(1);
+      throw invalidField(
+        path,
+        `"${name}" cannot be given together with "address", which contains it. Send one of the two.`,
+      );
+    }
   }
   const at = address.lastIndexOf('@');
-  if (at < 0) throw invalidField('/address', 'must be an address');
-  const served = await servedDomain(address.slice(at + 1), domains, {
-    path: '/address',
-    demand: 'must be at one of the domains',
-  });
+  if (at < 0) {
+    throw invalidField(
+      '/address',
+      `"address" must be an email address such as "signup-test@${domains.configured[0]}", not ${quoted(address)}. To choose only the part before the @, send "localPart".`,
+    );
+  }
+  const served = await servedDomain(address.slice(at + 1), domains, '/address');
   return chosen(chosenLocalPart(address.slice(0, at), '/address'), served);
 }
 
@@ -155,6 +184,6 @@ export function addressOf(text: string): string {
   if (parsed && !text.startsWith('<')) return inboxAddress(parsed);
   throw invalidField(
     'address',
-    'must be one address such as signup-test@mayfly.test, without a display name',
+    `"address" must be one email address such as "signup-test@mayfly.test", without a display name, not ${quoted(text)}.`,
   );
 }

@@ -1,12 +1,33 @@
 import { LABEL_NAME, PLAIN_TEXT } from '@mayfly/client/contract';
 import { AppError, type FieldError } from '../../errors.ts';
+import { didYouMean, quoted, withoutCredentials } from '../../nearest.ts';
 
-/** One field that is wrong; `path` is a JSON pointer or a parameter's name. */
+/** What a client can act on at once; a hostile body has thousands of unknown fields. */
+const MAX_FIELD_ERRORS = 20;
+/** The same for the names that are offered when none is near. */
+const MAX_LISTED_NAMES = 20;
+/** A pointer into the largest valid body is shorter. */
+const MAX_POINTER = 200;
+
+/**
+ * One wrong field or parameter.
+ * @param path a JSON pointer into the body, or a parameter's name
+ * @param message a full sentence that names the field, the wrong value and what is right
+ */
 export function invalidField(path: string, message: string): AppError {
-  return new AppError('invalid_request', `${path} ${message}`, { errors: [{ path, message }] });
+  return new AppError('invalid_request', message, { errors: [{ path: shownPath(path), message }] });
 }
 
-/** What a JSON Schema finds wrong with a value. */
+/** Names that a caller made up may be long, and may be a credential in the wrong place. */
+function shownPath(path: string): string {
+  const shown = withoutCredentials(path.slice(0, MAX_POINTER));
+  return path.length > MAX_POINTER ? `${shown}…` : shown;
+}
+
+/** Which part of a request a schema was for. */
+export type RequestPart = 'body' | 'querystring' | 'params' | 'headers';
+
+/** An error of a JSON Schema validator that runs with `verbose`, so that it carries value and schema. */
 export interface SchemaError {
   keyword: string;
   /** JSON pointer to the value. */
@@ -15,7 +36,29 @@ export interface SchemaError {
   /** The name that is wrong, where a name is and not a value. */
   propertyName?: string;
   message?: string;
+  /** The wrong value. */
+  data?: unknown;
+  /** The schema that holds the keyword. */
+  parentSchema?: ParentSchema;
 }
+
+interface ParentSchema {
+  properties?: Record<string, unknown>;
+  patternProperties?: Record<string, unknown>;
+  minimum?: number;
+  maximum?: number;
+  format?: string;
+  writeOnly?: boolean;
+  /** What a number counts, such as `seconds` (our own keyword). */
+  'x-unit'?: string;
+}
+
+const NOUNS: Record<RequestPart, string> = {
+  body: 'field',
+  querystring: 'query parameter',
+  params: 'path parameter',
+  headers: 'header',
+};
 
 const TYPES: Record<string, string> = {
   array: 'an array',
@@ -27,69 +70,153 @@ const TYPES: Record<string, string> = {
   string: 'a string',
 };
 
+/** `/rules/0/at` gives `rules[0].at`; '' is the whole body. */
+const nameOf = (pointer: string): string =>
+  pointer
+    .slice(1)
+    .replace(/\/(\d+)(?=\/|$)/g, '[$1]')
+    .replaceAll('/', '.')
+    .replaceAll('~1', '/')
+    .replaceAll('~0', '~');
+
+const subjectOf = ({ instancePath }: SchemaError): string =>
+  instancePath === '' ? 'The body' : quoted(nameOf(instancePath));
+
+/** The wrong value as a message may show it; never that of a field that takes a secret. */
+function shownValue({ data, parentSchema }: SchemaError, part: RequestPart): string {
+  if (parentSchema?.writeOnly || parentSchema?.format === 'password') return 'the given value';
+  if (typeof data === 'string') return part === 'body' ? `the string ${quoted(data)}` : quoted(data);
+  if (Array.isArray(data)) return 'an array';
+  return typeof data === 'object' && data !== null ? 'an object' : String(data);
+}
+
+/** ` minutes`, or '' for a number that counts nothing. */
+const unitOf = ({ parentSchema }: SchemaError): string =>
+  parentSchema?.['x-unit'] ? ` ${parentSchema['x-unit']}` : '';
+
+const textLength = (data: unknown): number => (typeof data === 'string' ? [...data].length : 0);
+
+function range(error: SchemaError, part: RequestPart): string {
+  const { minimum, maximum } = error.parentSchema ?? {};
+  const allowed =
+    minimum !== undefined && maximum !== undefined
+      ? `from ${minimum} to ${maximum}`
+      : `at ${maximum === undefined ? `least ${minimum}` : `most ${maximum}`}`;
+  return `${subjectOf(error)} must be ${allowed}${unitOf(error)}, not ${shownValue(error, part)}.`;
+}
+
 /** The patterns of the contract in words. */
-const PATTERNS: Record<string, string> = {
-  [PLAIN_TEXT]: 'must be without control characters and halves of surrogate pairs',
-  [LABEL_NAME]: 'must have 1 to 64 of A-Z a-z 0-9 . _ - in its name, a letter or digit first',
+const PATTERNS: Record<string, (error: SchemaError) => string> = {
+  [PLAIN_TEXT]: (error) =>
+    `${subjectOf(error)} must not contain control characters or unpaired surrogates. Remove them.`,
+  [LABEL_NAME]: ({ propertyName = '' }) =>
+    `The label name ${quoted(propertyName)} must have 1 to 64 of the characters A-Z a-z 0-9 . _ - and begin with a letter or digit.`,
 };
 
-type Wording = (params: Record<string, unknown>) => string | undefined;
+/** `label.NAME` stands for the only pattern that names of parameters may match. */
+const knownNames = ({ parentSchema }: SchemaError): string[] => [
+  ...Object.keys(parentSchema?.properties ?? {}),
+  ...(parentSchema?.patternProperties ? ['label.NAME'] : []),
+];
+
+/** A name that is not known, with the one that was probably meant, or with all that are known. */
+function unknownName(error: SchemaError, part: RequestPart): string {
+  const name = String(error.params.additionalProperty);
+  const known = knownNames(error);
+  const parent = error.instancePath === '' ? '' : ` of ${subjectOf(error)}`;
+  const refused = `${quoted(name)} is not a known ${NOUNS[part]}${parent}.`;
+  const suggestion = didYouMean(name, known);
+  if (suggestion !== '' || known.length === 0) return refused + suggestion;
+  const listed = known.slice(0, MAX_LISTED_NAMES).map((one) => `"${one}"`);
+  return listed.length === 1
+    ? `${refused} The only known ${NOUNS[part]} is ${listed[0]}.`
+    : `${refused} Known ${NOUNS[part]}s are ${listed.join(', ')}.`;
+}
+
+type Wording = (error: SchemaError, part: RequestPart) => string | undefined;
 
 const WORDINGS: Record<string, Wording> = {
-  additionalProperties: () => 'is not known here',
-  enum: ({ allowedValues }) =>
-    Array.isArray(allowedValues) ? `must be one of: ${allowedValues.join(', ')}` : undefined,
-  maximum: ({ limit }) => `must be at most ${limit}`,
-  maxLength: ({ limit }) => `must have at most ${limit} characters`,
-  maxProperties: ({ limit }) => `must have at most ${limit} entries`,
-  minimum: ({ limit }) => `must be at least ${limit}`,
-  minLength: ({ limit }) => (limit === 1 ? 'must not be empty' : `must have at least ${limit} characters`),
-  pattern: ({ pattern }) => PATTERNS[String(pattern)],
-  required: () => 'is required',
-  type: ({ type }) =>
-    `must be ${[type]
-      .flat()
-      .map((one) => TYPES[String(one)] ?? one)
-      .join(' or ')}`,
+  additionalProperties: unknownName,
+  enum: (error, part) => {
+    const { allowedValues } = error.params;
+    if (!Array.isArray(allowedValues)) return undefined;
+    const listed = allowedValues.map((value) => JSON.stringify(value)).join(', ');
+    const suggestion =
+      typeof error.data === 'string' ? didYouMean(error.data, allowedValues.map(String)) : '';
+    return `${subjectOf(error)} must be one of ${listed}, not ${shownValue(error, part)}.${suggestion}`;
+  },
+  format: (error, part) =>
+    error.params.format === 'date-time'
+      ? `${subjectOf(error)} must be an RFC 3339 time such as "2026-03-04T05:06:07Z", not ${shownValue(error, part)}.`
+      : undefined,
+  maximum: range,
+  minimum: range,
+  maxLength: (error) =>
+    `${subjectOf(error)} must have at most ${error.params.limit} characters; it has ${textLength(error.data)}.`,
+  minLength: (error) =>
+    error.params.limit === 1
+      ? `${subjectOf(error)} must not be empty.`
+      : `${subjectOf(error)} must have at least ${error.params.limit} characters; it has ${textLength(error.data)}.`,
+  maxItems: (error) => `${subjectOf(error)} must have at most ${error.params.limit} items.`,
+  minItems: (error) => `${subjectOf(error)} must have at least ${error.params.limit} items.`,
+  maxProperties: (error) => `${subjectOf(error)} must have at most ${error.params.limit} entries.`,
+  pattern: (error) => PATTERNS[String(error.params.pattern)]?.(error),
+  required: (error, part) => {
+    const parent = error.instancePath === '' ? '' : ` of ${subjectOf(error)}`;
+    return `The ${NOUNS[part]} "${error.params.missingProperty}"${parent} is required, and it is missing.`;
+  },
+  type: (error, part) => {
+    const types = [error.params.type].flat().map((one) => TYPES[String(one)] ?? String(one));
+    const wanted =
+      error.instancePath === '' && part === 'body' ? 'a JSON object' : [...new Set(types)].join(' or ');
+    return `${subjectOf(error)} must be ${wanted}, not ${shownValue(error, part)}.`;
+  },
 };
 
+/** A name as a step of a pointer (RFC 6901 section 3). */
 const escapePointer = (name: string): string => name.replaceAll('~', '~0').replaceAll('/', '~1');
 
-function toFieldError({ keyword, instancePath, params, propertyName, message }: SchemaError): FieldError {
+function pathOf({ instancePath, params, propertyName }: SchemaError, part: RequestPart): string {
   const name = propertyName ?? params.additionalProperty ?? params.missingProperty;
-  return {
-    path: typeof name === 'string' ? `${instancePath}/${escapePointer(name)}` : instancePath,
-    message: WORDINGS[keyword]?.(params) ?? message ?? 'is invalid',
-  };
+  const pointer = typeof name === 'string' ? `${instancePath}/${escapePointer(name)}` : instancePath;
+  return shownPath(part === 'body' ? pointer : pointer.slice(1));
+}
+
+function toFieldError(error: SchemaError, part: RequestPart): FieldError {
+  const message =
+    WORDINGS[error.keyword]?.(error, part) ??
+    `${subjectOf(error)} is invalid: it ${error.message ?? 'does not match the schema'}.`;
+  return { path: pathOf(error, part), message };
 }
 
 /**
- * Of alternatives (`anyOf`) only the one that was meant: where something is wrong within one of them, the
- * value's type was that one's; where nothing is, its type was none of them, and all types are told at once.
+ * Reduces the errors of alternatives (`anyOf`) to those of the alternative that was meant: the one whose
+ * type the value has, where its content is wrong; otherwise one error that names the types of all.
  */
 function ofAlternatives(errors: SchemaError[]): SchemaError[] {
-  let told = errors;
+  let kept = errors;
   for (const { instancePath: place } of errors.filter(({ keyword }) => keyword === 'anyOf')) {
     const isTypeHere = ({ keyword, instancePath }: SchemaError) =>
       keyword === 'type' && instancePath === place;
     const isUnionHere = ({ keyword, instancePath }: SchemaError) =>
       keyword === 'anyOf' && instancePath === place;
-    const types = told.filter(isTypeHere);
-    const others = told.filter((one) => !isTypeHere(one) && !isUnionHere(one));
+    const types = kept.filter(isTypeHere);
+    const others = kept.filter((one) => !isTypeHere(one) && !isUnionHere(one));
     const isWithin = others.some(
       ({ instancePath }) => instancePath === place || instancePath.startsWith(`${place}/`),
     );
     const [first] = types;
     const all = first && { ...first, params: { type: types.flatMap(({ params }) => params.type) } };
-    told = all && !isWithin ? [...others, all] : others;
+    kept = all && !isWithin ? [...others, all] : others;
   }
-  return told;
+  return kept;
 }
 
-/** Says field by field what a schema found wrong, in words for people. */
-export function toFieldErrors(errors: SchemaError[], where: 'body' | 'parameters'): FieldError[] {
-  return ofAlternatives(errors)
-    .filter(({ keyword }) => keyword !== 'propertyNames')
-    .map(toFieldError)
-    .map(({ path, message }) => ({ path: where === 'body' ? path : path.slice(1), message }));
+/** Translates a validator's errors into sentences, at most 20 of them. */
+export function toInvalidRequest(errors: SchemaError[], part: RequestPart): AppError {
+  const found = ofAlternatives(errors).filter(({ keyword }) => keyword !== 'propertyNames');
+  const shown = found.slice(0, MAX_FIELD_ERRORS).map((error) => toFieldError(error, part));
+  const messages = [...new Set(shown.map(({ message }) => message))];
+  if (found.length > shown.length) messages.push(`${found.length - shown.length} more places are invalid.`);
+  return new AppError('invalid_request', messages.join(' '), { errors: shown });
 }

@@ -1,5 +1,6 @@
 import { DEFAULT_LIMIT } from '@mayfly/client/contract';
 import { type IdPrefix, isId } from '../../ids.ts';
+import { quoted } from '../../nearest.ts';
 import { invalidField } from './invalid-fields.ts';
 
 /** A page of a list that is newest first: at most `limit`, those before the id `before`. */
@@ -15,6 +16,7 @@ export interface Page {
  */
 export function readPage(query: { limit?: number; before?: string }, prefix: IdPrefix, what: string): Page {
   const { limit = DEFAULT_LIMIT, before = null } = query;
-  if (before !== null && !isId(prefix, before)) throw invalidField('before', `must be ${what} id`);
+  if (before !== null && !isId(prefix, before))
+    throw invalidField('before', `"before" must be the id of ${what} (${prefix}_…), not ${quoted(before)}.`);
   return { limit, before };
 }

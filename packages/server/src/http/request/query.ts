@@ -1,3 +1,5 @@
+import type { AppError } from '../../errors.ts';
+import { quoted } from '../../nearest.ts';
 import { invalidField } from './invalid-fields.ts';
 
 /** Query parameters of a route that are not text, by name. */
@@ -23,7 +25,10 @@ export function parameterTypes(schema: unknown): ParameterTypes {
  */
 export function readParameters(query: Record<string, unknown>, types: ParameterTypes): void {
   for (const [name, given] of Object.entries(query)) {
-    if (Array.isArray(given)) throw invalidField(name, 'must be given once');
+    if (Array.isArray(given)) {
+      const message = `The query parameter ${quoted(name)} is given ${given.length} times. Give it once.`;
+      throw invalidField(name, message);
+    }
   }
   for (const [name, type] of types) {
     const given = query[name];
@@ -31,4 +36,13 @@ export function readParameters(query: Record<string, unknown>, types: ParameterT
     if (type === 'integer' && INTEGER.test(given)) query[name] = Number(given);
     if (type === 'boolean' && (given === 'true' || given === 'false')) query[name] = given === 'true';
   }
+}
+
+/** The error for a query parameter of an operation that takes none. @param hasBody the operation takes a JSON body */
+export function unexpectedParameter(name: string, hasBody: boolean): AppError {
+  const instead = hasBody ? 'Send fields in the JSON body.' : 'Remove it.';
+  return invalidField(
+    name,
+    `${quoted(name)} is not a known query parameter: this operation takes none. ${instead}`,
+  );
 }

@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import { AppError } from '../../errors.ts';
+import { notFound } from '../../errors.ts';
 import type { MessageRecord, Store } from '../../store/contract/index.ts';
 import type { AttachmentParsing } from '../context.ts';
 import { ATTACHMENT_CACHE_BYTES, MAX_DECODINGS } from '../limits.ts';
@@ -48,7 +48,7 @@ export function createAttachmentBytes(deps: {
     turn(async () => {
       const raw = await wholeRaw(deps.messages(), message, deps.now);
       const bytes = await deps.parsing().attachment(raw, attachmentId);
-      if (!bytes) throw new AppError('not_found', 'no such attachment');
+      if (!bytes) throw notFound('attachment', attachmentId);
       return bytes;
     });
 

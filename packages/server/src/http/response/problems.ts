@@ -1,10 +1,12 @@
 import type { Problem } from '@mayfly/client/contract';
-import type { FastifyError, FastifyReply } from 'fastify';
+import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
 import { AppError, type ErrorCode } from '../../errors.ts';
-import { type SchemaError, toFieldErrors } from '../request/invalid-fields.ts';
+import { quoted } from '../../nearest.ts';
+import { MAX_BODY_BYTES, MAX_HEADER_BYTES, MAX_PARAMETER, REQUEST_TIMEOUT_MS } from '../limits.ts';
+import { type RequestPart, type SchemaError, toInvalidRequest } from '../request/invalid-fields.ts';
 import { toTime } from './time.ts';
 
-/** What only HTTP knows: the core never throws these. */
+/** Codes that only the HTTP protocol has; no AppError carries them. */
 type HttpCode = 'range_not_satisfiable' | 'request_timeout' | 'headers_too_large' | 'internal_error';
 export type ProblemCode = ErrorCode | HttpCode;
 
@@ -40,10 +42,13 @@ const STATUS: Record<ProblemCode, number> = {
 };
 
 export const PROBLEM_TYPE = 'application/problem+json';
-/** After a storage failure: soon enough for a test, late enough for a disk to answer again. */
+/** After a storage failure: short enough for a test, long enough for a disk to recover. */
 const UNAVAILABLE_RETRY_SECONDS = 2;
+/** The text of an unexpected failure: its own text may hold anything, and goes to the log only. */
+export const INTERNAL_ERROR =
+  'The server failed to process the request. The log of the server has the cause under this request id.';
 
-/** An answer that is not a success, ready to be written. */
+/** A response that reports an error, ready to be written. */
 export interface ProblemAnswer {
   status: number;
   headers: Record<string, string>;
@@ -67,7 +72,7 @@ export function problem(code: ProblemCode, detail: string, requestId: string): P
   };
 }
 
-/** The one place where an {@link AppError} becomes a status, headers and a problem document. */
+/** Translates an {@link AppError} to a status, headers and a problem document; the only place that does. */
 export function toProblem(error: AppError, requestId: string): ProblemAnswer {
   const { errors, expiredAt, retryAfterSeconds, allow } = error.details;
   const headers: Record<string, string> = {};
@@ -88,7 +93,7 @@ export function toProblem(error: AppError, requestId: string): ProblemAnswer {
   };
 }
 
-/** Writes it. As bytes, since Fastify adds a charset to text, and JSON has none (RFC 8259 section 11). */
+/** Writes the response. As bytes, because Fastify adds a charset to text, and JSON has none (RFC 8259 section 11). */
 export function sendProblem(reply: FastifyReply, { status, headers, body }: ProblemAnswer): FastifyReply {
   return reply
     .code(status)
@@ -97,23 +102,50 @@ export function sendProblem(reply: FastifyReply, { status, headers, body }: Prob
     .send(Buffer.from(JSON.stringify(body)));
 }
 
-function invalidRequest(error: FastifyError): AppError {
-  const where = error.validationContext === 'body' ? 'body' : 'parameters';
-  const errors = toFieldErrors((error.validation ?? []) as SchemaError[], where);
-  const detail = errors.map(({ path, message }) => `${path || 'the body'} ${message}`).join('; ');
-  return new AppError('invalid_request', detail, { errors });
+/** What an error of Fastify is about. */
+type ErrorRequest = Pick<FastifyRequest, 'headers' | 'routeOptions'>;
+
+/**
+ * The error for a body of the wrong media type.
+ * @param given the Content-Type of the request; undefined for a body without one
+ * @param accepted media types that the operation takes
+ */
+export function unsupportedMediaType(given: string | undefined, accepted: readonly string[]): AppError {
+  const found =
+    given === undefined
+      ? 'The body has no Content-Type'
+      : `The Content-Type ${quoted(given)} is not supported`;
+  const message = `${found}. Send the header "Content-Type: ${accepted.join('" or "Content-Type: ')}".`;
+  return new AppError('unsupported_media_type', message);
 }
 
-/** What Fastify itself refuses, in our words. */
-const FASTIFY: Record<string, (error: FastifyError) => AppError> = {
-  FST_ERR_CTP_INVALID_MEDIA_TYPE: () =>
-    new AppError('unsupported_media_type', 'the body must be application/json'),
-  FST_ERR_CTP_BODY_TOO_LARGE: () => new AppError('payload_too_large', 'the body is too large'),
+/** Errors of Fastify itself, in our words. */
+const FASTIFY: Record<string, (request: ErrorRequest | undefined) => AppError> = {
+  FST_ERR_CTP_INVALID_MEDIA_TYPE: (request) =>
+    unsupportedMediaType(
+      request?.headers['content-type'],
+      request?.routeOptions.config.accepts ?? ['application/json'],
+    ),
+  FST_ERR_CTP_BODY_TOO_LARGE: (request) =>
+    new AppError(
+      'payload_too_large',
+      `The body is larger than ${request?.routeOptions.bodyLimit ?? MAX_BODY_BYTES} bytes, the limit of this operation. Send a smaller one.`,
+    ),
   FST_ERR_CTP_INVALID_CONTENT_LENGTH: () =>
-    new AppError('invalid_request', 'the body is not as long as Content-Length says'),
-  // As any unknown id.
-  FST_ERR_MAX_PARAM_LENGTH: () => new AppError('not_found', 'there is nothing at this path'),
-  FST_ERR_BAD_URL: () => new AppError('invalid_request', 'the path is not a valid URL path'),
+    new AppError(
+      'invalid_request',
+      'The body does not have the length that the Content-Length header states.',
+    ),
+  FST_ERR_MAX_PARAM_LENGTH: () =>
+    new AppError(
+      'not_found',
+      `The path has a part of more than ${MAX_PARAMETER} characters. No id is that long.`,
+    ),
+  FST_ERR_BAD_URL: () =>
+    new AppError(
+      'invalid_request',
+      'The path is not valid: a percent sign must be followed by two hex digits.',
+    ),
 };
 
 const isFastifyError = (error: unknown): error is FastifyError =>
@@ -122,37 +154,52 @@ const isFastifyError = (error: unknown): error is FastifyError =>
   typeof error.code === 'string' &&
   error.code.startsWith('FST_');
 
-/** An error that the caller is meant to read; undefined for a defect. */
-export function toAppError(error: unknown): AppError | undefined {
+/**
+ * The known error that the caller may read; undefined for a defect.
+ * @param request that failed, for limits and headers in the message
+ */
+export function toAppError(error: unknown, request?: ErrorRequest): AppError | undefined {
   if (error instanceof AppError) return error;
   if (!(error instanceof Error)) return undefined;
-  if ('validation' in error) return invalidRequest(error as FastifyError);
+  if ('validation' in error) {
+    const { validation, validationContext = 'querystring' } = error as FastifyError;
+    return toInvalidRequest((validation ?? []) as SchemaError[], validationContext as RequestPart);
+  }
   if (!isFastifyError(error)) return undefined;
   const known = FASTIFY[error.code];
-  if (known) return known(error);
-  const clients = error.statusCode !== undefined && error.statusCode >= 400 && error.statusCode < 500;
-  return clients ? new AppError('invalid_request', 'the request could not be read') : undefined;
+  if (known) return known(request);
+  const isCallers = error.statusCode !== undefined && error.statusCode >= 400 && error.statusCode < 500;
+  return isCallers
+    ? new AppError('invalid_request', 'The request could not be read. The API is described at /docs.')
+    : undefined;
 }
 
-/** By the code of the parser's error, and for the one method that is no request for a path. */
-/** RFC 9110 section 15.5, RFC 6585 section 5. Not from `node:http`: to import that loads Node's fetch, 2 MB. */
+/** RFC 9110 section 15.5, RFC 6585 section 5. Not from `node:http`: importing that loads Node's fetch, 2 MB. */
 const REASONS: Record<number, string> = {
   400: 'Bad Request',
+  404: 'Not Found',
   408: 'Request Timeout',
   431: 'Request Header Fields Too Large',
 };
 
+/** By the code of Node's HTTP parser, and CONNECT, the one method that names no path. */
 const PARSE_CODES: Record<string, [ProblemCode, string]> = {
-  CONNECT: ['not_found', 'this is no proxy: it connects to nothing'],
-  HPE_HEADER_OVERFLOW: ['headers_too_large', 'the headers are too large'],
-  ERR_HTTP_REQUEST_TIMEOUT: ['request_timeout', 'the request did not arrive in time'],
+  CONNECT: ['not_found', 'This server is not a proxy: it does not support CONNECT.'],
+  HPE_HEADER_OVERFLOW: [
+    'headers_too_large',
+    `The request line and headers are larger than ${MAX_HEADER_BYTES} bytes, the limit. Send fewer or shorter ones.`,
+  ],
+  ERR_HTTP_REQUEST_TIMEOUT: [
+    'request_timeout',
+    `The request did not arrive within ${REQUEST_TIMEOUT_MS / 1_000} seconds. Send it again.`,
+  ],
 };
 
-/** A whole HTTP answer as text, for a connection without a request: it could not be parsed, or is CONNECT. */
+/** A complete HTTP response as text, for a connection whose request could not be parsed, or is CONNECT. */
 export function rawProblem(errorCode: string | undefined, requestId: string): string {
   const [code, detail] = PARSE_CODES[errorCode ?? ''] ?? [
     'invalid_request',
-    'this is not a valid HTTP request',
+    'The request is not valid HTTP/1.1.',
   ];
   const body = JSON.stringify(problem(code, detail, requestId));
   const status = STATUS[code];

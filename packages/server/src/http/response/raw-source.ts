@@ -1,4 +1,4 @@
-import { AppError } from '../../errors.ts';
+import { notFound } from '../../errors.ts';
 import type { MessageRecord, Store } from '../../store/contract/index.ts';
 
 type Messages = Pick<Store['messages'], 'readRaw'>;
@@ -16,7 +16,7 @@ export async function* rawPieces(
   let sent = 0;
   for (let piece = 0; sent < size; piece++) {
     const bytes = await messages.readRaw(inboxId, id, piece, now());
-    if (!bytes) throw new AppError('not_found', 'no such message');
+    if (!bytes) throw notFound('message', id);
     sent += bytes.length;
     yield bytes;
   }

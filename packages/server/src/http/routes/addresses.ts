@@ -1,5 +1,6 @@
 import { GenerateAddress, GeneratedAddress, ref } from '@mayfly/client/contract';
 import { AppError } from '../../errors.ts';
+import { quoted } from '../../nearest.ts';
 import { keyCaller } from '../access/guard.ts';
 import type { App, RouteContext } from '../context.ts';
 import { anyAddress, onFreeAddress, type Place, servedDomain } from '../request/addresses.ts';
@@ -36,7 +37,10 @@ export function addressRoutes(app: App, { options, deps }: RouteContext): void {
       const heldUntil = now + ADDRESS_HOLD_MS;
       const place = await onFreeAddress(anyAddress(domain), async (free) => {
         if (await store.addresses.hold(account.id, free.address, heldUntil, now)) return free;
-        throw new AppError('address_taken', 'no free address was found');
+        throw new AppError(
+          'address_taken',
+          `No free random address was found under ${quoted(domain)}. Retry the request.`,
+        );
       });
       return toGeneratedAddress(place, heldUntil);
     },

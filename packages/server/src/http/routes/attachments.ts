@@ -1,7 +1,8 @@
 import { AttachmentParams } from '@mayfly/client/contract';
 import { Type } from 'typebox';
-import { AppError } from '../../errors.ts';
+import { notFound } from '../../errors.ts';
 import type { MailAttachment } from '../../mail/mail.ts';
+import { quoted } from '../../nearest.ts';
 import { callersInbox } from '../access/guard.ts';
 import type { App, RouteContext } from '../context.ts';
 import { byteRange } from '../request/range.ts';
@@ -58,7 +59,8 @@ export function attachmentRoutes(app: App, { deps, attachmentBytes }: RouteConte
       const { messageId, attachmentId } = request.params;
       const message = await store.messages.find(callersInbox(request).id, messageId, clock.now());
       const attachment = message?.content.attachments.find(({ id }) => id === attachmentId);
-      if (!message || !attachment) throw new AppError('not_found', 'no such attachment');
+      if (!message) throw notFound('message', messageId);
+      if (!attachment) throw notFound('attachment', attachmentId);
       const tag = immutableTag(attachment.sha256);
       reply.header('etag', tag).header('accept-ranges', 'bytes');
       if (isFresh(request.headers['if-none-match'], tag)) return reply.code(304).send();
@@ -70,7 +72,11 @@ export function attachmentRoutes(app: App, { deps, attachmentBytes }: RouteConte
         return sendProblem(reply, {
           status: 416,
           headers: { 'content-range': `bytes */${content.length}` },
-          body: problem('range_not_satisfiable', 'no byte lies in the range', request.id),
+          body: problem(
+            'range_not_satisfiable',
+            `The range ${quoted(range ?? '')} lies outside the attachment, which has ${content.length} bytes.`,
+            request.id,
+          ),
         });
       }
       reply.headers(forDownload(attachment));

@@ -5,7 +5,7 @@ import {
   WebhookDeliveryList,
   WebhookParams,
 } from '@mayfly/client/contract';
-import { AppError } from '../../errors.ts';
+import { notFound } from '../../errors.ts';
 import type { AttemptRecord, DeliveryRecord } from '../../store/contract/index.ts';
 import { keyCaller } from '../access/guard.ts';
 import type { App, RouteContext } from '../context.ts';
@@ -64,8 +64,7 @@ export function deliveryRoutes(app: App, { deps }: RouteContext): void {
       const { id } = request.params;
       const now = clock.now();
       const page = readPage(request.query, 'dlv', 'a delivery');
-      if (!(await store.webhooks.find(account.id, id, now)))
-        throw new AppError('not_found', 'no such webhook');
+      if (!(await store.webhooks.find(account.id, id, now))) throw notFound('webhook', id);
       const found = await store.deliveries.list(account.id, id, page, now);
       return { deliveries: found.deliveries.map(toDelivery), hasMore: found.hasMore };
     },

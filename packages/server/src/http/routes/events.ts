@@ -82,7 +82,7 @@ function createStreaming({ deps, held, guard, admission }: RouteContext) {
       if (!reply.sent) throw error;
       const expected = toAppError(error);
       if (!expected) deps.log.error({ requestId: request.id, err: error }, 'request failed');
-      return expected?.message ?? 'the server failed: resume with Last-Event-ID';
+      return expected?.message ?? 'The server failed. Resume with the header Last-Event-ID.';
     }
   };
   return async (
@@ -105,11 +105,11 @@ function createStreaming({ deps, held, guard, admission }: RouteContext) {
         raw.writeHead(200, reply.getHeaders() as Record<string, string>);
         reply.hijack();
         await writeEvents(raw, { followable, clock: deps.clock, recheck }, signal);
-        return 'the server is stopping: resume with Last-Event-ID';
+        return 'The server is stopping. Resume with the header Last-Event-ID.';
       }),
     );
     deps.log.info(
-      { requestId: request.id, why: raw.destroyed ? 'the reader left or hung' : farewell },
+      { requestId: request.id, why: raw.destroyed ? 'the client disconnected or stopped reading' : farewell },
       'stream ended',
     );
     if (!raw.destroyed) raw.end(comment(farewell));

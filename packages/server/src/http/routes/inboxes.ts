@@ -17,6 +17,7 @@ import { Type } from 'typebox';
 import type { Plan } from '../../accounts/plans.ts';
 import { deriveReadToken, hashCredential, newCredential, newId } from '../../ids.ts';
 import { cursorAt } from '../../messages/cursor.ts';
+import { quoted } from '../../nearest.ts';
 import type {
   CreatedInbox as CreatedRecord,
   IdempotentRequest,
@@ -71,7 +72,7 @@ export function inboxRoutes(app: App, { options, deps }: RouteContext): void {
       const { key, account, apiKey } = keyCaller(request);
       const { body } = request;
       const plan = plans.named(account.plan);
-      const ttlMinutes = lifetime(body.ttlMinutes ?? DEFAULT_TTL_MINUTES, plan.maxTtlMinutes);
+      const ttlMinutes = lifetime(body.ttlMinutes ?? DEFAULT_TTL_MINUTES, plan.maxTtlMinutes, account.plan);
       const wanted = await wantedAddress(body, {
         accountId: account.id,
         configured: options.domains,
@@ -151,7 +152,10 @@ export function inboxRoutes(app: App, { options, deps }: RouteContext): void {
     handler: async (request) => {
       const labels = labelsOf(request.query);
       if (Object.keys(labels).length === 0) {
-        throw invalidField('label.NAME', 'is required: give at least one label.NAME=value');
+        throw invalidField(
+          'label.NAME',
+          'At least one label is required, so that a request cannot delete all inboxes by mistake. Add "label.NAME=VALUE" to the query.',
+        );
       }
       const { account } = keyCaller(request);
       const now = clock.now();
@@ -198,7 +202,7 @@ export function inboxRoutes(app: App, { options, deps }: RouteContext): void {
       const { account } = keyCaller(request);
       const inbox = callersInbox(request);
       const plan = plans.named(account.plan);
-      const ttlMinutes = lifetime(request.body.ttlMinutes, plan.maxTtlMinutes);
+      const ttlMinutes = lifetime(request.body.ttlMinutes, plan.maxTtlMinutes, account.plan);
       const now = clock.now();
       const expiresAt = Math.min(now + ttlMinutes * MINUTE_MS, inbox.maxExpiresAt);
       const updated = await store.inboxes.setExpiry(account.id, inbox.id, { ttlMinutes, expiresAt }, now);
@@ -281,10 +285,13 @@ async function idsByLabels(
   }
 }
 
-/** A lifetime within the plan; never clamped, so that nobody is surprised by an early end. */
-function lifetime(ttlMinutes: number, maximum: number): number {
+/** Checks a lifetime against the plan. Never clamps it: an inbox that ends early would surprise its test. */
+function lifetime(ttlMinutes: number, maximum: number, planName: string): number {
   if (ttlMinutes >= 1 && ttlMinutes <= maximum) return ttlMinutes;
-  throw invalidField('/ttlMinutes', `must be from 1 to ${maximum}`);
+  throw invalidField(
+    '/ttlMinutes',
+    `"ttlMinutes" must be from 1 to ${maximum} minutes, the maximum of the plan ${quoted(planName)}, not ${ttlMinutes}.`,
+  );
 }
 
 /** The same text for each order of the fields. */
@@ -304,7 +311,10 @@ function idempotentRequest(
 ): IdempotentRequest | null {
   if (header === undefined) return null;
   if (!IDEMPOTENCY_KEY.test(header)) {
-    throw invalidField('Idempotency-Key', 'must be 1 to 255 visible ASCII characters');
+    throw invalidField(
+      'Idempotency-Key',
+      `The header "Idempotency-Key" must have 1 to 255 visible ASCII characters without spaces, not ${quoted(header)}.`,
+    );
   }
   return {
     keyId,

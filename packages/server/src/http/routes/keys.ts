@@ -1,7 +1,8 @@
 import { CreatedKey, CreateKey, type Key, KeyList, KeyParams, ref } from '@mayfly/client/contract';
 import { Type } from 'typebox';
 import { addKey } from '../../accounts/keys.ts';
-import { AppError } from '../../errors.ts';
+import { AppError, notFound } from '../../errors.ts';
+import { quoted } from '../../nearest.ts';
 import type { ListedKey } from '../../store/contract/index.ts';
 import { keyCaller } from '../access/guard.ts';
 import type { App, RouteContext } from '../context.ts';
@@ -83,9 +84,12 @@ export function keyRoutes(app: App, context: RouteContext): void {
     handler: async (request, reply) => {
       const { id } = request.params;
       const outcome = await store.keys.revoke(keyCaller(request).account.id, id, true, clock.now());
-      if (outcome === 'unknown') throw new AppError('not_found', 'no such key');
+      if (outcome === 'unknown') throw notFound('key', id);
       if (outcome === 'last') {
-        throw new AppError('last_key', 'this is the last live key of scope full: make another one first');
+        throw new AppError(
+          'last_key',
+          'This is the last live API key of the account with the scope "full". Create another one with POST /v1/keys first.',
+        );
       }
       context.guard.forget();
       await context.held.recheck();
@@ -98,7 +102,10 @@ export function keyRoutes(app: App, context: RouteContext): void {
 function futureTime(text: string, now: number): number {
   const time = Date.parse(text);
   if (time > now && time <= END_OF_TIME) return time;
-  throw invalidField('/expiresAt', 'must be a time in the future, before the year 10000');
+  throw invalidField(
+    '/expiresAt',
+    `"expiresAt" must be a time in the future and before the year 10000, not ${quoted(text)}.`,
+  );
 }
 
 function toKey({ id, name, scope, prefix, createdAt, expiresAt, lastUsedAt }: ListedKey): Key {

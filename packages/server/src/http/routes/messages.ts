@@ -9,7 +9,7 @@ import {
   ReadMessageQuery,
 } from '@mayfly/client/contract';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { AppError } from '../../errors.ts';
+import { notFound } from '../../errors.ts';
 import {
   hasFilters,
   listMessages,
@@ -47,7 +47,7 @@ export function messageRoutes(app: App, context: RouteContext): void {
 
   const findMessage = async (inboxId: string, messageId: string): Promise<FullMessageRecord> => {
     const message = await store.messages.find(inboxId, messageId, clock.now());
-    if (!message) throw new AppError('not_found', 'no such message');
+    if (!message) throw notFound('message', messageId);
     return message;
   };
 
@@ -185,7 +185,7 @@ export function messageRoutes(app: App, context: RouteContext): void {
     handler: async (request, reply) => {
       const { messageId } = request.params;
       const deleted = await store.messages.delete(callersInbox(request).id, messageId, clock.now());
-      if (!deleted) throw new AppError('not_found', 'no such message');
+      if (!deleted) throw notFound('message', messageId);
       return reply.code(204).send();
     },
   });

@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify';
 import ipaddr from 'ipaddr.js';
-import { AppError } from '../../errors.ts';
 import type { App, RouteContext } from '../context.ts';
+import { unknownPath } from '../request/paths.ts';
 
 /** What operators and tools ask: is it alive, is it ready, how is it doing. */
 export function operationRoutes(app: App, { options, deps }: RouteContext): void {
@@ -21,7 +21,7 @@ export function operationRoutes(app: App, { options, deps }: RouteContext): void
   if (options.metrics === 'off') return;
   app.get('/metrics', { config: { access: 'public' }, schema: hidden }, async (request, reply) => {
     if (options.metrics === 'loopback' && !cameByLoopback(request)) {
-      throw new AppError('not_found', 'there is nothing at this path');
+      throw unknownPath(request.url);
     }
     return reply.type(deps.metrics.contentType).send(await deps.metrics.metrics());
   });

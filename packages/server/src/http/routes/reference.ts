@@ -1,6 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { AppError } from '../../errors.ts';
 import type { App, RouteContext } from '../context.ts';
+import { unknownPath } from '../request/paths.ts';
 
 /** Where the pages are, and what they load. */
 const PAGES = ['/docs', '/docs/', '/docs/json', '/docs/yaml', '/docs/static/*'];
@@ -43,8 +44,8 @@ export function referenceRoutes(app: App, context: RouteContext): void {
     const answer = await pages.inject({ method: 'GET', url: request.url, headers: request.headers });
     const { statusCode, headers, rawPayload } = answer;
     if (statusCode >= 500) throw new Error(`the reference pages failed: ${answer.payload}`);
-    if (statusCode === 404) throw new AppError('not_found', 'there is nothing at this path');
-    if (statusCode >= 400) throw new AppError('invalid_request', 'the request could not be read');
+    if (statusCode === 404) throw unknownPath(request.url);
+    if (statusCode >= 400) throw new AppError('invalid_request', 'The request could not be read.');
     // These are of the connection that there was not.
     const { connection, date, 'transfer-encoding': _, ...own } = headers;
     reply.code(statusCode).headers(own);

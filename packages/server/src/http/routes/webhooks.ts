@@ -9,7 +9,7 @@ import {
   WebhookWithSecret,
 } from '@mayfly/client/contract';
 import { Type } from 'typebox';
-import { AppError } from '../../errors.ts';
+import { notFound } from '../../errors.ts';
 import type { WebhookRecord } from '../../store/contract/index.ts';
 import { keyCaller } from '../access/guard.ts';
 import type { App, RouteContext } from '../context.ts';
@@ -103,7 +103,7 @@ function one(app: App, { deps }: RouteContext): void {
     handler: async (request) => {
       const now = clock.now();
       const webhook = await store.webhooks.find(keyCaller(request).account.id, request.params.id, now);
-      if (!webhook) throw noSuchWebhook();
+      if (!webhook) throw notFound('webhook', request.params.id);
       return toWebhook(webhook, now);
     },
   });
@@ -147,7 +147,8 @@ function one(app: App, { deps }: RouteContext): void {
     },
     handler: async (request, reply) => {
       const { account } = keyCaller(request);
-      if (!(await store.webhooks.delete(account.id, request.params.id, clock.now()))) throw noSuchWebhook();
+      const { id } = request.params;
+      if (!(await store.webhooks.delete(account.id, id, clock.now()))) throw notFound('webhook', id);
       return reply.code(204).send();
     },
   });
@@ -179,8 +180,6 @@ function rotation(app: App, { deps }: RouteContext): void {
     },
   });
 }
-
-const noSuchWebhook = () => new AppError('not_found', 'no such webhook');
 
 function toWebhook(webhook: WebhookRecord, now: number): Webhook {
   const ended = webhook.endsAt !== null && webhook.endsAt <= now;

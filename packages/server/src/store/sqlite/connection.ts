@@ -206,7 +206,12 @@ const RETRY_AFTER_SECONDS = 5;
 /** The failure that callers hear when the storage cannot serve them; `state` completes "the storage is …". */
 export function unavailable(state: string, cause?: unknown): AppError {
   const details = { retryAfterSeconds: RETRY_AFTER_SECONDS };
-  return new AppError('unavailable', `The storage is ${state}; try again later.`, details, { cause });
+  return new AppError(
+    'unavailable',
+    `The storage is ${state}. Retry after ${RETRY_AFTER_SECONDS} seconds.`,
+    details,
+    { cause },
+  );
 }
 
 export const sqliteDialect: Dialect = {

@@ -1,6 +1,7 @@
 import { isIP, type LookupFunction } from 'node:net';
 import ipaddr from 'ipaddr.js';
 import { AppError } from '../../errors.ts';
+import { quoted } from '../../nearest.ts';
 import type { Resolve } from './resolve.ts';
 
 /**
@@ -19,6 +20,11 @@ export interface Cidr {
 export interface GuardSettings {
   allow: readonly Cidr[];
   resolve: Resolve;
+  /**
+   * Whether messages name the address that a host name has. Off by default: where anyone may sign up it
+   * would show strangers what our DNS knows about our network. A literal address is always named.
+   */
+  namesAddresses?: boolean;
 }
 
 /** Longer URLs are cut or refused on their way by common servers and proxies (RFC 9110 section 4.1). */
@@ -120,13 +126,16 @@ function parseCidr(piece: string): Cidr | string {
  * @returns the URL in the spelling of the WHATWG standard: keep this one, it is what was judged
  * @throws AppError `webhook_url_refused` with a sentence for the caller
  */
-export async function checkUrl(text: string, { allow, resolve }: GuardSettings): Promise<string> {
+export async function checkUrl(text: string, settings: GuardSettings): Promise<string> {
   const url = readUrl(text);
   try {
-    await findAllowed(hostOf(url), { allow, resolve });
+    await findAllowed(hostOf(url), settings);
   } catch (cause) {
     if (cause instanceof AddressRefusedError) throw refused(cause.message, cause);
-    throw refused(`The host name ${url.hostname} could not be looked up: ${lookupFailure(cause)}.`, cause);
+    throw refused(
+      `The host name ${quoted(url.hostname)} could not be looked up: ${lookupFailure(cause)}. Check the name.`,
+      cause,
+    );
   }
   return url.href;
 }
@@ -136,30 +145,42 @@ export async function checkUrl(text: string, { allow, resolve }: GuardSettings):
  * @throws AppError `webhook_url_refused`
  */
 export function readUrl(text: string): URL {
-  if (text.length > MAX_URL_LENGTH) throw refused(`A webhook URL has at most ${MAX_URL_LENGTH} characters.`);
+  if (text.length > MAX_URL_LENGTH)
+    throw refused(`The webhook URL has ${text.length} characters, more than the limit of ${MAX_URL_LENGTH}.`);
   // The standard drops some of these silently: what is judged would not be what was written.
   if (/[\p{Cc}\s\\]/u.test(text)) {
-    throw refused('A webhook URL holds no white space, control characters or backslashes.');
+    throw refused(
+      'The webhook URL must not contain white space, control characters or backslashes. Percent-encode them.',
+    );
   }
-  if (!URL.canParse(text)) throw refused('This is not an absolute URL such as https://example.com/hook.');
+  if (!URL.canParse(text))
+    throw refused(`${shownUrl(text)} is not an absolute URL such as "https://example.com/hook".`);
   const url = new URL(text);
   if (url.protocol !== 'https:' && url.protocol !== 'http:') {
-    throw refused(`A webhook URL begins with https:// or http://, not ${url.protocol}`);
+    throw refused(`The webhook URL must begin with https:// or http://, not ${quoted(url.protocol)}.`);
   }
   if (url.username !== '' || url.password !== '') {
-    throw refused('A webhook URL carries no user name or password; verify the signature instead.');
+    throw refused(
+      'The webhook URL must not contain a user name or password. Verify the signature of webhooks instead.',
+    );
   }
   if (!isAllowedPort(url.port)) {
     throw refused(
-      `Port ${url.port} is not for webhooks: use 80, 443, or one from 1024 up that is for the web.`,
+      `Port ${url.port} is not allowed for webhooks. Use 80, 443, or a port from 1024 up that no other known protocol uses.`,
     );
   }
   // The standard may lengthen it: each letter beyond ASCII becomes nine characters.
   if (url.href.length > MAX_URL_LENGTH) {
-    throw refused(`A webhook URL has at most ${MAX_URL_LENGTH} characters once it is percent-encoded.`);
+    throw refused(
+      `The webhook URL has ${url.href.length} characters when percent-encoded, more than the limit of ${MAX_URL_LENGTH}.`,
+    );
   }
   return url;
 }
+
+/** The beginning of a URL that cannot be parsed, without what may be a password or a token in its query. */
+const shownUrl = (text: string): string =>
+  text.includes('@') ? 'The given text' : quoted(text.replace(/[?#].*/s, '…'));
 
 function isAllowedPort(text: string): boolean {
   const port = Number(text);
@@ -176,27 +197,36 @@ function hostOf(url: URL): string {
 }
 
 /** All addresses of a host, each of them allowed; throws {@link AddressRefusedError} if one is not. */
-async function findAllowed(host: string, { allow, resolve }: GuardSettings): Promise<string[]> {
+async function findAllowed(host: string, settings: GuardSettings): Promise<string[]> {
+  const { allow, resolve, namesAddresses = false } = settings;
   if (isIP(host) !== 0) {
     if (isAllowedAddress(host, allow)) return [host];
-    throw new AddressRefusedError(`The address ${host} is not a public one; webhooks go to no other.`);
+    throw new AddressRefusedError(`The address ${host} is not public. ${howToAllow(host)}`);
   }
   const addresses = await resolve(host);
-  if (addresses.length > 0 && addresses.every((address) => isAllowedAddress(address, allow)))
-    return addresses;
-  // Which address it was is not told: that would show a stranger what our DNS knows of our network.
+  const name = quoted(host);
+  if (addresses.length === 0) throw new AddressRefusedError(`The host name ${name} has no address.`);
+  const wrong = addresses.find((address) => !isAllowedAddress(address, allow));
+  if (wrong === undefined) return addresses;
   throw new AddressRefusedError(
-    addresses.length > 0
-      ? `The host name ${host} has an address that is not public; webhooks go to no other.`
-      : `The host name ${host} has no address.`,
+    namesAddresses
+      ? `The host name ${name} has the address ${wrong}, which is not public. ${howToAllow(wrong)}`
+      : `The host name ${name} has an address that is not public. ${howToAllow()}`,
   );
+}
+
+/** What the operator can do, with the network of just the given address as the example. */
+function howToAllow(ip?: string): string {
+  const example =
+    ip === undefined || isIP(ip) === 0 ? '' : `, for instance ${ip}/${isIP(ip) === 4 ? 32 : 128}`;
+  return `Webhooks are sent to public addresses only, unless the operator allows their network with MAYFLY_WEBHOOK_ALLOW${example}.`;
 }
 
 function lookupFailure(cause: unknown): string {
   const code = cause instanceof Error && 'code' in cause ? cause.code : undefined;
   if (code === 'ENOTFOUND' || code === 'ENODATA') return 'there is no such name';
   if (code === 'ETIMEOUT') return 'the name servers did not answer in time';
-  return 'its name servers gave no usable answer';
+  return 'its name servers did not return a usable answer';
 }
 
 /** A socket's own lookup that fails unless every address found is allowed: the socket dials what was judged. */

@@ -82,7 +82,10 @@ async function checkNumber(tx: Tx, accountId: string, max: number): Promise<void
     .select((row) => row.fn.countAll<number>().as('count'))
     .executeTakeFirstOrThrow();
   if (count < max) return;
-  throw new AppError('limit_reached', `an account has at most ${max} keys: revoke some`);
+  throw new AppError(
+    'limit_reached',
+    `The account has ${max} API keys, the limit. Revoke one with DELETE /v1/keys/{id} or "mayfly key revoke".`,
+  );
 }
 
 /** Whether an account has a live key of scope full besides that one. */

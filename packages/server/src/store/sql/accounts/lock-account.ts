@@ -12,5 +12,9 @@ export async function lockAccount(tx: Tx, dialect: Dialect, accountId: string): 
       tx.selectFrom('accounts').select('id').where('id', '=', accountId).where('deleted_at', 'is', null),
     )
     .executeTakeFirst();
-  if (!account) throw new AppError('unauthorized', 'the account is deleted');
+  if (!account)
+    throw new AppError(
+      'unauthorized',
+      'The account of this credential is deleted. Use a credential of another account.',
+    );
 }

@@ -1,4 +1,5 @@
 import { AppError } from '../../../errors.ts';
+import { quoted } from '../../../nearest.ts';
 import type { AddressStore, InboxKind } from '../../contract/index.ts';
 import { ADDRESS_QUARANTINE_MS } from '../../contract/retention.ts';
 import type { Db, Tx } from '../dialect.ts';
@@ -87,11 +88,14 @@ export async function claimAddress(tx: Tx, tenancy: Tenancy, kind: InboxKind, no
   if (kind === 'catch-all' && !(await claim(allOfDomain(domain)))) {
     throw new AppError(
       'address_taken',
-      `The domain ${domain} has a catch-all inbox already, or another account had one within the last 7 days. Delete that inbox, or choose another domain.`,
+      `The domain ${quoted(domain)} has a catch-all inbox already, or another account had one within the last 7 days. Delete that inbox, or choose another domain.`,
     );
   }
   if (!(await claim(address))) {
-    throw new AppError('address_taken', `The address ${address} is taken; choose another.`);
+    throw new AppError(
+      'address_taken',
+      `The address ${quoted(address)} is taken. Choose another one, or omit "address" and "localPart" to get a random one.`,
+    );
   }
 }
 

@@ -44,7 +44,7 @@ async function findReplay(
   if (earlier.body_hash !== request.bodyHash) {
     throw new AppError(
       'idempotency_key_reused',
-      'This Idempotency-Key came with another body within the last 24 hours; use a new key for a new request.',
+      'This Idempotency-Key was used with another body within the last 24 hours. Use a new key for a new request.',
     );
   }
   return {
@@ -94,7 +94,7 @@ async function checkLiveInboxes(tx: Tx, accountId: string, max: number, now: num
   if (count >= max) {
     throw new AppError(
       'limit_reached',
-      `The account has ${max} live inboxes, as many as its plan allows; delete one or let one expire.`,
+      `The account has ${max} live inboxes, the limit of its plan. Delete one with DELETE /v1/inboxes/{id}, or wait until one expires.`,
     );
   }
 }

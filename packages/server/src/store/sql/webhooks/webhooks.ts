@@ -1,5 +1,5 @@
 import type { Selectable } from 'kysely';
-import { AppError } from '../../../errors.ts';
+import { AppError, notFound } from '../../../errors.ts';
 import { TOMBSTONE_MS } from '../../contract/retention.ts';
 import type { NewWebhook, WebhookChanges, WebhookRecord, WebhookStore } from '../../contract/webhooks.ts';
 import { lockAccount } from '../accounts/lock-account.ts';
@@ -64,7 +64,7 @@ async function checkLimit(tx: Tx, accountId: string, max: number, now: number): 
   if (live.length < max) return;
   throw new AppError(
     'limit_reached',
-    `The account has as many webhooks as its plan allows (${max}), those of inboxes included; delete one.`,
+    `The account has ${max} webhooks, the limit of its plan, those of single inboxes included. Delete one with DELETE /v1/webhooks/{id}.`,
   );
 }
 
@@ -126,7 +126,7 @@ async function claimInbox(tx: Tx, accountId: string, inboxId: string, now: numbe
     .where('freed', '=', 0)
     .returning('expires_at')
     .executeTakeFirst();
-  if (!inbox) throw new AppError('not_found', 'no such inbox');
+  if (!inbox) throw notFound('inbox', inboxId);
   return inbox.expires_at;
 }
 

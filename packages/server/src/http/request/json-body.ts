@@ -1,0 +1,158 @@
+import { AppError } from '../../errors.ts';
+import { quoted } from '../../nearest.ts';
+
+/** Where a text stops being JSON (RFC 8259), and what would be right there. */
+export interface JsonFault {
+  /** Index of the first wrong character, from 0; the length of the text where something is missing. */
+  position: number;
+  expected: string;
+  /** What the caller probably did, as a full sentence; '' where nothing is likely. */
+  hint: string;
+}
+
+const SPACE = /[ \t\n\r]*/y;
+const STRING = /"(?:[^"\\\p{Cc}]|[\u007f-\u009f]|\\(?:["\\/bfnrt]|u[0-9A-Fa-f]{4}))*"/uy;
+const SCALAR = /(?:-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null)/y;
+/** What was found, up to the end of a word. */
+const FOUND = /[A-Za-z0-9_$+.-]{1,40}|./suy;
+
+/** The end of what the pattern matches at `from`; -1 where it does not match. */
+function endOf(pattern: RegExp, text: string, from: number): number {
+  pattern.lastIndex = from;
+  return pattern.test(text) ? pattern.lastIndex : -1;
+}
+
+const afterSpace = (text: string, from: number): number => Math.max(from, endOf(SPACE, text, from));
+
+type State = 'value' | 'first value' | 'name' | 'first name' | 'colon' | 'next' | 'end';
+
+const EXPECTED: Record<State, string> = {
+  value: 'a value',
+  'first value': 'a value or "]"',
+  name: 'a field name in double quotes',
+  'first name': 'a field name in double quotes or "}"',
+  colon: '":"',
+  next: '"," or the end of the object or array',
+  end: 'the end of the body',
+};
+
+/** Where a string that was begun goes wrong. */
+function faultInString(text: string, from: number): JsonFault {
+  const good = /"(?:[^"\\\p{Cc}]|[\u007f-\u009f]|\\(?:["\\/bfnrt]|u[0-9A-Fa-f]{4}))*/uy;
+  const position = endOf(good, text, from);
+  const isControl = /[\n\r\t]/.test(text.charAt(position));
+  const hint = isControl ? 'Write line breaks and tabs within strings as \\n, \\r and \\t.' : '';
+  return { position, expected: position >= text.length ? 'a closing double quote' : 'a valid string', hint };
+}
+
+function hintFor(state: State, text: string, position: number): string {
+  const found = text.slice(position, position + 10);
+  const before = text.slice(0, position).trimEnd().at(-1);
+  if (/^['‘’“”]/.test(found)) return 'Put strings in straight double quotes.';
+  if (/^[}\]]/.test(found) && before === ',') return `Remove the comma before ${quoted(found.charAt(0))}.`;
+  if (/^\/[/*]/.test(found)) return 'JSON has no comments.';
+  if (/^(True|False|None|undefined|NaN|Infinity)/.test(found)) return 'Use true, false or null.';
+  if (/name/.test(state) && /^[A-Za-z_$]/.test(found)) return 'Put field names in double quotes.';
+  return '';
+}
+
+/** One step of the scan: the state after the token at `at`, and where it ends; undefined for a fault. */
+function step(state: State, text: string, at: number, open: string[]): [State, number] | undefined {
+  const character = text.charAt(at);
+  const isEmpty = state === 'first value' ? character === ']' : character === '}';
+  if (state.startsWith('first') && isEmpty) {
+    open.pop();
+    return [open.length === 0 ? 'end' : 'next', at + 1];
+  }
+  if (state === 'colon') return character === ':' ? ['value', at + 1] : undefined;
+  if (state === 'next') {
+    if (character === ',') return [open.at(-1) === '{' ? 'name' : 'value', at + 1];
+    if (character !== (open.at(-1) === '{' ? '}' : ']')) return undefined;
+    open.pop();
+    return [open.length === 0 ? 'end' : 'next', at + 1];
+  }
+  if (state === 'end') return undefined;
+  const isName = state.endsWith('name');
+  if (!isName && (character === '{' || character === '[')) {
+    open.push(character);
+    return [character === '{' ? 'first name' : 'first value', at + 1];
+  }
+  const end = endOf(character === '"' ? STRING : SCALAR, text, at);
+  if (end < 0 || (isName && character !== '"')) return undefined;
+  if (isName) return ['colon', end];
+  return [open.length === 0 ? 'end' : 'next', end];
+}
+
+/** Finds the first place where a text is not JSON; undefined for valid JSON. Nesting costs no stack. */
+export function findJsonFault(text: string): JsonFault | undefined {
+  const open: string[] = [];
+  let state: State = 'value';
+  let at = afterSpace(text, 0);
+  while (!(state === 'end' && at >= text.length)) {
+    const next = step(state, text, at, open);
+    if (!next) {
+      const isString = text.charAt(at) === '"' && !['colon', 'next', 'end'].includes(state);
+      if (isString) return faultInString(text, at);
+      return { position: at, expected: EXPECTED[state], hint: hintFor(state, text, at) };
+    }
+    state = next[0];
+    at = afterSpace(text, next[1]);
+  }
+  return undefined;
+}
+
+function malformedJson(text: string): AppError {
+  const fault = findJsonFault(text);
+  // Both readers follow RFC 8259, so this is only reached for limits of JSON.parse itself.
+  if (!fault) return new AppError('malformed_json', 'The body is not valid JSON.');
+  const { position, expected, hint } = fault;
+  const before = text.slice(0, position).split('\n');
+  const line = before.length;
+  const column = (before.at(-1) ?? '').length + 1;
+  FOUND.lastIndex = position;
+  const [word] = FOUND.exec(text) ?? [];
+  const found = word === undefined ? 'the body ends' : `there is ${quoted(word)}`;
+  const place = `line ${line}, column ${column} (position ${position})`;
+  const sentence = `The body is not valid JSON: at ${place} ${found} where ${expected} was expected.`;
+  return new AppError('malformed_json', hint === '' ? sentence : `${sentence} ${hint}`);
+}
+
+/** How many bytes at the beginning of a body are valid UTF-8. */
+function validPrefix(body: Uint8Array): number {
+  let valid = 0;
+  let invalid = body.length;
+  while (valid < invalid) {
+    const middle = Math.ceil((valid + invalid) / 2);
+    try {
+      // With `stream` a character that is cut at the end is no error.
+      new TextDecoder('utf-8', { fatal: true }).decode(body.subarray(0, middle), { stream: true });
+      valid = middle;
+    } catch {
+      invalid = middle - 1;
+    }
+  }
+  return valid;
+}
+
+/**
+ * Reads a JSON body.
+ * @param body its bytes, at least one
+ * @throws AppError `malformed_json` with line, column and position of what is wrong
+ */
+export function parseJsonBody(body: Uint8Array): unknown {
+  let text: string;
+  try {
+    text = new TextDecoder('utf-8', { fatal: true }).decode(body);
+  } catch {
+    const position = validPrefix(body);
+    throw new AppError(
+      'malformed_json',
+      `The body is not valid UTF-8 from byte ${position} on. Encode JSON in UTF-8.`,
+    );
+  }
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw malformedJson(text);
+  }
+}
