@@ -65,7 +65,7 @@ describe('GET /v1/inboxes?address=', () => {
     const { status, body } = await lookUp(address);
     expect([status, body.code]).toEqual([400, 'invalid_request']);
     expect(body.errors).toMatchObject([{ path: 'address' }]);
-    expect(body.errors[0].message).toMatch(/such as signup-test@mayfly\.test|at most 254/);
+    expect(body.errors[0].message).toMatch(/such as "signup-test@mayfly\.test"|at most 254/);
   });
 
   it('refuses two addresses', async () => {
