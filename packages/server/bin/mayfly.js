@@ -6,6 +6,9 @@ import { fileURLToPath } from 'node:url';
 // small and cost no speed that can be measured: room for young objects; heaps of glibc's malloc, which
 // otherwise makes one for each thread and gives little back; the collection that src/memory.ts asks for.
 
+/** Read before the sources are loaded, which takes a second at the first start. */
+const parent = process.ppid;
+
 /** Where tools keep such things, and nobody can write who could not change the sources as well. */
 const CACHE = fileURLToPath(new URL('../../../node_modules/.cache/mayfly', import.meta.url));
 
@@ -29,4 +32,5 @@ const { directory } = nodeModule.enableCompileCache(CACHE);
 // Threads read this.
 if (directory) process.env.NODE_COMPILE_CACHE ??= directory;
 
-await import('../src/main.ts');
+const { main } = await import('../src/main.ts');
+await main(parent);

@@ -52,8 +52,8 @@ export interface RunningApp {
 
 export interface App {
   /**
-   * @param onFirstKey hears the key of the first account as soon as it is made: whatever fails later, the
-   *   key is kept as its hash only
+   * @param onFirstKey called with the generated key of the first account as soon as it exists: whatever
+   *   fails later, only its hash is stored. Not called for a key that was configured.
    * @throws Error, with what to do about it, when a part does not start; all is freed then
    */
   start(onFirstKey?: (key: string) => void): Promise<RunningApp>;
@@ -81,7 +81,7 @@ export function createApp(config: Config, overrides: Overrides = {}): App {
     });
     closers.push(() => store.close());
     const firstStart = await ensureFirstAccount(store, config.apiKey, clock.now());
-    if (firstStart.made) onFirstKey?.(firstStart.key);
+    if (firstStart.made && config.apiKey === null) onFirstKey?.(firstStart.key);
 
     const plans = createPlans(config.plans);
     const usage = new UsageMeter({ store, clock, log });
@@ -227,7 +227,6 @@ export function createApp(config: Config, overrides: Overrides = {}): App {
       listeners.push(deliverer);
     }
     giveBackMemory();
-    log.info({ http, smtp, domains: config.domains, roles: config.roles }, 'started');
     return { http, smtp, firstStart };
   };
 

@@ -1,11 +1,20 @@
-import { existsSync } from 'node:fs';
+import { closeSync, existsSync, openSync } from 'node:fs';
 import { createInterface } from 'node:readline/promises';
 import { Command, CommanderError } from 'commander';
-import { createApp, databasePath, type RunningApp } from './app.ts';
+import { createApp, databasePath } from './app.ts';
 import { ArgumentError } from './cli/arguments.ts';
 import { addBackupCommands } from './cli/backup.ts';
 import { addOperatorCommands } from './cli/commands.ts';
+import { systemClock } from './clock.ts';
 import { type Config, ConfigError, describeConfig, parseConfig, settingsTable } from './config/config.ts';
+import { DEV_DEFAULTS } from './config/dev-defaults.ts';
+import { createLog, type Logger } from './log.ts';
+import type { Announcer } from './run/announcer.ts';
+import { createDevAnnouncer } from './run/dev-announcer.ts';
+import { isForegroundScript, watchParent } from './run/npm.ts';
+import { runServer } from './run/run-server.ts';
+import { createServeAnnouncer } from './run/serve-announcer.ts';
+import { exitCodeOf, type StopSources, watchForStop } from './run/stop-request.ts';
 import type { Store } from './store/contract/index.ts';
 import { backUp, restore } from './store/sqlite/backup.ts';
 import { openSqlite } from './store/sqlite/open.ts';
@@ -17,16 +26,12 @@ import { VERSION } from './version.ts';
 const EXIT_USAGE = 2;
 const EXIT_FAILED = 1;
 
-/** The defaults of `mayfly dev` that differ: webhooks to this machine, a quiet terminal, a lenient SMTP server. */
-const DEV_DEFAULTS = {
-  MAYFLY_WEBHOOK_ALLOW: '127.0.0.0/8,::1/128',
-  MAYFLY_LOG_LEVEL: 'warn',
-  MAYFLY_SMTP_BARE_LINE_ENDINGS: 'normalise',
-  MAYFLY_SMTP_AUTH: 'any',
-};
-
 const print = (text: string): void => {
   process.stdout.write(`${text}\n`);
+};
+
+const warn = (text: string): void => {
+  process.stderr.write(`${text}\n`);
 };
 
 /** The first line of standard input; a person is asked for it. */
@@ -53,107 +58,108 @@ async function openStore({ dataDir }: Config): Promise<Store> {
   return openSqlite({ path, beside: true });
 }
 
-async function runUntilSignal(config: Config, greet: (running: RunningApp) => string): Promise<void> {
-  const stop = new AbortController();
-  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => stop.abort());
-  const app = createApp(config);
-  const running = await app.start((key) => print(firstKey(key)));
-  print(greet(running));
-  if (!stop.signal.aborted) {
-    await new Promise((resolve) => stop.signal.addEventListener('abort', resolve, { once: true }));
+/** True while this process has a controlling terminal (termios(3)). */
+function hasTerminal(): boolean {
+  try {
+    closeSync(openSync('/dev/tty', 'r'));
+    return true;
+  } catch {
+    return false;
   }
-  await app.stop();
 }
 
-/** Printed as soon as there is one, because the start may fail yet. */
-const firstKey = (key: string): string =>
-  `Mayfly ${VERSION} starts for the first time.
-
-  API key  ${key}
-           Shown this once: only its hash is kept. Another one: npx mayfly key create
-`;
-
-function greeting({ http, smtp, firstStart }: RunningApp, config: Config): string {
-  const lines = [`Mayfly ${VERSION} is ready.`, ''];
-  if (http) lines.push(`  API      ${http.url}   (reference: ${http.url}/docs)`);
-  if (smtp) lines.push(`  SMTP     ${smtp.host}:${smtp.port}   (domains: ${config.domains.join(', ')})`);
-  lines.push(`  Data     ${config.dataDir}`);
-  if (!firstStart.made) {
-    const when = new Date(firstStart.account.createdAt).toISOString();
-    lines.push(
-      `  API key  printed at the first start (${when}) or given as MAYFLY_API_KEY; only its hash is kept.`,
-      '           Another one: npx mayfly key create',
-    );
-  }
-  const key = firstStart.made ? firstStart.key : '$MAYFLY_API_KEY';
-  if (http) {
-    lines.push(
-      '',
-      firstStart.made ? 'Create an inbox:' : 'Create an inbox, with your key in MAYFLY_API_KEY:',
-      '',
-      `  curl -X POST ${http.url}/v1/inboxes -H "Authorization: Bearer ${key}"`,
-    );
-  }
-  if (smtp) {
-    lines.push('', 'Send it a mail:', '', `  swaks --server ${smtp.host}:${smtp.port} --to ADDRESS`);
-  }
-  return `${lines.join('\n')}\n`;
+/** What can ask this process to stop. @param parent the process id of the parent when this one began */
+function stopSources(parent: number): StopSources {
+  const writesToTerminal = process.stdout.isTTY || process.stderr.isTTY;
+  return {
+    onSignal: (signal, listener) => process.on(signal, listener),
+    isTerminalGone: () => writesToTerminal && !hasTerminal(),
+    parentEvent: isForegroundScript(process.env) ? watchParent(parent, () => process.ppid) : null,
+    clock: systemClock,
+  };
 }
 
-const program = new Command('mayfly')
-  .description('Disposable inboxes for automated tests: a REST API and a real SMTP receiver.')
-  .version(VERSION)
-  .exitOverride();
-
-program
-  .command('dev')
-  .description('run everything in one process, for a laptop or a CI job')
-  .action(async () => {
-    const config = parseConfig(process.env, DEV_DEFAULTS);
-    await runUntilSignal(config, (running) => greeting(running, config));
+/** Runs a server until it is told to stop. @param parent as {@link stopSources} */
+async function serve(config: Config, parent: number, announcerOf: (log: Logger) => Announcer): Promise<void> {
+  // A server outlives its terminal and the program that read its output.
+  for (const output of [process.stdout, process.stderr]) output.on('error', () => undefined);
+  const log = createLog(config.logLevel);
+  const announcer = announcerOf(log);
+  const app = createApp(config, { log });
+  const exit = (code: number) => process.exit(code);
+  const stop = watchForStop(stopSources(parent), {
+    onSecondSignal(signal) {
+      announcer.stoppedByForce(signal);
+      exit(exitCodeOf(signal));
+    },
+    onReload: () => log.info('SIGHUP was received; there is nothing to reload'),
   });
+  try {
+    await runServer(app, { announcer, stop, clock: systemClock, exit });
+  } finally {
+    stop.close();
+  }
+}
 
-program
-  .command('serve')
-  .description('run in production; the environment is the configuration')
-  .action(async () => {
-    const config = parseConfig(process.env);
-    await runUntilSignal(config, (running) => greeting(running, config));
+function addServerCommands(program: Command, parent: number): void {
+  program
+    .command('dev')
+    .description('run everything in one process, for a laptop or a CI job')
+    .action(async () => {
+      const config = parseConfig(process.env, DEV_DEFAULTS);
+      await serve(config, parent, () => createDevAnnouncer(config, print, warn));
+    });
+  program
+    .command('serve')
+    .description('run in production; the environment is the configuration')
+    .action(async () => {
+      const config = parseConfig(process.env);
+      await serve(config, parent, (log) => createServeAnnouncer(config, log));
+    });
+  program
+    .command('config')
+    .description('show the configuration in force, or all settings as a table')
+    .option('--table', 'a Markdown table of all settings')
+    .action((options: { table?: true }) =>
+      print(options.table ? settingsTable() : describeConfig(parseConfig(process.env))),
+    );
+  program
+    .command('openapi')
+    .description('print the OpenAPI 3.1 description of the API')
+    .action(async () => {
+      const { openapiDocument } = await import('./http/openapi.ts');
+      print(JSON.stringify(await openapiDocument(), null, 2));
+    });
+}
+
+/**
+ * Runs the command that the arguments of the process name, and sets its exit code.
+ * @param parent the process id of the parent when this process began: loading the modules takes long enough
+ *   for the parent to end meanwhile
+ */
+export async function main(parent: number): Promise<void> {
+  const program = new Command('mayfly')
+    .description('Disposable inboxes for automated tests: a REST API and a real SMTP receiver.')
+    .version(VERSION)
+    .exitOverride();
+  addServerCommands(program, parent);
+  addOperatorCommands(program, { env: process.env, print, now: Date.now, readLine, openStore });
+  addBackupCommands(program, {
+    env: process.env,
+    print,
+    now: Date.now,
+    backUp: (dataDir, file) => backUp(databasePath(dataDir), file),
+    restore: (dataDir, file, suffix) => restore(databasePath(dataDir), file, suffix),
   });
-
-program
-  .command('config')
-  .description('show the configuration in force, or all settings as a table')
-  .option('--table', 'a Markdown table of all settings')
-  .action((options: { table?: true }) =>
-    print(options.table ? settingsTable() : describeConfig(parseConfig(process.env))),
-  );
-
-program
-  .command('openapi')
-  .description('print the OpenAPI 3.1 description of the API')
-  .action(async () => {
-    const { openapiDocument } = await import('./http/openapi.ts');
-    print(JSON.stringify(await openapiDocument(), null, 2));
-  });
-
-addOperatorCommands(program, { env: process.env, print, now: Date.now, readLine, openStore });
-addBackupCommands(program, {
-  env: process.env,
-  print,
-  now: Date.now,
-  backUp: (dataDir, file) => backUp(databasePath(dataDir), file),
-  restore: (dataDir, file, suffix) => restore(databasePath(dataDir), file, suffix),
-});
-
-try {
-  await program.parseAsync(process.argv);
-} catch (error) {
-  if (error instanceof CommanderError) {
-    process.exitCode = error.exitCode === 0 ? 0 : EXIT_USAGE;
-  } else {
-    process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
-    process.exitCode =
-      error instanceof ConfigError || error instanceof ArgumentError ? EXIT_USAGE : EXIT_FAILED;
+  try {
+    await program.parseAsync(process.argv);
+  } catch (error) {
+    if (error instanceof CommanderError) {
+      process.exitCode = error.exitCode === 0 ? 0 : EXIT_USAGE;
+    } else {
+      warn(error instanceof Error ? error.message : String(error));
+      process.exitCode =
+        error instanceof ConfigError || error instanceof ArgumentError ? EXIT_USAGE : EXIT_FAILED;
+    }
   }
 }

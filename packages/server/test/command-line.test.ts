@@ -39,7 +39,7 @@ async function start(): Promise<{ child: ChildProcess; greeting: string }> {
   let greeting = '';
   for await (const text of child.stdout.setEncoding('utf8')) {
     greeting += text;
-    if (/swaks --server/.test(greeting)) return { child, greeting };
+    if (/npm run mail/.test(greeting)) return { child, greeting };
   }
   throw new Error(`it ended: ${greeting}`);
 }

@@ -18,7 +18,7 @@ export interface ServerProcess {
   /** The account's key. */
   key: string;
   smtpPort: number;
-  /** All that it has said until it was ready. */
+  /** Its standard output until it was ready. */
   greeting: string;
   process: ChildProcess;
   /** Any request, with the account's key. */
@@ -105,18 +105,35 @@ export async function startServer(options: ServerOptions): Promise<ServerProcess
   };
 }
 
+/** The log line of `serve`, or the text of `dev`. */
+function addressesIn(output: string): { url: string; port: string } | undefined {
+  const line = output.split('\n').find((one) => one.startsWith('{') && one.includes('"Mayfly is ready"}'));
+  if (line !== undefined) {
+    const { http, smtp } = JSON.parse(line);
+    return { url: http.url, port: String(smtp.port) };
+  }
+  const [, url, port] = /API +(http\S+)[\s\S]*SMTP +\S+:(\d+) [\s\S]*npm run mail .*\n/.exec(output) ?? [];
+  return url && port ? { url, port } : undefined;
+}
+
 function untilGreeting(child: ChildProcess): Promise<[url: string, port: string, greeting: string]> {
   return new Promise((resolve, reject) => {
-    let said = '';
+    let output = '';
+    let errors = '';
     child.stderr?.on('data', (piece) => {
-      said += piece;
+      errors += piece;
     });
-    child.stdout?.on('data', (piece) => {
-      said += piece;
-      const [, url, port] = /API +(http\S+)[\s\S]*SMTP +\S+:(\d+) [\s\S]*swaks .*\n/.exec(said) ?? [];
-      if (url && port) resolve([url, port, said]);
-    });
+    const read = (piece: Buffer): void => {
+      output += piece;
+      const found = addressesIn(output);
+      if (!found) return;
+      child.stdout?.off('data', read).resume();
+      resolve([found.url, found.port, output]);
+    };
+    child.stdout?.on('data', read);
     child.once('error', reject);
-    child.once('exit', (code, signal) => reject(new Error(`the server ended (${code ?? signal}): ${said}`)));
+    child.once('exit', (code, signal) =>
+      reject(new Error(`the server ended (${code ?? signal}): ${output}${errors}`)),
+    );
   });
 }

@@ -1,0 +1,11 @@
+/**
+ * What `mayfly dev` uses where a setting is not given, by variable name, in the form of the environment:
+ * webhooks to this machine, a quiet terminal, an SMTP server that takes bare line feeds and any credentials.
+ * The only place for these.
+ */
+export const DEV_DEFAULTS: Readonly<Record<string, string>> = {
+  MAYFLY_WEBHOOK_ALLOW: '127.0.0.0/8,::1/128',
+  MAYFLY_LOG_LEVEL: 'warn',
+  MAYFLY_SMTP_BARE_LINE_ENDINGS: 'normalise',
+  MAYFLY_SMTP_AUTH: 'any',
+};

@@ -1,0 +1,76 @@
+import type { RunningApp } from '../app.ts';
+import type { Config } from '../config/config.ts';
+import { VERSION } from '../version.ts';
+import type { Announcer } from './announcer.ts';
+
+/** Where `npm run mail` sends to when it is told nothing. */
+export const DEFAULT_SMTP_SERVER = '127.0.0.1:2525';
+
+/** Printed as soon as the key exists, because the start may still fail. */
+const firstKeyText = (key: string): string =>
+  `Mayfly ${VERSION} starts for the first time.
+
+  API key  ${key}
+           It is shown only now, because only its hash is stored. To create another: npx mayfly key create
+`;
+
+/** Where the operator finds a key that works. */
+function keyLines({ firstStart }: RunningApp, config: Config): string[] {
+  if (config.apiKey !== null) return ['  API key  the value of MAYFLY_API_KEY'];
+  if (firstStart.made) return [];
+  const when = new Date(firstStart.account.createdAt).toISOString();
+  return [
+    `  API key  printed at the first start (${when}); only its hash is stored.`,
+    '           To create another: npx mayfly key create',
+  ];
+}
+
+function startedText(running: RunningApp, config: Config): string {
+  const { http, smtp, firstStart } = running;
+  const lines = [`Mayfly ${VERSION} is ready. Press Ctrl+C to stop it.`, ''];
+  if (http) lines.push(`  API      ${http.url}   (reference: ${http.url}/docs)`);
+  if (smtp) lines.push(`  SMTP     ${smtp.host}:${smtp.port}   (domains: ${config.domains.join(', ')})`);
+  lines.push(`  Data     ${config.dataDir}`, ...keyLines(running, config));
+  if (http) {
+    // A key that was given as MAYFLY_API_KEY is not printed: its owner knows it, and output is often kept.
+    const generated = config.apiKey === null && firstStart.made ? firstStart.key : null;
+    lines.push(
+      '',
+      generated === null ? 'Create an inbox, with your API key in MAYFLY_API_KEY:' : 'Create an inbox:',
+      '',
+      `  curl -X POST ${http.url}/v1/inboxes -H "Authorization: Bearer ${generated ?? '$MAYFLY_API_KEY'}"`,
+    );
+  }
+  if (smtp) {
+    const server = `${smtp.host}:${smtp.port}`;
+    const option = server === DEFAULT_SMTP_SERVER ? '' : ` --server ${server}`;
+    lines.push(
+      '',
+      'Send a message to its address, from another terminal in this folder:',
+      '',
+      `  npm run mail -- ADDRESS${option}`,
+    );
+  }
+  return `${lines.join('\n')}\n`;
+}
+
+/**
+ * Text for the terminal of a developer.
+ * @param print writes a line to standard output
+ * @param warn writes a line to standard error
+ */
+export function createDevAnnouncer(
+  config: Config,
+  print: (text: string) => void,
+  warn: (text: string) => void,
+): Announcer {
+  return {
+    warning: warn,
+    firstKey: (key) => print(firstKeyText(key)),
+    started: (running) => print(startedText(running, config)),
+    stopping: (reason) => print(`Mayfly is stopping (${reason}). A second Ctrl+C ends it at once.`),
+    stopped: (ms) => print(`Mayfly has stopped after ${ms} ms.`),
+    stoppedByForce: (reason) =>
+      print(`Mayfly ends at once (${reason}). Messages that were acknowledged are stored.`),
+  };
+}
