@@ -16,6 +16,8 @@ export interface Metrics {
     refusal(code: number): void;
     /** Credentials were checked: those of an inbox, any others that were accepted, or refused ones. */
     authentication(result: 'captured' | 'accepted' | 'refused'): void;
+    /** A TLS handshake failed. */
+    tlsHandshakeFailure(): void;
   };
   /** The sender of a mail from outside was checked. */
   authentication(found: MailAuthentication): void;
@@ -68,6 +70,11 @@ export function createMetrics(): Metrics {
     labelNames: ['result'],
     registers,
   });
+  const handshakeFailures = new Counter({
+    name: 'mayfly_smtp_tls_handshake_failures_total',
+    help: 'TLS handshakes that failed, after STARTTLS and on the TLS port.',
+    registers,
+  });
   return {
     registry,
     authentication: createAuthenticationMetrics(registry),
@@ -90,6 +97,9 @@ export function createMetrics(): Metrics {
       },
       authentication(result) {
         authentications.inc({ result });
+      },
+      tlsHandshakeFailure() {
+        handshakeFailures.inc();
       },
     },
   };

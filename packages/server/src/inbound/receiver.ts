@@ -12,6 +12,7 @@ import type {
   Refusal,
   Store,
 } from '../store/contract/index.ts';
+import { NO_RECIPIENT } from '../store/contract/messages.ts';
 import type { Authenticating } from './authentication/authenticator.ts';
 import { createInboxFinder, type Place } from './inbox-finder.ts';
 import type { Parsing } from './parsing/parser-pool.ts';
@@ -58,6 +59,17 @@ export interface Receiver {
    * below one that all accounts share; never throws and never delays the reply.
    */
   refused(refusal: Refusal): void;
+  /** Stores that a TLS handshake failed, for explanations; as {@link Receiver.refused} otherwise. */
+  handshakeFailed(failure: HandshakeFailure): void;
+}
+
+/** A TLS handshake that failed, by STARTTLS or on the TLS port. */
+export interface HandshakeFailure {
+  /** Epoch milliseconds. */
+  at: number;
+  remoteAddress: string;
+  /** A sentence without a full stop. */
+  reason: string;
 }
 
 export interface ReceiverDeps {
@@ -160,6 +172,10 @@ export function createReceiver(deps: ReceiverDeps): Receiver & Settling {
       const { address, domain } = place;
       if (shared.has(domain) || isSubdomainOf(shared, domain)) refusals.add({ ...refusal, address });
       else refusals.addIf(async () => Boolean(await store.domains.find(domain)), { ...refusal, address });
+    },
+
+    handshakeFailed({ at, remoteAddress, reason }) {
+      refusals.add({ at, address: NO_RECIPIENT, reply: reason, mailFrom: '', helo: '', remoteAddress });
     },
 
     refusalsWritten: () => refusals.flushed(),

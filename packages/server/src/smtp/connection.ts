@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
-import type { SMTPServerDataStream } from 'smtp-server';
+import type { SMTPServerDataStream, SMTPServerError } from 'smtp-server';
 import type { SMTPConnectionOptions } from 'smtp-server/lib/smtp-connection.js';
 import type { SMTPStream } from 'smtp-server/lib/smtp-stream.js';
 import { Authentication, type AuthPeer, offersAuth } from './auth/authentication.ts';
@@ -11,7 +11,8 @@ import type { Listener, ListenerContext } from './listener.ts';
 import { REPLIES, type Reply, replyText } from './replies.ts';
 import { Session } from './session.ts';
 import { SessionTimer } from './session-timer.ts';
-import { handshakeDeadline } from './transport/handshake-deadline.ts';
+import { destroyOnEnd, handshakeDeadline } from './transport/handshake-deadline.ts';
+import { HandshakeWatch } from './transport/handshake-failures.ts';
 
 /*
  * This file, command-stream.ts and listener.ts, and library.ts which loads it, alone know smtp-server. It
@@ -39,12 +40,16 @@ export class Connection extends SMTPConnection {
   #entered = false;
   #leaving = false;
   #handshake: AbortController | undefined;
+  readonly #handshakeWatch: HandshakeWatch;
 
   constructor(listener: Listener, socket: Socket | TLSSocket, options: SMTPConnectionOptions | undefined) {
     super(listener, socket, options);
     const { context } = listener;
     this.#context = context;
     this.#mail = new Session(this.id, context);
+    const { id: session, remoteAddress } = this;
+    this.#handshakeWatch = new HandshakeWatch(context, { session, remoteAddress });
+    if (this.secure) this.#handshakeWatch.done();
     this.#auth = new Authentication(this.id, context.auth);
     this.#guard = new CommandGuard(context.limits, (verb) => verb === 'AUTH' || this._isSupported(verb));
     this.#timer = new SessionTimer(context.limits, context.clock.now());
@@ -66,6 +71,7 @@ export class Connection extends SMTPConnection {
 
   /** A text that begins with an enhanced code keeps it; smtp-server would put its own before it. */
   override send(code: number, data?: string | string[] | null, context?: string | false): void {
+    if (code === 421) this.#handshakeWatch.settled();
     const itsOwn = typeof data === 'string' && ENHANCED_CODE.test(data) ? false : context;
     if (this._socket.readyState === 'writeOnly') this.#sendToHalfClosed(code, data, itsOwn);
     super.send(code, data, itsOwn);
@@ -135,6 +141,7 @@ export class Connection extends SMTPConnection {
       super._onCommand(command, done);
       return;
     }
+    this.#handshakeWatch.settled();
     // In a later turn, as smtp-server does it: a flood of bad commands must not delay other connections.
     const resume = (): void => void setImmediate(() => this._whenWritable(done));
     const refusal = this.#refusal(command);
@@ -195,6 +202,7 @@ export class Connection extends SMTPConnection {
     // smtp-server has forgotten the client's name after a handshake, and only then.
     if (!this.hostNameAppearsAs) this.#auth.reset();
     // Also called when the handshake after STARTTLS is done.
+    if (this.#handshake && !this.#handshake.signal.aborted) this.#handshakeWatch.done();
     this.#handshake?.abort();
     this.#mail.reset();
   }
@@ -268,16 +276,32 @@ export class Connection extends SMTPConnection {
   override _armTimeout(socket: Socket = this._socket): void {
     if (!this._upgrading || this.#handshake) return;
     this.#handshake = handshakeDeadline(socket, this.#context);
+    this.#handshake.signal.addEventListener('abort', destroyOnEnd(socket), { once: true });
   }
 
   /** See the listener's `_upgrade`. */
   override upgrade(callback: () => void, secureCallback?: () => void): void {
-    if (this._socket.destroyed) callback();
-    else super.upgrade(callback, secureCallback);
+    if (this._socket.destroyed) {
+      callback();
+      return;
+    }
+    this.#handshakeWatch.begin();
+    super.upgrade(callback, secureCallback);
+  }
+
+  /** An error in a handshake is reported by its watch, once. */
+  override _onError(error: SMTPServerError): void {
+    if (!this._upgrading) {
+      super._onError(error);
+      return;
+    }
+    this.#handshakeWatch.failed(error);
+    this.close();
   }
 
   override _onClose(): void {
     super._onClose();
+    this.#handshakeWatch.closed();
     this.#handshake?.abort();
     if (this.#entered) this.#context.door.leave(this);
     this.#entered = false;

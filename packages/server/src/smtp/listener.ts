@@ -8,7 +8,8 @@ import { Connection, type Doorkeeper } from './connection.ts';
 import { SMTPServer } from './library.ts';
 import type { SessionContext } from './session.ts';
 import type { KeyPair } from './transport/certificate.ts';
-import { handshakeDeadline } from './transport/handshake-deadline.ts';
+import { destroyOnEnd, handshakeDeadline } from './transport/handshake-deadline.ts';
+import { HandshakeWatch } from './transport/handshake-failures.ts';
 import type { NetworkMatch } from './transport/networks.ts';
 import { asProxyVersion1 } from './transport/proxy-v2.ts';
 
@@ -42,6 +43,11 @@ export class Listener extends SMTPServer {
   readonly #bySession = new WeakMap<SMTPServerSession, Connection>();
   /** Until their socket is closed, which may be after smtp-server has forgotten them. */
   readonly #open = new Set<Connection>();
+  /** Of sockets whose PROXY header was read: the client's address. */
+  readonly #clients = new WeakMap<Socket, string>();
+  /** Failed handshakes, which their watch has reported. */
+  readonly #reported = new WeakSet<Error>();
+  #stopping = false;
   #certified: Promise<void> | undefined;
 
   constructor({ name, secure, startTls, tls }: ListenerOptions, context: ListenerContext) {
@@ -66,7 +72,9 @@ export class Listener extends SMTPServer {
     this.context = context;
     if (tls) this.#certified = Promise.resolve();
     // A client's broken connection, which its session tells of by ending.
-    this.on('error', (error: Error) => context.log.debug({ err: error }, 'SMTP connection failed'));
+    this.on('error', (err: Error) => {
+      if (!this.#reported.has(err)) context.log.debug({ err }, 'SMTP connection failed');
+    });
   }
 
   /**
@@ -111,8 +119,12 @@ export class Listener extends SMTPServer {
     socket: Socket,
     callback: Parameters<InstanceType<typeof SMTPServer>['_handleProxy']>[1],
   ): void {
-    if (!this._expectsProxyHeader(socket)) super._handleProxy(socket, callback);
-    else asProxyVersion1(socket, (error) => (error ? callback(error) : super._handleProxy(socket, callback)));
+    const read: typeof callback = (error, options) => {
+      if (options?.remoteAddress) this.#clients.set(socket, options.remoteAddress);
+      callback(error, options);
+    };
+    if (!this._expectsProxyHeader(socket)) super._handleProxy(socket, read);
+    else asProxyVersion1(socket, (error) => (error ? read(error) : super._handleProxy(socket, read)));
   }
 
   /** The PROXY header and the first handshake have their deadline too. */
@@ -131,8 +143,25 @@ export class Listener extends SMTPServer {
    * and Node's TLS crashes the process when it is put upon a destroyed socket.
    */
   override _upgrade(socket: Socket, callback: (error: Error | null, secure?: TLSSocket) => void): void {
-    if (socket.destroyed) callback(new Error('closed before the TLS handshake'));
-    else super._upgrade(socket, callback);
+    if (socket.destroyed) {
+      callback(new Error('closed before the TLS handshake'));
+      return;
+    }
+    const remoteAddress = this.#clients.get(socket) ?? socket.remoteAddress?.replace(/^::ffff:/i, '') ?? '';
+    const watch = new HandshakeWatch(this.context, { remoteAddress });
+    // What came with a PROXY header was put back into the socket.
+    const before = socket.bytesRead - socket.readableLength;
+    watch.begin();
+    super._upgrade(socket, (error, secure) => {
+      allowHalfOpen();
+      if (error) {
+        watch.failed(error);
+        this.#reported.add(error);
+        if (!this.#stopping) watch.closed(socket.bytesRead > before);
+      }
+      callback(error, secure);
+    });
+    const allowHalfOpen = destroyOnEnd(this._pendingSockets.get(socket) ?? socket);
   }
 
   override onClose(session: SMTPServerSession): void {
@@ -142,6 +171,7 @@ export class Listener extends SMTPServer {
 
   /** Stops listening; the connections live on. */
   stopListening(): Promise<void> {
+    this.#stopping = true;
     const stopped = new Promise<void>((resolve) => this.server.close(() => resolve()));
     for (const topmost of this._pendingSockets.values()) topmost.destroy();
     return stopped;

@@ -20,6 +20,8 @@ export interface SmtpMetrics {
   refusal(code: number): void;
   /** Credentials were checked: those of an inbox, any others that were accepted, or refused ones. */
   authentication(result: 'captured' | 'accepted' | 'refused'): void;
+  /** A TLS handshake failed. */
+  tlsHandshakeFailure(): void;
 }
 
 /** What all sessions share. */

@@ -2,7 +2,7 @@ import type { Clock } from '../../src/clock.ts';
 import { systemClock } from '../../src/clock.ts';
 import { AppError } from '../../src/errors.ts';
 import { TRACE_HEADROOM_BYTES } from '../../src/inbound/received-line.ts';
-import type { Receiver, Recipient } from '../../src/inbound/receiver.ts';
+import type { HandshakeFailure, Receiver, Recipient } from '../../src/inbound/receiver.ts';
 import type { CaptureTarget, FindCaptureTarget } from '../../src/inbound/smtp-credentials.ts';
 import { createLog } from '../../src/log.ts';
 import { createSmtpServer, type SmtpServerOptions } from '../../src/smtp/server.ts';
@@ -30,6 +30,7 @@ export const CAPTURING: CaptureTarget = {
 export class MemoryReceiver implements Receiver {
   readonly mails: TakenMail[] = [];
   readonly refusals: Refusal[] = [];
+  readonly failedHandshakes: HandshakeFailure[] = [];
   /** Awaited before a mail is kept; throw in it for a storage that fails. */
   beforeTake: () => Promise<void> = async () => undefined;
 
@@ -93,6 +94,10 @@ export class MemoryReceiver implements Receiver {
   refused(refusal: Refusal): void {
     this.refusals.push(refusal);
   }
+
+  handshakeFailed(failure: HandshakeFailure): void {
+    this.failedHandshakes.push(failure);
+  }
 }
 
 /** Counts what it is told. */
@@ -111,6 +116,10 @@ export class CountingMetrics implements SmtpMetrics {
   }
   refusal(code: number): void {
     this.codes.push(code);
+  }
+  handshakeFailures = 0;
+  tlsHandshakeFailure(): void {
+    this.handshakeFailures++;
   }
   readonly authentications: string[] = [];
   readonly authentication = (result: string): void => {

@@ -18,3 +18,14 @@ export function handshakeDeadline(
   });
   return done;
 }
+
+/**
+ * Destroys a TLS socket whose client closes its side during the handshake; where sockets may be half open,
+ * nothing else would before the deadline.
+ * @returns call it when the handshake is done
+ */
+export function destroyOnEnd(socket: Socket): () => void {
+  const destroy = (): void => void socket.destroy();
+  socket.once('end', destroy);
+  return () => socket.off('end', destroy);
+}

@@ -135,12 +135,15 @@ export interface MessageStore {
   deleteAll(inboxId: string, now: number): Promise<boolean>;
 }
 
-/** A RCPT or DATA for an address on a served domain that got no 250. */
+/** The `address` of a {@link Refusal} that is a failed TLS handshake: there is no recipient yet. */
+export const NO_RECIPIENT = '';
+
+/** A RCPT or DATA for an address on a served domain that got no 250, or a failed TLS handshake. */
 export interface Refusal {
   at: number;
-  /** Lower case, without a tag. */
+  /** Lower case, without a tag; or {@link NO_RECIPIENT}. */
   address: string;
-  /** The reply given, code and text. */
+  /** The reply given, code and text; of a handshake why it failed. */
   reply: string;
   mailFrom: string;
   helo: string;
