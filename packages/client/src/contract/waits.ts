@@ -141,6 +141,23 @@ export const NearMiss = Type.Object(
 );
 export type NearMiss = Static<typeof NearMiss>;
 
+export const FailedHandshake = Type.Object(
+  {
+    at: Timestamp('When it failed.'),
+    remoteAddress: Type.String({ description: 'The IP address of the sending host.' }),
+    reason: Type.String({
+      description: 'What went wrong.',
+      examples: ['The client rejected the certificate (tlsv1 alert unknown ca)'],
+    }),
+  },
+  {
+    $id: 'FailedHandshake',
+    description:
+      'A TLS handshake with the SMTP server that failed, after STARTTLS or on the TLS port. The sender usually gives up then, or tries again without TLS.',
+  },
+);
+export type FailedHandshake = Static<typeof FailedHandshake>;
+
 export const WaitExplanation = Type.Object(
   {
     reason: Type.Enum(['timeout', 'unexpected_message', 'server_stopping'], {
@@ -155,6 +172,10 @@ export const WaitExplanation = Type.Object(
     }),
     nearMisses: Type.Array(ref(NearMiss), {
       description: 'Up to 20 addresses alike that got mail meanwhile, the latest first.',
+    }),
+    failedHandshakes: Type.Array(ref(FailedHandshake), {
+      description:
+        'The newest 20 TLS handshakes that failed after `since`, or after the inbox was created, within 24 hours, newest first. The recipient is not known before the handshake, so a failure may concern other mail. On a server with one account, API keys see all failures. All other callers see only those from the address of their own request, because the others may belong to another account.',
     }),
   },
   { $id: 'WaitExplanation', description: 'Why nothing, or not enough, matched.' },

@@ -3,6 +3,7 @@ import type { Clock } from '../clock.ts';
 import { inboxAddress, parseAddress } from '../mail/address.ts';
 import type { InboxRecord, MessageRecord, Refusal, Store } from '../store/contract/index.ts';
 import { REFUSAL_KEPT_MS } from '../store/contract/retention.ts';
+import { type ExplanationCaller, type FailedHandshake, failedHandshakes } from './failed-handshakes.ts';
 import { areAlike, areDomainsAlike } from './similar-addresses.ts';
 
 /** Refusals that an explanation shows, the newest. */
@@ -29,10 +30,11 @@ export interface NearMiss {
 export interface Elsewhere {
   refused: Refusal[];
   nearMisses: NearMiss[];
+  failedHandshakes: FailedHandshake[];
 }
 
 export interface ElsewhereDeps {
-  store: Pick<Store, 'messages' | 'refusals' | 'domains'>;
+  store: Pick<Store, 'accounts' | 'messages' | 'refusals' | 'domains'>;
   /** Domains that all accounts share. */
   domains: readonly string[];
   clock: Pick<Clock, 'now'>;
@@ -42,14 +44,14 @@ export interface ElsewhereDeps {
  * Finds mail that may have been intended for an inbox and did not arrive there.
  * @param from refused mail counts after this time, epoch ms
  * @param begun when the wait began, epoch ms
- * @param ownsAccount false for a caller who may know this inbox only, and nothing of its account
  */
 export async function lookElsewhere(
   { store, clock, domains }: ElsewhereDeps,
   inbox: InboxRecord,
   { from, begun }: { from: number; begun: number },
-  ownsAccount: boolean,
+  caller: ExplanationCaller,
 ): Promise<Elsewhere> {
+  const { ownsAccount } = caller;
   const now = clock.now();
   const after = Math.max(from, now - REFUSAL_KEPT_MS);
   const isUsable = await usableAddresses(store, inbox.accountId, domains);
@@ -66,6 +68,7 @@ export async function lookElsewhere(
   return {
     refused: refused.filter(({ at }) => at > after),
     nearMisses: nearMisses.toSorted((a, b) => b.at - a.at).slice(0, MAX_NEAR_MISSES),
+    failedHandshakes: await failedHandshakes(store, inbox, caller, { after, now }),
   };
 }
 

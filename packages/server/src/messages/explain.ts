@@ -12,6 +12,7 @@ import type { FullMessageRecord, InboxRecord, MessageRecord, Store } from '../st
 import { listenForHints } from './change-signal.ts';
 import { cursorAt, timeOfSince } from './cursor.ts';
 import { type Elsewhere, lookElsewhere } from './elsewhere.ts';
+import type { ExplanationCaller } from './failed-handshakes.ts';
 import { liveInbox } from './list.ts';
 
 /** Messages looked at between two turns of the event loop: a millisecond or two of matching. */
@@ -49,7 +50,7 @@ export interface Explanation extends Elsewhere {
 }
 
 export interface ExplainDeps {
-  store: Pick<Store, 'inboxes' | 'messages' | 'refusals' | 'domains'>;
+  store: Pick<Store, 'accounts' | 'inboxes' | 'messages' | 'refusals' | 'domains'>;
   /** Domains that all accounts share. */
   domains: readonly string[];
   news: Pick<News, 'onMessage'>;
@@ -71,7 +72,6 @@ interface Progress {
 /**
  * Waits for messages that match, oldest first, or for silence; and explains a wait in vain.
  * @param inbox a live inbox, read before this call
- * @param ownsAccount false for a caller who may know this inbox only, and nothing of its account
  * @param signal ends the wait at once: the client went away, or the server stops
  * @throws AppError `invalid_since`; `inbox_expired` or `not_found` when the inbox ends meanwhile
  */
@@ -79,7 +79,7 @@ export async function waitAndExplain(
   deps: ExplainDeps,
   inbox: InboxRecord,
   expectation: Expectation,
-  ownsAccount: boolean,
+  caller: ExplanationCaller,
   signal: AbortSignal,
 ): Promise<Outcome> {
   const begun = deps.clock.now();
@@ -99,7 +99,7 @@ export async function waitAndExplain(
   const unexpected = count === 0 && progress.matched.length > 0;
   const reason = unexpected ? 'unexpected_message' : isOver ? 'timeout' : 'server_stopping';
   const { seen, seenCount } = progress;
-  const elsewhere = await lookElsewhere(deps, inbox, { from, begun }, ownsAccount);
+  const elsewhere = await lookElsewhere(deps, inbox, { from, begun }, caller);
   return { ...result, explanation: { reason, seenCount, seen: seen.toReversed(), ...elsewhere } };
 }
 

@@ -151,6 +151,7 @@ export class Listener extends SMTPServer {
     const watch = new HandshakeWatch(this.context, { remoteAddress });
     // What came with a PROXY header was put back into the socket.
     const before = socket.bytesRead - socket.readableLength;
+    let allowHalfOpen = (): void => undefined;
     watch.begin();
     super._upgrade(socket, (error, secure) => {
       allowHalfOpen();
@@ -161,7 +162,7 @@ export class Listener extends SMTPServer {
       }
       callback(error, secure);
     });
-    const allowHalfOpen = destroyOnEnd(this._pendingSockets.get(socket) ?? socket);
+    allowHalfOpen = destroyOnEnd(this._pendingSockets.get(socket) ?? socket);
   }
 
   override onClose(session: SMTPServerSession): void {

@@ -26,7 +26,7 @@ export function waitRoutes(app: App, { options, deps, held }: RouteContext): voi
       tags: ['Messages'],
       summary: 'Wait for messages, and hear why none came',
       description:
-        'Held until `count` messages match, oldest first, and answered with them in full. In vain, the answer explains itself: which messages came and what they did not meet, what was refused, and which addresses alike got mail. A wait changes nothing, so it may be repeated; it counts as one request.',
+        'Held until `count` messages match, oldest first, and answered with them in full. In vain, the answer explains itself: which messages came and what they did not meet, what was refused, which addresses alike got mail, and which senders failed at the TLS handshake. A wait changes nothing, so it may be repeated; it counts as one request.',
       params: InboxParams,
       body: ref(WaitRequest),
       response: { 200: json(WaitResult, 'How the wait ended.') },
@@ -35,9 +35,9 @@ export function waitRoutes(app: App, { options, deps, held }: RouteContext): voi
       const inbox = callersInbox(request);
       const { match = {}, since, count = 1, timeoutSeconds = DEFAULT_WAIT } = request.body;
       const expectation = { match, since, count, waitMs: timeoutSeconds * SECOND_MS };
-      const ownsAccount = request.caller?.key != null;
+      const caller = { ownsAccount: request.caller?.key != null, remoteAddress: request.ip };
       const outcome = await held.hold(reply, (signal) =>
-        waitAndExplain({ ...deps, domains: options.domains }, inbox, expectation, ownsAccount, signal),
+        waitAndExplain({ ...deps, domains: options.domains }, inbox, expectation, caller, signal),
       );
       return toResult(outcome, baseUrl(options.publicUrl, request));
     },
@@ -53,12 +53,14 @@ function toResult({ matched, messages, cursor, explanation }: Outcome, base: str
   };
 }
 
-function toExplanation({ reason, seenCount, seen, refused, nearMisses }: Explanation): WaitExplanation {
+function toExplanation(explanation: Explanation): WaitExplanation {
+  const { reason, seenCount, seen, refused, nearMisses, failedHandshakes } = explanation;
   return {
     reason,
     seenCount,
     seen: seen.map(({ message, failed }) => ({ message: toSummary(message), failed })),
     refused: refused.map((refusal) => ({ ...refusal, at: toTime(refusal.at) })),
     nearMisses: nearMisses.map((miss) => ({ ...miss, at: toTime(miss.at) })),
+    failedHandshakes: failedHandshakes.map((failure) => ({ ...failure, at: toTime(failure.at) })),
   };
 }
