@@ -18,9 +18,9 @@ import { startApp, TEST_KEY, type TestApp } from '../support/start-app.ts';
 import { type TestCertificate, testCertificate } from '../support/test-authority.ts';
 import { CONFIGURATION, DEFAULT_READ_TIMEOUT_S, type Nginx, type NginxOptions, startNginx } from './nginx.ts';
 
-const program = findProgram('nginx');
-if (!program) reportAbsent('nginx', 'nginx');
-const absent = program ? '' : ' (skipped: not installed, Debian: apt-get install nginx)';
+const program = findProgram('openssl') && findProgram('nginx');
+if (!program) reportAbsent('nginx or openssl', 'nginx openssl');
+const absent = program ? '' : ' (skipped: not installed, Debian: apt-get install nginx openssl)';
 const LONGER_THAN_DEFAULT_S = DEFAULT_READ_TIMEOUT_S + 1;
 const MIB = 1024 * 1024;
 
