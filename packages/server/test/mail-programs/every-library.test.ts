@@ -54,6 +54,10 @@ const folder = mkdtempSync(join(tmpdir(), 'mayfly-every-library-'));
 let plain: ServerProcess;
 let encrypted: ServerProcess;
 let certificate: TestCertificate;
+/** An inbox of that server from before the first handshake. */
+let witness: Inbox;
+/** Libraries that rejected the certificate. */
+const rejecting: string[] = [];
 const TLS = openssl ? '' : ' (skipped: needs openssl)';
 beforeAll(async () => {
   for (const { sender, program } of cases) {
@@ -64,6 +68,7 @@ beforeAll(async () => {
   certificate = await testCertificate(folder);
   const env = { MAYFLY_SMTP_TLS_CERT_FILE: certificate.cert, MAYFLY_SMTP_TLS_KEY_FILE: certificate.key };
   encrypted = await startServer({ command: 'dev', dataDir: join(folder, 'encrypted'), env });
+  witness = await encrypted.createInbox();
 });
 afterAll(async () => {
   await Promise.all([plain?.end('SIGTERM'), encrypted?.end('SIGTERM')]);
@@ -200,8 +205,21 @@ describe.concurrent.each(cases)('$title', { timeout: TEST_TIMEOUT_MS }, ({ sende
       expect(code, output).not.toBe(0);
       const list = await encrypted.getJson<{ messages: object[] }>(`/v1/inboxes/${inbox.id}/messages`);
       expect(list.messages).toEqual([]);
+      rejecting.push(sender.name);
     },
   );
+});
+
+test.skipIf(!openssl)(`a wait in vain explains every rejected certificate${TLS}`, async () => {
+  const response = await encrypted.request('POST', `/v1/inboxes/${witness.id}/wait`, { timeoutSeconds: 0 });
+  const { explanation } = (await response.json()) as {
+    explanation: { failedHandshakes: { reason: string }[] };
+  };
+  expect(rejecting).not.toEqual([]);
+  expect(explanation.failedHandshakes).toHaveLength(rejecting.length);
+  for (const { reason } of explanation.failedHandshakes) {
+    expect(reason).toMatch(/^The client (rejected the certificate|closed the connection)/);
+  }
 });
 
 test('docs/sending.md shows every program, and every program is run', () => {
