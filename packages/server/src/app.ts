@@ -17,6 +17,7 @@ import { giveBackMemory } from './memory.ts';
 import { createMetrics } from './metrics.ts';
 import { createRateLimit } from './quota/rate-limit.ts';
 import { UsageMeter } from './quota/usage-meter.ts';
+import type { SmtpServer } from './smtp/server.ts';
 import { openSqlite } from './store/sqlite/open.ts';
 import { sweepUntil } from './store/sweeper.ts';
 import { VERSION } from './version.ts';
@@ -57,6 +58,12 @@ export interface App {
    * @throws Error, with what to do about it, when a part does not start; all is freed then
    */
   start(onFirstKey?: (key: string) => void): Promise<RunningApp>;
+  /**
+   * Uses another SMTP certificate for new connections; when that fails, the error is logged and the old one
+   * stays in use.
+   * @param read returns the certificate, null for none; may throw
+   */
+  reloadCertificate(read: () => { cert: string; key: string } | null): void;
   /** Stops accepting, finishes what is in flight, frees everything; within 10 s, safe to call twice. */
   stop(): Promise<void>;
 }
@@ -68,6 +75,7 @@ export function createApp(config: Config, overrides: Overrides = {}): App {
   // Run backwards at the end: what was opened last is closed first. Listeners stop before, together.
   const closers: (() => Promise<void>)[] = [];
   const listeners: { stop(deadlineMs: number): Promise<void> }[] = [];
+  let smtpServer: SmtpServer | undefined;
 
   const listening = <T>(role: 'http' | 'smtp', started: Promise<T>): Promise<T> =>
     started.catch((error) => {
@@ -172,6 +180,7 @@ export function createApp(config: Config, overrides: Overrides = {}): App {
         },
       );
       listeners.push(server);
+      smtpServer = server;
       smtp = { host: config.smtpHost, ...(await listening('smtp', server.start())) };
     }
 
@@ -250,6 +259,15 @@ export function createApp(config: Config, overrides: Overrides = {}): App {
       } catch (error) {
         await stop();
         throw error;
+      }
+    },
+    reloadCertificate(read) {
+      try {
+        const pair = read();
+        if (!pair || !smtpServer) log.info('No SMTP certificate is configured; there is nothing to reload');
+        else log.info({ certificate: smtpServer.useCertificate(pair) }, 'The SMTP certificate was reloaded');
+      } catch (err) {
+        log.error({ err }, 'The new SMTP certificate cannot be used; the old one stays in use');
       }
     },
     stop,

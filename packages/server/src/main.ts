@@ -6,7 +6,14 @@ import { ArgumentError } from './cli/arguments.ts';
 import { addBackupCommands } from './cli/backup.ts';
 import { addOperatorCommands } from './cli/commands.ts';
 import { systemClock } from './clock.ts';
-import { type Config, ConfigError, describeConfig, parseConfig, settingsTable } from './config/config.ts';
+import {
+  type Config,
+  ConfigError,
+  describeConfig,
+  parseConfig,
+  readCertificate,
+  settingsTable,
+} from './config/config.ts';
 import { DEV_DEFAULTS } from './config/dev-defaults.ts';
 import { createLog, type Logger } from './log.ts';
 import type { Announcer } from './run/announcer.ts';
@@ -92,7 +99,7 @@ async function serve(config: Config, parent: number, announcerOf: (log: Logger) 
       announcer.stoppedByForce(signal);
       exit(exitCodeOf(signal));
     },
-    onReload: () => log.info('SIGHUP was received; there is nothing to reload'),
+    onReload: () => app.reloadCertificate(() => readCertificate(process.env)),
   });
   try {
     await runServer(app, { announcer, stop, clock: systemClock, exit });

@@ -60,6 +60,36 @@ function problemsBetween({ smtpTlsCert, smtpTlsKey, plans, signUpPlan }: Partial
   return problems;
 }
 
+/** The value of one setting; undefined when it is not allowed, which is added to the problems. */
+function readSetting<T>(
+  setting: Setting<T>,
+  env: Record<string, string | undefined>,
+  problems: string[],
+): T | undefined {
+  const text = given(setting, env, problems);
+  try {
+    return setting.parse(text);
+  } catch (error) {
+    const reason = error instanceof SettingError ? ` (${error.message})` : '';
+    problems.push(`${setting.name}: given ${quoted(setting, text)}; allowed: ${setting.allowed}${reason}`);
+    return undefined;
+  }
+}
+
+/**
+ * The SMTP certificate and its key, PEM, as they are in the environment and its files now; null for none.
+ * @throws ConfigError when one of them cannot be read, or is not PEM
+ */
+export function readCertificate(
+  env: Record<string, string | undefined>,
+): { cert: string; key: string } | null {
+  const problems: string[] = [];
+  const cert = readSetting(SETTINGS.smtpTlsCert, env, problems);
+  const key = readSetting(SETTINGS.smtpTlsKey, env, problems);
+  if (problems.length > 0) throw new ConfigError(problems);
+  return cert && key ? { cert, key } : null;
+}
+
 /**
  * Reads the configuration.
  * @param env the environment, or anything shaped like it
@@ -76,13 +106,8 @@ export function parseConfig(
   for (const [key, declared] of Object.entries(SETTINGS)) {
     const setting: Setting<unknown> = { ...declared, fallback: defaults[declared.name] ?? declared.fallback };
     known.add(setting.name).add(`${setting.name}_FILE`);
-    const text = given(setting, env, problems);
-    try {
-      config[key] = setting.parse(text);
-    } catch (error) {
-      const reason = error instanceof SettingError ? ` (${error.message})` : '';
-      problems.push(`${setting.name}: given ${quoted(setting, text)}; allowed: ${setting.allowed}${reason}`);
-    }
+    const value = readSetting(setting, env, problems);
+    if (value !== undefined) config[key] = value;
   }
   problems.push(...problemsBetween(config as Partial<Config>));
   for (const name of Object.keys(env)) {

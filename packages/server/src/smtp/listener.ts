@@ -83,13 +83,18 @@ export class Listener extends SMTPServer {
    */
   certified(): Promise<void> {
     this.#certified ??= this.context.makeCertificate().then(
-      (made) => this.updateSecureContext({ ...made }),
+      (made) => this.useCertificate(made),
       (error) => {
         this.#certified = undefined;
         throw error;
       },
     );
     return this.#certified;
+  }
+
+  /** New connections, and STARTTLS from now on, use this certificate; established ones are not affected. */
+  useCertificate(pair: KeyPair): void {
+    this.updateSecureContext({ ...pair });
   }
 
   override connect(socket: Socket, options?: SMTPConnectionOptions): void {

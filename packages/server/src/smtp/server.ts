@@ -13,6 +13,8 @@ import { Listener, type ListenerContext } from './listener.ts';
 import { REPLIES, type Reply } from './replies.ts';
 import type { SmtpMetrics } from './session.ts';
 import {
+  type CertificateSummary,
+  checkKeyPair,
   type KeyPair,
   offersStartTls,
   type StartTlsMode,
@@ -65,6 +67,11 @@ export interface SmtpServerDeps {
 export interface SmtpServer {
   /** Listens. @returns the ports taken */
   start(): Promise<{ port: number; tlsPort: number | null }>;
+  /**
+   * Replaces the configured certificate for new connections.
+   * @throws Error when it cannot be used; the old one stays in use
+   */
+  useCertificate(pair: KeyPair): CertificateSummary;
   /**
    * Stops listening, says 421 to who is idle, lets mails that are coming in or being stored finish,
    * and cuts what is left after `deadlineMs`. Resolves when all connections are gone. Safe to call twice.
@@ -182,6 +189,7 @@ export function createSmtpServer(options: SmtpServerOptions, deps: SmtpServerDep
   return {
     async start() {
       const { name, port, tlsPort = null, startTls: mode = 'auto' } = options;
+      if (options.tls) checkKeyPair(options.tls);
       const startTls = offersStartTls(mode, Boolean(options.tls));
       const tls = options.tls ?? (tlsPort === null ? null : await context.makeCertificate());
       try {
@@ -197,6 +205,11 @@ export function createSmtpServer(options: SmtpServerOptions, deps: SmtpServerDep
         for (const listener of listeners) listener.server.close();
         throw error;
       }
+    },
+    useCertificate(pair) {
+      const summary = checkKeyPair(pair);
+      for (const listener of listeners) listener.useCertificate(pair);
+      return summary;
     },
     stop(deadlineMs) {
       stopped ??= stop(deadlineMs);

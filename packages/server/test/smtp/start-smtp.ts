@@ -5,7 +5,7 @@ import { TRACE_HEADROOM_BYTES } from '../../src/inbound/received-line.ts';
 import type { HandshakeFailure, Receiver, Recipient } from '../../src/inbound/receiver.ts';
 import type { CaptureTarget, FindCaptureTarget } from '../../src/inbound/smtp-credentials.ts';
 import { createLog } from '../../src/log.ts';
-import { createSmtpServer, type SmtpServerOptions } from '../../src/smtp/server.ts';
+import { createSmtpServer, type SmtpServer, type SmtpServerOptions } from '../../src/smtp/server.ts';
 import type { SmtpMetrics } from '../../src/smtp/session.ts';
 import type { MailEnvelope, Refusal } from '../../src/store/contract/index.ts';
 
@@ -132,6 +132,7 @@ export interface StartedSmtp {
   tlsPort: number | null;
   receiver: MemoryReceiver;
   metrics: CountingMetrics;
+  useCertificate: SmtpServer['useCertificate'];
   stop(deadlineMs?: number): Promise<void>;
 }
 
@@ -147,7 +148,13 @@ export async function startSmtp(
     { receiver, findCaptureTarget: receiver.findCaptureTarget, clock, log: createLog('silent'), metrics },
   );
   const ports = await server.start();
-  return { ...ports, receiver, metrics, stop: (deadlineMs = 1000) => server.stop(deadlineMs) };
+  return {
+    ...ports,
+    receiver,
+    metrics,
+    useCertificate: server.useCertificate,
+    stop: (deadlineMs = 1000) => server.stop(deadlineMs),
+  };
 }
 
 /** Greeting, EHLO, MAIL and RCPT: ready for DATA. */

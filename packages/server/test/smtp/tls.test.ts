@@ -182,6 +182,34 @@ describe('STARTTLS', () => {
   });
 });
 
+describe('a certificate that is replaced', () => {
+  test('is used for new connections of both ports; one that cannot be used changes neither', async () => {
+    const [first, second] = [await trustedCertificate(), await trustedCertificate()];
+    smtp = await startSmtp({ tls: first.tls, tlsPort: 0 });
+    const { port, tlsPort, useCertificate } = smtp;
+    const broken = { ...second.tls, key: first.tls.key };
+    const trusts = async (trust: typeof first.trust) => {
+      client = await smtpClient(port);
+      await client.play([
+        { expect: 220 },
+        { send: 'EHLO c', expect: 250 },
+        { send: 'STARTTLS', expect: 220 },
+      ]);
+      await client.startTls(trust);
+      client.close();
+      client = await smtpClient(tlsPort ?? 0, { tls: trust });
+      await client.play([{ expect: 220 }]);
+      client.close();
+    };
+    await trusts(first.trust);
+    expect(() => useCertificate(broken)).toThrow(/MAYFLY_SMTP_TLS_CERT/);
+    await trusts(first.trust);
+    expect(useCertificate(second.tls).subject).toBe('CN=mx.mayfly.test');
+    await trusts(second.trust);
+    await expect(trusts(first.trust)).rejects.toThrow(/certificate/);
+  });
+});
+
 describe('the TLS port', () => {
   test('speaks TLS from the first byte and offers no STARTTLS', async () => {
     smtp = await startSmtp({ tlsPort: 0 });

@@ -1,4 +1,6 @@
+import { X509Certificate } from 'node:crypto';
 import { once } from 'node:events';
+import { createSecureContext } from 'node:tls';
 import { Worker } from 'node:worker_threads';
 
 export interface KeyPair {
@@ -17,6 +19,32 @@ export type StartTlsMode = 'auto' | 'self-signed' | 'off';
  */
 export const offersStartTls = (mode: StartTlsMode, hasCertificate: boolean): boolean =>
   mode === 'self-signed' || (mode === 'auto' && hasCertificate);
+
+/** What the log says of a certificate. */
+export interface CertificateSummary {
+  subject: string;
+  /** As OpenSSL writes it. */
+  validTo: string;
+  fingerprint256: string;
+}
+
+/**
+ * Checks that a certificate and its key can be used.
+ * @throws Error that says what to do: not readable, or not a pair
+ */
+export function checkKeyPair({ cert, key }: KeyPair): CertificateSummary {
+  try {
+    createSecureContext({ cert, key });
+    const { subject, validTo, fingerprint256 } = new X509Certificate(cert);
+    return { subject, validTo, fingerprint256 };
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    throw new Error(
+      `The SMTP certificate cannot be used with its key (${reason}). Check MAYFLY_SMTP_TLS_CERT and MAYFLY_SMTP_TLS_KEY.`,
+      { cause },
+    );
+  }
+}
 
 /** What the thread is asked for. */
 export interface CertificateRequest {
