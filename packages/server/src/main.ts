@@ -15,6 +15,7 @@ import {
   settingsTable,
 } from './config/config.ts';
 import { DEV_DEFAULTS } from './config/dev-defaults.ts';
+import { unusedVariables } from './config/environment.ts';
 import { createLog, type Logger } from './log.ts';
 import type { Announcer } from './run/announcer.ts';
 import { createDevAnnouncer } from './run/dev-announcer.ts';
@@ -92,6 +93,7 @@ async function serve(config: Config, parent: number, announcerOf: (log: Logger) 
   for (const output of [process.stdout, process.stderr]) output.on('error', () => undefined);
   const log = createLog(config.logLevel);
   const announcer = announcerOf(log);
+  for (const text of unusedVariables(process.env)) announcer.warning(text);
   const app = createApp(config, { log });
   const exit = (code: number) => process.exit(code);
   const stop = watchForStop(stopSources(parent), {
@@ -107,6 +109,9 @@ async function serve(config: Config, parent: number, announcerOf: (log: Logger) 
     stop.close();
   }
 }
+
+/** Commands that run until they are stopped. */
+const SERVER_COMMANDS = ['dev', 'serve'];
 
 function addServerCommands(program: Command, parent: number): void {
   program
@@ -149,6 +154,10 @@ export async function main(parent: number): Promise<void> {
     .description('Disposable inboxes for automated tests: a REST API and a real SMTP receiver.')
     .version(VERSION)
     .exitOverride();
+  program.hook('preAction', (_program, command) => {
+    // A server tells it in its own way.
+    if (!SERVER_COMMANDS.includes(command.name())) unusedVariables(process.env).forEach(warn);
+  });
   addServerCommands(program, parent);
   addOperatorCommands(program, { env: process.env, print, now: Date.now, readLine, openStore });
   addBackupCommands(program, {

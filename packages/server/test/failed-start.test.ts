@@ -53,7 +53,7 @@ describe('a start that fails', () => {
       const { server, port } = await takenPort();
       try {
         await expect(start({ [setting]: port })).rejects.toThrow(
-          RegExp(`^port ${port} on 127\\.0\\.0\\.1 is taken: .* or set ${setting} to another port$`),
+          RegExp(`^Port ${port} on 127\\.0\\.0\\.1 is in use\\. .* or set ${setting} to another port\\.$`),
         );
       } finally {
         server.close();
@@ -66,7 +66,7 @@ describe('a start that fails', () => {
     async (setting) => {
       // TEST-NET-1 (RFC 5737): nobody's.
       await expect(start({ [setting]: '192.0.2.1' })).rejects.toThrow(
-        RegExp(`on 192\\.0\\.2\\.1 is at no address of this machine: set ${setting} to`),
+        RegExp(`on 192\\.0\\.2\\.1 cannot be opened, .* Set ${setting} to`),
       );
     },
   );
@@ -77,7 +77,7 @@ describe('a start that fails', () => {
     const config = parseConfig({ MAYFLY_SMTP_PORT: '25' });
     expect(explainListening(refused, 'smtp', config)).toMatchObject({
       message: expect.stringMatching(
-        /^port 25 .* set MAYFLY_SMTP_PORT to a port from 1024, or .*CAP_NET_BIND/,
+        /^Port 25 .* Set MAYFLY_SMTP_PORT to a port from 1024, or .*CAP_NET_BIND/,
       ),
     });
   });
@@ -87,7 +87,7 @@ describe('a start that fails', () => {
     const { code, stderr } = await failedStart({ MAYFLY_HTTP_PORT: port });
     server.close();
     expect(code).toBe(1);
-    expect(stderr).toMatch(/^port \d+ on 127\.0\.0\.1 is taken: .*\n$/);
+    expect(stderr).toMatch(/^Port \d+ on 127\.0\.0\.1 is in use\. .*\n$/);
     const key = readFileSync(join(dataDir, 'first-api-key'), 'utf8').trim();
 
     const started = await startServer({ dataDir, env: { MAYFLY_API_KEY: '' } });

@@ -1,3 +1,5 @@
+import { didYouMean, quoted } from '../nearest.ts';
+
 const MIB = 1024 * 1024;
 
 /** What an account of a plan may use. `Infinity` stands for no limit. */
@@ -85,7 +87,9 @@ export function createPlans(settings: PlanSettings = {}): Plans {
     named(name) {
       const plan = plans.get(name);
       if (!plan)
-        throw new Error(`no plan is called ${name}; the configured ones: ${[...plans.keys()].join(', ')}`);
+        throw new Error(
+          `The plan "${name}" is not configured. Add it to MAYFLY_PLANS, or put the account on one of ${[...plans.keys()].join(', ')}.`,
+        );
       return plan;
     },
   };
@@ -100,6 +104,16 @@ const LIFTABLE: readonly (keyof Plan)[] = [
   'maxWebhooks',
 ];
 const LIMITS = Object.keys(BUILT_IN_PLANS.free) as (keyof Plan)[];
+const UNITS: Readonly<Record<keyof Plan, string>> = {
+  requestsPerMonth: 'requests',
+  requestsPerSecond: 'requests',
+  burst: 'requests',
+  maxTtlMinutes: 'minutes',
+  maxLiveInboxes: 'inboxes',
+  maxMessagesPerInbox: 'messages',
+  maxMessageBytes: 'bytes',
+  maxWebhooks: 'webhooks',
+};
 /** A plan's name stands in command lines and logs. */
 const PLAN_NAME = /^[a-z0-9][a-z0-9_-]{0,39}$/;
 
@@ -107,35 +121,44 @@ function readLimit(limit: keyof Plan, value: unknown): number {
   if (value === null && LIFTABLE.includes(limit)) return NO_LIMIT;
   if (Number.isSafeInteger(value) && Number(value) >= 1) return Number(value);
   const lifted = LIFTABLE.includes(limit) ? ', or null for no limit' : '';
-  throw new RangeError(`${limit} must be a whole number from 1${lifted}`);
+  throw new RangeError(`"${limit}" must be a number of ${UNITS[limit]}, a whole number from 1${lifted}.`);
 }
 
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /**
- * Reads plans as an operator writes them: JSON, plan name → limits; null lifts a limit. A built-in
- * plan takes what is changed, a new one must have every limit.
- * @throws Error that says what is wrong, in words for the operator
+ * Parses MAYFLY_PLANS: a JSON object of plan names and their limits; null is no limit. A built-in plan keeps
+ * the limits that are not given, a new one needs all of them.
+ * @throws Error with sentences for the operator
  */
 export function parsePlans(text: string): PlanSettings {
   const given: unknown = JSON.parse(text);
-  if (!isObject(given)) throw new TypeError('must be an object: plan name to limits');
+  if (!isObject(given)) throw new TypeError('It must be an object.');
   const settings: Record<string, Partial<Plan>> = {};
   for (const [name, limits] of Object.entries(given)) {
-    if (!PLAN_NAME.test(name)) throw new RangeError(`${name} is not a plan's name: a-z 0-9 _ -, 40 at most`);
-    if (!isObject(limits)) throw new TypeError(`${name} must be an object of limits`);
+    if (!PLAN_NAME.test(name)) {
+      throw new RangeError(
+        `${quoted(name)} is not a plan name. A plan name has 1 to 40 characters of a-z 0-9 _ -.`,
+      );
+    }
+    if (!isObject(limits)) throw new TypeError(`The plan "${name}" must be an object of limits.`);
     const plan: Partial<Plan> = {};
     for (const [limit, value] of Object.entries(limits)) {
       const known = LIMITS.find((one) => one === limit);
-      if (!known) throw new RangeError(`${name}: ${limit} is not one of ${LIMITS.join(', ')}`);
+      if (!known) {
+        throw new RangeError(
+          `${quoted(limit)} in the plan "${name}" is not a limit.${didYouMean(limit, LIMITS)} The limits are ${LIMITS.join(', ')}.`,
+        );
+      }
       plan[known] = readLimit(known, value);
     }
     const missing = Object.hasOwn(BUILT_IN_PLANS, name)
       ? []
       : LIMITS.filter((limit) => plan[limit] === undefined);
-    if (missing.length > 0)
-      throw new RangeError(`${name} is not built in, so it needs ${missing.join(', ')} too`);
+    if (missing.length > 0) {
+      throw new RangeError(`The plan "${name}" is not built in and lacks ${missing.join(', ')}.`);
+    }
     settings[name] = plan;
   }
   return settings;

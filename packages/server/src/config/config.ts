@@ -1,13 +1,17 @@
 import { readFileSync } from 'node:fs';
 import { createPlans } from '../accounts/plans.ts';
-import { SETTINGS, type Setting } from './settings.ts';
+import { quoted } from '../nearest.ts';
+import { DEV_DEFAULTS } from './dev-defaults.ts';
+import { type Environment, givenText } from './environment.ts';
+import type { Setting } from './setting.ts';
+import { SETTINGS } from './settings.ts';
 import { SettingError } from './values.ts';
 
 type Settings = typeof SETTINGS;
-/** What the process is told, parsed and checked. */
+/** The values of all settings, parsed and checked. */
 export type Config = { [K in keyof Settings]: Settings[K] extends Setting<infer T> ? T : never };
 
-/** All that is wrong with a configuration, one line a problem. */
+/** All that is wrong with a configuration, one sentence for each problem. */
 export class ConfigError extends Error {
   override readonly name = 'ConfigError';
   readonly problems: string[];
@@ -20,58 +24,64 @@ export class ConfigError extends Error {
   }
 }
 
-const quoted = (setting: Setting<unknown>, text: string): string =>
-  setting.secret ? '(a secret)' : JSON.stringify(text);
+interface Given {
+  text: string;
+  /** The file that contains it. */
+  file?: string;
+}
 
 /** The text of a setting: from its variable, from the file that `NAME_FILE` names, or its fallback. */
-function given(
-  setting: Setting<unknown>,
-  env: Record<string, string | undefined>,
-  problems: string[],
-): string {
-  const direct = env[setting.name];
-  const file = env[`${setting.name}_FILE`];
+function given({ name, fallback }: Setting<unknown>, env: Environment, problems: string[]): Given {
+  const direct = givenText(name, env);
+  const file = env[`${name}_FILE`];
   if (direct !== undefined && file !== undefined) {
-    problems.push(`${setting.name}: given twice, also as ${setting.name}_FILE; allowed: one of the two`);
+    problems.push(`${name} and ${name}_FILE are both set. Set one of the two.`);
   }
-  if (direct !== undefined) return direct;
-  if (file === undefined) return setting.fallback;
+  if (direct !== undefined) return { text: direct };
+  if (file === undefined) return { text: fallback };
   try {
-    return readFileSync(file, 'utf8').trim();
+    return { text: readFileSync(file, 'utf8').trim(), file };
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : String(cause);
-    problems.push(`${setting.name}_FILE: given ${JSON.stringify(file)}, which cannot be read (${reason})`);
-    return setting.fallback;
+    problems.push(`${name}_FILE is ${quoted(file)}, a file that cannot be read (${reason}). Check its path.`);
+    return { text: fallback };
   }
 }
 
-/** What is wrong between settings that are good each; of one that was not, and is missing, all is told already. */
+function problemOf(setting: Setting<unknown>, { text, file }: Given, error: unknown): string {
+  const reason = error instanceof SettingError ? ` ${error.message}` : '';
+  const what = setting.secret
+    ? 'has a value that is not valid; it is secret and not shown here'
+    : `is ${quoted(text)}, which is not valid`;
+  const where = file === undefined ? setting.name : `${setting.name}, from the file ${quoted(file)},`;
+  return `${where} ${what}.${reason} Use ${setting.allowed}.`;
+}
+
+/** Problems between settings that are valid one by one; a setting that is not valid is missing here. */
 function problemsBetween({ smtpTlsCert, smtpTlsKey, plans, signUpPlan }: Partial<Config>): string[] {
   const problems: string[] = [];
   if ((smtpTlsCert === null) !== (smtpTlsKey === null)) {
-    problems.push('MAYFLY_SMTP_TLS_CERT and MAYFLY_SMTP_TLS_KEY: given one; allowed: both or none');
+    const [set, missing] = smtpTlsCert === null ? ['KEY', 'CERT'] : ['CERT', 'KEY'];
+    problems.push(
+      `MAYFLY_SMTP_TLS_${set} is set and MAYFLY_SMTP_TLS_${missing} is not. Set both, or neither of them.`,
+    );
   }
   const planNames = plans && createPlans(plans).names;
   if (planNames && signUpPlan && !planNames.includes(signUpPlan)) {
     problems.push(
-      `${SETTINGS.signUpPlan.name}: given ${JSON.stringify(signUpPlan)}; allowed: ${planNames.join(', ')}, or nothing: nobody signs up`,
+      `${SETTINGS.signUpPlan.name} is ${quoted(signUpPlan)}, which is not the name of a plan. Use one of ${planNames.join(', ')}, or nothing to switch sign-up off.`,
     );
   }
   return problems;
 }
 
 /** The value of one setting; undefined when it is not allowed, which is added to the problems. */
-function readSetting<T>(
-  setting: Setting<T>,
-  env: Record<string, string | undefined>,
-  problems: string[],
-): T | undefined {
-  const text = given(setting, env, problems);
+function readSetting<T>(setting: Setting<T>, env: Environment, problems: string[]): T | undefined {
+  const found = given(setting, env, problems);
   try {
-    return setting.parse(text);
+    return setting.parse(found.text);
   } catch (error) {
-    const reason = error instanceof SettingError ? ` (${error.message})` : '';
-    problems.push(`${setting.name}: given ${quoted(setting, text)}; allowed: ${setting.allowed}${reason}`);
+    problems.push(problemOf(setting, found, error));
     return undefined;
   }
 }
@@ -80,9 +90,7 @@ function readSetting<T>(
  * The SMTP certificate and its key, PEM, as they are in the environment and its files now; null for none.
  * @throws ConfigError when one of them cannot be read, or is not PEM
  */
-export function readCertificate(
-  env: Record<string, string | undefined>,
-): { cert: string; key: string } | null {
+export function readCertificate(env: Environment): { cert: string; key: string } | null {
   const problems: string[] = [];
   const cert = readSetting(SETTINGS.smtpTlsCert, env, problems);
   const key = readSetting(SETTINGS.smtpTlsKey, env, problems);
@@ -91,28 +99,19 @@ export function readCertificate(
 }
 
 /**
- * Reads the configuration.
- * @param env the environment, or anything shaped like it
- * @param defaults other fallbacks, by variable name: what a command prefers where nothing is given
- * @throws ConfigError that names every problem at once
+ * Reads the configuration. Names that are no settings are not looked at; see `unusedVariables`.
+ * @param defaults used instead of the settings' own, by variable name: {@link DEV_DEFAULTS}
+ * @throws ConfigError that names every problem
  */
-export function parseConfig(
-  env: Record<string, string | undefined>,
-  defaults: Record<string, string> = {},
-): Config {
+export function parseConfig(env: Environment, defaults: Readonly<Record<string, string>> = {}): Config {
   const problems: string[] = [];
-  const known = new Set<string>();
   const config: Record<string, unknown> = {};
   for (const [key, declared] of Object.entries(SETTINGS)) {
     const setting: Setting<unknown> = { ...declared, fallback: defaults[declared.name] ?? declared.fallback };
-    known.add(setting.name).add(`${setting.name}_FILE`);
     const value = readSetting(setting, env, problems);
     if (value !== undefined) config[key] = value;
   }
   problems.push(...problemsBetween(config as Partial<Config>));
-  for (const name of Object.keys(env)) {
-    if (name.startsWith('MAYFLY_') && !known.has(name)) problems.push(`${name}: no setting has this name`);
-  }
   if (problems.length > 0) throw new ConfigError(problems);
   return config as Config;
 }
@@ -120,14 +119,16 @@ export function parseConfig(
 /** The table of all settings in Markdown, for docs/configuration.md. */
 export function settingsTable(): string {
   const cell = (text: string) => text.replaceAll('|', '\\|');
-  const rows = Object.values(SETTINGS).map(
-    (setting: Setting<unknown>) =>
-      `| \`${setting.name}\` | ${setting.fallback === '' ? '–' : `\`${setting.fallback}\``} | ${cell(setting.allowed)} | ${cell(setting.sentence)} |`,
-  );
-  return ['| setting | default | allowed | what for |', '|---|---|---|---|', ...rows].join('\n');
+  const shown = (text: string) => (text === '' ? '–' : `\`${text}\``);
+  const rows = Object.values(SETTINGS).map(({ name, fallback, allowed, sentence }: Setting<unknown>) => {
+    const dev = DEV_DEFAULTS[name];
+    const defaults = dev === undefined ? shown(fallback) : `${shown(fallback)}; in \`dev\` ${shown(dev)}`;
+    return `| \`${name}\` | ${defaults} | ${cell(allowed)} | ${cell(sentence)} |`;
+  });
+  return ['| setting | default | allowed | meaning |', '|---|---|---|---|', ...rows].join('\n');
 }
 
-/** The settings in force, one `NAME=value` line each, secrets hidden. */
+/** A configuration, one `NAME=value` line each, secrets hidden. */
 export function describeConfig(config: Config): string {
   const shown = (setting: Setting<unknown>, value: unknown): string => {
     if (value === null) return '';

@@ -4,21 +4,25 @@ import { hasValidChecksum } from '../ids.ts';
 import { parseCidrs } from '../webhooks/outbound/address-guard.ts';
 
 /*
- * What the text of a setting may be. Each of these reads one kind of value, or throws: an Error of any text,
- * because the setting says what is allowed, or a SettingError that says more.
+ * Parsers of the text of a setting, one for each kind of value. They throw an Error of any text, because the
+ * setting says what is allowed, or a SettingError whose text is worth telling.
  */
 
-/** What is wrong with a value, in words for the operator. */
+/** What is wrong with a value: whole sentences for the operator. */
 export class SettingError extends Error {}
+
+/** What {@link port} allows. */
+export const PORT =
+  'a port number from 0 to 65535, where 0 selects a free port that the start-up message names';
 
 /** A domain or host name in lower case (RFC 1123 section 2.1). */
 export const HOSTNAME =
   /^(?=.{1,253}$)[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\.[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)*$/;
 
-/** An API key that an operator chooses must not be guessable: 20 letters are the floor. */
+/** An API key that an operator chooses must not be guessable; 20 characters are the minimum. */
 export const MIN_CHOSEN_KEY_LETTERS = 20;
 
-/** '' is none, and null. */
+/** Returns null for ''. */
 export const orNone =
   <T>(parse: (text: string) => T) =>
   (text: string): T | null =>
@@ -74,9 +78,9 @@ export function nameServer(text: string): string {
   return text;
 }
 
-/** Networks in CIDR form; none is allowed. */
+/** Networks in CIDR notation; may be empty. */
 export function cidrs(text: string): string[] {
-  inItsOwnWords(() => parseCidrs(text));
+  explained(() => parseCidrs(text));
   return text.split(/[\s,]+/).filter(Boolean);
 }
 
@@ -85,7 +89,7 @@ export function folder(text: string): string {
   return text;
 }
 
-/** The base of URLs, without a slash at its end. */
+/** The base of URLs. @returns it without a slash at its end */
 export function baseUrl(text: string): string {
   const url = new URL(text);
   if (!/^https?:$/.test(url.protocol) || url.search || url.hash || url.username)
@@ -101,20 +105,21 @@ export const pem =
     return text;
   };
 
-/** An API key that the operator chose; one in the form of ours must have its checksum. */
+/** An API key that the operator chose; one that has our prefix must have its checksum. */
 export function chosenKey(text: string): string {
   if (!/^[A-Za-z0-9_-]+$/.test(text) || text.length < MIN_CHOSEN_KEY_LETTERS) throw new Error('too weak');
   if (text.startsWith('mft_') || !hasValidChecksum(text)) throw new Error('not a whole key');
   return text;
 }
 
-export const plans = (text: string): PlanSettings => inItsOwnWords(() => parsePlans(text));
+export const plans = (text: string): PlanSettings => explained(() => parsePlans(text));
 
-/** For parsers that say themselves what is wrong. @throws SettingError */
-function inItsOwnWords<T>(parse: () => T): T {
+/** For parsers whose errors are worth telling. @throws SettingError */
+function explained<T>(parse: () => T): T {
   try {
     return parse();
   } catch (cause) {
-    throw new SettingError(cause instanceof Error ? cause.message : String(cause), { cause });
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    throw new SettingError(/[.!?]$/.test(reason) ? reason : `${reason}.`, { cause });
   }
 }

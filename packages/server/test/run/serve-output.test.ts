@@ -41,18 +41,21 @@ const messages = (output: string) => parsed(output).map(({ msg }) => msg);
 
 describe('the standard output of mayfly serve', () => {
   it('is JSON lines from the first start to the stop, at the most detailed log level', async () => {
-    const output = await outputOf({ MAYFLY_API_KEY: '', MAYFLY_LOG_LEVEL: 'trace' }, async (server) => {
-      await fetch(`${server.url}/v1/inboxes`, { headers: { authorization: 'Bearer mfk_wrong' } });
-      await fetch(`${server.url}/nothing`);
-      const client = await smtpClient(server.smtpPort);
-      await client.play([
-        { expect: 220 },
-        { send: 'EHLO app.example', expect: 250 },
-        { send: 'MAIL FROM:<app@app.example>', expect: 250 },
-        { send: 'RCPT TO:<nobody@mayfly.test>', expect: 550 },
-      ]);
-      client.close();
-    });
+    const output = await outputOf(
+      { MAYFLY_API_KEY: '', MAYFLY_LOG_LEVEL: 'trace', MAYFLY_HTTP_PROT: '1' },
+      async (server) => {
+        await fetch(`${server.url}/v1/inboxes`, { headers: { authorization: 'Bearer mfk_wrong' } });
+        await fetch(`${server.url}/nothing`);
+        const client = await smtpClient(server.smtpPort);
+        await client.play([
+          { expect: 220 },
+          { send: 'EHLO app.example', expect: 250 },
+          { send: 'MAIL FROM:<app@app.example>', expect: 250 },
+          { send: 'RCPT TO:<nobody@mayfly.test>', expect: 550 },
+        ]);
+        client.close();
+      },
+    );
     const lines = parsed(output);
     expect(lines.length).toBeGreaterThan(4);
     for (const line of lines)
@@ -60,6 +63,7 @@ describe('the standard output of mayfly serve', () => {
     expect(messages(output)).toEqual(
       expect.arrayContaining([
         expect.stringContaining('The first API key was written'),
+        'MAYFLY_HTTP_PROT is not a setting and is ignored. Did you mean MAYFLY_HTTP_PORT?',
         'Mayfly is ready',
         'request',
         'Mayfly is stopping',
@@ -96,7 +100,7 @@ describe('the standard output of mayfly serve', () => {
 
   it('never contains a key that was given, which is not written to a file either', async () => {
     const key = 'given_key_0123456789abcdef';
-    const output = await outputOf({ MAYFLY_API_KEY: key, MAYFLY_LOG_LEVEL: 'trace' });
+    const output = await outputOf({ MAYFLY_API_KEY: key, MAYFLY_LOG_LEVEL: 'trace', MAYFLY_HTTP_PROT: '1' });
     expect(output).not.toContain(key);
     expect(() => statSync(keyFile())).toThrow(/ENOENT/);
   });

@@ -1,0 +1,71 @@
+import { nearest, quoted } from '../nearest.ts';
+import { SETTINGS } from './settings.ts';
+
+/** The environment of a process, or anything shaped like it. */
+export type Environment = Record<string, string | undefined>;
+
+const PREFIX = 'MAYFLY_';
+const FILE_SUFFIX = '_FILE';
+
+const NAMES = Object.values(SETTINGS).map(({ name }) => name);
+const KNOWN = new Set(NAMES.flatMap((name) => [name, name + FILE_SUFFIX]));
+
+/** Read by clients, which often run in the same job as the server (docs of the clients). */
+const CLIENT_NAMES = new Set(['MAYFLY_URL', 'MAYFLY_TOKEN', 'MAYFLY_INBOX_ID', 'MAYFLY_INBOX_ADDRESS']);
+
+/*
+ * For every Service of its namespace Kubernetes sets variables in each container. A Service `mayfly`, or one
+ * whose name begins with `mayfly-`, gives names that begin with ours:
+ * https://kubernetes.io/docs/concepts/services-networking/service/#environment-variables
+ */
+const INJECTED_NAME =
+  /^MAYFLY_(?:[A-Z0-9_]+_)?(?:SERVICE_HOST|SERVICE_PORT(?:_[A-Z0-9_]+)?|PORT_\d+_(?:TCP|UDP|SCTP)(?:_(?:PROTO|PORT|ADDR))?)$/;
+/** The value of `NAME_PORT`. */
+const INJECTED_URL = /^(?:tcp|udp|sctp):\/\/\S+:\d+$/;
+
+const isInjectedUrl = (name: string, value: string | undefined): boolean =>
+  name.endsWith('_PORT') && INJECTED_URL.test(value ?? '');
+
+/**
+ * True for a setting such as `MAYFLY_HTTP_PORT` whose value comes from Kubernetes, because a Service is called
+ * `mayfly-http`. Such a value is as good as none.
+ */
+export const isFromKubernetes = (name: string, env: Environment): boolean =>
+  isInjectedUrl(name, env[name]) && env[name.replace(/PORT$/, 'SERVICE_HOST')] !== undefined;
+
+/** The text of a setting that was given, without white space around it; undefined when it was not. */
+export const givenText = (name: string, env: Environment): string | undefined =>
+  isFromKubernetes(name, env) ? undefined : env[name]?.trim();
+
+function suggestion(name: string): string {
+  const isFile = name.toUpperCase().endsWith(FILE_SUFFIX);
+  const given = name.slice(PREFIX.length, isFile ? -FILE_SUFFIX.length : undefined);
+  const known = nearest(
+    given,
+    NAMES.map((one) => one.slice(PREFIX.length)),
+  );
+  return known === undefined
+    ? ' "mayfly config --table" lists all settings.'
+    : ` Did you mean ${PREFIX}${known}${isFile ? FILE_SUFFIX : ''}?`;
+}
+
+/** What has our prefix in the environment and is not used, one sentence each. */
+export function unusedVariables(env: Environment): string[] {
+  const warnings: string[] = [];
+  for (const name of Object.keys(env)) {
+    if (!name.toUpperCase().startsWith(PREFIX)) continue;
+    if (KNOWN.has(name)) {
+      if (!isFromKubernetes(name, env)) continue;
+      const service = name
+        .toLowerCase()
+        .replace(/_port$/, '')
+        .replaceAll('_', '-');
+      warnings.push(
+        `${name} is ${quoted(env[name] ?? '')}, which Kubernetes sets for the Service ${quoted(service)}. It is ignored. To set the port, set ${name} in the container, or rename the Service.`,
+      );
+    } else if (!CLIENT_NAMES.has(name) && !INJECTED_NAME.test(name) && !isInjectedUrl(name, env[name])) {
+      warnings.push(`${name} is not a setting and is ignored.${suggestion(name)}`);
+    }
+  }
+  return warnings;
+}

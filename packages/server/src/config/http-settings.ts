@@ -1,0 +1,36 @@
+import { setting } from './setting.ts';
+import { baseUrl, host, oneOf, orNone, PORT, port } from './values.ts';
+
+/** The API, and the metrics. */
+export const HTTP_SETTINGS = {
+  httpHost: setting({
+    name: 'MAYFLY_HTTP_HOST',
+    fallback: '127.0.0.1',
+    allowed: 'an IP address of this machine or a host name',
+    sentence:
+      'Address that the API listens on. The default accepts connections from this machine only, 0.0.0.0 from everywhere.',
+    parse: host,
+  }),
+  httpPort: setting({
+    name: 'MAYFLY_HTTP_PORT',
+    fallback: '8025',
+    allowed: PORT,
+    sentence: 'Port of the API.',
+    parse: port,
+  }),
+  publicUrl: setting({
+    name: 'MAYFLY_PUBLIC_URL',
+    fallback: '',
+    allowed:
+      'an http or https URL without user name, query and fragment, or nothing for the host of each request',
+    sentence: 'Base of the URLs in responses: the URL of the reverse proxy, if there is one.',
+    parse: orNone(baseUrl),
+  }),
+  metrics: setting({
+    name: 'MAYFLY_METRICS',
+    fallback: 'loopback',
+    allowed: 'loopback, on or off',
+    sentence: 'Who may read /metrics: requests to a loopback listener, everyone, or nobody.',
+    parse: oneOf(['loopback', 'on', 'off'] as const),
+  }),
+};
