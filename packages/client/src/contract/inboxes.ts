@@ -140,7 +140,8 @@ export const CreatedInbox = Type.Object(
   {
     ...metadata,
     token: Type.String({
-      description: 'The read token: a bearer credential that reads this inbox and nothing else. Shown once.',
+      description:
+        'The read token: a bearer credential that reads this inbox and nothing else. Also the SMTP password of the inbox; the user name is its `id` or `address`, and all mail of such a session goes to the inbox. Shown once.',
       examples: ['mft_7Qh3vK9sLm2Xc8Rt4Wb6Yn1Zd5Fg0Hj3Pq9'],
     }),
     webhook: Type.Optional(ref(InboxWebhook)),

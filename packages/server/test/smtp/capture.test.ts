@@ -91,6 +91,20 @@ describe('SMTP user name and password', () => {
     expect(full.body.envelope.rcptTo).toEqual(['Customer@Shop.example']);
   });
 
+  test('of a catch-all inbox: its address is a user name, another address of its domain is not', async () => {
+    const inbox: Inbox = await app.createInbox({ catchAll: true });
+    const elsewhere = inbox.address.replace(/^[^@]+/, 'someone');
+    for (const password of [inbox.token, TEST_KEY]) {
+      expect(await authReply(inbox.address, password)).toMatch(/^235 /);
+      expect(await authReply(inbox.id, password)).toMatch(/^235 /);
+      expect(await authReply(elsewhere, password)).toMatch(/^535 /);
+    }
+    const client = await connected();
+    await client.say(`AUTH PLAIN ${plain(inbox.address, inbox.token)}`);
+    expect(await deliver(client, 'customer@shop.example')).toMatch(/^250 /);
+    expect(await listed(inbox)).toHaveLength(1);
+  });
+
   test('an API key of scope read is enough', async () => {
     const inbox: Inbox = await app.createInbox();
     const { key } = await keyOf(app, { scope: 'read' });
