@@ -193,6 +193,7 @@ export function createApp(config: Config, overrides: Overrides = {}): App {
           port: config.httpPort,
           domains: config.domains,
           publicUrl: config.publicUrl,
+          corsOrigins: config.corsOrigins,
           signUpPlan: config.signUpPlan,
           metrics: config.metrics,
         },

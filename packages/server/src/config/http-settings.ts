@@ -1,5 +1,5 @@
 import { setting } from './setting.ts';
-import { baseUrl, host, oneOf, orNone, PORT, port } from './values.ts';
+import { baseUrl, corsOrigins, host, oneOf, orNone, PORT, port } from './values.ts';
 
 /** The API, and the metrics. */
 export const HTTP_SETTINGS = {
@@ -25,6 +25,15 @@ export const HTTP_SETTINGS = {
       'an http or https URL without user name, query and fragment, or nothing for the host of each request',
     sentence: 'Base of the URLs in responses: the URL of the reverse proxy, if there is one.',
     parse: orNone(baseUrl),
+  }),
+  corsOrigins: setting({
+    name: 'MAYFLY_CORS_ORIGINS',
+    fallback: '',
+    allowed:
+      'origins such as https://app.example.com, separated by commas, or * for every origin, or nothing',
+    sentence:
+      'Web pages of these origins may call the API from a browser. They need an API key or a read token; cookies are never accepted from them.',
+    parse: corsOrigins,
   }),
   metrics: setting({
     name: 'MAYFLY_METRICS',

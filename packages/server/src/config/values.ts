@@ -1,6 +1,7 @@
 import ipaddr from 'ipaddr.js';
 import { type PlanSettings, parsePlans } from '../accounts/plans.ts';
 import { hasValidChecksum } from '../ids.ts';
+import { quoted } from '../nearest.ts';
 import { parseCidrs } from '../webhooks/outbound/address-guard.ts';
 
 /*
@@ -95,6 +96,23 @@ export function baseUrl(text: string): string {
   if (!/^https?:$/.test(url.protocol) || url.search || url.hash || url.username)
     throw new Error('not a base');
   return url.href.replace(/\/+$/, '');
+}
+
+/** The serialization of an origin, as browsers send it (the HTML standard, "origin"). */
+function origin(text: string): string {
+  const [, scheme = ''] = /^([a-z][a-z0-9+.-]*):\/\/[^/?#@*\s]+$/.exec(text) ?? [];
+  const parsed = URL.canParse(text) ? new URL(text) : null;
+  const isWeb = parsed !== null && /^https?:$/.test(parsed.protocol);
+  // Other schemes are those of browser extensions and of applications in a web view.
+  if (scheme !== '' && (!isWeb || parsed.origin === text)) return text;
+  const hint = isWeb && !text.includes('*') ? ` Did you mean "${parsed.origin}"?` : '';
+  throw new SettingError(`${quoted(text)} is not an origin.${hint}`);
+}
+
+/** Origins; `*` alone is every origin. May be empty. */
+export function corsOrigins(text: string): string[] {
+  if (text === '' || text === '*') return text === '' ? [] : ['*'];
+  return listOf(origin)(text);
 }
 
 /** Text in PEM form (RFC 7468) whose label ends with `kind`. */

@@ -4,6 +4,7 @@ import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
 import fastify, { type FastifyReply, type FastifyRequest } from 'fastify';
 import { AppError } from '../errors.ts';
 import { createAdmission } from './access/admission.ts';
+import { type Cors, createCors } from './access/cors.ts';
 import { type Caller, createGuard } from './access/guard.ts';
 import { createHeldRequests, type HeldRequests } from './access/held-requests.ts';
 import type { App, HttpDeps, HttpOptions, RouteContext } from './context.ts';
@@ -62,7 +63,8 @@ export async function buildApp(
   deps: HttpDeps,
   gate: Gate = createGate(deps),
 ): Promise<BuiltApp> {
-  const app = createFastify(deps);
+  const cors = createCors(options.corsOrigins ?? []);
+  const app = createFastify(deps, cors);
   const held = createHeldRequests(gate.guard, deps);
   const attachmentBytes = createAttachmentBytes({
     messages: () => deps.store.messages,
@@ -80,7 +82,7 @@ export async function buildApp(
 
   const known = collectPaths(app);
   parseBodies(app);
-  guardRequests(app, context, known);
+  guardRequests(app, context, cors, known);
   readQueries(app);
   answerErrors(app, deps, known);
   refuseConnect(app);
@@ -92,7 +94,7 @@ export async function buildApp(
   return { app, held };
 }
 
-function createFastify(deps: HttpDeps): App {
+function createFastify(deps: HttpDeps, cors: Cors): App {
   return fastify({
     logger: false,
     genReqId: () => randomUUID(),
@@ -119,6 +121,7 @@ function createFastify(deps: HttpDeps): App {
     },
     frameworkErrors: (error, request, reply) => {
       reply.headers({ ...SECURITY_HEADERS, 'x-request-id': request.id });
+      cors.allow(request, reply);
       sendError(deps, error, request, reply);
     },
     clientErrorHandler: answerUnparsable,
@@ -153,7 +156,7 @@ function parseBodies(app: App): void {
   });
 }
 
-function guardRequests(app: App, { guard, admission }: RouteContext, known: KnownPaths): void {
+function guardRequests(app: App, { guard, admission }: RouteContext, cors: Cors, known: KnownPaths): void {
   app.decorateRequest('caller', null);
   app.decorateRequest('admitted', null);
 
@@ -177,6 +180,8 @@ function guardRequests(app: App, { guard, admission }: RouteContext, known: Know
 
   app.addHook('onRequest', (request, reply, done) => {
     reply.headers(SECURITY_HEADERS).header('x-request-id', request.id);
+    cors.allow(request, reply);
+    if (cors.answerPreflight(request, reply)) return;
     const letIn = (caller: Caller | null): void => {
       request.caller = caller;
       done();

@@ -25,6 +25,8 @@ export interface HttpOptions {
   domains: readonly string[];
   /** The base of URLs in answers, without a slash at its end; null: the host that each request names. */
   publicUrl: string | null;
+  /** Origins whose pages may call the API; `['*']` is every origin, none (the default) is none. */
+  corsOrigins?: readonly string[];
   /** The plan of accounts that anyone may make; null, the default: nobody may. */
   signUpPlan?: string | null;
   /** Who may read `/metrics`: requests that reached a loopback address, everyone, nobody. */
