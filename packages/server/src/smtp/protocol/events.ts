@@ -1,0 +1,97 @@
+import type { Reply } from '../replies.ts';
+import type { SmtpCredentials } from './sasl.ts';
+
+/** A mail transaction was begun; the one before it, if any, is over (RFC 5321 section 3.3). */
+export interface MailEvent {
+  type: 'mail';
+  /** '' is the null reverse-path. */
+  mailFrom: string;
+  /** The SIZE parameter, or 0. */
+  declaredBytes: number;
+  smtputf8: boolean;
+  /** Lower case. */
+  helo: string;
+  tls: boolean;
+}
+
+/** To answer: 2yz accepts the recipient. */
+export interface RcptEvent {
+  type: 'rcpt';
+  /** Without brackets and source route. */
+  rcptTo: string;
+}
+
+/** The protocol rejected a MAIL or RCPT command by itself; for metrics and explanations. */
+export interface RejectedEvent {
+  type: 'rejected';
+  command: 'MAIL' | 'RCPT';
+  reply: Reply;
+  /** The recipient, where there are too many; otherwise null. */
+  rcptTo: string | null;
+}
+
+/** To answer, or to accept with `acceptData`. */
+export interface DataEvent {
+  type: 'data';
+}
+
+/** Bytes of the message, dots unstuffed: a view into the bytes that were pushed, which does not change any more. */
+export interface BytesEvent {
+  type: 'bytes';
+  bytes: Buffer;
+}
+
+/** The message is refused, what came of it may be dropped; no more bytes of it are told. */
+export interface DataRefusedEvent {
+  type: 'data-refused';
+}
+
+/** The message is over. To answer: with the refusal where there is one. */
+export interface EndOfDataEvent {
+  type: 'end-of-data';
+  refusal: Reply | null;
+}
+
+/** To answer: 2yz is success. */
+export interface AuthEvent {
+  type: 'auth';
+  credentials: SmtpCredentials;
+}
+
+/** To answer, or to accept with `acceptTls`. */
+export interface StartTlsEvent {
+  type: 'starttls';
+}
+
+/** Many lines were read without a pause: write the replies, let other connections have their turn, go on. */
+export interface YieldEvent {
+  type: 'yield';
+}
+
+/** The last event: write the replies and close the connection. */
+export interface CloseEvent {
+  type: 'close';
+}
+
+/** What the caller has to answer before anything more is read. */
+export type Request = RcptEvent | DataEvent | EndOfDataEvent | AuthEvent | StartTlsEvent;
+
+/** What the protocol tells its caller. */
+export type ProtocolEvent =
+  | Request
+  | MailEvent
+  | RejectedEvent
+  | BytesEvent
+  | DataRefusedEvent
+  | YieldEvent
+  | CloseEvent;
+
+const REQUESTS: ReadonlySet<string> = new Set<Request['type']>([
+  'rcpt',
+  'data',
+  'end-of-data',
+  'auth',
+  'starttls',
+]);
+
+export const isRequest = (event: ProtocolEvent): event is Request => REQUESTS.has(event.type);

@@ -1,0 +1,46 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { dialogue, SMALL_LIMITS, SMALL_MESSAGE_BYTES } from './dialogues.ts';
+import { cut, OPTIONS, play } from './drive.ts';
+import { runs, timeLimit } from './long-form.ts';
+
+const latin1 = (text: string) => Buffer.from(text, 'latin1');
+const everywhere = (bytes: Buffer) => cut(bytes, [...bytes.keys()]);
+
+describe('replies, events and stored bytes do not depend on how TCP cut a dialogue', () => {
+  const mail = 'MAIL FROM:<s@example.com>\r\nRCPT TO:<a@mayfly.test>\r\nDATA\r\n';
+  const ordinary = `EHLO c\r\n${mail}..\r\n.x\r\n\r\nQUIT\r\n...\r\n.\r\nNOOP\r\n${mail}.\r\nRSET\r\nQUIT\r\n`;
+
+  it('at each single place', () => {
+    const whole = play([latin1(ordinary)]);
+    expect(whole.mails).toEqual(['.\r\nx\r\n\r\nQUIT\r\n..\r\n', '']);
+    for (let at = 1; at < ordinary.length; at++) expect(play(cut(latin1(ordinary), [at]))).toEqual(whole);
+  });
+
+  it('at each pair of places', () => {
+    const short = `EHLO c\r\n${mail}..\r\n.\r\nQUIT\r\n`;
+    const whole = play([latin1(short)]);
+    for (let one = 1; one < short.length; one++) {
+      for (let other = one + 1; other < short.length; other++) {
+        expect(play(cut(latin1(short), [one, other]))).toEqual(whole);
+      }
+    }
+  });
+
+  it.each(['refuse', 'normalise'] as const)(
+    'for any dialogue and any cuts (bare line endings: %s)',
+    (bareLineEndings) => {
+      const options = { ...OPTIONS, limits: SMALL_LIMITS, bareLineEndings };
+      fc.assert(
+        fc.property(dialogue, fc.array(fc.nat(5000), { maxLength: 30 }), (text, cuts) => {
+          const bytes = latin1(text);
+          const whole = play([bytes], options, SMALL_MESSAGE_BYTES);
+          expect(play(cut(bytes, cuts), options, SMALL_MESSAGE_BYTES)).toEqual(whole);
+          expect(play(everywhere(bytes), options, SMALL_MESSAGE_BYTES)).toEqual(whole);
+        }),
+        runs(500, 50_000),
+      );
+    },
+    timeLimit(1_200_000),
+  );
+});
