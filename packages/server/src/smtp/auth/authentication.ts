@@ -1,8 +1,14 @@
 import type { CaptureTarget, FindCaptureTarget, SmtpCredentials } from '../../inbound/smtp-credentials.ts';
 import type { Logger } from '../../log.ts';
+import {
+  type AuthExchange,
+  type AuthStep,
+  beginAuth,
+  continueAuth,
+  MAX_AUTH_LINE_BYTES,
+} from '../protocol/sasl.ts';
 import { REPLIES, type Reply, replyForError } from '../replies.ts';
 import { isLoopback } from '../transport/networks.ts';
-import { type AuthExchange, type AuthStep, beginAuth, continueAuth, MAX_AUTH_LINE_BYTES } from './sasl.ts';
 
 /**
  * `inbox`: credentials of an inbox only; `any`: all others are accepted too, and change nothing; `off`: no

@@ -107,6 +107,13 @@ describe('a line ending that is not CRLF', () => {
   });
 });
 
+it('lines of all lengths with stuffed dots, cut at any place', () => {
+  const lines = Array.from({ length: 40 }, (_, i) => `${i % 3 === 0 ? '.' : ''}.${'x'.repeat(i)}\r\n`);
+  const sent = latin1(`${lines.join('')}.\r\n`);
+  const kept = lines.map((line) => line.slice(1)).join('');
+  for (let at = 0; at < sent.length; at++) expect(readAll(cut(sent, [at])).message).toBe(kept);
+});
+
 describe('a message that is refused', () => {
   const limits = { maxBytes: 100, maxDrainedBytes: 1000 };
   const line = `${'z'.repeat(48)}\r\n`;
@@ -152,7 +159,9 @@ const tokens = fc.constantFrom(
   '\xff',
   'y'.repeat(40),
 );
-const texts = fc.array(tokens, { maxLength: 60 }).map((parts) => `${parts.join('')}\r\n.\r\nNOOP\r\n`);
+const texts = fc
+  .array(tokens, { maxLength: 60, size: 'max' })
+  .map((parts) => `${parts.join('')}\r\n.\r\nNOOP\r\n`);
 
 describe('for any bytes, cut anywhere,', () => {
   it.each(['refuse', 'normalise'] as const)('the reader agrees with the rules (%s)', (policy) => {
