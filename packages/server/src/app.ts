@@ -22,7 +22,7 @@ import { openSqlite } from './store/sqlite/open.ts';
 import { sweepUntil } from './store/sweeper.ts';
 import { VERSION } from './version.ts';
 import { createDeliverer } from './webhooks/deliverer.ts';
-import { parseCidrs } from './webhooks/outbound/address-guard.ts';
+import { isAllowedAddress, parseCidrs } from './webhooks/outbound/address-guard.ts';
 import { createResolve, type Resolve, systemResolve } from './webhooks/outbound/resolve.ts';
 import { createSender } from './webhooks/outbound/send.ts';
 import { createWebhooks } from './webhooks/registry.ts';
@@ -30,6 +30,8 @@ import { createWebhooks } from './webhooks/registry.ts';
 /** SIGTERM to exit is promised within 10 s; what is in flight gets most of it. */
 const DRAIN_MS = 8_000;
 const DATABASE_FILE = 'mayfly.db';
+/** The webhook URL of examples where loopback is allowed: an application on the developer's machine. */
+const LOOPBACK_HOOK = 'http://127.0.0.1:3000/hooks/mayfly';
 
 /** Where the embedded store keeps its database inside the data folder. */
 export const databasePath = (dataDir: string): string => join(dataDir, DATABASE_FILE);
@@ -195,6 +197,7 @@ export function createApp(config: Config, overrides: Overrides = {}): App {
           publicUrl: config.publicUrl,
           corsOrigins: config.corsOrigins,
           signUpPlan: config.signUpPlan,
+          webhookExample: isAllowedAddress('127.0.0.1', allow) ? LOOPBACK_HOOK : undefined,
           metrics: config.metrics,
         },
         {

@@ -139,7 +139,7 @@ function addServerCommands(program: Command, parent: number): void {
     .command('openapi')
     .description('print the OpenAPI 3.1 description of the API')
     .action(async () => {
-      const { openapiDocument } = await import('./http/openapi.ts');
+      const { openapiDocument } = await import('./http/openapi/document.ts');
       print(JSON.stringify(await openapiDocument(), null, 2));
     });
 }

@@ -7,7 +7,7 @@ import { GivenName } from './keys.ts';
 /** Body of `POST /v1/accounts`. */
 export const CreateAccount = Type.Object(
   { name: GivenName('Whose it is, for the operator to read.', 'Web team') },
-  { ...closed, description: 'The account to make.' },
+  { ...closed, description: 'The account to create.', examples: [{ name: 'Web team' }] },
 );
 export type CreateAccount = Static<typeof CreateAccount>;
 

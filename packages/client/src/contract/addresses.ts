@@ -13,7 +13,12 @@ export const Domain = Type.String({
 /** Body of `POST /v1/addresses/generate`; all of it is optional. */
 export const GenerateAddress = Type.Object(
   { domain: Type.Optional(Domain) },
-  { ...closed, $id: 'GenerateAddress', description: 'Where to make an address.' },
+  {
+    ...closed,
+    $id: 'GenerateAddress',
+    description: 'Which address to generate. All fields are optional.',
+    examples: [{}],
+  },
 );
 export type GenerateAddress = Static<typeof GenerateAddress>;
 

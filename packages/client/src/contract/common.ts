@@ -54,11 +54,14 @@ export const WebhookId = Type.String({
   examples: ['whk_01kk4m5c8rq2t5v7w9x1y3z5b7'],
 });
 
+/** Used in examples; a server that runs for development shows one on loopback instead. */
+export const EXAMPLE_HOOK = 'https://example.com/hooks/mayfly';
+
 export const WebhookUrl = Type.String({
   description:
     'Where events are POSTed: `https` or `http`, a public address (the operator may allow networks), no redirects, no user name.',
   maxLength: MAX_URL,
-  examples: ['https://ci.example.com/hooks/mayfly'],
+  examples: [EXAMPLE_HOOK],
 });
 
 export const WebhookSecret = Type.String({

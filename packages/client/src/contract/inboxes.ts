@@ -2,6 +2,7 @@ import { type Static, Type } from 'typebox';
 import { Domain } from './addresses.ts';
 import {
   closed,
+  EXAMPLE_HOOK,
   HasMore,
   InboxId,
   Limit,
@@ -73,13 +74,22 @@ export const CreateInbox = Type.Object(
       Type.Boolean({
         description:
           'Take mail for every local part of a domain: of a new sub-domain of its own (`*@brave-otter482136701.mayfly.test`), or, when `domain` names a domain that belongs to your account, of that whole domain, which can have one such inbox. Not together with `localPart` or `address`.',
-        default: false,
       }),
     ),
     labels: Type.Optional(ref(Labels)),
     webhookUrl: Type.Optional(WebhookUrl),
   },
-  { ...closed, $id: 'CreateInbox', description: 'What the new inbox shall be like.' },
+  {
+    ...closed,
+    $id: 'CreateInbox',
+    description: 'Properties of the new inbox. All fields are optional.',
+    examples: [
+      { ttlMinutes: 30, labels: { run: '4711' } },
+      {},
+      { catchAll: true },
+      { ttlMinutes: 30, webhookUrl: EXAMPLE_HOOK },
+    ],
+  },
 );
 export type CreateInbox = Static<typeof CreateInbox>;
 
@@ -90,7 +100,7 @@ export const UpdateInbox = Type.Object(
       'The inbox ends that many minutes from now, from 1 to the maximum of your plan, but never after `maxExpiresAt`.',
     ),
   },
-  { ...closed, $id: 'UpdateInbox', description: 'What shall change.' },
+  { ...closed, $id: 'UpdateInbox', description: 'Fields to change.', examples: [{ ttlMinutes: 30 }] },
 );
 export type UpdateInbox = Static<typeof UpdateInbox>;
 

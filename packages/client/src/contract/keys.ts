@@ -37,7 +37,12 @@ export const CreateKey = Type.Object(
       }),
     ),
   },
-  { ...closed, $id: 'CreateKey', description: 'The API key to make; `scope` is `full` by default.' },
+  {
+    ...closed,
+    $id: 'CreateKey',
+    description: 'The API key to create.',
+    examples: [{ name: 'ci', scope: 'read' }, { name: 'ci' }],
+  },
 );
 export type CreateKey = Static<typeof CreateKey>;
 

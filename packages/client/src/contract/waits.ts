@@ -62,23 +62,30 @@ export const WaitRequest = Type.Object(
       Type.Integer({
         ...unit('messages'),
         description:
-          'How many messages must match. 0 waits for silence: it succeeds when nothing has matched by the end of the time, and fails at once when something does.',
+          'How many messages must match. Default: 1. 0 waits for silence: the wait succeeds if no message matches until its end, and fails at once if one does.',
         minimum: 0,
         maximum: MAX_WAIT_COUNT,
-        default: 1,
       }),
     ),
     timeoutSeconds: Type.Optional(
       Type.Integer({
         ...unit('seconds'),
-        description: 'For how long to wait at most; 0 looks once.',
+        description: `Longest time to wait, in seconds; 0 does not wait. Default: ${DEFAULT_WAIT}.`,
         minimum: 0,
         maximum: MAX_WAIT,
-        default: DEFAULT_WAIT,
       }),
     ),
   },
-  { ...closed, $id: 'WaitRequest', description: 'What to wait for.' },
+  {
+    ...closed,
+    $id: 'WaitRequest',
+    description: 'What to wait for. All fields are optional.',
+    examples: [
+      { timeoutSeconds: 10 },
+      { match: { subject: 'confirm', code: true }, timeoutSeconds: 10 },
+      { match: { subject: 'invoice' }, count: 0, timeoutSeconds: 1 },
+    ],
+  },
 );
 export type WaitRequest = Static<typeof WaitRequest>;
 

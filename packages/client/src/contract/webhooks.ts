@@ -1,6 +1,7 @@
 import { type Static, Type } from 'typebox';
 import {
   closed,
+  EXAMPLE_HOOK,
   HasMore,
   InboxId,
   Limit,
@@ -35,7 +36,15 @@ export const CreateWebhook = Type.Object(
     ),
     description: Type.Optional(Description),
   },
-  { ...closed, $id: 'CreateWebhook', description: 'What the new webhook shall be like.' },
+  {
+    ...closed,
+    $id: 'CreateWebhook',
+    description: 'Properties of the new webhook.',
+    examples: [
+      { url: EXAMPLE_HOOK },
+      { url: EXAMPLE_HOOK, inboxId: 'inb_01kk4m2t9vq8z3w6x5y7c1d2e3', description: 'Sign-up tests' },
+    ],
+  },
 );
 export type CreateWebhook = Static<typeof CreateWebhook>;
 
@@ -51,7 +60,12 @@ export const UpdateWebhook = Type.Object(
     ),
     description: Type.Optional(Description),
   },
-  { ...closed, $id: 'UpdateWebhook', description: 'What shall change.' },
+  {
+    ...closed,
+    $id: 'UpdateWebhook',
+    description: 'Fields to change.',
+    examples: [{ description: 'Sign-up tests', enabled: true }],
+  },
 );
 export type UpdateWebhook = Static<typeof UpdateWebhook>;
 
@@ -211,5 +225,8 @@ export type DeliveryQuery = Static<typeof DeliveryQuery>;
 export const WebhookParams = Type.Object({ id: WebhookId });
 export const DeliveryParams = Type.Object({
   id: WebhookId,
-  deliveryId: Type.String({ description: 'Identifier of a delivery.' }),
+  deliveryId: Type.String({
+    description: 'Identifier of a delivery.',
+    examples: ['dlv_01kk4m6c8rq2t5v7w9x1y3z5b7'],
+  }),
 });

@@ -27,6 +27,8 @@ export interface HttpOptions {
   publicUrl: string | null;
   /** Origins whose pages may call the API; `['*']` is every origin, none (the default) is none. */
   corsOrigins?: readonly string[];
+  /** A URL that webhooks may have on this server, for the API description; the default is a public one. */
+  webhookExample?: string | undefined;
   /** The plan of accounts that anyone may make; null, the default: nobody may. */
   signUpPlan?: string | null;
   /** Who may read `/metrics`: requests that reached a loopback address, everyone, nobody. */

@@ -44,11 +44,16 @@ export interface ReadDeps {
 export function liveInbox(inbox: InboxRecord | undefined, now: number, id: string): InboxRecord {
   if (!inbox) throw notFound('inbox', id);
   if (inbox.expiresAt > now) return inbox;
-  const ended = new Date(inbox.expiresAt).toISOString();
-  throw new AppError(
+  throw inboxExpired(inbox.id, inbox.expiresAt);
+}
+
+/** @param expiredAt epoch milliseconds */
+export function inboxExpired(id: string, expiredAt: number): AppError {
+  const ended = new Date(expiredAt).toISOString();
+  return new AppError(
     'inbox_expired',
-    `The inbox ${quoted(inbox.id)} expired at ${ended}. Create a new one with POST /v1/inboxes; "ttlMinutes" sets its lifetime.`,
-    { expiredAt: inbox.expiresAt },
+    `The inbox ${quoted(id)} expired at ${ended}. Create a new one with POST /v1/inboxes; "ttlMinutes" sets its lifetime.`,
+    { expiredAt },
   );
 }
 

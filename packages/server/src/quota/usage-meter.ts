@@ -29,7 +29,8 @@ export interface UsageDeps {
   log: Logger;
 }
 
-function quotaExceeded(limit: number, resetAt: number, now: number): AppError {
+/** For a request above the monthly quota. @param resetAt when the next month begins, epoch milliseconds */
+export function quotaExceeded(limit: number, resetAt: number, now: number): AppError {
   const nextMonth = new Date(resetAt).toISOString();
   return new AppError(
     'quota_exceeded',

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { Validator } from '@seriousme/openapi-schema-validator';
 import { describe, expect, it } from 'vitest';
-import { openapiDocument } from '../../src/http/openapi.ts';
+import { openapiDocument } from '../../src/http/openapi/document.ts';
 
 const root = new URL('../../../../', import.meta.url);
 const committed = new URL('openapi.json', root);

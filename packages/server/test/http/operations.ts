@@ -1,4 +1,4 @@
-import { openapiDocument } from '../../src/http/openapi.ts';
+import { openapiDocument } from '../../src/http/openapi/document.ts';
 import type { Body, TestHttp, TestInbox } from './start-http.ts';
 
 /** What a test inbox with one message offers to a path. */

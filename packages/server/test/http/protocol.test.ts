@@ -2,7 +2,7 @@ import { METHODS } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { openapiDocument } from '../../src/http/openapi.ts';
+import { openapiDocument } from '../../src/http/openapi/document.ts';
 import { startHttp, type TestHttp, type TestInbox } from './start-http.ts';
 
 describe('the HTTP listener', () => {

@@ -59,7 +59,10 @@ describe('a stream', () => {
     it('shows what is there and what comes, oldest first, as a list shows it', async () => {
       const first = await http.deliver(inbox, { subject: 'one\nline' });
       const reader = await open(path());
-      expect([reader.status, reader.headers['content-type']]).toEqual([200, 'text/event-stream']);
+      expect([reader.status, reader.headers['content-type']]).toEqual([
+        200,
+        'text/event-stream; charset=utf-8',
+      ]);
       expect(reader.headers['cache-control']).toMatch(/no-cache/);
       const second = await http.deliver(inbox);
       const taken = await take(reader, 2);
@@ -169,7 +172,10 @@ describe('a stream', () => {
 
     it('answers HEAD as GET, without the stream', async () => {
       const answer = await http.api('HEAD', path());
-      expect([answer.status, answer.headers.get('content-type')]).toEqual([200, 'text/event-stream']);
+      expect([answer.status, answer.headers.get('content-type')]).toEqual([
+        200,
+        'text/event-stream; charset=utf-8',
+      ]);
       expect(http.clock.sleepers).toBe(0);
     });
 

@@ -38,10 +38,9 @@ export function apiClient(url: string, key: string): ApiClient {
       ...(signal ? { signal } : {}),
     });
     const type = response.headers.get('content-type') ?? '';
-    const bytes =
-      type === 'text/event-stream'
-        ? await firstPiece(response)
-        : new Uint8Array(await response.arrayBuffer());
+    const bytes = type.startsWith('text/event-stream')
+      ? await firstPiece(response)
+      : new Uint8Array(await response.arrayBuffer());
     const text = new TextDecoder().decode(bytes);
     const isJson = /json/.test(type) && text !== '';
     const parsed = isJson ? JSON.parse(text) : text;

@@ -61,6 +61,19 @@ function policyOf(plan: Plan): string {
   return items.join(', ');
 }
 
+/** For a request above the rate of its account's plan. */
+export function rateLimited(
+  planName: string,
+  { requestsPerSecond, burst }: Pick<Plan, 'requestsPerSecond' | 'burst'>,
+  retryAfterSeconds: number,
+): AppError {
+  return new AppError(
+    'rate_limited',
+    `The account exceeded the rate of its plan ${quoted(planName)}: ${requestsPerSecond} requests per second, or ${burst} at once. Retry after ${seconds(retryAfterSeconds)}.`,
+    { retryAfterSeconds },
+  );
+}
+
 const seconds = (count: number): string => {
   const whole = Math.ceil(count);
   return whole === 1 ? '1 second' : `${whole} seconds`;
@@ -90,11 +103,7 @@ export function createAdmission(
       note(admitted);
       if (key) usage.recordKeyUse(key.id);
       if (taken && taken.retryAfterSeconds > 0) {
-        throw new AppError(
-          'rate_limited',
-          `The account exceeded the rate of its plan ${quoted(account.plan)}: ${plan.requestsPerSecond} requests per second, or ${plan.burst} at once. Retry after ${seconds(taken.retryAfterSeconds)}.`,
-          { retryAfterSeconds: taken.retryAfterSeconds },
-        );
+        throw rateLimited(account.plan, plan, taken.retryAfterSeconds);
       }
       // Its answer tells what is left, too.
       if (isFree) return usage.lookUp(account.id, plan.requestsPerMonth);

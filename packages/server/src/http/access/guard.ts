@@ -92,6 +92,23 @@ function bearer(header: string): string {
   throw unauthorized(`${problem} ${HOW_TO_AUTHENTICATE}`);
 }
 
+export const missingCredential = () =>
+  unauthorized(`The Authorization header is missing. ${HOW_TO_AUTHENTICATE} ${WHERE_KEYS_COME_FROM}`);
+
+/** For an operation that needs an API key, asked with a read token. */
+export const tokenNotEnough = () =>
+  new AppError(
+    'insufficient_scope',
+    'A read token can only read its own inbox. Use an API key for this operation.',
+  );
+
+/** For an operation that changes something, asked with an API key of the scope `read`. */
+export const keyReadsOnly = () =>
+  new AppError(
+    'insufficient_scope',
+    'This API key has the scope "read". Use one with the scope "full" for this operation.',
+  );
+
 /** The same 401 for unknown, revoked and expired credentials, so that callers cannot tell them apart. */
 export const unknownCredential = () =>
   unauthorized(`The API key or token is unknown, revoked or expired. ${WHERE_KEYS_COME_FROM}`);
@@ -109,9 +126,7 @@ function createReader(): (header: string | undefined) => Credential {
   const known = new Recent<Credential>(HASHED_CREDENTIALS);
   return (header) => {
     if (header === undefined) {
-      throw unauthorized(
-        `The Authorization header is missing. ${HOW_TO_AUTHENTICATE} ${WHERE_KEYS_COME_FROM}`,
-      );
+      throw missingCredential();
     }
     const remembered = known.get(header);
     if (remembered) return remembered;
@@ -211,10 +226,7 @@ export function createGuard({ store, clock }: GuardDeps): Guard {
       return after(findAccount(inbox.accountId, now), (account) =>
         after(admit(account, null), () => {
           if (access !== 'inbox:read') {
-            throw new AppError(
-              'insufficient_scope',
-              'A read token can only read its own inbox. Use an API key for this operation.',
-            );
+            throw tokenNotEnough();
           }
           const own = inbox.id === inboxId ? inbox : undefined;
           return { account, key: null, inbox: liveInbox(own, now, inboxId ?? '') };
@@ -229,10 +241,7 @@ export function createGuard({ store, clock }: GuardDeps): Guard {
       const { key, account } = caller;
       return after(admit(account, key), () => {
         if (key.scope === 'read' && access.endsWith(':write')) {
-          throw new AppError(
-            'insufficient_scope',
-            'This API key has the scope "read". Use one with the scope "full" for this operation.',
-          );
+          throw keyReadsOnly();
         }
         if (!access.startsWith('inbox:') || inboxId === undefined)
           return { account, key: caller, inbox: null };

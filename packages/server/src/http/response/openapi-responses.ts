@@ -2,54 +2,83 @@ import { Problem, ref } from '@mayfly/client/contract';
 import { type TSchema, Type } from 'typebox';
 import { PROBLEM_TYPE } from './problems.ts';
 
-/** As Fastify writes it for what it serialises itself. */
+/** The Content-Type of JSON as Fastify writes it for what it serialises itself. */
 export const JSON_TYPE = 'application/json; charset=utf-8';
 
 type Headers = Record<string, TSchema>;
 
-/** A JSON answer as the OpenAPI document shows it. */
+/** A JSON response in the OpenAPI document. */
 export const json = (schema: TSchema, description: string, headers: Headers = {}) => ({
   description,
   headers,
   content: { 'application/json': { schema: ref(schema) } },
 });
 
-/** An answer of bytes. */
-export const bytes = (mediaType: string, description: string, headers: Headers = {}) => ({
+/**
+ * A response of bytes.
+ * @param mediaTypes the types that it may have; `application/octet-stream` among them makes generated
+ *   clients read bytes
+ */
+export const bytes = (mediaTypes: readonly string[], description: string, headers: Headers = {}) => ({
   description,
   headers,
-  content: { [mediaType]: { schema: Type.String({ format: 'binary', description }) } },
+  content: Object.fromEntries(
+    mediaTypes.map((type) => [type, { schema: Type.String({ format: 'binary', description }) }]),
+  ),
 });
 
-/** An answer of server-sent events whose data have that schema. */
+/** A response of server-sent events whose data have that schema. */
 export const events = (schema: TSchema, description: string) => ({
   description,
-  content: { 'text/event-stream': { schema: ref(schema) } },
+  content: {
+    'text/event-stream': {
+      schema: Type.String({
+        description: 'Server-sent events. The `data` of each is JSON of the schema in `contentSchema`.',
+        contentSchema: ref(schema),
+      }),
+    },
+  },
 });
 
-/** An answer without a body. */
+/** A response without a body. */
 export const empty = (description: string, headers: Headers = {}) => ({
   type: 'null',
   description,
   headers,
 });
 
-/** A problem document. */
+/**
+ * A problem document. Its examples are added by openapi/complete.ts.
+ * @param description names the codes of 409 and 422 in backquotes, so that each gets its example
+ */
 export const problemAnswer = (description: string, headers: Headers = {}) => ({
   description,
   headers,
   content: { [PROBLEM_TYPE]: { schema: ref(Problem) } },
 });
 
+export const RETRY_AFTER = {
+  'Retry-After': Type.Integer({ description: 'Seconds after which to retry.', examples: [1] }),
+};
+export const CHALLENGE = {
+  'WWW-Authenticate': Type.String({
+    description: 'How to authenticate (RFC 6750).',
+    examples: ['Bearer'],
+  }),
+};
+
 export const ETAG = {
   ETag: Type.String({ description: 'Validator for `If-None-Match`.', examples: ['"msg_01kk4m3a8r"'] }),
 };
 
-export const NOT_MODIFIED = empty('Nothing changed since the answer that `If-None-Match` names.', ETAG);
+export const NOT_MODIFIED = empty(
+  'Nothing changed since the response whose `ETag` is in `If-None-Match`.',
+  ETAG,
+);
 
-/** Headers of requests whose answer carries a validator. */
+/** Request headers of operations whose responses carry a validator. */
 export const ConditionalHeaders = Type.Object({
   'if-none-match': Type.Optional(
-    Type.String({ description: 'The `ETag` of an earlier answer: 304 when nothing changed.' }),
+    Type.String({ description: 'The `ETag` of an earlier response: 304 if nothing changed.' }),
   ),
 });

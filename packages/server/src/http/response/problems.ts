@@ -48,6 +48,8 @@ const UNAVAILABLE_RETRY_SECONDS = 2;
 export const INTERNAL_ERROR =
   'The server failed to process the request. The log of the server has the cause under this request id.';
 
+export const statusOf = (code: ProblemCode): number => STATUS[code];
+
 /** A response that reports an error, ready to be written. */
 export interface ProblemAnswer {
   status: number;
@@ -119,6 +121,13 @@ export function unsupportedMediaType(given: string | undefined, accepted: readon
   return new AppError('unsupported_media_type', message);
 }
 
+/** The error for a body above the limit of its operation, bytes. */
+export const bodyTooLarge = (limit: number): AppError =>
+  new AppError(
+    'payload_too_large',
+    `The body is larger than ${limit} bytes, the limit of this operation. Send a smaller one.`,
+  );
+
 /** Errors of Fastify itself, in our words. */
 const FASTIFY: Record<string, (request: ErrorRequest | undefined) => AppError> = {
   FST_ERR_CTP_INVALID_MEDIA_TYPE: (request) =>
@@ -126,11 +135,7 @@ const FASTIFY: Record<string, (request: ErrorRequest | undefined) => AppError> =
       request?.headers['content-type'],
       request?.routeOptions.config.accepts ?? ['application/json'],
     ),
-  FST_ERR_CTP_BODY_TOO_LARGE: (request) =>
-    new AppError(
-      'payload_too_large',
-      `The body is larger than ${request?.routeOptions.bodyLimit ?? MAX_BODY_BYTES} bytes, the limit of this operation. Send a smaller one.`,
-    ),
+  FST_ERR_CTP_BODY_TOO_LARGE: (request) => bodyTooLarge(request?.routeOptions.bodyLimit ?? MAX_BODY_BYTES),
   FST_ERR_CTP_INVALID_CONTENT_LENGTH: () =>
     new AppError(
       'invalid_request',

@@ -24,6 +24,9 @@ const CONTENT_RANGE = Type.String({ description: 'Which bytes of how many.' });
 /** A media type without parameters (RFC 6838 section 4.2); senders write anything. */
 const MEDIA_TYPE = /^[A-Za-z0-9][A-Za-z0-9!#$&^_.+-]{0,126}\/[A-Za-z0-9][A-Za-z0-9!#$&^_.+-]{0,126}$/;
 
+/** The media type of the attachment, which is `application/octet-stream` where the mail names none. */
+const ANY_TYPE = ['application/octet-stream', '*/*'];
+
 const RangeHeaders = Type.Object({
   ...ConditionalHeaders.properties,
   range: Type.Optional(
@@ -47,8 +50,11 @@ export function attachmentRoutes(app: App, { deps, attachmentBytes }: RouteConte
       params: AttachmentParams,
       headers: RangeHeaders,
       response: {
-        200: bytes('*/*', 'The bytes.', { ...ETAG, 'Accept-Ranges': ACCEPT_RANGES }),
-        206: bytes('*/*', 'The bytes of the range.', { ...ETAG, 'Content-Range': CONTENT_RANGE }),
+        200: bytes(ANY_TYPE, 'The bytes, with the media type of the attachment.', {
+          ...ETAG,
+          'Accept-Ranges': ACCEPT_RANGES,
+        }),
+        206: bytes(ANY_TYPE, 'The bytes of the range.', { ...ETAG, 'Content-Range': CONTENT_RANGE }),
         304: NOT_MODIFIED,
         416: problemAnswer('`range_not_satisfiable`: no byte lies in the range.', {
           'Content-Range': CONTENT_RANGE,

@@ -15,7 +15,7 @@ import { events } from '../response/openapi-responses.ts';
 import { toAppError } from '../response/problems.ts';
 
 const TAGS = ['Messages'];
-const EVENT_STREAM = 'text/event-stream';
+const EVENT_STREAM = 'text/event-stream; charset=utf-8';
 const HOW =
   'Server-sent events: `event: message.received`, `id` is a cursor, `data` a `StreamedMessage` as JSON. Every message comes once and in order; a client that was cut sends the last `id` as `Last-Event-ID` and goes on without a gap. A comment comes every 15 seconds. A reader that takes nothing for 30 seconds is cut off and may resume.';
 

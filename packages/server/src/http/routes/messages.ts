@@ -39,6 +39,12 @@ import { rawPieces } from '../response/raw-source.ts';
 
 const TAGS = ['Messages'];
 const SECOND_MS = 1_000;
+const RAW_TYPE = 'message/rfc822';
+const OCTETS = 'application/octet-stream';
+
+/** For clients that read bytes of this type only, generated ones among them (RFC 9110 section 12.5.1). */
+const wantsOctets = (accept = ''): boolean =>
+  accept.includes(OCTETS) && !accept.includes(RAW_TYPE) && !accept.includes('*/*');
 
 export function messageRoutes(app: App, context: RouteContext): void {
   const { options, deps, held, attachmentBytes, answers } = context;
@@ -133,7 +139,7 @@ export function messageRoutes(app: App, context: RouteContext): void {
       description: 'Byte for byte as it was received, below the Received line of this service.',
       params: MessageParams,
       headers: ConditionalHeaders,
-      response: { 200: bytes('message/rfc822', 'The raw source.', ETAG), 304: NOT_MODIFIED },
+      response: { 200: bytes([RAW_TYPE, OCTETS], 'The raw source.', ETAG), 304: NOT_MODIFIED },
     },
     handler: async (request, reply) => {
       const message = await findMessage(callersInbox(request).id, request.params.messageId);
@@ -142,7 +148,8 @@ export function messageRoutes(app: App, context: RouteContext): void {
       if (isFresh(request.headers['if-none-match'], tag)) return reply.code(304).send();
       const source = rawPieces(store.messages, message, () => clock.now());
       return reply
-        .type('message/rfc822')
+        .type(wantsOctets(request.headers.accept) ? OCTETS : RAW_TYPE)
+        .header('vary', 'accept')
         .header('content-length', message.size)
         .header('content-disposition', `attachment; filename="${message.id}.eml"`)
         .send(Readable.from(source, { objectMode: false }));

@@ -9,17 +9,20 @@ const PAGES = ['/docs', '/docs/', '/docs/json', '/docs/yaml', '/docs/static/*'];
 interface Reference {
   /** OpenAPI 3.1. */
   document: object;
-  /** Answers there; it never listens. */
+  /** Serves the pages through `inject`; it never listens. */
   pages: App;
 }
 
 /**
- * The description of the API and the pages that show it, made when somebody first asks: most servers are
- * never asked, and it takes a tenth of a second and some MB. What fails is tried again the next time.
+ * The description of the API and the pages that show it, made for the first request of either: most servers
+ * never get one, and it takes a tenth of a second and some MB. After a failure the next request tries again.
  */
 function createReference(context: RouteContext): () => Promise<Reference> {
   const make = async (): Promise<Reference> => {
-    const { openapiDocument, referencePages } = await import('../openapi.ts');
+    const [{ openapiDocument }, { referencePages }] = await Promise.all([
+      import('../openapi/document.ts'),
+      import('../openapi/pages.ts'),
+    ]);
     const document = await openapiDocument(context);
     return { document, pages: await referencePages(document) };
   };
@@ -33,23 +36,23 @@ function createReference(context: RouteContext): () => Promise<Reference> {
   };
 }
 
-/** What the API is, for programs and for people. */
+/** The API description as OpenAPI, and pages that show it and try it. */
 export function referenceRoutes(app: App, context: RouteContext): void {
   const reference = createReference(context);
   const route = { config: { access: 'public' }, schema: { hide: true } } as const;
 
   const page = async (request: FastifyRequest, reply: FastifyReply) => {
     const { pages } = await reference();
-    // Of a HEAD, too, the app around makes the answer without its body.
+    // For HEAD the outer app omits the body.
     const answer = await pages.inject({ method: 'GET', url: request.url, headers: request.headers });
     const { statusCode, headers, rawPayload } = answer;
     if (statusCode >= 500) throw new Error(`the reference pages failed: ${answer.payload}`);
     if (statusCode === 404) throw unknownPath(request.url);
     if (statusCode >= 400) throw new AppError('invalid_request', 'The request could not be read.');
-    // These are of the connection that there was not.
+    // Headers of a connection, which an injected request does not have.
     const { connection, date, 'transfer-encoding': _, ...own } = headers;
     reply.code(statusCode).headers(own);
-    // An empty one would be given a type and, in a 304, a length.
+    // Sending an empty payload would add a Content-Type and, to a 304, a Content-Length.
     return rawPayload.length > 0 ? reply.send(rawPayload) : reply.send();
   };
 

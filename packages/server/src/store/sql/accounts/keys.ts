@@ -84,7 +84,7 @@ async function checkNumber(tx: Tx, accountId: string, max: number): Promise<void
   if (count < max) return;
   throw new AppError(
     'limit_reached',
-    `The account has ${max} API keys, the limit. Revoke one with DELETE /v1/keys/{id} or "mayfly key revoke".`,
+    `The account has reached the limit of ${max} API keys. Revoke one with DELETE /v1/keys/{id} or "mayfly key revoke".`,
   );
 }
 

@@ -94,7 +94,7 @@ async function checkLiveInboxes(tx: Tx, accountId: string, max: number, now: num
   if (count >= max) {
     throw new AppError(
       'limit_reached',
-      `The account has ${max} live inboxes, the limit of its plan. Delete one with DELETE /v1/inboxes/{id}, or wait until one expires.`,
+      `The account has reached the number of live inboxes that its plan allows (${max}). Delete one with DELETE /v1/inboxes/{id}, or wait until one expires.`,
     );
   }
 }

@@ -64,7 +64,7 @@ async function checkLimit(tx: Tx, accountId: string, max: number, now: number): 
   if (live.length < max) return;
   throw new AppError(
     'limit_reached',
-    `The account has ${max} webhooks, the limit of its plan, those of single inboxes included. Delete one with DELETE /v1/webhooks/{id}.`,
+    `The account has reached the number of webhooks that its plan allows (${max}), those of single inboxes included. Delete one with DELETE /v1/webhooks/{id}.`,
   );
 }
 

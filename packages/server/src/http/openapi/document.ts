@@ -1,0 +1,144 @@
+import swagger from '@fastify/swagger';
+import fastify, { type FastifySchema } from 'fastify';
+import { VERSION } from '../../version.ts';
+import type { Access } from '../access/guard.ts';
+import type { App, RouteContext } from '../context.ts';
+import { CHALLENGE, problemAnswer, RETRY_AFTER } from '../response/openapi-responses.ts';
+import { apiRoutes } from '../routes/api.ts';
+import { type Accepted, complete } from './complete.ts';
+
+// Imported only when a client requests what is made here: see routes/reference.ts.
+
+const DESCRIPTION = `Disposable inboxes for automated tests: create an inbox, let the system under test send mail to its address, and read the mail here.
+
+**Try it on this page**: choose *Authorize* and enter an API key. Create an inbox first: from then on the example ids on this page stand for the inbox, message, webhook and key that this page created or read last.
+
+**Authentication**: every request carries \`Authorization: Bearer CREDENTIAL\` with an API key (\`mfk_…\`), or with the read token of an inbox (\`mft_…\`), which reads that inbox only.
+
+**Errors**: every response that is not a success is a problem document (RFC 9457, \`application/problem+json\`) with a \`code\` for programs and a \`detail\` for people, which says what was wrong and what to do next. Unknown fields and query parameters are errors. A method that a path does not support gets 405 with \`Allow\`.
+
+**Limits**: the quota of the month and the rate are limits of the account. Every response states them in \`X-Quota-…\` and \`RateLimit\` headers; 304, 429 and 5xx are free.`;
+
+const SECURITY_SCHEMES = {
+  apiKey: { type: 'http', scheme: 'bearer', description: 'An API key of the account (`mfk_…`).' },
+  readToken: {
+    type: 'http',
+    scheme: 'bearer',
+    description: 'The read token of an inbox (`mft_…`), from the response that created the inbox.',
+  },
+} as const;
+
+const TAGS = [
+  { name: 'Inboxes', description: 'Create, find, extend, expire and delete inboxes.' },
+  { name: 'Messages', description: 'List, wait for, read and delete messages.' },
+  { name: 'Addresses', description: 'Addresses without an inbox, and the domains for addresses.' },
+  { name: 'Webhooks', description: 'Requests that Mayfly sends for new messages, signed.' },
+  { name: 'Accounts', description: 'API keys and usage of the account.' },
+];
+
+const header = (description: string, schema: object, required = true) => ({ description, required, schema });
+
+/** Headers that responses of several operations have. */
+const HEADERS = {
+  'X-Request-Id': header('Identifier of the request; the log of the server has it too.', { type: 'string' }),
+  'X-Quota-Limit': header('Requests per calendar month (UTC), or `unlimited`.', { type: 'string' }),
+  'X-Quota-Remaining': header('Requests left this month, or `unlimited`.', { type: 'string' }),
+  'X-Quota-Reset': header('When the next month begins, in seconds since 1970-01-01T00:00:00Z.', {
+    type: 'string',
+  }),
+  'RateLimit-Policy': header(
+    'The limits of the plan (draft-ietf-httpapi-ratelimit-headers); absent without limits.',
+    { type: 'string', examples: ['"burst";q=10;w=5, "month";q=1000;w=2592000'] },
+    false,
+  ),
+  RateLimit: header(
+    'What is left of each limit, and in how many seconds it is full again; absent without limits.',
+    { type: 'string', examples: ['"burst";r=0;t=5, "month";r=874;t=2314432'] },
+    false,
+  ),
+};
+
+function security(access: Access): Record<string, string[]>[] {
+  if (access === 'public') return [];
+  return access === 'inbox:read' ? [{ apiKey: [] }, { readToken: [] }] : [{ apiKey: [] }];
+}
+
+/** The errors that follow from what a route declares, so that no route has to list them. */
+function commonProblems(access: Access, schema: FastifySchema) {
+  const isGuarded = access !== 'public';
+  const forbidden = access.endsWith(':write')
+    ? '`insufficient_scope`: the credential is a read token, or an API key of the scope `read`.'
+    : '`insufficient_scope`: the credential is a read token.';
+  return {
+    400: problemAnswer('The request is invalid: `errors` names each invalid place.'),
+    ...(isGuarded && {
+      401: problemAnswer('The credential is missing, malformed, unknown, revoked or expired.', CHALLENGE),
+      429: problemAnswer(
+        'The account exceeded the rate of its plan (`rate_limited`), or the quota of the month (`quota_exceeded`).',
+        RETRY_AFTER,
+      ),
+    }),
+    // A read token may do all that `inbox:read` asks for; with another inbox's it gets 404.
+    ...(isGuarded && access !== 'inbox:read' && { 403: problemAnswer(forbidden, CHALLENGE) }),
+    ...(access.startsWith('inbox:') && {
+      404: problemAnswer('The id is unknown, or not visible to this credential.'),
+      410: problemAnswer('`inbox_expired`: the inbox expired within the last 24 hours.'),
+    }),
+    ...(schema.body !== undefined && {
+      413: problemAnswer('`payload_too_large`: the body is larger than the limit of this operation.'),
+      415: problemAnswer('`unsupported_media_type`: the body has another media type.'),
+    }),
+    500: problemAnswer('`internal_error`: the server failed.'),
+    503: problemAnswer('`unavailable`: the storage does not respond, or it is full.', RETRY_AFTER),
+  };
+}
+
+/** Lets the document grow with the routes that are registered afterwards. */
+async function describeApi(app: App, { options }: RouteContext): Promise<void> {
+  const accepted: Accepted = new Map();
+  await app.register(swagger, {
+    openapi: {
+      openapi: '3.1.1',
+      info: {
+        title: 'Mayfly',
+        version: VERSION,
+        description: DESCRIPTION,
+        license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
+      },
+      servers: [{ url: '/', description: 'This server.' }],
+      tags: TAGS,
+      components: { securitySchemes: SECURITY_SCHEMES, headers: HEADERS } as object,
+    },
+    refResolver: { buildLocalReference: (json) => String(json.$id) },
+    transform: ({ schema, url, route }) => {
+      const access = route.config?.access;
+      if (!access || !schema?.operationId) return { schema: { ...schema, hide: true }, url };
+      accepted.set(schema.operationId, route.config?.accepts ?? ['application/json']);
+      const response = { ...commonProblems(access, schema), ...(schema.response as object) };
+      return { schema: { ...schema, security: security(access), response }, url };
+    },
+    transformObject: (given) =>
+      complete('openapiObject' in given ? given.openapiObject : given, accepted, options.webhookExample),
+  });
+}
+
+/** Enough to register routes; only requests would use more. */
+const NO_SERVER = {
+  options: { host: '', port: 0, domains: [], publicUrl: null, metrics: 'off' },
+  deps: {},
+} as unknown as RouteContext;
+
+/**
+ * Makes the OpenAPI 3.1 description of the API from its routes; nothing listens and nothing is opened.
+ * @param context of the server that is described: its options decide which operations it has
+ */
+export async function openapiDocument(context: RouteContext = NO_SERVER): Promise<object> {
+  const app: App = fastify();
+  // The app handles no request, so it needs no validators and serializers.
+  app.setValidatorCompiler(() => () => true);
+  app.setSerializerCompiler(() => JSON.stringify);
+  await describeApi(app, context);
+  apiRoutes(app, context);
+  await app.ready();
+  return app.swagger();
+}
