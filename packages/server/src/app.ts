@@ -87,7 +87,7 @@ export function createApp(config: Config, overrides: Overrides = {}): App {
   const start = async (onFirstKey?: (key: string) => void): Promise<RunningApp> => {
     const store = await openSqlite({
       path: databasePath(config.dataDir),
-      onCrash: (err) => log.error({ err }, 'the writing thread died; the next write starts it again'),
+      onCrash: (err) => log.error({ err }, 'a thread of the database died; its next call starts it again'),
     });
     closers.push(() => store.close());
     const firstStart = await ensureFirstAccount(store, config.apiKey, clock.now());

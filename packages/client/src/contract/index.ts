@@ -1,4 +1,5 @@
 /** The wire contract: each schema validates, documents and types one thing; value and type share a name. */
+export * from './account-messages.ts';
 export * from './accounts.ts';
 export * from './addresses.ts';
 export * from './common.ts';

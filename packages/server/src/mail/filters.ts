@@ -116,12 +116,42 @@ function failedLink(links: MailLink[], wanted: boolean | LinkFilter): FailedCond
   ];
 }
 
+const visibleText = ({ text, htmlWords }: MailContent): string => text ?? htmlWords ?? '';
+
 /** The same for the conditions on text and links; `got` of the text is the message's preview. */
 export function failedContent({ summary, content }: FilteredContent, filters: Filters): FailedCondition[] {
   const { text, link } = filters;
   const failed: FailedCondition[] = [];
-  if (text !== undefined && !contains(content.text ?? content.htmlWords ?? '', text)) {
+  if (text !== undefined && !contains(visibleText(content), text)) {
     failed.push({ condition: 'text', expected: text, got: summary.preview });
   }
   return link === undefined ? failed : [...failed, ...failedLink(content.links, link)];
+}
+
+/** The words of a search, folded, each once. */
+export const searchWords = (query: string): string[] => [
+  ...new Set(
+    fold(query)
+      .split(/\s+/)
+      .filter((word) => word !== ''),
+  ),
+];
+
+/**
+ * The words that are neither in the subject, nor in an address or display name of From, To and Cc, nor in
+ * a RCPT address.
+ * @param words as {@link searchWords} returns them
+ */
+export function missingWords({ summary, rcptTo }: FilteredSummary, words: readonly string[]): string[] {
+  if (words.length === 0) return [];
+  const { subject, from, to, cc } = summary;
+  // A word has no white space, so it is never found across two of the fields.
+  const all = fold([subject, ...[...(from ? [from] : []), ...to, ...cc].map(mailbox), ...rcptTo].join('\n'));
+  return words.filter((word) => !all.includes(word));
+}
+
+/** True when all words are in the visible text. */
+export function hasWords(content: MailContent, words: readonly string[]): boolean {
+  const text = fold(visibleText(content));
+  return words.every((word) => text.includes(word));
 }

@@ -20,7 +20,7 @@ const RFC3339 =
 const EXPECTED =
   'a cursor of this inbox (cur_…), a message id (msg_…), an RFC 3339 time such as 2026-03-04T05:06:07Z, or milliseconds since 1970';
 const EXPECTED_OF_ACCOUNT =
-  "a cursor of the account's stream (acur_…), an RFC 3339 time such as 2026-03-04T05:06:07Z, or milliseconds since 1970";
+  'a cursor of this account (acur_…), an RFC 3339 time such as 2026-03-04T05:06:07Z, or milliseconds since 1970';
 
 const invalidSince = (since: string, expected: string): AppError =>
   new AppError('invalid_since', `"since" must be ${expected}, not ${quoted(since)}.`);
@@ -80,7 +80,7 @@ function timeOfRfc3339(text: string): number | undefined {
 }
 
 /**
- * The cursor of an account's stream that stands for all its messages up to a place in their order.
+ * The cursor of an account that stands for all its messages up to a place in their order.
  * @param order of the last of them; 0 when there is none
  */
 export function accountCursorAt(accountId: string, order: number): string {
@@ -89,25 +89,39 @@ export function accountCursorAt(accountId: string, order: number): string {
   return `acur_${place}_${binding.slice(0, BINDING_LETTERS)}`;
 }
 
-function orderOfCursor(accountId: string, cursor: string): number {
+/** Undefined for anything but a cursor of this account. */
+function orderOfCursor(accountId: string, cursor: string): number | undefined {
   const order = Number.parseInt(ACCOUNT_CURSOR.exec(cursor)?.[1] ?? '', 36);
-  if (!Number.isSafeInteger(order) || accountCursorAt(accountId, order) !== cursor) {
-    throw new AppError(
-      'invalid_since',
-      `${quoted(cursor)} in "since" is not a cursor of this account's stream. Use the "id" of an event of GET /v1/events.`,
-    );
-  }
-  return order;
+  return Number.isSafeInteger(order) && accountCursorAt(accountId, order) === cursor ? order : undefined;
 }
 
 /**
- * Reads `since` of an account's stream.
+ * Reads `before` of an account's list.
+ * @returns the place in the account's order that the cursor names
+ * @throws AppError `invalid_request` for anything but a cursor of this account
+ */
+export function placeOfAccountBefore(accountId: string, before: string): number {
+  const order = orderOfCursor(accountId, before);
+  if (order !== undefined) return order;
+  const message = `"before" must be the "before" of an earlier response of GET /v1/messages (acur_…), not ${quoted(before)}.`;
+  throw new AppError('invalid_request', message, { errors: [{ path: 'before', message }] });
+}
+
+/**
+ * Reads `since` of an account's stream or list.
  * @returns a place in the account's order, or a time in epoch milliseconds
  * @throws AppError `invalid_since` for anything but a cursor of this account, an RFC 3339 time or
  *   milliseconds since 1970
  */
 export function placeOfAccountSince(accountId: string, since: string): { order: number } | { time: number } {
-  if (since.startsWith('acur_')) return { order: orderOfCursor(accountId, since) };
+  if (since.startsWith('acur_')) {
+    const order = orderOfCursor(accountId, since);
+    if (order !== undefined) return { order };
+    throw new AppError(
+      'invalid_since',
+      `${quoted(since)} in "since" is not a cursor of this account. Use the "cursor" of a response of GET /v1/messages, or the "id" of an event of GET /v1/events.`,
+    );
+  }
   const time = /^\d{1,15}$/.test(since) ? timeOfMillis(since, EXPECTED_OF_ACCOUNT) : timeOfRfc3339(since);
   if (time === undefined) throw invalidSince(since, EXPECTED_OF_ACCOUNT);
   return { time };

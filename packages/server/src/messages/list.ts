@@ -6,7 +6,7 @@ import { timeOfId } from '../ids.ts';
 import { type Filters, failedConditions, failedContent, needsContent } from '../mail/filters.ts';
 import { quoted } from '../nearest.ts';
 import type { InboxRecord, MessageRecord, Store, UnreadMessage } from '../store/contract/index.ts';
-import { listenForHints } from './change-signal.ts';
+import { lookUntil, type Subscribe } from './change-signal.ts';
 import { cursorAt, timeOfSince } from './cursor.ts';
 import type { Newest } from './newest-cache.ts';
 
@@ -178,28 +178,21 @@ export async function waitForMessages(
   signal: AbortSignal,
 ): Promise<MessagePage> {
   const { store, news, clock } = deps;
-  const deadline = clock.now() + waitMs;
   const since = sinceOf(inbox, query);
-  let page = await pageAfter(scan, store, since, inbox, query, clock.now());
-  // Below `before` nothing new can appear.
-  if (page.messages.length > 0 || waitMs <= 0 || query.before !== undefined) return page;
-  let seen = inbox.lastReceivedAt;
-  const hints = listenForHints(clock, (listener) => news.onMessage(inbox.id, listener), signal);
-  try {
-    while (!signal.aborted) {
-      hints.looking();
-      const now = clock.now();
-      const current = liveInbox(await store.inboxes.find(inbox.accountId, inbox.id, now), now, inbox.id);
-      if (current.lastReceivedAt > seen) {
-        // What was there before did not match and never will.
-        page = await pageAfter(scan, store, Math.max(since, seen), current, query, now);
-        seen = current.lastReceivedAt;
-      }
-      if (page.messages.length > 0 || now >= deadline || signal.aborted) break;
-      await hints.pause(Math.min(deadline, current.expiresAt));
+  let page: MessagePage | undefined;
+  let seen = 0;
+  const subscribe: Subscribe = (listener) => news.onMessage(inbox.id, listener);
+  return lookUntil({ clock, subscribe, signal }, clock.now() + waitMs, async (now) => {
+    const current = page
+      ? liveInbox(await store.inboxes.find(inbox.accountId, inbox.id, now), now, inbox.id)
+      : inbox;
+    if (!page || current.lastReceivedAt > seen) {
+      // What was there before did not match and never will.
+      page = await pageAfter(scan, store, Math.max(since, seen), current, query, now);
+      seen = current.lastReceivedAt;
     }
-    return page;
-  } finally {
-    hints.end();
-  }
+    // Below `before` nothing new can appear.
+    const isFinal = page.messages.length > 0 || query.before !== undefined;
+    return { result: page, isFinal, until: current.expiresAt };
+  });
 }

@@ -8,10 +8,11 @@ export type MethodPath = { [N in keyof Nouns]: `${N}.${keyof Nouns[N] & string}`
 /**
  * What a method does:
  * - `read`: only reads, and reads little; it may run on a connection that cannot write, on the main thread
+ * - `search`: only reads, but much; it may run on a connection that cannot write, not on the main thread
  * - `write`: writes
  * - `add`: writes, and leaves inboxes, their addresses and their owners as they are but for new messages
  */
-export type MethodKind = 'read' | 'write' | 'add';
+export type MethodKind = 'read' | 'search' | 'write' | 'add';
 
 /** The one place that says so; a method of the Store missing here does not compile. */
 export const METHODS: Readonly<Record<MethodPath, MethodKind>> = {
@@ -50,6 +51,9 @@ export const METHODS: Readonly<Record<MethodPath, MethodKind>> = {
   'messages.listUnread': 'read',
   'messages.listAfter': 'read',
   'messages.listByAccount': 'read',
+  'messages.listNewest': 'read',
+  'messages.search': 'search',
+  'messages.newestInAccount': 'read',
   'messages.placeInAccount': 'read',
   'messages.find': 'read',
   'messages.readRaw': 'read',

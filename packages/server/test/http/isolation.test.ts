@@ -21,6 +21,7 @@ const DECISIONS: Record<string, Decision> = {
   expireInbox: 'inbox writes',
   generateAddress: 'account writes',
   listMessages: 'inbox reads',
+  listAccountMessages: 'account reads',
   getMessage: 'inbox reads',
   getRawMessage: 'inbox reads',
   getAttachment: 'inbox reads',

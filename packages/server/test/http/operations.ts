@@ -33,6 +33,7 @@ export const ROWS: Record<string, (place: Place) => Row> = {
   updateInbox: ({ inbox }) => ({ path: `/v1/inboxes/${inbox.id}`, body: { ttlMinutes: 10 } }),
   expireInbox: ({ inbox }) => ({ path: `/v1/inboxes/${inbox.id}/expire` }),
   listMessages: ({ inbox }) => ({ path: `/v1/inboxes/${inbox.id}/messages?limit=1` }),
+  listAccountMessages: () => ({ path: '/v1/messages?limit=1' }),
   getMessage: ({ inbox, messageId }) => ({ path: `/v1/inboxes/${inbox.id}/messages/${messageId}` }),
   getRawMessage: ({ inbox, messageId }) => ({ path: `/v1/inboxes/${inbox.id}/messages/${messageId}/raw` }),
   getAttachment: ({ inbox, messageId, attachmentId }) => ({

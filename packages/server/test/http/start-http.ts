@@ -30,6 +30,9 @@ export interface TestMail extends Partial<MailSummary>, Partial<MailContent> {
 
 export type TestInbox = { id: string; address: string; token: string; cursor: string };
 
+/** Enough that the wait for the disk costs little. */
+const MAILS_PER_COMMIT = 100;
+
 const utf8 = new TextEncoder();
 const json = (value: unknown): Uint8Array => utf8.encode(JSON.stringify(value));
 
@@ -92,7 +95,9 @@ export interface TestHttp {
   createInbox(body?: object, as?: string): Promise<TestInbox>;
   /** Commits a mail and tells of it, as the receiver does; answers the message's id. */
   deliver(inbox: { id: string }, mail?: TestMail, accountId?: string): Promise<string>;
-  /** The same for a whole mail as it travels, read by the real parser. */
+  /** Commits so many mails that say hello, in one transaction for each hundred. */
+  deliverMany(inbox: { id: string }, count: number): Promise<void>;
+  /** The same as `deliver` for a whole mail as it travels, read by the real parser. */
   deliverRaw(inbox: { id: string }, raw: string, accountId?: string): Promise<string>;
   stop(deadlineMs?: number): Promise<void>;
 }
@@ -177,6 +182,15 @@ export async function startHttp(options: Partial<HttpOptions> = {}, plan = 'unli
     },
     recheckHeld: () => server.recheckHeld(),
     deliver: (inbox, mail = {}, owner = accountId) => commit(newMail(inbox, owner, mail)),
+    async deliverMany(inbox, count) {
+      for (let left = count; left > 0; left -= MAILS_PER_COMMIT) {
+        const mails = Array.from({ length: Math.min(left, MAILS_PER_COMMIT) }, () => {
+          const mail = newMail(inbox, accountId, {});
+          return { ...mail, recipients: mail.recipients.map((one) => ({ ...one, maxMessages: count * 2 })) };
+        });
+        await store.messages.addBatch(mails, clock.now());
+      }
+    },
     async deliverRaw(inbox, text, owner = accountId) {
       const raw = utf8.encode(text);
       const parsed = await parsing.parse(raw);

@@ -40,6 +40,9 @@ const ARGUMENTS: Record<string, unknown[]> = {
   'messages.listUnread': ['inb_1', everything, T],
   'messages.listAfter': ['inb_1', { after: 0, limit: 1 }, T],
   'messages.listByAccount': ['acc_1', { after: 0, limit: 1 }, T],
+  'messages.listNewest': ['acc_1', everything, T],
+  'messages.search': ['acc_1', { words: ['a'], text: 'word' }, everything, T],
+  'messages.newestInAccount': ['acc_1'],
   'messages.placeInAccount': ['acc_1', T],
   'messages.find': ['inb_1', message, T],
   'messages.readRaw': ['inb_1', message, 1, T],
@@ -63,7 +66,7 @@ describe('the division of the store between two threads', () => {
     expect(paths.filter((path) => !own.includes(path)).toSorted()).toEqual(METHOD_PATHS.toSorted());
   });
 
-  const reading = METHOD_PATHS.filter((path) => METHODS[path] === 'read');
+  const reading = METHOD_PATHS.filter((path) => ['read', 'search'].includes(METHODS[path]));
 
   it('every method declared as reading is tried below', () => {
     expect(reading.filter((path) => !ARGUMENTS[path])).toEqual([]);

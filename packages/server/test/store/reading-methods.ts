@@ -11,11 +11,14 @@ export interface Shown {
 }
 
 /** Methods that return a number from an order, and nothing of an inbox or a message. */
-const SHOW_NOTHING: readonly string[] = ['messages.placeInAccount'];
+const SHOW_NOTHING: readonly string[] = ['messages.newestInAccount', 'messages.placeInAccount'];
 
 /** Every method of the store that may show an inbox or a message; a new one fails until it stands here. */
 export const SHOWING = METHOD_PATHS.filter(
-  (path) => METHODS[path] === 'read' && /^(inboxes|messages)\./.test(path) && !SHOW_NOTHING.includes(path),
+  (path) =>
+    ['read', 'search'].includes(METHODS[path]) &&
+    /^(inboxes|messages)\./.test(path) &&
+    !SHOW_NOTHING.includes(path),
 ).toSorted();
 
 /** Each of {@link SHOWING}: true when it shows the live inbox, or the message. */
@@ -36,6 +39,10 @@ export function showingMethods(
     'messages.listAfter': async (now) => (await messages.listAfter(inbox.id, everything, now)).length > 0,
     'messages.listByAccount': async (now) =>
       (await messages.listByAccount(owner, everything, now)).length > 0,
+    'messages.listNewest': async (now) =>
+      (await messages.listNewest(owner, everything, now)).messages.length > 0,
+    'messages.search': async (now) =>
+      (await messages.search(owner, { words: ['hello'] }, everything, now)).messages.length > 0,
     'messages.find': async (now) => !!(await messages.find(inbox.id, messageId, now)),
     'messages.readRaw': async (now) => !!(await messages.readRaw(inbox.id, messageId, 0, now)),
   };

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe } from 'vitest';
 import { newId } from '../../src/ids.ts';
 import type { InboxRecord, NewInbox, Store } from '../../src/store/contract/index.ts';
 import { inboxAt, T } from './builders.ts';
+import { describeAccountPages } from './suite-account-pages.ts';
 import { describeAccounts } from './suite-accounts.ts';
 import { describeDeletion } from './suite-deletion.ts';
 import { describeEmptying } from './suite-emptying.ts';
@@ -82,6 +83,7 @@ export function describeStore(name: string, open: () => Promise<Opened>, openFre
     describeInboxes(given);
     describeTakers(given);
     describeMessages(given);
+    describeAccountPages(given);
     describeEmptying(given);
     describeReading(given);
     describeEnds(given);

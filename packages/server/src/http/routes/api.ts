@@ -1,6 +1,7 @@
 import * as contract from '@mayfly/client/contract';
 import type { TSchema } from 'typebox';
 import type { App, RouteContext } from '../context.ts';
+import { accountMessageRoutes } from './account-messages.ts';
 import { accountRoutes } from './accounts.ts';
 import { addressRoutes } from './addresses.ts';
 import { attachmentRoutes } from './attachments.ts';
@@ -25,6 +26,7 @@ export function apiRoutes(app: App, context: RouteContext): void {
   inboxRoutes(app, context);
   addressRoutes(app, context);
   messageRoutes(app, context);
+  accountMessageRoutes(app, context);
   attachmentRoutes(app, context);
   waitRoutes(app, context);
   eventRoutes(app, context);

@@ -6,7 +6,8 @@ import {
   StreamedMessage,
 } from '@mayfly/client/contract';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { placeOfAccountSince, timeOfSince } from '../../messages/cursor.ts';
+import { placeAfter } from '../../messages/account-list.ts';
+import { timeOfSince } from '../../messages/cursor.ts';
 import { type Followable, followAccount, followInbox } from '../../messages/follow.ts';
 import { type Asking, callersInbox, keyCaller } from '../access/guard.ts';
 import type { App, RouteContext } from '../context.ts';
@@ -61,15 +62,10 @@ export function eventRoutes(app: App, context: RouteContext): void {
     handler: async (request, reply) => {
       const { account } = keyCaller(request);
       const since = request.headers['last-event-id'] || request.query.since;
-      const after = since === undefined ? 0 : await orderOf(account.id, since);
+      const after = await placeAfter(deps.store.messages, account.id, since);
       return stream(request, reply, followAccount(deps, account.id, after), 'account:read');
     },
   });
-
-  async function orderOf(accountId: string, since: string): Promise<number> {
-    const place = placeOfAccountSince(accountId, since);
-    return 'order' in place ? place.order : deps.store.messages.placeInAccount(accountId, place.time);
-  }
 }
 
 /** Answers requests with streams, and says at the end of each why it ended. */

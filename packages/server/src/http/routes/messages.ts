@@ -8,7 +8,6 @@ import {
   MessageQuery,
   ReadMessageQuery,
 } from '@mayfly/client/contract';
-import type { FastifyReply, FastifyRequest } from 'fastify';
 import { notFound } from '../../errors.ts';
 import {
   hasFilters,
@@ -24,17 +23,9 @@ import { callersInbox } from '../access/guard.ts';
 import type { App, RouteContext } from '../context.ts';
 import { after } from '../maybe-promise.ts';
 import { baseUrl } from '../request/urls.ts';
-import { immutableTag, isFresh } from '../response/etag.ts';
+import { immutableTag, isFresh, sendJson } from '../response/etag.ts';
 import { summaryJson, toMessage, toSummary } from '../response/message-json.ts';
-import {
-  bytes,
-  ConditionalHeaders,
-  ETAG,
-  empty,
-  JSON_TYPE,
-  json,
-  NOT_MODIFIED,
-} from '../response/openapi-responses.ts';
+import { bytes, ConditionalHeaders, ETAG, empty, json, NOT_MODIFIED } from '../response/openapi-responses.ts';
 import { rawPieces } from '../response/raw-source.ts';
 
 const TAGS = ['Messages'];
@@ -74,7 +65,7 @@ export function messageRoutes(app: App, context: RouteContext): void {
       tags: TAGS,
       summary: 'List messages, or wait for one',
       description:
-        'Newest first. Follow `cursor` with `since` and you see every message exactly once; if you fell behind, `hasMore` and `before` lead through the rest. With `wait` the answer is held until something matches. Answers to requests without `wait` carry an `ETag`.',
+        '**Newest first**; an explained wait (`POST …/wait`) returns the oldest matching messages first. Follow `cursor` with `since` and you see every message exactly once; if you fell behind, `hasMore` and `before` lead through the rest. With `wait` the answer is held until something matches; two identical requests return the same message again unless the second passes the `cursor` of the first as `since`. Answers to requests without `wait` carry an `ETag`.',
       params: InboxParams,
       querystring: MessageQuery,
       headers: ConditionalHeaders,
@@ -196,13 +187,6 @@ export function messageRoutes(app: App, context: RouteContext): void {
       return reply.code(204).send();
     },
   });
-}
-
-/** Sends it, or 304 to a client that has it. */
-function sendJson({ headers }: FastifyRequest, reply: FastifyReply, body: Buffer, tag: string): FastifyReply {
-  reply.header('etag', tag);
-  if (isFresh(headers['if-none-match'], tag)) return reply.code(304).send();
-  return reply.header('content-type', JSON_TYPE).send(body);
 }
 
 function toMessageList({ messages, cursor, hasMore }: MessagePage): MessageList {

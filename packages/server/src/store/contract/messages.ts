@@ -1,4 +1,5 @@
 import type { MailAuthentication } from '../../mail/authentication.ts';
+import type { Filters } from '../../mail/filters.ts';
 import type { MailContent, MailSummary } from '../../mail/mail.ts';
 
 /** What became of mail: messages, and refusals. Part of the Store's contract. */
@@ -76,6 +77,32 @@ export interface AccountMessageRecord extends MessageRecord {
   accountOrder: number;
 }
 
+/** The same of a list over all inboxes of an account. */
+export interface AccountMessageRow extends UnreadMessage {
+  inboxId: string;
+  /** As in {@link AccountMessageRecord}. */
+  accountOrder: number;
+}
+
+/** What a search finds: messages that meet all conditions. */
+export interface SearchConditions
+  extends Pick<Filters, 'from' | 'to' | 'rcptTo' | 'subject' | 'text' | 'hasAttachments'> {
+  /** Each is in the subject, an address or the visible text; as `searchWords` of mail/filters.ts returns them. */
+  words?: readonly string[] | undefined;
+}
+
+/** A stretch of an account's order, looked at from its newest message downwards. */
+export interface AccountPage {
+  /** Those of live inboxes, and of a search those that match; newest first. */
+  messages: AccountMessageRow[];
+  /** Every message of the range with `accountOrder >= place` was looked at. */
+  place: number;
+  /** True when the range has no message below `place`. */
+  isComplete: boolean;
+  /** How many messages were looked at, those of inboxes that ended included. */
+  rows: number;
+}
+
 export interface FullMessageRecord extends MessageRecord {
   envelope: MailEnvelope;
   /** Null where it was not checked. */
@@ -113,6 +140,31 @@ export interface MessageStore {
     range: { after: number; limit: number },
     now: number,
   ): Promise<AccountMessageRecord[]>;
+  /**
+   * Looks at the account's messages with `after < accountOrder < before`, newest first, `limit` of them
+   * at most. It costs the same however many the account has.
+   */
+  listNewest(
+    accountId: string,
+    range: { after: number; before: number; limit: number },
+    now: number,
+  ): Promise<AccountPage>;
+  /**
+   * Looks for messages that meet all conditions in the same range and order, until `limit` are found or
+   * the call has read enough: it takes some ten milliseconds at most, on a thread of its own where the
+   * engine runs in this process.
+   */
+  search(
+    accountId: string,
+    conditions: SearchConditions,
+    range: { after: number; before: number; limit: number },
+    now: number,
+  ): Promise<AccountPage>;
+  /**
+   * The largest `accountOrder` that was ever committed, deleted messages included; 0 before the first.
+   * All messages up to it can be read.
+   */
+  newestInAccount(accountId: string): Promise<number>;
   /**
    * The place in the account's order behind which lie all its messages with `receivedAt > time`, and
    * everything that is committed after the call.

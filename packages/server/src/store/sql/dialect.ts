@@ -4,6 +4,7 @@ import type {
   Expression,
   Kysely,
   SelectQueryBuilder,
+  SqlBool,
   Transaction,
 } from 'kysely';
 import type { AppError } from '../../errors.ts';
@@ -49,6 +50,16 @@ export interface Dialect {
   lockRows<TB extends keyof Tables, Row>(
     query: SelectQueryBuilder<Tables, TB, Row>,
   ): SelectQueryBuilder<Tables, TB, Row>;
+  /**
+   * Stored UTF-8 as text. Differs by necessity because SQLite takes bytes for text by a cast, which
+   * PostgreSQL would write in hex; its way is `convert_from`.
+   */
+  asText(bytes: Expression<Uint8Array>): Expression<string>;
+  /**
+   * `LIKE` that ignores the case of ASCII letters at least. Differs by necessity because SQLite's own does
+   * and PostgreSQL's does not; its way is `ILIKE`.
+   */
+  isLike(text: Expression<string>, pattern: string): Expression<SqlBool>;
   /** Differs by necessity because each engine numbers its errors in its own way. */
   isUniqueViolation(error: unknown): boolean;
   /**

@@ -221,6 +221,8 @@ export const sqliteDialect: Dialect = {
   rowNumber: (column) => column.primaryKey(),
   keyed: (table) => table.modifyEnd(sql`without rowid`),
   lockRows: (query) => query,
+  asText: (bytes) => sql`cast(${bytes} as text)`,
+  isLike: (text, pattern) => sql`${text} like ${pattern}`,
   isPassing: (error) => isFull(error) || isBusy(error),
   isUniqueViolation: (error) => [UNIQUE, PRIMARY_KEY].includes(codeOf(error) ?? 0),
   toUnavailable(error) {

@@ -1,15 +1,23 @@
 import { DatabaseSync } from 'node:sqlite';
 import type { Store } from '../contract/index.ts';
-import { invokeOn, METHODS, type MethodKind, storeOf } from '../method-dispatch.ts';
+import { invokeOn, METHODS, type MethodKind, type MethodPath, storeOf } from '../method-dispatch.ts';
 import { createSqlStore } from '../sql/sql-store.ts';
 import { isBusy, kyselyOn, openReader, sqliteDialect, unavailable } from './connection.ts';
 import { prepareFolder } from './data-folder.ts';
-import { openWriterThread, type StartThread, startThread } from './writer-client.ts';
+import {
+  openWriterThread,
+  type StartThread,
+  startSearchThread,
+  startThread,
+  type Writer,
+} from './writer-client.ts';
 
 /** The writer waits so long for another process (the operator's command line, a backup) to finish. */
 const WRITER_BUSY_TIMEOUT_MS = 3000;
 /** A reader meets a lock only while the database is recovered or closed; the main thread must not wait. */
 const READER_BUSY_TIMEOUT_MS = 10;
+/** The same for searches, which hold nobody up. */
+const SEARCHER_BUSY_TIMEOUT_MS = 1000;
 
 export interface SqliteOptions {
   /** The database file; its directory is made if need be. */
@@ -23,7 +31,7 @@ export interface SqliteOptions {
   busyTimeoutMs?: number;
   /** The largest size of the database, in pages of 4 KiB. Without it the disk is the limit. */
   maxPages?: number;
-  /** Told when the writing thread died; it is started again by the next write. */
+  /** Called when the thread that writes, or the one that searches, died; its next call starts it again. */
   onCrash?: (error: Error) => void;
   /** How the writing thread is started; given by tests. */
   startThread?: StartThread;
@@ -74,12 +82,34 @@ function createLook(connection: DatabaseSync): { begin(): void; end(): void } {
   };
 }
 
+/** The thread that searches. It starts with the first search: it takes memory, and many servers never search. */
+function createSearcher(path: string, onCrash: (error: Error) => void) {
+  let opening: Promise<Writer> | undefined;
+  const open = (): Promise<Writer> => {
+    const options = { path, busyTimeoutMs: SEARCHER_BUSY_TIMEOUT_MS, maxPages: undefined };
+    return openWriterThread(options, startSearchThread, onCrash).catch((error) => {
+      opening = undefined;
+      throw unavailable('not to be opened', error);
+    });
+  };
+  return {
+    async call(method: MethodPath, args: unknown[]): Promise<unknown> {
+      opening ??= open();
+      return (await opening).call(method, args);
+    },
+    async close(): Promise<void> {
+      const writer = await opening?.catch(() => undefined);
+      await writer?.close();
+    },
+  };
+}
+
 async function openBoth(options: SqliteOptions): Promise<Store> {
-  const { path, busyTimeoutMs = WRITER_BUSY_TIMEOUT_MS, maxPages } = options;
+  const { path, busyTimeoutMs = WRITER_BUSY_TIMEOUT_MS, maxPages, onCrash = () => undefined } = options;
   const writer = await openWriterThread(
     { path, busyTimeoutMs, maxPages },
     options.startThread ?? startThread,
-    options.onCrash ?? (() => undefined),
+    onCrash,
   );
   try {
     const connection = openReader({ path, busyTimeoutMs: READER_BUSY_TIMEOUT_MS });
@@ -87,6 +117,7 @@ async function openBoth(options: SqliteOptions): Promise<Store> {
     const reader = createSqlStore(kyselyOn(connection), sqliteDialect);
     // Proves that it reads; and Kysely closes only a connection that it has used.
     await reader.accounts.findFirst();
+    const searcher = createSearcher(path, onCrash);
     let closed = false;
     let generation = 0;
     let ofInboxes = 0;
@@ -99,8 +130,9 @@ async function openBoth(options: SqliteOptions): Promise<Store> {
     return storeOf(
       (method, args) => {
         const kind = METHODS[method];
-        if (kind !== 'read') return writer.call(method, args).finally(() => written(kind));
+        if (kind === 'write' || kind === 'add') return writer.call(method, args).finally(() => written(kind));
         if (closed) return Promise.reject(unavailable('closed'));
+        if (kind === 'search') return searcher.call(method, args);
         look.begin();
         return invokeOn(reader, method, args);
       },
@@ -110,7 +142,7 @@ async function openBoth(options: SqliteOptions): Promise<Store> {
           closed = true;
           look.end();
           // The writer last: the last to close the database tidies up its log, and a reader cannot.
-          await reader.close().finally(() => writer.close());
+          await Promise.all([reader.close(), searcher.close()]).finally(() => writer.close());
         },
       },
     );

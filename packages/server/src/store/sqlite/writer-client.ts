@@ -26,7 +26,15 @@ export const startThread: StartThread = (workerData) =>
     resourceLimits: { maxYoungGenerationSizeMb: YOUNG_HEAP_MB },
   });
 
-/** The writing thread as the main thread sees it. */
+/** Starts the thread of `search-thread.ts`, which speaks the same protocol. */
+export const startSearchThread: StartThread = (workerData) =>
+  new Worker(new URL('./search-thread.ts', import.meta.url), {
+    workerData,
+    name: 'sqlite search',
+    resourceLimits: { maxYoungGenerationSizeMb: YOUNG_HEAP_MB },
+  });
+
+/** The writing thread, or the searching one, as the main thread sees it. */
 export interface Writer {
   /** Calls a method of the thread's store; throws what it throws, and `unavailable` when the thread dies. */
   call(path: MethodPath, args: unknown[]): Promise<unknown>;

@@ -1,6 +1,7 @@
 import type { MessageStore, NewMail } from '../../contract/index.ts';
 import type { Db } from '../dialect.ts';
 import { prepare, type Runner, type Slots } from '../prepared.ts';
+import { prepareSelectAccount } from './account-pages.ts';
 import { laterThanEmptied, type MessageRow, toMessage } from './rows.ts';
 
 /**
@@ -74,9 +75,7 @@ export function createFollowing(
       .orderBy('m.received_at')
       .limit(value.limit),
   );
-  const selectAccount = prepare((value: Slots<{ accountId: string }>) =>
-    db.selectFrom('accounts').select(['seq', 'message_order']).where('id', '=', value.accountId),
-  );
+  const selectAccount = prepareSelectAccount(db);
   const selectOfAccount = prepare((value: Slots<Range & { account: number }>) =>
     summaries()
       .select(['i.id as inbox_id', 'm.account_order'])
@@ -87,12 +86,13 @@ export function createFollowing(
       .orderBy('m.account_order')
       .limit(value.limit),
   );
-  const selectLastBefore = prepare((value: Slots<{ account: number; time: number }>) =>
+  const selectLastUpTo = prepare((value: Slots<{ account: number; after: number; upTo: number }>) =>
     db
       .selectFrom('messages')
-      .select('account_order')
+      .select(['account_order', 'received_at'])
       .where('account_seq', '=', value.account)
-      .where('received_at', '<=', value.time)
+      .where('account_order', '>', value.after)
+      .where('account_order', '<=', value.upTo)
       .orderBy('account_order', 'desc')
       .limit(1),
   );
@@ -106,6 +106,22 @@ export function createFollowing(
       .orderBy('account_order')
       .limit(1),
   );
+
+  /**
+   * A place up to which no message is newer than `time`, found by bisection. Times follow the order of the
+   * account but for {@link MAX_DISORDER_MS}, so what lies before a message that is older by so much is
+   * older than `time`.
+   */
+  async function placeUpTo(account: number, newest: number, time: number): Promise<number> {
+    let place = 0;
+    for (let end = newest; place < end; ) {
+      const upTo = place + Math.ceil((end - place) / 2);
+      const [last] = await selectLastUpTo(db, { account, after: place, upTo });
+      if (!last || last.received_at <= time - MAX_DISORDER_MS) place = upTo;
+      else end = last.account_order - 1;
+    }
+    return place;
+  }
 
   return {
     async listAfter(inboxId, { after, limit }, now) {
@@ -125,8 +141,7 @@ export function createFollowing(
       const [account] = await selectAccount(db, { accountId });
       if (!account) return 0;
       const { seq, message_order: newest } = account;
-      const [before] = await selectLastBefore(db, { account: seq, time: time - MAX_DISORDER_MS });
-      const place = before?.account_order ?? 0;
+      const place = await placeUpTo(seq, newest, time);
       const [first] = await selectFirstAfter(db, { account: seq, place, time });
       return first ? first.account_order - 1 : newest;
     },

@@ -4,9 +4,11 @@ import type { FreeMessages } from '../delete-in-steps.ts';
 import type { Db, Dialect } from '../dialect.ts';
 import { onConnection, prepare, type Runner, type Slots } from '../prepared.ts';
 import { createEnqueue, type Enqueuing } from '../webhooks/queue.ts';
+import { createAccountPages } from './account-pages.ts';
 import { createFollowing, createNumbering, type Numbering } from './account-sequence.ts';
 import { createDeletion } from './deletion.ts';
 import { createReads } from './reads.ts';
+import { createSearch } from './search.ts';
 import type { Sources } from './sources.ts';
 
 /** A place in an inbox, taken for one message. */
@@ -176,6 +178,8 @@ export function createMessages(
   return {
     ...createReads(db),
     ...createFollowing(db),
+    ...createAccountPages(db),
+    search: createSearch(db, dialect),
     ...createDeletion(db, dialect, sources, freeMessages),
     addBatch: createAddBatch(db, sources),
   };

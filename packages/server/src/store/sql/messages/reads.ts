@@ -2,16 +2,9 @@ import { timeOfId } from '../../../ids.ts';
 import type { FullMessageRecord, MessageStore } from '../../contract/index.ts';
 import type { Db } from '../dialect.ts';
 import { prepare, type Slots } from '../prepared.ts';
-import { jsonText, laterThanEmptied, parseJson, readEnvelope, toMessage } from './rows.ts';
+import { bounded, jsonText, laterThanEmptied, parseJson, readEnvelope, toMessage } from './rows.ts';
 
 const COLUMNS = ['m.id', 'm.received_at', 'm.rcpt_to', 's.size', 's.parse_error', 's.summary'] as const;
-
-/** The engines know no infinity, and no time is ever so late. */
-const bounded = ({ after, before, limit }: { after: number; before: number; limit: number }) => ({
-  after: Math.max(after, -1),
-  before: Math.min(before, Number.MAX_SAFE_INTEGER),
-  limit,
-});
 
 /** The queries that find a message of a live inbox. */
 export function createReads(db: Db): Pick<MessageStore, 'list' | 'listUnread' | 'find' | 'readRaw'> {

@@ -50,3 +50,10 @@ export function readEnvelope(text: string): Pick<FullMessageRecord, 'envelope' |
  */
 export const laterThanEmptied = (after: RawBuilder<number>): RawBuilder<number> =>
   sql<number>`case when ${sql.ref('i.emptied_up_to')} > ${after} then ${sql.ref('i.emptied_up_to')} else ${after} end`;
+
+/** The engines know no infinity, and no time is ever so late. */
+export const bounded = ({ after, before, limit }: { after: number; before: number; limit: number }) => ({
+  after: Math.max(after, -1),
+  before: Math.min(before, Number.MAX_SAFE_INTEGER),
+  limit,
+});

@@ -1,0 +1,79 @@
+import type { AccountPage, MessageStore } from '../../contract/index.ts';
+import type { Db } from '../dialect.ts';
+import { prepare, type Slots } from '../prepared.ts';
+import { bounded, jsonText } from './rows.ts';
+
+/** Finds the number of an account's row and its newest message's place. */
+export function prepareSelectAccount(db: Db) {
+  return prepare((value: Slots<{ accountId: string }>) =>
+    db.selectFrom('accounts').select(['seq', 'message_order']).where('id', '=', value.accountId),
+  );
+}
+
+/** Nothing is in the range. */
+export const emptyPage = (before: number): AccountPage => ({
+  messages: [],
+  place: before,
+  isComplete: true,
+  rows: 0,
+});
+
+/** The queries that page through an account, newest first. */
+export function createAccountPages(db: Db): Pick<MessageStore, 'listNewest' | 'newestInAccount'> {
+  const selectAccount = prepareSelectAccount(db);
+  type Range = { account: number; after: number; before: number; limit: number; now: number };
+  // The rows are bounded before the join, so that a page costs no more where many inboxes have ended and
+  // the sweeper has not freed them yet.
+  const selectNewest = prepare((value: Slots<Range>) =>
+    db
+      .selectFrom((all) =>
+        all
+          .selectFrom('messages')
+          .select(['id', 'inbox_seq', 'received_at', 'source_seq', 'account_order'])
+          .where('account_seq', '=', value.account)
+          .where('account_order', '>', value.after)
+          .where('account_order', '<', value.before)
+          .orderBy('account_order', 'desc')
+          .limit(value.limit)
+          .as('m'),
+      )
+      .leftJoin('inboxes as i', (join) =>
+        join
+          .onRef('i.seq', '=', 'm.inbox_seq')
+          .on('i.expires_at', '>', value.now)
+          .onRef('i.emptied_up_to', '<', 'm.received_at'),
+      )
+      .leftJoin('sources as s', (join) =>
+        join.onRef('s.seq', '=', 'm.source_seq').on('i.seq', 'is not', null),
+      )
+      .select(['m.id', 'm.received_at', 'm.account_order', 'i.id as inbox_id', 's.size', 's.summary'])
+      .orderBy('m.account_order', 'desc'),
+  );
+
+  return {
+    async listNewest(accountId, range, now) {
+      const { limit, ...bounds } = bounded(range);
+      const [account] = await selectAccount(db, { accountId });
+      if (!account) return emptyPage(bounds.before);
+      const rows = await selectNewest(db, { account: account.seq, ...bounds, limit, now });
+      return {
+        messages: rows.flatMap(({ id, received_at, account_order, inbox_id, size, summary }) =>
+          inbox_id === null || size === null || summary === null
+            ? []
+            : {
+                ...{ id, inboxId: inbox_id, accountOrder: account_order },
+                ...{ receivedAt: received_at, size, summary: jsonText(summary) },
+              },
+        ),
+        place: rows.at(-1)?.account_order ?? bounds.before,
+        isComplete: rows.length < limit,
+        rows: rows.length,
+      };
+    },
+
+    async newestInAccount(accountId) {
+      const [account] = await selectAccount(db, { accountId });
+      return account?.message_order ?? 0;
+    },
+  };
+}

@@ -1,0 +1,60 @@
+/**
+ * The thread that searches: what reads much of the database must not hold up the main thread, which would
+ * wait for the disk as well. It holds a connection of its own that cannot write, and speaks the protocol
+ * of the writing thread.
+ */
+import { parentPort, workerData } from 'node:worker_threads';
+import { giveBackMemory } from '../../memory.ts';
+import type { Store } from '../contract/index.ts';
+import { invokeOn } from '../method-dispatch.ts';
+import { createSqlStore } from '../sql/sql-store.ts';
+import { type Connection, kyselyOn, openReader, sqliteDialect } from './connection.ts';
+import { type Call, type FromWriter, sendError, type ToWriter } from './writer-protocol.ts';
+
+if (!parentPort) throw new Error('search-thread.ts runs as a worker thread only');
+const port = parentPort;
+const running = new Set<Promise<void>>();
+
+function post(message: FromWriter): void {
+  port.postMessage(message);
+}
+
+async function open(connection: Connection): Promise<Store> {
+  const store = createSqlStore(kyselyOn(openReader(connection)), sqliteDialect);
+  // Proves that it reads.
+  await store.accounts.findFirst();
+  return store;
+}
+
+async function answer(store: Store, { id, path, args }: Call): Promise<void> {
+  try {
+    post({ answers: [{ id, value: await invokeOn(store, path, args) }] });
+  } catch (error) {
+    post({ answers: [{ id, error: sendError(error) }] });
+  }
+}
+
+/** Finishes what runs, closes the database and lets the thread end. */
+async function close(store: Store): Promise<void> {
+  await Promise.allSettled(running);
+  await store.close();
+  port.close();
+}
+
+try {
+  const store = await open(workerData);
+  port.on('message', (message: ToWriter) => {
+    if ('close' in message) {
+      void close(store);
+      return;
+    }
+    for (const call of message.calls) {
+      const done = answer(store, call).finally(() => running.delete(done));
+      running.add(done);
+    }
+  });
+  giveBackMemory();
+  post({ ready: true });
+} catch (error) {
+  post({ failed: sendError(error) });
+}
