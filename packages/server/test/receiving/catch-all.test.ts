@@ -119,7 +119,7 @@ describe('a catch-all inbox on a sub-domain of its own', () => {
     expect(await ask(address.replace('inbox', 'x'))).toBe(OK);
     const unknown = await create({ catchAll: true, domain: 'elsewhere.test' });
     expect([unknown.status, unknown.body.errors[0].path]).toEqual([400, '/domain']);
-    expect(unknown.body.detail).toContain('mayfly.test, ours.test, second.test');
+    expect(unknown.body.detail).toContain('"mayfly.test", "ours.test", "second.test"');
   });
 
   it('refuses every address with 550 and its owner with 410 when it expired, and 404 when it was deleted', async () => {
@@ -271,7 +271,7 @@ describe('a catch-all inbox on a domain of the account', () => {
     const kinds = answers.map(({ status, body }) => `${status} ${body.code ?? ''}`.trim()).toSorted();
     expect(kinds).toEqual(['201', ...Array.from({ length: 4 }, () => '409 address_taken')]);
     const refused = answers.find(({ status }) => status === 409);
-    expect(refused?.body.detail).toContain('The domain ours.test has a catch-all inbox already');
+    expect(refused?.body.detail).toContain('The domain "ours.test" has a catch-all inbox already');
     const made = answers.find(({ status }) => status === 201)?.body;
     await app.api('DELETE', `/v1/inboxes/${made.id}`);
     expect((await create({ catchAll: true, domain: 'ours.test' })).status).toBe(201);
@@ -292,8 +292,12 @@ describe('a catch-all inbox on a domain of the account', () => {
   it('cannot be had by another account, which does not even learn of the domain', async () => {
     const answer = await create({ catchAll: true, domain: 'ours.test' }, strangerKey);
     const unknown = await create({ catchAll: true, domain: 'none.test' }, strangerKey);
-    const words = ({ status, body }: Body) => [status, { ...body, requestId: '' }];
-    expect(words(answer)).toEqual(words(unknown));
+    // Each names the domain that was asked for; nothing else may differ.
+    const words = ({ status, body }: Body, domain: string) => [
+      status,
+      JSON.stringify({ ...body, requestId: '' }).replaceAll(domain, 'ASKED'),
+    ];
+    expect(words(answer, 'ours.test')).toEqual(words(unknown, 'none.test'));
   });
 
   it('gets no more mail once the domain belongs to another account, or to none', async () => {
