@@ -9,6 +9,7 @@ import { http } from './http.ts';
 import { intake } from './intake.ts';
 import { memory } from './memory.ts';
 import { scale } from './scale.ts';
+import { search } from './search.ts';
 import { slowDisk } from './slow-disk.ts';
 import { type Bench, type Row, table } from './support/rows.ts';
 import { wait } from './wait.ts';
@@ -22,9 +23,10 @@ const BENCHES: Record<string, Bench> = {
   auth,
   memory,
   scale,
+  search,
 };
 /** These take long, or much disk: only when named. */
-const ON_REQUEST = ['scale'];
+const ON_REQUEST = ['scale', 'search'];
 
 const names = process.argv.slice(2);
 const unknown = names.filter((name) => !(name in BENCHES));

@@ -9,8 +9,14 @@ const CACHE_KIB = 512 * 1024;
 /**
  * Fills the database of a stopped server by copying its one message, without its source's bytes.
  * @param each messages of every inbox
+ * @param withContent true where the text is read, too
  */
-export function fillDatabase(path: string, inboxes: readonly Inbox[], each: number): void {
+export function fillDatabase(
+  path: string,
+  inboxes: readonly Inbox[],
+  each: number,
+  { withContent = false } = {},
+): void {
   const database = new DatabaseSync(path);
   try {
     database.function('message_id', (time) => newId('msg', Number(time)));
@@ -18,7 +24,7 @@ export function fillDatabase(path: string, inboxes: readonly Inbox[], each: numb
     database.exec('pragma journal_mode = off; pragma synchronous = off; pragma foreign_keys = off');
     database.exec(`pragma cache_size = -${CACHE_KIB}`);
     for (let first = 0; first < inboxes.length; first += TOGETHER) {
-      fillGroup(database, inboxes.slice(first, first + TOGETHER), each);
+      fillGroup(database, inboxes.slice(first, first + TOGETHER), each, withContent ? 'content' : "x'7b7d'");
     }
     database.exec('pragma journal_mode = wal');
   } finally {
@@ -26,27 +32,32 @@ export function fillDatabase(path: string, inboxes: readonly Inbox[], each: numb
   }
 }
 
-function fillGroup(database: DatabaseSync, inboxes: readonly Inbox[], each: number): void {
+function fillGroup(database: DatabaseSync, inboxes: readonly Inbox[], each: number, content: string): void {
   const counted = 'with recursive n (i) as (select 0 union all select i + 1 from n where i + 1 < ?)';
   const last = Number(database.prepare('select max(seq) as seq from sources').get()?.seq);
   database.exec('begin');
   database
     .prepare(
       `${counted} insert into sources (seq, size, parse_error, summary, envelope, content, raw)
-       select ? + i, size, parse_error, summary, envelope, x'7b7d', x'' from n, sources where seq = 1`,
+       select ? + i, size, parse_error, summary, envelope, ${content}, x'' from n, sources where seq = 1`,
     )
     .run(inboxes.length * each, last + 1);
   const messages = database.prepare(
-    `${counted} insert into messages (inbox_seq, received_at, id, source_seq, rcpt_to)
-     select inboxes.seq, created_at + 1 + i, message_id(created_at + 1 + i), ? + i * ?, '["' || address || '"]'
-     from n, inboxes where inboxes.id = ?`,
+    `${counted} insert into messages
+       (inbox_seq, received_at, id, source_seq, rcpt_to, account_seq, account_order)
+     select inboxes.seq, inboxes.created_at + 1 + i, message_id(inboxes.created_at + 1 + i), ? + i * ?,
+       '["' || address || '"]', accounts.seq, accounts.message_order + 1 + ? + i * ?
+     from n, inboxes join accounts on accounts.id = inboxes.account_id where inboxes.id = ?`,
   );
   const counts = database.prepare(
     'update inboxes set message_count = ?, last_received_at = created_at + ?, version = version + 1 where id = ?',
   );
   inboxes.forEach(({ id }, index) => {
-    messages.run(each, last + 1 + index, inboxes.length, id);
+    messages.run(each, last + 1 + index, inboxes.length, index, inboxes.length, id);
     counts.run(each, each, id);
   });
+  database
+    .prepare('update accounts set message_order = message_order + ? where deleted_at is null')
+    .run(inboxes.length * each);
   database.exec('commit');
 }

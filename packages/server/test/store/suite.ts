@@ -11,6 +11,7 @@ import { describeExplain } from './suite-explain.ts';
 import { describeInboxes } from './suite-inboxes.ts';
 import { describeMessages } from './suite-messages.ts';
 import { describeReading } from './suite-reading.ts';
+import { describeSearch } from './suite-search.ts';
 import { describeTakers } from './suite-takers.ts';
 import { describeUsage } from './suite-usage.ts';
 import { describeWebhooks } from './suite-webhooks.ts';
@@ -84,6 +85,7 @@ export function describeStore(name: string, open: () => Promise<Opened>, openFre
     describeTakers(given);
     describeMessages(given);
     describeAccountPages(given);
+    describeSearch(given);
     describeEmptying(given);
     describeReading(given);
     describeEnds(given);

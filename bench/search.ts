@@ -1,0 +1,109 @@
+import { join } from 'node:path';
+import { fillDatabase } from './support/fill.ts';
+import { makeFolder, removeFolder } from './support/folder.ts';
+import { realisticMail } from './support/mails.ts';
+import { type Inbox, type Mayfly, startMayfly, withMayfly } from './support/mayfly.ts';
+import { alone, compared, type Row } from './support/rows.ts';
+import { onTheWire, SmtpClient } from './support/smtp-client.ts';
+import { median } from './support/stats.ts';
+
+const ROUNDS = 5;
+const INBOXES = 100;
+/** Messages of each inbox: 10,000 and 200,000 in all. */
+const SMALL = 100;
+const LARGE = 2000;
+/** Pages in a row whose times are one figure. */
+const PAGES = 50;
+/** A page costs the same however many messages the account has. */
+const PAGE_BUDGET = { atMost: 1.3 };
+/** Requests of others wait no longer than this while somebody searches. */
+const DELAY_BUDGET = { atMost: 20 };
+
+interface Page {
+  messages: unknown[];
+  hasMore: boolean;
+  before: string | null;
+}
+
+/** The list and the search over all inboxes of an account, with 200,000 messages against 10,000. */
+export async function search(): Promise<Row[]> {
+  const folder = makeFolder();
+  const servers: Mayfly[] = [];
+  try {
+    const small = await filled(join(folder, 'small'), SMALL);
+    servers.push(small);
+    const large = await filled(join(folder, 'large'), LARGE);
+    servers.push(large);
+    return [await pages(small, large), ...(await searches(large))];
+  } finally {
+    for (const server of servers) await server.stop();
+    removeFolder(folder);
+  }
+}
+
+/** A server whose database was filled while it stood still. */
+async function filled(dataDir: string, each: number): Promise<Mayfly> {
+  const inboxes = await withMayfly({ dataDir }, async (mayfly) => {
+    const sample = await mayfly.createInbox();
+    const client = await SmtpClient.open(mayfly.smtpPort);
+    await client.send(sample.address, onTheWire(await realisticMail()));
+    client.close();
+    const all: Inbox[] = [];
+    while (all.length < INBOXES) all.push(await mayfly.createInbox());
+    return all;
+  });
+  fillDatabase(join(dataDir, 'mayfly.db'), inboxes, each, { withContent: true });
+  return startMayfly({ dataDir });
+}
+
+/** Milliseconds of a page, as one pages down from the newest message. */
+async function pageTime(mayfly: Mayfly): Promise<number> {
+  const times: number[] = [];
+  let before = '';
+  for (let page = 0; page < PAGES; page++) {
+    const begun = performance.now();
+    const answer = await mayfly.get<Page>(`/v1/messages?limit=50${before}`);
+    times.push(performance.now() - begun);
+    if (answer.messages.length !== 50) throw new Error(`a page of ${answer.messages.length} messages`);
+    before = `&before=${answer.before}`;
+  }
+  return median(times);
+}
+
+async function pages(small: Mayfly, large: Mayfly): Promise<Row> {
+  const rounds: { ours: number; baseline: number }[] = [];
+  for (let round = 0; round <= ROUNDS; round++) {
+    const one = { baseline: await pageTime(small), ours: await pageTime(large) };
+    // The first one warms up.
+    if (round > 0) rounds.push(one);
+  }
+  return compared('page of 50 of 200,000 messages; baseline of 10,000', 'ms', rounds, PAGE_BUDGET);
+}
+
+/** Searches for a word that no message contains, down to the oldest message. */
+async function searches(mayfly: Mayfly): Promise<Row[]> {
+  const one: number[] = [];
+  const all: number[] = [];
+  const delays: number[] = [];
+  for (let round = 0; round <= ROUNDS; round++) {
+    await mayfly.resetDelay();
+    const begun = performance.now();
+    let first = Number.NaN;
+    let page: Page = { messages: [], hasMore: true, before: null };
+    while (page.hasMore) {
+      const before = page.before === null ? '' : `&before=${page.before}`;
+      page = await mayfly.get<Page>(`/v1/messages?q=nowhere-to-be-found${before}`);
+      if (page.messages.length > 0) throw new Error('found what is not there');
+      if (Number.isNaN(first)) first = performance.now() - begun;
+    }
+    if (round === 0) continue;
+    one.push(first);
+    all.push(performance.now() - begun);
+    delays.push((await mayfly.delay()).p99);
+  }
+  return [
+    alone('search in vain, one request (10,000 messages)', 'ms', one),
+    alone('search in vain through 200,000 messages, 20 requests', 'ms', all),
+    alone('main thread late meanwhile, p99', 'ms', delays, DELAY_BUDGET),
+  ];
+}
