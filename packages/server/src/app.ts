@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { checkSetup } from './accounts/check-setup.ts';
 import { ensureFirstAccount, type FirstStart } from './accounts/first-start.ts';
 import { createPlans } from './accounts/plans.ts';
+import { ensureSink } from './accounts/sink.ts';
 import { type Clock, systemClock } from './clock.ts';
 import type { Config } from './config/config.ts';
 import { explainListening } from './config/explain-listening.ts';
@@ -92,6 +93,7 @@ export function createApp(config: Config, overrides: Overrides = {}): App {
     closers.push(() => store.close());
     const firstStart = await ensureFirstAccount(store, config.apiKey, clock.now());
     if (firstStart.made && config.apiKey === null) onFirstKey?.(firstStart.key);
+    if (config.sink === 'on') await ensureSink(store, config.domains[0] ?? 'localhost', clock.now());
 
     const plans = createPlans(config.plans);
     const usage = new UsageMeter({ store, clock, log });
@@ -147,6 +149,7 @@ export function createApp(config: Config, overrides: Overrides = {}): App {
         plans,
         hostname,
         domains: config.domains,
+        sink: config.sink === 'on',
         onRefusalsLost: (err) => log.error({ err }, 'refusals were not kept'),
       });
       closers.push(() => receiver.settled());
@@ -198,6 +201,7 @@ export function createApp(config: Config, overrides: Overrides = {}): App {
           corsOrigins: config.corsOrigins,
           signUpPlan: config.signUpPlan,
           webhookExample: isAllowedAddress('127.0.0.1', allow) ? LOOPBACK_HOOK : undefined,
+          sink: config.sink === 'on',
           metrics: config.metrics,
         },
         {

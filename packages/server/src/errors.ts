@@ -19,6 +19,7 @@ export type ErrorCode =
   | 'inbox_full'
   | 'last_key'
   | 'limit_reached'
+  | 'permanent_inbox'
   | 'message_too_large'
   | 'payload_too_large'
   | 'unsupported_media_type'

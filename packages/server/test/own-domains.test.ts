@@ -130,7 +130,7 @@ describe('mail to the domain of one account', () => {
       parsing: { parse: () => Promise.reject(new Error('nothing is sent here')) },
       authenticating: null,
       ...{ clock, news: createNews(), plans: createPlans() },
-      ...{ hostname: 'mayfly.test', domains: ['mayfly.test'] },
+      ...{ hostname: 'mayfly.test', domains: ['mayfly.test'], sink: false },
       onRefusalsLost: (error) => lost.push(error),
     });
     await expect(receiver.accept('someone@mayfly.test', 0)).rejects.toMatchObject({

@@ -112,18 +112,26 @@ const metadata = {
   }),
   catchAll: Type.Boolean({
     description:
-      'Whether it takes mail for every local part of its domain, and not only for `address`. The recipient of a message is in `envelope.rcptTo`.',
+      'Whether it takes mail for more than `address`: a catch-all inbox for every local part of its domain, the sink for every address that no other inbox takes. The recipient of a message is in `envelope.rcptTo`.',
   }),
   domain: Type.String({ description: 'The domain of the address.', examples: ['mayfly.test'] }),
   labels: ref(Labels),
   createdAt: Timestamp('When it was created.'),
-  expiresAt: Timestamp('When it ends. From then on nothing of it can be read.'),
-  ttlMinutes: Type.Integer({ description: 'The lifetime that was last asked for, in minutes.' }),
+  expiresAt: Timestamp(
+    'When it ends. From then on nothing of it can be read. The sink never ends: `9999-12-31T23:59:59.999Z`.',
+  ),
+  ttlMinutes: Type.Integer({
+    description: 'The lifetime that was last asked for, in minutes; 0 for the sink, which never ends.',
+  }),
   maxExpiresAt: Timestamp('It can be extended to this time.'),
   messageCount: Type.Integer({ description: 'How many messages it holds.' }),
   full: Type.Boolean({
     description:
       'It holds as many messages as the plan allows: mail is refused with 452 until some are deleted.',
+  }),
+  eviction: Type.Enum(['none', 'oldest'], {
+    description:
+      'What happens when it is full: `none`: mail is refused, and nothing is dropped. `oldest`: the oldest message is dropped for each new one; only the sink does so, which keeps the newest 10,000.',
   }),
   lastMessageAt: nullable(Timestamp('When the newest message arrived.'), {
     description: 'When the newest message arrived, deleted ones included; null before the first.',

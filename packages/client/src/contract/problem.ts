@@ -16,6 +16,7 @@ export const PROBLEM_CODES = [
   'inbox_full',
   'last_key',
   'limit_reached',
+  'permanent_inbox',
   'message_too_large',
   'payload_too_large',
   'unsupported_media_type',

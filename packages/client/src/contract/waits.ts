@@ -136,9 +136,12 @@ export const NearMiss = Type.Object(
     times: Type.Integer({ description: 'How many mails.' }),
     outcome: Type.Enum(['refused', 'received'], {
       description:
-        '`refused`: nobody has the address. `received`: another inbox of the account has it and got the mail; told to API keys only.',
+        '`refused`: no inbox takes mail for the address. `received`: another inbox of the account got the mail (told to API keys only), or the sink did.',
     }),
-    inboxId: nullable(InboxId, { description: 'That other inbox; null when nobody has the address.' }),
+    inboxId: nullable(InboxId, {
+      description:
+        'The inbox that got the mail; null when none did, and for the sink where it is not the account’s own or the caller has a read token.',
+    }),
   },
   {
     $id: 'NearMiss',

@@ -1,6 +1,7 @@
 /**
  * What `mayfly dev` uses where a setting is not given, by variable name, in the form of the environment:
- * webhooks to this machine, a quiet terminal, an SMTP server that takes bare line feeds and any credentials.
+ * webhooks to this machine, a quiet terminal, an SMTP server that takes bare line feeds, any credentials and
+ * mail to anyone.
  * The only place for these.
  */
 export const DEV_DEFAULTS: Readonly<Record<string, string>> = {
@@ -8,4 +9,5 @@ export const DEV_DEFAULTS: Readonly<Record<string, string>> = {
   MAYFLY_LOG_LEVEL: 'warn',
   MAYFLY_SMTP_BARE_LINE_ENDINGS: 'normalise',
   MAYFLY_SMTP_AUTH: 'any',
+  MAYFLY_SINK: 'on',
 };

@@ -28,6 +28,14 @@ export const GENERAL_SETTINGS = {
     sentence: 'Domains whose mail is received. The first is the default of new inboxes.',
     parse: listOf(hostname),
   }),
+  sink: setting({
+    name: 'MAYFLY_SINK',
+    fallback: 'off',
+    allowed: 'on or off',
+    sentence:
+      'Whether one permanent inbox, the sink, takes every mail to any domain that no other inbox takes (docs/receiving.md).',
+    parse: oneOf(['on', 'off'] as const),
+  }),
   roles: setting({
     name: 'MAYFLY_ROLES',
     fallback: 'http,smtp,worker',

@@ -31,6 +31,8 @@ export interface HttpOptions {
   webhookExample?: string | undefined;
   /** The plan of accounts that anyone may make; null, the default: nobody may. */
   signUpPlan?: string | null;
+  /** Whether the sink takes mail; it cannot be deleted then. Default false. */
+  sink?: boolean;
   /** Who may read `/metrics`: requests that reached a loopback address, everyone, nobody. */
   metrics: 'loopback' | 'on' | 'off';
 }

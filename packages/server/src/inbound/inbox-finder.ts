@@ -16,7 +16,9 @@ export interface Place {
 export interface InboxFinder {
   /**
    * The live inbox for an address, read from the store: the inbox whose own address it is, else the
-   * catch-all inbox of the domain. Under an account's domain only that account's inboxes count.
+   * catch-all inbox of the domain, else the sink. Under an account's domain only that account's inboxes
+   * count. An address whose own inbox ended is nobody's during its quarantine, as senders were promised;
+   * so are all addresses of a catch-all inbox that ended.
    */
   find(place: Place): Promise<AddressedInbox | undefined>;
   /**
@@ -26,11 +28,16 @@ export interface InboxFinder {
   remembered(address: string): AddressedInbox | undefined;
 }
 
-/** @param shared domains that all accounts share, lower case */
-export function createInboxFinder(
-  { store, clock }: { store: Pick<Store, 'inboxes' | 'domains' | 'generation'>; clock: Pick<Clock, 'now'> },
-  shared: ReadonlySet<string>,
-): InboxFinder {
+export interface InboxFinderDeps {
+  store: Pick<Store, 'inboxes' | 'domains' | 'generation'>;
+  clock: Pick<Clock, 'now'>;
+  /** Domains that all accounts share, lower case. */
+  shared: ReadonlySet<string>;
+  /** Whether the sink takes what no other inbox takes. */
+  sink: boolean;
+}
+
+export function createInboxFinder({ store, clock, shared, sink }: InboxFinderDeps): InboxFinder {
   const known = new Remembered<AddressedInbox>(KNOWN_INBOXES);
 
   const findOnShared = async ({ address }: Place): Promise<AddressedInbox | undefined> => {
@@ -44,30 +51,45 @@ export function createInboxFinder(
   };
 
   /** Nothing is cached here: the operator may give the domain to another account at any time. */
-  const findOnOwned = async (place: Place, owner: string): Promise<AddressedInbox | undefined> => {
-    const inbox = await store.inboxes.findByAddress(place.address, clock.now());
-    return inbox?.accountId === owner ? inbox : findCatchAll(place, owner);
+  const findOnOwned = async ({ address }: Place, owner: string): Promise<AddressedInbox | undefined> => {
+    const inbox = await store.inboxes.findByAddress(address, clock.now());
+    return inbox?.accountId === owner ? inbox : undefined;
   };
 
-  const findCatchAll = async (
-    { address }: Place,
-    owner: string | null,
+  /**
+   * What takes mail for an address that no live inbox has as its own.
+   * @param mayTake whether a catch-all inbox of the domain may take its mail
+   */
+  const findTaker = async (
+    { address, domain }: Place,
+    mayTake: (catchAll: AddressedInbox) => boolean,
   ): Promise<AddressedInbox | undefined> => {
-    const { ofAddress, ofDomain } = await store.inboxes.findTakers(address, clock.now());
-    const inbox = ofDomain?.live;
-    if (!inbox || (owner !== null && inbox.accountId !== owner)) return undefined;
-    // An address whose own inbox ended is refused during its quarantine, as senders were promised.
-    return ofAddress && ofAddress.inboxId !== inbox.inboxId ? undefined : inbox;
+    const takers = await store.inboxes.findTakers(address, clock.now());
+    const ofDomain = shared.has(domain) ? undefined : takers.ofDomain;
+    const isOpenTo = ({ inboxId }: AddressedInbox): boolean =>
+      takers.ofAddress === undefined || takers.ofAddress.inboxId === inboxId;
+    if (ofDomain) {
+      const { live } = ofDomain;
+      return live && mayTake(live) && isOpenTo(live) ? live : undefined;
+    }
+    return sink && takers.sink && isOpenTo(takers.sink) ? takers.sink : undefined;
   };
 
   return {
     remembered: (address) => known.get(address, clock.now(), store.generation('inboxes')),
 
     async find(place) {
-      if (shared.has(place.domain)) return findOnShared(place);
+      if (shared.has(place.domain)) {
+        const inbox = await findOnShared(place);
+        return inbox ?? (sink ? findTaker(place, () => false) : undefined);
+      }
       const owned = await store.domains.find(place.domain);
-      if (owned) return findOnOwned(place, owned.accountId);
-      return isSubdomainOf(shared, place.domain) ? findCatchAll(place, null) : undefined;
+      if (owned) {
+        const isOwners = ({ accountId }: AddressedInbox): boolean => accountId === owned.accountId;
+        return (await findOnOwned(place, owned.accountId)) ?? findTaker(place, isOwners);
+      }
+      const isSubdomain = isSubdomainOf(shared, place.domain);
+      return isSubdomain || sink ? findTaker(place, () => isSubdomain) : undefined;
     },
   };
 }

@@ -13,6 +13,7 @@ import type {
   Store,
 } from '../store/contract/index.ts';
 import { NO_RECIPIENT } from '../store/contract/messages.ts';
+import { SINK_MESSAGES } from '../store/contract/retention.ts';
 import type { Authenticating } from './authentication/authenticator.ts';
 import { createInboxFinder, type Place } from './inbox-finder.ts';
 import type { Parsing } from './parsing/parser-pool.ts';
@@ -29,6 +30,8 @@ export interface Recipient {
   /** As the RCPT command gave it. */
   rcptTo: string;
   maxMessages: number;
+  /** At `maxMessages` the oldest message is dropped, and none refused. */
+  evictsOldest?: true;
   maxMessageBytes: number;
 }
 
@@ -84,6 +87,8 @@ export interface ReceiverDeps {
   hostname: string;
   /** Domains that all accounts share, lower case; those of single accounts are in the store. */
   domains: readonly string[];
+  /** Whether the sink takes what no other inbox takes. */
+  sink: boolean;
   /** Told when refusals could not be kept. */
   onRefusalsLost(error: unknown): void;
 }
@@ -102,9 +107,10 @@ export function createReceiver(deps: ReceiverDeps): Receiver & Settling {
   const commits = new Set<Promise<unknown>>();
   const refusals = createRefusalLog(store.refusals, deps.onRefusalsLost);
 
-  const inboxes = createInboxFinder({ store, clock }, shared);
+  const inboxes = createInboxFinder({ store, clock, shared, sink: deps.sink });
 
-  const maxMessagesOf = ({ plan }: AddressedInbox): number => plans.named(plan).maxMessagesPerInbox;
+  const isFull = ({ kind, plan, messageCount }: AddressedInbox): boolean =>
+    kind !== 'sink' && messageCount >= plans.named(plan).maxMessagesPerInbox;
 
   /** The inbox of an authenticated session, if it is still live; found by its id, whatever its domain is. */
   const findTarget = async ({ accountId, inboxId }: CaptureTarget): Promise<AddressedInbox | undefined> => {
@@ -120,7 +126,7 @@ export function createReceiver(deps: ReceiverDeps): Receiver & Settling {
 
   const withRoom = (inbox: AddressedInbox | undefined): AddressedInbox => {
     if (!inbox) throw noSuchInbox();
-    if (inbox.messageCount >= maxMessagesOf(inbox)) throw inboxFull();
+    if (isFull(inbox)) throw inboxFull();
     return inbox;
   };
 
@@ -128,19 +134,30 @@ export function createReceiver(deps: ReceiverDeps): Receiver & Settling {
   const inboxAt = async (place: Place | undefined): Promise<AddressedInbox> => {
     if (!place) throw noSuchInbox();
     const last = inboxes.remembered(place.address);
-    if (last && last.messageCount < maxMessagesOf(last)) return last;
+    if (last && !isFull(last)) return last;
     return withRoom(await inboxes.find(place));
+  };
+
+  /** Undefined for a path that is not an address. `postmaster` may stand alone (RFC 5321 section 4.1.1.3). */
+  const placeOf = (path: string): Place | undefined => {
+    const isBare = path.toLowerCase() === 'postmaster';
+    const parsed = parseAddress(isBare ? `${path}@${deps.domains[0]}` : path, { smtputf8: true });
+    return parsed && { address: inboxAddress(parsed), domain: parsed.domain };
   };
 
   return {
     async accept(path, declaredBytes, target = null) {
       const place = placeOf(path);
       const inbox = target ? withRoom(await findTarget(target)) : await inboxAt(place);
-      const { maxMessagesPerInbox: maxMessages, maxMessageBytes } = plans.named(inbox.plan);
+      const { maxMessagesPerInbox, maxMessageBytes } = plans.named(inbox.plan);
       assertFits(declaredBytes, maxMessageBytes);
       const { inboxId, accountId } = inbox;
       const address = target ? inbox.address : (place?.address ?? inbox.address);
-      return { inboxId, accountId, address, rcptTo: path, maxMessages, maxMessageBytes };
+      const holds =
+        inbox.kind === 'sink'
+          ? { maxMessages: SINK_MESSAGES, evictsOldest: true as const }
+          : { maxMessages: maxMessagesPerInbox };
+      return { inboxId, accountId, address, rcptTo: path, ...holds, maxMessageBytes };
     },
 
     async take(envelope, recipients, received, session) {
@@ -187,11 +204,6 @@ export function createReceiver(deps: ReceiverDeps): Receiver & Settling {
   };
 }
 
-function placeOf(path: string): Place | undefined {
-  const parsed = parseAddress(path, { smtputf8: true });
-  return parsed && { address: inboxAddress(parsed), domain: parsed.domain };
-}
-
 const noSuchInbox = () => new AppError('unknown_recipient', 'No such inbox here');
 const inboxFull = () => new AppError('inbox_full', 'The inbox is full');
 
@@ -203,10 +215,13 @@ function assertFits(bytes: number, limit: number): void {
 /** Tags of one address lead to one inbox, which shows the mail once and all of its RCPT addresses. */
 function byInbox(recipients: Recipient[]): NewMailRecipient[] {
   const inboxes = new Map<string, NewMailRecipient>();
-  for (const { inboxId, accountId, rcptTo, maxMessages } of recipients) {
+  for (const { inboxId, accountId, rcptTo, maxMessages, evictsOldest } of recipients) {
     const known = inboxes.get(inboxId);
     if (known) known.rcptTo.push(rcptTo);
-    else inboxes.set(inboxId, { inboxId, accountId, rcptTo: [rcptTo], maxMessages });
+    else {
+      const rest = { maxMessages, ...(evictsOldest && { evictsOldest }) };
+      inboxes.set(inboxId, { inboxId, accountId, rcptTo: [rcptTo], ...rest });
+    }
   }
   return [...inboxes.values()];
 }

@@ -1,7 +1,7 @@
 import { isSubdomainOf, usableDomains } from '../accounts/domains.ts';
 import type { Clock } from '../clock.ts';
 import { inboxAddress, parseAddress } from '../mail/address.ts';
-import type { InboxRecord, MessageRecord, Refusal, Store } from '../store/contract/index.ts';
+import type { AddressedInbox, InboxRecord, MessageRecord, Refusal, Store } from '../store/contract/index.ts';
 import { REFUSAL_KEPT_MS } from '../store/contract/retention.ts';
 import { type ExplanationCaller, type FailedHandshake, failedHandshakes } from './failed-handshakes.ts';
 import { areAlike, areDomainsAlike } from './similar-addresses.ts';
@@ -21,8 +21,9 @@ export interface NearMiss {
   /** The last time, epoch ms. */
   at: number;
   times: number;
-  /** `refused`: no inbox takes mail for the address. `received`: another inbox of the account does. */
+  /** `refused`: no inbox takes mail for the address. `received`: another inbox of the account does, or the sink. */
   outcome: 'refused' | 'received';
+  /** Null where no inbox took the mail, or one that the caller must not know. */
   inboxId: string | null;
 }
 
@@ -34,7 +35,7 @@ export interface Elsewhere {
 }
 
 export interface ElsewhereDeps {
-  store: Pick<Store, 'accounts' | 'messages' | 'refusals' | 'domains'>;
+  store: Pick<Store, 'accounts' | 'inboxes' | 'messages' | 'refusals' | 'domains'>;
   /** Domains that all accounts share. */
   domains: readonly string[];
   clock: Pick<Clock, 'now'>;
@@ -64,7 +65,18 @@ export async function lookElsewhere(
   const nearMisses: NearMiss[] = addresses
     .filter(({ address }) => isNearMiss(address, inbox) && isUsable(address))
     .map((refusal) => ({ ...refusal, outcome: 'refused', inboxId: null }));
-  if (ownsAccount) nearMisses.push(...(await receivedElsewhere(store, inbox, begun - BEFORE_WAIT_MS, now)));
+  const time = begun - BEFORE_WAIT_MS;
+  const { sink } = await store.inboxes.findTakers(inbox.address, now);
+  if (ownsAccount) nearMisses.push(...(await receivedElsewhere(store, inbox, sink, time, now)));
+  if (sink) {
+    const isTheirs = ownsAccount && sink.accountId === inbox.accountId;
+    const received = await receivedBySink(store, inbox, sink, time, now);
+    if (isTheirs) nearMisses.push(...received);
+    else {
+      const told = received.filter(({ address }) => isUsable(address));
+      nearMisses.push(...told.map((miss) => ({ ...miss, inboxId: null })));
+    }
+  }
   return {
     refused: refused.filter(({ at }) => at > after),
     nearMisses: nearMisses.toSorted((a, b) => b.at - a.at).slice(0, MAX_NEAR_MISSES),
@@ -104,15 +116,17 @@ function refusedOf(
     : refusals.list(address, MAX_REFUSED, now);
 }
 
-/** Whether mail to that address may have been intended for the inbox. */
+/** Whether mail to that address may have been intended for the inbox; none was intended for the sink. */
 function isNearMiss(address: string, { kind, address: wanted, domain }: InboxRecord): boolean {
+  if (kind === 'sink') return false;
   return kind === 'catch-all' ? areDomainsAlike(domainOf(address), domain) : areAlike(address, wanted);
 }
 
-/** Mail to the account's other inboxes whose addresses are similar. */
+/** Mail in the account's other inboxes, but for the sink, that was sent to similar addresses. */
 async function receivedElsewhere(
   store: ElsewhereDeps['store'],
   inbox: InboxRecord,
+  sink: AddressedInbox | undefined,
   time: number,
   now: number,
 ): Promise<NearMiss[]> {
@@ -121,7 +135,25 @@ async function receivedElsewhere(
   const messages = await store.messages.listByAccount(accountId, { after, limit: MAX_CANDIDATES }, now);
   const misses = new Map<string, NearMiss>();
   for (const message of messages) {
-    if (message.inboxId !== id) countNearMisses(misses, inbox, message);
+    const isElsewhere = message.inboxId !== id && message.inboxId !== sink?.inboxId;
+    if (isElsewhere) countNearMisses(misses, inbox, message);
+  }
+  return [...misses.values()];
+}
+
+/** The newest mail in the sink that was sent to similar addresses: where no inbox refuses, typing errors end up there. */
+async function receivedBySink(
+  store: ElsewhereDeps['store'],
+  inbox: InboxRecord,
+  sink: AddressedInbox,
+  time: number,
+  now: number,
+): Promise<NearMiss[]> {
+  if (sink.inboxId === inbox.id) return [];
+  const range = { after: time, before: Number.POSITIVE_INFINITY, limit: MAX_CANDIDATES };
+  const misses = new Map<string, NearMiss>();
+  for (const message of (await store.messages.list(sink.inboxId, range, now)).reverse()) {
+    countNearMisses(misses, inbox, message);
   }
   return [...misses.values()];
 }

@@ -107,7 +107,7 @@ describe('an account that the operator deletes beside a running server', () => {
     await clock.advance(500);
     // A wait that is ended looks once more, and may find that there is no inbox.
     for (const { status } of await Promise.all(waits)) expect([401, 404]).toContain(status);
-    expect(await stream.text()).toContain('this credential is not known, or no longer');
+    expect(await stream.text()).toContain('The API key or token is unknown, revoked or expired');
 
     expect(await app.send({ ...mail, to: other.address })).toMatch(/^250/);
     expect((await app.api('GET', `/v1/inboxes/${other.id}`)).body.messageCount).toBe(1);

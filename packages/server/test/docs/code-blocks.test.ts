@@ -73,6 +73,7 @@ describe('code blocks of README and docs', () => {
     const app = await startApp({
       MAYFLY_WEBHOOK_ALLOW: '127.0.0.0/8',
       MAYFLY_SIGNUP_PLAN: 'free',
+      MAYFLY_SINK: 'on',
     });
     try {
       const onPage = codeBlocksOf(page);

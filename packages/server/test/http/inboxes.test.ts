@@ -23,6 +23,7 @@ describe('inboxes', () => {
     expect(rest).toEqual({
       address: expect.stringMatching(/^[a-z]+\.[a-z]+\d+@mayfly\.test$/),
       catchAll: false,
+      eviction: 'none',
       domain: 'mayfly.test',
       labels: {},
       createdAt: at(now),

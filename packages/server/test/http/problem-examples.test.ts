@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { inboxAt } from '../store/builders.ts';
 import { newPlace, type Place } from './operations.ts';
 import { type Answer, type Body, startHttp, type TestHttp } from './start-http.ts';
 
@@ -75,6 +76,13 @@ const PROVOKED: Record<string, () => Promise<Answer>[]> = {
       const { id } = await http.createInbox();
       await http.api('POST', `/v1/inboxes/${id}/expire`);
       return http.api('GET', `/v1/inboxes/${id}`);
+    })(),
+  ],
+  permanent_inbox: () => [
+    (async () => {
+      const sink = inboxAt({ kind: 'sink', createdAt: http.clock.now() });
+      await http.store.inboxes.create(http.accountId, sink, 1_000, null);
+      return http.api('POST', `/v1/inboxes/${sink.id}/expire`);
     })(),
   ],
   payload_too_large: () => [

@@ -12,6 +12,7 @@ import { describeInboxes } from './suite-inboxes.ts';
 import { describeMessages } from './suite-messages.ts';
 import { describeReading } from './suite-reading.ts';
 import { describeSearch } from './suite-search.ts';
+import { describeSink } from './suite-sink.ts';
 import { describeTakers } from './suite-takers.ts';
 import { describeUsage } from './suite-usage.ts';
 import { describeWebhooks } from './suite-webhooks.ts';
@@ -83,6 +84,7 @@ export function describeStore(name: string, open: () => Promise<Opened>, openFre
     describeUsage(given);
     describeInboxes(given);
     describeTakers(given);
+    describeSink(given);
     describeMessages(given);
     describeAccountPages(given);
     describeSearch(given);

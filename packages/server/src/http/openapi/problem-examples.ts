@@ -5,6 +5,7 @@ import { inboxExpired } from '../../messages/list.ts';
 import { quotaExceeded } from '../../quota/usage-meter.ts';
 import { rateLimited } from '../access/admission.ts';
 import { keyReadsOnly, missingCredential, tokenNotEnough } from '../access/guard.ts';
+import { permanentInbox } from '../access/permanent-inbox.ts';
 import { MAX_BODY_BYTES } from '../limits.ts';
 import { toInvalidRequest } from '../request/invalid-fields.ts';
 import { parseJsonBody } from '../request/json-body.ts';
@@ -138,6 +139,7 @@ const MADE: Partial<Record<ProblemCode, (operation: DescribedOperation) => AppEr
   insufficient_scope: ({ writes }) => (writes ? [tokenNotEnough(), keyReadsOnly()] : [tokenNotEnough()]),
   not_found: ({ path }) => kindsIn(path).map((kind) => notFound(kind, IDS[kind])),
   inbox_expired: () => [inboxExpired(IDS.inbox, NOW)],
+  permanent_inbox: () => [permanentInbox()],
   payload_too_large: () => [bodyTooLarge(MAX_BODY_BYTES)],
   unsupported_media_type: ({ accepts }) => [unsupportedMediaType('text/plain', accepts)],
   rate_limited: () => [rateLimited('free', FREE_PLAN, 1)],

@@ -25,6 +25,7 @@ const STATUS: Record<ProblemCode, number> = {
   inbox_full: 409,
   last_key: 409,
   limit_reached: 409,
+  permanent_inbox: 409,
   webhook_disabled: 409,
   inbox_expired: 410,
   message_too_large: 413,

@@ -1,4 +1,3 @@
-import { hash, randomBytes } from 'node:crypto';
 import {
   CreatedInbox,
   CreateInbox,
@@ -14,34 +13,26 @@ import {
   UpdateInbox,
 } from '@mayfly/client/contract';
 import { Type } from 'typebox';
-import type { Plan } from '../../accounts/plans.ts';
 import { deriveReadToken, hashCredential, newCredential, newId } from '../../ids.ts';
-import { cursorAt } from '../../messages/cursor.ts';
 import { quoted } from '../../nearest.ts';
-import type {
-  CreatedInbox as CreatedRecord,
-  IdempotentRequest,
-  InboxRecord,
-  InboxStore,
-} from '../../store/contract/index.ts';
+import type { InboxStore } from '../../store/contract/index.ts';
 import { throwEnded } from '../access/ended-inbox.ts';
 import { callerOf, callersInbox, keyCaller } from '../access/guard.ts';
+import { assertNoSink } from '../access/permanent-inbox.ts';
 import type { App, RouteContext } from '../context.ts';
 import { addressOf, onFreeAddress, wantedAddress } from '../request/addresses.ts';
+import { idempotentRequest } from '../request/idempotency.ts';
 import { invalidField } from '../request/invalid-fields.ts';
 import { readPage } from '../request/page.ts';
+import { toCreatedInbox, toInbox } from '../response/inbox-json.ts';
 import { empty, json, problemAnswer } from '../response/openapi-responses.ts';
-import { toTime } from '../response/time.ts';
 
 /** Lifetime of an inbox that does not name one, minutes. */
 const DEFAULT_TTL_MINUTES = 60;
 
 const MINUTE_MS = 60_000;
 const TAGS = ['Inboxes'];
-/** Unguessable, as the read token of an idempotent creation hangs on it. */
-const NONCE_BYTES = 16;
-/** Visible ASCII (RFC 9110 section 5.5) of a length that a client library can count on. */
-const IDEMPOTENCY_KEY = /^[\x21-\x7e]{1,255}$/;
+const PERMANENT = problemAnswer('`permanent_inbox`: the inbox is the sink.');
 
 export function inboxRoutes(app: App, { options, deps }: RouteContext): void {
   const { store, clock, plans, webhooks, news } = deps;
@@ -145,7 +136,8 @@ export function inboxRoutes(app: App, { options, deps }: RouteContext): void {
       operationId: 'deleteInboxes',
       tags: TAGS,
       summary: 'Delete inboxes by label',
-      description: 'Deletes the live inboxes that carry all the given labels, with all their messages.',
+      description:
+        'Deletes the live inboxes that carry all the given labels, with all their messages. The sink is left out.',
       querystring: InboxLabelQuery,
       response: { 200: json(DeletedInboxes, 'How many there were.') },
     },
@@ -193,14 +185,16 @@ export function inboxRoutes(app: App, { options, deps }: RouteContext): void {
       operationId: 'updateInbox',
       tags: TAGS,
       summary: 'Extend or shorten an inbox',
-      description: 'Sets the expiry to `ttlMinutes` from now, but never past `maxExpiresAt`.',
+      description:
+        'Sets the expiry to `ttlMinutes` from now, but never past `maxExpiresAt`. The sink does not expire: 409 `permanent_inbox`.',
       params: InboxParams,
       body: ref(UpdateInbox),
-      response: { 200: json(Inbox, 'The inbox as it is now.') },
+      response: { 200: json(Inbox, 'The inbox as it is now.'), 409: PERMANENT },
     },
     handler: async (request) => {
       const { account } = keyCaller(request);
       const inbox = callersInbox(request);
+      assertNoSink(inbox);
       const plan = plans.named(account.plan);
       const ttlMinutes = lifetime(request.body.ttlMinutes, plan.maxTtlMinutes, account.plan);
       const now = clock.now();
@@ -223,11 +217,12 @@ export function inboxRoutes(app: App, { options, deps }: RouteContext): void {
       description:
         'The inbox expires now, exactly as if its time had come, so that a test of expiry does not have to wait: every later request for it gets 410 `inbox_expired` with `expiredAt` for 24 hours, senders get 550, held waits end with 410, streams close, and its pending webhook deliveries are cancelled. This cannot be undone: an expired inbox cannot be extended.',
       params: InboxParams,
-      response: { 204: empty('The inbox has expired.') },
+      response: { 204: empty('The inbox has expired.'), 409: PERMANENT },
     },
     handler: async (request, reply) => {
       const { account } = keyCaller(request);
       const inbox = callersInbox(request);
+      assertNoSink(inbox);
       const { ttlMinutes } = inbox;
       const now = clock.now();
       const expired = await store.inboxes.setExpiry(
@@ -250,14 +245,16 @@ export function inboxRoutes(app: App, { options, deps }: RouteContext): void {
       operationId: 'deleteInbox',
       tags: TAGS,
       summary: 'Delete an inbox',
-      description: 'When it answers, the inbox, its messages, their sources and its read token are gone.',
+      description:
+        'When it answers, the inbox, its messages, their sources and its read token are gone. The sink can be emptied, but not deleted while the server runs with `MAYFLY_SINK=on`: 409 `permanent_inbox`.',
       params: InboxParams,
-      response: { 204: empty('It is gone.') },
+      response: { 204: empty('It is gone.'), 409: PERMANENT },
     },
     handler: async (request, reply) => {
       const { account } = keyCaller(request);
       const inbox = callersInbox(request);
       const now = clock.now();
+      if (options.sink) assertNoSink(inbox);
       const deleted = await store.inboxes.delete(account.id, inbox.id, now);
       if (!deleted) return throwEnded(store.inboxes, inbox, now);
       news.announceChange(inbox.id);
@@ -294,63 +291,9 @@ function lifetime(ttlMinutes: number, maximum: number, planName: string): number
   );
 }
 
-/** The same text for each order of the fields. */
-const canonical = (value: unknown): string =>
-  JSON.stringify(value, (_name, field) =>
-    typeof field === 'object' && field !== null
-      ? Object.fromEntries(Object.entries(field).sort(([a], [b]) => (a < b ? -1 : 1)))
-      : field,
-  );
-
-const sha256 = (text: string): string => hash('sha256', text, 'hex');
-
-function idempotentRequest(
-  header: string | undefined,
-  keyId: string,
-  body: CreateInbox,
-): IdempotentRequest | null {
-  if (header === undefined) return null;
-  if (!IDEMPOTENCY_KEY.test(header)) {
-    throw invalidField(
-      'Idempotency-Key',
-      `The header "Idempotency-Key" must have 1 to 255 visible ASCII characters without spaces, not ${quoted(header)}.`,
-    );
-  }
-  return {
-    keyId,
-    keyHash: sha256(header),
-    bodyHash: sha256(canonical(body)),
-    nonce: randomBytes(NONCE_BYTES).toString('base64url'),
-  };
-}
-
 const LABEL = 'label.';
 
 function labelsOf(query: object): Record<string, string> {
   const labels = Object.entries(query).filter(([name]) => name.startsWith(LABEL));
   return Object.fromEntries(labels.map(([name, value]) => [name.slice(LABEL.length), String(value)]));
 }
-
-function toInbox(inbox: InboxRecord, plan: Plan): Inbox {
-  return {
-    id: inbox.id,
-    address: inbox.address,
-    catchAll: inbox.kind !== 'address',
-    domain: inbox.domain,
-    labels: inbox.labels,
-    createdAt: toTime(inbox.createdAt),
-    expiresAt: toTime(inbox.expiresAt),
-    ttlMinutes: inbox.ttlMinutes,
-    maxExpiresAt: toTime(inbox.maxExpiresAt),
-    messageCount: inbox.messageCount,
-    full: inbox.messageCount >= plan.maxMessagesPerInbox,
-    lastMessageAt: inbox.lastReceivedAt === 0 ? null : toTime(inbox.lastReceivedAt),
-    cursor: cursorAt(inbox.id, inbox.lastReceivedAt),
-  };
-}
-
-const toCreatedInbox = ({ inbox, webhook }: CreatedRecord, plan: Plan, token: string): CreatedInbox => ({
-  ...toInbox(inbox, plan),
-  token,
-  ...(webhook && { webhook }),
-});

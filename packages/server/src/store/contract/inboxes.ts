@@ -122,7 +122,7 @@ export interface InboxStore {
    * gone from the storage, in small steps that do not hold up others. False when there is none (or only a tombstone).
    */
   delete(accountId: string, inboxId: string, now: number): Promise<boolean>;
-  /** Does the same to all live inboxes that carry all `labels` (at least one); answers how many. */
+  /** Does the same to all live inboxes but the sink that carry all `labels` (at least one); returns how many. */
   deleteByLabels(accountId: string, labels: Record<string, string>, now: number): Promise<number>;
   /** The live inbox whose own address this is (lower case, no tag), for RCPT. */
   findByAddress(address: string, now: number): Promise<AddressedInbox | undefined>;

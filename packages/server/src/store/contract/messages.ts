@@ -37,6 +37,8 @@ export interface NewMailRecipient {
   /** The RCPT addresses, tags and case as given, that lead to this inbox. */
   rcptTo: string[];
   maxMessages: number;
+  /** A full inbox drops its oldest message in the same transaction, instead of refusing the mail. */
+  evictsOldest?: true;
 }
 
 /** What became of one recipient: a message, or why there is none. */
@@ -117,6 +119,7 @@ export interface MessageStore {
    * wait for the disk. A recipient that is gone takes nothing from the others; where
    * one is full the mail is refused as such for all, as its sender can only repeat it whole (RFC 5321
    * section 4.2.5).
+   * An inbox that evicts never holds more than `maxMessages` after the commit, and `messageCount` is exact.
    * Each message gets `receivedAt = max(now, the inbox's newest + 1)` and an id that carries it.
    */
   addBatch(mails: NewMail[], now: number): Promise<Placed[][]>;

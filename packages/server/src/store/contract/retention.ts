@@ -7,6 +7,13 @@ const HOUR = 60 * MINUTE;
 export const TOMBSTONE_MS = 24 * HOUR;
 /** An ended address goes to no other account for so long: late mail must not reach a stranger. */
 export const ADDRESS_QUARANTINE_MS = 7 * 24 * HOUR;
+/**
+ * The sink's expiry: the last millisecond that four-digit years can write (RFC 3339), so that every
+ * comparison of times sees it in the future. An inbox of another kind never lives that long.
+ */
+export const PERMANENT_UNTIL = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
+/** The sink keeps so many messages, the newest: as many as the largest plan's inbox holds. */
+export const SINK_MESSAGES = 10_000;
 /** An idempotency key is remembered for a day, as payment APIs do. */
 export const IDEMPOTENCY_MS = 24 * HOUR;
 /**

@@ -84,6 +84,9 @@ export async function claimAddress(tx: Tx, tenancy: Tenancy, kind: InboxKind, no
       { account_id: accountId, address: place, inbox_id: inboxId, busy_until: expiresAt, until },
       now,
     );
+  if (kind === 'sink' && !(await claim(EVERYTHING))) {
+    throw new AppError('address_taken', 'There is a sink already.');
+  }
   const domain = domainOf(address);
   if (kind === 'catch-all' && !(await claim(allOfDomain(domain)))) {
     throw new AppError(
@@ -109,8 +112,13 @@ export async function moveAddressEnd(tx: Tx, tenancy: Omit<Tenancy, 'accountId'>
     .execute();
 }
 
-/** Begins the quarantine after a deleted inbox. */
+/** Begins the quarantine after a deleted inbox. What the sink alone had is free at once, for a new sink. */
 export async function vacateAddress(tx: Tx, tenancy: Omit<Tenancy, 'accountId' | 'expiresAt'>, now: number) {
+  await tx
+    .deleteFrom('addresses')
+    .where('address', '=', EVERYTHING)
+    .where('inbox_id', '=', tenancy.inboxId)
+    .execute();
   await tx
     .updateTable('addresses')
     .set({ inbox_id: null, busy_until: now, reserved_until: now + ADDRESS_QUARANTINE_MS })

@@ -7,7 +7,7 @@ import type {
   InboxWebhook,
   NewInbox,
 } from '../../contract/index.ts';
-import { IDEMPOTENCY_MS } from '../../contract/retention.ts';
+import { IDEMPOTENCY_MS, PERMANENT_UNTIL } from '../../contract/retention.ts';
 import { lockAccount } from '../accounts/lock-account.ts';
 import type { Dialect, Tx } from '../dialect.ts';
 import { insertWebhook } from '../webhooks/webhooks.ts';
@@ -85,6 +85,8 @@ async function checkLiveInboxes(tx: Tx, accountId: string, max: number, now: num
     .select('seq')
     .where('account_id', '=', accountId)
     .where('expires_at', '>', now)
+    // The sink does not count.
+    .where('expires_at', '<', PERMANENT_UNTIL)
     .limit(max)
     .as('live');
   const { count } = await tx

@@ -196,6 +196,7 @@ export function createInboxes(
         const walked: { ids: string[]; all: Ended[] } = await db.transaction().execute(async (tx) => {
           const ids = await liveInboxes(tx, accountId, labels, before, now)
             .select('i.id')
+            .where('i.kind', '!=', 'sink')
             .limit(ENDED_PER_STEP)
             .execute();
           const all: Ended[] = [];

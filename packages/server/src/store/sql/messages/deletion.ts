@@ -15,12 +15,16 @@ export function createDeletion(
   async function unlist(tx: Tx, inboxId: string, messageId: string, now: number) {
     const receivedAt = timeOfId('msg', messageId);
     if (receivedAt === undefined) return undefined;
-    const inbox = await tx
-      .selectFrom('inboxes')
-      .select('seq')
-      .where('id', '=', inboxId)
-      .where('expires_at', '>', now)
-      .where('emptied_up_to', '<', receivedAt)
+    // The inbox before the message, as a commit that evicts locks them: else the two could wait for each other.
+    const inbox = await dialect
+      .lockRows(
+        tx
+          .selectFrom('inboxes')
+          .select('seq')
+          .where('id', '=', inboxId)
+          .where('expires_at', '>', now)
+          .where('emptied_up_to', '<', receivedAt),
+      )
       .executeTakeFirst();
     if (!inbox) return undefined;
     const message = await tx

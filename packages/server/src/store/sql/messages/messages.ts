@@ -7,6 +7,7 @@ import { createEnqueue, type Enqueuing } from '../webhooks/queue.ts';
 import { createAccountPages } from './account-pages.ts';
 import { createFollowing, createNumbering, type Numbering } from './account-sequence.ts';
 import { createDeletion } from './deletion.ts';
+import { createEvict } from './eviction.ts';
 import { createReads } from './reads.ts';
 import { createSearch } from './search.ts';
 import type { Sources } from './sources.ts';
@@ -24,6 +25,8 @@ interface Wish {
   place: Place | undefined;
   refused: 'gone' | 'full';
 }
+
+const NO_LIMIT = Number.MAX_SAFE_INTEGER;
 
 /** Committing mails: the product's hot path, three statements a mail and one more for each webhook. */
 function createAddBatch(db: Db, sources: Sources): MessageStore['addBatch'] {
@@ -91,6 +94,8 @@ function createAddBatch(db: Db, sources: Sources): MessageStore['addBatch'] {
 
   const takeNumbers = createNumbering(db);
 
+  const evict = createEvict(db, sources);
+
   async function takePlaces(on: Runner, mails: NewMail[], now: number): Promise<Wish[][]> {
     const wishes = mails.map((mail) =>
       mail.recipients.map((recipient): Wish => ({ recipient, place: undefined, refused: 'gone' })),
@@ -105,7 +110,8 @@ function createAddBatch(db: Db, sources: Sources): MessageStore['addBatch'] {
           Number(a.recipient.inboxId < b.recipient.inboxId),
       );
     for (const wish of ordered) {
-      const { inboxId, accountId, maxMessages } = wish.recipient;
+      const { inboxId, accountId } = wish.recipient;
+      const maxMessages = wish.recipient.evictsOldest ? NO_LIMIT : wish.recipient.maxMessages;
       const [row] = await takePlace(on, { inboxId, accountId, maxMessages, now });
       if (row) {
         const hasWebhook = row.has_webhook === 1;
@@ -153,6 +159,15 @@ function createAddBatch(db: Db, sources: Sources): MessageStore['addBatch'] {
     return placed;
   }
 
+  /** Once an inbox, however many messages it got. */
+  async function evictFrom(on: Runner, wishes: Wish[]): Promise<void> {
+    const limits = new Map<number, number>();
+    for (const { recipient, place } of wishes) {
+      if (place && recipient.evictsOldest) limits.set(place.inboxSeq, recipient.maxMessages);
+    }
+    for (const [inboxSeq, maxMessages] of limits) await evict(on, inboxSeq, maxMessages);
+  }
+
   async function commit(on: Runner, mails: NewMail[], now: number): Promise<Placed[][]> {
     const next = await takeNumbers(on, mails);
     const wishes = await takePlaces(on, mails, now);
@@ -161,6 +176,7 @@ function createAddBatch(db: Db, sources: Sources): MessageStore['addBatch'] {
     for (const [index, mail] of mails.entries())
       placed.push(await publish(on, mail, wishes[index] ?? [], { next, enqueuing }));
     await enqueuing.finish();
+    await evictFrom(on, wishes.flat());
     return placed;
   }
 

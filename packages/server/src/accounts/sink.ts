@@ -1,0 +1,55 @@
+import { AppError } from '../errors.ts';
+import { hashCredential, newCredential, newId } from '../ids.ts';
+import { newLocalPart } from '../mail/local-part.ts';
+import type { Store } from '../store/contract/index.ts';
+import { PERMANENT_UNTIL } from '../store/contract/retention.ts';
+
+/** The label by which the sink is found among the inboxes of its account. */
+export const SINK_LABELS = { mayfly: 'sink' };
+const SINK_LOCAL_PART = 'sink';
+/** Only the first local part is likely to be taken, by an inbox that is older than the sink. */
+const ATTEMPTS = 5;
+
+/**
+ * Makes sure that there is the sink: the inbox of the first account that takes all mail which no other inbox
+ * takes. However many processes start at once or again, there is one.
+ * @param domain the domain of the sink's own address: `sink@DOMAIN`, or another local part where that is taken
+ */
+export async function ensureSink(
+  store: Pick<Store, 'accounts' | 'inboxes'>,
+  domain: string,
+  now: number,
+): Promise<void> {
+  for (let attempt = 1; ; attempt++) {
+    const localPart = attempt === 1 ? SINK_LOCAL_PART : newLocalPart();
+    const { sink } = await store.inboxes.findTakers(`${localPart}@${domain}`, now);
+    if (sink) return;
+    try {
+      await createSink(store, { localPart, domain }, now);
+      return;
+    } catch (error) {
+      const isTaken = error instanceof AppError && error.code === 'address_taken';
+      if (!isTaken || attempt === ATTEMPTS) throw error;
+    }
+  }
+}
+
+async function createSink(
+  store: Pick<Store, 'accounts' | 'inboxes'>,
+  { localPart, domain }: { localPart: string; domain: string },
+  now: number,
+): Promise<void> {
+  const account = await store.accounts.findFirst();
+  if (!account) throw new Error('there is no account for the sink');
+  const inbox = {
+    id: newId('inb', now),
+    kind: 'sink' as const,
+    ...{ address: `${localPart}@${domain}`, localPart, domain },
+    labels: SINK_LABELS,
+    // Nobody knows the token: API keys of the account read the sink.
+    tokenHash: hashCredential(newCredential('mft')),
+    ttlMinutes: 0,
+    ...{ createdAt: now, expiresAt: PERMANENT_UNTIL, maxExpiresAt: PERMANENT_UNTIL },
+  };
+  await store.inboxes.create(account.id, inbox, Number.POSITIVE_INFINITY, null);
+}

@@ -1,0 +1,44 @@
+import { hash, randomBytes } from 'node:crypto';
+import { quoted } from '../../nearest.ts';
+import type { IdempotentRequest } from '../../store/contract/index.ts';
+import { invalidField } from './invalid-fields.ts';
+
+/** Unguessable, as the read token of an idempotent creation hangs on it. */
+const NONCE_BYTES = 16;
+/** Visible ASCII (RFC 9110 section 5.5) of a length that a client library can count on. */
+const IDEMPOTENCY_KEY = /^[\x21-\x7e]{1,255}$/;
+
+/** The same text for each order of the fields. */
+const canonical = (value: unknown): string =>
+  JSON.stringify(value, (_name, field) =>
+    typeof field === 'object' && field !== null
+      ? Object.fromEntries(Object.entries(field).sort(([a], [b]) => (a < b ? -1 : 1)))
+      : field,
+  );
+
+const sha256 = (text: string): string => hash('sha256', text, 'hex');
+
+/**
+ * Reads an Idempotency-Key header.
+ * @param keyId the API key record of the request
+ * @throws AppError `invalid_request`
+ */
+export function idempotentRequest(
+  header: string | undefined,
+  keyId: string,
+  body: unknown,
+): IdempotentRequest | null {
+  if (header === undefined) return null;
+  if (!IDEMPOTENCY_KEY.test(header)) {
+    throw invalidField(
+      'Idempotency-Key',
+      `The header "Idempotency-Key" must have 1 to 255 visible ASCII characters without spaces, not ${quoted(header)}.`,
+    );
+  }
+  return {
+    keyId,
+    keyHash: sha256(header),
+    bodyHash: sha256(canonical(body)),
+    nonce: randomBytes(NONCE_BYTES).toString('base64url'),
+  };
+}

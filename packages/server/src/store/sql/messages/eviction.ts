@@ -1,0 +1,49 @@
+import type { Db } from '../dialect.ts';
+import { prepare, type Runner, type Slots } from '../prepared.ts';
+import type { Sources } from './sources.ts';
+
+/** Deletes an inbox's oldest messages until it holds at most `maxMessages`, within the caller's transaction. */
+export type Evict = (on: Runner, inbox: number, maxMessages: number) => Promise<void>;
+
+/**
+ * The caller's transaction has locked the inbox's row. Small sources go at once; those of several pieces are
+ * unreachable at once, and freed by the sweeper in steps.
+ */
+export function createEvict(db: Db, sources: Sources): Evict {
+  const selectCount = prepare((value: Slots<{ inbox: number }>) =>
+    db.selectFrom('inboxes').select(['message_count', 'emptied_up_to']).where('seq', '=', value.inbox),
+  );
+  const selectOldest = prepare((value: Slots<{ inbox: number; after: number; limit: number }>) =>
+    db
+      .selectFrom('messages as m')
+      .innerJoin('sources as s', 's.seq', 'm.source_seq')
+      .select(['m.received_at', 's.seq', 's.size'])
+      .where('m.inbox_seq', '=', value.inbox)
+      .where('m.received_at', '>', value.after)
+      .orderBy('m.received_at')
+      .limit(value.limit),
+  );
+  const deleteMessage = prepare((value: Slots<{ inbox: number; receivedAt: number }>) =>
+    db
+      .deleteFrom('messages')
+      .where('inbox_seq', '=', value.inbox)
+      .where('received_at', '=', value.receivedAt),
+  );
+  const subtract = prepare((value: Slots<{ inbox: number; count: number }>) =>
+    db
+      .updateTable('inboxes')
+      .set((row) => ({ message_count: row('message_count', '-', value.count) }))
+      .where('seq', '=', value.inbox),
+  );
+  return async (on, inbox, maxMessages) => {
+    const [row] = await selectCount(on, { inbox });
+    const limit = (row?.message_count ?? 0) - maxMessages;
+    if (!row || limit <= 0) return;
+    const oldest = await selectOldest(on, { inbox, after: row.emptied_up_to, limit });
+    for (const { received_at: receivedAt, ...source } of oldest) {
+      await deleteMessage(on, { inbox, receivedAt });
+      await sources.release(on, source);
+    }
+    await subtract(on, { inbox, count: oldest.length });
+  };
+}
