@@ -1,4 +1,6 @@
+import fc from 'fast-check';
 import { afterEach, describe, expect, test } from 'vitest';
+import { type AuthStep, beginAuth, continueAuth } from '../../src/smtp/protocol/sasl.ts';
 import { trustedCertificate } from '../support/certificates.ts';
 import { type SmtpClient, type Step, smtpClient } from '../support/smtp-script.ts';
 import { CAPTURING, type StartedSmtp, startSmtp } from './start-smtp.ts';
@@ -112,6 +114,14 @@ describe('AUTH succeeds', () => {
     await client.play([
       { send: Buffer.from(lines.join('\r\n')), expect: [ASK_USERNAME, ASK_PASSWORD, 235, 250, 221] },
     ]);
+  });
+
+  test('while all arrives at once and the client closes its side: a script through nc gets its replies', async () => {
+    await begin();
+    const mail = ['MAIL FROM:<s@example.com>', 'RCPT TO:<anyone@example.org>', 'DATA', 'x', '.', 'QUIT', ''];
+    client.socket.end([`AUTH PLAIN ${RIGHT}`, ...mail].join('\r\n'));
+    await client.play([{ expect: [235, 250, 250, 354, 250, 221] }]);
+    expect(smtp.receiver.mails[0]?.recipients).toMatchObject([{ inboxId: CAPTURING.inboxId }]);
   });
 
   test('but a recipient must still be an address', async () => {
@@ -269,6 +279,46 @@ describe('AUTH is rejected', () => {
     await begin();
     await client.send('AUTH LOGIN\r\n*\r\n'.repeat(1000));
     expect(await client.closed()).toMatch(/421 4\.7\.0 Too many errors\r\n$/);
+  });
+});
+
+describe('whatever a client sends in an exchange', () => {
+  const lines = fc.oneof(
+    fc.string({ maxLength: 200 }),
+    fc.string({ unit: 'binary', maxLength: 50 }),
+    fc.base64String({ maxLength: 200 }),
+    fc.uint8Array({ maxLength: 100 }).map((bytes) => Buffer.from(bytes).toString('base64')),
+    fc.constantFrom('*', '=', '', 'PLAIN', RIGHT),
+  );
+
+  test('the next step is a challenge, a rejection with 5yz, or credentials', () => {
+    const check = (step: AuthStep): void => {
+      if ('rejected' in step) expect(step.rejected.code).toBeGreaterThanOrEqual(500);
+      else if ('challenge' in step) expect(step.challenge.code).toBe(334);
+      else expect(typeof step.credentials.password).toBe('string');
+    };
+    fc.assert(
+      fc.property(lines, lines, (first, second) => {
+        for (const command of [`AUTH ${first}`, `AUTH PLAIN ${first}`, `AUTH LOGIN ${first}`, 'AUTH LOGIN']) {
+          const step = beginAuth(command);
+          check(step);
+          if ('exchange' in step) check(continueAuth(step.exchange, second));
+        }
+      }),
+    );
+  });
+
+  test('the server replies to each line, once, and goes on', async () => {
+    await begin();
+    for (const line of fc.sample(lines, { numRuns: 200, seed: 1 })) {
+      if (/[\r\n]/.test(line) || line === '') continue;
+      const reply = await client.say(`AUTH LOGIN ${line}`);
+      if (reply.startsWith('334 ')) expect(await client.say(line)).toMatch(/^(?:334|5\d\d) /);
+      else expect(reply).toMatch(/^5\d\d /);
+      client.close();
+      client = await smtpClient(smtp.port);
+      await client.play([{ expect: 220 }, { send: 'EHLO c', expect: 250 }]);
+    }
   });
 });
 
