@@ -1,3 +1,5 @@
+import { IN_FLIGHT_BYTES } from '../inbound/in-flight/byte-budget.ts';
+
 /** RFC 5321 section 4.5.3.1.8 asks for at least 100 recipients; a test needs no more. */
 export const MAX_RECIPIENTS = 100;
 
@@ -46,12 +48,7 @@ export const DEFAULT_SMTP_LIMITS: SmtpLimits = {
    * and reads the 5yz. Past it the reply is given at once and the connection closed.
    */
   maxDrainedBytes: 1024 * MIB,
-  /**
-   * Bytes of mails being received or not yet committed, of all sessions together; the largest mail must
-   * fit. A mail in flight is in memory once, and once more while it is parsed; what the sockets of senders
-   * who have to wait have read already comes on top.
-   */
-  inFlightBytes: 64 * MIB,
+  inFlightBytes: IN_FLIGHT_BYTES,
   /** RFC 5321 section 4.5.3.2.7 asks for at least five minutes. Counted from the last whole command. */
   idleMs: 5 * MINUTE,
   /** A handshake takes four packets; who needs longer holds a place for nothing. */

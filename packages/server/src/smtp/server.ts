@@ -1,12 +1,12 @@
 import type { AddressInfo } from 'node:net';
 import { createPlans } from '../accounts/plans.ts';
 import type { Clock } from '../clock.ts';
+import { ByteBudget } from '../inbound/in-flight/byte-budget.ts';
 import type { Receiver } from '../inbound/receiver.ts';
 import type { FindCaptureTarget } from '../inbound/smtp-credentials.ts';
 import type { Logger } from '../log.ts';
 import type { AuthMode } from './auth/authentication.ts';
 import type { Connection, Doorkeeper } from './connection.ts';
-import { ByteBudget } from './data/byte-budget.ts';
 import type { BareLineEndings } from './data/transfer.ts';
 import { DEFAULT_SMTP_LIMITS, type SmtpLimits, WATCH_INTERVAL_MS } from './limits.ts';
 import { Listener, type ListenerContext } from './listener.ts';
@@ -62,6 +62,8 @@ export interface SmtpServerDeps {
   clock: Clock;
   log: Logger;
   metrics: SmtpMetrics;
+  /** What it shares with others that receive mail; by default one of its own, of `limits.inFlightBytes`. */
+  budget?: ByteBudget;
 }
 
 export interface SmtpServer {
@@ -141,7 +143,7 @@ export function createSmtpServer(options: SmtpServerOptions, deps: SmtpServerDep
     ...deps,
     limits,
     door,
-    budget: new ByteBudget(limits.inFlightBytes, maxMessageBytes),
+    budget: deps.budget ?? new ByteBudget(limits.inFlightBytes, maxMessageBytes),
     maxMessageBytes,
     bareLineEndings: options.bareLineEndings ?? 'refuse',
     postmasterDomains: new Set(options.postmaster === 'log' ? options.domains : []),

@@ -1,11 +1,11 @@
 import type { Readable } from 'node:stream';
 import type { Clock } from '../clock.ts';
+import type { ByteBudget } from '../inbound/in-flight/byte-budget.ts';
 import type { Receiver, Recipient } from '../inbound/receiver.ts';
 import type { CaptureTarget } from '../inbound/smtp-credentials.ts';
 import type { Logger } from '../log.ts';
 import type { MailEnvelope } from '../store/contract/index.ts';
 import { readMail, readRcpt } from './commands.ts';
-import type { ByteBudget } from './data/byte-budget.ts';
 import { type BareLineEndings, Transfer, type TransferEnd } from './data/transfer.ts';
 import type { SmtpLimits } from './limits.ts';
 import { REPLIES, type Reply, replyForError, replyLine } from './replies.ts';

@@ -1,8 +1,8 @@
 import type { Readable } from 'node:stream';
+import type { ByteBudget, Share } from '../../inbound/in-flight/byte-budget.ts';
+import { MailBuffer } from '../../inbound/in-flight/mail-buffer.ts';
 import { REPLIES, type Reply } from '../replies.ts';
-import type { ByteBudget, Share } from './byte-budget.ts';
 import { BareLineEndingScan, LineEndingNormaliser } from './line-endings.ts';
-import { MailBuffer } from './mail-buffer.ts';
 
 export type BareLineEndings = 'refuse' | 'normalise';
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { ByteBudget, type Share } from '../../src/smtp/data/byte-budget.ts';
+import { ByteBudget, type Share } from '../../src/inbound/in-flight/byte-budget.ts';
 
 const CAPACITY = 100;
 const LARGEST = 40;

@@ -1,5 +1,5 @@
-import { TRACE_HEADROOM_BYTES } from '../../inbound/received-line.ts';
 import { freeIfLarge, LARGE_BYTES } from '../../memory.ts';
+import { TRACE_HEADROOM_BYTES } from '../received-line.ts';
 
 /** Pieces below this size are gathered in blocks: a byte a packet must not cost an object a byte. */
 const BLOCK_BYTES = 64 * 1024;

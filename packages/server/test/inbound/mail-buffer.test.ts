@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { MailBuffer } from '../../src/inbound/in-flight/mail-buffer.ts';
 import { TRACE_HEADROOM_BYTES } from '../../src/inbound/received-line.ts';
 import { LARGE_BYTES } from '../../src/memory.ts';
-import { MailBuffer } from '../../src/smtp/data/mail-buffer.ts';
 
 const MOST = 4 * LARGE_BYTES;
 const everyByte = Buffer.alloc(MOST, Buffer.from(Array.from({ length: 251 }, (_, i) => i)));

@@ -1,3 +1,10 @@
+/**
+ * Bytes of mails being received or not yet committed, of all SMTP sessions and HTTP requests together; the
+ * largest mail must fit. A mail in flight is in memory once, and once more while it is parsed; what the
+ * sockets of senders who have to wait have read already comes on top.
+ */
+export const IN_FLIGHT_BYTES = 64 * 1024 * 1024;
+
 /** One mail's share of a {@link ByteBudget}. */
 export interface Share {
   /** Bytes that count now. */
