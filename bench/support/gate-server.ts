@@ -84,7 +84,7 @@ const gates: Partial<Record<string, Gate>> = {
   without: openGate(real, store.inboxes, record),
 };
 const { app } = await buildApp(
-  { host: '127.0.0.1', port: 0, domains: ['mayfly.test'], publicUrl: null, metrics: 'off' },
+  { host: '127.0.0.1', port: 0, domains: ['mayfly.test'], publicUrl: null, metrics: false },
   deps,
   gates[mode],
 );

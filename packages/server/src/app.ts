@@ -1,11 +1,12 @@
 import { join } from 'node:path';
+import type { Registry } from 'prom-client';
 import { checkSetup } from './accounts/check-setup.ts';
 import { ensureFirstAccount, type FirstStart } from './accounts/first-start.ts';
 import { createPlans } from './accounts/plans.ts';
 import { ensureSink } from './accounts/sink.ts';
 import { type Clock, systemClock } from './clock.ts';
 import type { Config } from './config/config.ts';
-import { explainListening } from './config/explain-listening.ts';
+import { explainListening, type ListenerName } from './config/explain-listening.ts';
 import { createNews } from './events.ts';
 import { recheckUntil } from './http/access/held-requests.ts';
 import { randomFraction } from './ids.ts';
@@ -16,9 +17,12 @@ import { createFindCaptureTarget } from './inbound/smtp-credentials.ts';
 import { createLog, type Logger } from './log.ts';
 import { giveBackMemory } from './memory.ts';
 import { createMetrics } from './metrics.ts';
+import { addGauges, type GaugeSources } from './monitoring/gauges.ts';
+import { createMetricsServer } from './monitoring/metrics-server.ts';
 import { createRateLimit } from './quota/rate-limit.ts';
 import { UsageMeter } from './quota/usage-meter.ts';
 import type { SmtpServer } from './smtp/server.ts';
+import { measureDisk } from './store/sqlite/disk-figures.ts';
 import { openSqlite } from './store/sqlite/open.ts';
 import { sweepUntil } from './store/sweeper.ts';
 import { VERSION } from './version.ts';
@@ -37,7 +41,7 @@ const LOOPBACK_HOOK = 'http://127.0.0.1:3000/hooks/mayfly';
 /** Where the embedded store keeps its database inside the data folder. */
 export const databasePath = (dataDir: string): string => join(dataDir, DATABASE_FILE);
 
-/** What tests put in the place of the real thing. */
+/** What differs from the configuration, mostly for tests. */
 export interface Overrides {
   clock?: Clock;
   log?: Logger;
@@ -45,12 +49,16 @@ export interface Overrides {
   resolve?: Resolve;
   /** Waits between the attempts of a webhook delivery, milliseconds. */
   retryDelays?: readonly number[];
+  /** A port for metrics that is in use is a warning: `mayfly dev` runs without one that nobody asked for. */
+  mayLackMetrics?: boolean;
 }
 
 /** What a started app can be reached by; a role that is off is null. */
 export interface RunningApp {
   http: { url: string } | null;
   smtp: { host: string; port: number; tlsPort: number | null } | null;
+  /** The listener for metrics alone. */
+  metrics: { url: string } | null;
   firstStart: FirstStart;
 }
 
@@ -80,14 +88,36 @@ export function createApp(config: Config, overrides: Overrides = {}): App {
   const listeners: { stop(deadlineMs: number): Promise<void> }[] = [];
   let smtpServer: SmtpServer | undefined;
 
-  const listening = <T>(role: 'http' | 'smtp', started: Promise<T>): Promise<T> =>
+  const listening = <T>(name: ListenerName, started: Promise<T>): Promise<T> =>
     started.catch((error) => {
-      throw explainListening(error, role, config);
+      throw explainListening(error, name, config);
     });
 
+  const startMetrics = async (registry: Registry): Promise<RunningApp['metrics']> => {
+    if (config.metricsPort === null) return null;
+    const server = createMetricsServer(
+      { host: config.metricsHost, port: config.metricsPort },
+      { registry, log },
+    );
+    try {
+      const { port } = await listening('metrics', server.start());
+      listeners.push(server);
+      return { url: `http://${bracketed(config.metricsHost)}:${port}/metrics` };
+    } catch (error) {
+      if (!overrides.mayLackMetrics) throw error;
+      log.info({ err: error }, 'The metrics are not served on a port of their own');
+      return null;
+    }
+  };
+
   const start = async (onFirstKey?: (key: string) => void): Promise<RunningApp> => {
+    const path = databasePath(config.dataDir);
+    let writes = 0;
     const store = await openSqlite({
-      path: databasePath(config.dataDir),
+      path,
+      onWriting: (change) => {
+        writes += change;
+      },
       onCrash: (err) => log.error({ err }, 'a thread of the database died; its next call starts it again'),
     });
     closers.push(() => store.close());
@@ -104,6 +134,13 @@ export function createApp(config: Config, overrides: Overrides = {}): App {
     const metrics = createMetrics();
     const parsing = createParsing({ clock });
     closers.push(() => parsing.close());
+    const gauges: GaugeSources = {
+      clock,
+      store,
+      measureDisk: () => measureDisk(path),
+      parserJobs: () => parsing.jobs,
+      writes: () => writes,
+    };
 
     if (config.roles.includes('worker')) {
       const sweeping = new AbortController();
@@ -139,7 +176,10 @@ export function createApp(config: Config, overrides: Overrides = {}): App {
               onThreadLost: (err) => log.warn({ err }, 'the thread that checks senders was ended'),
               onChecked: metrics.authentication,
             });
-      if (authenticating) closers.push(() => authenticating.close());
+      if (authenticating) {
+        closers.push(() => authenticating.close());
+        gauges.senderChecks = () => authenticating.checks;
+      }
       const receiver = createReceiver({
         store,
         parsing,
@@ -186,6 +226,7 @@ export function createApp(config: Config, overrides: Overrides = {}): App {
       );
       listeners.push(server);
       smtpServer = server;
+      gauges.smtpBytes = () => server.bytesInFlight;
       smtp = { host: config.smtpHost, ...(await listening('smtp', server.start())) };
     }
 
@@ -202,7 +243,7 @@ export function createApp(config: Config, overrides: Overrides = {}): App {
           signUpPlan: config.signUpPlan,
           webhookExample: isAllowedAddress('127.0.0.1', allow) ? LOOPBACK_HOOK : undefined,
           sink: config.sink === 'on',
-          metrics: config.metrics,
+          metrics: config.metrics === 'on',
         },
         {
           store,
@@ -219,6 +260,7 @@ export function createApp(config: Config, overrides: Overrides = {}): App {
         },
       );
       listeners.push(server);
+      gauges.heldRequests = () => server.heldRequests;
       const rechecking = new AbortController();
       closers.push(async () => rechecking.abort());
       void recheckUntil(rechecking.signal, { recheck: () => server.recheckHeld(), clock, log });
@@ -243,8 +285,10 @@ export function createApp(config: Config, overrides: Overrides = {}): App {
       deliverer.start();
       listeners.push(deliverer);
     }
+    addGauges(metrics.registry, gauges);
+    const metricsListener = await startMetrics(metrics.registry);
     giveBackMemory();
-    return { http, smtp, firstStart };
+    return { http, smtp, metrics: metricsListener, firstStart };
   };
 
   const quietly = async (close: () => Promise<void>): Promise<void> => {

@@ -15,7 +15,7 @@ import {
   settingsTable,
 } from './config/config.ts';
 import { DEV_DEFAULTS } from './config/dev-defaults.ts';
-import { unusedVariables } from './config/environment.ts';
+import { isGiven, unusedVariables } from './config/environment.ts';
 import { createLog, type Logger } from './log.ts';
 import type { Announcer } from './run/announcer.ts';
 import { createDevAnnouncer } from './run/dev-announcer.ts';
@@ -94,7 +94,7 @@ async function serve(config: Config, parent: number, announcerOf: (log: Logger) 
   const log = createLog(config.logLevel);
   const announcer = announcerOf(log);
   for (const text of unusedVariables(process.env)) announcer.warning(text);
-  const app = createApp(config, { log });
+  const app = createApp(config, { log, mayLackMetrics: !isGiven('MAYFLY_METRICS_PORT', process.env) });
   const exit = (code: number) => process.exit(code);
   const stop = watchForStop(stopSources(parent), {
     onSecondSignal(signal) {

@@ -1,16 +1,16 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import type { MailAuthentication } from './mail/authentication.ts';
 
-/** From a mail that waits for nobody (1 ms) to one that ran into the parser's time limit. */
+/** Buckets, seconds: from a message without any wait (1 ms) to one that hit the parser's time limit. */
 const MAIL_SECONDS = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
-/** What `/metrics` shows, in Prometheus's words; one registry a process, so that tests can run several. */
+/** The counters of a process, in a registry of its own, so that tests can run several. */
 export interface Metrics {
   registry: Registry;
   smtp: {
     connection(): void;
     disconnection(): void;
-    /** A DATA command came to its end. @param seconds from DATA to the reply */
+    /** A DATA command was answered. @param seconds from DATA to the reply */
     mail(result: 'accepted' | 'refused' | 'failed', bytes: number, seconds: number): void;
     /** A RCPT or DATA got a reply that is not 2xx. @param code the three digits */
     refusal(code: number): void;
@@ -34,33 +34,41 @@ export interface Metrics {
 export function createMetrics(): Metrics {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
+  // Sums of other metrics, and gauges although their names are those of counters: promtool rejects them.
+  for (const name of ['handles', 'requests', 'resources']) {
+    registry.removeSingleMetric(`nodejs_active_${name}_total`);
+  }
   const registers = [registry];
   const connections = new Counter({
     name: 'mayfly_smtp_connections_total',
-    help: 'SMTP connections taken.',
+    help: 'SMTP connections accepted.',
     registers,
   });
-  const open = new Gauge({ name: 'mayfly_smtp_connections_open', help: 'SMTP connections open.', registers });
+  const open = new Gauge({
+    name: 'mayfly_smtp_connections_open',
+    help: 'SMTP connections that are open.',
+    registers,
+  });
   const mails = new Counter({
     name: 'mayfly_smtp_mails_total',
-    help: 'Mails whose DATA came to its end, by result.',
+    help: 'Messages received after DATA, by result: accepted, refused, failed.',
     labelNames: ['result'],
     registers,
   });
   const bytes = new Counter({
     name: 'mayfly_smtp_mail_bytes_total',
-    help: 'Bytes of mail received.',
+    help: 'Bytes of messages received.',
     registers,
   });
   const seconds = new Histogram({
     name: 'mayfly_smtp_mail_seconds',
-    help: 'From the DATA command to its reply.',
+    help: 'Seconds from the DATA command to its reply.',
     buckets: MAIL_SECONDS,
     registers,
   });
   const refusals = new Counter({
     name: 'mayfly_smtp_refusals_total',
-    help: 'RCPT and DATA commands refused, by reply code.',
+    help: 'RCPT and DATA commands rejected, by reply code.',
     labelNames: ['code'],
     registers,
   });
@@ -111,7 +119,7 @@ const RESULTS = ['pass', 'fail', 'softfail', 'neutral', 'none', 'policy', 'tempe
 function createAuthenticationMetrics(registry: Registry): Metrics['authentication'] {
   const results = new Counter({
     name: 'mayfly_authentication_results_total',
-    help: 'Mails from outside whose sender was checked, by method (spf, dkim, dmarc) and result.',
+    help: 'Messages from other machines whose sender was checked, by method (spf, dkim, dmarc) and result.',
     labelNames: ['method', 'result'],
     registers: [registry],
   });
@@ -129,20 +137,20 @@ function createWebhookMetrics(registry: Registry): Metrics['webhooks'] {
   const registers = [registry];
   const seconds = new Histogram({
     name: 'mayfly_webhook_attempt_seconds',
-    help: 'From the beginning of an attempt to the end of its answer, by result.',
+    help: 'Seconds from the start of a webhook attempt to the end of its response, by result: ok, failed.',
     labelNames: ['result'],
     buckets: ATTEMPT_SECONDS,
     registers,
   });
   const deliveries = new Counter({
     name: 'mayfly_webhook_deliveries_total',
-    help: 'Webhook deliveries that ended at an attempt, by outcome.',
+    help: 'Webhook deliveries that ended, by outcome: delivered, failed, cancelled.',
     labelNames: ['outcome'],
     registers,
   });
   const disabled = new Counter({
     name: 'mayfly_webhooks_disabled_total',
-    help: 'Webhooks disabled by the server, for 410 or for days of failures.',
+    help: 'Webhooks that the server disabled, after a 410 or after days of failures.',
     registers,
   });
   return {

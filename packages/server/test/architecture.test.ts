@@ -51,6 +51,7 @@ const MAY_IMPORT: Record<string, string[]> = {
   http: ['messages', 'accounts', 'quota', 'webhooks', 'inbound', 'mail', 'store'],
   cli: ['config', 'accounts', 'quota', 'store'],
   config: ['accounts', 'webhooks'],
+  monitoring: ['store'],
   run: ['app', 'config'],
   messages: ['accounts', 'mail', 'store'],
   accounts: ['mail', 'store'],

@@ -37,7 +37,11 @@ afterEach(async () => {
 
 /** An app behind a load balancer on this machine, which tells where mail comes from. */
 const startBehindProxy = async (env: Record<string, string> = {}, clock?: FakeClock): Promise<TestApp> => {
-  const settings = { MAYFLY_SMTP_PROXY_FROM: '127.0.0.1/32', MAYFLY_DNS_SERVERS: names.address };
+  const settings = {
+    MAYFLY_SMTP_PROXY_FROM: '127.0.0.1/32',
+    MAYFLY_DNS_SERVERS: names.address,
+    MAYFLY_METRICS: 'on',
+  };
   app = await startApp({ ...settings, ...env }, clock ? { clock } : {});
   return app;
 };

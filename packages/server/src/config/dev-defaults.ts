@@ -5,6 +5,7 @@
  * The only place for these.
  */
 export const DEV_DEFAULTS: Readonly<Record<string, string>> = {
+  MAYFLY_METRICS_PORT: '8026',
   MAYFLY_WEBHOOK_ALLOW: '127.0.0.0/8,::1/128',
   MAYFLY_LOG_LEVEL: 'warn',
   MAYFLY_SMTP_BARE_LINE_ENDINGS: 'normalise',

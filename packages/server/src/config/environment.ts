@@ -37,6 +37,10 @@ export const isFromKubernetes = (name: string, env: Environment): boolean =>
 export const givenText = (name: string, env: Environment): string | undefined =>
   isFromKubernetes(name, env) ? undefined : env[name]?.trim();
 
+/** True when a setting was given, directly or by a file. */
+export const isGiven = (name: string, env: Environment): boolean =>
+  givenText(name, env) !== undefined || env[name + FILE_SUFFIX] !== undefined;
+
 function suggestion(name: string): string {
   const isFile = name.toUpperCase().endsWith(FILE_SUFFIX);
   const given = name.slice(PREFIX.length, isFile ? -FILE_SUFFIX.length : undefined);

@@ -5,6 +5,7 @@ import { SETTINGS } from './settings.ts';
 const LISTENERS = {
   http: { host: 'httpHost', ports: ['httpPort'] },
   smtp: { host: 'smtpHost', ports: ['smtpPort', 'smtpsPort'] },
+  metrics: { host: 'metricsHost', ports: ['metricsPort'] },
 } as const;
 
 /** What happened and what to do, by the code of the failed system call. */
@@ -19,12 +20,15 @@ const EXPLAINED: Readonly<Record<string, (where: string, host: string, port: str
     `${where} cannot be opened, because the host name is unknown. Set ${host} to an IP address of this machine.`,
 };
 
+/** A listener of the process. */
+export type ListenerName = keyof typeof LISTENERS;
+
 /** @returns an Error that says why a listener does not start and which setting to change, or `error` itself */
-export function explainListening(error: unknown, role: keyof typeof LISTENERS, config: Config): unknown {
+export function explainListening(error: unknown, name: ListenerName, config: Config): unknown {
   if (!(error instanceof Error && 'code' in error)) return error;
   const explain = EXPLAINED[String(error.code)];
   if (!explain) return error;
-  const { host, ports } = LISTENERS[role];
+  const { host, ports } = LISTENERS[name];
   const failed = 'port' in error ? error.port : undefined;
   const port = ports.find((one) => config[one] === failed) ?? ports[0];
   const where = `Port ${config[port]} on ${config[host]}`;

@@ -1,5 +1,5 @@
 import { setting } from './setting.ts';
-import { baseUrl, corsOrigins, host, oneOf, orNone, PORT, port } from './values.ts';
+import { baseUrl, corsOrigins, host, metricsSwitch, orNone, PORT, port } from './values.ts';
 
 /** The API, and the metrics. */
 export const HTTP_SETTINGS = {
@@ -35,11 +35,26 @@ export const HTTP_SETTINGS = {
       'Web pages of these origins may call the API from a browser. They need an API key or a read token; cookies are never accepted from them.',
     parse: corsOrigins,
   }),
+  metricsHost: setting({
+    name: 'MAYFLY_METRICS_HOST',
+    fallback: '127.0.0.1',
+    allowed: 'an IP address of this machine or a host name',
+    sentence: 'Address that the listener of MAYFLY_METRICS_PORT listens on.',
+    parse: host,
+  }),
+  metricsPort: setting({
+    name: 'MAYFLY_METRICS_PORT',
+    fallback: '',
+    allowed: `${PORT}, or nothing for no such listener`,
+    sentence: 'A port that serves /metrics for Prometheus and nothing else.',
+    parse: orNone(port),
+  }),
   metrics: setting({
     name: 'MAYFLY_METRICS',
-    fallback: 'loopback',
-    allowed: 'loopback, on or off',
-    sentence: 'Who may read /metrics: requests to a loopback listener, everyone, or nobody.',
-    parse: oneOf(['loopback', 'on', 'off'] as const),
+    fallback: 'off',
+    allowed: 'on or off',
+    sentence:
+      'on also serves /metrics on the port of the API, to everyone who reaches it, without a credential.',
+    parse: metricsSwitch,
   }),
 };

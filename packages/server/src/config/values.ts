@@ -115,6 +115,16 @@ export function corsOrigins(text: string): string[] {
   return listOf(origin)(text);
 }
 
+/** Until version 0.1 the default was `loopback`, which a reverse proxy on the same machine made public. */
+export function metricsSwitch(text: string): 'on' | 'off' {
+  if (text === 'loopback') {
+    throw new SettingError(
+      'It is no longer a value: set MAYFLY_METRICS_PORT to serve the metrics on loopback.',
+    );
+  }
+  return oneOf(['on', 'off'] as const)(text);
+}
+
 /** Text in PEM form (RFC 7468) whose label ends with `kind`. */
 export const pem =
   (kind: string) =>

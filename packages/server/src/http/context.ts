@@ -33,8 +33,8 @@ export interface HttpOptions {
   signUpPlan?: string | null;
   /** Whether the sink takes mail; it cannot be deleted then. Default false. */
   sink?: boolean;
-  /** Who may read `/metrics`: requests that reached a loopback address, everyone, nobody. */
-  metrics: 'loopback' | 'on' | 'off';
+  /** Whether `/metrics` is served, to everyone; by default it is not. */
+  metrics?: boolean;
 }
 
 /** The part of parsing that HTTP uses. */

@@ -6,7 +6,7 @@ const NAME = 'mayfly_http_request_seconds';
 
 const METRIC = {
   name: NAME,
-  help: 'From the headers of a request to the end of its answer.',
+  help: 'Seconds from the headers of a request to the end of its response, by method, route and status.',
   // Declared as a numeric enum, and a word in truth.
   type: 'histogram' as unknown as MetricType,
   aggregator: 'sum' as const,

@@ -10,6 +10,8 @@ export type { HttpDeps, HttpOptions } from './context.ts';
 export interface HttpServer {
   /** Resolves when it listens. */
   start(): Promise<{ port: number }>;
+  /** Waits and streams that are held open now. */
+  readonly heldRequests: number;
   /** Ends held requests whose API key is not good any more. */
   recheckHeld(): Promise<void>;
   /**
@@ -32,6 +34,9 @@ export function createHttpServer(options: HttpOptions, deps: HttpDeps): HttpServ
       await app.listen({ host: options.host, port: options.port });
       const { port } = app.server.address() as AddressInfo;
       return { port };
+    },
+    get heldRequests() {
+      return built?.held.count ?? 0;
     },
     async recheckHeld() {
       await built?.held.recheck();

@@ -30,6 +30,12 @@ function startedText(running: RunningApp, config: Config): string {
   const lines = [`Mayfly ${VERSION} is ready. Press Ctrl+C to stop it.`, ''];
   if (http) lines.push(`  API      ${http.url}   (reference: ${http.url}/docs)`);
   if (smtp) lines.push(`  SMTP     ${smtp.host}:${smtp.port}   (domains: ${config.domains.join(', ')})`);
+  if (running.metrics) lines.push(`  Metrics  ${running.metrics.url}`);
+  else if (config.metricsPort !== null) {
+    lines.push(
+      `  Metrics  off: port ${config.metricsPort} is in use. MAYFLY_METRICS_PORT selects another one.`,
+    );
+  }
   lines.push(`  Data     ${config.dataDir}`, ...keyLines(running, config));
   if (http) {
     // A key that was given as MAYFLY_API_KEY is not printed: its owner knows it, and output is often kept.

@@ -28,12 +28,13 @@ export function createServeAnnouncer(config: Config, log: Logger): Announcer {
         'The first API key was written to this file. Read it, then delete the file. "mayfly key create" creates another key.',
       );
     },
-    started: ({ http, smtp }) =>
+    started: ({ http, smtp, metrics }) =>
       lifecycle.info(
         {
           version: VERSION,
           http,
           smtp,
+          metrics,
           domains: config.domains,
           roles: config.roles,
           dataDir: config.dataDir,

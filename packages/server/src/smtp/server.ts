@@ -74,6 +74,8 @@ export interface SmtpServer {
    * @throws Error when it cannot be used; the old one stays in use
    */
   useCertificate(pair: KeyPair): CertificateSummary;
+  /** Bytes of messages that are being received or stored. */
+  readonly bytesInFlight: number;
   /**
    * Stops listening, says 421 to who is idle, lets mails that are coming in or being stored finish,
    * and cuts what is left after `deadlineMs`. Resolves when all connections are gone. Safe to call twice.
@@ -207,6 +209,9 @@ export function createSmtpServer(options: SmtpServerOptions, deps: SmtpServerDep
         for (const listener of listeners) listener.server.close();
         throw error;
       }
+    },
+    get bytesInFlight() {
+      return context.budget.held;
     },
     useCertificate(pair) {
       const summary = checkKeyPair(pair);

@@ -78,6 +78,7 @@ export const METHODS: Readonly<Record<MethodPath, MethodKind>> = {
   'deliveries.replay': 'write',
   'deliveries.find': 'read',
   'deliveries.list': 'read',
+  'upkeep.measure': 'read',
   'upkeep.sweep': 'write',
   ping: 'write',
 };

@@ -22,6 +22,7 @@ const settings = {
   MAYFLY_LOG_LEVEL: 'trace',
   MAYFLY_WEBHOOK_ALLOW: '127.0.0.0/8',
   MAYFLY_SIGNUP_PLAN: 'unlimited',
+  MAYFLY_METRICS: 'on',
 };
 
 interface Answered {

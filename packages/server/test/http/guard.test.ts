@@ -47,7 +47,7 @@ describe('the guard', () => {
   });
 
   it('stands before every route: one that does not say what it demands fails at start', async () => {
-    const { app } = await buildApp({ host: '', port: 0, domains: [], publicUrl: null, metrics: 'off' }, {
+    const { app } = await buildApp({ host: '', port: 0, domains: [], publicUrl: null, metrics: false }, {
       metrics: new Registry(),
     } as HttpDeps);
     expect(() => app.get('/v1/forgotten', async () => 'open')).toThrow(

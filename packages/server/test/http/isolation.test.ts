@@ -79,7 +79,7 @@ const OUTCOMES: Record<string, (decision: Decision, names: boolean) => Outcome> 
   'right key': () => 'success',
 };
 
-const options: Partial<HttpOptions> = { signUpPlan: 'free', metrics: 'on' };
+const options: Partial<HttpOptions> = { signUpPlan: 'free', metrics: true };
 let http: TestHttp;
 let own: Place;
 /** Another inbox of the account, and one of another account; each with the same things in it. */
@@ -240,7 +240,7 @@ describe('the document', () => {
       port: 0,
       domains: [],
       publicUrl: null,
-      metrics: 'on',
+      metrics: true,
       signUpPlan: 'free',
     } as const;
     const deps: Partial<HttpDeps> = { store: http.store, clock: http.clock, metrics: new Registry() };

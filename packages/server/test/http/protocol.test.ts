@@ -217,13 +217,14 @@ describe('the HTTP listener', () => {
     expect(code).not.toMatch(/https?:\/\//);
   });
 
-  it('shows its metrics to loopback listeners only, or to all, or to nobody', async () => {
-    const metrics = await http.api('GET', '/metrics', { as: null });
+  it('serves its metrics where they are switched on, and by default to nobody, not even on loopback', async () => {
+    const on = await startHttp({ metrics: true });
+    await on.createInbox();
+    const metrics = await on.api('GET', '/metrics', { as: null });
     expect(metrics.status).toBe(200);
-    expect(metrics.body).toContain('mayfly_http_request_seconds_count{method="GET",route="/v1/inboxes"');
-    const off = await startHttp({ metrics: 'off' });
-    expect((await off.api('GET', '/metrics', { as: null })).status).toBe(404);
-    await off.stop();
+    expect(metrics.body).toContain('mayfly_http_request_seconds_count{method="POST",route="/v1/inboxes"');
+    await on.stop();
+    expect((await http.api('GET', '/metrics', { as: null })).status).toBe(404);
   });
 });
 

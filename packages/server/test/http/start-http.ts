@@ -144,7 +144,6 @@ export async function startHttp(options: Partial<HttpOptions> = {}, plan = 'unli
       port: 0,
       domains: ['mayfly.test', 'second.test'],
       publicUrl: null,
-      metrics: 'loopback',
       ...options,
     },
     {

@@ -52,6 +52,7 @@ const ARGUMENTS: Record<string, unknown[]> = {
   'webhooks.find': ['acc_1', 'whk_1', T],
   'webhooks.list': ['acc_1', { limit: 1, before: 'whk_1' }, T],
   'deliveries.nextAt': [],
+  'upkeep.measure': [T],
   'deliveries.find': ['acc_1', 'whk_1', 'dlv_1', T],
   'deliveries.list': ['acc_1', 'whk_1', { limit: 1, before: 'dlv_1' }, T],
 };

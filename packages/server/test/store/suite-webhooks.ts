@@ -124,6 +124,22 @@ export function describeWebhooks(given: Given): void {
       expect(await deliveries.find(owner, other, test.deliveryId, T)).toBeUndefined();
     });
 
+    it('are counted while their deliveries wait or are attempted, with the inboxes that live', async () => {
+      const { store, inbox, mail } = await start();
+      const none = { liveInboxes: 1, pendingDeliveries: 0, firstDueAt: null };
+      expect(await store.upkeep.measure(T)).toEqual(none);
+      await mail(T + 10);
+      expect(await store.upkeep.measure(T + 20)).toMatchObject({ pendingDeliveries: 1, firstDueAt: T + 10 });
+      const claimed = await store.deliveries.claim(limits, T + 20);
+      expect(await store.upkeep.measure(T + 20)).toMatchObject({ pendingDeliveries: 1, firstDueAt: null });
+      await store.deliveries.record(
+        claimed.map((one) => result(one, {})),
+        T + 20,
+      );
+      expect(await store.upkeep.measure(T + 20)).toEqual(none);
+      expect(await store.upkeep.measure(inbox.expiresAt)).toEqual({ ...none, liveInboxes: 0 });
+    });
+
     it('after a rotation both secrets sign, the newest first, until the old one ends', async () => {
       const { store, owner, webhook, mail } = await start();
       await store.webhooks.rotateSecret(owner, webhook, 'whsec_two', T + 5000, T);

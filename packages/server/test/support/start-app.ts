@@ -14,6 +14,8 @@ export const TEST_KEY = 'test_key_0123456789abcdef';
 export interface TestApp {
   url: string;
   smtp: { host: string; port: number };
+  /** Null without MAYFLY_METRICS_PORT. */
+  metricsUrl: string | null;
   dataDir: string;
   /** By default with the account's key. */
   api: ApiClient;
@@ -44,13 +46,14 @@ export async function startApp(
     ...env,
   });
   const app = createApp(config, overrides);
-  const { http, smtp } = await app.start();
+  const { http, smtp, metrics } = await app.start();
   if (!http || !smtp) throw new Error('a test app has both listeners');
 
   const api = apiClient(http.url, TEST_KEY);
   return {
     url: http.url,
     smtp,
+    metricsUrl: metrics?.url ?? null,
     dataDir: folder,
     api,
     async createInbox(body = {}) {

@@ -16,7 +16,7 @@ describe('a webhook', () => {
   /** What the receiver answers; null: nothing. */
   let answer: { status: number; headers?: Record<string, string> } | null;
   beforeAll(async () => {
-    app = await startWebhookApp();
+    app = await startWebhookApp({ MAYFLY_METRICS: 'on' });
     receiver = await startHttp((response) => {
       if (answer) response.writeHead(answer.status, answer.headers).end('thanks');
     });

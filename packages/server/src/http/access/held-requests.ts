@@ -19,6 +19,8 @@ export interface HeldRequests {
   hold<T>(reply: FastifyReply, work: (signal: AbortSignal) => Promise<T>): Promise<T>;
   /** Ends those whose API key is not good any more, and those of read tokens whose account is deleted. */
   recheck(): Promise<void>;
+  /** How many are held now. */
+  readonly count: number;
   /** Ends all that are held, and from now on holds none. */
   release(): void;
   /** True after {@link release}. */
@@ -108,6 +110,9 @@ export function createHeldRequests(guard: Guard, deps: { store: Pick<Store, 'acc
     release() {
       released = true;
       for (const { controller } of held) controller.abort();
+    },
+    get count() {
+      return held.size;
     },
     get released() {
       return released;

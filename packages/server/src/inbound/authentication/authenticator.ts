@@ -34,6 +34,8 @@ export interface Authenticating {
   check(envelope: MailEnvelope, received: Uint8Array): Promise<MailAuthentication | null>;
   /** Whether the thread lives. */
   readonly running: boolean;
+  /** Messages that are being checked now. */
+  readonly checks: number;
   /** Ends the thread; what it had not finished is answered as if its time were over. */
   close(): Promise<void>;
 }
@@ -176,6 +178,9 @@ export function createAuthenticating(options: AuthenticatingOptions): Authentica
       const found = await examine(envelope, received);
       options.onChecked?.(found);
       return found;
+    },
+    get checks() {
+      return checker?.checks.size ?? 0;
     },
     get running() {
       return checker !== undefined;

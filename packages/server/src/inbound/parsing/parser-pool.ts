@@ -39,6 +39,8 @@ export interface Parsing {
   attachment(raw: Uint8Array, id: string): Promise<Uint8Array | undefined>;
   /** How many worker threads live now. */
   readonly threads: number;
+  /** Messages and attachments that wait for a worker or are on one. */
+  readonly jobs: number;
   /** Ends the workers; what they had not finished is answered as if they had failed. */
   close(): Promise<void>;
 }
@@ -77,6 +79,7 @@ export function createParsing(options: ParsingOptions): Parsing {
   };
   const stop = new AbortController();
   let watching = false;
+  let jobs = 0;
 
   /** Runs only while a lane has something to watch, so that an idle server sets no timers. */
   const watch = async (): Promise<void> => {
@@ -96,7 +99,21 @@ export function createParsing(options: ParsingOptions): Parsing {
   // Large mails have a worker of their own, so that their tens of milliseconds never hold a small one.
   const start = (raw: Uint8Array, attachmentId: string | null, ends: Pick<Job, 'done' | 'failed'>): void => {
     const lane = raw.length >= LARGE_BYTES ? large : small;
-    lane.add({ raw, attachmentId, deaths: 0, settled: false, ...ends });
+    jobs += 1;
+    lane.add({
+      raw,
+      attachmentId,
+      deaths: 0,
+      settled: false,
+      done: (...result) => {
+        jobs -= 1;
+        ends.done(...result);
+      },
+      failed: (failure) => {
+        jobs -= 1;
+        ends.failed(failure);
+      },
+    });
   };
 
   return {
@@ -117,6 +134,9 @@ export function createParsing(options: ParsingOptions): Parsing {
       }),
     get threads() {
       return small.threads + large.threads;
+    },
+    get jobs() {
+      return jobs;
     },
     close: async () => {
       stop.abort();

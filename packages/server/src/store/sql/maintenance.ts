@@ -1,4 +1,4 @@
-import type { Upkeep } from '../contract/index.ts';
+import type { StoreFigures, Upkeep } from '../contract/index.ts';
 import {
   DELIVERY_KEPT_MS,
   MAX_KEPT_DELIVERIES,
@@ -179,7 +179,33 @@ const trimDeliveries: Chore = async (tx, limit) => {
   return freed;
 };
 
-/** The part of the store that frees space; no read depends on it. */
+async function measure(db: Db, now: number): Promise<StoreFigures> {
+  const count = db.fn.countAll<number>().as('count');
+  const live = await db
+    .selectFrom('inboxes')
+    .select(count)
+    .where('freed', '=', 0)
+    .where('expires_at', '>', now)
+    .executeTakeFirstOrThrow();
+  const waiting = await db
+    .selectFrom('deliveries')
+    .select([count, db.fn.min('due_at').as('first')])
+    .where('due_at', 'is not', null)
+    .executeTakeFirstOrThrow();
+  const running = await db
+    .selectFrom('deliveries')
+    .select(count)
+    .where('leased_until', 'is not', null)
+    .executeTakeFirstOrThrow();
+  return {
+    // PostgreSQL counts in a type that its driver gives as text.
+    liveInboxes: Number(live.count),
+    pendingDeliveries: Number(waiting.count) + Number(running.count),
+    firstDueAt: waiting.first === null ? null : Number(waiting.first),
+  };
+}
+
+/** The part of the store that frees space and counts; no other read depends on it. */
 export function createUpkeep(db: Db, sources: Sources, freeMessages: FreeMessages): Upkeep {
   const freeParked: Chore = (tx, limit) => sources.freeParked(tx, limit);
   const chores: Chore[] = [
@@ -198,6 +224,7 @@ export function createUpkeep(db: Db, sources: Sources, freeMessages: FreeMessage
     removeOldUsageMonths,
   ];
   return {
+    measure: (now) => measure(db, now),
     sweep: (now, limit) =>
       db.transaction().execute(async (tx) => {
         let freed = 0;

@@ -31,6 +31,8 @@ export interface SqliteOptions {
   busyTimeoutMs?: number;
   /** The largest size of the database, in pages of 4 KiB. Without it the disk is the limit. */
   maxPages?: number;
+  /** Called when a write begins (1) and when it is answered (-1). */
+  onWriting?: (change: 1 | -1) => void;
   /** Called when the thread that writes, or the one that searches, died; its next call starts it again. */
   onCrash?: (error: Error) => void;
   /** How the writing thread is started; given by tests. */
@@ -130,7 +132,13 @@ async function openBoth(options: SqliteOptions): Promise<Store> {
     return storeOf(
       (method, args) => {
         const kind = METHODS[method];
-        if (kind === 'write' || kind === 'add') return writer.call(method, args).finally(() => written(kind));
+        if (kind === 'write' || kind === 'add') {
+          options.onWriting?.(1);
+          return writer.call(method, args).finally(() => {
+            options.onWriting?.(-1);
+            written(kind);
+          });
+        }
         if (closed) return Promise.reject(unavailable('closed'));
         if (kind === 'search') return searcher.call(method, args);
         look.begin();

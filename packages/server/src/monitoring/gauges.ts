@@ -1,0 +1,121 @@
+import { Gauge, type Registry } from 'prom-client';
+import type { Clock } from '../clock.ts';
+import type { Store, StoreFigures } from '../store/contract/index.ts';
+import { VERSION } from '../version.ts';
+
+/** Sizes in bytes. */
+export interface Disk {
+  databaseBytes: number;
+  freeBytes: number;
+  totalBytes: number;
+}
+
+/** What the gauges read when somebody reads the metrics; a part that does not run is missing. */
+export interface GaugeSources {
+  clock: Clock;
+  store: Pick<Store, 'upkeep' | 'ping'>;
+  measureDisk(): Promise<Disk>;
+  /** Bytes of messages that are being received or stored. */
+  smtpBytes?: () => number;
+  parserJobs: () => number;
+  senderChecks?: () => number;
+  writes: () => number;
+  heldRequests?: () => number;
+}
+
+/** So often the database is asked at most, however often the metrics are read, milliseconds. */
+const MIN_AGE_MS = 1_000;
+/** Counting takes time in proportion to what there is; it gets this share of the time at most. */
+const MAX_TIME_SHARE = 0.002;
+
+/** @returns what `read` returned last, and reads again when that is old enough; concurrent callers share it */
+function remembered<T>(clock: Clock, read: () => Promise<T>): () => Promise<T> {
+  let last: { value: Promise<T>; until: number } | undefined;
+  return () => {
+    const begun = clock.now();
+    if (last && begun < last.until) return last.value;
+    const value = read();
+    const entry = { value, until: Number.POSITIVE_INFINITY };
+    last = entry;
+    const keep = (): void => {
+      const took = clock.now() - begun;
+      entry.until = clock.now() + Math.max(MIN_AGE_MS, took / MAX_TIME_SHARE);
+    };
+    value.then(keep, keep);
+    return value;
+  };
+}
+
+/** Adds the gauges of queues, inboxes, webhooks, disk and database to a registry. */
+export function addGauges(registry: Registry, sources: GaugeSources): void {
+  const { clock, store } = sources;
+  const gauge = (name: string, help: string, read: () => number | null | Promise<number | null>): void => {
+    new Gauge({
+      name,
+      help,
+      registers: [registry],
+      async collect() {
+        // What cannot be read now has no value: the other metrics are served all the same.
+        const value = await Promise.resolve()
+          .then(read)
+          .catch(() => null);
+        if (value === null) this.remove();
+        else this.set(value);
+      },
+    });
+  };
+  const count = (name: string, help: string, read: (() => number) | undefined): void => {
+    if (read) gauge(name, help, read);
+  };
+
+  new Gauge({
+    name: 'mayfly_build_info',
+    help: 'Always 1; the label is the version.',
+    labelNames: ['version'],
+    registers: [registry],
+  }).set({ version: VERSION }, 1);
+  count(
+    'mayfly_smtp_bytes_in_flight',
+    'Bytes of messages that are being received or stored.',
+    sources.smtpBytes,
+  );
+  count(
+    'mayfly_parser_jobs',
+    'Messages and attachments that wait for a parser or are being parsed.',
+    sources.parserJobs,
+  );
+  count('mayfly_sender_checks', 'Messages whose sender is being checked.', sources.senderChecks);
+  count('mayfly_store_writes_pending', 'Writes that the database has not completed.', sources.writes);
+  count('mayfly_http_requests_held', 'Waits and event streams that are held open.', sources.heldRequests);
+
+  const figures = remembered(clock, () => store.upkeep.measure(clock.now()));
+  const figure = (name: string, help: string, of: (all: StoreFigures) => number): void =>
+    gauge(name, help, async () => of(await figures()));
+  figure('mayfly_inboxes_live', 'Inboxes that have not expired.', (all) => all.liveInboxes);
+  figure(
+    'mayfly_webhook_deliveries_pending',
+    'Webhook deliveries that wait for an attempt or are being attempted.',
+    (all) => all.pendingDeliveries,
+  );
+  figure(
+    'mayfly_webhook_overdue_seconds',
+    'How long the delivery that is due first has been due; 0 when none is.',
+    (all) => Math.max(0, clock.now() - (all.firstDueAt ?? clock.now())) / 1_000,
+  );
+
+  const disk = remembered(clock, () => sources.measureDisk());
+  gauge('mayfly_disk_free_bytes', 'Free space where the database is.', async () => (await disk()).freeBytes);
+  gauge('mayfly_disk_size_bytes', 'Size of that file system.', async () => (await disk()).totalBytes);
+  gauge(
+    'mayfly_database_size_bytes',
+    'Size of the database and its write-ahead log.',
+    async () => (await disk()).databaseBytes,
+  );
+  const isUp = remembered(clock, () =>
+    store.ping().then(
+      () => 1,
+      () => 0,
+    ),
+  );
+  gauge('mayfly_database_up', 'Whether the database can be written to: 1 or 0.', isUp);
+}

@@ -1,0 +1,74 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { Registry } from 'prom-client';
+import type { Logger } from '../log.ts';
+
+/** A few monitoring systems, each with a connection or two. */
+const MAX_CONNECTIONS = 20;
+/** A request has no body, so its headers are all of it, milliseconds. */
+const REQUEST_TIMEOUT_MS = 10_000;
+
+/** Serves `/metrics` on a port of its own, and nothing else. */
+export interface MetricsServer {
+  /** @throws Error of the system call when the port cannot be opened */
+  start(): Promise<{ port: number }>;
+  /** Cuts what is open: a reader of metrics asks again. */
+  stop(): Promise<void>;
+}
+
+export interface MetricsServerOptions {
+  host: string;
+  /** 0 selects a free one. */
+  port: number;
+}
+
+export function createMetricsServer(
+  { host, port }: MetricsServerOptions,
+  { registry, log }: { registry: Registry; log: Logger },
+): MetricsServer {
+  const respond = (response: ServerResponse, status: number, type: string, body: string): void => {
+    response
+      .writeHead(status, {
+        'content-type': type,
+        'content-length': Buffer.byteLength(body),
+        'cache-control': 'no-store',
+        'x-content-type-options': 'nosniff',
+      })
+      .end(body);
+  };
+  const text = 'text/plain; charset=utf-8';
+  const handle = async ({ method, url = '' }: IncomingMessage, response: ServerResponse): Promise<void> => {
+    if (url.split('?', 1)[0] !== '/metrics')
+      return respond(response, 404, text, 'The metrics are at /metrics.\n');
+    if (method !== 'GET' && method !== 'HEAD') {
+      response.setHeader('allow', 'GET, HEAD');
+      return respond(response, 405, text, 'Use GET.\n');
+    }
+    try {
+      respond(response, 200, registry.contentType, await registry.metrics());
+    } catch (err) {
+      log.error({ err }, 'The metrics could not be collected');
+      respond(response, 500, text, 'The metrics could not be collected. The log of the server says why.\n');
+    }
+  };
+  const server = createServer(
+    { headersTimeout: REQUEST_TIMEOUT_MS, requestTimeout: REQUEST_TIMEOUT_MS },
+    (request, response) => void handle(request, response),
+  );
+  server.maxConnections = MAX_CONNECTIONS;
+  return {
+    start: () =>
+      new Promise((resolve, reject) => {
+        server.once('error', reject);
+        server.listen(port, host, () => {
+          server.off('error', reject);
+          resolve({ port: (server.address() as AddressInfo).port });
+        });
+      }),
+    stop: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+}
