@@ -64,6 +64,21 @@ describe.skipIf(!CHROMIUM)('the reference page in a browser (skipped where there
     expect(complaints).toEqual([]);
   }, 60_000);
 
+  test('carries the title, icon and logo of Mayfly and no foreign brand', async () => {
+    const page = await browser.newPage();
+    await page.goto(`${app.url}/docs`, { waitUntil: 'networkidle' });
+    await page.locator('.opblock').first().waitFor();
+    expect(await page.title()).toBe('Mayfly API');
+    const icon = (await page.locator('link[rel=icon]').getAttribute('href')) ?? '';
+    const logo = await app.api('GET', new URL(icon, app.url).pathname, { as: null });
+    expect([logo.status, logo.headers.get('content-type')]).toEqual([200, 'image/svg+xml']);
+    expect(logo.body).toContain('aria-label="Mayfly"');
+    const bar = await page.evaluate("getComputedStyle(document.body, '::before').backgroundImage");
+    expect(bar).toContain('data:image/svg+xml');
+    expect(await page.locator('body').innerText()).not.toMatch(/swagger|smartbear/i);
+    expect(await page.locator('img, .topbar').count()).toBe(0);
+  }, 60_000);
+
   test('the browser would tell: a page that asks another host is refused by the policy', async () => {
     const page = await browser.newPage();
     const complaints: string[] = [];

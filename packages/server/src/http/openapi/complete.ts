@@ -35,6 +35,9 @@ const labelParameter = (required: boolean) => ({
   ...(required ? { example: LABEL_EXAMPLE } : { 'x-example': LABEL_EXAMPLE }),
 });
 
+/** The order of parameters: what a path needs comes first. */
+const PLACES = ['path', 'query', 'header'];
+
 /** Operations that take labels in their query, and whether they need one. */
 const LABELLED: Record<string, boolean> = { listInboxes: false, deleteInboxes: true };
 
@@ -51,9 +54,9 @@ function completeParameters(operation: Json): void {
     if (typeof example === 'string') parameter.description += ` For example \`${example}\`.`;
   }
   const needsLabel = LABELLED[operation.operationId];
-  if (needsLabel !== undefined) {
-    operation.parameters = [...(operation.parameters ?? []), labelParameter(needsLabel)];
-  }
+  const labels = needsLabel === undefined ? [] : [labelParameter(needsLabel)];
+  const all = [...(operation.parameters ?? []), ...labels];
+  if (all.length > 0) operation.parameters = PLACES.flatMap((place) => all.filter((one) => one.in === place));
 }
 
 /** `ttlMinutes and labels`, for the choice between examples. */

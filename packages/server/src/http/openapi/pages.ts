@@ -2,7 +2,7 @@ import swagger from '@fastify/swagger';
 import swaggerUi from '@fastify/swagger-ui';
 import fastify from 'fastify';
 import type { App } from '../context.ts';
-import { rememberIds, useRememberedIds } from './page-ids.ts';
+import { afterResponse, beforeRequest } from './page-requests.ts';
 import { LOGO, STYLE } from './theme.ts';
 
 /** The pages load their own files only; they style elements inline and draw images from data URLs. */
@@ -30,8 +30,9 @@ export async function referencePages(document: object): Promise<App> {
       validatorUrl: null,
       tryItOutEnabled: true,
       displayRequestDuration: true,
-      requestInterceptor: useRememberedIds,
-      responseInterceptor: rememberIds,
+      requestInterceptor: beforeRequest,
+      responseInterceptor: afterResponse,
+      defaultModelsExpandDepth: 0,
     },
     theme: {
       title: 'Mayfly API',

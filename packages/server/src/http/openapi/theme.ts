@@ -17,7 +17,7 @@ export const LOGO = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 64 64"
 
 const LOGO_URL = `data:image/svg+xml;base64,${Buffer.from(LOGO).toString('base64')}`;
 
-/** A bar with the logo and the name above the page, and the colours of the project. */
+/** A bar with the logo and the name above the page, the colours of the project, and no columns that are always empty. */
 export const STYLE = `
 body { margin: 0; }
 body::before {
@@ -34,5 +34,6 @@ body::before {
 .swagger-ui .scheme-container { box-shadow: none; border-bottom: 1px solid #d8e6e3; padding: 16px 0; }
 .swagger-ui .btn.authorize { color: #1f6f63; border-color: #1f6f63; }
 .swagger-ui .btn.authorize svg { fill: #1f6f63; }
+.swagger-ui .servers-title, .swagger-ui .servers, .swagger-ui .response-col_links { display: none; }
 .swagger-ui .btn.execute { background-color: #1f6f63; border-color: #1f6f63; }
 `;
