@@ -117,7 +117,7 @@ async function newPlace(): Promise<Place> {
 const inPlace = (text: string, place: Place): string =>
   text
     .replaceAll(/\b(inb|msg|whk|dlv|key)_01kk4m[0-9a-z]{20}/g, (_id, kind: keyof Place) => place[kind])
-    .replaceAll(/\b(a?cur)_\w+_3vZxk1b0Qd8/g, (_cursor, kind: keyof Place) => place[kind]);
+    .replaceAll(/\b(a?cur)_[0-9a-z]+_[\w-]{11}/g, (_cursor, kind: keyof Place) => place[kind]);
 
 /** As OpenAPI describes it: the fields of an object are parameters of their own (style `form`, exploded). */
 function queryText(query: Record<string, unknown>): string {
