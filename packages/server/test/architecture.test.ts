@@ -68,7 +68,7 @@ const HOME: Record<string, RegExp> = {
   'node:sqlite': /^store\//,
   fastify: /^http\//,
   'smtp-server': /^smtp\//,
-  'postal-mime': /^mail\//,
+  'iconv-lite': /^mail\//,
   htmlparser2: /^mail\//,
   undici: /^webhooks\//,
   mailauth: /^inbound\/authentication\//,

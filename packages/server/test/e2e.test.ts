@@ -40,7 +40,8 @@ describe('the main journey', () => {
       inboxId: inbox.id,
       from: { address: 'hello@shop.example', name: 'Café Größe' },
       subject: 'Bestätigung – 482910 ist dein Code 🎉',
-      attachmentCount: 3,
+      attachmentCount: 2,
+      inlineCount: 1,
       hasAttachments: true,
     });
     expect(summary.codes[0].value).toBe('482910');
@@ -67,9 +68,11 @@ describe('the main journey', () => {
       contentId: 'logo@shop',
       size: logo.length,
     });
+    expect(byName['agb.txt']).toMatchObject({ size: 7, parameters: { name: 'agb.txt' } });
     for (const [name, bytes] of [
       ['Rechnung für März.pdf', pdf],
       ['logo.png', logo],
+      ['agb.txt', Buffer.from('Zeile\r\n')],
     ] as const) {
       const answer = await fetch(byName[name].url, { headers: { authorization: `Bearer ${inbox.token}` } });
       expect(Buffer.from(await answer.arrayBuffer()).equals(bytes), name).toBe(true);

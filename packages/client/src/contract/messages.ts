@@ -52,8 +52,16 @@ export const Attachment = Type.Object(
   {
     id: AttachmentId,
     filename: nullable(Type.String(), { description: 'As the sender named it; null without a name.' }),
-    contentType: Type.String({ description: 'As the sender declared it.', examples: ['application/pdf'] }),
-    size: Type.Integer({ description: 'Decoded size in bytes.' }),
+    contentType: Type.String({
+      description:
+        'The media type, always `type/subtype` in lower case; `application/octet-stream` where the sender declared none that is valid.',
+      examples: ['application/pdf'],
+    }),
+    parameters: Type.Record(Type.String(), Type.String(), {
+      description: 'Parameters of the media type, decoded; names in lower case.',
+      examples: [{ charset: 'utf-8', method: 'REQUEST' }],
+    }),
+    size: Type.Integer({ description: 'Size of the decoded bytes, with the line ends as sent.' }),
     disposition: Type.Enum(['attachment', 'inline'], { description: 'Shown within the text, or beside it.' }),
     contentId: nullable(Type.String(), {
       description: 'Content-ID without angle brackets; null without one.',
@@ -67,7 +75,7 @@ export const Attachment = Type.Object(
       }),
     ),
   },
-  { $id: 'Attachment', description: 'A part that is neither the text nor the html; inline parts included.' },
+  { $id: 'Attachment', description: 'A part that is not the text or html body; inline parts included.' },
 );
 export type Attachment = Static<typeof Attachment>;
 
@@ -105,8 +113,14 @@ const summary = {
   preview: Type.String({ description: 'The first 200 characters of the visible text.' }),
   receivedAt: Timestamp('When it was stored. Strictly increasing within an inbox.'),
   size: Type.Integer({ description: 'Size of the raw source in bytes.' }),
-  attachmentCount: Type.Integer({ description: 'How many attachments it has, inline parts included.' }),
-  hasAttachments: Type.Boolean({ description: 'Whether it has any.' }),
+  attachmentCount: Type.Integer({
+    description: 'How many parts have disposition `attachment`. Inline parts do not count.',
+  }),
+  inlineCount: Type.Integer({
+    description:
+      'How many parts have disposition `inline`: pictures of the page, calendar entries, further alternatives.',
+  }),
+  hasAttachments: Type.Boolean({ description: 'Whether `attachmentCount` is above 0.' }),
   codes: Type.Array(ref(MailCode), {
     description: 'One-time codes in the message, best first; empty when unsure.',
   }),
@@ -125,6 +139,7 @@ export const Message = Type.Object(
     ...summary,
     replyTo: Type.Array(ref(MailAddress), { description: 'Where answers shall go.' }),
     bcc: Type.Array(ref(MailAddress), { description: 'Recipients of a Bcc header that was left in.' }),
+    sender: nullable(ref(MailAddress), { description: 'The Sender header; null without one.' }),
     date: nullable(Type.String({ format: 'date-time' }), {
       description: "The sender's Date header; null when missing or unreadable.",
     }),
@@ -134,7 +149,8 @@ export const Message = Type.Object(
     headers: Type.Array(ref(MailHeader), { description: 'All header fields, in order.' }),
     html: nullable(Type.String(), { description: 'The HTML body as sent; null when there is none.' }),
     text: nullable(Type.String(), {
-      description: 'The text body as sent, never made up from the HTML; null when there is none.',
+      description:
+        'The text body as sent, `format=flowed` included, never made from the HTML; null when there is none.',
     }),
     attachments: Type.Array(ref(Attachment), { description: 'All attachments, inline parts included.' }),
     links: Type.Array(ref(MailLink), { description: 'The links in the message, in order.' }),
@@ -180,7 +196,9 @@ export const messageFilters = {
   subject: filter('Only messages whose subject contains this.', 'confirm'),
   text: filter('Only messages whose visible text contains this.', 'your code'),
   hasAttachments: Type.Optional(
-    Type.Boolean({ description: 'Only messages with attachments, or only those without.' }),
+    Type.Boolean({
+      description: 'Only messages with attachments, or only those without. Inline parts do not count.',
+    }),
   ),
 };
 

@@ -1,12 +1,17 @@
-import { readMime } from './mime/mime.ts';
-import { attachmentId, sortLeaves } from './parse.ts';
+import { bodyBytes, type PartIndex } from './mime/part-index.ts';
+
+/** Ids count the attachments in the order of the source, so that every reading gives the same ones. */
+export function attachmentId(index: number): string {
+  return `att_${index + 1}`;
+}
 
 /**
- * The decoded bytes of one attachment, read again from the raw source: its SHA-256 is the listed one.
- * Undefined when the mail has no such attachment.
- * @throws Error when the mail passes a limit of the parser; its attachments were never listed then
+ * The decoded bytes of one attachment, from its range of the raw source: their SHA-256 is the listed one.
+ * @param raw the whole mail
+ * @param index of that mail
+ * @returns a view of `raw` where the part is not encoded; undefined when there is no such attachment
  */
-export async function attachmentBytes(raw: Uint8Array, id: string): Promise<Uint8Array | undefined> {
-  const { attachments } = sortLeaves((await readMime(raw)).leaves);
-  return attachments.find((_, index) => attachmentId(index) === id)?.bytes();
+export function attachmentBytes(raw: Uint8Array, index: PartIndex, id: string): Uint8Array | undefined {
+  const part = index.filter(({ role }) => role === 'attachment').find((_, at) => attachmentId(at) === id);
+  return part && bodyBytes(Buffer.from(raw.buffer, raw.byteOffset, raw.byteLength), part);
 }

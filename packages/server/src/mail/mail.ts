@@ -1,6 +1,8 @@
-/**
- * What a mail says, once it is parsed. These shapes are stored as JSON and are free of ids, times
- * and URLs, so that one mail to several inboxes is parsed and kept once.
+import type { PartIndex } from './mime/part-index.ts';
+
+/*
+ * The contents of a mail, once it is parsed. These shapes are stored as JSON and have no ids, times or
+ * URLs, so that one mail to several inboxes is parsed and stored once.
  */
 
 /** One mailbox of an address header (RFC 5322 section 3.4); groups are flattened. */
@@ -32,10 +34,13 @@ export interface MailAttachment {
   /** `att_1`, `att_2`, … in order of appearance: unique within its message, and the same at every reading. */
   id: string;
   filename: string | null;
+  /** `type/subtype` in lower case; application/octet-stream where the mail's is not of that form. */
   contentType: string;
+  /** Parameters of the content type, such as `charset` and `method`; names in lower case. */
+  parameters: Record<string, string>;
   /** Decoded size in bytes. */
   size: number;
-  /** As declared; undeclared, what has a Content-ID or stands in multipart/related or alternative is inline. */
+  /** As declared; undeclared, what has a Content-ID or is within multipart/related or alternative is inline. */
   disposition: 'attachment' | 'inline';
   /** Without angle brackets. */
   contentId: string | null;
@@ -57,7 +62,10 @@ export interface MailSummary {
   subject: string;
   /** At most 200 characters of the visible text, white space folded. */
   preview: string;
+  /** Parts with disposition `attachment`. */
   attachmentCount: number;
+  /** Parts with disposition `inline` that are not the body: pictures of the page, calendar entries. */
+  inlineCount: number;
   /** Best first; empty when unsure. */
   codes: MailCode[];
 }
@@ -66,6 +74,8 @@ export interface MailSummary {
 export interface MailContent {
   replyTo: MailAddress[];
   bcc: MailAddress[];
+  /** Of the Sender header, or null. */
+  sender: MailAddress | null;
   /** The sender's Date header as RFC 3339, or null when missing or unreadable. */
   date: string | null;
   /** As sent, with its angle brackets; so are `inReplyTo` and `references`. */
@@ -85,6 +95,8 @@ export interface MailContent {
 export interface ParsedMail {
   summary: MailSummary;
   content: MailContent;
+  /** Where each part is in the raw source. */
+  index: PartIndex;
   /** Why the mail could not be read, or not to the end; null when all went well. */
   parseError: string | null;
 }

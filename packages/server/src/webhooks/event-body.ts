@@ -33,6 +33,7 @@ function testEvent(eventId: string, createdAt: number, { publicUrl, domain }: Ev
         subject: 'Mayfly test event',
         preview: text,
         attachmentCount: 0,
+        inlineCount: 0,
         codes: [{ value: '123456', context: 'Your code is 123456.' }],
       },
       content: { html: null, text, links: [], attachments: [] },

@@ -16,12 +16,22 @@ const MESSAGE: FullMessageRecord = {
     subject: 'Bitte BESTÄTIGEN: Caf\u00e9',
     preview: 'Your code is 482913',
     attachmentCount: 1,
+    inlineCount: 0,
     codes: [],
   },
   envelope: { mailFrom: '', helo: '', remoteAddress: '', tls: false },
   authentication: null,
   content: {
-    ...{ replyTo: [], bcc: [], date: null, rfcMessageId: null, inReplyTo: null, references: [], headers: [] },
+    ...{
+      replyTo: [],
+      bcc: [],
+      sender: null,
+      date: null,
+      rfcMessageId: null,
+      inReplyTo: null,
+      references: [],
+      headers: [],
+    },
     ...{ html: '<p>Your code</p>', text: null, htmlWords: 'Your code is 482913', attachments: [], links: [] },
   },
 };

@@ -1,12 +1,12 @@
 import { parentPort } from 'node:worker_threads';
 import { serve } from '../../src/inbound/parsing/serve.ts';
 import { attachmentBytes } from '../../src/mail/attachment.ts';
-import { parseMail } from '../../src/mail/parse.ts';
+import { indexMail, parseMail } from '../../src/mail/parse.ts';
 
 /** A parse worker with the faults that a parser could have: a mail asks for one by its header. */
 if (parentPort !== null) {
   serve(parentPort, {
-    attachment: attachmentBytes,
+    attachment: (raw, id) => attachmentBytes(raw, indexMail(raw), id),
     parse: (raw) => {
       const fault = /^X-Fault: (\w+)/m.exec(Buffer.from(raw).toString('latin1'))?.[1];
       if (fault === 'endless') for (;;);

@@ -2,11 +2,15 @@
 export interface OracleMail {
   subject: string | null;
   root_type: string;
-  leaves: { type: string; filename: string }[];
+  leaves: { type: string; filename: string; decoded_bytes: number }[];
 }
 
 /** Where we read a subject otherwise, with what we say and why. */
 export const OTHER_SUBJECTS: Record<string, { subject: string; why: string }> = {
+  'cutiemail-torture/mails/header-no-colon.eml': {
+    subject: 'after the bad line',
+    why: 'a line without a colon costs only itself; CPython ends the header there',
+  },
   'cutiemail-torture/mails/8bit-headers-latin1.eml': {
     subject: 'café naïve',
     why: 'CPython shows replacement characters for raw bytes that are not UTF-8; we read windows-1252',
@@ -27,10 +31,6 @@ export const OTHER_SUBJECTS: Record<string, { subject: string; why: string }> = 
 
 /** Where we count other attachments, messages within left aside, with our number and why. */
 export const OTHER_COUNTS: Record<string, { count: number; why: string }> = {
-  'cpython-test-email/msg_14.txt': {
-    count: 1,
-    why: 'a type without a subtype, which CPython takes for text/plain (RFC 2045 section 5.2) and we show as sent',
-  },
   'cpython-test-email/msg_15.txt': {
     count: 1,
     why: 'multiparts within each other share a boundary; the picture after them is found, CPython loses it',
@@ -44,12 +44,8 @@ export const OTHER_COUNTS: Record<string, { count: number; why: string }> = {
     why: 'the picture is part of a message within, which is kept whole',
   },
   'mime4j/core/src/test/resources/mimetools-testmsgs/multi-badnames.msg': {
-    count: 3,
-    why: 'the boundary parameter is folded: unfolded we find the parts, CPython finds none',
-  },
-  'mime4j/core/src/test/resources/mimetools-testmsgs/multi-clen.msg': {
     count: 2,
-    why: 'the boundary parameter is folded: unfolded we find the parts, CPython finds none',
+    why: 'the boundary parameter is folded: unfolded we find the parts, CPython finds none; one is the body',
   },
   'mime4j/core/src/test/resources/mimetools-testmsgs/russian.msg': {
     count: 1,
@@ -61,21 +57,24 @@ export const OTHER_COUNTS: Record<string, { count: number; why: string }> = {
   },
 };
 
-/** Mails past a limit of the parser: stored, served raw, shown with what their header tells, and why not more. */
-export const NOT_READ: Record<string, RegExp> = {
-  'cutiemail-torture/mails/deeply-nested-past-cap.eml': /nesting depth of 100/,
+/** Mails past a limit of the reader: what `parseError` says of them; the rest of them is read. */
+export const PAST_LIMIT: Record<string, RegExp> = {
+  'cutiemail-torture/mails/deeply-nested-past-cap.eml': /nested deeper than 100 levels/,
 };
 
+/** Text, and not data of some format. */
+const TEXT = /^(?:text\/(?!calendar|csv|rfc822-headers|x-vcard)|multipart\/)/;
+
 /**
- * How many attachments the oracle's leaves are by our rule: whatever has a name, or is neither text
- * nor html. Three differences of the view are no disagreement: CPython looks into messages within, and
- * we keep them whole; a multipart in which no part was found is a text; a text that is all there is
- * remains the text, whatever its name.
+ * How many attachments the oracle's leaves are by our rule: all but the texts without a name, and the first
+ * text with one where none was before it. A multipart in which no part was found is a text. Messages within
+ * are left aside: CPython looks into them, and they are one attachment each here.
  */
-export function expectedAttachments({ leaves, root_type }: OracleMail): number {
-  if (leaves.length === 1 && /^text\/(?:plain|html)$/.test(root_type)) return 0;
-  return leaves.filter(
-    ({ type, filename }) =>
-      filename !== 'None' || !(/^text\/(?:plain|html)$/.test(type) || type.startsWith('multipart/')),
-  ).length;
+export function expectedAttachments({ leaves }: OracleMail): number {
+  let hasBody = false;
+  return leaves.filter(({ type, filename, decoded_bytes }) => {
+    const isBody = TEXT.test(type) && (filename === 'None' || (!hasBody && decoded_bytes > 0));
+    hasBody ||= isBody;
+    return !isBody;
+  }).length;
 }

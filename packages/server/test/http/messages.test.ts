@@ -62,6 +62,7 @@ describe('messages', () => {
       receivedAt: new Date(http.clock.now()).toISOString(),
       size: MAIL.length,
       attachmentCount: 2,
+      inlineCount: 0,
       hasAttachments: true,
       codes: expect.any(Array),
     });
@@ -70,6 +71,7 @@ describe('messages', () => {
       ...summary,
       html: null,
       text: expect.stringContaining('482913'),
+      sender: null,
       rfcMessageId: expect.stringContaining('1@example.org'),
       date: '2026-03-04T05:06:07.000Z',
       envelope: { mailFrom: 'bounce@example.org', rcptTo: ['Test+tag@mayfly.test'], tls: false },
@@ -80,6 +82,7 @@ describe('messages', () => {
     expect(body.headers[1]).toEqual({ name: 'From', value: 'Shop <shop@example.org>' });
     expect(body.attachments[0]).toMatchObject({
       contentType: 'application/pdf',
+      parameters: {},
       size: 1000,
       disposition: 'attachment',
       contentId: null,

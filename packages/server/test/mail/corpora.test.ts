@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { attachmentBytes } from '../../src/mail/attachment.ts';
-import { parseMail } from '../../src/mail/parse.ts';
+import { indexMail, parseMail } from '../../src/mail/parse.ts';
 
 const root = '../shared/corpora';
 const oracleFile = `${root}/oracle/cpython-3.11.json`;
@@ -24,6 +24,10 @@ const folded = (text: string) => text.replaceAll(/\s+/g, ' ').trim();
 
 /** Subjects read otherwise, each with its reason. */
 const SUBJECTS = new Map<string, string>([
+  [
+    'cutiemail-torture/mails/header-no-colon.eml',
+    'a line without a colon costs only itself; CPython ends the header there',
+  ],
   ['cutiemail-torture/mails/bare-cr-endings.eml', 'bare CR ends no line in mail; the SMTP server refuses it'],
   [
     'cutiemail-torture/mails/8bit-headers-latin1.eml',
@@ -62,7 +66,7 @@ describe.skipIf(!existsSync(oracleFile))(`nasty mails that nobody of us wrote (n
   it('are all read, soundly', async () => {
     expect(oracle.length).toBe(161);
     for (const [name] of oracle) {
-      const mail = await parseMail(asSent(name));
+      const mail = parseMail(asSent(name));
       expect(JSON.parse(JSON.stringify(mail)), name).toEqual(mail);
     }
   });
@@ -70,7 +74,7 @@ describe.skipIf(!existsSync(oracleFile))(`nasty mails that nobody of us wrote (n
   it('have the subjects that another reader sees', async () => {
     const other: string[] = [];
     for (const [name, { subject }] of oracle) {
-      const { summary } = await parseMail(asSent(name));
+      const { summary } = parseMail(asSent(name));
       if (folded(summary.subject) !== folded(subject ?? '') && !SUBJECTS.has(name)) {
         other.push(`${name}: ${JSON.stringify(summary.subject)} for ${JSON.stringify(subject)}`);
       }
@@ -82,12 +86,14 @@ describe.skipIf(!existsSync(oracleFile))(`nasty mails that nobody of us wrote (n
     const other: string[] = [];
     for (const [name, { leaves }] of oracle) {
       const raw = asSent(name);
-      const { content } = await parseMail(raw);
+      const { content } = parseMail(raw);
       const known = new Set<string>();
       for (const { id, sha256: listed } of content.attachments) {
-        const bytes = (await attachmentBytes(raw, id)) ?? new Uint8Array();
+        const bytes = attachmentBytes(raw, indexMail(raw), id) ?? new Uint8Array();
         expect(sha256(bytes), `${name} ${id}`).toBe(listed);
         known.add(listed);
+        // The oracle read CPython's files with their Unix line ends.
+        known.add(sha256(Buffer.from(bytes).toString('latin1').replaceAll('\r\n', '\n')));
       }
       const missing = leaves.filter(
         ({ type, decoded_sha256 }) =>

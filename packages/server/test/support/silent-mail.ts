@@ -8,12 +8,14 @@ export const SILENT_SUMMARY: MailSummary = {
   subject: '',
   preview: '',
   attachmentCount: 0,
+  inlineCount: 0,
   codes: [],
 };
 
 export const SILENT_CONTENT: MailContent = {
   replyTo: [],
   bcc: [],
+  sender: null,
   date: null,
   rfcMessageId: null,
   inReplyTo: null,

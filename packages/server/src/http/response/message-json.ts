@@ -15,13 +15,16 @@ export function toSummary({ id, inboxId, receivedAt, size, summary }: MessageRec
     receivedAt: toTime(receivedAt),
     size,
     attachmentCount: summary.attachmentCount,
+    inlineCount: summary.inlineCount ?? 0,
     hasAttachments: summary.attachmentCount > 0,
     codes: summary.codes,
   };
 }
 
-/** Stands in the JSON of a summary once: inside a string its quotes would be escaped. */
+/** Each is in the JSON of a summary once: inside a string its quotes would be escaped. */
 const NO_ATTACHMENTS = '"attachmentCount":0';
+/** Missing in messages that were stored before it was counted, as are `sender` and `parameters` of attachments. */
+const INLINE_COUNT = '"inlineCount":';
 
 /** JSON text of what {@link toSummary} makes, around the stored text of the summary. */
 export function summaryJson(inboxId: string, message: UnreadMessage): string {
@@ -30,7 +33,8 @@ export function summaryJson(inboxId: string, message: UnreadMessage): string {
   const { id, receivedAt, size, summary } = message;
   const time = toTime(receivedAt);
   const hasAttachments = !summary.includes(NO_ATTACHMENTS);
-  const json = `{"id":"${id}","inboxId":"${inboxId}",${summary.slice(1, -1)},"receivedAt":"${time}","size":${size},"hasAttachments":${hasAttachments}}`;
+  const inlineCount = summary.includes(INLINE_COUNT) ? '' : `${INLINE_COUNT}0,`;
+  const json = `{"id":"${id}","inboxId":"${inboxId}",${inlineCount}${summary.slice(1, -1)},"receivedAt":"${time}","size":${size},"hasAttachments":${hasAttachments}}`;
   madeBefore.set(message, json);
   return json;
 }
@@ -49,6 +53,7 @@ export function toMessage(message: FullMessageRecord, base: string): Message {
     ...toSummary(message),
     replyTo: content.replyTo,
     bcc: content.bcc,
+    sender: content.sender ?? null,
     date: content.date,
     rfcMessageId: content.rfcMessageId,
     inReplyTo: content.inReplyTo,
@@ -57,8 +62,9 @@ export function toMessage(message: FullMessageRecord, base: string): Message {
     html: content.html,
     text: content.text,
     attachments: content.attachments.map(
-      ({ id, filename, contentType, size, disposition, contentId, sha256 }) => ({
-        ...{ id, filename, contentType, size, disposition, contentId, sha256 },
+      ({ id, filename, contentType, parameters, size, disposition, contentId, sha256 }) => ({
+        ...{ id, filename, contentType, parameters: parameters ?? {} },
+        ...{ size, disposition, contentId, sha256 },
         url: `${url}/attachments/${encodeURIComponent(id)}`,
       }),
     ),

@@ -5,8 +5,9 @@ import { type BatchResult, DONE, type JobBatch, QUEUED, STARTED } from './protoc
 
 /** The two things that a parse worker does. */
 export interface MailReader {
-  parse(raw: Uint8Array): Promise<ParsedMail>;
-  attachment(raw: Uint8Array, id: string): Promise<Uint8Array | undefined>;
+  parse(raw: Uint8Array): ParsedMail;
+  /** May return a view of `raw`. */
+  attachment(raw: Uint8Array, id: string): Uint8Array | undefined;
 }
 
 /** A result before it lies among the others: JSON text, or bytes. */
@@ -16,7 +17,7 @@ function lengthOf(piece: Piece): number {
   return typeof piece === 'string' ? Buffer.byteLength(piece) : piece.length;
 }
 
-async function runBatch(batch: JobBatch, reader: MailReader): Promise<BatchResult> {
+function runBatch(batch: JobBatch, reader: MailReader): BatchResult {
   const pieces: Piece[] = [];
   const lengths: number[] = [];
   const errors: (string | null)[] = [];
@@ -33,20 +34,19 @@ async function runBatch(batch: JobBatch, reader: MailReader): Promise<BatchResul
     if (Atomics.compareExchange(batch.states, index, QUEUED, STARTED) !== QUEUED) {
       lengths.push(-1, 0);
     } else if (id === null) {
-      const mail = await reader.parse(raw);
+      const mail = reader.parse(raw);
       error = mail.parseError;
       add(JSON.stringify(mail.summary));
       add(JSON.stringify(mail.content));
       Atomics.store(batch.states, index, DONE);
     } else {
-      const bytes = await reader.attachment(raw, id);
+      const bytes = reader.attachment(raw, id);
       if (bytes === undefined) lengths.push(-1);
       else add(bytes);
       lengths.push(0);
       Atomics.store(batch.states, index, DONE);
     }
     errors.push(error);
-    freeIfLarge(raw);
   }
   const bytes = Buffer.allocUnsafeSlow(total);
   let at = 0;
@@ -58,17 +58,15 @@ async function runBatch(batch: JobBatch, reader: MailReader): Promise<BatchResul
       freeIfLarge(piece);
     }
   }
+  for (const raw of batch.raws) freeIfLarge(raw);
   return { bytes, lengths, errors };
 }
 
 /** Answers every {@link JobBatch} of `port` with one {@link BatchResult}, one batch after the other. */
 export function serve(port: MessagePort, reader: MailReader): void {
-  let last = Promise.resolve();
   port.on('message', (batch: JobBatch) => {
-    // A rejection ends the thread, and the pool learns which mail it was.
-    last = last.then(async () => {
-      const result = await runBatch(batch, reader);
-      port.postMessage(result, [result.bytes.buffer]);
-    });
+    // An error ends the thread, and the pool finds out which mail it was.
+    const result = runBatch(batch, reader);
+    port.postMessage(result, [result.bytes.buffer]);
   });
 }

@@ -1,58 +1,162 @@
-import { isUtf8 } from 'node:buffer';
+import { isAscii, isUtf8 } from 'node:buffer';
+import { type CharsetDecoder, rareCharset } from './rare-charsets.ts';
 
 /*
- * What mail programs make of text whose charset is not told, or told wrongly: bytes that are valid UTF-8
- * are UTF-8, for no other text looks so by chance; all else is windows-1252, which gives each byte a letter.
+ * Text in any charset. What mail programs make of text whose charset is not told, or told wrongly: bytes
+ * that are valid UTF-8 are UTF-8, for no other text looks so by chance; all else is windows-1252, which
+ * gives each byte a letter.
  */
 
 const FALLBACK = 'windows-1252';
-/** Names that promise ASCII: with 8-bit bytes the promise is broken. */
-const ASCII = /^(?:us-)?ascii$|^ansi_x3\.4-1968$/i;
+/** Names that promise ASCII, and those of gateways that did not know it either; with 8-bit bytes they say nothing. */
+const VAGUE = /^(?:(?:us-)?ascii|ansi_x3\.4-1968|(?:x-)?unknown(?:-8bit)?|8bit|)$/;
+const UTF8 = /^(?:utf-?8|unicode-1-1-utf-8|utf_8|utf-?8mb[34])$/;
 /** How far into a page browsers look for its charset, bytes. */
 const META_BYTES = 1_024;
 const META_CHARSET = /<meta[^>]{1,200}?charset\s*=\s*["']?([\w:.-]{2,40})/i;
+/** UTF-16 tells by zeros which of two bytes is the higher one, in so many of its first bytes. */
+const UTF16_SAMPLE = 256;
 
-/** Names that the platform knows, once they were met: there are some two hundred. */
-const known = new Set<string>();
+/** The platform's names for what mail calls otherwise; keys without signs. */
+const ALIASES: ReadonlyMap<string, string> = new Map([
+  ['cp932', 'shift_jis'],
+  ['windows932', 'shift_jis'],
+  ['ibm932', 'shift_jis'],
+  ['cp936', 'gbk'],
+  ['ms936', 'gbk'],
+  ['windows936', 'gbk'],
+  ['cp949', 'euc-kr'],
+  ['ms949', 'euc-kr'],
+  ['windows949', 'euc-kr'],
+  ['uhc', 'euc-kr'],
+  ['cp950', 'big5'],
+  ['ms950', 'big5'],
+  ['windows950', 'big5'],
+  ['cp874', 'windows-874'],
+  ['cp51932', 'euc-jp'],
+  ['cp50220', 'iso-2022-jp'],
+  ['cp50221', 'iso-2022-jp'],
+  ['cp50222', 'iso-2022-jp'],
+  ['iso2022jp1', 'iso-2022-jp'],
+  ['iso2022jp2', 'iso-2022-jp'],
+  ['iso2022jp3', 'iso-2022-jp'],
+  ['iso2022jpms', 'iso-2022-jp'],
+  ['junet', 'iso-2022-jp'],
+  ['ucs2be', 'utf-16be'],
+  ['ucs2le', 'utf-16le'],
+]);
 
-function isKnown(name: string): boolean {
-  const label = name.toLowerCase();
-  if (known.has(label)) return true;
-  try {
-    new TextDecoder(label);
-  } catch {
-    return false;
-  }
-  known.add(label);
-  return true;
-}
+/** Decoders by name; only of names that are known, some hundreds, so it does not grow with what mails say. */
+const decoders = new Map<string, CharsetDecoder>();
+/** Names are short; longer ones are not looked up, characters. */
+const MAX_NAME = 40;
+/**
+ * Names that were looked up in vain since {@link forgetUnknownCharsets}. Each costs 30 microseconds, and a
+ * header has room for a hundred thousand; no honest mail names more than a few.
+ */
+const unknown = new Set<string>();
+const MAX_UNKNOWN = 100;
 
-function charsetOfPage(bytes: Uint8Array): string | undefined {
-  const start = Buffer.from(bytes.subarray(0, META_BYTES)).toString('latin1');
-  const name = META_CHARSET.exec(start)?.[1];
-  return name !== undefined && isKnown(name) ? name : undefined;
+/** To be called before each mail: beyond {@link MAX_UNKNOWN} unknown names no further one is looked up. */
+export function forgetUnknownCharsets(): void {
+  if (unknown.size > 0) unknown.clear();
 }
 
 /**
- * The charset to read a body in.
- * @param declared by its Content-Type; '' for none
- * @returns a name, or undefined to read it as declared
+ * The text of bytes.
+ * @param declared the charset as the mail names it; '' for none
  */
-export function charsetOf(declared: string, bytes: Uint8Array, isPage: boolean): string | undefined {
-  const name = declared.trim();
-  const isVague = name === '' || ASCII.test(name);
-  if (!isVague && isKnown(name)) return undefined;
+export function decodeCharset(bytes: Uint8Array, declared: string): string {
+  return decodeAs(bytes, charsetOf(bytes, declared, false));
+}
+
+/**
+ * The charset to read bytes in: the declared one where it is known, else what they look like.
+ * @param isPage an HTML page may name its charset itself
+ * @returns a name for {@link decodeAs}
+ */
+export function charsetOf(bytes: Uint8Array, declared: string, isPage: boolean): string {
+  if (declared === 'utf-8' || decoders.has(declared)) return declared;
+  const name = declared.trim().toLowerCase();
+  if (UTF8.test(name)) return 'utf-8';
+  const isVague = VAGUE.test(name);
+  if (!isVague && decoderOf(name) !== undefined) return name;
   if (isUtf8(bytes)) return 'utf-8';
-  // The MIME library may know the name, such as that of a code page.
-  if (!isVague) return undefined;
-  return (isPage ? charsetOfPage(bytes) : undefined) ?? FALLBACK;
+  return (isPage && isVague ? charsetOfPage(bytes) : undefined) ?? FALLBACK;
 }
 
-/** A line of a header in UTF-8 (RFC 6532); one that is not is taken for windows-1252. */
-export function utf8Line(line: Uint8Array): Uint8Array {
-  return isUtf8(line) ? line : new TextEncoder().encode(new TextDecoder(FALLBACK).decode(line));
+/** @param charset of {@link charsetOf}; an unknown one is read as windows-1252 */
+export function decodeAs(bytes: Uint8Array, charset: string): string {
+  const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  if (charset === 'utf-8') return decodeUtf8(buffer);
+  return (decoderOf(charset) ?? decoderOf(FALLBACK) ?? decodeUtf8)(buffer);
 }
 
-/** Encoded words (RFC 2047) whose charset says nothing: written by gateways that did not know it either. */
-export const VAGUE_WORD =
-  /=\?(?:(?:us-)?ascii|ansi_x3\.4-1968|(?:x-)?unknown(?:-8bit)?|8bit)(?=(?:\*[\w-]*)?\?[bq]\?)/gi;
+function decodeUtf8(bytes: Buffer): string {
+  if (isAscii(bytes)) return bytes.toString('latin1', 0, bytes.length);
+  const start = bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? 3 : 0;
+  return bytes.toString('utf8', start, bytes.length);
+}
+
+function decoderOf(name: string): CharsetDecoder | undefined {
+  const known = decoders.get(name);
+  if (known !== undefined || name.length > MAX_NAME || unknown.has(name)) return known;
+  if (unknown.size >= MAX_UNKNOWN) return undefined;
+  const decoder = makeDecoder(name);
+  if (decoder === undefined) unknown.add(name);
+  else decoders.set(name, decoder);
+  return decoder;
+}
+
+function makeDecoder(name: string): CharsetDecoder | undefined {
+  const bare = name.replace(/^x-/, '').replace(/[^a-z0-9]/g, '');
+  if (/^(?:utf16|ucs2|iso10646ucs2|unicode|csunicode)$/.test(bare)) return decodeUtf16;
+  const alias = ALIASES.get(bare);
+  // As it is first: the platform knows more spellings than there are rules for.
+  return (
+    platformDecoder(alias ?? name) ??
+    rareCharset(bare) ??
+    platformDecoder(name.replaceAll('_', '-').replace(/^x-/, ''))
+  );
+}
+
+function platformDecoder(name: string): CharsetDecoder | undefined {
+  try {
+    const decoder = new TextDecoder(name);
+    if (decoder.encoding === FALLBACK) return (bytes) => decodeWestern(bytes, decoder);
+    return (bytes) => decoder.decode(bytes);
+  } catch {
+    // Not one of the platform's names: the caller tries others.
+    return undefined;
+  }
+}
+
+/** Most text of windows-1252 is ISO 8859-1, which needs no table. */
+function decodeWestern(bytes: Buffer, decoder: InstanceType<typeof TextDecoder>): string {
+  for (const byte of bytes) if (byte >= 0x80 && byte < 0xa0) return decoder.decode(bytes);
+  return bytes.toString('latin1');
+}
+
+/**
+ * UTF-16 whose byte order is not in its name: by its mark, else by where the zeros are, for nearly all
+ * text has letters of ASCII, and else the lower byte first, as the platform reads it.
+ */
+function decodeUtf16(bytes: Buffer): string {
+  const isBigEndian = bytes[0] === 0xfe && bytes[1] === 0xff;
+  const isMarked = isBigEndian || (bytes[0] === 0xff && bytes[1] === 0xfe);
+  let higherFirst = 0;
+  for (let at = 0; !isMarked && at + 1 < Math.min(bytes.length, UTF16_SAMPLE); at += 2) {
+    if (bytes[at] === 0 && bytes[at + 1] !== 0) higherFirst++;
+    else if (bytes[at] !== 0 && bytes[at + 1] === 0) higherFirst--;
+  }
+  const name = isBigEndian || higherFirst > 0 ? 'utf-16be' : 'utf-16le';
+  return decoderOf(name)?.(bytes) ?? '';
+}
+
+function charsetOfPage(bytes: Uint8Array): string | undefined {
+  const start = Buffer.from(bytes.buffer, bytes.byteOffset, Math.min(bytes.length, META_BYTES)).toString(
+    'latin1',
+  );
+  const name = META_CHARSET.exec(start)?.[1]?.toLowerCase();
+  return name !== undefined && !VAGUE.test(name) && decoderOf(name) !== undefined ? name : undefined;
+}

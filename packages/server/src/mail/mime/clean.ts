@@ -1,10 +1,3 @@
-import { decodeWords } from 'postal-mime';
-
-/**
- * Longer values are shown without decoding: joining thousands of encoded words costs the square of
- * their number, and no honest header is as long, characters.
- */
-export const MAX_DECODED_VALUE = 65_536;
 /** A file name longer than what file systems take is noise in every listing, characters. */
 const MAX_FILENAME = 1_024;
 
@@ -35,15 +28,10 @@ export function oneLine(text: string): string {
   return clean(/[\r\n]/.test(text) ? text.replace(/[\r\n]+/g, ' ') : text).trim();
 }
 
-/** An unfolded header value as people read it: encoded words decoded (RFC 2047), on one line. */
-export function readable(value: string): string {
-  return oneLine(value.includes('=?') && value.length <= MAX_DECODED_VALUE ? decodeWords(value) : value);
-}
-
-/** The name as sent but for control characters; paths in it are shown, and are no business of ours. */
+/** The name as sent but for control characters; paths in it are shown, and have no effect here. */
 export function cleanFilename(name: string): string | null {
   return (
-    readable(name)
+    oneLine(name)
       .replace(/\p{Cc}/gu, '')
       .slice(0, MAX_FILENAME)
       .toWellFormed() || null

@@ -1,0 +1,139 @@
+import { bodyBytes } from './mime/part-index.ts';
+import type { Part } from './mime/parts.ts';
+
+/*
+ * Which parts of a mail are its body, and which are attachments: as mail programs show them
+ * (RFC 8621 section 4.1.4), and more leniently where a mail is odd. Every part that holds bytes is one or
+ * the other, so nothing that was sent is out of reach.
+ */
+
+/** The leaves of a mail by what they are, each in the order of the source. */
+export interface Bodies {
+  text: Part[];
+  html: Part[];
+  attachments: Part[];
+}
+
+type BodyKind = 'text' | 'html';
+
+const HTML = new Set(['text/html', 'application/xhtml+xml']);
+/** Of two notations of one body this one counts. */
+const PREFERRED: Readonly<Record<BodyKind, string>> = { text: 'text/plain', html: 'text/html' };
+/** Subtypes of text that hold data. All others are shown as text (RFC 2046 section 4.1.4). */
+const DATA_SUBTYPES = new Set(
+  (
+    'calendar csv tab-separated-values vcard x-vcard directory x-amp-html rfc822-headers css javascript ' +
+    'ecmascript xml xsl rtf cache-manifest vtt x-patch x-diff'
+  ).split(' '),
+);
+/** A body that is encoded and shorter may hold no bytes at all. */
+const MAYBE_EMPTY_BYTES = 1_024;
+
+/** @param source the raw mail that the parts are ranges of */
+export function sortParts(source: Buffer, root: Part): Bodies {
+  const bodies: Bodies = { text: [], html: [], attachments: [] };
+  sort(root, false);
+  return bodies;
+
+  function sort(part: Part, isBeside: boolean): void {
+    if (part.children.length === 0) place(part, isBeside);
+    const shown = part.type === 'multipart/related' ? relatedRoot(part) : undefined;
+    for (const child of part.children) {
+      sort(child, isBeside || (shown !== undefined && child !== shown && !completes(child, shown)));
+    }
+  }
+
+  function place(part: Part, isBeside: boolean): void {
+    const kind = isBeside ? undefined : kindOf(part);
+    const hasBody = bodies.text.length + bodies.html.length > 0;
+    if (kind === undefined || !isBody(part, kind, hasBody)) bodies.attachments.push(part);
+    else if (!isEmpty(source, part)) bodies[kind].push(part);
+  }
+}
+
+/** What a leaf could be shown as; undefined for what no mail program shows as the body. */
+function kindOf(part: Part): BodyKind | undefined {
+  const { type, oddType } = part;
+  if (HTML.has(type) || oddType === 'html') return 'html';
+  // RFC 2045 section 5.2 takes a type that cannot be read for text; a file is not.
+  if (oddType !== '') return part.filename === '' && part.encoding !== 'base64' ? 'text' : undefined;
+  if (type.startsWith('multipart/')) return wasTakenApart(part) ? 'text' : undefined;
+  return type.startsWith('text/') && !DATA_SUBTYPES.has(type.slice(5)) ? 'text' : undefined;
+}
+
+/** A multipart without any part is a text; one that is nested too deep was not looked into. */
+const wasTakenApart = (part: Part): boolean => part.isMultipart || !part.parameters.get('boundary');
+
+function isBody(part: Part, kind: BodyKind, hasBody: boolean): boolean {
+  if (part.disposition === 'attachment') return false;
+  const { parent } = part;
+  if (parent === null) return true;
+  if (parent.type === 'multipart/alternative') return part.type === notationOf(parent, kind);
+  if (part.filename === '' || parent.type === 'multipart/related') return true;
+  // A named text behind the body is a file, and so is one without bytes; the body itself may have a name.
+  return part.bodyEnd > part.bodyStart && (!hasBody || parent.children[0] === part);
+}
+
+/** The media type that is the text, or the page, of a multipart/alternative: others say the same once more. */
+function notationOf(alternative: Part, kind: BodyKind): string {
+  const types = alternative.children
+    .filter(
+      (child) => child.children.length === 0 && child.disposition !== 'attachment' && kindOf(child) === kind,
+    )
+    .map(({ type }) => type);
+  return types.includes(PREFERRED[kind]) ? PREFERRED[kind] : (types[0] ?? '');
+}
+
+const withoutBrackets = (id: string): string => id.trim().replace(/^<|>$/g, '');
+
+/**
+ * The part of a multipart/related that is shown, the others being what it refers to (RFC 2387): the one
+ * that `start` names, else the first, unless that cannot be shown and another one can.
+ */
+function relatedRoot({ children, parameters }: Part): Part | undefined {
+  const start = withoutBrackets(parameters.get('start') ?? '');
+  const named =
+    start === '' ? undefined : children.find(({ contentId }) => withoutBrackets(contentId) === start);
+  const [first] = children;
+  if (named !== undefined || first === undefined || isShowable(first)) return named ?? first;
+  const type = parameters.get('type')?.toLowerCase();
+  return (
+    children.find((child) => child.type === type && isShowable(child)) ??
+    children.find((child) => child.children.length > 0 || kindOf(child) === 'html') ??
+    children.find(isShowable) ??
+    first
+  );
+}
+
+const isShowable = (part: Part): boolean => part.children.length > 0 || kindOf(part) !== undefined;
+
+/**
+ * Some senders put the text and the page side by side in a multipart/related. What the root lacks, and
+ * what has neither a name nor an id to be referred to by, is a body as well.
+ */
+function completes(part: Part, root: Part): boolean {
+  const kind = part.children.length === 0 ? kindOf(part) : undefined;
+  return kind !== undefined && part.contentId === '' && part.filename === '' && !holds(root, kind);
+}
+
+function holds(part: Part, kind: BodyKind): boolean {
+  if (part.children.length > 0) return part.children.some((child) => holds(child, kind));
+  return kindOf(part) === kind;
+}
+
+/**
+ * A body is optional (RFC 5322 section 2.1): a mail whose body has no bytes has none. Relays add the empty
+ * line behind a header, so whether it was there says nothing. A multipart without any part says nothing either.
+ */
+function isEmpty(source: Buffer, part: Part): boolean {
+  if (part.parent !== null && !part.type.startsWith('multipart/')) return false;
+  const size = part.bodyEnd - part.bodyStart;
+  if (size === 0 || part.encoding === '' || size > MAYBE_EMPTY_BYTES) return size === 0;
+  return bodyBytes(source, part).length === 0;
+}
+
+/** An undeclared part is inline where it is referred to, or says in another notation what the body says. */
+export function isInline({ disposition, contentId, parent }: Part): boolean {
+  if (disposition !== '') return disposition === 'inline';
+  return contentId !== '' || parent?.type === 'multipart/related' || parent?.type === 'multipart/alternative';
+}

@@ -1,0 +1,99 @@
+import type { MailAddress, MailHeader } from './mail.ts';
+import { parseAddressList } from './mime/addresses.ts';
+import { oneLine } from './mime/clean.ts';
+import { parseDate } from './mime/date.ts';
+import { decodeHeaderText } from './mime/encoded-words.ts';
+import { FIELD_NAMES } from './mime/field-names.ts';
+import { type FieldRange, fieldValue } from './mime/header.ts';
+
+/** The fields of a message's header, as they are shown and as the summary needs them. */
+
+/**
+ * Bytes of a message's header that are shown: real ones have a few kilobytes, and a megabyte is met. Fields
+ * beyond are cut to {@link MIN_FIELD_BYTES} where the summary needs them, and else left out.
+ */
+const MAX_HEADER_BYTES = 2 * 1024 * 1024;
+/** Enough for the longest subject or list of recipients of an honest mail. */
+const MIN_FIELD_BYTES = 64 * 1024;
+/** Message ids of a References field; threads are shorter. */
+const MAX_REFERENCES = 1_000;
+
+interface Field {
+  /** Lower case. */
+  key: string;
+  /** Unfolded, one character a byte. */
+  written: string;
+  /** Decoded, on one line. */
+  value: string;
+}
+
+export class MessageFields {
+  /** True when fields were cut or left out because the header is so large. */
+  isCut = false;
+  /** Lower-case names of address fields that had more mailboxes than are kept. */
+  readonly cutLists = new Set<string>();
+  readonly headers: MailHeader[] = [];
+  private readonly fields: Field[] = [];
+
+  constructor(source: Buffer, ranges: readonly FieldRange[]) {
+    let left = MAX_HEADER_BYTES;
+    for (const range of ranges) {
+      const size = range.end - range.nameStart;
+      const name = source.toString(
+        'latin1',
+        range.nameStart,
+        Math.min(range.nameEnd, range.nameStart + MIN_FIELD_BYTES),
+      );
+      const key = name.toLowerCase();
+      if (size > left) this.isCut = true;
+      const room = Math.max(left, FIELD_NAMES.has(key) ? MIN_FIELD_BYTES : 0);
+      left = Math.max(0, left - size);
+      if (room > 0) this.add(name, key, fieldValue(source, range, room));
+    }
+  }
+
+  /** The value of the first field with that name; '' without one. */
+  first(key: string): string {
+    return this.fields.find((field) => field.key === key)?.value ?? '';
+  }
+
+  /** The mailboxes of all fields with that name. */
+  addresses(key: string): MailAddress[] {
+    const all = this.fields
+      .filter((field) => field.key === key)
+      .flatMap(({ written }) => this.parse(key, written));
+    return all;
+  }
+
+  /** The first mailbox of the first field with that name; null without one. */
+  firstAddress(key: string): MailAddress | null {
+    const field = this.fields.find((one) => one.key === key);
+    return field === undefined ? null : (this.parse(key, field.written)[0] ?? null);
+  }
+
+  identification() {
+    return {
+      date: parseDate(this.first('date')),
+      rfcMessageId: this.first('message-id') || null,
+      inReplyTo: this.first('in-reply-to') || null,
+      references: messageIds(this.first('references')),
+    };
+  }
+
+  private add(name: string, key: string, written: string): void {
+    const value = oneLine(decodeHeaderText(written));
+    this.headers.push({ name, value });
+    this.fields.push({ key, written, value });
+  }
+
+  private parse(key: string, written: string): MailAddress[] {
+    const { mailboxes, isCut } = parseAddressList(written);
+    if (isCut) this.cutLists.add(key);
+    return mailboxes;
+  }
+}
+
+function messageIds(value: string): string[] {
+  const ids = value.match(/<[^<>]*>|[^\s<>]+/g) ?? [];
+  return ids.slice(0, MAX_REFERENCES);
+}

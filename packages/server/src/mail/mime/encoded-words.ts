@@ -1,0 +1,130 @@
+import { decodeCharset } from './charset.ts';
+import { decodeBase64, hexPair } from './transfer-encoding.ts';
+
+/*
+ * Header text (RFC 2047). Input is one character a byte: encoded words are decoded in their charset, bytes
+ * beyond ASCII outside of them are UTF-8 (RFC 6532) or, where they are not valid as such, windows-1252.
+ * Linear in the length of the input, whatever it holds.
+ */
+
+/** `=?charset*language?encoding?`; a charset has no blanks, or a stray "=?" would swallow a sentence. */
+const WORD_START = /=\?([^?\s*]+)(?:\*[^?\s]*)?\?([bq])\?/iy;
+const BEYOND_ASCII = /[\x80-\xff]/;
+const BLANKS = /^[ \t\r\n]*$/;
+const SPACE = 0x20;
+const EQUALS = 0x3d;
+const UNDERSCORE = 0x5f;
+/** Base64 that Node decodes as it is to be decoded here. */
+const PLAIN_BASE64 = /^[A-Za-z0-9+/]*=*$/;
+const REPLACEMENT = '\ufffd';
+
+interface Word {
+  charset: string;
+  isBase64: boolean;
+  /** Between the last `?` before it and the `?=` behind it. */
+  text: string;
+  /** Offsets in the value. */
+  start: number;
+  end: number;
+}
+
+/** Text of a header, readable: encoded words and bytes beyond ASCII decoded. */
+export function decodeHeaderText(value: string): string {
+  if (!value.includes('=?')) return decodeBytes(value);
+  let decoded = '';
+  let at = 0;
+  let group: Word[] = [];
+  for (let word = nextWord(value, 0); word !== undefined; word = nextWord(value, word.end)) {
+    const between = value.slice(at, word.start);
+    // Blanks between two encoded words are not shown (RFC 2047 section 6.2).
+    const isAdjacent = group.length > 0 && BLANKS.test(between);
+    if (!isAdjacent || group[0]?.charset !== word.charset) {
+      decoded += decodeGroup(group);
+      group = [];
+    }
+    if (!isAdjacent) decoded += decodeBytes(between);
+    group.push(word);
+    at = word.end;
+  }
+  return decoded + decodeGroup(group) + decodeBytes(value.slice(at));
+}
+
+function decodeBytes(text: string): string {
+  return BEYOND_ASCII.test(text) ? decodeCharset(Buffer.from(text, 'latin1'), '') : text;
+}
+
+function nextWord(value: string, from: number): Word | undefined {
+  let start = value.indexOf('=?', from);
+  while (start >= 0) {
+    WORD_START.lastIndex = start;
+    const match = WORD_START.exec(value);
+    if (match !== null) {
+      const textStart = WORD_START.lastIndex;
+      const textEnd = endOfText(value, textStart);
+      if (value.startsWith('?=', textEnd)) {
+        return {
+          charset: (match[1] ?? '').toLowerCase(),
+          isBase64: match[2] === 'b' || match[2] === 'B',
+          text: value.slice(textStart, textEnd),
+          start,
+          end: textEnd + 2,
+        };
+      }
+    }
+    start = value.indexOf('=?', start + 2);
+  }
+  return undefined;
+}
+
+/**
+ * Where the text of a word ends: at its `?=`, or, for a word that is not closed, at the next `=?`. A `?`
+ * and blanks within are not allowed, and are met; `=?=` is a wrong "=" and the end.
+ */
+function endOfText(value: string, from: number): number {
+  for (let at = value.indexOf('?', from); at >= 0; at = value.indexOf('?', at + 1)) {
+    if (value.charAt(at + 1) === '=') return at;
+    if (at > from && value.charAt(at - 1) === '=') return at - 1;
+  }
+  return value.length;
+}
+
+/**
+ * Adjacent words of one charset. Senders cut them anywhere: within a character, or within a group of
+ * base64, so they are joined before they are decoded; where that gives no text, each is decoded by itself.
+ */
+function decodeGroup(words: readonly Word[]): string {
+  const [first] = words;
+  if (first === undefined) return '';
+  const { charset } = first;
+  const pieces = words.map(bytesOf);
+  const joined = decodeCharset(
+    pieces.length === 1 ? (pieces[0] as Uint8Array) : Buffer.concat(pieces),
+    charset,
+  );
+  if (words.length === 1 || !joined.includes(REPLACEMENT)) return joined;
+  if (words.every(({ isBase64 }) => isBase64)) {
+    const whole = decodeCharset(decodeBase64(latin1(words.map(({ text }) => text).join(''))), charset);
+    if (!whole.includes(REPLACEMENT)) return whole;
+  }
+  return pieces.map((piece) => decodeCharset(piece, charset)).join('');
+}
+
+const latin1 = (text: string): Buffer => Buffer.from(text, 'latin1');
+
+function bytesOf({ isBase64, text }: Word): Uint8Array {
+  if (!isBase64) return decodeQ(text);
+  return PLAIN_BASE64.test(text) ? Buffer.from(text, 'base64') : decodeBase64(latin1(text));
+}
+
+/** The Q encoding (RFC 2047 section 4.2); what is no escape stays as it is. */
+function decodeQ(text: string): Uint8Array {
+  const bytes = Buffer.from(text, 'latin1');
+  let length = 0;
+  for (let at = 0; at < bytes.length; at++) {
+    const byte = bytes[at] ?? 0;
+    const value = byte === EQUALS ? hexPair(bytes, at + 1) : -1;
+    bytes[length++] = value >= 0 ? value : byte === UNDERSCORE ? SPACE : byte;
+    if (value >= 0) at += 2;
+  }
+  return bytes.subarray(0, length);
+}

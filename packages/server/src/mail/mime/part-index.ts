@@ -1,0 +1,92 @@
+import { charsetOf, decodeAs } from './charset.ts';
+import { decodeTransfer, type TransferEncoding } from './transfer-encoding.ts';
+
+/*
+ * Where everything in a mail stands, as plain data. Kept with a message, it lets a body or an attachment
+ * be decoded from its range of the raw source, without reading the mail again.
+ */
+
+/** What a part is to the reader of the message; `none` is shown nowhere, such as a body without bytes. */
+export type PartRole = 'multipart' | 'text' | 'html' | 'attachment' | 'none';
+
+/** The place of a body in the raw source, and how it is encoded. */
+export interface BodyRange {
+  /** Offsets: the body is `[bodyStart, bodyEnd)`. */
+  bodyStart: number;
+  bodyEnd: number;
+  encoding: TransferEncoding;
+}
+
+export interface IndexedPart extends BodyRange {
+  /** How many multiparts it is within. */
+  depth: number;
+  /** Offset: its header is `[headerStart, bodyStart)`. */
+  headerStart: number;
+  role: PartRole;
+  /** `type/subtype` in lower case. */
+  type: string;
+  /** What a text or a page is decoded as; '' for other parts. */
+  charset: string;
+}
+
+/** All parts of a mail in the order of the source, the message itself first. */
+export type PartIndex = IndexedPart[];
+
+/** Grows when the meaning of an index changes. An index of another version is not used: the mail is read again. */
+const INDEX_VERSION = 1;
+
+const ROLES: readonly PartRole[] = ['multipart', 'text', 'html', 'attachment', 'none'];
+const ENCODINGS: readonly TransferEncoding[] = ['', 'base64', 'quoted-printable', 'uuencode'];
+
+/** A part as it is written: depth, three offsets, numbers of role and encoding, type, charset. */
+type WrittenPart = [number, number, number, number, number, number, string, string];
+
+/** The index as JSON text, about 60 bytes a part. */
+export function writeIndex(index: PartIndex): string {
+  const parts = index.map(
+    (part): WrittenPart => [
+      part.depth,
+      part.headerStart,
+      part.bodyStart,
+      part.bodyEnd,
+      ROLES.indexOf(part.role),
+      ENCODINGS.indexOf(part.encoding),
+      part.type,
+      part.charset,
+    ],
+  );
+  return JSON.stringify([INDEX_VERSION, ...parts]);
+}
+
+/** @returns undefined for an index of another version */
+export function readIndex(text: string): PartIndex | undefined {
+  const [version, ...parts] = JSON.parse(text) as [number, ...WrittenPart[]];
+  if (version !== INDEX_VERSION) return undefined;
+  return parts.map(([depth, headerStart, bodyStart, bodyEnd, role, encoding, type, charset]) => ({
+    depth,
+    headerStart,
+    bodyStart,
+    bodyEnd,
+    role: ROLES[role] ?? 'none',
+    encoding: ENCODINGS[encoding] ?? '',
+    type,
+    charset,
+  }));
+}
+
+/** The decoded bytes of a part: a view of the source where they are not encoded, else new ones. */
+export function bodyBytes(source: Buffer, { bodyStart, bodyEnd, encoding }: BodyRange): Buffer {
+  return decodeTransfer(source.subarray(bodyStart, bodyEnd), encoding);
+}
+
+/** A text or a page, and what it was decoded as. */
+export function bodyText(
+  source: Buffer,
+  part: BodyRange,
+  declaredCharset: string,
+  isPage: boolean,
+): { text: string; charset: string } {
+  const bytes = bodyBytes(source, part);
+  const charset = charsetOf(bytes, declaredCharset, isPage);
+  return { text: decodeAs(bytes, charset), charset };
+}

@@ -1,0 +1,298 @@
+import { type FieldRange, fieldKey, fieldValue, type HeaderRange, readHeader } from './header.ts';
+import { isMediaType, MAX_STRUCTURED_BYTES, parseStructured } from './parameters.ts';
+import { type TransferEncoding, transferEncoding } from './transfer-encoding.ts';
+
+/*
+ * Takes a mail apart (RFC 2045, 2046) in one pass over its bytes. A part is a range of the raw source:
+ * nothing is copied or decoded here but the few fields that say what a part is. Never throws, and linear
+ * in the length of the source; what passes a limit is left whole, and `limits` says so.
+ */
+
+/**
+ * Levels of multiparts within each other. Real mails have up to five; a bomb has thousands, and each
+ * level costs a look at every delimiter. A multipart below is one part that is not taken apart.
+ */
+export const MAX_DEPTH = 100;
+/** Real mails have tens of parts, and each costs an entry in every answer. Parts beyond are not found. */
+export const MAX_PARTS = 1_000;
+
+/** Limits that a mail passed. */
+export type Limit = 'depth' | 'parts' | 'fields' | 'parameters';
+
+export interface Part {
+  /** The multipart that holds it; null for the message itself. */
+  parent: Part | null;
+  children: Part[];
+  /** Offsets into the source: its header is `[headerStart, bodyStart)`, its body `[bodyStart, bodyEnd)`. */
+  headerStart: number;
+  bodyStart: number;
+  bodyEnd: number;
+  /** `type/subtype` in lower case; what is not of that form is application/octet-stream. */
+  type: string;
+  /** The type as it was written, where it was not of that form; else ''. */
+  oddType: string;
+  /** Of Content-Type; names in lower case, values decoded. */
+  parameters: Map<string, string>;
+  encoding: TransferEncoding;
+  /** Lower case; '' for none. */
+  disposition: string;
+  /** Decoded, not cleaned; '' for none. */
+  filename: string;
+  /** As written; '' for none. */
+  contentId: string;
+  /** True for a multipart that was taken apart. It may have no parts all the same. */
+  isMultipart: boolean;
+}
+
+export interface Parts {
+  /** The message itself. */
+  root: Part;
+  /** The message itself and then all parts, in the order of the source. */
+  all: Part[];
+  /** The fields of the message. */
+  header: HeaderRange;
+  limits: Set<Limit>;
+}
+
+const LF = 0x0a;
+const CR = 0x0d;
+const SPACE = 0x20;
+const HYPHEN = 0x2d;
+const DELIMITER = Buffer.from('\n--');
+/** Every field that says what a part is begins with a "c". */
+const LETTER_C = 0x63;
+const LOWER_CASE = 0x20;
+
+/**
+ * @param start where the mail begins in `source`; a line begins there
+ * @param end where it ends
+ */
+export function readParts(source: Buffer, start = 0, end = source.length): Parts {
+  return new PartScan(source.subarray(0, end)).run(start);
+}
+
+/** A multipart whose delimiters are looked for. */
+interface OpenMultipart {
+  part: Part;
+  /** One character a byte, without blanks at its end: those are lost on the way (RFC 2046 section 5.1.1). */
+  boundary: string;
+  /** With the blanks at its end, where it has any. */
+  written: string | undefined;
+  /** True once a delimiter had those blanks: then only lines that have them are delimiters. */
+  needsBlanks: boolean;
+}
+
+/** A delimiter line (RFC 2046 section 5.1.1). */
+interface Delimiter {
+  /** Where its multipart is in {@link PartScan.open}. */
+  level: number;
+  /** True for the one behind the last part. */
+  isLast: boolean;
+  /** Where the line break before it begins, which belongs to it. */
+  breakStart: number;
+  /** Where the next line begins. */
+  next: number;
+}
+
+class PartScan {
+  private readonly source: Buffer;
+  private readonly all: Part[] = [];
+  private readonly limits = new Set<Limit>();
+  /** Outermost first. */
+  private readonly open: OpenMultipart[] = [];
+  /** Where in `open` the innermost multipart with a boundary is. */
+  private readonly levels = new Map<string, number>();
+  /** Length of the longest boundary met. */
+  private longest = 0;
+  /** True once a boundary ended in blanks. */
+  private hasBlanks = false;
+  /** Parts whose end was not met, each within the one before. */
+  private readonly unended: Part[] = [];
+
+  constructor(source: Buffer) {
+    this.source = source;
+  }
+
+  run(start: number): Parts {
+    const { part: root, header } = this.readPart(start, null);
+    let at = root.bodyStart;
+    while (this.open.length > 0) {
+      const delimiter = this.nextDelimiter(at);
+      if (delimiter === undefined) break;
+      const multipart = this.endParts(delimiter);
+      at = delimiter.next;
+      if (delimiter.isLast) continue;
+      if (this.all.length === MAX_PARTS) {
+        this.limits.add('parts');
+        break;
+      }
+      at = this.readPart(at, multipart).part.bodyStart;
+    }
+    for (const part of this.unended) part.bodyEnd = this.source.length;
+    return { root, all: this.all, header, limits: this.limits };
+  }
+
+  private readPart(start: number, parent: Part | null): { part: Part; header: HeaderRange } {
+    const header = readHeader(this.source, start, this.source.length);
+    if (header.isCut) this.limits.add('fields');
+    const part = partOf(this.source, start, header, parent, this.limits);
+    this.all.push(part);
+    parent?.children.push(part);
+    this.unended.push(part);
+    if (part.isMultipart) this.openMultipart(part);
+    return { part, header };
+  }
+
+  private openMultipart(part: Part): void {
+    const written = Buffer.from(part.parameters.get('boundary') ?? '').toString('latin1');
+    let end = written.length;
+    while (end > 0 && written.charCodeAt(end - 1) <= SPACE) end--;
+    const boundary = written.slice(0, end);
+    if (this.unended.length > MAX_DEPTH) this.limits.add('depth');
+    if (this.unended.length > MAX_DEPTH || boundary === '') {
+      part.isMultipart = false;
+      return;
+    }
+    this.levels.set(boundary, this.open.length);
+    const hasBlanks = end < written.length;
+    this.open.push({ part, boundary, written: hasBlanks ? written : undefined, needsBlanks: false });
+    this.longest = Math.max(this.longest, written.length);
+    this.hasBlanks ||= hasBlanks;
+  }
+
+  /** The first delimiter line from a line start on, of whichever multipart is open. */
+  private nextDelimiter(from: number): Delimiter | undefined {
+    const { source } = this;
+    const isFirst = source[from] === HYPHEN && source[from + 1] === HYPHEN;
+    let lineStart = isFirst ? from : source.indexOf(DELIMITER, from) + 1;
+    while (isFirst || lineStart > 0) {
+      const lineFeed = source.indexOf(LF, lineStart);
+      const next = lineFeed < 0 ? source.length : lineFeed + 1;
+      const found = this.delimiterAt(lineStart, next);
+      if (found !== undefined || lineFeed < 0) return found;
+      lineStart = source.indexOf(DELIMITER, lineFeed) + 1;
+      if (lineStart === 0) return undefined;
+    }
+    return undefined;
+  }
+
+  /** The whole line counts, but for blanks behind: of boundaries that begin alike each finds its own. */
+  private delimiterAt(lineStart: number, next: number): Delimiter | undefined {
+    const { source, levels } = this;
+    let end = next;
+    while (end > lineStart && (source[end - 1] ?? 0) <= SPACE) end--;
+    if (end - lineStart - 4 > this.longest) return undefined;
+    const text = source.toString('latin1', lineStart + 2, end);
+    const begun = levels.get(text) ?? -1;
+    const ended = text.endsWith('--') ? (levels.get(text.slice(0, -2)) ?? -1) : -1;
+    const match = { level: Math.max(begun, ended), isLast: ended > begun };
+    const { level, isLast } = (this.hasBlanks && this.literalMatch(lineStart, next)) || match;
+    if (level < 0) return undefined;
+    const breakStart = lineStart - (source[lineStart - 2] === CR ? 2 : 1);
+    return { level, isLast, breakStart, next };
+  }
+
+  /** For boundaries that end in blanks; -1 for a line that lacks them where others had them. */
+  private literalMatch(lineStart: number, next: number): Pick<Delimiter, 'level' | 'isLast'> | undefined {
+    const line = this.source.toString('latin1', lineStart + 2, next).replace(/\r?\n$/, '');
+    for (let level = this.open.length - 1; level >= 0; level--) {
+      const multipart = this.open[level];
+      if (multipart?.written === undefined || !line.startsWith(multipart.boundary)) continue;
+      const isLast = line === `${multipart.written}--`;
+      if (isLast || line === multipart.written) {
+        multipart.needsBlanks = true;
+        return { level, isLast };
+      }
+      if (multipart.needsBlanks) return { level: -1, isLast };
+    }
+    return undefined;
+  }
+
+  /** Ends the parts within the delimiter's multipart. @returns that multipart */
+  private endParts({ level, isLast, breakStart }: Delimiter): Part {
+    const multipart = this.open[level]?.part as Part;
+    while (this.unended.at(-1) !== multipart) {
+      const part = this.unended.pop();
+      if (part !== undefined) part.bodyEnd = Math.max(part.bodyStart, breakStart);
+    }
+    while (this.open.length > level + (isLast ? 0 : 1)) this.closeMultipart();
+    if (isLast && multipart.children.length === 0) {
+      // It has no parts: it is a text, and ends here.
+      multipart.bodyEnd = Math.max(multipart.bodyStart, breakStart);
+      this.unended.pop();
+    }
+    return multipart;
+  }
+
+  private closeMultipart(): void {
+    const boundary = this.open.pop()?.boundary ?? '';
+    const outer = this.open.findLastIndex((one) => one.boundary === boundary);
+    if (outer < 0) this.levels.delete(boundary);
+    else this.levels.set(boundary, outer);
+  }
+}
+
+/** The first field of each name that says what a part is; unfolded, one character a byte, '' where it lacks. */
+interface ContentFields {
+  type: string;
+  disposition: string;
+  encoding: string;
+  id: string;
+}
+
+const CONTENT_FIELDS: Readonly<Record<string, keyof ContentFields>> = {
+  'content-type': 'type',
+  'content-disposition': 'disposition',
+  'content-transfer-encoding': 'encoding',
+  'content-id': 'id',
+};
+
+function contentFields(source: Buffer, fields: readonly FieldRange[]): Partial<ContentFields> {
+  const found: Partial<ContentFields> = {};
+  for (const field of fields) {
+    if (((source[field.nameStart] ?? 0) | LOWER_CASE) !== LETTER_C) continue;
+    const name = CONTENT_FIELDS[fieldKey(source, field)];
+    if (name !== undefined) found[name] ??= fieldValue(source, field, MAX_STRUCTURED_BYTES);
+  }
+  return found;
+}
+
+function partOf(
+  source: Buffer,
+  headerStart: number,
+  { fields, bodyStart }: HeaderRange,
+  parent: Part | null,
+  limits: Set<Limit>,
+): Part {
+  const written = contentFields(source, fields);
+  const type = parseStructured(written.type ?? '');
+  const disposition = parseStructured(written.disposition ?? '');
+  if (type.isCut || disposition.isCut) limits.add('parameters');
+  const isMultipart = /^multipart(?:\/|$)/.test(type.value);
+  return {
+    parent,
+    children: [],
+    headerStart,
+    bodyStart,
+    bodyEnd: bodyStart,
+    ...mediaTypeOf(type.value, parent),
+    parameters: type.parameters,
+    encoding: transferEncoding(written.encoding ?? ''),
+    disposition: disposition.value,
+    filename:
+      disposition.parameters.get('filename') ||
+      type.parameters.get('name') ||
+      disposition.parameters.get('name') ||
+      '',
+    contentId: written.id ?? '',
+    isMultipart,
+  };
+}
+
+function mediaTypeOf(written: string, parent: Part | null): Pick<Part, 'type' | 'oddType'> {
+  // RFC 2046 section 5.1.5; and RFC 2045 section 5.2.
+  if (written === '')
+    return { type: parent?.type === 'multipart/digest' ? 'message/rfc822' : 'text/plain', oddType: '' };
+  if (isMediaType(written)) return { type: written, oddType: '' };
+  return { type: written === 'multipart' ? 'multipart/mixed' : 'application/octet-stream', oddType: written };
+}

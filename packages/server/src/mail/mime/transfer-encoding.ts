@@ -1,0 +1,181 @@
+/*
+ * Undoes the transfer encodings of a body (RFC 2045 section 6). Line ends that were not encoded stay as
+ * they were sent. Nothing here fails: what is not of the encoding is passed over or kept, as each says.
+ */
+
+/** How the bytes of a part are encoded; '' for 7bit, 8bit, binary and unknown ones: the bytes are as sent. */
+export type TransferEncoding = '' | 'base64' | 'quoted-printable' | 'uuencode';
+
+const TAB = 0x09;
+const LF = 0x0a;
+const CR = 0x0d;
+const SPACE = 0x20;
+const HYPHEN = 0x2d;
+const EQUALS = 0x3d;
+const UNDERSCORE = 0x5f;
+
+/** Marks in the tables below, beyond every digit. */
+const NO_DIGIT = 255;
+const PADDING = 254;
+
+function tableOf(digits: string): Uint8Array {
+  const table = new Uint8Array(256).fill(NO_DIGIT);
+  for (const [value, digit] of [...digits].entries()) table[digit.charCodeAt(0)] = value;
+  return table;
+}
+
+const BASE64 = tableOf('ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/');
+BASE64[EQUALS] = PADDING;
+
+const HEX = tableOf('0123456789ABCDEF');
+for (const [value, digit] of [...'abcdef'].entries()) HEX[digit.charCodeAt(0)] = 10 + value;
+
+/** The encoding that a Content-Transfer-Encoding field names, among whatever else it holds. */
+export function transferEncoding(value: string): TransferEncoding {
+  if (value === '' || /^[78]bit$/i.test(value)) return '';
+  if (/base64/i.test(value)) return 'base64';
+  if (/quoted-printable/i.test(value)) return 'quoted-printable';
+  return /\buu(?:e|encode)?\b/i.test(value) ? 'uuencode' : '';
+}
+
+/** The decoded bytes: a view of `bytes` where they are not encoded, else new ones. */
+export function decodeTransfer(bytes: Buffer, encoding: TransferEncoding): Buffer {
+  if (encoding === 'base64') return decodeBase64(bytes);
+  if (encoding === 'quoted-printable') return decodeQuotedPrintable(bytes);
+  return encoding === 'uuencode' ? decodeUu(bytes) : bytes;
+}
+
+/** The value of two hexadecimal digits at an offset, or -1. */
+export function hexPair(bytes: Uint8Array, at: number): number {
+  const high = HEX[bytes[at] ?? 0] ?? NO_DIGIT;
+  const low = HEX[bytes[at + 1] ?? 0] ?? NO_DIGIT;
+  return high === NO_DIGIT || low === NO_DIGIT ? -1 : (high << 4) | low;
+}
+
+/**
+ * RFC 2045 section 6.8. Characters outside the alphabet are passed over; padding ends a group wherever it
+ * stands, as in files that were put together from pieces.
+ */
+export function decodeBase64(bytes: Buffer): Buffer {
+  // Node decodes many times faster than a loop can, but for padding before the end, and for the two
+  // characters that it takes for digits of the URL-safe alphabet: in mail they are noise.
+  const padding = bytes.indexOf(EQUALS);
+  const isPlain = padding < 0 || isEndOfBase64(bytes, padding);
+  if (!isPlain || bytes.includes(HYPHEN) || bytes.includes(UNDERSCORE)) return decodeBase64Pieces(bytes);
+  return Buffer.from(bytes.toString('latin1', 0, padding < 0 ? bytes.length : padding), 'base64');
+}
+
+/** True when nothing but padding and blanks follow. */
+function isEndOfBase64(bytes: Uint8Array, from: number): boolean {
+  for (let at = from; at < bytes.length; at++) {
+    const byte = bytes[at] ?? 0;
+    if (byte !== EQUALS && byte > SPACE) return false;
+  }
+  return true;
+}
+
+function decodeBase64Pieces(bytes: Buffer): Buffer {
+  const decoded = Buffer.allocUnsafe(Math.ceil((bytes.length * 3) / 4));
+  let length = 0;
+  let bits = 0;
+  let count = 0;
+  for (const byte of bytes) {
+    const value = BASE64[byte] ?? NO_DIGIT;
+    if (value === PADDING) count = 0;
+    if (value >= PADDING) continue;
+    bits = (bits << 6) | value;
+    count += 6;
+    if (count < 8) continue;
+    count -= 8;
+    decoded[length++] = bits >> count;
+  }
+  return decoded.subarray(0, length);
+}
+
+/**
+ * RFC 2045 section 6.7. What is no escape stays as it is. Blanks at the end of a line are dropped, for
+ * they were added on the way (rule 3), and so is a line break behind "=".
+ */
+export function decodeQuotedPrintable(bytes: Buffer): Buffer {
+  const decoded = Buffer.allocUnsafe(bytes.length);
+  let length = 0;
+  /** Behind the last byte that is no unencoded blank. */
+  let solid = 0;
+  const end = bytes.length;
+  for (let at = 0; at < end; at++) {
+    const byte = bytes[at] ?? 0;
+    if (byte === EQUALS) {
+      const value = hexPair(bytes, at + 1);
+      const next = value < 0 ? behindSoftBreak(bytes, at + 1) : at + 3;
+      if (value >= 0) decoded[length++] = value;
+      else if (next < 0) decoded[length++] = EQUALS;
+      solid = length;
+      if (next >= 0) at = next - 1;
+      continue;
+    }
+    if (byte === LF || (byte === CR && bytes[at + 1] === LF)) {
+      length = solid;
+      decoded[length++] = byte;
+      if (byte === CR) decoded[length++] = bytes[++at] ?? LF;
+      solid = length;
+      continue;
+    }
+    decoded[length++] = byte;
+    if (byte !== SPACE && byte !== TAB) solid = length;
+  }
+  return decoded.subarray(0, solid);
+}
+
+/** The offset of the next line where nothing but blanks stands between here and there; else -1. */
+function behindSoftBreak(bytes: Uint8Array, from: number): number {
+  let at = from;
+  while (bytes[at] === SPACE || bytes[at] === TAB) at++;
+  if (at >= bytes.length || bytes[at] === LF) return at + 1;
+  return bytes[at] === CR && (at + 1 >= bytes.length || bytes[at + 1] === LF) ? at + 2 : -1;
+}
+
+/** Each character is six bits more than this one; the first of a line is its length. */
+const UU_ZERO = 0x20;
+/** The first line stands at the start of the part, behind blank lines at most, bytes. */
+const UU_BEGIN_WITHIN = 4_096;
+const UU_LINE = /^begin [0-7]{3,4} .*$/m;
+
+/**
+ * What uuencode(1) writes (POSIX), up to its end or that of the part. Bytes without its first line are
+ * returned as they are.
+ */
+function decodeUu(bytes: Buffer): Buffer {
+  const begin = UU_LINE.exec(bytes.toString('latin1', 0, Math.min(bytes.length, UU_BEGIN_WITHIN)));
+  if (begin === null) return bytes;
+  const decoded = Buffer.allocUnsafe(bytes.length);
+  let length = 0;
+  let at = bytes.indexOf(LF, begin.index) + 1;
+  if (at === 0 || at === bytes.length) return bytes;
+  while (at > 0 && at < bytes.length) {
+    const count = ((bytes[at] ?? UU_ZERO) - UU_ZERO) & 63;
+    if (count === 0) break;
+    const lineFeed = bytes.indexOf(LF, at);
+    const lineEnd = lineFeed < 0 ? bytes.length : lineFeed;
+    length = decodeUuLine(bytes, at + 1, lineEnd, decoded, length, count);
+    at = lineFeed + 1;
+  }
+  return decoded.subarray(0, length);
+}
+
+/** @returns the new length of `decoded` */
+function decodeUuLine(
+  bytes: Uint8Array,
+  start: number,
+  end: number,
+  decoded: Uint8Array,
+  from: number,
+  count: number,
+): number {
+  let length = from;
+  const digit = (at: number) => (at < end ? ((bytes[at] ?? UU_ZERO) - UU_ZERO) & 63 : 0);
+  for (let at = start; length < from + count && at < end; at += 4) {
+    const bits = (digit(at) << 18) | (digit(at + 1) << 12) | (digit(at + 2) << 6) | digit(at + 3);
+    for (let shift = 16; shift >= 0 && length < from + count; shift -= 8) decoded[length++] = bits >> shift;
+  }
+  return length;
+}

@@ -1,0 +1,31 @@
+import { attachmentBytes } from '../../../src/mail/attachment.ts';
+import { indexMail, parseMail } from '../../../src/mail/parse.ts';
+
+/** Lines joined by CRLF, one byte a character. */
+export const bytes = (...lines: string[]): Buffer => Buffer.from(lines.join('\r\n'), 'latin1');
+
+/** The bytes of a text in UTF-8, one character a byte, for use in {@link bytes}. */
+export const utf8 = (text: string): string => Buffer.from(text).toString('latin1');
+
+/** The lines of a multipart entity whose boundary is `b`: its header, its parts, its end. */
+export function multipart(subtype: string, ...parts: string[][]): string[] {
+  return boundedBy('b', subtype, ...parts);
+}
+
+/** The same with a boundary of its own, for multiparts within each other. */
+export function boundedBy(boundary: string, subtype: string, ...parts: string[][]): string[] {
+  const inner = parts.flatMap((part) => [`--${boundary}`, ...part]);
+  return [`Content-Type: multipart/${subtype}; boundary="${boundary}"`, '', ...inner, `--${boundary}--`, ''];
+}
+
+/** Reads a mail of these lines. */
+export const read = (...lines: string[]) => parseMail(bytes(...lines));
+
+/** The content of a mail of these lines. */
+export const contentOf = (...lines: string[]) => read(...lines).content;
+
+/** The bytes of a mail's n-th attachment, from 0 on, as they are served. */
+export function servedBytes(raw: Uint8Array, index = 0): Buffer {
+  const served = attachmentBytes(raw, indexMail(raw), `att_${index + 1}`);
+  return Buffer.from(served ?? new Uint8Array());
+}
