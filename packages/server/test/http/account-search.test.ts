@@ -25,7 +25,7 @@ describe('a search with GET /v1/messages', () => {
   it('filters as the list of an inbox does, and searches words in subject, addresses and text', async () => {
     const attachments = [
       {
-        ...{ id: 'att_1', filename: null, contentType: 'text/plain', size: 1 },
+        ...{ id: 'att_1', filename: null, contentType: 'text/plain', parameters: {}, size: 1 },
         ...{ disposition: 'attachment' as const, contentId: null, sha256: '' },
       },
     ];
