@@ -4,6 +4,7 @@ import type { News } from '../events.ts';
 import type { AccountMessageRow, SearchConditions, Store } from '../store/contract/index.ts';
 import { lookUntil, type Subscribe } from './change-signal.ts';
 import { accountCursorAt, placeOfAccountBefore, placeOfAccountSince } from './cursor.ts';
+import { hasFilters } from './list.ts';
 
 /**
  * Messages that one look goes through at most: as many as the sink keeps, so that one request searches all
@@ -43,7 +44,7 @@ export interface AccountLists {
   /**
    * A list, held back for `waitMs` at most while nothing matches. It is exact as the list of one inbox is
    * (see list.ts): its bounds are read before its messages, and places become visible in their order.
-   * @param signal ends it early with what was found so far: the client went away, or the server stops
+   * @param signal ends it early with what was found so far: the client disconnected, or the server stops
    * @throws AppError `invalid_since`; `invalid_request` for a `before` that is no cursor of this account
    */
   list(
@@ -55,8 +56,8 @@ export interface AccountLists {
 }
 
 /** True when messages must be searched. */
-export const isSearch = ({ from, to, rcptTo, subject, text, hasAttachments, words = [] }: SearchConditions) =>
-  words.length > 0 || [from, to, rcptTo, subject, text, hasAttachments].some((one) => one !== undefined);
+export const isSearch = (conditions: SearchConditions): boolean =>
+  (conditions.words ?? []).length > 0 || hasFilters(conditions);
 
 /**
  * The place in an account's order behind which a list or a stream with that `since` begins.
@@ -153,14 +154,14 @@ export function createAccountLists({ store, news, clock }: AccountListDeps): Acc
       let page: AccountMessagePage | undefined;
       let seen = 0;
       return lookUntil({ clock, subscribe, signal }, until, async (now) => {
-        // A page further down knows nothing of what lies above it, so its cursor does not stand for that.
+        // A page below `before` has not looked at newer messages, so its cursor does not cover them.
         const newest = Math.max(0, Math.min(await store.messages.newestInAccount(accountId), end - 1));
         if (!page || newest > seen) {
           const older = page;
-          // What was there before did not match and never will.
+          // Messages that did not match before never will.
           const range = { after: Math.max(after, seen), before: newest + 1 };
           page = await pageOf(accountId, query, range, now, signal);
-          // Older messages that the first look did not get to are still to be looked at.
+          // The first look may have ended before the oldest message: the client can continue there.
           if (!page.hasMore && older) page = { ...page, hasMore: older.hasMore, before: older.before };
           seen = newest;
         }

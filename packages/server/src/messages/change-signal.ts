@@ -1,53 +1,56 @@
 import type { Clock } from '../clock.ts';
 
-/** The rhythm of every wait: subscribe, look, wait for the hint, look again. */
-export interface Hints {
-  /** Called before each look: news that come while we look end the pause that follows. */
-  looking(): void;
-  /** Resolves at `time` (epoch ms), at news since the last look, or when the signal aborts. */
-  pause(time: number): Promise<void>;
+/**
+ * Every wait reads the store, waits for a change, and reads again. It subscribes before it reads, so no
+ * change is missed in between.
+ */
+export interface ChangeSignal {
+  /** Called before each read: a change during the read ends the wait that follows. */
+  reset(): void;
+  /** Resolves at `time` (epoch ms), at the first change since the last reset, or when the abort signal fires. */
+  wait(time: number): Promise<void>;
   /** Ends the subscription. */
   end(): void;
 }
 
-/** Begins to call the listener at each change; returns how to end it. */
+/** Begins to call the listener at each change; returns a function that ends the subscription. */
 export type Subscribe = (listener: () => void) => () => void;
 
 /**
  * Subscribes at once.
- * @param subscribe to the news; answers how to end it
- * @param signal ends every pause
+ * @param signal ends every wait
  */
-export function listenForHints(clock: Clock, subscribe: Subscribe, signal: AbortSignal): Hints {
-  let bell = new AbortController();
-  const ring = () => bell.abort();
-  const unsubscribe = subscribe(ring);
-  signal.addEventListener('abort', ring);
+export function createChangeSignal(clock: Clock, subscribe: Subscribe, signal: AbortSignal): ChangeSignal {
+  let change = new AbortController();
+  const notify = () => change.abort();
+  const unsubscribe = subscribe(notify);
+  signal.addEventListener('abort', notify);
   return {
-    looking() {
-      bell = new AbortController();
-      if (signal.aborted) ring();
+    reset() {
+      change = new AbortController();
+      if (signal.aborted) notify();
     },
-    pause: (time) => clock.sleep(Math.max(0, time - clock.now()), bell.signal),
+    wait: (time) => clock.sleep(Math.max(0, time - clock.now()), change.signal),
     end() {
       unsubscribe();
-      signal.removeEventListener('abort', ring);
+      signal.removeEventListener('abort', notify);
     },
   };
 }
 
-/** What one look found. */
+/** The result of one read of the store. */
 export interface Look<T> {
   result: T;
-  /** True when the wait is over with it. */
+  /** True when the wait ends with this result. */
   isFinal: boolean;
-  /** Until when it holds without a change, epoch ms. */
+  /** The store is read again at this time even without a change, epoch ms. */
   until: number;
 }
 
 /**
- * Looks, and looks again after each change, until a look is final, the deadline passes or the signal aborts.
- * @param look called with the current time; called once at least
+ * Calls `look` now and after each change, until its result is final, the deadline passes or the signal aborts.
+ * @param deadline epoch ms
+ * @param look called with the current time, at least once
  * @returns the last result
  * @throws what `look` throws
  */
@@ -56,16 +59,16 @@ export async function lookUntil<T>(
   deadline: number,
   look: (now: number) => Promise<Look<T>>,
 ): Promise<T> {
-  const hints = listenForHints(clock, subscribe, signal);
+  const changes = createChangeSignal(clock, subscribe, signal);
   try {
     for (;;) {
-      hints.looking();
+      changes.reset();
       const now = clock.now();
       const { result, isFinal, until } = await look(now);
       if (isFinal || now >= deadline || signal.aborted) return result;
-      await hints.pause(Math.min(deadline, until));
+      await changes.wait(Math.min(deadline, until));
     }
   } finally {
-    hints.end();
+    changes.end();
   }
 }

@@ -4,13 +4,13 @@ import { AppError } from '../errors.ts';
 import { timeOfId } from '../ids.ts';
 import { quoted } from '../nearest.ts';
 
-/** Enough of a hash that a mistyped cursor, or one of another inbox, is noticed; it guards nothing else. */
+/** Enough of a hash to detect a mistyped cursor, or one of another inbox. It is not a secret. */
 const BINDING_LETTERS = 11;
 const ACCOUNT_CURSOR = /^acur_([0-9a-z]{1,11})_[\w-]{11}$/;
 const CURSOR = /^cur_([0-9a-z]{1,10})_[\w-]{11}$/;
 /** Times are below 2^48 ms, as in ids. */
 const MAX_TIME = 2 ** 48 - 1;
-/** As milliseconds these are days of early 1970, as seconds any day since 2001: surely seconds. */
+/** As milliseconds these are days of early 1970, as seconds any day since 2001: probably seconds. */
 const SECONDS_FROM = 1e9;
 const SECONDS_UNTIL = 1e10;
 
@@ -40,7 +40,7 @@ export function cursorAt(inboxId: string, receivedAt: number): string {
   return cursor;
 }
 
-/** A list's cursor is the same until something comes, and its hash takes longer than all else of a list. */
+/** Cursors made recently: a list's cursor stays the same until a message arrives, and its hash is the costly part. */
 const madeLately = new Recent<string>(2_000);
 
 function timeOfCursor(inboxId: string, cursor: string): number {
@@ -66,7 +66,7 @@ function timeOfMillis(digits: string, expected: string): number {
   return time;
 }
 
-/** A day such as February 30 rolls over in `Date`; this finds it out. */
+/** Undefined for anything else, also for a day such as February 30, which `Date` would roll over. */
 function timeOfRfc3339(text: string): number | undefined {
   const [, date, hours, minutes, seconds, fraction = '', offset] = RFC3339.exec(text) ?? [];
   if (date === undefined || offset === undefined) return undefined;
@@ -74,7 +74,7 @@ function timeOfRfc3339(text: string): number | undefined {
   if (Number.isNaN(day.getTime()) || !day.toISOString().startsWith(date)) return undefined;
   // An unencoded plus in a query string reads as a space.
   const zone = offset.toUpperCase().replace(' ', '+');
-  // Cut and not rounded: what came within this millisecond but after the fraction is not seen as newer.
+  // Truncated, not rounded: a message of the same millisecond is not newer.
   const millis = fraction.slice(0, 3).padEnd(3, '0');
   return Math.max(0, Date.parse(`${date}T${hours}:${minutes}:${seconds}.${millis}${zone}`));
 }

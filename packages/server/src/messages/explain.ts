@@ -9,7 +9,7 @@ import {
   needsContent,
 } from '../mail/filters.ts';
 import type { FullMessageRecord, InboxRecord, MessageRecord, Store } from '../store/contract/index.ts';
-import { listenForHints } from './change-signal.ts';
+import { lookUntil, type Subscribe } from './change-signal.ts';
 import { cursorAt, timeOfSince } from './cursor.ts';
 import { type Elsewhere, lookElsewhere } from './elsewhere.ts';
 import type { ExplanationCaller } from './failed-handshakes.ts';
@@ -103,7 +103,7 @@ export async function waitAndExplain(
   return { ...result, explanation: { reason, seenCount, seen: seen.toReversed(), ...elsewhere } };
 }
 
-/** Looks until enough matched or the time is over; false when the signal ended it before. */
+/** Looks until enough messages match or the time is over; false when the signal ended it before. */
 async function untilOver(
   { store, news, clock }: ExplainDeps,
   inbox: InboxRecord,
@@ -113,27 +113,17 @@ async function untilOver(
 ): Promise<boolean> {
   const deadline = clock.now() + waitMs;
   const enough = Math.max(count, 1);
-  const hints = listenForHints(clock, (listener) => news.onMessage(inbox.id, listener), signal);
-  try {
-    for (;;) {
-      hints.looking();
-      const now = clock.now();
-      const { expiresAt } = liveInbox(
-        await store.inboxes.find(inbox.accountId, inbox.id, now),
-        now,
-        inbox.id,
-      );
-      const isComplete = await lookAtNew(store, inbox.id, { match, enough, now }, progress, signal);
-      if (progress.matched.length >= enough || (isComplete && now >= deadline)) return true;
-      if (signal.aborted) return false;
-      await hints.pause(Math.min(deadline, expiresAt));
-    }
-  } finally {
-    hints.end();
-  }
+  const subscribe: Subscribe = (listener) => news.onMessage(inbox.id, listener);
+  return lookUntil({ clock, subscribe, signal }, deadline, async (now) => {
+    const found = await store.inboxes.find(inbox.accountId, inbox.id, now);
+    const { expiresAt } = liveInbox(found, now, inbox.id);
+    const isComplete = await lookAtNew(store, inbox.id, { match, enough, now }, progress, signal);
+    const isOver = progress.matched.length >= enough || (isComplete && now >= deadline);
+    return { result: isOver, isFinal: isOver, until: expiresAt };
+  });
 }
 
-/** Looks at the messages behind `progress.place`, until enough match; false when the signal cut it short. */
+/** Looks at the messages after `progress.place` until enough match; false when the signal ended it early. */
 async function lookAtNew(
   store: ExplainDeps['store'],
   inboxId: string,

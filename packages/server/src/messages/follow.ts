@@ -1,28 +1,28 @@
 import type { Clock } from '../clock.ts';
 import type { News } from '../events.ts';
 import type { InboxRecord, MessageRecord, Store } from '../store/contract/index.ts';
-import { listenForHints } from './change-signal.ts';
+import { createChangeSignal, type Subscribe } from './change-signal.ts';
 import { accountCursorAt, cursorAt } from './cursor.ts';
 import { liveInbox } from './list.ts';
 
-/** Messages read at a time: what a reader that does not keep up holds in memory. */
+/** Messages read at a time: as many as a client that does not keep up holds in memory. */
 const PAGE = 50;
 
-/** A message with the cursor that goes on behind it. */
+/** A message with the cursor that continues after it. */
 export interface Followed {
   message: MessageRecord;
   cursor: string;
 }
 
-/** Something whose messages have one order: an inbox, or all inboxes of an account. */
+/** A source of messages in one order: an inbox, or all inboxes of an account. */
 export interface Followable {
-  /** The cursor of the place where following begins. */
+  /** The cursor at which following begins. */
   cursor: string;
-  subscribe(listener: () => void): () => void;
+  subscribe: Subscribe;
   /**
-   * The next messages, oldest first, at most a page; a later call goes on behind them.
-   * @returns also until when, epoch ms, the answer may be trusted without news
-   * @throws AppError `inbox_expired` or `not_found` when there is nothing to follow any more
+   * The next messages, oldest first, at most a page; a later call continues after them.
+   * @returns also until when the result holds without a change, epoch ms
+   * @throws AppError `inbox_expired` or `not_found` when the inbox has ended
    */
   next(now: number): Promise<{ messages: Followed[]; more: boolean; until: number }>;
 }
@@ -33,7 +33,7 @@ export interface FollowDeps {
 }
 
 /**
- * An inbox from a time on.
+ * The messages of an inbox from a time on.
  * @param inbox live when it was read
  * @param after epoch ms; messages with a later `receivedAt` follow
  */
@@ -56,7 +56,7 @@ export function followInbox({ store, news }: FollowDeps, inbox: InboxRecord, aft
   };
 }
 
-/** All inboxes of an account, in the order of the commits, from a place in that order on. */
+/** The messages of all inboxes of an account from a place on, in the order of their commits. */
 export function followAccount({ store, news }: FollowDeps, accountId: string, after: number): Followable {
   let place = after;
   return {
@@ -78,10 +78,10 @@ export function followAccount({ store, news }: FollowDeps, accountId: string, af
 }
 
 /**
- * Every message once and in order, page by page, as they come. A page is read only when the one before
- * it was taken, so a slow reader keeps nobody's memory. An empty page says that `quietMs` went by
- * without a message.
- * @param signal ends it: the client went away, or the server stops
+ * Yields every message once and in order, page by page, as they arrive. A page is read only after the one
+ * before it was taken, so a slow client costs one page of memory. An empty page means that no message
+ * arrived for `quietMs`.
+ * @param signal ends it: the client disconnected, or the server stops
  * @throws what {@link Followable.next} throws
  */
 export async function* follow(
@@ -89,11 +89,11 @@ export async function* follow(
   { clock, quietMs }: { clock: Clock; quietMs: number },
   signal: AbortSignal,
 ): AsyncGenerator<Followed[]> {
-  const hints = listenForHints(clock, followable.subscribe, signal);
+  const changes = createChangeSignal(clock, followable.subscribe, signal);
   try {
     let beat = clock.now() + quietMs;
     while (!signal.aborted) {
-      hints.looking();
+      changes.reset();
       const { messages, more, until } = await followable.next(clock.now());
       if (signal.aborted) return;
       const quiet = clock.now() >= beat;
@@ -101,9 +101,9 @@ export async function* follow(
         yield messages;
         beat = clock.now() + quietMs;
       }
-      if (!more) await hints.pause(Math.min(beat, until));
+      if (!more) await changes.wait(Math.min(beat, until));
     }
   } finally {
-    hints.end();
+    changes.end();
   }
 }

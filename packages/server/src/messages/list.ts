@@ -5,13 +5,15 @@ import type { News } from '../events.ts';
 import { timeOfId } from '../ids.ts';
 import { type Filters, failedConditions, failedContent, needsContent } from '../mail/filters.ts';
 import { quoted } from '../nearest.ts';
-import type { InboxRecord, MessageRecord, Store, UnreadMessage } from '../store/contract/index.ts';
+import type { InboxRecord, MessageRecord, MessageRow, Store } from '../store/contract/index.ts';
 import { lookUntil, type Subscribe } from './change-signal.ts';
 import { cursorAt, timeOfSince } from './cursor.ts';
 import type { Newest } from './newest-cache.ts';
 
-/** Rows looked at between two turns of the event loop: about a millisecond of matching. */
+/** Messages matched between two turns of the event loop: about a millisecond. */
 const SCAN_PAGE = 200;
+/** The same where the content of each must be read and parsed: about three milliseconds. */
+const SCAN_PAGE_WITH_CONTENT = 30;
 
 /** What a list was asked for. */
 export interface ListQuery extends Filters {
@@ -79,11 +81,11 @@ async function matches(store: ReadDeps['store'], message: MessageRecord, query: 
   return full !== undefined && failedContent(full, query).length === 0;
 }
 
-/** True when a list shows only what meets some condition, so that messages must be looked into. */
+/** True when there is a condition, so that the messages of a list must be parsed. */
 export const hasFilters = ({ from, to, rcptTo, subject, text, hasAttachments }: Filters): boolean =>
   [from, to, rcptTo, subject, text, hasAttachments].some((condition) => condition !== undefined);
 
-/** Answers the newest messages of a range, one more than asked for where there is one more. */
+/** Returns the newest messages of a range, and one more than the limit if there is one. */
 type Scan<M> = (
   store: ReadDeps['store'],
   inboxId: string,
@@ -96,14 +98,15 @@ const scan: Scan<MessageRecord> = async (store, inboxId, range, query, now) => {
   const wanted = query.limit + 1;
   if (!hasFilters(query)) return store.messages.list(inboxId, { ...range, limit: wanted }, now);
   const found: MessageRecord[] = [];
+  const limit = needsContent(query) ? SCAN_PAGE_WITH_CONTENT : SCAN_PAGE;
   let before = range.before;
   while (found.length < wanted) {
-    const rows = await store.messages.list(inboxId, { after: range.after, before, limit: SCAN_PAGE }, now);
+    const rows = await store.messages.list(inboxId, { after: range.after, before, limit }, now);
     for (const row of rows) {
       if (found.length < wanted && (await matches(store, row, query, now))) found.push(row);
     }
     const last = rows.at(-1);
-    if (!last || rows.length < SCAN_PAGE) break;
+    if (!last || rows.length < limit) break;
     before = last.receivedAt;
     await setImmediate();
   }
@@ -111,10 +114,10 @@ const scan: Scan<MessageRecord> = async (store, inboxId, range, query, now) => {
 };
 
 /**
- * Answers a list. Its bounds come from `inbox`, so everything up to the cursor is in the answer and
- * nothing beyond it: `lastReceivedAt` grows in the order of the commits, hence whatever is at or below
- * it was already visible when `inbox` was read, and whatever is committed later lies above it, however
- * the two reads and the writer interleave. That is what makes following cursors exact.
+ * Returns a page of messages. Its bounds come from `inbox`, so the page contains everything up to its cursor
+ * and nothing newer: `lastReceivedAt` grows in commit order, so every message up to it was visible when
+ * `inbox` was read, and every later commit is above it, whatever happens between the two reads. This makes
+ * cursors exact.
  * @param inbox a live inbox, read before this call
  * @throws AppError `invalid_since`; `invalid_request` for a `before` that is no message id
  */
@@ -127,18 +130,18 @@ export async function listMessages(
   return pageAfter(scan, store, sinceOf(inbox, query), inbox, query, now);
 }
 
-/** The same for a list without filters, whose summaries nobody needs to look into. */
-export async function listUnread(
+/** The same without filters, with summaries that are not parsed. */
+export async function listRows(
   { store, newest }: Pick<ReadDeps, 'store'> & { newest: Newest },
   inbox: InboxRecord,
   query: Omit<ListQuery, keyof Filters>,
   now: number,
-): Promise<MessagePage<UnreadMessage>> {
-  const scanUnread: Scan<UnreadMessage> = ({ messages }, inboxId, range, { before, limit }) =>
+): Promise<MessagePage<MessageRow>> {
+  const scanRows: Scan<MessageRow> = ({ messages }, inboxId, range, { before, limit }) =>
     before === undefined
       ? newest.list(inbox, range.after, limit + 1, now)
-      : messages.listUnread(inboxId, { ...range, limit: limit + 1 }, now);
-  return pageAfter(scanUnread, store, sinceOf(inbox, query), inbox, query, now);
+      : messages.listRows(inboxId, { ...range, limit: limit + 1 }, now);
+  return pageAfter(scanRows, store, sinceOf(inbox, query), inbox, query, now);
 }
 
 const sinceOf = (inbox: InboxRecord, { since }: ListQuery): number =>
@@ -153,7 +156,7 @@ async function pageAfter<M>(
   now: number,
 ): Promise<MessagePage<M>> {
   const before = timeOfBefore(query.before) ?? Number.POSITIVE_INFINITY;
-  // A page further down knows nothing of what lies above it, so its cursor does not stand for that.
+  // A page below `before` has not looked at newer messages, so its cursor does not cover them.
   const newest = Math.max(0, Math.min(inbox.lastReceivedAt, before - 1));
   const found =
     newest <= since ? [] : await scanned(store, inbox.id, { after: since, before: newest + 1 }, query, now);
@@ -165,9 +168,9 @@ async function pageAfter<M>(
 }
 
 /**
- * The same, held back while nothing matches: subscribe, look, wait for the hint, look again.
- * @param waitMs for how long at most
- * @param signal ends the wait at once with the empty answer: the client went away, or the server stops
+ * The same as {@link listMessages}, but while nothing matches, waits for new messages.
+ * @param waitMs the longest wait, milliseconds
+ * @param signal ends the wait at once with an empty page: the client disconnected, or the server stops
  * @throws what {@link listMessages} throws, and `inbox_expired` or `not_found` when the inbox ends meanwhile
  */
 export async function waitForMessages(
@@ -187,11 +190,11 @@ export async function waitForMessages(
       ? liveInbox(await store.inboxes.find(inbox.accountId, inbox.id, now), now, inbox.id)
       : inbox;
     if (!page || current.lastReceivedAt > seen) {
-      // What was there before did not match and never will.
+      // Messages that did not match before never will.
       page = await pageAfter(scan, store, Math.max(since, seen), current, query, now);
       seen = current.lastReceivedAt;
     }
-    // Below `before` nothing new can appear.
+    // No new message can appear below `before`.
     const isFinal = page.messages.length > 0 || query.before !== undefined;
     return { result: page, isFinal, until: current.expiresAt };
   });

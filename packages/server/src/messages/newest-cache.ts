@@ -1,30 +1,30 @@
 import { LRUCache } from 'lru-cache';
-import type { InboxRecord, MessageStore, UnreadMessage } from '../store/contract/index.ts';
+import type { InboxRecord, MessageRow, MessageStore } from '../store/contract/index.ts';
 
-/** Some hundred inboxes that are polled now, with a page of messages each. */
+/** A page of messages for each of some hundred inboxes that are polled at the same time. */
 const KEPT_BYTES = 8 * 1024 * 1024;
-/** Of a message beside its summary: ids, numbers, and what the runtime needs to hold them. */
+/** Bytes of a message besides its summary: ids, numbers and object headers. */
 const MESSAGE_OVERHEAD_BYTES = 200;
 
-/** A stretch of an inbox's messages without a gap, from the newest downwards. */
+/** The newest messages of an inbox, without a gap. */
 interface Stretch {
-  /** Of the inbox, when it was read. */
+  /** The inbox's version when they were read. */
   version: number;
-  /** Every message with a later `receivedAt` is here. */
+  /** Every message with a later `receivedAt` is included. */
   floor: number;
-  messages: UnreadMessage[];
+  messages: MessageRow[];
 }
 
-/** The newest messages of inboxes that are read again and again, whatever each reader has seen so far. */
+/** Caches the newest messages of inboxes that are polled, for clients with different `since` values. */
 export interface Newest {
   /**
    * Messages with `after < receivedAt <= inbox.lastReceivedAt`, newest first, at most `limit`.
    * @param inbox live, read before this call
    */
-  list(inbox: InboxRecord, after: number, limit: number, now: number): Promise<UnreadMessage[]>;
+  list(inbox: InboxRecord, after: number, limit: number, now: number): Promise<MessageRow[]>;
 }
 
-export function createNewest(messages: () => Pick<MessageStore, 'listUnread'>): Newest {
+export function createNewest(messages: () => Pick<MessageStore, 'listRows'>): Newest {
   const stretches = new LRUCache<string, Stretch>({
     maxSize: KEPT_BYTES,
     sizeCalculation: (stretch) =>
@@ -33,14 +33,14 @@ export function createNewest(messages: () => Pick<MessageStore, 'listUnread'>): 
   return {
     async list(inbox, after, limit, now) {
       const known = stretches.get(inbox.id);
-      // A version grows with every change, so under the same one nothing came and nothing went.
+      // The version grows with every change, so an equal version means equal messages.
       if (known?.version === inbox.version) {
         const asked = known.messages.findIndex(({ receivedAt }) => receivedAt <= after);
         const length = asked < 0 ? known.messages.length : asked;
         if (after >= known.floor || length >= limit) return known.messages.slice(0, Math.min(length, limit));
       }
       const range = { after, before: inbox.lastReceivedAt + 1, limit };
-      const found = await messages().listUnread(inbox.id, range, now);
+      const found = await messages().listRows(inbox.id, range, now);
       const last = found.at(-1);
       const floor = last && found.length >= limit ? last.receivedAt - 1 : after;
       const isLonger = known?.version !== inbox.version || floor < known.floor;

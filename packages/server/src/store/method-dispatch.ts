@@ -48,7 +48,7 @@ export const METHODS: Readonly<Record<MethodPath, MethodKind>> = {
   'inboxes.findTakers': 'read',
   'messages.addBatch': 'add',
   'messages.list': 'read',
-  'messages.listUnread': 'read',
+  'messages.listRows': 'read',
   'messages.listAfter': 'read',
   'messages.listByAccount': 'read',
   'messages.listNewest': 'read',

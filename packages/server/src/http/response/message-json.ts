@@ -1,5 +1,5 @@
 import type { Message, MessageSummary } from '@mayfly/client/contract';
-import type { FullMessageRecord, MessageRecord, UnreadMessage } from '../../store/contract/index.ts';
+import type { FullMessageRecord, MessageRecord, MessageRow } from '../../store/contract/index.ts';
 import { toTime } from './time.ts';
 
 /** A message as lists show it. */
@@ -27,7 +27,7 @@ const NO_ATTACHMENTS = '"attachmentCount":0';
 const INLINE_COUNT = '"inlineCount":';
 
 /** JSON text of what {@link toSummary} makes, around the stored text of the summary. */
-export function summaryJson(inboxId: string, message: UnreadMessage): string {
+export function summaryJson(inboxId: string, message: MessageRow): string {
   const known = madeBefore.get(message);
   if (known !== undefined) return known;
   const { id, receivedAt, size, summary } = message;
@@ -40,7 +40,7 @@ export function summaryJson(inboxId: string, message: UnreadMessage): string {
 }
 
 /** The newest messages of an inbox are shown again and again. */
-const madeBefore = new WeakMap<UnreadMessage, string>();
+const madeBefore = new WeakMap<MessageRow, string>();
 
 /**
  * A message in full.

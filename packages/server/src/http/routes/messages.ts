@@ -12,12 +12,12 @@ import { notFound } from '../../errors.ts';
 import {
   hasFilters,
   listMessages,
-  listUnread,
+  listRows,
   type MessagePage,
   waitForMessages,
 } from '../../messages/list.ts';
 import { createNewest } from '../../messages/newest-cache.ts';
-import type { FullMessageRecord, UnreadMessage } from '../../store/contract/index.ts';
+import type { FullMessageRecord, MessageRow } from '../../store/contract/index.ts';
 import { throwEnded } from '../access/ended-inbox.ts';
 import { callersInbox } from '../access/guard.ts';
 import type { App, RouteContext } from '../context.ts';
@@ -83,7 +83,7 @@ export function messageRoutes(app: App, context: RouteContext): void {
       const answer = answers.json(inbox, request.url, async () =>
         hasFilters(filters)
           ? JSON.stringify(toMessageList(await listMessages(deps, inbox, query, clock.now())))
-          : messageListBytes(inbox.id, await listUnread({ store, newest }, inbox, query, clock.now())),
+          : messageListBytes(inbox.id, await listRows({ store, newest }, inbox, query, clock.now())),
       );
       return after(answer, ({ body, tag }) => sendJson(request, reply, body, tag));
     },
@@ -193,8 +193,8 @@ function toMessageList({ messages, cursor, hasMore }: MessagePage): MessageList 
   return { messages: messages.map(toSummary), cursor, hasMore };
 }
 
-/** JSON of what {@link toMessageList} makes, in UTF-8. */
-function messageListBytes(inboxId: string, page: MessagePage<UnreadMessage>): Buffer {
+/** The same as {@link toMessageList} from rows, as JSON in UTF-8. */
+function messageListBytes(inboxId: string, page: MessagePage<MessageRow>): Buffer {
   const { messages, cursor, hasMore } = page;
   const [newest] = messages;
   const known = newest && lastPages.get(newest);
@@ -210,10 +210,10 @@ function messageListBytes(inboxId: string, page: MessagePage<UnreadMessage>): Bu
 }
 
 /**
- * The last page below each newest message that is kept (core/newest.ts bounds how many): readers who give
- * different times as `since` get the same page until something comes.
+ * The last page made for each newest message in the cache (messages/newest-cache.ts limits how many): clients
+ * with different times as `since` get the same page until a message arrives.
  */
 const lastPages = new WeakMap<
-  UnreadMessage,
+  MessageRow,
   { cursor: string; length: number; hasMore: boolean; bytes: Buffer }
 >();

@@ -65,8 +65,8 @@ export interface MessageRecord {
   summary: MailSummary;
 }
 
-/** A message of a list whose summary nobody has looked into yet. */
-export interface UnreadMessage {
+/** A message as a list sends it: its summary is the stored JSON text, not parsed. */
+export interface MessageRow {
   id: string;
   receivedAt: number;
   size: number;
@@ -80,7 +80,7 @@ export interface AccountMessageRecord extends MessageRecord {
 }
 
 /** The same of a list over all inboxes of an account. */
-export interface AccountMessageRow extends UnreadMessage {
+export interface AccountMessageRow extends MessageRow {
   inboxId: string;
   /** As in {@link AccountMessageRecord}. */
   accountOrder: number;
@@ -129,12 +129,12 @@ export interface MessageStore {
     range: { after: number; before: number; limit: number },
     now: number,
   ): Promise<MessageRecord[]>;
-  /** The same messages with their summaries as they are stored, for lists that show them unread. */
-  listUnread(
+  /** The same messages with their summaries as they are stored, for lists that need not parse them. */
+  listRows(
     inboxId: string,
     range: { after: number; before: number; limit: number },
     now: number,
-  ): Promise<UnreadMessage[]>;
+  ): Promise<MessageRow[]>;
   /** Messages of a live inbox with `receivedAt > after`, oldest first, at most `limit`. */
   listAfter(inboxId: string, range: { after: number; limit: number }, now: number): Promise<MessageRecord[]>;
   /** Messages of the account's live inboxes with `accountOrder > after`, oldest first, at most `limit`. */

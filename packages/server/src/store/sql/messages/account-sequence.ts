@@ -2,7 +2,7 @@ import type { MessageStore, NewMail } from '../../contract/index.ts';
 import type { Db } from '../dialect.ts';
 import { prepare, type Runner, type Slots } from '../prepared.ts';
 import { prepareSelectAccount } from './account-pages.ts';
-import { laterThanEmptied, type MessageRow, toMessage } from './rows.ts';
+import { laterThanEmptied, type SelectedMessage, toMessage } from './rows.ts';
 
 /**
  * How far apart the times of two messages may be when their order in the account says otherwise: the
@@ -125,7 +125,7 @@ export function createFollowing(
 
   return {
     async listAfter(inboxId, { after, limit }, now) {
-      const rows: MessageRow[] = await selectOfInbox(db, { inboxId, after, limit, now });
+      const rows: SelectedMessage[] = await selectOfInbox(db, { inboxId, after, limit, now });
       return rows.map((row) => toMessage(inboxId, row));
     },
 

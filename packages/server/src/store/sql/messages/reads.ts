@@ -7,7 +7,7 @@ import { bounded, jsonText, laterThanEmptied, parseJson, readEnvelope, toMessage
 const COLUMNS = ['m.id', 'm.received_at', 'm.rcpt_to', 's.size', 's.parse_error', 's.summary'] as const;
 
 /** The queries that find a message of a live inbox. */
-export function createReads(db: Db): Pick<MessageStore, 'list' | 'listUnread' | 'find' | 'readRaw'> {
+export function createReads(db: Db): Pick<MessageStore, 'list' | 'listRows' | 'find' | 'readRaw'> {
   type Place = { inboxId: string; messageId: string; receivedAt: number; now: number };
 
   const ofLiveInbox = (inboxId: Slots<Place>['inboxId'], now: Slots<Place>['now']) =>
@@ -30,7 +30,7 @@ export function createReads(db: Db): Pick<MessageStore, 'list' | 'listUnread' | 
       .orderBy('m.received_at', 'desc')
       .limit(value.limit);
   const selectList = prepare((value: Page) => newestFirst(value).select(COLUMNS));
-  const selectUnread = prepare((value: Page) =>
+  const selectRows = prepare((value: Page) =>
     newestFirst(value).select(['m.id', 'm.received_at', 's.size', 's.summary']),
   );
   const selectFull = prepare((value: Slots<Place>) =>
@@ -54,8 +54,8 @@ export function createReads(db: Db): Pick<MessageStore, 'list' | 'listUnread' | 
       return rows.map((row) => toMessage(inboxId, row));
     },
 
-    async listUnread(inboxId, range, now) {
-      const rows = await selectUnread(db, { inboxId, now, ...bounded(range) });
+    async listRows(inboxId, range, now) {
+      const rows = await selectRows(db, { inboxId, now, ...bounded(range) });
       return rows.map(({ id, received_at, size, summary }) => ({
         id,
         receivedAt: received_at,

@@ -11,8 +11,8 @@ export function parseJson<T>(bytes: Uint8Array): T {
   return JSON.parse(jsonText(bytes));
 }
 
-/** What queries read of a message for a list. */
-export interface MessageRow {
+/** The columns of a message that {@link toMessage} needs. */
+export interface SelectedMessage {
   id: string;
   received_at: number;
   rcpt_to: string;
@@ -21,7 +21,7 @@ export interface MessageRow {
   summary: Uint8Array;
 }
 
-export function toMessage(inboxId: string, row: MessageRow): MessageRecord {
+export function toMessage(inboxId: string, row: SelectedMessage): MessageRecord {
   return {
     id: row.id,
     inboxId,
