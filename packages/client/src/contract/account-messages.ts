@@ -20,7 +20,7 @@ export const AccountMessageList = Type.Object(
       description:
         'True when older messages match too, or when the search has not looked at all of them yet: repeat the request with `before` set to the `before` of this response. A page of a search can be empty and still have more.',
     }),
-    before: nullable(Type.String({ examples: ['acur_1k_Qd83vZxk1b0'] }), {
+    before: nullable(Type.String({ examples: ['acur_1k_3vZxk1b0Qd8'] }), {
       description: 'Where to continue, to be passed as `before`; null when there is nothing more.',
     }),
   },
@@ -51,7 +51,7 @@ export const AccountMessageQuery = Type.Object(
       Type.String({
         description: 'The `before` of an earlier response: only messages older than that page.',
         maxLength: MAX_SINCE,
-        examples: ['acur_1k_Qd83vZxk1b0'],
+        examples: ['acur_1k_3vZxk1b0Qd8'],
       }),
     ),
     limit: Type.Optional(Limit),
