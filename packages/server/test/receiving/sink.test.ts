@@ -334,7 +334,7 @@ describe('the sink at its limit of 10,000', () => {
       expect(subjects.slice(0, 80).toSorted()).toEqual(sent.toSorted());
       expect(subjects[80]).toBe('old');
       const all = { after: 0, before: Number.POSITIVE_INFINITY, limit: 20_000 };
-      expect(await store.messages.listUnread(sink.id, all, Date.now())).toHaveLength(10_000);
+      expect(await store.messages.listRows(sink.id, all, Date.now())).toHaveLength(10_000);
     } finally {
       await store.close();
       await app.stop();
