@@ -1,6 +1,7 @@
 #!/usr/bin/env -S MALLOC_ARENA_MAX=2 node --max-semi-space-size=4 --expose-gc
 import * as nodeModule from 'node:module';
 import { fileURLToPath } from 'node:url';
+import { versionProblem } from './node-version.js';
 
 // Plain JavaScript, and only this: it runs before anything can be cached. The settings above keep memory
 // small and cost no speed that can be measured: room for young objects; heaps of glibc's malloc, which
@@ -12,14 +13,9 @@ const parent = process.ppid;
 /** Where tools keep such things, and nobody can write who could not change the sources as well. */
 const CACHE = fileURLToPath(new URL('../../../node_modules/.cache/mayfly', import.meta.url));
 
-/** Older ones do not read TypeScript by themselves, and would say so in a way that helps nobody. */
-const OLDEST = [24, 15];
-const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
-if (major < OLDEST[0] || (major === OLDEST[0] && minor < OLDEST[1])) {
-  process.stderr.write(
-    `Mayfly needs Node ${OLDEST.join('.')} or newer, and this is ${process.versions.node}. ` +
-      'The project brings its own: run `npm start`, or `npx mayfly` in its folder.\n',
-  );
+const problem = versionProblem();
+if (problem) {
+  process.stderr.write(`${problem}\n`);
   process.exit(1);
 }
 

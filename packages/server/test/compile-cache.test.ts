@@ -13,7 +13,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
@@ -29,7 +29,7 @@ beforeEach(() => {
   mkdirSync(join(project, 'node_modules'));
   mkdirSync(join(project, 'packages/server/src'), { recursive: true });
   writeFileSync(join(project, 'packages/server/package.json'), '{ "type": "module" }');
-  cpSync(ENTRY, entry);
+  cpSync(dirname(ENTRY), dirname(entry), { recursive: true });
   writeProgram(1);
   writeFileSync(
     source('thread.ts'),

@@ -1,0 +1,26 @@
+/** The oldest Node.js that runs the sources: older ones do not read TypeScript, or lack parts of node:sqlite. */
+const OLDEST = [24, 15];
+
+/** Systems for which npm has a package with a Node.js binary; package.json asks for these. */
+const BUNDLED = ['linux-x64', 'linux-arm64', 'win-x64'];
+
+/** This system, as the names of those packages end. */
+export const SYSTEM = `${process.platform === 'win32' ? 'win' : process.platform}-${process.arch}`;
+
+/** @param {string} version such as `24.15.0` */
+function isNewEnough(version) {
+  const [major = 0, minor = 0] = version.split('.').map(Number);
+  return major > OLDEST[0] || (major === OLDEST[0] && minor >= OLDEST[1]);
+}
+
+/**
+ * What to do when this Node.js is too old.
+ * @returns {string | null} sentences for the user; null when it is new enough
+ */
+export function versionProblem() {
+  if (isNewEnough(process.versions.node)) return null;
+  const wrong = `Mayfly needs Node ${OLDEST.join('.')} or newer, and this is ${process.versions.node}.`;
+  return BUNDLED.includes(SYSTEM)
+    ? `${wrong} The project brings its own: run \`npm ci\` and then \`npm start\`, or \`npx mayfly\`, in its folder. After \`npm ci --ignore-scripts\` with npm 10 also run \`node scripts/prepare-node.js\`.`
+    : `${wrong} For this system (${SYSTEM}) npm has no Node package that the project could bring: install Node ${OLDEST[0]} from https://nodejs.org or with your version manager, and run \`npm start\` again.`;
+}
