@@ -5,6 +5,7 @@ import { createApp, databasePath } from './app.ts';
 import { ArgumentError } from './cli/arguments.ts';
 import { addBackupCommands } from './cli/backup.ts';
 import { addOperatorCommands } from './cli/commands.ts';
+import { addMailCommand } from './cli/mail/command.ts';
 import { systemClock } from './clock.ts';
 import {
   type Config,
@@ -160,6 +161,7 @@ export async function main(parent: number): Promise<void> {
   });
   addServerCommands(program, parent);
   addOperatorCommands(program, { env: process.env, print, now: Date.now, readLine, openStore });
+  addMailCommand(program, { readConfig: () => parseConfig(process.env, DEV_DEFAULTS), print, now: Date.now });
   addBackupCommands(program, {
     env: process.env,
     print,
