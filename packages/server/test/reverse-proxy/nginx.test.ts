@@ -168,7 +168,8 @@ describe.skipIf(!program)(`behind nginx with deploy/nginx.conf${absent}`, () => 
     const { id } = await createInbox();
     const body = Buffer.alloc(50 * MIB, 'a');
     const headers = { 'content-type': 'message/rfc822' };
-    const { body: answer } = await call(`/v1/inboxes/${id}/messages`, { method: 'POST', headers, body });
-    expect(answer).toMatchObject({ requestId: expect.any(String) });
+    const answer = await call(`/v1/inboxes/${id}/messages`, { method: 'POST', headers, body });
+    // nginx sets no such header, also not with its own 413.
+    expect(answer.headers['x-request-id']).toEqual(expect.any(String));
   });
 });
