@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
@@ -19,6 +19,8 @@ async function runBlocks(blocks: CodeBlock[], app: TestApp): Promise<string[]> {
     'set -euo pipefail',
     // Commands of the repository without npx, which would only add half a second to each.
     'npx() { "$@"; }',
+    // `npm run mail -- …` outside the repository's folder.
+    'npm() { shift 3; mayfly mail "$@"; }',
     ...blocks.map(({ text }) => `${text}\necho '${BETWEEN}'`),
   ]
     .join('\n')
@@ -42,9 +44,37 @@ async function runBlocks(blocks: CodeBlock[], app: TestApp): Promise<string[]> {
   }
 }
 
+/** Relative links of a page that lead to no file or no heading. */
+function brokenLinksOf(page: string): string[] {
+  const source = readFileSync(join(ROOT, page), 'utf8').replaceAll(/^```[\s\S]*?^```$/gm, '');
+  return [...source.matchAll(/\]\(([^)\s]+)\)/g)]
+    .map(([, link = '']) => link)
+    .filter((link) => {
+      if (/^[a-z]+:/.test(link)) return false;
+      const [path = '', anchor] = link.split('#');
+      const file = path === '' ? join(ROOT, page) : join(ROOT, dirname(page), path);
+      if (!existsSync(file)) return true;
+      return anchor !== undefined && !headingsOf(readFileSync(file, 'utf8')).includes(anchor);
+    });
+}
+
+/** Anchors of the headings, as Markdown viewers make them: a repeated heading gets a number. */
+function headingsOf(markdown: string): string[] {
+  const counts = new Map<string, number>();
+  return [...markdown.matchAll(/^#+ (.*)$/gm)].map(([, heading = '']) => {
+    const anchor = heading
+      .toLowerCase()
+      .replaceAll(/[^\p{L}\p{N}\s_-]/gu, '')
+      .replaceAll(' ', '-');
+    const count = counts.get(anchor) ?? 0;
+    counts.set(anchor, count + 1);
+    return count === 0 ? anchor : `${anchor}-${count}`;
+  });
+}
+
 const fieldsOf = (json: string) => [...json.matchAll(/"(\w+)":/g)].map(([, name = '']) => name);
 
-describe('code blocks of README and docs', () => {
+describe('README and docs', () => {
   const blocks = PAGES.flatMap(codeBlocksOf);
 
   it('say how they are kept true', () => {
@@ -66,6 +96,10 @@ describe('code blocks of README and docs', () => {
       const file = readFileSync(join(ROOT, dirname(block.page), block.marker.path), 'utf8');
       expect({ at: where(block), text: block.text }).toEqual({ at: where(block), text: file });
     }
+  });
+
+  it('have only links that lead somewhere', () => {
+    expect(PAGES.flatMap((page) => brokenLinksOf(page).map((link) => `${page}: ${link}`))).toEqual([]);
   });
 
   const pages = PAGES.filter((page) => codeBlocksOf(page).some(({ marker }) => marker.kind === 'run'));
