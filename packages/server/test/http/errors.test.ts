@@ -38,6 +38,13 @@ describe('an unknown name', () => {
     expect(await detail('GET', `/v1/inboxes${query}`)).toContain(expected);
   });
 
+  it('of a query parameter is its path, as it was written', async () => {
+    const { body } = await http.api('GET', '/v1/inboxes?a%2Fb~c=1');
+    expect(body.errors).toMatchObject([
+      { path: 'a/b~c', message: expect.stringMatching(/^"a\/b~c" is not/) },
+    ]);
+  });
+
   it('of a query parameter that belongs in the body says so', async () => {
     expect(await detail('POST', '/v1/inboxes?ttlMinutes=5', {})).toBe(
       '"ttlMinutes" is not a known query parameter: this operation takes none. Send fields in the JSON body.',
@@ -229,6 +236,14 @@ describe('a refusal says what to do next:', () => {
       '"name" must have at most 100 characters; it has 101. "expiresAt" must be an RFC 3339 time such as "2026-03-04T05:06:07Z", not the string "tomorrow".',
     );
     expect(await detail('POST', '/v1/inboxes', [])).toBe('The body must be a JSON object, not an array.');
+    const labels = Object.fromEntries(Array.from({ length: 17 }, (_, index) => [`k${index}`, 'v']));
+    expect(await detail('POST', '/v1/inboxes', { labels })).toBe(
+      '"labels" must have at most 16 entries; it has 17.',
+    );
+    const filters = Object.keys(labels).map((name) => `label.${name}=v`);
+    expect(await detail('DELETE', `/v1/inboxes?${filters.join('&')}`)).toBe(
+      'The query must have at most 16 entries; it has 17.',
+    );
   });
 
   it('400 explains a wrong "since"', async () => {

@@ -79,8 +79,16 @@ const nameOf = (pointer: string): string =>
     .replaceAll('~1', '/')
     .replaceAll('~0', '~');
 
-const subjectOf = ({ instancePath }: SchemaError): string =>
-  instancePath === '' ? 'The body' : quoted(nameOf(instancePath));
+/** What the messages call the whole of a part. */
+const WHOLES: Record<RequestPart, string> = {
+  body: 'The body',
+  querystring: 'The query',
+  params: 'The path',
+  headers: 'The request',
+};
+
+const subjectOf = ({ instancePath }: SchemaError, part: RequestPart): string =>
+  instancePath === '' ? WHOLES[part] : quoted(nameOf(instancePath));
 
 /** The wrong value as a message may show it; never that of a field that takes a secret. */
 function shownValue({ data, parentSchema }: SchemaError, part: RequestPart): string {
@@ -96,19 +104,22 @@ const unitOf = ({ parentSchema }: SchemaError): string =>
 
 const textLength = (data: unknown): number => (typeof data === 'string' ? [...data].length : 0);
 
+/** Items of an array, fields of an object. */
+const sizeOf = (data: unknown): number => Object.keys(data ?? {}).length;
+
 function range(error: SchemaError, part: RequestPart): string {
   const { minimum, maximum } = error.parentSchema ?? {};
   const allowed =
     minimum !== undefined && maximum !== undefined
       ? `from ${minimum} to ${maximum}`
       : `at ${maximum === undefined ? `least ${minimum}` : `most ${maximum}`}`;
-  return `${subjectOf(error)} must be ${allowed}${unitOf(error)}, not ${shownValue(error, part)}.`;
+  return `${subjectOf(error, part)} must be ${allowed}${unitOf(error)}, not ${shownValue(error, part)}.`;
 }
 
 /** The patterns of the contract in words. */
-const PATTERNS: Record<string, (error: SchemaError) => string> = {
-  [PLAIN_TEXT]: (error) =>
-    `${subjectOf(error)} must not contain control characters or unpaired surrogates. Remove them.`,
+const PATTERNS: Record<string, (error: SchemaError, part: RequestPart) => string> = {
+  [PLAIN_TEXT]: (error, part) =>
+    `${subjectOf(error, part)} must not contain control characters or unpaired surrogates. Remove them.`,
   [LABEL_NAME]: ({ propertyName = '' }) =>
     `The label name ${quoted(propertyName)} must have 1 to 64 of the characters A-Z a-z 0-9 . _ - and begin with a letter or digit.`,
 };
@@ -123,7 +134,7 @@ const knownNames = ({ parentSchema }: SchemaError): string[] => [
 function unknownName(error: SchemaError, part: RequestPart): string {
   const name = String(error.params.additionalProperty);
   const known = knownNames(error);
-  const parent = error.instancePath === '' ? '' : ` of ${subjectOf(error)}`;
+  const parent = error.instancePath === '' ? '' : ` of ${subjectOf(error, part)}`;
   const refused = `${quoted(name)} is not a known ${NOUNS[part]}${parent}.`;
   const suggestion = didYouMean(name, known);
   if (suggestion !== '' || known.length === 0) return refused + suggestion;
@@ -143,33 +154,36 @@ const WORDINGS: Record<string, Wording> = {
     const listed = allowedValues.map((value) => JSON.stringify(value)).join(', ');
     const suggestion =
       typeof error.data === 'string' ? didYouMean(error.data, allowedValues.map(String)) : '';
-    return `${subjectOf(error)} must be one of ${listed}, not ${shownValue(error, part)}.${suggestion}`;
+    return `${subjectOf(error, part)} must be one of ${listed}, not ${shownValue(error, part)}.${suggestion}`;
   },
   format: (error, part) =>
     error.params.format === 'date-time'
-      ? `${subjectOf(error)} must be an RFC 3339 time such as "2026-03-04T05:06:07Z", not ${shownValue(error, part)}.`
+      ? `${subjectOf(error, part)} must be an RFC 3339 time such as "2026-03-04T05:06:07Z", not ${shownValue(error, part)}.`
       : undefined,
   maximum: range,
   minimum: range,
-  maxLength: (error) =>
-    `${subjectOf(error)} must have at most ${error.params.limit} characters; it has ${textLength(error.data)}.`,
-  minLength: (error) =>
+  maxLength: (error, part) =>
+    `${subjectOf(error, part)} must have at most ${error.params.limit} characters; it has ${textLength(error.data)}.`,
+  minLength: (error, part) =>
     error.params.limit === 1
-      ? `${subjectOf(error)} must not be empty.`
-      : `${subjectOf(error)} must have at least ${error.params.limit} characters; it has ${textLength(error.data)}.`,
-  maxItems: (error) => `${subjectOf(error)} must have at most ${error.params.limit} items.`,
-  minItems: (error) => `${subjectOf(error)} must have at least ${error.params.limit} items.`,
-  maxProperties: (error) => `${subjectOf(error)} must have at most ${error.params.limit} entries.`,
-  pattern: (error) => PATTERNS[String(error.params.pattern)]?.(error),
+      ? `${subjectOf(error, part)} must not be empty.`
+      : `${subjectOf(error, part)} must have at least ${error.params.limit} characters; it has ${textLength(error.data)}.`,
+  maxItems: (error, part) =>
+    `${subjectOf(error, part)} must have at most ${error.params.limit} items; it has ${sizeOf(error.data)}.`,
+  minItems: (error, part) =>
+    `${subjectOf(error, part)} must have at least ${error.params.limit} items; it has ${sizeOf(error.data)}.`,
+  maxProperties: (error, part) =>
+    `${subjectOf(error, part)} must have at most ${error.params.limit} entries; it has ${sizeOf(error.data)}.`,
+  pattern: (error, part) => PATTERNS[String(error.params.pattern)]?.(error, part),
   required: (error, part) => {
-    const parent = error.instancePath === '' ? '' : ` of ${subjectOf(error)}`;
+    const parent = error.instancePath === '' ? '' : ` of ${subjectOf(error, part)}`;
     return `The ${NOUNS[part]} "${error.params.missingProperty}"${parent} is required, and it is missing.`;
   },
   type: (error, part) => {
     const types = [error.params.type].flat().map((one) => TYPES[String(one)] ?? String(one));
     const wanted =
       error.instancePath === '' && part === 'body' ? 'a JSON object' : [...new Set(types)].join(' or ');
-    return `${subjectOf(error)} must be ${wanted}, not ${shownValue(error, part)}.`;
+    return `${subjectOf(error, part)} must be ${wanted}, not ${shownValue(error, part)}.`;
   },
 };
 
@@ -179,13 +193,14 @@ const escapePointer = (name: string): string => name.replaceAll('~', '~0').repla
 function pathOf({ instancePath, params, propertyName }: SchemaError, part: RequestPart): string {
   const name = propertyName ?? params.additionalProperty ?? params.missingProperty;
   const pointer = typeof name === 'string' ? `${instancePath}/${escapePointer(name)}` : instancePath;
-  return shownPath(part === 'body' ? pointer : pointer.slice(1));
+  if (part === 'body') return shownPath(pointer);
+  return shownPath(pointer.slice(1).replaceAll('~1', '/').replaceAll('~0', '~'));
 }
 
 function toFieldError(error: SchemaError, part: RequestPart): FieldError {
   const message =
     WORDINGS[error.keyword]?.(error, part) ??
-    `${subjectOf(error)} is invalid: it ${error.message ?? 'does not match the schema'}.`;
+    `${subjectOf(error, part)} is invalid: it ${error.message ?? 'does not match the schema'}.`;
   return { path: pathOf(error, part), message };
 }
 

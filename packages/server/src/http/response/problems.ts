@@ -58,8 +58,9 @@ export interface ProblemAnswer {
   body: Problem;
 }
 
-function sentence(code: string): string {
-  const words = code.replaceAll('_', ' ');
+/** The title of a kind of problem: `malformed_json` gives `Malformed JSON`. */
+function titleOf(code: string): string {
+  const words = code.replaceAll('_', ' ').replaceAll(/\b(json|url)\b/g, (word) => word.toUpperCase());
   return words.charAt(0).toUpperCase() + words.slice(1);
 }
 
@@ -67,7 +68,7 @@ function sentence(code: string): string {
 export function problem(code: ProblemCode, detail: string, requestId: string): Problem {
   return {
     type: `urn:problem-type:mayfly:${code}`,
-    title: sentence(code),
+    title: titleOf(code),
     status: STATUS[code],
     detail,
     code,
