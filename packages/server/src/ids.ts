@@ -62,6 +62,11 @@ export function newId(prefix: IdPrefix, now: number, random: Uint8Array = drawRa
   return `${prefix}_${timePart(now)}${randomPart(random)}`;
 }
 
+/** A new id of an SMTP session: sixteen letters of hexadecimal, all of them random. */
+export function newSessionId(): string {
+  return Buffer.from(drawRandom()).toString('hex', 0, 8);
+}
+
 const ID_BODY = /^[0-7][0-9a-hjkmnp-tv-z]{25}$/;
 
 /** True when `value` has the form of an id of that kind; says nothing about its existence. */

@@ -1,25 +1,16 @@
-import type { Socket } from 'node:net';
-import type { TLSSocket } from 'node:tls';
-import type { SMTPServerDataStream, SMTPServerError, SMTPServerSession } from 'smtp-server';
-import type { SMTPConnectionOptions } from 'smtp-server/lib/smtp-connection.js';
-import type { AuthContext } from './auth/authentication.ts';
-import { Connection, type Doorkeeper } from './connection.ts';
-import { SMTPServer } from './library.ts';
-import { MECHANISMS } from './protocol/sasl.ts';
-import type { SessionContext } from './session.ts';
+import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
+import { createSecureContext, type SecureContext } from 'node:tls';
+import { Connection, type ConnectionContext } from './connection.ts';
 import type { KeyPair } from './transport/certificate.ts';
-import { destroyOnEnd, handshakeDeadline } from './transport/handshake-deadline.ts';
-import { HandshakeWatch } from './transport/handshake-failures.ts';
 import type { NetworkMatch } from './transport/networks.ts';
-import { asProxyVersion1 } from './transport/proxy-v2.ts';
 
-export interface ListenerContext extends SessionContext {
-  door: Doorkeeper;
-  auth: AuthContext;
-  /** Peers that speak the PROXY protocol to us. */
+export interface ListenerContext extends ConnectionContext {
+  /** Peers that speak the PROXY protocol. */
   isTrustedProxy: NetworkMatch;
   /** Makes the certificate of a listener that was given none. */
   makeCertificate(): Promise<KeyPair>;
+  /** All sockets of all listeners, until they are closed. */
+  open: Set<Connection>;
 }
 
 /** What differs between the listeners of one server. */
@@ -27,164 +18,78 @@ export interface ListenerOptions {
   /** The server's name, in the greeting. */
   name: string;
   /** True for TLS from the first byte. */
-  secure: boolean;
+  implicitTls: boolean;
   /** True to offer STARTTLS. */
   startTls: boolean;
   /** Null where a certificate is generated for the first client that asks for TLS. */
   tls: KeyPair | null;
 }
 
-/** Commands of smtp-server that are not SMTP, or that are not offered. */
-const DISABLED = ['XCLIENT', 'XFORWARD', 'WIZ', 'SHELL', 'KILL'];
+/** A listening socket and its certificate. */
+export class Listener {
+  readonly #options: ListenerOptions;
+  readonly #context: ListenerContext;
+  readonly #server: Server;
+  #certificate: Promise<SecureContext> | undefined;
 
-/** A listening socket and its connections. */
-export class Listener extends SMTPServer {
-  readonly context: ListenerContext;
-  readonly #bySession = new WeakMap<SMTPServerSession, Connection>();
-  /** Until their socket is closed, which may be after smtp-server has forgotten them. */
-  readonly #open = new Set<Connection>();
-  /** Of sockets whose PROXY header was read: the client's address. */
-  readonly #clients = new WeakMap<Socket, string>();
-  /** Failed handshakes, which their watch has reported. */
-  readonly #reported = new WeakSet<Error>();
-  #stopping = false;
-  #certified: Promise<void> | undefined;
+  constructor(options: ListenerOptions, context: ListenerContext) {
+    this.#options = options;
+    this.#context = context;
+    // A client that sends all and closes its side (a script through nc) still reads its replies.
+    this.#server = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => this.#accept(socket));
+    if (options.tls) this.useCertificate(options.tls);
+  }
 
-  constructor({ name, secure, startTls, tls }: ListenerOptions, context: ListenerContext) {
-    super({
-      name,
-      secure,
-      ...tls,
-      size: context.maxMessageBytes,
-      maxClients: context.limits.maxConnections,
-      disabledCommands: startTls ? DISABLED : [...DISABLED, 'STARTTLS'],
-      // Listed in the reply to EHLO where the connection says that AUTH is supported.
-      authMethods: [...MECHANISMS],
-      authOptional: true,
-      disableReverseLookup: true,
-      hideENHANCEDSTATUSCODES: false,
-      // A client that sends all and closes its side (a script through nc) still reads its replies.
-      allowHalfOpen: true,
-      logger: false,
-      onConnect: (_session, callback) => callback(),
-      onSecure: (_socket, _session, callback) => callback(),
-    });
-    this.context = context;
-    if (tls) this.#certified = Promise.resolve();
-    // A client's broken connection, which its session tells of by ending.
-    this.on('error', (err: Error) => {
-      if (!this.#reported.has(err)) context.log.debug({ err }, 'SMTP connection failed');
+  /** @param port 0 takes a free one. @returns the port taken */
+  listen(host: string, port: number): Promise<number> {
+    return new Promise((resolve, reject) => {
+      this.#server.once('error', reject);
+      this.#server.listen(port, host, () => {
+        this.#server.off('error', reject);
+        // Such as too many open files.
+        this.#server.on('error', (err) =>
+          this.#context.log.error({ err }, 'An SMTP connection was not accepted'),
+        );
+        resolve((this.#server.address() as AddressInfo).port);
+      });
     });
   }
 
-  /**
-   * Resolves when there is a certificate to show. One that nobody gave is made for the first client that
-   * asks for TLS: many never meet one, and making it takes 8 MB. Until then nothing may be shown.
-   */
-  certified(): Promise<void> {
-    this.#certified ??= this.context.makeCertificate().then(
-      (made) => this.useCertificate(made),
-      (error) => {
-        this.#certified = undefined;
-        throw error;
-      },
-    );
-    return this.#certified;
+  /** Stops listening. Resolves when all its connections are closed. */
+  close(): Promise<void> {
+    return new Promise((resolve) => this.#server.close(() => resolve()));
   }
 
   /** New connections, and STARTTLS from now on, use this certificate; established ones are not affected. */
   useCertificate(pair: KeyPair): void {
-    this.updateSecureContext({ ...pair });
-  }
-
-  override connect(socket: Socket, options?: SMTPConnectionOptions): void {
-    const connection = new Connection(this, socket, options);
-    this.#bySession.set(connection.session, connection);
-    this.connections.add(connection);
-    this.#open.add(connection);
-    connection.on('error', (error: SMTPServerError) => this._onError(error));
-    connection.init();
-  }
-
-  override onData(
-    stream: SMTPServerDataStream,
-    session: SMTPServerSession,
-    callback: (error?: Error | null, message?: string) => void,
-  ): void {
-    this.#bySession.get(session)?.receive(stream, callback);
-  }
-
-  /** smtp-server compares single addresses; operators name networks. */
-  override _expectsProxyHeader(socket: Socket): boolean {
-    return this.context.isTrustedProxy(socket.remoteAddress);
-  }
-
-  /** smtp-server reads version 1; version 2 is put in its words before. */
-  override _handleProxy(
-    socket: Socket,
-    callback: Parameters<InstanceType<typeof SMTPServer>['_handleProxy']>[1],
-  ): void {
-    const read: typeof callback = (error, options) => {
-      if (options?.remoteAddress) this.#clients.set(socket, options.remoteAddress);
-      callback(error, options);
-    };
-    if (!this._expectsProxyHeader(socket)) super._handleProxy(socket, read);
-    else asProxyVersion1(socket, (error) => (error ? read(error) : super._handleProxy(socket, read)));
-  }
-
-  /** The PROXY header and the first handshake have their deadline too. */
-  override _acceptSocket(socket: Socket, handshake: boolean): false | (() => void) {
-    const release = super._acceptSocket(socket, handshake);
-    if (!release || (!handshake && !this._expectsProxyHeader(socket))) return release;
-    const deadline = handshakeDeadline(socket, this.context, () => this._pendingSockets.get(socket));
-    return () => {
-      deadline.abort();
-      release();
-    };
+    this.#certificate = Promise.resolve(createSecureContext({ ...pair }));
   }
 
   /**
-   * A stop, or the client, may destroy the socket in the turn between its acceptance and this call,
-   * and Node's TLS crashes the process when it is put upon a destroyed socket.
+   * The certificate to show. One that nobody gave is made for the first client that asks for TLS: many never
+   * meet one, and making it takes 8 MB.
    */
-  override _upgrade(socket: Socket, callback: (error: Error | null, secure?: TLSSocket) => void): void {
-    if (socket.destroyed) {
-      callback(new Error('closed before the TLS handshake'));
+  #certified(): Promise<SecureContext> {
+    this.#certificate ??= this.#context.makeCertificate().then(createSecureContext, (error) => {
+      this.#certificate = undefined;
+      throw error;
+    });
+    return this.#certificate;
+  }
+
+  #accept(socket: Socket): void {
+    const { open, limits, isTrustedProxy } = this.#context;
+    // Those that were turned away or are in their handshake have no place of their own.
+    if (open.size >= 2 * limits.maxConnections) {
+      socket.destroy();
       return;
     }
-    const remoteAddress = this.#clients.get(socket) ?? socket.remoteAddress?.replace(/^::ffff:/i, '') ?? '';
-    const watch = new HandshakeWatch(this.context, { remoteAddress });
-    // What came with a PROXY header was put back into the socket.
-    const before = socket.bytesRead - socket.readableLength;
-    let allowHalfOpen = (): void => undefined;
-    watch.begin();
-    super._upgrade(socket, (error, secure) => {
-      allowHalfOpen();
-      if (error) {
-        watch.failed(error);
-        this.#reported.add(error);
-        if (!this.#stopping) watch.closed(socket.bytesRead > before);
-      }
-      callback(error, secure);
-    });
-    allowHalfOpen = destroyOnEnd(this._pendingSockets.get(socket) ?? socket);
-  }
-
-  override onClose(session: SMTPServerSession): void {
-    const connection = this.#bySession.get(session);
-    if (connection) this.#open.delete(connection);
-  }
-
-  /** Stops listening; the connections live on. */
-  stopListening(): Promise<void> {
-    this.#stopping = true;
-    const stopped = new Promise<void>((resolve) => this.server.close(() => resolve()));
-    for (const topmost of this._pendingSockets.values()) topmost.destroy();
-    return stopped;
-  }
-
-  /** Closes every socket now, those of ended sessions too whose clients do not close their side. */
-  cutAll(): void {
-    for (const connection of this.#open) connection.cut();
+    const { name, implicitTls, startTls } = this.#options;
+    const expectsProxyHeader = isTrustedProxy(socket.remoteAddress);
+    const certificate = () => this.#certified();
+    const onClose = () => void open.delete(connection);
+    const options = { name, implicitTls, startTls, expectsProxyHeader, certificate, onClose };
+    const connection = new Connection(socket, options, this.#context);
+    open.add(connection);
   }
 }

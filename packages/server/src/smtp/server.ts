@@ -1,16 +1,15 @@
-import type { AddressInfo } from 'node:net';
 import { createPlans } from '../accounts/plans.ts';
 import type { Clock } from '../clock.ts';
 import { ByteBudget } from '../inbound/in-flight/byte-budget.ts';
 import type { Receiver } from '../inbound/receiver.ts';
 import type { FindCaptureTarget } from '../inbound/smtp-credentials.ts';
 import type { Logger } from '../log.ts';
-import type { AuthMode } from './auth/authentication.ts';
-import type { Connection, Doorkeeper } from './connection.ts';
-import type { BareLineEndings } from './data/transfer.ts';
+import type { AuthMode } from './authentication.ts';
+import type { ConnectionLimiter } from './connection.ts';
 import { DEFAULT_SMTP_LIMITS, type SmtpLimits, WATCH_INTERVAL_MS } from './limits.ts';
-import { Listener, type ListenerContext } from './listener.ts';
-import { REPLIES, type Reply } from './replies.ts';
+import { Listener, type ListenerContext, type ListenerOptions } from './listener.ts';
+import type { BareLineEndings } from './protocol/data-reader.ts';
+import { REPLIES, type Reply } from './protocol/replies.ts';
 import type { SmtpMetrics } from './session.ts';
 import {
   type CertificateSummary,
@@ -83,48 +82,37 @@ export interface SmtpServer {
   stop(deadlineMs: number): Promise<void>;
 }
 
-/** The places of connections; tells when the last one is free again. */
-class Connections implements Doorkeeper {
-  readonly open = new Set<Connection>();
+/** The connections that have a session. */
+class Limiter implements ConnectionLimiter {
   readonly #limits: SmtpLimits;
   readonly #metrics: SmtpMetrics;
   readonly #byAddress = new Map<string, number>();
+  #count = 0;
 
   constructor(limits: SmtpLimits, metrics: SmtpMetrics) {
     this.#limits = limits;
     this.#metrics = metrics;
   }
 
-  enter(connection: Connection): Reply | undefined {
-    const { remoteAddress } = connection;
+  enter(remoteAddress: string): Reply | undefined {
     const fromThere = this.#byAddress.get(remoteAddress) ?? 0;
-    if (this.open.size >= this.#limits.maxConnections) return REPLIES.tooManyConnections;
+    if (this.#count >= this.#limits.maxConnections) return REPLIES.tooManyConnections;
     if (fromThere >= this.#limits.maxConnectionsPerAddress && !isLoopback(remoteAddress)) {
       return REPLIES.tooManyFromYou;
     }
-    this.open.add(connection);
+    this.#count++;
     this.#byAddress.set(remoteAddress, fromThere + 1);
     this.#metrics.connection();
     return undefined;
   }
 
-  leave(connection: Connection): void {
-    if (!this.open.delete(connection)) return;
-    const left = (this.#byAddress.get(connection.remoteAddress) ?? 1) - 1;
-    if (left > 0) this.#byAddress.set(connection.remoteAddress, left);
-    else this.#byAddress.delete(connection.remoteAddress);
+  leave(remoteAddress: string): void {
+    this.#count--;
+    const left = (this.#byAddress.get(remoteAddress) ?? 1) - 1;
+    if (left > 0) this.#byAddress.set(remoteAddress, left);
+    else this.#byAddress.delete(remoteAddress);
     this.#metrics.disconnection();
   }
-}
-
-function listen(listener: Listener, host: string, port: number): Promise<number> {
-  return new Promise((resolve, reject) => {
-    listener.server.once('error', reject);
-    listener.listen(port, host, () => {
-      listener.server.removeListener('error', reject);
-      resolve((listener.server.address() as AddressInfo).port);
-    });
-  });
 }
 
 function limitsOf({ limits, maxConnections, maxConnectionsPerAddress }: SmtpServerOptions): SmtpLimits {
@@ -136,15 +124,14 @@ function limitsOf({ limits, maxConnections, maxConnectionsPerAddress }: SmtpServ
   };
 }
 
-/** The SMTP server: mail comes in here, and every rule about it is the receiver's. */
-export function createSmtpServer(options: SmtpServerOptions, deps: SmtpServerDeps): SmtpServer {
+function contextOf(options: SmtpServerOptions, deps: SmtpServerDeps): ListenerContext {
   const limits = limitsOf(options);
   const { maxMessageBytes = createPlans().largestMessageBytes } = options;
-  const door = new Connections(limits, deps.metrics);
-  const context: ListenerContext = {
+  return {
     ...deps,
     limits,
-    door,
+    limiter: new Limiter(limits, deps.metrics),
+    open: new Set(),
     budget: deps.budget ?? new ByteBudget(limits.inFlightBytes, maxMessageBytes),
     maxMessageBytes,
     bareLineEndings: options.bareLineEndings ?? 'refuse',
@@ -153,36 +140,43 @@ export function createSmtpServer(options: SmtpServerOptions, deps: SmtpServerDep
       mode: options.auth ?? 'off',
       plaintext: options.authPlaintext ?? false,
       find: deps.findCaptureTarget,
-      maxFailures: limits.maxAuthFailures,
       log: deps.log,
       onResult: deps.metrics.authentication,
     },
     isTrustedProxy: networkMatch(options.proxyFrom ?? []),
     makeCertificate: () => selfSignedCertificate(options.name, deps.clock.now()),
   };
+}
+
+/** The SMTP server: mail comes in here, and every rule about it is the receiver's. */
+export function createSmtpServer(options: SmtpServerOptions, deps: SmtpServerDeps): SmtpServer {
+  const { clock } = deps;
+  const context = contextOf(options, deps);
+  const { open } = context;
   const stopping = new AbortController();
   const listeners: Listener[] = [];
 
   async function watch(): Promise<void> {
     while (!stopping.signal.aborted) {
-      await deps.clock.sleep(WATCH_INTERVAL_MS, stopping.signal);
-      const now = deps.clock.now();
-      for (const connection of door.open) connection.watch(now);
+      await clock.sleep(WATCH_INTERVAL_MS, stopping.signal);
+      const now = clock.now();
+      for (const connection of open) connection.watch(now);
     }
   }
 
-  async function open(listener: Listener, port: number): Promise<number> {
+  function listen(port: number, differences: Omit<ListenerOptions, 'name'>): Promise<number> {
+    const listener = new Listener({ name: options.name, ...differences }, context);
     listeners.push(listener);
-    return listen(listener, options.host, port);
+    return listener.listen(options.host, port);
   }
 
   async function stop(deadlineMs: number): Promise<void> {
     stopping.abort();
-    const stopped = Promise.all(listeners.map((listener) => listener.stopListening()));
-    for (const connection of door.open) connection.leave();
+    const stopped = Promise.all(listeners.map((listener) => listener.close()));
+    for (const connection of open) connection.leave();
     const allGone = new AbortController();
-    const late = deps.clock.sleep(deadlineMs, allGone.signal).then(() => {
-      for (const listener of listeners) listener.cutAll();
+    const late = clock.sleep(deadlineMs, allGone.signal).then(() => {
+      for (const connection of open) connection.cut();
     });
     await stopped;
     allGone.abort();
@@ -192,21 +186,19 @@ export function createSmtpServer(options: SmtpServerOptions, deps: SmtpServerDep
   let stopped: Promise<void> | undefined;
   return {
     async start() {
-      const { name, port, tlsPort = null, startTls: mode = 'auto' } = options;
+      const { port, tlsPort = null, startTls: mode = 'auto' } = options;
       if (options.tls) checkKeyPair(options.tls);
       const startTls = offersStartTls(mode, Boolean(options.tls));
       const tls = options.tls ?? (tlsPort === null ? null : await context.makeCertificate());
       try {
-        const taken = await open(new Listener({ name, secure: false, startTls, tls }, context), port);
+        const taken = await listen(port, { implicitTls: false, startTls, tls });
         const tlsTaken =
-          tlsPort === null
-            ? null
-            : await open(new Listener({ name, secure: true, startTls: false, tls }, context), tlsPort);
+          tlsPort === null ? null : await listen(tlsPort, { implicitTls: true, startTls: false, tls });
         void watch();
         return { port: taken, tlsPort: tlsTaken };
       } catch (error) {
         // One port taken, the other not: nothing may stay open.
-        for (const listener of listeners) listener.server.close();
+        for (const listener of listeners) void listener.close();
         throw error;
       }
     },

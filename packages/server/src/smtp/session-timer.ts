@@ -1,5 +1,5 @@
 import type { SmtpLimits } from './limits.ts';
-import { REPLIES, type Reply } from './replies.ts';
+import { REPLIES, type Reply } from './protocol/replies.ts';
 
 /** What a session is at when its time is looked at. */
 interface Activity {

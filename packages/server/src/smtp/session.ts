@@ -1,14 +1,15 @@
-import type { Readable } from 'node:stream';
 import type { Clock } from '../clock.ts';
 import type { ByteBudget } from '../inbound/in-flight/byte-budget.ts';
 import type { Receiver, Recipient } from '../inbound/receiver.ts';
-import type { CaptureTarget } from '../inbound/smtp-credentials.ts';
+import type { CaptureTarget, SmtpCredentials } from '../inbound/smtp-credentials.ts';
 import type { Logger } from '../log.ts';
 import type { MailEnvelope } from '../store/contract/index.ts';
-import { readMail, readRcpt } from './commands.ts';
-import { type BareLineEndings, Transfer, type TransferEnd } from './data/transfer.ts';
+import { type AuthContext, checkCredentials } from './authentication.ts';
+import { IncomingMessage } from './incoming-message.ts';
 import type { SmtpLimits } from './limits.ts';
-import { REPLIES, type Reply, replyForError, replyLine } from './replies.ts';
+import type { MailEvent, RejectedEvent } from './protocol/events.ts';
+import { REPLIES, type Reply, replyLine } from './protocol/replies.ts';
+import { replyForError } from './replies.ts';
 
 /** What the SMTP server counts; given by the app. */
 export interface SmtpMetrics {
@@ -31,36 +32,16 @@ export interface SessionContext {
   log: Logger;
   metrics: SmtpMetrics;
   limits: SmtpLimits;
+  auth: AuthContext;
   budget: ByteBudget;
   maxMessageBytes: number;
-  bareLineEndings: BareLineEndings;
   /** Domains whose postmaster is accepted and logged; none: refused. */
   postmasterDomains: ReadonlySet<string>;
 }
 
-/** Who speaks, as far as it is known now. */
-export interface Peer {
-  helo: string;
-  remoteAddress: string;
-  tls: boolean;
-}
-
-/** What authentication changes in a session. */
-export interface SessionRights {
-  /** The inbox that takes all mail of the session; null for delivery by recipients. */
-  target: CaptureTarget | null;
-  /** True where MAIL may have the AUTH parameter. */
-  allowsAuth: boolean;
-}
-
-/** The reply to a finished DATA. `inStep` is false when the connection has to be closed after it. */
-export type DataAnswer = (reply: Reply, inStep: boolean) => void;
-
 interface Transaction {
   envelope: MailEnvelope;
-  target: CaptureTarget | null;
   declaredBytes: number;
-  smtputf8: boolean;
   recipients: Recipient[];
   /** Recipients that are logged and go nowhere. */
   postmasters: number;
@@ -68,196 +49,189 @@ interface Transaction {
 }
 
 /**
- * The mail transactions of one connection (RFC 5321 section 3.3): what MAIL, RCPT and DATA mean and
- * which reply they get. Knows nothing of sockets and of the SMTP library.
+ * The mail transactions of one connection (RFC 5321 section 3.3): what the application decides about the events
+ * of the protocol. Knows nothing of sockets, and nothing of the order of commands.
  */
 export class Session {
-  readonly id: string;
+  readonly #id: string;
+  readonly #remoteAddress: string;
   readonly #context: SessionContext;
+  /** The inbox that takes all mail of this session; null for delivery by recipients. */
+  #target: CaptureTarget | null = null;
   #transaction: Transaction | undefined;
-  #transfer: Transfer | undefined;
+  #message: IncomingMessage | undefined;
 
-  constructor(id: string, context: SessionContext) {
-    this.id = id;
+  constructor(id: string, remoteAddress: string, context: SessionContext) {
+    this.#id = id;
+    this.#remoteAddress = remoteAddress;
     this.#context = context;
   }
 
-  /** The bytes that are coming in now, if any are. */
-  get transfer(): Transfer | undefined {
-    return this.#transfer?.receiving ? this.#transfer : undefined;
-  }
-
-  /** True between MAIL and the end of the message, or RSET. */
-  get inTransaction(): boolean {
-    return this.#transaction !== undefined;
-  }
-
-  /** True when no more recipients are taken for this mail. */
-  get isFull(): boolean {
-    const transaction = this.#transaction;
-    return (
-      transaction !== undefined && this.#countRecipients(transaction) >= this.#context.limits.maxRecipients
-    );
-  }
-
-  /** RSET, a new EHLO, STARTTLS, the end of a mail: no transaction. */
-  reset(): void {
+  /** The connection is encrypted: forgets who the client is (RFC 3207 section 4.2). */
+  secured(): void {
+    this.#target = null;
     this.#transaction = undefined;
   }
 
-  mail(line: string, peer: Peer, { target, allowsAuth }: SessionRights): Reply {
-    if (this.#transaction) return REPLIES.nestedMail;
-    const command = readMail(line, this.#context.maxMessageBytes, allowsAuth);
-    if ('code' in command) return command;
-    const { mailFrom, declaredBytes, smtputf8 } = command;
-    this.#transaction = {
-      envelope: { mailFrom, ...peer },
-      target,
-      declaredBytes,
-      smtputf8,
-      recipients: [],
-      postmasters: 0,
-      overshotLogged: false,
-    };
-    return REPLIES.senderOk;
+  /** @returns the reply to AUTH; never rejects */
+  async authenticate(credentials: SmtpCredentials): Promise<Reply> {
+    const peer = { session: this.#id, remoteAddress: this.#remoteAddress };
+    const { reply, target } = await checkCredentials(this.#context.auth, credentials, peer);
+    this.#target = target;
+    return reply;
   }
 
-  /** Never rejects. */
-  async rcpt(line: string): Promise<Reply> {
-    const transaction = this.#transaction;
-    if (!transaction) return REPLIES.needMail;
-    const command = readRcpt(line, transaction.smtputf8);
-    if ('code' in command) {
-      this.#context.metrics.refusal(command.code);
-      return command;
-    }
-    const { rcptTo } = command;
-    if (this.isFull) {
-      return this.#refuseRcpt(transaction, rcptTo, REPLIES.tooManyRecipients);
-    }
-    const { target, declaredBytes } = transaction;
-    if (!target && this.#isPostmaster(rcptTo)) {
+  /** Begins a transaction; the one before, if there was one, is forgotten. */
+  mail({ mailFrom, declaredBytes, helo, tls }: MailEvent): void {
+    const envelope = { mailFrom, helo, remoteAddress: this.#remoteAddress, tls };
+    this.#transaction = { envelope, declaredBytes, recipients: [], postmasters: 0, overshotLogged: false };
+  }
+
+  /** A RCPT that the protocol rejected: for what it says (no recipient), or because there are too many. */
+  rejected({ command, reply, rcptTo }: RejectedEvent): void {
+    if (command !== 'RCPT') return;
+    if (rcptTo === null) this.#context.metrics.refusal(reply.code);
+    else this.#rejectRecipient(this.#current(), rcptTo, reply);
+  }
+
+  /** @returns the reply to RCPT; never rejects */
+  async rcpt(rcptTo: string): Promise<Reply> {
+    const transaction = this.#current();
+    if (!this.#target && this.#isPostmaster(rcptTo)) {
       transaction.postmasters++;
       return REPLIES.recipientOk;
     }
     try {
-      const recipient = await this.#context.receiver.accept(rcptTo, declaredBytes, target);
-      transaction.recipients.push(recipient);
+      const { receiver } = this.#context;
+      transaction.recipients.push(await receiver.accept(rcptTo, transaction.declaredBytes, this.#target));
       return REPLIES.recipientOk;
     } catch (error) {
-      return this.#refuseRcpt(transaction, rcptTo, this.#replyFor(error));
+      return this.#rejectRecipient(transaction, rcptTo, this.#replyFor(error));
     }
   }
 
-  /** The reply that refuses DATA now, or undefined when it may begin. */
-  dataProblem(): Reply | undefined {
-    if (!this.#transaction) return REPLIES.needMail;
-    return this.#countRecipients(this.#transaction) === 0 ? REPLIES.needRecipient : undefined;
-  }
-
-  /** Reads the mail from `stream` and answers once, unless the connection ends before the mail does. */
-  data(stream: Readable, answer: DataAnswer): void {
-    const { limits, maxMessageBytes, bareLineEndings, budget, clock } = this.#context;
-    const transaction = this.#transaction;
-    if (!transaction) throw new Error('DATA without a transaction');
-    const { recipients, postmasters } = transaction;
+  /**
+   * Begins a message.
+   * @param resume called when the message may go on after {@link append} returned false
+   * @returns the bytes that it may have
+   */
+  beginData(resume: () => void): number {
+    const { maxMessageBytes, budget, clock } = this.#context;
+    const { recipients, postmasters } = this.#current();
     const largest = Math.max(
       postmasters > 0 ? maxMessageBytes : 0,
-      ...recipients.map((r) => r.maxMessageBytes),
+      ...recipients.map((recipient) => recipient.maxMessageBytes),
     );
-    const begun = clock.now();
-    const options = {
-      limit: Math.min(largest, maxMessageBytes),
-      drainLimit: limits.maxDrainedBytes,
-      bareLineEndings,
-      budget,
-    };
-    const transfer = new Transfer(stream, options, (end) => {
-      void this.#finish(transaction, transfer, end, begun, answer);
-    });
-    this.#transfer = transfer;
+    const maxBytes = Math.min(largest, maxMessageBytes);
+    this.#message = new IncomingMessage(maxBytes, { budget, now: clock.now(), resume });
+    return maxBytes;
   }
 
-  async #finish(
-    transaction: Transaction,
-    transfer: Transfer,
-    end: TransferEnd,
-    begun: number,
-    answer: DataAnswer,
-  ): Promise<void> {
+  /** @returns false when the message has to wait until `resume` is called */
+  append(bytes: Uint8Array): boolean {
+    return this.#message?.append(bytes) ?? true;
+  }
+
+  /** The message is refused: what came of it is dropped. */
+  refuseData(): void {
+    this.#message?.release();
+  }
+
+  /**
+   * Takes the message, when it is not refused.
+   * @param bytesRead bytes of it that came, kept or not
+   * @returns the reply to the end of the data; never rejects
+   */
+  async endData(refusal: Reply | null, bytesRead: number): Promise<Reply> {
+    const transaction = this.#current();
+    const message = this.#message;
+    if (!message) throw new Error('The end of a message that was not begun');
+    this.#message = undefined;
+    this.#transaction = undefined;
+    const bytes = refusal ? bytesRead : message.length;
+    const reply = refusal ?? (await this.#take(transaction, message.finish()));
+    message.release();
+    this.#report(transaction, reply, bytes, message.begunAt);
+    return reply;
+  }
+
+  /** The connection has ended, perhaps in the middle of a message. @param bytesRead as in {@link endData} */
+  ended(bytesRead: number): void {
+    if (!this.#message) return;
     const { metrics, clock, log } = this.#context;
-    const bytes = transfer.bytesReceived;
-    const reply =
-      'bytes' in end ? await this.#take(transaction, end.bytes) : 'refused' in end ? end.refused : null;
-    transfer.release();
-    const ms = clock.now() - begun;
-    const line = { session: this.id, bytes, ms, recipients: transaction.recipients.map((r) => r.inboxId) };
-    if (!reply) {
-      metrics.mail('failed', bytes, ms / 1000);
-      log.info(line, 'mail interrupted by its sender');
-      return;
-    }
-    if (reply.code < 300) {
-      metrics.mail('accepted', bytes, ms / 1000);
-      log.info(line, 'mail accepted');
-    } else {
-      metrics.mail(reply.code < 500 ? 'failed' : 'refused', bytes, ms / 1000);
-      metrics.refusal(reply.code);
-      log.info({ ...line, reply: replyLine(reply) }, 'mail refused');
-      const addresses = new Set(transaction.recipients.map(({ address }) => address));
-      for (const address of addresses) this.#tellRefusal(transaction, address, reply);
-    }
-    answer(reply, !('refused' in end) || end.inStep);
+    const ms = clock.now() - this.#message.begunAt;
+    this.#message.release();
+    this.#message = undefined;
+    metrics.mail('failed', bytesRead, ms / 1000);
+    const recipients = this.#current().recipients.map(({ inboxId }) => inboxId);
+    log.info({ session: this.#id, bytes: bytesRead, ms, recipients }, 'mail interrupted by its sender');
   }
 
-  async #take(transaction: Transaction, bytes: Uint8Array): Promise<Reply> {
-    const { envelope, recipients, postmasters } = transaction;
+  #current(): Transaction {
+    if (!this.#transaction) throw new Error('No mail transaction');
+    return this.#transaction;
+  }
+
+  async #take({ envelope, recipients, postmasters }: Transaction, bytes: Uint8Array): Promise<Reply> {
     const { receiver, log } = this.#context;
     if (postmasters > 0)
-      log.info({ session: this.id, bytes: bytes.length, ...envelope }, 'mail to postmaster');
+      log.info({ session: this.#id, bytes: bytes.length, ...envelope }, 'mail to postmaster');
     if (recipients.length === 0) return REPLIES.stored;
     try {
-      await receiver.take(envelope, recipients, bytes, this.id);
+      await receiver.take(envelope, recipients, bytes, this.#id);
       return REPLIES.stored;
     } catch (error) {
       return this.#replyFor(error);
     }
   }
 
-  /** Anything that was not meant to be told is a defect: logged here, and heard as "try again later". */
+  #report(transaction: Transaction, reply: Reply, bytes: number, begunAt: number): void {
+    const { metrics, clock, log } = this.#context;
+    const ms = clock.now() - begunAt;
+    const recipients = transaction.recipients.map(({ inboxId }) => inboxId);
+    const line = { session: this.#id, bytes, ms, recipients };
+    if (reply.code < 300) {
+      metrics.mail('accepted', bytes, ms / 1000);
+      log.info(line, 'mail accepted');
+      return;
+    }
+    metrics.mail(reply.code < 500 ? 'failed' : 'refused', bytes, ms / 1000);
+    metrics.refusal(reply.code);
+    log.info({ ...line, reply: replyLine(reply) }, 'mail refused');
+    const addresses = new Set(transaction.recipients.map(({ address }) => address));
+    for (const address of addresses) this.#tellRefusal(transaction, address, reply);
+  }
+
+  /** Anything but a known error is a defect: logged here, and the sender may try again. */
   #replyFor(error: unknown): Reply {
     const reply = replyForError(error);
     if (reply) return reply;
-    this.#context.log.error({ session: this.id, err: error }, 'unexpected failure in an SMTP session');
+    this.#context.log.error({ session: this.#id, err: error }, 'unexpected failure in an SMTP session');
     return REPLIES.tryLater;
-  }
-
-  #countRecipients({ recipients, postmasters }: Transaction): number {
-    return recipients.length + postmasters;
   }
 
   #isPostmaster(rcptTo: string): boolean {
     const { postmasterDomains } = this.#context;
+    if (postmasterDomains.size === 0) return false;
     const [local, domain] = rcptTo.toLowerCase().split('@');
-    if (local !== 'postmaster' || postmasterDomains.size === 0) return false;
-    return domain === undefined || postmasterDomains.has(domain);
+    return local === 'postmaster' && (domain === undefined || postmasterDomains.has(domain));
   }
 
-  #refuseRcpt(transaction: Transaction, rcptTo: string, reply: Reply): Reply {
+  #rejectRecipient(transaction: Transaction, rcptTo: string, reply: Reply): Reply {
     this.#context.metrics.refusal(reply.code);
     this.#tellRefusal(transaction, rcptTo, reply);
     // One line says it for all of a list that is too long.
     if (reply === REPLIES.tooManyRecipients && transaction.overshotLogged) return reply;
     transaction.overshotLogged ||= reply === REPLIES.tooManyRecipients;
-    this.#context.log.info({ session: this.id, rcptTo, reply: replyLine(reply) }, 'recipient refused');
+    this.#context.log.info({ session: this.#id, rcptTo, reply: replyLine(reply) }, 'recipient refused');
     return reply;
   }
 
-  #tellRefusal({ envelope, target }: Transaction, rcptTo: string, reply: Reply): void {
+  #tellRefusal({ envelope }: Transaction, rcptTo: string, reply: Reply): void {
     const { mailFrom, helo, remoteAddress } = envelope;
     const at = this.#context.clock.now();
     // In an authenticated session it is the session's inbox that missed the mail.
-    const address = target?.address ?? rcptTo;
+    const address = this.#target?.address ?? rcptTo;
     this.#context.receiver.refused({ at, address, reply: replyLine(reply), mailFrom, helo, remoteAddress });
   }
 }

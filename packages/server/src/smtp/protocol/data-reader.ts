@@ -1,4 +1,4 @@
-import { REPLIES, type Reply } from '../replies.ts';
+import { REPLIES, type Reply } from './replies.ts';
 
 /*
  * The bytes between DATA and its end (RFC 5321 sections 4.1.1.4 and 4.5.2). Only CRLF.CRLF ends them: whatever

@@ -1,11 +1,10 @@
 import type { SmtpLimits } from '../limits.ts';
-import { REPLIES, type Reply, replyLine } from '../replies.ts';
 import { type BareLineEndings, DataReader } from './data-reader.ts';
 import { isRequest, type ProtocolEvent, type Request } from './events.ts';
 import { Interpreter, type InterpreterOptions } from './interpreter.ts';
 import { LineReader } from './line-reader.ts';
 import { hasProxySignature } from './proxy-header.ts';
-import { PROTOCOL_REPLIES } from './replies.ts';
+import { REPLIES, type Reply, replyLine } from './replies.ts';
 import { MAX_AUTH_LINE_BYTES } from './sasl.ts';
 
 export interface EngineOptions extends Omit<InterpreterOptions, 'acceptsBareLf'> {
@@ -25,7 +24,7 @@ export interface EngineOptions extends Omit<InterpreterOptions, 'acceptsBareLf'>
 
 /**
  * Bytes that may wait to be read: two reads of a socket, of 64 KiB each at most, and an incomplete line. The
- * caller stops reading from its socket while {@link SmtpEngine.backlog} is not 0.
+ * caller stops reading from its socket where the engine does not want more.
  */
 export const MAX_BACKLOG_BYTES = 256 * 1024;
 /** Lines read before a `yield`, so that a piece full of commands does not hold up other connections. */
@@ -48,6 +47,8 @@ export class SmtpEngine {
   #input: Buffer = NOTHING;
   #at = 0;
   #hasBegun = false;
+  /** Whether the last {@link next} came to the end of the input. */
+  #isExhausted = true;
   #inputEnded = false;
   #output = '';
   /** What is waited for: an answer of the caller, or the end of a TLS handshake. */
@@ -55,17 +56,25 @@ export class SmtpEngine {
   /** `closing` until the event `close` was told. */
   #state: 'open' | 'closing' | 'closed' = 'open';
   #leaveWith: Reply | undefined;
-  #linesThisTurn = 0;
+  #linesRead = 0;
+  /** The count of lines at which the next `yield` is due. */
+  #yieldAt = LINES_PER_TURN;
   #errors = 0;
   #authFailures = 0;
   #data: DataReader | undefined;
   #refusalTold = false;
+  #messageBytes = 0;
 
   constructor(options: EngineOptions) {
     this.#options = options;
     const acceptsBareLf = options.bareLineEndings === 'normalise';
     this.#interpreter = new Interpreter({ ...options, acceptsBareLf });
     this.#lines = new LineReader(options.limits.maxSkippedLineBytes);
+  }
+
+  /** True when all input was read, but for an incomplete line, and more is wanted. */
+  get wantsInput(): boolean {
+    return this.#isExhausted && this.#awaited === undefined;
   }
 
   /** Bytes pushed and not yet read. */
@@ -78,14 +87,29 @@ export class SmtpEngine {
     return this.#awaited !== undefined;
   }
 
-  /** Bytes read since DATA, as they came; null while no message is coming in. */
-  get dataBytes(): number | null {
-    return this.#data && !this.#awaited ? this.#data.bytesRead : null;
+  /** True when the session is over; `close` is the next event, or was the last one. */
+  get isClosed(): boolean {
+    return this.#state !== 'open';
+  }
+
+  /** True while bytes of a message are expected. */
+  get isReceiving(): boolean {
+    return this.#data !== undefined && !this.#awaited;
+  }
+
+  /** Bytes of the present or last message that were read, as they came. */
+  get messageBytes(): number {
+    return this.#messageBytes;
+  }
+
+  /** Whole lines read, commands and answers to challenges. */
+  get linesRead(): number {
+    return this.#linesRead;
   }
 
   /**
    * Adds bytes that the client sent. They belong to the engine now, which changes them.
-   * @throws RangeError past {@link MAX_BACKLOG_BYTES}: the caller went on reading in spite of the backlog
+   * @throws RangeError past {@link MAX_BACKLOG_BYTES}: the caller went on reading though nothing was wanted
    */
   push(bytes: Buffer): void {
     // Plaintext behind STARTTLS is neither read nor kept (CVE-2011-0411).
@@ -94,6 +118,7 @@ export class SmtpEngine {
     if (backlog + bytes.length > MAX_BACKLOG_BYTES) throw new RangeError('The input was not paused');
     this.#input = backlog === 0 ? bytes : Buffer.concat([this.#input.subarray(this.#at), bytes]);
     this.#at = 0;
+    this.#isExhausted = false;
     if (!this.#hasBegun && hasProxySignature(this.#input)) this.close(REPLIES.untrustedProxy);
     this.#hasBegun = true;
   }
@@ -108,6 +133,10 @@ export class SmtpEngine {
     this.#write(`220 ${this.#options.name} ESMTP\r\n`);
   }
 
+  get hasOutput(): boolean {
+    return this.#output !== '';
+  }
+
   /** Replies that are to be written now. */
   takeOutput(): string {
     const output = this.#output;
@@ -118,12 +147,13 @@ export class SmtpEngine {
   /** What the caller has to know or to do next; undefined when only more input or an answer leads on. */
   next(): ProtocolEvent | undefined {
     while (this.#state === 'open' && !this.#awaited) {
-      if (this.#linesThisTurn >= LINES_PER_TURN) {
-        this.#linesThisTurn = 0;
+      if (this.#linesRead >= this.#yieldAt) {
+        this.#yieldAt += LINES_PER_TURN;
         return { type: 'yield' };
       }
       const event = this.#data ? this.#readData(this.#data) : this.#readLine();
       if (event === 'incomplete') {
+        this.#isExhausted = true;
         if (!this.#inputEnded) return undefined;
         this.#close();
       } else if (event) return event;
@@ -155,13 +185,14 @@ export class SmtpEngine {
     const { maxDrainedBytes } = limits;
     this.#data = new DataReader({ maxBytes, maxDrainedBytes }, bareLineEndings, this.#lines.crlf);
     this.#refusalTold = false;
-    this.#reply(PROTOCOL_REPLIES.startData);
+    this.#messageBytes = 0;
+    this.#reply(REPLIES.startData);
   }
 
   /** Answers `starttls`: after the 220 nothing is read or written until {@link secured}. */
   acceptTls(): void {
     if (this.#awaited !== 'starttls') return;
-    this.#reply(PROTOCOL_REPLIES.readyForTls);
+    this.#reply(REPLIES.readyForTls);
     this.#discardInput();
     this.#awaited = 'handshake';
   }
@@ -187,15 +218,17 @@ export class SmtpEngine {
 
   #readLine(): ProtocolEvent | 'incomplete' | undefined {
     const lines = this.#lines;
-    const result = lines.read(this.#input, this.#at, this.#maxLineBytes());
+    const isAuth = this.#beginsAuthLine();
+    const maxBytes = isAuth ? MAX_AUTH_LINE_BYTES : this.#options.limits.maxCommandBytes;
+    const result = lines.read(this.#input, this.#at, maxBytes);
     this.#at = lines.end;
     switch (result) {
       case 'line':
-        this.#linesThisTurn++;
+        this.#linesRead++;
         return this.#interpret();
       case 'too-long':
-        this.#linesThisTurn++;
-        this.#reply(this.#interpreter.awaitsAuthLine ? REPLIES.authLineTooLong : REPLIES.lineTooLong);
+        this.#linesRead++;
+        this.#reply(isAuth ? REPLIES.authLineTooLong : REPLIES.lineTooLong);
         this.#interpreter.abandonAuth();
         return undefined;
       case 'endless':
@@ -211,11 +244,10 @@ export class SmtpEngine {
     }
   }
 
-  #maxLineBytes(): number {
-    const isAuth =
-      this.#interpreter.awaitsAuthLine ||
-      /^auth /i.test(this.#input.toString('latin1', this.#at, this.#at + 5));
-    return isAuth ? MAX_AUTH_LINE_BYTES : this.#options.limits.maxCommandBytes;
+  /** An AUTH command, or the client's answer to a challenge: they may be longer than others. */
+  #beginsAuthLine(): boolean {
+    if (this.#interpreter.awaitsAuthLine) return true;
+    return /^auth /i.test(this.#input.toString('latin1', this.#at, this.#at + 5));
   }
 
   #interpret(): ProtocolEvent | undefined {
@@ -238,6 +270,7 @@ export class SmtpEngine {
     }
     if (this.backlog === 0) return 'incomplete';
     this.#at = data.read(this.#input, this.#at);
+    this.#messageBytes = data.bytesRead;
     if (this.backlog === 0) this.#discardInput();
     return data.output && { type: 'bytes', bytes: data.output };
   }

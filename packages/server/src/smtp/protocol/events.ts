@@ -1,5 +1,5 @@
 import type { SmtpCredentials } from '../../inbound/smtp-credentials.ts';
-import type { Reply } from '../replies.ts';
+import type { Reply } from './replies.ts';
 
 /** A mail transaction was begun; the one before it, if any, is over (RFC 5321 section 3.3). */
 export interface MailEvent {

@@ -1,9 +1,11 @@
-import { readMail, readRcpt } from '../commands.ts';
 import type { SmtpLimits } from '../limits.ts';
-import { REPLIES, type Reply } from '../replies.ts';
+import { readMail, readRcpt } from './commands.ts';
 import type { ProtocolEvent } from './events.ts';
-import { PROTOCOL_REPLIES } from './replies.ts';
+import { REPLIES, type Reply } from './replies.ts';
 import { type AuthExchange, type AuthStep, beginAuth, continueAuth, MECHANISMS } from './sasl.ts';
+
+/** Where AUTH is offered: nowhere, on encrypted connections, or on all. */
+export type AuthOffer = 'off' | 'encrypted' | 'always';
 
 export interface InterpreterOptions {
   /** The server's name, in the reply to EHLO. */
@@ -18,7 +20,7 @@ export interface InterpreterOptions {
   /** Whether STARTTLS is offered while it is not. */
   startTls: boolean;
   /** Where AUTH is offered. */
-  auth: 'off' | 'encrypted' | 'always';
+  auth: AuthOffer;
   /** Whether a command line may end with a bare LF. */
   acceptsBareLf: boolean;
 }
@@ -121,7 +123,7 @@ export class Interpreter {
       return say(REPLIES.tooManyCommands);
     }
     if (CONTROL.test(line)) return say(REPLIES.controlCharacter);
-    if (!crlf && !this.#options.acceptsBareLf) return say(PROTOCOL_REPLIES.bareLineFeed);
+    if (!crlf && !this.#options.acceptsBareLf) return say(REPLIES.bareLineFeed);
     return this.#command(line.trimEnd());
   }
 
@@ -143,14 +145,14 @@ export class Interpreter {
       case 'HELO':
         return this.#hello(line, verb === 'EHLO');
       case 'MAIL':
-        return this.#helo === undefined ? say(PROTOCOL_REPLIES.needHello) : this.#mail(line, this.#helo);
+        return this.#helo === undefined ? say(REPLIES.needHello) : this.#mail(line, this.#helo);
       case 'RCPT':
-        return this.#helo === undefined ? say(PROTOCOL_REPLIES.needHello) : this.#rcpt(line);
+        return this.#helo === undefined ? say(REPLIES.needHello) : this.#rcpt(line);
       case 'DATA':
-        return this.#helo === undefined ? say(PROTOCOL_REPLIES.needHello) : this.#data();
+        return this.#helo === undefined ? say(REPLIES.needHello) : this.#data();
       case 'RSET':
         this.#transaction = undefined;
-        return say(PROTOCOL_REPLIES.flushed);
+        return say(REPLIES.flushed);
       case 'AUTH':
         return this.#auth(line);
       case 'STARTTLS':
@@ -163,13 +165,13 @@ export class Interpreter {
   #other(verb: string, hasArgument: boolean): Outcome {
     switch (verb) {
       case 'NOOP':
-        return say(PROTOCOL_REPLIES.ok);
+        return say(REPLIES.ok);
       case 'QUIT':
-        return { reply: PROTOCOL_REPLIES.goodbye, closes: true };
+        return { reply: REPLIES.goodbye, closes: true };
       case 'HELP':
-        return say(PROTOCOL_REPLIES.help);
+        return say(REPLIES.help);
       case 'VRFY':
-        return say(hasArgument ? PROTOCOL_REPLIES.cannotVerify : PROTOCOL_REPLIES.verifySyntax);
+        return say(hasArgument ? REPLIES.cannotVerify : REPLIES.verifySyntax);
       default:
         return say(NOT_OFFERED.has(verb) ? REPLIES.notImplemented : REPLIES.unknownCommand);
     }
@@ -179,7 +181,7 @@ export class Interpreter {
   #hello(line: string, isExtended: boolean): Outcome {
     const [, hostname = '', ...more] = line.split(/ +/);
     if (hostname === '' || more.length > 0 || hostname.length > MAX_HELLO_LENGTH) {
-      return say(PROTOCOL_REPLIES.helloSyntax);
+      return say(REPLIES.helloSyntax);
     }
     this.#helo = hostname.toLowerCase();
     this.#transaction = undefined;
@@ -220,14 +222,14 @@ export class Interpreter {
   }
 
   #startTls(hasArgument: boolean): Outcome {
-    if (this.#tls && this.#options.startTls) return say(PROTOCOL_REPLIES.tlsActive);
+    if (this.#tls && this.#options.startTls) return say(REPLIES.tlsActive);
     if (!this.#options.startTls) return say(REPLIES.notImplemented);
     return hasArgument ? say(REPLIES.noArgument) : { event: { type: 'starttls' } };
   }
 
   #auth(line: string): Outcome {
     if (this.#options.auth === 'off') return say(REPLIES.notImplemented);
-    if (this.#helo === undefined) return say(PROTOCOL_REPLIES.needHello);
+    if (this.#helo === undefined) return say(REPLIES.needHello);
     if (!this.#offersAuth) return say(REPLIES.authNeedsTls);
     if (this.#authenticated) return say(REPLIES.alreadyAuthenticated);
     if (this.#transaction) return say(REPLIES.authInTransaction);

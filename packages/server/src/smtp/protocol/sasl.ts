@@ -1,5 +1,5 @@
 import type { SmtpCredentials } from '../../inbound/smtp-credentials.ts';
-import { REPLIES, type Reply } from '../replies.ts';
+import { REPLIES, type Reply } from './replies.ts';
 
 /*
  * The AUTH command's exchange (RFC 4954 section 4) for PLAIN (RFC 4616) and LOGIN, as functions of the

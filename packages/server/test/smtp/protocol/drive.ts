@@ -1,7 +1,7 @@
 import { DEFAULT_SMTP_LIMITS } from '../../../src/smtp/limits.ts';
 import { type EngineOptions, SmtpEngine } from '../../../src/smtp/protocol/engine.ts';
 import type { ProtocolEvent } from '../../../src/smtp/protocol/events.ts';
-import { REPLIES } from '../../../src/smtp/replies.ts';
+import { REPLIES } from '../../../src/smtp/protocol/replies.ts';
 
 export const OPTIONS: EngineOptions = {
   name: 'mx.mayfly.test',

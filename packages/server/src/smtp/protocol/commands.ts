@@ -1,4 +1,4 @@
-import { parseAddress } from '../mail/address.ts';
+import { parseAddress } from '../../mail/address.ts';
 import { REPLIES, type Reply } from './replies.ts';
 
 export interface MailCommand {

@@ -1,0 +1,255 @@
+import type { SecureContext } from 'node:tls';
+import { authOffer } from './authentication.ts';
+import type { BareLineEndings } from './protocol/data-reader.ts';
+import { SmtpEngine } from './protocol/engine.ts';
+import type { ProtocolEvent } from './protocol/events.ts';
+import { REPLIES, type Reply } from './protocol/replies.ts';
+import { Session, type SessionContext } from './session.ts';
+import { SessionTimer } from './session-timer.ts';
+
+/** What all dialogues share. */
+export interface DialogueContext extends SessionContext {
+  bareLineEndings: BareLineEndings;
+}
+
+export interface DialogueOptions {
+  /** The session's id, for the log and the Received line. */
+  id: string;
+  /** The server's name, in the greeting. */
+  name: string;
+  remoteAddress: string;
+  /** Whether the connection is encrypted already. */
+  tls: boolean;
+  /** Whether STARTTLS is offered while it is not. */
+  startTls: boolean;
+}
+
+/** The connection below a dialogue. */
+export interface Transport {
+  /** True while written bytes wait for the client; `resume` of the dialogue is called when they have left. */
+  readonly isCongested: boolean;
+  write(text: string): void;
+  /** Writes the last replies and closes. */
+  end(text: string): void;
+  /** Reads from the client, or not. Reading goes on until it is stopped. */
+  setReading(reads: boolean): void;
+  /** The certificate to show; it may have to be generated first. */
+  certificate(): Promise<SecureContext>;
+  /** Throws away what was not read, and begins a TLS handshake; `secured` of the dialogue tells its end. */
+  encrypt(certificate: SecureContext): void;
+}
+
+/** One SMTP session: brings what the protocol asks to the application, and its answers back to the client. */
+export class Dialogue {
+  readonly #context: DialogueContext;
+  readonly #id: string;
+  readonly #transport: Transport;
+  readonly #engine: SmtpEngine;
+  readonly #session: Session;
+  readonly #timer: SessionTimer;
+  /** True while the message that comes in waits for room. */
+  #isHeld = false;
+  #linesSeen = 0;
+  /** Whether replies are to be written at the end of this turn. */
+  #willFlush = false;
+  #isOver = false;
+
+  constructor(
+    { id, name, remoteAddress, tls, startTls }: DialogueOptions,
+    context: DialogueContext,
+    transport: Transport,
+  ) {
+    this.#context = context;
+    this.#id = id;
+    this.#transport = transport;
+    const { maxMessageBytes, bareLineEndings, limits, clock } = context;
+    const auth = authOffer(context.auth, remoteAddress);
+    const peer = remoteAddress;
+    this.#engine = new SmtpEngine({
+      name,
+      peer,
+      maxMessageBytes,
+      bareLineEndings,
+      limits,
+      tls,
+      startTls,
+      auth,
+    });
+    this.#session = new Session(id, remoteAddress, context);
+    this.#timer = new SessionTimer(limits, clock.now());
+  }
+
+  greet(): void {
+    this.#engine.greet();
+    this.resume();
+  }
+
+  /** @param bytes are changed */
+  receive(bytes: Buffer): void {
+    // One read may wait beside the one that is being worked at.
+    if (!this.#engine.wantsInput) this.#transport.setReading(false);
+    this.#engine.push(bytes);
+    this.resume();
+  }
+
+  /** The client has closed its side: it still gets the replies to what it sent. */
+  peerEnded(): void {
+    this.#engine.end();
+    this.resume();
+  }
+
+  secured(): void {
+    this.#engine.secured();
+    this.#session.secured();
+  }
+
+  /** Closes with a reply after the message that is coming in or being stored, or else now. */
+  leave(reply: Reply): void {
+    this.#engine.leave(reply);
+    this.resume();
+  }
+
+  /** Closes with a reply now. */
+  close(reply: Reply): void {
+    this.#engine.close(reply);
+    this.resume();
+  }
+
+  /** The connection is gone. */
+  ended(): void {
+    this.#isOver = true;
+    this.#session.ended(this.#engine.messageBytes);
+  }
+
+  /** Enforces the limits of time; called every few seconds. @param now epoch milliseconds */
+  watch(now: number): void {
+    const { isWaiting, isReceiving, messageBytes } = this.#engine;
+    const reply = this.#timer.check(now, {
+      waitsForUs: isWaiting || this.#isHeld,
+      dataBytes: isReceiving ? messageBytes : null,
+    });
+    if (reply) this.close(reply);
+  }
+
+  /** Does all that can be done now, and writes all replies to it at once. */
+  resume(): void {
+    if (this.#isOver) return;
+    const engine = this.#engine;
+    const event = this.#handleEvents();
+    if (engine.linesRead !== this.#linesSeen) {
+      this.#linesSeen = engine.linesRead;
+      this.#timer.touch(this.#context.clock.now());
+    }
+    if (event?.type === 'close') {
+      this.ended();
+      this.#transport.end(engine.takeOutput());
+      return;
+    }
+    // Most answers come in the same turn: then their replies are written with those before them.
+    if (engine.isWaiting) this.#flushSoon();
+    else this.#flush();
+    if (event?.type === 'yield') setImmediate(() => this.resume());
+    if (engine.wantsInput && !this.#isHeld) this.#transport.setReading(true);
+  }
+
+  #flush(): void {
+    const replies = this.#engine.takeOutput();
+    if (replies !== '') this.#transport.write(replies);
+  }
+
+  #flushSoon(): void {
+    if (this.#willFlush || !this.#engine.hasOutput) return;
+    this.#willFlush = true;
+    setImmediate(() => {
+      this.#willFlush = false;
+      if (!this.#isOver) this.#flush();
+    });
+  }
+
+  /** @returns the event that interrupted it, if one did */
+  #handleEvents(): ProtocolEvent | undefined {
+    const engine = this.#engine;
+    while (engine.isClosed || (!this.#isHeld && !this.#transport.isCongested)) {
+      const event = engine.next();
+      if (!event || event.type === 'yield' || event.type === 'close') return event;
+      try {
+        this.#handle(event);
+      } catch (error) {
+        engine.close(this.#failed(error));
+      }
+    }
+    return undefined;
+  }
+
+  /** A defect: logged, and the client may try again. */
+  #failed(err: unknown): Reply {
+    this.#context.log.error({ session: this.#id, err }, 'unexpected failure in an SMTP session');
+    return REPLIES.tryLater;
+  }
+
+  #handle(event: ProtocolEvent): void {
+    const session = this.#session;
+    switch (event.type) {
+      case 'mail':
+        session.mail(event);
+        break;
+      case 'rejected':
+        session.rejected(event);
+        break;
+      case 'rcpt':
+        this.#answer(session.rcpt(event.rcptTo));
+        break;
+      case 'data':
+        this.#beginData();
+        break;
+      case 'bytes':
+        this.#isHeld = !session.append(event.bytes);
+        break;
+      case 'data-refused':
+        session.refuseData();
+        break;
+      case 'end-of-data':
+        this.#answer(session.endData(event.refusal, this.#engine.messageBytes));
+        break;
+      case 'auth':
+        this.#answer(session.authenticate(event.credentials));
+        break;
+      case 'starttls':
+        this.#startTls();
+        break;
+      default:
+    }
+  }
+
+  #answer(reply: Promise<Reply>): void {
+    const answered = reply.catch((error) => this.#failed(error));
+    void answered.then((given) => {
+      this.#timer.touch(this.#context.clock.now());
+      this.#engine.answer(given);
+      this.resume();
+    });
+  }
+
+  #beginData(): void {
+    this.#timer.beginData(this.#context.clock.now());
+    const maxBytes = this.#session.beginData(() => {
+      this.#isHeld = false;
+      this.resume();
+    });
+    this.#engine.acceptData(maxBytes);
+  }
+
+  #startTls(): void {
+    const begin = (certificate: SecureContext): void => {
+      if (this.#isOver) return;
+      this.#engine.acceptTls();
+      this.#flush();
+      this.#transport.encrypt(certificate);
+    };
+    const refuse = (err: unknown): Reply => {
+      this.#context.log.error({ session: this.#id, err }, 'no certificate could be made');
+      return REPLIES.noTlsNow;
+    };
+    this.#transport.certificate().then(begin, (err) => this.#answer(Promise.resolve(refuse(err))));
+  }
+}

@@ -1,0 +1,54 @@
+import type { ByteBudget, Share } from '../inbound/in-flight/byte-budget.ts';
+import { MailBuffer } from '../inbound/in-flight/mail-buffer.ts';
+
+/** The bytes of one message that is coming in or being stored, under the budget of all messages in flight. */
+export class IncomingMessage {
+  /** When DATA was accepted, epoch milliseconds. */
+  readonly begunAt: number;
+  readonly #buffer: MailBuffer;
+  readonly #share: Share;
+  #waiting: Uint8Array | undefined;
+
+  /**
+   * @param maxBytes the size it may have
+   * @param resume called once for each {@link append} that returned false, when more may be appended
+   */
+  constructor(
+    maxBytes: number,
+    { budget, now, resume }: { budget: ByteBudget; now: number; resume(): void },
+  ) {
+    this.begunAt = now;
+    this.#buffer = new MailBuffer(maxBytes);
+    this.#share = budget.open(() => {
+      if (this.#waiting) this.#buffer.append(this.#waiting);
+      this.#waiting = undefined;
+      resume();
+    });
+  }
+
+  /** @returns false when the budget has no room now: nothing more may be appended until `resume` is called */
+  append(bytes: Uint8Array): boolean {
+    if (this.#share.take(bytes.length)) {
+      this.#buffer.append(bytes);
+      return true;
+    }
+    this.#waiting = bytes;
+    return false;
+  }
+
+  get length(): number {
+    return this.#buffer.length;
+  }
+
+  /** All bytes, good until {@link release}. */
+  finish(): Uint8Array {
+    return this.#buffer.finish();
+  }
+
+  /** Gives the memory and the share of the budget back. */
+  release(): void {
+    this.#waiting = undefined;
+    this.#buffer.clear();
+    this.#share.close();
+  }
+}
