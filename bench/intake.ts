@@ -4,100 +4,180 @@ import { makeFolder, removeFolder } from './support/folder.ts';
 import { realisticMail } from './support/mails.ts';
 import { assertAllThere, type Mayfly, withMayfly } from './support/mayfly.ts';
 import { alone, compared, type Row, skipped } from './support/rows.ts';
-import { NO_SMTP_SOURCE, sendStream, smtpSource, writeMailFile } from './support/smtp-source.ts';
+import { type SmtpSink, startSmtpSink } from './support/smtp-sink.ts';
+import { NO_SMTP_SOURCE, type Stream, sendStream, smtpSource, writeMailFile } from './support/smtp-source.ts';
 
-const ROUNDS = 7;
-/** A round of two to three seconds; an inbox holds 10,000. */
-const MAILS = 4000;
-const WARM_UP_MAILS = 3000;
 const CONNECTIONS = 20;
-const WHAT = `durable intake, ${CONNECTIONS} connections kept open`;
+const LARGE_MIB = 10;
 
-interface Round {
-  ours: { rate: number; cpuMs: number; delayP99: number; delayMax: number };
-  bare: { rate: number; cpuMs: number };
+/** How mails are sent. */
+interface Mode {
+  what: string;
+  /** Of one round, which takes one to three seconds; an inbox holds 10,000. */
+  mails: number;
+  warmUp: number;
+  rounds: number;
+  how: Pick<Stream, 'connections' | 'reconnect' | 'mail'>;
 }
 
-/** Mails a second into the store against mails a second thrown away by the SMTP library alone. */
+interface Figures {
+  rate: number;
+  /** CPU time a mail, milliseconds. */
+  cpuMs: number;
+  mainCpuMs: number;
+}
+
+interface Round {
+  sink: { rate: number };
+  smtp: Figures;
+  ours: Figures & { delayP99: number; delayMax: number };
+}
+
+interface Servers {
+  sink: SmtpSink;
+  /** Our SMTP server alone. */
+  smtp: Child;
+  mayfly: Mayfly;
+}
+
+/** Mails a second into the store against mails a second thrown away by Postfix's smtp-sink. */
 export async function intake(): Promise<Row[]> {
-  if (smtpSource === undefined) return [skipped(WHAT, NO_SMTP_SOURCE)];
+  if (smtpSource === undefined) return [skipped('durable intake', NO_SMTP_SOURCE)];
   const folder = makeFolder();
   const file = join(folder, 'mail.eml');
   writeMailFile(file, await realisticMail());
-  const bare = await startChild({
-    file: new URL('./support/bare-smtp.ts', import.meta.url),
-    ready: /ready on (\d+)/,
-  });
+  const sink = await startSmtpSink();
   try {
-    return rows(await withMayfly({}, (mayfly) => measure(mayfly, bare, file)));
+    return await measureAll(sink, file);
   } finally {
-    await bare.stop();
+    await sink.stop();
     removeFolder(folder);
   }
 }
 
-async function measure(mayfly: Mayfly, bare: Child, file: string): Promise<Round[]> {
-  await sendToBare(bare, file, WARM_UP_MAILS);
-  await sendToOurs(mayfly, file, WARM_UP_MAILS);
+async function measureAll(sink: SmtpSink, file: string): Promise<Row[]> {
+  const small = { connections: CONNECTIONS, mail: { file } };
+  const large = { connections: 4, mail: { bytes: LARGE_MIB * 1024 * 1024 } };
+  const modes: Record<'open' | 'anew' | 'large', Mode> = {
+    open: { what: 'kept open', mails: 4000, warmUp: 3000, rounds: 7, how: small },
+    anew: { what: 'new', mails: 2000, warmUp: 1000, rounds: 5, how: { ...small, reconnect: true } },
+    large: { what: 'large', mails: 16, warmUp: 8, rounds: 3, how: large },
+  };
+  const smtp = await startChild({
+    file: new URL('./support/smtp-alone.ts', import.meta.url),
+    ready: /ready on (\d+)/,
+  });
+  try {
+    return await withMayfly({}, async (mayfly) => {
+      const servers = { sink, smtp, mayfly };
+      const open = await measure(servers, modes.open);
+      const anew = await measure(servers, modes.anew);
+      return [...openRows(open), ...anewRows(anew), ...largeRows(await measure(servers, modes.large))];
+    });
+  } finally {
+    await smtp.stop();
+  }
+}
+
+async function measure({ sink, smtp, mayfly }: Servers, mode: Mode): Promise<Round[]> {
+  const toSink = async (mails: number) => ({
+    rate: mails / (await sendStream({ ...mode.how, port: sink.port, to: 'someone@mayfly.test', mails })),
+  });
+  const toSmtp = (mails: number) =>
+    withCpu(smtp, mails, () =>
+      sendStream({ ...mode.how, port: Number(smtp.ready[0]), to: 'someone@mayfly.test', mails }),
+    );
+  const warmUp = { ...mode, mails: mode.warmUp };
+  await toSink(mode.warmUp);
+  await toSmtp(mode.warmUp);
+  await sendToOurs(mayfly, warmUp);
   const rounds: Round[] = [];
-  for (let round = 0; round < ROUNDS; round++) {
-    rounds.push({ bare: await sendToBare(bare, file, MAILS), ours: await sendToOurs(mayfly, file, MAILS) });
+  for (let round = 0; round < mode.rounds; round++) {
+    rounds.push({
+      sink: await toSink(mode.mails),
+      smtp: await toSmtp(mode.mails),
+      ours: await sendToOurs(mayfly, mode),
+    });
   }
   return rounds;
 }
 
-async function sendToBare(bare: Child, file: string, mails: number): Promise<Round['bare']> {
-  const cpu = bare.cpuSeconds();
-  const seconds = await sendStream({
-    port: Number(bare.ready[0]),
-    to: 'someone@mayfly.test',
-    mails,
-    connections: CONNECTIONS,
-    mail: { file },
-  });
-  return { rate: mails / seconds, cpuMs: ((bare.cpuSeconds() - cpu) * 1000) / mails };
+/** @param send answers how many seconds it took */
+async function withCpu(server: Child, mails: number, send: () => Promise<number>): Promise<Figures> {
+  const before = { all: server.cpuSeconds(), main: server.mainCpuSeconds() };
+  const seconds = await send();
+  return {
+    rate: mails / seconds,
+    cpuMs: ((server.cpuSeconds() - before.all) * 1000) / mails,
+    mainCpuMs: ((server.mainCpuSeconds() - before.main) * 1000) / mails,
+  };
 }
 
-async function sendToOurs(mayfly: Mayfly, file: string, mails: number): Promise<Round['ours']> {
+async function sendToOurs(mayfly: Mayfly, { mails, how }: Mode): Promise<Round['ours']> {
   const inbox = await mayfly.createInbox();
   await mayfly.resetDelay();
-  const cpu = mayfly.cpuSeconds();
-  const seconds = await sendStream({
-    port: mayfly.smtpPort,
-    to: inbox.address,
-    mails,
-    connections: CONNECTIONS,
-    mail: { file },
-  });
-  const cpuMs = ((mayfly.cpuSeconds() - cpu) * 1000) / mails;
+  const figures = await withCpu(mayfly, mails, () =>
+    sendStream({ ...how, port: mayfly.smtpPort, to: inbox.address, mails }),
+  );
   const { p99, max } = await mayfly.delay();
   await assertAllThere(mayfly, inbox, mails);
-  return { rate: mails / seconds, cpuMs, delayP99: p99, delayMax: max };
+  return { ...figures, delayP99: p99, delayMax: max };
 }
 
-function rows(rounds: Round[]): Row[] {
+const ofOurs = (rounds: Round[], figure: keyof Round['ours']) => rounds.map(({ ours }) => ours[figure]);
+
+function againstSink(what: string, rounds: Round[], who: 'ours' | 'smtp', atLeast?: number): Row {
+  const pairs = rounds.map((round) => ({ ours: round[who].rate, baseline: round.sink.rate }));
+  return compared(what, 'mails/s', pairs, atLeast === undefined ? {} : { atLeast });
+}
+
+function openRows(rounds: Round[]): Row[] {
   return [
-    compared(
-      WHAT,
-      'mails/s',
-      rounds.map(({ ours, bare }) => ({ ours: ours.rate, baseline: bare.rate })),
-      { atLeast: 0.25 },
+    againstSink(
+      `durable intake, ${CONNECTIONS} connections kept open; baseline smtp-sink`,
+      rounds,
+      'ours',
+      0.3,
     ),
-    compared(
-      'CPU time a mail, all threads',
+    againstSink('the same, our SMTP server alone, which throws the mails away', rounds, 'smtp'),
+    alone('CPU time a mail, all threads', 'ms', ofOurs(rounds, 'cpuMs'), { atMost: 0.45 }),
+    alone('CPU time a mail, main thread', 'ms', ofOurs(rounds, 'mainCpuMs')),
+    alone(
+      'CPU time a mail, main thread, our SMTP server alone',
       'ms',
-      rounds.map(({ ours, bare }) => ({ ours: ours.cpuMs, baseline: bare.cpuMs })),
+      rounds.map(({ smtp }) => smtp.mainCpuMs),
+      { atMost: 0.12 },
+    ),
+    alone('main thread delayed while that runs, p99', 'ms', ofOurs(rounds, 'delayP99'), { atMost: 20 }),
+    alone('the same, longest', 'ms', ofOurs(rounds, 'delayMax')),
+  ];
+}
+
+function anewRows(rounds: Round[]): Row[] {
+  return [
+    againstSink('durable intake, a new connection for each mail; baseline smtp-sink', rounds, 'ours', 0.3),
+    againstSink('the same, our SMTP server alone', rounds, 'smtp'),
+  ];
+}
+
+function largeRows(rounds: Round[]): Row[] {
+  const inMib = (pick: (round: Round) => number) => rounds.map((round) => pick(round) * LARGE_MIB);
+  return [
+    alone(
+      `durable intake of ${LARGE_MIB}-MiB mails`,
+      'MiB/s',
+      inMib(({ ours }) => ours.rate),
+      { atLeast: 100 },
     ),
     alone(
-      'main thread delayed while that runs, p99',
-      'ms',
-      rounds.map(({ ours }) => ours.delayP99),
-      { atMost: 20 },
+      'the same, our SMTP server alone',
+      'MiB/s',
+      inMib(({ smtp }) => smtp.rate),
     ),
     alone(
-      'the same, longest',
-      'ms',
-      rounds.map(({ ours }) => ours.delayMax),
+      'the same, smtp-sink',
+      'MiB/s',
+      inMib(({ sink }) => sink.rate),
     ),
   ];
 }

@@ -35,6 +35,8 @@ export interface Child {
   delay(): Promise<DelayReport>;
   /** CPU time of all its threads so far, seconds. */
   cpuSeconds(): number;
+  /** CPU time of its main thread so far, seconds. */
+  mainCpuSeconds(): number;
   /** Resident memory now and at its highest, MiB. */
   memory(): { now: number; peak: number };
   /** Ends it, by force when it does not end itself. */
@@ -111,6 +113,14 @@ async function ask(child: ChildProcess, request: ProbeRequest): Promise<ProbeAns
   return answer;
 }
 
+function cpuSecondsOf(path: string): number {
+  // After the command's name, which may hold anything: state is field 3, utime and stime 14 and 15.
+  const fields = readFileSync(path, 'latin1')
+    .replace(/^.*\) /s, '')
+    .split(' ');
+  return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND;
+}
+
 function controls(child: ChildProcess, exited: Promise<unknown>, pid: number, ready: string[]): Child {
   return {
     pid,
@@ -123,13 +133,8 @@ function controls(child: ChildProcess, exited: Promise<unknown>, pid: number, re
       if (!('report' in answer)) throw new Error('the probe answered something else');
       return answer.report;
     },
-    cpuSeconds() {
-      // After the command's name, which may hold anything: state is field 3, utime and stime 14 and 15.
-      const fields = readFileSync(`/proc/${pid}/stat`, 'latin1')
-        .replace(/^.*\) /s, '')
-        .split(' ');
-      return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND;
-    },
+    cpuSeconds: () => cpuSecondsOf(`/proc/${pid}/stat`),
+    mainCpuSeconds: () => cpuSecondsOf(`/proc/${pid}/task/${pid}/stat`),
     memory() {
       const status = readFileSync(`/proc/${pid}/status`, 'latin1');
       const mib = (name: string) =>

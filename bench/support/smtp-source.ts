@@ -17,18 +17,20 @@ export interface Stream {
   to: string;
   mails: number;
   connections: number;
+  /** True for a new connection for each mail. */
+  reconnect?: boolean;
   /** A file of {@link writeMailFile}, or so many bytes of made-up lines. */
   mail: { file: string } | { bytes: number };
 }
 
-/** Sends a stream of mails over connections that stay open. @returns seconds. @throws Error when one got no 250 */
-export async function sendStream({ port, to, mails, connections, mail }: Stream): Promise<number> {
+/** Sends a stream of mails. @returns seconds. @throws Error when one got no 250 */
+export async function sendStream({ port, to, mails, connections, reconnect, mail }: Stream): Promise<number> {
   if (smtpSource === undefined) throw new Error(NO_SMTP_SOURCE);
   const what = 'file' in mail ? ['-F', mail.file] : ['-l', String(mail.bytes)];
   const { seconds } = await runProgram(
     smtpSource,
-    ['-4', '-d', '-s', String(connections), '-m', String(mails), '-M', 'bench.example.com']
-      .concat(['-f', 'sender@example.com', '-t', to], what)
+    ['-4', ...(reconnect ? [] : ['-d']), '-s', String(connections), '-m', String(mails)]
+      .concat(['-M', 'bench.example.com', '-f', 'sender@example.com', '-t', to], what)
       .concat([`127.0.0.1:${port}`]),
     LIMIT_SECONDS,
   );

@@ -67,7 +67,6 @@ const HOME: Record<string, RegExp> = {
   kysely: /^store\//,
   'node:sqlite': /^store\//,
   fastify: /^http\//,
-  'smtp-server': /^smtp\//,
   'iconv-lite': /^mail\//,
   htmlparser2: /^mail\//,
   undici: /^webhooks\//,
@@ -79,7 +78,6 @@ const LEAF_TYPES = new Set(['metrics.ts imports mail/authentication.ts']);
 /** Pairs that still import each other; each is to be split, none may be added. */
 const KNOWN_PAIRS = [
   'store/sql/accounts/accounts.ts and store/sql/accounts/keys.ts',
-  'smtp/connection.ts and smtp/listener.ts',
   'http/context.ts and http/response/attachment-bytes.ts',
 ];
 /** More files than a reader takes in at a glance. */

@@ -22,6 +22,10 @@ export interface AuthContext {
   onResult(result: 'captured' | 'accepted' | 'refused'): void;
 }
 
+const OUR_CREDENTIAL = /^mf[kt]_/;
+const UNMATCHED =
+  'The SMTP user name and password belong to no live inbox; the mail is delivered by its recipients';
+
 /**
  * Where AUTH is offered to a client: a password must not cross a network in the clear.
  * @param remoteAddress the client's own address, also behind a proxy
@@ -61,6 +65,8 @@ export async function checkCredentials(
   }
   onResult(target ? 'captured' : 'accepted');
   if (target) log.info({ ...peer, inbox: target.inboxId }, 'SMTP session authenticated');
-  else log.info(peer, 'SMTP credentials of no inbox accepted');
+  // A credential of ours in the password is meant for an inbox: it is mistyped, revoked or expired.
+  else if (OUR_CREDENTIAL.test(credentials.password)) log.warn(peer, UNMATCHED);
+  else log.info(peer, UNMATCHED);
   return { reply: REPLIES.authenticated, target: target ?? null };
 }

@@ -1,0 +1,31 @@
+/** The SMTP server alone, before a receiver that throws every mail away: what the rest of the way costs. */
+import { systemClock } from '../../packages/server/src/clock.ts';
+import type { Receiver } from '../../packages/server/src/inbound/receiver.ts';
+import { createLog } from '../../packages/server/src/log.ts';
+import { createSmtpServer } from '../../packages/server/src/smtp/server.ts';
+
+const nothing = () => undefined;
+const receiver: Receiver = {
+  async accept(address) {
+    const inbox = { inboxId: 'inb_1', accountId: 'acc_1', address };
+    return { ...inbox, rcptTo: address, maxMessages: Infinity, maxMessageBytes: Infinity };
+  },
+  async take() {},
+  refused: nothing,
+  handshakeFailed: nothing,
+};
+const metrics = {
+  connection: nothing,
+  disconnection: nothing,
+  mail: nothing,
+  refusal: nothing,
+  authentication: nothing,
+  tlsHandshakeFailure: nothing,
+};
+const server = createSmtpServer(
+  { host: '127.0.0.1', port: 0, name: 'bench.mayfly.test', domains: ['mayfly.test'] },
+  { receiver, findCaptureTarget: async () => undefined, clock: systemClock, log: createLog('warn'), metrics },
+);
+const { port } = await server.start();
+console.log(`ready on ${port}`);
+process.once('SIGTERM', () => process.exit());
