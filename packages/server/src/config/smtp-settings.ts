@@ -84,7 +84,7 @@ export const SMTP_SETTINGS = {
     fallback: 'refuse',
     allowed: 'refuse or normalise',
     sentence:
-      'What happens to a message that contains a CR or LF on its own: refuse rejects it (550 5.6.11), normalise replaces each by CRLF.',
+      'What happens to a message that contains a CR or LF on its own: refuse rejects it (550 5.6.11), normalise replaces each by CRLF. Command lines that end with LF alone are rejected or accepted likewise.',
     parse: oneOf(['refuse', 'normalise'] as const),
   }),
   smtpMaxConnections: setting({
