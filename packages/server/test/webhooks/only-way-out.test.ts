@@ -12,6 +12,7 @@ const REASONED: Readonly<Record<string, string>> = {
     "asks the operator's name servers, and nobody else, for records of senders",
   'inbound/authentication/verify.ts':
     'uses three functions of mailauth, which ask for records by the function given',
+  'smtp/connection.ts': 'puts TLS upon sockets that clients have opened, as their server',
 };
 
 /** What opens a connection or asks a name server, in code (comments are taken out first). */
