@@ -59,7 +59,7 @@ export const AccountMessageQuery = Type.Object(
       Type.Integer({
         ...unit('seconds'),
         description:
-          'Seconds for which the response may be held while nothing matches. After that the list is empty; `cursor` goes on.',
+          'Seconds for which the response is held while no message matches. After that the list is empty, and `cursor` is still valid.',
         minimum: 0,
         maximum: MAX_WAIT,
         default: 0,

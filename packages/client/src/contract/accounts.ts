@@ -6,7 +6,7 @@ import { GivenName } from './keys.ts';
 
 /** Body of `POST /v1/accounts`. */
 export const CreateAccount = Type.Object(
-  { name: GivenName('Whose it is, for the operator to read.', 'Web team') },
+  { name: GivenName('Name of the account, for the operator.', 'Web team') },
   { ...closed, description: 'The account to create.', examples: [{ name: 'Web team' }] },
 );
 export type CreateAccount = Static<typeof CreateAccount>;
@@ -20,12 +20,14 @@ export const CreatedAccount = Type.Object(
           description: 'Identifier of the account.',
           examples: ['acc_01kk4m2t9vq8z3w6x5y7c1d2e3'],
         }),
-        name: Type.String({ description: 'Whose it is.' }),
-        plan: Type.String({ description: 'The name of its plan.', examples: ['free'] }),
+        name: Type.String({ description: 'Name of the account.' }),
+        plan: Type.String({ description: 'Name of the plan of the account.', examples: ['free'] }),
       },
       { description: 'The account.' },
     ),
-    key: Type.String({ description: 'Its first API key. Shown this once: only its hash is kept.' }),
+    key: Type.String({
+      description: 'The first API key. Shown only in this response: the server keeps its hash.',
+    }),
   },
   { description: 'A new account with its first API key.' },
 );

@@ -5,7 +5,7 @@ import { closed, Timestamp } from './common.ts';
 const MAX_DOMAIN = 255;
 
 export const Domain = Type.String({
-  description: 'A domain that this service serves. Default: the first one.',
+  description: 'A served domain; GET /v1/domains lists them. Default: the first one.',
   maxLength: MAX_DOMAIN,
   examples: ['mayfly.test'],
 });
@@ -26,9 +26,9 @@ export type GenerateAddress = Static<typeof GenerateAddress>;
 export const GeneratedAddress = Type.Object(
   {
     address: Type.String({ description: 'The address.', examples: ['brave.otter48213377@mayfly.test'] }),
-    localPart: Type.String({ description: 'What stands before the @.', examples: ['brave.otter48213377'] }),
-    domain: Type.String({ description: 'What stands behind the @.', examples: ['mayfly.test'] }),
-    heldUntil: Timestamp('Until then nobody but your account can create an inbox there.'),
+    localPart: Type.String({ description: 'The part before the @.', examples: ['brave.otter48213377'] }),
+    domain: Type.String({ description: 'The part after the @.', examples: ['mayfly.test'] }),
+    heldUntil: Timestamp('Until then only your account can create an inbox with this address.'),
   },
   { $id: 'GeneratedAddress', description: 'A free address without an inbox.' },
 );

@@ -36,14 +36,15 @@ export const unit = (name: string) => ({ 'x-unit': name });
 
 export const Limit = Type.Integer({
   ...unit('entries'),
-  description: 'How many at most.',
+  description: 'Largest number of entries in the response.',
   minimum: 1,
   maximum: MAX_LIMIT,
   default: DEFAULT_LIMIT,
 });
 
 export const HasMore = Type.Boolean({
-  description: 'True when older ones match too: ask again with `before` set to the id of the last one here.',
+  description:
+    'True if older entries match too: repeat the request with `before` set to the id of the last entry.',
 });
 
 /** Longer URLs are cut or refused on their way (RFC 9110 section 4.1). */
@@ -59,12 +60,12 @@ export const EXAMPLE_HOOK = 'https://example.com/hooks/mayfly';
 
 export const WebhookUrl = Type.String({
   description:
-    'Where events are POSTed: `https` or `http`, a public address (the operator may allow networks), no redirects, no user name.',
+    'URL to which events are sent by POST: `http` or `https`, without a user name. Its addresses must be public, unless the operator allows their network. Redirects are not followed.',
   maxLength: MAX_URL,
   examples: [EXAMPLE_HOOK],
 });
 
 export const WebhookSecret = Type.String({
-  description: 'The signing secret (Standard Webhooks). Shown this once.',
+  description: 'The signing secret (Standard Webhooks). Shown only in this response.',
   examples: ['whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD0hzBz1cP1Qo='],
 });

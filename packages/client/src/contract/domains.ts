@@ -5,15 +5,15 @@ import { ref } from './ref.ts';
 export const ServedDomain = Type.Object(
   {
     domain: Type.String({ description: 'The domain.', examples: ['mayfly.test'] }),
-    default: Type.Boolean({ description: 'Whether new inboxes are here when the request names no domain.' }),
-    shared: Type.Boolean({ description: 'True: every account may use it. False: yours alone.' }),
+    default: Type.Boolean({ description: 'Whether new inboxes use this domain if the request names none.' }),
+    shared: Type.Boolean({ description: 'True if every account may use it, false if only yours may.' }),
   },
-  { $id: 'ServedDomain', description: 'A domain under which you may have inboxes.' },
+  { $id: 'ServedDomain', description: 'A domain that the account may use for inboxes.' },
 );
 export type ServedDomain = Static<typeof ServedDomain>;
 
 export const DomainList = Type.Object(
-  { domains: Type.Array(ref(ServedDomain), { description: 'The default first, then by name.' }) },
+  { domains: Type.Array(ref(ServedDomain), { description: 'The default first, then the others by name.' }) },
   { $id: 'DomainList', description: 'The domains that the account may use.' },
 );
 export type DomainList = Static<typeof DomainList>;

@@ -9,7 +9,7 @@ export const MESSAGE_RECEIVED = 'message.received';
 /** The data of an event of a stream, as JSON. */
 export const StreamedMessage = Type.Object(
   { inboxId: InboxId, message: ref(MessageSummary) },
-  { $id: 'StreamedMessage', description: 'The data of an event: a message that came.' },
+  { $id: 'StreamedMessage', description: 'The data of an event: a new message.' },
 );
 export type StreamedMessage = Static<typeof StreamedMessage>;
 
@@ -20,7 +20,7 @@ const since = (description: string, example: string) =>
 export const InboxEventsQuery = Type.Object(
   {
     since: since(
-      'Begins behind this: a `cursor` of this inbox, a message id, an RFC 3339 time, or milliseconds since 1970. Default: with the oldest message of the inbox. `Last-Event-ID` goes before it.',
+      'Start after this position: a `cursor` of this inbox, a message id, an RFC 3339 time, or milliseconds since 1970. Default: start with the oldest message of the inbox. `Last-Event-ID` takes precedence.',
       'cur_mmbq2x6a_3vZxk1b0Qd8',
     ),
   },
@@ -32,7 +32,7 @@ export type InboxEventsQuery = Static<typeof InboxEventsQuery>;
 export const AccountEventsQuery = Type.Object(
   {
     since: since(
-      "Begins behind this: the `id` of an event of this stream, an RFC 3339 time, or milliseconds since 1970; a time to come begins now. Default: with the account's oldest message. `Last-Event-ID` goes before it.",
+      'Start after this position: the `id` of an event of this stream, an RFC 3339 time, or milliseconds since 1970; a time in the future starts now. Default: start with the oldest message of the account. `Last-Event-ID` takes precedence.',
       'acur_2s_3vZxk1b0Qd8',
     ),
   },
@@ -44,8 +44,7 @@ export type AccountEventsQuery = Static<typeof AccountEventsQuery>;
 export const EventsHeaders = Type.Object({
   'last-event-id': Type.Optional(
     Type.String({
-      description:
-        'The `id` of the last event that was received: the stream goes on behind it, without a gap.',
+      description: 'The `id` of the last event that was received: the stream continues after it.',
       maxLength: MAX_SINCE,
     }),
   ),

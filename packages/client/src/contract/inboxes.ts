@@ -58,14 +58,15 @@ export const CreateInbox = Type.Object(
     localPart: Type.Optional(
       Type.String({
         description:
-          'The part before the @, if you want to choose it: 1 to 64 of `a-z 0-9 . _ -`, no leading, trailing or double dot. Default: a random one.',
+          'The part before the @: 1 to 64 of the characters `a-z 0-9 . _ -` without a leading, trailing or double dot. Default: a random one.',
         maxLength: MAX_LOCAL_PART,
         examples: ['signup-test'],
       }),
     ),
     address: Type.Optional(
       Type.String({
-        description: 'The whole address, for instance a generated one; instead of `localPart` and `domain`.',
+        description:
+          'The complete address, for example a generated one. Not together with `localPart` or `domain`.',
         maxLength: MAX_ADDRESS,
         examples: ['signup-test@mayfly.test'],
       }),
@@ -97,7 +98,7 @@ export type CreateInbox = Static<typeof CreateInbox>;
 export const UpdateInbox = Type.Object(
   {
     ttlMinutes: TtlMinutes(
-      'The inbox ends that many minutes from now, from 1 to the maximum of your plan, but never after `maxExpiresAt`.',
+      'New lifetime in minutes from now, from 1 to the maximum of your plan; the inbox never lives longer than `maxExpiresAt`.',
     ),
   },
   { ...closed, $id: 'UpdateInbox', description: 'Fields to change.', examples: [{ ttlMinutes: 30 }] },
@@ -107,7 +108,7 @@ export type UpdateInbox = Static<typeof UpdateInbox>;
 const metadata = {
   id: InboxId,
   address: Type.String({
-    description: 'Mail to this address arrives here, also with a `+tag` behind the local part.',
+    description: 'The email address of the inbox. Mail with a `+tag` after the local part arrives too.',
     examples: ['brave.otter48213377@mayfly.test'],
   }),
   catchAll: Type.Boolean({
@@ -116,28 +117,28 @@ const metadata = {
   }),
   domain: Type.String({ description: 'The domain of the address.', examples: ['mayfly.test'] }),
   labels: ref(Labels),
-  createdAt: Timestamp('When it was created.'),
+  createdAt: Timestamp('When the inbox was created.'),
   expiresAt: Timestamp(
-    'When it ends. From then on nothing of it can be read. The sink never ends: `9999-12-31T23:59:59.999Z`.',
+    'When the inbox expires. After that nothing of it can be read. The sink never expires: `9999-12-31T23:59:59.999Z`.',
   ),
   ttlMinutes: Type.Integer({
-    description: 'The lifetime that was last asked for, in minutes; 0 for the sink, which never ends.',
+    description: 'The lifetime that was requested last, in minutes; 0 for the sink, which never expires.',
   }),
-  maxExpiresAt: Timestamp('It can be extended to this time.'),
-  messageCount: Type.Integer({ description: 'How many messages it holds.' }),
+  maxExpiresAt: Timestamp('The latest time to which the inbox can be extended.'),
+  messageCount: Type.Integer({ description: 'Number of messages in the inbox.' }),
   full: Type.Boolean({
     description:
-      'It holds as many messages as the plan allows: mail is refused with 452 until some are deleted.',
+      'True if the inbox holds as many messages as the plan allows: mail is refused with 452 until some are deleted.',
   }),
   eviction: Type.Enum(['none', 'oldest'], {
     description:
       'What happens when it is full: `none`: mail is refused, and nothing is dropped. `oldest`: the oldest message is dropped for each new one; only the sink does so, which keeps the newest 10,000.',
   }),
   lastMessageAt: nullable(Timestamp('When the newest message arrived.'), {
-    description: 'When the newest message arrived, deleted ones included; null before the first.',
+    description: 'When the newest message arrived, even if it was deleted; null before the first message.',
   }),
   cursor: Type.String({
-    description: 'Stands for the newest message: give it as `since` to see what comes after.',
+    description: 'Position after the newest message: pass it as `since` to get later messages only.',
     examples: ['cur_mmbq2x6a_3vZxk1b0Qd8'],
   }),
 };
@@ -178,8 +179,8 @@ export const InboxList = Type.Object(
 export type InboxList = Static<typeof InboxList>;
 
 export const DeletedInboxes = Type.Object(
-  { deleted: Type.Integer({ description: 'How many inboxes were deleted.', examples: [12] }) },
-  { $id: 'DeletedInboxes', description: 'What a deletion by label did.' },
+  { deleted: Type.Integer({ description: 'Number of deleted inboxes.', examples: [12] }) },
+  { $id: 'DeletedInboxes', description: 'Result of a deletion by label.' },
 );
 export type DeletedInboxes = Static<typeof DeletedInboxes>;
 
@@ -202,7 +203,9 @@ export const InboxQuery = Type.Object(
       }),
     ),
     limit: Type.Optional(Limit),
-    before: Type.Optional(Type.String({ description: 'An inbox id: only inboxes created before that one.' })),
+    before: Type.Optional(
+      Type.String({ description: 'An inbox id: only inboxes that were created earlier.' }),
+    ),
   },
   { ...closed, patternProperties: LABEL_PARAMETER, maxProperties: MAX_LABELS + 3 },
 );
@@ -215,7 +218,7 @@ export const IdempotencyHeaders = Type.Object({
   'idempotency-key': Type.Optional(
     Type.String({
       description:
-        'Any 1 to 255 visible ASCII characters of your choice. The same key and body within 24 hours answer the same inbox again, token included.',
+        '1 to 255 visible ASCII characters of your choice. A request with the same key and body within 24 hours returns the same inbox, with its token.',
       examples: ['run-4711-worker-3'],
     }),
   ),

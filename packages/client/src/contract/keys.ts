@@ -21,17 +21,18 @@ export const KeyId = Type.String({
 });
 
 const KeyScope = Type.Enum(['full', 'read'], {
-  description: '`full` does all that the account may; `read` only reads.',
+  description:
+    '`full`: all operations of the account. `read`: operations that change nothing. Default: `full`.',
 });
 
 /** Body of `POST /v1/keys`. */
 export const CreateKey = Type.Object(
   {
-    name: GivenName('What it is for.', 'ci'),
+    name: GivenName('What the key is for.', 'ci'),
     scope: Type.Optional(KeyScope),
     expiresAt: Type.Optional(
       Type.String({
-        description: 'From then on it is dead; a time in the future. Default: never.',
+        description: 'When the key expires; a time in the future. Default: never.',
         format: 'date-time',
         examples: ['2027-03-04T05:06:07.890Z'],
       }),
@@ -48,13 +49,18 @@ export type CreateKey = Static<typeof CreateKey>;
 
 const shown = {
   id: KeyId,
-  name: Type.String({ description: 'What it is for.' }),
+  name: Type.String({ description: 'What the key is for.' }),
   scope: KeyScope,
-  prefix: Type.String({ description: 'Its first letters, to tell keys apart.', examples: ['mfk_q7Xz'] }),
-  createdAt: Timestamp('When it was made.'),
-  expiresAt: nullable(Type.String({ format: 'date-time' }), { description: 'When it dies; null: never.' }),
+  prefix: Type.String({
+    description: 'The first characters of the key, to tell keys apart.',
+    examples: ['mfk_q7Xz'],
+  }),
+  createdAt: Timestamp('When the key was created.'),
+  expiresAt: nullable(Type.String({ format: 'date-time' }), {
+    description: 'When the key expires; null for never.',
+  }),
   lastUsedAt: nullable(Type.String({ format: 'date-time' }), {
-    description: 'When it was last used, to within a minute; null: not yet.',
+    description: 'When the key was last used, to within a minute; null if it was never used.',
   }),
 };
 
@@ -64,7 +70,10 @@ export type Key = Static<typeof Key>;
 
 /** A new API key: the only answer that shows it. */
 export const CreatedKey = Type.Object(
-  { ...shown, key: Type.String({ description: 'The API key. Shown this once: only its hash is kept.' }) },
+  {
+    ...shown,
+    key: Type.String({ description: 'The API key. Shown only in this response: the server keeps its hash.' }),
+  },
   { $id: 'CreatedKey', description: 'A new API key with its secret.' },
 );
 export type CreatedKey = Static<typeof CreatedKey>;

@@ -12,7 +12,7 @@ export const MAX_SINCE = 100;
 export const MailAddress = Type.Object(
   {
     address: Type.String({ description: 'The address.', examples: ['no-reply@shop.example'] }),
-    name: Type.String({ description: "The display name, decoded; '' when there is none." }),
+    name: Type.String({ description: "The display name, decoded; '' without one.", examples: ['Shop'] }),
   },
   { $id: 'MailAddress', description: 'A mailbox of a header (RFC 5322 section 3.4).' },
 );
@@ -21,7 +21,10 @@ export type MailAddress = Static<typeof MailAddress>;
 export const MailCode = Type.Object(
   {
     value: Type.String({ description: 'The code.', examples: ['482913'] }),
-    context: Type.String({ description: 'The words around it.' }),
+    context: Type.String({
+      description: 'The words around the code.',
+      examples: ['Your code is 482913.'],
+    }),
   },
   { $id: 'MailCode', description: 'A one-time code found in a message.' },
 );
@@ -29,10 +32,16 @@ export type MailCode = Static<typeof MailCode>;
 
 export const MailLink = Type.Object(
   {
-    href: Type.String({ description: 'The target, exactly as in the message.' }),
-    text: Type.String({ description: "The visible words of the link; '' where there are none." }),
+    href: Type.String({
+      description: 'The target, exactly as in the message.',
+      examples: ['https://shop.example/confirm?token=abc'],
+    }),
+    text: Type.String({
+      description: "The visible words of the link; '' without any.",
+      examples: ['Confirm your address'],
+    }),
     kind: Type.Enum(['verify', 'reset', 'sign-in', 'unsubscribe', 'other'], {
-      description: 'What it seems to be for.',
+      description: 'The probable purpose of the link.',
     }),
   },
   { $id: 'MailLink', description: 'A link found in a message.' },
@@ -41,8 +50,11 @@ export type MailLink = Static<typeof MailLink>;
 
 export const MailHeader = Type.Object(
   {
-    name: Type.String({ description: 'Name as written.', examples: ['Subject'] }),
-    value: Type.String({ description: 'Value, unfolded and decoded.' }),
+    name: Type.String({ description: 'Name as in the message.', examples: ['Subject'] }),
+    value: Type.String({
+      description: 'Value, unfolded and decoded.',
+      examples: ['Please confirm your address'],
+    }),
   },
   { $id: 'MailHeader', description: 'A header field.' },
 );
@@ -51,7 +63,9 @@ export type MailHeader = Static<typeof MailHeader>;
 export const Attachment = Type.Object(
   {
     id: AttachmentId,
-    filename: nullable(Type.String(), { description: 'As the sender named it; null without a name.' }),
+    filename: nullable(Type.String(), {
+      description: 'File name as the sender declared it; null without one.',
+    }),
     contentType: Type.String({
       description:
         'The media type, always `type/subtype` in lower case; `application/octet-stream` where the sender declared none that is valid.',
@@ -62,12 +76,14 @@ export const Attachment = Type.Object(
       examples: [{ charset: 'utf-8', method: 'REQUEST' }],
     }),
     size: Type.Integer({ description: 'Size of the decoded bytes, with the line ends as sent.' }),
-    disposition: Type.Enum(['attachment', 'inline'], { description: 'Shown within the text, or beside it.' }),
+    disposition: Type.Enum(['attachment', 'inline'], {
+      description: '`inline`: meant to be shown within the text. `attachment`: a file of its own.',
+    }),
     contentId: nullable(Type.String(), {
       description: 'Content-ID without angle brackets; null without one.',
     }),
     sha256: Type.String({ description: 'SHA-256 of the decoded bytes, in hex.' }),
-    url: Type.String({ description: 'Where the decoded bytes are. Needs a credential.' }),
+    url: Type.String({ description: 'URL of the decoded bytes. Requests need a credential.' }),
     content: Type.Optional(
       Type.String({
         description: 'The decoded bytes in base64; only with `include=attachmentContent`.',
@@ -83,11 +99,12 @@ export const Envelope = Type.Object(
   {
     mailFrom: Type.String({ description: "Reverse-path of the MAIL command; '' for a bounce." }),
     rcptTo: Type.Array(Type.String(), {
-      description: 'The recipients that led to this inbox, as the RCPT commands gave them, tags included.',
+      description:
+        'Recipients of the RCPT commands that this inbox received the message for, with their tags.',
     }),
-    helo: Type.String({ description: 'The name by which the sending host introduced itself.' }),
-    remoteAddress: Type.String({ description: 'The IP address of the sending host.' }),
-    tls: Type.Boolean({ description: 'Whether the connection was encrypted.' }),
+    helo: Type.String({ description: 'The host name that the client sent with HELO or EHLO.' }),
+    remoteAddress: Type.String({ description: 'The IP address of the client.' }),
+    tls: Type.Boolean({ description: 'Whether the connection used TLS.' }),
   },
   { $id: 'Envelope', description: 'The SMTP envelope (RFC 5321 section 2.3.1).' },
 );
@@ -95,9 +112,11 @@ export type Envelope = Static<typeof Envelope>;
 
 export const Authentication = Type.Object(
   {
-    spf: nullable(Type.String(), { description: 'Result of SPF (RFC 7208); null when not checked.' }),
-    dkim: nullable(Type.String(), { description: 'Result of DKIM (RFC 6376); null when not checked.' }),
-    dmarc: nullable(Type.String(), { description: 'Result of DMARC (RFC 9989); null when not checked.' }),
+    spf: nullable(Type.String(), { description: 'Result of SPF (RFC 7208); null if it was not checked.' }),
+    dkim: nullable(Type.String(), { description: 'Result of DKIM (RFC 6376); null if it was not checked.' }),
+    dmarc: nullable(Type.String(), {
+      description: 'Result of DMARC (RFC 9989); null if it was not checked.',
+    }),
   },
   { $id: 'Authentication', description: 'Results of sender authentication.' },
 );
@@ -106,13 +125,19 @@ export type Authentication = Static<typeof Authentication>;
 const summary = {
   id: MessageId,
   inboxId: InboxId,
-  from: nullable(ref(MailAddress), { description: 'The first author; null when the message names none.' }),
+  from: nullable(ref(MailAddress), { description: 'The first author of the From header; null without one.' }),
   to: Type.Array(ref(MailAddress), { description: 'Recipients of the To header.' }),
   cc: Type.Array(ref(MailAddress), { description: 'Recipients of the Cc header.' }),
-  subject: Type.String({ description: "Decoded; '' when there is none." }),
-  preview: Type.String({ description: 'The first 200 characters of the visible text.' }),
-  receivedAt: Timestamp('When it was stored. Strictly increasing within an inbox.'),
-  size: Type.Integer({ description: 'Size of the raw source in bytes.' }),
+  subject: Type.String({
+    description: "The decoded Subject header; '' without one.",
+    examples: ['Please confirm your address'],
+  }),
+  preview: Type.String({
+    description: 'The first 200 characters of the visible text.',
+    examples: ['Your code is 482913.'],
+  }),
+  receivedAt: Timestamp('When the message was stored. Strictly increasing within an inbox.'),
+  size: Type.Integer({ description: 'Size of the raw source in bytes.', examples: [2345] }),
   attachmentCount: Type.Integer({
     description: 'How many parts have disposition `attachment`. Inline parts do not count.',
   }),
@@ -126,10 +151,10 @@ const summary = {
   }),
 };
 
-/** A message as lists show it. */
+/** A message in a list. */
 export const MessageSummary = Type.Object(summary, {
   $id: 'MessageSummary',
-  description: 'A message as lists show it.',
+  description: 'A message in a list.',
 });
 export type MessageSummary = Static<typeof MessageSummary>;
 
@@ -137,11 +162,13 @@ export type MessageSummary = Static<typeof MessageSummary>;
 export const Message = Type.Object(
   {
     ...summary,
-    replyTo: Type.Array(ref(MailAddress), { description: 'Where answers shall go.' }),
-    bcc: Type.Array(ref(MailAddress), { description: 'Recipients of a Bcc header that was left in.' }),
+    replyTo: Type.Array(ref(MailAddress), { description: 'Addresses of the Reply-To header.' }),
+    bcc: Type.Array(ref(MailAddress), {
+      description: 'Recipients of the Bcc header, if the message contains one.',
+    }),
     sender: nullable(ref(MailAddress), { description: 'The Sender header; null without one.' }),
     date: nullable(Type.String({ format: 'date-time' }), {
-      description: "The sender's Date header; null when missing or unreadable.",
+      description: 'The Date header; null if it is missing or unreadable.',
     }),
     rfcMessageId: nullable(Type.String(), { description: 'The Message-ID header.' }),
     inReplyTo: nullable(Type.String(), { description: 'The In-Reply-To header.' }),
@@ -155,10 +182,12 @@ export const Message = Type.Object(
     attachments: Type.Array(ref(Attachment), { description: 'All attachments, inline parts included.' }),
     links: Type.Array(ref(MailLink), { description: 'The links in the message, in order.' }),
     envelope: ref(Envelope),
-    authentication: nullable(ref(Authentication), { description: 'Null where not checked.' }),
-    rawUrl: Type.String({ description: 'Where the raw source is. Needs a credential.' }),
+    authentication: nullable(ref(Authentication), {
+      description: 'Results of sender authentication; null if the sender was not checked.',
+    }),
+    rawUrl: Type.String({ description: 'URL of the raw source. Requests need a credential.' }),
     parseError: nullable(Type.String(), {
-      description: 'Why the message could not be read in full; null when all went well.',
+      description: 'Why the message could not be read in full; null if it could.',
     }),
   },
   { $id: 'Message', description: 'A message in full.' },
@@ -170,7 +199,7 @@ export const MessageList = Type.Object(
     messages: Type.Array(ref(MessageSummary), { description: 'Newest first.' }),
     cursor: Type.String({
       description:
-        'Stands for the newest message that this answer knows of, also when the list is empty. Give it as `since` to see every later message exactly once. While you page down with `before`, keep the cursor of the first page.',
+        'Position after the newest message at the time of this response, also if the list is empty. Pass it as `since` to get every later message exactly once. While paging with `before`, keep the cursor of the first page.',
       examples: ['cur_mmbq2x6a_3vZxk1b0Qd8'],
     }),
     hasMore: HasMore,
@@ -213,13 +242,13 @@ export const MessageQuery = Type.Object(
         examples: ['cur_mmbq2x6a_3vZxk1b0Qd8'],
       }),
     ),
-    before: Type.Optional(Type.String({ description: 'A message id: only messages older than that one.' })),
+    before: Type.Optional(Type.String({ description: 'A message id: only older messages.' })),
     limit: Type.Optional(Limit),
     wait: Type.Optional(
       Type.Integer({
         ...unit('seconds'),
         description:
-          'Seconds for which the answer may be held while nothing matches. Then the list is empty; `cursor` goes on.',
+          'Seconds for which the response is held while no message matches. After that the list is empty, and `cursor` is still valid.',
         minimum: 0,
         maximum: MAX_WAIT,
         default: 0,
@@ -234,7 +263,9 @@ export type MessageQuery = Static<typeof MessageQuery>;
 export const ReadMessageQuery = Type.Object(
   {
     include: Type.Optional(
-      Type.Enum(['attachmentContent'], { description: "Adds the attachments' bytes in base64." }),
+      Type.Enum(['attachmentContent'], {
+        description: '`attachmentContent` adds the bytes of the attachments in base64.',
+      }),
     ),
   },
   closed,

@@ -40,7 +40,10 @@ export const ProblemField = Type.Object(
       description: "JSON pointer into the body, or a parameter's name.",
       examples: ['/ttlMinutes'],
     }),
-    message: Type.String({ description: 'What is wrong there.', examples: ['must be integer'] }),
+    message: Type.String({
+      description: 'What is wrong there and what is right.',
+      examples: ['"ttl" is not a known field. Did you mean "ttlMinutes"?'],
+    }),
   },
   { $id: 'ProblemField', description: 'One invalid place of the request.' },
 );
@@ -53,20 +56,28 @@ export const Problem = Type.Object(
       description: 'URI of the kind of problem.',
       examples: ['urn:problem-type:mayfly:invalid_request'],
     }),
-    title: Type.String({ description: 'The kind of problem in words; the same for all of a kind.' }),
+    title: Type.String({
+      description: 'The kind of problem in words; the same for all problems of a kind.',
+      examples: ['Invalid request'],
+    }),
     status: Type.Integer({ description: 'The HTTP status.', examples: [400] }),
-    detail: Type.String({ description: 'What went wrong this time, written for the caller.' }),
+    detail: Type.String({
+      description: 'What was wrong with this request and what to do next, for people.',
+      examples: ['"ttl" is not a known field. Did you mean "ttlMinutes"?'],
+    }),
     code: Type.Enum([...PROBLEM_CODES], { description: 'The kind of problem, for programs to branch on.' }),
-    requestId: Type.String({ description: "This request's id, also in `X-Request-Id` and in the log." }),
+    requestId: Type.String({
+      description: 'Identifier of the request, also in `X-Request-Id` and in the log of the server.',
+    }),
     errors: Type.Optional(
       Type.Array(Type.Unsafe<ProblemField>({ $ref: 'ProblemField#' }), {
-        description: 'Each invalid place, where the request was invalid.',
+        description: 'The invalid places of an invalid request, at most 20.',
       }),
     ),
     expiredAt: Type.Optional(
-      Type.String({ description: 'When the inbox ended (`inbox_expired`).', format: 'date-time' }),
+      Type.String({ description: 'When the inbox expired (`inbox_expired`).', format: 'date-time' }),
     ),
   },
-  { $id: 'Problem', description: 'Why a request was not answered (RFC 9457).' },
+  { $id: 'Problem', description: 'Why a request failed (RFC 9457).' },
 );
 export type Problem = Static<typeof Problem>;

@@ -8,23 +8,23 @@ const limit = (description: string) => nullable(Type.Integer({ minimum: 1 }), { 
 /** The limits of the account's plan; null lifts one. */
 export const PlanLimits = Type.Object(
   {
-    requestsPerMonth: limit('Requests in a calendar month (UTC); null: no limit.'),
-    requestsPerSecond: limit('Requests a second that may go on for ever; null: no limit.'),
-    burst: limit('Requests that may come at once after a pause; null: no limit.'),
-    maxTtlMinutes: Type.Integer({ description: 'Longest lifetime of an inbox, minutes.' }),
-    maxLiveInboxes: limit('Live inboxes at once; null: no limit.'),
-    maxMessagesPerInbox: Type.Integer({ description: 'Messages that an inbox holds.' }),
-    maxMessageBytes: Type.Integer({ description: 'Largest message, bytes.' }),
-    maxWebhooks: limit('Webhooks, those of single inboxes included; null: no limit.'),
+    requestsPerMonth: limit('Requests per calendar month (UTC); null without a limit.'),
+    requestsPerSecond: limit('Sustained requests per second; null without a limit.'),
+    burst: limit('Requests that may be sent at once after a pause; null without a limit.'),
+    maxTtlMinutes: Type.Integer({ description: 'Longest lifetime of an inbox in minutes.' }),
+    maxLiveInboxes: limit('Number of live inboxes; null without a limit.'),
+    maxMessagesPerInbox: Type.Integer({ description: 'Number of messages that an inbox holds.' }),
+    maxMessageBytes: Type.Integer({ description: 'Size of the largest message in bytes.' }),
+    maxWebhooks: limit('Number of webhooks, those of single inboxes included; null without a limit.'),
   },
-  { $id: 'PlanLimits', description: 'What a plan allows.' },
+  { $id: 'PlanLimits', description: 'Limits of a plan.' },
 );
 export type PlanLimits = Static<typeof PlanLimits>;
 
 export const UsageDay = Type.Object(
   {
     day: Type.String({ description: 'A day in UTC.', format: 'date', examples: ['2026-11-21'] }),
-    requests: count('Requests that counted.'),
+    requests: count('Number of counted requests.'),
   },
   { $id: 'UsageDay', description: 'The requests of one day.' },
 );
@@ -37,24 +37,28 @@ export const Usage = Type.Object(
     limits: ref(PlanLimits),
     period: Type.Object(
       {
-        start: Timestamp('The first moment of the month (UTC).'),
-        end: Timestamp('The first moment of the next month: then the count begins anew.'),
+        start: Timestamp('Beginning of the month (UTC).'),
+        end: Timestamp('Beginning of the next month (UTC), when the count starts again.'),
       },
-      { description: 'The calendar month that is counted now.' },
+      { description: 'The current calendar month.' },
     ),
     used: count(
-      'Requests of this month that counted: all but 304, 429 and 5xx. After a crash of the server up to a hundredth of the quota may be counted that was not used.',
+      'Counted requests of this month: all but 304, 429 and 5xx. After a crash of the server up to 1 % of the quota may be counted without having been used.',
     ),
-    remaining: nullable(Type.Integer({ minimum: 0 }), { description: 'Requests left; null: no limit.' }),
+    remaining: nullable(Type.Integer({ minimum: 0 }), {
+      description: 'Requests left this month; null without a limit.',
+    }),
     thresholds: Type.Array(
       Type.Object({
-        percent: Type.Enum([80, 100], { description: 'Share of the month’s quota, per cent.' }),
-        reachedAt: nullable(Type.String({ format: 'date-time' }), { description: 'When; null: not yet.' }),
+        percent: Type.Enum([80, 100], { description: 'Share of the monthly quota in percent.' }),
+        reachedAt: nullable(Type.String({ format: 'date-time' }), {
+          description: 'When it was reached; null if it was not.',
+        }),
       }),
-      { description: 'When 80 and 100 % of the month were reached. Empty without a quota.' },
+      { description: 'When 80 % and 100 % of the quota were reached. Empty without a quota.' },
     ),
     days: Type.Array(ref(UsageDay), {
-      description: 'The last 31 days, newest first, days without requests too.',
+      description: 'The last 31 days, newest first, including days without requests.',
     }),
   },
   { $id: 'Usage', description: 'What the account has used of its plan.' },

@@ -15,13 +15,13 @@ export const LinkMatch = Type.Object(
   {
     kind: Type.Optional(
       Type.Enum(['verify', 'reset', 'sign-in', 'unsubscribe', 'other'], {
-        description: 'What the link seems to be for.',
+        description: 'The probable purpose of the link.',
       }),
     ),
-    href: part('Contained in the target.', '/confirm?'),
-    text: part('Contained in the visible words of the link.', 'Confirm'),
+    href: part('Text that the target of the link must contain.', '/confirm?'),
+    text: part('Text that the visible words of the link must contain.', 'Confirm'),
   },
-  { ...closed, $id: 'LinkMatch', description: 'Conditions that one and the same link meets.' },
+  { ...closed, $id: 'LinkMatch', description: 'Conditions that one link must meet together.' },
 );
 export type LinkMatch = Static<typeof LinkMatch>;
 
@@ -33,7 +33,8 @@ export const MessageMatch = Type.Object(
     ),
     link: Type.Optional(
       Type.Union([Type.Boolean(), ref(LinkMatch)], {
-        description: 'Only messages with a link, or only those without; or with a link that is like this.',
+        description:
+          'Only messages with a link (true), without one (false), or with a link that meets the given conditions.',
       }),
     ),
   },
@@ -41,7 +42,7 @@ export const MessageMatch = Type.Object(
     ...closed,
     $id: 'MessageMatch',
     description:
-      'What a message must be like: all conditions hold at once, and none at all match every message. Text is compared without regard to case and may be anywhere.',
+      'Conditions that a message must meet together; without any, every message matches. Texts match anywhere in a field, and case is ignored.',
   },
 );
 export type MessageMatch = Static<typeof MessageMatch>;
@@ -92,24 +93,24 @@ export type WaitRequest = Static<typeof WaitRequest>;
 export const FailedCondition = Type.Object(
   {
     condition: Type.Enum(['from', 'to', 'rcptTo', 'subject', 'text', 'hasAttachments', 'code', 'link'], {
-      description: 'The condition of `match`.',
+      description: 'Name of the condition in `match`.',
     }),
-    expected: Type.String({ description: 'What it asked for, in words; cut when it is long.' }),
+    expected: Type.String({ description: 'What the condition requires; truncated if long.' }),
     got: Type.String({
       description:
-        "What the message has there, as text: '' for a field that it does not have, 'no code' and 'no link' where there is none. Cut when it is long.",
+        "What the message has instead: '' for a missing field, `no code` or `no link` where there is none; truncated if long.",
     }),
   },
-  { $id: 'FailedCondition', description: 'A condition that a message did not meet.' },
+  { $id: 'FailedCondition', description: 'A condition of a wait that a message did not meet.' },
 );
 export type FailedCondition = Static<typeof FailedCondition>;
 
 export const SeenMessage = Type.Object(
   {
     message: ref(MessageSummary),
-    failed: Type.Array(ref(FailedCondition), { description: 'Every condition that it did not meet.' }),
+    failed: Type.Array(ref(FailedCondition), { description: 'All conditions that it did not meet.' }),
   },
-  { $id: 'SeenMessage', description: 'A message that came and did not match.' },
+  { $id: 'SeenMessage', description: 'A message that arrived and did not match.' },
 );
 export type SeenMessage = Static<typeof SeenMessage>;
 
@@ -118,12 +119,12 @@ export const RefusedMail = Type.Object(
     at: Timestamp('When it was refused.'),
     address: Type.String({ description: 'The recipient, in lower case and without a tag.' }),
     reply: Type.String({
-      description: 'The SMTP reply that the sender got.',
+      description: 'The SMTP reply to the sender.',
       examples: ['452 4.2.2 The inbox is full'],
     }),
     mailFrom: Type.String({ description: "Reverse-path of the MAIL command; '' for a bounce." }),
-    helo: Type.String({ description: 'The name by which the sending host introduced itself.' }),
-    remoteAddress: Type.String({ description: 'The IP address of the sending host.' }),
+    helo: Type.String({ description: 'The host name that the client sent with HELO or EHLO.' }),
+    remoteAddress: Type.String({ description: 'The IP address of the client.' }),
   },
   { $id: 'RefusedMail', description: 'Mail for the address of this inbox that was refused.' },
 );
@@ -131,9 +132,9 @@ export type RefusedMail = Static<typeof RefusedMail>;
 
 export const NearMiss = Type.Object(
   {
-    address: Type.String({ description: 'An address that is like the one of this inbox.' }),
-    at: Timestamp('When mail for it came last.'),
-    times: Type.Integer({ description: 'How many mails.' }),
+    address: Type.String({ description: 'The similar address.' }),
+    at: Timestamp('When the last mail for it was sent.'),
+    times: Type.Integer({ description: 'Number of mails.' }),
     outcome: Type.Enum(['refused', 'received'], {
       description:
         '`refused`: no inbox takes mail for the address. `received`: another inbox of the account got the mail (told to API keys only), or the sink did.',
@@ -146,17 +147,17 @@ export const NearMiss = Type.Object(
   {
     $id: 'NearMiss',
     description:
-      'Mail to another address that may have been meant for this inbox: a slip of the finger, missing dots or digits, a tag without a plus, another domain.',
+      'Mail sent to a similar address, possibly intended for this inbox: a typing error, missing dots or digits, a tag without a plus, another domain.',
   },
 );
 export type NearMiss = Static<typeof NearMiss>;
 
 export const FailedHandshake = Type.Object(
   {
-    at: Timestamp('When it failed.'),
-    remoteAddress: Type.String({ description: 'The IP address of the sending host.' }),
+    at: Timestamp('When the handshake failed.'),
+    remoteAddress: Type.String({ description: 'The IP address of the client.' }),
     reason: Type.String({
-      description: 'What went wrong.',
+      description: 'The error.',
       examples: ['The client rejected the certificate (tlsv1 alert unknown ca)'],
     }),
   },
@@ -172,43 +173,43 @@ export const WaitExplanation = Type.Object(
   {
     reason: Type.Enum(['timeout', 'unexpected_message', 'server_stopping'], {
       description:
-        'Why the wait ended: its time was over; with `count: 0` something matched; or the server stops, and the wait may be repeated.',
+        'Why the wait ended. `timeout`: its time is over. `unexpected_message`: with `count: 0`, a message matched. `server_stopping`: repeat the wait.',
     }),
-    seenCount: Type.Integer({ description: 'How many messages came and did not match.' }),
+    seenCount: Type.Integer({ description: 'Number of messages that arrived and did not match.' }),
     seen: Type.Array(ref(SeenMessage), { description: 'The newest 20 of them, newest first.' }),
     refused: Type.Array(ref(RefusedMail), {
       description:
         'The newest 20 refusals of mail for this address after `since`, within 24 hours, newest first; also from before the inbox was created.',
     }),
     nearMisses: Type.Array(ref(NearMiss), {
-      description: 'Up to 20 addresses alike that got mail meanwhile, the latest first.',
+      description: 'Up to 20 similar addresses that mail was sent to meanwhile, the latest first.',
     }),
     failedHandshakes: Type.Array(ref(FailedHandshake), {
       description:
         'The newest 20 TLS handshakes that failed after `since`, or after the inbox was created, within 24 hours, newest first. The recipient is not known before the handshake, so a failure may concern other mail. On a server with one account, API keys see all failures. All other callers see only those from the address of their own request, because the others may belong to another account.',
     }),
   },
-  { $id: 'WaitExplanation', description: 'Why nothing, or not enough, matched.' },
+  { $id: 'WaitExplanation', description: 'Why no message, or too few, matched.' },
 );
 export type WaitExplanation = Static<typeof WaitExplanation>;
 
 export const WaitResult = Type.Object(
   {
-    matched: Type.Boolean({ description: 'Whether what was waited for came about.' }),
+    matched: Type.Boolean({ description: 'Whether the wait succeeded.' }),
     messages: Type.Array(ref(Message), {
       description:
-        'Messages that matched, in full, oldest first: exactly `count` of them when the wait succeeded, else those that there were.',
+        'Matching messages in full, oldest first: exactly `count` if the wait succeeded, otherwise all that there were.',
     }),
     cursor: Type.String({
       description:
-        'Stands for all messages that were looked at: give it as `since` to go on behind the last message here.',
+        'Position after the last message here, or after all messages that were checked: pass it as `since` to continue.',
       examples: ['cur_mmbq2x6a_3vZxk1b0Qd8'],
     }),
     explanation: Type.Optional(ref(WaitExplanation)),
   },
   {
     $id: 'WaitResult',
-    description: 'How the wait ended; in vain, with an `explanation`.',
+    description: 'Result of a wait; without success it has an `explanation`.',
   },
 );
 export type WaitResult = Static<typeof WaitResult>;

@@ -19,7 +19,7 @@ import { nullable, ref } from './ref.ts';
 const MAX_DESCRIPTION = 256;
 
 const Description = Type.String({
-  description: 'A note of your own.',
+  description: 'A note for people.',
   maxLength: MAX_DESCRIPTION,
   pattern: PLAIN_TEXT,
 });
@@ -30,7 +30,8 @@ export const CreateWebhook = Type.Object(
     url: WebhookUrl,
     inboxId: Type.Optional(
       Type.String({
-        description: 'Only messages of this inbox; the webhook ends with it. Default: all inboxes.',
+        description:
+          'Send only messages of this inbox; the webhook ends with the inbox. Default: messages of all inboxes.',
         examples: ['inb_01kk4m2t9vq8z3w6x5y7c1d2e3'],
       }),
     ),
@@ -55,7 +56,7 @@ export const UpdateWebhook = Type.Object(
     enabled: Type.Optional(
       Type.Boolean({
         description:
-          'False ends pending deliveries and makes no new ones. True also forgets past failures; what was missed can be replayed.',
+          'False cancels pending deliveries and sends no new ones. True resets the record of failures; deliveries that failed before can be replayed.',
       }),
     ),
     description: Type.Optional(Description),
@@ -72,17 +73,19 @@ export type UpdateWebhook = Static<typeof UpdateWebhook>;
 const webhook = {
   id: WebhookId,
   url: WebhookUrl,
-  inboxId: nullable(InboxId, { description: 'The inbox it is for; null for all of the account.' }),
-  description: Type.String({ description: "Your note; '' when there is none." }),
+  inboxId: nullable(InboxId, {
+    description: 'The inbox whose messages it sends; null for all inboxes of the account.',
+  }),
+  description: Type.String({ description: "Your note; '' without one." }),
   enabled: Type.Boolean({ description: 'Whether new messages are delivered.' }),
   disabledReason: nullable(Type.String(), {
     description:
-      'Why the server disabled it: the endpoint answered 410, nothing but failures for five days, or its inbox ended.',
+      'Why the server disabled it: a 410 response, only failures for five days, or its inbox ended. Null if it did not.',
   }),
   failingSince: nullable(Timestamp('The first failed attempt.'), {
-    description: 'The first failed attempt since the last success; null when the last attempt succeeded.',
+    description: 'The first failed attempt since the last success; null if the last attempt succeeded.',
   }),
-  createdAt: Timestamp('When it was registered.'),
+  createdAt: Timestamp('When the webhook was registered.'),
 };
 
 /** A webhook, without its secret. */
@@ -104,19 +107,19 @@ export type WebhookList = Static<typeof WebhookList>;
 
 export const DeliveryAttempt = Type.Object(
   {
-    at: Timestamp('When it began.'),
-    status: nullable(Type.Integer(), { description: 'Status of the answer; null when none came.' }),
-    durationMs: Type.Integer({ description: 'How long it took, milliseconds.' }),
+    at: Timestamp('When the attempt began.'),
+    status: nullable(Type.Integer(), { description: 'Status of the response; null if there was none.' }),
+    durationMs: Type.Integer({ description: 'Duration of the attempt in milliseconds.' }),
     error: nullable(
       Type.Object({
-        code: Type.String({ description: 'For programs.', examples: ['timeout'] }),
-        message: Type.String({ description: 'For people.' }),
+        code: Type.String({ description: 'The kind of failure, for programs.', examples: ['timeout'] }),
+        message: Type.String({ description: 'The failure in words, for people.' }),
       }),
-      { description: 'Why it failed; null after a 2xx answer.' },
+      { description: 'Why the attempt failed; null after a 2xx response.' },
     ),
-    responseStart: Type.String({ description: "The first kilobyte of the answer's body; '' without one." }),
+    responseStart: Type.String({ description: "The first kilobyte of the response body; '' without one." }),
   },
-  { $id: 'DeliveryAttempt', description: 'One POST to an endpoint.' },
+  { $id: 'DeliveryAttempt', description: 'One request to an endpoint.' },
 );
 export type DeliveryAttempt = Static<typeof DeliveryAttempt>;
 
@@ -127,25 +130,25 @@ export const WebhookDelivery = Type.Object(
       examples: ['dlv_01kk4m6c8rq2t5v7w9x1y3z5b7'],
     }),
     eventId: Type.String({
-      description: 'The event; goes out as `webhook-id`, the same on every attempt.',
+      description: 'Identifier of the event, sent as `webhook-id`; the same for every attempt.',
       examples: ['evt_01kk4m6c8rq2t5v7w9x1y3z5b7'],
     }),
     inboxId: nullable(Type.String(), { description: 'The inbox of the message; null for a test event.' }),
     messageId: nullable(Type.String(), { description: 'The message; null for a test event.' }),
     state: Type.Enum(['pending', 'delivered', 'failed', 'cancelled'], {
       description:
-        '`delivered`: answered 2xx. `failed`: all attempts failed, or the endpoint wants no more. `cancelled`: ended before that, `reason` says why.',
+        '`pending`: to be attempted. `delivered`: a 2xx response. `failed`: all attempts failed, or the response was 410. `cancelled`: not attempted to the end; `reason` says why.',
     }),
     reason: nullable(Type.String(), {
-      description: 'Why it failed or was cancelled, such as `The inbox ended.`',
+      description: 'Why it failed or was cancelled, for example `The inbox ended.`; null otherwise.',
     }),
-    createdAt: Timestamp('When it was recorded, together with its message.'),
-    nextAttemptAt: nullable(Timestamp('When it is tried next.'), {
-      description: 'When it is tried next; null when it ended, and while an attempt is under way.',
+    createdAt: Timestamp('When it was recorded, in one transaction with its message.'),
+    nextAttemptAt: nullable(Timestamp('When the next attempt is due.'), {
+      description: 'When the next attempt is due; null after the last one, and during an attempt.',
     }),
     attempts: Type.Array(ref(DeliveryAttempt), { description: 'All attempts, oldest first.' }),
   },
-  { $id: 'WebhookDelivery', description: 'One event on its way to one webhook.' },
+  { $id: 'WebhookDelivery', description: 'One event for one webhook.' },
 );
 export type WebhookDelivery = Static<typeof WebhookDelivery>;
 
@@ -159,23 +162,23 @@ export type WebhookDeliveryList = Static<typeof WebhookDeliveryList>;
 export const MessageReceivedEvent = Type.Object(
   {
     id: Type.String({
-      description: 'The event; the same as the header `webhook-id`.',
+      description: 'Identifier of the event; the same as the header `webhook-id`.',
       examples: ['evt_01kk4m6c8rq2t5v7w9x1y3z5b7'],
     }),
-    type: Type.Literal('message.received', { description: 'The kind of event; there is one.' }),
+    type: Type.Literal('message.received', { description: 'The kind of event; there is only this one.' }),
     timestamp: Timestamp('When the message was stored.'),
     test: Type.Optional(
-      Type.Literal(true, { description: 'Only in test events, whose inbox and message are made up.' }),
+      Type.Literal(true, { description: 'Only in test events, whose inbox and message do not exist.' }),
     ),
     data: Type.Object(
       {
         inbox: Type.Object(
           {
             id: InboxId,
-            address: Type.String({ description: 'Its address.' }),
+            address: Type.String({ description: 'Address of the inbox.' }),
             labels: ref(Labels),
           },
-          { description: 'The inbox that received it.' },
+          { description: 'The inbox that received the message.' },
         ),
         message: Type.Object(
           {
@@ -186,14 +189,14 @@ export const MessageReceivedEvent = Type.Object(
             attachments: Message.properties.attachments,
             truncated: Type.Boolean({
               description:
-                'True when something was left out: html and text have 256 KiB together, each list 64 KiB.',
+                'True if something was left out: `html` and `text` have at most 256 KiB together, each list 64 KiB.',
             }),
-            url: Type.String({ description: 'Where the whole message is. Needs a credential.' }),
+            url: Type.String({ description: 'URL of the message in full. Requests need a credential.' }),
           },
-          { description: 'The message; attachments without their content.' },
+          { description: 'The message, without the content of attachments.' },
         ),
       },
-      { description: 'What happened.' },
+      { description: 'The inbox and the message.' },
     ),
   },
   { $id: 'MessageReceivedEvent', description: 'A new message arrived.' },
@@ -204,7 +207,7 @@ export const WebhookQuery = Type.Object(
   {
     limit: Type.Optional(Limit),
     before: Type.Optional(
-      Type.String({ description: 'A webhook id: only webhooks registered before that one.' }),
+      Type.String({ description: 'A webhook id: only webhooks that were registered earlier.' }),
     ),
   },
   closed,
@@ -214,9 +217,7 @@ export type WebhookQuery = Static<typeof WebhookQuery>;
 export const DeliveryQuery = Type.Object(
   {
     limit: Type.Optional(Limit),
-    before: Type.Optional(
-      Type.String({ description: 'A delivery id: only deliveries older than that one.' }),
-    ),
+    before: Type.Optional(Type.String({ description: 'A delivery id: only older deliveries.' })),
   },
   closed,
 );

@@ -2,7 +2,7 @@ import type { Message, MessageSummary } from '@mayfly/client/contract';
 import type { FullMessageRecord, MessageRecord, MessageRow } from '../../store/contract/index.ts';
 import { toTime } from './time.ts';
 
-/** A message as lists show it. */
+/** A message in a list. */
 export function toSummary({ id, inboxId, receivedAt, size, summary }: MessageRecord): MessageSummary {
   return {
     id,

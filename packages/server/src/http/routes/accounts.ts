@@ -18,14 +18,14 @@ export function accountRoutes(app: App, { options, deps }: RouteContext): void {
       tags: ['Accounts'],
       summary: 'Sign up',
       description:
-        'Makes an account with its first API key; the answer is the only one that shows the key. Needs no credential. It is here because the operator of this server allows it.',
+        'Creates an account with its first API key; only this response shows the key. Needs no credential. Exists only where the operator allows sign-up.',
       body: CreateAccount,
       response: {
         201: {
           description: 'The new account and its key.',
           content: { 'application/json': { schema: CreatedAccount } },
         },
-        429: problemAnswer('`rate_limited`: too many signed up within a minute.'),
+        429: problemAnswer('`rate_limited`: too many sign-ups within a minute.'),
       },
     },
     handler: async (request, reply) => {

@@ -22,7 +22,7 @@ export function addressRoutes(app: App, { options, deps }: RouteContext): void {
       tags: ['Addresses'],
       summary: 'Generate a free address',
       description:
-        'A random free address, without an inbox. It is held for your account for 10 minutes: give it as `address` when you create an inbox.',
+        'Returns a random free address without creating an inbox. It is reserved for your account for 10 minutes: pass it as `address` to create an inbox with it.',
       body: ref(GenerateAddress),
       response: { 200: json(GeneratedAddress, 'The address.') },
     },

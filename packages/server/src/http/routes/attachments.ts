@@ -20,7 +20,7 @@ import { problem, sendProblem } from '../response/problems.ts';
 /** A mail's own HTML or SVG must never run as if it were ours, even when a browser opens it. */
 const SANDBOX = "sandbox; default-src 'none'";
 const ACCEPT_RANGES = Type.String({ description: '`bytes`.' });
-const CONTENT_RANGE = Type.String({ description: 'Which bytes of how many.' });
+const CONTENT_RANGE = Type.String({ description: 'The range and the total number of bytes.' });
 /** A media type without parameters (RFC 6838 section 4.2); senders write anything. */
 const MEDIA_TYPE = /^[A-Za-z0-9][A-Za-z0-9!#$&^_.+-]{0,126}\/[A-Za-z0-9][A-Za-z0-9!#$&^_.+-]{0,126}$/;
 
@@ -29,10 +29,10 @@ const ANY_TYPE = ['application/octet-stream', '*/*'];
 
 const RangeHeaders = Type.Object({
   ...ConditionalHeaders.properties,
-  range: Type.Optional(
-    Type.String({ description: 'A single range such as `bytes=0-1023`.', examples: ['bytes=0-1023'] }),
+  range: Type.Optional(Type.String({ description: 'A single range of bytes.', examples: ['bytes=0-1023'] })),
+  'if-range': Type.Optional(
+    Type.String({ description: 'The range is used only if this is the current `ETag`.' }),
   ),
-  'if-range': Type.Optional(Type.String({ description: 'The range counts only for this `ETag`.' })),
 });
 
 export function attachmentRoutes(app: App, { deps, attachmentBytes }: RouteContext): void {
@@ -46,7 +46,7 @@ export function attachmentRoutes(app: App, { deps, attachmentBytes }: RouteConte
       operationId: 'getAttachment',
       tags: ['Messages'],
       summary: 'Download an attachment',
-      description: 'The decoded bytes, always for download and never to be shown in place.',
+      description: 'The decoded bytes of the attachment. `Content-Disposition` is always `attachment`.',
       params: AttachmentParams,
       headers: RangeHeaders,
       response: {
@@ -56,7 +56,7 @@ export function attachmentRoutes(app: App, { deps, attachmentBytes }: RouteConte
         }),
         206: bytes(ANY_TYPE, 'The bytes of the range.', { ...ETAG, 'Content-Range': CONTENT_RANGE }),
         304: NOT_MODIFIED,
-        416: problemAnswer('`range_not_satisfiable`: no byte lies in the range.', {
+        416: problemAnswer('`range_not_satisfiable`: the range lies outside the attachment.', {
           'Content-Range': CONTENT_RANGE,
         }),
       },

@@ -14,7 +14,7 @@ import { json, problemAnswer } from '../response/openapi-responses.ts';
 import { toTime, toTimeOrNull } from '../response/time.ts';
 
 const TAGS = ['Webhooks'];
-const NOT_FOUND = problemAnswer('There is no such thing, or not for this account.');
+const NOT_FOUND = problemAnswer('The id is unknown, or belongs to another account.');
 const DISABLED = problemAnswer('`webhook_disabled`: the webhook is disabled, or its inbox ended.');
 
 /** What webhooks sent, and what they are told to send. */
@@ -30,10 +30,10 @@ export function deliveryRoutes(app: App, { deps }: RouteContext): void {
       tags: TAGS,
       summary: 'Send a test event',
       description:
-        'Sends a signed event of the usual shape with a made-up message and `test: true`. The log of deliveries tells what became of it.',
+        'Sends a signed event of the usual form with an invented message and `test: true`. The list of deliveries shows its result.',
       params: WebhookParams,
       response: {
-        202: json(WebhookDelivery, 'Its delivery, about to be attempted.'),
+        202: json(WebhookDelivery, 'The delivery, which is about to be attempted.'),
         404: NOT_FOUND,
         409: DISABLED,
       },
@@ -54,7 +54,7 @@ export function deliveryRoutes(app: App, { deps }: RouteContext): void {
       tags: TAGS,
       summary: 'List deliveries',
       description:
-        'The log, newest first: every delivery with all its attempts. Kept for 7 days after a delivery ended.',
+        'All deliveries of the webhook with their attempts, newest first. They are kept for 7 days after they ended.',
       params: WebhookParams,
       querystring: DeliveryQuery,
       response: { 200: json(WebhookDeliveryList, 'A page of deliveries.'), 404: NOT_FOUND },
@@ -79,11 +79,11 @@ export function deliveryRoutes(app: App, { deps }: RouteContext): void {
       tags: TAGS,
       summary: 'Replay a delivery',
       description:
-        'Begins a new round of attempts at once, with the same `webhook-id`, whatever became of the earlier ones. While an attempt is under way nothing changes.',
+        'Starts a new series of attempts at once, with the same `webhook-id`, whether or not the earlier ones succeeded. During an attempt nothing changes.',
       params: DeliveryParams,
       response: {
         202: json(WebhookDelivery, 'The delivery, pending again.'),
-        404: problemAnswer('There is no such delivery, not for this account, or its message is gone.'),
+        404: problemAnswer('The delivery is unknown, belongs to another account, or its message is gone.'),
         409: DISABLED,
       },
     },

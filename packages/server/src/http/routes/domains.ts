@@ -13,7 +13,7 @@ export function domainRoutes(app: App, { options, deps }: RouteContext): void {
       operationId: 'listDomains',
       tags: ['Addresses'],
       summary: 'List domains',
-      description: 'The domains under which you may have inboxes: those that all share, and your own.',
+      description: 'The domains that the account may use for inboxes: shared ones and its own.',
       response: { 200: json(DomainList, 'The domains.') },
     },
     handler: async (request) => {

@@ -18,7 +18,7 @@ import { toAppError } from '../response/problems.ts';
 const TAGS = ['Messages'];
 const EVENT_STREAM = 'text/event-stream; charset=utf-8';
 const HOW =
-  'Server-sent events: `event: message.received`, `id` is a cursor, `data` a `StreamedMessage` as JSON. Every message comes once and in order; a client that was cut sends the last `id` as `Last-Event-ID` and goes on without a gap. A comment comes every 15 seconds. A reader that takes nothing for 30 seconds is cut off and may resume.';
+  'Server-sent events: `event: message.received`, `id` is a cursor, `data` a `StreamedMessage` as JSON. Every message is sent once and in order. After a disconnect, send the last `id` as `Last-Event-ID` to continue without a gap. A comment is sent every 15 seconds. A client that reads nothing for 30 seconds is disconnected and may resume.';
 
 export function eventRoutes(app: App, context: RouteContext): void {
   const { deps } = context;
@@ -32,11 +32,11 @@ export function eventRoutes(app: App, context: RouteContext): void {
       operationId: 'streamInboxEvents',
       tags: TAGS,
       summary: 'Follow an inbox as a stream',
-      description: `${HOW} When the inbox ends, a comment says so and the stream closes.`,
+      description: `${HOW} When the inbox ends, the last comment says so, and the stream closes.`,
       params: InboxParams,
       querystring: InboxEventsQuery,
       headers: EventsHeaders,
-      response: { 200: events(StreamedMessage, 'A stream of messages, without an end of its own.') },
+      response: { 200: events(StreamedMessage, 'A stream of messages that does not end by itself.') },
     },
     handler: async (request, reply) => {
       const inbox = callersInbox(request);
@@ -54,10 +54,10 @@ export function eventRoutes(app: App, context: RouteContext): void {
       operationId: 'streamAccountEvents',
       tags: TAGS,
       summary: 'Follow all inboxes of the account as one stream',
-      description: `${HOW} The order is that in which the messages were stored.`,
+      description: `${HOW} Messages are sent in the order in which they were stored.`,
       querystring: AccountEventsQuery,
       headers: EventsHeaders,
-      response: { 200: events(StreamedMessage, 'A stream of messages, without an end of its own.') },
+      response: { 200: events(StreamedMessage, 'A stream of messages that does not end by itself.') },
     },
     handler: async (request, reply) => {
       const { account } = keyCaller(request);

@@ -46,7 +46,7 @@ export function inboxRoutes(app: App, { options, deps }: RouteContext): void {
       tags: TAGS,
       summary: 'Create an inbox',
       description:
-        'Creates a disposable inbox. The answer is the only one that shows the read token, and the secret of the webhook that `webhookUrl` registers for this inbox alone. With `catchAll: true` the inbox takes mail for every local part: of a new sub-domain below a shared domain, or of a whole domain that belongs to your account. Inboxes with an address of their own on that domain come first, and an address whose inbox ended is refused with 550 for 7 days.',
+        'Creates a disposable inbox. Only this response shows the read token, and the secret of the webhook that `webhookUrl` registers for this inbox. With `catchAll: true` the inbox takes mail for every local part: of a new sub-domain below a shared domain, or of a whole domain that belongs to your account. Inboxes with an address of their own on that domain come first, and an address whose inbox ended is refused with 550 for 7 days.',
       headers: IdempotencyHeaders,
       body: ref(CreateInbox),
       response: {
@@ -55,7 +55,7 @@ export function inboxRoutes(app: App, { options, deps }: RouteContext): void {
         }),
         409: problemAnswer('`address_taken`, `limit_reached` or `idempotency_in_progress`.'),
         422: problemAnswer(
-          '`idempotency_key_reused`: the key came with another body before. `webhook_url_refused`: the URL leads where webhooks do not go.',
+          '`idempotency_key_reused`: the key was used with another body. `webhook_url_refused`: the URL is invalid or not allowed.',
         ),
       },
     },
@@ -139,7 +139,7 @@ export function inboxRoutes(app: App, { options, deps }: RouteContext): void {
       description:
         'Deletes the live inboxes that carry all the given labels, with all their messages. The sink is left out.',
       querystring: InboxLabelQuery,
-      response: { 200: json(DeletedInboxes, 'How many there were.') },
+      response: { 200: json(DeletedInboxes, 'The number of deleted inboxes.') },
     },
     handler: async (request) => {
       const labels = labelsOf(request.query);
@@ -167,7 +167,8 @@ export function inboxRoutes(app: App, { options, deps }: RouteContext): void {
       operationId: 'getInbox',
       tags: TAGS,
       summary: 'Fetch an inbox',
-      description: 'The inbox with its expiry. For 24 hours after its end: 410 `inbox_expired`.',
+      description:
+        'The metadata of the inbox with its expiry. For 24 hours after the expiry the response is 410 `inbox_expired`.',
       params: InboxParams,
       response: { 200: json(Inbox, 'The inbox.') },
     },
@@ -189,7 +190,7 @@ export function inboxRoutes(app: App, { options, deps }: RouteContext): void {
         'Sets the expiry to `ttlMinutes` from now, but never past `maxExpiresAt`. The sink does not expire: 409 `permanent_inbox`.',
       params: InboxParams,
       body: ref(UpdateInbox),
-      response: { 200: json(Inbox, 'The inbox as it is now.'), 409: PERMANENT },
+      response: { 200: json(Inbox, 'The inbox after the change.'), 409: PERMANENT },
     },
     handler: async (request) => {
       const { account } = keyCaller(request);
@@ -246,9 +247,9 @@ export function inboxRoutes(app: App, { options, deps }: RouteContext): void {
       tags: TAGS,
       summary: 'Delete an inbox',
       description:
-        'When it answers, the inbox, its messages, their sources and its read token are gone. The sink can be emptied, but not deleted while the server runs with `MAYFLY_SINK=on`: 409 `permanent_inbox`.',
+        'After the response the inbox, its messages, their sources and its read token are gone. The sink can be emptied, but not deleted while the server runs with `MAYFLY_SINK=on`: 409 `permanent_inbox`.',
       params: InboxParams,
-      response: { 204: empty('It is gone.'), 409: PERMANENT },
+      response: { 204: empty('Deleted.'), 409: PERMANENT },
     },
     handler: async (request, reply) => {
       const { account } = keyCaller(request);

@@ -24,14 +24,14 @@ export function keyRoutes(app: App, context: RouteContext): void {
     schema: {
       operationId: 'createKey',
       tags: TAGS,
-      summary: 'Make an API key',
-      description: 'A further key of the account. The answer is the only one that shows it.',
+      summary: 'Create an API key',
+      description: 'Creates another API key of the account. Only this response shows it.',
       body: ref(CreateKey),
       response: {
         201: json(CreatedKey, 'The new key.', {
           Location: Type.String({ description: 'Path of the key.' }),
         }),
-        409: problemAnswer('`limit_reached`: the account has too many keys.'),
+        409: problemAnswer('`limit_reached`: the account has as many keys as are allowed.'),
       },
     },
     handler: async (request, reply) => {
@@ -55,7 +55,8 @@ export function keyRoutes(app: App, context: RouteContext): void {
       operationId: 'listKeys',
       tags: TAGS,
       summary: 'List API keys',
-      description: "The account's keys, newest first, expired ones too. None of them is shown whole.",
+      description:
+        'The API keys of the account, newest first, including expired ones; only the first characters of each are shown.',
       response: { 200: json(KeyList, 'The keys.') },
     },
     handler: async (request) => {
@@ -73,12 +74,12 @@ export function keyRoutes(app: App, context: RouteContext): void {
       tags: TAGS,
       summary: 'Revoke an API key',
       description:
-        'From then on it is unknown. The last live key of scope `full` stays, so that nobody is locked out.',
+        'After the response the key is unknown. The last live key of the scope `full` cannot be revoked.',
       params: KeyParams,
       response: {
-        204: empty('It is revoked.'),
-        404: problemAnswer('There is no such key, or not for this account.'),
-        409: problemAnswer('`last_key`: the account has no other live key of scope `full`.'),
+        204: empty('Revoked.'),
+        404: problemAnswer('The key is unknown, or belongs to another account.'),
+        409: problemAnswer('`last_key`: the account has no other live key of the scope `full`.'),
       },
     },
     handler: async (request, reply) => {

@@ -65,7 +65,7 @@ export function messageRoutes(app: App, context: RouteContext): void {
       tags: TAGS,
       summary: 'List messages, or wait for one',
       description:
-        '**Newest first**; an explained wait (`POST …/wait`) returns the oldest matching messages first. Follow `cursor` with `since` and you see every message exactly once; if you fell behind, `hasMore` and `before` lead through the rest. With `wait` the answer is held until something matches; two identical requests return the same message again unless the second passes the `cursor` of the first as `since`. Answers to requests without `wait` carry an `ETag`.',
+        '**Newest first**; an explained wait (`POST …/wait`) returns the oldest matching messages first. Pass `cursor` as `since` in the next request to get every message exactly once; if there are more than `limit`, `hasMore` is true and `before` returns the rest. With `wait` the response is held until a message matches; two identical requests return the same message again unless the second passes the `cursor` of the first as `since`. Responses to requests without `wait` carry an `ETag`.',
       params: InboxParams,
       querystring: MessageQuery,
       headers: ConditionalHeaders,
@@ -98,7 +98,7 @@ export function messageRoutes(app: App, context: RouteContext): void {
       tags: TAGS,
       summary: 'Read a message',
       description:
-        'The message in full: text, HTML, headers, links, codes, attachments. Reading changes nothing.',
+        'The message in full: text, HTML, headers, links, codes, attachments. Reading a message does not change it.',
       params: MessageParams,
       querystring: ReadMessageQuery,
       headers: ConditionalHeaders,
@@ -127,7 +127,8 @@ export function messageRoutes(app: App, context: RouteContext): void {
       operationId: 'getRawMessage',
       tags: TAGS,
       summary: "Read a message's raw source",
-      description: 'Byte for byte as it was received, below the Received line of this service.',
+      description:
+        'The message as it was received, byte for byte, after the Received line of this server. The media type is `application/octet-stream` if `Accept` names only that.',
       params: MessageParams,
       headers: ConditionalHeaders,
       response: { 200: bytes([RAW_TYPE, OCTETS], 'The raw source.', ETAG), 304: NOT_MODIFIED },
@@ -176,9 +177,9 @@ export function messageRoutes(app: App, context: RouteContext): void {
       operationId: 'deleteMessage',
       tags: TAGS,
       summary: 'Delete a message',
-      description: 'When it answers, the message and its source are gone.',
+      description: 'After the response the message and its source are gone.',
       params: MessageParams,
-      response: { 204: empty('It is gone.') },
+      response: { 204: empty('Deleted.') },
     },
     handler: async (request, reply) => {
       const { messageId } = request.params;

@@ -23,10 +23,10 @@ export function usageRoutes(app: App, { deps }: RouteContext): void {
     schema: {
       operationId: 'getUsage',
       tags: ['Accounts'],
-      summary: 'See what the account has used',
+      summary: 'Show the usage of the account',
       description:
-        'The plan with its limits, the requests of this month and of the last 31 days. This request costs nothing.',
-      response: { 200: json(Usage, 'What was used, and what is left.') },
+        'The plan with its limits, and the requests of this month and of the last 31 days. This request is free.',
+      response: { 200: json(Usage, 'Used and remaining requests.') },
     },
     handler: async (request) => {
       const { account } = keyCaller(request);

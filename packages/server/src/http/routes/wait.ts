@@ -24,9 +24,9 @@ export function waitRoutes(app: App, { options, deps, held }: RouteContext): voi
     schema: {
       operationId: 'waitForMessages',
       tags: ['Messages'],
-      summary: 'Wait for messages, and hear why none came',
+      summary: 'Wait for messages and learn why none arrived',
       description:
-        'Held until `count` messages match, and answered with them in full, **oldest first** (a list is newest first). Without `since` the wait begins with the first message of the inbox, so two identical waits return the same old message: pass the `cursor` of the first as `since` in the second. In vain, the answer explains itself: which messages came and what they did not meet, what was refused, which addresses alike got mail, and which senders failed at the TLS handshake. A wait changes nothing, so it may be repeated; it counts as one request.',
+        'The response is held until `count` messages match, and contains them in full, **oldest first** (a list is newest first). Without `since` the wait begins with the first message of the inbox, so two identical waits return the same old message: pass the `cursor` of the first as `since` in the second. Without success the response explains why: which messages arrived and which conditions they did not meet, what SMTP refused, which similar addresses received mail, and which senders failed at the TLS handshake. A wait changes nothing and can be repeated; it counts as one request.',
       params: InboxParams,
       body: ref(WaitRequest),
       response: { 200: json(WaitResult, 'How the wait ended.') },

@@ -18,9 +18,9 @@ import { empty, json, problemAnswer } from '../response/openapi-responses.ts';
 import { toTime, toTimeOrNull } from '../response/time.ts';
 
 const TAGS = ['Webhooks'];
-const NOT_FOUND = problemAnswer('There is no such thing, or not for this account.');
-const URL_REFUSED = problemAnswer('`webhook_url_refused`: the URL leads where webhooks do not go.');
-const ENDED = problemAnswer('`webhook_disabled`: its inbox ended.');
+const NOT_FOUND = problemAnswer('The id is unknown, or belongs to another account.');
+const URL_REFUSED = problemAnswer('`webhook_url_refused`: the URL is invalid or not allowed.');
+const ENDED = problemAnswer('`webhook_disabled`: the inbox of the webhook ended.');
 
 export function webhookRoutes(app: App, context: RouteContext): void {
   collection(app, context);
@@ -40,14 +40,14 @@ function collection(app: App, { deps }: RouteContext): void {
       tags: TAGS,
       summary: 'Register a webhook',
       description:
-        'Every later message of the account, or of one inbox, is POSTed to the URL, signed by Standard Webhooks. The answer is the only one that shows the secret.',
+        'Every later message of the account, or of one inbox, is sent to the URL by POST, signed as Standard Webhooks specifies. Only this response shows the secret.',
       body: ref(CreateWebhook),
       response: {
         201: json(WebhookWithSecret, 'The new webhook.', {
           Location: Type.String({ description: 'Path of the webhook.' }),
         }),
-        404: problemAnswer('There is no such inbox, or not for this account.'),
-        409: problemAnswer('`limit_reached`: the plan allows no more webhooks.'),
+        404: problemAnswer('The inbox is unknown, or belongs to another account.'),
+        409: problemAnswer('`limit_reached`: the account has as many webhooks as its plan allows.'),
         422: URL_REFUSED,
       },
     },
@@ -68,7 +68,8 @@ function collection(app: App, { deps }: RouteContext): void {
       operationId: 'listWebhooks',
       tags: TAGS,
       summary: 'List webhooks',
-      description: "The account's webhooks, newest first, also those of inboxes that ended within 24 hours.",
+      description:
+        'The webhooks of the account, newest first, including those of inboxes that ended within 24 hours.',
       querystring: WebhookQuery,
       response: { 200: json(WebhookList, 'A page of webhooks.') },
     },
@@ -96,7 +97,7 @@ function one(app: App, { deps }: RouteContext): void {
       operationId: 'getWebhook',
       tags: TAGS,
       summary: 'Fetch a webhook',
-      description: 'The webhook, without its secret.',
+      description: 'Returns the webhook without its secret.',
       params: WebhookParams,
       response: { 200: json(Webhook, 'The webhook.'), 404: NOT_FOUND },
     },
@@ -116,11 +117,11 @@ function one(app: App, { deps }: RouteContext): void {
       operationId: 'updateWebhook',
       tags: TAGS,
       summary: 'Change a webhook',
-      description: 'Changes its URL or note, or enables or disables it.',
+      description: 'Changes the URL or the note, or enables or disables the webhook.',
       params: WebhookParams,
       body: ref(UpdateWebhook),
       response: {
-        200: json(Webhook, 'The webhook as it is now.'),
+        200: json(Webhook, 'The webhook after the change.'),
         404: NOT_FOUND,
         409: ENDED,
         422: URL_REFUSED,
@@ -141,9 +142,9 @@ function one(app: App, { deps }: RouteContext): void {
       operationId: 'deleteWebhook',
       tags: TAGS,
       summary: 'Delete a webhook',
-      description: 'When it answers, the webhook, its pending deliveries and its log are gone.',
+      description: 'After the response the webhook, its pending deliveries and its log are gone.',
       params: WebhookParams,
-      response: { 204: empty('It is gone.'), 404: NOT_FOUND },
+      response: { 204: empty('Deleted.'), 404: NOT_FOUND },
     },
     handler: async (request, reply) => {
       const { account } = keyCaller(request);
@@ -164,7 +165,7 @@ function rotation(app: App, { deps }: RouteContext): void {
       tags: TAGS,
       summary: 'Rotate the secret',
       description:
-        'Makes a new secret. For 24 hours the old one signs too, so that receivers can be changed one by one.',
+        'Creates a new secret. For 24 hours requests are signed with the old one too, so that receivers can be changed one by one.',
       params: WebhookParams,
       response: {
         200: json(WebhookWithSecret, 'The webhook with its new secret.'),
