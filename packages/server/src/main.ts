@@ -1,11 +1,12 @@
 import { closeSync, existsSync, openSync } from 'node:fs';
 import { createInterface } from 'node:readline/promises';
-import { Command, CommanderError } from 'commander';
+import { type Command, CommanderError } from 'commander';
 import { createApp, databasePath } from './app.ts';
 import { ArgumentError } from './cli/arguments.ts';
 import { addBackupCommands } from './cli/backup.ts';
 import { addOperatorCommands } from './cli/commands.ts';
 import { addMailCommand } from './cli/mail/command.ts';
+import { createProgram } from './cli/program.ts';
 import { systemClock } from './clock.ts';
 import {
   type Config,
@@ -29,9 +30,9 @@ import { backUp, restore } from './store/sqlite/backup.ts';
 import { openSqlite } from './store/sqlite/open.ts';
 import { VERSION } from './version.ts';
 
-// The only file that touches `process`: arguments, environment, signals, output, exit code.
+// The only file that uses `process`: arguments, environment, signals, output, exit code.
 
-/** Exit code of a process that could not start, as shells use it for "bad usage". */
+/** Exit code for wrong arguments and settings, as shells use it. */
 const EXIT_USAGE = 2;
 const EXIT_FAILED = 1;
 
@@ -43,7 +44,7 @@ const warn = (text: string): void => {
   process.stderr.write(`${text}\n`);
 };
 
-/** The first line of standard input; a person is asked for it. */
+/** The first line of standard input; at a terminal, `question` is shown first. */
 async function readLine(question: string): Promise<string> {
   const { stdin } = process;
   if (stdin.isTTY) process.stderr.write(question);
@@ -51,17 +52,17 @@ async function readLine(question: string): Promise<string> {
     for await (const line of createInterface({ input: stdin })) return line;
     return '';
   } finally {
-    // Else the process would live until whoever writes there ends.
+    // Otherwise the process would run until the other end closes.
     stdin.destroy();
   }
 }
 
-/** The store of the server whose configuration this is, also while that server runs. */
+/** Opens the store of a server, which may be running. */
 async function openStore({ dataDir }: Config): Promise<Store> {
   const path = databasePath(dataDir);
   if (!existsSync(path)) {
     throw new Error(
-      `there is no database ${path}: start the server once, or set MAYFLY_DATA_DIR to the server's folder`,
+      `There is no database ${path}. Start the server once, or set MAYFLY_DATA_DIR to the data folder of the server.`,
     );
   }
   return openSqlite({ path, beside: true });
@@ -117,28 +118,28 @@ const SERVER_COMMANDS = ['dev', 'serve'];
 function addServerCommands(program: Command, parent: number): void {
   program
     .command('dev')
-    .description('run everything in one process, for a laptop or a CI job')
+    .description('Start the server for development or a CI job')
     .action(async () => {
       const config = parseConfig(process.env, DEV_DEFAULTS);
       await serve(config, parent, () => createDevAnnouncer(config, print, warn));
     });
   program
     .command('serve')
-    .description('run in production; the environment is the configuration')
+    .description('Start the server for production; log as JSON lines')
     .action(async () => {
       const config = parseConfig(process.env);
       await serve(config, parent, (log) => createServeAnnouncer(config, log));
     });
   program
     .command('config')
-    .description('show the configuration in force, or all settings as a table')
-    .option('--table', 'a Markdown table of all settings')
+    .description('Show the settings that "mayfly serve" would use')
+    .option('--table', 'Show all settings with their meaning, as a Markdown table')
     .action((options: { table?: true }) =>
       print(options.table ? settingsTable() : describeConfig(parseConfig(process.env))),
     );
   program
     .command('openapi')
-    .description('print the OpenAPI 3.1 description of the API')
+    .description('Print the OpenAPI 3.1 document of the API')
     .action(async () => {
       const { openapiDocument } = await import('./http/openapi/document.ts');
       print(JSON.stringify(await openapiDocument(), null, 2));
@@ -151,12 +152,9 @@ function addServerCommands(program: Command, parent: number): void {
  *   for the parent to end meanwhile
  */
 export async function main(parent: number): Promise<void> {
-  const program = new Command('mayfly')
-    .description('Disposable inboxes for automated tests: a REST API and a real SMTP receiver.')
-    .version(VERSION)
-    .exitOverride();
+  const program = createProgram(VERSION);
   program.hook('preAction', (_program, command) => {
-    // A server tells it in its own way.
+    // A server reports them in its log.
     if (!SERVER_COMMANDS.includes(command.name())) unusedVariables(process.env).forEach(warn);
   });
   addServerCommands(program, parent);

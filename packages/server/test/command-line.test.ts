@@ -110,7 +110,7 @@ describe('the command line', () => {
       ['account', 'list'],
       { MAYFLY_DATA_DIR: '/dev/null/data' },
       1,
-      /there is no database .*start the server once/,
+      /There is no database .*Start the server once/,
     ],
   ])('ends with %s', async (_what, command, more, code, message) => {
     const failed = await mayfly(command, '', environment(more)).catch((error) => error);

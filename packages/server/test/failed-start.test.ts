@@ -108,7 +108,7 @@ describe('a start that fails', () => {
       const { code, stderr } = await failedStart({ MAYFLY_DATA_DIR: path });
       expect([code, stderr]).toEqual([
         1,
-        expect.stringMatching(`^the data directory ${path} cannot be made .*set MAYFLY_DATA_DIR to another`),
+        expect.stringMatching(`^The data folder ${path} cannot be created .*Set MAYFLY_DATA_DIR to another`),
       ]);
     },
   );
@@ -125,7 +125,7 @@ describe('a start that fails', () => {
         expect([code, stderr]).toEqual([
           1,
           expect.stringMatching(
-            `^the data directory ${folder} cannot be written to .*set MAYFLY_DATA_DIR to another`,
+            `^The data folder ${folder} cannot be written to .*set MAYFLY_DATA_DIR to another`,
           ),
         ]);
       } finally {

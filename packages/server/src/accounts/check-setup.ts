@@ -2,11 +2,11 @@ import type { Logger } from '../log.ts';
 import type { Store } from '../store/contract/index.ts';
 import type { Plans } from './plans.ts';
 
-/** Accounts looked at in one read. */
+/** Accounts per query. */
 const PAGE = 500;
-/** Accounts looked at in all, the oldest: a start must not wait for a hundred thousand. */
+/** Accounts that are checked, the oldest ones: a start must not wait for a hundred thousand. */
 const MAX_ACCOUNTS = 10_000;
-/** Ids named for one missing plan; the count says the rest. */
+/** Ids shown for one missing plan. */
 const NAMED_ACCOUNTS = 5;
 
 export interface SetupDeps {
@@ -35,7 +35,7 @@ async function warnOfPlans({ store, plans, log }: SetupDeps): Promise<void> {
   for (const [plan, { accounts, ids }] of missing) {
     log.warn(
       { plan, accounts, ids },
-      'accounts are on a plan that is not configured: add it to MAYFLY_PLANS, or run mayfly account set-plan',
+      'Accounts have a plan that is not configured. Add it to MAYFLY_PLANS, or change their plan with "mayfly account set-plan".',
     );
   }
 }
@@ -46,12 +46,12 @@ async function warnOfDomains({ store, domains, log }: SetupDeps): Promise<void> 
     if (!owner) continue;
     log.warn(
       { domain, accountId: owner.accountId },
-      'a domain of one account is also in MAYFLY_DOMAINS, so every account may use it: take it out there, or run mayfly domain remove',
+      'A domain of one account is also in MAYFLY_DOMAINS, so every account can use it. Remove it from that setting, or run "mayfly domain remove".',
     );
   }
 }
 
-/** Warns the operator where the configuration and the store do not fit together. */
+/** Logs a warning where the configuration and the store contradict each other. */
 export async function checkSetup(deps: SetupDeps): Promise<void> {
   await warnOfPlans(deps);
   await warnOfDomains(deps);

@@ -17,7 +17,7 @@ import { keyAsJson, tableOfKeys } from './keys.ts';
 import { describePlan } from './plans.ts';
 import { details, indented, json, plain, table, time } from './text.ts';
 
-/** The plan of an account that an operator makes without naming one: it has limits, and generous ones. */
+/** The default plan of an account that an operator creates: one with limits, which are generous. */
 export const NEW_ACCOUNT_PLAN = 'developer';
 
 const accountAsJson = ({ id, name, plan, createdAt }: AccountRecord) => ({
@@ -31,9 +31,9 @@ const planName = (account: AccountRecord, plans: Plans): string =>
   plans.names.includes(account.plan) ? account.plan : `${account.plan} (not configured)`;
 
 /**
- * Makes an account with its first key, of scope full.
- * @returns its id and plan, and the key, which nothing shows again
- * @throws ArgumentError for a name or a plan that cannot be
+ * Creates an account with its first key, of scope `full`.
+ * @returns its id and plan, and the key, which cannot be shown again
+ * @throws ArgumentError for an invalid name or an unknown plan
  */
 export async function createAccount(
   store: Pick<Store, 'accounts'>,
@@ -55,11 +55,11 @@ export async function createAccount(
     ['id', account.id],
     ['name', account.name],
     ['plan', account.plan],
-    ['key', `${key}   (shown this once: only its hash is kept)`],
+    ['key', `${key}   (shown only now; only its hash is stored)`],
   ]);
 }
 
-/** Every account, oldest first. */
+/** Lists all accounts, oldest first. */
 export async function listAccounts(
   store: Pick<Store, 'accounts'>,
   plans: Plans,
@@ -78,13 +78,13 @@ interface Shown {
   account: AccountRecord;
   month: Month;
   usage: MonthUsage;
-  /** Requests of the month that servers have told of. */
+  /** Requests of the month that servers have reported. */
   answered: number;
   keys: ListedKey[];
   domains: DomainRecord[];
 }
 
-async function look(store: Store, named: string, now: number): Promise<Shown> {
+async function readAccount(store: Store, named: string, now: number): Promise<Shown> {
   const account = await findAccount(store, named);
   const month = monthOf(now);
   const usage = await store.usage.read(account.id, month, `${month}-01`);
@@ -94,7 +94,7 @@ async function look(store: Store, named: string, now: number): Promise<Shown> {
   return { account, month, usage, answered, keys, domains };
 }
 
-/** When each threshold of the quota was reached. */
+/** The thresholds of the quota with the time when each was reached. */
 const thresholdsOf = (usage: MonthUsage) =>
   USAGE_THRESHOLDS.map((percent) => ({
     percent,
@@ -102,8 +102,8 @@ const thresholdsOf = (usage: MonthUsage) =>
   }));
 
 /**
- * All about one account: plan, limits, this month's usage, keys, domains.
- * @throws Error when no account is meant
+ * Shows one account: plan, limits, usage of this month, keys, domains.
+ * @throws Error for an unknown account
  */
 export async function showAccount(
   store: Store,
@@ -111,7 +111,7 @@ export async function showAccount(
   args: { account: string; json?: boolean | undefined },
   now: number,
 ): Promise<string> {
-  const { account, month, usage, answered, keys, domains } = await look(store, args.account, now);
+  const { account, month, usage, answered, keys, domains } = await readAccount(store, args.account, now);
   const plan = plans.names.includes(account.plan) ? plans.named(account.plan) : null;
   const thresholds = thresholdsOf(usage);
   if (args.json) {
@@ -131,23 +131,23 @@ export async function showAccount(
       ['plan', planName(account, plans)],
       ['created', time(account.createdAt) ?? ''],
     ]),
-    `limits\n${indented(plan ? describePlan(plan) : 'none known: put the account on a configured plan')}`,
+    `limits\n${indented(plan ? describePlan(plan) : 'unknown, because the plan is not configured; change it with "mayfly account set-plan"')}`,
     `requests in ${month} (UTC)\n${indented(
       details([
         ['answered', String(answered)],
-        ['taken', `${usage.taken}${quota}   (answered, or set aside by a running server)`],
+        ['taken', `${usage.taken}${quota}   (answered, or reserved by a running server)`],
         ...thresholds.map(({ percent, reachedAt }) => [`${percent} %`, reachedAt ?? 'not reached'] as const),
       ]),
     )}`,
     `keys\n${indented(tableOfKeys(keys, now))}`,
-    `domains of its own\n${indented(domains.length > 0 ? domains.map(({ domain }) => domain).join('\n') : 'none')}`,
+    `own domains\n${indented(domains.length > 0 ? domains.map(({ domain }) => domain).join('\n') : 'none')}`,
   ];
   return sections.join('\n\n');
 }
 
 /**
- * Puts an account on another plan.
- * @throws ArgumentError for a plan that is not configured; Error when no account is meant
+ * Changes the plan of an account.
+ * @throws ArgumentError for a plan that is not configured; Error for an unknown account
  */
 export async function setPlan(
   store: Pick<Store, 'accounts'>,
@@ -157,6 +157,6 @@ export async function setPlan(
   const plan = readPlan(args.plan, plans);
   const before = await findAccount(store, args.account);
   const after = await store.accounts.setPlan(before.id, plan);
-  if (!after) throw new Error(`the account ${before.id} is gone`);
-  return `${after.id} (${plain(after.name)}) is on the plan ${after.plan} now; before: ${before.plan}\nA running server goes by it within a second.`;
+  if (!after) throw new Error(`The account ${before.id} was deleted by another command at the same time.`);
+  return `Changed the plan of ${after.id} (${plain(after.name)}) from ${before.plan} to ${after.plan}.\nA running server applies it within a second.`;
 }

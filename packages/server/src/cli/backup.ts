@@ -20,16 +20,16 @@ const MIB = 1024 * 1024;
 export function addBackupCommands(program: Command, { env, print, now, backUp, restore }: BackupEdge): void {
   program
     .command('backup')
-    .description('copy the embedded database to a file, also while the server runs')
-    .argument('<file>', 'a new file')
+    .description('Copy the embedded database to a file, also while the server runs')
+    .argument('<file>', 'Path of the file to create')
     .action((file: string) => {
       const bytes = backUp(parseConfig(env).dataDir, file);
       print(`Backed up to ${file} (${(bytes / MIB).toFixed(1)} MiB).`);
     });
   program
     .command('restore')
-    .description('put a backup in the place of the embedded database; stop the server first')
-    .argument('<file>', 'a file made by "mayfly backup"')
+    .description('Replace the embedded database by a backup; stop the server first')
+    .argument('<file>', 'A file made by "mayfly backup"')
     .action(async (file: string) => {
       const { dataDir } = parseConfig(env);
       const suffix = `.replaced-${new Date(now()).toISOString().replaceAll(/[-:]|\.\d+/g, '')}`;

@@ -8,48 +8,48 @@ import { addDomain, listDomains, removeDomain } from './domains.ts';
 import { createKey, listKeys, readKeyArgument, revokeKey } from './keys.ts';
 import { listPlans, showPlan } from './plans.ts';
 
-/** What the commands need of the process. */
+/** What the commands need from the process. */
 export interface Edge {
   /** The environment, which is the configuration. */
   env: Record<string, string | undefined>;
   print(text: string): void;
   /** Epoch milliseconds. */
   now(): number;
-  /** The first line of standard input, once; `question` is shown to a person only. */
+  /** Reads the first line of standard input; `question` is shown when that is a terminal. */
   readLine(question: string): Promise<string>;
-  /** The server's store, beside it. */
+  /** Opens the store of the server, which may be running. */
   openStore(config: Config): Promise<Store>;
 }
 
 type Json = { json?: true };
 type OfAccount = { account?: string };
 
-const JSON_FLAG = ['--json', 'print JSON, for scripts'] as const;
-const ACCOUNT = 'an account: its id, or its name when no other has it';
+const JSON_FLAG = ['--json', 'Print JSON, for scripts'] as const;
+const ACCOUNT = 'Id of the account, or its name if no other account has it';
 
-/** Runs a command with the configured plans on the open store, and prints what it answers. */
+/** Runs a command with the configured plans on the open store, and prints its result. */
 type Run = (work: (store: Store, plans: Plans, config: Config) => Promise<string>) => Promise<void>;
 
 function addAccountCommands(program: Command, { now }: Edge, run: Run): void {
-  const account = program.command('account').description('accounts of the server, also while it runs');
+  const account = program.command('account').description('Manage accounts, also while the server runs');
   account
     .command('create')
-    .description('make an account and print its first API key, this once')
-    .requiredOption('--name <name>', 'whose it is')
-    .option('--plan <plan>', 'what it may use', NEW_ACCOUNT_PLAN)
-    .option('--key-name <name>', 'what its first key is for', 'first key')
+    .description('Create an account and print its first API key, which is shown only once')
+    .requiredOption('--name <name>', 'Name of the account')
+    .option('--plan <plan>', 'Plan with its limits; see "mayfly plan list"', NEW_ACCOUNT_PLAN)
+    .option('--key-name <name>', 'Name of its first key', 'first key')
     .option(...JSON_FLAG)
     .action((options: { name: string; plan: string; keyName: string } & Json) =>
       run((store, plans) => createAccount(store, plans, options, now())),
     );
   account
     .command('list')
-    .description('show all accounts')
+    .description('List all accounts, oldest first')
     .option(...JSON_FLAG)
     .action((options: Json) => run((store, plans) => listAccounts(store, plans, options.json)));
   account
     .command('show')
-    .description("show an account's plan, limits, usage, keys and domains")
+    .description('Show the plan, limits, usage, keys and domains of an account')
     .argument('<account>', ACCOUNT)
     .option(...JSON_FLAG)
     .action((named: string, options: Json) =>
@@ -57,51 +57,54 @@ function addAccountCommands(program: Command, { now }: Edge, run: Run): void {
     );
   account
     .command('set-plan')
-    .description('put an account on another plan')
+    .description('Change the plan of an account')
     .argument('<account>', ACCOUNT)
-    .argument('<plan>', 'one of `mayfly plan list`')
+    .argument('<plan>', 'Name of a plan; see "mayfly plan list"')
     .action((named: string, plan: string) =>
       run((store, plans) => setPlan(store, plans, { account: named, plan })),
     );
   account
     .command('delete')
-    .description('delete an account with its keys, domains, webhooks, inboxes and mail, for good')
+    .description('Delete an account with its keys, domains, webhooks, inboxes and messages')
     .argument('<account>', ACCOUNT)
-    .option('--yes', 'do it; without it the command only says what would go')
+    .option('--yes', 'Delete it; without this option the command only shows what would be deleted')
     .action((named: string, options: { yes?: true }) =>
       run((store) => deleteAccount(store, { account: named, ...options }, now())),
     );
 }
 
 function addKeyCommands(program: Command, { now, readLine }: Edge, run: Run): void {
-  const key = program.command('key').description('API keys of an account, also while the server runs');
+  const key = program.command('key').description('Manage API keys, also while the server runs');
   key
     .command('create')
-    .description('make an API key and print it, this once')
+    .description('Create an API key and print it; it is shown only once')
     .option('--account <account>', `${ACCOUNT} (default: the first account)`)
-    .option('--name <name>', 'what the key is for', 'made on the command line')
+    .option('--name <name>', 'Name of the key', 'made on the command line')
     .addOption(
-      new Option('--scope <scope>', 'full may do all, read only reads')
+      new Option('--scope <scope>', '"full" allows every request, "read" only requests that read')
         .choices(['full', 'read'])
         .default('full'),
     )
-    .option('--expires <when>', '90d, 12h or 30m from now, a date, or a date with time (default: never)')
+    .option(
+      '--expires <when>',
+      'Time from now (90d, 12h or 30m), a date, or a date with time (default: never)',
+    )
     .action((options: { name: string; scope: KeyScope; expires?: string } & OfAccount) =>
       run((store) => createKey(store, options, now())),
     );
   key
     .command('list')
-    .description('show the keys of an account, newest first; never the keys themselves')
+    .description('List the keys of an account, newest first; only the first characters of each are shown')
     .option('--account <account>', `${ACCOUNT} (default: the first account)`)
     .option(...JSON_FLAG)
     .action((options: OfAccount & Json) => run((store) => listKeys(store, options, now())));
   key
     .command('revoke')
-    .description('revoke a key, also the last one of its account')
-    .argument('<key>', 'its id; or - to give the id or the key itself on standard input')
+    .description('Revoke a key, even the last one of its account')
+    .argument('<key>', 'Id of the key, or - to read the id or the key itself from standard input')
     .action(async (text: string) => {
       const argument = readKeyArgument(text);
-      const named = argument === '-' ? (await readLine('The key, or its id: ')).trim() : argument;
+      const named = argument === '-' ? (await readLine('API key or its id: ')).trim() : argument;
       await run((store) => revokeKey(store, named, now()));
     });
 }
@@ -109,47 +112,47 @@ function addKeyCommands(program: Command, { now, readLine }: Edge, run: Run): vo
 function addDomainCommands(program: Command, { now }: Edge, run: Run): void {
   const domain = program
     .command('domain')
-    .description('domains of single accounts, also while the server runs');
+    .description('Manage domains of single accounts, also while the server runs');
   domain
     .command('add')
-    .description('give a domain to one account')
-    .argument('<domain>', 'whose mail is received for that account alone')
+    .description('Assign a domain to one account')
+    .argument('<domain>', 'Domain name; only that account can create inboxes on it')
     .requiredOption('--account <account>', ACCOUNT)
     .action((name: string, { account }: { account: string }) =>
       run((store, _, { domains }) => addDomain(store, { domain: name, account }, domains, now())),
     );
   domain
     .command('remove')
-    .description('take a domain from its account')
-    .argument('<domain>')
+    .description('Remove the domain from its account')
+    .argument('<domain>', 'Domain name')
     .action((name: string) => run((store) => removeDomain(store, name)));
   domain
     .command('list')
     .description(
-      "show the domains of all accounts; MAYFLY_DOMAINS, which are everybody's, are not among them",
+      'List the domains of single accounts; those in MAYFLY_DOMAINS are shared by all and not listed',
     )
-    .option('--account <account>', ACCOUNT)
+    .option('--account <account>', `${ACCOUNT} (default: all accounts)`)
     .option(...JSON_FLAG)
     .action((options: OfAccount & Json) => run((store) => listDomains(store, options)));
 }
 
 function addPlanCommands(program: Command, { env, print }: Edge): void {
   const configured = () => createPlans(parseConfig(env).plans);
-  const plan = program.command('plan').description('the plans in force: the built-in ones and MAYFLY_PLANS');
+  const plan = program.command('plan').description('Show plans: the built-in ones and those in MAYFLY_PLANS');
   plan
     .command('list')
-    .description('show all plans with their limits')
+    .description('List all plans with their limits')
     .option(...JSON_FLAG)
     .action((options: Json) => print(listPlans(configured(), options.json)));
   plan
     .command('show')
-    .description('show the limits of a plan')
-    .argument('<plan>')
+    .description('Show the limits of a plan')
+    .argument('<plan>', 'Name of the plan')
     .option(...JSON_FLAG)
     .action((name: string, options: Json) => print(showPlan(configured(), name, options.json)));
 }
 
-/** Adds `account`, `key`, `plan` and `domain`: what an operator does to a server's store. */
+/** Adds `account`, `key`, `plan` and `domain`, which work on the store of a server. */
 export function addOperatorCommands(program: Command, edge: Edge): void {
   const run: Run = async (work) => {
     const config = parseConfig(edge.env);

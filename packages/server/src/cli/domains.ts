@@ -6,9 +6,9 @@ import { json, plain, table, time } from './text.ts';
 type DomainsStore = Pick<Store, 'accounts' | 'domains'>;
 
 /**
- * Gives a domain to one account; again for the same account changes nothing.
- * @param shared the domains that MAYFLY_DOMAINS serves to all
- * @throws ArgumentError for no domain and for a shared one; Error when another account has it
+ * Assigns a domain to one account. For the account that has it already nothing changes.
+ * @param shared the domains in MAYFLY_DOMAINS
+ * @throws ArgumentError for an invalid and for a shared domain; Error when another account has it
  */
 export async function addDomain(
   store: DomainsStore,
@@ -19,29 +19,31 @@ export async function addDomain(
   const domain = readDomain(args.domain);
   if (shared.includes(domain)) {
     throw new ArgumentError(
-      `MAYFLY_DOMAINS serves ${domain} to every account: take it out there before it can be one account's own`,
+      `The domain ${domain} is in MAYFLY_DOMAINS and so shared by all accounts. Remove it from that setting first.`,
     );
   }
   const account = await findAccount(store, args.account);
   const whose = `${account.id} (${plain(account.name)})`;
   if (await store.domains.add({ domain, accountId: account.id, createdAt: now })) {
-    return `${domain} belongs to ${whose} now; only that account has inboxes there`;
+    return `The domain ${domain} now belongs to ${whose}. Only that account can create inboxes on it.`;
   }
   const owner = await store.domains.find(domain);
-  if (owner?.accountId === account.id) return `${domain} belongs to ${whose} already`;
-  throw new Error(`${domain} belongs to ${owner?.accountId ?? 'another account'}: remove it there first`);
+  if (owner?.accountId === account.id) return `The domain ${domain} already belongs to ${whose}.`;
+  throw new Error(
+    `The domain ${domain} belongs to ${owner?.accountId ?? 'another account'}. Remove it from that account first: mayfly domain remove ${domain}`,
+  );
 }
 
-/** @throws ArgumentError for no domain; Error when no account has it */
+/** @throws ArgumentError for an invalid domain; Error when no account has it */
 export async function removeDomain(store: DomainsStore, text: string): Promise<string> {
   const domain = readDomain(text);
   if (!(await store.domains.remove(domain))) {
-    throw new Error(`no account has the domain ${domain}; mayfly domain list shows those that have one`);
+    throw new Error(`No account has the domain ${domain}. "mayfly domain list" lists all of them.`);
   }
-  return `${domain} belongs to nobody now; its inboxes live on to their end and get no more mail`;
+  return `Removed the domain ${domain}. Its inboxes get no more mail, and can be read until they expire.`;
 }
 
-/** The domains of an account, or of all, by name. */
+/** Lists the domains of one account or of all, sorted by name. */
 export async function listDomains(
   store: DomainsStore,
   args: { account?: string | undefined; json?: boolean | undefined },

@@ -1,9 +1,10 @@
 import { isId } from '../ids.ts';
+import { quoted } from '../nearest.ts';
 import type { AccountRecord, Store } from '../store/contract/index.ts';
 
-/** Accounts asked for at once: a few ten kilobytes. */
+/** Accounts per query: some ten kilobytes. */
 const PAGE = 100;
-/** Accounts of one name that are told apart in an error. */
+/** Ids shown in an error about accounts of the same name. */
 const SHOWN_NAMESAKES = 5;
 
 type Accounts = Pick<Store, 'accounts'>;
@@ -19,8 +20,8 @@ export async function* everyAccount({ accounts }: Accounts): AsyncGenerator<Acco
 }
 
 /**
- * The account that an operator means by an id, or by a name that no other account has.
- * @throws Error, with what to do, when that is none or not one
+ * Finds an account by its id, or by a name that no other account has.
+ * @throws Error, with what to do, when there is none or more than one
  */
 export async function findAccount(store: Accounts, named: string): Promise<AccountRecord> {
   const byId = isId('acc', named) ? await store.accounts.find(named) : undefined;
@@ -28,21 +29,28 @@ export async function findAccount(store: Accounts, named: string): Promise<Accou
   const found: AccountRecord[] = [];
   for await (const account of everyAccount(store)) if (account.name === named) found.push(account);
   const [only, ...others] = found;
-  if (!only) throw new Error(`no account has the id or name ${named}; mayfly account list shows them`);
+  if (!only) {
+    throw new Error(
+      `No account has the id or name ${quoted(named)}. "mayfly account list" lists all accounts.`,
+    );
+  }
   if (others.length > 0) {
     const ids = found.slice(0, SHOWN_NAMESAKES).map(({ id }) => id);
     const more = found.length > ids.length ? ', …' : '';
-    throw new Error(`${found.length} accounts are called ${named}: take the id (${ids.join(', ')}${more})`);
+    throw new Error(
+      `${found.length} accounts have the name ${quoted(named)}. Use the id instead: ${ids.join(', ')}${more}`,
+    );
   }
   return only;
 }
 
 /**
- * The account that an operator named, or the first.
- * @throws Error as {@link findAccount}, and before the first start
+ * Finds the account that was named, or the first one.
+ * @throws Error as {@link findAccount}, and before the first start of the server
  */
 export async function findAccountOrFirst(store: Accounts, named: string | undefined): Promise<AccountRecord> {
   const account = named === undefined ? await store.accounts.findFirst() : await findAccount(store, named);
-  if (!account) throw new Error('there is no account yet: start the server once');
+  if (!account)
+    throw new Error('There is no account yet. Start the server once: the first start creates one.');
   return account;
 }

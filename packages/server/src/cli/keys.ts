@@ -1,5 +1,6 @@
 import { addKey } from '../accounts/keys.ts';
 import { hashCredential, hasValidChecksum, isId } from '../ids.ts';
+import { quoted } from '../nearest.ts';
 import type { KeyScope, ListedKey, Store } from '../store/contract/index.ts';
 import { ArgumentError, readFuture, readName } from './arguments.ts';
 import { findAccountOrFirst } from './find-account.ts';
@@ -9,10 +10,10 @@ type KeysStore = Pick<Store, 'accounts' | 'keys'>;
 
 const expired = (key: ListedKey, now: number) => key.expiresAt !== null && key.expiresAt <= now;
 
-/** True for a key that was not made here but given as MAYFLY_API_KEY. */
+/** True for a key that was set by MAYFLY_API_KEY. */
 export const isChosenByHand = ({ prefix }: ListedKey): boolean => !prefix.startsWith('mfk_');
 
-/** A key as JSON shows it: the API's form. */
+/** A key in the form of the API. */
 export const keyAsJson = ({ id, name, scope, prefix, createdAt, expiresAt, lastUsedAt }: ListedKey) => ({
   id,
   name,
@@ -23,7 +24,7 @@ export const keyAsJson = ({ id, name, scope, prefix, createdAt, expiresAt, lastU
   lastUsedAt: time(lastUsedAt),
 });
 
-/** Keys as a table, in the order given. */
+/** Keys as a table, in the given order. */
 export const tableOfKeys = (keys: readonly ListedKey[], now: number): string =>
   table(
     ['ID', 'PREFIX', 'NAME', 'SCOPE', 'CREATED', 'EXPIRES', 'LAST USED'],
@@ -34,23 +35,23 @@ export const tableOfKeys = (keys: readonly ListedKey[], now: number): string =>
       key.scope,
       time(key.createdAt) ?? '',
       `${time(key.expiresAt) ?? 'never'}${expired(key, now) ? ' (expired)' : ''}`,
-      time(key.lastUsedAt) ?? 'not yet',
+      time(key.lastUsedAt) ?? 'never',
     ]),
   );
 
 export interface CreateKeyArguments {
-  /** Id or name; the first account without it. */
+  /** Id or name; by default the first account. */
   account?: string | undefined;
   name: string;
   scope: KeyScope;
-  /** As {@link readFuture} takes it; never without it. */
+  /** As {@link readFuture} reads it; by default the key does not expire. */
   expires?: string | undefined;
 }
 
 /**
- * Makes a key for an account.
- * @returns the key alone: scripts take it from there
- * @throws ArgumentError; Error when no account is meant; AppError `limit_reached` when it has keys enough
+ * Creates a key.
+ * @returns the key and nothing else, for scripts
+ * @throws ArgumentError; Error for an unknown account; AppError `limit_reached` when it has too many keys
  */
 export async function createKey(store: KeysStore, args: CreateKeyArguments, now: number): Promise<string> {
   const name = await readName(args.name);
@@ -64,7 +65,7 @@ export async function createKey(store: KeysStore, args: CreateKeyArguments, now:
   return key;
 }
 
-/** The keys of an account, newest first; of the first account where none is named. */
+/** Lists the keys of an account, newest first; by default those of the first account. */
 export async function listKeys(
   store: KeysStore,
   args: { account?: string | undefined; json?: boolean | undefined },
@@ -73,60 +74,70 @@ export async function listKeys(
   const account = await findAccountOrFirst(store, args.account);
   const keys = await store.keys.list(account.id);
   if (args.json) return json(keys.map(keyAsJson));
-  return `keys of ${account.id} (${plain(account.name)})\n${tableOfKeys(keys, now)}`;
+  return `Keys of ${account.id} (${plain(account.name)})\n${tableOfKeys(keys, now)}`;
 }
 
 async function findKey(store: KeysStore, named: string, now: number): Promise<ListedKey> {
   if (isId('key', named)) {
     const key = await store.keys.find(named);
     if (key) return key;
-    throw new Error(`no key has the id ${named}, or it is revoked already`);
+    throw new Error(
+      `No key has the id ${named}, or it was revoked before. "mayfly key list" lists the keys.`,
+    );
   }
-  if (named === '') throw new ArgumentError('no key was given');
-  if (!hasValidChecksum(named)) throw new ArgumentError('the key is incomplete or mistyped');
+  if (named === '') throw new ArgumentError('Standard input is empty. Write the key, or its id, to it.');
+  if (!hasValidChecksum(named)) {
+    throw new ArgumentError('The key is incomplete or mistyped: its checksum is wrong.');
+  }
   const found = await store.keys.findByHash(hashCredential(named), now);
   const key = found && (await store.keys.find(found.key.id));
-  if (!key) throw new Error('no live key is this one: it is revoked already, expired, or not of this server');
+  if (!key) {
+    throw new Error(
+      'This server has no such key: it was revoked, has expired, or belongs to another server.',
+    );
+  }
   return key;
 }
 
 /**
- * Checks what stands on the command line of `key revoke`: an id, or `-` for standard input.
- * @throws ArgumentError for a key itself: other users of the machine see command lines
+ * Checks the argument of `key revoke`: an id, or `-` for standard input.
+ * @throws ArgumentError for a key itself, because other users of the machine can see command lines
  */
 export function readKeyArgument(text: string): string {
   if (text === '-' || isId('key', text)) return text;
   if (text.startsWith('mfk_')) {
     throw new ArgumentError(
-      'a key itself is not taken from the command line, which others can see: give its id, or run `mayfly key revoke -` and paste it there',
+      'A key must not be an argument, because other users can see the command line. Use its id, or run "mayfly key revoke -" and paste the key.',
     );
   }
-  throw new ArgumentError(`${plain(text)} is not a key's id (key_…); mayfly key list shows them`);
+  throw new ArgumentError(
+    `${quoted(text)} is not the id of a key (key_…). "mayfly key list" lists the keys with their ids.`,
+  );
 }
 
 /**
- * Revokes a key, also an account's last one.
+ * Revokes a key, even the last one of its account.
  * @param named its id, or the key itself
  * @returns what was done, and what is left to do
- * @throws ArgumentError for a mistyped key; Error for one that is unknown or revoked already
+ * @throws ArgumentError for a mistyped key; Error for one that is unknown or was revoked before
  */
 export async function revokeKey(store: KeysStore, named: string, now: number): Promise<string> {
   const key = await findKey(store, named, now);
   const { id, accountId, prefix, name } = key;
   if ((await store.keys.revoke(accountId, id, false, now)) === 'unknown') {
-    throw new Error(`${id} was revoked by somebody else just now`);
+    throw new Error(`The key ${id} was revoked by another command at the same time.`);
   }
   const lines = [
-    `revoked ${id} (${plain(prefix)}…, "${plain(name)}") of account ${accountId}`,
-    'A running server refuses it within a second.',
+    `Revoked ${id} (${plain(prefix)}…, "${plain(name)}") of account ${accountId}.`,
+    'A running server rejects it within a second.',
   ];
   if (isChosenByHand(key)) {
-    lines.push('It was chosen by hand: take it out of MAYFLY_API_KEY too. It stays revoked if you forget.');
+    lines.push('It was set by MAYFLY_API_KEY. Remove it from that setting; until then it stays revoked.');
   }
   const left = (await store.keys.list(accountId)).filter((one) => one.scope === 'full' && !expired(one, now));
   if (left.length === 0) {
     lines.push(
-      `The account has no live key of scope full left. Another one: mayfly key create --account ${accountId}`,
+      `The account has no valid key of scope "full" left. To create one, run: mayfly key create --account ${accountId}`,
     );
   }
   return lines.join('\n');

@@ -2,25 +2,25 @@ import type { Plan, Plans } from '../accounts/plans.ts';
 import { readPlan } from './arguments.ts';
 import { details, json, table } from './text.ts';
 
-/** Columns of the list, in the order of the documentation's table. */
+/** Columns of the list, in the order of docs/accounts.md. */
 const COLUMNS: readonly (readonly [head: string, limit: keyof Plan])[] = [
   ['REQ/MONTH', 'requestsPerMonth'],
   ['REQ/S', 'requestsPerSecond'],
   ['BURST', 'burst'],
   ['INBOXES', 'maxLiveInboxes'],
-  ['TTL MIN', 'maxTtlMinutes'],
+  ['TTL MINUTES', 'maxTtlMinutes'],
   ['MSG/INBOX', 'maxMessagesPerInbox'],
-  ['MSG BYTES', 'maxMessageBytes'],
+  ['BYTES/MSG', 'maxMessageBytes'],
   ['WEBHOOKS', 'maxWebhooks'],
 ];
 
 const shown = (limit: number, none: string) => (Number.isFinite(limit) ? String(limit) : none);
 
-/** A plan's limits under the names that MAYFLY_PLANS has for them, as lines. */
+/** The limits of a plan, one line each, by their names in MAYFLY_PLANS. */
 export const describePlan = (plan: Plan): string =>
   details(COLUMNS.map(([, limit]) => [limit, shown(plan[limit], 'no limit')]));
 
-/** The plans in force; a limit that JSON shows as null is lifted, as in MAYFLY_PLANS. */
+/** Lists the configured plans; in JSON, null is no limit, as in MAYFLY_PLANS. */
 export function listPlans(plans: Plans, asJson = false): string {
   const all = plans.names.map((name) => ({ name, ...plans.named(name) }));
   if (asJson) return json(all);
@@ -30,7 +30,7 @@ export function listPlans(plans: Plans, asJson = false): string {
   );
 }
 
-/** @throws ArgumentError for a plan that is not configured */
+/** Shows one plan. @throws ArgumentError for a plan that is not configured */
 export function showPlan(plans: Plans, name: string, asJson = false): string {
   const plan = plans.named(readPlan(name, plans));
   return asJson ? json({ name, ...plan }) : describePlan(plan);

@@ -1,17 +1,17 @@
-/** How the command line writes: plain words in columns for people, JSON for scripts. */
+/* Output of the command line: tables for people, JSON for scripts. */
 
-/** Between two columns. */
+/** Separates two columns. */
 const GAP = '  ';
 
 const CONTROL = /\p{Cc}/gu;
 
-/** Words that somebody else chose, without what would steer a terminal. */
+/** Text from users, with control characters escaped, which could control the terminal. */
 export const plain = (text: string): string =>
   text.replace(CONTROL, (letter) => `\\u${letter.charCodeAt(0).toString(16).padStart(4, '0')}`);
 
 const width = (text: string): number => [...text].length;
 
-/** Rows under a head, each column as wide as its longest cell; the head alone where there are no rows. */
+/** A table with a header line; each column is as wide as its longest cell. */
 export function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
   const cells = [head, ...rows.map((row) => row.map(plain))];
   const widths = head.map((_, column) => Math.max(...cells.map((row) => width(row[column] ?? ''))));
@@ -20,16 +20,16 @@ export function table(head: readonly string[], rows: readonly (readonly string[]
   return cells.map((row) => line(row).trimEnd()).join('\n');
 }
 
-/** One `name: value` line each, the values below each other. */
+/** One `name: value` line per entry, with the values aligned. */
 export function details(lines: readonly (readonly [name: string, value: string])[]): string {
   const widest = Math.max(...lines.map(([name]) => width(name)));
   return lines.map(([name, value]) => `${`${name}:`.padEnd(widest + 1)} ${plain(value)}`).join('\n');
 }
 
-/** Moved in, to stand under a heading. */
+/** Indented, to stand below a heading. */
 export const indented = (text: string): string => text.replace(/^(?=.)/gm, GAP);
 
 export const json = (value: unknown): string => JSON.stringify(value, null, 2);
 
-/** RFC 3339 in UTC; null where there is no time. */
+/** RFC 3339 in UTC; null for null. @param at epoch milliseconds */
 export const time = (at: number | null): string | null => (at === null ? null : new Date(at).toISOString());

@@ -80,7 +80,7 @@ describe('mayfly account create', () => {
     const before = await operator.json('account', 'list');
     const made = operator.run('account', 'create', '--name', 'Web', '--plan', 'silver');
     await expect(made).rejects.toThrow(
-      new ArgumentError('no plan is called silver; the configured ones: free, developer, unlimited, gold'),
+      new ArgumentError('"silver" is not a plan. The configured plans are free, developer, unlimited, gold.'),
     );
     expect(await operator.json('account', 'list')).toEqual(before);
   });
@@ -120,8 +120,8 @@ describe('mayfly account show', () => {
     expect(printed).toMatch(/^ {2}taken: +900 of 1000 /m);
     expect(printed).toMatch(/^ {2}80 %: +2026-03-04T05:06:07\.000Z$/m);
     expect(printed).toMatch(/^ {2}100 %: +not reached$/m);
-    expect(printed).toMatch(/^ {2}key_\w+ +mfk_\w{4} +first key +full .* never +not yet$/m);
-    expect(printed).toMatch(/^domains of its own\n {2}web\.example$/m);
+    expect(printed).toMatch(/^ {2}key_\w+ +mfk_\w{4} +first key +full .* never +never$/m);
+    expect(printed).toMatch(/^own domains\n {2}web\.example$/m);
 
     expect(await operator.json('account', 'show', id)).toMatchObject({
       id,
@@ -145,7 +145,7 @@ describe('mayfly account show', () => {
     const id = await leftAccount('x', 'old');
     const printed = await operator.run('account', 'show', id);
     expect(printed).toMatch(/^plan: +old \(not configured\)$/m);
-    expect(printed).toMatch(/^ {2}none known/m);
+    expect(printed).toMatch(/^ {2}unknown, because the plan is not configured/m);
     expect((await operator.json('account', 'show', id)).limits).toBeNull();
   });
 
@@ -154,10 +154,10 @@ describe('mayfly account show', () => {
     expect((await operator.json('account', 'show', name)).id).toBe(id);
     const [one, two] = [await leftAccount('Twin', 'free', NOW), await leftAccount('Twin', 'free', NOW + 1)];
     await expect(operator.run('account', 'show', 'Twin')).rejects.toThrow(
-      `2 accounts are called Twin: take the id (${one}, ${two})`,
+      `2 accounts have the name "Twin". Use the id instead: ${one}, ${two}`,
     );
     await expect(operator.run('account', 'show', 'Nobody')).rejects.toThrow(
-      'no account has the id or name Nobody',
+      'No account has the id or name "Nobody".',
     );
   });
 });
@@ -166,7 +166,7 @@ describe('mayfly account set-plan', () => {
   it('puts an account on another plan and says what it was on', async () => {
     const { id, name } = await makeAccount(operator);
     expect(await operator.run('account', 'set-plan', name, 'free')).toContain(
-      `${id} (${name}) is on the plan free now; before: developer`,
+      `Changed the plan of ${id} (${name}) from developer to free.`,
     );
     expect((await operator.store.accounts.find(id))?.plan).toBe('free');
   });
@@ -175,7 +175,7 @@ describe('mayfly account set-plan', () => {
     const { id } = await makeAccount(operator);
     await expect(operator.run('account', 'set-plan', id, 'silver')).rejects.toThrow(ArgumentError);
     await expect(operator.run('account', 'set-plan', newId('acc', NOW), 'free')).rejects.toThrow(
-      /no account/,
+      /No account/,
     );
     expect((await operator.store.accounts.find(id))?.plan).toBe('developer');
   });

@@ -21,7 +21,7 @@ describe('mayfly account delete', () => {
     const refused = operator.run('account', 'delete', id);
     await expect(refused).rejects.toThrow(ArgumentError);
     await expect(refused).rejects.toThrow(
-      `account ${id} ("${name}") for good: its 1 key, its domains (web.example), its webhooks, its inboxes and all their mail. If it shall be: mayfly account delete ${id} --yes`,
+      `This deletes account ${id} ("${name}") permanently: its 1 API key, its domains (web.example), its webhooks, its inboxes and all their messages. To delete it, run: mayfly account delete ${id} --yes`,
     );
     expect(await operator.store.accounts.find(id)).toBeDefined();
     expect(await operator.store.keys.list(id)).toHaveLength(1);
@@ -39,12 +39,12 @@ describe('mayfly account delete', () => {
     operator.now += 1;
     const [one, two] = [await makeAccount(operator), await makeAccount(operator)];
     expect(await operator.run('account', 'delete', one.name, '--yes')).toBe(
-      `deleted account ${one.id} ("${one.name}")\nA running server refuses its keys within a second.`,
+      `Deleted account ${one.id} ("${one.name}").\nA running server rejects its keys within a second.`,
     );
     await operator.run('account', 'delete', two.id, '--yes');
     const listed: { id: string }[] = await operator.json('account', 'list');
     expect(listed.map(({ id }) => id)).not.toContain(one.id);
-    await expect(operator.run('account', 'delete', two.id, '--yes')).rejects.toThrow('no account has the id');
+    await expect(operator.run('account', 'delete', two.id, '--yes')).rejects.toThrow('No account has the id');
   });
 
   it('of the first account says which one MAYFLY_API_KEY opens now', async () => {
@@ -56,8 +56,10 @@ describe('mayfly account delete', () => {
       ...{ createdAt: NOW, expiresAt: null },
     });
     const said = await operator.run('account', 'delete', first.id, '--yes');
-    expect(said).toContain('take it out of MAYFLY_API_KEY too');
-    expect(said).toContain(`now ${next.id} ("${next.name}") is. A new key in MAYFLY_API_KEY opens that one`);
+    expect(said).toContain('One of its keys was set by MAYFLY_API_KEY.');
+    expect(said).toContain(
+      `Now ${next.id} ("${next.name}") is the first, and a new MAYFLY_API_KEY is a key of that one.`,
+    );
   });
 });
 

@@ -77,7 +77,7 @@ describe('mayfly key create', () => {
     const fresh = await openOperator();
     try {
       await expect(fresh.run('key', 'create')).rejects.toThrow(
-        'there is no account yet: start the server once',
+        'There is no account yet. Start the server once',
       );
     } finally {
       await fresh.close();
@@ -100,15 +100,15 @@ describe('mayfly key list', () => {
       { id: oldest, name: 'first key', expiresAt: null, lastUsedAt: '2026-03-05T05:06:08.000Z' },
     ]);
     const [title, head, ...rows] = (await operator.run('key', 'list', '--account', name)).split('\n');
-    expect(title).toBe(`keys of ${id} (${name})`);
+    expect(title).toBe(`Keys of ${id} (${name})`);
     expect(head).toMatch(/^ID +PREFIX +NAME +SCOPE +CREATED +EXPIRES +LAST USED$/);
-    expect(rows[0]).toMatch(/^key_.* 2026-03-05T06:06:08\.000Z \(expired\) +not yet$/);
+    expect(rows[0]).toMatch(/^key_.* 2026-03-05T06:06:08\.000Z \(expired\) +never$/);
     expect(rows[1]).toMatch(/^key_.* never +2026-03-05T05:06:08\.000Z$/);
     expect(rows).toHaveLength(2);
   });
 
   it('shows those of the first account where none is named', async () => {
-    expect(await operator.run('key', 'list')).toMatch(`keys of ${first} (default)\n`);
+    expect(await operator.run('key', 'list')).toMatch(`Keys of ${first} (default)\n`);
   });
 });
 
@@ -118,7 +118,7 @@ describe('mayfly key revoke', () => {
     const [{ id, name }] = await operator.json('key', 'list');
     expect(name).toBe('leaked');
     const printed = await operator.run('key', 'revoke', id);
-    expect(printed).toContain(`revoked ${id} (${key.slice(0, 8)}…, "leaked") of account ${first}`);
+    expect(printed).toContain(`Revoked ${id} (${key.slice(0, 8)}…, "leaked") of account ${first}.`);
     expect(printed).not.toMatch(/left|MAYFLY_API_KEY/);
     expect(await find(key)).toBeUndefined();
     const listed: { id: string }[] = await operator.json('key', 'list');
@@ -127,9 +127,9 @@ describe('mayfly key revoke', () => {
 
   it('takes the leaked key itself from standard input', async () => {
     const key = await operator.run('key', 'create', '--name', 'leaked');
-    expect(await operator.runWith(`${key}\n`, 'key', 'revoke', '-')).toMatch(/^revoked key_/);
+    expect(await operator.runWith(`${key}\n`, 'key', 'revoke', '-')).toMatch(/^Revoked key_/);
     expect(await find(key)).toBeUndefined();
-    await expect(operator.runWith(key, 'key', 'revoke', '-')).rejects.toThrow(/revoked already/);
+    await expect(operator.runWith(key, 'key', 'revoke', '-')).rejects.toThrow(/it was revoked, has expired/);
   });
 
   it('refuses the key itself on the command line, where others can see it', async () => {
@@ -143,8 +143,10 @@ describe('mayfly key revoke', () => {
     const key = await operator.run('key', 'create');
     await expect(operator.runWith(key.slice(0, -1), 'key', 'revoke', '-')).rejects.toThrow(ArgumentError);
     await expect(operator.runWith('', 'key', 'revoke', '-')).rejects.toThrow(ArgumentError);
-    await expect(operator.runWith(newCredential('mfk'), 'key', 'revoke', '-')).rejects.toThrow(/no live key/);
-    await expect(operator.run('key', 'revoke', newId('key', NOW))).rejects.toThrow(/no key has the id/);
+    await expect(operator.runWith(newCredential('mfk'), 'key', 'revoke', '-')).rejects.toThrow(
+      /This server has no such key/,
+    );
+    await expect(operator.run('key', 'revoke', newId('key', NOW))).rejects.toThrow(/No key has the id/);
     expect(await find(key)).toBeDefined();
   });
 
@@ -154,13 +156,13 @@ describe('mayfly key revoke', () => {
     await operator.run('key', 'create', '--account', id, '--expires', '1h');
     operator.now += 3_600_000;
     expect(await operator.runWith(key, 'key', 'revoke', '-')).toContain(
-      `no live key of scope full left. Another one: mayfly key create --account ${id}`,
+      `no valid key of scope "full" left. To create one, run: mayfly key create --account ${id}`,
     );
     expect(await find(key)).toBeUndefined();
   });
 
   it('revokes a key chosen as MAYFLY_API_KEY for good, whatever the setting says at the next start', async () => {
-    expect(await operator.runWith(CHOSEN, 'key', 'revoke', '-')).toContain('take it out of MAYFLY_API_KEY');
+    expect(await operator.runWith(CHOSEN, 'key', 'revoke', '-')).toContain('It was set by MAYFLY_API_KEY.');
     expect(await find(CHOSEN)).toBeUndefined();
     await ensureFirstAccount(operator.store, CHOSEN, operator.now);
     expect(await find(CHOSEN)).toBeUndefined();

@@ -16,10 +16,10 @@ describe('mayfly plan', () => {
   it('lists the plans in force, with what MAYFLY_PLANS changes', async () => {
     expect(await operator.run('plan', 'list')).toBe(
       [
-        'PLAN       REQ/MONTH  REQ/S  BURST  INBOXES  TTL MIN  MSG/INBOX  MSG BYTES  WEBHOOKS',
-        'free       5000       2      10     5        60       50         5242880    1',
-        'developer  100000     50     200    1000     10080    1000       26214400   50',
-        'unlimited  -          -      -      -        43200    10000      52428800   -',
+        'PLAN       REQ/MONTH  REQ/S  BURST  INBOXES  TTL MINUTES  MSG/INBOX  BYTES/MSG  WEBHOOKS',
+        'free       5000       2      10     5        60           50         5242880    1',
+        'developer  100000     50     200    1000     10080        1000       26214400   50',
+        'unlimited  -          -      -      -        43200        10000      52428800   -',
       ].join('\n'),
     );
   });

@@ -57,7 +57,7 @@ describe('opening the store on SQLite', () => {
     const file = join(path, '..', 'a file');
     writeFileSync(file, '');
     await expect(openSqlite({ path: join(file, 'data', 'mayfly.db') })).rejects.toThrow(
-      /data directory .* cannot be made/,
+      /data folder .* cannot be created/,
     );
   });
 
@@ -103,7 +103,7 @@ describe('opening the store on SQLite', () => {
 describe('two processes on one database', () => {
   it('a second server is refused; the operator may write beside the first', async () => {
     const { path, store, accountId } = await openWithInbox();
-    await expect(openSqlite({ path })).rejects.toThrow(/another Mayfly server runs on/);
+    await expect(openSqlite({ path })).rejects.toThrow(/Another Mayfly server uses/);
     const operator = await openSqlite({ path, beside: true });
     const { inbox } = await operator.inboxes.create(accountId, inboxAt(), 10, null);
     await operator.close();
@@ -118,7 +118,7 @@ describe('two processes on one database', () => {
       child.kill('SIGKILL');
     });
     const [placed] = await once(child, 'message');
-    await expect(openSqlite({ path })).rejects.toThrow(/another Mayfly server/);
+    await expect(openSqlite({ path })).rejects.toThrow(/Another Mayfly server/);
     child.kill('SIGKILL');
     await once(child, 'exit');
     const store = await openSqlite({ path });

@@ -71,15 +71,15 @@ function explain(error: unknown, where: string): unknown {
 export function addMailCommand(program: Command, { readConfig, print, now }: MailEdge): void {
   program
     .command('mail')
-    .description('send a message by SMTP, to try an inbox')
-    .argument('<address...>', 'recipients, such as the address of an inbox')
+    .description('Send a message by SMTP, to try an inbox')
+    .argument('<address...>', 'Recipients, such as the address of an inbox')
     .option(
       '--server <host:port>',
-      'SMTP server (default: the one that the settings describe, 127.0.0.1:2525)',
+      'SMTP server (default: by MAYFLY_SMTP_HOST and MAYFLY_SMTP_PORT, else 127.0.0.1:2525)',
     )
-    .option('--from <address>', 'sender', 'sender@example.com')
-    .option('--subject <text>', 'subject', 'Your code')
-    .option('--body <text>', 'plain text', 'Your code is 482910.')
+    .option('--from <address>', 'Sender', 'sender@example.com')
+    .option('--subject <text>', 'Subject', 'Your code')
+    .option('--body <text>', 'Text of the message', 'Your code is 482910.')
     .action(async (addresses: string[], { server, from, subject, body }: MailOptions) => {
       const to = addresses.map(readAddress);
       const { smtpHost, smtpPort } = readConfig();

@@ -38,7 +38,7 @@ export function requireSqlite(version: string): void {
   const order = version.localeCompare(OLDEST_SQLITE, 'en', { numeric: true });
   if (order < 0) {
     throw new Error(
-      `this Node.js carries SQLite ${version}, which can corrupt a database; at least ${OLDEST_SQLITE} is needed: use a newer Node.js`,
+      `This Node.js contains SQLite ${version}, which can corrupt a database. Use a newer Node.js, with SQLite ${OLDEST_SQLITE} or newer.`,
     );
   }
 }
@@ -47,7 +47,9 @@ export function requireSqlite(version: string): void {
 export function requireDurable(database: DatabaseSync): void {
   const synchronous = database.prepare('pragma synchronous').get()?.synchronous;
   if (synchronous !== FULL) {
-    throw new Error(`SQLite's synchronous setting is ${synchronous}, not ${FULL} (FULL): mail could be lost`);
+    throw new Error(
+      `The synchronous setting of SQLite is ${synchronous} instead of ${FULL} (FULL), so mail could be lost.`,
+    );
   }
 }
 
@@ -71,7 +73,7 @@ export function openWriter({ path, busyTimeoutMs }: Connection, maxPages?: numbe
     const mode = database.prepare('pragma journal_mode = wal').get()?.journal_mode;
     if (mode !== 'wal') {
       throw new Error(
-        `SQLite cannot keep a write-ahead log at ${path} (it says ${mode}): is it a network file system?`,
+        `SQLite cannot use a write-ahead log at ${path} (journal mode ${mode}). Use a local file system.`,
       );
     }
     database.exec('pragma synchronous = full');

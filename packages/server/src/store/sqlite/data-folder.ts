@@ -1,10 +1,10 @@
 import { accessSync, constants, existsSync, mkdirSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 
-/** What stands beside a database file and is written with it. */
+/** Suffixes of the files that belong to a database. */
 const COMPANIONS = ['', '-wal', '-shm', '.lock'];
 const WAY_OUT =
-  'give the user that runs Mayfly the right to write there, or set MAYFLY_DATA_DIR to another folder';
+  'Give the user that runs Mayfly permission to write there, or set MAYFLY_DATA_DIR to another folder.';
 
 /** The code of a system call's error. */
 const codeOf = (error: unknown): unknown =>
@@ -14,7 +14,7 @@ function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** Step by step, because Node's own recursion never ends where a parent is there and takes nothing (/proc). */
+/** Level by level: Node's own recursion never ends where a parent exists and accepts no folders (/proc). */
 function makeWithParents(folder: string): void {
   const make = () => mkdirSync(folder, { mode: 0o700 });
   try {
@@ -28,9 +28,9 @@ function makeWithParents(folder: string): void {
 }
 
 /**
- * Makes the folder of a database where there is none; nobody else on the machine may read it, since mail
- * may hold secrets.
- * @throws Error, with what to do about it, when it cannot be made, or not be written to
+ * Creates the folder of a database if it is missing. Only its owner can read it, because mail may contain
+ * secrets.
+ * @throws Error, with what to do, when it cannot be created or written to
  */
 export function prepareFolder(path: string): void {
   const folder = dirname(path);
@@ -38,7 +38,7 @@ export function prepareFolder(path: string): void {
     makeWithParents(folder);
   } catch (error) {
     throw new Error(
-      `the data directory ${folder} cannot be made (${messageOf(error)}): set MAYFLY_DATA_DIR to another folder`,
+      `The data folder ${folder} cannot be created (${messageOf(error)}). Set MAYFLY_DATA_DIR to another folder.`,
       { cause: error },
     );
   }
@@ -47,7 +47,7 @@ export function prepareFolder(path: string): void {
     accessSync(folder, constants.W_OK | constants.X_OK);
     for (const file of files) accessSync(file, constants.R_OK | constants.W_OK);
   } catch (error) {
-    throw new Error(`the data directory ${folder} cannot be written to (${messageOf(error)}): ${WAY_OUT}`, {
+    throw new Error(`The data folder ${folder} cannot be written to (${messageOf(error)}). ${WAY_OUT}`, {
       cause: error,
     });
   }

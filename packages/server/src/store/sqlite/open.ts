@@ -56,7 +56,7 @@ export function lockForServer(path: string): DatabaseSync {
   } catch (error) {
     lock.close();
     if (!isBusy(error)) throw error;
-    throw new Error(`another Mayfly server runs on ${path}: stop it, or use another data directory`);
+    throw new Error(`Another Mayfly server uses ${path}. Stop it, or set MAYFLY_DATA_DIR to another folder.`);
   }
 }
 
@@ -176,6 +176,6 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
     return { ...store, close: () => store.close().finally(() => lock?.isOpen && lock.close()) };
   } catch (error) {
     lock?.close();
-    throw new Error(`the database ${path} cannot be opened: ${messageOf(error)}`, { cause: error });
+    throw new Error(`The database ${path} cannot be opened: ${messageOf(error)}`, { cause: error });
   }
 }

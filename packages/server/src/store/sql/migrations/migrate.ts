@@ -28,9 +28,12 @@ export async function migrate(db: Db, dialect: Dialect): Promise<void> {
   const { error } = await migrator.migrateToLatest();
   if (!error) return;
   if (error instanceof Error && error.message.startsWith('corrupted migrations')) {
-    throw new Error('the database was made by a newer version of Mayfly: start that version', {
-      cause: error,
-    });
+    throw new Error(
+      'The database was written by a newer version of Mayfly. Start that version, or restore a backup of this one.',
+      {
+        cause: error,
+      },
+    );
   }
   throw error;
 }

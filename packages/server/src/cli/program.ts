@@ -1,0 +1,92 @@
+import { Command } from 'commander';
+import { SETTINGS } from '../config/settings.ts';
+import { didYouMean, nearest, quoted } from '../nearest.ts';
+import { ArgumentError } from './arguments.ts';
+
+/** What people type who look for the command that starts a server. */
+const MEANS_START = ['start', 'run', 'up', 'server', 'daemon', 'launch', 'begin'];
+const SETTING_PREFIX = 'MAYFLY_';
+/** Commands that are configured by settings alone. */
+const SERVERS = ['dev', 'serve'];
+
+/** `mayfly key create` */
+const fullName = (command: Command): string =>
+  command.parent ? `${fullName(command.parent)} ${command.name()}` : command.name();
+
+const listed = (words: readonly string[]): string =>
+  words.length < 2 ? words.join('') : `${words.slice(0, -1).join(', ')} and ${words.at(-1)}`;
+
+function unknownCommand(command: Command): string {
+  const given = command.args[0] ?? '';
+  const wrong = `${quoted(given)} is not a command of "${fullName(command)}".`;
+  const known = command.commands.map((one) => one.name());
+  if (!command.parent && MEANS_START.includes(given.toLowerCase())) {
+    return `${wrong} Use "mayfly dev" on a laptop or in CI, "mayfly serve" in production.`;
+  }
+  return `${wrong}${didYouMean(given, known)} The commands are ${listed(known)}.`;
+}
+
+function unknownOption(command: Command, flag: string): string {
+  const wrong = `${quoted(flag)} is not an option of "${fullName(command)}".`;
+  const name = flag.replace(/^-+/, '').replace(/=.*/s, '');
+  const options = command.options.flatMap(({ long }) => (long ? [long.slice(2)] : []));
+  const option = nearest(name, options);
+  if (option !== undefined) return `${wrong} Did you mean "--${option}"?`;
+  if (SERVERS.includes(command.name())) {
+    const names = Object.values(SETTINGS).map((setting) => setting.name.slice(SETTING_PREFIX.length));
+    const setting = nearest(name.replaceAll('-', '_'), names);
+    const hint =
+      setting === undefined ? '"mayfly config --table" lists them' : `set ${SETTING_PREFIX}${setting}`;
+    return `${wrong} Settings are environment variables: ${hint}.`;
+  }
+  return `${wrong} "${fullName(command)} --help" lists its options.`;
+}
+
+/** The part of a message of the library that is in quotes. */
+const inQuotes = (message: string): string => /'([^']*)'/.exec(message)?.[1] ?? '';
+
+/** Sentences for an error of the library, by its code; the library's own for what is missing here. */
+const EXPLAINED: Readonly<Record<string, (command: Command, message: string) => string>> = {
+  'commander.unknownCommand': unknownCommand,
+  'commander.unknownOption': (command, message) => unknownOption(command, inQuotes(message)),
+  'commander.missingArgument': (command, message) =>
+    `"${fullName(command)}" needs the argument <${inQuotes(message)}>. "${fullName(command)} --help" explains it.`,
+  'commander.optionMissingArgument': (command, message) =>
+    `The option ${inQuotes(message)} of "${fullName(command)}" needs a value.`,
+  'commander.missingMandatoryOptionValue': (command, message) =>
+    `"${fullName(command)}" needs the option ${inQuotes(message)}.`,
+  'commander.invalidArgument': (command, message) => {
+    const [, option = '', value = '', allowed = ''] =
+      /option '(\S+)[^']*' argument '(.*)' is invalid\. Allowed choices are (.*)\.$/s.exec(message) ?? [];
+    return `${quoted(value)} is not valid for the option ${option} of "${fullName(command)}". Use ${allowed.replace(/, ([^,]*)$/, ' or $1')}.`;
+  },
+  'commander.excessArguments': (command) => {
+    const expected = command.registeredArguments.length;
+    const excess = command.args.slice(expected).map(quoted).join(', ');
+    return expected === 0
+      ? `"${fullName(command)}" takes no arguments, but was given ${excess}.`
+      : `"${fullName(command)}" takes ${expected} argument${expected === 1 ? '' : 's'}; ${excess} is too much.`;
+  },
+};
+
+/** A command of the command line; its errors are sentences that say what to do. */
+class CliCommand extends Command {
+  override createCommand(name?: string): CliCommand {
+    return new CliCommand(name);
+  }
+
+  /** @throws ArgumentError always */
+  override error(message: string, options: { code?: string } = {}): never {
+    const explain = EXPLAINED[options.code ?? ''];
+    throw new ArgumentError(explain ? explain(this, message) : message.replace(/^error: /, ''));
+  }
+}
+
+/** The command `mayfly`, without its sub-commands. */
+export const createProgram = (version: string): Command =>
+  new CliCommand('mayfly')
+    .description('Disposable inboxes for automated tests: a REST API and a real SMTP server.')
+    .version(version, '-V, --version', 'Show the version')
+    .helpOption('-h, --help', 'Show help')
+    .helpCommand('help [command]', 'Show help for a command')
+    .exitOverride();

@@ -1,0 +1,90 @@
+import { describe, expect, it } from 'vitest';
+import { ArgumentError } from '../../src/cli/arguments.ts';
+import { addOperatorCommands } from '../../src/cli/commands.ts';
+import { createProgram } from '../../src/cli/program.ts';
+
+/** Runs a command line; nothing behind the parsing is reached. */
+async function run(line: string): Promise<void> {
+  const program = createProgram('0.0.0');
+  program.command('dev').action(() => undefined);
+  program.command('serve').action(() => undefined);
+  addOperatorCommands(program, {
+    env: {},
+    print: () => undefined,
+    now: () => 0,
+    readLine: async () => '',
+    openStore: async () => {
+      throw new Error('reached the store');
+    },
+  });
+  await program.parseAsync(line.split(' ').filter(Boolean), { from: 'user' });
+}
+
+describe('the command line', () => {
+  it.each([
+    [
+      'start',
+      '"start" is not a command of "mayfly". Use "mayfly dev" on a laptop or in CI, "mayfly serve" in production.',
+    ],
+    [
+      'up',
+      '"up" is not a command of "mayfly". Use "mayfly dev" on a laptop or in CI, "mayfly serve" in production.',
+    ],
+    [
+      'sevre',
+      '"sevre" is not a command of "mayfly". Did you mean "serve"? The commands are dev, serve, account, key, plan and domain.',
+    ],
+    [
+      'xyz',
+      '"xyz" is not a command of "mayfly". The commands are dev, serve, account, key, plan and domain.',
+    ],
+    [
+      'keys list',
+      '"keys" is not a command of "mayfly". Did you mean "key"? The commands are dev, serve, account, key, plan and domain.',
+    ],
+    [
+      'key creat',
+      '"creat" is not a command of "mayfly key". Did you mean "create"? The commands are create, list and revoke.',
+    ],
+    [
+      'dev --port 9000',
+      '"--port" is not an option of "mayfly dev". Settings are environment variables: set MAYFLY_HTTP_PORT.',
+    ],
+    [
+      'serve --smtp-port=25',
+      '"--smtp-port=25" is not an option of "mayfly serve". Settings are environment variables: set MAYFLY_SMTP_PORT.',
+    ],
+    [
+      'dev -d',
+      '"-d" is not an option of "mayfly dev". Settings are environment variables: "mayfly config --table" lists them.',
+    ],
+    [
+      'key create --acount x',
+      '"--acount" is not an option of "mayfly key create". Did you mean "--account"?',
+    ],
+    [
+      'key list --zzzzz',
+      '"--zzzzz" is not an option of "mayfly key list". "mayfly key list --help" lists its options.',
+    ],
+    [
+      'key create --scope admin',
+      '"admin" is not valid for the option --scope of "mayfly key create". Use full or read.',
+    ],
+    ['key create --name', 'The option --name <name> of "mayfly key create" needs a value.'],
+    ['account create', '"mayfly account create" needs the option --name <name>.'],
+    ['plan show', '"mayfly plan show" needs the argument <plan>. "mayfly plan show --help" explains it.'],
+    ['plan show a b c', '"mayfly plan show" takes 1 argument; "b", "c" is too much.'],
+    ['dev now', '"mayfly dev" takes no arguments, but was given "now".'],
+  ])('says for `mayfly %s` what to do', async (line, message) => {
+    await expect(run(line)).rejects.toEqual(new ArgumentError(message));
+  });
+
+  it('never shows an argument that would control the terminal', async () => {
+    await expect(run('\u001b[2J')).rejects.toThrow('"\\u{1b}[2J" is not a command');
+  });
+
+  it('takes what is right', async () => {
+    await run('dev');
+    await expect(run('key list --json')).rejects.toThrow('reached the store');
+  });
+});
