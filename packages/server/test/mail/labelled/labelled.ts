@@ -16,6 +16,8 @@ export interface LabelledMail {
   code: string | null;
   /** Kinds of the links in order of appearance; not given where they do not matter. */
   links?: LinkKind[];
+  /** Addresses of the links in order of appearance, exactly as in the mail; not given where they do not matter. */
+  hrefs?: string[];
 }
 
 /** The mail as it goes over the wire. */
