@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import type { Store } from '../../src/store/contract/index.ts';
+import type { Db, Tx } from '../../src/store/sql/dialect.ts';
 import { migrate } from '../../src/store/sql/migrations/migrate.ts';
 import { createSqlStore } from '../../src/store/sql/sql-store.ts';
 import { kyselyOn, openWriter, sqliteDialect } from '../../src/store/sqlite/connection.ts';
@@ -52,6 +53,23 @@ export function openTemporary(options: Partial<SqliteOptions> = {}): Promise<Ope
   return opened((path) => openSqlite({ path, ...options }));
 }
 
+/** A database whose transactions each wait for `before`. */
+function gateTransactions(db: Db, before: () => Promise<void>): Db {
+  const transaction = () => ({
+    execute: async <Result>(work: (tx: Tx) => Promise<Result>): Promise<Result> => {
+      await before();
+      return db.transaction().execute(work);
+    },
+  });
+  return new Proxy(db, {
+    get(target, name) {
+      if (name === 'transaction') return transaction;
+      const member = Reflect.get(target, name, target);
+      return typeof member === 'function' ? member.bind(target) : member;
+    },
+  });
+}
+
 async function opened(open: (path: string) => Promise<Store>): Promise<Opened & { path: string }> {
   const { path, remove } = temporaryPath();
   const store = await open(path);
@@ -62,6 +80,12 @@ async function opened(open: (path: string) => Promise<Store>): Promise<Opened & 
     store,
     async beside() {
       const another = await openSqlite({ path, beside: true });
+      others.push(another);
+      return another;
+    },
+    async gated(beforeTransaction) {
+      const db = kyselyOn(openWriter({ path, busyTimeoutMs: 5000 }));
+      const another = createSqlStore(gateTransactions(db, beforeTransaction), sqliteDialect);
       others.push(another);
       return another;
     },

@@ -14,6 +14,7 @@ import { describeReading } from './suite-reading.ts';
 import { describeSearch } from './suite-search.ts';
 import { describeSink } from './suite-sink.ts';
 import { describeTakers } from './suite-takers.ts';
+import { describeTwoWriters } from './suite-two-writers.ts';
 import { describeUsage } from './suite-usage.ts';
 import { describeWebhooks } from './suite-webhooks.ts';
 
@@ -22,6 +23,8 @@ export interface Opened {
   store: Store;
   /** Another process's store on the same storage, such as the operator's; closed with this one. */
   beside(): Promise<Store>;
+  /** Another writer on the same storage; each of its transactions first waits for `beforeTransaction`. */
+  gated(beforeTransaction: () => Promise<void>): Promise<Store>;
   /** Rows in each table that holds what clients sent or made. */
   counts(): Promise<Record<string, number>>;
   close(): Promise<void>;
@@ -81,6 +84,7 @@ export function describeStore(name: string, open: () => Promise<Opened>, openFre
     };
     describeAccounts(given);
     describeDeletion(given);
+    describeTwoWriters(given);
     describeUsage(given);
     describeInboxes(given);
     describeTakers(given);

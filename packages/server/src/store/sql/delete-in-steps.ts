@@ -1,17 +1,17 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { sql } from 'kysely';
 import type { Db, Dialect, Tx } from './dialect.ts';
-import type { Sources } from './messages/sources.ts';
+import { rowsToFree, type Sources } from './messages/sources.ts';
 import { onConnection, prepare, type Slots } from './prepared.ts';
 import { DELETED } from './tables.ts';
 
-/** Freeing so many rows takes about a millisecond or two: so long may others wait for the writer. */
+/** Rows deleted in one transaction: one or two milliseconds, during which other writes wait. */
 const ROWS_PER_STEP = 100;
 
-/** Frees about `limit` rows and answers how many; fewer mean that nothing is left. */
+/** Deletes about `limit` rows and returns the count; fewer than `limit` means that nothing is left. */
 export type FreeStep = (tx: Tx, limit: number) => Promise<number>;
 
-/** Repeats a step, each in a transaction of its own, and lets other callers in between. */
+/** Repeats a step until nothing is left, each in a transaction of its own; other calls run between them. */
 export async function freeInSteps(db: Db, step: FreeStep): Promise<void> {
   for (;;) {
     const freed = await db.transaction().execute((tx) => step(tx, ROWS_PER_STEP));
@@ -21,8 +21,8 @@ export async function freeInSteps(db: Db, step: FreeStep): Promise<void> {
 }
 
 /**
- * Frees what a deletion has left over that is committed, so that nobody hears of a failure of what was
- * done: where the storage is full or held by another, the sweeper frees it later.
+ * Frees the space of a deletion that is already committed. The deletion succeeds even if the storage is
+ * full or locked by another process: the sweeper frees the space later.
  */
 export async function freeNowOrLater(dialect: Dialect, free: () => Promise<void>): Promise<void> {
   try {
@@ -33,51 +33,60 @@ export async function freeNowOrLater(dialect: Dialect, free: () => Promise<void>
 }
 
 /**
- * Frees about `limit` rows of an inbox's messages with their sources, the oldest first: all of an inbox
- * that ended, or those up to a time.
+ * Deletes about `limit` rows of an inbox's messages with their sources, the oldest first: all messages of
+ * an inbox that ended, or those up to a time. The number of an inbox is valid only within the transaction
+ * that looked it up: SQLite gives the number of a removed inbox to a new one.
+ * @returns the rows deleted; fewer than `limit` means that no message is left
  */
 export function createFreeMessages(db: Db, sources: Sources) {
   const selectOldest = prepare((value: Slots<{ inbox: number; upTo: number; limit: number }>) =>
     db
       .selectFrom('messages as m')
-      .innerJoin('sources as s', 's.seq', 'm.source_seq')
-      .select(['m.received_at', 's.seq', 's.size'])
+      .leftJoin('sources as s', 's.seq', 'm.source_seq')
+      .select(['m.received_at', 's.size'])
       .where('m.inbox_seq', '=', value.inbox)
       .where('m.received_at', '<=', value.upTo)
       .orderBy('m.received_at')
       .limit(value.limit),
   );
-  const deleteMessage = prepare((value: Slots<{ inbox: number; receivedAt: number }>) =>
+  const deleteMessage = prepareDeleteMessage(db);
+  return (tx: Tx, inbox: number, limit: number, upTo = Number.MAX_SAFE_INTEGER): Promise<number> =>
+    onConnection(tx, async (connection) => {
+      const released: number[] = [];
+      let freed = 0;
+      for (const { received_at, size } of await selectOldest(connection, { inbox, upTo, limit })) {
+        const deleted = await deleteMessage(connection, { inbox, receivedAt: received_at });
+        for (const { source_seq } of deleted) released.push(source_seq);
+        freed += rowsToFree(size ?? 0);
+        if (freed >= limit) break;
+      }
+      await sources.release(connection, released);
+      return freed;
+    });
+}
+
+/** Deletes one message by its key; returns its source, or no row if another transaction deleted it first. */
+export function prepareDeleteMessage(db: Db) {
+  return prepare((value: Slots<{ inbox: number; receivedAt: number }>) =>
     db
       .deleteFrom('messages')
       .where('inbox_seq', '=', value.inbox)
       .where('received_at', '=', value.receivedAt)
       .returning('source_seq'),
   );
-  return (tx: Tx, inbox: number, limit: number, upTo = Number.MAX_SAFE_INTEGER): Promise<number> =>
-    onConnection(tx, async (connection) => {
-      let freed = 0;
-      for (const { received_at, ...source } of await selectOldest(connection, { inbox, upTo, limit })) {
-        const gone = await deleteMessage(connection, { inbox, receivedAt: received_at });
-        // Where another transaction deleted the message first, that one releases its source.
-        freed += gone.length > 0 ? await sources.release(connection, source) : 1;
-        if (freed >= limit) break;
-      }
-      return freed;
-    });
 }
 
 export type FreeMessages = ReturnType<typeof createFreeMessages>;
 
 /**
- * Frees about `limit` rows of messages that were deleted by emptying their inbox: of all inboxes, or of
- * the one with the number `only`.
+ * Deletes about `limit` rows of messages of emptied inboxes: of all such inboxes, or of the one with the id
+ * `only`. Returns the count.
  */
 export async function freeEmptied(
   tx: Tx,
   freeMessages: FreeMessages,
   limit: number,
-  only?: number,
+  only?: string,
 ): Promise<number> {
   let freed = 0;
   while (freed < limit) {
@@ -86,7 +95,7 @@ export async function freeEmptied(
       .selectFrom('inboxes')
       .select(['seq', 'emptied_up_to'])
       .where('emptied_up_to', '>', sql.lit(0));
-    if (only !== undefined) query = query.where('seq', '=', only);
+    if (only !== undefined) query = query.where('id', '=', only);
     const emptied = await query.limit(1).executeTakeFirst();
     if (!emptied) break;
     const left = limit - freed;
@@ -105,8 +114,26 @@ export async function freeEmptied(
   return freed;
 }
 
-/** Removes a deleted inbox with its messages; large sources are left parked. */
-export async function removeInbox(db: Db, freeMessages: FreeMessages, seq: number): Promise<void> {
-  await freeInSteps(db, (tx, limit) => freeMessages(tx, seq, limit));
-  await db.deleteFrom('inboxes').where('seq', '=', seq).where('expires_at', '=', DELETED).execute();
+/**
+ * Removes a deleted inbox with its messages; large sources are left parked. Each step looks the inbox up by
+ * its id, because the sweeper or another process may have removed it since the step before, and a new inbox
+ * may have its number.
+ */
+export async function removeInbox(
+  db: Db,
+  dialect: Dialect,
+  freeMessages: FreeMessages,
+  inboxId: string,
+): Promise<void> {
+  await freeInSteps(db, async (tx, limit) => {
+    const inbox = await dialect
+      .lockRows(
+        tx.selectFrom('inboxes').select('seq').where('id', '=', inboxId).where('expires_at', '=', DELETED),
+      )
+      .executeTakeFirst();
+    if (!inbox) return 0;
+    const freed = await freeMessages(tx, inbox.seq, limit);
+    if (freed < limit) await tx.deleteFrom('inboxes').where('seq', '=', inbox.seq).execute();
+    return freed;
+  });
 }

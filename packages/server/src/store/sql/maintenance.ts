@@ -7,7 +7,7 @@ import {
   USAGE_KEPT_MS,
 } from '../contract/retention.ts';
 import { type FreeMessages, freeEmptied } from './delete-in-steps.ts';
-import type { Db, Tx } from './dialect.ts';
+import type { Db, Dialect, Tx } from './dialect.ts';
 import type { Sources } from './messages/sources.ts';
 import { cancelOfInbox, removeDeliveries, removeOfWebhook } from './webhooks/queue.ts';
 
@@ -15,17 +15,20 @@ import { cancelOfInbox, removeDeliveries, removeOfWebhook } from './webhooks/que
 type Chore = (tx: Tx, limit: number, now: number) => Promise<number>;
 
 /** Frees the messages of inboxes that ended, deleted ones first, and ends their pending deliveries. */
-function freeEndedInboxes(freeMessages: FreeMessages): Chore {
+function freeEndedInboxes(dialect: Dialect, freeMessages: FreeMessages): Chore {
   return async (tx, limit, now) => {
     let freed = 0;
     while (freed < limit) {
-      const ended = await tx
-        .selectFrom('inboxes')
-        .select(['seq', 'id'])
-        .where('freed', '=', 0)
-        .where('expires_at', '<=', now)
-        .orderBy('expires_at')
-        .limit(1)
+      const ended = await dialect
+        .lockRows(
+          tx
+            .selectFrom('inboxes')
+            .select(['seq', 'id'])
+            .where('freed', '=', 0)
+            .where('expires_at', '<=', now)
+            .orderBy('expires_at')
+            .limit(1),
+        )
         .executeTakeFirst();
       if (!ended) break;
       freed += await cancelOfInbox(tx, ended.id, limit - freed, now);
@@ -82,6 +85,8 @@ const removeIdempotencyKeys: Chore = async (tx, limit, now) => {
       .deleteFrom('idempotency')
       .where('key_id', '=', key_id)
       .where('key_hash', '=', key_hash)
+      // A new request may have replaced it since.
+      .where('expires_at', '<=', now)
       .execute();
   }
   return old.length;
@@ -206,10 +211,10 @@ async function measure(db: Db, now: number): Promise<StoreFigures> {
 }
 
 /** The part of the store that frees space and counts; no other read depends on it. */
-export function createUpkeep(db: Db, sources: Sources, freeMessages: FreeMessages): Upkeep {
+export function createUpkeep(db: Db, dialect: Dialect, sources: Sources, freeMessages: FreeMessages): Upkeep {
   const freeParked: Chore = (tx, limit) => sources.freeParked(tx, limit);
   const chores: Chore[] = [
-    freeEndedInboxes(freeMessages),
+    freeEndedInboxes(dialect, freeMessages),
     (tx, limit) => freeEmptied(tx, freeMessages, limit),
     // After the inboxes, because these leave their large sources to it.
     freeParked,

@@ -21,7 +21,7 @@ import { createWebhooks } from './webhooks/webhooks.ts';
  * there (`migrate`). Closing it closes `db`.
  */
 export function createSqlStore(db: Db, dialect: Dialect): Store {
-  const sources = createSources(db);
+  const sources = createSources(db, dialect);
   const freeMessages = createFreeMessages(db, sources);
   const store: Store = {
     accounts: {
@@ -37,7 +37,7 @@ export function createSqlStore(db: Db, dialect: Dialect): Store {
     refusals: createRefusals(db),
     webhooks: createWebhooks(db, dialect),
     deliveries: createDeliveries(db, dialect),
-    upkeep: createUpkeep(db, sources, freeMessages),
+    upkeep: createUpkeep(db, dialect, sources, freeMessages),
     // A transaction, because the question is whether the storage lets us write.
     ping: () =>
       db.transaction().execute(async (tx) => {

@@ -104,12 +104,12 @@ export function createAccountDeletion(
       () =>
         db
           .selectFrom('inboxes')
-          .select('seq')
+          .select('id')
           .where('account_id', '=', accountId)
           .where('expires_at', '=', DELETED)
           .limit(1)
           .executeTakeFirst(),
-      ({ seq }) => removeInbox(db, freeMessages, seq),
+      ({ id }) => removeInbox(db, dialect, freeMessages, id),
     );
 
   return async (accountId, now) => {

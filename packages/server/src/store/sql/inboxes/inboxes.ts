@@ -109,12 +109,6 @@ function createReads(db: Db): Pick<InboxStore, 'find' | 'findByToken' | 'list'> 
   };
 }
 
-/** An inbox that was just ended. */
-interface Ended {
-  inboxId: string;
-  seq: number;
-}
-
 /** Ending this many inboxes takes a millisecond or two, so long as others may wait for the writer. */
 const ENDED_PER_STEP = 50;
 
@@ -126,27 +120,27 @@ export function createInboxes(
   freeMessages: FreeMessages,
 ): InboxStore {
   /** Makes a live inbox unreadable, its address quarantined and its webhooks end, at once. */
-  async function end(tx: Tx, accountId: string, inboxId: string, now: number): Promise<Ended | undefined> {
+  async function end(tx: Tx, accountId: string, inboxId: string, now: number): Promise<boolean> {
     const ended = await tx
       .updateTable('inboxes')
       .set((row) => ({ expires_at: DELETED, version: row('version', '+', 1) }))
       .where('id', '=', inboxId)
       .where('account_id', '=', accountId)
       .where('expires_at', '>', now)
-      .returning(['seq', 'address'])
+      .returning('address')
       .executeTakeFirst();
-    if (!ended) return undefined;
+    if (!ended) return false;
     await vacateAddress(tx, { address: ended.address, inboxId }, now);
     await moveWebhookEnd(tx, { accountId, inboxId, expiresAt: now });
-    return { inboxId, seq: ended.seq };
+    return true;
   }
 
-  /** Removes what is left of ended inboxes. The sweeper does the same, should we be stopped on the way. */
-  const free = (inboxes: Ended[], now: number): Promise<void> =>
+  /** Removes what is left of ended inboxes; the sweeper does the same if this is interrupted. */
+  const free = (inboxIds: string[], now: number): Promise<void> =>
     freeNowOrLater(dialect, async () => {
-      for (const { inboxId, seq } of inboxes) {
+      for (const inboxId of inboxIds) {
         await freeInSteps(db, (tx, limit) => cancelOfInbox(tx, inboxId, limit, now));
-        await removeInbox(db, freeMessages, seq);
+        await removeInbox(db, dialect, freeMessages, inboxId);
       }
       await freeInSteps(db, (tx, limit) => sources.freeParked(tx, limit));
     });
@@ -184,7 +178,7 @@ export function createInboxes(
     async delete(accountId, inboxId, now) {
       const ended = await db.transaction().execute((tx) => end(tx, accountId, inboxId, now));
       if (!ended) return false;
-      await free([ended], now);
+      await free([inboxId], now);
       return true;
     },
 
@@ -193,21 +187,18 @@ export function createInboxes(
       let deleted = 0;
       // Downwards by id, so that inboxes created meanwhile do not make the walk endless.
       for (let before: string | null = null; ; ) {
-        const walked: { ids: string[]; all: Ended[] } = await db.transaction().execute(async (tx) => {
+        const walked: { ids: string[]; ended: string[] } = await db.transaction().execute(async (tx) => {
           const ids = await liveInboxes(tx, accountId, labels, before, now)
             .select('i.id')
             .where('i.kind', '!=', 'sink')
             .limit(ENDED_PER_STEP)
             .execute();
-          const all: Ended[] = [];
-          for (const { id } of ids) {
-            const ended = await end(tx, accountId, id, now);
-            if (ended) all.push(ended);
-          }
-          return { ids: ids.map(({ id }) => id), all };
+          const ended: string[] = [];
+          for (const { id } of ids) if (await end(tx, accountId, id, now)) ended.push(id);
+          return { ids: ids.map(({ id }) => id), ended };
         });
-        await free(walked.all, now);
-        deleted += walked.all.length;
+        await free(walked.ended, now);
+        deleted += walked.ended.length;
         before = walked.ids.at(-1) ?? null;
         if (walked.ids.length < ENDED_PER_STEP) return deleted;
       }

@@ -11,11 +11,11 @@ export function createDeletion(
   sources: Sources,
   freeMessages: FreeMessages,
 ): Pick<MessageStore, 'delete' | 'deleteAll'> {
-  /** Removes a message from its inbox; answers its source, or undefined when there is no such message. */
+  /** Deletes a message of an inbox; returns its source, or undefined if there is no such message. */
   async function unlist(tx: Tx, inboxId: string, messageId: string, now: number) {
     const receivedAt = timeOfId('msg', messageId);
     if (receivedAt === undefined) return undefined;
-    // The inbox before the message, as a commit that evicts locks them: else the two could wait for each other.
+    // The inbox is locked before the message, as in a commit that evicts: otherwise the two could deadlock.
     const inbox = await dialect
       .lockRows(
         tx
@@ -39,26 +39,22 @@ export function createDeletion(
       .updateTable('inboxes')
       .set((row) => ({ message_count: row('message_count', '-', 1), version: row('version', '+', 1) }))
       .where('seq', '=', inbox.seq)
-      // Where it was emptied meanwhile, the message is not counted any more.
+      // If the inbox was emptied meanwhile, the message is no longer counted.
       .where('emptied_up_to', '<', receivedAt)
       .execute();
-    return tx
-      .selectFrom('sources')
-      .select(['seq', 'size'])
-      .where('seq', '=', message.source_seq)
-      .executeTakeFirstOrThrow();
+    return message.source_seq;
   }
 
   return {
     async delete(inboxId, messageId, now) {
       const source = await db.transaction().execute(async (tx) => {
         const source = await unlist(tx, inboxId, messageId, now);
-        if (source) await sources.release(tx, source);
+        if (source !== undefined) await sources.release(tx, [source]);
         return source;
       });
-      if (!source) return false;
+      if (source === undefined) return false;
       await freeNowOrLater(dialect, () =>
-        freeInSteps(db, (tx, limit) => sources.freeParked(tx, limit, source.seq)),
+        freeInSteps(db, (tx, limit) => sources.freeParked(tx, limit, source)),
       );
       return true;
     },
@@ -80,7 +76,7 @@ export function createDeletion(
       );
       if (!emptied) return false;
       await freeNowOrLater(dialect, async () => {
-        await freeInSteps(db, (tx, limit) => freeEmptied(tx, freeMessages, limit, emptied.seq));
+        await freeInSteps(db, (tx, limit) => freeEmptied(tx, freeMessages, limit, inboxId));
         await freeInSteps(db, (tx, limit) => sources.freeParked(tx, limit));
       });
       return true;

@@ -1,3 +1,4 @@
+import { prepareDeleteMessage } from '../delete-in-steps.ts';
 import type { Db } from '../dialect.ts';
 import { prepare, type Runner, type Slots } from '../prepared.ts';
 import type { Sources } from './sources.ts';
@@ -6,8 +7,8 @@ import type { Sources } from './sources.ts';
 export type Evict = (on: Runner, inbox: number, maxMessages: number) => Promise<void>;
 
 /**
- * The caller's transaction has locked the inbox's row. Small sources go at once; those of several pieces are
- * unreachable at once, and freed by the sweeper in steps.
+ * The caller's transaction has locked the inbox's row. Small sources are deleted at once; those of several
+ * pieces can no longer be read, and the sweeper deletes them in steps.
  */
 export function createEvict(db: Db, sources: Sources): Evict {
   const selectCount = prepare((value: Slots<{ inbox: number }>) =>
@@ -15,20 +16,14 @@ export function createEvict(db: Db, sources: Sources): Evict {
   );
   const selectOldest = prepare((value: Slots<{ inbox: number; after: number; limit: number }>) =>
     db
-      .selectFrom('messages as m')
-      .innerJoin('sources as s', 's.seq', 'm.source_seq')
-      .select(['m.received_at', 's.seq', 's.size'])
-      .where('m.inbox_seq', '=', value.inbox)
-      .where('m.received_at', '>', value.after)
-      .orderBy('m.received_at')
+      .selectFrom('messages')
+      .select('received_at')
+      .where('inbox_seq', '=', value.inbox)
+      .where('received_at', '>', value.after)
+      .orderBy('received_at')
       .limit(value.limit),
   );
-  const deleteMessage = prepare((value: Slots<{ inbox: number; receivedAt: number }>) =>
-    db
-      .deleteFrom('messages')
-      .where('inbox_seq', '=', value.inbox)
-      .where('received_at', '=', value.receivedAt),
-  );
+  const deleteMessage = prepareDeleteMessage(db);
   const subtract = prepare((value: Slots<{ inbox: number; count: number }>) =>
     db
       .updateTable('inboxes')
@@ -40,10 +35,11 @@ export function createEvict(db: Db, sources: Sources): Evict {
     const limit = (row?.message_count ?? 0) - maxMessages;
     if (!row || limit <= 0) return;
     const oldest = await selectOldest(on, { inbox, after: row.emptied_up_to, limit });
-    for (const { received_at: receivedAt, ...source } of oldest) {
-      await deleteMessage(on, { inbox, receivedAt });
-      await sources.release(on, source);
+    const released: number[] = [];
+    for (const { received_at: receivedAt } of oldest) {
+      for (const { source_seq } of await deleteMessage(on, { inbox, receivedAt })) released.push(source_seq);
     }
-    await subtract(on, { inbox, count: oldest.length });
+    await sources.release(on, released);
+    await subtract(on, { inbox, count: released.length });
   };
 }

@@ -106,19 +106,28 @@ export function createSearch(db: Db, dialect: Dialect): MessageStore['search'] {
     return conditions;
   }
 
-  function candidates(account: number, from: number, before: number, now: number) {
-    return db
-      .selectFrom('messages as m')
-      .innerJoin('inboxes as i', 'i.seq', 'm.inbox_seq')
-      .innerJoin('sources as s', 's.seq', 'm.source_seq')
-      .select(['m.id', 'i.id as inbox_id', 'm.received_at', 'm.account_order', 'm.rcpt_to'])
-      .select(['s.size', 's.summary'])
-      .where('m.account_seq', '=', account)
-      .where('m.account_order', '>=', from)
-      .where('m.account_order', '<', before)
-      .where('i.expires_at', '>', now)
-      .whereRef('m.received_at', '>', 'i.emptied_up_to')
-      .orderBy('m.account_order', 'desc');
+  function candidates(
+    [accountId, account]: readonly [string, number],
+    from: number,
+    before: number,
+    now: number,
+  ) {
+    return (
+      db
+        .selectFrom('messages as m')
+        .innerJoin('inboxes as i', 'i.seq', 'm.inbox_seq')
+        .innerJoin('sources as s', 's.seq', 'm.source_seq')
+        .select(['m.id', 'i.id as inbox_id', 'm.received_at', 'm.account_order', 'm.rcpt_to'])
+        .select(['s.size', 's.summary'])
+        .where('m.account_seq', '=', account)
+        .where('m.account_order', '>=', from)
+        .where('m.account_order', '<', before)
+        // The account may have been removed since its row number was read, and a new one may have that number.
+        .where('i.account_id', '=', accountId)
+        .where('i.expires_at', '>', now)
+        .whereRef('m.received_at', '>', 'i.emptied_up_to')
+        .orderBy('m.account_order', 'desc')
+    );
   }
 
   return async (accountId, conditions, range, now) => {
@@ -127,7 +136,7 @@ export function createSearch(db: Db, dialect: Dialect): MessageStore['search'] {
     const stretch = account && (await stretchOf({ account: account.seq, after, before }));
     if (!stretch || stretch.rows === 0) return emptyPage(before);
     const { words = [], text } = conditions;
-    let query = candidates(account.seq, stretch.place, before, now);
+    let query = candidates([accountId, account.seq], stretch.place, before, now);
     for (const condition of mayMatch(conditions)) query = query.where(condition);
     const rows: Candidate[] = await query
       .$if(words.length > 0 || text !== undefined, (needy) => needy.select('s.content'))

@@ -1,5 +1,5 @@
 import type { NewMail } from '../../contract/index.ts';
-import type { Db, Tx } from '../dialect.ts';
+import type { Db, Dialect, Tx } from '../dialect.ts';
 import { prepare, type Runner, type Slots } from '../prepared.ts';
 import { envelopeJson } from './rows.ts';
 
@@ -13,26 +13,34 @@ export const PIECE_BYTES = 256 * 1024;
 const BYTES_PER_ROW = 16 * 1024;
 const ROWS_PER_PIECE = PIECE_BYTES / BYTES_PER_ROW;
 
-/** What it costs to free a message and its source, in rows. */
-function rowsOf(size: number): number {
-  return 1 + Math.floor(Math.min(size, PIECE_BYTES) / BYTES_PER_ROW);
+/**
+ * The work of deleting a message and releasing its source of `size` bytes, in rows. A source of several
+ * pieces counts as one row, since {@link Sources.release} only marks it.
+ */
+export function rowsToFree(size: number): number {
+  return size > PIECE_BYTES ? 1 : 1 + Math.floor(size / BYTES_PER_ROW);
 }
 
-/** Mails as they are stored, whoever shows them. */
+/** The stored mails; each may belong to messages in several inboxes. */
 export interface Sources {
-  /** Stores a mail for so many messages; answers its number. */
+  /** Stores a mail that belongs to that many messages; returns the number of its row. */
   add(on: Runner, mail: NewMail, messages: number): Promise<number>;
   /**
-   * Takes one message's claim from a source. The last one frees it: at once, or, where it has several
-   * pieces, by leaving it to {@link freeParked}.
-   * @returns rows freed, larger mails counting for more
+   * Releases one source for each message that the caller's transaction has deleted. The last message of a
+   * source deletes it; a source of several pieces is left to {@link freeParked}.
+   * @param sources the `source_seq` values that the `delete … returning` of the messages returned, and
+   *   nothing else: what was read before may have been deleted by another transaction
    */
-  release(on: Runner, source: { seq: number; size: number }): Promise<number>;
-  /** Frees about `limit` rows of sources that {@link release} left behind, or of only that one. */
+  release(on: Runner, sources: readonly number[]): Promise<void>;
+  /**
+   * Deletes about `limit` rows of sources that {@link release} left behind, or of only that one, and
+   * returns the count. Another transaction may have deleted that one already; if its number belongs to
+   * another parked source by now, deleting that is correct as well.
+   */
   freeParked(tx: Tx, limit: number, only?: number): Promise<number>;
 }
 
-export function createSources(db: Db): Sources {
+export function createSources(db: Db, dialect: Dialect): Sources {
   const insertSource = prepare(
     (
       value: Slots<{
@@ -77,8 +85,18 @@ export function createSources(db: Db): Sources {
   const deleteSource = prepare((value: Slots<{ source: number }>) =>
     db.deleteFrom('sources').where('seq', '=', value.source),
   );
+  const deleteIfWhole = prepare((value: Slots<{ source: number; maxSize: number }>) =>
+    db
+      .deleteFrom('sources')
+      .where('seq', '=', value.source)
+      .where('size', '<=', value.maxSize)
+      .returning('seq'),
+  );
   const park = prepare((value: Slots<{ source: number }>) =>
-    db.insertInto('parked_sources').values({ source_seq: value.source }),
+    db
+      .insertInto('parked_sources')
+      .columns(['source_seq'])
+      .expression(db.selectFrom('sources').select('seq').where('seq', '=', value.source)),
   );
   const unpark = prepare((value: Slots<{ source: number }>) =>
     db.deleteFrom('parked_sources').where('source_seq', '=', value.source),
@@ -124,16 +142,15 @@ export function createSources(db: Db): Sources {
       return row.seq;
     },
 
-    async release(on, { seq: source, size }) {
-      const [shares] = await dropShare(on, { source });
-      if (shares && shares.messages > 0) return 1;
-      if (shares) await deleteShares(on, { source });
-      if (size > PIECE_BYTES) {
-        await park(on, { source });
-        return 1;
+    async release(on, released) {
+      // In one order, so that two transactions that release the same shared sources cannot deadlock.
+      for (const source of released.toSorted((a, b) => a - b)) {
+        const [shares] = await dropShare(on, { source });
+        if (shares && shares.messages > 0) continue;
+        if (shares) await deleteShares(on, { source });
+        const [deleted] = await deleteIfWhole(on, { source, maxSize: PIECE_BYTES });
+        if (!deleted) await park(on, { source });
       }
-      await deleteSource(on, { source });
-      return rowsOf(size);
     },
 
     async freeParked(tx, limit, only) {
@@ -141,7 +158,8 @@ export function createSources(db: Db): Sources {
       while (freed < limit) {
         let query = tx.selectFrom('parked_sources').select('source_seq').limit(1);
         if (only !== undefined) query = query.where('source_seq', '=', only);
-        const parked = await query.executeTakeFirst();
+        // Locked, because its row must outlive its pieces while another transaction deletes those.
+        const parked = await dialect.lockRows(query).executeTakeFirst();
         if (!parked) break;
         freed += await freePieces(tx, parked.source_seq, limit - freed);
       }
