@@ -29,7 +29,9 @@ export type ErrorCode =
   | 'webhook_url_refused'
   | 'rate_limited'
   | 'quota_exceeded'
-  | 'unavailable';
+  | 'unavailable'
+  /** Internal: clients see `unavailable`. A write may or may not have happened; see store/contract. */
+  | 'outcome_unknown';
 
 /** One invalid place of a request. */
 export interface FieldError {

@@ -162,9 +162,15 @@ export class UsageMeter {
       }
     } catch (err) {
       this.#log.error({ err }, 'usage could not be written and will be written later');
-      // The write may have succeeded all the same. Returning a lease twice would allow more requests than the
-      // quota, so the returned requests are given up.
-      this.#unreported.push(...reports.map((one) => ({ ...one, limit: null, returned: 0, kept: 0 })));
+      // If the write may have succeeded, the returned requests are given up: returning a lease twice would
+      // allow more requests than the quota.
+      const isUnchanged = err instanceof AppError && err.code === 'unavailable';
+      this.#unreported.push(
+        ...reports.map((one) => ({
+          ...one,
+          ...{ limit: null, returned: isUnchanged ? one.returned : 0, kept: 0 },
+        })),
+      );
     }
   }
 

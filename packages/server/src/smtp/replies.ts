@@ -2,8 +2,8 @@ import { AppError } from '../errors.ts';
 import { REPLIES, type Reply } from './protocol/replies.ts';
 
 /**
- * The reply to a failure that was meant to be told; undefined for anything else, which is a defect
- * to log, and which the sender hears as `tryLater`.
+ * The SMTP reply to a known error. Undefined for anything else: that is a defect, which the caller logs and
+ * answers with `tryLater`.
  */
 export function replyForError(error: unknown): Reply | undefined {
   if (!(error instanceof AppError)) return undefined;
@@ -17,6 +17,8 @@ export function replyForError(error: unknown): Reply | undefined {
     case 'malformed_message':
       return REPLIES.malformedMessage;
     case 'unavailable':
+    // Sending the message again may store it twice; losing it would be worse (RFC 5321 section 6.1).
+    case 'outcome_unknown':
       return REPLIES.tryLater;
     default:
       return undefined;

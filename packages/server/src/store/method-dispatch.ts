@@ -83,6 +83,12 @@ export const METHODS: Readonly<Record<MethodPath, MethodKind>> = {
   ping: 'write',
 };
 
+/** True for methods that may change stored data; `ping` takes the way of a write but changes nothing. */
+export function changesData(path: MethodPath): boolean {
+  const kind = METHODS[path];
+  return path !== 'ping' && (kind === 'write' || kind === 'add');
+}
+
 export const METHOD_PATHS = Object.keys(METHODS) as MethodPath[];
 
 /** Each path in its parts. */

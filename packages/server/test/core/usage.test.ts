@@ -286,7 +286,7 @@ describe('a store in trouble', () => {
     const node = meterOn(on.store, {
       report: async (...args) => {
         const answer = await on.store.usage.report(...args);
-        if (isLost) throw new AppError('unavailable', 'the writing thread died after its commit');
+        if (isLost) throw new AppError('outcome_unknown', 'the writer thread died after its commit');
         return answer;
       },
     });
@@ -300,11 +300,28 @@ describe('a store in trouble', () => {
     expect(5 + (await exhaust([node]))).toBe(QUOTA);
   });
 
-  it('costs at most the lease that was to go back when that cannot be told', async () => {
+  it('returns a lease later when the store was unavailable', async () => {
     const node = meterOn();
     await charge(node, 5);
     await clock.advance(IDLE_MS);
     await whileLocked(() => node.report());
+    await node.report();
+    expect(await dayCounts()).toEqual({ '2026-03-04': 5 });
+    expect(5 + (await exhaust([node]))).toBe(QUOTA);
+  });
+
+  it('gives up the requests of a lease when it is unknown whether they were returned', async () => {
+    let isLost = true;
+    const node = meterOn(on.store, {
+      report: (...args) =>
+        isLost
+          ? Promise.reject(new AppError('outcome_unknown', 'the writer thread died before its commit'))
+          : on.store.usage.report(...args),
+    });
+    await charge(node, 5);
+    await clock.advance(IDLE_MS);
+    await node.report();
+    isLost = false;
     await node.report();
     expect(await dayCounts()).toEqual({ '2026-03-04': 5 });
     expect(5 + (await exhaust([node]))).toBe(QUOTA - (BLOCK - 5));

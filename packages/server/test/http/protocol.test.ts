@@ -157,6 +157,21 @@ describe('the HTTP listener', () => {
     }
   });
 
+  it('answers 503 unavailable when the storage failed and the outcome of a request is unknown', async () => {
+    const { AppError } = await import('../../src/errors.ts');
+    const { find } = http.store.inboxes;
+    const failed = new AppError('outcome_unknown', 'The storage failed during the request.');
+    Object.assign(http.store.inboxes, { find: () => Promise.reject(failed) });
+    try {
+      const answer = await http.api('GET', `/v1/inboxes/${inbox.id}`);
+      expect([answer.status, answer.body.code]).toEqual([503, 'unavailable']);
+      expect(answer.body.type).toBe('urn:problem-type:mayfly:unavailable');
+      expect(Number(answer.headers.get('retry-after'))).toBeGreaterThan(0);
+    } finally {
+      Object.assign(http.store.inboxes, { find });
+    }
+  });
+
   it('answers a defect with 500 and no word of it, and logs it once under the request id', async () => {
     const { find } = http.store.inboxes;
     http.store.inboxes.find = () => Promise.reject(new Error('the secret is in here'));

@@ -38,6 +38,7 @@ const results = () => smtp.metrics.mails.map(({ result }) => result);
 describe('storing fails', () => {
   test.each<[string, unknown, string]>([
     ['the storage is down', new AppError('unavailable', 'disk at path /secret'), '451 4.3.0'],
+    ['the storage failed meanwhile', new AppError('outcome_unknown', 'disk at path /secret'), '451 4.3.0'],
     ['a defect', new Error('secret words'), '451 4.3.0'],
     ['a mail too large for the inbox', new AppError('message_too_large', 'too large'), '552 5.3.4'],
     ['an inbox that filled up meanwhile', new AppError('inbox_full', 'full'), '452 4.2.2'],

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Worker } from 'node:worker_threads';
 import { afterEach, describe, expect, it } from 'vitest';
 import { newId } from '../../src/ids.ts';
@@ -161,10 +162,11 @@ describe('a storage in trouble', () => {
     expect(await store.messages.list(inbox.id, everything, T)).toHaveLength(1);
   });
 
-  it('when the writing thread dies its calls fail as unavailable, and the next one starts it again', async () => {
+  it('when the writer thread dies, the outcome of writes it was sent is unknown, other calls are unavailable, and the next call starts it again', async () => {
     const threads: Worker[] = [];
     const crashes: Error[] = [];
-    const { store, inbox } = await openWithInbox({
+    const { store, inbox, path } = await openWithInbox({
+      busyTimeoutMs: 400,
       startThread: (options) => {
         const thread = startThread(options);
         threads.push(thread);
@@ -173,9 +175,18 @@ describe('a storage in trouble', () => {
       onCrash: (error) => crashes.push(error),
     });
     await onlyPlaced(store, mailTo([inbox]), T);
+    // The lock of another process keeps the thread from finishing before it is ended.
+    const other = new DatabaseSync(path);
+    other.exec('begin exclusive');
+    const sent = [store.messages.addBatch([mailTo([inbox])], T + 1), store.ping()];
+    // Calls are sent at the end of a turn of the event loop.
+    for (let turn = 0; turn < 3; turn++) await nextTurn();
     const ended = threads[0]?.terminate();
-    const call = store.messages.addBatch([mailTo([inbox])], T);
-    await expect(call).rejects.toMatchObject({ code: 'unavailable' });
+    expect(await Promise.allSettled(sent)).toMatchObject([
+      { reason: { code: 'outcome_unknown' } },
+      { reason: { code: 'unavailable' } },
+    ]);
+    other.close();
     await ended;
     expect(await store.messages.list(inbox.id, everything, T)).toHaveLength(1);
     await onlyPlaced(store, mailTo([inbox]), T);

@@ -8,7 +8,11 @@ import { toTime } from './time.ts';
 
 /** Codes that only the HTTP protocol has; no AppError carries them. */
 type HttpCode = 'range_not_satisfiable' | 'request_timeout' | 'headers_too_large' | 'internal_error';
-export type ProblemCode = ErrorCode | HttpCode;
+export type ProblemCode = Exclude<ErrorCode, 'outcome_unknown'> | HttpCode;
+
+/** The code that clients see: both failures of the storage are one to them, with the same next step. */
+const publicCode = (code: ErrorCode): Exclude<ErrorCode, 'outcome_unknown'> =>
+  code === 'outcome_unknown' ? 'unavailable' : code;
 
 const STATUS: Record<ProblemCode, number> = {
   invalid_request: 400,
@@ -80,17 +84,17 @@ export function problem(code: ProblemCode, detail: string, requestId: string): P
 export function toProblem(error: AppError, requestId: string): ProblemAnswer {
   const { errors, expiredAt, retryAfterSeconds, allow } = error.details;
   const headers: Record<string, string> = {};
-  if (error.code === 'unauthorized') headers['www-authenticate'] = 'Bearer';
-  if (error.code === 'insufficient_scope') headers['www-authenticate'] = 'Bearer error="insufficient_scope"';
+  const code = publicCode(error.code);
+  if (code === 'unauthorized') headers['www-authenticate'] = 'Bearer';
+  if (code === 'insufficient_scope') headers['www-authenticate'] = 'Bearer error="insufficient_scope"';
   if (allow) headers.allow = allow.join(', ');
-  const retryAfter =
-    retryAfterSeconds ?? (error.code === 'unavailable' ? UNAVAILABLE_RETRY_SECONDS : undefined);
+  const retryAfter = retryAfterSeconds ?? (code === 'unavailable' ? UNAVAILABLE_RETRY_SECONDS : undefined);
   if (retryAfter !== undefined) headers['retry-after'] = String(Math.ceil(retryAfter));
   return {
-    status: STATUS[error.code],
+    status: STATUS[code],
     headers,
     body: {
-      ...problem(error.code, error.message, requestId),
+      ...problem(code, error.message, requestId),
       ...(errors ? { errors } : {}),
       ...(expiredAt === undefined ? {} : { expiredAt: toTime(expiredAt) }),
     },

@@ -19,8 +19,13 @@ export type * from './webhooks.ts';
  * `undefined` where nothing is there; another owner's row is not there. Arguments and answers are
  * plain data (they may cross a thread).
  *
- * Any method throws AppError `unavailable` when the storage is down, full or too slow; then nothing
- * was changed.
+ * A failure of the storage is one of two errors:
+ * - AppError `unavailable`: the storage is down, full or too slow, and nothing was changed. The call can be
+ *   repeated as it is. (`accounts.delete` and `inboxes.deleteByLabels` delete in several transactions; a
+ *   repeated call continues.)
+ * - AppError `outcome_unknown`, of writes only: the storage failed during the call, which may or may not have
+ *   taken effect, completely. A caller may repeat a write that is harmless when done twice; of others it
+ *   must assume the worse case. Over HTTP it is 503 `unavailable`, over SMTP 451.
  */
 export interface Store {
   accounts: AccountStore;

@@ -205,12 +205,23 @@ export function isBroken(error: unknown): boolean {
 /** How soon a repeat makes sense when the storage is in trouble. */
 const RETRY_AFTER_SECONDS = 5;
 
-/** The failure that callers hear when the storage cannot serve them; `state` completes "the storage is …". */
+/** The error of a call that changed nothing; `state` completes "The storage is …". */
 export function unavailable(state: string, cause?: unknown): AppError {
   const details = { retryAfterSeconds: RETRY_AFTER_SECONDS };
   return new AppError(
     'unavailable',
     `The storage is ${state}. Retry after ${RETRY_AFTER_SECONDS} seconds.`,
+    details,
+    { cause },
+  );
+}
+
+/** The error of a write that may or may not be on stable storage. */
+export function outcomeUnknown(cause?: unknown): AppError {
+  const details = { retryAfterSeconds: RETRY_AFTER_SECONDS };
+  return new AppError(
+    'outcome_unknown',
+    `The storage failed during the request, which may or may not have taken effect. Check the result, or retry after ${RETRY_AFTER_SECONDS} seconds.`,
     details,
     { cause },
   );

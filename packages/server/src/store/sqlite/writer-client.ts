@@ -1,8 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
-import type { AppError } from '../../errors.ts';
-import type { MethodPath } from '../method-dispatch.ts';
-import { unavailable } from './connection.ts';
+import { changesData, type MethodPath } from '../method-dispatch.ts';
+import { outcomeUnknown, unavailable } from './connection.ts';
 import {
   type Answer,
   type Call,
@@ -36,13 +35,17 @@ export const startSearchThread: StartThread = (workerData) =>
 
 /** The writing thread, or the searching one, as the main thread sees it. */
 export interface Writer {
-  /** Calls a method of the thread's store; throws what it throws, and `unavailable` when the thread dies. */
+  /**
+   * Calls a method of the thread's store and throws what it throws. If the thread dies, writes that were sent
+   * to it throw `outcome_unknown`, all other calls `unavailable`.
+   */
   call(path: MethodPath, args: unknown[]): Promise<unknown>;
   /** Finishes the running calls, then ends the thread. Later calls throw `unavailable`. */
   close(): Promise<void>;
 }
 
 interface Pending {
+  call: Call;
   resolve(value: unknown): void;
   reject(error: Error): void;
 }
@@ -61,6 +64,7 @@ interface Life {
 function begin(start: () => Worker, onEnd: (error: Error | undefined) => void): Life {
   const worker = start();
   const pending = new Map<number, Pending>();
+  const outbox: Call[] = [];
   const opened = Promise.withResolvers<void>();
   const exited = Promise.withResolvers<void>();
   let crash: Error | undefined;
@@ -81,14 +85,16 @@ function begin(start: () => Worker, onEnd: (error: Error | undefined) => void): 
     crash = error;
   });
   worker.on('exit', () => {
-    const failure: AppError = unavailable('restarting', crash);
-    opened.reject(failure);
-    for (const call of pending.values()) call.reject(failure);
+    opened.reject(unavailable('restarting', crash));
+    for (const { call, reject } of pending.values()) {
+      const mayBeDone = changesData(call.path) && !outbox.includes(call);
+      reject(mayBeDone ? outcomeUnknown(crash) : unavailable('restarting', crash));
+    }
     pending.clear();
     onEnd(crash);
     exited.resolve();
   });
-  return { worker, outbox: [], pending, ready: opened.promise, exited: exited.promise };
+  return { worker, outbox, pending, ready: opened.promise, exited: exited.promise };
 }
 
 function send({ worker, outbox }: Life): void {
@@ -97,10 +103,9 @@ function send({ worker, outbox }: Life): void {
 }
 
 /**
- * Starts the writing thread. A thread that dies fails its calls with `unavailable`, because nobody
- * can say whether they were done; the next call starts a new one, and hears `unavailable` when the
- * database does not open again.
- * @param onCrash told of each such death, for the log
+ * Starts the writer thread. If it dies, the next call starts a new one, and throws `unavailable` if the
+ * database cannot be opened again.
+ * @param onCrash called each time the thread dies, for the log
  * @throws Error when the database does not open the first time
  */
 export async function openWriterThread(
@@ -138,8 +143,9 @@ export async function openWriterThread(
       if (life !== current) throw unavailable('restarting');
       const id = ++lastId;
       if (current.outbox.length === 0) void setImmediate(current).then(send);
-      current.outbox.push({ id, path, args });
-      return new Promise((resolve, reject) => current.pending.set(id, { resolve, reject }));
+      const call: Call = { id, path, args };
+      current.outbox.push(call);
+      return new Promise((resolve, reject) => current.pending.set(id, { call, resolve, reject }));
     },
     close() {
       closing ??= (async () => {

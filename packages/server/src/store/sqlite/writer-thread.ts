@@ -8,7 +8,7 @@ import type { Placed, Store } from '../contract/index.ts';
 import { invokeOn } from '../method-dispatch.ts';
 import { migrate } from '../sql/migrations/migrate.ts';
 import { createSqlStore } from '../sql/sql-store.ts';
-import { isBroken, isBusy, kyselyOn, openWriter, sqliteDialect } from './connection.ts';
+import { isBroken, isBusy, kyselyOn, openWriter, outcomeUnknown, sqliteDialect } from './connection.ts';
 import { createRoom } from './disk-reserve.ts';
 import {
   type Call,
@@ -91,7 +91,7 @@ async function answer(
     post({ answers: calls.map(({ id }, index) => ({ id, value: values[index] })) });
   } catch (error) {
     const cause = error instanceof Error ? error.cause : undefined;
-    const sent = sendError(error);
+    const sent = sendError(isBroken(cause) ? outcomeUnknown() : error);
     if (calls.length > 1 && !isBusy(cause) && !isBroken(cause)) {
       for (const call of calls) await answer(store, [call], work);
       return;
