@@ -38,7 +38,7 @@ const guard = { allow: [], resolve: async () => [] };
 const news = createNews();
 const deps: HttpDeps = {
   ...{ store, clock, log, plans, usage, news, metrics: new Registry(), rate: createRateLimit(clock) },
-  parsing: { attachment: async () => undefined },
+  parsing: { attachment: async () => undefined, decode: async (bytes) => bytes },
   refusalsWritten: async () => undefined,
   webhooks: createWebhooks({ store, guard, news, clock, plans }),
 };

@@ -13,7 +13,7 @@ import type { Webhooks } from '../webhooks/registry.ts';
 import type { Admission } from './access/admission.ts';
 import type { Guard } from './access/guard.ts';
 import type { HeldRequests } from './access/held-requests.ts';
-import type { AttachmentBytes } from './response/attachment-bytes.ts';
+import type { AttachmentBytes, AttachmentParsing } from './response/attachment-bytes.ts';
 import type { Answers } from './response/response-cache.ts';
 
 /** What the HTTP listener is told. */
@@ -35,12 +35,6 @@ export interface HttpOptions {
   sink?: boolean;
   /** Whether `/metrics` is served, to everyone; by default it is not. */
   metrics?: boolean;
-}
-
-/** The part of parsing that HTTP uses. */
-export interface AttachmentParsing {
-  /** The decoded bytes of an attachment, found again in the raw source; undefined when it is not there. */
-  attachment(raw: Uint8Array, attachmentId: string): Promise<Uint8Array | undefined>;
 }
 
 /** What the HTTP listener works with. */

@@ -20,6 +20,8 @@ export const MAX_HELD_PER_ACCOUNT = 1_000;
 export const MAX_PARAMETER = 1_000;
 /** Decoded attachments kept for readers that fetch in ranges or twice. */
 export const ATTACHMENT_CACHE_BYTES = 32 * 1024 * 1024;
+/** Undoing a transfer encoding takes the main thread a millisecond a megabyte; longer parts go to a worker. */
+export const DECODED_HERE_BYTES = 256 * 1024;
 /** Each decoding holds a whole message in memory, and the parse workers are few. */
 export const MAX_DECODINGS = 2;
 /** A collision of random addresses is already a wonder; a fifth means that the generator is broken. */

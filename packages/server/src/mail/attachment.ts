@@ -1,8 +1,13 @@
-import { bodyBytes, type PartIndex } from './mime/part-index.ts';
+import { bodyBytes, type IndexedPart, type PartIndex } from './mime/part-index.ts';
 
 /** Ids count the attachments in the order of the source, so that every reading gives the same ones. */
 export function attachmentId(index: number): string {
   return `att_${index + 1}`;
+}
+
+/** The part that is an attachment; undefined when there is none with that id. */
+export function attachmentPart(index: PartIndex, id: string): IndexedPart | undefined {
+  return index.filter(({ role }) => role === 'attachment').find((_, at) => attachmentId(at) === id);
 }
 
 /**
@@ -12,6 +17,6 @@ export function attachmentId(index: number): string {
  * @returns a view of `raw` where the part is not encoded; undefined when there is no such attachment
  */
 export function attachmentBytes(raw: Uint8Array, index: PartIndex, id: string): Uint8Array | undefined {
-  const part = index.filter(({ role }) => role === 'attachment').find((_, at) => attachmentId(at) === id);
+  const part = attachmentPart(index, id);
   return part && bodyBytes(Buffer.from(raw.buffer, raw.byteOffset, raw.byteLength), part);
 }

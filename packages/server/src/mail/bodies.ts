@@ -1,3 +1,4 @@
+import { clean } from './mime/clean.ts';
 import { bodyBytes } from './mime/part-index.ts';
 import type { Part } from './mime/parts.ts';
 
@@ -130,6 +131,13 @@ function isEmpty(source: Buffer, part: Part): boolean {
   const size = part.bodyEnd - part.bodyStart;
   if (size === 0 || part.encoding === '' || size > MAYBE_EMPTY_BYTES) return size === 0;
   return bodyBytes(source, part).length === 0;
+}
+
+/** The texts of several parts as one, with `\n` as line end; null for none. */
+export function joinTexts(texts: readonly string[]): string | null {
+  if (texts.length === 0) return null;
+  const text = clean(texts.length === 1 ? (texts[0] ?? '') : texts.join('\n'));
+  return text.includes('\r') ? text.replaceAll('\r\n', '\n') : text;
 }
 
 /** An undeclared part is inline where it is referred to, or says in another notation what the body says. */

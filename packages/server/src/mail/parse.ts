@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { freeIfLarge } from '../memory.ts';
 import { attachmentId } from './attachment.ts';
-import { type Bodies, isInline, sortParts } from './bodies.ts';
+import { type Bodies, isInline, joinTexts, sortParts } from './bodies.ts';
 import { findCodes } from './extract/codes.ts';
 import { type HtmlReading, readHtml } from './extract/html.ts';
 import { findLinks } from './extract/links.ts';
@@ -105,14 +105,12 @@ function textOf(
   isPage: boolean,
   charsets: Map<Part, string>,
 ): string | null {
-  if (parts.length === 0) return null;
   const texts = parts.map((part) => {
     const { text, charset } = bodyText(source, part, part.parameters.get('charset') ?? '', isPage);
     charsets.set(part, charset);
     return text;
   });
-  const text = clean(texts.length === 1 ? (texts[0] ?? '') : texts.join('\n'));
-  return text.includes('\r') ? text.replaceAll('\r\n', '\n') : text;
+  return joinTexts(texts);
 }
 
 function attachmentOf(source: Buffer, part: Part, at: number): MailAttachment {

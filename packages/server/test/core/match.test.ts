@@ -21,6 +21,7 @@ const MESSAGE: FullMessageRecord = {
   },
   envelope: { mailFrom: '', helo: '', remoteAddress: '', tls: false },
   authentication: null,
+  index: null,
   content: {
     ...{
       replyTo: [],

@@ -7,7 +7,8 @@ import {
   type Parsing,
   type ParsingOptions,
 } from '../../src/inbound/parsing/parser-pool.ts';
-import type { MailContent, MailSummary } from '../../src/mail/mail.ts';
+import type { MailSummary } from '../../src/mail/mail.ts';
+import { readContent, type StoredContent } from '../../src/mail/stored-content.ts';
 
 const spoilt = new URL('./spoilt-parse-worker.ts', import.meta.url);
 
@@ -30,18 +31,19 @@ function mail(lines: string[], body = 'Hello'): Uint8Array {
 }
 
 const json = (bytes: Uint8Array): unknown => JSON.parse(Buffer.from(bytes).toString());
-const read = ({ summary, content, parseError }: ParsedBytes) => ({
+const read = ({ summary, content, parseError }: ParsedBytes, raw: Uint8Array = new Uint8Array()) => ({
   summary: json(summary) as MailSummary,
-  content: json(content) as MailContent,
+  ...readContent(json(content) as StoredContent, raw),
   parseError,
 });
 
 describe('parsing on worker threads', () => {
   it('gives the JSON of summary and content', async () => {
-    const { summary, content, parseError } = read(
-      await start().parse(mail(['Subject: Grüße'], 'Hallo Welt')),
-    );
+    const raw = mail(['Subject: Grüße'], 'Hallo Welt');
+    const { summary, content, index, parseError } = read(await start().parse(raw), raw);
     expect(parseError).toBeNull();
+    expect(index).toMatchObject([{ role: 'text', bodyEnd: raw.length }]);
+    expect(content.headers.at(-1)).toEqual({ name: 'Subject', value: 'Grüße' });
     expect(summary).toMatchObject({ subject: 'Grüße', from: { address: 'ada@sender.test', name: 'Ada' } });
     expect(content).toMatchObject({ text: 'Hallo Welt\n', html: null });
   });
@@ -73,6 +75,16 @@ describe('parsing on worker threads', () => {
     expect(content.attachments.map(({ id, filename }) => [id, filename])).toEqual([['att_1', 'a.png']]);
     expect(Buffer.from((await parsing.attachment(raw, 'att_1')) ?? []).toString('hex')).toBe('000102ff');
     expect(await parsing.attachment(raw, 'att_2')).toBeUndefined();
+  });
+
+  it('undoes a transfer encoding, of little and of much', async () => {
+    const parsing = start();
+    for (const size of [3, 1_500_000]) {
+      const file = Buffer.alloc(size, Buffer.from([0, 1, 255, 13, 10]));
+      const encoded = Buffer.from(file.toString('base64').replaceAll(/.{76}/g, '$&\r\n'));
+      expect(Buffer.compare(await parsing.decode(encoded, 'base64'), file)).toBe(0);
+      expect(Buffer.compare(await parsing.decode(encoded, ''), encoded)).toBe(0);
+    }
   });
 
   it('reads large mails as it reads small ones, and leaves them as they are', async () => {

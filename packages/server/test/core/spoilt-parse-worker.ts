@@ -6,6 +6,7 @@ import { indexMail, parseMail } from '../../src/mail/parse.ts';
 /** A parse worker with the faults that a parser could have: a mail asks for one by its header. */
 if (parentPort !== null) {
   serve(parentPort, {
+    decode: (bytes) => bytes,
     attachment: (raw, id) => attachmentBytes(raw, indexMail(raw), id),
     parse: (raw) => {
       const fault = /^X-Fault: (\w+)/m.exec(Buffer.from(raw).toString('latin1'))?.[1];

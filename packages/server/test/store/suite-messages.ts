@@ -1,5 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { newId, timeOfId } from '../../src/ids.ts';
+import { parseMail } from '../../src/mail/parse.ts';
+import { contentJson } from '../../src/mail/stored-content.ts';
 import { TOMBSTONE_MS } from '../../src/store/contract/retention.ts';
 import { everything, json, mailTo, onlyPlaced, placedIn, rawOf, T } from './builders.ts';
 import type { Given } from './suite.ts';
@@ -33,9 +35,24 @@ export function describeMessages(given: Given): void {
         envelope: mail.envelope,
         authentication: null,
         content: json(mail.content),
+        index: null,
       });
       expect(await rawOf(given.store, to.id, messageId, T)).toEqual(raw);
     });
+
+    it.each([100, 70_000])(
+      'a content is whole whether or not it repeats what the source has (a source of %i bytes)',
+      async (size) => {
+        const to = await given.inbox(await given.account());
+        const head = 'Subject: =?utf-8?q?caf=C3=A9?=\r\nContent-Type: text/html\r\n\r\n<p>page</p>';
+        const raw = new TextEncoder().encode(head.padEnd(size, ' '));
+        const read = parseMail(raw);
+        const content = new TextEncoder().encode(contentJson(read, size));
+        const { messageId } = await onlyPlaced(given.store, { ...mailTo([to], { raw }), content }, T);
+        const found = await given.store.messages.find(to.id, messageId, T);
+        expect(found).toMatchObject({ content: read.content, index: read.index });
+      },
+    );
 
     it('what is known of its sender comes back beside its envelope', async () => {
       const to = await given.inbox(await given.account());

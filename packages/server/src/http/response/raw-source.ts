@@ -1,5 +1,6 @@
 import { notFound } from '../../errors.ts';
 import type { MessageRecord, Store } from '../../store/contract/index.ts';
+import { RAW_PIECE_BYTES } from '../../store/contract/messages.ts';
 
 type Messages = Pick<Store['messages'], 'readRaw'>;
 
@@ -22,17 +23,25 @@ export async function* rawPieces(
   }
 }
 
-/** The whole raw source. */
-export async function wholeRaw(
+/**
+ * The bytes `[start, end)` of the raw source; only the pieces that hold them are read.
+ * @throws AppError `not_found` when the message ends meanwhile
+ */
+export async function rawRange(
   messages: Messages,
-  message: Pick<MessageRecord, 'inboxId' | 'id' | 'size'>,
+  { inboxId, id }: Pick<MessageRecord, 'inboxId' | 'id'>,
+  { start, end }: { start: number; end: number },
   now: () => number,
 ): Promise<Uint8Array> {
-  const whole = new Uint8Array(message.size);
-  let filled = 0;
-  for await (const piece of rawPieces(messages, message, now)) {
-    whole.set(piece, filled);
-    filled += piece.length;
+  const range = new Uint8Array(end - start);
+  for (let at = start; at < end; ) {
+    const piece = Math.floor(at / RAW_PIECE_BYTES);
+    const bytes = await messages.readRaw(inboxId, id, piece, now());
+    const offset = at - piece * RAW_PIECE_BYTES;
+    const part = bytes?.subarray(offset, offset + end - at);
+    if (!part || part.length === 0) throw notFound('message', id);
+    range.set(part, at - start);
+    at += part.length;
   }
-  return whole;
+  return range;
 }

@@ -1,8 +1,10 @@
 import { availableParallelism } from 'node:os';
 import type { Clock } from '../../clock.ts';
 import { AppError } from '../../errors.ts';
+import type { TransferEncoding } from '../../mail/mime/transfer-encoding.ts';
 import { LARGE_BYTES } from '../../memory.ts';
-import { type Failure, type Job, Lane, type LaneLimits } from './worker-lane.ts';
+import { type Failure, type Job, JobQueue, type QueueLimits } from './job-queue.ts';
+import type { Task } from './protocol.ts';
 
 /** A mail that takes longer is hostile: the largest allowed ones take well under a second. */
 export const PARSE_TIME_LIMIT_MS = 5_000;
@@ -10,14 +12,14 @@ export const PARSE_TIME_LIMIT_MS = 5_000;
 export const SLOW_PARSE_MS = 25;
 /** JavaScript heap of one worker, MiB: several times the largest mail, once as text and once as JSON. */
 export const PARSE_HEAP_MB = 256;
-/** An extra worker without work goes after so long: it holds tens of MiB. */
+/** An extra worker without work is ended after so long: it holds tens of MiB. */
 const IDLE_WORKER_MS = 30_000;
 /** Mails of one message to a worker: enough to make its cost small, few enough that the first are committed while the next are read. */
 const MAX_BATCH = 4;
 /** Workers that may be stuck in hostile mails while others go on. */
 const MAX_STUCK = 3;
 
-/** What the store keeps of a parsed mail: UTF-8 JSON of MailSummary and MailContent. */
+/** What the store keeps of a parsed mail: UTF-8 JSON of MailSummary and StoredContent. */
 export interface ParsedBytes {
   summary: Uint8Array;
   content: Uint8Array;
@@ -26,32 +28,37 @@ export interface ParsedBytes {
 
 export interface Parsing {
   /**
-   * Reads a mail on a worker. Never rejects: when the worker had to be ended (time, memory, a crash, or
-   * {@link close}) the answer holds what the first header lines tell, and `parseError` says why.
+   * Reads a mail on a worker. Never rejects: when the worker was terminated (time, memory, a crash, or
+   * {@link close}) the result holds what the first header lines tell, and `parseError` says why.
    * @param raw the whole mail
    */
   parse(raw: Uint8Array): Promise<ParsedBytes>;
   /**
-   * The decoded bytes of one attachment, by the id that the parsed mail gives it; undefined when it has
-   * none such.
-   * @throws AppError `unavailable` when the worker had to be ended
+   * The decoded bytes of one attachment, found by reading the mail once more; undefined when it has none
+   * with that id. For messages stored without an index.
+   * @throws AppError `unavailable` when the worker was terminated
    */
   attachment(raw: Uint8Array, id: string): Promise<Uint8Array | undefined>;
-  /** How many worker threads live now. */
+  /**
+   * The bytes of a part without their transfer encoding.
+   * @throws AppError `unavailable` when the worker was terminated
+   */
+  decode(bytes: Uint8Array, encoding: TransferEncoding): Promise<Uint8Array>;
+  /** Number of live worker threads. */
   readonly threads: number;
   /** Messages and attachments that wait for a worker or are on one. */
   readonly jobs: number;
-  /** Ends the workers; what they had not finished is answered as if they had failed. */
+  /** Terminates the workers; unfinished jobs end as if they had failed. */
   close(): Promise<void>;
 }
 
 export interface ParsingOptions {
   clock: Clock;
-  /** Workers for small mails that run side by side; by default the cores but two: talking and writing. */
+  /** Workers for small mails that run side by side; by default the cores but two: SMTP and HTTP, and the writer. */
   threads?: number;
   /** For tests: another worker file, and other limits than the constants here. */
   workerEntry?: URL;
-  limits?: Partial<Pick<LaneLimits, 'slowMs' | 'timeLimitMs' | 'idleMs' | 'heapMb'>>;
+  limits?: Partial<Pick<QueueLimits, 'slowMs' | 'timeLimitMs' | 'idleMs' | 'heapMb'>>;
 }
 
 const REASONS: Readonly<Record<Failure, string>> = {
@@ -61,11 +68,11 @@ const REASONS: Readonly<Record<Failure, string>> = {
   closed: 'The server stopped before the mail was read.',
 };
 
-/** Starts the parsing pool; one worker is started at once, others when they are needed. */
+/** Starts the parser pool; one worker is started at once, others when they are needed. */
 export function createParsing(options: ParsingOptions): Parsing {
   const { clock } = options;
   const entry = options.workerEntry ?? new URL('./worker.ts', import.meta.url);
-  const shared: LaneLimits = {
+  const limits: QueueLimits = {
     threads: options.threads ?? Math.max(1, availableParallelism() - 2),
     stuck: MAX_STUCK,
     batch: MAX_BATCH,
@@ -78,33 +85,30 @@ export function createParsing(options: ParsingOptions): Parsing {
     ...options.limits,
   };
   const stop = new AbortController();
-  let watching = false;
+  let isWatching = false;
   let jobs = 0;
 
-  /** Runs only while a lane has something to watch, so that an idle server sets no timers. */
+  /** Runs only while a queue has something to watch, so that an idle server sets no timers. */
   const watch = async (): Promise<void> => {
-    if (watching) return;
-    watching = true;
-    while (!stop.signal.aborted && lanes.some((lane) => lane.watching)) {
-      await clock.sleep(shared.slowMs, stop.signal);
-      for (const lane of lanes) lane.tick();
+    if (isWatching) return;
+    isWatching = true;
+    while (!stop.signal.aborted && queues.some((queue) => queue.isWatching)) {
+      await clock.sleep(limits.slowMs, stop.signal);
+      for (const queue of queues) queue.tick();
     }
-    watching = false;
+    isWatching = false;
   };
-  const begin = () => void watch();
-  const small = new Lane(entry, shared, clock, begin);
-  const large = new Lane(entry, { ...shared, threads: 1, batch: 1, ahead: 1, warm: 0 }, clock, begin);
-  const lanes = [small, large];
+  const onWork = () => void watch();
+  const small = new JobQueue(entry, limits, clock, onWork);
+  const large = new JobQueue(entry, { ...limits, threads: 1, batch: 1, ahead: 1, warm: 0 }, clock, onWork);
+  const queues = [small, large];
 
-  // Large mails have a worker of their own, so that their tens of milliseconds never hold a small one.
-  const start = (raw: Uint8Array, attachmentId: string | null, ends: Pick<Job, 'done' | 'failed'>): void => {
-    const lane = raw.length >= LARGE_BYTES ? large : small;
+  // Large mails have a worker of their own, so that their tens of milliseconds never delay a small one.
+  const start = (input: Uint8Array, task: Task, ends: Pick<Job, 'done' | 'failed'>): void => {
+    const queue = input.length >= LARGE_BYTES ? large : small;
     jobs += 1;
-    lane.add({
-      raw,
-      attachmentId,
-      deaths: 0,
-      settled: false,
+    queue.add({
+      ...{ input, task, deaths: 0, settled: false },
       done: (...result) => {
         jobs -= 1;
         ends.done(...result);
@@ -115,23 +119,25 @@ export function createParsing(options: ParsingOptions): Parsing {
       },
     });
   };
+  const decoded = (input: Uint8Array, task: Task) =>
+    new Promise<Uint8Array | undefined>((resolve, reject) => {
+      start(input, task, {
+        done: (bytes) => resolve(bytes),
+        failed: (failure) => reject(new AppError('unavailable', REASONS[failure])),
+      });
+    });
 
   return {
     parse: (raw) =>
       new Promise((resolve) => {
-        start(raw, null, {
+        start(raw, 'parse', {
           done: (summary = new Uint8Array(), content, parseError) =>
             resolve({ summary, content, parseError }),
-          failed: (failure) => resolve(glance(raw, REASONS[failure])),
+          failed: (failure) => resolve(parseHere(raw, REASONS[failure])),
         });
       }),
-    attachment: (raw, id) =>
-      new Promise((resolve, reject) => {
-        start(raw, id, {
-          done: (bytes) => resolve(bytes),
-          failed: (failure) => reject(new AppError('unavailable', REASONS[failure])),
-        });
-      }),
+    attachment: (raw, attachmentId) => decoded(raw, { attachmentId }),
+    decode: async (bytes, encoding) => (await decoded(bytes, { encoding })) ?? new Uint8Array(),
     get threads() {
       return small.threads + large.threads;
     },
@@ -140,15 +146,16 @@ export function createParsing(options: ParsingOptions): Parsing {
     },
     close: async () => {
       stop.abort();
-      await Promise.all(lanes.map((lane) => lane.close()));
+      await Promise.all(queues.map((queue) => queue.close()));
     },
   };
 }
 
-async function glance(raw: Uint8Array, reason: string): Promise<ParsedBytes> {
-  // Workers read mails; the main thread reads one only where a worker died.
+/** The first header lines, read on the main thread where a worker died. */
+async function parseHere(raw: Uint8Array, reason: string): Promise<ParsedBytes> {
+  // Loaded here because nothing else on the main thread needs it.
   const { parseHeaderOnly } = await import('../../mail/parse.ts');
-  const { summary, content, parseError } = await parseHeaderOnly(raw, reason);
+  const { summary, content, parseError } = parseHeaderOnly(raw, reason);
   return {
     summary: Buffer.from(JSON.stringify(summary)),
     content: Buffer.from(JSON.stringify(content)),

@@ -1,71 +1,82 @@
 import type { MessagePort } from 'node:worker_threads';
 import type { ParsedMail } from '../../mail/mail.ts';
+import type { TransferEncoding } from '../../mail/mime/transfer-encoding.ts';
+import { contentJson } from '../../mail/stored-content.ts';
 import { freeIfLarge } from '../../memory.ts';
 import { type BatchResult, DONE, type JobBatch, QUEUED, STARTED } from './protocol.ts';
 
-/** The two things that a parse worker does. */
+/** What a parse worker does. Results may be views of what is given. */
 export interface MailReader {
   parse(raw: Uint8Array): ParsedMail;
-  /** May return a view of `raw`. */
+  /** Undefined when the mail has no such attachment. */
   attachment(raw: Uint8Array, id: string): Uint8Array | undefined;
+  decode(bytes: Uint8Array, encoding: TransferEncoding): Uint8Array;
 }
 
-/** A result before it lies among the others: JSON text, or bytes. */
+/** A result before it is copied behind the others: JSON text, or bytes. */
 type Piece = string | Uint8Array;
 
-function lengthOf(piece: Piece): number {
-  return typeof piece === 'string' ? Buffer.byteLength(piece) : piece.length;
+/** The results of a batch, in the order of its jobs. */
+class Results {
+  private readonly pieces: Piece[] = [];
+  private readonly lengths: number[] = [];
+  private readonly errors: (string | null)[] = [];
+  private total = 0;
+
+  /** @param first undefined where there is no result */
+  add(first: Piece | undefined, second: Piece = '', error: string | null = null): void {
+    this.errors.push(error);
+    this.lengths.push(first === undefined ? -1 : this.keep(first), this.keep(second));
+  }
+
+  /** Copies all results into one buffer. */
+  finish(): BatchResult {
+    const bytes = Buffer.allocUnsafeSlow(this.total);
+    let at = 0;
+    for (const piece of this.pieces) {
+      if (typeof piece === 'string') at += bytes.write(piece, at);
+      else {
+        bytes.set(piece, at);
+        at += piece.length;
+        freeIfLarge(piece);
+      }
+    }
+    return { bytes, lengths: this.lengths, errors: this.errors };
+  }
+
+  private keep(piece: Piece): number {
+    const length = typeof piece === 'string' ? Buffer.byteLength(piece) : piece.length;
+    this.pieces.push(piece);
+    this.total += length;
+    return length;
+  }
 }
 
-function runBatch(batch: JobBatch, reader: MailReader): BatchResult {
-  const pieces: Piece[] = [];
-  const lengths: number[] = [];
-  const errors: (string | null)[] = [];
-  let total = 0;
-  const add = (piece: Piece): void => {
-    const length = lengthOf(piece);
-    pieces.push(piece);
-    lengths.push(length);
-    total += length;
-  };
-  for (const [index, raw] of batch.raws.entries()) {
-    const id = batch.attachmentIds[index] ?? null;
-    let error: string | null = null;
-    if (Atomics.compareExchange(batch.states, index, QUEUED, STARTED) !== QUEUED) {
-      lengths.push(-1, 0);
-    } else if (id === null) {
-      const mail = reader.parse(raw);
-      error = mail.parseError;
-      add(JSON.stringify(mail.summary));
-      add(JSON.stringify(mail.content));
-      Atomics.store(batch.states, index, DONE);
-    } else {
-      const bytes = reader.attachment(raw, id);
-      if (bytes === undefined) lengths.push(-1);
-      else add(bytes);
-      lengths.push(0);
-      Atomics.store(batch.states, index, DONE);
+function runBatch({ states, inputs, tasks }: JobBatch, reader: MailReader): BatchResult {
+  const results = new Results();
+  for (const [index, input] of inputs.entries()) {
+    if (Atomics.compareExchange(states, index, QUEUED, STARTED) !== QUEUED) {
+      results.add(undefined);
+      continue;
     }
-    errors.push(error);
+    const task = tasks[index] ?? 'parse';
+    if (task === 'parse') {
+      const mail = reader.parse(input);
+      results.add(JSON.stringify(mail.summary), contentJson(mail, input.length), mail.parseError);
+    } else if ('encoding' in task) results.add(reader.decode(input, task.encoding));
+    else results.add(reader.attachment(input, task.attachmentId));
+    Atomics.store(states, index, DONE);
   }
-  const bytes = Buffer.allocUnsafeSlow(total);
-  let at = 0;
-  for (const piece of pieces) {
-    if (typeof piece === 'string') at += bytes.write(piece, at);
-    else {
-      bytes.set(piece, at);
-      at += piece.length;
-      freeIfLarge(piece);
-    }
-  }
-  for (const raw of batch.raws) freeIfLarge(raw);
-  return { bytes, lengths, errors };
+  const result = results.finish();
+  // After the copy: results may be views of these.
+  for (const input of inputs) freeIfLarge(input);
+  return result;
 }
 
 /** Answers every {@link JobBatch} of `port` with one {@link BatchResult}, one batch after the other. */
 export function serve(port: MessagePort, reader: MailReader): void {
   port.on('message', (batch: JobBatch) => {
-    // An error ends the thread, and the pool finds out which mail it was.
+    // An error ends the thread, and the pool finds out which job it was.
     const result = runBatch(batch, reader);
     port.postMessage(result, [result.bytes.buffer]);
   });

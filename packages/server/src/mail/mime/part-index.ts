@@ -41,8 +41,10 @@ const ENCODINGS: readonly TransferEncoding[] = ['', 'base64', 'quoted-printable'
 /** A part as it is written: depth, three offsets, numbers of role and encoding, type, charset. */
 type WrittenPart = [number, number, number, number, number, number, string, string];
 
-/** The index as JSON text, about 60 bytes a part. */
-export function writeIndex(index: PartIndex): string {
+/** A compact index, to be stored as JSON: its version, and then about 50 bytes a part. */
+export type WrittenIndex = [number, ...WrittenPart[]];
+
+export function writeIndex(index: PartIndex): WrittenIndex {
   const parts = index.map(
     (part): WrittenPart => [
       part.depth,
@@ -55,13 +57,12 @@ export function writeIndex(index: PartIndex): string {
       part.charset,
     ],
   );
-  return JSON.stringify([INDEX_VERSION, ...parts]);
+  return [INDEX_VERSION, ...parts];
 }
 
-/** @returns undefined for an index of another version */
-export function readIndex(text: string): PartIndex | undefined {
-  const [version, ...parts] = JSON.parse(text) as [number, ...WrittenPart[]];
-  if (version !== INDEX_VERSION) return undefined;
+/** @returns null for an index of another version */
+export function readIndex([version, ...parts]: WrittenIndex): PartIndex | null {
+  if (version !== INDEX_VERSION) return null;
   return parts.map(([depth, headerStart, bodyStart, bodyEnd, role, encoding, type, charset]) => ({
     depth,
     headerStart,

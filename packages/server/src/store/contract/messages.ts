@@ -1,8 +1,15 @@
 import type { MailAuthentication } from '../../mail/authentication.ts';
 import type { Filters } from '../../mail/filters.ts';
 import type { MailContent, MailSummary } from '../../mail/mail.ts';
+import type { PartIndex } from '../../mail/mime/part-index.ts';
 
 /** What became of mail: messages, and refusals. Part of the Store's contract. */
+
+/**
+ * The raw source is stored and read in pieces of this size, so that 50 MB never pass through memory whole,
+ * and reading or freeing one piece holds its thread for well under a millisecond.
+ */
+export const RAW_PIECE_BYTES = 256 * 1024;
 
 /** The envelope of a mail (RFC 5321 section 2.3.1), less its recipients. */
 export interface MailEnvelope {
@@ -22,7 +29,7 @@ export interface NewMail {
   raw: Uint8Array;
   /** UTF-8 JSON of a {@link MailSummary}. */
   summary: Uint8Array;
-  /** UTF-8 JSON of a {@link MailContent}. */
+  /** UTF-8 JSON of a {@link StoredContent}. */
   content: Uint8Array;
   parseError: string | null;
   envelope: MailEnvelope;
@@ -110,6 +117,8 @@ export interface FullMessageRecord extends MessageRecord {
   /** Null where it was not checked. */
   authentication: MailAuthentication | null;
   content: MailContent;
+  /** Where the parts are in the raw source; null where that is not known, as of messages stored before it was. */
+  index: PartIndex | null;
 }
 
 export interface MessageStore {
@@ -175,8 +184,8 @@ export interface MessageStore {
   placeInAccount(accountId: string, time: number): Promise<number>;
   find(inboxId: string, messageId: string, now: number): Promise<FullMessageRecord | undefined>;
   /**
-   * A piece of the raw source, whole pieces from 0 on; undefined past the end and for no message.
-   * Pieces have the same size but for the last, so that a large mail never passes through memory whole.
+   * A piece of the raw source, from 0 on; undefined past the end and for no message. Pieces have
+   * {@link RAW_PIECE_BYTES} but for the last.
    */
   readRaw(inboxId: string, messageId: string, piece: number, now: number): Promise<Uint8Array | undefined>;
   /** False when there is no such message. When it resolves, a source that nobody else shows is gone too. */

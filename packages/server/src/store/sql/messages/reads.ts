@@ -1,4 +1,6 @@
+import { sql } from 'kysely';
 import { timeOfId } from '../../../ids.ts';
+import { MAX_DERIVED_BYTES, readContent, type StoredContent } from '../../../mail/stored-content.ts';
 import type { FullMessageRecord, MessageStore } from '../../contract/index.ts';
 import type { Db } from '../dialect.ts';
 import { prepare, type Slots } from '../prepared.ts';
@@ -36,7 +38,9 @@ export function createReads(db: Db): Pick<MessageStore, 'list' | 'listRows' | 'f
   const selectFull = prepare((value: Slots<Place>) =>
     oneMessage(value)
       .innerJoin('sources as s', 's.seq', 'm.source_seq')
-      .select([...COLUMNS, 's.envelope', 's.content']),
+      .select([...COLUMNS, 's.envelope', 's.content'])
+      // Of a small mail the content is stored without what the raw source has.
+      .select(sql<Uint8Array | null>`case when s.size <= ${MAX_DERIVED_BYTES} then s.raw end`.as('raw')),
   );
   const selectFirstPiece = prepare((value: Slots<Place>) =>
     oneMessage(value).innerJoin('sources as s', 's.seq', 'm.source_seq').select('s.raw as bytes'),
@@ -72,7 +76,7 @@ export function createReads(db: Db): Pick<MessageStore, 'list' | 'listRows' | 'f
         row && {
           ...toMessage(inboxId, row),
           ...readEnvelope(row.envelope),
-          content: parseJson(row.content),
+          ...readContent(parseJson<StoredContent>(row.content), row.raw),
         }
       );
     },

@@ -1,24 +1,19 @@
 import type { NewMail } from '../../contract/index.ts';
+import { RAW_PIECE_BYTES } from '../../contract/messages.ts';
 import type { Db, Dialect, Tx } from '../dialect.ts';
 import { prepare, type Runner, type Slots } from '../prepared.ts';
 import { envelopeJson } from './rows.ts';
 
-/**
- * The raw source is kept and read in pieces of this size, so that 50 MB never pass through memory
- * whole, and reading or freeing one piece holds its thread for well under a millisecond.
- */
-export const PIECE_BYTES = 256 * 1024;
-
 /** Freeing so many bytes takes about as long as freeing one more row. */
 const BYTES_PER_ROW = 16 * 1024;
-const ROWS_PER_PIECE = PIECE_BYTES / BYTES_PER_ROW;
+const ROWS_PER_PIECE = RAW_PIECE_BYTES / BYTES_PER_ROW;
 
 /**
  * The work of deleting a message and releasing its source of `size` bytes, in rows. A source of several
  * pieces counts as one row, since {@link Sources.release} only marks it.
  */
 export function rowsToFree(size: number): number {
-  return size > PIECE_BYTES ? 1 : 1 + Math.floor(size / BYTES_PER_ROW);
+  return size > RAW_PIECE_BYTES ? 1 : 1 + Math.floor(size / BYTES_PER_ROW);
 }
 
 /** The stored mails; each may belong to messages in several inboxes. */
@@ -131,11 +126,11 @@ export function createSources(db: Db, dialect: Dialect): Sources {
         summary,
         envelope: envelopeJson(mail),
         content,
-        raw: raw.subarray(0, PIECE_BYTES),
+        raw: raw.subarray(0, RAW_PIECE_BYTES),
       });
       if (!row) throw new Error('an insert answered no row');
-      for (let piece = 1; piece * PIECE_BYTES < raw.length; piece++) {
-        const bytes = raw.subarray(piece * PIECE_BYTES, (piece + 1) * PIECE_BYTES);
+      for (let piece = 1; piece * RAW_PIECE_BYTES < raw.length; piece++) {
+        const bytes = raw.subarray(piece * RAW_PIECE_BYTES, (piece + 1) * RAW_PIECE_BYTES);
         await insertPiece(on, { source: row.seq, piece, bytes });
       }
       if (messages > 1) await insertShares(on, { source: row.seq, messages });
@@ -148,7 +143,7 @@ export function createSources(db: Db, dialect: Dialect): Sources {
         const [shares] = await dropShare(on, { source });
         if (shares && shares.messages > 0) continue;
         if (shares) await deleteShares(on, { source });
-        const [deleted] = await deleteIfWhole(on, { source, maxSize: PIECE_BYTES });
+        const [deleted] = await deleteIfWhole(on, { source, maxSize: RAW_PIECE_BYTES });
         if (!deleted) await park(on, { source });
       }
     },

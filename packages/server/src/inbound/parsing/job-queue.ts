@@ -1,0 +1,278 @@
+import { Worker } from 'node:worker_threads';
+import type { Clock } from '../../clock.ts';
+import { buffersToGive, copyIfLarge } from '../../memory.ts';
+import { type BatchResult, DONE, type JobBatch, QUEUED, STARTED, TAKEN, type Task } from './protocol.ts';
+
+/** A mail's objects are garbage when it is parsed; with more room V8 would take ten times this before it collects. */
+const YOUNG_HEAP_MB = 12;
+
+/** Why a job ended without a result. */
+export type Failure = 'time' | 'memory' | 'crash' | 'closed';
+
+export interface Job {
+  input: Uint8Array;
+  task: Task;
+  /** Workers that died with this job in their batch, without being seen at it. Two are enough to fail it. */
+  deaths: number;
+  settled: boolean;
+  done(first: Uint8Array | undefined, second: Uint8Array, parseError: string | null): void;
+  failed(failure: Failure): void;
+}
+
+export interface QueueLimits {
+  /** Workers that may run at the same time, those stuck in a slow mail not counted. */
+  threads: number;
+  /** Workers that may be stuck in slow mails besides; when all are, the queue waits until one is terminated. */
+  stuck: number;
+  /** Jobs of one posted message. */
+  batch: number;
+  /** Batches that a worker has at most: with two, it never waits for the main thread. */
+  ahead: number;
+  /** Workers kept when idle. */
+  warm: number;
+  slowMs: number;
+  timeLimitMs: number;
+  idleMs: number;
+  heapMb: number;
+}
+
+interface Batch {
+  jobs: Job[];
+  states: Int32Array;
+}
+
+/** One worker thread with its jobs. */
+interface PoolWorker {
+  thread: Worker;
+  batches: Batch[];
+  /** The job that it was last seen at, and since when (epoch ms). */
+  watched: { job: Job; since: number } | undefined;
+  /** Busy with a slow mail; receives no new batch until it finishes. */
+  isStuck: boolean;
+  idleSince: number;
+  /** It answered once. A worker that dies before that cannot work at all, and is not replaced. */
+  isProven: boolean;
+}
+
+/** Worker threads that share one queue. Sets no timers: {@link tick} is called while {@link isWatching}. */
+export class JobQueue {
+  private readonly queue: Job[] = [];
+  private readonly workers = new Set<PoolWorker>();
+  private readonly limits: QueueLimits;
+  private readonly entry: URL;
+  private readonly clock: Pick<Clock, 'now'>;
+  private readonly onWork: () => void;
+  private isScheduled = false;
+  private isClosed = false;
+
+  /**
+   * @param entry the worker's file
+   * @param onWork called when there is something to watch
+   */
+  constructor(entry: URL, limits: QueueLimits, clock: Pick<Clock, 'now'>, onWork: () => void) {
+    this.entry = entry;
+    this.limits = limits;
+    this.clock = clock;
+    this.onWork = onWork;
+    for (let i = 0; i < limits.warm; i++) this.spawn();
+  }
+
+  /** Number of live worker threads. */
+  get threads(): number {
+    return this.workers.size;
+  }
+
+  /** True while {@link tick} must be called. */
+  get isWatching(): boolean {
+    if (this.queue.length > 0 || this.workers.size > this.limits.warm) return true;
+    for (const worker of this.workers) if (worker.batches.length > 0) return true;
+    return false;
+  }
+
+  add(job: Job): void {
+    if (this.isClosed) {
+      job.settled = true;
+      job.failed('closed');
+      return;
+    }
+    this.queue.push(job);
+    if (this.isScheduled) return;
+    this.isScheduled = true;
+    // After the sockets of this turn were read: the mails that ended in one turn make one batch.
+    setImmediate(() => {
+      this.isScheduled = false;
+      this.dispatch();
+      this.onWork();
+    });
+  }
+
+  /** Requeues jobs behind slow mails, terminates workers past the time limit, and ends idle ones. */
+  tick(): void {
+    const now = this.clock.now();
+    for (const worker of [...this.workers]) {
+      if (worker.batches.length === 0) {
+        const isExtra = this.workers.size > this.limits.warm;
+        if (isExtra && now - worker.idleSince >= this.limits.idleMs) this.retire(worker);
+        continue;
+      }
+      const current = currentJob(worker);
+      if (current === undefined || worker.watched?.job !== current) {
+        worker.watched = current && { job: current, since: now };
+        continue;
+      }
+      const elapsed = now - worker.watched.since;
+      if (elapsed >= this.limits.timeLimitMs) this.terminate(worker, 'time');
+      else if (elapsed >= this.limits.slowMs && !worker.isStuck) this.requeueOthers(worker);
+    }
+    this.dispatch();
+  }
+
+  async close(): Promise<void> {
+    this.isClosed = true;
+    const workers = [...this.workers];
+    this.workers.clear();
+    const left = [
+      ...this.queue.splice(0),
+      ...workers.flatMap(({ batches }) => batches.flatMap(({ jobs }) => jobs)),
+    ];
+    for (const job of left) fail(job, 'closed');
+    await Promise.all(workers.map(({ thread }) => thread.terminate()));
+  }
+
+  private dispatch(): void {
+    while (!this.isClosed && this.queue.length > 0) {
+      const worker = this.freeWorker();
+      if (worker === undefined) return;
+      const jobs = this.queue.splice(0, this.limits.batch).filter((job) => !job.settled);
+      if (jobs.length > 0) send(worker, jobs);
+    }
+  }
+
+  /** The worker with the fewest batches; a new one where all are busy and another is allowed. */
+  private freeWorker(): PoolWorker | undefined {
+    let best: PoolWorker | undefined;
+    let working = 0;
+    for (const worker of this.workers) {
+      if (worker.isStuck) continue;
+      working++;
+      if (best === undefined || worker.batches.length < best.batches.length) best = worker;
+    }
+    const load = best?.batches.length ?? Number.POSITIVE_INFINITY;
+    const { threads, stuck, ahead } = this.limits;
+    if (load > 0 && working < threads && this.workers.size < threads + stuck) return this.spawn();
+    return load < ahead ? best : undefined;
+  }
+
+  private spawn(): PoolWorker {
+    const thread = new Worker(this.entry, {
+      name: 'parser',
+      resourceLimits: { maxOldGenerationSizeMb: this.limits.heapMb, maxYoungGenerationSizeMb: YOUNG_HEAP_MB },
+    });
+    const worker: PoolWorker = {
+      thread,
+      batches: [],
+      watched: undefined,
+      isStuck: false,
+      idleSince: this.clock.now(),
+      isProven: false,
+    };
+    thread.on('message', (result: BatchResult) => this.finish(worker, result));
+    // The thread ends after an error; which error it was decides only the text of parseError.
+    thread.on('error', (error: Error & { code?: string }) => {
+      this.terminate(worker, error.code === 'ERR_WORKER_OUT_OF_MEMORY' ? 'memory' : 'crash');
+    });
+    thread.on('exit', () => this.terminate(worker, 'crash'));
+    this.workers.add(worker);
+    return worker;
+  }
+
+  private finish(worker: PoolWorker, result: BatchResult): void {
+    const batch = worker.batches.shift();
+    if (batch === undefined) return;
+    worker.isStuck = false;
+    worker.isProven = true;
+    worker.idleSince = this.clock.now();
+    settle(batch, result);
+    this.dispatch();
+  }
+
+  /** Takes all jobs but the current one from a slow worker: those it has not started, and those it has not sent. */
+  private requeueOthers(worker: PoolWorker): void {
+    worker.isStuck = true;
+    for (const { jobs, states } of worker.batches) {
+      jobs.forEach((job, index) => {
+        const before = Atomics.compareExchange(states, index, QUEUED, TAKEN);
+        if (before === QUEUED || before === DONE) this.queue.unshift(job);
+      });
+    }
+  }
+
+  /** Removes a worker that died or is to die: its current job fails, the others are requeued. */
+  private terminate(worker: PoolWorker, failure: Failure): void {
+    if (!this.workers.delete(worker)) return;
+    const current = currentJob(worker);
+    for (const { jobs, states } of worker.batches) {
+      jobs.forEach((job, index) => {
+        if (job === current) fail(job, failure);
+        else if (Atomics.exchange(states, index, TAKEN) !== TAKEN)
+          this.requeue(job, current === undefined, failure);
+      });
+    }
+    void worker.thread.terminate();
+    if (worker.isProven && this.workers.size < this.limits.warm && !this.isClosed) this.spawn();
+    this.dispatch();
+  }
+
+  /** @param isSuspect true when no other job was seen to be the cause of the death */
+  private requeue(job: Job, isSuspect: boolean, failure: Failure): void {
+    if (job.settled) return;
+    if (isSuspect && ++job.deaths > 1) fail(job, failure);
+    else this.queue.unshift(job);
+  }
+
+  private retire(worker: PoolWorker): void {
+    this.workers.delete(worker);
+    void worker.thread.terminate();
+  }
+}
+
+/** Hands each job of a batch its part of the result, but those that were requeued meanwhile. */
+function settle({ jobs, states }: Batch, { bytes, lengths, errors }: BatchResult): void {
+  let at = 0;
+  jobs.forEach((job, index) => {
+    const first = lengths[2 * index] ?? -1;
+    const second = lengths[2 * index + 1] ?? 0;
+    const start = at;
+    const middle = start + Math.max(first, 0);
+    at = middle + second;
+    if (job.settled || Atomics.load(states, index) === TAKEN) return;
+    job.settled = true;
+    job.done(
+      first < 0 ? undefined : bytes.slice(start, middle),
+      bytes.slice(middle, at),
+      errors[index] ?? null,
+    );
+  });
+}
+
+function send(worker: PoolWorker, jobs: Job[]): void {
+  const states = new Int32Array(new SharedArrayBuffer(4 * jobs.length));
+  worker.batches.push({ jobs, states });
+  const inputs = jobs.map(({ input }) => copyIfLarge(input));
+  const batch: JobBatch = { states, inputs, tasks: jobs.map(({ task }) => task) };
+  worker.thread.postMessage(batch, buffersToGive(inputs));
+}
+
+function fail(job: Job, failure: Failure): void {
+  if (job.settled) return;
+  job.settled = true;
+  job.failed(failure);
+}
+
+function currentJob(worker: PoolWorker): Job | undefined {
+  for (const { jobs, states } of worker.batches) {
+    const index = jobs.findIndex((_, i) => Atomics.load(states, i) === STARTED);
+    if (index >= 0) return jobs[index];
+  }
+  return undefined;
+}

@@ -1,0 +1,131 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { indexMail, parseHeaderOnly, parseMail } from '../../src/mail/parse.ts';
+import {
+  contentJson,
+  MAX_DERIVED_BYTES,
+  readContent,
+  type StoredContent,
+} from '../../src/mail/stored-content.ts';
+import { boundedBy, bytes, multipart, utf8 } from './support/mails.ts';
+
+const html = (...header: string[]) => ['Content-Type: text/html', ...header, '', '<p>page</p>'];
+const MAILS: Record<string, Buffer> = {
+  'no page': bytes('Subject: x', '', 'text', ''),
+  'one page': bytes('Subject: x', ...multipart('alternative', ['', 'text'], html())),
+  'two pages': bytes(...multipart('mixed', html(), html())),
+  'a page in quoted-printable and windows-1251': bytes(
+    ...multipart('mixed', html('Content-Transfer-Encoding: quoted-printable'), [
+      'Content-Type: text/html; charset=windows-1251',
+      'Content-Transfer-Encoding: quoted-printable',
+      '',
+      '=CF=F0=E8=',
+      '=E2=E5=F2',
+    ]),
+  ),
+  'a page without a charset': bytes('Content-Type: text/html', '', 'caf\xe9 <meta charset=koi8-r>\0', ''),
+  'a page in UTF-8 with a mark': bytes(
+    'Content-Type: text/html; charset=utf-8',
+    '',
+    `\xef\xbb\xbf${utf8('é')}`,
+    '',
+  ),
+  'a page that is an attachment': bytes(
+    ...multipart('mixed', ['', 'text'], html('Content-Disposition: attachment')),
+  ),
+  'pages within each other': bytes(...multipart('mixed', boundedBy('in', 'related', html()), ['', 'text'])),
+  'headers of all kinds': bytes(
+    'Subject: =?utf-8?q?caf=C3=A9?=',
+    'junk',
+    'X: \xe9',
+    'Received: a',
+    '\tb',
+    '',
+    '',
+  ),
+  nothing: Buffer.alloc(0),
+};
+
+/** What is read back of what would be stored. */
+function stored(raw: Buffer) {
+  const mail = parseMail(raw);
+  const kept = JSON.parse(contentJson(mail, raw.length)) as StoredContent;
+  return { mail, kept, back: readContent(kept, raw.length > MAX_DERIVED_BYTES ? null : raw) };
+}
+
+describe('a content that is stored', () => {
+  it.each(Object.entries(MAILS))('is the same when it is read: %s', (_, raw) => {
+    const { mail, back } = stored(raw);
+    expect(back.content).toEqual(mail.content);
+    expect(back.index).toEqual(mail.index);
+  });
+
+  it('is the same when it is read, of any mail', () => {
+    const shards = fc.constantFrom(
+      ...[
+        'Content-Type: text/html',
+        'Content-Type: multipart/mixed; boundary=b',
+        '--b',
+        '--b--',
+        '\r\n',
+        '\r\n\r\n',
+      ],
+      ...[
+        '; charset=utf-7',
+        '; charset=x',
+        'Content-Transfer-Encoding: base64',
+        'QUJD',
+        '=E9',
+        '\xe9',
+        '\0',
+        'Subject: ',
+      ],
+      ...['=?utf-8?q?=C3?=', 'text', 'junk', ': ', ' '],
+    );
+    fc.assert(
+      fc.property(fc.array(shards, { maxLength: 40 }), (pieces) => {
+        const { mail, back } = stored(Buffer.from(pieces.join(''), 'latin1'));
+        expect(back.content).toEqual(mail.content);
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  it('has no copies of what the raw source of a small mail has', () => {
+    const { kept } = stored(MAILS['one page'] ?? Buffer.alloc(0));
+    expect(kept).not.toHaveProperty('html');
+    expect(kept).not.toHaveProperty('headers');
+    expect(kept.text).toBe('text');
+  });
+
+  it('has them for a large mail, whose raw source is not read with it', () => {
+    const { mail, kept, back } = stored(
+      bytes(...multipart('mixed', html(), ['', 'x'.repeat(MAX_DERIVED_BYTES)])),
+    );
+    expect(kept.html).toBe('<p>page</p>');
+    expect(back.content).toEqual(mail.content);
+    expect(back.index).toEqual(mail.index);
+  });
+
+  it('has them where the mail could not be read', () => {
+    const raw = bytes('Subject: x', ...multipart('mixed', html()));
+    const mail = parseHeaderOnly(raw, 'why');
+    const kept = JSON.parse(contentJson(mail, raw.length)) as StoredContent;
+    expect(readContent(kept, raw)).toEqual({ content: mail.content, index: null });
+  });
+
+  it('that was stored before there was an index is read as it is', () => {
+    const { content } = parseMail(MAILS['one page'] ?? Buffer.alloc(0));
+    expect(readContent(content, null)).toEqual({ content, index: null });
+  });
+
+  it('with an index of another version has none', () => {
+    const raw = MAILS['one page'] ?? Buffer.alloc(0);
+    const { content } = parseMail(raw);
+    expect(readContent({ ...content, index: [2, [0, 0, 0, 0, 0, 0, 'a/b', '']] }, null)).toEqual({
+      content,
+      index: null,
+    });
+    expect(indexMail(raw).length).toBeGreaterThan(0);
+  });
+});
