@@ -40,16 +40,16 @@ const SECURITY_HEADERS = {
   'x-content-type-options': 'nosniff',
   'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
   'referrer-policy': 'no-referrer',
-  // Mail is private, and what was read may be gone: no cache keeps it without asking.
+  // Mail is private and may be deleted at any time: caches must revalidate.
   'cache-control': 'private, no-cache',
 };
-/** The HTTP side, ready to listen. */
+/** The HTTP application, before it listens. */
 export interface BuiltApp {
   app: App;
   held: HeldRequests;
 }
 
-/** What every request that is not public passes. */
+/** Authentication and limits, which every request to a route that is not public passes. */
 export type Gate = Pick<RouteContext, 'guard' | 'admission'>;
 
 export const createGate = (deps: HttpDeps): Gate => ({
@@ -57,7 +57,7 @@ export const createGate = (deps: HttpDeps): Gate => ({
   admission: createAdmission(deps.plans, deps.rate, deps.usage, () => deps.clock.now()),
 });
 
-/** Builds the app with all its routes. @param gate another one is given by the bench that measures its cost */
+/** Builds the app with all its routes. @param gate replaced by the benchmark that measures its cost */
 export async function buildApp(
   options: HttpOptions,
   deps: HttpDeps,
@@ -104,7 +104,7 @@ function createFastify(deps: HttpDeps, cors: Cors): App {
     requestTimeout: REQUEST_TIMEOUT_MS,
     keepAliveTimeout: KEEP_ALIVE_MS,
     forceCloseConnections: 'idle',
-    // While stopping, a request that still came through is answered as usual, and its connection closed.
+    // A request that still arrives while the server stops is processed as usual; then its connection is closed.
     return503OnClosing: false,
     routerOptions: { maxParamLength: MAX_PARAMETER },
     http: { maxHeaderSize: MAX_HEADER_BYTES, headersTimeout: HEADERS_TIMEOUT_MS, requireHostHeader: false },
@@ -128,14 +128,14 @@ function createFastify(deps: HttpDeps, cors: Cors): App {
   }).withTypeProvider<TypeBoxTypeProvider>();
 }
 
-/** Answers a request that is not HTTP, on the bare connection. */
+/** Responds on the socket to bytes that are not HTTP. */
 function answerUnparsable(error: NodeJS.ErrnoException, socket: Socket): void {
-  // A connection that the client itself reset has nobody to answer.
+  // The client has reset the connection: nothing can be sent.
   if (error.code === 'ECONNRESET' || !socket.writable) socket.destroy();
   else socket.end(rawProblem(error.code, randomUUID()));
 }
 
-/** CONNECT asks for a proxy and names no path; Node gives only its connection. */
+/** CONNECT requests a proxy and has no path, so Node passes only its socket. */
 function refuseConnect(app: App): void {
   app.server.on('connect', (_request, socket: Socket) => {
     socket.on('error', () => socket.destroy());
@@ -228,7 +228,7 @@ function readQueries(app: App): void {
   });
 }
 
-/** A body without required fields may be left out. */
+/** A body without required fields may be omitted. */
 function isOptionalBody(app: App, body: unknown): boolean {
   const { $ref } = body as { $ref?: string };
   const schema = app.getSchema($ref?.replace('#', '') ?? '') as { required?: unknown } | undefined;
@@ -278,7 +278,7 @@ function observeRequests(app: App, deps: HttpDeps): void {
   });
 }
 
-/** What every answer carries of its account's limits; once the server stops, it is the last on its connection. */
+/** Adds the headers of the account's limits to every response, and closes connections while the server stops. */
 function finishAnswers(app: App, { admission, held }: RouteContext): void {
   app.addHook('onSend', (request, reply, _payload, done) => {
     if (request.admitted) {

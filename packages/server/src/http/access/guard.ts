@@ -74,7 +74,7 @@ interface Credential {
 const HOW_TO_AUTHENTICATE =
   'Send "Authorization: Bearer CREDENTIAL" with an API key (mfk_…) or the read token of the inbox (mft_…).';
 const WHERE_KEYS_COME_FROM =
-  'Create an API key with "mayfly key create", or with POST /v1/keys and another key of the account.';
+  'The first API key comes from the first start of the server: "mayfly dev" prints it, "mayfly serve" writes it to the file first-api-key. "mayfly key create" creates more.';
 
 const unauthorized = (message: string): AppError => new AppError('unauthorized', message);
 

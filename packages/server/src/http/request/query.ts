@@ -2,13 +2,13 @@ import type { AppError } from '../../errors.ts';
 import { quoted } from '../../nearest.ts';
 import { invalidField } from './invalid-fields.ts';
 
-/** Query parameters of a route that are not text, by name. */
+/** The query parameters of a route that are not strings, by name. */
 export type ParameterTypes = ReadonlyMap<string, 'integer' | 'boolean'>;
 
-/** Digits and nothing else: no sign, exponent, fraction, white space; nor more than a number holds exactly. */
+/** Digits only: no sign, exponent, fraction or white space, and no more digits than a number represents exactly. */
 const INTEGER = /^\d{1,15}$/;
 
-/** Reads the types off a route's query schema. */
+/** @param schema of the query of a route */
 export function parameterTypes(schema: unknown): ParameterTypes {
   const types = new Map<string, 'integer' | 'boolean'>();
   const properties = (schema as { properties?: Record<string, { type?: string }> } | undefined)?.properties;
@@ -19,8 +19,8 @@ export function parameterTypes(schema: unknown): ParameterTypes {
 }
 
 /**
- * Turns the text of numbers and truth values into them, in place. Anything written otherwise stays
- * text and fails the schema by name.
+ * Converts the strings of integers and booleans, in place. Other strings stay strings, and the schema
+ * rejects them with the name of the parameter.
  * @throws AppError `invalid_request` for a parameter that was given twice
  */
 export function readParameters(query: Record<string, unknown>, types: ParameterTypes): void {
