@@ -24,6 +24,31 @@ const SPELLINGS = [
   'inner.test',
 ];
 
+describe('the error for a host name with an inner address', () => {
+  const refusal = async (env: Record<string, string>): Promise<string> => {
+    const resolve = async () => ['10.20.0.5'];
+    const app = await startWebhookApp({ MAYFLY_WEBHOOK_ALLOW: '', ...env }, { resolve });
+    try {
+      const { body } = await app.api('POST', '/v1/webhooks', { body: { url: 'http://inner.test/' } });
+      return body.detail;
+    } finally {
+      await app.stop();
+    }
+  };
+
+  it('names the address and the setting that allows it', async () => {
+    expect(await refusal({})).toMatch(
+      / has the address 10\.20\.0\.5, .* MAYFLY_WEBHOOK_ALLOW, .* 10\.20\.0\.5\/32\.$/,
+    );
+  });
+
+  it('does not name the address where strangers may sign up', async () => {
+    const text = await refusal({ MAYFLY_SIGNUP_PLAN: 'free' });
+    expect(text).toMatch(/^The host name "inner\.test" has an address that is not public\./);
+    expect(text).not.toContain('10.20');
+  });
+});
+
 describe('through the whole app, an inner address', () => {
   let app: WebhookApp;
   let canary: Receiver;
