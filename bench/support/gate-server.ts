@@ -40,6 +40,7 @@ const deps: HttpDeps = {
   ...{ store, clock, log, plans, usage, news, metrics: new Registry(), rate: createRateLimit(clock) },
   parsing: { attachment: async () => undefined, decode: async (bytes) => bytes },
   refusalsWritten: async () => undefined,
+  injection: { check: async () => undefined, inject: () => Promise.reject(new Error('not measured')) },
   webhooks: createWebhooks({ store, guard, news, clock, plans }),
 };
 

@@ -11,6 +11,8 @@ import { createNews } from './events.ts';
 import { recheckUntil } from './http/access/held-requests.ts';
 import { randomFraction } from './ids.ts';
 import { createAuthenticating } from './inbound/authentication/authenticator.ts';
+import { ByteBudget, IN_FLIGHT_BYTES } from './inbound/in-flight/byte-budget.ts';
+import { createInjection } from './inbound/injection.ts';
 import { createParsing } from './inbound/parsing/parser-pool.ts';
 import { createReceiver } from './inbound/receiver.ts';
 import { createFindCaptureTarget } from './inbound/smtp-credentials.ts';
@@ -164,36 +166,37 @@ export function createApp(config: Config, overrides: Overrides = {}): App {
     const webhooks = createWebhooks({ store, guard, news, clock, plans });
 
     const hostname = config.smtpName ?? config.domains[0] ?? 'localhost';
+    const takesSmtp = config.roles.includes('smtp');
+    const authenticating =
+      config.mailAuth === 'on' && takesSmtp
+        ? createAuthenticating({
+            clock,
+            dnsServers: config.dnsServers,
+            onThreadLost: (err) => log.warn({ err }, 'the thread that checks senders was ended'),
+            onChecked: metrics.authentication,
+          })
+        : null;
+    if (authenticating) {
+      closers.push(() => authenticating.close());
+      gauges.senderChecks = () => authenticating.checks;
+    }
+    const receiver = createReceiver({
+      store,
+      parsing,
+      authenticating,
+      news,
+      clock,
+      plans,
+      hostname,
+      domains: config.domains,
+      sink: config.sink === 'on',
+      onRefusalsLost: (err) => log.error({ err }, 'refusals were not kept'),
+    });
+    closers.push(() => receiver.settled());
+    const budget = new ByteBudget(IN_FLIGHT_BYTES, plans.largestMessageBytes);
+
     let smtp: RunningApp['smtp'] = null;
-    let refusalsWritten = async (): Promise<void> => undefined;
-    if (config.roles.includes('smtp')) {
-      const authenticating =
-        config.mailAuth === 'off'
-          ? null
-          : createAuthenticating({
-              clock,
-              dnsServers: config.dnsServers,
-              onThreadLost: (err) => log.warn({ err }, 'the thread that checks senders was ended'),
-              onChecked: metrics.authentication,
-            });
-      if (authenticating) {
-        closers.push(() => authenticating.close());
-        gauges.senderChecks = () => authenticating.checks;
-      }
-      const receiver = createReceiver({
-        store,
-        parsing,
-        authenticating,
-        news,
-        clock,
-        plans,
-        hostname,
-        domains: config.domains,
-        sink: config.sink === 'on',
-        onRefusalsLost: (err) => log.error({ err }, 'refusals were not kept'),
-      });
-      closers.push(() => receiver.settled());
-      refusalsWritten = () => receiver.refusalsWritten();
+    if (takesSmtp) {
       const { createSmtpServer } = await import('./smtp/server.ts');
       const server = createSmtpServer(
         {
@@ -218,6 +221,7 @@ export function createApp(config: Config, overrides: Overrides = {}): App {
         },
         {
           receiver,
+          budget,
           findCaptureTarget: createFindCaptureTarget({ store, clock }),
           clock,
           log,
@@ -253,7 +257,8 @@ export function createApp(config: Config, overrides: Overrides = {}): App {
           plans,
           rate: createRateLimit(clock),
           usage,
-          refusalsWritten,
+          refusalsWritten: () => receiver.refusalsWritten(),
+          injection: createInjection({ receiver, budget }),
           clock,
           log,
           metrics: metrics.registry,

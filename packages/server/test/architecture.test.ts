@@ -80,7 +80,7 @@ const KNOWN_PAIRS = ['store/sql/accounts/accounts.ts and store/sql/accounts/keys
 /** More files than a reader takes in at a glance. */
 const MAX_FILES_PER_FOLDER = 12;
 /** Route folders hold one file a noun of the API. */
-const LARGER_FOLDERS: Record<string, number> = { 'http/routes': 16 };
+const LARGER_FOLDERS: Record<string, number> = { 'http/routes': 17 };
 
 describe('the architecture', () => {
   it('lets each folder import only the folders of the table', () => {

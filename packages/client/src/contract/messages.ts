@@ -102,9 +102,11 @@ export const Envelope = Type.Object(
       description:
         'Recipients of the RCPT commands that this inbox received the message for, with their tags.',
     }),
-    helo: Type.String({ description: 'The host name that the client sent with HELO or EHLO.' }),
-    remoteAddress: Type.String({ description: 'The IP address of the client.' }),
-    tls: Type.Boolean({ description: 'Whether the connection used TLS.' }),
+    helo: Type.String({
+      description: "The host name that the client sent with HELO or EHLO; '' for an injected message.",
+    }),
+    remoteAddress: Type.String({ description: 'The IP address of the SMTP or HTTP client.' }),
+    tls: Type.Boolean({ description: 'Whether the SMTP connection used TLS.' }),
   },
   { $id: 'Envelope', description: 'The SMTP envelope (RFC 5321 section 2.3.1).' },
 );
@@ -259,6 +261,32 @@ export const MessageQuery = Type.Object(
   closed,
 );
 export type MessageQuery = Static<typeof MessageQuery>;
+
+/** Longest envelope address of a message that is injected; a path has 256 octets with its brackets (RFC 5321 section 4.5.3.1.3). */
+const MAX_ENVELOPE_ADDRESS = 254;
+
+/** Query of `POST /v1/inboxes/{id}/messages`. */
+export const InjectQuery = Type.Object(
+  {
+    mailFrom: Type.Optional(
+      Type.String({
+        description: 'Sender of the envelope, as of the MAIL command. Default: empty, as of a bounce.',
+        maxLength: MAX_ENVELOPE_ADDRESS,
+        examples: ['app@example.org'],
+      }),
+    ),
+    rcptTo: Type.Optional(
+      Type.String({
+        description:
+          'Recipient of the envelope, as of the RCPT command. Any address: the message goes to this inbox. Default: the address of the inbox.',
+        maxLength: MAX_ENVELOPE_ADDRESS,
+        examples: ['signup-test+1@mayfly.test'],
+      }),
+    ),
+  },
+  closed,
+);
+export type InjectQuery = Static<typeof InjectQuery>;
 
 export const ReadMessageQuery = Type.Object(
   {

@@ -18,6 +18,7 @@ import {
   REQUEST_TIMEOUT_MS,
 } from './limits.ts';
 import type { Soon } from './maybe-promise.ts';
+import { answerExpect } from './request/expect-continue.ts';
 import { parseJsonBody } from './request/json-body.ts';
 import { collectPaths, type KnownPaths, nothingThere } from './request/paths.ts';
 import { type ParameterTypes, parameterTypes, readParameters, unexpectedParameter } from './request/query.ts';
@@ -82,6 +83,7 @@ export async function buildApp(
 
   const known = collectPaths(app);
   parseBodies(app);
+  answerExpect(app);
   guardRequests(app, context, cors, known);
   readQueries(app);
   answerErrors(app, deps, known);

@@ -5,6 +5,7 @@ import type { Registry } from 'prom-client';
 import type { Plans } from '../accounts/plans.ts';
 import type { Clock } from '../clock.ts';
 import type { News } from '../events.ts';
+import type { Injection } from '../inbound/injection.ts';
 import type { Logger } from '../log.ts';
 import type { RateLimit } from '../quota/rate-limit.ts';
 import type { UsageMeter } from '../quota/usage-meter.ts';
@@ -41,6 +42,7 @@ export interface HttpOptions {
 export interface HttpDeps {
   store: Store;
   parsing: AttachmentParsing;
+  injection: Injection;
   news: Pick<News, 'onMessage' | 'onAccountMessage' | 'announceChange'>;
   /** Resolves when the refusals that SMTP gave before the call can be read. */
   refusalsWritten(): Promise<void>;

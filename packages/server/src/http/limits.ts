@@ -6,8 +6,11 @@ export const MAX_BODY_BYTES = 64 * 1024;
 export const MAX_HEADER_BYTES = 16 * 1024;
 /** A client that has not finished its headers by then is broken or hostile. */
 export const HEADERS_TIMEOUT_MS = 10_000;
-/** The same for a whole request with its small body. */
-export const REQUEST_TIMEOUT_MS = 30_000;
+/**
+ * The same for a whole request: an injected message of the largest size (50 MiB) at 7 Mbit/s. Longer would let
+ * a slow client keep the memory that all mails in flight share.
+ */
+export const REQUEST_TIMEOUT_MS = 60_000;
 /** Longer than the idle time of common load balancers (60 s), so that they close first and no request is lost. */
 export const KEEP_ALIVE_MS = 72_000;
 /** A connection on which nothing moves: longer than the longest held request, with room to spare. */

@@ -6,6 +6,13 @@ import type { MailEnvelope } from '../store/contract/index.ts';
  */
 export const TRACE_HEADROOM_BYTES = 1024;
 
+/** How a mail came in. */
+export interface Trace {
+  /** Of the SMTP session or the HTTP request, as in the log. */
+  id: string;
+  protocol: 'SMTP' | 'HTTP';
+}
+
 /** A HELO name may hold anything; what stands in a header must not end it or open a comment. */
 const UNSAFE_IN_TRACE = /[^A-Za-z0-9.:_[\]-]/g;
 const DAYS = ['Sun', 'Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat'];
@@ -25,16 +32,18 @@ function mailDate(now: number): string {
  */
 export function receivedLine(mail: {
   hostname: string;
-  session: string;
+  trace: Trace;
   envelope: MailEnvelope;
   /** Epoch milliseconds. */
   now: number;
 }): string {
-  const { hostname, session, envelope, now } = mail;
+  const { hostname, trace, envelope, now } = mail;
   const helo = envelope.helo.replace(UNSAFE_IN_TRACE, '?') || 'unknown';
   const peer = envelope.remoteAddress.includes(':')
     ? `IPv6:${envelope.remoteAddress}`
     : envelope.remoteAddress;
-  const protocol = envelope.tls ? 'ESMTPS' : 'ESMTP';
-  return `Received: from ${helo} ([${peer}])\r\n\tby ${hostname} with ${protocol} id ${session};\r\n\t${mailDate(now)}\r\n`;
+  // RFC 3848 has the names for SMTP.
+  const smtp = envelope.tls ? 'ESMTPS' : 'ESMTP';
+  const protocol = trace.protocol === 'SMTP' ? smtp : trace.protocol;
+  return `Received: from ${helo} ([${peer}])\r\n\tby ${hostname} with ${protocol} id ${trace.id};\r\n\t${mailDate(now)}\r\n`;
 }

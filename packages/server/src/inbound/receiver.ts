@@ -17,7 +17,7 @@ import { SINK_MESSAGES } from '../store/contract/retention.ts';
 import type { Authenticating } from './authentication/authenticator.ts';
 import { createInboxFinder, type Place } from './inbox-finder.ts';
 import type { Parsing } from './parsing/parser-pool.ts';
-import { receivedLine, TRACE_HEADROOM_BYTES } from './received-line.ts';
+import { receivedLine, TRACE_HEADROOM_BYTES, type Trace } from './received-line.ts';
 import { createRefusalLog } from './refusal-log.ts';
 import type { CaptureTarget } from './smtp-credentials.ts';
 
@@ -93,6 +93,24 @@ export interface ReceiverDeps {
   onRefusalsLost(error: unknown): void;
 }
 
+/** A mail whose recipients were accepted, as it came in. */
+export interface ReceivedMail {
+  envelope: MailEnvelope;
+  recipients: Recipient[];
+  /** See {@link Receiver.take}. */
+  received: Uint8Array;
+  trace: Trace;
+}
+
+/** The way in for mail of every protocol. */
+export interface Delivering {
+  /**
+   * {@link Receiver.take} for any protocol. The sender is checked (SPF, DKIM, DMARC) only over SMTP.
+   * @returns what became of each inbox; at least one has the mail
+   */
+  deliver(mail: ReceivedMail): Promise<Placed[]>;
+}
+
 /** What the rest of the process asks of the receiver. */
 export interface Settling {
   /** Resolves when all that was begun has been written. */
@@ -101,7 +119,7 @@ export interface Settling {
   refusalsWritten(): Promise<void>;
 }
 
-export function createReceiver(deps: ReceiverDeps): Receiver & Settling {
+export function createReceiver(deps: ReceiverDeps): Receiver & Delivering & Settling {
   const { store, parsing, authenticating, news, clock, plans, hostname } = deps;
   const shared = new Set(deps.domains);
   const commits = new Set<Promise<unknown>>();
@@ -145,7 +163,34 @@ export function createReceiver(deps: ReceiverDeps): Receiver & Settling {
     return parsed && { address: inboxAddress(parsed), domain: parsed.domain };
   };
 
+  const deliver = async ({ envelope, recipients, received, trace }: ReceivedMail): Promise<Placed[]> => {
+    for (const { maxMessageBytes } of recipients) assertFits(received.byteLength, maxMessageBytes);
+    const raw = withReceivedLine(receivedLine({ hostname, trace, envelope, now: clock.now() }), received);
+    const isChecked = trace.protocol === 'SMTP' && authenticating !== null;
+    const [parsed, authentication] = await Promise.all([
+      parsing.parse(raw),
+      isChecked ? authenticating.check(envelope, received) : null,
+    ]);
+    const mail = { ...parsed, raw, envelope, authentication, recipients: byInbox(recipients) };
+    const commit = store.messages.addBatch([mail], clock.now()).finally(() => commits.delete(commit));
+    commits.add(commit);
+    const [placed = []] = await commit;
+    assertSomeoneHasIt(placed);
+    for (const place of placed) {
+      if ('deliveries' in place) news.announceDeliveries();
+      if (!('messageId' in place)) continue;
+      const last = inboxes.remembered(
+        recipients.find(({ inboxId }) => inboxId === place.inboxId)?.address ?? '',
+      );
+      if (last) last.messageCount += 1;
+      news.announce({ accountId: place.accountId, inboxId: place.inboxId });
+    }
+    return placed;
+  };
+
   return {
+    deliver,
+
     async accept(path, declaredBytes, target = null) {
       const place = placeOf(path);
       const inbox = target ? withRoom(await findTarget(target)) : await inboxAt(place);
@@ -161,26 +206,7 @@ export function createReceiver(deps: ReceiverDeps): Receiver & Settling {
     },
 
     async take(envelope, recipients, received, session) {
-      for (const { maxMessageBytes } of recipients) assertFits(received.byteLength, maxMessageBytes);
-      const raw = withReceivedLine(receivedLine({ hostname, session, envelope, now: clock.now() }), received);
-      const [parsed, authentication] = await Promise.all([
-        parsing.parse(raw),
-        authenticating?.check(envelope, received) ?? null,
-      ]);
-      const mail = { ...parsed, raw, envelope, authentication, recipients: byInbox(recipients) };
-      const commit = store.messages.addBatch([mail], clock.now()).finally(() => commits.delete(commit));
-      commits.add(commit);
-      const [placed = []] = await commit;
-      assertSomeoneHasIt(placed);
-      for (const place of placed) {
-        if ('deliveries' in place) news.announceDeliveries();
-        if (!('messageId' in place)) continue;
-        const last = inboxes.remembered(
-          recipients.find(({ inboxId }) => inboxId === place.inboxId)?.address ?? '',
-        );
-        if (last) last.messageCount += 1;
-        news.announce({ accountId: place.accountId, inboxId: place.inboxId });
-      }
+      await deliver({ envelope, recipients, received, trace: { id: session, protocol: 'SMTP' } });
     },
 
     refused(refusal) {
@@ -205,11 +231,22 @@ export function createReceiver(deps: ReceiverDeps): Receiver & Settling {
 }
 
 const noSuchInbox = () => new AppError('unknown_recipient', 'No such inbox here');
-const inboxFull = () => new AppError('inbox_full', 'The inbox is full');
+export const inboxFull = (): AppError =>
+  new AppError(
+    'inbox_full',
+    'The inbox holds as many messages as the plan of its account allows. Delete some, or all with DELETE /v1/inboxes/{id}/messages.',
+  );
+
+/** @param limit bytes */
+export const messageTooLarge = (limit: number): AppError =>
+  new AppError(
+    'message_too_large',
+    `The message is larger than ${limit} bytes, the limit of the plan of the inbox's account. Send a smaller one.`,
+  );
 
 function assertFits(bytes: number, limit: number): void {
   if (bytes <= limit) return;
-  throw new AppError('message_too_large', `The message is larger than the ${limit} bytes this inbox takes`);
+  throw messageTooLarge(limit);
 }
 
 /** Tags of one address lead to one inbox, which shows the mail once and all of its RCPT addresses. */

@@ -1,6 +1,6 @@
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { everyOperation, newPlace, type Operation, type Place } from './operations.ts';
+import { everyOperation, newPlace, type Operation, type Place, sendOptions } from './operations.ts';
 import { type Answer, type ApiOptions, type Body, startHttp, type TestHttp } from './start-http.ts';
 
 const { document, operations } = await everyOperation();
@@ -10,7 +10,11 @@ const isProblem = ajv.compile({ ...document.components.schemas.Problem, componen
 const byName = operations.map((operation): [string, Operation] => [operation.id, operation]);
 const ofInbox = byName.filter(([, operation]) => operation.ofInbox);
 const withBody = byName.filter(([, operation]) => operation.bodySchema);
-const withoutBody = byName.filter(([, { bodySchema, method }]) => !bodySchema && method !== 'GET');
+/** Its body is no JSON; test/receiving/injection.test.ts has its hostile bodies. */
+const WITH_BYTES = 'injectMessage';
+const withoutBody = byName.filter(
+  ([, { id, bodySchema, method }]) => !bodySchema && method !== 'GET' && id !== WITH_BYTES,
+);
 
 /** Values of every JSON type but the wanted ones. */
 const wrongValues = (types: string[]): unknown[] =>
@@ -98,16 +102,16 @@ describe('bad input at every operation', () => {
     expect(answer.body.status).toBe(status);
   }
   const send = ({ method, row }: Operation, options: ApiOptions = {}, place = own) => {
-    const { path, body } = row(place);
-    return http.api(method, path, { ...(body ? { body } : {}), ...options });
+    const asked = row(place);
+    return http.api(method, asked.path, { ...sendOptions(asked), ...options });
   };
 
   describe.each(byName)('%s', (_name, operation) => {
     it('refuses a query parameter that it does not know, by name', async () => {
-      const { path, body } = operation.row(own);
+      const { path, ...rest } = operation.row(own);
       for (const name of ['wait_seconds', '__proto__', 'constructor', 'Limit', 'label']) {
         const target = `${path}${path.includes('?') ? '&' : '?'}${name}=1`;
-        const answer = await http.api(operation.method, target, { ...(body ? { body } : {}) });
+        const answer = await http.api(operation.method, target, sendOptions({ path, ...rest }));
         expectProblem(answer, 400, 'invalid_request');
         const message = expect.stringMatching(
           new RegExp(`^"${name}" is not a known query parameter(:|[.] [A-Z]).*[.?]$`),

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { buildApp } from '../../src/http/app.ts';
 import type { HttpDeps, HttpOptions } from '../../src/http/context.ts';
 import { type IdPrefix, newCredential, newId } from '../../src/ids.ts';
-import { everyOperation, newPlace, type Operation, type Place } from './operations.ts';
+import { everyOperation, newPlace, type Operation, type Place, sendOptions } from './operations.ts';
 import { type Answer, type ApiOptions, type Body, startHttp, type TestHttp } from './start-http.ts';
 
 /** Who may do it. `account`: its keys. `inbox`: its account's keys, and to read also its own token. */
@@ -21,6 +21,7 @@ const DECISIONS: Record<string, Decision> = {
   expireInbox: 'inbox writes',
   generateAddress: 'account writes',
   listMessages: 'inbox reads',
+  injectMessage: 'inbox writes',
   listAccountMessages: 'account reads',
   getMessage: 'inbox reads',
   getRawMessage: 'inbox reads',
@@ -150,8 +151,10 @@ async function credentials(): Promise<Record<string, (string | undefined)[]>> {
 }
 
 function send({ method, row }: Operation, place: Place, options: ApiOptions = {}): Promise<Answer> {
-  const { path, body } = row(place);
-  return http.api(method, path, { as: null, ...(body ? { body } : {}), ...options });
+  const asked = row(place);
+  const sent = sendOptions(asked);
+  const headers = { ...sent.headers, ...options.headers };
+  return http.api(method, asked.path, { as: null, ...sent, ...options, headers });
 }
 
 /** The request with one kind of credential, once for each credential of that kind. */

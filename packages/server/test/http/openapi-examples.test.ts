@@ -89,9 +89,11 @@ function exampleRequests(operation: Operation): ExampleRequest[] {
   if (content.length === 0 || operation.described.requestBody.required !== true) {
     requests.push({ ...base, name: 'no body' });
   }
+  const [withBody] = requests;
   for (const { name, 'x-example': value } of parametersOf(operation, 'query')) {
     if (value === undefined) continue;
-    requests.push({ ...base, name: `parameter ${name}`, query: { ...base.query, [name]: value } });
+    const body = operation.described.requestBody?.required === true ? withBody : {};
+    requests.push({ ...base, ...body, name: `parameter ${name}`, query: { ...base.query, [name]: value } });
   }
   return requests;
 }

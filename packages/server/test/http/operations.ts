@@ -1,5 +1,5 @@
 import { openapiDocument } from '../../src/http/openapi/document.ts';
-import type { Body, TestHttp, TestInbox } from './start-http.ts';
+import type { ApiOptions, Body, TestHttp, TestInbox } from './start-http.ts';
 
 /** What a test inbox with one message offers to a path. */
 export interface Place {
@@ -14,8 +14,17 @@ export interface Place {
 /** A valid request of an operation. */
 export interface Row {
   path: string;
-  body?: object;
+  /** Text is sent as it is, anything else as JSON. */
+  body?: object | string;
+  /** Media type of a text. */
+  type?: string;
 }
+
+/** How a row is sent. */
+export const sendOptions = ({ body, type }: Row): ApiOptions => ({
+  ...(body ? { body } : {}),
+  ...(type ? { headers: { 'content-type': type } } : {}),
+});
 
 /** Nothing is sent there: these tests run no worker. */
 const HOOK = 'http://127.0.0.1:9999/hook';
@@ -34,6 +43,11 @@ export const ROWS: Record<string, (place: Place) => Row> = {
   expireInbox: ({ inbox }) => ({ path: `/v1/inboxes/${inbox.id}/expire` }),
   listMessages: ({ inbox }) => ({ path: `/v1/inboxes/${inbox.id}/messages?limit=1` }),
   listAccountMessages: () => ({ path: '/v1/messages?limit=1' }),
+  injectMessage: ({ inbox }) => ({
+    path: `/v1/inboxes/${inbox.id}/messages?mailFrom=app@example.org`,
+    body: 'Subject: injected\r\n\r\nx\r\n',
+    type: 'message/rfc822',
+  }),
   getMessage: ({ inbox, messageId }) => ({ path: `/v1/inboxes/${inbox.id}/messages/${messageId}` }),
   getRawMessage: ({ inbox, messageId }) => ({ path: `/v1/inboxes/${inbox.id}/messages/${messageId}/raw` }),
   getAttachment: ({ inbox, messageId, attachmentId }) => ({
@@ -89,7 +103,7 @@ export async function everyOperation(served?: Body): Promise<{ document: Body; o
       const id: string = described.operationId;
       const row = ROWS[id];
       if (!row) throw new Error(`${method} ${path} (${id}) has no row in operations.ts`);
-      const reference: string | undefined = described.requestBody?.content['application/json'].schema.$ref;
+      const reference: string | undefined = described.requestBody?.content['application/json']?.schema.$ref;
       operations.push({
         ...{ id, method: method.toUpperCase(), path, row },
         ofInbox: path.startsWith('/v1/inboxes/{id}'),

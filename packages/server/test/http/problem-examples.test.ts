@@ -30,6 +30,14 @@ async function disabledWebhook(): Promise<Answer> {
   return http.api('POST', `${path}/test`);
 }
 
+const MESSAGE = 'Subject: x\r\n\r\nx\r\n';
+
+async function inject(on: TestHttp, id: string, body: string): Promise<Answer> {
+  await on.clock.advance(10_000);
+  const headers = { 'content-type': 'message/rfc822' };
+  return on.api('POST', `/v1/inboxes/${id}/messages`, { body, headers });
+}
+
 async function fullOf(path: string, body: object): Promise<Answer> {
   let answer: Answer;
   do {
@@ -76,6 +84,20 @@ const PROVOKED: Record<string, () => Promise<Answer>[]> = {
       const { id } = await http.createInbox();
       await http.api('POST', `/v1/inboxes/${id}/expire`);
       return http.api('GET', `/v1/inboxes/${id}`);
+    })(),
+  ],
+  inbox_full: () => [
+    (async () => {
+      const inbox = await limited.createInbox();
+      for (let n = 0; n < 50; n++) await limited.deliver(inbox);
+      return inject(limited, inbox.id, MESSAGE);
+    })(),
+  ],
+  malformed_message: () => [inject(http, place.inbox.id, '')],
+  message_too_large: () => [
+    (async () => {
+      const { id } = await limited.createInbox();
+      return inject(limited, id, `${MESSAGE}${'x'.repeat(5 * 1024 * 1024)}`);
     })(),
   ],
   permanent_inbox: () => [

@@ -31,7 +31,7 @@ describe('the HTTP listener', () => {
     ['GET', '/v1/inboxes/x/messages/y/z', 404, 'not_found'],
     ['GET', '/%zz', 400, 'invalid_request'],
     ['PUT', '/v1/inboxes', 405, 'method_not_allowed'],
-    ['POST', '/v1/inboxes/x/messages', 405, 'method_not_allowed'],
+    ['PUT', '/v1/inboxes/x/messages', 405, 'method_not_allowed'],
     ['GET', '/v1/addresses/generate', 405, 'method_not_allowed'],
     ['OPTIONS', '/v1/inboxes', 405, 'method_not_allowed'],
     ['DELETE', '/healthz', 405, 'method_not_allowed'],

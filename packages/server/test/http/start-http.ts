@@ -8,7 +8,10 @@ import { createNews, type News } from '../../src/events.ts';
 import type { HttpOptions } from '../../src/http/context.ts';
 import { createHttpServer } from '../../src/http/server.ts';
 import { hashCredential, newCredential, newId } from '../../src/ids.ts';
+import { ByteBudget, IN_FLIGHT_BYTES } from '../../src/inbound/in-flight/byte-budget.ts';
+import { createInjection } from '../../src/inbound/injection.ts';
 import { createParsing } from '../../src/inbound/parsing/parser-pool.ts';
+import { createReceiver } from '../../src/inbound/receiver.ts';
 import type { MailContent, MailSummary } from '../../src/mail/mail.ts';
 import { createRateLimit } from '../../src/quota/rate-limit.ts';
 import { UsageMeter } from '../../src/quota/usage-meter.ts';
@@ -137,6 +140,13 @@ export async function startHttp(options: Partial<HttpOptions> = {}, plan = 'unli
   const usage = new UsageMeter({ store, clock, log });
   const webhooks = createWebhooks({ store, guard, news, clock, plans });
 
+  const receiver = createReceiver({
+    ...{ store, parsing, authenticating: null, news, clock, plans, sink: false },
+    ...{ hostname: 'mx.mayfly.test', domains: ['mayfly.test', 'second.test'] },
+    onRefusalsLost: (error) => log.error({ err: error }, 'refusals were not kept'),
+  });
+  const largest = plans.largestMessageBytes;
+
   const hooks: TestHttp['hooks'] = { refusalsWritten: async () => undefined };
   const server = createHttpServer(
     {
@@ -155,6 +165,7 @@ export async function startHttp(options: Partial<HttpOptions> = {}, plan = 'unli
       rate: createRateLimit(clock),
       usage,
       refusalsWritten: () => hooks.refusalsWritten(),
+      injection: createInjection({ receiver, budget: new ByteBudget(IN_FLIGHT_BYTES, largest) }),
       clock,
       log,
       metrics: new Registry(),

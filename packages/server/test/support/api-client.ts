@@ -14,7 +14,7 @@ export interface Answer {
 export interface ApiOptions {
   /** A bearer credential; null sends none; by default the client's own key. */
   as?: string | null;
-  /** Text goes as it is, anything else as JSON. */
+  /** Text and bytes go as they are, anything else as JSON. */
   body?: unknown;
   headers?: Record<string, string>;
   signal?: AbortSignal;
@@ -34,7 +34,9 @@ export function apiClient(url: string, key: string): ApiClient {
         ...(body === undefined ? {} : { 'content-type': 'application/json' }),
         ...headers,
       },
-      ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+      ...(body === undefined
+        ? {}
+        : { body: typeof body === 'string' || body instanceof Uint8Array ? body : JSON.stringify(body) }),
       ...(signal ? { signal } : {}),
     });
     const type = response.headers.get('content-type') ?? '';

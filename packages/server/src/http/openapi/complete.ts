@@ -84,7 +84,13 @@ function completeBody(operation: Json, schemas: Json, webhookExample: string): s
     if (examples.length > 0) {
       content.examples = Object.fromEntries(examples.map((value) => [nameOf(value), { value }]));
     }
-    if (type !== 'application/json') continue;
+    if (type !== 'application/json') {
+      // Routes declare no type for bodies of bytes: what they validate is a stream.
+      schema.type = 'string';
+      if (type === 'application/octet-stream') schema.format = 'binary';
+      operation.requestBody.required = true;
+      continue;
+    }
     operation.requestBody.required = schema.required !== undefined;
     fields = Object.keys(schema.properties ?? {});
   }

@@ -1,5 +1,8 @@
 import type { Problem } from '@mayfly/client/contract';
+import { BUILT_IN_PLANS } from '../../accounts/plans.ts';
 import { AppError, type Kind, notFound } from '../../errors.ts';
+import { emptyMessage } from '../../inbound/injection.ts';
+import { inboxFull, messageTooLarge } from '../../inbound/receiver.ts';
 import { timeOfSince } from '../../messages/cursor.ts';
 import { inboxExpired } from '../../messages/list.ts';
 import { quotaExceeded } from '../../quota/usage-meter.ts';
@@ -139,6 +142,9 @@ const MADE: Partial<Record<ProblemCode, (operation: DescribedOperation) => AppEr
   insufficient_scope: ({ writes }) => (writes ? [tokenNotEnough(), keyReadsOnly()] : [tokenNotEnough()]),
   not_found: ({ path }) => kindsIn(path).map((kind) => notFound(kind, IDS[kind])),
   inbox_expired: () => [inboxExpired(IDS.inbox, NOW)],
+  inbox_full: () => [inboxFull()],
+  malformed_message: () => [emptyMessage()],
+  message_too_large: () => [messageTooLarge(BUILT_IN_PLANS.free.maxMessageBytes)],
   permanent_inbox: () => [permanentInbox()],
   payload_too_large: () => [bodyTooLarge(MAX_BODY_BYTES)],
   unsupported_media_type: ({ accepts }) => [unsupportedMediaType('text/plain', accepts)],

@@ -9,6 +9,7 @@ import { deliveryRoutes } from './deliveries.ts';
 import { domainRoutes } from './domains.ts';
 import { eventRoutes } from './events.ts';
 import { inboxRoutes } from './inboxes.ts';
+import { injectionRoutes } from './injection.ts';
 import { keyRoutes } from './keys.ts';
 import { messageRoutes } from './messages.ts';
 import { usageRoutes } from './usage.ts';
@@ -26,6 +27,7 @@ export function apiRoutes(app: App, context: RouteContext): void {
   inboxRoutes(app, context);
   addressRoutes(app, context);
   messageRoutes(app, context);
+  injectionRoutes(app, context);
   accountMessageRoutes(app, context);
   attachmentRoutes(app, context);
   waitRoutes(app, context);

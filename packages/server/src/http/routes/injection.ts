@@ -1,0 +1,129 @@
+import type { Readable } from 'node:stream';
+import { InboxParams, InjectQuery, Message } from '@mayfly/client/contract';
+import type { FastifyRequest } from 'fastify';
+import { Type } from 'typebox';
+import { AppError, notFound } from '../../errors.ts';
+import { emptyMessage } from '../../inbound/injection.ts';
+import { parseAddress } from '../../mail/address.ts';
+import { quoted } from '../../nearest.ts';
+import { throwEnded } from '../access/ended-inbox.ts';
+import { callersInbox } from '../access/guard.ts';
+import type { App, RouteContext } from '../context.ts';
+import { invalidField } from '../request/invalid-fields.ts';
+import { baseUrl } from '../request/urls.ts';
+import { toMessage } from '../response/message-json.ts';
+import { json, problemAnswer } from '../response/openapi-responses.ts';
+import { unsupportedMediaType } from '../response/problems.ts';
+
+/** The second is what generated clients send bytes as. */
+const ACCEPTS = ['message/rfc822', 'application/octet-stream'];
+/** An IPv4 address as a socket for both families shows it (RFC 4291 section 2.5.5.2). */
+const MAPPED_IPV4 = /^::ffff:(?=\d+\.)/i;
+
+/** A message as it is typed, with line feeds: it has a code, and an attachment. */
+const EXAMPLE = `From: Shop <no-reply@shop.example>
+To: signup-test@mayfly.test
+Subject: Please confirm your address
+MIME-Version: 1.0
+Content-Type: multipart/mixed; boundary=part
+
+--part
+
+Your code is 482913.
+--part
+Content-Disposition: attachment; filename=terms.txt
+
+The terms.
+--part--
+`;
+/** Without a `type`, because the body that validation sees is the stream of its bytes. */
+const MESSAGE_BODY = Type.Unsafe({
+  description: 'The bytes of the message (RFC 5322), header and body. They are stored as they are.',
+  examples: [EXAMPLE],
+});
+
+export function injectionRoutes(app: App, { options, deps }: RouteContext): void {
+  const { store, clock } = deps;
+
+  const targetOf = (request: FastifyRequest) => {
+    const { id: inboxId, accountId, address } = callersInbox(request);
+    return { inboxId, accountId, address };
+  };
+
+  /** An inbox that ended meanwhile is reported as to a request that came later. */
+  const reportEnd = (request: FastifyRequest) => (error: unknown) => {
+    const isGone = error instanceof AppError && error.code === 'unknown_recipient';
+    if (!isGone) throw error;
+    return throwEnded(store.inboxes, callersInbox(request), clock.now());
+  };
+
+  // A context of its own, so that no other route takes a stream for its body.
+  app.register(async (scope: App) => {
+    scope.removeAllContentTypeParsers();
+    scope.addContentTypeParser(ACCEPTS, (_request, payload, done) => done(null, payload));
+    scope.route({
+      method: 'POST',
+      url: '/v1/inboxes/:id/messages',
+      config: { access: 'inbox:write', accepts: ACCEPTS },
+      schema: {
+        operationId: 'injectMessage',
+        tags: ['Messages'],
+        summary: 'Inject a message without SMTP',
+        description:
+          'Stores the body as a message of the inbox, as if it had been received over SMTP: the size limit of the plan and a full inbox apply, waits and streams see it, webhooks are sent, and it has its place in the order of the inbox and the account. The bytes are kept as they are, below a `Received` line of this service that says `with HTTP`. The sender is not checked: `authentication` is null.',
+        params: InboxParams,
+        querystring: InjectQuery,
+        body: { content: Object.fromEntries(ACCEPTS.map((type) => [type, { schema: MESSAGE_BODY }])) },
+        response: {
+          201: json(Message, 'The message. It is on stable storage, and readable by everyone.', {
+            Location: Type.String({ description: 'Path of the message.' }),
+          }),
+          409: problemAnswer('`inbox_full`: the inbox holds as many messages as the plan allows.'),
+          413: problemAnswer('`message_too_large`: the message is larger than the plan allows.'),
+          422: problemAnswer('`malformed_message`: the body is empty.'),
+        },
+      },
+      // Before the body is read, and before a client is told to send it (`Expect: 100-continue`).
+      onRequest: async (request) => {
+        const declared = Number(request.headers['content-length'] ?? 0);
+        await deps.injection.check(targetOf(request), declared).catch(reportEnd(request));
+      },
+      handler: async (request, reply) => {
+        const inbox = callersInbox(request);
+        const { mailFrom = '', rcptTo = inbox.address } = request.query;
+        if (mailFrom !== '') assertAddress('mailFrom', mailFrom);
+        assertAddress('rcptTo', rcptTo);
+        const stream = streamOf(request);
+        const messageId = await deps.injection
+          .inject(targetOf(request), {
+            ...{ stream, mailFrom, rcptTo, requestId: request.id },
+            remoteAddress: request.ip.replace(MAPPED_IPV4, ''),
+          })
+          .catch((error: unknown) => {
+            // The rest of a rejected message is read and dropped, so that its sender gets to the response.
+            stream.resume();
+            return reportEnd(request)(error);
+          });
+        const message = await store.messages.find(inbox.id, messageId, clock.now());
+        if (!message) throw notFound('message', messageId);
+        reply.code(201).header('location', `/v1/inboxes/${inbox.id}/messages/${messageId}`);
+        return toMessage(message, baseUrl(options.publicUrl, request));
+      },
+    });
+  });
+}
+
+/** The bytes of the body. @throws AppError for a request without one */
+function streamOf({ body, headers }: FastifyRequest): Readable {
+  const stream = body as Readable | undefined;
+  if (stream) return stream;
+  throw headers['content-type'] === undefined ? unsupportedMediaType(undefined, ACCEPTS) : emptyMessage();
+}
+
+function assertAddress(name: string, value: string): void {
+  if (parseAddress(value, { smtputf8: true })) return;
+  throw invalidField(
+    name,
+    `"${name}" must be an email address without a display name, such as "app@example.org", not ${quoted(value)}.`,
+  );
+}

@@ -1,0 +1,386 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createApp } from '../../src/app.ts';
+import { parseConfig } from '../../src/config/config.ts';
+import { type Answer, type ApiOptions, apiClient, type Body } from '../support/api-client.ts';
+import { startApp, TEST_KEY, type TestApp } from '../support/start-app.ts';
+
+const TYPE = { 'content-type': 'message/rfc822' };
+const MAX_BYTES = 3 * 1024 * 1024;
+const MAX_MESSAGES = 4;
+const MAIL = 'From: Shop <a@b.example>\r\nSubject: injected\r\n\r\nYour code is 482913.\r\n';
+
+let app: TestApp;
+beforeAll(async () => {
+  const limits = { maxMessageBytes: MAX_BYTES, maxMessagesPerInbox: MAX_MESSAGES };
+  app = await startApp({
+    MAYFLY_SINK: 'on',
+    MAYFLY_WEBHOOK_ALLOW: '127.0.0.0/8',
+    MAYFLY_PLANS: JSON.stringify({ unlimited: limits }),
+  });
+});
+afterAll(() => app.stop());
+
+const pathOf = ({ id }: Body, query = ''): string => `/v1/inboxes/${id}/messages${query}`;
+const inject = (inbox: Body, body: string | Uint8Array = MAIL, options: ApiOptions = {}, query = '') =>
+  app.api('POST', pathOf(inbox, query), { body, headers: TYPE, ...options });
+const listed = async (inbox: Body): Promise<Body[]> => (await app.api('GET', pathOf(inbox))).body.messages;
+const outcomeOf = ({ status, body }: Answer) => `${status} ${body.code ?? ''}`.trim();
+
+/** Writes to a connection of its own, and returns what came back until it closed or `until` matched. */
+async function talk(
+  parts: (string | Buffer)[],
+  until: RegExp,
+): Promise<{
+  text: string;
+  end(): void;
+  write(part: string | Buffer): void;
+  next(until: RegExp): Promise<string>;
+}> {
+  const socket = connect(Number(new URL(app.url).port), '127.0.0.1');
+  let text = '';
+  let wake = (): void => undefined;
+  socket.on('data', (piece) => {
+    text += piece.toString('latin1');
+    wake();
+  });
+  let closed = false;
+  for (const event of ['close', 'error', 'end'] as const) {
+    socket.on(event, () => {
+      closed = true;
+      wake();
+    });
+  }
+  const next = async (pattern: RegExp): Promise<string> => {
+    while (!pattern.test(text) && !closed) {
+      await new Promise<void>((resolve) => {
+        wake = resolve;
+      });
+    }
+    return text;
+  };
+  for (const part of parts) socket.write(part);
+  return {
+    text: await next(until),
+    end: () => socket.destroy(),
+    write: (part) => socket.write(part),
+    next,
+  };
+}
+
+const head = (path: string, headers: Record<string, string | number>, key = TEST_KEY): string =>
+  [
+    `POST ${path} HTTP/1.1`,
+    'Host: localhost',
+    `Authorization: Bearer ${key}`,
+    ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`),
+    '\r\n',
+  ].join('\r\n');
+
+describe('an injected message', () => {
+  it('is answered with 201, its path and itself in full, as it is read afterwards', async () => {
+    const inbox = await app.createInbox();
+    const answer = await inject(inbox);
+    expect(answer.status).toBe(201);
+    const path = answer.headers.get('location') ?? '';
+    expect(path).toBe(pathOf(inbox, `/${answer.body.id}`));
+    expect(answer.body).toMatchObject({
+      inboxId: inbox.id,
+      subject: 'injected',
+      from: { address: 'a@b.example', name: 'Shop' },
+      codes: [{ value: '482913' }],
+      envelope: { mailFrom: '', rcptTo: [inbox.address], helo: '', remoteAddress: '127.0.0.1', tls: false },
+      authentication: null,
+      parseError: null,
+    });
+    expect((await app.api('GET', path)).body).toEqual(answer.body);
+    expect(await listed(inbox)).toMatchObject([{ id: answer.body.id }]);
+  });
+
+  it('has the envelope that the query gives, whatever its inbox', async () => {
+    const inbox = await app.createInbox();
+    const query = `?mailFrom=${encodeURIComponent('App+x@Example.org')}&rcptTo=${encodeURIComponent('"a b"@elsewhere.test')}`;
+    const { body } = await inject(inbox, MAIL, {}, query);
+    expect(body.envelope).toMatchObject({ mailFrom: 'App+x@Example.org', rcptTo: ['"a b"@elsewhere.test'] });
+    expect((await inject(inbox, MAIL, {}, '?mailFrom=')).body.envelope.mailFrom).toBe('');
+    const found = await app.api('GET', pathOf(inbox, '?rcptTo=elsewhere'));
+    expect(found.body.messages).toMatchObject([{ id: body.id }]);
+  });
+
+  it.each([
+    ['line feeds only', 'Subject: x\n\nline\nline\n'],
+    ['bare carriage returns and NUL', 'Subject: x\r\n\r\na\rb\0c\n.\r\n..\r\n'],
+    ['no end of line at its end', 'Subject: x\r\n\r\nend'],
+    ['no header', 'just words'],
+    ['a line of 100,000 characters', `Subject: x\r\n\r\n${'x'.repeat(100_000)}`],
+    ['bytes that are no UTF-8', Buffer.from([0x53, 0x3a, 0xff, 0xfe, 0x0a, 0x0a, 0x80, 0x0d])],
+    ['one byte', 'x'],
+    ['600 kB', `Subject: x\r\n\r\n${'0123456789abcdef\r\n'.repeat(35_000)}`],
+  ])('keeps its bytes as they were sent, below our Received line: %s', async (_what, bytes) => {
+    const inbox = await app.createInbox();
+    const { status, body } = await inject(inbox, bytes);
+    expect(status).toBe(201);
+    const raw = Buffer.from((await app.api('GET', pathOf(inbox, `/${body.id}/raw`))).bytes);
+    const [, line = ''] =
+      /^(Received: from unknown \(\[127\.0\.0\.1\]\)\r\n\tby mayfly\.test with HTTP id [0-9a-f-]{36};\r\n\t[^\r\n]+\r\n)/.exec(
+        raw.toString('latin1'),
+      ) ?? [];
+    expect(line).not.toBe('');
+    expect(raw.subarray(line.length).equals(Buffer.from(bytes))).toBe(true);
+    expect(body.size).toBe(raw.length);
+  });
+
+  it('ends waits, is in the streams and the order of the account, and is sent to webhooks', async () => {
+    const inbox: Body = await app.createInbox({ webhookUrl: 'http://127.0.0.1:9999/hook' });
+    const other = await app.createInbox();
+    const waiting = app.api('GET', pathOf(inbox, '?wait=20'));
+    const explained = app.api('POST', `/v1/inboxes/${inbox.id}/wait`, { body: { match: { code: true } } });
+    await app.send({ from: 'a@b.example', to: other.address, text: 'before' });
+    const { body } = await inject(inbox);
+    await app.send({ from: 'a@b.example', to: other.address, text: 'after' });
+    expect((await waiting).body.messages).toMatchObject([{ id: body.id }]);
+    expect((await explained).body).toMatchObject({ matched: true, messages: [{ id: body.id }] });
+    const stream = await app.api('GET', `/v1/inboxes/${inbox.id}/events`);
+    expect(stream.body).toContain(body.id);
+    const { messages } = (await app.api('GET', '/v1/messages?limit=3')).body;
+    expect(messages.map(({ inboxId }: Body) => inboxId)).toEqual([other.id, inbox.id, other.id]);
+    const deliveries = await app.api('GET', `/v1/webhooks/${inbox.webhook.id}/deliveries`);
+    expect(deliveries.body.deliveries).toMatchObject([{ messageId: body.id }]);
+  });
+
+  it('goes to the sink and to catch-all inboxes as well', async () => {
+    const catchAll = await app.createInbox({ catchAll: true });
+    const sink = (await app.api('GET', '/v1/inboxes?label.mayfly=sink')).body.inboxes[0];
+    for (const inbox of [catchAll, sink]) {
+      for (let n = 0; n < MAX_MESSAGES - 1; n++) expect((await inject(inbox)).status).toBe(201);
+      expect(await listed(inbox)).toHaveLength(MAX_MESSAGES - 1);
+    }
+  });
+});
+
+describe('an injection is refused', () => {
+  it('for a message above the size of the plan, with or without Content-Length, and takes the next', async () => {
+    const inbox = await app.createInbox();
+    const message = (size: number) =>
+      Buffer.concat([Buffer.from('Subject: x\r\n\r\n'), Buffer.alloc(size, 'x')]);
+    const exact = message(MAX_BYTES - 14);
+    expect((await inject(inbox, exact)).body).toMatchObject({ subject: 'x' });
+    const above = await inject(inbox, message(MAX_BYTES - 13));
+    expect(outcomeOf(above)).toBe('413 message_too_large');
+    expect(above.body.detail).toContain(String(MAX_BYTES));
+    const chunked = await fetch(app.url + pathOf(inbox), {
+      method: 'POST',
+      headers: { ...TYPE, authorization: `Bearer ${TEST_KEY}` },
+      body: new ReadableStream({
+        start(controller) {
+          for (let n = 0; n < 40; n++) controller.enqueue(message(100_000));
+          controller.close();
+        },
+      }),
+      duplex: 'half',
+    } as RequestInit);
+    expect([chunked.status, ((await chunked.json()) as Body).code]).toEqual([413, 'message_too_large']);
+    expect((await inject(inbox)).status).toBe(201);
+    expect(await listed(inbox)).toHaveLength(2);
+  });
+
+  it('by a full inbox, until messages are deleted', async () => {
+    const inbox = await app.createInbox();
+    for (let n = 0; n < MAX_MESSAGES; n++) expect((await inject(inbox)).status).toBe(201);
+    const full = await inject(inbox);
+    expect([outcomeOf(full), await listed(inbox)]).toMatchObject([
+      '409 inbox_full',
+      { length: MAX_MESSAGES },
+    ]);
+    await app.api('DELETE', pathOf(inbox));
+    expect((await inject(inbox)).status).toBe(201);
+  });
+
+  it('at the limit for all but one of those that come at once', async () => {
+    const inbox = await app.createInbox();
+    for (let n = 1; n < MAX_MESSAGES; n++) await inject(inbox);
+    const answers = await Promise.all(Array.from({ length: 8 }, () => inject(inbox)));
+    const outcomes = answers.map(outcomeOf).toSorted();
+    expect(outcomes).toEqual(['201', ...Array.from({ length: 7 }, () => '409 inbox_full')]);
+    expect(await listed(inbox)).toHaveLength(MAX_MESSAGES);
+  });
+
+  it('without a body, and with another media type', async () => {
+    const inbox = await app.createInbox();
+    expect(outcomeOf(await inject(inbox, ''))).toBe('422 malformed_message');
+    for (const type of ['text/plain', 'application/json', 'message/rfc8222', 'x']) {
+      const answer = await inject(inbox, MAIL, { headers: { 'content-type': type } });
+      expect([type, outcomeOf(answer)]).toEqual([type, '415 unsupported_media_type']);
+      expect(answer.body.detail).toContain('Content-Type: message/rfc822');
+    }
+    const none = await app.api('POST', pathOf(inbox));
+    expect(outcomeOf(none)).toBe('415 unsupported_media_type');
+    for (const type of ['message/rfc822; charset=utf-8', 'Message/RFC822', 'application/octet-stream'])
+      expect((await inject(inbox, MAIL, { headers: { 'content-type': type } })).status).toBe(201);
+    const elsewhere = await app.api('POST', '/v1/inboxes', { body: MAIL, headers: TYPE });
+    expect(outcomeOf(elsewhere)).toBe('415 unsupported_media_type');
+    expect(await listed(inbox)).toHaveLength(3);
+  });
+
+  it('for parameters that are no addresses, unknown, or given twice', async () => {
+    const inbox = await app.createInbox();
+    const bad = [
+      'mailFrom=x',
+      'mailFrom=Shop%20%3Ca@b.example%3E',
+      'mailFrom=a@b.example%0d%0aX:%20y',
+      'rcptTo=',
+      'rcptTo=a@b@c',
+      `rcptTo=${'x'.repeat(255)}@b.example`,
+      'rcptTo=a@b.example&rcptTo=c@d.example',
+      'rcpt=a@b.example',
+    ];
+    for (const query of bad)
+      expect([query, outcomeOf(await inject(inbox, MAIL, {}, `?${query}`))]).toEqual([
+        query,
+        '400 invalid_request',
+      ]);
+    expect(await listed(inbox)).toEqual([]);
+  });
+
+  it('for an inbox that expired, was deleted, or ends while the message is sent', async () => {
+    const [expired, deleted, ending] = [
+      await app.createInbox(),
+      await app.createInbox(),
+      await app.createInbox(),
+    ];
+    await app.api('POST', `/v1/inboxes/${expired.id}/expire`);
+    await app.api('DELETE', `/v1/inboxes/${deleted.id}`);
+    expect(outcomeOf(await inject(expired))).toBe('410 inbox_expired');
+    expect(outcomeOf(await inject(deleted))).toBe('404 not_found');
+    const upload = await talk(
+      [head(pathOf(ending), { ...TYPE, 'content-length': MAIL.length, expect: '100-continue' })],
+      /100 Continue/,
+    );
+    await app.api('POST', `/v1/inboxes/${ending.id}/expire`);
+    upload.write(MAIL);
+    expect(await upload.next(/requestId/)).toMatch(/HTTP\/1\.1 410 .*inbox_expired/s);
+    upload.end();
+  });
+});
+
+describe('a client that sends Expect: 100-continue', () => {
+  const expecting = { ...TYPE, expect: '100-continue' };
+
+  it('is told to continue once its request may be served, and then answered', async () => {
+    const inbox = await app.createInbox();
+    const upload = await talk(
+      [head(pathOf(inbox), { ...expecting, 'content-length': MAIL.length })],
+      /\r\n\r\n/,
+    );
+    expect(upload.text).toBe('HTTP/1.1 100 Continue\r\n\r\n');
+    upload.write(MAIL);
+    expect(await upload.next(/HTTP\/1\.1 201/)).toMatch(/HTTP\/1\.1 201 Created/);
+    expect(upload.text).not.toMatch(/connection: close/i);
+    upload.end();
+    expect(await listed(inbox)).toHaveLength(1);
+  });
+
+  it.each([
+    ['401', { 'content-length': 10 }, 'mfk_wrong'],
+    ['413', { 'content-length': MAX_BYTES + 1 }, TEST_KEY],
+    ['409', { 'content-length': 10 }, TEST_KEY],
+  ])(
+    'hears %s instead, where its request is refused, and the connection is closed',
+    async (status, headers, key) => {
+      const inbox = await app.createInbox();
+      if (status === '409') for (let n = 0; n < MAX_MESSAGES; n++) await inject(inbox);
+      const refused = await talk([head(pathOf(inbox), { ...expecting, ...headers }, key)], /requestId[^}]*}/);
+      expect(refused.text).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `));
+      expect(refused.text).toMatch(/^connection: close\r?$/im);
+      refused.end();
+    },
+  );
+
+  it('is served at every other operation, too', async () => {
+    const body = '{"ttlMinutes": 5}';
+    const headers = {
+      'content-type': 'application/json',
+      'content-length': body.length,
+      expect: '100-continue',
+    };
+    const request = await talk([head('/v1/inboxes', headers)], /\r\n\r\n/);
+    expect(request.text).toBe('HTTP/1.1 100 Continue\r\n\r\n');
+    request.write(body);
+    expect(await request.next(/HTTP\/1\.1 201/)).toMatch(/HTTP\/1\.1 201 Created/);
+    request.end();
+  });
+});
+
+describe('a slow or broken upload', () => {
+  it('leaves nothing behind when its client goes away', async () => {
+    const inbox = await app.createInbox();
+    for (const headers of [{ 'content-length': 5_000 }, { 'transfer-encoding': 'chunked' }]) {
+      const upload = await talk(
+        [head(pathOf(inbox), { ...TYPE, ...headers, expect: '100-continue' })],
+        /100 Continue/,
+      );
+      upload.write('content-length' in headers ? MAIL : `${MAIL.length.toString(16)}\r\n${MAIL}\r\n`);
+      await app.api('GET', pathOf(inbox));
+      upload.end();
+    }
+    expect((await inject(inbox)).status).toBe(201);
+    expect(await listed(inbox)).toHaveLength(1);
+  });
+
+  it('holds no request, and other mail only while the common memory is full', async () => {
+    const inbox = await app.createInbox();
+    const half = Buffer.alloc(MAX_BYTES / 2, 'x');
+    const slow = await Promise.all(
+      Array.from({ length: 60 }, () =>
+        talk(
+          [head(pathOf(inbox), { ...TYPE, 'content-length': MAX_BYTES, expect: '100-continue' })],
+          /100 Continue/,
+        ),
+      ),
+    );
+    // 90 MiB, more than all mails in flight may have.
+    for (const upload of slow) upload.write(half);
+    const quick = await app.createInbox();
+    const sent = app.send({ from: 'a@b.example', to: quick.address, text: 'x' });
+    expect((await app.api('GET', '/v1/inboxes?limit=1')).status).toBe(200);
+    for (const upload of slow) upload.end();
+    expect(await sent).toMatch(/^250/);
+    expect((await inject(inbox)).status).toBe(201);
+    expect(await listed(inbox)).toHaveLength(1);
+  });
+
+  it('of many at once are all taken, within the memory for mails in flight', async () => {
+    const inboxes = await Promise.all(Array.from({ length: 30 }, () => app.createInbox()));
+    const message = Buffer.concat([
+      Buffer.from('Subject: large\r\n\r\n'),
+      Buffer.alloc(MAX_BYTES - 100, 'x'),
+    ]);
+    const answers = await Promise.all(inboxes.map((inbox) => inject(inbox, message)));
+    expect(answers.map(({ status }) => status)).toEqual(inboxes.map(() => 201));
+  });
+});
+
+it('a server without SMTP takes injected messages, too', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'mayfly-inject-'));
+  const config = parseConfig({
+    MAYFLY_ROLES: 'http',
+    MAYFLY_HTTP_PORT: '0',
+    MAYFLY_DATA_DIR: folder,
+    MAYFLY_API_KEY: TEST_KEY,
+    MAYFLY_LOG_LEVEL: 'silent',
+  });
+  const server = createApp(config);
+  const { http } = await server.start();
+  try {
+    const api = apiClient(http?.url ?? '', TEST_KEY);
+    const { body: inbox } = await api('POST', '/v1/inboxes');
+    const answer = await api('POST', pathOf(inbox), { body: MAIL, headers: TYPE });
+    expect([answer.status, answer.body.subject]).toEqual([201, 'injected']);
+  } finally {
+    await server.stop();
+    rmSync(folder, { recursive: true, force: true });
+  }
+});
