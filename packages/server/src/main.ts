@@ -65,7 +65,7 @@ async function openStore({ dataDir }: Config): Promise<Store> {
       `There is no database ${path}. Start the server once, or set MAYFLY_DATA_DIR to the data folder of the server.`,
     );
   }
-  return openSqlite({ path, beside: true });
+  return openSqlite({ path, exclusive: false });
 }
 
 /** True while this process has a controlling terminal (termios(3)). */

@@ -79,7 +79,7 @@ describe('an inbox to which mail has just come', () => {
     const rcpt = await asking(app);
     const { address, id } = await app.createInbox();
     expect(await rcpt(address)).toBe(OK);
-    const beside = await openSqlite({ path: databasePath(app.dataDir), beside: true });
+    const beside = await openSqlite({ path: databasePath(app.dataDir), exclusive: false });
     closings.push(() => beside.close());
     const account = await beside.accounts.findFirst();
     await beside.inboxes.delete(account?.id ?? '', id, clock.now());

@@ -36,7 +36,7 @@ describe('mail to the domain of one account', () => {
   let ownId: string;
   beforeAll(async () => {
     app = await startApp({ MAYFLY_SIGNUP_PLAN: 'unlimited' });
-    store = await openSqlite({ path: databasePath(app.dataDir), beside: true });
+    store = await openSqlite({ path: databasePath(app.dataDir), exclusive: false });
     const signedUp = await app.api('POST', '/v1/accounts', { as: null, body: { name: 'stranger' } });
     stranger = signedUp.body;
     ownId = (await store.accounts.findFirst())?.id ?? '';

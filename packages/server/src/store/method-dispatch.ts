@@ -6,15 +6,15 @@ type Nouns = Omit<Store, 'ping' | 'close' | 'generation'>;
 export type MethodPath = { [N in keyof Nouns]: `${N}.${keyof Nouns[N] & string}` }[keyof Nouns] | 'ping';
 
 /**
- * What a method does:
- * - `read`: only reads, and reads little; it may run on a connection that cannot write, on the main thread
- * - `search`: only reads, but much; it may run on a connection that cannot write, not on the main thread
+ * The kind of a method, which decides where it runs:
+ * - `read`: short and read-only; runs on the main thread
+ * - `search`: long and read-only; must not run on the main thread
  * - `write`: writes
- * - `add`: writes, and leaves inboxes, their addresses and their owners as they are but for new messages
+ * - `add`: writes, but changes no inbox, address or owner except by adding messages
  */
 export type MethodKind = 'read' | 'search' | 'write' | 'add';
 
-/** The one place that says so; a method of the Store missing here does not compile. */
+/** The kind of every method. It does not compile if a method of the Store is missing. */
 export const METHODS: Readonly<Record<MethodPath, MethodKind>> = {
   'accounts.createFirst': 'write',
   'accounts.findFirst': 'read',
@@ -91,7 +91,7 @@ export function changesData(path: MethodPath): boolean {
 
 export const METHOD_PATHS = Object.keys(METHODS) as MethodPath[];
 
-/** Each path in its parts. */
+/** Noun and method of each path. */
 const PLACES: ReadonlyMap<string, readonly [string, string?]> = new Map(
   METHOD_PATHS.map((path) => [path, path.split('.') as [string, string?]]),
 );
@@ -99,7 +99,10 @@ const PLACES: ReadonlyMap<string, readonly [string, string?]> = new Map(
 type Method = (...args: unknown[]) => Promise<unknown>;
 type AnyStore = Record<string, Record<string, Method> | Method>;
 
-/** A Store each of whose methods, but those two given, goes through `invoke`. */
+/**
+ * Makes a Store whose methods all call `invoke`.
+ * @param own the two members that do not
+ */
 export function storeOf(
   invoke: (path: MethodPath, args: unknown[]) => Promise<unknown>,
   own: Pick<Store, 'close' | 'generation'>,
@@ -115,13 +118,12 @@ export function storeOf(
 }
 
 /**
- * Calls a method by its path. The arguments are those that a Store was called with, so their types
- * were checked there.
+ * Calls a method by its path. TypeScript has checked the arguments where the Store was called.
  */
 export function invokeOn(store: Store, path: MethodPath, args: unknown[]): Promise<unknown> {
   const [noun, name] = PLACES.get(path) ?? [''];
   const member = (store as unknown as AnyStore)[noun];
   const method = typeof member === 'function' ? member : member?.[name ?? ''];
-  if (!method) throw new TypeError(`the store has no method ${path}`);
+  if (!method) throw new TypeError(`The store has no method ${path}.`);
   return method(...args);
 }

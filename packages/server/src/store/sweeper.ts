@@ -2,14 +2,14 @@ import type { Clock } from '../clock.ts';
 import type { Logger } from '../log.ts';
 import type { Upkeep } from './contract/index.ts';
 
-/** Space is promised back within a minute; four looks a minute leave time for the work itself. */
+/** Space is freed within a minute of an expiry; four runs a minute leave time for the work itself. */
 const SWEEP_EVERY_MS = 15_000;
-/** Rows a transaction: a few milliseconds of the writer's time. */
+/** Rows in one transaction: a few milliseconds, during which other writes wait. */
 const SWEEP_ROWS = 200;
 
 /**
- * The broom: frees what is past its time, in small steps, until `signal` aborts. Nothing readable
- * depends on it.
+ * Deletes expired data in small transactions until `signal` aborts. No read depends on it: expired data is
+ * never returned.
  */
 export async function sweepUntil(
   signal: AbortSignal,
@@ -22,9 +22,9 @@ export async function sweepUntil(
       for (let step = SWEEP_ROWS; step >= SWEEP_ROWS && !signal.aborted; freed += step) {
         step = await upkeep.sweep(clock.now(), SWEEP_ROWS);
       }
-      if (freed > 0) log.info({ freed }, 'swept');
+      if (freed > 0) log.info({ freed }, 'deleted expired rows');
     } catch (error) {
-      log.error({ err: error }, 'sweeping failed, will try again');
+      log.error({ err: error }, 'expired rows could not be deleted; the next run tries again');
     }
     await clock.sleep(SWEEP_EVERY_MS, signal);
   }

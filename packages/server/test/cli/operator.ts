@@ -33,7 +33,7 @@ export const freshName = (): string => `Team ${++names}`;
  */
 export async function openOperator(env: Record<string, string> = {}, path?: string): Promise<Operator> {
   const own = path === undefined ? temporaryPath() : undefined;
-  const store = await openSqlite({ path: path ?? own?.path ?? '', beside: true });
+  const store = await openSqlite({ path: path ?? own?.path ?? '', exclusive: false });
 
   const runWith = async (input: string, ...command: string[]) => {
     const printed: string[] = [];

@@ -94,13 +94,13 @@ describe('a quota', () => {
   it('is given in full and never overrun, by one node or by two on one database', async () => {
     expect(await exhaust([meterOn()])).toBe(QUOTA);
     await clock.advance(Date.UTC(2026, 3) - clock.now());
-    const nodes = [meterOn(), meterOn(await on.beside())];
+    const nodes = [meterOn(), meterOn(await on.openAnother())];
     expect(await exhaust(nodes)).toBe(QUOTA);
     expect((await month(APRIL)).taken).toBe(QUOTA);
   });
 
   it('is not lost in what another node does not use: that comes back', async () => {
-    const [quiet, busy] = [meterOn(), meterOn(await on.beside())];
+    const [quiet, busy] = [meterOn(), meterOn(await on.openAnother())];
     await charge(quiet, 1);
     const first = await exhaust([busy]);
     expect(first).toBe(QUOTA - BLOCK);

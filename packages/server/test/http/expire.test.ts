@@ -151,7 +151,7 @@ describe('an inbox that was made to expire', () => {
       expect((await app.api('POST', `/v1/inboxes/${inbox.id}/expire`)).status).toBe(204);
       expect(await asking.say(rcpt)).toBe('550 5.1.1 No such inbox here');
       expect(await sending.say('Subject: x\r\n\r\nx\r\n.')).toMatch(/^550 5\.1\.1/);
-      const beside = await openSqlite({ path: databasePath(app.dataDir), beside: true });
+      const beside = await openSqlite({ path: databasePath(app.dataDir), exclusive: false });
       try {
         expect(await beside.inboxes.findByAddress(inbox.address, app.clock.now())).toBeUndefined();
       } finally {

@@ -30,7 +30,7 @@ beforeAll(async () => {
     },
     { clock },
   );
-  store = await openSqlite({ path: databasePath(app.dataDir), beside: true });
+  store = await openSqlite({ path: databasePath(app.dataDir), exclusive: false });
   ownId = (await store.accounts.findFirst())?.id ?? '';
   strangerKey = (await app.api('POST', '/v1/accounts', { as: null, body: { name: 'stranger' } })).body.key;
 });

@@ -297,7 +297,7 @@ describe('the sink at its limit of 10,000', () => {
   it('keeps the newest and its count exact while many senders send at once', async () => {
     const app = await startApp({ MAYFLY_SINK: 'on' });
     const sink = await sinkOf(app);
-    const store = await openSqlite({ path: databasePath(app.dataDir), beside: true });
+    const store = await openSqlite({ path: databasePath(app.dataDir), exclusive: false });
     try {
       const account = await store.accounts.findFirst();
       const target = [{ id: sink.id, accountId: account?.id ?? '', address: 'x@example.com' }];

@@ -78,8 +78,8 @@ async function opened(open: (path: string) => Promise<Store>): Promise<Opened & 
   return {
     path,
     store,
-    async beside() {
-      const another = await openSqlite({ path, beside: true });
+    async openAnother() {
+      const another = await openSqlite({ path, exclusive: false });
       others.push(another);
       return another;
     },

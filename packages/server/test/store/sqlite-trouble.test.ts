@@ -102,10 +102,10 @@ describe('opening the store on SQLite', () => {
 });
 
 describe('two processes on one database', () => {
-  it('a second server is refused; the operator may write beside the first', async () => {
+  it('a second server is refused; the command line can write to the database of a running server', async () => {
     const { path, store, accountId } = await openWithInbox();
     await expect(openSqlite({ path })).rejects.toThrow(/Another Mayfly server uses/);
-    const operator = await openSqlite({ path, beside: true });
+    const operator = await openSqlite({ path, exclusive: false });
     const { inbox } = await operator.inboxes.create(accountId, inboxAt(), 10, null);
     await operator.close();
     expect(await store.inboxes.find(accountId, inbox.id, T)).toEqual(inbox);

@@ -119,7 +119,7 @@ export function describeAccounts(given: Given): void {
 
     it('fifty made at once, by two processes, are never more than the account may have', async () => {
       const on = await given.freshServer();
-      const stores = [on.store, await on.beside()] as const;
+      const stores = [on.store, await on.openAnother()] as const;
       const [owner, other] = [await given.account(on), await given.account(on)];
       for (const key of [keyOf(owner), keyOf(owner, { expiresAt: T - 1 })]) await on.store.keys.create(key);
       const results = await Promise.allSettled(
@@ -138,7 +138,7 @@ export function describeAccounts(given: Given): void {
 
     it('a server sees at once what another process revoked', async () => {
       const on = await given.freshServer();
-      const operator = await on.beside();
+      const operator = await on.openAnother();
       const owner = await given.account(on);
       for (let i = 0; i < 8; i++) {
         const key = keyOf(owner);
@@ -184,7 +184,7 @@ export function describeAccounts(given: Given): void {
 
     it('two that revoke the last two keys at once leave one', async () => {
       const on = await given.freshServer();
-      const operator = await on.beside();
+      const operator = await on.openAnother();
       for (let i = 0; i < 5; i++) {
         const owner = await given.account(on);
         const pair = [keyOf(owner), keyOf(owner)] as const;
@@ -262,7 +262,7 @@ export function describeAccounts(given: Given): void {
 
     it('of many who ask for a domain at once one gets it', async () => {
       const on = await given.freshServer();
-      const operator = await on.beside();
+      const operator = await on.openAnother();
       const owners = await Promise.all(Array.from({ length: 8 }, () => given.account(on)));
       const domain = 'wanted.test';
       const added = await Promise.all(

@@ -125,7 +125,7 @@ export function describeDeletion(given: Given): void {
       const on = await given.freshServer();
       await given.account(on);
       const before = await on.counts();
-      const operator = await on.beside();
+      const operator = await on.openAnother();
       const { owner } = await fill(given, on);
       let isOver = false;
       const deleting = operator.accounts.delete(owner, NOW).finally(() => {
@@ -173,7 +173,7 @@ export function describeDeletion(given: Given): void {
 
     it('of the last two at once leaves one', async () => {
       const on = await given.freshServer();
-      const operator = await on.beside();
+      const operator = await on.openAnother();
       const [a, b] = [await given.account(on), await given.account(on)];
       const outcomes = await Promise.all([
         on.store.accounts.delete(a, NOW),

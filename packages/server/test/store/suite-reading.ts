@@ -37,7 +37,7 @@ export function describeReading(given: Given): void {
   describe('an expiry that is set to now', () => {
     it('ends the inbox at once, for every handle on the storage', async () => {
       const on = await given.fresh();
-      const beside = await on.beside();
+      const beside = await on.openAnother();
       const owner = await given.account(on);
       const wish = inboxAt();
       const { inbox } = await on.store.inboxes.create(owner, wish, 1, null);

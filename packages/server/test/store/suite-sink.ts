@@ -137,7 +137,7 @@ export function describeSink(given: Given): void {
     it('is one, however many processes make sure of it at once and again', async () => {
       const on = await given.freshServer();
       const owner = await account(on);
-      const beside = await on.beside();
+      const beside = await on.openAnother();
       const stores = [on.store, beside, on.store, beside];
       await Promise.all(stores.map((store) => ensureSink(store, 'mayfly.test', T)));
       await ensureSink(on.store, 'other.test', T);

@@ -141,7 +141,7 @@ export function describeTwoWriters(given: Given): void {
     let other: Store;
     beforeAll(async () => {
       on = await given.freshServer();
-      other = await on.beside();
+      other = await on.openAnother();
     });
     afterAll(async () => {
       await other.close();

@@ -27,7 +27,7 @@ export function describeUsage(given: Given): void {
   describe('the quota of a month', () => {
     it('nodes that lease at once never get more than it, and get all of it', async () => {
       const on = await given.freshServer();
-      const another = await on.beside();
+      const another = await on.openAnother();
       const owner = await given.account(on);
       const leases = await Promise.all(
         Array.from({ length: 50 }, (_, n) =>
@@ -80,7 +80,7 @@ export function describeUsage(given: Given): void {
       const owner = await given.account(on);
       await on.store.usage.lease(owner, MONTH, { want: 60, limit: 100 }, T);
       await on.store.close();
-      const again = await on.beside();
+      const again = await on.openAnother();
       expect(await again.usage.lease(owner, MONTH, { want: 60, limit: 100 }, T)).toMatchObject({
         granted: 40,
         taken: 100,
@@ -149,7 +149,7 @@ export function describeUsage(given: Given): void {
 
     it('are told once, however many nodes pass them at once', async () => {
       const on = await given.freshServer();
-      const stores = [on.store, await on.beside()];
+      const stores = [on.store, await on.openAnother()];
       const owner = await given.account(on);
       await on.store.usage.lease(owner, MONTH, { want: 100, limit: 100 }, T);
       const told = await Promise.all(
@@ -166,7 +166,7 @@ export function describeUsage(given: Given): void {
   describe('the days', () => {
     it('add up what every node tells, those with requests, oldest first', async () => {
       const on = await given.freshServer();
-      const another = await on.beside();
+      const another = await on.openAnother();
       const [owner, other] = [await given.account(on), await given.account(on)];
       const days = [
         { day: DAY, requests: 3 },

@@ -22,7 +22,7 @@ import { describeWebhooks } from './suite-webhooks.ts';
 export interface Opened {
   store: Store;
   /** Another process's store on the same storage, such as the operator's; closed with this one. */
-  beside(): Promise<Store>;
+  openAnother(): Promise<Store>;
   /** Another writer on the same storage; each of its transactions first waits for `beforeTransaction`. */
   gated(beforeTransaction: () => Promise<void>): Promise<Store>;
   /** Rows in each table that holds what clients sent or made. */

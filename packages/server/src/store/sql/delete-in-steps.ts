@@ -28,7 +28,7 @@ export async function freeNowOrLater(dialect: Dialect, free: () => Promise<void>
   try {
     await free();
   } catch (error) {
-    if (!dialect.isPassing(error)) throw error;
+    if (!dialect.isTransient(error)) throw error;
   }
 }
 

@@ -63,13 +63,12 @@ export interface Dialect {
   /** Differs by necessity because each engine numbers its errors in its own way. */
   isUniqueViolation(error: unknown): boolean;
   /**
-   * True when the storage is full or held by another: the transaction left nothing, and the connection is
-   * good. Differs by necessity because each engine numbers its errors in its own way.
+   * True if the storage is full or locked: the transaction was rolled back, and the connection is usable. Differs by necessity because each engine numbers its errors in its own way.
    */
-  isPassing(error: unknown): boolean;
+  isTransient(error: unknown): boolean;
   /**
-   * What the outside hears of an engine's error: `unavailable` when the storage is down, full, busy
-   * or broken, undefined when the error says nothing about the storage (a defect of ours). Differs by
+   * Translates an engine's error: `unavailable` if the storage is down, full, busy or broken, undefined if
+   * the error is not about the storage (a defect). Differs by
    * necessity because each engine numbers its errors in its own way.
    */
   toUnavailable(error: unknown): AppError | undefined;

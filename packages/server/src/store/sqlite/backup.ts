@@ -18,9 +18,9 @@ import { lockForServer, openSqlite } from './open.ts';
 
 /** How long a backup waits for another process's lock on the database, milliseconds. */
 const BUSY_TIMEOUT_MS = 10_000;
-/** Only the owner may read a copy of the database: mail and webhook secrets are in it. */
+/** Readable by the owner only: a copy contains messages and the secrets of webhooks. */
 const PRIVATE = 0o600;
-/** What SQLite keeps beside a database file. */
+/** Suffixes of the files that SQLite keeps for a database. */
 const COMPANIONS = ['-wal', '-shm'];
 
 function syncToDisk(path: string): void {
@@ -32,7 +32,7 @@ function syncToDisk(path: string): void {
   }
 }
 
-/** @throws Error when the file is not a sound SQLite database of Mayfly */
+/** @throws Error if the file is damaged, or not a database of Mayfly */
 function requireSound(path: string): void {
   let problem: unknown;
   try {
@@ -55,10 +55,10 @@ function requireSound(path: string): void {
 }
 
 /**
- * Copies a database, also while a server writes to it: one read transaction sees the state of one moment,
- * however long copying takes. The target appears only when it is complete and on stable storage.
+ * Copies a database, also while a server writes to it: one read transaction sees one state, however long the
+ * copy takes. The target file appears only once it is complete and on stable storage.
  * @returns the size of the copy, bytes
- * @throws Error when the target exists, or the disk has no room for it
+ * @throws Error if the target exists, or there is not enough disk space
  */
 export function backUp(path: string, target: string): number {
   if (existsSync(target)) throw new Error(`${target} exists already. Give the name of a new file.`);
@@ -67,7 +67,7 @@ export function backUp(path: string, target: string): number {
   try {
     const database = new DatabaseSync(path, { readOnly: true, timeout: BUSY_TIMEOUT_MS });
     try {
-      // Not SQLite's backup API: it starts again at every write of another process, and never ends beside mail.
+      // Not SQLite's backup API: it restarts at every write of another process, and never ends while mail arrives.
       database.prepare('vacuum into ?').run(partial);
     } finally {
       database.close();
@@ -83,11 +83,11 @@ export function backUp(path: string, target: string): number {
 }
 
 /**
- * Puts a backup in the place of a database. No server may run on it. The backup is checked and, where it
- * was made by an older version, its copy is migrated first; the database that was there is kept.
- * @param suffix what the name of the replaced database gets behind it
- * @returns the path of the replaced database; null when there was none
- * @throws Error when a server runs on the database, or the backup cannot be used; nothing has changed then
+ * Replaces a database by a backup. No server may run on it. The backup is checked, and its copy is migrated
+ * if an older version made it; the replaced database is kept.
+ * @param suffix appended to the name of the replaced database
+ * @returns the path of the replaced database; null if there was none
+ * @throws Error if a server runs on the database, or the backup cannot be used; then nothing was changed
  */
 export async function restore(path: string, backup: string, suffix: string): Promise<string | null> {
   if (!existsSync(backup)) throw new Error(`${backup} does not exist. Give a file made by "mayfly backup".`);
@@ -111,8 +111,8 @@ export async function restore(path: string, backup: string, suffix: string): Pro
 }
 
 /**
- * Gives a database a second name. Its write-ahead log must not stay behind: SQLite would apply it to the
- * database that takes its place.
+ * Gives a database a second name. Its write-ahead log must not stay: SQLite would apply it to the database
+ * that replaces it.
  */
 function keepAs(path: string, name: string): string {
   try {
@@ -121,7 +121,7 @@ function keepAs(path: string, name: string): string {
     database.exec('pragma wal_checkpoint(truncate)');
     database.close();
   } catch {
-    // Damaged, perhaps the reason for restoring: it is kept as it is, its log with it.
+    // A damaged database is kept as it is, with its log.
   }
   linkSync(path, name);
   for (const end of COMPANIONS) if (existsSync(path + end)) renameSync(path + end, name + end);

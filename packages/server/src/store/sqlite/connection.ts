@@ -17,23 +17,22 @@ import type { Tables } from '../sql/tables.ts';
 /** The first release without the WAL-reset bug, which could corrupt a database. */
 const OLDEST_SQLITE = '3.51.3';
 
-/** `PRAGMA synchronous` FULL: each commit is on stable storage before it is answered. */
+/** `PRAGMA synchronous` FULL: each commit is on stable storage before it returns. */
 const FULL = 2;
 
 /**
- * Pages of write-ahead log before a commit copies them into the database: 16 MB instead of SQLite's
- * 4, because a page that is written often is then copied once, and that halves the work at a
- * checkpoint a mail.
+ * Pages in the write-ahead log before a commit copies them into the database: 16 MB instead of SQLite's
+ * 4 MB. A page that is written often is then copied once, which halves the checkpoint work per message.
  */
 const CHECKPOINT_PAGES = 4000;
-/** A log that grew beyond it (one huge mail) is cut down again, so that it does not keep the disk. */
+/** A log that grew larger (by one huge message) is truncated to this size after a checkpoint. */
 const MAX_IDLE_LOG_BYTES = 64 * 1024 * 1024;
 /** The writer's page cache, KiB: the upper pages of every index and the newest rows. */
 const WRITER_CACHE_KIB = 16 * 1024;
-/** More queries than the store has; those with labels differ by how many they name. */
+/** More than the store has queries; queries with labels differ by the number of labels. */
 const MAX_STATEMENTS = 200;
 
-/** @throws Error when this SQLite is too old to be trusted with data */
+/** @throws Error if this SQLite can corrupt a database */
 export function requireSqlite(version: string): void {
   const order = version.localeCompare(OLDEST_SQLITE, 'en', { numeric: true });
   if (order < 0) {
@@ -43,7 +42,7 @@ export function requireSqlite(version: string): void {
   }
 }
 
-/** @throws Error when a commit on this connection may be answered before it is on stable storage */
+/** @throws Error if a commit on this connection may return before it is on stable storage */
 export function requireDurable(database: DatabaseSync): void {
   const synchronous = database.prepare('pragma synchronous').get()?.synchronous;
   if (synchronous !== FULL) {
@@ -62,9 +61,9 @@ export interface Connection {
 }
 
 /**
- * Opens the connection that writes.
- * @param maxPages the file's largest size in pages of 4 KiB; beyond it the storage is full
- * @throws Error when it would not be durable, or the file cannot be opened
+ * Opens the writer connection.
+ * @param maxPages the largest size of the file, in pages of 4 KiB
+ * @throws Error if commits would not be durable, or the file cannot be opened
  */
 export function openWriter({ path, busyTimeoutMs }: Connection, maxPages?: number): DatabaseSync {
   const database = new DatabaseSync(path, { timeout: busyTimeoutMs, enableForeignKeyConstraints: true });
@@ -89,12 +88,12 @@ export function openWriter({ path, busyTimeoutMs }: Connection, maxPages?: numbe
   }
 }
 
-/** Opens a connection that only reads; the writer has opened the database before. */
+/** Opens a read-only connection; the writer must have opened the database before. */
 export function openReader({ path, busyTimeoutMs }: Connection): DatabaseSync {
   return new DatabaseSync(path, { readOnly: true, timeout: busyTimeoutMs });
 }
 
-/** node:sqlite in the form that Kysely asks for, each statement compiled once. */
+/** Adapts node:sqlite to Kysely's interface; compiles each statement once. */
 function forKysely(database: DatabaseSync, beforeTransaction: () => void): SqliteDatabase {
   const statements = new LRUCache<string, SqliteStatement>({ max: MAX_STATEMENTS });
   const prepare = (sql: string): SqliteStatement => {
@@ -107,7 +106,7 @@ function forKysely(database: DatabaseSync, beforeTransaction: () => void): Sqlit
       iterate: (parameters) => statement.iterate(...values(parameters)),
     };
   };
-  // SQLite ends the transaction itself when the disk is full; a second end would hide that error.
+  // SQLite ends the transaction itself if the disk is full; a second rollback would hide that error.
   const rollback: SqliteStatement = {
     ...prepare('rollback'),
     run: () => {
@@ -115,7 +114,7 @@ function forKysely(database: DatabaseSync, beforeTransaction: () => void): Sqlit
       return { changes: 0, lastInsertRowid: 0 };
     },
   };
-  // A transaction that begins by reading could not go on to write when another process wrote meanwhile.
+  // A transaction that starts with a read cannot write after another process has written meanwhile.
   const beginning = prepare('begin immediate');
   const begin: SqliteStatement = {
     ...beginning,
@@ -138,14 +137,17 @@ function forKysely(database: DatabaseSync, beforeTransaction: () => void): Sqlit
   };
 }
 
-/** SQLite's changes of the schema take part in transactions; Kysely's own adapter does not use that. */
+/** SQLite's schema changes are transactional; Kysely's own adapter does not use that. */
 class TransactionalAdapter extends SqliteAdapter {
   override get supportsTransactionalDdl(): boolean {
     return true;
   }
 }
 
-/** Kysely on an open connection; `destroy` closes it. @param beforeTransaction called before each */
+/**
+ * Kysely on an open connection; `destroy` closes it.
+ * @param beforeTransaction called before each transaction
+ */
 export function kyselyOn(database: DatabaseSync, beforeTransaction = (): void => undefined): Db {
   return new Kysely<Tables>({
     dialect: {
@@ -157,7 +159,7 @@ export function kyselyOn(database: DatabaseSync, beforeTransaction = (): void =>
   });
 }
 
-/** What an SQLite error says about the storage, by its primary result code (sqlite.org/rescode.html). */
+/** State of the storage by the primary result code of an SQLite error (sqlite.org/rescode.html). */
 const STORAGE_ERRORS: Readonly<Record<number, string>> = {
   5: 'busy: another process holds it',
   6: 'busy: another process holds it',
@@ -166,7 +168,7 @@ const STORAGE_ERRORS: Readonly<Record<number, string>> = {
   10: 'failing: an input or output error',
   11: 'damaged',
   13: 'full',
-  14: 'not to be opened',
+  14: 'inaccessible',
   21: 'closed',
   26: 'damaged: not a database',
 };
@@ -187,22 +189,22 @@ function primaryCodeOf(error: unknown): number {
   return (codeOf(error) ?? 0) & 0xff;
 }
 
-/** True when another connection held the lock for longer than the busy timeout. */
+/** True if another connection held the lock for longer than the busy timeout. */
 export function isBusy(error: unknown): boolean {
   return primaryCodeOf(error) === BUSY;
 }
 
-/** True when there was no space for a write; nothing of its transaction was kept. */
+/** True if there was no space for a write; its transaction was rolled back. */
 export function isFull(error: unknown): boolean {
   return primaryCodeOf(error) === FULL_DISK;
 }
 
-/** True when the connection cannot be trusted any more: what a failed sync has written is unknown. */
+/** True if the connection must not be used any more: what a failed sync has written is unknown. */
 export function isBroken(error: unknown): boolean {
   return primaryCodeOf(error) === IO_ERROR;
 }
 
-/** How soon a repeat makes sense when the storage is in trouble. */
+/** How soon a retry makes sense after a failure of the storage. */
 const RETRY_AFTER_SECONDS = 5;
 
 /** The error of a call that changed nothing; `state` completes "The storage is …". */
@@ -236,7 +238,7 @@ export const sqliteDialect: Dialect = {
   lockRows: (query) => query,
   asText: (bytes) => sql`cast(${bytes} as text)`,
   isLike: (text, pattern) => sql`${text} like ${pattern}`,
-  isPassing: (error) => isFull(error) || isBusy(error),
+  isTransient: (error) => isFull(error) || isBusy(error),
   isUniqueViolation: (error) => [UNIQUE, PRIMARY_KEY].includes(codeOf(error) ?? 0),
   toUnavailable(error) {
     const state = STORAGE_ERRORS[primaryCodeOf(error)];

@@ -4,7 +4,7 @@ import { stat, statfs } from 'node:fs/promises';
 export interface DiskFigures {
   /** The database file and its write-ahead log. */
   databaseBytes: number;
-  /** What is free for this user on the file system of the database. */
+  /** Available to this user on the file system of the database. */
   freeBytes: number;
   totalBytes: number;
 }
@@ -18,7 +18,11 @@ const sizeOf = async (path: string): Promise<number> => {
   }
 };
 
-/** @param path the database file @throws Error of the file system */
+/**
+ * Measures the disk of a database.
+ * @param path the database file
+ * @throws Error of the file system
+ */
 export async function measureDisk(path: string): Promise<DiskFigures> {
   const { blocks, bavail, bsize } = await statfs(path);
   const databaseBytes = (await sizeOf(path)) + (await sizeOf(`${path}-wal`));

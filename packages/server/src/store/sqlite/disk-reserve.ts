@@ -6,25 +6,25 @@ import { invokeOn, type MethodPath, storeOf } from '../method-dispatch.ts';
 import { type Connection, isFull, sqliteDialect, unavailable } from './connection.ts';
 
 /**
- * The last room: a tenth of the disk, within these limits, that the database may not grow into. Deleting
- * writes to the log first, and copying the log into the database must never fail for lack of space, or
- * the log could not be emptied any more. The largest step of a deletion writes about 2 MB; a large mail
- * that goes into pages that deleting has freed passes through the log too.
+ * The reserve: a tenth of the disk, within these limits, that new data may not fill. A deletion first writes
+ * to the write-ahead log, and copying the log into the database must not fail for lack of space, because the
+ * log could then never be emptied. The largest step of a deletion writes about 2 MB; a large message that is
+ * written to pages which a deletion has freed passes through the log as well.
  */
-const LAST_ROOM_SHARE = 0.1;
-const MIN_LAST_ROOM_BYTES = 8 * 1024 * 1024;
-const MAX_LAST_ROOM_BYTES = 128 * 1024 * 1024;
-/** With so much on the disk no more is asked: the log, and what the database will grow by it, are far smaller. */
+const RESERVE_SHARE = 0.1;
+const MIN_RESERVE_BYTES = 8 * 1024 * 1024;
+const MAX_RESERVE_BYTES = 128 * 1024 * 1024;
+/** Above this much free space nothing else is checked: the log and the growth by it are far smaller. */
 const AMPLE_BYTES = 1024 * 1024 * 1024;
-/** What of the last room is left to deletions by mail that takes only pages that are free. */
+/** Share of the reserve that messages which fit into free pages must leave for deletions. */
 const DELETIONS_SHARE = 0.25;
-/** Rows and index pages that a small write, or a mail beside its own bytes, may touch. */
+/** Rows and index pages that a small write, or a message besides its own bytes, may touch. */
 const SMALL_WRITE_BYTES = 64 * 1024;
-/** So long the log's emptying waits for readers: ours are done in a moment, others may take hours. */
-const READERS_MS = 100;
+/** How long emptying the log waits for readers: ours take milliseconds, those of other processes may take hours. */
+const READERS_TIMEOUT_MS = 100;
 
-/** What may use the last room: it frees some or writes over what is there, and what deletes may need it. */
-const MAY_USE_LAST_ROOM: ReadonlySet<MethodPath> = new Set<MethodPath>([
+/** Methods that may use the reserve: they free space, overwrite existing rows, or are needed to delete. */
+const MAY_USE_RESERVE: ReadonlySet<MethodPath> = new Set<MethodPath>([
   'accounts.createFirst',
   'accounts.delete',
   'accounts.setPlan',
@@ -34,7 +34,7 @@ const MAY_USE_LAST_ROOM: ReadonlySet<MethodPath> = new Set<MethodPath>([
   'inboxes.delete',
   'inboxes.deleteByLabels',
   'inboxes.setExpiry',
-  // Each start makes sure of the key in MAYFLY_API_KEY. An account has few keys.
+  // Called at each start for the key in MAYFLY_API_KEY. An account has few keys.
   'keys.create',
   'keys.revoke',
   'keys.used',
@@ -48,9 +48,9 @@ const MAY_USE_LAST_ROOM: ReadonlySet<MethodPath> = new Set<MethodPath>([
   'webhooks.update',
 ]);
 
-/** The bytes that a call adds at most; 0 for what may use the last room. */
+/** The most bytes that a call adds; 0 for a method that may use the reserve. */
 function bytesAdded(path: MethodPath, args: readonly unknown[]): number {
-  if (MAY_USE_LAST_ROOM.has(path)) return 0;
+  if (MAY_USE_RESERVE.has(path)) return 0;
   if (path !== 'messages.addBatch') return SMALL_WRITE_BYTES;
   const mails = args[0] as readonly NewMail[];
   return mails.reduce(
@@ -60,55 +60,55 @@ function bytesAdded(path: MethodPath, args: readonly unknown[]): number {
   );
 }
 
-/** A disk in bytes. */
-interface Disk {
-  /** The last room. */
-  last: number;
-  /** What will be left once the log is copied into the database. */
-  left: number;
+/** Free space, bytes. */
+interface DiskSpace {
+  /** The size of the reserve. */
+  reserve: number;
+  /** Free bytes once the log is copied into the database. */
+  free: number;
 }
 
-/** SQLite itself meets the end of a disk that was thought to be so. */
-const AMPLE: Disk = { last: 0, left: Number.POSITIVE_INFINITY };
+/** No limit of ours; if the disk is full all the same, SQLite reports it. */
+const AMPLE: DiskSpace = { reserve: 0, free: Number.POSITIVE_INFINITY };
 
-/** Looks after the room on the disk that a database stands on. */
-export interface Room {
+/** Keeps a part of the disk free, so that deleting works when the disk is full. */
+export interface DiskReserve {
   /**
-   * Copies the log into the database and gives its space back, where less than the last room is left.
-   * To be called before each transaction.
+   * Empties the log into the database if less than the reserve is free. To be called before each
+   * transaction.
    */
-  prepare(): void;
+  beforeTransaction(): void;
   /**
-   * The store, which leaves the last room to what frees some and then answers `unavailable` to the rest.
-   * What meets the end of the disk all the same is repeated once, with the log emptied.
-   * @param alone runs something while no transaction is open
+   * Wraps the store: methods that add data throw `unavailable` instead of using the reserve. A call that
+   * finds the disk full all the same is repeated once, after the log was emptied.
+   * @param betweenTransactions runs a function while no transaction is open
    */
-  guard(store: Store, alone: (work: () => void) => Promise<void>): Store;
+  guard(store: Store, betweenTransactions: (work: () => void) => Promise<void>): Store;
 }
 
-/** @param database the connection that writes, opened as said */
-export function createRoom(database: DatabaseSync, { path, busyTimeoutMs }: Connection): Room {
-  const reading = (pragma: string): (() => number) => {
+/** @param database the writer connection, opened with the other argument */
+export function createDiskReserve(database: DatabaseSync, { path, busyTimeoutMs }: Connection): DiskReserve {
+  const reader = (pragma: string): (() => number) => {
     const statement = database.prepare(`pragma ${pragma}`);
     return () => Number(Object.values(statement.get() ?? {})[0]);
   };
-  const pageBytes = reading('page_size')();
-  const pages = reading('page_count');
-  const freePages = reading('freelist_count');
-  /** What was left when the log could not be emptied for lack of space; with no more there is no use in trying. */
-  let hopeless = Number.NEGATIVE_INFINITY;
-  /** Bytes for calls that are under way. */
+  const pageBytes = reader('page_size')();
+  const pages = reader('page_count');
+  const freePages = reader('freelist_count');
+  /** Free bytes when the log could not be emptied for lack of space; with no more, trying again is useless. */
+  let freeWhenFailed = Number.NEGATIVE_INFINITY;
+  /** Bytes that the running calls may add. */
   let promised = 0;
 
-  function look(): Disk {
+  function measure(): DiskSpace {
     try {
       const { blocks, bavail, bsize } = statfsSync(path);
-      const free = bavail * bsize;
-      // Some file systems do not tell.
-      if (free > AMPLE_BYTES || blocks === 0) return AMPLE;
+      const available = bavail * bsize;
+      // Some file systems report no size.
+      if (available > AMPLE_BYTES || blocks === 0) return AMPLE;
       const growth = Math.max(0, pages() * pageBytes - statSync(path).size);
-      const share = Math.min(blocks * bsize * LAST_ROOM_SHARE, MAX_LAST_ROOM_BYTES);
-      return { last: Math.max(MIN_LAST_ROOM_BYTES, share), left: free - growth };
+      const share = Math.min(blocks * bsize * RESERVE_SHARE, MAX_RESERVE_BYTES);
+      return { reserve: Math.max(MIN_RESERVE_BYTES, share), free: available - growth };
     } catch (error) {
       if (!(error instanceof Error && 'syscall' in error)) throw error;
       return AMPLE;
@@ -116,45 +116,46 @@ export function createRoom(database: DatabaseSync, { path, busyTimeoutMs }: Conn
   }
 
   function emptyLog(): void {
-    database.exec(`pragma busy_timeout = ${READERS_MS}`);
+    database.exec(`pragma busy_timeout = ${READERS_TIMEOUT_MS}`);
     try {
-      // Readers that keep it from ending are no error.
+      // A reader that prevents the truncation is not an error.
       database.exec('pragma wal_checkpoint(truncate)');
-      hopeless = Number.NEGATIVE_INFINITY;
+      freeWhenFailed = Number.NEGATIVE_INFINITY;
     } catch (error) {
       if (!isFull(error)) throw sqliteDialect.toUnavailable(error) ?? error;
-      hopeless = look().left;
+      freeWhenFailed = measure().free;
     } finally {
       database.exec(`pragma busy_timeout = ${busyTimeoutMs}`);
     }
   }
 
-  function makeRoom(bytes: number): void {
-    const { last, left } = look();
-    if (left < last + bytes && left > hopeless) emptyLog();
+  /** Empties the log if there is not enough space for this many more bytes. */
+  function makeSpace(bytes: number): void {
+    const { reserve, free } = measure();
+    if (free < reserve + bytes && free > freeWhenFailed) emptyLog();
   }
 
-  /** All that is new goes into the log, and then into the database: into free pages, else the file grows. */
-  function hasRoom(): boolean {
-    const { last, left } = look();
+  /** New data is written to the log, then to the database: to its free pages, and beyond those the file grows. */
+  function hasSpace(): boolean {
+    const { reserve, free } = measure();
     const growth = promised - freePages() * pageBytes;
-    return left - promised >= (growth > 0 ? last + growth : last * DELETIONS_SHARE);
+    return free - promised >= (growth > 0 ? reserve + growth : reserve * DELETIONS_SHARE);
   }
 
   return {
-    prepare: () => makeRoom(0),
-    guard: (store, alone) =>
+    beforeTransaction: () => makeSpace(0),
+    guard: (store, betweenTransactions) =>
       storeOf(async (method, args) => {
         const bytes = bytesAdded(method, args);
         promised += bytes;
         try {
-          if (bytes > 0 && !hasRoom()) {
-            await alone(() => makeRoom(2 * promised));
-            if (!hasRoom()) throw unavailable('full');
+          if (bytes > 0 && !hasSpace()) {
+            await betweenTransactions(() => makeSpace(2 * promised));
+            if (!hasSpace()) throw unavailable('full');
           }
           return await invokeOn(store, method, args).catch(async (error) => {
             if (!(error instanceof AppError && isFull(error.cause))) throw error;
-            await alone(emptyLog);
+            await betweenTransactions(emptyLog);
             return invokeOn(store, method, args);
           });
         } finally {

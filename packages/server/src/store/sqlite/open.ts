@@ -12,30 +12,30 @@ import {
   type Writer,
 } from './writer-client.ts';
 
-/** The writer waits so long for another process (the operator's command line, a backup) to finish. */
+/** How long the writer waits for the lock of another process (the command line, a backup). */
 const WRITER_BUSY_TIMEOUT_MS = 3000;
-/** A reader meets a lock only while the database is recovered or closed; the main thread must not wait. */
+/** Readers find a lock only while the database is recovered or closed; the main thread must not wait for it. */
 const READER_BUSY_TIMEOUT_MS = 10;
-/** The same for searches, which hold nobody up. */
+/** The same for searches, which block no other call. */
 const SEARCHER_BUSY_TIMEOUT_MS = 1000;
 
 export interface SqliteOptions {
-  /** The database file; its directory is made if need be. */
+  /** The database file; its directory is created if it does not exist. */
   path: string;
   /**
-   * True for the operator's command line, which works on the database of a running server; a server
-   * leaves it out and is then the only one.
+   * Whether this is the only server on the database; the default is true. The command line sets false, to
+   * work on the database of a running server.
    */
-  beside?: boolean;
+  exclusive?: boolean;
   /** How long a write waits for another process's lock, milliseconds. */
   busyTimeoutMs?: number;
-  /** The largest size of the database, in pages of 4 KiB. Without it the disk is the limit. */
+  /** The largest size of the database, in pages of 4 KiB; the default is no limit. */
   maxPages?: number;
   /** Called when a write begins (1) and when it is answered (-1). */
   onWriting?: (change: 1 | -1) => void;
-  /** Called when the thread that writes, or the one that searches, died; its next call starts it again. */
+  /** Called when the writer or search thread died; its next call starts it again. */
   onCrash?: (error: Error) => void;
-  /** How the writing thread is started; given by tests. */
+  /** How the writer thread is started; set by tests. */
   startThread?: StartThread;
 }
 
@@ -44,9 +44,10 @@ function messageOf(error: unknown): string {
 }
 
 /**
- * Takes the server's place at a database: a lock on an empty file beside it, held by the kernel and
- * so gone with the process, however it ends. The database itself stays open to others.
- * @returns the lock; closing it gives the place up
+ * Locks a database for one server, by a lock on a separate empty file, so that the command line can still
+ * open the database. The kernel releases the lock when the process ends, however it ends.
+ * @returns the lock; closing it releases it
+ * @throws Error if another server holds the lock
  */
 export function lockForServer(path: string): DatabaseSync {
   const lock = new DatabaseSync(`${path}.lock`);
@@ -61,10 +62,10 @@ export function lockForServer(path: string): DatabaseSync {
 }
 
 /**
- * Reads of one turn of the event loop share one look at the database: taking and freeing SQLite's
- * locks for each would cost more than the reads themselves.
+ * A read snapshot that all reads of one turn of the event loop share: taking and releasing SQLite's locks
+ * for each read would cost more than the read.
  */
-function createLook(connection: DatabaseSync): { begin(): void; end(): void } {
+function createReadSnapshot(connection: DatabaseSync): { begin(): void; end(): void } {
   const begin = connection.prepare('begin');
   const commit = connection.prepare('commit');
   let open = false;
@@ -84,14 +85,14 @@ function createLook(connection: DatabaseSync): { begin(): void; end(): void } {
   };
 }
 
-/** The thread that searches. It starts with the first search: it takes memory, and many servers never search. */
+/** The search thread. It starts with the first search, because it takes memory and many servers never search. */
 function createSearcher(path: string, onCrash: (error: Error) => void) {
   let opening: Promise<Writer> | undefined;
   const open = (): Promise<Writer> => {
     const options = { path, busyTimeoutMs: SEARCHER_BUSY_TIMEOUT_MS, maxPages: undefined };
     return openWriterThread(options, startSearchThread, onCrash).catch((error) => {
       opening = undefined;
-      throw unavailable('not to be opened', error);
+      throw unavailable('inaccessible', error);
     });
   };
   return {
@@ -106,7 +107,7 @@ function createSearcher(path: string, onCrash: (error: Error) => void) {
   };
 }
 
-async function openBoth(options: SqliteOptions): Promise<Store> {
+async function openConnections(options: SqliteOptions): Promise<Store> {
   const { path, busyTimeoutMs = WRITER_BUSY_TIMEOUT_MS, maxPages, onCrash = () => undefined } = options;
   const writer = await openWriterThread(
     { path, busyTimeoutMs, maxPages },
@@ -115,19 +116,19 @@ async function openBoth(options: SqliteOptions): Promise<Store> {
   );
   try {
     const connection = openReader({ path, busyTimeoutMs: READER_BUSY_TIMEOUT_MS });
-    const look = createLook(connection);
+    const snapshot = createReadSnapshot(connection);
     const reader = createSqlStore(kyselyOn(connection), sqliteDialect);
-    // Proves that it reads; and Kysely closes only a connection that it has used.
+    // Fails now if the database cannot be read; and Kysely closes only a connection that it has used.
     await reader.accounts.findFirst();
     const searcher = createSearcher(path, onCrash);
     let closed = false;
     let generation = 0;
     let ofInboxes = 0;
-    // What a write has changed is seen by every read that begins after its answer.
+    // Every read that starts after the answer to a write sees what it changed.
     const written = (kind: MethodKind): void => {
       generation += 1;
       if (kind === 'write') ofInboxes += 1;
-      look.end();
+      snapshot.end();
     };
     return storeOf(
       (method, args) => {
@@ -141,15 +142,15 @@ async function openBoth(options: SqliteOptions): Promise<Store> {
         }
         if (closed) return Promise.reject(unavailable('closed'));
         if (kind === 'search') return searcher.call(method, args);
-        look.begin();
+        snapshot.begin();
         return invokeOn(reader, method, args);
       },
       {
         generation: (of) => (of === undefined ? generation : ofInboxes),
         close: async () => {
           closed = true;
-          look.end();
-          // The writer last: the last to close the database tidies up its log, and a reader cannot.
+          snapshot.end();
+          // The writer last: the last connection to close removes the log, which a reader cannot do.
           await Promise.all([reader.close(), searcher.close()]).finally(() => writer.close());
         },
       },
@@ -161,18 +162,18 @@ async function openBoth(options: SqliteOptions): Promise<Store> {
 }
 
 /**
- * Opens the store on SQLite. Writes run on a thread of their own; what only reads, and little, runs
- * here on a second connection that cannot write.
- * @throws Error, with what to do about it, when the directory cannot be used, another server runs on
- *   it, or SQLite is not fit for it
+ * Opens the store on SQLite. Writes run on the writer thread, searches on the search thread, and short reads
+ * on the calling thread over a read-only connection.
+ * @throws Error that says what to do if the directory cannot be used, another server runs on it, or this
+ *   SQLite or file system cannot be used
  */
 export async function openSqlite(options: SqliteOptions): Promise<Store> {
-  const { path, beside = false } = options;
+  const { path, exclusive = true } = options;
   prepareFolder(path);
   let lock: DatabaseSync | undefined;
   try {
-    lock = beside ? undefined : lockForServer(path);
-    const store = await openBoth(options);
+    lock = exclusive ? lockForServer(path) : undefined;
+    const store = await openConnections(options);
     return { ...store, close: () => store.close().finally(() => lock?.isOpen && lock.close()) };
   } catch (error) {
     lock?.close();

@@ -1,7 +1,6 @@
 /**
- * The thread that searches: what reads much of the database must not hold up the main thread, which would
- * wait for the disk as well. It holds a connection of its own that cannot write, and speaks the protocol
- * of the writing thread.
+ * The search thread: a search reads much of the database and must not block the main thread. It has a
+ * read-only connection of its own and uses the protocol of the writer thread.
  */
 import { parentPort, workerData } from 'node:worker_threads';
 import { giveBackMemory } from '../../memory.ts';
@@ -11,7 +10,7 @@ import { createSqlStore } from '../sql/sql-store.ts';
 import { type Connection, kyselyOn, openReader, sqliteDialect } from './connection.ts';
 import { type Call, type FromWriter, sendError, type ToWriter } from './writer-protocol.ts';
 
-if (!parentPort) throw new Error('search-thread.ts runs as a worker thread only');
+if (!parentPort) throw new Error('search-thread.ts runs only as a worker thread.');
 const port = parentPort;
 const running = new Set<Promise<void>>();
 
@@ -21,7 +20,7 @@ function post(message: FromWriter): void {
 
 async function open(connection: Connection): Promise<Store> {
   const store = createSqlStore(kyselyOn(openReader(connection)), sqliteDialect);
-  // Proves that it reads.
+  // Fails now if the database cannot be read.
   await store.accounts.findFirst();
   return store;
 }
@@ -34,7 +33,7 @@ async function answer(store: Store, { id, path, args }: Call): Promise<void> {
   }
 }
 
-/** Finishes what runs, closes the database and lets the thread end. */
+/** Waits for running calls, closes the database and lets the thread end. */
 async function close(store: Store): Promise<void> {
   await Promise.allSettled(running);
   await store.close();

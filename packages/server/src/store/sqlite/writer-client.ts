@@ -12,10 +12,10 @@ import {
   type WriterOptions,
 } from './writer-protocol.ts';
 
-/** A batch's mails are garbage once it is committed; the thread need not grow before it sees that. */
+/** Limits the young generation, MB: the messages of a batch are garbage once it is committed. */
 const YOUNG_HEAP_MB = 12;
 
-/** Starts the thread of `sqlite-thread.ts`; tests give their own to end it. */
+/** Starts the thread of `writer-thread.ts`; tests replace it to end the thread. */
 export type StartThread = (options: WriterOptions) => Worker;
 
 export const startThread: StartThread = (workerData) =>
@@ -25,7 +25,7 @@ export const startThread: StartThread = (workerData) =>
     resourceLimits: { maxYoungGenerationSizeMb: YOUNG_HEAP_MB },
   });
 
-/** Starts the thread of `search-thread.ts`, which speaks the same protocol. */
+/** Starts the thread of `search-thread.ts`, which uses the same protocol. */
 export const startSearchThread: StartThread = (workerData) =>
   new Worker(new URL('./search-thread.ts', import.meta.url), {
     workerData,
@@ -33,7 +33,7 @@ export const startSearchThread: StartThread = (workerData) =>
     resourceLimits: { maxYoungGenerationSizeMb: YOUNG_HEAP_MB },
   });
 
-/** The writing thread, or the searching one, as the main thread sees it. */
+/** The main thread's interface to the writer thread or the search thread. */
 export interface Writer {
   /**
    * Calls a method of the thread's store and throws what it throws. If the thread dies, writes that were sent
@@ -50,18 +50,18 @@ interface Pending {
   reject(error: Error): void;
 }
 
-/** One life of the thread. */
-interface Life {
+/** One run of the thread; a thread that died is replaced by a new instance. */
+interface WriterInstance {
   worker: Worker;
-  /** Calls of this turn of the event loop: one message for all costs little more than one for each. */
+  /** Calls of this turn of the event loop, sent as one message: a message costs nearly as much as its calls. */
   outbox: Call[];
   pending: Map<number, Pending>;
-  /** Resolves when the database is open; rejects when that failed. */
+  /** Resolves when the database is open; rejects if that failed. */
   ready: Promise<void>;
   exited: Promise<void>;
 }
 
-function begin(start: () => Worker, onEnd: (error: Error | undefined) => void): Life {
+function startInstance(start: () => Worker, onEnd: (error: Error | undefined) => void): WriterInstance {
   const worker = start();
   const pending = new Map<number, Pending>();
   const outbox: Call[] = [];
@@ -97,7 +97,7 @@ function begin(start: () => Worker, onEnd: (error: Error | undefined) => void): 
   return { worker, outbox, pending, ready: opened.promise, exited: exited.promise };
 }
 
-function send({ worker, outbox }: Life): void {
+function send({ worker, outbox }: WriterInstance): void {
   const calls = outbox.splice(0);
   if (calls.length > 0) worker.postMessage({ calls } satisfies ToWriter, calls.flatMap(memoryGiven));
 }
@@ -113,34 +113,34 @@ export async function openWriterThread(
   start: StartThread,
   onCrash: (error: Error) => void,
 ): Promise<Writer> {
-  let life: Life | undefined;
+  let instance: WriterInstance | undefined;
   let closing: Promise<void> | undefined;
   let opened = false;
   let lastId = 0;
 
-  function alive(): Life {
-    if (life) return life;
-    const next = begin(
+  function runningInstance(): WriterInstance {
+    if (instance) return instance;
+    const next = startInstance(
       () => start(options),
       (error) => {
-        if (life === next) life = undefined;
-        if (opened && !closing) onCrash(error ?? new Error('the SQLite thread ended by itself'));
+        if (instance === next) instance = undefined;
+        if (opened && !closing) onCrash(error ?? new Error('The SQLite thread ended unexpectedly.'));
       },
     );
-    life = next;
+    instance = next;
     return next;
   }
 
-  await alive().ready;
+  await runningInstance().ready;
   opened = true;
   return {
     async call(path, args) {
       if (closing) throw unavailable('closed');
-      const current = alive();
+      const current = runningInstance();
       await current.ready.catch((error) => {
-        throw unavailable('not to be opened', error);
+        throw unavailable('inaccessible', error);
       });
-      if (life !== current) throw unavailable('restarting');
+      if (instance !== current) throw unavailable('restarting');
       const id = ++lastId;
       if (current.outbox.length === 0) void setImmediate(current).then(send);
       const call: Call = { id, path, args };
@@ -149,12 +149,12 @@ export async function openWriterThread(
     },
     close() {
       closing ??= (async () => {
-        // The calls that were begun before go first.
+        // Calls that were made before are sent first.
         await setImmediate();
-        if (!life) return;
-        send(life);
-        life.worker.postMessage({ close: true } satisfies ToWriter);
-        await life.exited;
+        if (!instance) return;
+        send(instance);
+        instance.worker.postMessage({ close: true } satisfies ToWriter);
+        await instance.exited;
       })();
       return closing;
     },

@@ -2,29 +2,29 @@ import { AppError, type ErrorCode, type ErrorDetails } from '../../errors.ts';
 import type { NewMail } from '../contract/index.ts';
 import type { MethodPath } from '../method-dispatch.ts';
 
-/** What the writer's thread is opened with. */
+/** Options of the writer thread and the search thread. */
 export interface WriterOptions {
   path: string;
   busyTimeoutMs: number;
   maxPages: number | undefined;
 }
 
-/** A call of a method; `id` comes back with its answer. */
+/** A call of a method; its answer carries the same `id`. */
 export interface Call {
   id: number;
   path: MethodPath;
   args: unknown[];
 }
 
-/** To the thread: the calls of one turn of the event loop, or the wish to finish and close. */
+/** To the thread: the calls of one turn of the event loop, or the request to finish and close. */
 export type ToWriter = { calls: Call[] } | { close: true };
 
-/** The mails of a call that adds some. */
+/** The messages that a call adds; none for other methods. */
 export function mailsOf({ path, args }: Call): NewMail[] {
   return path === 'messages.addBatch' ? (args[0] as NewMail[]) : [];
 }
 
-/** The memory of mails that goes with a call; see {@link NewMail.raw}. The thread frees it after the call. */
+/** Buffers that are transferred with a call; see {@link NewMail.raw}. The thread frees them after the call. */
 export function memoryGiven(call: Call): ArrayBuffer[] {
   return mailsOf(call)
     .map(({ raw }) => raw.buffer)
@@ -34,10 +34,10 @@ export function memoryGiven(call: Call): ArrayBuffer[] {
 /** The answer to a call. */
 export type Answer = { id: number; value: unknown } | { id: number; error: SentError };
 
-/** From the thread: it is ready, it could not open, or answers to calls. */
+/** From the thread: it is ready, the database could not be opened, or answers to calls. */
 export type FromWriter = { ready: true } | { failed: SentError } | { answers: Answer[] };
 
-/** An error in a form that crosses threads. */
+/** An error in a form that can be sent to another thread. */
 export interface SentError {
   /** Set for an AppError. */
   code?: ErrorCode;
@@ -54,7 +54,7 @@ export function sendError(error: unknown): SentError {
   return { message: String(error) };
 }
 
-/** The error as its receiver throws it: an AppError again, or an Error with the stack of its origin. */
+/** Restores an error: an AppError, or an Error with the stack of the thread that threw it. */
 export function receiveError({ code, message, details, stack }: SentError): Error {
   if (code !== undefined) return new AppError(code, message, details);
   const error = new Error(message);

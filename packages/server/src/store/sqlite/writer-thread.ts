@@ -1,6 +1,6 @@
 /**
- * The thread that writes. It alone holds the read-write connection, so a slow disk delays it and
- * nobody else; calls come in and answers go out as messages.
+ * The writer thread. It alone holds the read-write connection, so that a slow disk does not block the main
+ * thread. Calls and answers are messages.
  */
 import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads';
 import { giveBackMemory } from '../../memory.ts';
@@ -9,7 +9,7 @@ import { invokeOn } from '../method-dispatch.ts';
 import { migrate } from '../sql/migrations/migrate.ts';
 import { createSqlStore } from '../sql/sql-store.ts';
 import { isBroken, isBusy, kyselyOn, openWriter, outcomeUnknown, sqliteDialect } from './connection.ts';
-import { createRoom } from './disk-reserve.ts';
+import { createDiskReserve } from './disk-reserve.ts';
 import {
   type Call,
   type FromWriter,
@@ -21,15 +21,15 @@ import {
   type WriterOptions,
 } from './writer-protocol.ts';
 
-/** Mails in one transaction: past a hundred the cost a mail no longer falls, and the wait grows. */
+/** Messages in one transaction: beyond about a hundred, the cost per message no longer falls and latency grows. */
 const MAX_COMMIT_MAILS = 128;
-/** Bytes in one transaction: large mails must not hold up the small ones behind them. */
+/** Bytes in one transaction: large messages must not delay the small ones behind them. */
 const MAX_COMMIT_BYTES = 16 * 1024 * 1024;
 
-if (!parentPort) throw new Error('sqlite-thread.ts runs as a worker thread only');
+if (!parentPort) throw new Error('writer-thread.ts runs only as a worker thread.');
 const port = parentPort;
 const running = new Set<Promise<void>>();
-/** Mails that came while a commit ran: the next one is for all of them. */
+/** Calls of `messages.addBatch` that arrived during a commit; the next commit contains all of them. */
 const waiting: Call[] = [];
 let committing = false;
 
@@ -37,17 +37,17 @@ function post(message: FromWriter): void {
   port.postMessage(message);
 }
 
-function refuse(calls: readonly Call[], error: SentError): void {
+function reject(calls: readonly Call[], error: SentError): void {
   post({ answers: calls.map(({ id }) => ({ id, error })) });
 }
 
 async function open({ maxPages, ...connection }: WriterOptions): Promise<Store> {
   const database = openWriter(connection, maxPages);
-  const room = createRoom(database, connection);
-  const db = kyselyOn(database, room.prepare);
+  const reserve = createDiskReserve(database, connection);
+  const db = kyselyOn(database, reserve.beforeTransaction);
   try {
     await migrate(db, sqliteDialect);
-    return room.guard(createSqlStore(db, sqliteDialect), (work) =>
+    return reserve.guard(createSqlStore(db, sqliteDialect), (work) =>
       db.connection().execute(async () => work()),
     );
   } catch (error) {
@@ -56,7 +56,7 @@ async function open({ maxPages, ...connection }: WriterOptions): Promise<Store> 
   }
 }
 
-/** Finishes what runs, closes the database and lets the thread end. */
+/** Waits for running calls, closes the database and lets the thread end. */
 async function close(store: Store): Promise<void> {
   await Promise.allSettled(running);
   await store.close();
@@ -64,22 +64,22 @@ async function close(store: Store): Promise<void> {
 }
 
 /**
- * While this thread waited for another process's lock, more calls queued behind it. Each would wait
- * as long again, so they hear the same now: nobody waits for much more than one timeout.
+ * Rejects the calls that were queued while this thread waited for the lock of another process. Each of them
+ * would wait as long again; so no call waits much longer than one timeout.
  */
-function refuseQueued(store: Store, error: SentError): void {
-  refuse(waiting.splice(0), error);
+function rejectQueued(store: Store, error: SentError): void {
+  reject(waiting.splice(0), error);
   for (let next = receiveMessageOnPort(port); next; next = receiveMessageOnPort(port)) {
     const message: ToWriter = next.message;
     if ('close' in message) void close(store);
-    else refuse(message.calls, error);
+    else reject(message.calls, error);
   }
 }
 
 /**
- * Answers calls that are done together; where that fails for a reason of one of them (a mail too large
- * for what is left of the disk), each is done alone.
- * @param work one value for each call
+ * Runs calls in one transaction and answers them. If one of them makes it fail (a message too large for the
+ * free space), each call is run alone.
+ * @param work returns one value for each call
  */
 async function answer(
   store: Store,
@@ -96,17 +96,17 @@ async function answer(
       for (const call of calls) await answer(store, [call], work);
       return;
     }
-    // Before the answer: whoever has heard it may ask again, and that call is no queued one.
-    if (isBusy(cause)) refuseQueued(store, sent);
-    refuse(calls, sent);
-    // Thrown out of reach of any handler, it ends the thread; a new one opens the database afresh.
+    // Before the reply, or a client's immediate retry would be rejected with the queued calls.
+    if (isBusy(cause)) rejectQueued(store, sent);
+    reject(calls, sent);
+    // No handler catches it, so it ends the thread; a new thread opens the database again.
     if (isBroken(cause)) throw cause;
   } finally {
     for (const buffer of calls.flatMap(memoryGiven)) buffer.resize(0);
   }
 }
 
-/** What of the waiting mails goes into one transaction. */
+/** Takes the waiting calls that fit into one transaction. */
 function nextCommit(): Call[] {
   let mails = 0;
   let bytes = 0;
@@ -119,19 +119,19 @@ function nextCommit(): Call[] {
   return waiting.splice(0, end < 0 ? waiting.length : end);
 }
 
-/** One transaction for the mails of all those calls. */
+/** Stores the messages of several calls in one transaction. */
 async function addTogether(store: Store, calls: readonly Call[]): Promise<Placed[][][]> {
   const now = Math.max(...calls.map(({ args }) => Number(args[1])));
   const placed = await store.messages.addBatch(calls.flatMap(mailsOf), now);
   return calls.map((call) => placed.splice(0, mailsOf(call).length));
 }
 
-/** Group commit: all who wait share one transaction and its sync to the disk. */
+/** Group commit: all waiting calls share one transaction and its sync to the disk. */
 async function commitMails(store: Store): Promise<void> {
   while (waiting.length > 0) await answer(store, nextCommit(), (calls) => addTogether(store, calls));
 }
 
-function begin(work: Promise<void>): void {
+function track(work: Promise<void>): void {
   const done = work.finally(() => running.delete(done));
   running.add(done);
 }
@@ -139,14 +139,14 @@ function begin(work: Promise<void>): void {
 function commit(store: Store): void {
   if (committing || waiting.length === 0) return;
   committing = true;
-  begin(
+  track(
     commitMails(store).finally(() => {
       committing = false;
     }),
   );
 }
 
-function take(store: Store, message: ToWriter): void {
+function accept(store: Store, message: ToWriter): void {
   if ('close' in message) {
     commit(store);
     void close(store);
@@ -154,17 +154,17 @@ function take(store: Store, message: ToWriter): void {
   }
   for (const call of message.calls) {
     if (call.path === 'messages.addBatch') waiting.push(call);
-    else begin(answer(store, [call], async () => [await invokeOn(store, call.path, call.args)]));
+    else track(answer(store, [call], async () => [await invokeOn(store, call.path, call.args)]));
   }
 }
 
 try {
   const store = await open(workerData);
   port.on('message', (message: ToWriter) => {
-    take(store, message);
-    // All that came during the last sync, so that nobody waits for one more.
+    accept(store, message);
+    // Calls that arrived during the last sync join the next commit.
     for (let next = receiveMessageOnPort(port); next; next = receiveMessageOnPort(port)) {
-      take(store, next.message);
+      accept(store, next.message);
     }
     commit(store);
   });
