@@ -1,5 +1,4 @@
 import { join } from 'node:path';
-import type { Registry } from 'prom-client';
 import { checkSetup } from './accounts/check-setup.ts';
 import { ensureFirstAccount, type FirstStart } from './accounts/first-start.ts';
 import { createPlans } from './accounts/plans.ts';
@@ -81,232 +80,283 @@ export interface App {
   stop(): Promise<void>;
 }
 
-/** Constructs the whole system, top to bottom in the order in which parts need each other. */
-export function createApp(config: Config, overrides: Overrides = {}): App {
-  const clock = overrides.clock ?? systemClock;
-  const log = overrides.log ?? createLog(config.logLevel);
-  // Run backwards at the end: what was opened last is closed first. Listeners stop before, together.
-  const closers: (() => Promise<void>)[] = [];
-  const listeners: { stop(deadlineMs: number): Promise<void> }[] = [];
-  let smtpServer: SmtpServer | undefined;
+/** What is open, to be closed in reverse order. */
+interface Opened {
+  /** Run backwards at the end: what was opened last is closed first. */
+  closers: (() => Promise<void>)[];
+  /** Stopped together, before the closers run. */
+  listeners: { stop(deadlineMs: number): Promise<void> }[];
+}
 
-  const listening = <T>(name: ListenerName, started: Promise<T>): Promise<T> =>
-    started.catch((error) => {
-      throw explainListening(error, name, config);
-    });
+/** What the parts are made from. */
+interface Given {
+  config: Config;
+  overrides: Overrides;
+  clock: Clock;
+  log: Logger;
+  opened: Opened;
+}
 
-  const startMetrics = async (registry: Registry): Promise<RunningApp['metrics']> => {
-    if (config.metricsPort === null) return null;
-    const server = createMetricsServer(
-      { host: config.metricsHost, port: config.metricsPort },
-      { registry, log },
-    );
-    try {
-      const { port } = await listening('metrics', server.start());
-      listeners.push(server);
-      return { url: `http://${bracketed(config.metricsHost)}:${port}/metrics` };
-    } catch (error) {
-      if (!overrides.mayLackMetrics) throw error;
-      log.info({ err: error }, 'The metrics are not served on a port of their own');
-      return null;
-    }
+type Shared = Awaited<ReturnType<typeof openShared>>;
+type Parts = Shared & { receiver: ReturnType<typeof openReceiver> };
+
+/** IPv6 literals stand in brackets in a URL (RFC 3986 section 3.2.2). */
+const bracketed = (host: string): string => (host.includes(':') ? `[${host}]` : host);
+
+const firstDomain = ({ domains }: Config): string => domains[0] ?? 'localhost';
+
+/** Explains why a listener could not start, with the setting to change. */
+const listening = <T>(name: ListenerName, config: Config, started: Promise<T>): Promise<T> =>
+  started.catch((error) => {
+    throw explainListening(error, name, config);
+  });
+
+/** Opens the store and the parts that all roles share. */
+async function openShared(given: Given, onFirstKey?: (key: string) => void) {
+  const { config, clock, log, opened } = given;
+  const path = databasePath(config.dataDir);
+  let writes = 0;
+  const store = await openSqlite({
+    path,
+    onWriting: (change) => {
+      writes += change;
+    },
+    onCrash: (err) => log.error({ err }, 'a thread of the database died; its next call starts it again'),
+  });
+  opened.closers.push(() => store.close());
+  const firstStart = await ensureFirstAccount(store, config.apiKey, clock.now());
+  if (firstStart.made && config.apiKey === null) onFirstKey?.(firstStart.key);
+  if (config.sink === 'on') await ensureSink(store, firstDomain(config), clock.now());
+
+  const plans = createPlans(config.plans);
+  const usage = new UsageMeter({ store, clock, log });
+  usage.start();
+  opened.closers.push(() => usage.stop());
+  await checkSetup({ store, plans, domains: config.domains, log });
+  const news = createNews();
+  const metrics = createMetrics();
+  const parsing = createParsing({ clock });
+  opened.closers.push(() => parsing.close());
+  const gauges: GaugeSources = {
+    clock,
+    store,
+    measureDisk: () => measureDisk(path),
+    parserJobs: () => parsing.jobs,
+    writes: () => writes,
   };
+  const guard = webhookGuard(given);
+  const webhooks = createWebhooks({ store, guard, news, clock, plans });
+  const budget = new ByteBudget(IN_FLIGHT_BYTES, plans.largestMessageBytes);
+  return {
+    ...given,
+    ...{ store, firstStart, plans, usage, news, metrics, parsing, gauges, guard, webhooks, budget },
+  };
+}
 
-  const start = async (onFirstKey?: (key: string) => void): Promise<RunningApp> => {
-    const path = databasePath(config.dataDir);
-    let writes = 0;
-    const store = await openSqlite({
-      path,
-      onWriting: (change) => {
-        writes += change;
-      },
-      onCrash: (err) => log.error({ err }, 'a thread of the database died; its next call starts it again'),
+/** Where webhooks may go, and how their names are resolved. */
+function webhookGuard({ config, overrides }: Given) {
+  const allow = parseCidrs(config.webhookAllow.join(','));
+  // Names of a private network matter only where the operator allows webhooks into one.
+  const resolve =
+    overrides.resolve ??
+    createResolve({
+      ...(config.dnsServers && { servers: config.dnsServers }),
+      ...(allow.length > 0 && { fallback: systemResolve }),
     });
-    closers.push(() => store.close());
-    const firstStart = await ensureFirstAccount(store, config.apiKey, clock.now());
-    if (firstStart.made && config.apiKey === null) onFirstKey?.(firstStart.key);
-    if (config.sink === 'on') await ensureSink(store, config.domains[0] ?? 'localhost', clock.now());
+  // With open sign-up, messages must not show strangers which addresses names have in our network.
+  return { allow, resolve, namesAddresses: config.signUpPlan === null };
+}
 
-    const plans = createPlans(config.plans);
-    const usage = new UsageMeter({ store, clock, log });
-    usage.start();
-    closers.push(() => usage.stop());
-    await checkSetup({ store, plans, domains: config.domains, log });
-    const news = createNews();
-    const metrics = createMetrics();
-    const parsing = createParsing({ clock });
-    closers.push(() => parsing.close());
-    const gauges: GaugeSources = {
-      clock,
-      store,
-      measureDisk: () => measureDisk(path),
-      parserJobs: () => parsing.jobs,
-      writes: () => writes,
-    };
+/** The rules of receiving, and the checks of senders where mail comes in over SMTP. */
+function openReceiver(shared: Shared) {
+  const { config, clock, log, opened, store, parsing, news, plans, metrics, gauges } = shared;
+  const authenticating =
+    config.mailAuth === 'on' && config.roles.includes('smtp')
+      ? createAuthenticating({
+          clock,
+          dnsServers: config.dnsServers,
+          onThreadLost: (err) => log.warn({ err }, 'the thread that checks senders was terminated'),
+          onChecked: metrics.authentication,
+        })
+      : null;
+  if (authenticating) {
+    opened.closers.push(() => authenticating.close());
+    gauges.senderChecks = () => authenticating.checks;
+  }
+  const receiver = createReceiver({
+    store,
+    parsing,
+    authenticating,
+    news,
+    clock,
+    plans,
+    hostname: config.smtpName ?? firstDomain(config),
+    domains: config.domains,
+    sink: config.sink === 'on',
+    onRefusalsLost: (err) => log.error({ err }, 'refusals could not be stored'),
+  });
+  opened.closers.push(() => receiver.settled());
+  return receiver;
+}
 
-    if (config.roles.includes('worker')) {
-      const sweeping = new AbortController();
-      const swept = sweepUntil(sweeping.signal, { upkeep: store.upkeep, clock, log });
-      closers.push(() => {
-        sweeping.abort();
-        return swept;
-      });
-    }
+/** Frees the space of what has expired or was deleted. */
+function startSweeper({ store, clock, log, opened }: Parts): void {
+  const sweeping = new AbortController();
+  const swept = sweepUntil(sweeping.signal, { upkeep: store.upkeep, clock, log });
+  opened.closers.push(() => {
+    sweeping.abort();
+    return swept;
+  });
+}
 
-    const allow = parseCidrs(config.webhookAllow.join(','));
-    // Names of a private network matter only where the operator lets webhooks into one.
-    const resolve =
-      overrides.resolve ??
-      createResolve({
-        ...(config.dnsServers && { servers: config.dnsServers }),
-        ...(allow.length > 0 && { fallback: systemResolve }),
-      });
-    // With open sign-up, messages must not show strangers what addresses names have in our network.
-    const guard = { allow, resolve, namesAddresses: config.signUpPlan === null };
-    const webhooks = createWebhooks({ store, guard, news, clock, plans });
-
-    const hostname = config.smtpName ?? config.domains[0] ?? 'localhost';
-    const takesSmtp = config.roles.includes('smtp');
-    const authenticating =
-      config.mailAuth === 'on' && takesSmtp
-        ? createAuthenticating({
-            clock,
-            dnsServers: config.dnsServers,
-            onThreadLost: (err) => log.warn({ err }, 'the thread that checks senders was ended'),
-            onChecked: metrics.authentication,
-          })
-        : null;
-    if (authenticating) {
-      closers.push(() => authenticating.close());
-      gauges.senderChecks = () => authenticating.checks;
-    }
-    const receiver = createReceiver({
-      store,
-      parsing,
-      authenticating,
-      news,
-      clock,
-      plans,
-      hostname,
+async function startSmtp(parts: Parts): Promise<{ server: SmtpServer; smtp: RunningApp['smtp'] }> {
+  const { config, store, plans, receiver, budget, metrics, gauges, clock, log, opened } = parts;
+  const { createSmtpServer } = await import('./smtp/server.ts');
+  const { smtpTlsCert: cert, smtpTlsKey: key } = config;
+  const server = createSmtpServer(
+    {
+      host: config.smtpHost,
+      port: config.smtpPort,
+      tlsPort: config.smtpsPort,
       domains: config.domains,
+      name: config.smtpName ?? firstDomain(config),
+      tls: cert && key ? { cert, key } : null,
+      startTls: config.smtpStartTls,
+      auth: config.smtpAuth,
+      authPlaintext: config.smtpAuthPlaintext === 'on',
+      proxyFrom: config.smtpProxyFrom,
+      bareLineEndings: config.smtpBareLineEndings,
+      maxMessageBytes: plans.largestMessageBytes,
+      maxConnections: config.smtpMaxConnections,
+      maxConnectionsPerAddress: config.smtpMaxConnectionsPerAddress,
+      postmaster: config.postmaster,
+    },
+    {
+      receiver,
+      budget,
+      findCaptureTarget: createFindCaptureTarget({ store, clock }),
+      clock,
+      log,
+      metrics: metrics.smtp,
+    },
+  );
+  opened.listeners.push(server);
+  gauges.smtpBytes = () => server.bytesInFlight;
+  return { server, smtp: { host: config.smtpHost, ...(await listening('smtp', config, server.start())) } };
+}
+
+async function startHttp(parts: Parts): Promise<RunningApp['http']> {
+  const { config, guard, receiver, budget, metrics, gauges, clock, log, opened } = parts;
+  const { createHttpServer } = await import('./http/server.ts');
+  const server = createHttpServer(
+    {
+      host: config.httpHost,
+      port: config.httpPort,
+      domains: config.domains,
+      publicUrl: config.publicUrl,
+      corsOrigins: config.corsOrigins,
+      signUpPlan: config.signUpPlan,
+      webhookExample: isAllowedAddress('127.0.0.1', guard.allow) ? LOOPBACK_HOOK : undefined,
       sink: config.sink === 'on',
-      onRefusalsLost: (err) => log.error({ err }, 'refusals were not kept'),
-    });
-    closers.push(() => receiver.settled());
-    const budget = new ByteBudget(IN_FLIGHT_BYTES, plans.largestMessageBytes);
+      metrics: config.metrics === 'on',
+    },
+    {
+      store: parts.store,
+      parsing: parts.parsing,
+      news: parts.news,
+      webhooks: parts.webhooks,
+      plans: parts.plans,
+      rate: createRateLimit(clock),
+      usage: parts.usage,
+      refusalsWritten: () => receiver.refusalsWritten(),
+      injection: createInjection({ receiver, budget }),
+      clock,
+      log,
+      metrics: metrics.registry,
+    },
+  );
+  opened.listeners.push(server);
+  gauges.heldRequests = () => server.heldRequests;
+  const rechecking = new AbortController();
+  opened.closers.push(async () => rechecking.abort());
+  void recheckUntil(rechecking.signal, { recheck: () => server.recheckHeld(), clock, log });
+  const { port } = await listening('http', config, server.start());
+  return { url: config.publicUrl ?? `http://${bracketed(config.httpHost)}:${port}` };
+}
 
-    let smtp: RunningApp['smtp'] = null;
-    if (takesSmtp) {
-      const { createSmtpServer } = await import('./smtp/server.ts');
-      const server = createSmtpServer(
-        {
-          host: config.smtpHost,
-          port: config.smtpPort,
-          tlsPort: config.smtpsPort,
-          domains: config.domains,
-          name: hostname,
-          tls:
-            config.smtpTlsCert && config.smtpTlsKey
-              ? { cert: config.smtpTlsCert, key: config.smtpTlsKey }
-              : null,
-          startTls: config.smtpStartTls,
-          auth: config.smtpAuth,
-          authPlaintext: config.smtpAuthPlaintext === 'on',
-          proxyFrom: config.smtpProxyFrom,
-          bareLineEndings: config.smtpBareLineEndings,
-          maxMessageBytes: plans.largestMessageBytes,
-          maxConnections: config.smtpMaxConnections,
-          maxConnectionsPerAddress: config.smtpMaxConnectionsPerAddress,
-          postmaster: config.postmaster,
-        },
-        {
-          receiver,
-          budget,
-          findCaptureTarget: createFindCaptureTarget({ store, clock }),
-          clock,
-          log,
-          metrics: metrics.smtp,
-        },
-      );
-      listeners.push(server);
-      smtpServer = server;
-      gauges.smtpBytes = () => server.bytesInFlight;
-      smtp = { host: config.smtpHost, ...(await listening('smtp', server.start())) };
-    }
+/** @param http where the API listens in this process; null where it does not */
+async function startDeliverer(parts: Parts, http: RunningApp['http']): Promise<void> {
+  const { config, overrides, store, guard, news, metrics, clock, log, opened } = parts;
+  // The embedded store has one server: no other process holds these leases.
+  await store.deliveries.releaseAll(clock.now());
+  const deliverer = createDeliverer({
+    store,
+    sender: createSender({ ...guard, clock, userAgent: `Mayfly/${VERSION}` }),
+    news,
+    clock,
+    log,
+    metrics: metrics.webhooks,
+    random: randomFraction,
+    publicUrl: config.publicUrl ?? http?.url ?? `http://${bracketed(config.httpHost)}:${config.httpPort}`,
+    domain: firstDomain(config),
+    retryDelays: overrides.retryDelays,
+  });
+  deliverer.start();
+  opened.listeners.push(deliverer);
+}
 
-    let http: RunningApp['http'] = null;
-    if (config.roles.includes('http')) {
-      const { createHttpServer } = await import('./http/server.ts');
-      const server = createHttpServer(
-        {
-          host: config.httpHost,
-          port: config.httpPort,
-          domains: config.domains,
-          publicUrl: config.publicUrl,
-          corsOrigins: config.corsOrigins,
-          signUpPlan: config.signUpPlan,
-          webhookExample: isAllowedAddress('127.0.0.1', allow) ? LOOPBACK_HOOK : undefined,
-          sink: config.sink === 'on',
-          metrics: config.metrics === 'on',
-        },
-        {
-          store,
-          parsing,
-          news,
-          webhooks,
-          plans,
-          rate: createRateLimit(clock),
-          usage,
-          refusalsWritten: () => receiver.refusalsWritten(),
-          injection: createInjection({ receiver, budget }),
-          clock,
-          log,
-          metrics: metrics.registry,
-        },
-      );
-      listeners.push(server);
-      gauges.heldRequests = () => server.heldRequests;
-      const rechecking = new AbortController();
-      closers.push(async () => rechecking.abort());
-      void recheckUntil(rechecking.signal, { recheck: () => server.recheckHeld(), clock, log });
-      const { port } = await listening('http', server.start());
-      http = { url: config.publicUrl ?? `http://${bracketed(config.httpHost)}:${port}` };
-    }
-    if (config.roles.includes('worker')) {
-      // The embedded store has one server: whoever held these is gone.
-      await store.deliveries.releaseAll(clock.now());
-      const deliverer = createDeliverer({
-        store,
-        sender: createSender({ ...guard, clock, userAgent: `Mayfly/${VERSION}` }),
-        news,
-        clock,
-        log,
-        metrics: metrics.webhooks,
-        random: randomFraction,
-        publicUrl: config.publicUrl ?? http?.url ?? `http://${bracketed(config.httpHost)}:${config.httpPort}`,
-        domain: config.domains[0] ?? 'localhost',
-        retryDelays: overrides.retryDelays,
-      });
-      deliverer.start();
-      listeners.push(deliverer);
-    }
-    addGauges(metrics.registry, gauges);
-    const metricsListener = await startMetrics(metrics.registry);
-    giveBackMemory();
-    return { http, smtp, metrics: metricsListener, firstStart };
-  };
+async function startMetrics(parts: Parts): Promise<RunningApp['metrics']> {
+  const { config, overrides, metrics, gauges, log, opened } = parts;
+  addGauges(metrics.registry, gauges);
+  if (config.metricsPort === null) return null;
+  const server = createMetricsServer(
+    { host: config.metricsHost, port: config.metricsPort },
+    { registry: metrics.registry, log },
+  );
+  try {
+    const { port } = await listening('metrics', config, server.start());
+    opened.listeners.push(server);
+    return { url: `http://${bracketed(config.metricsHost)}:${port}/metrics` };
+  } catch (error) {
+    if (!overrides.mayLackMetrics) throw error;
+    log.info({ err: error }, 'The metrics are not served on a port of their own');
+    return null;
+  }
+}
 
-  const quietly = async (close: () => Promise<void>): Promise<void> => {
+/** Stops the listeners together, then closes the rest. Failures are logged, so that each part is closed. */
+async function closeAll({ listeners, closers }: Opened, log: Logger): Promise<void> {
+  const close = async (part: () => Promise<void>): Promise<void> => {
     try {
-      await close();
+      await part();
     } catch (err) {
       log.error({ err }, 'a part did not stop cleanly');
     }
   };
+  await Promise.all(listeners.splice(0).map((server) => close(() => server.stop(DRAIN_MS))));
+  for (let closer = closers.pop(); closer; closer = closers.pop()) await close(closer);
+}
 
-  const stop = async (): Promise<void> => {
-    await Promise.all(listeners.splice(0).map((server) => quietly(() => server.stop(DRAIN_MS))));
-    for (let close = closers.pop(); close; close = closers.pop()) await quietly(close);
+/** Constructs the whole system: the parts that all roles share, then each role of the configuration. */
+export function createApp(config: Config, overrides: Overrides = {}): App {
+  const clock = overrides.clock ?? systemClock;
+  const log = overrides.log ?? createLog(config.logLevel);
+  const opened: Opened = { closers: [], listeners: [] };
+  let smtpServer: SmtpServer | undefined;
+  const stop = () => closeAll(opened, log);
+
+  const start = async (onFirstKey?: (key: string) => void): Promise<RunningApp> => {
+    const shared = await openShared({ config, overrides, clock, log, opened }, onFirstKey);
+    const parts: Parts = { ...shared, receiver: openReceiver(shared) };
+    const has = (role: Config['roles'][number]) => config.roles.includes(role);
+    if (has('worker')) startSweeper(parts);
+    const smtp = has('smtp') ? await startSmtp(parts) : null;
+    smtpServer = smtp?.server;
+    const http = has('http') ? await startHttp(parts) : null;
+    if (has('worker')) await startDeliverer(parts, http);
+    const metrics = await startMetrics(parts);
+    giveBackMemory();
+    return { http, smtp: smtp?.smtp ?? null, metrics, firstStart: parts.firstStart };
   };
 
   return {
@@ -330,6 +380,3 @@ export function createApp(config: Config, overrides: Overrides = {}): App {
     stop,
   };
 }
-
-/** IPv6 literals stand in brackets in a URL (RFC 3986 section 3.2.2). */
-const bracketed = (host: string): string => (host.includes(':') ? `[${host}]` : host);
