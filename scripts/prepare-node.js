@@ -6,7 +6,7 @@
  * installed Node.js is used, if it is new enough.
  */
 import { spawnSync } from 'node:child_process';
-import { existsSync, lstatSync, mkdirSync, rmSync, symlinkSync } from 'node:fs';
+import { existsSync, lstatSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { SYSTEM, versionProblem } from '../packages/server/bin/node-version.js';
 
@@ -18,6 +18,12 @@ const binary = join(MODULES, `node-${SYSTEM}`, 'bin', isWindows ? 'node.exe' : '
 /** True for a link, also for one that leads nowhere. */
 const isThere = (path) => lstatSync(path, { throwIfNoEntry: false }) !== undefined;
 
+// `npm start` begins with the shell's `exec`, so that npm waits for the server. On Windows there is none, and no
+// signal either: there it is a program that runs its arguments.
+if (isWindows) {
+  mkdirSync(join(MODULES, '.bin'), { recursive: true });
+  writeFileSync(join(MODULES, '.bin', 'exec.cmd'), '@%*\r\n');
+}
 if (spawnSync(binary, ['--version']).status === 0) {
   if (!isWindows && !existsSync(LINK)) {
     mkdirSync(join(MODULES, '.bin'), { recursive: true });

@@ -6,6 +6,7 @@ import {
   lstatSync,
   mkdirSync,
   mkdtempSync,
+  readFileSync,
   realpathSync,
   rmSync,
   symlinkSync,
@@ -91,6 +92,13 @@ describe.skipIf(process.platform === 'win32')('the Node.js of the project, after
     symlinkSync(`../${PACKAGE}/bin/node`, link());
     expect(await afterInstall({ node: '24.15.0' })).toBe('');
     expect(lstatSync(link(), { throwIfNoEntry: false })).toBeUndefined();
+  });
+
+  it('goes with an `exec` on Windows, whose shell has none and `npm start` begins with', async () => {
+    expect(await afterInstall({ node: '24.15.0', platform: 'win32' })).toBe('');
+    expect(readFileSync(join(project, 'node_modules/.bin/exec.cmd'), 'utf8')).toBe('@%*\r\n');
+    const { scripts } = JSON.parse(readFileSync(join(PROJECT, 'package.json'), 'utf8'));
+    expect(scripts.start).toMatch(/^exec mayfly dev$/);
   });
 
   it('is said to be missing on macOS where the installed one is too old, with what to do', async () => {
