@@ -31,6 +31,8 @@ export interface NpmServer {
   ended: Promise<number | string>;
   /** Commands of the living processes of the group, by process id. */
   processes(): Map<number, string>;
+  /** True when every process of the group is stopped, as by Ctrl+Z. */
+  isStopped(): boolean;
   /** Ends what is left of it. */
   kill(): void;
 }
@@ -75,7 +77,8 @@ export async function startByNpm(command: string[], env: Record<string, string>)
     smtpPort,
     output: () => output,
     ended,
-    processes: () => processesOf(group),
+    processes: () => new Map([...processesOf(group)].map(([pid, { command }]) => [pid, command])),
+    isStopped: () => [...processesOf(group).values()].every(({ state }) => state === 'T'),
     kill() {
       for (const pid of processesOf(group).keys()) process.kill(pid, 'SIGKILL');
     },
@@ -91,16 +94,17 @@ async function freePorts(): Promise<[number, number]> {
 }
 
 /** The processes of a group that have not ended (proc(5): field 3 of `stat` is the state, 5 the group). */
-function processesOf(group: number): Map<number, string> {
-  const found = new Map<number, string>();
+function processesOf(group: number): Map<number, { state: string; command: string }> {
+  const found = new Map<number, { state: string; command: string }>();
   for (const name of readdirSync('/proc')) {
     if (!/^\d+$/.test(name)) continue;
     try {
       const [state, , pgrp] = readFileSync(`/proc/${name}/stat`, 'latin1')
         .replace(/^.*\) /s, '')
         .split(' ');
-      if (Number(pgrp) !== group || state === 'Z') continue;
-      found.set(Number(name), readFileSync(`/proc/${name}/cmdline`, 'latin1').replaceAll('\0', ' ').trim());
+      if (Number(pgrp) !== group || state === undefined || state === 'Z') continue;
+      const command = readFileSync(`/proc/${name}/cmdline`, 'latin1').replaceAll('\0', ' ').trim();
+      found.set(Number(name), { state, command });
     } catch {
       // It ended meanwhile.
     }

@@ -162,6 +162,7 @@ describe.skipIf(!HAS_NPM)('a server that npm started (skipped where there is no 
     async () => {
       const server = await start('npx mayfly serve');
       process.kill(-server.group, 'SIGSTOP');
+      await expect.poll(server.isStopped, PROMISED).toBe(true);
       process.kill(-server.group, 'SIGCONT');
       await emptyWait(server, 2);
       expect(server.output()).not.toMatch(STOPPING);
