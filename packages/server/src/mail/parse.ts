@@ -166,7 +166,9 @@ function notesOf(limits: ReadonlySet<Limit>, fields: MessageFields): string | nu
 
 /** The visible text in one line, cut between characters. */
 function previewOf(text: string): string {
-  const folded = foldBlanks(text.slice(0, PREVIEW_SOURCE)).trim();
+  // The beginning is enough but where it is mostly white space.
+  const start = foldBlanks(text.slice(0, 2 * MAX_PREVIEW)).trim();
+  const folded = start.length > MAX_PREVIEW ? start : foldBlanks(text.slice(0, PREVIEW_SOURCE)).trim();
   return folded.length <= MAX_PREVIEW ? folded : folded.slice(0, MAX_PREVIEW).replace(/[\ud800-\udbff]$/, '');
 }
 

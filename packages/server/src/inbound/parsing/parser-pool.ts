@@ -8,8 +8,11 @@ import type { Task } from './protocol.ts';
 
 /** A mail that takes longer is hostile: the largest allowed ones take well under a second. */
 export const PARSE_TIME_LIMIT_MS = 5_000;
-/** After so long the mails behind a slow one go to another worker. */
-export const SLOW_PARSE_MS = 25;
+/**
+ * After so long the mails behind a slow one go to another worker. On a busy machine any thread waits 30 ms
+ * for its turn, and a worker that is started for that makes it busier.
+ */
+export const SLOW_PARSE_MS = 50;
 /** JavaScript heap of one worker, MiB: several times the largest mail, once as text and once as JSON. */
 export const PARSE_HEAP_MB = 256;
 /** An extra worker without work is ended after so long: it holds tens of MiB. */

@@ -214,6 +214,10 @@ class AddressScan {
 
   private endMailbox(): void {
     const { tokens, bracketed } = this;
+    if (tokens.length === 0 && bracketed === undefined) {
+      this.reset();
+      return;
+    }
     const found = bracketed === undefined ? takeAddresses(tokens) : { addresses: [bracketed], words: tokens };
     const name = phrase(found.words) || (found.addresses.length > 0 ? comment(this.comments) : '');
     const [first = '', ...others] = found.addresses.map((address) => oneLine(decodeHeaderText(address)));

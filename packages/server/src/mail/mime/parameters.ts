@@ -19,7 +19,7 @@ export interface Structured {
   /** What stands before the parameters, lower case; '' for nothing. */
   value: string;
   /** Names in lower case, values decoded; of one given twice the first counts. */
-  parameters: Map<string, string>;
+  parameters: ReadonlyMap<string, string>;
   /** True when there were more than {@link MAX_PARAMETERS}. */
   isCut: boolean;
 }
@@ -27,6 +27,7 @@ export interface Structured {
 /** A media type without parameters (RFC 6838 section 4.2). */
 const MEDIA_TYPE = /^[a-z0-9][a-z0-9!#$&^_.+-]{0,126}\/[a-z0-9][a-z0-9!#$&^_.+-]{0,126}$/;
 const PLAIN = /^[\w/+.-]*$/;
+const NONE: ReadonlyMap<string, string> = new Map();
 /** At a blank or comma: a parameter follows that lacks its semicolon. */
 const NEXT_PARAMETER =
   /[ \t,](?=(?:boundary|charset|name|filename|type|format|delsp|method|start|protocol|report-type|size)\*?\d*\*?[ \t]*=)/iy;
@@ -49,7 +50,7 @@ export const isMediaType = (type: string): boolean => MEDIA_TYPE.test(type);
 
 /** @param field an unfolded value, one character a byte */
 export function parseStructured(field: string): Structured {
-  if (PLAIN.test(field)) return { value: field.toLowerCase(), parameters: new Map(), isCut: false };
+  if (PLAIN.test(field)) return { value: field.toLowerCase(), parameters: NONE, isCut: false };
   const scan = new StructuredScan(field);
   const value = scan.value().toLowerCase();
   const written = scan.parameters();
@@ -197,7 +198,7 @@ function decodeParameters(written: ReadonlyMap<string, string>): Map<string, str
   const decoded = new Map<string, string>();
   const extended = new Map<string, Pieces>();
   for (const [name, value] of written) {
-    const match = EXTENDED_NAME.exec(name);
+    const match = name.includes('*') ? EXTENDED_NAME.exec(name) : null;
     if (match === null) decoded.set(name, decodeHeaderText(value));
     else addPiece(extended, match, value);
   }

@@ -32,7 +32,7 @@ export interface Part {
   /** The type as it was written, where it was not of that form; else ''. */
   oddType: string;
   /** Of Content-Type; names in lower case, values decoded. */
-  parameters: Map<string, string>;
+  parameters: ReadonlyMap<string, string>;
   encoding: TransferEncoding;
   /** Lower case; '' for none. */
   disposition: string;
@@ -211,9 +211,13 @@ class PartScan {
   /** Ends the parts within the delimiter's multipart. @returns that multipart */
   private endParts({ level, isLast, breakStart }: Delimiter): Part {
     const multipart = this.open[level]?.part as Part;
+    // Behind a header without a body the line break is that of the header's empty line.
+    let end = breakStart;
     while (this.unended.at(-1) !== multipart) {
       const part = this.unended.pop();
-      if (part !== undefined) part.bodyEnd = Math.max(part.bodyStart, breakStart);
+      if (part === undefined) break;
+      end = Math.max(end, part.bodyStart);
+      part.bodyEnd = end;
     }
     while (this.open.length > level + (isLast ? 0 : 1)) this.closeMultipart();
     if (isLast && multipart.children.length === 0) {
