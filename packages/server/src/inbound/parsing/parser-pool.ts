@@ -73,85 +73,106 @@ const REASONS: Readonly<Record<Failure, string>> = {
 
 /** Starts the parser pool; one worker is started at once, others when they are needed. */
 export function createParsing(options: ParsingOptions): Parsing {
-  const { clock } = options;
-  const entry = options.workerEntry ?? new URL('./worker.ts', import.meta.url);
-  const limits: QueueLimits = {
-    threads: options.threads ?? Math.max(1, availableParallelism() - 2),
-    stuck: MAX_STUCK,
-    batch: MAX_BATCH,
-    ahead: 2,
-    warm: 1,
-    slowMs: SLOW_PARSE_MS,
-    timeLimitMs: PARSE_TIME_LIMIT_MS,
-    idleMs: IDLE_WORKER_MS,
-    heapMb: PARSE_HEAP_MB,
-    ...options.limits,
-  };
-  const stop = new AbortController();
-  let isWatching = false;
-  let jobs = 0;
+  return new ParserPool(options);
+}
 
-  /** Runs only while a queue has something to watch, so that an idle server sets no timers. */
-  const watch = async (): Promise<void> => {
-    if (isWatching) return;
-    isWatching = true;
-    while (!stop.signal.aborted && queues.some((queue) => queue.isWatching)) {
-      await clock.sleep(limits.slowMs, stop.signal);
-      for (const queue of queues) queue.tick();
-    }
-    isWatching = false;
-  };
-  const onWork = () => void watch();
-  const small = new JobQueue(entry, limits, clock, onWork);
-  const large = new JobQueue(entry, { ...limits, threads: 1, batch: 1, ahead: 1, warm: 0 }, clock, onWork);
-  const queues = [small, large];
+class ParserPool implements Parsing {
+  private readonly clock: Clock;
+  private readonly limits: QueueLimits;
+  private readonly small: JobQueue;
+  /** Large mails have a worker of their own, so that their tens of milliseconds never delay a small one. */
+  private readonly large: JobQueue;
+  private readonly stop = new AbortController();
+  private isWatching = false;
+  private unsettled = 0;
 
-  // Large mails have a worker of their own, so that their tens of milliseconds never delay a small one.
-  const start = (input: Uint8Array, task: Task, ends: Pick<Job, 'done' | 'failed'>): void => {
-    const queue = input.length >= LARGE_BYTES ? large : small;
-    jobs += 1;
-    queue.add({
-      ...{ input, task, deaths: 0, settled: false },
-      done: (...result) => {
-        jobs -= 1;
-        ends.done(...result);
-      },
-      failed: (failure) => {
-        jobs -= 1;
-        ends.failed(failure);
-      },
+  constructor({ clock, threads, workerEntry, limits }: ParsingOptions) {
+    this.clock = clock;
+    this.limits = {
+      threads: threads ?? Math.max(1, availableParallelism() - 2),
+      stuck: MAX_STUCK,
+      batch: MAX_BATCH,
+      ahead: 2,
+      warm: 1,
+      slowMs: SLOW_PARSE_MS,
+      timeLimitMs: PARSE_TIME_LIMIT_MS,
+      idleMs: IDLE_WORKER_MS,
+      heapMb: PARSE_HEAP_MB,
+      ...limits,
+    };
+    const entry = workerEntry ?? new URL('./worker.ts', import.meta.url);
+    const onWork = () => void this.watch();
+    const forLarge: QueueLimits = { ...this.limits, threads: 1, batch: 1, ahead: 1, warm: 0 };
+    this.small = new JobQueue(entry, this.limits, clock, onWork);
+    this.large = new JobQueue(entry, forLarge, clock, onWork);
+  }
+
+  get threads(): number {
+    return this.small.threads + this.large.threads;
+  }
+
+  get jobs(): number {
+    return this.unsettled;
+  }
+
+  parse(raw: Uint8Array): Promise<ParsedBytes> {
+    return new Promise((resolve) => {
+      this.start(raw, 'parse', {
+        done: (summary = new Uint8Array(), content, parseError) => resolve({ summary, content, parseError }),
+        failed: (failure) => resolve(parseHere(raw, REASONS[failure])),
+      });
     });
-  };
-  const decoded = (input: Uint8Array, task: Task) =>
-    new Promise<Uint8Array | undefined>((resolve, reject) => {
-      start(input, task, {
+  }
+
+  attachment(raw: Uint8Array, attachmentId: string): Promise<Uint8Array | undefined> {
+    return this.decoded(raw, { attachmentId });
+  }
+
+  async decode(bytes: Uint8Array, encoding: TransferEncoding): Promise<Uint8Array> {
+    return (await this.decoded(bytes, { encoding })) ?? new Uint8Array();
+  }
+
+  async close(): Promise<void> {
+    this.stop.abort();
+    await Promise.all([this.small.close(), this.large.close()]);
+  }
+
+  private decoded(input: Uint8Array, task: Task): Promise<Uint8Array | undefined> {
+    return new Promise((resolve, reject) => {
+      this.start(input, task, {
         done: (bytes) => resolve(bytes),
         failed: (failure) => reject(new AppError('unavailable', REASONS[failure])),
       });
     });
+  }
 
-  return {
-    parse: (raw) =>
-      new Promise((resolve) => {
-        start(raw, 'parse', {
-          done: (summary = new Uint8Array(), content, parseError) =>
-            resolve({ summary, content, parseError }),
-          failed: (failure) => resolve(parseHere(raw, REASONS[failure])),
-        });
-      }),
-    attachment: (raw, attachmentId) => decoded(raw, { attachmentId }),
-    decode: async (bytes, encoding) => (await decoded(bytes, { encoding })) ?? new Uint8Array(),
-    get threads() {
-      return small.threads + large.threads;
-    },
-    get jobs() {
-      return jobs;
-    },
-    close: async () => {
-      stop.abort();
-      await Promise.all(queues.map((queue) => queue.close()));
-    },
-  };
+  private start(input: Uint8Array, task: Task, ends: Pick<Job, 'done' | 'failed'>): void {
+    const queue = input.length >= LARGE_BYTES ? this.large : this.small;
+    this.unsettled += 1;
+    queue.add({
+      ...{ input, task, deaths: 0, settled: false },
+      done: (...result) => {
+        this.unsettled -= 1;
+        ends.done(...result);
+      },
+      failed: (failure) => {
+        this.unsettled -= 1;
+        ends.failed(failure);
+      },
+    });
+  }
+
+  /** Runs only while a queue has something to watch, so that an idle server sets no timers. */
+  private async watch(): Promise<void> {
+    if (this.isWatching) return;
+    this.isWatching = true;
+    while (!this.stop.signal.aborted && (this.small.isWatching || this.large.isWatching)) {
+      await this.clock.sleep(this.limits.slowMs, this.stop.signal);
+      this.small.tick();
+      this.large.tick();
+    }
+    this.isWatching = false;
+  }
 }
 
 /** The first header lines, read on the main thread where a worker died. */
