@@ -50,8 +50,8 @@ export class Dialogue {
   /** True while the message that comes in waits for room. */
   #isHeld = false;
   #linesSeen = 0;
-  /** Whether replies are to be written at the end of this turn. */
-  #willFlush = false;
+  /** Not written yet. */
+  #replies = '';
   #isOver = false;
 
   constructor(
@@ -136,34 +136,27 @@ export class Dialogue {
     if (this.#isOver) return;
     const engine = this.#engine;
     const event = this.#handleEvents();
+    this.#replies += engine.takeOutput();
     if (engine.linesRead !== this.#linesSeen) {
       this.#linesSeen = engine.linesRead;
       this.#timer.touch(this.#context.clock.now());
     }
     if (event?.type === 'close') {
       this.ended();
-      this.#transport.end(engine.takeOutput());
+      this.#transport.end(this.#replies);
       return;
     }
     // Most answers come in the same turn: then their replies are written with those before them.
-    if (engine.isWaiting) this.#flushSoon();
-    else this.#flush();
+    if (!engine.isWaiting) this.#flush();
+    else if (this.#replies !== '') setImmediate(() => this.#flush());
     if (event?.type === 'yield') setImmediate(() => this.resume());
     if (engine.wantsInput && !this.#isHeld) this.#transport.setReading(true);
   }
 
   #flush(): void {
-    const replies = this.#engine.takeOutput();
-    if (replies !== '') this.#transport.write(replies);
-  }
-
-  #flushSoon(): void {
-    if (this.#willFlush || !this.#engine.hasOutput) return;
-    this.#willFlush = true;
-    setImmediate(() => {
-      this.#willFlush = false;
-      if (!this.#isOver) this.#flush();
-    });
+    if (this.#isOver || this.#replies === '') return;
+    this.#transport.write(this.#replies);
+    this.#replies = '';
   }
 
   /** @returns the event that interrupted it, if one did */
@@ -243,6 +236,7 @@ export class Dialogue {
     const begin = (certificate: SecureContext): void => {
       if (this.#isOver) return;
       this.#engine.acceptTls();
+      this.#replies += this.#engine.takeOutput();
       this.#flush();
       this.#transport.encrypt(certificate);
     };

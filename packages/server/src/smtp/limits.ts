@@ -27,6 +27,18 @@ export interface SmtpLimits {
   slowWindowMs: number;
 }
 
+/** Those that hang on what one client sends, and not on time or on others. */
+export type ProtocolLimits = Pick<
+  SmtpLimits,
+  | 'maxRecipients'
+  | 'maxErrors'
+  | 'maxAuthFailures'
+  | 'maxCommandsPerMail'
+  | 'maxCommandBytes'
+  | 'maxSkippedLineBytes'
+  | 'maxDrainedBytes'
+>;
+
 export const DEFAULT_SMTP_LIMITS: SmtpLimits = {
   /** A connection costs some 20 KB; two thousand are more than a test farm opens at once. */
   maxConnections: 2000,

@@ -44,7 +44,9 @@ export class Listener {
   listen(host: string, port: number): Promise<number> {
     return new Promise((resolve, reject) => {
       this.#server.once('error', reject);
-      this.#server.listen(port, host, () => {
+      // Node.js's 511 are too few for a burst: the system forgets those past it, and their clients wait for ever.
+      const backlog = this.#context.limits.maxConnections;
+      this.#server.listen({ port, host, backlog }, () => {
         this.#server.off('error', reject);
         // Such as too many open files.
         this.#server.on('error', (err) =>

@@ -1,4 +1,4 @@
-import type { SmtpLimits } from '../limits.ts';
+import type { ProtocolLimits } from '../limits.ts';
 import { type BareLineEndings, DataReader } from './data-reader.ts';
 import { isRequest, type ProtocolEvent, type Request } from './events.ts';
 import { Interpreter, type InterpreterOptions } from './interpreter.ts';
@@ -10,21 +10,12 @@ import { MAX_AUTH_LINE_BYTES } from './sasl.ts';
 export interface EngineOptions extends Omit<InterpreterOptions, 'acceptsBareLf'> {
   /** `normalise` also accepts command lines that end with a bare LF. */
   bareLineEndings: BareLineEndings;
-  limits: Pick<
-    SmtpLimits,
-    | 'maxRecipients'
-    | 'maxErrors'
-    | 'maxAuthFailures'
-    | 'maxCommandsPerMail'
-    | 'maxCommandBytes'
-    | 'maxSkippedLineBytes'
-    | 'maxDrainedBytes'
-  >;
+  limits: ProtocolLimits;
 }
 
 /**
- * Bytes that may wait to be read: two reads of a socket, of 64 KiB each at most, and an incomplete line. The
- * caller stops reading from its socket where the engine does not want more.
+ * Bytes that may wait: two reads of a socket, of 64 KiB each at most, and an incomplete line. The caller stops
+ * reading while the engine wants nothing.
  */
 export const MAX_BACKLOG_BYTES = 256 * 1024;
 /** Lines read before a `yield`, so that a piece full of commands does not hold up other connections. */
@@ -87,7 +78,7 @@ export class SmtpEngine {
     return this.#awaited !== undefined;
   }
 
-  /** True when the session is over; `close` is the next event, or was the last one. */
+  /** True when the session is over. */
   get isClosed(): boolean {
     return this.#state !== 'open';
   }
@@ -133,10 +124,6 @@ export class SmtpEngine {
     this.#write(`220 ${this.#options.name} ESMTP\r\n`);
   }
 
-  get hasOutput(): boolean {
-    return this.#output !== '';
-  }
-
   /** Replies that are to be written now. */
   takeOutput(): string {
     const output = this.#output;
@@ -147,8 +134,8 @@ export class SmtpEngine {
   /** What the caller has to know or to do next; undefined when only more input or an answer leads on. */
   next(): ProtocolEvent | undefined {
     while (this.#state === 'open' && !this.#awaited) {
-      if (this.#linesRead >= this.#yieldAt) {
-        this.#yieldAt += LINES_PER_TURN;
+      if (this.#linesRead >= this.#yieldAt && this.backlog > 0) {
+        this.#yieldAt = this.#linesRead + LINES_PER_TURN;
         return { type: 'yield' };
       }
       const event = this.#data ? this.#readData(this.#data) : this.#readLine();

@@ -168,6 +168,15 @@ describe('STARTTLS', () => {
     expect(driver.transcript).toMatchObject({ output: '220 \r\n', closed: true });
   });
 
+  it('is not followed by a pause for others when nothing is left to read', () => {
+    const { engine } = new Driver();
+    engine.push(Buffer.from(`${'NOOP\r\n'.repeat(99)}STARTTLS\r\nNOOP\r\n`));
+    expect(engine.next()?.type).toBe('starttls');
+    engine.acceptTls();
+    engine.secured();
+    expect(engine.next()).toBeUndefined();
+  });
+
   it('that is refused leaves the session as it is', () => {
     const { engine } = new Driver();
     engine.push(Buffer.from(`${HELLO}STARTTLS\r\nNOOP\r\n`));
