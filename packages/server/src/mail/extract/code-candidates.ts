@@ -7,10 +7,21 @@ const LIST_FROM = 3;
 const TELLING = /\d|[A-Z]{3}|-[a-z]{3,12}-[a-z]/g;
 const PART = /[0-9A-Za-z]/;
 const TOKEN = /[0-9A-Za-z]+(?:-[0-9A-Za-z]+)*/y;
-const SPACED =
-  /\d{3}[ \u00a0\u2009\u202f]\d{3}(?!\d)|\d{4}[ \u00a0\u2009\u202f]\d{4}(?!\d)|\d\d[ \u00a0]\d\d[ \u00a0]\d\d(?!\d)|\d(?:[ \u00a0\t]|\s?\n){1,2}\d(?:(?:[ \u00a0\t]|\s?\n){1,2}\d){2,6}(?!\d)/y;
+/** Between the groups of one number: a blank, or the border of two cells with or without a dash in between. */
+const GAP = '(?:[ \\u00a0\\u2009\\u202f]|\\t(?:[-–—]\\t)?|\\n[-–—]\\n)';
+const GROUPS = new RegExp(
+  `(?<!\\d\\t)(?:\\d{3}${GAP}\\d{3}|\\d{4}${GAP}\\d{4}|\\d\\d${GAP}\\d\\d${GAP}\\d\\d)(?!\\d|\\t\\d)`,
+  'y',
+);
+/** One character a cell, a line, or a word. */
+const SPELLED =
+  /(?<![^\s*[(:：])[A-Z0-9](?:(?:[ \u00a0\t]|\s?\n){1,2}[A-Z0-9]){3,30}(?![0-9A-Za-z\u00c0-\u024f])/g;
+/** Two groups of letters and digits in a line of their own. */
+const MIXED_GROUPS =
+  /^([ \t*]{0,40})([A-Z0-9]{3}[ \t][A-Z0-9]{3}|[A-Z0-9]{4}[ \t][A-Z0-9]{4})(?=[ \t*]{0,40}$)/gm;
+const CANADIAN_POSTAL_CODE = /^[A-Z]\d[A-Z]\s?\d[A-Z]\d$/;
 const FORBIDDEN_BEFORE = /[$€£¥₹₺₽#@/\\.,+=&%_~'№A-Za-z\u00c0-\u024f\u0400-\u04ff©]/;
-const FORBIDDEN_AFTER = /[%‰°€$£¥₹/\\@=_A-Za-z\u00c0-\u024f\u0400-\u04ff]/;
+const FORBIDDEN_AFTER = /[+#%‰°€$£¥₹/\\@=_A-Za-z\u00c0-\u024f\u0400-\u04ff]/;
 
 /** How freely a token may be taken for a code; `words` are plain ones in a chain (`calm-otter-swims`). */
 export type Shape = 'digits' | 'year' | 'mixed' | 'loose' | 'words';
@@ -34,7 +45,11 @@ function shapeOf(token: string): Shape | undefined {
   if (/^\d\d-\d\d(?:-\d\d)?$/.test(token)) return 'loose';
   if (/^\d[\d-]*$/.test(token)) return undefined;
   if (/^[a-z]{3,12}(?:-[a-z]{3,12}){2,5}$/.test(token)) return 'words';
-  if (/^[A-Z]{1,3}-\d{4,8}$/.test(token)) return 'mixed';
+  if (/^[A-Z]-\d{4,8}$/.test(token)) return 'mixed';
+  // With more letters it may as well be the key of an issue.
+  if (/^[A-Z]{2,3}-\d{4,8}$/.test(token)) return 'loose';
+  // "SHA-256", "ISO-8859": a standard or a product.
+  if (/^[A-Z]{2,5}-\d{1,4}$/.test(token)) return undefined;
   const hasDigit = /\d/.test(token);
   if (/^[A-Z0-9]{3,5}(?:-[A-Z0-9]{3,5}){1,3}$/.test(token)) return hasDigit ? 'mixed' : 'loose';
   if (hasDigit && /^[A-Z0-9]{4,10}$/.test(token)) return 'mixed';
@@ -46,6 +61,8 @@ function shapeOf(token: string): Shape | undefined {
 function isPartOfMore(text: string, start: number, end: number): boolean {
   const before = text.slice(Math.max(0, start - 2), start);
   if (FORBIDDEN_BEFORE.test(before.slice(-1)) && !/[A-Za-z][.=]$/.test(before)) return true;
+  // "[ABC-1234]" is the key of an issue.
+  if (before.endsWith('[') && text.charAt(end) === ']' && /[A-Z]-/.test(text.slice(start, end))) return true;
   if (/\d\s?[:–-]$|\d $/.test(before)) return true;
   const following = text.slice(end, end + 2);
   return FORBIDDEN_AFTER.test(following.charAt(0)) || /^[.,:–-]\d|^ \d/.test(following);
@@ -86,22 +103,56 @@ function withoutLists(text: string, all: readonly Candidate[]): Candidate[] {
   return kept;
 }
 
+const isDigits = (value: string): boolean => /^\d+$/.test(value);
+
+/** The codes that are written in pieces: a character a cell, or two groups in a line. */
+function piecedTokens(text: string): Candidate[] {
+  const found: Candidate[] = [];
+  const add = (pieces: string, start: number): void => {
+    const value = pieces.replace(/\s/g, '');
+    const shape = isDigits(value) ? 'digits' : shapeOf(value);
+    if (shape === undefined || value.length > 10 || (shape === 'digits' && value.length > 8)) return;
+    found.push({ start, end: start + pieces.length, value, shape });
+  };
+  for (const { 0: pieces, index } of text.matchAll(SPELLED)) add(pieces, index);
+  for (const { 1: indent = '', 2: pieces = '', index } of text.matchAll(MIXED_GROUPS)) {
+    const isMixed = /\d/.test(pieces) && /[A-Z]/.test(pieces);
+    if (isMixed && !CANADIAN_POSTAL_CODE.test(pieces)) add(pieces, index + indent.length);
+  }
+  return found.sort((a, b) => a.start - b.start);
+}
+
+/** The token at a place, with the groups behind it that belong to it. */
+function tokenAt(text: string, start: number, tokenEnd: number): Candidate | undefined {
+  const token = text.slice(start, tokenEnd);
+  GROUPS.lastIndex = start;
+  const groups = /^\d{2,4}$/.test(token) ? GROUPS.exec(text)?.[0] : undefined;
+  if (groups !== undefined) {
+    return { start, end: start + groups.length, value: groups.replace(/\D/g, ''), shape: 'digits' };
+  }
+  const shape = shapeOf(token);
+  const value = /^[\d-]+$/.test(token) ? token.replaceAll('-', '') : token;
+  return shape === undefined ? undefined : { start, end: tokenEnd, value, shape };
+}
+
 /** The tokens of a text that look like a code, in order; those of lists left out. */
 export function candidatesOf(text: string): Candidate[] {
+  const pieced = piecedTokens(text);
   const found: Candidate[] = [];
-  let next = nextToken(text, 0);
-  while (next !== undefined && found.length < MAX_CANDIDATES) {
-    const { start } = next;
-    let token = text.slice(start, next.end);
-    SPACED.lastIndex = start;
-    const spaced = /^\d{1,4}$/.test(token) ? SPACED.exec(text)?.[0] : undefined;
-    if (spaced !== undefined) token = spaced.replace(/\s/g, '');
-    const end = start + (spaced ?? token).length;
-    next = nextToken(text, end);
-    const shape = spaced === undefined ? shapeOf(token) : 'digits';
-    if (shape === undefined || isPartOfMore(text, start, end)) continue;
-    const value = /^[\d-]+$/.test(token) ? token.replaceAll('-', '') : token;
-    found.push({ start, end, value, shape });
+  let from = 0;
+  while (found.length < MAX_CANDIDATES) {
+    const next = nextToken(text, from);
+    const [piece] = pieced;
+    if (piece !== undefined && piece.start < from) {
+      pieced.shift();
+      continue;
+    }
+    // The digits of a piece are found before the letter that it begins with.
+    const isPiece = piece !== undefined && (next === undefined || piece.start <= next.start);
+    if (!isPiece && next === undefined) break;
+    const one = isPiece ? piece : next && tokenAt(text, next.start, next.end);
+    from = one?.end ?? next?.end ?? text.length;
+    if (one !== undefined && !isPartOfMore(text, one.start, one.end)) found.push(one);
   }
   return withoutLists(text, found);
 }

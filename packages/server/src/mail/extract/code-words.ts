@@ -1,124 +1,333 @@
 /*
- * Words that tell a one-time code from other numbers, as data. Each pattern is held against one whole
- * word in lower case; a stem with `\p{L}*` takes the endings of its language.
+ * Words that tell a one-time code from other numbers, as data. To teach a word or a language, add it to the
+ * row of its meaning. A pattern is compared with one whole word in lower case; a stem with `\p{L}*` takes the
+ * endings of its language. Where a word stands in rows of several effects, the effect listed first in
+ * `EFFECTS` counts.
  */
 
-/** Words that name a one-time code. Compounds such as "Bestätigungscode" end in one of the last line. */
-const CODE_WORDS = [
-  'codes?|otp|totp|pin|pincode|m?tan|passcodes?|verification|onetime|token|einmal(?:passwort|kennwort|code)|2fa|mfa',
-  'c[oó]digos?|codice|codici|cod|codul|codi|c[oó]d|mã|kode\\p{L}*|koodi\\p{L}*|kood\\p{L}*|kod\\p{L}{0,6}|kód\\p{L}*',
-  'код\\p{L}{0,4}|одноразов\\p{L}*|κωδικ\\p{L}*|(?:[وبلك]?ال|لل|[وبل])?رمز\\p{L}*|(?:ال|لل)?كود|کد|کوڈ|[הבלשוכמ]{0,2}קוד(?:[ךיוה]|כם|ים)?|कोड|ओटीपी|কোড|ওটিপি|kodas|kods|koda|კოდ\\p{L}*|կոդ\\p{L}*',
-  'msimbo|કોડ|ਕੋਡ|కోడ్|ಕೋಡ್|കോഡ്|කේතය|ኮድ|குறியீ[\\p{L}\\p{M}]*',
-  'claves?|vérification|verificaci[oó]n|verificação|verificatie|weryfikac\\p{L}*|верификац\\p{L}*',
-  'monouso|jednorazow\\p{L}*|jednor[aá]zov\\p{L}*|engångs\\p{L}*|engangs\\p{L}*|kertakäyttö\\p{L}*|jednokratn\\p{L}*|једнократн\\p{L}*|еднократн\\p{L}*',
-  'enkratn\\p{L}*|vienkartin\\p{L}*|vienreizēj\\p{L}*|ühekord\\p{L}*|ஒருமுறை',
-  '\\p{L}{3,}(?:code|codes|kode|koden|koodi|koodisi|koodin|kod|kodu|kód|passcode|passwort|tan|kood(?:i|iks)?|kóð(?:i|a|inn|ann))',
+/**
+ * What a word says about the number beside it:
+ * - `promo`: the sentence is advertising, and its code is the same for everybody;
+ * - `cart`: the same for a code with letters; digits are typed at a checkout to prove who pays;
+ * - `other`: the number is something else, and a code word beside it names that ("order code");
+ * - `label`: the number behind it is something else, but "SMS code" and "the code on this page" are codes;
+ * - `stale`: the code is an earlier one;
+ * - `number`: "number": of a code beside a code word, of something else otherwise;
+ * - `code`: the number is a one-time code;
+ * - `enter`: the number is to be typed, if the sentence says what for;
+ * - `unit`: the number before it is a quantity.
+ */
+export type Effect = 'promo' | 'cart' | 'other' | 'label' | 'stale' | 'number' | 'code' | 'enter' | 'unit';
+export type WordKind = Effect | 'plain';
+
+const EFFECTS: readonly Effect[] = [
+  'promo',
+  'cart',
+  'other',
+  'label',
+  'stale',
+  'number',
+  'code',
+  'enter',
+  // Last: "m" and "is" stand in sentences far more often than behind a number.
+  'unit',
 ];
 
-/** Words after or before which a number is something else; next to a code word they spoil that too. */
-const OTHER_WORDS = [
-  'order|orders|bestell\\p{L}*|auftrag\\p{L}*|commande|pedido|ordine|encomenda|bestelling|zam[oó]wieni\\p{L}*|sipariş\\p{L}*|заказ\\p{L}*|beställning|objedn\\p{L}*',
-  'invoice|rechnung\\p{L}*|facture|factura|fattura|fatura|faktur\\p{L}*|receipt|beleg\\p{L}*|quittung\\p{L}*|счет|счёт|bill',
-  'tel|tél|phone|telefon\\p{L}*|téléphone|teléfono|telefono|telefone|fax|call|hotline|mobile|whatsapp|sms|тел|телефон',
-  'zip|zipcode|postal|postcode|plz|cep|cap|postleitzahl|postnummer|индекс',
-  'tracking|track|sendung\\p{L}*|shipment|parcel|paket\\p{L}*|colis|suivi|seguimiento|spedizione|zending|przesyłk\\p{L}*|kargo|awb|ups|fedex|dhl',
-  'booking|reservation|reservierung\\p{L}*|buchung\\p{L}*|réservation|reserva|prenotazione|boeking|rezerwacj\\p{L}*|flight|flug|vol|vuelo|volo|pnr|train|zug|seat|gate|room|zimmer|table|tisch',
-  'ticket|tickets|case|issue|incident|vorgang\\p{L}*|request|pull|bug|build|release|version|ver|v|rfc|cve|error|fehler\\p{L}*|status|http|port|exit|line',
-  'ending|endend\\p{L}*|endet|terminant|terminada|termina|card|karte|iban|bic|vat|ust|tva|siret|hrb|swift|sort|blz',
-  'customer|kunden\\p{L}*|client|cliente|klant\\p{L}*|member|mitglied\\p{L}*|policy|contract|vertrag\\p{L}*|serial|model|sku|product|article|artikel\\p{L}*|item|part|barcode|barras|barre|barra|qr|license|licence|isbn',
-  'ref|reference|referenz|référence|referencia|id',
-  'amount|total|price|preis|prix|precio|sum|summe|balance|saldo|kontostand|eur|usd|gbp|chf|betrag|montant|importe',
-  'copyright|since|seit|year|anno|street|st|str|straße|avenue|ave|road|rd|suite|box|floor|blvd|platz',
-  // Codes that an office, a tax, a bank or a shop gives once and for all.
-  'cif|nif|nip|regon|krs|cnpj|cpf|i[cč]o|dič|kvk|btw|siren|gst|gstin|ifsc|micr|abn|uen|orgnr|org|fiscal\\p{L}*|єдрпоу|інн|инн|кпп|бик|мфо|окпо|огрн|ملی|مشتری',
-  'pocztowy|psč|po[sș][tț]al|irányítószám|postinumero|bưu|поштов\\p{L}*|почтов\\p{L}*|البريدي|پستی|מיקוד',
-  'seuranta\\p{L}*|spårning\\p{L}*|takip|śledz\\p{L}*|sledovac\\p{L}*|rastre\\p{L}*|resi|vận|трек\\p{L}*|накладн\\p{L}*|отслеж\\p{L}*|відстеж\\p{L}*|رهگیری|מעקב',
-  'замовлен\\p{L}*|tilaus\\p{L}*|comand\\p{L}*|rendelés\\p{L}*|παραγγελ\\p{L}*|pesanan|đơn|ऑर्डर|הזמנה|הזמנת|הזמנתך|الطلب|طلبية|سفارش|boekings\\p{L}*|localizador',
-  'kresk\\p{L}*|destinatari\\p{L}*|univoco|pos|poskod|پوسٹل|ڈاک|পোস্ট|அஞ்சல்|пощенски|поштенски|pašto|ταχυδρομικό[ςυ]|საფოსტო|փոստային',
-  'товар\\p{L}*|артикул\\p{L}*|įmonės|uzņēmuma|(?:registri|isiku|triip|vööt|toote|posti|riba|pašto)kood\\p{L}*|(?:viiva|tuote|asiakas)koodi\\p{L}*|sihtnumber|(?:čiarov|čárov)\\p{L}*',
-  'country|area|dress|source|bar|morse|lines|steps|members|users|followers|points|punkte|visitors|views|page|seite|chapter|article|course|class',
+interface WordRule {
+  effect: Effect;
+  /** What the words mean, which is why they have the effect. */
+  reason: string;
+  /** Patterns by language, ISO 639-1; languages that share words share a line. */
+  words: Readonly<Record<string, RegExp>>;
+}
+
+const WORD_RULES: readonly WordRule[] = [
+  {
+    effect: 'code',
+    reason: 'a one-time code, or a part of its name',
+    words: {
+      en: /codes?|otp|totp|pin|pincode|passcodes?|verification|onetime|token|2fa|mfa/u,
+      de: /m?tan|einmal(?:passwort|kennwort|code)/u,
+      'es pt it ca': /c[oó]digos?|codice|codici|codi|c[oó]d|mã|claves?|verificaci[oó]n|verificação|monouso/u,
+      'fr nl': /vérification|verificatie/u,
+      ro: /cod|codul/u,
+      'sv no da': /kode\p{L}*|engångs\p{L}*|engangs\p{L}*/u,
+      'pl cs sk tr hr':
+        /kod\p{L}{0,6}|weryfikac\p{L}*|jednorazow\p{L}*|jednor[aá]zov\p{L}*|jednokratn\p{L}*/u,
+      'hu sl lt lv et fi':
+        /kód\p{L}*|enkratn\p{L}*|kodas|kods|koda|vienkartin\p{L}*|vienreizēj\p{L}*|kood\p{L}*|koodi\p{L}*|kertakäyttö\p{L}*|ühekord\p{L}*/u,
+      'ru uk bg sr': /код\p{L}{0,4}|одноразов\p{L}*|верификац\p{L}*|једнократн\p{L}*|еднократн\p{L}*/u,
+      el: /κωδικ\p{L}*/u,
+      'ar fa ur': /(?:[وبلك]?ال|لل|[وبل])?رمز\p{L}*|(?:ال|لل)?كود|کد|کوڈ/u,
+      he: /[הבלשוכמ]{0,2}קוד(?:[ךיוה]|כם|ים)?/u,
+      'hi bn': /कोड|ओटीपी|কোড|ওটিপি/u,
+      'ka hy': /კოდ\p{L}*|կոդ\p{L}*/u,
+      'sw gu pa te kn ml si am ta': /msimbo|કોડ|ਕੋਡ|కోడ్|ಕೋಡ್|കോഡ്|කේතය|ኮድ|குறியீ[\p{L}\p{M}]*|ஒருமுறை/u,
+      'compounds such as "Bestätigungscode"':
+        /\p{L}{3,}(?:code|codes|kode|koden|koodi|koodisi|koodin|kod|kodu|kód|passcode|passwort|tan|kood(?:i|iks)?|kóð(?:i|a|inn|ann))/u,
+    },
+  },
+  {
+    effect: 'enter',
+    reason: 'to type or to use what is beside it',
+    words: {
+      en: /enter|type|input|use|paste|fill/u,
+      de: /gib|geben|eingeben|tippe|tippen|nutze|nutzen|verwende|verwenden/u,
+      fr: /saisi\p{L}*|entrez|tapez|utilisez|utilise/u,
+      'es pt':
+        /introdu(?:ce|zca|zcan|cir|za|zir)|escrib[ae]n?|ingres[ae]n?|teclea|digit[ae]|insira|utilice|utiliza/u,
+      'it ro': /inserisci|inserire|immetti|introdu|introduce[tț]i|folosește|folosi[tț]i/u,
+      nl: /voer|vul|gebruik/u,
+      'pl cs sk': /wpisz|wprowadź|podaj|użyj|zadej\p{L}*|napište|opište|použijte/u,
+      'sv no da': /ange|skriv|indtast|tast|använd|bruk|brug/u,
+      'fi hu': /syötä|anna|kirjoita|käytä|írja|írd/u,
+      tr: /gir|girin|giriniz|yazın|kullanın/u,
+      'ru uk': /введите|введи|введіть|уведіть|используйте|використайте/u,
+      el: /πληκτρολογ\p{L}*|εισ[αά]γ\p{L}*/u,
+      'ar he': /أدخل|ادخل|أدخلي|استخدم|הזן|הזיני|הזינו|הקלד|הקלידו/u,
+      'hi vi id': /दर्ज|nhập|masukkan|gunakan/u,
+    },
+  },
+  {
+    effect: 'number',
+    reason: '"number"',
+    words: {
+      'en de fr es it sv pl ru tr': /number|nr|no|num|numéro|número|numero|nummer|numer|номер|numarası|№|#/u,
+    },
+  },
+  {
+    effect: 'stale',
+    reason: 'says that a code is an earlier one',
+    words: {
+      en: /previous|old|older|earlier|former|expired/u,
+      de: /alter?|alten?|altes|vorherige[rns]?|bisherige[rns]?|frühere[rns]?|abgelaufen\p{L}*/u,
+      'fr es it pt':
+        /ancien|anciens|précédente?s?|expiré|anterior|caducado|caducó|precedente|scaduto|vecchio|expirou|expirado/u,
+      'nl sv no da': /vorige|oude|verlopen|tidigare|gamla|gamle|forrige|udløbet|utløpt/u,
+      'pl cs ru uk':
+        /poprzedni\p{L}*|stary|wygasł\p{L}*|předchozí|starý|предыдущ\p{L}*|стар(?:ый|ого)|ист[её]к|попередн\p{L}*/u,
+    },
+  },
+  {
+    effect: 'promo',
+    reason: 'a coupon or a price reduction',
+    words: {
+      en: /promo\p{L}*|coupon\p{L}*|discount|voucher|gift|referral|save|off/u,
+      de: /gutschein\p{L}*|rabatt\p{L}*|aktions(?:code|kode)/u,
+      'fr es pt it ca': /réduction|remise|descuento|desconto|cupom|cup[oó]n|sconto/u,
+      'nl sv no da is': /kortings\p{L}*|korting|rabat\p{L}*|kupong\p{L}*|afslátt\p{L}*/u,
+      'pl cs sk hr sl': /kupon\p{L}*|slev\p{L}*|zľav\p{L}*|popust\p{L}*/u,
+      'fi et lv lt hu': /alennus\p{L}*|soodus\p{L}*|atlai[dž]\p{L}*|nuolaid\p{L}*|kedvezmény\p{L}*/u,
+      'ru uk bg sr':
+        /промокод\p{L}*|промо\p{L}*|скидк\p{L}*|знижк\p{L}*|купон\p{L}*|отстъпк\p{L}*|попуст\p{L}*/u,
+      'tr ro el': /indirim|reducere|έκπτωσ\p{L}*|προσφορ\p{L}*/u,
+      'ar fa he hi bn': /الخصم|خصم|تخفیف|קופון|कूपन|छूट|ছাড়/u,
+      'id vi sw': /diskon|giảm|punguzo/u,
+    },
+  },
+  {
+    effect: 'cart',
+    reason: 'a shopping cart, where a coupon is entered',
+    words: {
+      en: /cart|basket|checkout/u,
+      'de nl': /warenkorb|winkel(?:wagen|mand\p{L}*)/u,
+      'fr es it pt': /panier|carrito|carrello|carrinho/u,
+      'pl cs sk hu': /koszyk\p{L}*|koší[kč]\p{L}*|kosár\p{L}*/u,
+      'sv no da fi': /varukorg\p{L}*|(?:handle|indkøbs)kurv\p{L}*|ostoskori\p{L}*/u,
+      'tr ru uk': /sepet\p{L}*|корзин\p{L}*|кошик\p{L}*/u,
+    },
+  },
+  {
+    effect: 'other',
+    reason: 'an invitation, whose code all guests share, or a help desk, whose PIN is for the telephone',
+    words: { en: /invite|invitation|support|helpdesk/u },
+  },
+  {
+    effect: 'other',
+    reason: 'an order',
+    words: {
+      en: /orders?/u,
+      'de nl': /bestell\p{L}*|auftrag\p{L}*|bestelling/u,
+      'fr es it pt ro': /commande|pedido|ordine|encomenda|comand\p{L}*/u,
+      'pl cs sk hu': /zam[oó]wieni\p{L}*|objedn\p{L}*|rendelés\p{L}*/u,
+      'sv fi el tr': /beställning|tilaus\p{L}*|παραγγελ\p{L}*|sipariş\p{L}*/u,
+      'ru uk': /заказ\p{L}*|замовлен\p{L}*/u,
+      'ar fa he hi': /الطلب|طلبية|سفارش|הזמנה|הזמנת|הזמנתך|ऑर्डर/u,
+      'id vi': /pesanan|đơn/u,
+    },
+  },
+  {
+    effect: 'other',
+    reason: 'an invoice or a receipt',
+    words: {
+      en: /invoice|receipt|bill/u,
+      de: /rechnung\p{L}*|beleg\p{L}*|quittung\p{L}*/u,
+      'fr es it pl sv ru': /facture|factura|fattura|fatura|faktur\p{L}*|счет|счёт/u,
+    },
+  },
+  {
+    effect: 'label',
+    reason: 'a telephone, which also receives codes',
+    words: {
+      en: /tel|phone|fax|call|hotline|mobile|whatsapp|sms/u,
+      'de fr es it pt ru': /tél|telefon\p{L}*|téléphone|teléfono|telefono|telefone|тел|телефон/u,
+    },
+  },
+  {
+    effect: 'other',
+    reason: 'a postal code',
+    words: {
+      en: /zip|zipcode|postal|postcode/u,
+      'de nl sv no da': /plz|postleitzahl|postnummer/u,
+      'pt it': /cep|cap/u,
+      'pl cs ro hu fi lt et': /pocztowy|psč|po[sș][tț]al|irányítószám|postinumero|pašto|sihtnumber/u,
+      'ru uk bg mk el': /индекс|почтов\p{L}*|поштов\p{L}*|пощенски|поштенски|ταχυδρομικό[ςυ]/u,
+      'ar fa ur he': /البريدي|پستی|پوسٹل|ڈاک|מיקוד/u,
+      'id ms vi bn ta ka hy': /poskod|pos|bưu|পোস্ট|அஞ்சல்|საფოსტო|փոստային/u,
+    },
+  },
+  {
+    effect: 'other',
+    reason: 'a parcel and its tracking; the code that opens its locker is typed, and counts',
+    words: {
+      en: /tracking|track|shipment|shipper|carrier|courier|consignment|waybill|parcel|awb|ups|fedex|dhl/u,
+      de: /sendung\p{L}*|paket\p{L}*/u,
+      'fr es it pt': /colis|suivi|seguimiento|rastre\p{L}*|spedizione/u,
+      'nl pl cs tr': /zending|przesyłk\p{L}*|śledz\p{L}*|sledovac\p{L}*|kargo|takip/u,
+      'fi sv': /seuranta\p{L}*|spårning\p{L}*/u,
+      'ru uk': /трек\p{L}*|накладн\p{L}*|отслеж\p{L}*|відстеж\p{L}*/u,
+      'fa he id vi': /رهگیری|מעקב|resi|vận/u,
+    },
+  },
+  {
+    effect: 'other',
+    reason: 'a journey, a stay, or a seat',
+    words: {
+      en: /booking|reservation|flight|pnr|train|seat|gate|room|table/u,
+      de: /reservierung\p{L}*|buchung\p{L}*|flug|zug|zimmer|tisch/u,
+      'fr es it pt': /réservation|vol|reserva|vuelo|localizador|prenotazione|volo/u,
+      'nl pl': /boeking|boekings\p{L}*|rezerwacj\p{L}*/u,
+    },
+  },
+  {
+    effect: 'other',
+    reason: 'a door or a network on site',
+    words: { 'en de': /door|gate|keybox|lockbox|wifi|wlan|tür\p{L}*/u },
+  },
+  {
+    effect: 'other',
+    reason: 'a conference call',
+    words: { en: /conference|dial|replay|meeting|webinar/u },
+  },
+  {
+    effect: 'other',
+    reason: 'a ticket of a help desk, or software and its versions',
+    words: {
+      en: /tickets?|issue|incident|pull|bug|build|release|version|ver|v|rfc|cve|error|status|http|port|exit|line/u,
+      de: /vorgang\p{L}*|fehler\p{L}*/u,
+    },
+  },
+  { effect: 'label', reason: 'a request; its page asks for a code', words: { en: /request|case/u } },
+  {
+    effect: 'other',
+    reason: 'a bank account, a tax number, or a bank',
+    words: {
+      'en de': /iban|bic|vat|ust|tva|siret|hrb|swift|sort|blz/u,
+      'ro es pl pt cs da nl fr':
+        /cif|nif|nip|regon|krs|cnpj|cpf|i[cč]o|dič|kvk|btw|siren|orgnr|org|fiscal\p{L}*|univoco|destinatari\p{L}*/u,
+      'hi en': /gst|gstin|ifsc|micr|abn|uen|category/u,
+      'ru uk': /єдрпоу|інн|инн|кпп|бик|мфо|окпо|огрн/u,
+      fa: /ملی|مشتری/u,
+    },
+  },
+  {
+    effect: 'other',
+    reason: 'the last digits of a card',
+    words: { en: /ending/u, 'de fr it es pt': /endend\p{L}*|endet|terminant|terminada|termina/u },
+  },
+  { effect: 'label', reason: 'a card, which a code protects', words: { en: /card/u, de: /karte/u } },
+  {
+    effect: 'other',
+    reason: 'a customer, a contract, or a product',
+    words: {
+      en: /customer|client|member|policy|contract|serial|model|sku|product|article|item|part|barcode|qr|license|licence|isbn/u,
+      de: /kunden\p{L}*|mitglied\p{L}*|vertrag\p{L}*|artikel\p{L}*/u,
+      'es it pt fr nl': /cliente|barras|barre|barra|klant\p{L}*/u,
+      'lt lv et fi':
+        /kresk\p{L}*|įmonės|uzņēmuma|(?:registri|isiku|triip|vööt|toote|posti|riba|pašto)kood\p{L}*|(?:viiva|tuote|asiakas)koodi\p{L}*/u,
+      'ru uk sk': /товар\p{L}*|артикул\p{L}*|(?:čiarov|čárov)\p{L}*/u,
+    },
+  },
+  {
+    effect: 'other',
+    reason: 'a reference',
+    words: { 'en de fr es': /ref|reference|referenz|référence|referencia/u },
+  },
+  { effect: 'label', reason: 'an identity; "Acme ID" is also the name of an account', words: { en: /id/u } },
+  {
+    effect: 'other',
+    reason: 'an amount of money',
+    words: {
+      en: /amount|total|price|sum|balance|eur|usd|gbp|chf/u,
+      de: /preis|summe|kontostand|betrag/u,
+      'fr es it': /prix|precio|saldo|montant|importe/u,
+    },
+  },
+  {
+    effect: 'other',
+    reason: 'a year, or a postal address',
+    words: {
+      en: /copyright|since|year|street|st|avenue|ave|road|rd|suite|box|floor|blvd/u,
+      'de it': /seit|str|straße|platz|anno/u,
+    },
+  },
+  {
+    effect: 'other',
+    reason: 'a kind of code that is not entered to prove anything, or a thing that is counted',
+    words: {
+      en: /country|area|dress|source|bar|morse|lines|steps|members|users|followers|points|visitors|views|chapter|course|class|section|sections|clause/u,
+      de: /punkte/u,
+    },
+  },
+  { effect: 'label', reason: 'a page; codes are entered on pages', words: { en: /page/u, de: /seite/u } },
+  {
+    effect: 'unit',
+    reason: 'a size, a weight, or a distance',
+    words: { en: /px|pt|em|kb|mb|gb|tb|kg|g|km|m|cm|mm|mi|ft|kcal|mah|ml|l|w|kwh/u },
+  },
+  {
+    effect: 'unit',
+    reason: 'money',
+    words: { en: /usd|eur|gbp|chf|kr|sek|nok|dkk|pln|zł|czk|huf|rub|руб|₽|try|tl|jpy|inr|rs|円|元|원/u },
+  },
+  {
+    effect: 'unit',
+    reason: 'a time or a count',
+    words: {
+      en: /min|mins|minutes|seconds|hours|days|h|am|pm|percent|points|people|users|items|times|steps|views|subscribers|members|commits|lines/u,
+      de: /minuten|sekunden|stunden|tage|uhr|prozent|punkte/u,
+    },
+  },
 ];
 
-/** "Number" in its languages: of a code when a code word is beside it, of something else otherwise. */
-const NUMBER_WORDS = ['number|nr|no|num|numéro|número|numero|nummer|numer|номер|numarası|№|#'];
-
-/** Words of advertising: the code of such a sentence is the same for everybody. */
-const PROMO_WORDS = [
-  'promo\\p{L}*|coupon\\p{L}*|discount|voucher|gutschein\\p{L}*|rabatt\\p{L}*|rabat\\p{L}*|gift|referral|invite|invitation|save|off',
-  'sconto|descuento|desconto|cupom|cup[oó]n|kortings\\p{L}*|korting|réduction|remise|промокод\\p{L}*|indirim|kupon\\p{L}*|checkout',
-  'aktions(?:code|kode)|kupong\\p{L}*|slev\\p{L}*|alennus\\p{L}*|έκπτωσ\\p{L}*|знижк\\p{L}*|скидк\\p{L}*|купон\\p{L}*|קופון|कूपन|reducere|diskon|giảm|الخصم|خصم|تخفیف|popust\\p{L}*|попуст\\p{L}*|zľav\\p{L}*|промо\\p{L}*|отстъпк\\p{L}*|nuolaid\\p{L}*|atlai[dž]\\p{L}*|soodus\\p{L}*|kedvezmény\\p{L}*|προσφορ\\p{L}*|afslátt\\p{L}*|punguzo|ছাড়|छूट',
-  'cart|basket|warenkorb|panier|carrito|carrello|carrinho|winkel(?:wagen|mand\\p{L}*)|koszyk\\p{L}*|koší[kč]\\p{L}*|sepet\\p{L}*|корзин\\p{L}*|кошик\\p{L}*|varukorg\\p{L}*|(?:handle|indkøbs)kurv\\p{L}*|ostoskori\\p{L}*|kosár\\p{L}*',
-];
-
-/** "Enter", "type in": the number beside it is to be typed, if the sentence says what for. */
-const ENTER_WORDS = [
-  'enter|type|input|gib|geben|eingeben|tippe|tippen|saisi\\p{L}*|entrez|tapez|introdu(?:ce|zca|zcan|cir|za|zir|ce[tț]i)|escrib[ae]n?|ingres[ae]n?|teclea|digit[ae]|insira',
-  'inserisci|inserire|immetti|voer|vul|wpisz|wprowadź|podaj|zadej\\p{L}*|napište|opište|ange|skriv|indtast|tast|syötä|anna|kirjoita|írja|írd',
-  'gir|girin|giriniz|yazın|введите|введи|введіть|уведіть|πληκτρολογ\\p{L}*|εισ[αά]γ\\p{L}*|أدخل|ادخل|أدخلي|הזן|הזיני|הזינו|הקלד|הקלידו|दर्ज|nhập|masukkan',
-];
-
-/** Units behind a number. */
-const UNIT_WORDS = [
-  'px|pt|em|kb|mb|gb|tb|kg|g|km|m|cm|mm|mi|ft|usd|eur|gbp|chf|kr|sek|nok|dkk|pln|zł|czk|huf|rub|руб|₽|try|tl|jpy|inr|rs|円|元|원',
-  'min|mins|minutes|minuten|seconds|sekunden|hours|stunden|days|tage|h|am|pm|uhr|percent|prozent|points|punkte|people|users|items|times|steps|kcal|mah|ml|l|w|kwh|views|subscribers|members|commits|lines',
-];
-
-/** "One-time" where it is more than one word; apart for scripts of which most texts hold no letter. */
-export const ONE_TIME =
-  /\b(?:one[- ]time\b|us(?:age unique|o [uú]nico|a e getta)|un(?: sol(?:o uso| ús)|ică folosință)|tek kullanımlık|dùng (?:một|1) lần|sekali (?:pakai|guna)|isang beses|egyszer(?:i| használatos)|mara moja)/gi;
-export const ONE_TIME_SIGNS =
-  /ה?חד[- ־]?פעמית?|یک ?بار ?مصرف|ون ٹائم|ওয়ান টাইম|ใช้ครั้งเดียว|[μΜ][ιίΙ]ας [χΧ]ρήσης/g;
-
-/** A mail about these calls its reference a code as well; a reference mixes letters and digits. */
-export const BOOKING =
-  /\b(?:book(?:ed|ing)|reserv\w+|check-?in|flight|itinerary|buchung|flug|réservation|vol|reserva|prenotazione|boeking)\b|予約|预订|예약/i;
-
-/** Scripts that write without blanks: looked for as they are. */
-export const CODE_SIGNS =
-  /验证码|驗證碼|校验码|动态码|動態碼|动态密码|认证码|安全码|確認碼|认证碼|認証コード|確認コード|検証コード|ワンタイム|認証番号|確認番号|パスコード|コード|인증번호|인증\s?코드|확인\s?코드|보안\s?코드|로그인\s?코드|인증\s?번호|일회용|코드|รหัส|ລະຫັດ|កូដ|ကုဒ်|otp/gi;
-export const OTHER_SIGNS =
-  /订单|訂單|单号|快递|运单|电话|電話|邮编|優惠|优惠|折扣|发票|發票|金额|尾号|注文|番号|お問い合わせ|クーポン|郵便|電話番号|請求|予約|주문|송장|쿠폰|전화|우편|예약|영수증|할인|ไปรษณีย์|ส่วนลด|โทร|คำสั่งซื้อ|คูปอง/g;
-
-/** "Code" and nothing more: of a coupon, where that word is attached. */
-export const BARE_CODE_SIGN = /^(?:コード|코드|รหัส)$/;
-
-/** What stands between a code word and its code: nothing else may, for the looser shapes. */
-export const DIRECT =
-  /(?:[:：=՝]|(?<=\s)(?:is|ist|lautet|est|es|è|é|is:|är|er|on|to|jest|là|adalah|ni|je|van|este|és|yra|ir|ialah|ay|është|е|је|είναι|הוא|היא|هي|হল|হলো|է)(?:\s(?:the|der|die|das|le|la|el|il|o|a|het|de))?|-|–|—|→|are|этo|это|वह|هو|は|为|是|為|은|는|คือ)[\s"'«„“(*「【]*$/iu;
-
-/** In front of "customer": the person who is written to, and no number. */
-export const SALUTATION =
-  /^(?:dear|valued|hi|hello|estimad[oa]|querid[oa]|hola|gentile|cher|chère|bonjour|geehrte[rs]?|liebe[rs]?|hallo|prezad[oa]|car[oa]|olá|beste|geachte)$/i;
-
-const word = (patterns: readonly string[]) => new RegExp(`^(?:${patterns.join('|')})$`, 'u');
-const CODE = word(CODE_WORDS);
-const OTHER = word(OTHER_WORDS);
-const NUMBER = word(NUMBER_WORDS);
-const PROMO = word(PROMO_WORDS);
-const ENTER = word(ENTER_WORDS);
-const UNIT = word(UNIT_WORDS);
-
-export type WordKind = 'code' | 'other' | 'promo' | 'number' | 'enter' | 'unit' | 'plain';
+/** One pattern an effect, from all its rows. */
+const PATTERNS: readonly (readonly [Effect, RegExp])[] = EFFECTS.map((effect) => {
+  const sources = WORD_RULES.filter((rule) => rule.effect === effect).flatMap((rule) =>
+    Object.values(rule.words).map(({ source }) => source),
+  );
+  return [effect, new RegExp(`^(?:${sources.join('|')})$`, 'u')];
+});
 
 const known = new Map<string, WordKind>();
 /** Mails bring words without end; so many are remembered. */
 const MAX_KNOWN = 20_000;
 
-function classify(word: string): WordKind {
-  if (PROMO.test(word)) return 'promo';
-  if (OTHER.test(word)) return 'other';
-  if (NUMBER.test(word)) return 'number';
-  if (CODE.test(word)) return 'code';
-  if (ENTER.test(word)) return 'enter';
-  // Units come last: "m" and "is" stand in sentences far more often than behind a number.
-  return UNIT.test(word) ? 'unit' : 'plain';
-}
-
 /** What a word says about a number beside it. */
 export function kindOfWord(text: string): WordKind {
   let kind = known.get(text);
   if (kind === undefined) {
-    kind = classify(text.toLowerCase());
+    const word = text.toLowerCase();
+    kind = PATTERNS.find(([, pattern]) => pattern.test(word))?.[0] ?? 'plain';
     if (known.size < MAX_KNOWN && text.length < 40) known.set(text, kind);
   }
   return kind;

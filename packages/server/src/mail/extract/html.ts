@@ -76,6 +76,8 @@ class PageReader implements TokenizerCallbacks {
   private hiddenName = '';
   private hiddenDepth = 0;
   private anchor: HtmlAnchor | undefined;
+  /** The part of a picture that is read, `<area>` of an image map: a link without an end tag. */
+  private area: HtmlAnchor = { href: '', text: '', at: 0 };
   private anchorWords = '';
   private alt = '';
 
@@ -98,6 +100,8 @@ class PageReader implements TokenizerCallbacks {
     if (this.tag === 'a') {
       this.endAnchor();
       this.anchor = { href: '', text: '', at: 0 };
+    } else if (this.tag === 'area') {
+      this.area = { href: '', text: '', at: this.words.length };
     }
   }
 
@@ -118,9 +122,12 @@ class PageReader implements TokenizerCallbacks {
     const { attribute, value } = this;
     this.value = '';
     if (attribute === 'style') this.hides ||= HIDDEN_STYLE.test(value);
+    else if (attribute === 'alt' && this.tag === 'area') this.area.text = labelOf(value);
     else if (attribute === 'alt') this.alt ||= value;
-    else if (attribute === 'href' && this.tag === 'a' && this.anchor?.href === '')
-      this.anchor.href = asBrowsersRead(value);
+    else if (attribute === 'href') {
+      const target = this.tag === 'a' ? this.anchor : this.tag === 'area' ? this.area : undefined;
+      if (target?.href === '') target.href = asBrowsersRead(value);
+    }
   }
 
   onopentagend(): void {
@@ -166,6 +173,11 @@ class PageReader implements TokenizerCallbacks {
       this.anchor.at = this.words.length;
       this.alt = '';
     }
+    if (tag === 'area') this.add(this.area);
+  }
+
+  private add(link: HtmlAnchor): void {
+    if (link.href !== '' && this.anchors.length < MAX_ANCHORS) this.anchors.push(link);
   }
 
   private breakAt(tag: string): void {
@@ -195,11 +207,12 @@ class PageReader implements TokenizerCallbacks {
     const { anchor } = this;
     this.anchor = undefined;
     if (anchor === undefined || anchor.href === '') return;
-    const seen = this.anchorWords.trim() === '' ? this.alt : this.anchorWords;
-    anchor.text = foldBlanks(seen.slice(0, MAX_ANCHOR_TEXT)).trim();
-    if (this.anchors.length < MAX_ANCHORS) this.anchors.push(anchor);
+    anchor.text = labelOf(this.anchorWords.trim() === '' ? this.alt : this.anchorWords);
+    this.add(anchor);
   }
 }
+
+const labelOf = (words: string): string => foldBlanks(words.slice(0, MAX_ANCHOR_TEXT)).trim();
 
 /**
  * The first steps of the URL standard's parser: controls and blanks around an address go, tabs and line

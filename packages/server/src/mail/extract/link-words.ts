@@ -1,34 +1,121 @@
 import type { LinkKind } from '../mail.ts';
 
+/*
+ * The words that tell what a link is for, as data. To teach a language or a wording, add it to the row of
+ * its purpose and language, or add a row. Patterns ignore case and match anywhere in the text.
+ */
+
 type Purpose = Exclude<LinkKind, 'other'>;
 
-/** Words of a link's text, by purpose; the first purpose that fits counts. */
-export const TEXT_WORDS: readonly (readonly [Purpose, RegExp])[] = [
-  [
-    'unsubscribe',
-    /unsubscri|opt[ -]?out|stop (?:receiving|getting|sending|these)|remove me|(?:don[’']t|do not|no longer) want (?:these|to (?:get|receive))|keine (?:e-?mails|mails|nachrichten) mehr|plus recevoir|(?:non (?:voglio|desidero)|smett\S+ di) .{0,8}ricever|non ricevere più|(?:no (?:quiero|deseo)|dejar de) recibir|(?:não (?:quero|desejo)|deixar de) .{0,6}receber|nie chcę otrzym|nechci dostávat|не хочу (?:получать|отримувати)|abmeld|abbestell|austragen|désabonn|désinscri|da(?:te|rse|rme|rte)(?: aquí)? de baja|cancelar (?:la |tu |sua |a )?(?:suscripci|inscri|assinatura)|anular (?:la )?suscripci|descadastr|annulla iscrizione|disiscri|cancella(?:re|ti)? (?:l[’'])?iscrizione|uitschrijven|afmelden|wypisz|rezygn|avprenumerera|avregistrer|avmeld|afmeld|meld (?:deg|dig|meg|mig) (?:av|fra)|odjav|отпис|atsisaky|atrakst|loobu|abonelikten|отписат|відписат|配信停止|購読解除|登録解除|退订|退訂|取消订阅|取消訂閱|수신 ?거부|구독 ?취소|إلغاء الاشتراك|सदस्यता (?:समाप्त|रद्द)|batalkan langganan|hủy đăng ký|odhlásit|leiratkoz|dezabon|peruuta tilaus|απεγγραφ|anuluj (?:subskrypcj|newsletter)|avsluta prenumeration|lopeta tilaus|aboneliği(?:mi|nizi)? iptal|отказаться от рассылк|отменить подписк|скасувати підписк|berhenti berlangganan|配信(?:を)?停止|配信解除|不再接收|구독 ?해지|(?:הסר|הסרה|הסירו|להסיר|להסרה).{0,12}(?:רשימ|תפוצה|דיוור)|ביטול (?:ה)?(?:מנוי|הרשמה)|لغو (?:عضویت|اشتراک)|ยกเลิกการ(?:รับ|สมัคร)/i,
-  ],
-  [
-    'reset',
-    /(?:reset|change|choose|create|set|new|recover|forgot|update)[^:;.!?|]{0,24}passw|passw.{0,16}(?:reset|change|recover)|passwort|kennwort|mot de passe|contraseña|reimposta|password(?!s)|palavra-passe|senha|wachtwoord|hasł|lösenord|passord|adgangskode|şifre|parola|парол|パスワード|密码|密碼|비밀번호|كلمة (?:المرور|السر)|पासवर्ड|kata sandi|mật khẩu|heslo|jelszó|salasana|κωδικού πρόσβασης|סיסמ|رمز عبور|گذرواژه|รหัสผ่าน|lozink|geslo|parool|slaptažod|recover (?:your )?account/i,
-  ],
-  [
-    'verify',
-    /verif|valid(?:ate|er|ar|a)|confirm|activat|bestätig|aktivier|confirmer|vérifi|conferma|attiva|ativ(?:ar|e)|activ(?:ar|er)|bevestig|activeer|potwierd|aktywuj|bekräfta|bekreft|bekræft|aktivera|doğrula|onayla|etkinleştir|подтверд|активир|підтверд|確認する|認証|確認|有効化|验证|驗證|确认|確認|激活|인증|확인|활성화|تأكيد|تفعيل|تحقق|सत्यापित|पुष्टि|verifikasi|konfirmasi|xác (?:minh|nhận)|ověř|potvrď|potvrdi|potrdi|потвърд|patvirtin|apstiprin|kinnita|megerősít|vahvista|επιβεβαί|(?:complete|finish) (?:your )?(?:registration|sign(?:ing)?[ -]?up)|registrierung abschließen|(?:finaliser|terminer) (?:votre |mon |l[’'])inscription|(?:completar?|finalizar) (?:el |tu |mi )?registro|concluir (?:o |meu )?(?:cadastro|registro)|completa(?:re)? la registrazione|registratie (?:voltooien|afronden)|(?:dokończ|ukończ) rejestracj|dokončit registraci|slutför registrering|заверши\S* регистрац|заверши\S* реєстрац|kaydı\S* tamamla|登録を完了|本登録|完成(?:注册|註冊)|가입 ?완료|(?:yes,? )?this is my (?:e-?mail|address|account)|(?:yes,? |ja,? )(?:it[’']s me|das bin ich|(?:dat )?ben ik)|oui,? c[’']est (?:bien )?moi|sí,? soy yo|sì,? sono io|да,? это я|так,? це я|אימות|אשרו|לאשר|אישור|הפעל|ت[أا]یید|فعال.?سازی|ยืนยัน/i,
-  ],
-  [
-    'sign-in',
-    /sign[ -]?in|log[ -]?in|magic link|anmeld|einlogg|connexion|connecter|iniciar sesión|inicia sesión|entrar|acced(?:er|i)|fazer login|inloggen|zaloguj|logga in|logg inn|log ind|giriş|войти|вход|увійти|ログイン|サインイン|登录|登入|로그인|تسجيل الدخول|लॉग ?इन|साइन इन|masuk|đăng nhập|přihlás|bejelentkez|kirjaudu|σύνδεση|conecteaz|autentific|intră în cont|prihlás|prijavi|вписване|prisijung|pieslēg|logi sisse|התחבר|כניסה|ورود|เข้าสู่ระบบ/i,
-  ],
+interface LinkRule {
+  purpose: Purpose;
+  /** ISO 639-1 codes; several where languages share their words. */
+  language: string;
+  words: RegExp;
+}
+
+/** Words of a link's text. Where words of several purposes occur, the purpose listed first counts. */
+// biome-ignore format: one row a language
+const LINK_RULES: readonly LinkRule[] = [
+  { purpose: 'unsubscribe', language: 'en', words: /unsubscri(?!bed\b)|opt[ -]?out|stop (?:receiving|getting|sending|these)|remove me|(?:don[’']t|do not|no longer) want (?:these|this|it\b|to (?:get|receive))/ },
+  { purpose: 'unsubscribe', language: 'de', words: /abmeld|abbestell|austragen|keine (?:e-?mails|mails|nachrichten) mehr/ },
+  { purpose: 'unsubscribe', language: 'fr', words: /désabonn|désinscri|plus recevoir/ },
+  { purpose: 'unsubscribe', language: 'es', words: /da(?:te|rse|rme|rte)(?: aquí)? de baja|(?:cancelar|anular) (?:la |tu )?suscripci|(?:no (?:quiero|deseo)|dejar de) recibir/ },
+  { purpose: 'unsubscribe', language: 'pt', words: /descadastr|cancelar (?:a |sua )?(?:inscri|assinatura)|(?:não (?:quero|desejo)|deixar de) .{0,6}receber/ },
+  { purpose: 'unsubscribe', language: 'it', words: /disiscri|(?:annulla|cancella)(?:re|ti)? (?:dall[’']|l[’'])?iscrizione|(?:non (?:voglio|desidero)|smett\S+ di) .{0,8}ricever|non ricevere più/ },
+  { purpose: 'unsubscribe', language: 'nl', words: /uitschrijven|afmelden/ },
+  { purpose: 'unsubscribe', language: 'pl', words: /wypisz|rezygn|anuluj (?:subskrypcj|newsletter)|nie chcę otrzym/ },
+  { purpose: 'unsubscribe', language: 'cs sk', words: /odhlásit|zrušit odběr|nechci dostávat/ },
+  { purpose: 'unsubscribe', language: 'sv no da', words: /avprenumerera|avregistrer|avmeld|afmeld|avsluta prenumeration|meld (?:deg|dig|meg|mig) (?:av|fra)/ },
+  { purpose: 'unsubscribe', language: 'fi', words: /peruuta (?:tilaus|uutiskirje)|lopeta tilaus/ },
+  { purpose: 'unsubscribe', language: 'et lv lt', words: /loobu|atrakst|atsisaky/ },
+  { purpose: 'unsubscribe', language: 'hr sr sl bg', words: /odjav|отпис/ },
+  { purpose: 'unsubscribe', language: 'ru', words: /не хочу получать|отказаться от рассылк|отменить подписк/ },
+  { purpose: 'unsubscribe', language: 'uk', words: /відписат|отписат|не хочу отримувати|скасувати підписк/ },
+  { purpose: 'unsubscribe', language: 'hu ro', words: /leiratkoz|dezabon/ },
+  { purpose: 'unsubscribe', language: 'el', words: /απεγγραφ|κατάργηση (?:της )?εγγραφής|διαγραφή από/ },
+  { purpose: 'unsubscribe', language: 'tr', words: /abonelikten|aboneliği(?:mi|nizi)? iptal/ },
+  { purpose: 'unsubscribe', language: 'ja', words: /配信(?:を)?停止|配信解除|購読解除|登録解除/ },
+  { purpose: 'unsubscribe', language: 'zh', words: /退订|退訂|取消订阅|取消訂閱|不再接收/ },
+  { purpose: 'unsubscribe', language: 'ko', words: /수신 ?거부|구독 ?(?:취소|해지)/ },
+  { purpose: 'unsubscribe', language: 'ar fa', words: /إلغاء الاشتراك|لغو (?:عضویت|اشتراک)/ },
+  { purpose: 'unsubscribe', language: 'he', words: /(?:הסר|הסרה|הסירו|להסיר|להסרה).{0,12}(?:רשימ|תפוצה|דיוור)|ביטול (?:ה)?(?:מנוי|הרשמה)/ },
+  { purpose: 'unsubscribe', language: 'hi id vi th', words: /सदस्यता (?:समाप्त|रद्द)|batalkan langganan|berhenti berlangganan|hủy đăng ký|ยกเลิกการ(?:รับ|สมัคร)/ },
+
+  { purpose: 'reset', language: 'en', words: /(?:reset|change|choose|create|set|new|recover|forgot|update)[^:;.!?|]{0,24}passw|passw.{0,16}(?:reset|change|recover)|password(?!s)|recover (?:your )?account/ },
+  { purpose: 'reset', language: 'de nl', words: /passwort|kennwort|wachtwoord/ },
+  { purpose: 'reset', language: 'fr es it pt', words: /mot de passe|contraseña|reimposta|palavra-passe|senha/ },
+  { purpose: 'reset', language: 'sv no da fi', words: /lösenord|passord|adgangskode|salasana/ },
+  { purpose: 'reset', language: 'pl cs sk hr sl', words: /hasł|heslo|lozink|geslo/ },
+  { purpose: 'reset', language: 'hu ro tr et lt', words: /jelszó|parola|şifre|parool|slaptažod/ },
+  { purpose: 'reset', language: 'ru uk bg el', words: /парол|κωδικού πρόσβασης/ },
+  { purpose: 'reset', language: 'ja zh ko', words: /パスワード|密码|密碼|비밀번호/ },
+  { purpose: 'reset', language: 'ar fa he', words: /كلمة (?:المرور|السر)|رمز عبور|گذرواژه|סיסמ/ },
+  { purpose: 'reset', language: 'hi id vi th', words: /पासवर्ड|kata sandi|mật khẩu|รหัสผ่าน/ },
+
+  { purpose: 'verify', language: 'en', words: /verif|valid(?:ate|er|ar|a)|confirm|activat|(?:complete|finish) (?:your )?(?:registration|sign(?:ing)?[ -]?up)|(?:yes,? )?this is my (?:e-?mail|address|account)|(?:yes,? )it[’']s me/ },
+  { purpose: 'verify', language: 'de', words: /bestätig|aktivier|registrierung abschließen|(?:ja,? )?das bin ich/ },
+  { purpose: 'verify', language: 'fr', words: /confirmer|vérifi|activer|(?:finaliser|terminer) (?:votre |mon |l[’'])inscription|oui,? c[’']est (?:bien )?moi/ },
+  { purpose: 'verify', language: 'es pt', words: /activar|ativ(?:ar|e)|(?:completar?|finalizar) (?:el |tu |mi )?registro|concluir (?:o |meu )?(?:cadastro|registro)|sí,? soy yo/ },
+  { purpose: 'verify', language: 'it', words: /conferma|attiva|completa(?:re)? la registrazione|sì,? sono io/ },
+  { purpose: 'verify', language: 'nl', words: /bevestig|activeer|registratie (?:voltooien|afronden)|(?:dat )?ben ik/ },
+  { purpose: 'verify', language: 'pl cs sk', words: /potwierd|aktywuj|(?:dokończ|ukończ) rejestracj|ověř|potvrď|dokončit registraci/ },
+  { purpose: 'verify', language: 'sv no da fi', words: /bekräfta|bekreft|bekræft|aktivera|slutför registrering|vahvista/ },
+  { purpose: 'verify', language: 'hr sl bg', words: /potvrdi|potrdi|потвърд/ },
+  { purpose: 'verify', language: 'et lv lt', words: /kinnita|apstiprin|patvirtin/ },
+  { purpose: 'verify', language: 'ru', words: /подтверд|активир|заверши\S* регистрац|да,? это я/ },
+  { purpose: 'verify', language: 'uk', words: /підтверд|заверши\S* реєстрац|так,? це я/ },
+  { purpose: 'verify', language: 'hu el tr', words: /megerősít|επιβεβαί|doğrula|onayla|etkinleştir|kaydı\S* tamamla/ },
+  { purpose: 'verify', language: 'ja', words: /確認する|認証|確認|有効化|登録を完了|本登録/ },
+  { purpose: 'verify', language: 'zh', words: /验证|驗證|确认|確認|激活|完成(?:注册|註冊)/ },
+  { purpose: 'verify', language: 'ko', words: /인증|확인|활성화|가입 ?완료/ },
+  { purpose: 'verify', language: 'ar fa', words: /تأكيد|تفعيل|تحقق|ت[أا]یید|فعال.?سازی/ },
+  { purpose: 'verify', language: 'he', words: /אימות|אשרו|לאשר|אישור|הפעל/ },
+  { purpose: 'verify', language: 'hi id vi th', words: /सत्यापित|पुष्टि|verifikasi|konfirmasi|xác (?:minh|nhận)|ยืนยัน/ },
+
+  { purpose: 'sign-in', language: 'en', words: /(?:sign|log)(?: (?:me|you|yourself)(?: back)?)?[ -]?in\b|(?:sign|log)in|magic link/ },
+  { purpose: 'sign-in', language: 'de nl', words: /anmeld|einlogg|inloggen/ },
+  { purpose: 'sign-in', language: 'fr es it pt', words: /connexion|connecter|iniciar sesión|inicia sesión|entrar|acced(?:er|i)|fazer login/ },
+  { purpose: 'sign-in', language: 'sv no da fi', words: /logga in|logg inn|log ind|kirjaudu/ },
+  { purpose: 'sign-in', language: 'pl cs sk hr', words: /zaloguj|přihlás|prihlás|prijavi/ },
+  { purpose: 'sign-in', language: 'hu ro el tr', words: /bejelentkez|conecteaz|autentific|intră în cont|σύνδεση|giriş/ },
+  { purpose: 'sign-in', language: 'et lv lt', words: /logi sisse|pieslēg|prisijung/ },
+  { purpose: 'sign-in', language: 'ru uk bg', words: /войти|вход|увійти|вписване/ },
+  { purpose: 'sign-in', language: 'ja zh ko', words: /ログイン|サインイン|登录|登入|로그인/ },
+  { purpose: 'sign-in', language: 'ar fa he', words: /تسجيل الدخول|ورود|התחבר|כניסה/ },
+  { purpose: 'sign-in', language: 'hi id vi th', words: /लॉग ?इन|साइन इन|masuk|đăng nhập|เข้าสู่ระบบ/ },
 ];
 
-/** "Confirm" and "verify" of things other than a person's address or account. */
+const PURPOSE_ORDER: readonly Purpose[] = ['unsubscribe', 'reset', 'verify', 'sign-in'];
+
+/** One pattern a purpose, in the order in which they count. */
+export const TEXT_WORDS: readonly (readonly [Purpose, RegExp])[] = PURPOSE_ORDER.map((purpose) => {
+  const words = LINK_RULES.filter((rule) => rule.purpose === purpose).map((rule) => rule.words.source);
+  return [purpose, new RegExp(words.join('|'), 'i')];
+});
+
+/** "Confirm" and "verify" of things other than a person's address or account, and "verified by". */
 export const NOT_VERIFY =
-  /order|booking|reserv|attend|rsvp|appointment|payment|delivery|shipment|purchase|receipt|bestell|buchung|termin|commande|réservation|pedido|compra|ordine|prenot|注文|予約|订单|주문|заказ/i;
+  /order|booking|reserv|attend|rsvp|appointment|payment|delivery|shipment|purchase|receipt|bestell|buchung|termin|commande|réservation|pedido|compra|ordine|prenot|注文|予約|订单|주문|заказ|(?:verif|confirm)(?:ied|ed) by\b|(?:confirm|verify) (?:which|what|whether|if|how)\b/i;
 
 /** A password that is not asked for: "sign in without a password". */
 export const NOT_RESET =
-  /without (?:a |your )?passw|passwordless|ohne (?:passw|kennw)|sans mot de passe|sin contraseña|senza password|sem (?:senha|palavra-passe)|zonder wachtw|bez has[łe]|bez hesla|без парол|utan lösen|uten pass|uden adgangs|ilman salasan|şifresiz|şifre olmadan|jelszó nélkül|χωρίς κωδικ|パスワード(?:なし|不要)|无需密码|免密|無需密碼|비밀번호 없이|بدون كلمة|ללא סיסמ|بدون رمز|tanpa kata sandi|không cần mật khẩu/i;
+  /without (?:a |your )?passw|no passw|passwordless|ohne (?:passw|kennw)|sans mot de passe|sin contraseña|senza password|sem (?:senha|palavra-passe)|zonder wachtw|bez has[łe]|bez hesla|без парол|utan lösen|uten pass|uden adgangs|ilman salasan|şifresiz|şifre olmadan|jelszó nélkül|χωρίς κωδικ|パスワード(?:なし|不要)|无需密码|免密|無需密碼|비밀번호 없이|بدون كلمة|ללא סיסמ|بدون رمز|tanpa kata sandi|không cần mật khẩu/i;
+
+/** The text of a link to something to read, whatever it speaks of: "Three ways to verify a caller". */
+export const ARTICLE_TEXT =
+  /^(?:why|how|what|warum|wieso|pourquoi|por ?qu[eé]|perché|waarom|почему|dlaczego)\s.{8}|^(?:\d+|two|three|four|five|six|seven|ten|drei|fünf|trois|cinq|tres|cinco|tre|cinque) (?:easy |simple |good )?(?:ways|tips|reasons|things|steps|gründe|tipps|façons|raisons|conseils|maneras|consejos|razones|modi|consigli)\b|^(?:blog|report|article|case study|webinar|podcast|our story)\s?:/i;
+
+/** Path segments of pages to read, not to act on: `/blog/how-to-reset-a-habit`. */
+export const ARTICLE_PATH =
+  /\/(?:blog|articles?|news|docs?|faqs?|kb|knowledge-?base|learn|guides?|wiki|stories|press)\//i;
+
+/** Query parameters of campaign trackers: they say where a click came from, never what the link is for. */
+export const TRACKING_PARAMETER =
+  /^(?:utm|mtm|pk|piwik|matomo|hsa|mc|ml|vero|oly|trk|tracking|wt|at|itm|cmp|campaign)_|^_?(?:ga|gl|gac|hsenc|hsmi|bta\w*|ke|kx)$|^(?:gclid|gbraid|wbraid|dclid|fbclid|msclkid|yclid|twclid|ttclid|igshid|mkt_tok|campaign|medium|cid|icid|ncid|trk|src|source|ref|referr?er|from|s_cid|elq\w*)$/i;
+/** Query parameters with the page to show after the action. A whole address is the target of a click tracker. */
+export const RETURN_PARAMETER =
+  /^(?:next|continue|back|then|after|state|origin|callback|redir\w*|return\w*|success\w*)=(?!https?(?::|%3a))/i;
 
 /** What a number to be entered may be for. */
 export const PURPOSES: readonly RegExp[] = TEXT_WORDS.filter(([purpose]) => purpose !== 'unsubscribe').map(

@@ -1,7 +1,17 @@
 import type { LinkKind, MailLink } from '../mail.ts';
 import { INVISIBLE, withoutInvisible } from '../mime/clean.ts';
 import type { HtmlReading } from './html.ts';
-import { LINK_WORDS, NOT_RESET, NOT_VERIFY, PATH_WORDS, TEXT_WORDS } from './link-words.ts';
+import {
+  ARTICLE_PATH,
+  ARTICLE_TEXT,
+  LINK_WORDS,
+  NOT_RESET,
+  NOT_VERIFY,
+  PATH_WORDS,
+  RETURN_PARAMETER,
+  TEXT_WORDS,
+  TRACKING_PARAMETER,
+} from './link-words.ts';
 
 /** Real mails hold tens of links; so many are listed. */
 export const MAX_LINKS = 200;
@@ -9,12 +19,28 @@ export const MAX_LINKS = 200;
 const MAX_HREF = 16 * 1024;
 /** So much of a text is searched, characters. */
 const MAX_READ = 1024 * 1024;
-/** Words before a bare link that may say what it is for, characters. */
-const WORDS_BEFORE = 120;
+/** Words on each side of a bare link that may say what it is for, characters. */
+const WORDS_AROUND = 120;
+/** So much of an address is searched for words, characters. */
+const MAX_HREF_JUDGED = 1_000;
+/** `test/login.test.ts`: a name, whose words say nothing. */
+const FILE_PATH = /^[\w@-]+(?:\/[\w@.-]+)+$/;
 
-/** Marks of writing direction wrap an address and are never part of one (RFC 3987 section 4.1). */
-const TEXT_LINK =
-  /https?:\/\/[^\s<>"\u00ab\u00bb\u201c\u201d\u3000-\u303f\uff00-\uffef\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]+/gi;
+/** A web address begins at its scheme, even where a word touches it. */
+const WEB_SCHEME = /https?$/i;
+/** What stands before `://` in other addresses, such as `acme` of an app link (RFC 3986 section 3.1). */
+const APP_SCHEME = /(?<![a-z0-9+.-])[a-z][a-z0-9+.-]{0,31}$/i;
+const MAX_SCHEME = 33;
+/** Addresses of servers and files, which no mail program opens; many stand in mails about software. */
+const NO_APP =
+  /^(?:jdbc|odbc|postgres|[a-z+]*sql\w*|mongodb|redis|rediss|amqps?|ldaps?|smtps?|imaps?|pop3s?|s?ftps?|ssh|git|svn|rsync|s3|gs|wss?|tcp|udp|tls|unix|docker|npm|pkg|file|data|javascript|vbscript|about|blob|chrome|resource|view-source)\b/i;
+/**
+ * The rest of an address. Marks of writing direction wrap an address and are never part of one (RFC 3987
+ * section 4.1). Scripts without blanks, and Korean particles, touch the address before them: they belong to it
+ * only behind a separator, as in `/wiki/日本`.
+ */
+const ADDRESS =
+  /(?:[^\s<>"\u00ab\u00bb\u201c\u201d\u3000-\u30ff\u3400-\u9fff\uac00-\ud7af\uff00-\uffef\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]|(?<![a-z0-9])[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af])+/iy;
 /**
  * What belongs to the sentence and not to the link in front of it. Invisible characters within an address
  * stay: the URL standard takes them for part of it, as in Persian words, and a click would send them.
@@ -56,39 +82,80 @@ function kindOfText(text: string): LinkKind | undefined {
   return undefined;
 }
 
+/** The query without what never says what the link is for. */
+function tellingQuery(query: string): string {
+  const isTelling = (pair: string) =>
+    !TRACKING_PARAMETER.test(pair.split('=', 1)[0] ?? '') && !RETURN_PARAMETER.test(pair);
+  return query.split(/[&;?]/).filter(isTelling).join('&');
+}
+
 function kindOfPath(href: string): LinkKind | undefined {
-  const [beforeQuery = '', query = ''] = href.slice(0, 1_000).split(/[?#](.*)/s, 2);
-  const path = beforeQuery.replace(/^[a-z][a-z0-9+.-]*:\/\/[^/]*/i, '');
-  for (const place of [path, query]) {
+  const [beforeQuery = '', query = ''] = href.slice(0, MAX_HREF_JUDGED).split(/[?#](.*)/s, 2);
+  const scheme = /^(https?:\/\/[^/]*)|^[a-z][a-z0-9+.-]*:(?:\/\/)?/i.exec(beforeQuery);
+  // An app has no host: what stands in its place is the screen to open.
+  const path = beforeQuery.slice(scheme?.[0].length ?? 0);
+  const isArticle = ARTICLE_PATH.test(path);
+  for (const place of [path, tellingQuery(query)]) {
     for (const [kind, pattern] of PATH_WORDS) {
-      if (!pattern.test(place)) continue;
+      if (!pattern.test(place) || (isArticle && kind !== 'unsubscribe')) continue;
       if (kind !== 'verify' || !NOT_VERIFY.test(place)) return kind;
     }
   }
   return undefined;
 }
 
-/** @param before the words in front of the link, for links whose own words say nothing */
-function kindOf(href: string, text: string, before: string): LinkKind {
-  const own = text !== href ? kindOfText(text) : undefined;
+/** The words around a link, up to the links beside it. */
+interface Around {
+  before: string;
+  after: string;
+}
+
+/** @param around for links whose own words say nothing */
+function kindOf(href: string, text: string, around: Around): LinkKind {
+  if (ARTICLE_TEXT.test(text)) return 'other';
+  const own = text === href || FILE_PATH.test(text) ? undefined : kindOfText(text);
   if (own !== undefined) return own;
   const path = kindOfPath(href);
   if (path !== undefined) return path;
   const silent = text === '' || text === href || GENERIC.test(text);
-  return (silent ? kindOfLead(before) : undefined) ?? 'other';
+  return (silent ? kindOfSentence(around) : undefined) ?? 'other';
 }
 
 /**
- * By the sentence that leads to a link: the one in front of it, or else one further up that speaks of a
- * link ("use the link below to sign in. It works once.").
+ * By the sentence that the link stands in, or else by one further up that speaks of a link ("use the link
+ * below to sign in. It works once.").
  */
-function kindOfLead(before: string): LinkKind | undefined {
+function kindOfSentence({ before, after }: Around): LinkKind | undefined {
   const sentences = before.trimEnd().split(SENTENCE_END);
   const nearest = sentences.at(-1) ?? '';
   const kind = kindOfText(nearest);
   if (kind !== undefined || nearest.endsWith(':')) return kind;
+  const rest = kindOfText(after.split(SENTENCE_END, 1)[0] ?? '');
+  if (rest !== undefined) return rest;
   const lead = sentences.findLast((one) => LINK_WORDS.test(one));
   return lead === undefined ? undefined : kindOfText(lead);
+}
+
+/** An address in a text, and its place. */
+interface TextLink {
+  href: string;
+  start: number;
+  end: number;
+}
+
+/** The addresses of a text, in order: web addresses and those of apps. */
+function* textLinks(text: string): Generator<TextLink> {
+  let from = 0;
+  for (let at = text.indexOf('://'); at >= 0; at = text.indexOf('://', Math.max(from, at + 3))) {
+    const lead = text.slice(Math.max(from, at - MAX_SCHEME), at);
+    const scheme = (WEB_SCHEME.exec(lead) ?? APP_SCHEME.exec(lead))?.[0];
+    if (scheme === undefined || NO_APP.test(scheme)) continue;
+    ADDRESS.lastIndex = at + 3;
+    if (!ADDRESS.test(text)) continue;
+    const start = at - scheme.length;
+    from = ADDRESS.lastIndex;
+    if (from - start <= MAX_HREF) yield { href: trimEnd(text.slice(start, from)), start, end: from };
+  }
 }
 
 /**
@@ -97,32 +164,34 @@ function kindOfLead(before: string): LinkKind | undefined {
  */
 export function findLinks(text: string | null, page: HtmlReading | null, unsubscribe: string): MailLink[] {
   const links = new Map<string, MailLink>();
-  const add = (href: string, words: string, before: string, kind?: LinkKind): void => {
+  const add = (href: string, words: string, around: Around, kind?: LinkKind): void => {
     if (href === '' || href.length > MAX_HREF || NO_LINK.test(href) || links.size >= MAX_LINKS) return;
     const known = links.get(href);
-    const found = kind ?? kindOf(href, words, before);
-    if (known === undefined) links.set(href, { href, text: words, kind: found });
     // A picture and a button with one target: the words of the button count.
-    else if (known.text === '' && words !== '') links.set(href, { href, text: words, kind: found });
+    if (known !== undefined && (known.text !== '' || words === '')) return;
+    links.set(href, { href, text: words, kind: kind ?? kindOf(href, words, around) });
   };
-  // What stands before a link begins behind the link before it.
+  const anchors = page?.anchors ?? [];
+  const shown = page?.words ?? '';
+  // What stands before a link begins behind the link before it, and what stands after it ends at the next.
   let end = 0;
-  for (const { href, text: words, at } of page?.anchors ?? []) {
-    const before = page?.words.slice(Math.max(end, at - WORDS_BEFORE), at) ?? '';
-    add(href.toWellFormed(), words.toWellFormed(), before);
+  for (const [i, { href, text: words, at }] of anchors.entries()) {
+    const before = shown.slice(Math.max(end, at - WORDS_AROUND), at);
     end = at + words.length;
+    const after = shown.slice(end, Math.min(anchors[i + 1]?.at ?? shown.length, end + WORDS_AROUND));
+    add(href.toWellFormed(), words.toWellFormed(), { before, after });
   }
   const readable = text?.slice(0, MAX_READ) ?? '';
   end = 0;
-  for (const match of readable.matchAll(TEXT_LINK)) {
+  for (const link of textLinks(readable)) {
     if (links.size >= MAX_LINKS) break;
-    if (match[0].length > MAX_HREF) continue;
-    const before = readable.slice(Math.max(end, match.index - WORDS_BEFORE), match.index);
-    add(trimEnd(match[0]), '', withoutInvisible(before));
-    end = match.index + match[0].length;
+    const before = readable.slice(Math.max(end, link.start - WORDS_AROUND), link.start);
+    end = link.end;
+    const [after = ''] = readable.slice(end, end + WORDS_AROUND).split('://', 1);
+    add(link.href, '', { before: withoutInvisible(before), after: withoutInvisible(after) });
   }
   for (const match of unsubscribe.matchAll(/<\s*((?:https?|mailto):[^<>\s]+)\s*>/gi)) {
-    add(match[1] ?? '', '', '', 'unsubscribe');
+    add(match[1] ?? '', '', { before: '', after: '' }, 'unsubscribe');
   }
   return [...links.values()];
 }

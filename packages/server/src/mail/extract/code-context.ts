@@ -1,0 +1,197 @@
+import type { Candidate } from './code-candidates.ts';
+import { BARE_CODE_SIGN, CODE_SIGNS, DIRECT, OTHER_SIGNS, SALUTATION } from './code-phrases.ts';
+import { kindOfWord, type WordKind } from './code-words.ts';
+
+/*
+ * What the words around a candidate say. Points from 0 to about 100 tell how sure a code is; the rules that
+ * use them are in code-rules.ts.
+ */
+
+/** How far the word "code" may be away, characters and words. */
+const REACH = 240;
+const REACH_WORDS = 14;
+const REACH_WORDS_OF_LINE = 40;
+const REACH_WORDS_LOOSE = 3;
+const REACH_WORDS_OTHER = 4;
+const REACH_WORDS_OTHER_OF_LINE = 3;
+const REACH_WORDS_AFTER = 9;
+const REACH_WORDS_ENTER = 3;
+/** Words between "enter" and the "code" that is to be entered. */
+const REACH_WORDS_OBJECT = 5;
+
+/** The result of a rule that knows that a number is something else. */
+export const SOMETHING_ELSE = -1;
+
+const WORD = /[\p{L}\p{M}\p{N}]+|№|#(?!>)|©/gu;
+const SENTENCE_END = /[.!?](?=\s)|[。！？।۔]|\n\s*\n/g;
+/** Scripts that write without blanks. */
+const SIGNS = /[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]/;
+
+/** A candidate and the words around it. */
+export interface Setting {
+  candidate: Candidate;
+  /** Nothing else stands on its line: the way mails show a code large. */
+  alone: boolean;
+  /** Nothing stands between the code and what announces it but a colon or "is". */
+  direct: boolean;
+  /** The text before, as far as it may matter. */
+  wide: string;
+  /** The last words before the code that speak of it. */
+  before: string;
+  /** The rest of the sentence. */
+  after: string;
+  following: string;
+  /** The sentence up to the code, its words, and what they say. */
+  sentence: string;
+  sentenceWords: readonly string[];
+  kindsBefore: readonly WordKind[];
+  kindsAfter: readonly WordKind[];
+}
+
+export function settingOf(text: string, candidate: Candidate): Setting {
+  const { start, end } = candidate;
+  const alone = isAlone(text, start, end);
+  const wide = text.slice(Math.max(0, start - REACH), start);
+  const sentence = lastSentence(wide);
+  const before = alone ? wide : sentence;
+  const following = text.slice(end, end + REACH / 2);
+  const after = firstSentence(following);
+  const sentenceWords = wordsOf(sentence);
+  return {
+    candidate,
+    alone,
+    direct: alone || DIRECT.test(before),
+    wide,
+    before,
+    after,
+    following,
+    sentence,
+    sentenceWords,
+    kindsBefore: kindsOf(sentenceWords),
+    kindsAfter: kindsOf(wordsOf(after)),
+  };
+}
+
+function isAlone(text: string, start: number, end: number): boolean {
+  const lineStart = text.lastIndexOf('\n', start - 1) + 1;
+  const lineEnd = text.indexOf('\n', end);
+  const line = text.slice(lineStart, start) + text.slice(end, lineEnd < 0 ? text.length : lineEnd);
+  return !/[\p{L}\p{N}]/u.test(line);
+}
+
+export const wordsOf = (text: string): string[] => text.match(WORD) ?? [];
+export const kindsOf = (words: readonly string[]): WordKind[] => words.map(kindOfWord);
+const isCode = (kind: WordKind | undefined) => kind === 'code';
+const isOther = (kind: WordKind | undefined) => kind === 'other' || kind === 'promo';
+
+function lastSentence(text: string): string {
+  let start = 0;
+  for (const end of text.matchAll(SENTENCE_END)) start = end.index + end[0].length;
+  return text.slice(start);
+}
+
+function firstSentence(text: string): string {
+  const end = text.search(SENTENCE_END);
+  return end < 0 ? text : text.slice(0, end);
+}
+
+/** Whether a text speaks of a code that is not one of something else. */
+export function saysCode(text: string): boolean {
+  const kinds = kindsOf(wordsOf(text));
+  return (
+    text.search(CODE_SIGNS) >= 0 ||
+    kinds.some((kind, i) => isCode(kind) && !isOther(kinds[i - 1]) && !isOther(kinds[i + 1]))
+  );
+}
+
+/** "Enter 4821", "geben Sie bitte 4821 ein", "enter the number": what the words lead to is to be typed. */
+export const isEntered = (words: readonly string[]): boolean =>
+  words.slice(-REACH_WORDS_ENTER).some((word) => kindOfWord(word) === 'enter');
+
+/** "Enter the code shown on this page": the code is what is entered, whatever words follow. */
+function entersCode(kinds: readonly WordKind[]): boolean {
+  const at = kinds.lastIndexOf('enter');
+  if (at < 0) return false;
+  const object = kinds.slice(at + 1, at + 1 + REACH_WORDS_OBJECT);
+  return object.find((kind) => isCode(kind) || isOther(kind) || kind === 'number') === 'code';
+}
+
+/** "Customer" is no word of its own number where the customer is spoken to. */
+function kindAt(words: readonly string[], at: number): WordKind {
+  const word = words[at] ?? '';
+  if (word === '©') return 'other';
+  const kind = kindOfWord(word);
+  return kind === 'other' && SALUTATION.test(words[at - 1] ?? '') ? 'plain' : kind;
+}
+
+/** The word behind a code word, across the "of" of Romance languages: "código de barras". */
+function nextNoun(words: readonly string[], at: number): string {
+  const next = words[at + 1] ?? '';
+  return (/^(?:de|di|da|do|del|des)$/i.test(next) ? words[at + 2] : next) ?? '';
+}
+
+/** In how many words before a candidate a code word counts, and a word for something else. */
+function reachesOf({ alone, direct, wide }: Setting, entered: boolean): { code: number; other: number } {
+  // A code in a line of its own is announced further up; within a sentence it follows at once, or behind a colon.
+  if (alone) {
+    // A sentence that has ended is no label.
+    const isLabelled = !entered && !/[.!?。！？]\s*$/.test(wide);
+    return { code: REACH_WORDS_OF_LINE, other: isLabelled ? REACH_WORDS_OTHER_OF_LINE : 0 };
+  }
+  if (entered) return { code: REACH_WORDS, other: direct ? 0 : 1 };
+  return { code: direct ? REACH_WORDS : REACH_WORDS_LOOSE, other: REACH_WORDS_OTHER };
+}
+
+/** What the words before a candidate make of it: the nearest telling word counts. Undefined if there is none. */
+export function pointsBefore(setting: Setting): number | undefined {
+  const words = setting.alone ? wordsOf(setting.wide) : setting.sentenceWords;
+  const reach = reachesOf(setting, entersCode(setting.kindsBefore));
+  let skipOther = 0;
+  for (let distance = 1; distance <= Math.min(reach.code, words.length); distance++) {
+    const at = words.length - distance;
+    // The words before another number spoke of that number.
+    if (/\d/.test(words[at] ?? '')) skipOther = 3;
+    else if (skipOther > 0) skipOther--;
+    if (skipOther === 0 && distance <= reach.other && namesOther(words, at)) return SOMETHING_ELSE;
+    if (skipOther < 3 && isCode(kindAt(words, at))) {
+      if (isOther(kindAt(words, at - 1)) || isOther(kindOfWord(nextNoun(words, at)))) return SOMETHING_ELSE;
+      return 100 - (setting.alone ? distance : 3 * distance);
+    }
+  }
+  return undefined;
+}
+
+/** Whether the word at a place says that the number behind it is no code. */
+function namesOther(words: readonly string[], at: number): boolean {
+  const kind = kindAt(words, at);
+  if (isOther(kind)) return true;
+  // "Kod SMS", "code from the SMS"
+  if (kind === 'label') return !isCode(kindAt(words, at - 1)) && !isCode(kindAt(words, at - 2));
+  return kind === 'number' && !isCode(kindAt(words, at - 1)) && !isEntered(words.slice(0, at));
+}
+
+/** What the words behind a candidate make of it, to the end of its sentence. */
+export function pointsAfter({ kindsAfter }: Setting): number | undefined {
+  for (const [i, kind] of kindsAfter.slice(0, REACH_WORDS_AFTER).entries()) {
+    if (isOther(kind)) return undefined;
+    if (isCode(kind)) return isOther(kindsAfter[i + 1]) ? undefined : 90 - 3 * i;
+  }
+  return undefined;
+}
+
+/** For scripts without blanks: which sign is nearest, before or (for a code) behind. */
+export function pointsOfSigns({ before, after }: Setting): number | undefined {
+  if (!SIGNS.test(before + after)) return undefined;
+  const last = (pattern: RegExp) => [...before.matchAll(pattern)].at(-1);
+  const lastCode = last(CODE_SIGNS);
+  const lastOther = last(OTHER_SIGNS);
+  const code = lastCode?.index ?? -1;
+  const other = lastOther?.index ?? -1;
+  // "Coupon code" in one: the bare word goes with what it is attached to.
+  const attached = other >= 0 && before.slice(other + (lastOther?.[0].length ?? 0), code).trim() === '';
+  if (attached && other < code && BARE_CODE_SIGN.test(lastCode?.[0] ?? '')) return SOMETHING_ELSE;
+  if (code >= 0 && code >= other - 3) return 95 - (before.length - code) / 4;
+  if (other >= 0 && before.length - other < 20) return SOMETHING_ELSE;
+  const behind = after.search(CODE_SIGNS);
+  return behind >= 0 && behind < 40 ? 80 - behind / 2 : undefined;
+}

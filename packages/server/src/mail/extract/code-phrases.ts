@@ -1,0 +1,50 @@
+/*
+ * Phrases that tell a one-time code from other numbers, where single words (code-words.ts) do not. To teach
+ * one, add it to the pattern of its meaning.
+ */
+
+/** "One-time" where it is more than one word; apart for scripts of which most texts hold no letter. */
+export const ONE_TIME =
+  /\b(?:one[- ]time\b|us(?:age unique|o [uú]nico|a e getta)|un(?: sol(?:o uso| ús)|ică folosință)|tek kullanımlık|dùng (?:một|1) lần|sekali (?:pakai|guna)|isang beses|egyszer(?:i| használatos)|mara moja)/gi;
+export const ONE_TIME_SIGNS =
+  /ה?חד[- ־]?פעמית?|یک ?بار ?مصرف|ون ٹائم|ওয়ান টাইম|ใช้ครั้งเดียว|[μΜ][ιίΙ]ας [χΧ]ρήσης/g;
+
+/** A mail about these calls its reference a code as well; a reference mixes letters and digits. */
+export const BOOKING =
+  /\b(?:book(?:ed|ing)|reserv(?:ation|ierung)\w*|check-?in|flight|itinerary|buchung|flug|réservation|vol|reserva|prenotazione|boeking)\b|予約|预订|예약/i;
+
+/** Behind a number: it has been replaced. */
+export const EXPIRED =
+  /(?<!not )expired|no longer (?:works?|valid)|abgelaufen|nicht mehr gültig|expirée?|n’est plus valable|caducado|ya no es válido|scaduto|expirou|verlopen|wygasł|ист[её]к|失効|已失效|만료되었/i;
+
+/** A line of a program in a mail about software. */
+export const SOURCE_LINE = /[()=].*[;{}]\s*$|[!=]==?[^=]|=>|\w\([^()]*["'][^()]*\)\s*[;,)]/;
+
+/** Subjects of mails whose codes are printed for the record, unless the text says to enter one. */
+export const RECORD_SUBJECT =
+  /\b(?:receipt|invoice|statement|order confirmation|check-?in|dial-?in|meeting|webinar|conference|your (?:stay|trip)|quittung|rechnung|kontoauszug|reçu|relevé|recibo|ricevuta|estratto)\b|\[patch\b/i;
+
+/** The text sends its reader to the subject for the code. */
+export const IN_SUBJECT =
+  /\b(?:in|of|im|in der|dans l[’']|en el|nell[’']|no|in het|w) ?(?:the |this )?(?:e-?mail[’']?s? )?(?:subject|betreff\w*|objet|asunto|oggetto|assunto|onderwerp|temacie)\b|件名|主题|主旨|제목/i;
+
+/** Behind a number that was named before it: "Type it on the sign-in screen." */
+export const ENTER_IT =
+  /\b(?:(?:enter|type|use|paste|copy) (?:it|this|that|these)|gib (?:ihn|sie|es)|geben sie (?:ihn|sie|es)|saisissez-le|entrez-le|introdúcelo|escríbelo|inseriscilo|introduza-o|voer (?:deze|hem)|wpisz go|введите его)\b/i;
+
+/** Scripts that write without blanks: looked for as they are. */
+export const CODE_SIGNS =
+  /验证码|驗證碼|校验码|动态码|動態碼|动态密码|认证码|安全码|確認碼|认证碼|認証コード|確認コード|検証コード|ワンタイム|認証番号|確認番号|パスコード|コード|인증번호|인증\s?코드|확인\s?코드|보안\s?코드|로그인\s?코드|인증\s?번호|일회용|코드|รหัส|ລະຫັດ|កូដ|ကုဒ်|otp/gi;
+export const OTHER_SIGNS =
+  /订单|訂單|单号|快递|运单|电话|電話|邮编|優惠|优惠|折扣|发票|發票|金额|尾号|注文|番号|お問い合わせ|クーポン|郵便|電話番号|請求|予約|주문|송장|쿠폰|전화|우편|예약|영수증|할인|ไปรษณีย์|ส่วนลด|โทร|คำสั่งซื้อ|คูปอง/g;
+
+/** "Code" and nothing more: of a coupon, where that word is attached. */
+export const BARE_CODE_SIGN = /^(?:コード|코드|รหัส)$/;
+
+/** What stands between a code word and its code: nothing else may, for the looser shapes. */
+export const DIRECT =
+  /(?:[:：=՝]|(?<=\s)(?:is|ist|lautet|est|es|è|é|is:|är|er|on|to|jest|là|adalah|ni|je|van|este|és|yra|ir|ialah|ay|është|е|је|είναι|הוא|היא|هي|হল|হলো|է)(?:\s(?:the|der|die|das|le|la|el|il|o|a|het|de))?|-|–|—|→|are|этo|это|वह|هو|は|为|是|為|은|는|คือ)[\s"'«„“(*「【]*$/iu;
+
+/** In front of "customer": the person who is written to, and no number. */
+export const SALUTATION =
+  /^(?:dear|valued|hi|hello|estimad[oa]|querid[oa]|hola|gentile|cher|chère|bonjour|geehrte[rs]?|liebe[rs]?|hallo|prezad[oa]|car[oa]|olá|beste|geachte)$/i;

@@ -1,0 +1,134 @@
+import {
+  isEntered,
+  pointsAfter,
+  pointsBefore,
+  pointsOfSigns,
+  type Setting,
+  SOMETHING_ELSE,
+  saysCode,
+} from './code-context.ts';
+import { DIRECT, ENTER_IT, EXPIRED } from './code-phrases.ts';
+import { kindOfWord } from './code-words.ts';
+import { PURPOSES } from './link-words.ts';
+
+/** What is known of the whole mail. */
+export interface MailFacts {
+  subjectSaysCode: boolean;
+  /** The body says that the code is in the subject, which is being read. */
+  isPointedAt: boolean;
+}
+
+interface CodeRule {
+  reason: string;
+  /** Points from 0 to about 100, {@link SOMETHING_ELSE}, or undefined where the rule has nothing to say. */
+  points: (setting: Setting, mail: MailFacts) => number | undefined;
+}
+
+const MONTH =
+  /(?:jan|feb|m[aä]r|apr|ma[iy]|jun|jul|aug|sep|o[ck]t|nov|de[cz])\p{L}*\.?,?\s*(?:\d{1,2},?\s*)?$/iu;
+/** Points of a hint that is no announcement. */
+const HINT = 60;
+/** The looser shapes need an announcement as sure as this, and a chain of words one as sure as the other. */
+const SURE_ENOUGH = 85;
+const SURE_IN_SENTENCE = 97;
+/** A shorter number at a checkout is a coupon, unless it proves something. */
+const MIN_CHECKOUT_DIGITS = 6;
+
+const when = (condition: boolean, points: number): number | undefined => (condition ? points : undefined);
+const hasPurpose = (text: string): boolean => PURPOSES.some((purpose) => purpose.test(text));
+
+/** Whether the words say "previous code" of this one. */
+function isStale({ kindsBefore, after }: Setting): boolean {
+  const last = kindsBefore.slice(-3);
+  const stale = last.lastIndexOf('stale');
+  const isNamed = stale >= 0 && (stale === last.length - 1 || last[stale + 1] === 'code');
+  return isNamed || EXPIRED.test(after);
+}
+
+/** Why a candidate is no code, whatever announces it. The first rule that applies decides. */
+const REFUSALS: readonly CodeRule[] = [
+  {
+    reason: 'the sentence is advertising',
+    points: ({ sentence, after, kindsBefore, kindsAfter, candidate: { shape, value } }) => {
+      const kinds = [...kindsBefore, ...kindsAfter];
+      if (kinds.includes('promo')) return SOMETHING_ELSE;
+      const proves = value.length >= MIN_CHECKOUT_DIGITS || hasPurpose(sentence + after);
+      return when(kinds.includes('cart') && !(shape === 'digits' && proves), SOMETHING_ELSE);
+    },
+  },
+  { reason: 'the code was replaced by another', points: (setting) => when(isStale(setting), SOMETHING_ELSE) },
+  {
+    reason: 'a unit follows: the number is a quantity',
+    points: ({ candidate, after }) => {
+      const unit = /^\s?(\p{L}+)/u.exec(after)?.[1];
+      return when(candidate.shape === 'digits' && unit !== undefined && kindOfWord(unit) === 'unit', 0);
+    },
+  },
+  {
+    reason: 'a month comes before: the number is a year',
+    points: ({ candidate, before }) => when(candidate.shape === 'year' && MONTH.test(before), 0),
+  },
+];
+
+/** What announces a code before it. */
+const ANNOUNCEMENTS: readonly CodeRule[] = [
+  { reason: 'the nearest sign of a script without blanks', points: pointsOfSigns },
+  { reason: 'the nearest telling word before', points: pointsBefore },
+];
+
+/** What tells of a code that nothing announces. For clear shapes only. */
+const HINTS: readonly CodeRule[] = [
+  { reason: 'the sentence goes on to call it a code', points: pointsAfter },
+  {
+    reason: 'it is to be entered, and the sentence says what that proves',
+    points: ({ sentence, sentenceWords, kindsAfter, after }) => {
+      const entered = isEntered(sentenceWords) || kindsAfter.slice(0, 2).includes('enter');
+      return when(entered && hasPurpose(sentence + after), HINT);
+    },
+  },
+  {
+    reason: 'it is to be entered, and the sentences around it speak of a code',
+    points: ({ sentenceWords, following, wide }, { subjectSaysCode }) =>
+      when(isEntered(sentenceWords) && (subjectSaysCode || saysCode(following) || saysCode(wide)), HINT),
+  },
+  {
+    reason: 'it stands alone, and the next words say to enter it and what for',
+    points: ({ alone, following }) => when(alone && ENTER_IT.test(following) && hasPurpose(following), HINT),
+  },
+  {
+    reason: 'it stands alone below a subject that speaks of a code',
+    points: ({ alone }, { subjectSaysCode }) => when(alone && subjectSaysCode, HINT),
+  },
+  {
+    reason: 'the body sends its reader to the subject',
+    points: (_, { isPointedAt }) => when(isPointedAt, HINT),
+  },
+];
+
+function firstOf(rules: readonly CodeRule[], setting: Setting, mail: MailFacts): number | undefined {
+  for (const rule of rules) {
+    const points = rule.points(setting, mail);
+    if (points !== undefined) return points;
+  }
+  return undefined;
+}
+
+/** @returns how sure it is that the candidate is a code, 0 to about 105, or {@link SOMETHING_ELSE} */
+export function judge(setting: Setting, mail: MailFacts): number {
+  const refused = firstOf(REFUSALS, setting, mail);
+  if (refused !== undefined) return refused;
+  const announced = firstOf(ANNOUNCEMENTS, setting, mail);
+  const { shape, value } = setting.candidate;
+  if (shape !== 'digits' && shape !== 'mixed') return judgeLooseShape(setting, announced ?? 0);
+  const points = announced ?? firstOf(HINTS, setting, mail) ?? 0;
+  return points > 0 && value.length === 6 ? points + 5 : points;
+}
+
+/** Years, words in capitals, and chains of words are everywhere: only a clear announcement makes them codes. */
+function judgeLooseShape({ candidate, alone, direct, before }: Setting, announced: number): number {
+  const sure =
+    candidate.shape === 'words'
+      ? alone && DIRECT.test(before) && announced >= SURE_IN_SENTENCE
+      : announced >= SURE_ENOUGH && (direct || announced >= SURE_IN_SENTENCE);
+  return sure ? announced - 5 : Math.min(announced, 0);
+}
