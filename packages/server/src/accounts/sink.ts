@@ -46,7 +46,7 @@ async function createSink(
     kind: 'sink' as const,
     ...{ address: `${localPart}@${domain}`, localPart, domain },
     labels: SINK_LABELS,
-    // Nobody knows the token: API keys of the account read the sink.
+    // The token is not kept: the sink is read with API keys of the account.
     tokenHash: hashCredential(newCredential('mft')),
     ttlMinutes: 0,
     ...{ createdAt: now, expiresAt: PERMANENT_UNTIL, maxExpiresAt: PERMANENT_UNTIL },

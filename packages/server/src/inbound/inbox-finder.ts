@@ -17,8 +17,8 @@ export interface InboxFinder {
   /**
    * The live inbox for an address, read from the store: the inbox whose own address it is, else the
    * catch-all inbox of the domain, else the sink. Under an account's domain only that account's inboxes
-   * count. An address whose own inbox ended is nobody's during its quarantine, as senders were promised;
-   * so are all addresses of a catch-all inbox that ended.
+   * count. During the quarantine after its end, the address of an inbox has no inbox, so that senders get the
+   * 550 that they were promised; nor has any address of a catch-all inbox that ended.
    */
   find(place: Place): Promise<AddressedInbox | undefined>;
   /**

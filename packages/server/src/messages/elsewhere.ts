@@ -73,8 +73,8 @@ export async function lookElsewhere(
     const received = await receivedBySink(store, inbox, sink, time, now);
     if (isTheirs) nearMisses.push(...received);
     else {
-      const told = received.filter(({ address }) => isUsable(address));
-      nearMisses.push(...told.map((miss) => ({ ...miss, inboxId: null })));
+      const visible = received.filter(({ address }) => isUsable(address));
+      nearMisses.push(...visible.map((miss) => ({ ...miss, inboxId: null })));
     }
   }
   return {
@@ -88,7 +88,7 @@ const domainOf = (address: string): string => address.slice(address.lastIndexOf(
 
 /**
  * The test whether an account may have inboxes on the domain of an address. A domain may have gone to
- * another account since: what is sent there is no longer ours to tell.
+ * another account since, and mail that is sent there is not visible to this one any more.
  */
 async function usableAddresses(
   store: ElsewhereDeps['store'],

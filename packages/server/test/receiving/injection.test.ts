@@ -269,7 +269,7 @@ describe('an injection is refused', () => {
 describe('a client that sends Expect: 100-continue', () => {
   const expecting = { ...TYPE, expect: '100-continue' };
 
-  it('is told to continue once its request may be served, and then answered', async () => {
+  it('gets 100 once its request may be served, and then its response', async () => {
     const inbox = await app.createInbox();
     const upload = await talk(
       [head(pathOf(inbox), { ...expecting, 'content-length': MAIL.length })],
@@ -288,7 +288,7 @@ describe('a client that sends Expect: 100-continue', () => {
     ['413', { 'content-length': MAX_BYTES + 1 }, TEST_KEY],
     ['409', { 'content-length': 10 }, TEST_KEY],
   ])(
-    'hears %s instead, where its request is refused, and the connection is closed',
+    'gets %s instead when its request is refused, and the connection is closed',
     async (status, headers, key) => {
       const inbox = await app.createInbox();
       if (status === '409') for (let n = 0; n < MAX_MESSAGES; n++) await inject(inbox);

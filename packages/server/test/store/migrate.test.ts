@@ -6,7 +6,7 @@ import * as init from '../../src/store/sql/migrations/0001-init.ts';
 import * as webhooks from '../../src/store/sql/migrations/0002-webhooks.ts';
 import { kyselyOn, openWriter, sqliteDialect } from '../../src/store/sqlite/connection.ts';
 import { openSqlite } from '../../src/store/sqlite/open.ts';
-import { T } from './builders.ts';
+import { inboxAt, T } from './builders.ts';
 import { temporaryPath } from './open-sqlite.ts';
 
 const { path, remove } = temporaryPath();
@@ -35,6 +35,17 @@ it('a database from before there were many accounts is brought up to date with a
   const refused = { address: '"q@other.test"@mine-1.test', at: T };
   const row = [JSON.stringify(refused.address), T, JSON.stringify(rest)];
   await sql`insert into refusals (address, at, details) values (${sql.join(row)})`.execute(db);
+  const inbox = inboxAt({ expiresAt: T + 1000 });
+  const times = [T, inbox.expiresAt, inbox.maxExpiresAt, 0, 0, 1, 0];
+  const values = [inbox.id, account.id, inbox.address, '{}', 'hash', 60, ...times];
+  await sql`insert into inboxes (id, account_id, address, labels, token_hash, ttl_minutes, created_at, expires_at,
+    max_expires_at, message_count, last_received_at, version, freed) values (${sql.join(values)})`.execute(
+    db,
+  );
+  await sql`insert into addresses (address, account_id, inbox_id, busy_until, reserved_until)
+    values (${sql.join([inbox.address, account.id, inbox.id, inbox.expiresAt, inbox.expiresAt])})`.execute(
+    db,
+  );
   await db.destroy();
 
   const store = await openSqlite({ path });
@@ -45,6 +56,8 @@ it('a database from before there were many accounts is brought up to date with a
   expect(await store.usage.lease(account.id, '2027-01', { want: 5, limit: 9 }, T)).toMatchObject({
     granted: 5,
   });
+  expect(await store.inboxes.find(account.id, inbox.id, T)).toMatchObject({ kind: 'address' });
+  expect(await store.inboxes.findByAddress(inbox.address, T)).toMatchObject({ kind: 'address' });
   expect(await store.refusals.list(refused.address, 9, T)).toEqual([{ ...refused, ...rest }]);
   const shown = () => store.refusals.listAddresses('acc_another', { after: 0, limit: 9 }, T);
   expect(await shown()).toEqual([{ ...refused, times: 1 }]);

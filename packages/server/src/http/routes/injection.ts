@@ -83,7 +83,7 @@ export function injectionRoutes(app: App, { options, deps }: RouteContext): void
           422: problemAnswer('`malformed_message`: the body is empty.'),
         },
       },
-      // Before the body is read, and before a client is told to send it (`Expect: 100-continue`).
+      // Before the body is read, and before the 100 response to `Expect: 100-continue`.
       onRequest: async (request) => {
         const declared = Number(request.headers['content-length'] ?? 0);
         await deps.injection.check(targetOf(request), declared).catch(reportEnd(request));

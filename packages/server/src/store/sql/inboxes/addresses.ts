@@ -27,7 +27,7 @@ interface Tenancy {
 
 /**
  * Takes or holds an address, in one statement that decides as well. It may be taken when no inbox
- * lives there and nobody else has it reserved: a hold or the quarantine after an inbox.
+ * lives there and no other account has it reserved, by a hold or the quarantine after an inbox.
  */
 async function occupy(
   db: Db,
