@@ -20,13 +20,21 @@ export function createServeAnnouncer(config: Config, log: Logger): Announcer {
     warning: (text) => lifecycle.warn(text),
     firstKey(key) {
       const path = join(config.dataDir, FIRST_KEY_FILE);
-      // A file that is there already may belong to an older database, or have other permissions.
-      rmSync(path, { force: true });
-      writeFileSync(path, `${key}\n`, { mode: OWNER_ONLY, flag: 'wx', flush: true });
-      lifecycle.info(
-        { path },
-        'The first API key was written to this file. Read it, then delete the file. "mayfly key create" creates another key.',
-      );
+      try {
+        // A file that is there already may belong to an older database, or have other permissions.
+        rmSync(path, { force: true });
+        writeFileSync(path, `${key}\n`, { mode: OWNER_ONLY, flag: 'wx', flush: true });
+        lifecycle.info(
+          { path },
+          'The first API key was written to this file. Read it, then delete the file. "mayfly key create" creates another key.',
+        );
+      } catch (err) {
+        // The account exists, and the operator can get to it without this key.
+        lifecycle.error(
+          { err, path },
+          'The first API key could not be written to this file and is lost. Run "mayfly key create" for another one.',
+        );
+      }
     },
     started: ({ http, smtp, metrics }) =>
       lifecycle.info(

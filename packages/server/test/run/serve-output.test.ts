@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -96,6 +96,15 @@ describe('the standard output of mayfly serve', () => {
     expect(hasValidChecksum(key)).toBe(true);
     expect(output).not.toContain(key.slice(4));
     expect(parsed(output)).toContainEqual(expect.objectContaining({ path: keyFile() }));
+  });
+
+  it('says so when the first key cannot be written, and the server runs: another key can be created', async () => {
+    // A folder of that name cannot be replaced by a file.
+    mkdirSync(join(keyFile(), 'full'), { recursive: true });
+    const output = await outputOf({ MAYFLY_API_KEY: '' }, async ({ url }) => {
+      expect((await fetch(`${url}/healthz`)).status).toBe(200);
+    });
+    expect(messages(output)).toContainEqual(expect.stringMatching(/is lost\. Run "mayfly key create"/));
   });
 
   it('never contains a key that was given, which is not written to a file either', async () => {
