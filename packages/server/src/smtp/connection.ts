@@ -36,14 +36,14 @@ export interface ConnectionOptions {
 
 /** How long a client may take to close its side after the last reply. */
 const LINGER_MS = 10_000;
-/** What is read and thrown away of a client that goes on sending after the last reply. */
+/** Bytes that a client may send after the last reply; they are discarded. */
 const MAX_BYTES_AFTER_END = 256 * 1024;
 const NOTHING = Buffer.alloc(0);
 
 /** A listener on both families shows an IPv4 peer as ::ffff:a.b.c.d. */
 const addressOf = ({ remoteAddress = '' }: Socket): string => remoteAddress.replace(/^::ffff:/i, '');
 
-/** One client's socket: the PROXY header, TLS, the SMTP dialogue, and the end. */
+/** The socket of one client, from accept to close: PROXY header, TLS, SMTP dialogue. */
 export class Connection implements Transport {
   readonly #id = newSessionId();
   readonly #context: ConnectionContext;
@@ -52,12 +52,12 @@ export class Connection implements Transport {
   /** The topmost one: the TLS socket once there is one. */
   #socket: Socket;
   #remoteAddress: string;
-  /** What has come of the PROXY header; undefined when none is expected any more. */
+  /** Bytes of an incomplete PROXY header; undefined when none is expected (any more). */
   #header: Buffer | undefined;
   /** Runs while a PROXY header or a handshake is not complete. */
   #deadline: AbortController | undefined;
   #handshake: HandshakeWatch | undefined;
-  /** What the socket had read before the handshake. */
+  /** Bytes that the socket had read before the handshake. */
   #bytesBeforeHandshake = 0;
   #dialogue: Dialogue | undefined;
   #hasEntered = false;
@@ -88,11 +88,11 @@ export class Connection implements Transport {
   }
 
   end(text: string): void {
-    // A client that says nothing and leaves has not settled what it thinks of the certificate.
+    // A client that closes without a command may have rejected the certificate; the watch reports it.
     if (text !== '') this.#handshake?.settled();
     this.#endedAt = this.#context.clock.now();
     this.#socket.end(text, 'latin1');
-    // A server that stops does not wait for clients that do not close their side.
+    // On shutdown, do not wait for the client to close its side.
     if (this.#isLeaving) this.#socket.destroySoon();
     else this.#socket.resume();
     this.#leaveLimiter();
@@ -200,7 +200,7 @@ export class Connection implements Transport {
     this.#begin(bytes.subarray(header.length));
   }
 
-  /** @param received what came behind the PROXY header */
+  /** @param received bytes that followed the PROXY header */
   #begin(received: Buffer): void {
     if (!this.#options.implicitTls) {
       this.#greet(false);
@@ -222,12 +222,12 @@ export class Connection implements Transport {
   #encrypt(certificate: SecureContext, received: Buffer): void {
     const plain = this.#plain;
     plain.off('data', this.#onData).off('end', this.#onEnd).off('drain', this.#onDrain).pause();
-    // Node.js cannot put TLS upon the socket of a client that has left meanwhile.
+    // Node.js crashes when TLS is started on a destroyed socket.
     if (plain.destroyed || plain.readableEnded) {
       plain.destroy();
       return;
     }
-    // Plaintext behind STARTTLS (CVE-2011-0411).
+    // Discard plaintext that was pipelined after STARTTLS (CVE-2011-0411).
     if (this.#dialogue) while (plain.read() !== null);
     if (received.length > 0) plain.unshift(received);
     plain.off('close', this.#onClose);

@@ -26,20 +26,20 @@ export interface DialogueOptions {
 
 /** The connection below a dialogue. */
 export interface Transport {
-  /** True while written bytes wait for the client; `resume` of the dialogue is called when they have left. */
+  /** True while written bytes wait for the client; `resume` of the dialogue is called when they are sent. */
   readonly isCongested: boolean;
   write(text: string): void;
   /** Writes the last replies and closes. */
   end(text: string): void;
-  /** Reads from the client, or not. Reading goes on until it is stopped. */
+  /** Starts or stops reading from the client. */
   setReading(reads: boolean): void;
   /** The certificate to show; it may have to be generated first. */
   certificate(): Promise<SecureContext>;
-  /** Throws away what was not read, and begins a TLS handshake; `secured` of the dialogue tells its end. */
+  /** Discards unread bytes and begins a TLS handshake; calls `secured` of the dialogue when it is complete. */
   encrypt(certificate: SecureContext): void;
 }
 
-/** One SMTP session: brings what the protocol asks to the application, and its answers back to the client. */
+/** One SMTP session: connects the protocol engine with the application's session and with the transport. */
 export class Dialogue {
   readonly #context: DialogueContext;
   readonly #id: string;
@@ -86,7 +86,7 @@ export class Dialogue {
 
   /** @param bytes are changed */
   receive(bytes: Buffer): void {
-    // One read may wait beside the one that is being worked at.
+    // At most one more read is buffered while the engine is busy.
     if (!this.#engine.wantsInput) this.#transport.setReading(false);
     this.#engine.push(bytes);
     this.resume();
@@ -131,7 +131,7 @@ export class Dialogue {
     if (reply) this.close(reply);
   }
 
-  /** Does all that can be done now, and writes all replies to it at once. */
+  /** Processes all pending events and writes all replies at once. */
   resume(): void {
     if (this.#isOver) return;
     const engine = this.#engine;
@@ -146,7 +146,7 @@ export class Dialogue {
       this.#transport.end(this.#replies);
       return;
     }
-    // Most answers come in the same turn: then their replies are written with those before them.
+    // Most answers arrive in the same turn of the event loop; their replies then share one write.
     if (!engine.isWaiting) this.#flush();
     else if (this.#replies !== '') setImmediate(() => this.#flush());
     if (event?.type === 'yield') setImmediate(() => this.resume());
@@ -159,7 +159,7 @@ export class Dialogue {
     this.#replies = '';
   }
 
-  /** @returns the event that interrupted it, if one did */
+  /** @returns the event that interrupted the processing, if one did */
   #handleEvents(): ProtocolEvent | undefined {
     const engine = this.#engine;
     while (engine.isClosed || (!this.#isHeld && !this.#transport.isCongested)) {
@@ -174,7 +174,7 @@ export class Dialogue {
     return undefined;
   }
 
-  /** A defect: logged, and the client may try again. */
+  /** Logs an unexpected failure. @returns the reply to it */
   #failed(err: unknown): Reply {
     this.#context.log.error({ session: this.#id, err }, 'unexpected failure in an SMTP session');
     return REPLIES.tryLater;

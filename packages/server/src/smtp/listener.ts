@@ -44,7 +44,7 @@ export class Listener {
   listen(host: string, port: number): Promise<number> {
     return new Promise((resolve, reject) => {
       this.#server.once('error', reject);
-      // Node.js's 511 are too few for a burst: the system forgets those past it, and their clients wait for ever.
+      // With Node's default of 511 a burst of connections overflows the queue, and some clients wait forever.
       const backlog = this.#context.limits.maxConnections;
       this.#server.listen({ port, host, backlog }, () => {
         this.#server.off('error', reject);
@@ -68,8 +68,8 @@ export class Listener {
   }
 
   /**
-   * The certificate to show. One that nobody gave is made for the first client that asks for TLS: many never
-   * meet one, and making it takes 8 MB.
+   * The certificate to show. Where none is configured, one is generated for the first client that asks for TLS:
+   * most servers never need it, and generating it takes 8 MB.
    */
   #certified(): Promise<SecureContext> {
     this.#certificate ??= this.#context.makeCertificate().then(createSecureContext, (error) => {
@@ -81,7 +81,7 @@ export class Listener {
 
   #accept(socket: Socket): void {
     const { open, limits, isTrustedProxy } = this.#context;
-    // Those that were turned away or are in their handshake have no place of their own.
+    // Rejected connections and those in a handshake are not counted by the limiter.
     if (open.size >= 2 * limits.maxConnections) {
       socket.destroy();
       return;

@@ -18,7 +18,7 @@ export interface EngineOptions extends Omit<InterpreterOptions, 'acceptsBareLf'>
  * reading while the engine wants nothing.
  */
 export const MAX_BACKLOG_BYTES = 256 * 1024;
-/** Lines read before a `yield`, so that a piece full of commands does not hold up other connections. */
+/** Lines read before a `yield`, so that a large read full of commands does not delay other connections. */
 const LINES_PER_TURN = 100;
 const NOTHING = Buffer.alloc(0);
 
@@ -44,7 +44,7 @@ export class SmtpEngine {
   #output = '';
   /** What is waited for: an answer of the caller, or the end of a TLS handshake. */
   #awaited: Request['type'] | 'handshake' | undefined;
-  /** `closing` until the event `close` was told. */
+  /** `closing` until the event `close` is returned. */
   #state: 'open' | 'closing' | 'closed' = 'open';
   #leaveWith: Reply | undefined;
   #linesRead = 0;
@@ -103,7 +103,7 @@ export class SmtpEngine {
    * @throws RangeError past {@link MAX_BACKLOG_BYTES}: the caller went on reading though nothing was wanted
    */
   push(bytes: Buffer): void {
-    // Plaintext behind STARTTLS is neither read nor kept (CVE-2011-0411).
+    // Plaintext that follows STARTTLS is discarded (CVE-2011-0411).
     if (this.#state !== 'open' || this.#awaited === 'handshake') return;
     const { backlog } = this;
     if (backlog + bytes.length > MAX_BACKLOG_BYTES) throw new RangeError('The input was not paused');
@@ -131,7 +131,7 @@ export class SmtpEngine {
     return output;
   }
 
-  /** What the caller has to know or to do next; undefined when only more input or an answer leads on. */
+  /** The next event; undefined when the engine waits for input or for an answer. */
   next(): ProtocolEvent | undefined {
     while (this.#state === 'open' && !this.#awaited) {
       if (this.#linesRead >= this.#yieldAt && this.backlog > 0) {

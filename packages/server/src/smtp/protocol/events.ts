@@ -1,7 +1,7 @@
 import type { SmtpCredentials } from '../../inbound/smtp-credentials.ts';
 import type { Reply } from './replies.ts';
 
-/** A mail transaction was begun; the one before it, if any, is over (RFC 5321 section 3.3). */
+/** A mail transaction begins; an earlier one is over (RFC 5321 section 3.3). */
 export interface MailEvent {
   type: 'mail';
   /** '' is the null reverse-path. */
@@ -41,12 +41,12 @@ export interface BytesEvent {
   bytes: Buffer;
 }
 
-/** The message is refused, what came of it may be dropped; no more bytes of it are told. */
+/** The message is refused: drop what was received; no further bytes of it are reported. */
 export interface DataRefusedEvent {
   type: 'data-refused';
 }
 
-/** The message is over. To answer: with the refusal where there is one. */
+/** The end of the message. To answer: with the refusal where there is one. */
 export interface EndOfDataEvent {
   type: 'end-of-data';
   refusal: Reply | null;
@@ -63,7 +63,7 @@ export interface StartTlsEvent {
   type: 'starttls';
 }
 
-/** Many lines were read without a pause: write the replies, let other connections have their turn, go on. */
+/** Many lines were read at once: write the replies, and continue in a later turn of the event loop. */
 export interface YieldEvent {
   type: 'yield';
 }
@@ -76,7 +76,7 @@ export interface CloseEvent {
 /** What the caller has to answer before anything more is read. */
 export type Request = RcptEvent | DataEvent | EndOfDataEvent | AuthEvent | StartTlsEvent;
 
-/** What the protocol tells its caller. */
+/** What the engine reports to its caller. */
 export type ProtocolEvent =
   | Request
   | MailEvent

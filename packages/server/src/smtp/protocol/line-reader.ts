@@ -3,7 +3,7 @@ const LF = 0x0a;
 
 /**
  * - `line`: a whole line, which is in {@link LineReader.line}
- * - `too-long`: a line past its limit, told once and as soon as it is known; the rest of it is skipped
+ * - `too-long`: a line past its limit, reported once, as soon as it is known; the rest of it is skipped
  * - `skipped`: the rest of such a line, or a piece of it
  * - `endless`: so much of a line was skipped that the connection has to end
  * - `incomplete`: no whole line is left in the input
