@@ -36,6 +36,9 @@ function startedText(running: RunningApp, config: Config): string {
       `  Metrics  off: port ${config.metricsPort} is in use. MAYFLY_METRICS_PORT selects another one.`,
     );
   }
+  if (smtp && config.sink === 'on') {
+    lines.push('  Sink     takes all mail that no inbox takes; list it with GET /v1/messages');
+  }
   lines.push(`  Data     ${config.dataDir}`, ...keyLines(running, config));
   if (http) {
     // A key that was given as MAYFLY_API_KEY is not printed: its owner knows it, and output is often kept.

@@ -1,0 +1,46 @@
+import { describe, expect, it } from 'vitest';
+import { parseConfig } from '../../src/config/config.ts';
+import { createDevAnnouncer } from '../../src/run/dev-announcer.ts';
+
+/** What `mayfly dev` prints when it is ready. */
+function greeting(env: Record<string, string>): string {
+  const lines: string[] = [];
+  const announcer = createDevAnnouncer(
+    parseConfig(env),
+    (text) => lines.push(text),
+    () => undefined,
+  );
+  announcer.started({
+    http: { url: 'http://127.0.0.1:8025' },
+    smtp: { host: '127.0.0.1', port: 2525, tlsPort: null },
+    metrics: null,
+    firstStart: {
+      made: true,
+      key: 'mfk_example',
+      account: { id: 'acc_1', name: 'default', plan: 'unlimited', createdAt: 0 },
+    },
+  });
+  return lines.join('\n');
+}
+
+describe('the greeting of mayfly dev', () => {
+  it('names the sink where it takes the mail that no inbox takes', () => {
+    expect(greeting({ MAYFLY_SINK: 'on' })).toMatch(
+      /Sink +takes all mail that no inbox takes.*GET \/v1\/messages/,
+    );
+    expect(greeting({ MAYFLY_SINK: 'off' })).not.toContain('Sink');
+  });
+
+  it('shows a command for the first inbox and one for the first message', () => {
+    const text = greeting({});
+    expect(text).toContain(
+      'curl -X POST http://127.0.0.1:8025/v1/inboxes -H "Authorization: Bearer mfk_example"',
+    );
+    expect(text).toMatch(/npm run mail -- ADDRESS$/m);
+  });
+
+  it('does not print a key that was given as a setting', () => {
+    const given = 'ci_0123456789abcdefghij';
+    expect(greeting({ MAYFLY_API_KEY: given })).not.toContain(given);
+  });
+});
