@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { databasePath } from '../src/app.ts';
 import { openSqlite } from '../src/store/sqlite/open.ts';
+import { mailTo, onlyPlaced } from './store/builders.ts';
 import { FakeClock } from './support/fake-clock.ts';
 import { smtpClient } from './support/smtp-script.ts';
 import { startApp, type TestApp } from './support/start-app.ts';
@@ -85,5 +86,32 @@ describe('an inbox to which mail has just come', () => {
     await beside.inboxes.delete(account?.id ?? '', id, clock.now());
     await clock.advance(500);
     expect(await rcpt(address)).toBe(NO_SUCH);
+  });
+});
+
+describe('an inbox that the guard has cached', () => {
+  it('hides no message from a page below a page of a reader that saw it later', async () => {
+    const { app, clock } = await start();
+    const inbox = await app.createInbox();
+    const list = `/v1/inboxes/${inbox.id}/messages?limit=2`;
+    // The key's view of the inbox is cached now, and another process's writes do not change that.
+    await app.api('GET', list);
+    const other = await openSqlite({ path: databasePath(app.dataDir), exclusive: false });
+    closings.push(() => other.close());
+    const accountId = (await other.accounts.findFirst())?.id ?? '';
+    const ids: string[] = [];
+    for (let n = 0; n < 5; n++) {
+      const { messageId } = await onlyPlaced(other, mailTo([{ ...inbox, accountId }]), clock.now());
+      ids.unshift(messageId);
+    }
+    const idsOf = (messages: { id: string }[]) => messages.map(({ id }) => id);
+    const first = await app.api('GET', list, { as: inbox.token });
+    expect(idsOf(first.body.messages)).toEqual(ids.slice(0, 2));
+    const second = await app.api('GET', `${list}&before=${ids[1]}`);
+    expect(idsOf(second.body.messages)).toEqual(ids.slice(2, 4));
+    const third = await app.api('GET', `${list}&before=${ids[3]}`);
+    expect(idsOf(third.body.messages)).toEqual(ids.slice(4));
+    const after = await app.api('GET', `${list}&since=${second.body.cursor}`, { as: inbox.token });
+    expect(idsOf(after.body.messages)).toEqual(ids.slice(0, 2));
   });
 });

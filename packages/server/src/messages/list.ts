@@ -147,7 +147,7 @@ export async function listRows(
 const sinceOf = (inbox: InboxRecord, { since }: ListQuery): number =>
   since === undefined ? 0 : timeOfSince(inbox.id, since);
 
-async function pageAfter<M>(
+async function pageAfter<M extends { receivedAt: number }>(
   scanned: Scan<M>,
   store: ReadDeps['store'],
   since: number,
@@ -155,14 +155,17 @@ async function pageAfter<M>(
   query: ListQuery,
   now: number,
 ): Promise<MessagePage<M>> {
-  const before = timeOfBefore(query.before) ?? Number.POSITIVE_INFINITY;
-  // A page below `before` has not looked at newer messages, so its cursor does not cover them.
-  const newest = Math.max(0, Math.min(inbox.lastReceivedAt, before - 1));
+  const before = timeOfBefore(query.before);
+  // A page below `before` is not bounded by `inbox`, which may be cached and older than the page that `before`
+  // comes from: messages in between would be missing. Everything below a visible message is visible.
+  const newest = before === undefined ? inbox.lastReceivedAt : Math.max(0, before - 1);
   const found =
     newest <= since ? [] : await scanned(store, inbox.id, { after: since, before: newest + 1 }, query, now);
+  // Such a page has not looked at newer messages, so its cursor does not cover them.
+  const covered = Math.max(Math.min(inbox.lastReceivedAt, newest), found[0]?.receivedAt ?? 0);
   return {
     messages: found.slice(0, query.limit),
-    cursor: cursorAt(inbox.id, newest),
+    cursor: cursorAt(inbox.id, covered),
     hasMore: found.length > query.limit,
   };
 }
