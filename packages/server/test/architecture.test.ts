@@ -79,8 +79,6 @@ const LEAF_TYPES = new Set(['metrics.ts imports mail/authentication.ts']);
 const KNOWN_PAIRS = ['store/sql/accounts/accounts.ts and store/sql/accounts/keys.ts'];
 /** More files than a reader takes in at a glance. */
 const MAX_FILES_PER_FOLDER = 12;
-/** Route folders hold one file a noun of the API. */
-const LARGER_FOLDERS: Record<string, number> = { 'http/routes': 17 };
 
 describe('the architecture', () => {
   it('lets each folder import only the folders of the table', () => {
@@ -136,7 +134,7 @@ describe('the architecture', () => {
         count: readdirSync(join(SRC, folder)).filter((name) => statSync(join(SRC, folder, name)).isFile())
           .length,
       }))
-      .filter(({ folder, count }) => count > (LARGER_FOLDERS[folder] ?? MAX_FILES_PER_FOLDER));
+      .filter(({ count }) => count > MAX_FILES_PER_FOLDER);
     expect(large).toEqual([]);
   });
 

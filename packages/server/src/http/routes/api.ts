@@ -1,20 +1,20 @@
 import * as contract from '@mayfly/client/contract';
 import type { TSchema } from 'typebox';
 import type { App, RouteContext } from '../context.ts';
-import { accountMessageRoutes } from './account-messages.ts';
-import { accountRoutes } from './accounts.ts';
-import { addressRoutes } from './addresses.ts';
-import { attachmentRoutes } from './attachments.ts';
-import { deliveryRoutes } from './deliveries.ts';
-import { domainRoutes } from './domains.ts';
-import { eventRoutes } from './events.ts';
-import { inboxRoutes } from './inboxes.ts';
-import { injectionRoutes } from './injection.ts';
-import { keyRoutes } from './keys.ts';
-import { messageRoutes } from './messages.ts';
-import { usageRoutes } from './usage.ts';
-import { waitRoutes } from './wait.ts';
-import { webhookRoutes } from './webhooks.ts';
+import { accountRoutes } from './account/accounts.ts';
+import { keyRoutes } from './account/keys.ts';
+import { usageRoutes } from './account/usage.ts';
+import { addressRoutes } from './inboxes/addresses.ts';
+import { domainRoutes } from './inboxes/domains.ts';
+import { inboxRoutes } from './inboxes/inboxes.ts';
+import { accountMessageRoutes } from './messages/account-messages.ts';
+import { attachmentRoutes } from './messages/attachments.ts';
+import { eventRoutes } from './messages/events.ts';
+import { injectionRoutes } from './messages/injection.ts';
+import { messageRoutes } from './messages/messages.ts';
+import { waitRoutes } from './messages/wait.ts';
+import { deliveryRoutes } from './webhooks/deliveries.ts';
+import { webhookRoutes } from './webhooks/webhooks.ts';
 
 const isNamed = (value: unknown): value is TSchema & { $id: string } =>
   typeof value === 'object' && value !== null && '$id' in value;

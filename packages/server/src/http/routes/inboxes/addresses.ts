@@ -1,11 +1,11 @@
 import { GenerateAddress, GeneratedAddress, ref } from '@mayfly/client/contract';
-import { AppError } from '../../errors.ts';
-import { quoted } from '../../nearest.ts';
-import { keyCaller } from '../access/guard.ts';
-import type { App, RouteContext } from '../context.ts';
-import { anyAddress, onFreeAddress, type Place, servedDomain } from '../request/addresses.ts';
-import { json } from '../response/openapi-responses.ts';
-import { toTime } from '../response/time.ts';
+import { AppError } from '../../../errors.ts';
+import { quoted } from '../../../nearest.ts';
+import { keyCaller } from '../../access/guard.ts';
+import type { App, RouteContext } from '../../context.ts';
+import { anyAddress, onFreeAddress, type Place, servedDomain } from '../../request/addresses.ts';
+import { json } from '../../response/openapi-responses.ts';
+import { toTime } from '../../response/time.ts';
 
 /** A generated address waits so long for the inbox that it was generated for. */
 const ADDRESS_HOLD_MS = 10 * 60_000;

@@ -1,12 +1,12 @@
 import { type PlanLimits, Usage, type UsageDay } from '@mayfly/client/contract';
-import type { Plan } from '../../accounts/plans.ts';
-import { dayOf, monthAround, monthOf } from '../../quota/calendar.ts';
-import type { DayUsage } from '../../store/contract/index.ts';
-import { USAGE_THRESHOLDS } from '../../store/contract/retention.ts';
-import { keyCaller } from '../access/guard.ts';
-import type { App, RouteContext } from '../context.ts';
-import { json } from '../response/openapi-responses.ts';
-import { toTime } from '../response/time.ts';
+import type { Plan } from '../../../accounts/plans.ts';
+import { dayOf, monthAround, monthOf } from '../../../quota/calendar.ts';
+import type { DayUsage } from '../../../store/contract/index.ts';
+import { USAGE_THRESHOLDS } from '../../../store/contract/retention.ts';
+import { keyCaller } from '../../access/guard.ts';
+import type { App, RouteContext } from '../../context.ts';
+import { json } from '../../response/openapi-responses.ts';
+import { toTime } from '../../response/time.ts';
 
 const DAY_MS = 86_400_000;
 /** As long as the longest month, so that two months can be told apart. */

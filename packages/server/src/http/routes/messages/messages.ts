@@ -8,25 +8,32 @@ import {
   MessageQuery,
   ReadMessageQuery,
 } from '@mayfly/client/contract';
-import { notFound } from '../../errors.ts';
+import { notFound } from '../../../errors.ts';
 import {
   hasFilters,
   listMessages,
   listRows,
   type MessagePage,
   waitForMessages,
-} from '../../messages/list.ts';
-import { createNewest } from '../../messages/newest-cache.ts';
-import type { FullMessageRecord, MessageRow } from '../../store/contract/index.ts';
-import { throwEnded } from '../access/ended-inbox.ts';
-import { callersInbox } from '../access/guard.ts';
-import type { App, RouteContext } from '../context.ts';
-import { after } from '../maybe-promise.ts';
-import { baseUrl } from '../request/urls.ts';
-import { immutableTag, isFresh, sendJson } from '../response/etag.ts';
-import { summaryJson, toMessage, toSummary } from '../response/message-json.ts';
-import { bytes, ConditionalHeaders, ETAG, empty, json, NOT_MODIFIED } from '../response/openapi-responses.ts';
-import { rawPieces } from '../response/raw-source.ts';
+} from '../../../messages/list.ts';
+import { createNewest } from '../../../messages/newest-cache.ts';
+import type { FullMessageRecord, MessageRow } from '../../../store/contract/index.ts';
+import { throwEnded } from '../../access/ended-inbox.ts';
+import { callersInbox } from '../../access/guard.ts';
+import type { App, RouteContext } from '../../context.ts';
+import { after } from '../../maybe-promise.ts';
+import { baseUrl } from '../../request/urls.ts';
+import { immutableTag, isFresh, sendJson } from '../../response/etag.ts';
+import { summaryJson, toMessage, toSummary } from '../../response/message-json.ts';
+import {
+  bytes,
+  ConditionalHeaders,
+  ETAG,
+  empty,
+  json,
+  NOT_MODIFIED,
+} from '../../response/openapi-responses.ts';
+import { rawPieces } from '../../response/raw-source.ts';
 
 const TAGS = ['Messages'];
 const SECOND_MS = 1_000;

@@ -1,14 +1,14 @@
 import { CreatedKey, CreateKey, type Key, KeyList, KeyParams, ref } from '@mayfly/client/contract';
 import { Type } from 'typebox';
-import { addKey } from '../../accounts/keys.ts';
-import { AppError, notFound } from '../../errors.ts';
-import { quoted } from '../../nearest.ts';
-import type { ListedKey } from '../../store/contract/index.ts';
-import { keyCaller } from '../access/guard.ts';
-import type { App, RouteContext } from '../context.ts';
-import { invalidField } from '../request/invalid-fields.ts';
-import { empty, json, problemAnswer } from '../response/openapi-responses.ts';
-import { toTime, toTimeOrNull } from '../response/time.ts';
+import { addKey } from '../../../accounts/keys.ts';
+import { AppError, notFound } from '../../../errors.ts';
+import { quoted } from '../../../nearest.ts';
+import type { ListedKey } from '../../../store/contract/index.ts';
+import { keyCaller } from '../../access/guard.ts';
+import type { App, RouteContext } from '../../context.ts';
+import { invalidField } from '../../request/invalid-fields.ts';
+import { empty, json, problemAnswer } from '../../response/openapi-responses.ts';
+import { toTime, toTimeOrNull } from '../../response/time.ts';
 
 const TAGS = ['Accounts'];
 /** RFC 3339 writes no later year. */

@@ -4,20 +4,20 @@ import {
   DEFAULT_LIMIT,
   MAX_SEARCH_WORDS,
 } from '@mayfly/client/contract';
-import { searchWords } from '../../mail/filters.ts';
+import { searchWords } from '../../../mail/filters.ts';
 import {
   type AccountMessagePage,
   createAccountLists,
   isSearch,
   MAX_LOOKED_AT,
-} from '../../messages/account-list.ts';
-import { quoted } from '../../nearest.ts';
-import { keyCaller } from '../access/guard.ts';
-import type { App, RouteContext } from '../context.ts';
-import { invalidField } from '../request/invalid-fields.ts';
-import { contentTag, sendJson } from '../response/etag.ts';
-import { summaryJson } from '../response/message-json.ts';
-import { ConditionalHeaders, ETAG, json, NOT_MODIFIED } from '../response/openapi-responses.ts';
+} from '../../../messages/account-list.ts';
+import { quoted } from '../../../nearest.ts';
+import { keyCaller } from '../../access/guard.ts';
+import type { App, RouteContext } from '../../context.ts';
+import { invalidField } from '../../request/invalid-fields.ts';
+import { contentTag, sendJson } from '../../response/etag.ts';
+import { summaryJson } from '../../response/message-json.ts';
+import { ConditionalHeaders, ETAG, json, NOT_MODIFIED } from '../../response/openapi-responses.ts';
 
 const SECOND_MS = 1_000;
 

@@ -13,19 +13,19 @@ import {
   UpdateInbox,
 } from '@mayfly/client/contract';
 import { Type } from 'typebox';
-import { deriveReadToken, hashCredential, newCredential, newId } from '../../ids.ts';
-import { quoted } from '../../nearest.ts';
-import type { InboxStore } from '../../store/contract/index.ts';
-import { throwEnded } from '../access/ended-inbox.ts';
-import { callerOf, callersInbox, keyCaller } from '../access/guard.ts';
-import { assertNoSink } from '../access/permanent-inbox.ts';
-import type { App, RouteContext } from '../context.ts';
-import { addressOf, onFreeAddress, wantedAddress } from '../request/addresses.ts';
-import { idempotentRequest } from '../request/idempotency.ts';
-import { invalidField } from '../request/invalid-fields.ts';
-import { readPage } from '../request/page.ts';
-import { toCreatedInbox, toInbox } from '../response/inbox-json.ts';
-import { empty, json, problemAnswer } from '../response/openapi-responses.ts';
+import { deriveReadToken, hashCredential, newCredential, newId } from '../../../ids.ts';
+import { quoted } from '../../../nearest.ts';
+import type { InboxStore } from '../../../store/contract/index.ts';
+import { throwEnded } from '../../access/ended-inbox.ts';
+import { callerOf, callersInbox, keyCaller } from '../../access/guard.ts';
+import { assertNoSink } from '../../access/permanent-inbox.ts';
+import type { App, RouteContext } from '../../context.ts';
+import { addressOf, onFreeAddress, wantedAddress } from '../../request/addresses.ts';
+import { idempotentRequest } from '../../request/idempotency.ts';
+import { invalidField } from '../../request/invalid-fields.ts';
+import { readPage } from '../../request/page.ts';
+import { toCreatedInbox, toInbox } from '../../response/inbox-json.ts';
+import { empty, json, problemAnswer } from '../../response/openapi-responses.ts';
 
 /** Lifetime of an inbox that does not name one, minutes. */
 const DEFAULT_TTL_MINUTES = 60;

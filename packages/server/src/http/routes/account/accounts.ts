@@ -1,7 +1,7 @@
 import { CreateAccount, CreatedAccount } from '@mayfly/client/contract';
-import { createSignUp } from '../../accounts/sign-up.ts';
-import type { App, RouteContext } from '../context.ts';
-import { problemAnswer } from '../response/openapi-responses.ts';
+import { createSignUp } from '../../../accounts/sign-up.ts';
+import type { App, RouteContext } from '../../context.ts';
+import { problemAnswer } from '../../response/openapi-responses.ts';
 
 /** Sign-up without an operator. Where it is off nothing is registered: the path is as unknown as any. */
 export function accountRoutes(app: App, { options, deps }: RouteContext): void {

@@ -6,14 +6,14 @@ import {
   StreamedMessage,
 } from '@mayfly/client/contract';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { placeAfter } from '../../messages/account-list.ts';
-import { timeOfSince } from '../../messages/cursor.ts';
-import { type Followable, followAccount, followInbox } from '../../messages/follow.ts';
-import { type Asking, callersInbox, keyCaller } from '../access/guard.ts';
-import type { App, RouteContext } from '../context.ts';
-import { comment, writeEvents } from '../response/event-stream.ts';
-import { events } from '../response/openapi-responses.ts';
-import { toAppError } from '../response/problems.ts';
+import { placeAfter } from '../../../messages/account-list.ts';
+import { timeOfSince } from '../../../messages/cursor.ts';
+import { type Followable, followAccount, followInbox } from '../../../messages/follow.ts';
+import { type Asking, callersInbox, keyCaller } from '../../access/guard.ts';
+import type { App, RouteContext } from '../../context.ts';
+import { comment, writeEvents } from '../../response/event-stream.ts';
+import { events } from '../../response/openapi-responses.ts';
+import { toAppError } from '../../response/problems.ts';
 
 const TAGS = ['Messages'];
 const EVENT_STREAM = 'text/event-stream; charset=utf-8';

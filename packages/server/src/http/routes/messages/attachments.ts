@@ -1,21 +1,21 @@
 import { AttachmentParams } from '@mayfly/client/contract';
 import { Type } from 'typebox';
-import { notFound } from '../../errors.ts';
-import type { MailAttachment } from '../../mail/mail.ts';
-import { quoted } from '../../nearest.ts';
-import { callersInbox } from '../access/guard.ts';
-import type { App, RouteContext } from '../context.ts';
-import { byteRange } from '../request/range.ts';
-import { contentDisposition } from '../response/content-disposition.ts';
-import { immutableTag, isFresh } from '../response/etag.ts';
+import { notFound } from '../../../errors.ts';
+import type { MailAttachment } from '../../../mail/mail.ts';
+import { quoted } from '../../../nearest.ts';
+import { callersInbox } from '../../access/guard.ts';
+import type { App, RouteContext } from '../../context.ts';
+import { byteRange } from '../../request/range.ts';
+import { contentDisposition } from '../../response/content-disposition.ts';
+import { immutableTag, isFresh } from '../../response/etag.ts';
 import {
   bytes,
   ConditionalHeaders,
   ETAG,
   NOT_MODIFIED,
   problemAnswer,
-} from '../response/openapi-responses.ts';
-import { problem, sendProblem } from '../response/problems.ts';
+} from '../../response/openapi-responses.ts';
+import { problem, sendProblem } from '../../response/problems.ts';
 
 /** A mail's own HTML or SVG must never run as if it were ours, even when a browser opens it. */
 const SANDBOX = "sandbox; default-src 'none'";

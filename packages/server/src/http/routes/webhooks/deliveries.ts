@@ -5,13 +5,13 @@ import {
   WebhookDeliveryList,
   WebhookParams,
 } from '@mayfly/client/contract';
-import { notFound } from '../../errors.ts';
-import type { AttemptRecord, DeliveryRecord } from '../../store/contract/index.ts';
-import { keyCaller } from '../access/guard.ts';
-import type { App, RouteContext } from '../context.ts';
-import { readPage } from '../request/page.ts';
-import { json, problemAnswer } from '../response/openapi-responses.ts';
-import { toTime, toTimeOrNull } from '../response/time.ts';
+import { notFound } from '../../../errors.ts';
+import type { AttemptRecord, DeliveryRecord } from '../../../store/contract/index.ts';
+import { keyCaller } from '../../access/guard.ts';
+import type { App, RouteContext } from '../../context.ts';
+import { readPage } from '../../request/page.ts';
+import { json, problemAnswer } from '../../response/openapi-responses.ts';
+import { toTime, toTimeOrNull } from '../../response/time.ts';
 
 const TAGS = ['Webhooks'];
 const NOT_FOUND = problemAnswer('The id is unknown, or belongs to another account.');

@@ -9,13 +9,13 @@ import {
   WebhookWithSecret,
 } from '@mayfly/client/contract';
 import { Type } from 'typebox';
-import { notFound } from '../../errors.ts';
-import type { WebhookRecord } from '../../store/contract/index.ts';
-import { keyCaller } from '../access/guard.ts';
-import type { App, RouteContext } from '../context.ts';
-import { readPage } from '../request/page.ts';
-import { empty, json, problemAnswer } from '../response/openapi-responses.ts';
-import { toTime, toTimeOrNull } from '../response/time.ts';
+import { notFound } from '../../../errors.ts';
+import type { WebhookRecord } from '../../../store/contract/index.ts';
+import { keyCaller } from '../../access/guard.ts';
+import type { App, RouteContext } from '../../context.ts';
+import { readPage } from '../../request/page.ts';
+import { empty, json, problemAnswer } from '../../response/openapi-responses.ts';
+import { toTime, toTimeOrNull } from '../../response/time.ts';
 
 const TAGS = ['Webhooks'];
 const NOT_FOUND = problemAnswer('The id is unknown, or belongs to another account.');
