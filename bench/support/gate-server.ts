@@ -8,7 +8,7 @@ import { Registry } from 'prom-client';
 import { newKey } from '../../packages/server/src/accounts/keys.ts';
 import { createPlans } from '../../packages/server/src/accounts/plans.ts';
 import { systemClock } from '../../packages/server/src/clock.ts';
-import { createNews } from '../../packages/server/src/events.ts';
+import { createEventBus } from '../../packages/server/src/events.ts';
 import { buildApp, createGate, type Gate } from '../../packages/server/src/http/app.ts';
 import type { HttpDeps } from '../../packages/server/src/http/context.ts';
 import { newId } from '../../packages/server/src/ids.ts';
@@ -35,13 +35,13 @@ const plans = createPlans({ developer: PLAN });
 const usage = new UsageMeter({ store, clock, log });
 usage.start();
 const guard = { allow: [], resolve: async () => [] };
-const news = createNews();
+const events = createEventBus();
 const deps: HttpDeps = {
-  ...{ store, clock, log, plans, usage, news, metrics: new Registry(), rate: createRateLimit(clock) },
+  ...{ store, clock, log, plans, usage, events, metrics: new Registry(), rate: createRateLimit(clock) },
   parsing: { attachment: async () => undefined, decode: async (bytes) => bytes },
   refusalsWritten: async () => undefined,
   injection: { check: async () => undefined, inject: () => Promise.reject(new Error('not measured')) },
-  webhooks: createWebhooks({ store, guard, news, clock, plans }),
+  webhooks: createWebhooks({ store, guard, events, clock, plans }),
 };
 
 const createdAt = clock.now();

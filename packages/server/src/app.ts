@@ -6,7 +6,7 @@ import { ensureSink } from './accounts/sink.ts';
 import { type Clock, systemClock } from './clock.ts';
 import type { Config } from './config/config.ts';
 import { explainListening, type ListenerName } from './config/explain-listening.ts';
-import { createNews } from './events.ts';
+import { createEventBus } from './events.ts';
 import { recheckUntil } from './http/access/held-requests.ts';
 import { randomFraction } from './ids.ts';
 import { createAuthenticating } from './inbound/authentication/authenticator.ts';
@@ -133,7 +133,7 @@ async function openShared(given: Given, onFirstKey?: (key: string) => void) {
   usage.start();
   opened.closers.push(() => usage.stop());
   await checkSetup({ store, plans, domains: config.domains, log });
-  const news = createNews();
+  const events = createEventBus();
   const metrics = createMetrics();
   const parsing = createParsing({ clock });
   opened.closers.push(() => parsing.close());
@@ -145,11 +145,11 @@ async function openShared(given: Given, onFirstKey?: (key: string) => void) {
     writes: () => writes,
   };
   const guard = webhookGuard(given);
-  const webhooks = createWebhooks({ store, guard, news, clock, plans });
+  const webhooks = createWebhooks({ store, guard, events, clock, plans });
   const budget = new ByteBudget(IN_FLIGHT_BYTES, plans.largestMessageBytes);
   return {
     ...given,
-    ...{ store, firstStart, plans, usage, news, metrics, parsing, gauges, guard, webhooks, budget },
+    ...{ store, firstStart, plans, usage, events, metrics, parsing, gauges, guard, webhooks, budget },
   };
 }
 
@@ -169,7 +169,7 @@ function webhookGuard({ config, overrides }: Given) {
 
 /** The rules of receiving, and the checks of senders where mail comes in over SMTP. */
 function openReceiver(shared: Shared) {
-  const { config, clock, log, opened, store, parsing, news, plans, metrics, gauges } = shared;
+  const { config, clock, log, opened, store, parsing, events, plans, metrics, gauges } = shared;
   const authenticating =
     config.mailAuth === 'on' && config.roles.includes('smtp')
       ? createAuthenticating({
@@ -187,7 +187,7 @@ function openReceiver(shared: Shared) {
     store,
     parsing,
     authenticating,
-    news,
+    events,
     clock,
     plans,
     hostname: config.smtpName ?? firstDomain(config),
@@ -263,7 +263,7 @@ async function startHttp(parts: Parts): Promise<RunningApp['http']> {
     {
       store: parts.store,
       parsing: parts.parsing,
-      news: parts.news,
+      events: parts.events,
       webhooks: parts.webhooks,
       plans: parts.plans,
       rate: createRateLimit(clock),
@@ -286,13 +286,13 @@ async function startHttp(parts: Parts): Promise<RunningApp['http']> {
 
 /** @param http where the API listens in this process; null where it does not */
 async function startDeliverer(parts: Parts, http: RunningApp['http']): Promise<void> {
-  const { config, overrides, store, guard, news, metrics, clock, log, opened } = parts;
+  const { config, overrides, store, guard, events, metrics, clock, log, opened } = parts;
   // The embedded store has one server: no other process holds these leases.
   await store.deliveries.releaseAll(clock.now());
   const deliverer = createDeliverer({
     store,
     sender: createSender({ ...guard, clock, userAgent: `Mayfly/${VERSION}` }),
-    news,
+    events,
     clock,
     log,
     metrics: metrics.webhooks,

@@ -1,13 +1,13 @@
 /**
- * What was used lately, by its key. It forgets in whole generations and keeps no order within them, so a
- * look costs no more than a Map's: several stand in the way of every request.
+ * The entries used last, by key. Entries leave in whole generations and there is no order within one, so
+ * reading costs no more than a Map does: each request reads several of these caches.
  */
-export class Recent<V> {
+export class LruCache<V> {
   #young = new Map<string, V>();
   #old = new Map<string, V>();
   readonly #generation: number;
 
-  /** @param max entries at most; at least half as many of the last used ones are there */
+  /** @param max the largest number of entries; at least half as many of those used last are kept */
   constructor(max: number) {
     this.#generation = Math.ceil(max / 2);
   }
@@ -35,26 +35,30 @@ export class Recent<V> {
 }
 
 /**
- * For so long what the store said is taken for what it would say: programs ask many times a second for the
- * same. What another process changes (the operator's command line) is in force after this half second.
+ * How long a result of the store is used again: programs repeat the same request many times a second. A
+ * change by another process (the command line) takes effect after this half second.
  */
-export const REMEMBERED_MS = 500;
+export const CACHE_TTL_MS = 500;
 
-/** What a look-up answered, for as long as it may be taken for true. */
-export class Remembered<T extends object> {
-  readonly #values: Recent<{ value: T; generation: number | null; until: number }>;
+/** Results of the store, each for a limited time. Times are monotonic: see `Clock.monotonic`. */
+export class TtlCache<T extends object> {
+  readonly #values: LruCache<{ value: T; generation: number | null; until: number }>;
 
-  /** @param max entries at most */
+  /** @param max the largest number of entries */
   constructor(max: number) {
-    this.#values = new Recent(max);
+    this.#values = new LruCache(max);
   }
 
-  /** @param generation where given: only what was found in this one */
+  /**
+   * @param now monotonic milliseconds
+   * @param generation where given, only an entry of this generation is returned
+   */
   get(key: string, now: number, generation: number | null = null): T | undefined {
     const found = this.#values.get(key);
     return found && now < found.until && found.generation === generation ? found.value : undefined;
   }
 
+  /** @param until monotonic milliseconds */
   set(key: string, value: T, until: number, generation: number | null = null): void {
     this.#values.set(key, { value, generation, until });
   }

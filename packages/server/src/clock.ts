@@ -1,16 +1,26 @@
-/** Time as loops see it. Pure functions take `now` (epoch milliseconds) as an argument instead. */
+import { performance } from 'node:perf_hooks';
+
+/**
+ * Time for loops, deadlines and records. Pure functions take times as arguments instead.
+ *
+ * The wall clock is for data only: what is stored, shown or compared with what is stored. It jumps when the
+ * machine corrects it. Deadlines, caches, rate limits and leases that live in this process use `monotonic`.
+ */
 export interface Clock {
-  /** Epoch milliseconds. */
+  /** Wall-clock time, epoch milliseconds. It may jump forwards or backwards at any time. */
   now(): number;
+  /** Milliseconds since some point in the past. Never jumps or runs back; only differences mean something. */
+  monotonic(): number;
   /**
-   * Resolves after `ms` milliseconds, or at once when `signal` aborts; never rejects, so that a loop
-   * asks its own signal what to do next.
+   * Resolves after `ms` milliseconds of monotonic time, or at once when `signal` aborts. Never rejects: a
+   * loop checks its own signal.
    */
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
 }
 
 export const systemClock: Clock = {
   now: () => Date.now(),
+  monotonic: () => performance.now(),
   sleep: (ms, signal) =>
     new Promise((resolve) => {
       if (signal?.aborted) return resolve();

@@ -1,31 +1,35 @@
-/**
- * News inside one process, told after the commit. It is only a hint to look again: the store is the
- * truth, so a listener that missed one loses time and nothing else.
- */
-export interface MessageNews {
+/** A message that was committed. */
+export interface MessageReceived {
   accountId: string;
   inboxId: string;
 }
 
-/** Subscribe before the query, query, then wait: in that order nothing slips between. */
-export interface News {
-  /** Calls `listener` for each later message of the inbox, and at its end or a change of its expiry, until the returned function is called. */
+/**
+ * Events inside one process, published after the commit. An event only says that reading the store again is
+ * worthwhile: the store decides, so a lost event costs time and nothing else. Subscribe before the query, so
+ * that nothing is missed between the query and the wait.
+ */
+export interface EventBus {
+  /**
+   * Calls `listener` for each later message of the inbox, and when the inbox ends or its expiry changes.
+   * @returns a function that ends the subscription
+   */
   onMessage(inboxId: string, listener: () => void): () => void;
-  /** Calls `listener` for each later message of the account until the returned function is called. */
+  /** Calls `listener` for each later message of the account, until the returned function is called. */
   onAccountMessage(accountId: string, listener: () => void): () => void;
-  /** Calls `listener` for each later message of any inbox until the returned function is called. */
-  onAnyMessage(listener: (news: MessageNews) => void): () => void;
+  /** Calls `listener` for each later message of any inbox, until the returned function is called. */
+  onAnyMessage(listener: (received: MessageReceived) => void): () => void;
   /** Calls `listener` whenever webhook deliveries became due, until the returned function is called. */
   onDeliveries(listener: () => void): () => void;
-  /** Tells that webhook deliveries became due. */
-  announceDeliveries(): void;
-  /** Tells the listeners of an inbox that it ended or that its expiry changed: their wait may be over. */
-  announceChange(inboxId: string): void;
-  /** Tells all listeners; a listener that throws is the caller's defect and reaches it. */
-  announce(news: MessageNews): void;
+  /** Publishes that webhook deliveries became due. */
+  publishDeliveries(): void;
+  /** Publishes that an inbox ended or that its expiry changed: waits on it may be over. */
+  publishInboxChange(inboxId: string): void;
+  /** Publishes a message to all listeners. What a listener throws reaches the caller. */
+  publish(received: MessageReceived): void;
 }
 
-/** Listeners to something that has an id; nothing is kept of an id without any. */
+/** Listeners by id; an id without listeners takes no memory. */
 function createListeners() {
   const byId = new Map<string, Set<() => void>>();
   return {
@@ -37,36 +41,36 @@ function createListeners() {
         if (listeners.size === 0 && byId.get(id) === listeners) byId.delete(id);
       };
     },
-    tell(id: string): void {
+    notify(id: string): void {
       for (const listener of [...(byId.get(id) ?? [])]) listener();
     },
   };
 }
 
-export function createNews(): News {
+export function createEventBus(): EventBus {
   const byInbox = createListeners();
   const byAccount = createListeners();
-  const everywhere = new Set<(news: MessageNews) => void>();
+  const ofAnyMessage = new Set<(received: MessageReceived) => void>();
   const ofDeliveries = new Set<() => void>();
   return {
     onMessage: byInbox.add,
     onAccountMessage: byAccount.add,
     onAnyMessage(listener) {
-      everywhere.add(listener);
-      return () => everywhere.delete(listener);
+      ofAnyMessage.add(listener);
+      return () => ofAnyMessage.delete(listener);
     },
     onDeliveries(listener) {
       ofDeliveries.add(listener);
       return () => ofDeliveries.delete(listener);
     },
-    announceDeliveries() {
+    publishDeliveries() {
       for (const listener of [...ofDeliveries]) listener();
     },
-    announceChange: byInbox.tell,
-    announce(news) {
-      byInbox.tell(news.inboxId);
-      byAccount.tell(news.accountId);
-      for (const listener of [...everywhere]) listener(news);
+    publishInboxChange: byInbox.notify,
+    publish(received) {
+      byInbox.notify(received.inboxId);
+      byAccount.notify(received.accountId);
+      for (const listener of [...ofAnyMessage]) listener(received);
     },
   };
 }

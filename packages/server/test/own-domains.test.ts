@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createPlans } from '../src/accounts/plans.ts';
 import { databasePath } from '../src/app.ts';
-import { createNews } from '../src/events.ts';
+import { createEventBus } from '../src/events.ts';
 import { createReceiver } from '../src/inbound/receiver.ts';
 import type { Store } from '../src/store/contract/index.ts';
 import { openSqlite } from '../src/store/sqlite/open.ts';
@@ -129,7 +129,7 @@ describe('mail to the domain of one account', () => {
       store: { ...store, domains: { ...store.domains, find: () => Promise.reject(down) } },
       parsing: { parse: () => Promise.reject(new Error('nothing is sent here')) },
       authenticating: null,
-      ...{ clock, news: createNews(), plans: createPlans() },
+      ...{ clock, events: createEventBus(), plans: createPlans() },
       ...{ hostname: 'mayfly.test', domains: ['mayfly.test'], sink: false },
       onRefusalsLost: (error) => lost.push(error),
     });

@@ -11,10 +11,10 @@ const MINUTE_MS = 60_000;
 /** Lets anyone make an account of a plan, at most {@link SIGN_UPS_PER_MINUTE} on this node. */
 export function createSignUp(
   store: Pick<AccountStore, 'create'>,
-  clock: Pick<Clock, 'now'>,
+  clock: Pick<Clock, 'now' | 'monotonic'>,
   plan: string,
 ): (name: string) => Promise<{ account: AccountRecord; key: string }> {
-  /** When the last ones were let in, oldest first. */
+  /** When the last ones were admitted, monotonic milliseconds, oldest first. */
   const times: number[] = [];
 
   /** @throws AppError `rate_limited` */
@@ -37,7 +37,7 @@ export function createSignUp(
 
   return async (name) => {
     const now = clock.now();
-    admit(now);
+    admit(clock.monotonic());
     const account = { id: newId('acc', now), name, plan, createdAt: now };
     const wanted = { accountId: account.id, name: 'first key', scope: 'full', expiresAt: null } as const;
     const { record, key } = newKey(wanted, now);

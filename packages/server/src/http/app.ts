@@ -17,7 +17,7 @@ import {
   MAX_PARAMETER,
   REQUEST_TIMEOUT_MS,
 } from './limits.ts';
-import type { Soon } from './maybe-promise.ts';
+import type { MaybePromise } from './maybe-promise.ts';
 import { answerExpect } from './request/expect-continue.ts';
 import { parseJsonBody } from './request/json-body.ts';
 import { collectPaths, type KnownPaths, nothingThere } from './request/paths.ts';
@@ -162,7 +162,7 @@ function guardRequests(app: App, { guard, admission }: RouteContext, cors: Cors,
   app.decorateRequest('caller', null);
   app.decorateRequest('admitted', null);
 
-  const check = (request: FastifyRequest): Soon<Caller> | null => {
+  const check = (request: FastifyRequest): MaybePromise<Caller> | null => {
     if (request.raw.headers.host === undefined && request.raw.httpVersionMinor === 1) {
       // RFC 9112 section 3.2
       throw new AppError('invalid_request', 'The Host header is missing. HTTP/1.1 requires it.');
@@ -188,7 +188,7 @@ function guardRequests(app: App, { guard, admission }: RouteContext, cors: Cors,
       request.caller = caller;
       done();
     };
-    let caller: Soon<Caller> | null;
+    let caller: MaybePromise<Caller> | null;
     try {
       caller = check(request);
     } catch (error) {

@@ -4,7 +4,7 @@ import type { FastifyBaseLogger, FastifyInstance, RawServerDefault } from 'fasti
 import type { Registry } from 'prom-client';
 import type { Plans } from '../accounts/plans.ts';
 import type { Clock } from '../clock.ts';
-import type { News } from '../events.ts';
+import type { EventBus } from '../events.ts';
 import type { Injection } from '../inbound/injection.ts';
 import type { Logger } from '../log.ts';
 import type { RateLimit } from '../quota/rate-limit.ts';
@@ -43,7 +43,7 @@ export interface HttpDeps {
   store: Store;
   parsing: AttachmentParsing;
   injection: Injection;
-  news: Pick<News, 'onMessage' | 'onAccountMessage' | 'announceChange'>;
+  events: Pick<EventBus, 'onMessage' | 'onAccountMessage' | 'publishInboxChange'>;
   /** Resolves when the refusals that SMTP gave before the call can be read. */
   refusalsWritten(): Promise<void>;
   webhooks: Webhooks;

@@ -1,7 +1,10 @@
-/** A value at once where it is known, or the promise of it. */
-export type Soon<T> = T | Promise<T>;
+/** A value, or the promise of one where it is not known yet. */
+export type MaybePromise<T> = T | Promise<T>;
 
-/** Goes on at once where the value is known: most requests then never leave their turn of the event loop. */
-export function after<T, U>(value: Soon<T>, next: (value: T) => Soon<U>): Soon<U> {
+/**
+ * Applies `next` at once to a value that is known, so that most requests finish within one turn of the event
+ * loop; otherwise when the promise resolves.
+ */
+export function andThen<T, U>(value: MaybePromise<T>, next: (value: T) => MaybePromise<U>): MaybePromise<U> {
   return value instanceof Promise ? value.then(next) : next(value);
 }

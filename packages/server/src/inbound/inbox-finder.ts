@@ -1,5 +1,5 @@
 import { isSubdomainOf } from '../accounts/domains.ts';
-import { REMEMBERED_MS, Remembered } from '../cache.ts';
+import { CACHE_TTL_MS, TtlCache } from '../cache.ts';
 import type { Clock } from '../clock.ts';
 import type { AddressedInbox, Store } from '../store/contract/index.ts';
 
@@ -30,7 +30,7 @@ export interface InboxFinder {
 
 export interface InboxFinderDeps {
   store: Pick<Store, 'inboxes' | 'domains' | 'generation'>;
-  clock: Pick<Clock, 'now'>;
+  clock: Pick<Clock, 'now' | 'monotonic'>;
   /** Domains that all accounts share, lower case. */
   shared: ReadonlySet<string>;
   /** Whether the sink takes what no other inbox takes. */
@@ -38,14 +38,14 @@ export interface InboxFinderDeps {
 }
 
 export function createInboxFinder({ store, clock, shared, sink }: InboxFinderDeps): InboxFinder {
-  const known = new Remembered<AddressedInbox>(KNOWN_INBOXES);
+  const known = new TtlCache<AddressedInbox>(KNOWN_INBOXES);
 
   const findOnShared = async ({ address }: Place): Promise<AddressedInbox | undefined> => {
     const now = clock.now();
     const generation = store.generation('inboxes');
     const inbox = await store.inboxes.findByAddress(address, now);
     if (inbox && generation !== null) {
-      known.set(address, inbox, Math.min(now + REMEMBERED_MS, inbox.expiresAt), generation);
+      known.set(address, inbox, clock.monotonic() + CACHE_TTL_MS, generation);
     }
     return inbox;
   };
@@ -76,7 +76,10 @@ export function createInboxFinder({ store, clock, shared, sink }: InboxFinderDep
   };
 
   return {
-    remembered: (address) => known.get(address, clock.now(), store.generation('inboxes')),
+    remembered: (address) => {
+      const inbox = known.get(address, clock.monotonic(), store.generation('inboxes'));
+      return inbox && inbox.expiresAt > clock.now() ? inbox : undefined;
+    },
 
     async find(place) {
       if (shared.has(place.domain)) {

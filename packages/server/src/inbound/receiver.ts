@@ -2,7 +2,7 @@ import { isSubdomainOf } from '../accounts/domains.ts';
 import type { Plans } from '../accounts/plans.ts';
 import type { Clock } from '../clock.ts';
 import { AppError } from '../errors.ts';
-import type { News } from '../events.ts';
+import type { EventBus } from '../events.ts';
 import { inboxAddress, parseAddress } from '../mail/address.ts';
 import type {
   AddressedInbox,
@@ -80,7 +80,7 @@ export interface ReceiverDeps {
   parsing: Pick<Parsing, 'parse'>;
   /** Null where no sender is checked. */
   authenticating: Pick<Authenticating, 'check'> | null;
-  news: News;
+  events: EventBus;
   clock: Clock;
   plans: Plans;
   /** The name in our Received lines. */
@@ -120,7 +120,7 @@ export interface Settling {
 }
 
 export function createReceiver(deps: ReceiverDeps): Receiver & Delivering & Settling {
-  const { store, parsing, authenticating, news, clock, plans, hostname } = deps;
+  const { store, parsing, authenticating, events, clock, plans, hostname } = deps;
   const shared = new Set(deps.domains);
   const commits = new Set<Promise<unknown>>();
   const refusals = createRefusalLog(store.refusals, deps.onRefusalsLost);
@@ -177,13 +177,13 @@ export function createReceiver(deps: ReceiverDeps): Receiver & Delivering & Sett
     const [placed = []] = await commit;
     assertSomeoneHasIt(placed);
     for (const place of placed) {
-      if ('deliveries' in place) news.announceDeliveries();
+      if ('deliveries' in place) events.publishDeliveries();
       if (!('messageId' in place)) continue;
       const last = inboxes.remembered(
         recipients.find(({ inboxId }) => inboxId === place.inboxId)?.address ?? '',
       );
       if (last) last.messageCount += 1;
-      news.announce({ accountId: place.accountId, inboxId: place.inboxId });
+      events.publish({ accountId: place.accountId, inboxId: place.inboxId });
     }
     return placed;
   };

@@ -1,8 +1,8 @@
 import { setImmediate } from 'node:timers/promises';
 import type { Clock } from '../clock.ts';
-import type { News } from '../events.ts';
+import type { EventBus } from '../events.ts';
 import type { AccountMessageRow, SearchConditions, Store } from '../store/contract/index.ts';
-import { lookUntil, type Subscribe } from './change-signal.ts';
+import { readUntil, type Subscribe } from './change-signal.ts';
 import { accountCursorAt, placeOfAccountBefore, placeOfAccountSince } from './cursor.ts';
 import { hasFilters } from './list.ts';
 
@@ -35,7 +35,7 @@ export interface AccountMessagePage {
 
 export interface AccountListDeps {
   store: Pick<Store, 'messages'>;
-  news: Pick<News, 'onAccountMessage'>;
+  events: Pick<EventBus, 'onAccountMessage'>;
   clock: Clock;
 }
 
@@ -87,7 +87,7 @@ function createTurns() {
   };
 }
 
-export function createAccountLists({ store, news, clock }: AccountListDeps): AccountLists {
+export function createAccountLists({ store, events, clock }: AccountListDeps): AccountLists {
   const inTurn = createTurns();
 
   /** The next messages below a place; more than `limit` where that costs nothing. */
@@ -150,10 +150,10 @@ export function createAccountLists({ store, news, clock }: AccountListDeps): Acc
       const end =
         query.before === undefined ? Number.POSITIVE_INFINITY : placeOfAccountBefore(accountId, query.before);
       const after = await placeAfter(store.messages, accountId, query.since);
-      const subscribe: Subscribe = (listener) => news.onAccountMessage(accountId, listener);
+      const subscribe: Subscribe = (listener) => events.onAccountMessage(accountId, listener);
       let page: AccountMessagePage | undefined;
       let seen = 0;
-      return lookUntil({ clock, subscribe, signal }, until, async (now) => {
+      return readUntil({ clock, subscribe, signal }, until, async (now) => {
         // A page below `before` has not looked at newer messages, so its cursor does not cover them.
         const newest = Math.max(0, Math.min(await store.messages.newestInAccount(accountId), end - 1));
         if (!page || newest > seen) {

@@ -39,7 +39,7 @@ export function createChangeSignal(clock: Clock, subscribe: Subscribe, signal: A
 }
 
 /** The result of one read of the store. */
-export interface Look<T> {
+export interface ReadResult<T> {
   result: T;
   /** True when the wait ends with this result. */
   isFinal: boolean;
@@ -54,10 +54,10 @@ export interface Look<T> {
  * @returns the last result
  * @throws what `look` throws
  */
-export async function lookUntil<T>(
+export async function readUntil<T>(
   { clock, subscribe, signal }: { clock: Clock; subscribe: Subscribe; signal: AbortSignal },
   deadline: number,
-  look: (now: number) => Promise<Look<T>>,
+  look: (now: number) => Promise<ReadResult<T>>,
 ): Promise<T> {
   const changes = createChangeSignal(clock, subscribe, signal);
   try {

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { Recent } from '../cache.ts';
+import { LruCache } from '../cache.ts';
 import { AppError } from '../errors.ts';
 import { timeOfId } from '../ids.ts';
 import { quoted } from '../nearest.ts';
@@ -41,7 +41,7 @@ export function cursorAt(inboxId: string, receivedAt: number): string {
 }
 
 /** Cursors made recently: a list's cursor stays the same until a message arrives, and its hash is the costly part. */
-const madeLately = new Recent<string>(2_000);
+const madeLately = new LruCache<string>(2_000);
 
 function timeOfCursor(inboxId: string, cursor: string): number {
   const time = Number.parseInt(CURSOR.exec(cursor)?.[1] ?? '', 36);

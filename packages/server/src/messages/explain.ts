@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import type { Clock } from '../clock.ts';
-import type { News } from '../events.ts';
+import type { EventBus } from '../events.ts';
 import {
   type FailedCondition,
   type Filters,
@@ -9,7 +9,7 @@ import {
   needsContent,
 } from '../mail/filters.ts';
 import type { FullMessageRecord, InboxRecord, MessageRecord, Store } from '../store/contract/index.ts';
-import { lookUntil, type Subscribe } from './change-signal.ts';
+import { readUntil, type Subscribe } from './change-signal.ts';
 import { cursorAt, timeOfSince } from './cursor.ts';
 import { type Elsewhere, lookElsewhere } from './elsewhere.ts';
 import type { ExplanationCaller } from './failed-handshakes.ts';
@@ -53,7 +53,7 @@ export interface ExplainDeps {
   store: Pick<Store, 'accounts' | 'inboxes' | 'messages' | 'refusals' | 'domains'>;
   /** Domains that all accounts share. */
   domains: readonly string[];
-  news: Pick<News, 'onMessage'>;
+  events: Pick<EventBus, 'onMessage'>;
   clock: Clock;
   /** Resolves when the refusals that were given before the call can be read. */
   refusalsWritten(): Promise<void>;
@@ -105,7 +105,7 @@ export async function waitAndExplain(
 
 /** Looks until enough messages match or the time is over; false when the signal ended it before. */
 async function untilOver(
-  { store, news, clock }: ExplainDeps,
+  { store, events, clock }: ExplainDeps,
   inbox: InboxRecord,
   { match, count, waitMs }: Expectation,
   progress: Progress,
@@ -113,8 +113,8 @@ async function untilOver(
 ): Promise<boolean> {
   const deadline = clock.now() + waitMs;
   const enough = Math.max(count, 1);
-  const subscribe: Subscribe = (listener) => news.onMessage(inbox.id, listener);
-  return lookUntil({ clock, subscribe, signal }, deadline, async (now) => {
+  const subscribe: Subscribe = (listener) => events.onMessage(inbox.id, listener);
+  return readUntil({ clock, subscribe, signal }, deadline, async (now) => {
     const found = await store.inboxes.find(inbox.accountId, inbox.id, now);
     const { expiresAt } = liveInbox(found, now, inbox.id);
     const isComplete = await lookAtNew(store, inbox.id, { match, enough, now }, progress, signal);

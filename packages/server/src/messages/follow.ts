@@ -1,5 +1,5 @@
 import type { Clock } from '../clock.ts';
-import type { News } from '../events.ts';
+import type { EventBus } from '../events.ts';
 import type { InboxRecord, MessageRecord, Store } from '../store/contract/index.ts';
 import { createChangeSignal, type Subscribe } from './change-signal.ts';
 import { accountCursorAt, cursorAt } from './cursor.ts';
@@ -29,7 +29,7 @@ export interface Followable {
 
 export interface FollowDeps {
   store: Pick<Store, 'inboxes' | 'messages'>;
-  news: Pick<News, 'onMessage' | 'onAccountMessage'>;
+  events: Pick<EventBus, 'onMessage' | 'onAccountMessage'>;
 }
 
 /**
@@ -37,12 +37,12 @@ export interface FollowDeps {
  * @param inbox live when it was read
  * @param after epoch ms; messages with a later `receivedAt` follow
  */
-export function followInbox({ store, news }: FollowDeps, inbox: InboxRecord, after: number): Followable {
+export function followInbox({ store, events }: FollowDeps, inbox: InboxRecord, after: number): Followable {
   const { id, accountId } = inbox;
   let place = after;
   return {
     cursor: cursorAt(id, after),
-    subscribe: (listener) => news.onMessage(id, listener),
+    subscribe: (listener) => events.onMessage(id, listener),
     async next(now) {
       const { expiresAt } = liveInbox(await store.inboxes.find(accountId, id, now), now, id);
       const messages = await store.messages.listAfter(id, { after: place, limit: PAGE }, now);
@@ -57,11 +57,11 @@ export function followInbox({ store, news }: FollowDeps, inbox: InboxRecord, aft
 }
 
 /** The messages of all inboxes of an account from a place on, in the order of their commits. */
-export function followAccount({ store, news }: FollowDeps, accountId: string, after: number): Followable {
+export function followAccount({ store, events }: FollowDeps, accountId: string, after: number): Followable {
   let place = after;
   return {
     cursor: accountCursorAt(accountId, after),
-    subscribe: (listener) => news.onAccountMessage(accountId, listener),
+    subscribe: (listener) => events.onAccountMessage(accountId, listener),
     async next(now) {
       const messages = await store.messages.listByAccount(accountId, { after: place, limit: PAGE }, now);
       place = messages.at(-1)?.accountOrder ?? place;

@@ -1,12 +1,12 @@
 import { setImmediate } from 'node:timers/promises';
 import type { Clock } from '../clock.ts';
 import { AppError, notFound } from '../errors.ts';
-import type { News } from '../events.ts';
+import type { EventBus } from '../events.ts';
 import { timeOfId } from '../ids.ts';
 import { type Filters, failedConditions, failedContent, needsContent } from '../mail/filters.ts';
 import { quoted } from '../nearest.ts';
 import type { InboxRecord, MessageRecord, MessageRow, Store } from '../store/contract/index.ts';
-import { lookUntil, type Subscribe } from './change-signal.ts';
+import { readUntil, type Subscribe } from './change-signal.ts';
 import { cursorAt, timeOfSince } from './cursor.ts';
 import type { Newest } from './newest-cache.ts';
 
@@ -33,7 +33,7 @@ export interface MessagePage<M = MessageRecord> {
 
 export interface ReadDeps {
   store: Pick<Store, 'inboxes' | 'messages'>;
-  news: Pick<News, 'onMessage'>;
+  events: Pick<EventBus, 'onMessage'>;
   clock: Clock;
 }
 
@@ -183,12 +183,12 @@ export async function waitForMessages(
   waitMs: number,
   signal: AbortSignal,
 ): Promise<MessagePage> {
-  const { store, news, clock } = deps;
+  const { store, events, clock } = deps;
   const since = sinceOf(inbox, query);
   let page: MessagePage | undefined;
   let seen = 0;
-  const subscribe: Subscribe = (listener) => news.onMessage(inbox.id, listener);
-  return lookUntil({ clock, subscribe, signal }, clock.now() + waitMs, async (now) => {
+  const subscribe: Subscribe = (listener) => events.onMessage(inbox.id, listener);
+  return readUntil({ clock, subscribe, signal }, clock.now() + waitMs, async (now) => {
     const current = page
       ? liveInbox(await store.inboxes.find(inbox.accountId, inbox.id, now), now, inbox.id)
       : inbox;

@@ -32,14 +32,14 @@ const MAX_TIME_SHARE = 0.002;
 function remembered<T>(clock: Clock, read: () => Promise<T>): () => Promise<T> {
   let last: { value: Promise<T>; until: number } | undefined;
   return () => {
-    const begun = clock.now();
+    const begun = clock.monotonic();
     if (last && begun < last.until) return last.value;
     const value = read();
     const entry = { value, until: Number.POSITIVE_INFINITY };
     last = entry;
     const keep = (): void => {
-      const took = clock.now() - begun;
-      entry.until = clock.now() + Math.max(MIN_AGE_MS, took / MAX_TIME_SHARE);
+      const took = clock.monotonic() - begun;
+      entry.until = clock.monotonic() + Math.max(MIN_AGE_MS, took / MAX_TIME_SHARE);
     };
     value.then(keep, keep);
     return value;

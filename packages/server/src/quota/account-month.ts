@@ -32,7 +32,7 @@ export class AccountMonth {
   readonly month: Month;
   /** The first moment of the next month, epoch milliseconds. */
   readonly resetAt: number;
-  /** When it was last used, epoch milliseconds. */
+  /** When it was last used, monotonic milliseconds. */
   usedAt: number;
   /** Requests of the month that are leased or answered on any node, as the store said last. */
   #taken = 0;
@@ -44,16 +44,17 @@ export class AccountMonth {
   #wanted = 0;
   /** The quota of the last request. */
   #limit: number;
-  /** A quota that had nothing left, and until when not to ask again. */
+  /** A quota that had nothing left, and until when not to ask again, monotonic milliseconds. */
   #empty: { limit: number; until: number } | null = null;
   /** Requests counted since the last report. */
   #days = new Map<Day, number>();
 
-  constructor(accountId: string, limit: number, now: number) {
+  /** @param now epoch milliseconds; decides the month */
+  constructor(accountId: string, limit: number, now: number, monotonic: number) {
     this.accountId = accountId;
     this.month = monthOf(now);
     this.resetAt = monthAround(now).end;
-    this.usedAt = now;
+    this.usedAt = monotonic;
     this.#limit = limit;
   }
 
@@ -76,8 +77,8 @@ export class AccountMonth {
   }
 
   /** True when the store had nothing left under such a quota, less than {@link RETRY_EMPTY_MS} ago. */
-  isEmpty(limit: number, now: number): boolean {
-    return this.#empty !== null && limit <= this.#empty.limit && now < this.#empty.until;
+  isEmpty(limit: number, monotonic: number): boolean {
+    return this.#empty !== null && limit <= this.#empty.limit && monotonic < this.#empty.until;
   }
 
   /** True when the next block should be leased ahead. */
@@ -86,9 +87,9 @@ export class AccountMonth {
   }
 
   /** Counts a request. Requires {@link AccountMonth.canSpend}. */
-  spend(limit: number, day: Day, now: number): Charge {
+  spend(limit: number, day: Day, monotonic: number): Charge {
     this.#unspent -= 1;
-    this.usedAt = now;
+    this.usedAt = monotonic;
     this.#limit = limit;
     this.#count(day, 1);
     return { accountId: this.accountId, month: this.month, day, limit };
@@ -118,11 +119,11 @@ export class AccountMonth {
   }
 
   /** Adds what the store granted under a quota. */
-  add({ granted, taken }: Lease, limit: number, now: number): void {
+  add({ granted, taken }: Lease, limit: number, monotonic: number): void {
     this.#leasedUnder = this.#unspent > 0 ? Math.max(this.#leasedUnder, limit) : limit;
     this.#unspent += granted;
     this.#taken = taken;
-    this.#empty = granted === 0 ? { limit, until: now + RETRY_EMPTY_MS } : null;
+    this.#empty = granted === 0 ? { limit, until: monotonic + RETRY_EMPTY_MS } : null;
   }
 
   /** Sets how much of the month is taken, as read from the store before the first lease. */

@@ -25,7 +25,7 @@ export interface RateLimit {
 
 interface Bucket {
   tokens: number;
-  /** When `tokens` was computed, epoch milliseconds. */
+  /** When `tokens` was computed, monotonic milliseconds. */
   at: number;
   /** When the bucket is full again without further requests. */
   fullAt: number;
@@ -39,9 +39,9 @@ export const limitsRate = ({ requestsPerSecond, burst }: Plan): boolean =>
  * Keeps the buckets in memory: a restart forgets a pause of at most `burst / requestsPerSecond` seconds.
  * @param nodes how many nodes answer requests now; each has that share of every bucket
  */
-export function createRateLimit(clock: Pick<Clock, 'now'>, nodes: () => number = () => 1): RateLimit {
+export function createRateLimit(clock: Pick<Clock, 'monotonic'>, nodes: () => number = () => 1): RateLimit {
   const buckets = new Map<string, Bucket>();
-  let forgetAt = clock.now() + FORGET_EVERY_MS;
+  let forgetAt = clock.monotonic() + FORGET_EVERY_MS;
 
   const forgetFull = (now: number): void => {
     if (now < forgetAt) return;
@@ -51,7 +51,7 @@ export function createRateLimit(clock: Pick<Clock, 'now'>, nodes: () => number =
 
   /** The bucket refilled up to now, its size and its rate on this node. */
   const refill = (accountId: string, plan: Plan): { bucket: Bucket; size: number; perMs: number } => {
-    const now = clock.now();
+    const now = clock.monotonic();
     forgetFull(now);
     const share = Math.max(1, nodes());
     const size = Math.max(1, plan.burst / share);

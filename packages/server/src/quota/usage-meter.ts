@@ -71,7 +71,7 @@ export class UsageMeter {
   charge(accountId: string, limit: number): Charge | Promise<Charge> {
     const now = this.#clock.now();
     const account = this.#accounts.get(accountId);
-    if (account && now < account.resetAt && account.canSpend(limit)) return this.#spend(account, limit, now);
+    if (account && now < account.resetAt && account.canSpend(limit)) return this.#spend(account, limit);
     return this.#chargeWithLease(accountId, limit);
   }
 
@@ -93,7 +93,7 @@ export class UsageMeter {
   standing(accountId: string, limit: number): MonthStanding {
     const now = this.#clock.now();
     const known = this.#accounts.get(accountId);
-    const account = known && now < known.resetAt ? known : new AccountMonth(accountId, limit, now);
+    const account = known && now < known.resetAt ? known : this.#monthOf(accountId, limit, now);
     return { remaining: account.remaining(limit), resetAt: account.resetAt };
   }
 
@@ -145,7 +145,7 @@ export class UsageMeter {
    */
   async report(returnAll = false): Promise<void> {
     const now = this.#clock.now();
-    await this.#writeReports(this.#takeReports(now, returnAll), now);
+    await this.#writeReports(this.#takeReports(returnAll), now);
     const uses = this.#keyUses.take(now);
     try {
       if (uses.length > 0) await this.#store.keys.used(uses);
@@ -174,11 +174,12 @@ export class UsageMeter {
     }
   }
 
-  #takeReports(now: number, returnAll: boolean): UsageReport[] {
+  #takeReports(returnAll: boolean): UsageReport[] {
+    const monotonic = this.#clock.monotonic();
     const reports = this.#unreported;
     this.#unreported = [];
     for (const [accountId, account] of this.#accounts) {
-      const idleMs = now - account.usedAt;
+      const idleMs = monotonic - account.usedAt;
       reports.push(account.takeReport(returnAll || idleMs >= RETURN_AFTER_MS));
       if (idleMs >= FORGET_AFTER_MS && !this.#leasing.has(account)) this.#accounts.delete(accountId);
     }
@@ -196,14 +197,19 @@ export class UsageMeter {
     const known = this.#accounts.get(accountId);
     if (known && now < known.resetAt) return known;
     if (known) this.#unreported.push(known.takeReport(true));
-    const account = new AccountMonth(accountId, limit, now);
+    const account = this.#monthOf(accountId, limit, now);
     this.#accounts.set(accountId, account);
     return account;
   }
 
-  #spend(account: AccountMonth, limit: number, now: number): Charge {
-    const charge = account.spend(limit, this.#days.dayOf(now), now);
-    if (account.isLow(limit) && !this.#leasing.has(account) && !account.isEmpty(limit, now)) {
+  #monthOf(accountId: string, limit: number, now: number): AccountMonth {
+    return new AccountMonth(accountId, limit, now, this.#clock.monotonic());
+  }
+
+  #spend(account: AccountMonth, limit: number): Charge {
+    const monotonic = this.#clock.monotonic();
+    const charge = account.spend(limit, this.#days.dayOf(this.#clock.now()), monotonic);
+    if (account.isLow(limit) && !this.#leasing.has(account) && !account.isEmpty(limit, monotonic)) {
       this.#lease(account, limit).catch((err) =>
         this.#log.error({ err, accountId: account.accountId }, 'requests could not be leased ahead'),
       );
@@ -215,8 +221,8 @@ export class UsageMeter {
     for (;;) {
       const now = this.#clock.now();
       const account = this.#current(accountId, limit, now);
-      if (account.canSpend(limit)) return this.#spend(account, limit, now);
-      if (account.isEmpty(limit, now)) throw quotaExceeded(limit, account.resetAt, now);
+      if (account.canSpend(limit)) return this.#spend(account, limit);
+      if (account.isEmpty(limit, this.#clock.monotonic())) throw quotaExceeded(limit, account.resetAt, now);
       await this.#lease(account, limit);
     }
   }
@@ -225,7 +231,7 @@ export class UsageMeter {
   #lease(account: AccountMonth, limit: number): Promise<void> {
     const inProgress = this.#leasing.get(account);
     if (inProgress) return inProgress;
-    account.usedAt = this.#clock.now();
+    account.usedAt = this.#clock.monotonic();
     const started = this.#requestLease(account, limit).finally(() => this.#leasing.delete(account));
     this.#leasing.set(account, started);
     return started;
@@ -241,7 +247,7 @@ export class UsageMeter {
       .finally(() => account.endLease());
     this.#logPassed(accountId, month, lease.passed);
     if (this.#accounts.get(accountId) === account) {
-      account.add(lease, limit, this.#clock.now());
+      account.add(lease, limit, this.#clock.monotonic());
       return;
     }
     // The month has ended meanwhile: nothing more is spent from this one.

@@ -27,7 +27,7 @@ export async function runServer(app: App, deps: RunDeps): Promise<void> {
     announcer.started(await app.start(announcer.firstKey));
     const begunAt = await stopBegan;
     await app.stop();
-    announcer.stopped(clock.now() - begunAt);
+    announcer.stopped(clock.monotonic() - begunAt);
   } finally {
     ended.abort();
   }
@@ -36,7 +36,7 @@ export async function runServer(app: App, deps: RunDeps): Promise<void> {
 /** Announces the stop, and keeps its time limit. @returns when it began */
 async function untilStop({ announcer, stop, clock, exit }: RunDeps, ended: AbortSignal): Promise<number> {
   announcer.stopping(await stop.requested);
-  const begunAt = clock.now();
+  const begunAt = clock.monotonic();
   void clock.sleep(STOP_LIMIT_MS, ended).then(() => {
     if (ended.aborted) return;
     announcer.stoppedByForce('time limit');

@@ -51,19 +51,19 @@ export function watchForStop(sources: StopSources, actions: StopActions): StopRe
   let requestedAt: number | undefined;
   let hungUpAt = Number.NEGATIVE_INFINITY;
   const request = (reason: StopReason): void => {
-    requestedAt ??= clock.now();
+    requestedAt ??= clock.monotonic();
     resolve(reason);
     watching.abort();
   };
   for (const signal of Object.keys(STOP_SIGNALS) as StopSignal[]) {
     onSignal(signal, () => {
       if (requestedAt === undefined) request(signal);
-      else if (clock.now() - requestedAt > SAME_SIGNAL_MS) actions.onSecondSignal(signal);
+      else if (clock.monotonic() - requestedAt > SAME_SIGNAL_MS) actions.onSecondSignal(signal);
     });
   }
   onSignal('SIGHUP', () => {
     if (sources.isTerminalGone()) return request('terminal closed');
-    hungUpAt = clock.now();
+    hungUpAt = clock.monotonic();
     actions.onReload();
   });
 
@@ -73,7 +73,7 @@ export function watchForStop(sources: StopSources, actions: StopActions): StopRe
       await clock.sleep(PARENT_CHECK_MS, watching.signal);
       if (event === null) continue;
       // npm does not survive SIGHUP, not even below nohup. A server whose output was redirected is meant to.
-      if (event === 'parent exited' && clock.now() - hungUpAt < SAME_HANGUP_MS) return;
+      if (event === 'parent exited' && clock.monotonic() - hungUpAt < SAME_HANGUP_MS) return;
       request(event);
     }
   };

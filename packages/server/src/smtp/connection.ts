@@ -62,7 +62,7 @@ export class Connection implements Transport {
   #dialogue: Dialogue | undefined;
   #hasEntered = false;
   #isLeaving = false;
-  /** When the last reply was written, epoch milliseconds. */
+  /** When the last reply was written, monotonic milliseconds. */
   #endedAt: number | undefined;
   #bytesAfterEnd = 0;
 
@@ -90,7 +90,7 @@ export class Connection implements Transport {
   end(text: string): void {
     // A client that closes without a command may have rejected the certificate; the watch reports it.
     if (text !== '') this.#handshake?.settled();
-    this.#endedAt = this.#context.clock.now();
+    this.#endedAt = this.#context.clock.monotonic();
     this.#socket.end(text, 'latin1');
     // On shutdown, do not wait for the client to close its side.
     if (this.#isLeaving) this.#socket.destroySoon();
@@ -129,7 +129,7 @@ export class Connection implements Transport {
     this.#socket.destroy();
   }
 
-  /** Enforces the limits of time; called every few seconds. @param now epoch milliseconds */
+  /** Enforces the limits of time; called every few seconds. @param now monotonic milliseconds */
   watch(now: number): void {
     if (this.#endedAt === undefined) this.#dialogue?.watch(now);
     else if (now - this.#endedAt > LINGER_MS) this.#socket.destroy();

@@ -76,7 +76,7 @@ export class Dialogue {
       auth,
     });
     this.#session = new Session(id, remoteAddress, context);
-    this.#timer = new SessionTimer(limits, clock.now());
+    this.#timer = new SessionTimer(limits, clock.monotonic());
   }
 
   greet(): void {
@@ -121,7 +121,7 @@ export class Dialogue {
     this.#session.ended(this.#engine.messageBytes);
   }
 
-  /** Enforces the limits of time; called every few seconds. @param now epoch milliseconds */
+  /** Enforces the limits of time; called every few seconds. @param now monotonic milliseconds */
   watch(now: number): void {
     const { isWaiting, isReceiving, messageBytes } = this.#engine;
     const reply = this.#timer.check(now, {
@@ -139,7 +139,7 @@ export class Dialogue {
     this.#replies += engine.takeOutput();
     if (engine.linesRead !== this.#linesSeen) {
       this.#linesSeen = engine.linesRead;
-      this.#timer.touch(this.#context.clock.now());
+      this.#timer.touch(this.#context.clock.monotonic());
     }
     if (event?.type === 'close') {
       this.ended();
@@ -217,14 +217,14 @@ export class Dialogue {
   #answer(reply: Promise<Reply>): void {
     const answered = reply.catch((error) => this.#failed(error));
     void answered.then((given) => {
-      this.#timer.touch(this.#context.clock.now());
+      this.#timer.touch(this.#context.clock.monotonic());
       this.#engine.answer(given);
       this.resume();
     });
   }
 
   #beginData(): void {
-    this.#timer.beginData(this.#context.clock.now());
+    this.#timer.beginData(this.#context.clock.monotonic());
     const maxBytes = this.#session.beginData(() => {
       this.#isHeld = false;
       this.resume();

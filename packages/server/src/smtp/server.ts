@@ -159,7 +159,7 @@ export function createSmtpServer(options: SmtpServerOptions, deps: SmtpServerDep
   async function watch(): Promise<void> {
     while (!stopping.signal.aborted) {
       await clock.sleep(WATCH_INTERVAL_MS, stopping.signal);
-      const now = clock.now();
+      const now = clock.monotonic();
       for (const connection of open) connection.watch(now);
     }
   }

@@ -17,7 +17,7 @@ export class SessionTimer {
   /** Bytes of the mail coming in, when they were last weighed. */
   #data = { since: 0, bytes: 0 };
 
-  /** @param now epoch milliseconds, as in all methods */
+  /** @param now monotonic milliseconds, as in all methods */
   constructor(limits: SmtpLimits, now: number) {
     this.#limits = limits;
     this.#begunAt = now;

@@ -123,7 +123,7 @@ export class Session {
       ...recipients.map((recipient) => recipient.maxMessageBytes),
     );
     const maxBytes = Math.min(largest, maxMessageBytes);
-    this.#message = new IncomingMessage(maxBytes, { budget, now: clock.now(), resume });
+    this.#message = new IncomingMessage(maxBytes, { budget, now: clock.monotonic(), resume });
     return maxBytes;
   }
 
@@ -159,7 +159,7 @@ export class Session {
   ended(bytesRead: number): void {
     if (!this.#message) return;
     const { metrics, clock, log } = this.#context;
-    const ms = clock.now() - this.#message.begunAt;
+    const ms = clock.monotonic() - this.#message.begunAt;
     this.#message.release();
     this.#message = undefined;
     metrics.mail('failed', bytesRead, ms / 1000);
@@ -187,7 +187,7 @@ export class Session {
 
   #report(transaction: Transaction, reply: Reply, bytes: number, begunAt: number): void {
     const { metrics, clock, log } = this.#context;
-    const ms = clock.now() - begunAt;
+    const ms = clock.monotonic() - begunAt;
     const recipients = transaction.recipients.map(({ inboxId }) => inboxId);
     const line = { session: this.#id, bytes, ms, recipients };
     if (reply.code < 300) {

@@ -1,5 +1,5 @@
 import type { Clock } from '../clock.ts';
-import type { News } from '../events.ts';
+import type { EventBus } from '../events.ts';
 import type { Logger } from '../log.ts';
 import type { AttemptResult, ClaimedDelivery, FailureStreak, Store } from '../store/contract/index.ts';
 import { createBatcher } from './batcher.ts';
@@ -36,7 +36,7 @@ export interface DelivererDeps {
   store: Pick<Store, 'inboxes' | 'messages' | 'webhooks' | 'deliveries'>;
   /** Closed by {@link Deliverer.stop}. */
   sender: Sender;
-  news: Pick<News, 'onDeliveries'>;
+  events: Pick<EventBus, 'onDeliveries'>;
   clock: Clock;
   log: Logger;
   metrics: {
@@ -62,7 +62,7 @@ export interface Deliverer {
 }
 
 export function createDeliverer(deps: DelivererDeps): Deliverer {
-  const { store, sender, news, clock, log } = deps;
+  const { store, sender, events, clock, log } = deps;
   const attempt = createAttempt(deps);
   const stopping = new AbortController();
   const aborting = new AbortController();
@@ -98,7 +98,7 @@ export function createDeliverer(deps: DelivererDeps): Deliverer {
   };
 
   const run = async (): Promise<void> => {
-    const unsubscribe = news.onDeliveries(notify);
+    const unsubscribe = events.onDeliveries(notify);
     while (!stopping.signal.aborted) {
       // Created before the query, so that an event during the query ends the sleep that follows.
       wakeUp = new AbortController();

@@ -1,7 +1,7 @@
 import type { Plans } from '../accounts/plans.ts';
 import type { Clock } from '../clock.ts';
 import { AppError, notFound } from '../errors.ts';
-import type { News } from '../events.ts';
+import type { EventBus } from '../events.ts';
 import { newId } from '../ids.ts';
 import { quoted } from '../nearest.ts';
 import type {
@@ -59,7 +59,7 @@ export interface NewInboxWebhook {
 export interface WebhooksDeps {
   store: Pick<Store, 'webhooks' | 'deliveries' | 'messages'>;
   guard: GuardSettings;
-  news: Pick<News, 'announceDeliveries'>;
+  events: Pick<EventBus, 'publishDeliveries'>;
   clock: Clock;
   plans: Plans;
 }
@@ -70,7 +70,7 @@ const messageGone = (deliveryId: string): AppError =>
     `The message of the delivery ${quoted(deliveryId)} was deleted or has expired, so it cannot be sent again.`,
   );
 
-export function createWebhooks({ store, guard, news, clock, plans }: WebhooksDeps): Webhooks {
+export function createWebhooks({ store, guard, events, clock, plans }: WebhooksDeps): Webhooks {
   /** A webhook of the account whose inbox, if it has one, still lives. */
   async function living(accountId: string, webhookId: string): Promise<WebhookRecord> {
     const now = clock.now();
@@ -98,7 +98,7 @@ export function createWebhooks({ store, guard, news, clock, plans }: WebhooksDep
   /** What was just made due, told to the loop. */
   function announced(delivery: DeliveryRecord | undefined, id: string): DeliveryRecord {
     if (!delivery) throw notFound('delivery', id);
-    news.announceDeliveries();
+    events.publishDeliveries();
     return delivery;
   }
 
@@ -132,7 +132,7 @@ export function createWebhooks({ store, guard, news, clock, plans }: WebhooksDep
       const updated = await store.webhooks.update(accountId, webhookId, { ...changes, ...url }, clock.now());
       if (!updated) throw notFound('webhook', webhookId);
       // Disabling ends what is pending.
-      news.announceDeliveries();
+      events.publishDeliveries();
       return updated;
     },
 

@@ -21,7 +21,7 @@ const plans = fc.record({ rate: fc.integer({ min: 1, max: 1_000 }), burst: fc.in
 /** One account's bucket on a clock that the test moves. */
 function bucketOf(plan: Plan, nodes = 1) {
   let now = Date.UTC(2026, 2, 4);
-  const limit = createRateLimit({ now: () => now }, () => nodes);
+  const limit = createRateLimit({ monotonic: () => now }, () => nodes);
   return {
     ...{ take: () => limit.take('acc', plan)?.retryAfterSeconds, ask: () => limit.take('acc', plan) },
     get now() {

@@ -125,7 +125,7 @@ describe('POST /v1/inboxes/{id}/expire', () => {
       { ttlMinutes: 1, expiresAt: http.clock.now() + 100 },
       http.clock.now(),
     );
-    http.news.announceChange(id);
+    http.events.publishInboxChange(id);
     await http.clock.untilSleeping();
     await http.clock.advance(100);
     expect((await second).status).toBe(410);

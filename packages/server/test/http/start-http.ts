@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { pino } from 'pino';
 import { Registry } from 'prom-client';
 import { createPlans } from '../../src/accounts/plans.ts';
-import { createNews, type News } from '../../src/events.ts';
+import { createEventBus, type EventBus } from '../../src/events.ts';
 import type { HttpOptions } from '../../src/http/context.ts';
 import { createHttpServer } from '../../src/http/server.ts';
 import { hashCredential, newCredential, newId } from '../../src/ids.ts';
@@ -81,7 +81,7 @@ export interface TestHttp {
   port: number;
   clock: FakeClock;
   store: Store;
-  news: News;
+  events: EventBus;
   usage: UsageMeter;
   accountId: string;
   foreignId: string;
@@ -111,7 +111,7 @@ export async function startHttp(options: Partial<HttpOptions> = {}, plan = 'unli
   const path = join(folder, 'mayfly.db');
   const store = await openSqlite({ path });
   const clock = new FakeClock();
-  const news = createNews();
+  const events = createEventBus();
   const logged: string[] = [];
   const log = pino({ level: 'trace' }, { write: (line: string) => logged.push(line) });
   const parsing = createParsing({ clock });
@@ -138,10 +138,10 @@ export async function startHttp(options: Partial<HttpOptions> = {}, plan = 'unli
   const guard = { allow: parseCidrs('127.0.0.1/32'), resolve: async () => ['127.0.0.1'] };
   const plans = createPlans();
   const usage = new UsageMeter({ store, clock, log });
-  const webhooks = createWebhooks({ store, guard, news, clock, plans });
+  const webhooks = createWebhooks({ store, guard, events, clock, plans });
 
   const receiver = createReceiver({
-    ...{ store, parsing, authenticating: null, news, clock, plans, sink: false },
+    ...{ store, parsing, authenticating: null, events, clock, plans, sink: false },
     ...{ hostname: 'mx.mayfly.test', domains: ['mayfly.test', 'second.test'] },
     onRefusalsLost: (error) => log.error({ err: error }, 'refusals were not kept'),
   });
@@ -159,7 +159,7 @@ export async function startHttp(options: Partial<HttpOptions> = {}, plan = 'unli
     {
       store,
       parsing,
-      news,
+      events,
       webhooks,
       plans,
       rate: createRateLimit(clock),
@@ -179,12 +179,12 @@ export async function startHttp(options: Partial<HttpOptions> = {}, plan = 'unli
   const commit = async (mail: NewMail): Promise<string> => {
     const [[placed] = []] = await store.messages.addBatch([mail], clock.now());
     if (!placed || !('messageId' in placed)) throw new Error(`not placed: ${JSON.stringify(placed)}`);
-    news.announce(placed);
+    events.publish(placed);
     return placed.messageId;
   };
 
   return {
-    ...{ url, port, clock, store, news, usage, accountId, foreignId, keys, logged, hooks, api },
+    ...{ url, port, clock, store, events, usage, accountId, foreignId, keys, logged, hooks, api },
     async createInbox(body = {}, as = keys.own) {
       const answer = await api('POST', '/v1/inboxes', { body, as });
       if (answer.status !== 201) throw new Error(`no inbox: ${JSON.stringify(answer.body)}`);

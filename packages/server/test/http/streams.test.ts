@@ -127,10 +127,10 @@ describe('a stream', () => {
     it('finds what was committed without a hint, when it would be quiet', async () => {
       const reader = await open(path());
       await http.clock.untilSleeping();
-      const announce = http.news.announce;
-      http.news.announce = () => undefined;
+      const announce = http.events.publish;
+      http.events.publish = () => undefined;
       const id = await http.deliver(inbox);
-      http.news.announce = announce;
+      http.events.publish = announce;
       await http.clock.advance(15 * SECOND);
       expect(idsOf(await take(reader, 1))).toEqual([id]);
     });

@@ -60,10 +60,10 @@ describe('a list that waits', () => {
   it('finds what was committed without a hint, at the end of its time', async () => {
     const waiting = list('wait=10');
     await http.clock.untilSleeping();
-    const silent = http.news.announce;
-    http.news.announce = () => undefined;
+    const silent = http.events.publish;
+    http.events.publish = () => undefined;
     const id = await http.deliver(inbox);
-    http.news.announce = silent;
+    http.events.publish = silent;
     await http.clock.advance(10 * SECOND);
     expect((await waiting).body.messages).toMatchObject([{ id }]);
   });

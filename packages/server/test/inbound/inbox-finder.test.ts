@@ -41,7 +41,12 @@ function start(withSink: boolean) {
     },
   } as unknown as Store;
   const shared = new Set(['mayfly.test']);
-  const finder = createInboxFinder({ store, clock: { now: () => NOW }, shared, sink: withSink });
+  const finder = createInboxFinder({
+    store,
+    clock: { now: () => NOW, monotonic: () => NOW },
+    shared,
+    sink: withSink,
+  });
   return {
     calls,
     find: (address: string) => finder.find({ address, domain: address.split('@')[1] ?? '' }),

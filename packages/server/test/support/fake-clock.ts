@@ -11,6 +11,7 @@ const START = Date.UTC(2026, 2, 4, 5, 6, 7);
 /** Time that stands still until the test moves it. */
 export class FakeClock implements Clock {
   #now: number;
+  #monotonic = 0;
   readonly #sleepers = new Set<Sleeper>();
   readonly #watchers = new Set<() => void>();
 
@@ -22,6 +23,10 @@ export class FakeClock implements Clock {
     return this.#now;
   }
 
+  monotonic(): number {
+    return this.#monotonic;
+  }
+
   sleep(ms: number, signal?: AbortSignal): Promise<void> {
     return new Promise((resolve) => {
       if (signal?.aborted) return resolve();
@@ -30,7 +35,7 @@ export class FakeClock implements Clock {
         signal?.removeEventListener('abort', wake);
         resolve();
       };
-      const sleeper: Sleeper = { due: this.#now + Math.max(0, ms), wake };
+      const sleeper: Sleeper = { due: this.#monotonic + Math.max(0, ms), wake };
       this.#sleepers.add(sleeper);
       signal?.addEventListener('abort', wake, { once: true });
       for (const look of [...this.#watchers]) look();
@@ -60,16 +65,16 @@ export class FakeClock implements Clock {
    * sleep again within the span.
    */
   async advance(ms: number): Promise<void> {
-    const end = this.#now + ms;
+    const end = this.#monotonic + ms;
     for (;;) {
       const [next] = [...this.#sleepers].filter(({ due }) => due <= end).sort((a, b) => a.due - b.due);
       if (!next) break;
-      this.#now = Math.max(this.#now, next.due);
+      this.#pass(Math.max(0, next.due - this.#monotonic));
       next.wake();
       // One turn of the event loop, so that the woken one gets as far as its next sleep.
       await new Promise((resolve) => setImmediate(resolve));
     }
-    this.#now = end;
+    this.#pass(end - this.#monotonic);
   }
 
   /**
@@ -77,7 +82,17 @@ export class FakeClock implements Clock {
    * For days, through which {@link FakeClock.advance} would go by every quarter of a minute.
    */
   async leap(ms: number): Promise<void> {
-    this.#now += ms;
+    this.#pass(ms);
     await this.advance(0);
+  }
+
+  /** Sets the wall clock forwards or backwards, as a correction of the machine's clock does; no time passes. */
+  step(ms: number): void {
+    this.#now += ms;
+  }
+
+  #pass(ms: number): void {
+    this.#monotonic += ms;
+    this.#now += ms;
   }
 }

@@ -4,7 +4,7 @@ import { quoted } from '../../nearest.ts';
 import { limitsRate, type RateLimit, type Taken } from '../../quota/rate-limit.ts';
 import type { Charge, UsageMeter } from '../../quota/usage-meter.ts';
 import type { AccountRecord, KeyRecord } from '../../store/contract/index.ts';
-import type { Soon } from '../maybe-promise.ts';
+import type { MaybePromise } from '../maybe-promise.ts';
 
 /** A request that its account's limits let in. */
 export interface Admitted {
@@ -28,7 +28,7 @@ export interface Admission {
     key: KeyRecord | null,
     isFree: boolean,
     note: (admitted: Admitted) => void,
-  ): Soon<void>;
+  ): MaybePromise<void>;
   /** Gives the request back where its answer costs nothing. */
   settle(admitted: Admitted, status: number): void;
   /** What every answer tells of the account's limits; names in lower case. */

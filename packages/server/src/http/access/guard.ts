@@ -1,11 +1,11 @@
 import type { FastifyRequest } from 'fastify';
-import { REMEMBERED_MS, Recent, Remembered } from '../../cache.ts';
+import { CACHE_TTL_MS, LruCache, TtlCache } from '../../cache.ts';
 import type { Clock } from '../../clock.ts';
 import { AppError } from '../../errors.ts';
 import { hashCredential, hasValidChecksum } from '../../ids.ts';
 import { liveInbox } from '../../messages/list.ts';
 import type { AccountRecord, InboxRecord, KeyRecord, Store } from '../../store/contract/index.ts';
-import { after, type Soon } from '../maybe-promise.ts';
+import { andThen, type MaybePromise } from '../maybe-promise.ts';
 import type { Admitted } from './admission.ts';
 
 /**
@@ -66,7 +66,7 @@ const BEARER = /^bearer +([A-Za-z0-9._~+/-]+=*) *$/i;
 interface Credential {
   text: string;
   hash: string;
-  /** What the store knew of it, for a moment; undefined before the first look-up. */
+  /** The last result of the store, used until a monotonic time; undefined before the first look-up. */
   known: { caller: KeyCaller; until: number; forgotten: number } | undefined;
 }
 
@@ -123,7 +123,7 @@ const REMEMBERED = 10_000;
  * remembered; whether the credential is still good is asked each time.
  */
 function createReader(): (header: string | undefined) => Credential {
-  const known = new Recent<Credential>(HASHED_CREDENTIALS);
+  const known = new LruCache<Credential>(HASHED_CREDENTIALS);
   return (header) => {
     if (header === undefined) {
       throw missingCredential();
@@ -163,7 +163,10 @@ export interface Guard {
    * @throws AppError `unauthorized`, `insufficient_scope`, `not_found` or `inbox_expired`, and what
    *   `admit` throws
    */
-  check(asking: Asking, admit?: (account: AccountRecord, key: KeyRecord | null) => Soon<void>): Soon<Caller>;
+  check(
+    asking: Asking,
+    admit?: (account: AccountRecord, key: KeyRecord | null) => MaybePromise<void>,
+  ): MaybePromise<Caller>;
   /** Nothing that is remembered of keys and accounts is used any more. */
   forget(): void;
 }
@@ -173,58 +176,59 @@ const anyInbox = (): boolean => true;
 
 export function createGuard({ store, clock }: GuardDeps): Guard {
   const read = createReader();
-  const accounts = new Remembered<AccountRecord>(REMEMBERED);
-  const inboxes = new Remembered<InboxRecord>(REMEMBERED);
+  const accounts = new TtlCache<AccountRecord>(REMEMBERED);
+  const inboxes = new TtlCache<InboxRecord>(REMEMBERED);
   let forgotten = 0;
 
-  const findKey = (credential: Credential, now: number): Soon<KeyCaller> => {
+  const findKey = (credential: Credential, now: number): MaybePromise<KeyCaller> => {
     const { known } = credential;
-    if (known && now < known.until && known.forgotten === forgotten) return known.caller;
+    const monotonic = clock.monotonic();
+    const isFresh = known && monotonic < known.until && known.forgotten === forgotten;
+    if (isFresh && now < (known.caller.key.expiresAt ?? Number.POSITIVE_INFINITY)) return known.caller;
     // What was asked before something was forgotten may be what was to be forgotten.
     const asked = forgotten;
     return store.keys.findByHash(credential.hash, now).then((found) => {
       if (!found) throw unknownCredential();
-      const until = Math.min(now + REMEMBERED_MS, found.key.expiresAt ?? Number.POSITIVE_INFINITY);
+      const until = monotonic + CACHE_TTL_MS;
       const caller = { ...found, apiKey: credential.text };
       credential.known = { caller, until, forgotten: asked };
       return caller;
     });
   };
 
-  const findAccount = (accountId: string, now: number): Soon<AccountRecord> =>
-    accounts.get(accountId, now) ??
+  const findAccount = (accountId: string): MaybePromise<AccountRecord> =>
+    accounts.get(accountId, clock.monotonic()) ??
     store.accounts.find(accountId).then((account) => {
       // It was deleted a moment ago; what its inbox was is still remembered.
       if (!account) throw unknownCredential();
-      accounts.set(accountId, account, now + REMEMBERED_MS);
+      accounts.set(accountId, account, clock.monotonic() + CACHE_TTL_MS);
       return account;
     });
 
   /** An inbox, remembered until any write is answered: pollers ask again long before something happens. */
   const findInbox = (
     key: string,
-    now: number,
     isAsked: (inbox: InboxRecord) => boolean,
     find: () => Promise<InboxRecord | undefined>,
-  ): Soon<InboxRecord | undefined> => {
+  ): MaybePromise<InboxRecord | undefined> => {
     const generation = store.generation();
-    const known = generation === null ? undefined : inboxes.get(key, now, generation);
+    const known = generation === null ? undefined : inboxes.get(key, clock.monotonic(), generation);
     if (known && isAsked(known)) return known;
     return find().then((inbox) => {
       if (inbox && generation !== null) {
-        inboxes.set(key, inbox, Math.min(now + REMEMBERED_MS, inbox.expiresAt), generation);
+        inboxes.set(key, inbox, clock.monotonic() + CACHE_TTL_MS, generation);
       }
       return inbox;
     });
   };
 
-  const withToken = (hash: string, { access, inboxId }: Asking, admit: Admit): Soon<Caller> => {
+  const withToken = (hash: string, { access, inboxId }: Asking, admit: Admit): MaybePromise<Caller> => {
     const now = clock.now();
-    const found = findInbox(hash, now, anyInbox, () => store.inboxes.findByToken(hash, now));
-    return after(found, (inbox) => {
+    const found = findInbox(hash, anyInbox, () => store.inboxes.findByToken(hash, now));
+    return andThen(found, (inbox) => {
       if (!inbox) throw unknownCredential();
-      return after(findAccount(inbox.accountId, now), (account) =>
-        after(admit(account, null), () => {
+      return andThen(findAccount(inbox.accountId), (account) =>
+        andThen(admit(account, null), () => {
           if (access !== 'inbox:read') {
             throw tokenNotEnough();
           }
@@ -235,19 +239,23 @@ export function createGuard({ store, clock }: GuardDeps): Guard {
     });
   };
 
-  const withKey = (credential: Credential, { access, inboxId }: Asking, admit: Admit): Soon<Caller> => {
+  const withKey = (
+    credential: Credential,
+    { access, inboxId }: Asking,
+    admit: Admit,
+  ): MaybePromise<Caller> => {
     const now = clock.now();
-    return after(findKey(credential, now), (caller) => {
+    return andThen(findKey(credential, now), (caller) => {
       const { key, account } = caller;
-      return after(admit(account, key), () => {
+      return andThen(admit(account, key), () => {
         if (key.scope === 'read' && access.endsWith(':write')) {
           throw keyReadsOnly();
         }
         if (!access.startsWith('inbox:') || inboxId === undefined)
           return { account, key: caller, inbox: null };
         const isOwn = (inbox: InboxRecord): boolean => inbox.accountId === account.id;
-        const found = findInbox(inboxId, now, isOwn, () => store.inboxes.find(account.id, inboxId, now));
-        return after(found, (inbox) => ({ account, key: caller, inbox: liveInbox(inbox, now, inboxId) }));
+        const found = findInbox(inboxId, isOwn, () => store.inboxes.find(account.id, inboxId, now));
+        return andThen(found, (inbox) => ({ account, key: caller, inbox: liveInbox(inbox, now, inboxId) }));
       });
     });
   };

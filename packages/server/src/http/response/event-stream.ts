@@ -31,13 +31,13 @@ export async function writeEvents(
   { followable, clock, recheck }: EventStream,
   signal: AbortSignal,
 ): Promise<void> {
-  let checkedAt = clock.now();
+  let checkedAt = clock.monotonic();
   // An id alone makes no event, but a client that is cut before the first one knows where it began.
   raw.write(`retry: ${STREAM_RETRY_MS}\nid: ${followable.cursor}\n\n`);
   for await (const page of follow(followable, { clock, quietMs: STREAM_QUIET_MS }, signal)) {
-    if (clock.now() - checkedAt >= STREAM_QUIET_MS) {
+    if (clock.monotonic() - checkedAt >= STREAM_QUIET_MS) {
       await recheck();
-      checkedAt = clock.now();
+      checkedAt = clock.monotonic();
     }
     if (raw.destroyed) return;
     raw.write(page.length > 0 ? page.map(toEvent).join('') : comment('still here'));

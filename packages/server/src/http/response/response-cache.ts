@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import type { InboxRecord } from '../../store/contract/index.ts';
 import { ANSWER_CACHE_BYTES, MAX_CACHED_ANSWER_BYTES } from '../limits.ts';
-import type { Soon } from '../maybe-promise.ts';
+import type { MaybePromise } from '../maybe-promise.ts';
 
 /** Requests that were answered once and may come again. */
 const ASKED_ONCE = 2_000;
@@ -19,7 +19,7 @@ export interface Answers {
    * @param make makes the JSON, or its bytes in UTF-8 where they are at hand
    * @param request all that the answer depends on besides: the URL, and the base of URLs in it
    */
-  json(inbox: InboxRecord, request: string, make: () => Promise<string | Buffer>): Soon<KnownAnswer>;
+  json(inbox: InboxRecord, request: string, make: () => Promise<string | Buffer>): MaybePromise<KnownAnswer>;
 }
 
 export interface KnownAnswer {

@@ -60,7 +60,7 @@ export class JobQueue {
   private readonly workers = new Set<PoolWorker>();
   private readonly limits: QueueLimits;
   private readonly entry: URL;
-  private readonly clock: Pick<Clock, 'now'>;
+  private readonly clock: Pick<Clock, 'monotonic'>;
   private readonly onWork: () => void;
   private isScheduled = false;
   private isClosed = false;
@@ -69,7 +69,7 @@ export class JobQueue {
    * @param entry the worker's file
    * @param onWork called when there is something to watch
    */
-  constructor(entry: URL, limits: QueueLimits, clock: Pick<Clock, 'now'>, onWork: () => void) {
+  constructor(entry: URL, limits: QueueLimits, clock: Pick<Clock, 'monotonic'>, onWork: () => void) {
     this.entry = entry;
     this.limits = limits;
     this.clock = clock;
@@ -108,7 +108,7 @@ export class JobQueue {
 
   /** Requeues jobs behind slow mails, terminates workers past the time limit, and ends idle ones. */
   tick(): void {
-    const now = this.clock.now();
+    const now = this.clock.monotonic();
     for (const worker of [...this.workers]) {
       if (worker.batches.length === 0) {
         const isExtra = this.workers.size > this.limits.warm;
@@ -173,7 +173,7 @@ export class JobQueue {
       batches: [],
       watched: undefined,
       isStuck: false,
-      idleSince: this.clock.now(),
+      idleSince: this.clock.monotonic(),
       isProven: false,
     };
     thread.on('message', (result: BatchResult) => this.finish(worker, result));
@@ -191,7 +191,7 @@ export class JobQueue {
     if (batch === undefined) return;
     worker.isStuck = false;
     worker.isProven = true;
-    worker.idleSince = this.clock.now();
+    worker.idleSince = this.clock.monotonic();
     settle(batch, result);
     this.dispatch();
   }

@@ -63,7 +63,7 @@ export class HandshakeWatch {
 
   begin(): void {
     this.#state = 'handshake';
-    this.#begunAt = this.#context.clock.now();
+    this.#begunAt = this.#context.clock.monotonic();
   }
 
   /** The connection is encrypted. */
@@ -88,14 +88,13 @@ export class HandshakeWatch {
   closed(hasBegun = true): void {
     if (this.#state === 'none') return;
     const { clock, limits, log, metrics, receiver } = this.#context;
-    const at = clock.now();
-    const tookTooLong = at - this.#begunAt >= limits.handshakeMs;
+    const tookTooLong = clock.monotonic() - this.#begunAt >= limits.handshakeMs;
     const during = tookTooLong ? TOO_LONG : handshakeFailureReason(this.#error);
     const reason = this.#state === 'handshake' ? during : CLOSED_AFTER;
     this.#state = 'none';
     if (!hasBegun && !tookTooLong) return;
     log.warn({ ...this.#peer, reason }, 'TLS handshake failed');
     metrics.tlsHandshakeFailure();
-    receiver.handshakeFailed({ at, remoteAddress: this.#peer.remoteAddress, reason });
+    receiver.handshakeFailed({ at: clock.now(), remoteAddress: this.#peer.remoteAddress, reason });
   }
 }

@@ -65,7 +65,7 @@ export function createSender({ allow, resolve, clock, userAgent }: SenderSetting
   };
   return {
     async send({ url, headers, body, timeoutMs = ATTEMPT_TIMEOUT_MS, signal }) {
-      const began = clock.now();
+      const began = clock.monotonic();
       const limit = startLimit(clock, timeoutMs, signal);
       try {
         const answer = await limit.race(async () => {
@@ -91,14 +91,14 @@ export function createSender({ allow, resolve, clock, userAgent }: SenderSetting
         return {
           ok: error === null,
           status: answer.statusCode,
-          durationMs: clock.now() - began,
+          durationMs: clock.monotonic() - began,
           error,
           responseStart,
           retryAfter: headerOf(answer, 'retry-after')?.slice(0, RETRY_AFTER_LENGTH) ?? null,
         };
       } catch (thrown) {
         const error = failure(thrown, limit.cause() ?? (closed ? 'aborted' : undefined), timeoutMs);
-        const durationMs = clock.now() - began;
+        const durationMs = clock.monotonic() - began;
         return { ok: false, status: null, durationMs, error, responseStart: '', retryAfter: null };
       } finally {
         limit.end();

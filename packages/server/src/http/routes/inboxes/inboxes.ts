@@ -35,7 +35,7 @@ const TAGS = ['Inboxes'];
 const PERMANENT = problemAnswer('`permanent_inbox`: the inbox is the sink.');
 
 export function inboxRoutes(app: App, { options, deps }: RouteContext): void {
-  const { store, clock, plans, webhooks, news } = deps;
+  const { store, clock, plans, webhooks, events } = deps;
 
   app.route({
     method: 'POST',
@@ -154,7 +154,7 @@ export function inboxRoutes(app: App, { options, deps }: RouteContext): void {
       // Who waits for one that is created meanwhile is not told, and waits its time.
       const ids = await idsByLabels(store.inboxes, account.id, labels, now);
       const deleted = await store.inboxes.deleteByLabels(account.id, labels, now);
-      for (const id of ids) news.announceChange(id);
+      for (const id of ids) events.publishInboxChange(id);
       return { deleted };
     },
   });
@@ -202,7 +202,7 @@ export function inboxRoutes(app: App, { options, deps }: RouteContext): void {
       const expiresAt = Math.min(now + ttlMinutes * MINUTE_MS, inbox.maxExpiresAt);
       const updated = await store.inboxes.setExpiry(account.id, inbox.id, { ttlMinutes, expiresAt }, now);
       if (!updated) return throwEnded(store.inboxes, inbox, now);
-      news.announceChange(inbox.id);
+      events.publishInboxChange(inbox.id);
       return toInbox(updated, plan);
     },
   });
@@ -233,7 +233,7 @@ export function inboxRoutes(app: App, { options, deps }: RouteContext): void {
         now,
       );
       if (!expired) return throwEnded(store.inboxes, inbox, now);
-      news.announceChange(inbox.id);
+      events.publishInboxChange(inbox.id);
       return reply.code(204).send();
     },
   });
@@ -258,7 +258,7 @@ export function inboxRoutes(app: App, { options, deps }: RouteContext): void {
       if (options.sink) assertNoSink(inbox);
       const deleted = await store.inboxes.delete(account.id, inbox.id, now);
       if (!deleted) return throwEnded(store.inboxes, inbox, now);
-      news.announceChange(inbox.id);
+      events.publishInboxChange(inbox.id);
       return reply.code(204).send();
     },
   });

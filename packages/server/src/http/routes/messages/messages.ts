@@ -21,7 +21,7 @@ import type { FullMessageRecord, MessageRow } from '../../../store/contract/inde
 import { throwEnded } from '../../access/ended-inbox.ts';
 import { callersInbox } from '../../access/guard.ts';
 import type { App, RouteContext } from '../../context.ts';
-import { after } from '../../maybe-promise.ts';
+import { andThen } from '../../maybe-promise.ts';
 import { baseUrl } from '../../request/urls.ts';
 import { immutableTag, isFresh, sendJson } from '../../response/etag.ts';
 import { summaryJson, toMessage, toSummary } from '../../response/message-json.ts';
@@ -92,7 +92,7 @@ export function messageRoutes(app: App, context: RouteContext): void {
           ? JSON.stringify(toMessageList(await listMessages(deps, inbox, query, clock.now())))
           : messageListBytes(inbox.id, await listRows({ store, newest }, inbox, query, clock.now())),
       );
-      return after(answer, ({ body, tag }) => sendJson(request, reply, body, tag));
+      return andThen(answer, ({ body, tag }) => sendJson(request, reply, body, tag));
     },
   });
 
@@ -122,7 +122,7 @@ export function messageRoutes(app: App, context: RouteContext): void {
         return JSON.stringify(include ? await withContent(shown, message) : shown);
       });
       const tag = immutableTag(include ? `${messageId}.${include}` : messageId);
-      return after(answer, ({ body }) => sendJson(request, reply, body, tag));
+      return andThen(answer, ({ body }) => sendJson(request, reply, body, tag));
     },
   });
 

@@ -25,9 +25,11 @@ const COLUMNS = [
   'last_received_at',
   'version',
   'kind',
+  'freed',
 ] as const satisfies (keyof Tables['inboxes'])[];
 
-function toInbox(row: Pick<Selectable<InboxesTable>, (typeof COLUMNS)[number]>): InboxRecord {
+/** @param now epoch milliseconds; an inbox that was swept has ended, also when the clock runs back before its end */
+function toInbox(row: Pick<Selectable<InboxesTable>, (typeof COLUMNS)[number]>, now: number): InboxRecord {
   const at = row.address.lastIndexOf('@');
   return {
     id: row.id,
@@ -39,7 +41,7 @@ function toInbox(row: Pick<Selectable<InboxesTable>, (typeof COLUMNS)[number]>):
     labels: JSON.parse(row.labels),
     ttlMinutes: row.ttl_minutes,
     createdAt: row.created_at,
-    expiresAt: row.expires_at,
+    expiresAt: row.freed === 0 ? row.expires_at : Math.min(row.expires_at, now),
     maxExpiresAt: row.max_expires_at,
     messageCount: row.message_count,
     lastReceivedAt: row.last_received_at,
@@ -55,6 +57,7 @@ function liveInboxes(db: Db, accountId: string, labels: Labels, before: string |
     .selectFrom('inboxes as i')
     .where('i.account_id', '=', accountId)
     .where('i.expires_at', '>', now)
+    .where('i.freed', '=', 0)
     .orderBy('i.id', 'desc');
   if (before !== null) query = query.where('i.id', '<', before);
   for (const [name, value] of Object.entries(labels)) {
@@ -89,12 +92,12 @@ function createReads(db: Db): Pick<InboxStore, 'find' | 'findByToken' | 'list'> 
   return {
     async find(accountId, inboxId, now) {
       const [row] = await selectById(db, { accountId, inboxId, after: now - TOMBSTONE_MS });
-      return row && toInbox(row);
+      return row && toInbox(row, now);
     },
 
     async findByToken(tokenHash, now) {
       const [row] = await selectByToken(db, { tokenHash, after: now - TOMBSTONE_MS });
-      return row && toInbox(row);
+      return row && toInbox(row, now);
     },
 
     async list(accountId, { labels, address, limit, before }, now) {
@@ -104,7 +107,7 @@ function createReads(db: Db): Pick<InboxStore, 'find' | 'findByToken' | 'list'> 
         .select(COLUMNS.map((column) => `i.${column}` as const))
         .limit(limit + 1)
         .execute();
-      return { inboxes: rows.slice(0, limit).map(toInbox), hasMore: rows.length > limit };
+      return { inboxes: rows.slice(0, limit).map((row) => toInbox(row, now)), hasMore: rows.length > limit };
     },
   };
 }
@@ -172,7 +175,7 @@ export function createInboxes(
         if (!row) return undefined;
         await moveAddressEnd(tx, { address: row.address, inboxId, expiresAt });
         await moveWebhookEnd(tx, { accountId, inboxId, expiresAt });
-        return toInbox(row);
+        return toInbox(row, now);
       }),
 
     async delete(accountId, inboxId, now) {

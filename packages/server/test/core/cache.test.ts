@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { Recent } from '../../src/cache.ts';
+import { LruCache } from '../../src/cache.ts';
 
-describe('what is remembered of late', () => {
-  it('keeps what is used again and forgets what is not, within its bound', () => {
-    const recent = new Recent<number>(10);
+describe('LruCache', () => {
+  it('keeps entries that are used and drops the others beyond its size', () => {
+    const recent = new LruCache<number>(10);
     recent.set('used', -1);
     for (let n = 0; n < 200; n++) {
       recent.set(`key ${n}`, n);
@@ -19,8 +19,8 @@ describe('what is remembered of late', () => {
     expect(recent.get('used')).toBeUndefined();
   });
 
-  it('takes the newest value of a key', () => {
-    const recent = new Recent<number>(2);
+  it('returns the newest value of a key', () => {
+    const recent = new LruCache<number>(2);
     for (const value of [1, 2, 3]) recent.set('key', value);
     recent.set('other', 4);
     recent.set('key', 5);
