@@ -2,7 +2,7 @@ import { Command } from 'commander';
 import { addOperatorCommands } from '../../src/cli/commands.ts';
 import type { Store } from '../../src/store/contract/index.ts';
 import { openSqlite } from '../../src/store/sqlite/open.ts';
-import { temporaryPath } from '../store/open-sqlite.ts';
+import { temporaryPath } from '../store/sqlite/open-sqlite.ts';
 
 /** The time on the operator's watch, epoch milliseconds: 2026-03-04T05:06:07.000Z. */
 export const NOW = Date.UTC(2026, 2, 4, 5, 6, 7);

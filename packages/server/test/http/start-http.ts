@@ -21,7 +21,7 @@ import { parseCidrs } from '../../src/webhooks/outbound/address-guard.ts';
 import { createWebhooks } from '../../src/webhooks/registry.ts';
 import { type ApiClient, apiClient } from '../support/api-client.ts';
 import { FakeClock } from '../support/fake-clock.ts';
-import { SILENT_CONTENT, SILENT_SUMMARY } from '../support/silent-mail.ts';
+import { SILENT_CONTENT, SILENT_SUMMARY } from '../support/mail/silent-mail.ts';
 
 export type { Answer, ApiOptions, Body } from '../support/api-client.ts';
 

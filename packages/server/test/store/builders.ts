@@ -2,7 +2,7 @@ import { newId } from '../../src/ids.ts';
 import type { MailAuthentication } from '../../src/mail/authentication.ts';
 import type { MailContent, MailSummary } from '../../src/mail/mail.ts';
 import type { NewInbox, NewMail, NewMailRecipient, Placed, Store } from '../../src/store/contract/index.ts';
-import { SILENT_CONTENT, SILENT_SUMMARY } from '../support/silent-mail.ts';
+import { SILENT_CONTENT, SILENT_SUMMARY } from '../support/mail/silent-mail.ts';
 
 /** The time at which these tests begin, epoch milliseconds. */
 export const T = 1_800_000_000_000;

@@ -12,7 +12,7 @@ export type * from './webhooks.ts';
 
 /**
  * The store: the one truth about accounts, inboxes and messages. This file and those that it
- * exports are its contract; the conformance suite in `test/store/suite.ts` holds every engine to it.
+ * exports are its contract; the conformance suite in `test/store/contract/suite.ts` holds every engine to it.
  *
  * All times are epoch milliseconds and `now` is always the caller's. Every read carries the
  * condition that the inbox still lives, so nothing depends on the sweeper. A `find…` answers

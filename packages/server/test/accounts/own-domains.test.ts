@@ -1,0 +1,149 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createPlans } from '../../src/accounts/plans.ts';
+import { databasePath } from '../../src/app.ts';
+import { createEventBus } from '../../src/events.ts';
+import { createReceiver } from '../../src/inbound/receiver.ts';
+import type { Store } from '../../src/store/contract/index.ts';
+import { openSqlite } from '../../src/store/sqlite/open.ts';
+import { FakeClock } from '../support/fake-clock.ts';
+import { smtpClient } from '../support/smtp-script.ts';
+import { startApp, TEST_KEY, type TestApp } from '../support/start-app.ts';
+
+/** What a sender hears who gives these recipients to one mail and sends it, if any is accepted. */
+async function sendTo(app: TestApp, addresses: string[], subject = 'x'): Promise<string[]> {
+  const client = await smtpClient(app.smtp.port);
+  await client.reply();
+  await client.say('EHLO app.example.org');
+  await client.say('MAIL FROM:<app@example.org>');
+  const replies: string[] = [];
+  for (const address of addresses) replies.push(await client.say(`RCPT TO:<${address}>`));
+  if (replies.some((reply) => reply.startsWith('250'))) {
+    await client.say('DATA');
+    expect(await client.say(`Subject: ${subject}\r\n\r\nx\r\n.`)).toMatch(/^250/);
+  }
+  await client.say('QUIT');
+  client.close();
+  return replies;
+}
+
+const UNKNOWN = '550 5.1.1 No such inbox here';
+
+describe('mail to the domain of one account', () => {
+  let app: TestApp;
+  /** Beside the running server, as the operator's command line works. */
+  let store: Store;
+  let stranger: { account: { id: string }; key: string };
+  let ownId: string;
+  beforeAll(async () => {
+    app = await startApp({ MAYFLY_SIGNUP_PLAN: 'unlimited' });
+    store = await openSqlite({ path: databasePath(app.dataDir), exclusive: false });
+    const signedUp = await app.api('POST', '/v1/accounts', { as: null, body: { name: 'stranger' } });
+    stranger = signedUp.body;
+    ownId = (await store.accounts.findFirst())?.id ?? '';
+    await give('ours.test', ownId);
+  });
+  afterAll(async () => {
+    await store.close();
+    await app.stop();
+  });
+
+  const give = async (domain: string, accountId: string): Promise<void> => {
+    await store.domains.remove(domain);
+    expect(await store.domains.add({ domain, accountId, createdAt: Date.parse('2026-01-01') })).toBe(true);
+  };
+  const subjects = async (inbox: { id: string; token: string }): Promise<string[]> => {
+    const { body } = await app.api('GET', `/v1/inboxes/${inbox.id}/messages`, { as: inbox.token });
+    return body.messages.map(({ subject }: { subject: string }) => subject);
+  };
+  const explained = async (inbox: { id: string }, as: string) => {
+    const { body } = await app.api('POST', `/v1/inboxes/${inbox.id}/wait`, {
+      as,
+      body: { match: { subject: 'never sent' }, timeoutSeconds: 0 },
+    });
+    return body.explanation;
+  };
+
+  it("reaches its owner's inbox, in any case, with any tag, and together with shared domains", async () => {
+    const inbox = await app.createInbox({ localPart: 'checkout', domain: 'ours.test' });
+    const shared = await app.createInbox();
+    const replies = await sendTo(app, ['Checkout+tag@OURS.test', shared.address], 'both');
+    expect(replies).toEqual(['250 2.1.5 Recipient OK', '250 2.1.5 Recipient OK']);
+    expect([await subjects(inbox), await subjects(shared)]).toEqual([['both'], ['both']]);
+  });
+
+  it('is refused for an unknown address in the words that any unknown address and domain hears', async () => {
+    const addresses = [
+      'nobody@ours.test',
+      'nobody@mayfly.test',
+      'nobody@elsewhere.test',
+      'postmaster@ours.test',
+    ];
+    expect(await sendTo(app, addresses)).toEqual(addresses.map(() => UNKNOWN));
+  });
+
+  it('reaches no inbox of another account, not even one from the time when that had the domain', async () => {
+    await give('moved.test', stranger.account.id);
+    const body = { localPart: 'old', domain: 'moved.test' };
+    const old = (await app.api('POST', '/v1/inboxes', { as: stranger.key, body })).body;
+    expect(await sendTo(app, [old.address], 'before')).toEqual(['250 2.1.5 Recipient OK']);
+    await give('moved.test', ownId);
+    expect(await sendTo(app, [old.address])).toEqual([UNKNOWN]);
+    await store.domains.remove('moved.test');
+    expect(await sendTo(app, [old.address])).toEqual([UNKNOWN]);
+    expect(await subjects(old)).toEqual(['before']);
+    expect((await explained(old, stranger.key)).refused).toEqual([]);
+  });
+
+  it('that was refused is explained to its owner, and to nobody else', async () => {
+    await sendTo(app, ['sing-up@ours.test', 'too.early@ours.test']);
+    const inbox = await app.createInbox({ localPart: 'signup', domain: 'ours.test' });
+    const late = await app.createInbox({ localPart: 'too.early', domain: 'ours.test' });
+    expect((await explained(inbox, TEST_KEY)).nearMisses).toMatchObject([
+      { address: 'sing-up@ours.test', outcome: 'refused', times: 1 },
+    ]);
+    expect((await explained(late, late.token)).refused).toMatchObject([
+      { address: 'too.early@ours.test', reply: UNKNOWN, mailFrom: 'app@example.org' },
+    ]);
+    for (const localPart of ['sing-up', 'too.early']) {
+      const theirs = await app.api('POST', '/v1/inboxes', { as: stranger.key, body: { localPart } });
+      expect(await explained(theirs.body, stranger.key)).toMatchObject({ nearMisses: [], refused: [] });
+    }
+  });
+
+  it('may be received as soon as the operator gives the domain, while the server runs', async () => {
+    expect((await app.api('POST', '/v1/inboxes', { body: { domain: 'new.test' } })).status).toBe(400);
+    expect(await sendTo(app, ['first@new.test'])).toEqual([UNKNOWN]);
+    await give('new.test', ownId);
+    const inbox = await app.createInbox({ localPart: 'first', domain: 'new.test' });
+    await sendTo(app, [inbox.address], 'there');
+    expect(await subjects(inbox)).toEqual(['there']);
+    // What was refused while nobody had the domain was nobody's.
+    expect((await explained(inbox, TEST_KEY)).refused).toEqual([]);
+  });
+
+  it('costs mail to shared domains nothing, and what cannot be looked up delays and fails no reply', async () => {
+    const lost: unknown[] = [];
+    const clock = new FakeClock();
+    const down = new Error('the storage is down');
+    const receiver = createReceiver({
+      store: { ...store, domains: { ...store.domains, find: () => Promise.reject(down) } },
+      parsing: { parse: () => Promise.reject(new Error('nothing is sent here')) },
+      authenticating: null,
+      ...{ clock, events: createEventBus(), plans: createPlans() },
+      ...{ hostname: 'mayfly.test', domains: ['mayfly.test'], sink: false },
+      onRefusalsLost: (error) => lost.push(error),
+    });
+    await expect(receiver.accept('someone@mayfly.test', 0)).rejects.toMatchObject({
+      code: 'unknown_recipient',
+    });
+    await expect(receiver.accept('someone@ours.test', 0)).rejects.toBe(down);
+    for (const address of ['lost@ours.test', 'kept@mayfly.test']) {
+      const sender = { mailFrom: '', helo: 'app.example.org', remoteAddress: '192.0.2.7' };
+      receiver.refused({ ...sender, at: clock.now(), address, reply: UNKNOWN });
+    }
+    await receiver.settled();
+    expect(lost).toEqual([down]);
+    const kept = async (address: string) => (await store.refusals.list(address, 10, clock.now())).length;
+    expect([await kept('kept@mayfly.test'), await kept('lost@ours.test')]).toEqual([1, 0]);
+  });
+});

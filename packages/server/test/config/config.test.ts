@@ -1,0 +1,226 @@
+import { Resolver } from 'node:dns';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { ConfigError, describeConfig, parseConfig, settingsTable } from '../../src/config/config.ts';
+import { DEV_DEFAULTS } from '../../src/config/dev-defaults.ts';
+import { unusedVariables } from '../../src/config/environment.ts';
+import { newCredential } from '../../src/ids.ts';
+
+function problemsOf(env: Record<string, string>): string[] {
+  try {
+    parseConfig(env);
+  } catch (error) {
+    if (error instanceof ConfigError) return error.problems;
+    throw error;
+  }
+  return [];
+}
+
+describe('the configuration', () => {
+  it('needs nothing: everything listens on this machine only', () => {
+    expect(parseConfig({ PATH: '/bin' })).toMatchObject({
+      httpHost: '127.0.0.1',
+      httpPort: 8025,
+      smtpHost: '127.0.0.1',
+      smtpPort: 2525,
+      domains: ['mayfly.test'],
+      dataDir: './data',
+      roles: ['http', 'smtp', 'worker'],
+      webhookAllow: [],
+      publicUrl: null,
+      apiKey: null,
+    });
+  });
+
+  it('tells all problems at once, each with the name, what was given and what is allowed', () => {
+    const problems = problemsOf({
+      MAYFLY_HTTP_PORT: '80a',
+      MAYFLY_SMTP_PORT: '65536',
+      MAYFLY_DOMAINS: 'Mail Example',
+      MAYFLY_ROLES: 'http,queen',
+      MAYFLY_LOG_LEVEL: 'loud',
+    });
+    expect(problems).toHaveLength(5);
+    expect(problems[0]).toBe(
+      'MAYFLY_HTTP_PORT is "80a", which is not valid. Use a port number from 0 to 65535, where 0 selects a free port that the start-up message names.',
+    );
+    expect(problems.join()).toContain('Use trace, debug, info, warn, error, fatal or silent.');
+  });
+
+  it.each([
+    ['MAYFLY_API_KEY', 'too_short'],
+    ['MAYFLY_API_KEY', 'has a blank in the middle of it'],
+    ['MAYFLY_API_KEY', `${newCredential('mfk').slice(0, -1)}!`],
+    ['MAYFLY_API_KEY', newCredential('mfk').slice(0, -1)],
+    ['MAYFLY_API_KEY', newCredential('mft')],
+    ['MAYFLY_WEBHOOK_ALLOW', '10.0.0.0/33'],
+    ['MAYFLY_WEBHOOK_ALLOW', '10.0.0.0'],
+    ['MAYFLY_PUBLIC_URL', 'ftp://mail.example.com'],
+    ['MAYFLY_PUBLIC_URL', 'https://mail.example.com/?a=b'],
+    ['MAYFLY_SMTP_TLS_CERT', 'not a certificate'],
+    ['MAYFLY_DATA_DIR', ''],
+    ['MAYFLY_SMTP_MAX_CONNECTIONS', '0'],
+    ['MAYFLY_MAIL_AUTH', 'yes'],
+    ['MAYFLY_DNS_SERVERS', 'dns.example.com'],
+    ['MAYFLY_DNS_SERVERS', '192.0.2.1:0'],
+    ['MAYFLY_DNS_SERVERS', '192.0.2.1:65536'],
+    ['MAYFLY_DNS_SERVERS', '192.0.2'],
+    ['MAYFLY_DNS_SERVERS', '2001:db8::1,[2001:db8::1'],
+    ['MAYFLY_DNS_SERVERS', '[192.0.2.1]:53'],
+  ])('refuses %s=%s', (name, value) => {
+    expect(problemsOf({ [name]: value }).some((problem) => problem.startsWith(name))).toBe(true);
+  });
+
+  it('lets people sign up to a plan that is configured, and to no other, told among all problems', () => {
+    const plans = JSON.stringify({ free: { maxLiveInboxes: 2 }, developer: { burst: 5 } });
+    expect(parseConfig({ MAYFLY_SIGNUP_PLAN: '' }).signUpPlan).toBe(null);
+    expect(parseConfig({ MAYFLY_SIGNUP_PLAN: 'free', MAYFLY_PLANS: plans }).signUpPlan).toBe('free');
+    expect(problemsOf({ MAYFLY_SIGNUP_PLAN: 'Free', MAYFLY_HTTP_PORT: 'x' })).toEqual([
+      expect.stringMatching(/^MAYFLY_HTTP_PORT is /),
+      'MAYFLY_SIGNUP_PLAN is "Free", which is not the name of a plan. Use one of free, developer, unlimited, or nothing to switch sign-up off.',
+    ]);
+    // Plans that cannot be read are the one problem there is.
+    expect(problemsOf({ MAYFLY_SIGNUP_PLAN: 'mine', MAYFLY_PLANS: '{' })).toEqual([
+      expect.stringMatching(/^MAYFLY_PLANS is /),
+    ]);
+  });
+
+  it('takes name servers of either family, with a port or without', () => {
+    const servers = ['192.0.2.1', '192.0.2.1:5353', '2001:db8::1', '[2001:db8::1]', '[::1]:5353'];
+    expect(parseConfig({ MAYFLY_DNS_SERVERS: servers.join(', ') }).dnsServers).toEqual(servers);
+    expect(parseConfig({}).dnsServers).toBeNull();
+    // What is allowed is what Node.js takes.
+    expect(() => new Resolver().setServers(servers)).not.toThrow();
+  });
+
+  it('never shows a secret, neither in a problem nor in what is in force', () => {
+    expect(problemsOf({ MAYFLY_API_KEY: 'hunter2' }).join()).not.toContain('hunter2');
+    const key = newCredential('mfk');
+    const shown = describeConfig(parseConfig({ MAYFLY_API_KEY: key }));
+    expect(shown).toContain('MAYFLY_API_KEY=(a secret)');
+    expect(shown).not.toContain(key);
+  });
+
+  it('ignores white space around a value, as .env files leave it', () => {
+    expect(parseConfig({ MAYFLY_HTTP_PORT: ' 9000\r' }).httpPort).toBe(9000);
+  });
+
+  it('says what is wrong inside a value', () => {
+    expect(problemsOf({ MAYFLY_WEBHOOK_ALLOW: '10.0.0.1/8' })).toEqual([
+      'MAYFLY_WEBHOOK_ALLOW is "10.0.0.1/8", which is not valid. "10.0.0.1/8" has bits set behind its prefix; the network is 10.0.0.0/8. Use networks in CIDR notation, separated by commas, or nothing.',
+    ]);
+    const plans = JSON.stringify({ free: { maxInboxes: 2 } });
+    expect(problemsOf({ MAYFLY_PLANS: plans })[0]).toContain(
+      '"maxInboxes" in the plan "free" is not a limit. Did you mean "maxLiveInboxes"?',
+    );
+    expect(problemsOf({ MAYFLY_PLANS: '{"free": {"maxTtlMinutes": null}}' })[0]).toContain(
+      '"maxTtlMinutes" must be a number of minutes, a whole number from 1.',
+    );
+    expect(problemsOf({ MAYFLY_SMTP_TLS_KEY: '-----BEGIN PRIVATE KEY-----' })).toEqual([
+      'MAYFLY_SMTP_TLS_KEY is set and MAYFLY_SMTP_TLS_CERT is not. Set both, or neither of them.',
+    ]);
+  });
+
+  it('takes a value from a file, and not from both', () => {
+    const folder = mkdtempSync(join(tmpdir(), 'mayfly-config-'));
+    try {
+      const file = join(folder, 'key');
+      writeFileSync(file, 'a_key_from_a_secret_file\n');
+      expect(parseConfig({ MAYFLY_API_KEY_FILE: file }).apiKey).toBe('a_key_from_a_secret_file');
+      expect(
+        problemsOf({ MAYFLY_API_KEY_FILE: file, MAYFLY_API_KEY: 'a_key_given_besides_it' }),
+      ).toHaveLength(1);
+      expect(problemsOf({ MAYFLY_API_KEY_FILE: join(folder, 'none') })[0]).toContain('cannot be read');
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  });
+
+  it('is documented as it is', () => {
+    const docs = readFileSync(join(import.meta.dirname, '../../../../docs/configuration.md'), 'utf8');
+    expect(docs).toContain(settingsTable());
+  });
+});
+
+describe('variables with the prefix of the settings that are none', () => {
+  const MISTYPED = (name: string, hint: string) => `${name} is not a setting and is ignored. ${hint}`;
+  it.each([
+    ['MAYFLY_HTP_PORT', 'Did you mean MAYFLY_HTTP_PORT?'],
+    ['MAYFLY_DOMAIN', 'Did you mean MAYFLY_DOMAINS?'],
+    ['MAYFLY_LOGLEVEL', 'Did you mean MAYFLY_LOG_LEVEL?'],
+    ['mayfly_http_port', 'Did you mean MAYFLY_HTTP_PORT?'],
+    ['MAYFLY_APIKEY_FILE', 'Did you mean MAYFLY_API_KEY_FILE?'],
+    ['MAYFLY_QUEEN', '"mayfly config --table" lists all settings.'],
+  ])('are warned of, with the nearest name: %s', (name, hint) => {
+    const env = { [name]: 'x' };
+    expect(unusedVariables(env)).toEqual([MISTYPED(name, hint)]);
+    expect(problemsOf(env)).toEqual([]);
+  });
+
+  it('are warned of when they have a port as in MAYFLY_PORT=8080, which Kubernetes would not set', () => {
+    expect(unusedVariables({ MAYFLY_PORT: '8080' })).toEqual([
+      MISTYPED('MAYFLY_PORT', 'Did you mean MAYFLY_HTTP_PORT?'),
+    ]);
+  });
+
+  it.each(['MAYFLY_URL', 'MAYFLY_TOKEN', 'MAYFLY_INBOX_ID', 'MAYFLY_INBOX_ADDRESS'])(
+    'are left to the clients that read %s',
+    (name) => {
+      expect(unusedVariables({ [name]: 'http://127.0.0.1:8025' })).toEqual([]);
+    },
+  );
+
+  it('are ignored where Kubernetes sets them for a Service called mayfly', () => {
+    const env = {
+      MAYFLY_SERVICE_HOST: '10.96.14.2',
+      MAYFLY_SERVICE_PORT: '8025',
+      MAYFLY_SERVICE_PORT_HTTP: '8025',
+      MAYFLY_SERVICE_PORT_SMTP_TLS: '465',
+      MAYFLY_PORT: 'tcp://10.96.14.2:8025',
+      MAYFLY_PORT_8025_TCP: 'tcp://10.96.14.2:8025',
+      MAYFLY_PORT_8025_TCP_PROTO: 'tcp',
+      MAYFLY_PORT_8025_TCP_PORT: '8025',
+      MAYFLY_PORT_8025_TCP_ADDR: '10.96.14.2',
+      MAYFLY_PORT_53_UDP_ADDR: '10.96.14.2',
+    };
+    expect(unusedVariables(env)).toEqual([]);
+    expect(parseConfig(env)).toEqual(parseConfig({}));
+  });
+
+  it('are ignored for Services whose names begin with mayfly-, also where they are named like a setting', () => {
+    const env = {
+      MAYFLY_SMTP_SERVICE_HOST: 'fd00::2',
+      MAYFLY_SMTP_SERVICE_PORT: '25',
+      MAYFLY_SMTP_PORT: 'tcp://[fd00::2]:25',
+      MAYFLY_SMTP_PORT_25_TCP: 'tcp://[fd00::2]:25',
+      MAYFLY_SMTP_PORT_25_TCP_ADDR: 'fd00::2',
+      MAYFLY_WEB_CONSOLE_SERVICE_HOST: '10.96.14.3',
+      MAYFLY_WEB_CONSOLE_PORT: 'tcp://10.96.14.3:80',
+    };
+    expect(parseConfig(env).smtpPort).toBe(2525);
+    expect(unusedVariables(env)).toEqual([
+      'MAYFLY_SMTP_PORT is "tcp://[fd00::2]:25", which Kubernetes sets for the Service "mayfly-smtp". It is ignored. To set the port, set MAYFLY_SMTP_PORT in the container, or rename the Service.',
+    ]);
+  });
+
+  it('do not excuse a setting that has such a value without Kubernetes', () => {
+    expect(problemsOf({ MAYFLY_HTTP_PORT: 'tcp://0.0.0.0:8080' })).toHaveLength(1);
+  });
+
+  it('never show their values, which may be secret', () => {
+    expect(unusedVariables({ MAYFLY_APIKEY: 'hunter2' }).join()).not.toContain('hunter2');
+  });
+});
+
+describe('every default of mayfly dev', () => {
+  it.each(Object.entries(DEV_DEFAULTS))(
+    'is one of a setting, allowed, and documented: %s=%s',
+    (name, value) => {
+      expect(problemsOf({ [name]: value })).toEqual([]);
+      expect(unusedVariables({ [name]: value })).toEqual([]);
+      expect(settingsTable()).toContain(`in \`dev\` ${value === '' ? '–' : `\`${value}\``}`);
+    },
+  );
+});

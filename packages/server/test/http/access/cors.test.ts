@@ -1,0 +1,168 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { ConfigError, parseConfig } from '../../../src/config/config.ts';
+import { startHttp, type TestHttp } from '../start-http.ts';
+
+const APP = 'https://app.example.com';
+const OTHER = 'https://other.example.com';
+
+const preflight = (
+  http: TestHttp,
+  origin: string,
+  headers: Record<string, string> = {},
+  path = '/v1/inboxes',
+) =>
+  http.api('OPTIONS', path, {
+    as: null,
+    headers: { origin, 'access-control-request-method': 'POST', ...headers },
+  });
+const from = (http: TestHttp, origin: string, method: string, path: string, as?: string | null) =>
+  http.api(method, path, { headers: { origin }, ...(as === undefined ? {} : { as }) });
+
+const corsHeaders = (headers: Headers) =>
+  [...headers.keys()].filter((name) => /^access-control|^vary/.test(name));
+
+describe('requests of web pages, by default', () => {
+  let http: TestHttp;
+  beforeAll(async () => {
+    http = await startHttp();
+  });
+  afterAll(() => http.stop());
+
+  it('get no CORS headers, and no preflight is answered', async () => {
+    expect(corsHeaders((await from(http, APP, 'GET', '/v1/inboxes')).headers)).toEqual([]);
+    const answer = await preflight(http, APP);
+    expect(answer.status).toBe(405);
+    expect(corsHeaders(answer.headers)).toEqual([]);
+  });
+});
+
+describe('requests of web pages, with origins in MAYFLY_CORS_ORIGINS', () => {
+  let http: TestHttp;
+  beforeAll(async () => {
+    http = await startHttp({ corsOrigins: [APP, 'http://localhost:5173'] });
+  });
+  afterAll(() => http.stop());
+
+  it('have their preflight answered without a credential, for every method and header of the API', async () => {
+    const answer = await preflight(http, APP, { 'access-control-request-headers': 'Authorization,X-Trace' });
+    expect(answer.status).toBe(204);
+    expect(answer.bytes).toHaveLength(0);
+    const allowed = (name: string) =>
+      answer.headers
+        .get(`access-control-allow-${name}`)
+        ?.split(', ')
+        .map((one) => one.toLowerCase());
+    expect(allowed('origin')).toEqual([APP]);
+    expect(allowed('methods')).toEqual(['get', 'head', 'post', 'put', 'patch', 'delete']);
+    expect(allowed('headers')).toEqual(
+      expect.arrayContaining([
+        'authorization',
+        'content-type',
+        'idempotency-key',
+        'last-event-id',
+        'x-trace',
+      ]),
+    );
+    expect(answer.headers.get('vary')).toBe('Origin');
+    expect(Number(answer.headers.get('access-control-max-age'))).toBeGreaterThan(0);
+    expect(answer.headers.get('x-quota-remaining')).toBeNull();
+  });
+
+  it('may read the response and its headers', async () => {
+    const { status, headers } = await from(http, APP, 'POST', '/v1/inboxes');
+    expect([status, headers.get('access-control-allow-origin')]).toEqual([201, APP]);
+    const exposed = headers.get('access-control-expose-headers')?.split(', ');
+    for (const name of ['location', 'x-request-id', 'x-quota-remaining']) {
+      expect(headers.has(name)).toBe(true);
+      expect(exposed).toContain(name);
+    }
+    expect(exposed).toEqual(expect.arrayContaining(['ratelimit', 'ratelimit-policy', 'retry-after', 'etag']));
+  });
+
+  it.each([
+    ['a missing credential', 'GET', '/v1/inboxes', null, 401],
+    ['an unknown path', 'GET', '/v1/nothing', undefined, 404],
+    ['an unknown method', 'PUT', '/v1/inboxes', undefined, 405],
+    ['a path that cannot be decoded', 'GET', '/%zz', undefined, 400],
+    ['an unknown inbox', 'GET', '/v1/inboxes/inb_nothing', undefined, 404],
+  ] as const)('may read an error, too: %s', async (_what, method, path, as, status) => {
+    const answer = await from(http, APP, method, path, as);
+    expect([answer.status, answer.headers.get('access-control-allow-origin')]).toEqual([status, APP]);
+    expect(answer.headers.get('vary')).toBe('Origin');
+  });
+
+  it('may follow a stream', async () => {
+    const { headers } = await from(http, 'http://localhost:5173', 'GET', '/v1/events');
+    expect(headers.get('access-control-allow-origin')).toBe('http://localhost:5173');
+  });
+
+  it.each([
+    OTHER,
+    'https://app.example.com.evil.example',
+    'http://app.example.com',
+    'https://app.example.com:8443',
+    'null',
+    '',
+  ])('are not allowed to the origin "%s"', async (origin) => {
+    const answer = await from(http, origin, 'GET', '/v1/inboxes');
+    expect(corsHeaders(answer.headers)).toEqual(['vary']);
+    const refused = await preflight(http, origin);
+    expect([refused.status, corsHeaders(refused.headers)]).toEqual([405, ['vary']]);
+  });
+
+  it('that are of no page still say that they depend on the origin', async () => {
+    const answer = await http.api('GET', '/v1/inboxes');
+    expect([answer.status, answer.headers.get('vary')]).toEqual([200, 'Origin']);
+  });
+
+  it('never carry cookies', async () => {
+    for (const answer of [await preflight(http, APP), await from(http, APP, 'GET', '/v1/inboxes')]) {
+      expect(answer.headers.get('access-control-allow-credentials')).toBeNull();
+    }
+  });
+});
+
+describe('requests of web pages, with MAYFLY_CORS_ORIGINS=*', () => {
+  let http: TestHttp;
+  beforeAll(async () => {
+    http = await startHttp({ corsOrigins: ['*'] });
+  });
+  afterAll(() => http.stop());
+
+  it.each([APP, OTHER, 'null'])('are allowed to the origin %s, without cookies', async (origin) => {
+    for (const answer of [await preflight(http, origin), await from(http, origin, 'GET', '/v1/inboxes')]) {
+      expect(answer.headers.get('access-control-allow-origin')).toBe('*');
+      expect(answer.headers.get('access-control-allow-credentials')).toBeNull();
+    }
+  });
+});
+
+describe('MAYFLY_CORS_ORIGINS', () => {
+  const parse = (value: string) => parseConfig({ MAYFLY_CORS_ORIGINS: value }).corsOrigins;
+  it.each([
+    ['', []],
+    ['*', ['*']],
+    [`${APP}, http://localhost:5173`, [APP, 'http://localhost:5173']],
+    ['http://[::1]:3000', ['http://[::1]:3000']],
+    [
+      'chrome-extension://abcdefgh,capacitor://localhost',
+      ['chrome-extension://abcdefgh', 'capacitor://localhost'],
+    ],
+  ])('may be "%s"', (value, origins) => {
+    expect(parse(value)).toEqual(origins);
+  });
+
+  it.each([
+    ['https://app.example.com/', / Did you mean "https:\/\/app\.example\.com"\?/],
+    ['https://app.example.com/login', / Did you mean "https:\/\/app\.example\.com"\?/],
+    ['https://app.example.com:443', / Did you mean "https:\/\/app\.example\.com"\?/],
+    ['https://App.example.com', / Did you mean "https:\/\/app\.example\.com"\?/],
+    ['app.example.com', /"app\.example\.com" is not an origin/],
+    ['https://*.example.com', /is not an origin/],
+    [`*, ${APP}`, /"\*" is not an origin/],
+    ['null', /"null" is not an origin/],
+  ])('may not be "%s", and the error says what may', (value, message) => {
+    expect(() => parse(value)).toThrow(ConfigError);
+    expect(() => parse(value)).toThrow(message);
+  });
+});

@@ -1,0 +1,57 @@
+import { Registry } from 'prom-client';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { buildApp } from '../../../src/http/app.ts';
+import type { HttpDeps } from '../../../src/http/context.ts';
+import { hashCredential, newCredential, newId } from '../../../src/ids.ts';
+import { startHttp, type TestHttp } from '../start-http.ts';
+
+describe('the guard', () => {
+  let http: TestHttp;
+  beforeAll(async () => {
+    http = await startHttp();
+  });
+  afterAll(() => http.stop());
+
+  const addKey = async (credential: string, expiresAt: number | null) => {
+    const createdAt = http.clock.now();
+    await http.store.keys.create({
+      ...{ id: newId('key', createdAt), accountId: http.accountId, name: 'k', scope: 'full', prefix: 'k' },
+      ...{ createdAt, expiresAt, hash: hashCredential(credential) },
+    });
+  };
+
+  it('lets a key in until the millisecond of its end, although it remembers keys', async () => {
+    const key = newCredential('mfk');
+    await addKey(key, http.clock.now() + 500);
+    const status = async () => (await http.api('GET', '/v1/inboxes', { as: key })).status;
+    expect(await status()).toBe(200);
+    await http.clock.advance(499);
+    expect(await status()).toBe(200);
+    await http.clock.advance(1);
+    expect(await status()).toBe(401);
+  });
+
+  it('asks the store again after half a second, and never remembers a refusal', async () => {
+    const key = 'operator_chosen_key_0123';
+    const status = async () => (await http.api('GET', '/v1/inboxes', { as: key })).status;
+    expect(await status()).toBe(401);
+    await addKey(key, null);
+    expect(await status()).toBe(200);
+    const { findByHash } = http.store.keys;
+    http.store.keys.findByHash = async () => undefined;
+    await http.clock.advance(499);
+    expect(await status()).toBe(200);
+    await http.clock.advance(1);
+    expect(await status()).toBe(401);
+    http.store.keys.findByHash = findByHash;
+  });
+
+  it('stands before every route: one that does not say what it demands fails at start', async () => {
+    const { app } = await buildApp({ host: '', port: 0, domains: [], publicUrl: null, metrics: false }, {
+      metrics: new Registry(),
+    } as HttpDeps);
+    expect(() => app.get('/v1/forgotten', async () => 'open')).toThrow(
+      'GET /v1/forgotten declares no access',
+    );
+  });
+});

@@ -1,0 +1,70 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { MAX_HELD_PER_ACCOUNT } from '../../../src/http/limits.ts';
+import { startHttp, type TestHttp } from '../start-http.ts';
+
+describe('a held request', () => {
+  let http: TestHttp;
+  beforeEach(async () => {
+    http = await startHttp();
+  });
+  afterEach(() => http.stop());
+
+  const newKey = async () => (await http.api('POST', '/v1/keys', { body: { name: 'leaked' } })).body;
+
+  it('ends with 401 when its key is revoked, and so does a stream; those of other keys go on', async () => {
+    const inbox = await http.createInbox();
+    const leaked = await newKey();
+    const wait = `/v1/inboxes/${inbox.id}/messages?wait=60`;
+    const dying = http.api('GET', wait, { as: leaked.key });
+    const explained = http.api('POST', `/v1/inboxes/${inbox.id}/wait`, { as: leaked.key, body: {} });
+    const living = http.api('GET', wait);
+    const stream = await fetch(`${http.url}/v1/events`, {
+      headers: { authorization: `Bearer ${leaked.key}` },
+    });
+    await http.clock.untilSleeping(4);
+    expect((await http.api('DELETE', `/v1/keys/${leaked.id}`)).status).toBe(204);
+    expect((await dying).body).toMatchObject({ status: 401, code: 'unauthorized' });
+    expect((await explained).body).toMatchObject({ status: 401, code: 'unauthorized' });
+    expect(await stream.text()).toContain(': The API key or token is unknown, revoked or expired.');
+    await http.deliver(inbox);
+    expect((await living).body.messages).toHaveLength(1);
+  });
+
+  it('ends with 401 when another process revokes its key', async () => {
+    const inbox = await http.createInbox();
+    const leaked = await newKey();
+    const dying = http.api('GET', `/v1/inboxes/${inbox.id}/messages?wait=60`, { as: leaked.key });
+    await http.clock.untilSleeping();
+    await http.store.keys.revoke(http.accountId, leaked.id, false, http.clock.now());
+    await http.clock.advance(500);
+    await http.recheckHeld();
+    expect((await dying).status).toBe(401);
+  });
+
+  it('is one of a thousand of its account: the next is told so, other accounts wait on', async () => {
+    const inbox = await http.createInbox();
+    const foreign = await http.createInbox({}, http.keys.foreign);
+    const path = ({ id }: { id: string }) => `/v1/inboxes/${id}/messages?wait=60`;
+    const gone = new AbortController();
+    const held = Array.from({ length: MAX_HELD_PER_ACCOUNT }, () =>
+      http.api('GET', path(inbox), { signal: gone.signal }).catch(() => 'left'),
+    );
+    await http.clock.untilSleeping(MAX_HELD_PER_ACCOUNT);
+    const refused = await http.api('GET', path(inbox));
+    expect(refused.body).toMatchObject({ status: 429, code: 'rate_limited' });
+    expect(refused.headers.get('retry-after')).toBe('1');
+    const stream = await http.api('GET', `/v1/inboxes/${inbox.id}/events`);
+    expect(stream.body).toMatchObject({ status: 429, code: 'rate_limited' });
+    const other = http.api('GET', path(foreign), { as: http.keys.foreign });
+    await http.clock.untilSleeping(MAX_HELD_PER_ACCOUNT + 1);
+    await http.deliver(foreign, {}, http.foreignId);
+    expect((await other).status).toBe(200);
+    gone.abort();
+    await Promise.all(held);
+    while (http.clock.sleepers > 0) await new Promise((resolve) => setImmediate(resolve));
+    const again = http.api('GET', path(inbox));
+    await http.clock.untilSleeping();
+    await http.deliver(inbox);
+    expect((await again).status).toBe(200);
+  });
+});

@@ -1,0 +1,208 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { answerChecker } from '../../support/answer-schema.ts';
+import type { Answer, Body } from '../../support/api-client.ts';
+import { startApp, type TestApp } from '../../support/start-app.ts';
+
+/** As `mayfly dev`, where webhooks may go to loopback; and operations that are off by default are on. */
+const ENV = { MAYFLY_SIGNUP_PLAN: 'free', MAYFLY_WEBHOOK_ALLOW: '127.0.0.0/8' };
+/** Bodies that are not text, by operation; all others carry examples in the document. */
+const BYTES: Record<string, (place: Place) => Promise<Uint8Array>> = {};
+const PROBLEM_TYPE = 'application/problem+json';
+const MAIL = {
+  from: 'Shop <no-reply@shop.example>',
+  subject: 'Please confirm your address',
+  text: 'Your code is 482913. Or open https://shop.example/confirm?token=abc',
+  attachments: [{ filename: 'terms.txt', content: 'The terms.' }],
+};
+
+interface Operation {
+  id: string;
+  method: string;
+  path: string;
+  described: Body;
+}
+
+/** Things that the example ids of a document stand for, by prefix. */
+type Place = Record<'inb' | 'msg' | 'whk' | 'dlv' | 'key' | 'cur' | 'acur', string>;
+
+interface ExampleRequest {
+  operation: Operation;
+  /** Which example of which part, for the title of the test. */
+  name: string;
+  query: Record<string, unknown>;
+  headers: Record<string, string>;
+  type?: string;
+  body?: unknown;
+}
+
+let app: TestApp;
+const document: Body = await (async () => {
+  const server = await startApp(ENV);
+  const { body } = await server.api('GET', '/openapi.json', { as: null });
+  await server.stop();
+  return body;
+})();
+const check = answerChecker(document);
+
+beforeAll(async () => {
+  app = await startApp(ENV);
+});
+afterAll(() => app.stop());
+
+const resolved = (node: Body): Body =>
+  node?.$ref
+    ? node.$ref
+        .slice(2)
+        .split('/')
+        .reduce((at: Body, name: string) => at[name], document)
+    : node;
+
+const operations: Operation[] = Object.entries<Body>(document.paths).flatMap(([path, methods]) =>
+  Object.entries<Body>(methods).map(([method, described]) => ({
+    ...{ id: described.operationId, method: method.toUpperCase(), path, described },
+  })),
+);
+
+const parametersOf = ({ described }: Operation, where: string): Body[] =>
+  (described.parameters ?? []).filter((parameter: Body) => parameter.in === where);
+
+/** The values of a request that every tool fills in: examples of what is required. */
+function filledIn(operation: Operation): Pick<ExampleRequest, 'query' | 'headers'> {
+  const values = (where: string) =>
+    Object.fromEntries(
+      parametersOf(operation, where)
+        .filter(({ example }) => example !== undefined)
+        .map(({ name, example }) => [name, example]),
+    );
+  return { query: values('query'), headers: values('header') };
+}
+
+/** Every request that the examples of an operation make: each body, and each optional parameter by itself. */
+function exampleRequests(operation: Operation): ExampleRequest[] {
+  const base = { operation, ...filledIn(operation) };
+  const content = Object.entries<Body>(operation.described.requestBody?.content ?? {});
+  const requests: ExampleRequest[] = content.flatMap(([type, { examples = {} }]) =>
+    Object.entries<Body>(examples).map(([name, { value }]) => ({
+      ...{ ...base, name: `body ${name}`, type, body: value },
+    })),
+  );
+  if (content.length === 0 || operation.described.requestBody.required !== true) {
+    requests.push({ ...base, name: 'no body' });
+  }
+  const [withBody] = requests;
+  for (const { name, 'x-example': value } of parametersOf(operation, 'query')) {
+    if (value === undefined) continue;
+    const body = operation.described.requestBody?.required === true ? withBody : {};
+    requests.push({ ...base, ...body, name: `parameter ${name}`, query: { ...base.query, [name]: value } });
+  }
+  return requests;
+}
+
+/** An inbox with a mail that came by SMTP, a webhook with a delivery, and a key. */
+async function newPlace(): Promise<Place> {
+  const post = async (path: string, body?: object) => (await app.api('POST', path, { body })).body;
+  const inbox = await app.createInbox({ labels: { run: '4711' } });
+  await app.send({ ...MAIL, to: inbox.address });
+  const { messages } = (await app.api('GET', `/v1/inboxes/${inbox.id}/messages?wait=5`)).body;
+  const webhook = await post('/v1/webhooks', { url: 'http://127.0.0.1:9999/hook' });
+  const delivery = await post(`/v1/webhooks/${webhook.id}/test`);
+  const key = await post('/v1/keys', { name: 'spare', scope: 'read' });
+  const stream = await app.api('GET', '/v1/events');
+  const [, acur = ''] = /^id: (acur_\S+)/m.exec(stream.body) ?? [];
+  return {
+    ...{ inb: inbox.id, msg: messages[0].id, whk: webhook.id, dlv: delivery.id, key: key.id },
+    ...{ cur: inbox.cursor, acur },
+  };
+}
+
+/** The text with the example ids and cursors of the document replaced by those of the place. */
+const inPlace = (text: string, place: Place): string =>
+  text
+    .replaceAll(/\b(inb|msg|whk|dlv|key)_01kk4m[0-9a-z]{20}/g, (_id, kind: keyof Place) => place[kind])
+    .replaceAll(/\b(a?cur)_[0-9a-z]+_[\w-]{11}/g, (_cursor, kind: keyof Place) => place[kind]);
+
+/** As OpenAPI describes it: the fields of an object are parameters of their own (style `form`, exploded). */
+function queryText(query: Record<string, unknown>): string {
+  const pairs = Object.entries(query).flatMap(([name, value]): [string, unknown][] =>
+    typeof value === 'object' && value !== null ? Object.entries(value) : [[name, value]],
+  );
+  const texts = pairs.map(([name, value]): [string, string] => [name, String(value)]);
+  const text = new URLSearchParams(texts).toString();
+  return text === '' ? '' : `?${text}`;
+}
+
+async function send({ operation, query, headers, type, body }: ExampleRequest): Promise<Answer> {
+  const place = await newPlace();
+  const path = operation.path.replaceAll(/\{(\w+)\}/g, (_all, name) => {
+    const { example } = parametersOf(operation, 'path').find((parameter) => parameter.name === name);
+    return inPlace(example, place);
+  });
+  const bytes = await BYTES[operation.id]?.(place);
+  const text = typeof body === 'string' ? body : JSON.stringify(body);
+  return app.api(operation.method, inPlace(`${path}${queryText(query)}`, place), {
+    ...(operation.described.security.length === 0 ? { as: null } : {}),
+    headers: { ...headers, ...(type === undefined ? {} : { 'content-type': type }) },
+    ...(body === undefined ? {} : { body: inPlace(text, place) }),
+    ...(bytes ? { body: bytes } : {}),
+  });
+}
+
+/** What is wrong with a response by the document; '' for nothing. */
+function problemsOf(operation: Operation, answer: Answer): string {
+  const described = operation.described.responses[answer.status];
+  if (!described) return `status ${answer.status} is not described: ${JSON.stringify(answer.body)}`;
+  const type = (answer.headers.get('content-type') ?? '').split(';')[0] ?? '';
+  if (!described.content) return answer.bytes.length === 0 ? '' : 'a body is not described';
+  const content = described.content[type] ?? described.content['*/*'];
+  if (!content) return `the media type ${type} is not described`;
+  return /json$/.test(type) ? check(content.schema, answer.body) : '';
+}
+
+describe('every operation of the OpenAPI document', () => {
+  const byId = operations.map((one): [string, Operation] => [one.id, one]);
+
+  it.each(byId)('carries examples of what it needs: %s', (_id, operation) => {
+    for (const parameter of [...parametersOf(operation, 'path'), ...parametersOf(operation, 'query')]) {
+      if (parameter.required) expect(parameter.example, `${parameter.name}: an example`).toBeDefined();
+      else expect(parameter.example, `${parameter.name} is optional: no field is filled in`).toBeUndefined();
+    }
+    for (const [type, { examples }] of Object.entries<Body>(operation.described.requestBody?.content ?? {})) {
+      if (operation.id in BYTES) continue;
+      const found = Object.keys(examples ?? {}).length;
+      expect(found, `${type}: add "examples" to the schema of the body`).toBeGreaterThan(0);
+    }
+  });
+
+  it.each(byId)('carries an example of each of its errors: %s', (_id, { described }) => {
+    const statuses = Object.keys(described.responses).filter((status) => Number(status) >= 400);
+    const needed = ['400', '500', '503', ...(described.security.length === 0 ? [] : ['401', '429'])];
+    expect(statuses).toEqual(expect.arrayContaining(needed));
+    for (const status of statuses) {
+      const { examples = {}, schema } = described.responses[status].content[PROBLEM_TYPE];
+      expect(Object.keys(examples).length, `${status}: name the code in backquotes`).toBeGreaterThan(0);
+      for (const example of Object.values<Body>(examples)) {
+        const { value } = resolved(example);
+        expect(value.status).toBe(Number(status));
+        expect(check(schema, value)).toBe('');
+        expect(value.detail).toMatch(/^["A-Z].*[.?]$/);
+      }
+    }
+  });
+});
+
+describe('every example request succeeds on a running server, and its response is as described:', () => {
+  const requests = operations
+    .flatMap(exampleRequests)
+    .map((request): [string, ExampleRequest] => [`${request.operation.id}, ${request.name}`, request]);
+
+  it.each(requests)('%s', async (_name, request) => {
+    const answer = await send(request);
+    expect(answer.status, JSON.stringify(answer.body)).toBeLessThan(300);
+    expect(problemsOf(request.operation, answer)).toBe('');
+  });
+
+  it('with and without a body, and with each optional parameter', () => {
+    expect(requests.length).toBeGreaterThan(operations.length + 15);
+    expect(new Set(requests.map(([, { operation }]) => operation.id)).size).toBe(operations.length);
+  });
+});

@@ -1,0 +1,150 @@
+import { openapiDocument } from '../../../src/http/openapi/document.ts';
+import type { ApiOptions, Body, TestHttp, TestInbox } from '../start-http.ts';
+
+/** What a test inbox with one message offers to a path. */
+export interface Place {
+  inbox: TestInbox;
+  messageId: string;
+  attachmentId: string;
+  webhookId: string;
+  deliveryId: string;
+  keyId: string;
+}
+
+/** A valid request of an operation. */
+export interface Row {
+  path: string;
+  /** Text is sent as it is, anything else as JSON. */
+  body?: object | string;
+  /** Media type of a text. */
+  type?: string;
+}
+
+/** How a row is sent. */
+export const sendOptions = ({ body, type }: Row): ApiOptions => ({
+  ...(body ? { body } : {}),
+  ...(type ? { headers: { 'content-type': type } } : {}),
+});
+
+/** Nothing is sent there: these tests run no worker. */
+const HOOK = 'http://127.0.0.1:9999/hook';
+
+/**
+ * One valid request for every operation of the API. An operation without a row fails the tests that
+ * walk over the document.
+ */
+export const ROWS: Record<string, (place: Place) => Row> = {
+  createInbox: () => ({ path: '/v1/inboxes', body: { ttlMinutes: 5 } }),
+  listInboxes: () => ({ path: '/v1/inboxes?limit=1' }),
+  deleteInboxes: () => ({ path: '/v1/inboxes?label.never=used' }),
+  generateAddress: () => ({ path: '/v1/addresses/generate', body: { domain: 'mayfly.test' } }),
+  getInbox: ({ inbox }) => ({ path: `/v1/inboxes/${inbox.id}` }),
+  updateInbox: ({ inbox }) => ({ path: `/v1/inboxes/${inbox.id}`, body: { ttlMinutes: 10 } }),
+  expireInbox: ({ inbox }) => ({ path: `/v1/inboxes/${inbox.id}/expire` }),
+  listMessages: ({ inbox }) => ({ path: `/v1/inboxes/${inbox.id}/messages?limit=1` }),
+  listAccountMessages: () => ({ path: '/v1/messages?limit=1' }),
+  injectMessage: ({ inbox }) => ({
+    path: `/v1/inboxes/${inbox.id}/messages?mailFrom=app@example.org`,
+    body: 'Subject: injected\r\n\r\nx\r\n',
+    type: 'message/rfc822',
+  }),
+  getMessage: ({ inbox, messageId }) => ({ path: `/v1/inboxes/${inbox.id}/messages/${messageId}` }),
+  getRawMessage: ({ inbox, messageId }) => ({ path: `/v1/inboxes/${inbox.id}/messages/${messageId}/raw` }),
+  getAttachment: ({ inbox, messageId, attachmentId }) => ({
+    path: `/v1/inboxes/${inbox.id}/messages/${messageId}/attachments/${attachmentId}`,
+  }),
+  waitForMessages: ({ inbox }) => ({ path: `/v1/inboxes/${inbox.id}/wait`, body: { timeoutSeconds: 0 } }),
+  streamInboxEvents: ({ inbox }) => ({ path: `/v1/inboxes/${inbox.id}/events` }),
+  streamAccountEvents: () => ({ path: '/v1/events' }),
+  createWebhook: ({ inbox }) => ({ path: '/v1/webhooks', body: { url: HOOK, inboxId: inbox.id } }),
+  listWebhooks: () => ({ path: '/v1/webhooks?limit=1' }),
+  getWebhook: ({ webhookId }) => ({ path: `/v1/webhooks/${webhookId}` }),
+  updateWebhook: ({ webhookId }) => ({ path: `/v1/webhooks/${webhookId}`, body: { description: 'ours' } }),
+  rotateWebhookSecret: ({ webhookId }) => ({ path: `/v1/webhooks/${webhookId}/rotate-secret` }),
+  testWebhook: ({ webhookId }) => ({ path: `/v1/webhooks/${webhookId}/test` }),
+  listWebhookDeliveries: ({ webhookId }) => ({ path: `/v1/webhooks/${webhookId}/deliveries?limit=1` }),
+  replayWebhookDelivery: ({ webhookId, deliveryId }) => ({
+    path: `/v1/webhooks/${webhookId}/deliveries/${deliveryId}/replay`,
+  }),
+  deleteWebhook: ({ webhookId }) => ({ path: `/v1/webhooks/${webhookId}` }),
+  createKey: () => ({ path: '/v1/keys', body: { name: 'ci', scope: 'read' } }),
+  listKeys: () => ({ path: '/v1/keys' }),
+  getUsage: () => ({ path: '/v1/usage' }),
+  deleteKey: ({ keyId }) => ({ path: `/v1/keys/${keyId}` }),
+  listDomains: () => ({ path: '/v1/domains' }),
+  deleteMessages: ({ inbox }) => ({ path: `/v1/inboxes/${inbox.id}/messages` }),
+  deleteMessage: ({ inbox, messageId }) => ({ path: `/v1/inboxes/${inbox.id}/messages/${messageId}` }),
+  deleteInbox: ({ inbox }) => ({ path: `/v1/inboxes/${inbox.id}` }),
+  // Only where the operator lets anyone sign up.
+  createAccount: () => ({ path: '/v1/accounts', body: { name: 'ours' } }),
+};
+
+export interface Operation {
+  id: string;
+  method: string;
+  /** As the document writes it. */
+  path: string;
+  /** True where `:id` is an inbox. */
+  ofInbox: boolean;
+  /** True where the inbox's read token will do. */
+  takesToken: boolean;
+  row: (place: Place) => Row;
+  parameters: { in: string; name: string; schema: Body }[];
+  bodySchema: Body;
+  responses: Body;
+}
+
+/** Every operation of the document, with its row. @param served a server's own document */
+export async function everyOperation(served?: Body): Promise<{ document: Body; operations: Operation[] }> {
+  const document: Body = JSON.parse(JSON.stringify(served ?? (await openapiDocument())));
+  const operations: Operation[] = [];
+  for (const [path, methods] of Object.entries<Body>(document.paths)) {
+    for (const [method, described] of Object.entries<Body>(methods)) {
+      const id: string = described.operationId;
+      const row = ROWS[id];
+      if (!row) throw new Error(`${method} ${path} (${id}) has no row in operations.ts`);
+      const reference: string | undefined = described.requestBody?.content['application/json']?.schema.$ref;
+      operations.push({
+        ...{ id, method: method.toUpperCase(), path, row },
+        ofInbox: path.startsWith('/v1/inboxes/{id}'),
+        takesToken: described.security.some((scheme: object) => 'readToken' in scheme),
+        parameters: described.parameters ?? [],
+        bodySchema: reference && document.components.schemas[reference.split('/').at(-1) ?? ''],
+        responses: described.responses,
+      });
+    }
+  }
+  return { document, operations };
+}
+
+const MAIL = [
+  'Subject: with attachment',
+  'MIME-Version: 1.0',
+  'Content-Type: multipart/mixed; boundary=b',
+  '',
+  '--b',
+  'Content-Disposition: attachment; filename=a.txt',
+  '',
+  'attached',
+  '--b--',
+  '',
+].join('\r\n');
+
+/** A new inbox with a message that has an attachment, a webhook with a delivery, and a key. */
+export async function newPlace(http: TestHttp, as = http.keys.own, ttlMinutes = 60): Promise<Place> {
+  const inbox = await http.createInbox({ ttlMinutes }, as);
+  const messageId = await http.deliverRaw(
+    inbox,
+    MAIL,
+    as === http.keys.foreign ? http.foreignId : http.accountId,
+  );
+  const message = await http.store.messages.find(inbox.id, messageId, http.clock.now());
+  const webhook = await http.api('POST', '/v1/webhooks', { as, body: { url: HOOK } });
+  const delivery = await http.api('POST', `/v1/webhooks/${webhook.body.id}/test`, { as });
+  const key = await http.api('POST', '/v1/keys', { as, body: { name: 'spare', scope: 'read' } });
+  return {
+    ...{ inbox, messageId, webhookId: webhook.body.id, deliveryId: delivery.body.id },
+    keyId: key.body.id,
+    attachmentId: message?.content.attachments[0]?.id ?? 'none',
+  };
+}

@@ -1,0 +1,208 @@
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { everyOperation, newPlace, type Operation, type Place, sendOptions } from '../openapi/operations.ts';
+import { type Answer, type ApiOptions, type Body, startHttp, type TestHttp } from '../start-http.ts';
+
+const { document, operations } = await everyOperation();
+const ajv = new Ajv2020({ strict: false, formats: { 'date-time': true } });
+const isProblem = ajv.compile({ ...document.components.schemas.Problem, components: document.components });
+
+const byName = operations.map((operation): [string, Operation] => [operation.id, operation]);
+const ofInbox = byName.filter(([, operation]) => operation.ofInbox);
+const withBody = byName.filter(([, operation]) => operation.bodySchema);
+/** Its body is no JSON; test/inbound/injection.test.ts has its hostile bodies. */
+const WITH_BYTES = 'injectMessage';
+const withoutBody = byName.filter(
+  ([, { id, bodySchema, method }]) => !bodySchema && method !== 'GET' && id !== WITH_BYTES,
+);
+
+/** Values of every JSON type but the wanted ones. */
+const wrongValues = (types: string[]): unknown[] =>
+  Object.entries<unknown>({ string: 'x', integer: 7, boolean: true, object: {}, array: [], null: null })
+    .filter(([type]) => !types.includes(type))
+    .map(([, value]) => value);
+
+let http: TestHttp;
+let own: Place;
+beforeAll(async () => {
+  http = await startHttp();
+  own = await newPlace(http);
+});
+afterAll(() => http.stop());
+
+describe('a refusal', () => {
+  it.each([
+    [
+      'a type',
+      { count: 'x' },
+      [{ path: '/count', message: '"count" must be a whole number, not the string "x".' }],
+    ],
+    [
+      'a number beyond its range',
+      { count: 51 },
+      [{ path: '/count', message: '"count" must be from 0 to 50 messages, not 51.' }],
+    ],
+    [
+      'an empty text',
+      { match: { subject: '' } },
+      [{ path: '/match/subject', message: '"match.subject" must not be empty.' }],
+    ],
+    [
+      'one of several types',
+      { match: { link: 5 } },
+      [{ path: '/match/link', message: '"match.link" must be true or false or an object, not 5.' }],
+    ],
+    [
+      'what is within one of several types',
+      { match: { link: { kind: 'x', href: '' } } },
+      [
+        {
+          path: '/match/link/kind',
+          message:
+            '"match.link.kind" must be one of "verify", "reset", "sign-in", "unsubscribe", "other", not the string "x".',
+        },
+        { path: '/match/link/href', message: '"match.link.href" must not be empty.' },
+      ],
+    ],
+    [
+      'a field that is not known within one of several types',
+      { match: { link: { url: 'x' } } },
+      [
+        {
+          path: '/match/link/url',
+          message: '"url" is not a known field of "match.link". Known fields are "kind", "href", "text".',
+        },
+      ],
+    ],
+  ])('says in plain words what is wrong with %s', async (_what, body, errors) => {
+    const answer = await http.api('POST', `/v1/inboxes/${own.inbox.id}/wait`, { body });
+    expect(answer.status).toBe(400);
+    expect(answer.body.errors).toHaveLength(errors.length);
+    expect(answer.body.errors).toEqual(expect.arrayContaining(errors));
+  });
+
+  it('says that a parameter was given twice', async () => {
+    const { body } = await http.api('GET', '/v1/inboxes?label.run=1&label.run=2');
+    expect(body.errors).toEqual([
+      { path: 'label.run', message: 'The query parameter "label.run" is given 2 times. Give it once.' },
+    ]);
+  });
+
+  it('treats an id that is too long as any unknown one', async () => {
+    expect((await http.api('GET', `/v1/inboxes/inb_${'0'.repeat(5_000)}`)).body.code).toBe('not_found');
+  });
+});
+
+describe('bad input at every operation', () => {
+  function expectProblem(answer: Answer, status: number, code: string): void {
+    expect([answer.status, answer.body.code]).toEqual([status, code]);
+    expect(answer.headers.get('content-type')).toBe('application/problem+json');
+    expect(answer.headers.get('x-request-id')).toBe(answer.body.requestId);
+    expect(isProblem(answer.body), JSON.stringify(isProblem.errors)).toBe(true);
+    expect(answer.body.status).toBe(status);
+  }
+  const send = ({ method, row }: Operation, options: ApiOptions = {}, place = own) => {
+    const asked = row(place);
+    return http.api(method, asked.path, { ...sendOptions(asked), ...options });
+  };
+
+  describe.each(byName)('%s', (_name, operation) => {
+    it('refuses a query parameter that it does not know, by name', async () => {
+      const { path, ...rest } = operation.row(own);
+      for (const name of ['wait_seconds', '__proto__', 'constructor', 'Limit', 'label']) {
+        const target = `${path}${path.includes('?') ? '&' : '?'}${name}=1`;
+        const answer = await http.api(operation.method, target, sendOptions({ path, ...rest }));
+        expectProblem(answer, 400, 'invalid_request');
+        const message = expect.stringMatching(
+          new RegExp(`^"${name}" is not a known query parameter(:|[.] [A-Z]).*[.?]$`),
+        );
+        expect(answer.body.errors).toEqual([{ path: name, message }]);
+      }
+    });
+
+    it('refuses query parameters of the wrong type or given twice, by name', async () => {
+      const { path } = operation.row(own);
+      const [bare = ''] = path.split('?');
+      const known = operation.parameters.filter((one) => one.in === 'query' && one.schema.type !== 'object');
+      for (const { name, schema } of known) {
+        const bad = [
+          `${name}=1&${name}=2`,
+          ...(schema.type === 'string' ? [] : [`${name}=abc`, `${name}=`, `${name}=1e1`]),
+        ];
+        for (const query of bad) {
+          const answer = await http.api(operation.method, `${bare}?${query}`);
+          expectProblem(answer, 400, 'invalid_request');
+          expect(answer.body.errors.map((error: Body) => error.path)).toContain(name);
+        }
+      }
+    });
+  });
+
+  describe.each(ofInbox)('%s', (_name, operation) => {
+    it('answers 410 to the owner of an expired inbox, 404 to a stranger', async () => {
+      const expired = await newPlace(http, http.keys.own, 1);
+      await http.clock.advance(60_000);
+      expectProblem(await send(operation, {}, expired), 410, 'inbox_expired');
+      expectProblem(await send(operation, { as: http.keys.foreign }, expired), 404, 'not_found');
+      own = await newPlace(http);
+    });
+  });
+
+  describe.each(withBody)('%s', (_name, operation) => {
+    const post = (options: ApiOptions) => send(operation, options);
+    const raw = (body: string, type = 'application/json') =>
+      post({ body, headers: { 'content-type': type } });
+
+    it('refuses bodies that are not JSON, not an object, not UTF-8, or hostile', async () => {
+      for (const body of ['{', '{"a":}', 'null x', '\u0000', "{'a':1}", '[', '"']) {
+        expectProblem(await raw(body), 400, 'malformed_json');
+      }
+      for (const body of ['null', '[]', '"x"', '1', 'true', '[{}]']) {
+        expectProblem(await raw(body), 400, 'invalid_request');
+      }
+      for (const name of ['__proto__', 'constructor', 'toString', 'surprise']) {
+        const answer = await raw(`{"${name}": {"x": 1}}`);
+        expectProblem(answer, 400, 'invalid_request');
+        const message = expect.stringMatching(new RegExp(`^"${name}" is not a known field\\. [A-Z].*[.?]$`));
+        expect(answer.body.errors).toContainEqual({ path: `/${name}`, message });
+      }
+      const deep = `${'{"labels":'.repeat(3_000)}1${'}'.repeat(3_000)}`;
+      expectProblem(await raw(deep), 400, 'invalid_request');
+      expectProblem(await raw('['.repeat(30_000) + ']'.repeat(30_000)), 400, 'invalid_request');
+    });
+
+    it('refuses a body that is too large, whatever is in it', async () => {
+      expectProblem(await raw(' '.repeat(65 * 1024)), 413, 'payload_too_large');
+      expectProblem(await raw(`{"x":"${'x'.repeat(1_000_000)}"}`), 413, 'payload_too_large');
+    });
+
+    it('refuses other content types', async () => {
+      for (const type of [
+        'text/plain',
+        'application/x-www-form-urlencoded',
+        'multipart/form-data',
+        'x',
+        'application/jsonx',
+      ]) {
+        expectProblem(await raw('{}', type), 415, 'unsupported_media_type');
+      }
+    });
+
+    it('refuses every field of a wrong type, by name', async () => {
+      for (const [name, schema] of Object.entries<Body>(operation.bodySchema.properties)) {
+        const type = schema.$ref ? 'object' : schema.type;
+        for (const value of wrongValues([type])) {
+          const answer = await post({ body: { [name]: value } });
+          expectProblem(answer, 400, 'invalid_request');
+          expect(answer.body.errors.map((error: Body) => error.path)).toContain(`/${name}`);
+        }
+      }
+    });
+  });
+
+  it.each(withoutBody)('%s refuses a body', async (_name, operation) => {
+    expectProblem(await send(operation, { body: { x: 1 } }), 400, 'invalid_request');
+    const text = await send(operation, { body: 'x', headers: { 'content-type': 'text/plain' } });
+    expectProblem(text, 415, 'unsupported_media_type');
+  });
+});

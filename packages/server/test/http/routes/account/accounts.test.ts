@@ -1,0 +1,85 @@
+import { Validator } from '@seriousme/openapi-schema-validator';
+import { afterEach, describe, expect, it } from 'vitest';
+import { SIGN_UPS_PER_MINUTE } from '../../../../src/accounts/sign-up.ts';
+import { type Answer, startHttp, type TestHttp } from '../../start-http.ts';
+
+describe('signing up', () => {
+  let http: TestHttp;
+  afterEach(() => http.stop());
+
+  const signUp = (body: unknown = { name: 'Web team' }): Promise<Answer> =>
+    http.api('POST', '/v1/accounts', { as: null, body });
+
+  it('is off by default: the path is as unknown as any, whatever the method', async () => {
+    http = await startHttp();
+    const text = async (method: string, path: string, body?: object) => {
+      const answer = await http.api(method, path, { as: null, body });
+      const fixed = [...answer.headers].filter(([name]) => !['date', 'x-request-id'].includes(name));
+      const detail = answer.body.detail.replace(`"${path}"`, 'PATH');
+      return JSON.stringify([answer.status, fixed, { ...answer.body, detail, requestId: '' }]);
+    };
+    const unknown = await text('POST', '/v1/nothings', { name: 'x' });
+    expect(unknown).toContain('"not_found"');
+    expect(await text('POST', '/v1/accounts', { name: 'x' })).toBe(unknown);
+    expect(await text('GET', '/v1/accounts')).toBe(await text('GET', '/v1/nothings'));
+    const document = await http.api('GET', '/openapi.json', { as: null });
+    expect(JSON.stringify(document.body)).not.toMatch(/\/v1\/accounts|createAccount/i);
+  });
+
+  it('makes an account of the plan that the operator named, with a key that is shown this once', async () => {
+    http = await startHttp({ signUpPlan: 'free' });
+    const { status, headers, body } = await signUp();
+    expect([status, headers.get('cache-control')]).toEqual([201, 'no-store']);
+    expect(body).toEqual({
+      account: { id: expect.stringMatching(/^acc_/), name: 'Web team', plan: 'free' },
+      key: expect.stringMatching(/^mfk_\w{33}$/),
+    });
+    expect(http.logged.join('')).not.toContain(body.key.slice(8));
+    await http.createInbox();
+    expect((await http.api('GET', '/v1/inboxes', { as: body.key })).body.inboxes).toEqual([]);
+    const inbox = await http.createInbox({ ttlMinutes: 60 }, body.key);
+    expect((await http.api('GET', `/v1/inboxes/${inbox.id}`)).status).toBe(404);
+    const tooLong = await http.api('POST', '/v1/inboxes', { as: body.key, body: { ttlMinutes: 61 } });
+    expect(tooLong.body.code).toBe('invalid_request');
+    const keys = await http.api('GET', '/v1/keys', { as: body.key });
+    expect(keys.body.keys).toMatchObject([{ name: 'first key', scope: 'full', expiresAt: null }]);
+  });
+
+  it('takes a readable name and nothing else', async () => {
+    http = await startHttp({ signUpPlan: 'free' });
+    const bad = [{}, { name: '' }, { name: 7 }, { name: 'a\nb' }, { name: 'x', plan: 'unlimited' }, []];
+    for (const body of bad) {
+      const answer = await signUp(body);
+      expect([body, answer.status, answer.body.code]).toEqual([body, 400, 'invalid_request']);
+    }
+    expect((await http.api('POST', '/v1/accounts', { as: null })).status).toBe(400);
+    expect((await http.api('GET', '/v1/accounts', { as: null })).headers.get('allow')).toBe('POST');
+  });
+
+  it(`is done ${SIGN_UPS_PER_MINUTE} times a minute at most; a mistake costs none of them`, async () => {
+    http = await startHttp({ signUpPlan: 'free' });
+    expect((await signUp({ name: '' })).status).toBe(400);
+    for (let i = 0; i < SIGN_UPS_PER_MINUTE; i++) {
+      expect((await signUp()).status).toBe(201);
+      await http.clock.advance(1_000);
+    }
+    const refused = await signUp();
+    expect([refused.status, refused.body.code]).toEqual([429, 'rate_limited']);
+    const seconds = Number(refused.headers.get('retry-after'));
+    expect(seconds).toBe(60 - SIGN_UPS_PER_MINUTE);
+    await http.clock.advance(seconds * 1_000 - 1);
+    expect((await signUp()).status).toBe(429);
+    await http.clock.advance(1);
+    expect([(await signUp()).status, (await signUp()).status]).toEqual([201, 429]);
+  });
+
+  it('is described where it is on, as needing no credential', async () => {
+    http = await startHttp({ signUpPlan: 'free' });
+    const { body } = await http.api('GET', '/openapi.json', { as: null });
+    expect(await new Validator().validate(structuredClone(body))).toMatchObject({ valid: true });
+    const { post } = body.paths['/v1/accounts'];
+    expect([post.security, post.requestBody.required]).toEqual([[], true]);
+    expect(Object.keys(post.responses)).toEqual(expect.arrayContaining(['201', '400', '415', '429', '503']));
+    expect(Object.keys(post.responses)).not.toEqual(expect.arrayContaining(['401']));
+  });
+});

@@ -1,0 +1,265 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { openStream } from '../../../support/event-stream.ts';
+import { type Body, startHttp, type TestHttp, type TestInbox } from '../../start-http.ts';
+
+const MINUTE = 60_000;
+const SECOND = 1_000;
+const idsOf = ({ messages }: Body): string[] => messages.map(({ id }: Body) => id);
+
+describe('GET /v1/messages', () => {
+  let http: TestHttp;
+  let a: TestInbox;
+  let b: TestInbox;
+  beforeEach(async () => {
+    http = await startHttp();
+    [a, b] = [await http.createInbox(), await http.createInbox()];
+  });
+  afterEach(() => http.stop());
+
+  const get = (query = '', headers: Record<string, string> = {}) =>
+    http.api('GET', `/v1/messages${query === '' ? '' : `?${query}`}`, { headers });
+  const list = async (query = ''): Promise<Body> => {
+    const { status, body } = await get(query);
+    expect([query, status]).toEqual([query, 200]);
+    return body;
+  };
+
+  it('lists the messages of all inboxes as each inbox shows them, newest first', async () => {
+    const ids: string[] = [];
+    for (const inbox of [a, b, b, a]) ids.unshift(await http.deliver(inbox, { subject: inbox.address }));
+    const foreign = await http.createInbox({}, http.keys.foreign);
+    await http.deliver(foreign, {}, http.foreignId);
+    const body = await list();
+    expect(idsOf(body)).toEqual(ids);
+    expect(body).toMatchObject({ hasMore: false, before: null, cursor: expect.stringMatching(/^acur_/) });
+    const [, second] = (await http.api('GET', `/v1/inboxes/${a.id}/messages`)).body.messages;
+    expect(body.messages.at(-1)).toEqual(second);
+    const theirs = (await http.api('GET', '/v1/messages', { as: http.keys.foreign })).body;
+    expect(theirs.messages).toMatchObject([{ inboxId: foreign.id }]);
+  });
+
+  it('shows live inboxes only: none that was deleted, emptied or made to expire, or that expired', async () => {
+    const short = await http.createInbox({ ttlMinutes: 1 });
+    const [deleted, emptied, ended] = [
+      await http.createInbox(),
+      await http.createInbox(),
+      await http.createInbox(),
+    ];
+    for (const inbox of [short, deleted, emptied, ended]) await http.deliver(inbox);
+    const kept = await http.deliver(a);
+    await http.deliver(short);
+    expect(idsOf(await list())).toHaveLength(6);
+    await http.api('DELETE', `/v1/inboxes/${deleted.id}`);
+    await http.api('DELETE', `/v1/inboxes/${emptied.id}/messages`);
+    await http.api('POST', `/v1/inboxes/${ended.id}/expire`);
+    await http.clock.advance(MINUTE);
+    for (const query of ['', 'q=hello', 'limit=1', 'subject=hello']) {
+      expect(idsOf(await list(query))).toEqual([kept]);
+    }
+  });
+
+  it.each(['', '&subject=hello', '&q=hello'])('is paged exactly while others arrive: %s', async (query) => {
+    const ids: string[] = [];
+    for (let n = 0; n < 11; n++) ids.unshift(await http.deliver(n % 3 === 0 ? a : b));
+    let page = await list(`limit=3${query}`);
+    const seen = idsOf(page);
+    while (page.hasMore) {
+      await http.deliver(a);
+      page = await list(`limit=3&before=${page.before}${query}`);
+      seen.push(...idsOf(page));
+    }
+    expect(page.before).toBe(null);
+    expect(seen).toEqual(ids);
+  });
+
+  it('shows every message once to clients that follow its cursor, and its cursor continues a stream', async () => {
+    const delivered: string[] = [];
+    const c = await http.createInbox();
+    let writing = true;
+    const writers = Promise.all(
+      [a, b, c].map(async (inbox) => {
+        for (let n = 0; n < 25; n++) {
+          delivered.push(await http.deliver(inbox));
+          if (n % 5 === 0) await http.clock.advance(1);
+        }
+      }),
+    ).then(() => {
+      writing = false;
+    });
+    const follow = async (limit: number, query: string): Promise<string[]> => {
+      const seen: string[] = [];
+      let since = '';
+      for (let last = false; !last; ) {
+        last = !writing;
+        const from = `limit=${limit}${query}${since === '' ? '' : `&since=${since}`}`;
+        const first = await list(from);
+        const fresh = idsOf(first);
+        for (let page = first; page.hasMore; fresh.push(...idsOf(page))) {
+          page = await list(`${from}&before=${page.before}`);
+        }
+        seen.push(...fresh.toReversed());
+        since = first.cursor;
+      }
+      return seen;
+    };
+    const all = await Promise.all([follow(200, ''), follow(2, ''), follow(7, '&q=hello'), writers]);
+    const inOrder = idsOf(await list('limit=200')).toReversed();
+    expect(inOrder.toSorted()).toEqual(delivered.toSorted());
+    for (const seen of all.slice(0, 3)) expect(seen).toEqual(inOrder);
+
+    const { cursor } = await list();
+    const later = await http.deliver(a);
+    const stream = await openStream(`${http.url}/v1/events`, { as: http.keys.own, lastEventId: cursor });
+    const event = await stream.nextEvent();
+    stream.close();
+    expect(event?.data.message.id).toBe(later);
+    expect(idsOf(await list(`since=${event?.id}`))).toEqual([]);
+    expect(idsOf(await list(`since=${cursor}`))).toEqual([later]);
+  });
+
+  it('takes a time as since', async () => {
+    await http.deliver(a);
+    const time = http.clock.now();
+    await http.clock.advance(10);
+    const later = await http.deliver(b);
+    for (const since of [String(time), encodeURIComponent(new Date(time).toISOString())]) {
+      expect(idsOf(await list(`since=${since}`))).toEqual([later]);
+    }
+    expect(idsOf(await list(`since=${time + 10}`))).toEqual([]);
+    expect(idsOf(await list(`since=${time + 1_000_000}`))).toEqual([]);
+    expect(idsOf(await list('since=0'))).toHaveLength(2);
+  });
+
+  it('refuses cursors that are not of this account, and says which are', async () => {
+    const id = await http.deliver(a);
+    const inboxCursor = (await http.api('GET', `/v1/inboxes/${a.id}`)).body.cursor;
+    const { cursor: foreign } = (await http.api('GET', '/v1/messages', { as: http.keys.foreign })).body;
+    for (const wrong of [inboxCursor, id, foreign, 'acur_zz_x', 'yesterday', '']) {
+      const since = await get(`since=${wrong}`);
+      expect([wrong, since.status, since.body.code]).toEqual([wrong, 400, 'invalid_since']);
+      const before = await get(`before=${wrong}`);
+      expect([wrong, before.status]).toEqual([wrong, 400]);
+      expect(before.body.errors).toMatchObject([{ path: 'before' }]);
+    }
+  });
+
+  it('has an ETag that changes with all that it shows, and only then; a 304 costs nothing', async () => {
+    const short = await http.createInbox({ ttlMinutes: 1 });
+    await http.deliver(short);
+    const kept = await http.deliver(a);
+    const used = async () => (await http.api('GET', '/v1/usage')).body.used;
+    for (const query of ['', 'q=hello']) {
+      const tag = (await get(query)).headers.get('etag') ?? '';
+      const before = await used();
+      const same = await get(query, { 'if-none-match': `"x", ${tag}` });
+      expect([same.status, same.bytes.length, same.headers.get('etag')]).toEqual([304, 0, tag]);
+      expect(await used()).toBe(before);
+      expect((await get(query, { 'if-none-match': '"x"' })).status).toBe(200);
+    }
+    let tag = (await get()).headers.get('etag') ?? '';
+    const changes: (() => Promise<unknown>)[] = [
+      () => http.deliver(b),
+      () => http.api('DELETE', `/v1/inboxes/${a.id}/messages/${kept}`),
+      () => http.api('DELETE', `/v1/inboxes/${b.id}/messages`),
+      // Nothing is written: time alone ends the inbox.
+      () => http.clock.advance(MINUTE),
+    ];
+    for (const change of changes) {
+      await change();
+      const changed = await get('', { 'if-none-match': tag });
+      expect(changed.status).toBe(200);
+      tag = changed.headers.get('etag') ?? '';
+    }
+    expect((await get('wait=0')).headers.get('etag')).toBe(tag);
+    expect((await http.api('HEAD', '/v1/messages')).headers.get('etag')).toBe(tag);
+  });
+
+  it('needs an API key; one that only reads will do', async () => {
+    expect((await http.api('GET', '/v1/messages', { as: a.token })).body.code).toBe('insufficient_scope');
+    expect((await http.api('GET', '/v1/messages', { as: http.keys.readOnly })).status).toBe(200);
+  });
+
+  describe('with wait', () => {
+    it('answers as soon as a message comes to any inbox, also to one that is created meanwhile', async () => {
+      const { cursor } = await list();
+      const waiting = get(`wait=60&since=${cursor}`);
+      await http.clock.untilSleeping();
+      const id = await http.deliver(await http.createInbox());
+      const { body, headers } = await waiting;
+      expect([idsOf(body), headers.get('etag')]).toEqual([[id], null]);
+      expect(idsOf(await list(`since=${body.cursor}`))).toEqual([]);
+    });
+
+    it('goes on while nothing matches, and its cursor covers what it passed over', async () => {
+      await http.deliver(a, { subject: 'old', text: 'nothing' });
+      const waiting = get('wait=60&q=reset+1234');
+      await http.clock.untilSleeping();
+      await http.deliver(b, { subject: 'Reset', text: 'no code' });
+      await http.clock.untilSleeping();
+      const id = await http.deliver(a, { subject: 'Reset', text: 'your code is 1234' });
+      const { body } = await waiting;
+      expect(idsOf(body)).toEqual([id]);
+      expect(idsOf(await list(`since=${body.cursor}`))).toEqual([]);
+    });
+
+    it('answers an empty list and a cursor when its time is over', async () => {
+      const waiting = get('wait=30&q=never');
+      await http.clock.untilSleeping();
+      await http.deliver(a);
+      await http.clock.untilSleeping();
+      await http.clock.advance(30 * SECOND);
+      const { status, body } = await waiting;
+      expect([status, body.messages, body.hasMore, body.before]).toEqual([200, [], false, null]);
+      const late = await http.deliver(a);
+      expect(idsOf(await list(`since=${body.cursor}`))).toEqual([late]);
+    });
+
+    it('answers at once when something is there, and with before', async () => {
+      const id = await http.deliver(a);
+      expect(idsOf(await list('wait=60'))).toEqual([id]);
+      const { cursor } = await list();
+      await http.deliver(a);
+      expect(idsOf(await list(`wait=60&q=never&before=${cursor}`))).toEqual([]);
+    });
+
+    it('ends with its client, and with the server', async () => {
+      const gone = new AbortController();
+      const leaving = http.api('GET', '/v1/messages?wait=60', { signal: gone.signal });
+      await http.clock.untilSleeping();
+      gone.abort();
+      await expect(leaving).rejects.toThrow();
+      while (http.clock.sleepers > 0) await new Promise((resolve) => setImmediate(resolve));
+      const waiting = get('wait=60&q=x');
+      await http.clock.untilSleeping();
+      await Promise.all([http.stop(), waiting.then(({ status }) => expect(status).toBe(200))]);
+      http = await startHttp();
+    });
+  });
+});
+
+describe('a list of all inboxes', () => {
+  let http: TestHttp;
+  beforeAll(async () => {
+    http = await startHttp();
+  });
+  afterAll(() => http.stop());
+
+  it.each([
+    ['q=', 'q'],
+    ['q=%20%09', 'q'],
+    [`q=${'x'.repeat(501)}`, 'q'],
+    [`q=${Array.from({ length: 21 }, (_, n) => `w${n}`).join('+')}`, 'q'],
+    ['q=a&q=b', 'q'],
+    ['limit=0', 'limit'],
+    ['limit=201', 'limit'],
+    ['wait=61', 'wait'],
+    ['hasAttachments=1', 'hasAttachments'],
+    ['subject=', 'subject'],
+    ['query=x', 'query'],
+    ['inboxId=x', 'inboxId'],
+  ])('refuses %s', async (query, path) => {
+    const { status, body } = await http.api('GET', `/v1/messages?${query}`);
+    expect([status, body.code]).toEqual([400, 'invalid_request']);
+    expect(body.errors).toMatchObject([{ path }]);
+  });
+});

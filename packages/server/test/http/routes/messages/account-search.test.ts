@@ -1,0 +1,140 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { type Body, startHttp, type TestHttp, type TestInbox } from '../../start-http.ts';
+
+const MINUTE = 60_000;
+const SECOND = 1_000;
+const idsOf = ({ messages }: Body): string[] => messages.map(({ id }: Body) => id);
+
+describe('a search with GET /v1/messages', () => {
+  let http: TestHttp;
+  let a: TestInbox;
+  let b: TestInbox;
+  beforeEach(async () => {
+    http = await startHttp();
+    [a, b] = [await http.createInbox(), await http.createInbox()];
+  });
+  afterEach(() => http.stop());
+
+  const get = (query: string) => http.api('GET', `/v1/messages?${query}`);
+  const list = async (query = ''): Promise<Body> => {
+    const { status, body } = await get(query);
+    expect([query, status]).toEqual([query, 200]);
+    return body;
+  };
+
+  it('filters as the list of an inbox does, and searches words in subject, addresses and text', async () => {
+    const attachments = [
+      {
+        ...{ id: 'att_1', filename: null, contentType: 'text/plain', parameters: {}, size: 1 },
+        ...{ disposition: 'attachment' as const, contentId: null, sha256: '' },
+      },
+    ];
+    const invoice = await http.deliver(a, { subject: 'Invoice 4711', text: 'Due on Monday' });
+    const reset = await http.deliver(b, {
+      from: { name: 'Müller', address: 'no-reply@shop.example' },
+      subject: 'Reset',
+      text: 'your code is 1234',
+      rcptTo: ['Ada+reset@mayfly.test'],
+    });
+    const report = await http.deliver(a, {
+      subject: 'Report',
+      text: null,
+      htmlWords: 'all of March',
+      attachments,
+    });
+    const cases: [string, string[]][] = [
+      ['subject=INVOICE', [invoice]],
+      ['from=m%C3%BCLLER', [reset]],
+      ['rcptTo=ada%2Breset', [reset]],
+      ['to=ada%2Breset', [reset]],
+      ['text=due+on', [invoice]],
+      ['hasAttachments=true', [report]],
+      ['hasAttachments=false', [reset, invoice]],
+      ['q=monday', [invoice]],
+      ['q=4711+monday', [invoice]],
+      ['q=monday+1234', []],
+      ['q=no-reply@shop.example+code', [reset]],
+      ['q=march', [report]],
+      ['q=re&subject=re', [report, reset]],
+      ['q=mayfly.test&hasAttachments=false', [reset, invoice]],
+      ['q=%25', []],
+      ['q=_', []],
+      ['q=%00', []],
+    ];
+    for (const [query, expected] of cases)
+      expect([query, idsOf(await list(query))]).toEqual([query, expected]);
+  });
+
+  it('says where a search has got to, and goes on from there', async () => {
+    const oldest = await http.deliver(a, { subject: 'needle' });
+    await http.deliverMany(b, 10_400);
+    const first = await list('q=needle');
+    expect(first).toMatchObject({ messages: [], hasMore: true, before: expect.stringMatching(/^acur_/) });
+    const second = await list(`q=needle&before=${first.before}`);
+    expect([idsOf(second), second.hasMore]).toEqual([[oldest], false]);
+    expect(first.cursor).toBe((await list()).cursor);
+
+    // A wait looks at as many, and then for what comes.
+    const waiting = get('wait=30&q=needle');
+    await http.clock.untilSleeping();
+    await http.deliver(a, { subject: 'other' });
+    await http.clock.untilSleeping();
+    await http.clock.advance(30 * SECOND);
+    const { body } = await waiting;
+    expect(body).toMatchObject({ messages: [], hasMore: true });
+    expect(idsOf(await list(`q=needle&before=${body.before}`))).toEqual([oldest]);
+
+    // The search runs elsewhere: the event loop turns again and again meanwhile.
+    let turns = 0;
+    let done = false;
+    const turning = (async () => {
+      for (; !done; turns++) await new Promise((resolve) => setImmediate(resolve));
+    })();
+    await list('q=nowhere');
+    done = true;
+    await turning;
+    expect(turns).toBeGreaterThan(50);
+
+    // It ends with its client.
+    const { search } = http.store.messages;
+    const gone = new AbortController();
+    let calls = 0;
+    http.store.messages.search = (...args) => {
+      if (++calls === 2) gone.abort();
+      return search(...args);
+    };
+    await expect(http.api('GET', '/v1/messages?q=nowhere', { signal: gone.signal })).rejects.toThrow();
+    await list('q=nowhere&limit=1');
+    expect(calls).toBeLessThan(2 + 6 + 21);
+    http.store.messages.search = search;
+  });
+
+  it('passes over those of inboxes that ended, though nobody has freed them', async () => {
+    const oldest = await http.deliver(a);
+    const short = await http.createInbox({ ttlMinutes: 1 });
+    await http.deliverMany(short, 1_300);
+    await http.clock.advance(MINUTE);
+    expect(idsOf(await list())).toEqual([oldest]);
+    expect(idsOf(await list('limit=1'))).toEqual([oldest]);
+    expect(idsOf(await list('q=hello'))).toEqual([oldest]);
+  });
+
+  it('searches for one account at one time once, whatever it asks for at once', async () => {
+    await http.deliverMany(a, 1_200);
+    const { search } = http.store.messages;
+    let running = 0;
+    let most = 0;
+    http.store.messages.search = async (...args) => {
+      most = Math.max(most, ++running);
+      try {
+        return await search(...args);
+      } finally {
+        running--;
+      }
+    };
+    const answers = await Promise.all(Array.from({ length: 8 }, (_, n) => get(`q=nowhere${n}`)));
+    http.store.messages.search = search;
+    expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200));
+    expect(most).toBe(1);
+  });
+});

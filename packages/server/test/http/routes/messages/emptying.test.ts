@@ -1,0 +1,185 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { startApp } from '../../../support/start-app.ts';
+import { startHttp as startReceiver } from '../../../webhooks/receivers.ts';
+import { startWebhookApp } from '../../../webhooks/start-webhooks.ts';
+import { type Body, startHttp, type TestHttp, type TestInbox } from '../../start-http.ts';
+
+const MINUTE = 60_000;
+
+describe('DELETE /v1/inboxes/{id}/messages', () => {
+  let http: TestHttp;
+  let inbox: TestInbox;
+  let path: string;
+  beforeAll(async () => {
+    http = await startHttp();
+  });
+  afterAll(() => http.stop());
+  beforeEach(async () => {
+    inbox = await http.createInbox();
+    path = `/v1/inboxes/${inbox.id}/messages`;
+  });
+
+  const empty = (as = http.keys.own) => http.api('DELETE', path, { as });
+  const list = async (query = '') => (await http.api('GET', `${path}${query}`, { as: inbox.token })).body;
+  const idsOf = ({ messages }: Body): string[] => messages.map(({ id }: Body) => id);
+
+  it('leaves nothing to read: not in the list, not by id, not what was cached', async () => {
+    const raw = 'Subject: x\r\nMIME-Version: 1.0\r\nContent-Disposition: attachment\r\n\r\nx\r\n';
+    const id = await http.deliverRaw(inbox, raw);
+    const { body: message } = await http.api('GET', `${path}/${id}`);
+    const attachment = new URL(message.attachments[0].url).pathname;
+    const paths = [`${path}/${id}`, `${path}/${id}/raw`, attachment];
+    for (let n = 0; n < 3; n++) {
+      for (const one of [...paths, path]) expect((await http.api('GET', one)).status).toBe(200);
+    }
+    expect((await empty()).status).toBe(204);
+    for (const one of paths) expect((await http.api('GET', one)).status).toBe(404);
+    expect((await list()).messages).toEqual([]);
+    expect((await list('?subject=x')).messages).toEqual([]);
+    expect((await http.api('DELETE', `${path}/${id}`)).status).toBe(404);
+  });
+
+  it('keeps the inbox as it is, but for the number of its messages', async () => {
+    await http.deliver(inbox);
+    const { messageCount, ...before } = (await http.api('GET', `/v1/inboxes/${inbox.id}`)).body;
+    expect(messageCount).toBe(1);
+    await empty();
+    expect((await http.api('GET', `/v1/inboxes/${inbox.id}`)).body).toEqual({ ...before, messageCount: 0 });
+  });
+
+  it('lets a client that follows a cursor, a message id or a time continue exactly', async () => {
+    const first = await http.deliver(inbox);
+    const { cursor: old, messages } = await list();
+    await http.deliver(inbox);
+    await empty();
+    const { cursor } = await list(`?since=${old}`);
+    const later = await http.deliver(inbox);
+    for (const since of [inbox.cursor, old, cursor, first, messages[0].receivedAt]) {
+      expect(idsOf(await list(`?since=${encodeURIComponent(since)}`))).toEqual([later]);
+    }
+    expect(idsOf(await list())).toEqual([later]);
+    expect(idsOf(await list(`?before=${later}`))).toEqual([]);
+  });
+
+  it('changes the ETag of the list', async () => {
+    await http.deliver(inbox);
+    const tag = (await http.api('GET', path)).headers.get('etag') ?? '';
+    const unchanged = await http.api('GET', path, { headers: { 'if-none-match': tag } });
+    expect(unchanged.status).toBe(304);
+    await empty();
+    const changed = await http.api('GET', path, { headers: { 'if-none-match': tag } });
+    expect([changed.status, changed.body.messages]).toEqual([200, []]);
+  });
+
+  it('ends no wait and no stream: both go on with the next message', async () => {
+    const old = await http.deliver(inbox);
+    const { cursor } = await list();
+    const waits = [
+      http.api('GET', `${path}?wait=30&since=${cursor}`),
+      http.api('POST', `/v1/inboxes/${inbox.id}/wait`, { body: { since: cursor } }),
+    ];
+    await http.clock.untilSleeping(2);
+    await empty();
+    await http.deliver(inbox);
+    const [listed, waited] = await Promise.all(waits);
+    for (const answer of [listed, waited]) {
+      expect(answer?.status).toBe(200);
+      expect(answer?.body.messages).toHaveLength(1);
+      expect(answer?.body.messages[0].id).not.toBe(old);
+    }
+  });
+
+  it('succeeds for an empty inbox; a read token may not', async () => {
+    expect((await empty()).status).toBe(204);
+    expect((await empty(inbox.token)).body.code).toBe('insufficient_scope');
+    expect((await empty(http.keys.readOnly)).body.code).toBe('insufficient_scope');
+    expect((await empty(http.keys.foreign)).status).toBe(404);
+    expect((await http.api('DELETE', `${path}?all=true`)).status).toBe(400);
+  });
+
+  it('answers 410 for an expired inbox and 404 for a deleted one, also when it ends meanwhile', async () => {
+    const short = await http.createInbox({ ttlMinutes: 1 });
+    await http.clock.advance(MINUTE);
+    expect((await http.api('DELETE', `/v1/inboxes/${short.id}/messages`)).body.code).toBe('inbox_expired');
+    const { deleteAll } = http.store.messages;
+    http.store.messages.deleteAll = async (...args) => {
+      await http.store.inboxes.delete(http.accountId, inbox.id, http.clock.now());
+      return deleteAll(...args);
+    };
+    try {
+      expect((await empty()).status).toBe(404);
+    } finally {
+      http.store.messages.deleteAll = deleteAll;
+    }
+    expect((await empty()).status).toBe(404);
+  });
+
+  it('shows every message once, or none of it, to a client that follows while others send and empty', async () => {
+    const delivered: string[] = [];
+    const seen: string[] = [];
+    let writing = true;
+    const writers = Promise.all(
+      [1, 2, 3].map(async () => {
+        for (let n = 0; n < 20; n++) delivered.push(await http.deliver(inbox));
+      }),
+    );
+    const emptying = (async () => {
+      for (let n = 0; n < 10; n++) expect((await empty()).status).toBe(204);
+    })();
+    const following = (async () => {
+      let since = inbox.cursor;
+      for (let last = false; !last; ) {
+        last = !writing;
+        const page = await list(`?limit=200&since=${since}`);
+        seen.push(...idsOf(page).toReversed());
+        since = page.cursor;
+      }
+    })();
+    await Promise.all([writers, emptying]);
+    writing = false;
+    await following;
+    expect(new Set(seen).size).toBe(seen.length);
+    expect(seen).toEqual(seen.toSorted());
+    // A message that the client did not see was deleted; one that is still there it saw.
+    const left = idsOf(await list('?limit=200'));
+    expect(seen).toEqual(expect.arrayContaining(left));
+    expect(delivered).toEqual(expect.arrayContaining(seen));
+    expect((await http.api('GET', `/v1/inboxes/${inbox.id}`)).body.messageCount).toBe(left.length);
+  });
+});
+
+describe('an emptied inbox', () => {
+  it('takes mail again at once where it was full', async () => {
+    const app = await startApp({ MAYFLY_PLANS: JSON.stringify({ unlimited: { maxMessagesPerInbox: 2 } }) });
+    try {
+      const inbox = await app.createInbox();
+      const mail = { from: 'app@example.org', to: inbox.address, text: 'x' };
+      for (let n = 0; n < 2; n++) await app.send(mail);
+      await expect(app.send(mail)).rejects.toThrow(/452/);
+      expect((await app.api('DELETE', `/v1/inboxes/${inbox.id}/messages`)).status).toBe(204);
+      for (let n = 0; n < 2; n++) expect(await app.send(mail)).toMatch(/^250/);
+      await expect(app.send(mail)).rejects.toThrow(/452/);
+    } finally {
+      await app.stop();
+    }
+  });
+
+  it('ends the deliveries of its messages that are pending, as the deletion of one message does', async () => {
+    const app = await startWebhookApp();
+    const receiver = await startReceiver((response) => response.writeHead(500).end());
+    try {
+      const webhook = await app.register(receiver.port);
+      const inbox = await app.createInbox();
+      await app.mail(inbox.address);
+      await app.untilDeliveries(webhook.id, ([one]) => one?.attempts.length === 1);
+      await app.api('DELETE', `/v1/inboxes/${inbox.id}/messages`);
+      await app.clock.advance(10_000);
+      const [delivery] = await app.untilDeliveries(webhook.id, ([one]) => one?.state !== 'pending');
+      expect(delivery).toMatchObject({ state: 'cancelled', reason: 'The message was deleted.' });
+      expect(receiver.requests).toHaveLength(1);
+    } finally {
+      await receiver.close();
+      await app.stop();
+    }
+  });
+});

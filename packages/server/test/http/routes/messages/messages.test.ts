@@ -1,0 +1,251 @@
+import { createHash } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { startHttp, type TestHttp, type TestInbox } from '../../start-http.ts';
+
+const PDF = Buffer.from(Array.from({ length: 1000 }, (_, i) => i % 256));
+const folded = (bytes: Buffer) => bytes.toString('base64').replaceAll(/.{76}/g, '$&\r\n');
+
+const MAIL = [
+  'Received: from mx.example.org by mayfly.test; Wed, 4 Mar 2026 05:06:07 +0000',
+  'From: Shop <shop@example.org>',
+  'To: ada@mayfly.test',
+  'Subject: Your code',
+  'Message-ID: <1@example.org>',
+  'Date: Wed, 4 Mar 2026 05:06:07 +0000',
+  'MIME-Version: 1.0',
+  'Content-Type: multipart/mixed; boundary=b',
+  '',
+  '--b',
+  'Content-Type: text/plain; charset=utf-8',
+  '',
+  'Your code is 482913',
+  '--b',
+  'Content-Type: application/pdf',
+  "Content-Disposition: attachment; filename*=utf-8''%E2%82%AC%20rates%22%0D%0ASet-Cookie%3A.pdf",
+  'Content-Transfer-Encoding: base64',
+  '',
+  folded(PDF),
+  '--b',
+  'Content-Type: text/html',
+  'Content-Disposition: attachment; filename="../../evil.html"',
+  '',
+  '<script>alert(1)</script>',
+  '--b--',
+  '',
+].join('\r\n');
+
+describe('messages', () => {
+  let http: TestHttp;
+  let inbox: TestInbox;
+  let id: string;
+  let path: string;
+  beforeAll(async () => {
+    http = await startHttp();
+    inbox = await http.createInbox();
+    id = await http.deliverRaw(inbox, MAIL);
+    path = `/v1/inboxes/${inbox.id}/messages/${id}`;
+  });
+  afterAll(() => http.stop());
+  const get = (target: string, headers: Record<string, string> = {}) =>
+    http.api('GET', target, { as: inbox.token, headers });
+
+  it('are listed with what a list shows, and read in full', async () => {
+    const [summary] = (await get(`/v1/inboxes/${inbox.id}/messages`)).body.messages;
+    expect(summary).toEqual({
+      id,
+      inboxId: inbox.id,
+      from: { address: 'shop@example.org', name: 'Shop' },
+      to: [{ address: 'ada@mayfly.test', name: '' }],
+      cc: [],
+      subject: 'Your code',
+      preview: 'Your code is 482913',
+      receivedAt: new Date(http.clock.now()).toISOString(),
+      size: MAIL.length,
+      attachmentCount: 2,
+      inlineCount: 0,
+      hasAttachments: true,
+      codes: expect.any(Array),
+    });
+    const { body } = await get(path);
+    expect(body).toMatchObject({
+      ...summary,
+      html: null,
+      text: expect.stringContaining('482913'),
+      sender: null,
+      rfcMessageId: expect.stringContaining('1@example.org'),
+      date: '2026-03-04T05:06:07.000Z',
+      envelope: { mailFrom: 'bounce@example.org', rcptTo: ['Test+tag@mayfly.test'], tls: false },
+      authentication: null,
+      rawUrl: `${http.url}${path}/raw`,
+      parseError: null,
+    });
+    expect(body.headers[1]).toEqual({ name: 'From', value: 'Shop <shop@example.org>' });
+    expect(body.attachments[0]).toMatchObject({
+      contentType: 'application/pdf',
+      parameters: {},
+      size: 1000,
+      disposition: 'attachment',
+      contentId: null,
+      sha256: createHash('sha256').update(PDF).digest('hex'),
+    });
+    expect(body.attachments[0].url.startsWith(`${http.url}${path}/attachments/`)).toBe(true);
+    expect(body).not.toHaveProperty('htmlWords');
+    expect(body.attachments[0]).not.toHaveProperty('content');
+  });
+
+  it('show their one-time codes alike in the list and in full', async () => {
+    const codes = [{ value: '482913', context: 'Your code is 482913' }];
+    const coded = await http.deliver(inbox, { codes });
+    expect((await get(`/v1/inboxes/${inbox.id}/messages?limit=1`)).body.messages).toMatchObject([{ codes }]);
+    expect((await get(`/v1/inboxes/${inbox.id}/messages/${coded}`)).body.codes).toEqual(codes);
+  });
+
+  it('carry their attachments in base64 when that is asked for', async () => {
+    const { body } = await get(`${path}?include=attachmentContent`);
+    expect(Buffer.from(body.attachments[0].content, 'base64')).toEqual(PDF);
+    expect((await get(`${path}?include=everything`)).body.errors).toMatchObject([{ path: 'include' }]);
+  });
+
+  it('give back their source byte for byte, with its length, a large one too', async () => {
+    const raw = await get(`${path}/raw`);
+    expect(raw.headers.get('content-type')).toBe('message/rfc822');
+    expect(raw.headers.get('content-length')).toBe(String(MAIL.length));
+    expect(Buffer.from(raw.bytes).toString('latin1')).toBe(MAIL);
+    const bytes = new Uint8Array(3_000_000).map((_, i) => (i * 7) % 251);
+    const large = await http.deliver(inbox, { raw: bytes });
+    const answer = await get(`/v1/inboxes/${inbox.id}/messages/${large}/raw`);
+    expect(Buffer.compare(answer.bytes, bytes)).toBe(0);
+  });
+
+  it('break off the answer, and do not end it short, when the message is deleted meanwhile', async () => {
+    const doomed = await http.deliver(inbox, { raw: new Uint8Array(4_000_000) });
+    const target = `/v1/inboxes/${inbox.id}/messages/${doomed}`;
+    const { readRaw } = http.store.messages;
+    http.store.messages.readRaw = async (...args) => {
+      if (args[2] === 1) await http.store.messages.delete(inbox.id, doomed, http.clock.now());
+      return readRaw(...args);
+    };
+    try {
+      await expect(get(`${target}/raw`)).rejects.toThrow();
+    } finally {
+      http.store.messages.readRaw = readRaw;
+    }
+    expect((await get(`${target}/raw`)).status).toBe(404);
+  });
+
+  it('give their attachments for download only, whatever the sender called them', async () => {
+    const [pdf, html] = (await get(path)).body.attachments;
+    const download = await get(new URL(pdf.url).pathname);
+    expect(Buffer.compare(download.bytes, PDF)).toBe(0);
+    expect(download.headers.get('set-cookie')).toBe(null);
+    for (const { headers } of [download, await get(new URL(html.url).pathname)]) {
+      expect(headers.get('content-disposition')).toMatch(
+        /^attachment; filename="[^"\\/]*"; filename\*=UTF-8''[\w%.-]+$/,
+      );
+      expect(headers.get('content-security-policy')).toBe("sandbox; default-src 'none'");
+      expect(headers.get('x-content-type-options')).toBe('nosniff');
+    }
+    expect(download.headers.get('content-disposition')).toContain('%E2%82%AC');
+    expect((await get(`${path}/attachments/att_unknown`)).status).toBe(404);
+  });
+
+  it('give ranges of attachments', async () => {
+    const target = new URL((await get(path)).body.attachments[0].url).pathname;
+    const range = (value: string, more = {}) => get(target, { range: value, ...more });
+    const cases: [string, number, number][] = [
+      ['bytes=0-99', 0, 100],
+      ['bytes=990-', 990, 1000],
+      ['bytes=-10', 990, 1000],
+      ['bytes=-5000', 0, 1000],
+      ['bytes=900-5000', 900, 1000],
+    ];
+    for (const [value, first, end] of cases) {
+      const part = await range(value);
+      expect(part.status).toBe(206);
+      expect(part.headers.get('content-range')).toBe(`bytes ${first}-${end - 1}/1000`);
+      expect(Buffer.compare(part.bytes, PDF.subarray(first, end))).toBe(0);
+    }
+    for (const value of ['bytes=1000-', 'bytes=-0']) {
+      const none = await range(value);
+      expect([none.status, none.body.code]).toEqual([416, 'range_not_satisfiable']);
+      expect(none.headers.get('content-range')).toBe('bytes */1000');
+    }
+    for (const value of ['bytes=0-1,5-6', 'bytes=9-1', 'lines=1-2', 'bytes=x']) {
+      expect((await range(value)).bytes).toHaveLength(1000);
+    }
+    const { headers } = await get(target);
+    const tag = headers.get('etag') ?? '';
+    expect((await range('bytes=0-0', { 'if-range': tag })).status).toBe(206);
+    expect((await range('bytes=0-0', { 'if-range': '"other"' })).status).toBe(200);
+  });
+
+  it('answer 304 while nothing changed, and only then', async () => {
+    const list = `/v1/inboxes/${inbox.id}/messages?limit=2`;
+    const attachment = new URL((await get(path)).body.attachments[0].url).pathname;
+    for (const target of [list, path, `${path}/raw`, attachment]) {
+      const tag = (await get(target)).headers.get('etag') ?? '';
+      const same = await get(target, { 'if-none-match': `"other", ${tag}` });
+      expect([target, same.status, same.bytes.length]).toEqual([target, 304, 0]);
+      expect((await get(target, { 'if-none-match': '"other"' })).status).toBe(200);
+    }
+    const tag = (await get(list)).headers.get('etag') ?? '';
+    const added = await http.deliver(inbox);
+    const changed = await get(list, { 'if-none-match': tag });
+    expect([changed.status, changed.body.messages[0].id]).toEqual([200, added]);
+    await http.api('DELETE', `/v1/inboxes/${inbox.id}/messages/${added}`);
+    const third = changed.headers.get('etag') ?? '';
+    expect((await get(list, { 'if-none-match': third })).status).toBe(200);
+  });
+
+  it('are gone once deleted, source and all; a read token cannot delete', async () => {
+    const doomed = await http.deliver(inbox);
+    const target = `/v1/inboxes/${inbox.id}/messages/${doomed}`;
+    expect((await http.api('DELETE', target, { as: inbox.token })).body.code).toBe('insufficient_scope');
+    expect((await http.api('DELETE', target)).status).toBe(204);
+    expect((await http.api('DELETE', target)).status).toBe(404);
+    for (const gone of [target, `${target}/raw`]) expect((await get(gone)).status).toBe(404);
+  });
+
+  it('are listed as they are now, whatever time or limit each reader gives', async () => {
+    const box = await http.createInbox();
+    const ids: string[] = [];
+    for (let n = 0; n < 5; n++) ids.unshift(await http.deliver(box));
+    let since = Date.parse('2020-01-01');
+    /** Asks as nobody asked before. */
+    const listed = async (limit = 50): Promise<string[]> => {
+      const { body } = await http.api(
+        'GET',
+        `/v1/inboxes/${box.id}/messages?limit=${limit}&since=${++since}`,
+      );
+      expect(body.hasMore).toBe(limit < ids.length);
+      return body.messages.map((message: { id: string }) => message.id);
+    };
+    const asTheyAre = async () => {
+      for (const limit of [50, 3, 50, 3, 4]) expect(await listed(limit)).toEqual(ids.slice(0, limit));
+    };
+    await asTheyAre();
+    const [doomed = ''] = ids.splice(2, 1);
+    await http.api('DELETE', `/v1/inboxes/${box.id}/messages/${doomed}`);
+    await asTheyAre();
+    ids.unshift(await http.deliver(box));
+    await asTheyAre();
+  });
+
+  it('answer HEAD as GET, without the body', async () => {
+    for (const target of [`/v1/inboxes/${inbox.id}/messages`, path, `${path}/raw`]) {
+      const head = await http.api('HEAD', target);
+      expect([head.status, head.bytes.length]).toEqual([200, 0]);
+      expect(Number(head.headers.get('content-length'))).toBeGreaterThan(0);
+    }
+  });
+
+  it('name URLs under the host that the client named, unless that is no host', async () => {
+    const { request } = await import('undici');
+    const rawUrl = async (host: string) => {
+      const headers = { authorization: `Bearer ${inbox.token}`, host };
+      return ((await (await request(http.url + path, { headers })).body.json()) as { rawUrl: string }).rawUrl;
+    };
+    expect(await rawUrl('mail.example.org:8025')).toBe(`http://mail.example.org:8025${path}/raw`);
+    expect(await rawUrl('evil/@x')).toBe(`${http.url}${path}/raw`);
+  });
+});

@@ -1,0 +1,213 @@
+import { createHash } from 'node:crypto';
+import { afterEach, describe, expect, it } from 'vitest';
+import { systemClock } from '../../../src/clock.ts';
+import {
+  createParsing,
+  type ParsedBytes,
+  type Parsing,
+  type ParsingOptions,
+} from '../../../src/inbound/parsing/parser-pool.ts';
+import type { MailSummary } from '../../../src/mail/mail.ts';
+import { readContent, type StoredContent } from '../../../src/mail/stored-content.ts';
+
+const spoilt = new URL('./spoilt-parse-worker.ts', import.meta.url);
+
+let open: Parsing[] = [];
+afterEach(async () => {
+  await Promise.all(open.map((parsing) => parsing.close()));
+  open = [];
+});
+
+function start(options: Partial<ParsingOptions> = {}): Parsing {
+  const parsing = createParsing({ clock: systemClock, ...options });
+  open.push(parsing);
+  return parsing;
+}
+
+/** A mail as the SMTP server hands it over. */
+function mail(lines: string[], body = 'Hello'): Uint8Array {
+  const text = ['From: Ada <ada@sender.test>', 'To: calm@mayfly.test', ...lines, '', body, ''].join('\r\n');
+  return Buffer.from(text);
+}
+
+const json = (bytes: Uint8Array): unknown => JSON.parse(Buffer.from(bytes).toString());
+const read = ({ summary, content, parseError }: ParsedBytes, raw: Uint8Array = new Uint8Array()) => ({
+  summary: json(summary) as MailSummary,
+  ...readContent(json(content) as StoredContent, raw),
+  parseError,
+});
+
+describe('parsing on worker threads', () => {
+  it('gives the JSON of summary and content', async () => {
+    const raw = mail(['Subject: Grüße'], 'Hallo Welt');
+    const { summary, content, index, parseError } = read(await start().parse(raw), raw);
+    expect(parseError).toBeNull();
+    expect(index).toMatchObject([{ role: 'text', bodyEnd: raw.length }]);
+    expect(content.headers.at(-1)).toEqual({ name: 'Subject', value: 'Grüße' });
+    expect(summary).toMatchObject({ subject: 'Grüße', from: { address: 'ada@sender.test', name: 'Ada' } });
+    expect(content).toMatchObject({ text: 'Hallo Welt\n', html: null });
+  });
+
+  it('answers every mail of a crowd with its own result', async () => {
+    const parsing = start();
+    const parsed = await Promise.all(
+      Array.from({ length: 300 }, (_, i) => parsing.parse(mail([`Subject: number ${i}`], `body ${i}`))),
+    );
+    parsed.forEach((one, i) => {
+      const { summary, content } = read(one);
+      expect([summary.subject, content.text]).toEqual([`number ${i}`, `body ${i}\n`]);
+    });
+  });
+
+  it('gives each mail results of its own, which can be handed on without those of others', async () => {
+    const { summary, content } = await start().parse(mail(['Subject: x']));
+    expect(summary.buffer.byteLength).toBe(summary.length);
+    expect(content.buffer.byteLength).toBe(content.length);
+  });
+
+  it('decodes an attachment by its id, and knows no other', async () => {
+    const parsing = start();
+    const raw = mail(
+      ['MIME-Version: 1.0', 'Content-Type: multipart/mixed; boundary=x'],
+      '--x\r\n\r\ntext\r\n--x\r\nContent-Type: image/png; name=a.png\r\nContent-Transfer-Encoding: base64\r\n\r\nAAEC/w==\r\n--x--',
+    );
+    const { content } = read(await parsing.parse(raw));
+    expect(content.attachments.map(({ id, filename }) => [id, filename])).toEqual([['att_1', 'a.png']]);
+    expect(Buffer.from((await parsing.attachment(raw, 'att_1')) ?? []).toString('hex')).toBe('000102ff');
+    expect(await parsing.attachment(raw, 'att_2')).toBeUndefined();
+  });
+
+  it('undoes a transfer encoding, of little and of much', async () => {
+    const parsing = start();
+    for (const size of [3, 1_500_000]) {
+      const file = Buffer.alloc(size, Buffer.from([0, 1, 255, 13, 10]));
+      const encoded = Buffer.from(file.toString('base64').replaceAll(/.{76}/g, '$&\r\n'));
+      expect(Buffer.compare(await parsing.decode(encoded, 'base64'), file)).toBe(0);
+      expect(Buffer.compare(await parsing.decode(encoded, ''), encoded)).toBe(0);
+    }
+  });
+
+  it('reads large mails as it reads small ones, and leaves them as they are', async () => {
+    const parsing = start();
+    const file = Buffer.alloc(1_500_000, Buffer.from(Array.from({ length: 251 }, (_, i) => i)));
+    const base64 = file.toString('base64').replaceAll(/.{76}/g, '$&\r\n');
+    const line = 'Zeile mit Grüßen\r\n';
+    const raw = mail(
+      ['MIME-Version: 1.0', 'Content-Type: multipart/mixed; boundary=x'],
+      [
+        `--x\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Transfer-Encoding: 8bit\r\n\r\n${line.repeat(40_000)}`,
+        `--x\r\nContent-Disposition: attachment\r\nContent-Transfer-Encoding: base64\r\n\r\n${base64}`,
+        '--x--',
+      ].join('\r\n'),
+    );
+    const before = Buffer.from(raw);
+    // More than once, as its memory is used again.
+    for (let round = 0; round < 3; round++) {
+      const { content, parseError } = read(await parsing.parse(raw));
+      expect(parseError).toBeNull();
+      expect(content.text).toBe(line.replace('\r', '').repeat(40_000));
+      expect(content.attachments).toMatchObject([
+        { size: file.length, sha256: createHash('sha256').update(file).digest('hex') },
+      ]);
+      expect(Buffer.compare((await parsing.attachment(raw, 'att_1')) ?? Buffer.of(), file)).toBe(0);
+    }
+    expect(Buffer.compare(raw, before)).toBe(0);
+  });
+
+  it('keeps one thread when nothing is slow', async () => {
+    // A busy machine may hold any mail up; here that is not what "slow" means.
+    const parsing = start({ threads: 1, limits: { slowMs: 20_000 } });
+    await Promise.all(Array.from({ length: 100 }, () => parsing.parse(mail(['Subject: x']))));
+    expect(parsing.threads).toBe(1);
+  });
+});
+
+describe('a mail that the parser cannot bear', () => {
+  it.each([
+    ['endless', /took longer/],
+    ['memory', /memory/],
+    ['crash', /ended unexpectedly/],
+    ['throw', /ended unexpectedly/],
+  ])(
+    '%s: is answered by what its header tells, with the reason, and costs no other mail',
+    async (fault, reason) => {
+      const parsing = start({ workerEntry: spoilt, limits: { slowMs: 20, timeLimitMs: 1_000, heapMb: 32 } });
+      const before = [0, 1, 2].map((i) => parsing.parse(mail([`Subject: before ${i}`])));
+      const bad = parsing.parse(mail(['Subject: the bad one', `X-Fault: ${fault}`]));
+      const after = [0, 1, 2].map((i) => parsing.parse(mail([`Subject: after ${i}`])));
+      for (const [i, one] of (await Promise.all([...before, ...after])).entries()) {
+        const { summary, parseError } = read(one);
+        expect(summary.subject).toBe(i < 3 ? `before ${i}` : `after ${i - 3}`);
+        expect(parseError).toBeNull();
+      }
+      const { summary, content, parseError } = read(await bad);
+      expect(parseError).toMatch(reason);
+      expect(summary).toMatchObject({ subject: 'the bad one', from: { address: 'ada@sender.test' } });
+      expect(content).toMatchObject({ text: null, html: null, attachments: [] });
+      // The pool goes on.
+      expect(read(await parsing.parse(mail(['Subject: later']))).parseError).toBeNull();
+    },
+  );
+
+  it('does not hold the mails of its batch: they are read elsewhere while it still runs', async () => {
+    const parsing = start({ workerEntry: spoilt, limits: { slowMs: 20, timeLimitMs: 60_000 } });
+    await parsing.parse(mail(['Subject: warm']));
+    let ended = false;
+    const bad = parsing.parse(mail(['X-Fault: endless'])).then(() => {
+      ended = true;
+    });
+    const others = Array.from({ length: 40 }, (_, i) => parsing.parse(mail([`Subject: ${i}`])));
+    expect((await Promise.all(others)).every(({ parseError }) => parseError === null)).toBe(true);
+    expect(ended).toBe(false);
+    await parsing.close();
+    await bad;
+  });
+
+  it('does not hold later mails either, even with several of its kind', async () => {
+    const parsing = start({ workerEntry: spoilt, limits: { slowMs: 20, timeLimitMs: 60_000 } });
+    const bad = Array.from({ length: 3 }, () => parsing.parse(mail(['X-Fault: endless'])));
+    expect(read(await parsing.parse(mail(['Subject: later']))).summary.subject).toBe('later');
+    await parsing.close();
+    for (const one of await Promise.all(bad)) expect(one.parseError).toMatch(/server stopped/);
+  });
+
+  it('large mails have threads of their own and do not hold small ones', async () => {
+    const parsing = start({ workerEntry: spoilt, limits: { slowMs: 20, timeLimitMs: 60_000 } });
+    const bad = parsing.parse(mail(['X-Fault: endless'], 'x'.repeat(300_000)));
+    expect(read(await parsing.parse(mail(['Subject: small']))).summary.subject).toBe('small');
+    await parsing.close();
+    expect((await bad).parseError).toMatch(/server stopped/);
+  });
+
+  it('a true bomb, 100,000 parts, ends within its limits', async () => {
+    const parts = Array.from({ length: 100_000 }, () => '--x\r\n\r\na').join('\r\n');
+    const raw = mail(['Subject: bomb', 'Content-Type: multipart/mixed; boundary=x'], parts);
+    const { summary, parseError } = read(await start().parse(raw));
+    expect(summary.subject).toBe('bomb');
+    expect(parseError).toMatch(/more than 1000 parts/);
+  });
+
+  it('an attachment that cannot be decoded is an unavailable service, not a lost mail', async () => {
+    const parsing = start();
+    const answer = expect(parsing.attachment(mail(['Subject: x']), 'att_1')).rejects.toMatchObject({
+      code: 'unavailable',
+    });
+    await parsing.close();
+    await answer;
+  });
+});
+
+describe('closing', () => {
+  it('answers what was waiting and what comes later, and may be done twice', async () => {
+    const parsing = start();
+    const waiting = parsing.parse(mail(['Subject: waiting']));
+    await parsing.close();
+    await parsing.close();
+    expect(read(await waiting)).toMatchObject({
+      summary: { subject: 'waiting' },
+      parseError: expect.stringMatching(/stopped/),
+    });
+    expect(read(await parsing.parse(mail(['Subject: late']))).summary.subject).toBe('late');
+    expect(parsing.threads).toBe(0);
+  });
+});

@@ -1,0 +1,343 @@
+import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { databasePath } from '../../src/app.ts';
+import { openSqlite } from '../../src/store/sqlite/open.ts';
+import { mailTo } from '../store/builders.ts';
+import type { Body } from '../support/api-client.ts';
+import { FakeClock } from '../support/fake-clock.ts';
+import { rcpt, sendMail } from '../support/mail/smtp-mail.ts';
+import { smtpClient } from '../support/smtp-script.ts';
+import { startApp, TEST_KEY, type TestApp } from '../support/start-app.ts';
+
+const OK = '250 2.1.5 Recipient OK';
+const UNKNOWN = '550 5.1.1 No such inbox here';
+const MINUTE = 60_000;
+const DAY = 24 * 60 * MINUTE;
+const FOREVER = '9999-12-31T23:59:59.999Z';
+
+const sinksOf = async (app: TestApp): Promise<Body[]> =>
+  (await app.api('GET', '/v1/inboxes?label.mayfly=sink')).body.inboxes;
+const sinkOf = async (app: TestApp): Promise<Body> => (await sinksOf(app))[0];
+const messagesOf = async (app: TestApp, { id }: Body, query = ''): Promise<Body[]> =>
+  (await app.api('GET', `/v1/inboxes/${id}/messages${query}`)).body.messages;
+const recipientsOf = async (app: TestApp, inbox: Body): Promise<string[][]> => {
+  const listed = await messagesOf(app, inbox);
+  const full = await Promise.all(
+    listed.map(({ id }) => app.api('GET', `/v1/inboxes/${inbox.id}/messages/${id}`)),
+  );
+  return full.map(({ body }) => body.envelope.rcptTo);
+};
+
+describe('with the sink on', () => {
+  let app: TestApp;
+  let clock: FakeClock;
+  let sink: Body;
+  let strangerKey: string;
+  beforeAll(async () => {
+    clock = new FakeClock();
+    app = await startApp({ MAYFLY_SINK: 'on', MAYFLY_SIGNUP_PLAN: 'free' }, { clock });
+    sink = await sinkOf(app);
+    await clock.leap(1);
+    strangerKey = (await app.api('POST', '/v1/accounts', { as: null, body: { name: 'stranger' } })).body.key;
+  });
+  afterAll(() => app.stop());
+  afterEach(async () => {
+    await app.api('DELETE', `/v1/inboxes/${sink.id}/messages`);
+    await clock.leap(40 * DAY);
+  });
+
+  const send = (...recipients: string[]) => sendMail(app.smtp.port, recipients);
+  const ask = (address: string) => rcpt(app.smtp.port, address);
+  const wait = async ({ id }: Body, as: string): Promise<Body> =>
+    (
+      await app.api('POST', `/v1/inboxes/${id}/wait`, {
+        as,
+        body: { match: { subject: 'never sent' }, timeoutSeconds: 0 },
+      })
+    ).body.explanation;
+
+  it('takes every mail to any domain that no inbox takes', async () => {
+    const recipients = [
+      'someone@example.com',
+      'nobody@mayfly.test',
+      'Some.One+Tag@sub.Example.COM',
+      'x@localhost',
+      'x@[127.0.0.1]',
+      '"quoted local"@example.org',
+      'x@not-a-domain.invalid',
+      'x@deep.sub.mayfly.test',
+      'x@sub.mayfly.test',
+      '*@mayfly.test',
+      'abuse@mayfly.test',
+      'postmaster@mayfly.test',
+      'postmaster@example.com',
+      'PostMaster',
+      sink.address,
+    ];
+    for (const recipient of recipients)
+      expect([recipient, await send(recipient)]).toMatchObject([recipient, { replies: [OK] }]);
+    expect(await recipientsOf(app, sink)).toEqual(recipients.toReversed().map((one) => [one]));
+  });
+
+  it('stores a mail to several such recipients once, and shows it beside an inbox that takes it, too', async () => {
+    const inbox = await app.createInbox({ localPart: 'known' });
+    const catchAll: Body = await app.createInbox({ catchAll: true });
+    const recipients = ['a@example.com', inbox.address, `any@${catchAll.domain}`, 'b@example.net'];
+    expect((await send(...recipients)).replies).toEqual(recipients.map(() => OK));
+    expect(await recipientsOf(app, sink)).toEqual([['a@example.com', 'b@example.net']]);
+    expect(await recipientsOf(app, inbox)).toEqual([[inbox.address]]);
+    expect(await recipientsOf(app, catchAll)).toEqual([[`any@${catchAll.domain}`]]);
+  });
+
+  it('refuses what is no address, as ever', async () => {
+    for (const bad of ['', 'x', 'x@', '@x.test', 'x@y@z.test', 'x y@z.test', 'x@-bad-.test', 'x@a..b'])
+      expect([bad, await ask(bad)]).toEqual([bad, expect.stringMatching(/^5\d\d /)]);
+    expect(await messagesOf(app, sink)).toEqual([]);
+  });
+
+  it('refuses the address of an inbox that ended for seven days, and takes its mail then', async () => {
+    const deleted = await app.createInbox();
+    const expired = await app.createInbox();
+    const catchAll: Body = await app.createInbox({ catchAll: true });
+    await app.api('DELETE', `/v1/inboxes/${deleted.id}`);
+    expect((await app.api('POST', `/v1/inboxes/${expired.id}/expire`)).status).toBe(204);
+    await app.api('POST', `/v1/inboxes/${catchAll.id}/expire`);
+    const ended = [deleted.address, expired.address.toUpperCase(), `x+y@${catchAll.domain}`];
+    for (const address of ended) expect([address, await ask(address)]).toEqual([address, UNKNOWN]);
+    await clock.leap(7 * DAY - 1);
+    for (const address of ended) expect([address, await ask(address)]).toEqual([address, UNKNOWN]);
+    await clock.leap(1);
+    for (const address of ended) expect([address, await ask(address)]).toEqual([address, OK]);
+  });
+
+  it('takes mail for a generated address until its inbox is created', async () => {
+    const { address } = (await app.api('POST', '/v1/addresses/generate')).body;
+    await send(address);
+    const inbox = await app.createInbox({ address });
+    await send(address);
+    expect(await recipientsOf(app, sink)).toEqual([[address]]);
+    expect(await recipientsOf(app, inbox)).toEqual([[address]]);
+  });
+
+  it('is an inbox of the first account like any other to read, and to nobody else', async () => {
+    await send('ada@example.com', 'grace@example.com');
+    const listed = (await app.api('GET', '/v1/inboxes')).body.inboxes;
+    expect(listed.find(({ id }: Body) => id === sink.id)).toMatchObject({
+      address: 'sink@mayfly.test',
+      labels: { mayfly: 'sink' },
+      catchAll: true,
+      eviction: 'oldest',
+      full: false,
+      expiresAt: FOREVER,
+      maxExpiresAt: FOREVER,
+      ttlMinutes: 0,
+      messageCount: 1,
+    });
+    expect((await app.api('GET', `/v1/inboxes/${sink.id}`)).body).toMatchObject({ messageCount: 1 });
+    expect(await app.createInbox()).toMatchObject({ eviction: 'none' });
+    expect(await messagesOf(app, sink, '?rcptTo=GRACE@')).toHaveLength(1);
+    expect(await messagesOf(app, sink, '?rcptTo=nobody')).toHaveLength(0);
+    const { body } = await app.api('POST', `/v1/inboxes/${sink.id}/wait`, {
+      body: { match: { rcptTo: 'ada@' }, timeoutSeconds: 0 },
+    });
+    expect(body.matched).toBe(true);
+    for (const path of ['', '/messages', '/events'])
+      expect((await app.api('GET', `/v1/inboxes/${sink.id}${path}`, { as: strangerKey })).status).toBe(404);
+    const theirs = await app.api('GET', '/v1/inboxes?label.mayfly=sink', { as: strangerKey });
+    expect(theirs.body.inboxes).toEqual([]);
+  });
+
+  it('cannot be shortened, expired or deleted, by itself or by its label, but emptied', async () => {
+    const path = `/v1/inboxes/${sink.id}`;
+    await send('x@example.com');
+    const attempts = [
+      await app.api('PATCH', path, { body: { ttlMinutes: 5 } }),
+      await app.api('POST', `${path}/expire`),
+      await app.api('DELETE', path),
+    ];
+    for (const { status, body } of attempts) {
+      expect([status, body.code]).toEqual([409, 'permanent_inbox']);
+      expect(body.detail).toContain('MAYFLY_SINK=off');
+    }
+    expect((await app.api('DELETE', '/v1/inboxes?label.mayfly=sink')).body).toEqual({ deleted: 0 });
+    expect(await sinkOf(app)).toMatchObject({ id: sink.id, expiresAt: FOREVER, messageCount: 1 });
+    expect((await app.api('DELETE', `${path}/messages`)).status).toBe(204);
+    expect(await messagesOf(app, sink)).toEqual([]);
+    await send('y@example.com');
+    expect(await recipientsOf(app, sink)).toEqual([['y@example.com']]);
+  });
+
+  it('takes mail that its owner sends with the sink’s credentials, whatever the recipient', async () => {
+    const inbox = await app.createInbox();
+    const client = await smtpClient(app.smtp.port);
+    await client.reply();
+    await client.say('EHLO app.example.org');
+    const login = Buffer.from(`\0${sink.id}\0${TEST_KEY}`).toString('base64');
+    expect(await client.say(`AUTH PLAIN ${login}`)).toMatch(/^235/);
+    await client.say('MAIL FROM:<app@example.org>');
+    expect(await client.say(`RCPT TO:<${inbox.address}>`)).toBe(OK);
+    await client.say('DATA');
+    expect(await client.say('Subject: x\r\n\r\nx\r\n.')).toMatch(/^250/);
+    client.close();
+    expect(await recipientsOf(app, sink)).toEqual([[inbox.address]]);
+  });
+
+  describe('the explained wait', () => {
+    it('names mail for a mistyped address as a near miss that the sink received', async () => {
+      const inbox = await app.createInbox({ localPart: 'signup' });
+      await send('unrelated@mayfly.test', 'sing-up@mayfly.test');
+      await send('sing-up+x@mayfly.test');
+      const miss = { address: 'sing-up@mayfly.test', outcome: 'received', times: 2 };
+      expect((await wait(inbox, TEST_KEY)).nearMisses).toMatchObject([{ ...miss, inboxId: sink.id }]);
+      // The read token may know of the mail, as of one that was refused, but of no other inbox.
+      expect((await wait(inbox, inbox.token)).nearMisses).toMatchObject([{ ...miss, inboxId: null }]);
+    });
+
+    it('tells every account of its own mistyped addresses, and of no others’', async () => {
+      const inbox = (await app.api('POST', '/v1/inboxes', { as: strangerKey, body: { localPart: 'theirs' } }))
+        .body;
+      await send('their@mayfly.test', 'another@mayfly.test', 'theirs@private.example');
+      expect((await wait(inbox, strangerKey)).nearMisses).toMatchObject([
+        { address: 'their@mayfly.test', outcome: 'received', inboxId: null, times: 1 },
+      ]);
+    });
+
+    it('names mail to a mistyped domain to the owner of the sink', async () => {
+      const inbox = await app.createInbox({ localPart: 'signup' });
+      await send('signup@mayfly.tset');
+      expect((await wait(inbox, TEST_KEY)).nearMisses).toMatchObject([
+        { address: 'signup@mayfly.tset', outcome: 'received', inboxId: sink.id },
+      ]);
+    });
+
+    it('of the sink itself names no near misses', async () => {
+      await app.createInbox({ localPart: 'sinks' });
+      await send('sinks@mayfly.test', 'sunk@mayfly.test');
+      expect((await wait(sink, TEST_KEY)).nearMisses).toEqual([]);
+    });
+  });
+});
+
+describe('the sink of a data folder', () => {
+  let folder: string;
+  const start = (sink: string): Promise<TestApp> => startApp({ MAYFLY_SINK: sink }, {}, folder);
+  beforeAll(() => {
+    folder = mkdtempSync(join(tmpdir(), 'mayfly-sink-'));
+  });
+  afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+  it('is there with its mail after restarts, once; turned off it takes none and may be deleted', async () => {
+    let app = await start('on');
+    const { id } = await sinkOf(app);
+    await sendMail(app.smtp.port, ['before@example.com']);
+    await app.stop();
+
+    app = await start('on');
+    expect(await sinksOf(app)).toMatchObject([{ id, messageCount: 1 }]);
+    await app.stop();
+
+    app = await start('off');
+    expect(await rcpt(app.smtp.port, 'during@example.com')).toBe(UNKNOWN);
+    expect(await rcpt(app.smtp.port, 'nobody@mayfly.test')).toBe(UNKNOWN);
+    expect(await rcpt(app.smtp.port, 'postmaster')).toBe(UNKNOWN);
+    expect(await sinksOf(app)).toMatchObject([{ id, messageCount: 1 }]);
+    expect((await app.api('DELETE', `/v1/inboxes/${id}`)).status).toBe(204);
+    expect(await sinksOf(app)).toEqual([]);
+    await app.stop();
+
+    app = await start('on');
+    const [next, ...others] = await sinksOf(app);
+    expect(others).toEqual([]);
+    expect(next).toMatchObject({ address: 'sink@mayfly.test', messageCount: 0 });
+    expect(next.id).not.toBe(id);
+    expect(await rcpt(app.smtp.port, 'after@example.com')).toBe(OK);
+    await app.stop();
+  });
+});
+
+describe('the sink by default', () => {
+  const mayfly = fileURLToPath(new URL('../../bin/mayfly.js', import.meta.url));
+  const folder = mkdtempSync(join(tmpdir(), 'mayfly-sink-'));
+  const env = {
+    PATH: process.env.PATH,
+    MAYFLY_DATA_DIR: folder,
+    MAYFLY_HTTP_PORT: '0',
+    MAYFLY_SMTP_PORT: '0',
+  };
+  afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+  it('is off in mayfly serve', () => {
+    const shown = execFileSync(process.execPath, [mayfly, 'config'], { env, encoding: 'utf8' });
+    expect(shown).toContain('MAYFLY_SINK=off');
+  });
+
+  it('is on in mayfly dev', async () => {
+    const child = spawn(process.execPath, [mayfly, 'dev'], { env, stdio: ['ignore', 'pipe', 'inherit'] });
+    try {
+      let greeting = '';
+      for await (const text of child.stdout.setEncoding('utf8')) {
+        greeting += text;
+        if (/SMTP +\S+:\d+/.test(greeting)) break;
+      }
+      const port = Number(/SMTP +\S+:(\d+)/.exec(greeting)?.[1]);
+      expect(await rcpt(port, 'customer@example.com')).toBe(OK);
+    } finally {
+      child.kill('SIGTERM');
+      await once(child, 'exit');
+    }
+  });
+});
+
+describe('the sink at its limit of 10,000', () => {
+  it('keeps the newest and its count exact while many senders send at once', async () => {
+    const app = await startApp({ MAYFLY_SINK: 'on' });
+    const sink = await sinkOf(app);
+    const store = await openSqlite({ path: databasePath(app.dataDir), exclusive: false });
+    try {
+      const account = await store.accounts.findFirst();
+      const target = [{ id: sink.id, accountId: account?.id ?? '', address: 'x@example.com' }];
+      const now = Date.now();
+      for (let batch = 0; batch < 20; batch++) {
+        const mails = Array.from({ length: 500 }, () =>
+          mailTo(target, { subject: 'old', maxMessages: 10_000 }),
+        );
+        await store.messages.addBatch(mails, now);
+      }
+      expect(await sinkOf(app)).toMatchObject({ messageCount: 10_000, full: false });
+
+      const senders = Array.from({ length: 8 }, async (_, sender) => {
+        for (let n = 0; n < 10; n++) {
+          const { end } = await sendMail(
+            app.smtp.port,
+            [`s${sender}@example.com`],
+            `Subject: new ${sender}-${n}\r\n\r\nx`,
+          );
+          expect(end).toMatch(/^250/);
+        }
+      });
+      const counts = new Set<number>();
+      const watching = (async () => {
+        for (let look = 0; look < 20; look++) counts.add((await sinkOf(app)).messageCount);
+      })();
+      await Promise.all([...senders, watching]);
+
+      expect([...counts]).toEqual([10_000]);
+      expect(await sinkOf(app)).toMatchObject({ messageCount: 10_000, full: false });
+      const newest = await messagesOf(app, sink, '?limit=81');
+      const subjects = newest.map(({ subject }) => subject);
+      const sent = Array.from({ length: 80 }, (_, n) => `new ${Math.floor(n / 10)}-${n % 10}`);
+      expect(subjects.slice(0, 80).toSorted()).toEqual(sent.toSorted());
+      expect(subjects[80]).toBe('old');
+      const all = { after: 0, before: Number.POSITIVE_INFINITY, limit: 20_000 };
+      expect(await store.messages.listRows(sink.id, all, Date.now())).toHaveLength(10_000);
+    } finally {
+      await store.close();
+      await app.stop();
+    }
+  }, 60_000);
+});

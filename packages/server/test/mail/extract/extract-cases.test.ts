@@ -1,0 +1,183 @@
+import { describe, expect, it } from 'vitest';
+import { findCodes } from '../../../src/mail/extract/codes.ts';
+import { readHtml } from '../../../src/mail/extract/html.ts';
+import { findLinks } from '../../../src/mail/extract/links.ts';
+
+/*
+ * One sentence a rule: words that once hid a code or made one of another number, and addresses of every form.
+ * Whole mails are in labelled/.
+ */
+
+type Part = 'text' | 'html';
+
+/** Where the body is, the subject, the body, and the code that a person would type. */
+const CODES: [Part, string, string, string | null][] = [
+  ['html', 'Sign in', '<p>Enter this code on the sign-in page: <b>482910</b></p>', '482910'],
+  ['text', 'Hi', 'Enter 482910 on the page to verify your account.', '482910'],
+  ['text', 'Hi', 'To confirm your order, enter the code 482910.', '482910'],
+  ['text', 'Hi', 'Use code 482910 to confirm your booking request on your phone.', '482910'],
+  ['text', 'Hi', 'Your SMS code is 482910.', '482910'],
+  ['text', 'Hi', 'Your phone verification code: 482910', '482910'],
+  ['text', 'Hi', 'Your client portal access code is 482910', '482910'],
+  ['text', 'Hi', "Your Apple ID code is 482910. Don't share it.", '482910'],
+  ['text', 'Hi', 'Enter the code 482910 to complete your invitation to Acme.', '482910'],
+  ['text', 'Hi', 'Enter code 482910 to add your card.', '482910'],
+  ['text', 'Hi', 'Enter 4821 at checkout to verify your identity. This one-time code expires soon.', '4821'],
+  ['text', 'Hi', 'Ihr SMS-Code lautet 482910', '482910'],
+  ['text', 'Hi', 'Geben Sie diesen Code auf der Seite ein: 482910', '482910'],
+  ['text', 'Hi', 'Geben Sie zur Bestätigung Ihrer Bestellung den Code 482910 ein.', '482910'],
+  ['text', 'Hi', 'Saisissez ce code sur la page de commande : 482910', '482910'],
+  ['text', 'Hi', 'Introduce este código en la página de tu pedido: 482910', '482910'],
+  ['text', 'Hi', 'Ihr neuer Code ist 771043. Der alte Code 240918 ist abgelaufen.', '771043'],
+  ['text', 'Hi', 'Votre nouveau code est 771043. Le code précédent 240918 a expiré.', '771043'],
+  ['text', 'Hi', 'Your old code was 240918.\nYour new code: 771043', '771043'],
+  ['text', 'Hi', 'Previous code: 240918\nNew code: 771043', '771043'],
+  [
+    'html',
+    'Code',
+    '<table><tr><td>A</td><td>7</td><td>K</td><td>2</td><td>P</td><td>9</td></tr></table>',
+    'A7K2P9',
+  ],
+  ['html', 'Your code', '<table><tr><td>482</td><td>-</td><td>910</td></tr></table>', '482910'],
+  ['html', 'Your code', '<table><tr><td>48</td><td>29</td><td>10</td></tr></table>', '482910'],
+  ['html', 'Your code', '<table><tr><td>AB7</td><td>K2P</td></tr></table>', 'AB7K2P'],
+  ['text', '[ABC-1234] code review', 'See ABC-1234 for the code.', null],
+  ['text', 'Hi', 'Section 1204 of the code applies.', null],
+  ['text', 'Hi', 'According to section 4821 of the verification code act, ...', null],
+  ['text', 'Your DHL parcel', 'Shipper code: 482910\nTracking code: 1Z9482910', null],
+  ['text', 'Hi', 'const code = "482910";\nverify(code, "123456");', null],
+  ['text', 'Hi', "if (otp === 123456) return true;\nreturn verifyCode('654321');", null],
+  ['text', 'Your order 48291', 'Thank you for your order 48291. Use code SAVE20 for 20% off.', null],
+  ['text', 'Hi', 'Enter coupon code 482910 at checkout for 10% off.', null],
+  ['text', 'Hi', 'Your booking code is 482910.', null],
+  ['text', 'Hi', 'Your order code is 482910.', null],
+  ['text', 'Hi', 'Call us at 5551234 for a code.', null],
+  ['text', 'Hi', 'Country code 4821. Error code 60202.', null],
+  ['text', 'PROJ-4821: verification code bug', 'PROJ-4821 was updated. Enter a comment.', null],
+  ['text', 'Verify', 'Your code is 482910. Do not use your previous code.', '482910'],
+  ['text', 'Verify', 'Use 482910 instead of the previous code.', '482910'],
+  ['text', 'Verify', '482910 is your code. If it has expired, request a new one.', '482910'],
+  ['text', 'Verify', 'Your code 482910 has not expired yet, hurry.', '482910'],
+  ['html', 'Your code', '<p>Your code</p><p>G-482910</p><p>All rights reserved.</p>', 'G-482910'],
+  ['text', 'Your stay code', 'Enter the code 482910 to unlock.', '482910'],
+  ['text', 'Your receipt', 'Enter code 482910 to view your receipt.', '482910'],
+  ['text', 'Join our meeting app: verification code', 'Your verification code is 482910', '482910'],
+  ['text', 'Hi', 'Please enter your order number 48213377 and the code you got.', null],
+  ['text', 'Hi', 'Order 4821: your verification code is 771043.', '771043'],
+  ['text', 'Hi', 'Ticket 48213: please use the code 771043 to sign in.', '771043'],
+  ['text', 'Hi', 'Your card ending in 4471 needs approval. Code: 771043', '771043'],
+  ['text', 'Hi', '771043 is your checkout code', '771043'],
+  ['text', 'Hi', 'Twój kod SMS: 771043', '771043'],
+  ['text', 'Hi', 'Код из SMS: 771043', '771043'],
+  ['text', 'Hi', '認証コード: 771043 をページに入力してください', '771043'],
+];
+
+/** Where the body is, the body, and each link with its kind. */
+const LINKS: [Part, string, string][] = [
+  ['text', 'Open acme://login?token=abc to sign in.', 'acme://login?token=abc sign-in'],
+  ['text', 'Tap acme://verify/abc.', 'acme://verify/abc verify'],
+  ['text', 'DB at postgres://u:p@h/db and jdbc:mysql://h/x', ''],
+  ['text', '点击https://a.test/x1验证邮箱', 'https://a.test/x1 verify'],
+  ['text', 'https://ja.wikipedia.org/wiki/日本', 'https://ja.wikipedia.org/wiki/日本 other'],
+  ['text', '(https://a.test/x_(y))', 'https://a.test/x_(y) other'],
+  ['text', 'URLhttps://a.test/x', 'https://a.test/x other'],
+  ['text', 'HTTPS://A.test/x', 'HTTPS://A.test/x other'],
+  [
+    'html',
+    '<a href="https://a.test/p?utm_source=verify">Read</a>',
+    'https://a.test/p?utm_source=verify other',
+  ],
+  [
+    'html',
+    '<a href="https://c.test/click?url=https%3A%2F%2Fa.test%2Fverify%3Ft%3D1">Continue</a>',
+    'https://c.test/click?url=https%3A%2F%2Fa.test%2Fverify%3Ft%3D1 verify',
+  ],
+  [
+    'html',
+    '<a href="https://a.test/x?gclid=reset&action=verify">Go</a>',
+    'https://a.test/x?gclid=reset&action=verify verify',
+  ],
+  ['html', '<map><AREA HREF="https://a.test/c" ALT="Confirm your email"></map>', 'https://a.test/c verify'],
+  ['html', '<map><area nohref alt="x"><area href=javascript:x() alt=y></map>', ''],
+  [
+    'html',
+    '<a href="https://a.test/reset">Set up a new password for my account</a>',
+    'https://a.test/reset reset',
+  ],
+  [
+    'html',
+    '<a href="https://a.test/verify/1">Get started with your new Acme account now</a>',
+    'https://a.test/verify/1 verify',
+  ],
+  ['html', '<a href="https://a.test/blog/reset">Read</a>', 'https://a.test/blog/reset other'],
+  ['html', '<a href="https://a.test/1">example.com/login</a>', 'https://a.test/1 sign-in'],
+  ['html', '<a href="https://a.test/1">How to reset your password</a>', 'https://a.test/1 other'],
+  ['html', '<a href="https://a.test/1">What? Not you? Reset password</a>', 'https://a.test/1 reset'],
+];
+
+describe('the code of a mail', () => {
+  it.each(CODES)('in %s, subject %j, body %j: %s', (part, subject, body, code) => {
+    const words = part === 'html' ? readHtml(body).words : null;
+    const [found] = findCodes(subject, part === 'text' ? body : null, words);
+    expect(found?.value ?? null).toBe(code);
+  });
+});
+
+describe('the links of a mail', () => {
+  it.each(LINKS)('in %s, body %j: %s', (part, body, links) => {
+    const found = findLinks(part === 'text' ? body : null, part === 'html' ? readHtml(body) : null, '');
+    expect(found.map(({ href, kind }) => `${href} ${kind}`).join(' | ')).toBe(links);
+  });
+});
+
+describe('codes and links are found in time proportional to the size', () => {
+  const times = (unit: string, length: number) => unit.repeat(Math.ceil(length / unit.length));
+  /** CPU time of this thread, milliseconds; the best of a few. */
+  const cost = (read: () => void) => {
+    const runs = [0, 1, 2].map(() => {
+      const before = process.threadCpuUsage();
+      read();
+      const { user, system } = process.threadCpuUsage(before);
+      return (user + system) / 1_000;
+    });
+    return Math.min(...runs);
+  };
+  const MB = 1024 * 1024;
+  /** Today the slowest takes 80 ms; what is quadratic takes minutes. */
+  const MAX_MS = 1_000;
+
+  it.each([
+    '7',
+    '7 ',
+    'A\t7\t',
+    'A',
+    ' ',
+    '\n',
+    'enter code ',
+    'code 482910 ',
+    '://',
+    'a://',
+    'a:// ',
+    'https://x.test/1 ',
+    'https://x.test/a完',
+    ' [(',
+  ])('in a text of 1 MB of %j', (unit) => {
+    const text = times(unit, MB);
+    expect(cost(() => [findCodes('code', text, null), findLinks(text, null, '')])).toBeLessThan(MAX_MS);
+  });
+
+  it.each([
+    '<area href="https://x.test/1" alt="Confirm">',
+    '<area',
+    '<a href="https://x.test/1">',
+    '<td>7',
+    '<td>A</td><td>7</td>',
+  ])('in a page of 1 MB of %j', (unit) => {
+    const html = times(unit, MB);
+    const read = () => {
+      const page = readHtml(html);
+      return [findCodes('code', null, page.words), findLinks(null, page, '')];
+    };
+    expect(cost(read)).toBeLessThan(MAX_MS);
+  });
+});

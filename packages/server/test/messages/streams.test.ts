@@ -1,0 +1,158 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { chance } from '../support/chance.ts';
+import { type Block, openStream } from '../support/event-stream.ts';
+import { type SmtpClient, smtpClient } from '../support/smtp-script.ts';
+import { startApp, TEST_KEY, type TestApp } from '../support/start-app.ts';
+
+const CUTS = 50;
+const SENDERS = 4;
+/** So many mails are surely more than the cuts need. */
+const MAX_MAILS = 3_000;
+
+async function openSender(app: TestApp): Promise<SmtpClient> {
+  const client = await smtpClient(app.smtp.port);
+  await client.play([{ expect: 220 }, { send: 'EHLO app.example.org', expect: 250 }]);
+  return client;
+}
+
+const sendMail = (sender: SmtpClient, recipients: string[], subject: string) =>
+  sender.play([
+    { send: 'MAIL FROM:<app@example.org>', expect: 250 },
+    ...recipients.map((address) => ({ send: `RCPT TO:<${address}>`, expect: 250 })),
+    { send: 'DATA', expect: 354 },
+    { send: `Subject: ${subject}\r\n\r\nhello\r\n.`, expect: 250 },
+  ]);
+
+/** What a reader has seen; it goes on where it was cut. */
+class Follower {
+  readonly seen: Block[] = [];
+  cuts = 0;
+  readonly #url: string;
+  #last: string | undefined;
+
+  constructor(url: string) {
+    this.#url = url;
+  }
+
+  /** Reads until the connection is cut, after so many bytes, or until `enough` says so. */
+  async read(cutAfter: number, enough: () => boolean = () => false): Promise<void> {
+    const reader = await openStream(this.#url, { as: TEST_KEY, lastEventId: this.#last, cutAfter });
+    while (!enough()) {
+      const block = await reader.next();
+      if (!block) break;
+      this.#last = block.id ?? this.#last;
+      if (block.data) this.seen.push(block);
+    }
+    reader.close();
+    this.cuts++;
+  }
+
+  get ids(): string[] {
+    return this.seen.map(({ data }) => data.message.id);
+  }
+}
+
+const random = chance();
+
+describe(`streams under load (seed ${random.seed})`, () => {
+  let app: TestApp;
+  beforeAll(async () => {
+    app = await startApp();
+  });
+  afterAll(() => app.stop());
+
+  it(`show every message once to readers that are cut ${CUTS} times`, async () => {
+    const inboxes = [await app.createInbox(), await app.createInbox(), await app.createInbox()];
+    const [watched] = inboxes;
+    if (!watched) throw new Error('there is an inbox');
+    const ofInbox = new Follower(`${app.url}/v1/inboxes/${watched.id}/events`);
+    const ofAccount = new Follower(`${app.url}/v1/events`);
+    const followers = [ofInbox, ofAccount];
+    const senders = await Promise.all(Array.from({ length: SENDERS }, () => openSender(app)));
+    const isOver = () => followers.every(({ cuts }) => cuts >= CUTS);
+    let mails = 0;
+    const sending = senders.map(async (sender) => {
+      while (!isOver() && mails < MAX_MAILS) {
+        mails++;
+        // Sometimes to several at once: one mail, a message in each inbox.
+        const recipients = inboxes.filter(() => random.between(0, 2) > 0).map(({ address }) => address);
+        await sendMail(sender, recipients.length > 0 ? recipients : [watched.address], `mail ${mails}`);
+      }
+    });
+    const following = followers.map(async (follower) => {
+      while (follower.cuts < CUTS) await follower.read(random.between(1, 3_000), isOver);
+    });
+    await Promise.all([...sending, ...following]);
+    for (const sender of senders) sender.close();
+
+    const stored = new Map<string, string[]>();
+    for (const { id } of inboxes) stored.set(id, await idsIn(app, id));
+    const ofWatched = stored.get(watched.id) ?? [];
+    const everything = [...stored.values()].flat();
+    await ofInbox.read(Number.POSITIVE_INFINITY, () => ofInbox.seen.length >= ofWatched.length);
+    await ofAccount.read(Number.POSITIVE_INFINITY, () => ofAccount.seen.length >= everything.length);
+    expect(Math.min(ofInbox.cuts, ofAccount.cuts)).toBeGreaterThan(CUTS);
+    expect(ofWatched.length).toBeGreaterThan(CUTS / 2);
+    expect(ofInbox.ids).toEqual(ofWatched);
+    expect(ofAccount.ids.toSorted()).toEqual(everything.toSorted());
+    // Within each inbox the account's stream has the inbox's order.
+    for (const [inboxId, ids] of stored) {
+      const mine = ofAccount.seen.filter(({ data }) => data.inboxId === inboxId);
+      expect(mine.map(({ data }) => data.message.id)).toEqual(ids);
+    }
+  });
+});
+
+/** The ids of all messages of an inbox, oldest first. */
+async function idsIn(app: TestApp, inboxId: string): Promise<string[]> {
+  const ids: string[] = [];
+  for (let before = ''; ; ) {
+    const { body } = await app.api('GET', `/v1/inboxes/${inboxId}/messages?limit=200${before}`);
+    ids.push(...body.messages.map(({ id }: { id: string }) => id));
+    if (!body.hasMore) return ids.toReversed();
+    before = `&before=${ids.at(-1)}`;
+  }
+}
+
+describe('streams across a restart', () => {
+  it('go on behind the last event, without a gap', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'mayfly-streams-'));
+    try {
+      let app = await startApp({}, {}, folder);
+      const inbox = await app.createInbox();
+      const paths = [`/v1/inboxes/${inbox.id}/events`, '/v1/events'];
+      const send = (subject: string) =>
+        app.send({ from: 'a@example.org', to: inbox.address, subject, text: 'x' });
+      const readers = await Promise.all(paths.map((path) => openStream(app.url + path, { as: TEST_KEY })));
+      for (const subject of ['one', 'two', 'three']) await send(subject);
+      const last: (string | undefined)[] = [];
+      for (const reader of readers) {
+        expect((await reader.nextEvent())?.data.message.subject).toBe('one');
+        last.push((await reader.nextEvent())?.id);
+      }
+      await app.stop();
+      for (const reader of readers) {
+        let block = await reader.next();
+        while (block && !block.comment) block = await reader.next();
+        expect(block?.comment).toMatch(/server is stopping/);
+        expect(await reader.next()).toBeUndefined();
+      }
+      app = await startApp({}, {}, folder);
+      await send('four');
+      for (const [index, path] of paths.entries()) {
+        const reader = await openStream(app.url + path, { as: TEST_KEY, lastEventId: last[index] });
+        const subjects = [await reader.nextEvent(), await reader.nextEvent()].map(
+          (event) => event?.data.message.subject,
+        );
+        expect(subjects).toEqual(['three', 'four']);
+        reader.close();
+      }
+      await app.stop();
+    } finally {
+      rmSync(folder, { recursive: true, force: true });
+    }
+  });
+});

@@ -1,0 +1,130 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Answer } from '../support/api-client.ts';
+import { smtpClient } from '../support/smtp-script.ts';
+import { startApp, type TestApp } from '../support/start-app.ts';
+
+const LIMITS = { maxLiveInboxes: 10, maxWebhooks: 5, maxMessagesPerInbox: 10, maxMessageBytes: 2_000 };
+const SHARED_KEY = { 'idempotency-key': 'run-4711' };
+const HOOK = 'http://127.0.0.1:9999/hook';
+
+let app: TestApp;
+/** Several keys of the one account: its limits are its own, not those of a key. */
+let keys: string[];
+beforeAll(async () => {
+  app = await startApp({
+    MAYFLY_PLANS: JSON.stringify({ unlimited: LIMITS }),
+    MAYFLY_WEBHOOK_ALLOW: '127.0.0.0/8',
+  });
+  const made = await together(4, () => app.api('POST', '/v1/keys', { body: { name: 'k' } }));
+  keys = made.map(({ body }) => body.key);
+});
+afterAll(() => app.stop());
+
+const together = <T>(times: number, one: (n: number) => Promise<T>): Promise<T[]> =>
+  Promise.all(Array.from({ length: times }, (_, n) => one(n)));
+
+/** How many answers there are of each kind. */
+const tally = (answers: readonly (Answer | string)[]): Record<string, number> => {
+  const kinds: Record<string, number> = {};
+  for (const answer of answers) {
+    const kind = typeof answer === 'string' ? answer : `${answer.status} ${answer.body.code ?? ''}`.trimEnd();
+    kinds[kind] = (kinds[kind] ?? 0) + 1;
+  }
+  return kinds;
+};
+
+const create = (n: number, headers: Record<string, string> = {}, body: object = {}) =>
+  app.api('POST', '/v1/inboxes', { as: keys[n % keys.length] ?? '', headers, body });
+const live = async () => (await app.api('GET', '/v1/inboxes?limit=200')).body.inboxes;
+const removeAll = async () => {
+  for (const { id } of await live()) await app.api('DELETE', `/v1/inboxes/${id}`);
+};
+
+describe('live inboxes', () => {
+  it('are exactly ten when fifty are created at once by several keys, and one more when one ends', async () => {
+    const answers = await together(50, (n) => create(n));
+    expect(tally(answers)).toEqual({ '201': 10, '409 limit_reached': 40 });
+    const listed = await live();
+    const made = answers.flatMap(({ status, body }) => (status === 201 ? [body.id] : []));
+    expect(listed.map(({ id }: { id: string }) => id).toSorted()).toEqual(made.toSorted());
+    await app.api('DELETE', `/v1/inboxes/${made[0]}`);
+    expect(tally(await together(20, (n) => create(n)))).toEqual({ '201': 1, '409 limit_reached': 19 });
+    await removeAll();
+  });
+
+  it('take one place for fifty requests with one idempotency key at once, the last one too', async () => {
+    await together(9, (n) => create(n));
+    const answers = await together(50, () => create(0, SHARED_KEY));
+    expect(tally(answers)).toEqual({ '201': 50 });
+    expect(new Set(answers.map(({ body }) => JSON.stringify(body))).size).toBe(1);
+    expect(await live()).toHaveLength(10);
+    expect((await create(0, SHARED_KEY)).body).toEqual(answers[0]?.body);
+    await removeAll();
+  });
+});
+
+describe('webhooks', () => {
+  it('are exactly five when thirty are registered at once, alone and with inboxes, by several keys', async () => {
+    const answers = await together(30, (n) =>
+      n % 3 === 0
+        ? create(n, {}, { webhookUrl: HOOK })
+        : app.api('POST', '/v1/webhooks', { as: keys[n % keys.length] ?? '', body: { url: HOOK } }),
+    );
+    expect(tally(answers)).toEqual({ '201': 5, '409 limit_reached': 25 });
+    const { webhooks } = (await app.api('GET', '/v1/webhooks')).body;
+    expect(webhooks).toHaveLength(5);
+    // An inbox that could not have its webhook was not made either.
+    const ofInboxes = webhooks.filter(({ inboxId }: { inboxId: string | null }) => inboxId !== null);
+    expect(await live()).toHaveLength(ofInboxes.length);
+    for (const { id } of webhooks) await app.api('DELETE', `/v1/webhooks/${id}`);
+    await removeAll();
+  });
+});
+
+describe('an inbox', () => {
+  const mailOf = (bytes: number) => `${`Subject: x\r\n\r\n`.padEnd(bytes - 2, 'x')}\r\n`;
+  /** One mail on a connection of its own. @returns the first reply that is not what a mail goes on with */
+  const deliver = async (to: string, mail: string, parameters = ''): Promise<string> => {
+    const client = await smtpClient(app.smtp.port);
+    try {
+      await client.play([{ expect: 220 }, { send: 'EHLO sender.example', expect: 250 }]);
+      await client.play([{ send: `MAIL FROM:<a@b.example>${parameters}`, expect: 250 }]);
+      await client.send(`RCPT TO:<${to}>\r\n`);
+      const rcpt = await client.reply();
+      if (!rcpt.startsWith('250')) return rcpt.slice(0, 9);
+      await client.play([{ send: 'DATA', expect: 354 }, { send: `${mail}.` }]);
+      return (await client.reply()).slice(0, 9);
+    } finally {
+      client.close();
+    }
+  };
+
+  it('holds exactly ten messages when fifty senders come at once; the others hear 452 and may try again', async () => {
+    const inbox = await app.createInbox();
+    const replies = await together(50, () => deliver(inbox.address, mailOf(500)));
+    expect(tally(replies)).toEqual({ '250 2.0.0': 10, '452 4.2.2': 40 });
+    const { body } = await app.api('GET', `/v1/inboxes/${inbox.id}`);
+    expect(body).toMatchObject({ messageCount: 10, full: true });
+    const { messages } = (await app.api('GET', `/v1/inboxes/${inbox.id}/messages`)).body;
+    expect(messages).toHaveLength(10);
+    await app.api('DELETE', `/v1/inboxes/${inbox.id}/messages/${messages[0].id}`);
+    const again = await together(10, () => deliver(inbox.address, mailOf(500)));
+    expect(tally(again)).toEqual({ '250 2.0.0': 1, '452 4.2.2': 9 });
+  });
+
+  it("takes a message of its plan's size and none of one octet more, declared or not", async () => {
+    const { address, id } = await app.createInbox();
+    const sizes = [LIMITS.maxMessageBytes, LIMITS.maxMessageBytes + 1];
+    const silent = await Promise.all(sizes.map((bytes) => deliver(address, mailOf(bytes))));
+    const declared = await Promise.all(
+      sizes.map((bytes) => deliver(address, mailOf(bytes), ` SIZE=${bytes}`)),
+    );
+    expect([silent, declared]).toEqual([
+      ['250 2.0.0', '552 5.3.4'],
+      ['250 2.0.0', '552 5.3.4'],
+    ]);
+    // A lie does not help.
+    expect(await deliver(address, mailOf(sizes[1] ?? 0), ' SIZE=10')).toBe('552 5.3.4');
+    expect((await app.api('GET', `/v1/inboxes/${id}`)).body.messageCount).toBe(2);
+  });
+});

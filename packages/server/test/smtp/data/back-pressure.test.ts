@@ -1,0 +1,112 @@
+import { connect } from 'node:net';
+import { afterEach, expect, onTestFinished, test } from 'vitest';
+import { FakeClock } from '../../support/fake-clock.ts';
+import { type SmtpClient, smtpClient } from '../../support/smtp-script.ts';
+import { type StartedSmtp, startSmtp, upToData } from '../start-smtp.ts';
+
+/*
+ * What one client may make the server keep: what is read ahead, what is written, what comes after the end.
+ */
+
+let smtp: StartedSmtp;
+afterEach(() => smtp.stop());
+
+async function newClient(): Promise<SmtpClient> {
+  const client = await smtpClient(smtp.port);
+  onTestFinished(() => client.close());
+  return client;
+}
+
+const turns = async (count: number) => {
+  for (let i = 0; i < count; i++) await new Promise((resolve) => setImmediate(resolve));
+};
+
+test('all replies to what one segment brought are written at once, those of recipients too', async () => {
+  smtp = await startSmtp();
+  const client = await newClient();
+  await client.play([{ expect: 220 }, { send: 'EHLO c', expect: 250 }]);
+  let writes = 0;
+  client.socket.on('data', () => writes++);
+  const recipients = ['a', 'nobody', 'b', 'inbox1']
+    .map((name) => `RCPT TO:<${name}@mayfly.test>\r\n`)
+    .join('');
+  await client.play([
+    {
+      send: Buffer.from(`MAIL FROM:<s@example.com>\r\n${recipients}DATA\r\n`),
+      expect: [250, 250, 550, 250, 250, 354],
+    },
+  ]);
+  expect(writes).toBe(1);
+});
+
+test('a reply does not wait for the answer to a later command', async () => {
+  smtp = await startSmtp();
+  const client = await newClient();
+  const storing = smtp.receiver.holdStoring();
+  await client.play([
+    ...upToData,
+    { send: Buffer.from('RCPT TO:<b@mayfly.test>\r\nDATA\r\nx\r\n.\r\nNOOP\r\n'), expect: [250, 354] },
+  ]);
+  await storing.begun;
+  storing.goOn();
+  await client.play([{ expect: ['250 2.0.0 Message', '250 2.0.0 OK'] }]);
+});
+
+test('commands behind one that waits for its answer are not read ahead', async () => {
+  smtp = await startSmtp();
+  const client = await newClient();
+  const storing = smtp.receiver.holdStoring();
+  await client.play([...upToData, { send: 'DATA', expect: 354 }, { send: 'x\r\n.' }]);
+  await storing.begun;
+  const flood = Buffer.from('NOOP\r\n'.repeat(10_000));
+  for (let i = 0; i < 1000; i++) client.socket.write(flood);
+  let taken = 0;
+  for (let before = -1; taken !== before; ) {
+    before = taken;
+    await turns(100);
+    taken = client.socket.bytesWritten - client.socket.writableLength;
+  }
+  // The system's own buffers take some megabytes of the sixty.
+  expect(taken).toBeLessThan(20_000_000);
+  storing.goOn();
+  await client.play([{ expect: [250, ...Array.from({ length: 1000 }, () => '250 2.0.0 OK'), '421 4.7.0'] }]);
+});
+
+test('after the last reply a client that goes on sending is cut off', async () => {
+  smtp = await startSmtp();
+  const socket = connect({ port: smtp.port, host: '127.0.0.1', allowHalfOpen: true });
+  onTestFinished(() => void socket.destroy());
+  socket.on('error', () => undefined).resume();
+  const cut = new Promise((resolve) => socket.once('close', resolve));
+  socket.write('QUIT\r\n');
+  const flood = () => {
+    while (!socket.destroyed && socket.write(Buffer.alloc(65_536)));
+  };
+  socket.on('drain', flood);
+  flood();
+  await cut;
+});
+
+test('and one that does not close its side is cut off ten seconds later, by the clock of the server', async () => {
+  const clock = new FakeClock();
+  smtp = await startSmtp({}, clock);
+  const socket = connect({ port: smtp.port, host: '127.0.0.1', allowHalfOpen: true });
+  onTestFinished(() => void socket.destroy());
+  const closed = new Promise((resolve) => socket.once('close', resolve));
+  socket.on('error', () => undefined).resume();
+  const ended = new Promise((resolve) => socket.once('end', resolve));
+  socket.write('QUIT\r\n');
+  await ended;
+  await clock.advance(5_000);
+  await turns(10);
+  socket.write('still here');
+  await turns(10);
+  expect(socket.destroyed).toBe(false);
+  await clock.advance(10_000);
+  // The next byte finds nobody.
+  const knock = () => {
+    if (!socket.destroyed) socket.write('x', () => setImmediate(knock));
+  };
+  knock();
+  await closed;
+});

@@ -1,0 +1,50 @@
+import { afterEach, expect, test } from 'vitest';
+import { FakeClock } from '../../support/fake-clock.ts';
+import { type SmtpClient, smtpClient } from '../../support/smtp-script.ts';
+import { type StartedSmtp, startSmtp, upToData } from '../start-smtp.ts';
+
+const MIB = 1024 * 1024;
+const SENDERS = 12;
+const line = `${'x'.repeat(998)}\r\n`;
+const mail = line.repeat(Math.ceil(MIB / line.length));
+
+let smtp: StartedSmtp;
+const clients: SmtpClient[] = [];
+afterEach(async () => {
+  for (const client of clients.splice(0)) client.close();
+  await smtp.stop();
+});
+
+/** Twelve senders of a mebibyte each before a budget of three. */
+async function sendAll(clock: FakeClock, beforeTake = async () => {}): Promise<Promise<void>[]> {
+  smtp = await startSmtp({ maxMessageBytes: 2 * MIB, limits: { inFlightBytes: 3 * MIB } }, clock);
+  smtp.receiver.beforeTake = beforeTake;
+  for (let i = 0; i < SENDERS; i++) clients.push(await smtpClient(smtp.port));
+  for (const client of clients) await client.play([...upToData, { send: 'DATA', expect: 354 }]);
+  return clients.map((client) => client.play([{ send: Buffer.from(`${mail}.\r\n`), expect: 250 }]));
+}
+
+test('many large mails at once share a bounded memory, and all are taken', async () => {
+  const answers = await sendAll(new FakeClock());
+  await Promise.all(answers);
+  expect(smtp.receiver.mails.map(({ bytes }) => bytes.length)).toEqual(
+    Array.from({ length: SENDERS }, () => mail.length),
+  );
+});
+
+test('a sender that we keep waiting is neither slow nor idle', async () => {
+  const clock = new FakeClock();
+  const release: (() => void)[] = [];
+  let open = false;
+  // The first mails are long in storing, so their bytes stay in flight and the others have to wait.
+  const answers = await sendAll(clock, () => new Promise((done) => (open ? done() : release.push(done))));
+  await expect.poll(() => release.length).toBeGreaterThan(0);
+  // Until nothing moves any more: fewer mails are in storing than were sent.
+  for (let i = 0; i < 200; i++) await new Promise((resolve) => setImmediate(resolve));
+  expect(release.length).toBeLessThan(SENDERS);
+  await clock.advance(20 * 60_000);
+  open = true;
+  for (const resolve of release) resolve();
+  await Promise.all(answers);
+  expect(smtp.receiver.mails).toHaveLength(SENDERS);
+});

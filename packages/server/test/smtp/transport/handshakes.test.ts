@@ -1,0 +1,180 @@
+import { execFile } from 'node:child_process';
+import { connect, type Socket } from 'node:net';
+import { connect as connectTls, type TLSSocket } from 'node:tls';
+import { promisify } from 'node:util';
+import { createTransport } from 'nodemailer';
+import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { FakeClock } from '../../support/fake-clock.ts';
+import { type SmtpClient, smtpClient } from '../../support/smtp-script.ts';
+import { trustedCertificate } from '../../support/tls/certificates.ts';
+import { type StartedSmtp, startSmtp } from '../start-smtp.ts';
+
+/*
+ * Handshakes that fail, by STARTTLS and on the TLS port: each is reported once, with the client's address and
+ * a reason.
+ */
+
+let smtp: StartedSmtp;
+afterEach(() => smtp?.stop());
+
+const certificate = trustedCertificate('localhost');
+
+async function start(options: Parameters<typeof startSmtp>[0] = {}, clock?: FakeClock): Promise<void> {
+  smtp = await startSmtp({ tls: (await certificate).tls, tlsPort: 0, ...options }, clock);
+}
+
+/** Resolves when something was reported; what was. */
+async function reported() {
+  await vi.waitFor(() => expect(smtp.receiver.failedHandshakes).not.toEqual([]));
+  expect(smtp.metrics.handshakeFailures).toBe(smtp.receiver.failedHandshakes.length);
+  return smtp.receiver.failedHandshakes;
+}
+
+/** A connection that the server has told to begin a handshake. */
+async function readyForTls(): Promise<SmtpClient> {
+  const client = await smtpClient(smtp.port);
+  onTestFinished(() => client.close());
+  await client.play([{ expect: 220 }, { send: 'EHLO c', expect: 250 }, { send: 'STARTTLS', expect: 220 }]);
+  return client;
+}
+
+/** A connection to the TLS port, before its handshake. */
+async function connected(): Promise<Socket> {
+  const socket = connect(smtp.tlsPort ?? 0, '127.0.0.1');
+  onTestFinished(() => void socket.destroy());
+  socket.on('error', () => undefined);
+  await new Promise((resolve) => socket.once('connect', resolve));
+  return socket;
+}
+
+const BEGINNING_OF_HELLO = Buffer.from([0x16, 3, 1, 0, 200, 1]);
+const ways: [string, (socket: Socket) => void, RegExp][] = [
+  ['plain text', (socket) => socket.write('EHLO there\r\n'), /^The client did not send a TLS handshake \(/],
+  ['an HTTP request', (socket) => socket.write('GET / HTTP/1.1\r\n\r\n'), /^The client did not send/],
+  [
+    'a connection that is closed in the middle',
+    (socket) => socket.end(BEGINNING_OF_HELLO),
+    /^The client closed the connection during the handshake$/,
+  ],
+  [
+    'a connection that is reset in the middle',
+    (socket) => socket.write(BEGINNING_OF_HELLO, () => socket.resetAndDestroy()),
+    /^The client closed the connection during the handshake$/,
+  ],
+];
+
+describe.each(['STARTTLS', 'the TLS port'])('a failed handshake by %s is reported', (by) => {
+  const socketForTls = async () => (by === 'STARTTLS' ? (await readyForTls()).socket : connected());
+
+  test.each(ways)('for %s', async (_name, fail, reason) => {
+    await start();
+    fail(await socketForTls());
+    expect(await reported()).toEqual([
+      { at: expect.any(Number), remoteAddress: '127.0.0.1', reason: expect.stringMatching(reason) },
+    ]);
+  });
+
+  test('for a client that verifies the certificate after the handshake, as Node.js does', async () => {
+    await start();
+    const socket = await socketForTls();
+    socket.removeAllListeners();
+    const secure: TLSSocket = connectTls({ socket, servername: 'localhost' });
+    const error = await new Promise<Error>((resolve) => secure.once('error', resolve));
+    expect(error).toMatchObject({ code: 'DEPTH_ZERO_SELF_SIGNED_CERT' });
+    expect(await reported()).toMatchObject([{ reason: expect.stringMatching(/^The client closed/) }]);
+  });
+
+  test('for a client that is too old', async () => {
+    await start();
+    const socket = await socketForTls();
+    socket.removeAllListeners();
+    const options = { minVersion: 'TLSv1.1', maxVersion: 'TLSv1.1', ciphers: 'ALL:@SECLEVEL=0' } as const;
+    const secure = connectTls({ socket, ...options });
+    await new Promise((resolve) => secure.once('error', resolve));
+    expect(await reported()).toMatchObject([
+      { reason: expect.stringMatching(/^The client has no TLS version or cipher in common \(/) },
+    ]);
+  });
+
+  test('for one that takes too long', async () => {
+    const clock = new FakeClock();
+    await start({}, clock);
+    await socketForTls();
+    await clock.untilSleeping(2);
+    // The server has begun the handshake by then.
+    for (let turn = 0; turn < 5; turn++) await new Promise((resolve) => setImmediate(resolve));
+    await clock.advance(30_000);
+    expect(await reported()).toMatchObject([{ reason: 'The handshake took too long', at: clock.now() }]);
+  });
+
+  test('and not for one that succeeds and sends a command, a stop, or a client that is turned away', async () => {
+    await start({ maxConnections: 1 });
+    const { trust } = await certificate;
+    const client =
+      by === 'STARTTLS' ? await readyForTls() : await smtpClient(smtp.tlsPort ?? 0, { tls: trust });
+    if (by === 'STARTTLS') await client.startTls(trust);
+    else await client.play([{ expect: 220 }]);
+    const turnedAway = await smtpClient(smtp.tlsPort ?? 0, { tls: trust });
+    await turnedAway.play([{ expect: 421 }]);
+    await client.play([{ send: 'NOOP', expect: 250 }]);
+    client.close();
+    await vi.waitFor(() => expect(smtp.metrics.open).toBe(0));
+    await readyForTls();
+    await connected();
+    await smtp.stop();
+    expect(smtp.receiver.failedHandshakes).toEqual([]);
+  });
+});
+
+test('a health check of the TLS port, which sends no byte, is not reported', async () => {
+  await start();
+  (await connected()).end();
+  (await connected()).resetAndDestroy();
+  const socket = await connected();
+  socket.write('x'.repeat(20));
+  expect(await reported()).toHaveLength(1);
+});
+
+test('the address is the client’s where a proxy names it', async () => {
+  await start({ proxyFrom: ['127.0.0.1'] });
+  const socket = await connected();
+  socket.write('PROXY TCP4 198.51.100.7 192.0.2.1 40000 25\r\nEHLO not a handshake\r\n');
+  expect(await reported()).toMatchObject([{ remoteAddress: '198.51.100.7' }]);
+});
+
+test('a health check by a load balancer that sends a PROXY header is not reported', async () => {
+  await start({ proxyFrom: ['127.0.0.1'] });
+  (await connected()).end('PROXY TCP4 198.51.100.7 192.0.2.1 40000 25\r\n');
+  (await connected()).write('PROXY TCP4 198.51.100.8 192.0.2.1 40000 25\r\nEHLO not a handshake\r\n');
+  expect(await reported()).toMatchObject([{ remoteAddress: '198.51.100.8' }]);
+});
+
+describe('a mail library that does not trust the certificate', () => {
+  test('nodemailer', async () => {
+    await start();
+    const transport = createTransport({ host: 'localhost', port: smtp.port });
+    const mail = { from: 'a@example.org', to: 'a@mayfly.test', text: 'Hello' };
+    await expect(transport.sendMail(mail)).rejects.toThrow(/self-signed certificate/);
+    transport.close();
+    expect(await reported()).toMatchObject([{ reason: expect.stringMatching(/^The client closed/) }]);
+    expect(smtp.receiver.mails).toEqual([]);
+  });
+
+  test('Python smtplib', async ({ skip }) => {
+    await start();
+    const script = [
+      'import smtplib, ssl, sys',
+      'smtp = smtplib.SMTP("localhost", int(sys.argv[1]), timeout=10)',
+      'smtp.starttls(context=ssl.create_default_context())',
+    ].join('\n');
+    try {
+      await promisify(execFile)('python3', ['-c', script, String(smtp.port)]);
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'ENOENT') skip('python3 is not installed');
+      expect(String(error)).toMatch(/CERTIFICATE_VERIFY_FAILED/);
+    }
+    expect(await reported()).toMatchObject([
+      { reason: 'The client rejected the certificate (tlsv1 alert unknown ca)' },
+    ]);
+  });
+});

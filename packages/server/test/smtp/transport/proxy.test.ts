@@ -1,0 +1,187 @@
+import { connect } from 'node:net';
+import { connect as connectTls } from 'node:tls';
+import { afterEach, expect, test } from 'vitest';
+import { networkMatch } from '../../../src/smtp/transport/networks.ts';
+import { FakeClock } from '../../support/fake-clock.ts';
+import { playSmtp, SmtpClient, smtpClient } from '../../support/smtp-script.ts';
+import { trustedCertificate } from '../../support/tls/certificates.ts';
+import { type StartedSmtp, startSmtp } from '../start-smtp.ts';
+import { FROM_IPV4, FROM_IPV6, type ProxyHeaderParts, proxyHeader } from './proxy-header.ts';
+
+let smtp: StartedSmtp;
+let client: SmtpClient;
+afterEach(async () => {
+  client.close();
+  await smtp.stop();
+});
+
+const mail = [
+  { send: 'EHLO c', expect: 250 },
+  { send: 'MAIL FROM:<s@example.com>', expect: 250 },
+  { send: 'RCPT TO:<a@mayfly.test>', expect: 250 },
+  { send: 'DATA', expect: 354 },
+  { send: 'x\r\n.', expect: 250 },
+];
+
+test.each([
+  ['IPv4', 'PROXY TCP4 198.51.100.7 192.0.2.1 40000 25', '198.51.100.7'],
+  ['IPv6', 'PROXY TCP6 2001:db8::7 2001:db8::1 40000 25', '2001:db8::7'],
+  ['an unknown protocol', 'PROXY UNKNOWN', '127.0.0.1'],
+])('the PROXY line of a trusted network tells the client’s address: %s', async (_name, line, address) => {
+  smtp = await startSmtp({ proxyFrom: ['10.0.0.0/8', '127.0.0.0/24'] });
+  client = await smtpClient(smtp.port);
+  await client.play([{ send: line, expect: 220 }, ...mail]);
+  expect(smtp.receiver.mails[0]?.envelope.remoteAddress).toBe(address);
+});
+
+test.each<[string, ProxyHeaderParts, string]>([
+  ['IPv4', FROM_IPV4, '198.51.100.7'],
+  ['IPv6', FROM_IPV6, '2001:db8::7'],
+  ['IPv4 in IPv6', { ...FROM_IPV6, source: '::ffff:198.51.100.7' }, '198.51.100.7'],
+  ['with TLVs', { ...FROM_IPV4, more: Buffer.alloc(1000, 0x0a) }, '198.51.100.7'],
+  ['the load balancer’s own', { command: 0, protocol: 0 }, '127.0.0.1'],
+  ['a UNIX socket', { protocol: 0x31, more: Buffer.alloc(216) }, '127.0.0.1'],
+])('so does a header of version 2: %s', async (_name, parts, address) => {
+  smtp = await startSmtp({ proxyFrom: ['127.0.0.0/24'] });
+  client = await smtpClient(smtp.port);
+  await client.play([{ send: proxyHeader(parts), expect: 220 }, ...mail]);
+  expect(smtp.receiver.mails[0]?.envelope.remoteAddress).toBe(address);
+});
+
+test('a header of version 2 may come in pieces, cut anywhere', async () => {
+  smtp = await startSmtp({ proxyFrom: ['127.0.0.1'] });
+  const header = proxyHeader(FROM_IPV4);
+  for (let cut = 1; cut < header.length; cut++) {
+    client = await smtpClient(smtp.port);
+    await client.send(header.subarray(0, cut));
+    // By the time that another one is greeted the server has read this piece.
+    await playSmtp(smtp.port, [{ send: header, expect: 220 }]);
+    await client.play([{ send: header.subarray(cut), expect: 220 }, ...mail]);
+    client.close();
+  }
+  const addresses = smtp.receiver.mails.map(({ envelope }) => envelope.remoteAddress);
+  expect(addresses).toEqual(Array(header.length - 1).fill('198.51.100.7'));
+});
+
+test('all may come at once, and the end with it: a script through a load balancer gets its replies', async () => {
+  smtp = await startSmtp({ proxyFrom: ['127.0.0.1'] });
+  client = await smtpClient(smtp.port);
+  client.socket.end(
+    Buffer.concat([
+      proxyHeader(FROM_IPV4),
+      Buffer.from('EHLO c\r\nMAIL FROM:<s@example.com>\r\nRCPT TO:<a@mayfly.test>\r\nQUIT\r\n'),
+    ]),
+  );
+  await client.play([{ expect: [220, 250, 250, 250, 221] }]);
+});
+
+test('a header of version 2 works before the handshake of the TLS port', async () => {
+  const { tls, trust } = await trustedCertificate();
+  smtp = await startSmtp({ proxyFrom: ['127.0.0.1'], tlsPort: 0, tls });
+  const plain = connect(smtp.tlsPort ?? 0, '127.0.0.1');
+  plain.write(proxyHeader(FROM_IPV6));
+  client = new SmtpClient(connectTls({ ...trust, socket: plain }));
+  await client.play([{ expect: 220 }, ...mail]);
+  expect(smtp.receiver.mails[0]?.envelope).toMatchObject({ remoteAddress: '2001:db8::7', tls: true });
+});
+
+test.each([
+  ['at once', [proxyHeader(FROM_IPV4)]],
+  ['with commands', [Buffer.concat([proxyHeader(FROM_IPV4), Buffer.from('EHLO c\r\n')])]],
+])(
+  'a header of version 2 from anywhere else is an error that ends the session: %s',
+  async (_name, pieces) => {
+    smtp = await startSmtp({ proxyFrom: ['10.0.0.0/8'] });
+    client = await smtpClient(smtp.port);
+    await client.play([{ expect: 220 }, ...pieces.map((send) => ({ send }))]);
+    expect(await client.reply()).toMatch(/^500 5\.5\.1 PROXY is not allowed/);
+    expect(await client.closed()).toBe('');
+  },
+);
+
+test('a header of version 2 from anywhere else ends the session also when it comes byte by byte', async () => {
+  smtp = await startSmtp({ proxyFrom: ['10.0.0.0/8'] });
+  client = await smtpClient(smtp.port);
+  await client.play([{ expect: 220 }]);
+  for (const byte of proxyHeader(FROM_IPV4)) await client.send(Uint8Array.of(byte));
+  expect(await client.closed()).not.toMatch(/^250/m);
+});
+
+test('it works before the handshake of the TLS port', async () => {
+  const { tls, trust } = await trustedCertificate();
+  smtp = await startSmtp({ proxyFrom: ['127.0.0.1'], tlsPort: 0, tls });
+  const plain = connect(smtp.tlsPort ?? 0, '127.0.0.1');
+  plain.write('PROXY TCP4 198.51.100.7 192.0.2.1 40000 25\r\n');
+  client = new SmtpClient(connectTls({ ...trust, socket: plain }));
+  await client.play([{ expect: 220 }, ...mail]);
+  expect(smtp.receiver.mails[0]?.envelope).toMatchObject({ remoteAddress: '198.51.100.7', tls: true });
+});
+
+test('a PROXY line from anywhere else is an error that ends the session', async () => {
+  smtp = await startSmtp({ proxyFrom: ['10.0.0.0/8'] });
+  client = await smtpClient(smtp.port);
+  await client.play([
+    { expect: 220 },
+    { send: 'PROXY TCP4 198.51.100.7 192.0.2.1 40000 25\r\nEHLO c', expect: '500 5.5.1' },
+  ]);
+  expect(await client.closed()).toBe('');
+});
+
+test.each(['EHLO c', 'PROXY TCP4 not-an-address 192.0.2.1 1 2', 'x'.repeat(2000)])(
+  'a trusted peer that sends no PROXY line is not served: %s',
+  async (line) => {
+    smtp = await startSmtp({ proxyFrom: ['127.0.0.1/32'] });
+    client = await smtpClient(smtp.port);
+    await client.send(`${line}\r\n`);
+    expect(await client.closed()).not.toContain('220');
+  },
+);
+
+test('nor is one whose header of version 2 is malformed, or longer than any needs to be', async () => {
+  smtp = await startSmtp({ proxyFrom: ['127.0.0.1/32'] });
+  const long = { ...FROM_IPV4, more: Buffer.alloc(60_000) };
+  for (const parts of [{ ...FROM_IPV4, version: 3 }, { protocol: 0x11 }, long]) {
+    client = await smtpClient(smtp.port);
+    await client.send(Buffer.concat([proxyHeader(parts), Buffer.from('EHLO c\r\n')]));
+    expect(await client.closed()).not.toContain('220');
+    client.close();
+  }
+});
+
+test('a client that goes before its header is whole leaves nothing behind', async () => {
+  smtp = await startSmtp({ proxyFrom: ['127.0.0.1/32'] });
+  for (const go of ['end', 'resetAndDestroy'] as const) {
+    client = await smtpClient(smtp.port);
+    await client.send(proxyHeader(FROM_IPV4).subarray(0, 20));
+    client.socket[go]();
+    expect(await client.closed()).toBe('');
+  }
+  await playSmtp(smtp.port, [{ send: proxyHeader(FROM_IPV4), expect: 220 }]);
+});
+
+test.each([
+  ['version 1', Buffer.from('PRO')],
+  ['version 2', proxyHeader(FROM_IPV4).subarray(0, 20)],
+])(
+  'a PROXY header that does not come whole ends the connection, by the clock of the server: %s',
+  async (_name, beginning) => {
+    const clock = new FakeClock();
+    smtp = await startSmtp({ proxyFrom: ['127.0.0.1/32'] }, clock);
+    client = await smtpClient(smtp.port);
+    await client.send(beginning);
+    await clock.untilSleeping(2);
+    await clock.advance(31_000);
+    expect(await client.closed()).toBe('');
+  },
+);
+
+test('networks are matched by their prefix, in both families', () => {
+  const isTrusted = networkMatch(['10.1.0.0/16', '2001:db8::/32', '192.0.2.9']);
+  const trusted = ['10.1.255.255', '::ffff:10.1.2.3', '2001:db8:1::1', '192.0.2.9'];
+  const others = ['10.2.0.0', '2001:db9::1', '192.0.2.8', '::1', '', undefined, 'nonsense'];
+  expect(trusted.filter((address) => !isTrusted(address))).toEqual([]);
+  expect(others.filter((address) => isTrusted(address))).toEqual([]);
+  expect(networkMatch([])('10.1.2.3')).toBe(false);
+  expect(() => networkMatch(['10.0.0.0/33'])).toThrow();
+  expect(() => networkMatch(['example.com'])).toThrow();
+});

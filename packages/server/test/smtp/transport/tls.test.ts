@@ -1,0 +1,252 @@
+import { connect, type Socket } from 'node:net';
+import type { TLSSocket } from 'node:tls';
+import { afterEach, describe, expect, test } from 'vitest';
+import { FakeClock } from '../../support/fake-clock.ts';
+import { type SmtpClient, smtpClient } from '../../support/smtp-script.ts';
+import { ANY_CERTIFICATE, trustedCertificate } from '../../support/tls/certificates.ts';
+import { type StartedSmtp, startSmtp } from '../start-smtp.ts';
+
+const WITHOUT_STARTTLS = /^(?!.*STARTTLS)250-/s;
+
+let smtp: StartedSmtp | undefined;
+let client: SmtpClient | undefined;
+afterEach(async () => {
+  client?.close();
+  await smtp?.stop();
+});
+
+async function begin(options: Parameters<typeof startSmtp>[0] = {}): Promise<SmtpClient> {
+  smtp = await startSmtp({ startTls: 'self-signed', ...options });
+  client = await smtpClient(smtp.port);
+  await client.play([{ expect: 220 }, { send: 'EHLO before.test', expect: /STARTTLS/ }]);
+  return client;
+}
+
+describe('STARTTLS is offered', () => {
+  const certificate = trustedCertificate();
+  test.each([
+    ['auto', false, false],
+    ['auto', true, true],
+    ['self-signed', false, true],
+    ['self-signed', true, true],
+    ['off', false, false],
+    ['off', true, false],
+  ] as const)('by `%s`, with a certificate configured: %s, offered: %s', async (startTls, given, offered) => {
+    smtp = await startSmtp({ startTls, tls: given ? (await certificate).tls : null });
+    client = await smtpClient(smtp.port);
+    await client.play([
+      { expect: 220 },
+      { send: 'EHLO c', expect: offered ? /STARTTLS/ : WITHOUT_STARTTLS },
+      { send: 'STARTTLS', expect: offered ? 220 : '502 5.5.1' },
+    ]);
+  });
+
+  test('not on the TLS port, and not because the TLS port has generated a certificate', async () => {
+    smtp = await startSmtp({ tlsPort: 0 });
+    client = await smtpClient(smtp.port);
+    await client.play([{ expect: 220 }, { send: 'EHLO c', expect: WITHOUT_STARTTLS }]);
+  });
+});
+
+describe('STARTTLS', () => {
+  test('encrypts the session, which starts anew', async () => {
+    const client = await begin();
+    await client.play([
+      { send: 'MAIL FROM:<plain@example.com>', expect: 250 },
+      { send: 'STARTTLS', expect: 220 },
+    ]);
+    await client.startTls(ANY_CERTIFICATE);
+    await client.play([
+      { send: 'MAIL FROM:<s@example.com>', expect: '503 5.5.1' },
+      { send: 'EHLO after.test', expect: WITHOUT_STARTTLS },
+      { send: 'RCPT TO:<a@mayfly.test>', expect: '503 5.5.1' },
+      { send: 'MAIL FROM:<s@example.com>', expect: 250 },
+      { send: 'RCPT TO:<a@mayfly.test>', expect: 250 },
+      { send: 'DATA', expect: 354 },
+      { send: 'x\r\n.', expect: 250 },
+      { send: 'STARTTLS', expect: '503 5.5.1' },
+    ]);
+    expect(smtp?.receiver.mails[0]?.envelope).toMatchObject({ tls: true, helo: 'after.test' });
+  });
+
+  test.each([
+    'RSET\r\n',
+    'EHLO evil.test\r\nMAIL FROM:<evil@example.com>\r\n',
+    'NOO',
+    `${'NOOP\r\n'.repeat(500)}`,
+  ])('throws away what was sent in plaintext behind it: %j', async (injected) => {
+    const client = await begin();
+    await client.play([{ send: Buffer.from(`STARTTLS\r\n${injected}`), expect: 220 }]);
+    await client.startTls(ANY_CERTIFICATE);
+    // The first reply inside is the one to the first command inside.
+    await client.play([
+      { send: 'RCPT TO:<a@mayfly.test>', expect: '503 5.5.1 Error: send HELO/EHLO first' },
+      { send: 'EHLO good.test', expect: 250 },
+    ]);
+  });
+
+  test('takes no argument', async () => {
+    const client = await begin();
+    await client.play([
+      { send: 'STARTTLS now', expect: 501 },
+      { send: 'NOOP', expect: 250 },
+    ]);
+  });
+
+  test('that goes no further is ended after 30 seconds, by the clock of the server', async () => {
+    const clock = new FakeClock();
+    smtp = await startSmtp({ startTls: 'self-signed' }, clock);
+    client = await smtpClient(smtp.port);
+    await client.play([{ expect: 220 }, { send: 'EHLO c', expect: 250 }, { send: 'STARTTLS', expect: 220 }]);
+    await clock.untilSleeping(2);
+    await clock.advance(31_000);
+    expect(await client.closed()).toBe('');
+  });
+
+  test('that is done in time is not ended later', async () => {
+    const clock = new FakeClock();
+    smtp = await startSmtp({ startTls: 'self-signed' }, clock);
+    client = await smtpClient(smtp.port);
+    await client.play([{ expect: 220 }, { send: 'EHLO c', expect: 250 }, { send: 'STARTTLS', expect: 220 }]);
+    await client.startTls(ANY_CERTIFICATE);
+    await client.play([{ send: 'EHLO c', expect: 250 }]);
+    await clock.advance(60_000);
+    await client.play([{ send: 'NOOP', expect: 250 }]);
+  });
+
+  test('garbage in its place ends the connection and nothing else', async () => {
+    const client = await begin();
+    await client.play([{ send: 'STARTTLS', expect: 220 }, { send: 'this is not a handshake' }]);
+    await client.closed();
+    const other = await smtpClient(smtp?.port ?? 0);
+    await other.play([{ expect: 220 }]);
+    other.close();
+  });
+
+  test('shows the certificate that was given', async () => {
+    const { tls, trust } = await trustedCertificate('mx.given.test');
+    const client = await begin({ tls, startTls: 'auto' });
+    await client.play([{ send: 'STARTTLS', expect: 220 }]);
+    await client.startTls(trust);
+    expect((client.socket as TLSSocket).getPeerCertificate().subject.CN).toBe('mx.given.test');
+  });
+
+  test('shows a certificate of its own name where none was given', async () => {
+    const client = await begin();
+    await client.play([{ send: 'STARTTLS', expect: 220 }]);
+    await client.startTls(ANY_CERTIFICATE);
+    const certificate = (client.socket as TLSSocket).getPeerCertificate();
+    expect(certificate.subjectaltname).toBe('DNS:mx.mayfly.test');
+    expect(Date.parse(certificate.valid_from)).toBeLessThan(Date.now());
+    expect(Date.parse(certificate.valid_to)).toBeGreaterThan(Date.now());
+  });
+
+  test('shows all clients the same one, also those that ask while it is being made', async () => {
+    smtp = await startSmtp({ startTls: 'self-signed' });
+    const { port } = smtp;
+    const shown = await Promise.all(
+      Array.from({ length: 5 }, async () => {
+        const one = await smtpClient(port);
+        await one.play([{ expect: 220 }, { send: 'EHLO c', expect: 250 }, { send: 'STARTTLS', expect: 220 }]);
+        await one.startTls(ANY_CERTIFICATE);
+        const { fingerprint256 } = (one.socket as TLSSocket).getPeerCertificate();
+        one.close();
+        return fingerprint256;
+      }),
+    );
+    expect(new Set(shown).size).toBe(1);
+  });
+
+  test.each(['reset', 'close'] as const)(
+    'is survived when clients %s the connection while the certificate is being made',
+    async (how) => {
+      const client = await begin();
+      client.socket.write('STARTTLS\r\nNOOP\r\n');
+      await new Promise((resolve) => setImmediate(resolve));
+      if (how === 'reset') (client.socket as Socket).resetAndDestroy();
+      else client.socket.end();
+      const other = await smtpClient(smtp?.port ?? 0);
+      await other.play([{ expect: 220 }, { send: 'EHLO c', expect: 250 }, { send: 'STARTTLS', expect: 220 }]);
+      await other.startTls(ANY_CERTIFICATE);
+      await other.play([{ send: 'EHLO c', expect: 250 }]);
+      other.close();
+    },
+  );
+
+  test('does not hold up a stop', async () => {
+    const client = await begin();
+    client.socket.write('STARTTLS\r\n');
+    await new Promise((resolve) => setImmediate(resolve));
+    await smtp?.stop();
+    expect(await client.closed()).toMatch(/^421 /);
+  });
+});
+
+describe('a certificate that is replaced', () => {
+  test('is used for new connections of both ports; one that cannot be used changes neither', async () => {
+    const [first, second] = [await trustedCertificate(), await trustedCertificate()];
+    smtp = await startSmtp({ tls: first.tls, tlsPort: 0 });
+    const { port, tlsPort, useCertificate } = smtp;
+    const broken = { ...second.tls, key: first.tls.key };
+    const trusts = async (trust: typeof first.trust) => {
+      client = await smtpClient(port);
+      await client.play([
+        { expect: 220 },
+        { send: 'EHLO c', expect: 250 },
+        { send: 'STARTTLS', expect: 220 },
+      ]);
+      await client.startTls(trust);
+      client.close();
+      client = await smtpClient(tlsPort ?? 0, { tls: trust });
+      await client.play([{ expect: 220 }]);
+      client.close();
+    };
+    await trusts(first.trust);
+    expect(() => useCertificate(broken)).toThrow(/MAYFLY_SMTP_TLS_CERT/);
+    await trusts(first.trust);
+    expect(useCertificate(second.tls).subject).toBe('CN=mx.mayfly.test');
+    await trusts(second.trust);
+    await expect(trusts(first.trust)).rejects.toThrow(/certificate/);
+  });
+});
+
+describe('the TLS port', () => {
+  test('speaks TLS from the first byte and offers no STARTTLS', async () => {
+    smtp = await startSmtp({ tlsPort: 0 });
+    client = await smtpClient(smtp.tlsPort ?? 0, { tls: ANY_CERTIFICATE });
+    await client.play([
+      { expect: 220 },
+      { send: 'EHLO c', expect: WITHOUT_STARTTLS },
+      { send: 'MAIL FROM:<s@example.com>', expect: 250 },
+      { send: 'RCPT TO:<a@mayfly.test>', expect: 250 },
+      { send: 'DATA', expect: 354 },
+      { send: 'x\r\n.', expect: 250 },
+    ]);
+    expect(smtp.receiver.mails[0]?.envelope.tls).toBe(true);
+  });
+
+  test('ends a handshake that does not come, by the clock of the server', async () => {
+    const clock = new FakeClock();
+    smtp = await startSmtp({ tlsPort: 0 }, clock);
+    const socket = connect(smtp.tlsPort ?? 0, '127.0.0.1');
+    const closed = new Promise((resolve) => socket.once('close', resolve));
+    socket.on('error', () => undefined);
+    await clock.untilSleeping(2);
+    await clock.advance(31_000);
+    await closed;
+  });
+
+  test('outlives clients that reset at each moment of the handshake, and stops among them', async () => {
+    const { tls } = await trustedCertificate();
+    for (let round = 0; round < 20; round++) {
+      smtp = await startSmtp({ tlsPort: 0, tls });
+      const socket = connect(smtp.tlsPort ?? 0, '127.0.0.1');
+      socket.on('error', () => undefined);
+      await new Promise((resolve) => socket.once('connect', resolve));
+      for (let turns = 0; turns < round % 5; turns++) await new Promise((resolve) => setImmediate(resolve));
+      socket.resetAndDestroy();
+      await smtp.stop();
+    }
+    expect(smtp?.metrics.open).toBe(0);
+  });
+});

@@ -1,0 +1,213 @@
+import { describe, expect, it } from 'vitest';
+import type { Refusal, Store } from '../../../../src/store/contract/index.ts';
+import { REFUSAL_KEPT_MS, TOMBSTONE_MS, USAGE_KEPT_MS } from '../../../../src/store/contract/retention.ts';
+import { everything, inboxAt, mailTo, onlyPlaced, T } from '../../builders.ts';
+import { SHOWING, showingMethods } from '../reading-methods.ts';
+import type { Given, Opened } from '../suite.ts';
+
+const EMPTY = {
+  addresses: 0,
+  attempts: 0,
+  deliveries: 0,
+  domains: 0,
+  idempotency: 0,
+  inbox_labels: 0,
+  inboxes: 0,
+  messages: 0,
+  parked_sources: 0,
+  refusals: 0,
+  shared_sources: 0,
+  source_pieces: 0,
+  sources: 0,
+  usage_days: 0,
+  usage_months: 0,
+  webhooks: 0,
+};
+
+/** Sweeps as the sweeper does, in steps; answers what each step freed. */
+async function sweepAll(store: Store, now: number, limit: number): Promise<number[]> {
+  const freed: number[] = [];
+  do freed.push(await store.upkeep.sweep(now, limit));
+  while ((freed.at(-1) ?? 0) >= limit);
+  return freed;
+}
+
+function refusalOf(address: string, changes: Partial<Refusal> = {}): Refusal {
+  const rest = { mailFrom: 'a@b.c', helo: 'NUL \0', remoteAddress: '127.0.0.1' };
+  return { at: T, address, reply: '550 5.1.1 no', ...rest, ...changes };
+}
+
+/** What the contract promises about the end of things. */
+export function describeEnds(given: Given): void {
+  describe('after its lifetime', () => {
+    it('no reading method shows anything of an inbox, though nobody ever swept', async () => {
+      const owner = await given.account();
+      const wish = inboxAt({ expiresAt: T + 10, labels: { run: 'expiry' } });
+      const { inbox } = await given.store.inboxes.create(owner, wish, 10, null);
+      const { messageId } = await onlyPlaced(given.store, mailTo([inbox]), T);
+      const { store } = given;
+      const shows = showingMethods(store, { owner, inbox, tokenHash: wish.tokenHash, messageId });
+      expect(Object.keys(shows).toSorted()).toEqual(SHOWING);
+      for (const [method, alive] of Object.entries(shows)) {
+        expect([method, await alive(T + 9), await alive(T + 10)]).toEqual([method, true, false]);
+      }
+      expect(await store.inboxes.deleteByLabels(owner, { run: 'expiry' }, T + 10)).toBe(0);
+      expect(await store.inboxes.delete(owner, inbox.id, T + 10)).toBe(false);
+    });
+
+    it('its owner finds a tombstone for 24 hours, swept or not, and then nothing', async () => {
+      for (const swept of [false, true]) {
+        const on = await given.fresh();
+        const owner = await given.account(on);
+        const wish = inboxAt({ expiresAt: T + 10, labels: { a: 'b' } });
+        const { inbox } = await on.store.inboxes.create(owner, wish, 10, null);
+        await onlyPlaced(on.store, mailTo([inbox]), T);
+        const last = T + 10 + TOMBSTONE_MS - 1;
+        if (swept) await sweepAll(on.store, last, 100);
+        const { id, address, labels, expiresAt } = inbox;
+        const tombstone = { id, address, labels, expiresAt };
+        expect(await on.store.inboxes.find(owner, id, last)).toMatchObject(tombstone);
+        expect(await on.store.inboxes.findByToken(wish.tokenHash, last)).toMatchObject(tombstone);
+        expect(await on.store.inboxes.find(owner, id, last + 1)).toBeUndefined();
+        expect(await on.store.inboxes.findByToken(wish.tokenHash, last + 1)).toBeUndefined();
+      }
+    });
+  });
+
+  describe('a delete', () => {
+    it('of an inbox leaves no tombstone, token, message or source, and spares the neighbours', async () => {
+      const on = await given.fresh();
+      const owner = await given.account(on);
+      const neighbour = await given.inbox(owner, { labels: { run: '2' } }, on);
+      await onlyPlaced(on.store, mailTo([neighbour]), T);
+      const before = await on.counts();
+      const wish = inboxAt({ labels: { run: '1' } });
+      const { inbox } = await on.store.inboxes.create(owner, wish, 10, null);
+      const mails = Array.from({ length: 150 }, () => mailTo([inbox], { raw: new Uint8Array(9000) }));
+      await on.store.messages.addBatch([...mails, mailTo([inbox, neighbour])], T);
+      await onlyPlaced(on.store, mailTo([inbox], { raw: new Uint8Array(3_000_000) }), T);
+      expect(await on.store.inboxes.delete(owner, inbox.id, T)).toBe(true);
+      const { addresses = 0, messages = 0, sources = 0 } = before;
+      // The shared mail stays with the neighbour, the address stays in quarantine.
+      expect(await on.counts()).toEqual({
+        ...before,
+        addresses: addresses + 1,
+        messages: messages + 1,
+        sources: sources + 1,
+        shared_sources: 1,
+      });
+      expect(await on.store.inboxes.find(owner, inbox.id, T)).toBeUndefined();
+      expect(await on.store.inboxes.findByToken(wish.tokenHash, T)).toBeUndefined();
+      expect(await on.store.inboxes.delete(owner, inbox.id, T)).toBe(false);
+      expect(await on.store.messages.list(neighbour.id, everything, T)).toHaveLength(2);
+    });
+
+    it('by labels ends those that carry all of them, and says how many', async () => {
+      const owner = await given.account();
+      for (let i = 0; i < 120; i++) await given.inbox(owner, { labels: { run: '1', n: `${i % 2}` } });
+      const other = await given.inbox(owner, { labels: { run: '2', n: '0' } });
+      expect(await given.store.inboxes.deleteByLabels(owner, { run: '1', n: '0' }, T)).toBe(60);
+      expect(await given.store.inboxes.deleteByLabels(owner, { run: '1' }, T)).toBe(60);
+      expect(await given.store.inboxes.deleteByLabels(owner, { run: '1' }, T)).toBe(0);
+      const left = await given.store.inboxes.list(owner, { labels: {}, limit: 9, before: null }, T);
+      expect(left.inboxes.map(({ id }) => id)).toEqual([other.id]);
+    });
+
+    it('of a large inbox lets other calls in between', async () => {
+      const on = await given.fresh();
+      const owner = await given.account(on);
+      const [large, other] = [await given.inbox(owner, {}, on), await given.inbox(owner, {}, on)];
+      await on.store.messages.addBatch(
+        Array.from({ length: 2000 }, () => mailTo([large], { maxMessages: 9999 })),
+        T,
+      );
+      const order: string[] = [];
+      await Promise.all([
+        on.store.inboxes.delete(owner, large.id, T).then(() => order.push('deleted')),
+        onlyPlaced(on.store, mailTo([other]), T).then(() => order.push('received')),
+      ]);
+      expect(order).toEqual(['received', 'deleted']);
+    });
+  });
+
+  describe('the sweeper', () => {
+    /** One of everything that ends. */
+    async function fill(on: Opened): Promise<void> {
+      const owner = await given.account(on);
+      const request = { keyId: 'key_1', keyHash: 'k', bodyHash: 'b', nonce: 'n' };
+      await on.store.inboxes.create(owner, inboxAt({ labels: { a: 'b' } }), 10, request);
+      const [a, b] = [await given.inbox(owner, {}, on), await given.inbox(owner, {}, on)];
+      await on.store.messages.addBatch(
+        Array.from({ length: 30 }, () => mailTo([a])),
+        T,
+      );
+      await onlyPlaced(on.store, mailTo([a, b], { raw: new Uint8Array(3_000_000) }), T);
+      await on.store.addresses.hold(owner, 'held@mayfly.test', T + 5, T);
+      await on.store.refusals.add([refusalOf('x@mayfly.test')]);
+      await on.store.usage.lease(owner, '2027-01', { want: 9, limit: null }, T);
+      const days = Array.from({ length: 15 }, (_, n) => ({ day: `2027-01-${n + 10}`, requests: 1 }));
+      const report = { accountId: owner, month: '2027-01', limit: null, returned: 0, kept: 0, days };
+      await on.store.usage.report([report], T);
+    }
+    // No other end is later, but that a month is kept until its last day is old.
+    const LONG_AFTER = T + USAGE_KEPT_MS + 31 * 24 * 3_600_000;
+
+    it('frees everything that is past its time, in small steps, and then reports nothing left', async () => {
+      const on = await given.fresh();
+      await fill(on);
+      const freed = await sweepAll(on.store, LONG_AFTER, 10);
+      expect(freed.length).toBeGreaterThan(5);
+      // A step may go beyond its limit by one large piece, not by a whole mail.
+      expect(Math.max(...freed)).toBeLessThan(40);
+      expect(await on.counts()).toEqual(EMPTY);
+      expect(await on.store.upkeep.sweep(LONG_AFTER, 10)).toBe(0);
+    });
+
+    it('touches nothing that is not past its time', async () => {
+      const on = await given.fresh();
+      await fill(on);
+      const before = await on.counts();
+      expect(await on.store.upkeep.sweep(T, 1000)).toBe(0);
+      expect(await on.counts()).toEqual(before);
+    });
+
+    it('may run at the same time as a delete: both finish and nothing is left', async () => {
+      const on = await given.fresh();
+      const owner = await given.account(on);
+      const inbox = await given.inbox(owner, {}, on);
+      const raw = new Uint8Array(400_000);
+      for (let i = 0; i < 6; i++) await onlyPlaced(on.store, mailTo([inbox], { raw }), T);
+      await Promise.all([on.store.inboxes.delete(owner, inbox.id, T), sweepAll(on.store, LONG_AFTER, 5)]);
+      await sweepAll(on.store, LONG_AFTER, 50);
+      expect(await on.counts()).toEqual(EMPTY);
+    });
+  });
+
+  describe('refusals', () => {
+    it('come back newest first, of their own address, for 24 hours', async () => {
+      const address = 'NUL \0@mayfly.test';
+      const [old, young] = [refusalOf(address), refusalOf(address, { at: T + 5, reply: '452 full' })];
+      await given.store.refusals.add([old, refusalOf('another@mayfly.test'), young]);
+      expect(await given.store.refusals.list(address, 10, T)).toEqual([young, old]);
+      expect(await given.store.refusals.list(address, 1, T)).toEqual([young]);
+      expect(await given.store.refusals.list(address, 9, T + REFUSAL_KEPT_MS)).toEqual([young]);
+      expect(await given.store.refusals.list('nobody@mayfly.test', 9, T)).toEqual([]);
+    });
+
+    it('are bounded per address and in all; the oldest go first', async () => {
+      const on = await given.fresh();
+      const one = Array.from({ length: 130 }, (_, n) => refusalOf('one@mayfly.test', { at: T + n }));
+      await on.store.refusals.add(one.slice(0, 60));
+      await on.store.refusals.add(one.slice(60));
+      const kept = await on.store.refusals.list('one@mayfly.test', 1000, T + 130);
+      expect(kept).toEqual(one.slice(-50).toReversed());
+      const many = Array.from({ length: 10_020 }, (_, n) =>
+        refusalOf(`${n}@mayfly.test`, { at: T + 200 + n }),
+      );
+      await on.store.refusals.add(many);
+      expect(await on.counts()).toMatchObject({ refusals: 10_000 });
+      expect(await on.store.refusals.list('19@mayfly.test', 9, T)).toEqual([]);
+      expect(await on.store.refusals.list('20@mayfly.test', 9, T)).toHaveLength(1);
+    });
+  });
+}

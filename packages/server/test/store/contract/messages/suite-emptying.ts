@@ -1,0 +1,133 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { describe, expect, it } from 'vitest';
+import type { Placed } from '../../../../src/store/contract/index.ts';
+import { everything, inboxAt, mailTo, onlyPlaced, rawOf, T } from '../../builders.ts';
+import type { Given } from '../suite.ts';
+
+const isPlaced = (placed: Placed) => 'messageId' in placed;
+
+/** What the contract promises about emptying an inbox. */
+export function describeEmptying(given: Given): void {
+  describe('emptying an inbox', () => {
+    it('deletes its messages with their sources, and nothing of another inbox', async () => {
+      const on = await given.fresh();
+      const owner = await given.account(on);
+      const [inbox, other] = [await given.inbox(owner, {}, on), await given.inbox(owner, {}, on)];
+      await onlyPlaced(on.store, mailTo([other]), T);
+      const before = await on.counts();
+      await on.store.messages.addBatch(
+        Array.from({ length: 250 }, () => mailTo([inbox], { raw: new Uint8Array(9000) })),
+        T,
+      );
+      await onlyPlaced(on.store, mailTo([inbox], { raw: new Uint8Array(3_000_000) }), T);
+      const [shared = []] = await on.store.messages.addBatch([mailTo([inbox, other])], T);
+      expect(shared.map(isPlaced)).toEqual([true, true]);
+      expect(await on.store.messages.deleteAll(inbox.id, T)).toBe(true);
+      const { messages = 0, sources = 0 } = before;
+      expect(await on.counts()).toEqual({
+        ...before,
+        messages: messages + 1,
+        sources: sources + 1,
+        shared_sources: 1,
+      });
+      expect(await on.store.messages.list(other.id, everything, T)).toHaveLength(2);
+      const inOther = shared.find(({ inboxId }) => inboxId === other.id);
+      const messageId = inOther && 'messageId' in inOther ? inOther.messageId : '';
+      expect((await rawOf(on.store, other.id, messageId, T)).length).toBeGreaterThan(0);
+    });
+
+    it('keeps the inbox and its newest time, and what comes later is newer', async () => {
+      const owner = await given.account();
+      const inbox = await given.inbox(owner);
+      await onlyPlaced(given.store, mailTo([inbox]), T + 5);
+      const { messageId } = await onlyPlaced(given.store, mailTo([inbox]), T + 9);
+      const before = await given.store.inboxes.find(owner, inbox.id, T);
+      expect(await given.store.messages.deleteAll(inbox.id, T)).toBe(true);
+      const { version, ...after } = (await given.store.inboxes.find(owner, inbox.id, T)) ?? inbox;
+      expect({ ...after, version: before?.version }).toEqual({ ...before, messageCount: 0 });
+      expect(version).toBeGreaterThan(before?.version ?? 0);
+      expect(await given.store.messages.delete(inbox.id, messageId, T)).toBe(false);
+      expect((await onlyPlaced(given.store, mailTo([inbox]), T)).receivedAt).toBe(T + 10);
+      expect(await given.store.messages.list(inbox.id, everything, T)).toHaveLength(1);
+      expect(await given.store.inboxes.find(owner, inbox.id, T)).toMatchObject({ messageCount: 1 });
+    });
+
+    it('makes room in a full inbox', async () => {
+      const inbox = await given.inbox(await given.account());
+      const small = { maxMessages: 2 };
+      for (let n = 0; n < 2; n++) await onlyPlaced(given.store, mailTo([inbox], small), T);
+      const [refused] = await given.store.messages.addBatch([mailTo([inbox], small)], T);
+      expect(refused).toMatchObject([{ refused: 'full' }]);
+      await given.store.messages.deleteAll(inbox.id, T);
+      for (let n = 0; n < 2; n++) await onlyPlaced(given.store, mailTo([inbox], small), T);
+    });
+
+    it('succeeds for an empty inbox, again and again; an expired, deleted or unknown one is not there', async () => {
+      const owner = await given.account();
+      const inbox = await given.inbox(owner, { expiresAt: T + 5 });
+      for (let n = 0; n < 3; n++) expect(await given.store.messages.deleteAll(inbox.id, T)).toBe(true);
+      await onlyPlaced(given.store, mailTo([inbox]), T);
+      expect(await given.store.messages.deleteAll(inbox.id, T + 5)).toBe(false);
+      expect(await given.store.messages.list(inbox.id, everything, T)).toHaveLength(1);
+      await given.store.inboxes.delete(owner, inbox.id, T);
+      expect(await given.store.messages.deleteAll(inbox.id, T)).toBe(false);
+      expect(await given.store.messages.deleteAll(inboxAt().id, T)).toBe(false);
+    });
+
+    it('of a large inbox lets other calls in between, and shows all of it or nothing meanwhile', async () => {
+      const on = await given.freshServer();
+      const owner = await given.account(on);
+      const [large, other] = [await given.inbox(owner, {}, on), await given.inbox(owner, {}, on)];
+      await on.store.messages.addBatch(
+        Array.from({ length: 2000 }, () => mailTo([large], { maxMessages: 9999 })),
+        T,
+      );
+      const range = { ...everything, limit: 9999 };
+      const seen = new Set<number>();
+      const order: string[] = [];
+      let done = false;
+      const emptying = on.store.messages.deleteAll(large.id, T).then(() => {
+        done = true;
+        order.push('emptied');
+      });
+      const receiving = onlyPlaced(on.store, mailTo([other]), T).then(() => order.push('received'));
+      while (!done) {
+        seen.add((await on.store.messages.listRows(large.id, range, T)).length);
+        await nextTurn();
+      }
+      await Promise.all([emptying, receiving]);
+      seen.add((await on.store.messages.listRows(large.id, range, T)).length);
+      expect([...seen].filter((count) => count !== 2000)).toEqual([0]);
+      expect(order).toEqual(['received', 'emptied']);
+    });
+
+    it('while mail arrives and messages are deleted leaves each message whole or gone, and the count exact', async () => {
+      const on = await given.freshServer();
+      const owner = await given.account(on);
+      const inbox = await given.inbox(owner, {}, on);
+      const placed: { messageId: string; receivedAt: number }[] = [];
+      for (let round = 0; round < 15; round++) {
+        const batch = Array.from({ length: 8 }, (_, n) =>
+          onlyPlaced(on.store, mailTo([inbox], { raw: new Uint8Array(n * 80_000) }), T).then((one) => {
+            placed.push(one);
+            return n % 3 === 0 ? on.store.messages.delete(inbox.id, one.messageId, T) : false;
+          }),
+        );
+        batch.splice(round % 8, 0, on.store.messages.deleteAll(inbox.id, T));
+        await Promise.all(batch);
+        const listed = await on.store.messages.list(inbox.id, everything, T);
+        expect(await on.store.inboxes.find(owner, inbox.id, T)).toMatchObject({
+          messageCount: listed.length,
+          lastReceivedAt: Math.max(...placed.map(({ receivedAt }) => receivedAt)),
+        });
+        for (const { id, size } of listed) {
+          expect((await rawOf(on.store, inbox.id, id, T)).length).toBe(size);
+        }
+      }
+      const left = (await on.store.messages.list(inbox.id, everything, T)).length;
+      expect(await on.counts()).toMatchObject({ messages: left, sources: left, parked_sources: 0 });
+      expect(await on.store.messages.deleteAll(inbox.id, T)).toBe(true);
+      expect(await on.counts()).toMatchObject({ messages: 0, sources: 0, source_pieces: 0 });
+    });
+  });
+}

@@ -1,0 +1,216 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { hasWords, missingWords, searchWords } from '../../../../src/mail/filters.ts';
+import type { MailContent, MailSummary } from '../../../../src/mail/mail.ts';
+import type {
+  AccountPage,
+  InboxRecord,
+  NewMail,
+  SearchConditions,
+} from '../../../../src/store/contract/index.ts';
+import { everything, json, mailTo, onlyPlaced, T } from '../../builders.ts';
+import type { Given, Opened } from '../suite.ts';
+
+const bytes = (value: unknown) => new TextEncoder().encode(JSON.stringify(value));
+
+/** A mail that says something. */
+function mailSaying(
+  inboxes: InboxRecord[],
+  said: Partial<MailSummary> & Partial<MailContent> & { rcptTo?: string[]; raw?: Uint8Array },
+): NewMail {
+  const { raw } = said;
+  const mail = mailTo(inboxes, raw ? { raw } : {});
+  const pick = <S extends object>(shape: S): S =>
+    Object.fromEntries(
+      Object.entries(shape).map(([key, value]) => [key, { [key]: value, ...said }[key]]),
+    ) as S;
+  return {
+    ...mail,
+    summary: bytes(pick(json(mail.summary) as MailSummary)),
+    content: bytes(pick(json(mail.content) as MailContent)),
+    recipients: mail.recipients.map((one) => ({ ...one, rcptTo: said.rcptTo ?? one.rcptTo })),
+  };
+}
+
+const idsOf = ({ messages }: AccountPage): string[] => messages.map(({ id }) => id);
+
+/** What the contract promises about searches over all inboxes of an account. */
+export function describeSearch(given: Given): void {
+  describe('a search', () => {
+    /** A few mails in an account of their own; answers which of them a search finds, by their names. */
+    async function searching(mails: Record<string, Parameters<typeof mailSaying>[1]>) {
+      const owner = await given.account();
+      const inbox = await given.inbox(owner);
+      const names = new Map<string, string>();
+      for (const [name, said] of Object.entries(mails)) {
+        names.set(
+          (await onlyPlaced(given.store, mailSaying([inbox], { rcptTo: ['box@mayfly.test'], ...said }), T))
+            .messageId,
+          name,
+        );
+      }
+      return async (conditions: SearchConditions) => {
+        const page = await given.store.messages.search(owner, conditions, everything, T);
+        expect(page.isComplete).toBe(true);
+        return idsOf(page)
+          .map((id) => names.get(id))
+          .toSorted();
+      };
+    }
+    const words = (q: string): SearchConditions => ({ words: searchWords(q) });
+
+    it('finds words in the subject, addresses, recipients and text, and nowhere else', async () => {
+      const found = await searching({
+        subject: { subject: 'The Invoice 4711' },
+        from: { from: { name: 'Invoice Desk', address: 'x@example.org' } },
+        to: {
+          to: [
+            { name: '', address: 'a@b.c' },
+            { name: '', address: 'INVOICE@b.c' },
+          ],
+        },
+        cc: { cc: [{ name: 'The invoice', address: 'a@b.c' }] },
+        rcptTo: { rcptTo: ['Pre-invoice-post@mayfly.test'] },
+        text: { text: 'line\nyour INVOICE\nline' },
+        htmlWords: { text: null, htmlWords: 'the invoice' },
+        html: { html: '<p class="invoice">x</p>' },
+        header: { headers: [{ name: 'X-Invoice', value: 'invoice' }] },
+        link: { links: [{ href: 'https://invoice.example/', text: 'x', kind: 'other' }] },
+        bcc: { bcc: [{ name: '', address: 'invoice@b.c' }] },
+        preview: { preview: 'invoice' },
+      });
+      const all = ['cc', 'from', 'htmlWords', 'rcptTo', 'subject', 'text', 'to'];
+      expect(await found(words('invoice'))).toEqual(all);
+      expect(await found(words('nVoIc'))).toEqual(all);
+      expect(await found(words('invoice 4711'))).toEqual(['subject']);
+      expect(await found(words('4711 invoice the'))).toEqual(['subject']);
+      expect(await found(words('htmlwords'))).toEqual([]);
+      expect(await found({ ...words('invoice'), subject: 'INV' })).toEqual(['subject']);
+      expect(await found({ text: 'your invoice' })).toEqual(['text']);
+      expect(await found({ text: 'invoice', rcptTo: 'pre-' })).toEqual([]);
+      expect(await found({ from: 'desk' })).toEqual(['from']);
+      expect(await found({ to: 'invoice' })).toEqual(['cc', 'rcptTo', 'to']);
+    });
+
+    it.each<[string, string, string[]]>([
+      ['a word of one letter', 'z', ['odd', 'quoted']],
+      ['signs that mean something to the database', '100%_\'"\\', ['odd']],
+      ['the same signs where they are not', "100%%'", []],
+      ['an underscore, which is no wildcard', 'a_b', []],
+      ['letters of all scripts', '注文 ÜBERGRÖSSE', ['wide']],
+      ['letters composed otherwise', 'cafe\u0301', ['wide']],
+      ['a letter without its accent, which is another letter', 'cafe', []],
+      ['an emoji', '🦟', ['wide']],
+      ['half of a surrogate pair, which is in no text', '\ud83e', ['wide']],
+      ['a dotted capital I', 'i\u0307stanbul', ['turkish']],
+      ['a Kelvin sign', 'kelvin', ['turkish']],
+      ['a word that JSON escapes', 'c:\\new', ['quoted']],
+      ['a quoted word', '"zebra"', ['quoted']],
+    ])('finds %s: %j', async (_, q, expected) => {
+      const found = await searching({
+        odd: { text: 'it costs 100%_\'"\\ az' },
+        wide: { text: 'ご注文 übergröße ÜBERGRÖSSE caf\u00e9 🦟' },
+        turkish: { text: 'İstanbul, 5 \u212aelvin' },
+        quoted: { subject: 'say "zebra"', text: 'c:\\new\\folder' },
+        plain: { subject: 'a-b', text: 'nothing' },
+      });
+      expect(await found(words(q))).toEqual(expected);
+    });
+
+    it('finds exactly what a look at each message finds, whatever is written and asked', async () => {
+      const owner = await given.account();
+      const inbox = await given.inbox(owner);
+      const letters = fc.constantFrom(...'aAkKiIzZ09@.-+_%"\\\n\t éÉe\u0301üßİ\u212aσςΣ注🦟');
+      const text = fc.string({ unit: letters, maxLength: 30 });
+      const mail = fc.record({
+        subject: text,
+        text: fc.option(text),
+        htmlWords: fc.option(text),
+        rcpt: text,
+      });
+      await fc.assert(
+        fc.asyncProperty(fc.array(mail, { minLength: 1, maxLength: 6 }), text, async (mails, q) => {
+          await given.store.messages.deleteAll(inbox.id, T);
+          const asked = searchWords(q);
+          const expected: string[] = [];
+          for (const { rcpt, ...said } of mails) {
+            const one = mailSaying([inbox], { ...said, rcptTo: [rcpt], preview: '' });
+            const { messageId } = await onlyPlaced(given.store, one, T);
+            const missing = missingWords(
+              { summary: json(one.summary) as MailSummary, rcptTo: [rcpt] },
+              asked,
+            );
+            if (hasWords(json(one.content) as MailContent, missing)) expected.unshift(messageId);
+          }
+          const page = await given.store.messages.search(owner, { words: asked }, everything, T);
+          expect(idsOf(page)).toEqual(expected);
+        }),
+        { numRuns: 60 },
+      );
+    });
+
+    it('stops at its limit, and says down to where it has looked', async () => {
+      const owner = await given.account();
+      const inbox = await given.inbox(owner);
+      const ids: string[] = [];
+      for (let n = 0; n < 9; n++) {
+        const subject = n % 2 === 0 ? 'even' : 'odd';
+        ids.unshift((await onlyPlaced(given.store, mailTo([inbox], { subject }), T)).messageId);
+      }
+      const even = ids.filter((_, n) => n % 2 === 0);
+      const seen: string[] = [];
+      for (let before = Number.POSITIVE_INFINITY; ; ) {
+        const range = { after: 0, before, limit: 2 };
+        const page = await given.store.messages.search(owner, words('even'), range, T);
+        expect(page.messages.length).toBeLessThanOrEqual(2);
+        seen.push(...idsOf(page));
+        before = page.place;
+        if (page.isComplete) break;
+      }
+      expect(seen).toEqual(even);
+    });
+
+    it('reads a bounded number of messages and bytes in one call, but always one', async () => {
+      const on: Opened = await given.fresh();
+      const owner = await given.account(on);
+      const inbox = await given.inbox(owner, {}, on);
+      const many = Array.from({ length: 1200 }, () => mailTo([inbox], { maxMessages: 9999 }));
+      await on.store.messages.addBatch(many, T);
+      const large = { raw: new Uint8Array(6 * 1024 * 1024), maxMessages: 9999 };
+      for (let n = 0; n < 3; n++) await onlyPlaced(on.store, mailTo([inbox], large), T);
+      await onlyPlaced(on.store, mailTo([inbox], { subject: 'found', maxMessages: 9999 }), T);
+      const rows: number[] = [];
+      for (let before = Number.POSITIVE_INFINITY; ; ) {
+        const page = await on.store.messages.search(owner, words('found'), { ...everything, before }, T);
+        rows.push(page.rows);
+        before = page.place;
+        if (page.isComplete) break;
+      }
+      expect(rows.slice(0, 3)).toEqual([2, 1, expect.any(Number)]);
+      expect(Math.max(...rows)).toBeLessThanOrEqual(500);
+      expect(rows.reduce((sum, one) => sum + one)).toBe(1204);
+    });
+
+    it('meets every message once while others arrive', async () => {
+      const owner = await given.account();
+      const inbox = await given.inbox(owner);
+      const there: string[] = [];
+      for (let n = 0; n < 7; n++)
+        there.unshift((await onlyPlaced(given.store, mailTo([inbox]), T)).messageId);
+      const met: string[] = [];
+      for (let before = Number.POSITIVE_INFINITY; ; ) {
+        const page = await given.store.messages.search(
+          owner,
+          words('hello'),
+          { after: 0, before, limit: 3 },
+          T,
+        );
+        met.push(...idsOf(page));
+        await onlyPlaced(given.store, mailTo([inbox]), T);
+        before = page.place;
+        if (page.isComplete) break;
+      }
+      expect(met).toEqual(there);
+    });
+  });
+}

@@ -1,0 +1,49 @@
+import type { InboxRecord, Store } from '../../../src/store/contract/index.ts';
+import { METHOD_PATHS, METHODS } from '../../../src/store/method-dispatch.ts';
+import { everything } from '../builders.ts';
+
+/** What a reading method has to find. */
+export interface Shown {
+  owner: string;
+  inbox: Pick<InboxRecord, 'id' | 'address'>;
+  tokenHash: string;
+  messageId: string;
+}
+
+/** Methods that return a number from an order, and nothing of an inbox or a message. */
+const SHOW_NOTHING: readonly string[] = ['messages.newestInAccount', 'messages.placeInAccount'];
+
+/** Every method of the store that may show an inbox or a message; a new one fails until it stands here. */
+export const SHOWING = METHOD_PATHS.filter(
+  (path) =>
+    ['read', 'search'].includes(METHODS[path]) &&
+    /^(inboxes|messages)\./.test(path) &&
+    !SHOW_NOTHING.includes(path),
+).toSorted();
+
+/** Each of {@link SHOWING}: true when it shows the live inbox, or the message. */
+export function showingMethods(
+  { inboxes, messages }: Store,
+  { owner, inbox, tokenHash, messageId }: Shown,
+): Record<string, (now: number) => Promise<boolean>> {
+  const page = { labels: {}, limit: 9, before: null };
+  const isLive = (found: InboxRecord | undefined, now: number) => (found?.expiresAt ?? 0) > now;
+  return {
+    'inboxes.find': async (now) => isLive(await inboxes.find(owner, inbox.id, now), now),
+    'inboxes.findByToken': async (now) => isLive(await inboxes.findByToken(tokenHash, now), now),
+    'inboxes.findByAddress': async (now) => !!(await inboxes.findByAddress(inbox.address, now)),
+    'inboxes.findTakers': async (now) => !!(await inboxes.findTakers(inbox.address, now)).ofAddress?.live,
+    'inboxes.list': async (now) => (await inboxes.list(owner, page, now)).inboxes.length > 0,
+    'messages.list': async (now) => (await messages.list(inbox.id, everything, now)).length > 0,
+    'messages.listRows': async (now) => (await messages.listRows(inbox.id, everything, now)).length > 0,
+    'messages.listAfter': async (now) => (await messages.listAfter(inbox.id, everything, now)).length > 0,
+    'messages.listByAccount': async (now) =>
+      (await messages.listByAccount(owner, everything, now)).length > 0,
+    'messages.listNewest': async (now) =>
+      (await messages.listNewest(owner, everything, now)).messages.length > 0,
+    'messages.search': async (now) =>
+      (await messages.search(owner, { words: ['hello'] }, everything, now)).messages.length > 0,
+    'messages.find': async (now) => !!(await messages.find(inbox.id, messageId, now)),
+    'messages.readRaw': async (now) => !!(await messages.readRaw(inbox.id, messageId, 0, now)),
+  };
+}

@@ -1,0 +1,255 @@
+import { describe, expect, it } from 'vitest';
+import type { Lease, MonthUsage, UsageReport } from '../../../src/store/contract/index.ts';
+import { USAGE_KEPT_MS } from '../../../src/store/contract/retention.ts';
+import { T } from '../builders.ts';
+import type { Given } from './suite.ts';
+
+/** The month and the day of T. */
+const MONTH = '2027-01';
+const DAY = '2027-01-15';
+const DAY_MS = 24 * 3_600_000;
+
+const reportOf = (accountId: string, changes: Partial<UsageReport> = {}): UsageReport => ({
+  ...{ accountId, month: MONTH, limit: 100, returned: 0, kept: 0, days: [] },
+  ...changes,
+});
+
+const total = (leases: Lease[]): number => leases.reduce((sum, { granted }) => sum + granted, 0);
+
+/** The part of the contract in `usage-contract.ts`. */
+export function describeUsage(given: Given): void {
+  const lease = (owner: string, want: number, limit: number | null = 100, now = T) =>
+    given.store.usage.lease(owner, MONTH, { want, limit }, now);
+  const report = (owner: string, changes: Partial<UsageReport>, now = T) =>
+    given.store.usage.report([reportOf(owner, changes)], now);
+  const read = (owner: string, since = '2027-01-01') => given.store.usage.read(owner, MONTH, since);
+
+  describe('the quota of a month', () => {
+    it('nodes that lease at once never get more than it, and get all of it', async () => {
+      const on = await given.freshServer();
+      const another = await on.openAnother();
+      const owner = await given.account(on);
+      const leases = await Promise.all(
+        Array.from({ length: 50 }, (_, n) =>
+          (n % 2 ? on.store : another).usage.lease(owner, MONTH, { want: 7, limit: 100 }, T),
+        ),
+      );
+      expect(total(leases)).toBe(100);
+      expect(Math.max(...leases.map(({ granted }) => granted))).toBe(7);
+      expect(Math.max(...leases.map(({ taken }) => taken))).toBe(100);
+      expect((await on.store.usage.read(owner, MONTH, DAY)).taken).toBe(100);
+    });
+
+    it('is granted in full, then what is left, then nothing', async () => {
+      const owner = await given.account();
+      expect(await lease(owner, 60)).toMatchObject({ granted: 60, taken: 60 });
+      expect(await lease(owner, 60)).toMatchObject({ granted: 40, taken: 100 });
+      expect(await lease(owner, 60)).toMatchObject({ granted: 0, taken: 100 });
+      expect(await lease(await given.account(), 300)).toMatchObject({ granted: 100, taken: 100 });
+    });
+
+    it('follows the plan: a larger one has more left, a smaller one nothing, and never takes back', async () => {
+      const owner = await given.account();
+      await lease(owner, 80);
+      expect(await lease(owner, 10, 50)).toMatchObject({ granted: 0, taken: 80 });
+      expect(await lease(owner, 30)).toMatchObject({ granted: 20, taken: 100 });
+      expect(await lease(owner, 30, 200)).toMatchObject({ granted: 30, taken: 130 });
+    });
+
+    it('without a limit is granted whatever is wanted, and passes no threshold', async () => {
+      const owner = await given.account();
+      for (const taken of [1000, 2000]) {
+        expect(await lease(owner, 1000, null)).toEqual({ granted: 1000, taken, passed: [] });
+      }
+      expect(await report(owner, { limit: null })).toEqual([]);
+      expect(await read(owner)).toMatchObject({ taken: 2000, passed: [] });
+    });
+
+    it('is one for each account and month', async () => {
+      const [owner, other] = [await given.account(), await given.account()];
+      await lease(owner, 100);
+      expect(await lease(other, 100)).toMatchObject({ granted: 100 });
+      expect(await given.store.usage.lease(owner, '2027-02', { want: 9, limit: 100 }, T)).toMatchObject({
+        granted: 9,
+        taken: 9,
+      });
+    });
+
+    it('stays taken when the store is opened again, whether it was used or not', async () => {
+      const on = await given.freshServer();
+      const owner = await given.account(on);
+      await on.store.usage.lease(owner, MONTH, { want: 60, limit: 100 }, T);
+      await on.store.close();
+      const again = await on.openAnother();
+      expect(await again.usage.lease(owner, MONTH, { want: 60, limit: 100 }, T)).toMatchObject({
+        granted: 40,
+        taken: 100,
+      });
+    });
+
+    it('gets back what a node returns, and never more than was taken', async () => {
+      const owner = await given.account();
+      await lease(owner, 100);
+      await report(owner, { returned: 30 });
+      expect(await lease(owner, 100)).toMatchObject({ granted: 30, taken: 100 });
+      await report(owner, { returned: 500 });
+      expect((await read(owner)).taken).toBe(0);
+      expect(await lease(owner, 500)).toMatchObject({ granted: 100, taken: 100 });
+    });
+
+    it('gets nothing from a return to a month that was never leased', async () => {
+      const owner = await given.account();
+      await report(owner, { returned: 50 });
+      expect(await read(owner)).toEqual({ taken: 0, passed: [], days: [] });
+      expect(await lease(owner, 500)).toMatchObject({ granted: 100 });
+    });
+  });
+
+  describe('the thresholds of a month', () => {
+    it('are passed by what was taken before a lease, each by one lease only', async () => {
+      const owner = await given.account();
+      const passed: unknown[] = [];
+      for (const want of [79, 1, 1, 19, 1, 1]) passed.push((await lease(owner, want)).passed);
+      expect(passed).toEqual([[], [], [80], [], [100], []]);
+    });
+
+    it('are all passed by the first lease that gets nothing', async () => {
+      const owner = await given.account();
+      await lease(owner, 100);
+      expect(await lease(owner, 1)).toEqual({ granted: 0, taken: 100, passed: [80, 100] });
+      expect(await lease(owner, 1)).toEqual({ granted: 0, taken: 100, passed: [] });
+    });
+
+    it('are passed in a report by what is taken, less what goes back and what the node keeps', async () => {
+      const owner = await given.account();
+      const told = { accountId: owner, month: MONTH };
+      await lease(owner, 100);
+      expect(await report(owner, { kept: 21 })).toEqual([]);
+      expect(await report(owner, { kept: 20 })).toEqual([{ ...told, passed: [80] }]);
+      expect(await report(owner, { kept: 0, returned: 1 })).toEqual([]);
+      await lease(owner, 1);
+      expect(await report(owner, { kept: 0 })).toEqual([{ ...told, passed: [100] }]);
+      expect(await report(owner, { kept: 0 })).toEqual([]);
+    });
+
+    it('are remembered with the time at which they were first passed, whatever goes back', async () => {
+      const owner = await given.account();
+      await lease(owner, 80);
+      await report(owner, {}, T + 1);
+      await lease(owner, 20, 100, T + 2);
+      await lease(owner, 1, 100, T + 3);
+      await report(owner, { returned: 90 }, T + 4);
+      await lease(owner, 90, 100, T + 5);
+      await lease(owner, 1, 100, T + 6);
+      expect((await read(owner)).passed).toEqual([
+        { percent: 80, at: T + 1 },
+        { percent: 100, at: T + 3 },
+      ]);
+    });
+
+    it('are told once, however many nodes pass them at once', async () => {
+      const on = await given.freshServer();
+      const stores = [on.store, await on.openAnother()];
+      const owner = await given.account(on);
+      await on.store.usage.lease(owner, MONTH, { want: 100, limit: 100 }, T);
+      const told = await Promise.all(
+        Array.from({ length: 20 }, async (_, n) => {
+          const { usage } = stores[n % 2] ?? on.store;
+          if (n < 10) return (await usage.lease(owner, MONTH, { want: 5, limit: 100 }, T)).passed;
+          return (await usage.report([reportOf(owner)], T)).flatMap(({ passed }) => passed);
+        }),
+      );
+      expect(told.flat().toSorted((a, b) => a - b)).toEqual([80, 100]);
+    });
+  });
+
+  describe('the days', () => {
+    it('add up what every node tells, those with requests, oldest first', async () => {
+      const on = await given.freshServer();
+      const another = await on.openAnother();
+      const [owner, other] = [await given.account(on), await given.account(on)];
+      const days = [
+        { day: DAY, requests: 3 },
+        { day: '2027-01-02', requests: 1 },
+        { day: '2027-01-03', requests: 0 },
+      ];
+      await Promise.all(
+        Array.from({ length: 10 }, (_, n) =>
+          (n % 2 ? on.store : another).usage.report([reportOf(owner, { days })], T),
+        ),
+      );
+      const counted = (since: string) => on.store.usage.read(owner, MONTH, since);
+      expect((await counted('2026-12-01')).days).toEqual([
+        { day: '2027-01-02', requests: 10 },
+        { day: DAY, requests: 30 },
+      ]);
+      expect((await counted(DAY)).days).toEqual([{ day: DAY, requests: 30 }]);
+      expect((await counted('2027-01-16')).days).toEqual([]);
+      const nothing: MonthUsage = { taken: 0, passed: [], days: [] };
+      expect(await on.store.usage.read(other, MONTH, '2026-12-01')).toEqual(nothing);
+    });
+
+    it('go down by what is told to have cost nothing after all, and never below zero', async () => {
+      const owner = await given.account();
+      const tell = (requests: number) => report(owner, { days: [{ day: DAY, requests }] });
+      await tell(5);
+      await tell(-2);
+      expect((await read(owner)).days).toEqual([{ day: DAY, requests: 3 }]);
+      await tell(-4);
+      expect((await read(owner)).days).toEqual([{ day: DAY, requests: 3 }]);
+      const days = [2, -3].map((requests) => reportOf(owner, { days: [{ day: '2027-01-16', requests }] }));
+      await given.store.usage.report([...days, reportOf(owner, { days: [{ day: DAY, requests: 1 }] })], T);
+      expect((await read(owner)).days).toEqual([{ day: DAY, requests: 4 }]);
+    });
+
+    it('of several accounts and months come in one report', async () => {
+      const [owner, other] = [await given.account(), await given.account()];
+      const december = { month: '2026-12', days: [{ day: '2026-12-31', requests: 5 }] };
+      await given.store.usage.report(
+        [
+          reportOf(owner, { days: [{ day: '2027-01-01', requests: 1 }] }),
+          reportOf(other, { days: [{ day: '2027-01-01', requests: 2 }] }),
+          reportOf(owner, december),
+          reportOf(owner, { days: [{ day: '2027-01-01', requests: 3 }] }),
+        ],
+        T,
+      );
+      expect((await read(owner, '2026-12-31')).days).toEqual([
+        { day: '2026-12-31', requests: 5 },
+        { day: '2027-01-01', requests: 4 },
+      ]);
+      expect((await read(other, '2026-12-31')).days).toEqual([{ day: '2027-01-01', requests: 2 }]);
+    });
+
+    it('a report that cannot be written as a whole changes nothing', async () => {
+      const owner = await given.account();
+      await lease(owner, 90);
+      const days = [{ day: DAY, requests: 3 }];
+      const broken = reportOf(owner, { days: [{ day: undefined as unknown as string, requests: 1 }] });
+      const all = [reportOf(owner, { days, returned: 5 }), broken];
+      await expect(given.store.usage.report(all, T)).rejects.toThrow();
+      expect(await read(owner)).toEqual({ taken: 90, passed: [], days: [] });
+    });
+
+    it('are swept when they are older than 400 days, and their month when it is over as long', async () => {
+      const on = await given.fresh();
+      const { usage, upkeep } = on.store;
+      const owner = await given.account(on);
+      const days = [DAY, '2027-01-16', '2027-01-17'].map((day) => ({ day, requests: 1 }));
+      await usage.lease(owner, MONTH, { want: 9, limit: null }, T);
+      await usage.report([reportOf(owner, { days })], T);
+      const left = async () => {
+        const { taken, days: kept } = await usage.read(owner, MONTH, '2026-01-01');
+        return { taken, days: kept.map(({ day }) => day) };
+      };
+      expect(await upkeep.sweep(T + USAGE_KEPT_MS, 10)).toBe(0);
+      expect(await upkeep.sweep(T + USAGE_KEPT_MS + 2 * DAY_MS, 1)).toBe(1);
+      expect(await upkeep.sweep(T + USAGE_KEPT_MS + 2 * DAY_MS, 10)).toBe(1);
+      expect(await left()).toEqual({ taken: 9, days: ['2027-01-17'] });
+      expect(await upkeep.sweep(T + USAGE_KEPT_MS + 16 * DAY_MS, 10)).toBe(1);
+      expect(await left()).toEqual({ taken: 9, days: [] });
+      expect(await upkeep.sweep(T + USAGE_KEPT_MS + 17 * DAY_MS, 10)).toBe(1);
+      expect(await left()).toEqual({ taken: 0, days: [] });
+    });
+  });
+}

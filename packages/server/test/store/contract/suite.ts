@@ -1,0 +1,101 @@
+import { afterAll, beforeAll, describe } from 'vitest';
+import { newId } from '../../../src/ids.ts';
+import type { InboxRecord, NewInbox, Store } from '../../../src/store/contract/index.ts';
+import { inboxAt, T } from '../builders.ts';
+import { describeAccountPages } from './accounts/suite-account-pages.ts';
+import { describeAccounts } from './accounts/suite-accounts.ts';
+import { describeDeletion } from './accounts/suite-deletion.ts';
+import { describeEnds } from './inboxes/suite-ends.ts';
+import { describeInboxes } from './inboxes/suite-inboxes.ts';
+import { describeSink } from './inboxes/suite-sink.ts';
+import { describeEmptying } from './messages/suite-emptying.ts';
+import { describeExplain } from './messages/suite-explain.ts';
+import { describeMessages } from './messages/suite-messages.ts';
+import { describeSearch } from './messages/suite-search.ts';
+import { describeTakers } from './messages/suite-takers.ts';
+import { describeReading } from './suite-reading.ts';
+import { describeTwoWriters } from './suite-two-writers.ts';
+import { describeUsage } from './suite-usage.ts';
+import { describeWebhooks } from './suite-webhooks.ts';
+
+/** An engine's store on an empty storage, with what the contract has no method for. */
+export interface Opened {
+  store: Store;
+  /** Another process's store on the same storage, such as the operator's; closed with this one. */
+  openAnother(): Promise<Store>;
+  /** Another writer on the same storage; each of its transactions first waits for `beforeTransaction`. */
+  gated(beforeTransaction: () => Promise<void>): Promise<Store>;
+  /** Rows in each table that holds what clients sent or made. */
+  counts(): Promise<Record<string, number>>;
+  close(): Promise<void>;
+}
+
+/** What the cases work with. */
+export interface Given {
+  /** One store for all cases, each with accounts of its own. */
+  readonly store: Store;
+  /** A store for one case, where it counts rows or sweeps. */
+  fresh(): Promise<Opened>;
+  /** The same as a server has it, with its threads: for what two processes do at once. */
+  freshServer(): Promise<Opened>;
+  /** A new account's id. */
+  account(on?: Opened): Promise<string>;
+  inbox(owner: string, changes?: Partial<NewInbox>, on?: Opened): Promise<InboxRecord>;
+}
+
+/**
+ * Holds an engine to the contract of `store.ts`.
+ * @param open opens the store that most cases share
+ * @param openFresh opens one for a single case, where that can be had for less
+ */
+export function describeStore(name: string, open: () => Promise<Opened>, openFresh = open): void {
+  describe(name, () => {
+    const all: Opened[] = [];
+    const keep = async (opening: Promise<Opened>): Promise<Opened> => {
+      const opened = await opening;
+      all.push(opened);
+      return opened;
+    };
+    const shared = (): Opened => {
+      const [first] = all;
+      if (!first) throw new Error('no store is open');
+      return first;
+    };
+    beforeAll(async () => {
+      await keep(open());
+    });
+    afterAll(async () => {
+      for (const opened of all) await opened.close();
+    });
+    const given: Given = {
+      get store() {
+        return shared().store;
+      },
+      fresh: () => keep(openFresh()),
+      freshServer: () => keep(open()),
+      async account(on = shared()) {
+        const id = newId('acc', T);
+        await on.store.accounts.create({ id, name: 'Test', plan: 'developer', createdAt: T }, null);
+        return id;
+      },
+      async inbox(owner, changes, on = shared()) {
+        return (await on.store.inboxes.create(owner, inboxAt(changes), 1000, null)).inbox;
+      },
+    };
+    describeAccounts(given);
+    describeDeletion(given);
+    describeTwoWriters(given);
+    describeUsage(given);
+    describeInboxes(given);
+    describeTakers(given);
+    describeSink(given);
+    describeMessages(given);
+    describeAccountPages(given);
+    describeSearch(given);
+    describeEmptying(given);
+    describeReading(given);
+    describeEnds(given);
+    describeWebhooks(given);
+    describeExplain(given);
+  });
+}

@@ -1,0 +1,89 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { newId } from '../../src/ids.ts';
+import type { Store } from '../../src/store/contract/index.ts';
+import { invokeOn, METHOD_PATHS, METHODS } from '../../src/store/method-dispatch.ts';
+import { createSqlStore } from '../../src/store/sql/sql-store.ts';
+import { kyselyOn, openReader, sqliteDialect } from '../../src/store/sqlite/connection.ts';
+import { everything, T } from './builders.ts';
+import type { Opened } from './contract/suite.ts';
+import { openTemporary } from './sqlite/open-sqlite.ts';
+
+let opened: Opened & { path: string };
+let onReader: Store;
+beforeAll(async () => {
+  opened = await openTemporary();
+  onReader = createSqlStore(kyselyOn(openReader({ path: opened.path, busyTimeoutMs: 10 })), sqliteDialect);
+});
+afterAll(async () => {
+  await onReader.close();
+  await opened.close();
+});
+
+const message = newId('msg', T);
+/** Arguments for each reading method. */
+const ARGUMENTS: Record<string, unknown[]> = {
+  'accounts.findFirst': [],
+  'accounts.find': ['acc_1'],
+  'accounts.list': [{ limit: 1, after: 'acc_1' }],
+  'keys.findByHash': ['h', T],
+  'keys.list': ['acc_1'],
+  'keys.find': ['key_1'],
+  'usage.read': ['acc_1', '2027-01', '2027-01-15'],
+  'domains.find': ['mayfly.test'],
+  'domains.list': ['acc_1'],
+  'inboxes.find': ['acc_1', 'inb_1', T],
+  'inboxes.findByToken': ['t', T],
+  'inboxes.list': ['acc_1', { labels: { a: 'b' }, address: 'a@mayfly.test', limit: 1, before: 'inb_2' }, T],
+  'inboxes.findByAddress': ['a@mayfly.test', T],
+  'inboxes.findTakers': ['a@mayfly.test', T],
+  'messages.list': ['inb_1', everything, T],
+  'messages.listRows': ['inb_1', everything, T],
+  'messages.listAfter': ['inb_1', { after: 0, limit: 1 }, T],
+  'messages.listByAccount': ['acc_1', { after: 0, limit: 1 }, T],
+  'messages.listNewest': ['acc_1', everything, T],
+  'messages.search': ['acc_1', { words: ['a'], text: 'word' }, everything, T],
+  'messages.newestInAccount': ['acc_1'],
+  'messages.placeInAccount': ['acc_1', T],
+  'messages.find': ['inb_1', message, T],
+  'messages.readRaw': ['inb_1', message, 1, T],
+  'refusals.list': ['a', 1, T],
+  'refusals.listByDomain': ['mayfly.test', 'inb_1', 1, T],
+  'refusals.listAddresses': ['acc_1', { after: 0, limit: 1 }, T],
+  'webhooks.find': ['acc_1', 'whk_1', T],
+  'webhooks.list': ['acc_1', { limit: 1, before: 'whk_1' }, T],
+  'deliveries.nextAt': [],
+  'upkeep.measure': [T],
+  'deliveries.find': ['acc_1', 'whk_1', 'dlv_1', T],
+  'deliveries.list': ['acc_1', 'whk_1', { limit: 1, before: 'dlv_1' }, T],
+};
+
+describe('the division of the store between two threads', () => {
+  it('names every method of the store, and no other', () => {
+    const paths = Object.entries(onReader).flatMap(([noun, member]) =>
+      typeof member === 'function' ? [noun] : Object.keys(member).map((method) => `${noun}.${method}`),
+    );
+    // These two answer for the process and not for the storage.
+    const own = ['close', 'generation'];
+    expect(paths.filter((path) => !own.includes(path)).toSorted()).toEqual(METHOD_PATHS.toSorted());
+  });
+
+  const reading = METHOD_PATHS.filter((path) => ['read', 'search'].includes(METHODS[path]));
+
+  it('every method declared as reading is tried below', () => {
+    expect(reading.filter((path) => !ARGUMENTS[path])).toEqual([]);
+  });
+
+  it.each(reading)('%s works on a connection that cannot write', async (path) => {
+    const failure = await invokeOn(onReader, path, ARGUMENTS[path] ?? []).then(
+      () => undefined,
+      (error: unknown) => error,
+    );
+    expect(failure).toBeUndefined();
+  });
+
+  it('that connection does refuse to write', async () => {
+    await expect(onReader.addresses.hold('acc_1', 'a@mayfly.test', T + 1, T)).rejects.toMatchObject({
+      code: 'unavailable',
+    });
+  });
+});

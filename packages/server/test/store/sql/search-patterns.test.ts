@@ -1,0 +1,31 @@
+import { describe, expect, it } from 'vitest';
+import { searchWords } from '../../../src/mail/filters.ts';
+import { likePattern } from '../../../src/store/sql/messages/search.ts';
+
+describe('the pattern by which the database finds candidates', () => {
+  it.each([
+    ['invoice', '%_nvo_ce%'],
+    ['INV-4711', '%_nv-4711%'],
+    ['shop@example.org', '%shop@example.org%'],
+    ['über-großer-umbau', '%er-umbau%'],
+    ['"zebra"', '%zebra%'],
+    ['a%b_cde', '%cde%'],
+    ['kiki', null],
+    ['ab', null],
+    ['注文', null],
+    ['', null],
+  ])('of %j is %j', (text, pattern) => {
+    expect(likePattern(text)).toBe(pattern);
+  });
+
+  it('names only characters that nothing else folds to, in all of Unicode', () => {
+    const others: string[] = [];
+    for (let code = 0x80; code <= 0x10ffff; code++) {
+      if (code >= 0xd800 && code <= 0xdfff) continue;
+      const [folded = ''] = searchWords(String.fromCodePoint(code));
+      // i and k are wildcards in patterns.
+      if (/[a-hjl-z0-9@.+-]/.test(folded)) others.push(code.toString(16));
+    }
+    expect(others).toEqual([]);
+  });
+});

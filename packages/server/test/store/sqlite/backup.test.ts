@@ -1,0 +1,136 @@
+import { execFile } from 'node:child_process';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { databasePath } from '../../../src/app.ts';
+import { backUp, restore } from '../../../src/store/sqlite/backup.ts';
+import { startApp, type TestApp } from '../../support/start-app.ts';
+
+const MAIN = fileURLToPath(new URL('../../../bin/mayfly.js', import.meta.url));
+/** The command line as an operator runs it, in a process of its own. */
+const runMayfly = (dataDir: string, ...command: string[]) =>
+  promisify(execFile)(process.execPath, [MAIN, ...command], {
+    env: { PATH: process.env.PATH, MAYFLY_DATA_DIR: dataDir },
+  });
+
+describe('backup and restore of the embedded database', () => {
+  let folder: string;
+  let dataDir: string;
+  let app: TestApp | null = null;
+  const start = async () => {
+    app = await startApp({}, {}, dataDir);
+    return app;
+  };
+  const stop = async () => {
+    await app?.stop();
+    app = null;
+  };
+  const subjects = async (running: TestApp, id: string): Promise<string[]> => {
+    const { body } = await running.api('GET', `/v1/inboxes/${id}/messages?limit=200`);
+    return body.messages.map(({ subject }: { subject: string }) => subject).toReversed();
+  };
+
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), 'mayfly-backup-'));
+    dataDir = join(folder, 'data');
+  });
+  afterEach(async () => {
+    await stop();
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  it('copies every message acknowledged before it began, beside a server that goes on receiving', async () => {
+    const running = await start();
+    const inbox = await running.createInbox();
+    const send = (subject: string) =>
+      running.send({ from: 'app@example.org', to: inbox.address, subject, text: 'x'.repeat(20_000) });
+    const before = Array.from({ length: 20 }, (_, n) => `before ${n}`);
+    for (const subject of before) await send(subject);
+
+    let sending = true;
+    const beside = (async () => {
+      let sent = 0;
+      while (sending) await send(`beside ${sent++}`);
+      return sent;
+    })();
+    const file = join(folder, 'backup.db');
+    for (let n = 0; n < 5; n++) await send(`more ${n}`);
+    const { stdout } = await runMayfly(dataDir, 'backup', file);
+    expect(stdout).toContain(`Backed up to ${file}`);
+    for (let n = 0; n < 5; n++) await send(`after ${n}`);
+    sending = false;
+    expect(await beside).toBeGreaterThan(0);
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+    await stop();
+
+    expect((await runMayfly(dataDir, 'restore', file)).stdout).toContain(
+      `${databasePath(dataDir)}.replaced-`,
+    );
+    const restored = await subjects(await start(), inbox.id);
+    expect(restored).toEqual(expect.arrayContaining([...before, 'more 4']));
+    expect(restored).not.toContain('after 0');
+    expect(restored).not.toContain('after 4');
+  });
+
+  it('keeps the database that it replaces, with everything in it', async () => {
+    const running = await start();
+    const inbox = await running.createInbox();
+    const file = join(folder, 'backup.db');
+    backUp(databasePath(dataDir), file);
+    await running.send({ from: 'app@example.org', to: inbox.address, subject: 'Later', text: 'Hello.' });
+    await stop();
+    const replaced = await restore(databasePath(dataDir), file, '.replaced');
+    expect(await subjects(await start(), inbox.id)).toEqual([]);
+    await stop();
+    await restore(databasePath(dataDir), replaced ?? '', '.again');
+    expect(await subjects(await start(), inbox.id)).toEqual(['Later']);
+  });
+
+  it('refuses to replace the database of a running server', async () => {
+    const running = await start();
+    const file = join(folder, 'backup.db');
+    backUp(databasePath(dataDir), file);
+    await expect(restore(databasePath(dataDir), file, '.replaced')).rejects.toThrow(/another Mayfly server/i);
+    expect((await running.api('GET', '/v1/inboxes')).status).toBe(200);
+  });
+
+  it('refuses what is no backup, and changes nothing', async () => {
+    await start();
+    await stop();
+    const file = join(folder, 'notes.txt');
+    writeFileSync(file, 'This is not a database. '.repeat(1000));
+    const before = readFileSync(databasePath(dataDir));
+    await expect(restore(databasePath(dataDir), file, '.replaced')).rejects.toThrow(
+      /not a database of Mayfly/,
+    );
+    await expect(restore(databasePath(dataDir), join(folder, 'absent'), '.r')).rejects.toThrow(
+      /does not exist/,
+    );
+    expect(readFileSync(databasePath(dataDir)).equals(before)).toBe(true);
+    expect(readdirSync(dataDir).filter((name) => /restoring|replaced/.test(name))).toEqual([]);
+  });
+
+  it('refuses a damaged backup', async () => {
+    const running = await start();
+    for (let n = 0; n < 30; n++) await running.createInbox({ labels: { n: String(n) } });
+    const file = join(folder, 'backup.db');
+    backUp(databasePath(dataDir), file);
+    await stop();
+    const bytes = readFileSync(file);
+    bytes.fill(0x5a, 4096 * 3, bytes.length - 4096);
+    writeFileSync(file, bytes);
+    await expect(restore(databasePath(dataDir), file, '.replaced')).rejects.toThrow(/damaged|not a database/);
+  });
+
+  it('overwrites no file', async () => {
+    await start();
+    const file = join(folder, 'backup.db');
+    writeFileSync(file, 'something else');
+    expect(() => backUp(databasePath(dataDir), file)).toThrow(/exists already/);
+    expect(readFileSync(file, 'utf8')).toBe('something else');
+    expect(readdirSync(folder).sort()).toEqual(['backup.db', 'data']);
+  });
+});

@@ -1,0 +1,133 @@
+import { mkdtempSync, rmSync, statSync, truncateSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { newId } from '../../../src/ids.ts';
+import type { InboxRecord, Store } from '../../../src/store/contract/index.ts';
+import { openSqlite } from '../../../src/store/sqlite/open.ts';
+import { fill, MAY_MOUNT, mountSmallDisk, unmount } from '../../support/small-disk.ts';
+import { everything, inboxAt, mailTo, onlyPlaced, T } from '../builders.ts';
+
+const DISK_MIB = 24;
+const YEAR_MS = 366 * 86_400_000;
+const FULL = { code: 'unavailable', message: expect.stringContaining('full') };
+
+describe.skipIf(!MAY_MOUNT)('a store whose disk is full (skipped where none may be mounted)', () => {
+  let folder: string;
+  let store: Store;
+  let accountId: string;
+  /** Another connection: it counts rows, and empties the log. */
+  let beside: DatabaseSync;
+  beforeEach(async () => {
+    folder = mkdtempSync(join(tmpdir(), 'mayfly-store-full-'));
+    mountSmallDisk(folder, DISK_MIB);
+    const path = join(folder, 'mayfly.db');
+    store = await openSqlite({ path });
+    beside = new DatabaseSync(path, { timeout: 5000 });
+    accountId = newId('acc', T);
+    await store.accounts.create({ id: accountId, name: 'a', plan: 'free', createdAt: T }, null);
+  });
+  afterEach(async () => {
+    beside.close();
+    await store.close();
+    unmount(folder);
+    rmSync(folder, { recursive: true });
+  });
+
+  const newInbox = async (): Promise<InboxRecord> =>
+    (await store.inboxes.create(accountId, inboxAt(), 1000, null)).inbox;
+  const messagesKept = () => Number(beside.prepare('select count(*) as n from messages').get()?.n);
+  const addMail = (inbox: InboxRecord, bytes: number) =>
+    onlyPlaced(store, mailTo([inbox], { raw: new Uint8Array(bytes), maxMessages: 1e6 }), T);
+
+  /** Others fill the disk but for so much. */
+  function leaveFree(kib: number): void {
+    const filler = join(folder, 'filler');
+    fill(filler);
+    truncateSync(filler, statSync(filler).size - kib * 1024);
+  }
+
+  /** Adds mails until there is no room for more. @returns how many there are */
+  async function fillWithMail(inbox: InboxRecord, bytes: number): Promise<number> {
+    for (let added = 0; ; added++) {
+      try {
+        await addMail(inbox, bytes);
+      } catch (error) {
+        expect(error).toMatchObject(FULL);
+        return added;
+      }
+    }
+  }
+
+  it('gets room from the sweeper when mail expires, and takes as much new mail', async () => {
+    const had = await fillWithMail(await newInbox(), 500_000);
+    expect(had).toBeGreaterThan(5);
+    expect(await fillWithMail(await newInbox(), 500_000)).toBe(0);
+    for (let freed = 200; freed >= 200; ) freed = await store.upkeep.sweep(T + YEAR_MS, 200);
+    expect(messagesKept()).toBe(0);
+    await store.ping();
+    expect(await fillWithMail(await newInbox(), 500_000)).toBeGreaterThanOrEqual(had - 1);
+  });
+
+  it('frees thousands of messages at once, though others have left it half a megabyte for its log', async () => {
+    const inbox = await newInbox();
+    const mails = Array.from({ length: 100 }, () => mailTo([inbox], { maxMessages: 1e6 }));
+    for (let full = false; !full; ) {
+      await store.messages.addBatch(mails, T).catch((error) => {
+        expect(error).toMatchObject(FULL);
+        full = true;
+      });
+    }
+    expect(messagesKept()).toBeGreaterThan(1000);
+    leaveFree(512);
+    expect(await store.inboxes.delete(accountId, inbox.id, T)).toBe(true);
+    expect(messagesKept()).toBe(0);
+  });
+
+  it('is not ready until there is room again, and reads what it has meanwhile', async () => {
+    const inbox = await newInbox();
+    await addMail(inbox, 5000);
+    leaveFree(0);
+    await expect(store.ping()).rejects.toMatchObject(FULL);
+    await expect(newInbox()).rejects.toMatchObject(FULL);
+    expect(await store.messages.list(inbox.id, everything, T)).toHaveLength(1);
+    rmSync(join(folder, 'filler'));
+    await store.ping();
+    await newInbox();
+  });
+
+  it('deletes an inbox or says that it did not, to the last kilobyte; the sweeper frees what was left', async () => {
+    let refused = 0;
+    let leftOver = 0;
+    for (let kib = 0; kib <= 160; kib += 8) {
+      const inbox = await newInbox();
+      for (let n = 0; n < 3; n++) {
+        await store.messages.addBatch(
+          Array.from({ length: 40 }, () => mailTo([inbox])),
+          T,
+        );
+      }
+      beside.exec('pragma wal_checkpoint(truncate)');
+      leaveFree(kib);
+      const outcome = await store.inboxes.delete(accountId, inbox.id, T).catch((error) => error);
+      const there = await store.inboxes.find(accountId, inbox.id, T);
+      if (outcome === true) {
+        expect(there).toBeUndefined();
+        if (messagesKept() > 0) leftOver += 1;
+      } else {
+        expect(outcome).toMatchObject(FULL);
+        expect(there?.messageCount).toBe(120);
+        expect(await store.messages.list(inbox.id, everything, T)).toHaveLength(120);
+        refused += 1;
+      }
+      rmSync(join(folder, 'filler'));
+      if (outcome !== true) expect(await store.inboxes.delete(accountId, inbox.id, T)).toBe(true);
+      for (let freed = 200; freed >= 200; ) freed = await store.upkeep.sweep(T, 200);
+      expect(messagesKept()).toBe(0);
+    }
+    // Both have happened, else this has shown nothing.
+    expect(refused).toBeGreaterThan(0);
+    expect(leftOver).toBeGreaterThan(0);
+  });
+});

@@ -1,0 +1,87 @@
+import { readFileSync } from 'node:fs';
+import { DatabaseSync } from 'node:sqlite';
+import { afterEach, describe, expect, it } from 'vitest';
+import { newId } from '../../../src/ids.ts';
+import type { SqliteOptions } from '../../../src/store/sqlite/open.ts';
+import { everything, inboxAt, mailTo, onlyPlaced, T } from '../builders.ts';
+import { openTemporary } from './open-sqlite.ts';
+
+const closings: (() => Promise<void>)[] = [];
+afterEach(async () => {
+  for (const close of closings.splice(0)) await close();
+});
+
+async function openWithInbox(options: Partial<SqliteOptions> = {}) {
+  const opened = await openTemporary(options);
+  closings.push(opened.close);
+  const accountId = newId('acc', T);
+  await opened.store.accounts.create({ id: accountId, name: 'a', plan: 'free', createdAt: T }, null);
+  const { inbox } = await opened.store.inboxes.create(accountId, inboxAt(), 10, null);
+  return { ...opened, inbox };
+}
+
+/**
+ * Transactions in the write-ahead log, read from its bytes (sqlite.org/fileformat2.html section 4.1): the
+ * last frame of each carries the size of the database, all others 0.
+ */
+function commitsIn(path: string): number {
+  const log = readFileSync(`${path}-wal`);
+  const frame = 24 + log.readUInt32BE(8);
+  let commits = 0;
+  for (let at = 32; at + frame <= log.length; at += frame) if (log.readUInt32BE(at + 4) > 0) commits++;
+  return commits;
+}
+
+const MIB = 1024 * 1024;
+
+describe('mails that wait at the same time', () => {
+  it('share one transaction and its sync, and each sender gets the answer for its own', async () => {
+    const { store, path, inbox } = await openWithInbox();
+    const before = commitsIn(path);
+    const mails = Array.from({ length: 100 }, (_, n) => mailTo([inbox], { subject: `mail ${n}` }));
+    const answers = await Promise.all(mails.map((mail) => store.messages.addBatch([mail], T)));
+    expect(commitsIn(path) - before).toBe(1);
+    const ids = answers.flat(2).map((place) => ('messageId' in place ? place.messageId : undefined));
+    const listed = await store.messages.list(inbox.id, everything, T);
+    const subjects = new Map(listed.map(({ id, summary }) => [id, summary.subject]));
+    expect(ids.map((id) => subjects.get(id ?? ''))).toEqual(mails.map((_, n) => `mail ${n}`));
+  });
+
+  it('are at most 128 mails or 16 MiB a transaction, and a larger one is taken alone', async () => {
+    const { store, path, inbox } = await openWithInbox();
+    // Someone who still reads the old state keeps the log from being begun anew.
+    const reader = new DatabaseSync(path, { readOnly: true });
+    reader.exec('begin; select * from inboxes');
+    const commitsFor = async (count: number, bytes: number) => {
+      const before = commitsIn(path);
+      const mails = Array.from({ length: count }, () => mailTo([inbox], { raw: new Uint8Array(bytes) }));
+      await Promise.all(mails.map((mail) => store.messages.addBatch([mail], T)));
+      return commitsIn(path) - before;
+    };
+    expect(await commitsFor(256, 10)).toBe(2);
+    expect(await commitsFor(257, 10)).toBe(3);
+    expect(await commitsFor(5, 4 * MIB)).toBe(2);
+    expect(await commitsFor(2, 17 * MIB)).toBe(2);
+    reader.close();
+  });
+
+  it('do not fail with one that the disk has no room for', async () => {
+    const { store, inbox } = await openWithInbox({ maxPages: 400 });
+    const small = () => store.messages.addBatch([mailTo([inbox])], T);
+    const large = store.messages.addBatch([mailTo([inbox], { raw: new Uint8Array(2_000_000) })], T);
+    const [, refused, ...others] = await Promise.allSettled([small(), large, small(), small()]);
+    expect(refused).toMatchObject({ reason: { code: 'unavailable' } });
+    expect(others.map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled']);
+    expect(await store.messages.list(inbox.id, everything, T)).toHaveLength(3);
+  });
+
+  it('do not hold up other writes, which keep their own transactions', async () => {
+    const { store, inbox } = await openWithInbox();
+    const [, changed] = await Promise.all([
+      onlyPlaced(store, mailTo([inbox]), T),
+      store.inboxes.setExpiry(inbox.accountId, inbox.id, { ttlMinutes: 5, expiresAt: T + 5 * 60_000 }, T),
+      onlyPlaced(store, mailTo([inbox]), T),
+    ]);
+    expect(changed).toMatchObject({ expiresAt: T + 5 * 60_000 });
+  });
+});

@@ -1,0 +1,215 @@
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { Worker } from 'node:worker_threads';
+import { afterEach, describe, expect, it } from 'vitest';
+import { newId } from '../../../src/ids.ts';
+import { openWriter, requireDurable, requireSqlite } from '../../../src/store/sqlite/connection.ts';
+import { openSqlite, type SqliteOptions } from '../../../src/store/sqlite/open.ts';
+import { startThread } from '../../../src/store/sqlite/writer-client.ts';
+import { everything, inboxAt, mailTo, onlyPlaced, rawOf, T } from '../builders.ts';
+import { openTemporary, temporaryPath } from './open-sqlite.ts';
+
+const cleanups: (() => Promise<void> | void)[] = [];
+afterEach(async () => {
+  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
+});
+
+function place(): string {
+  const { path, remove } = temporaryPath();
+  cleanups.push(remove);
+  return path;
+}
+
+/** A store with an account and an inbox in it. */
+async function openWithInbox(options: Partial<SqliteOptions> = {}) {
+  const opened = await openTemporary(options);
+  cleanups.push(opened.close);
+  const accountId = newId('acc', T);
+  await opened.store.accounts.create({ id: accountId, name: 'a', plan: 'free', createdAt: T }, null);
+  const { inbox } = await opened.store.inboxes.create(accountId, inboxAt(), 10, null);
+  return { ...opened, inbox, accountId };
+}
+
+describe('opening the store on SQLite', () => {
+  it('refuses a connection whose commits may not be on stable storage', () => {
+    const database = openWriter({ path: place(), busyTimeoutMs: 100 });
+    cleanups.push(() => database.close());
+    expect(() => requireDurable(database)).not.toThrow();
+    for (const setting of ['normal', 'off']) {
+      database.exec(`pragma synchronous = ${setting}`);
+      expect(() => requireDurable(database)).toThrow(/FULL/);
+    }
+  });
+
+  it('refuses an SQLite that can corrupt a database, and says what to do', () => {
+    for (const version of ['3.51.2', '3.50.99', '3.9.0', '2.99.99']) {
+      expect(() => requireSqlite(version)).toThrow(/newer Node\.js, with SQLite 3\.51\.3 or newer/);
+    }
+    for (const version of ['3.51.3', '3.51.10', '3.53.4', '4.0.0'])
+      expect(() => requireSqlite(version)).not.toThrow();
+  });
+
+  it('says clearly that a data directory cannot be used', async () => {
+    const path = place();
+    const file = join(path, '..', 'a file');
+    writeFileSync(file, '');
+    await expect(openSqlite({ path: join(file, 'data', 'mayfly.db') })).rejects.toThrow(
+      /data folder .* cannot be created/,
+    );
+  });
+
+  it('says clearly that a file is not a database, and leaves it as it is', async () => {
+    const path = place();
+    writeFileSync(path, 'not a database '.repeat(500));
+    await expect(openSqlite({ path })).rejects.toThrow(/cannot be opened: .*not a database/);
+  });
+
+  it('refuses a database of a newer version', async () => {
+    const { path, store } = await openWithInbox();
+    await store.close();
+    const database = new DatabaseSync(path);
+    database.exec(`insert into kysely_migration (name, timestamp) values ('9999-later', '')`);
+    database.close();
+    await expect(openSqlite({ path })).rejects.toThrow(/newer version of Mayfly/);
+  });
+
+  it('finds everything again that was there before', async () => {
+    const path = place();
+    const first = await openSqlite({ path });
+    const account = { id: newId('acc', T), name: 'a', plan: 'free', createdAt: T };
+    const key = {
+      id: newId('key', T),
+      accountId: account.id,
+      name: 'k',
+      scope: 'full' as const,
+      prefix: 'mfk_',
+    };
+    await first.accounts.createFirst(account, { ...key, createdAt: T, expiresAt: null, hash: 'h' });
+    const { inbox } = await first.inboxes.create(account.id, inboxAt(), 10, null);
+    const mail = mailTo([inbox], { raw: new Uint8Array(600_000).fill(7) });
+    const { messageId } = await onlyPlaced(first, mail, T);
+    await first.close();
+    expect(existsSync(`${path}-wal`)).toBe(false);
+    const second = await openSqlite({ path });
+    cleanups.push(() => second.close());
+    expect(await second.accounts.findFirst()).toEqual(account);
+    expect(await rawOf(second, inbox.id, messageId, T)).toEqual(mail.raw);
+  });
+});
+
+describe('two processes on one database', () => {
+  it('a second server is refused; the command line can write to the database of a running server', async () => {
+    const { path, store, accountId } = await openWithInbox();
+    await expect(openSqlite({ path })).rejects.toThrow(/Another Mayfly server uses/);
+    const operator = await openSqlite({ path, exclusive: false });
+    const { inbox } = await operator.inboxes.create(accountId, inboxAt(), 10, null);
+    await operator.close();
+    expect(await store.inboxes.find(accountId, inbox.id, T)).toEqual(inbox);
+    await onlyPlaced(store, mailTo([inbox]), T);
+  });
+
+  it('a server that was killed leaves no lock, and nothing that it answered is lost', async () => {
+    const path = place();
+    const child = fork(join(import.meta.dirname, 'killed-server.ts'), [path]);
+    cleanups.push(() => {
+      child.kill('SIGKILL');
+    });
+    const [placed] = await once(child, 'message');
+    await expect(openSqlite({ path })).rejects.toThrow(/Another Mayfly server/);
+    child.kill('SIGKILL');
+    await once(child, 'exit');
+    const store = await openSqlite({ path });
+    cleanups.push(() => store.close());
+    const listed = await store.messages.list(placed.inboxId, everything, T);
+    expect(listed.map(({ id }) => id)).toEqual([placed.messageId]);
+  });
+});
+
+describe('a storage in trouble', () => {
+  it('a full one answers unavailable, keeps nothing half, and works again when there is room', async () => {
+    const { store, inbox, counts } = await openWithInbox({ maxPages: 400 });
+    const small = mailTo([inbox]);
+    const { messageId } = await onlyPlaced(store, mailTo([inbox], { raw: new Uint8Array(600_000) }), T);
+    const before = await counts();
+    const large = mailTo([inbox], { raw: new Uint8Array(2_000_000) });
+    await expect(store.messages.addBatch([small, large], T)).rejects.toMatchObject({
+      code: 'unavailable',
+      message: expect.stringContaining('full'),
+    });
+    expect(await counts()).toEqual(before);
+    expect(await store.messages.list(inbox.id, everything, T)).toHaveLength(1);
+    await store.messages.delete(inbox.id, messageId, T);
+    await onlyPlaced(store, mailTo([inbox], { raw: new Uint8Array(600_000) }), T);
+  });
+
+  it('one that another process holds answers unavailable to all who wait, reads on, and works again', async () => {
+    const { store, inbox, path, accountId } = await openWithInbox({ busyTimeoutMs: 400 });
+    // One after the other they would wait for longer than a test may take.
+    const other = new DatabaseSync(path);
+    cleanups.push(() => other.close());
+    other.exec('begin exclusive');
+    const calls = Array.from({ length: 100 }, () => store.messages.addBatch([mailTo([inbox])], T));
+    const results = await Promise.allSettled([...calls, store.ping()]);
+    for (const result of results) expect(result).toMatchObject({ reason: { code: 'unavailable' } });
+    expect(await store.inboxes.find(accountId, inbox.id, T)).toMatchObject({ messageCount: 0 });
+    other.exec('rollback');
+    await store.ping();
+    await onlyPlaced(store, mailTo([inbox]), T);
+    expect(await store.messages.list(inbox.id, everything, T)).toHaveLength(1);
+  });
+
+  it('when the writer thread dies, the outcome of writes it was sent is unknown, other calls are unavailable, and the next call starts it again', async () => {
+    const threads: Worker[] = [];
+    const crashes: Error[] = [];
+    const { store, inbox, path } = await openWithInbox({
+      busyTimeoutMs: 400,
+      startThread: (options) => {
+        const thread = startThread(options);
+        threads.push(thread);
+        return thread;
+      },
+      onCrash: (error) => crashes.push(error),
+    });
+    await onlyPlaced(store, mailTo([inbox]), T);
+    // The lock of another process keeps the thread from finishing before it is ended.
+    const other = new DatabaseSync(path);
+    other.exec('begin exclusive');
+    const sent = [store.messages.addBatch([mailTo([inbox])], T + 1), store.ping()];
+    // Calls are sent at the end of a turn of the event loop.
+    for (let turn = 0; turn < 3; turn++) await nextTurn();
+    const ended = threads[0]?.terminate();
+    expect(await Promise.allSettled(sent)).toMatchObject([
+      { reason: { code: 'outcome_unknown' } },
+      { reason: { code: 'unavailable' } },
+    ]);
+    other.close();
+    await ended;
+    expect(await store.messages.list(inbox.id, everything, T)).toHaveLength(1);
+    await onlyPlaced(store, mailTo([inbox]), T);
+    expect(await store.messages.list(inbox.id, everything, T)).toHaveLength(2);
+    expect([threads.length, crashes.length]).toEqual([2, 1]);
+  });
+
+  it('a defect in the thread reaches the caller as an error that is not for clients', async () => {
+    const { store, accountId } = await openWithInbox();
+    const wish = inboxAt();
+    await store.inboxes.create(accountId, wish, 10, null);
+    const twice = store.inboxes.create(accountId, { ...wish, address: 'other@mayfly.test' }, 10, null);
+    await expect(twice).rejects.not.toMatchObject({ code: 'unavailable' });
+    await expect(twice).rejects.toThrow(/UNIQUE/);
+    await store.ping();
+  });
+
+  it('a closed store answers unavailable, and closing twice is one close', async () => {
+    const { store, inbox } = await openWithInbox();
+    const committing = store.messages.addBatch([mailTo([inbox])], T);
+    await Promise.all([store.close(), store.close()]);
+    expect(await committing).toMatchObject([[{ inboxId: inbox.id }]]);
+    await expect(store.ping()).rejects.toMatchObject({ code: 'unavailable' });
+    await expect(store.messages.list(inbox.id, everything, T)).rejects.toMatchObject({ code: 'unavailable' });
+  });
+});

@@ -1,0 +1,29 @@
+import type { MailContent, MailSummary } from '../../../src/mail/mail.ts';
+
+/** What is read of a mail that says nothing; tests write over it what theirs says. */
+export const SILENT_SUMMARY: MailSummary = {
+  from: null,
+  to: [],
+  cc: [],
+  subject: '',
+  preview: '',
+  attachmentCount: 0,
+  inlineCount: 0,
+  codes: [],
+};
+
+export const SILENT_CONTENT: MailContent = {
+  replyTo: [],
+  bcc: [],
+  sender: null,
+  date: null,
+  rfcMessageId: null,
+  inReplyTo: null,
+  references: [],
+  headers: [],
+  html: null,
+  text: null,
+  htmlWords: null,
+  attachments: [],
+  links: [],
+};

@@ -1,0 +1,46 @@
+import { smtpClient } from '../smtp-script.ts';
+
+/** What a sender was told. */
+export interface Sent {
+  /** The replies to RCPT, one a recipient. */
+  replies: string[];
+  /** The reply to the end of DATA; null when no recipient was accepted. */
+  end: string | null;
+}
+
+/**
+ * Sends one mail in a session of its own, word by word.
+ * @param text header and body; lines may end with LF
+ */
+export async function sendMail(
+  port: number,
+  recipients: string[],
+  text = 'Subject: hello\r\n\r\nhello',
+): Promise<Sent> {
+  const client = await smtpClient(port);
+  try {
+    await client.reply();
+    await client.say('EHLO app.example.org');
+    await client.say('MAIL FROM:<app@example.org>');
+    const replies: string[] = [];
+    for (const recipient of recipients) replies.push(await client.say(`RCPT TO:<${recipient}>`));
+    if (!replies.some((reply) => reply.startsWith('250'))) return { replies, end: null };
+    await client.say('DATA');
+    return { replies, end: await client.say(`${text.replaceAll(/\r?\n/g, '\r\n')}\r\n.`) };
+  } finally {
+    client.close();
+  }
+}
+
+/** The reply to a single RCPT, without sending a mail. */
+export async function rcpt(port: number, address: string): Promise<string> {
+  const client = await smtpClient(port);
+  try {
+    await client.reply();
+    await client.say('EHLO app.example.org');
+    await client.say('MAIL FROM:<app@example.org>');
+    return await client.say(`RCPT TO:<${address}>`);
+  } finally {
+    client.close();
+  }
+}

@@ -1,0 +1,13 @@
+import type { ConnectionOptions } from 'node:tls';
+import { type KeyPair, selfSignedCertificate } from '../../../src/smtp/transport/certificate.ts';
+
+/** For tests about the generated certificate, which no client can know beforehand. */
+export const ANY_CERTIFICATE: ConnectionOptions = { rejectUnauthorized: false };
+
+/** A certificate for a server, and what a client is given so that it trusts it, and no other. */
+export async function trustedCertificate(
+  hostname = 'mx.mayfly.test',
+): Promise<{ tls: KeyPair; trust: ConnectionOptions }> {
+  const tls = await selfSignedCertificate(hostname, Date.now());
+  return { tls, trust: { ca: tls.cert, servername: hostname } };
+}

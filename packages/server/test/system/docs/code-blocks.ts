@@ -1,0 +1,64 @@
+import { globSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+export const ROOT = join(import.meta.dirname, '../../../../..');
+
+/**
+ * How a code block is kept true; written in an HTML comment on the line before it:
+ * - `run`: executed, together with the other `run` blocks of its page, in one shell
+ * - `output`: every JSON field that it shows is in the output of the `run` block before it
+ * - `file: PATH`: has the text of that file, relative to the page's folder; another test runs the file
+ * - `by hand: HOW`: how it was run
+ */
+export type Marker =
+  | { kind: 'run' | 'output' | 'none' }
+  | { kind: 'file'; path: string }
+  | { kind: 'by hand'; how: string };
+
+export interface CodeBlock {
+  /** Relative to the root. */
+  page: string;
+  /** Line of the opening fence, from 1. */
+  line: number;
+  language: string;
+  text: string;
+  marker: Marker;
+}
+
+/** README and every page in docs/, relative to the root. */
+export const PAGES = ['README.md', ...globSync('docs/**/*.md', { cwd: ROOT })].sort();
+
+const FENCE = /^( *)```(\S*)[^\n]*\n([\s\S]*?)^\1```$/gm;
+
+function markerBefore(text: string): Marker {
+  const [, words = ''] = /<!-- ([^\n]*) -->\s*$/.exec(text) ?? [];
+  const [, name = '', rest = ''] = /^([a-z ]+?)(?:: (.*))?$/.exec(words) ?? [];
+  if (name === 'run' || name === 'output') return { kind: name };
+  if (name === 'file') return { kind: 'file', path: rest };
+  if (name === 'by hand') return { kind: 'by hand', how: rest };
+  return { kind: 'none' };
+}
+
+/** All fenced code blocks of a page, in order. */
+export function codeBlocksOf(page: string): CodeBlock[] {
+  const source = readFileSync(join(ROOT, page), 'utf8');
+  return [...source.matchAll(FENCE)].map((match) => {
+    const before = source.slice(0, match.index);
+    const [, indent = '', language = '', text = ''] = match;
+    return {
+      page,
+      line: before.split('\n').length,
+      language,
+      text: text.replaceAll(new RegExp(`^${indent}`, 'gm'), ''),
+      marker: markerBefore(before),
+    };
+  });
+}
+
+/** Lines indented by four spaces after an empty line: Markdown shows them as code, and nothing checks them. */
+export function indentedCodeOf(page: string): string[] {
+  const source = readFileSync(join(ROOT, page), 'utf8').replaceAll(FENCE, '');
+  return [...source.matchAll(/\n\n {4}(\S[^\n]*)/g)]
+    .map(([, line = '']) => line)
+    .filter((line) => !/^[-*\d]/.test(line));
+}

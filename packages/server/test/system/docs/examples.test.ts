@@ -1,0 +1,239 @@
+import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { freePort, untilListening } from '../../support/ports.ts';
+import { startApp, TEST_KEY, type TestApp } from '../../support/start-app.ts';
+import { ROOT } from './code-blocks.ts';
+
+const EXAMPLES = join(ROOT, 'docs/examples');
+
+/** The first Python that has these modules; null where none has. */
+function pythonWith(...modules: string[]): string | null {
+  for (const python of ['python3', '/usr/bin/python3']) {
+    try {
+      execFileSync(python, ['-c', `import ${modules.join(', ')}`], { stdio: 'ignore' });
+      return python;
+    } catch {
+      // Not this one.
+    }
+  }
+  return null;
+}
+
+describe('the examples of docs/waiting.md', () => {
+  let app: TestApp;
+  beforeAll(async () => {
+    app = await startApp();
+    process.env.API = app.url;
+  });
+  afterAll(() => app.stop());
+
+  const waitForMail = async (...args: [{ id: string; token: string }, object?, number?]) =>
+    (await import('../../../../../docs/examples/wait-for-mail.ts')).waitForMail(...args);
+
+  it('return the message that matches', async () => {
+    const inbox = await app.createInbox();
+    await app.send({ from: 'app@example.org', to: inbox.address, subject: 'Welcome', text: 'Hello.' });
+    await app.send({ from: 'app@example.org', to: inbox.address, subject: 'Confirm', text: 'Code: 482910' });
+    expect(await waitForMail(inbox, { code: true }, 5)).toMatchObject({ subject: 'Confirm' });
+  });
+
+  it('throw the explanation when nothing matches', async () => {
+    const inbox = await app.createInbox();
+    await app.send({ from: 'app@example.org', to: inbox.address, subject: 'Welcome', text: 'Hello.' });
+    await expect(waitForMail(inbox, { subject: 'confirm' }, 0)).rejects.toThrow(/"got": "Welcome"/);
+  });
+
+  it("throw the server's error, not an undefined explanation", async () => {
+    const inbox = await app.createInbox();
+    await expect(waitForMail({ id: inbox.id, token: 'mft_wrong' })).rejects.toThrow(/401.*unauthorized/s);
+    await expect(waitForMail(inbox, { subjct: 'x' })).rejects.toThrow(/400.*subjct/s);
+  });
+
+  const pytest = pythonWith('pytest', 'requests');
+  it.skipIf(pytest === null)(
+    'work in pytest (skipped without Python, pytest and requests: python3-pytest, python3-requests)',
+    async () => {
+      const folder = mkdtempSync(join(tmpdir(), 'mayfly-pytest-'));
+      onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+      for (const file of ['wait_for_mail.py', 'test_login.py'])
+        cpSync(join(EXAMPLES, file), join(folder, file));
+      // What every suite has of its own: the step that makes the application send its mail.
+      writeFileSync(
+        join(folder, 'conftest.py'),
+        [
+          'import os, smtplib, pytest',
+          'from email.message import EmailMessage',
+          '@pytest.fixture',
+          'def request_login_code():',
+          '    def send(address):',
+          '        mail = EmailMessage()',
+          '        mail["From"], mail["To"], mail["Subject"] = "app@example.org", address, "Your code"',
+          '        mail.set_content("Your code is 482910.")',
+          '        with smtplib.SMTP("127.0.0.1", int(os.environ["SMTP_PORT"])) as smtp:',
+          '            smtp.send_message(mail)',
+          '    return send',
+        ].join('\n'),
+      );
+      writeFileSync(
+        join(folder, 'test_failures.py'),
+        [
+          'import pytest',
+          'from test_login import inbox',
+          'from wait_for_mail import wait_for_mail',
+          'def test_tells_the_error(inbox):',
+          '    with pytest.raises(AssertionError, match="401.*unauthorized"):',
+          '        wait_for_mail({"id": inbox["id"], "token": "mft_wrong"})',
+          'def test_tells_why_nothing_matched(inbox):',
+          '    with pytest.raises(AssertionError, match=\'"reason": "timeout"\'):',
+          '        wait_for_mail(inbox, timeout_seconds=0, subject="confirm")',
+        ].join('\n'),
+      );
+      const child = spawn(pytest ?? '', ['-m', 'pytest', '-q', '-p', 'no:cacheprovider'], {
+        cwd: folder,
+        env: { ...process.env, API: app.url, KEY: TEST_KEY, SMTP_PORT: String(app.smtp.port) },
+      });
+      let output = '';
+      for (const stream of [child.stdout, child.stderr]) stream.on('data', (piece) => (output += piece));
+      const [code] = await once(child, 'exit');
+      expect({ code, output }).toEqual({ code: 0, output: expect.stringMatching(/3 passed/) });
+    },
+  );
+});
+
+describe('the stream examples of docs/waiting.md', () => {
+  let folder: string;
+  let app: TestApp;
+  let port: string;
+
+  const start = async () => {
+    app = await startApp({ MAYFLY_HTTP_PORT: port }, {}, folder);
+  };
+  const restart = async () => {
+    await app.stop();
+    await start();
+  };
+  const send = (to: string, subject: string) =>
+    app.send({ from: 'app@example.org', to, subject, text: 'Grüße, 你好' });
+
+  beforeAll(async () => {
+    folder = mkdtempSync(join(tmpdir(), 'mayfly-follow-'));
+    port = String(await freePort());
+  });
+  afterEach(() => app.stop());
+  afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+  const SUBJECTS = ['Prüfung 1', '確認 2', 'Код 3', '🦟 4'];
+
+  /** Sends all mails around a restart of the server while `next` follows. */
+  async function followsOverRestart(address: string, next: () => Promise<string>): Promise<string[]> {
+    const seen: string[] = [];
+    await send(address, SUBJECTS[0] ?? '');
+    seen.push(await next());
+    await send(address, SUBJECTS[1] ?? '');
+    seen.push(await next());
+    await restart();
+    await send(address, SUBJECTS[2] ?? '');
+    await send(address, SUBJECTS[3] ?? '');
+    seen.push(await next(), await next());
+    return seen;
+  }
+
+  it('show every message once over a restart, in any script: TypeScript', async () => {
+    await start();
+    const inbox = await app.createInbox();
+    const { follow } = await import('../../../../../docs/examples/follow.ts');
+    const events = follow(`${app.url}/v1/inboxes/${inbox.id}/events`, inbox.token);
+    const next = async () => (await events.next()).value.message.subject;
+    expect(await followsOverRestart(inbox.address, next)).toEqual(SUBJECTS);
+    await app.api('DELETE', `/v1/inboxes/${inbox.id}`);
+    await expect(events.next()).rejects.toThrow(/401/);
+  });
+
+  const python = pythonWith('requests');
+  it.skipIf(python === null)(
+    'show every message once over a restart, in any script: Python (skipped without python3-requests)',
+    async () => {
+      await start();
+      const inbox = await app.createInbox();
+      const program = [
+        'import sys; sys.path.insert(0, sys.argv[1])',
+        'from follow import follow',
+        'for event in follow(sys.argv[2], sys.argv[3]): print(event["message"]["subject"], flush=True)',
+      ].join('\n');
+      const url = `${app.url}/v1/inboxes/${inbox.id}/events`;
+      const child = spawn(python ?? '', ['-c', program, EXAMPLES, url, inbox.token], {
+        env: { ...process.env, PYTHONIOENCODING: 'utf-8', PYTHONDONTWRITEBYTECODE: '1' },
+        stdio: ['ignore', 'pipe', 'pipe'],
+      });
+      onTestFinished(() => void child.kill());
+      const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
+      const next = async () => (await lines.next()).value ?? 'the program ended';
+      expect(await followsOverRestart(inbox.address, next)).toEqual(SUBJECTS);
+    },
+  );
+});
+
+describe('the receivers of docs/webhooks.md', () => {
+  let app: TestApp;
+  beforeAll(async () => {
+    app = await startApp({ MAYFLY_WEBHOOK_ALLOW: '127.0.0.0/8' });
+  });
+  afterAll(() => app.stop());
+
+  /** Starts a receiver, sends it one message's event, and returns what it printed. */
+  async function receivedBy(command: string, args: (port: number) => string[]): Promise<string> {
+    const port = await freePort();
+    const url = `http://127.0.0.1:${port}/hooks/mayfly`;
+    const { body: webhook } = await app.api('POST', '/v1/webhooks', { body: { url } });
+    const child = spawn(command, args(port), {
+      cwd: EXAMPLES,
+      env: {
+        ...process.env,
+        PORT: String(port),
+        WEBHOOK_SECRET: webhook.secret,
+        PYTHONDONTWRITEBYTECODE: '1',
+      },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    onTestFinished(() => void child.kill());
+    const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
+    await untilListening(port);
+    const forged = await fetch(url, { method: 'POST', body: '{}' });
+    expect(forged.status).toBe(400);
+    const inbox = await app.createInbox();
+    await app.send({ from: 'app@example.org', to: inbox.address, subject: 'Signed', text: 'Hello.' });
+    let line = '';
+    // Flask introduces itself in lines that begin with ' *'.
+    do line = (await lines.next()).value ?? 'the receiver ended';
+    while (line.startsWith(' *'));
+    await app.api('DELETE', `/v1/webhooks/${webhook.id}`);
+    return line;
+  }
+
+  it('verify and print the event: Node.js', async () => {
+    expect(await receivedBy(process.execPath, () => ['webhook-receiver.mjs'])).toBe('Signed');
+  });
+
+  const python = pythonWith('flask', 'standardwebhooks');
+  it.skipIf(python === null)(
+    'verify and print the event: Python (skipped without flask and standardwebhooks from PyPI)',
+    async () => {
+      const args = (port: number) => [
+        '-m',
+        'flask',
+        '--app',
+        'webhook_receiver',
+        'run',
+        '--port',
+        String(port),
+      ];
+      const printed = await receivedBy(python ?? '', (port) => args(port));
+      expect(printed).toBe('Signed');
+    },
+  );
+});

@@ -1,0 +1,104 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createTransport } from 'nodemailer';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { type Inbox, type ServerProcess, startServer } from '../../support/server-process.ts';
+import { MAY_MOUNT, mountSmallDisk, unmount } from '../../support/small-disk.ts';
+import { Ledger, Sender } from './ledger.ts';
+import { assertNothingLost } from './readback.ts';
+
+const DISK_MIB = 40;
+/** No disk of that size takes as many. */
+const TOO_MANY = 2000;
+
+describe.skipIf(!MAY_MOUNT)('on a disk that mail has filled (skipped where none may be mounted)', () => {
+  let dataDir: string;
+  let server: ServerProcess;
+  beforeEach(() => {
+    dataDir = mkdtempSync(join(tmpdir(), 'mayfly-full-'));
+    mountSmallDisk(dataDir, DISK_MIB);
+  });
+  afterEach(async () => {
+    await server.end('SIGKILL');
+    unmount(dataDir);
+    rmSync(dataDir, { recursive: true });
+  });
+
+  const statusOf = async (method: string, path: string) => {
+    const answer = await server.request(method, path);
+    await answer.arrayBuffer();
+    return answer.status;
+  };
+
+  /** Sends a mail of a megabyte; its reply's code. */
+  const sendLarge = async (inbox: Inbox): Promise<number> => {
+    const transport = createTransport({ host: '127.0.0.1', port: server.smtpPort });
+    const mail = {
+      from: 'a@example.org',
+      to: inbox.address,
+      subject: 'large',
+      text: 'x'.repeat(1024 * 1024),
+    };
+    try {
+      return Number((await transport.sendMail(mail)).response.slice(0, 3));
+    } catch (error) {
+      return (error as { responseCode: number }).responseCode;
+    } finally {
+      transport.close();
+    }
+  };
+
+  /** Sends mails, large and then small, until neither has room. @returns how many large ones had */
+  async function fillWithMail(inboxes: Inbox[], kept: Inbox, ledger: Ledger): Promise<number> {
+    let large = 0;
+    for (let code = 250; code === 250 && large < TOO_MANY; large++) {
+      code = await sendLarge(inboxes[large % inboxes.length] as Inbox);
+      if (code !== 250) expect(code).toBe(451);
+    }
+    let small = 0;
+    const sender = new Sender(server.smtpPort, ledger, () =>
+      ledger.refused.size === 0 && small < TOO_MANY
+        ? { id: `last-${++small}`, to: [kept.address] }
+        : undefined,
+    );
+    expect(await sender.ended).toMatch(/^221 /);
+    for (const reply of ledger.refused.values()) expect(reply).toMatch(/^451 4\.3\.0 /);
+    for (const tries of [large, small]) expect(tries).toBeLessThan(TOO_MANY);
+    return large - 1;
+  }
+
+  /** Makes inboxes until there is no room for one, and the server says so. */
+  async function fillWithInboxes(): Promise<void> {
+    let made = 0;
+    for (let status = 201; status === 201; made++) {
+      expect(made).toBeLessThan(TOO_MANY);
+      status = await statusOf('POST', '/v1/inboxes');
+      if (status !== 201) expect(status).toBe(503);
+    }
+    expect([await statusOf('GET', '/readyz'), await statusOf('GET', '/healthz')]).toEqual([503, 200]);
+  }
+
+  test('deleting frees it, also after a restart, and nothing acknowledged is lost', async () => {
+    server = await startServer({ dataDir });
+    const kept = await server.createInbox();
+    const inboxes = [await server.createInbox(), await server.createInbox(), await server.createInbox()];
+    const ledger = new Ledger();
+    const had = await fillWithMail(inboxes, kept, ledger);
+    expect(had).toBeGreaterThan(10);
+    await fillWithInboxes();
+
+    await server.end('SIGKILL');
+    server = await startServer({ dataDir });
+    await fillWithInboxes();
+
+    for (const { id } of inboxes) {
+      expect(await statusOf('DELETE', `/v1/inboxes/${id}`)).toBe(204);
+      expect(await statusOf('DELETE', `/v1/inboxes/${id}`)).toBe(404);
+      expect([await statusOf('POST', '/v1/inboxes'), await statusOf('GET', '/readyz')]).toEqual([201, 200]);
+    }
+    const inbox = await server.createInbox();
+    for (let n = 0; n < had - 2; n++) expect(await sendLarge(inbox)).toBe(250);
+    await assertNothingLost(server, [kept], ledger);
+  }, 60_000);
+});

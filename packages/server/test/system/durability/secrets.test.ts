@@ -1,0 +1,242 @@
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { databasePath } from '../../../src/app.ts';
+import { makeAccount, openOperator } from '../../cli/operator.ts';
+import { type ServerProcess, startServer } from '../../support/server-process.ts';
+import { smtpClient } from '../../support/smtp-script.ts';
+
+const HOOK = 'http://127.0.0.1:9999/hook-4711';
+
+let dataDir: string;
+let server: ServerProcess;
+/** Everything that the server wrote to its outputs, at its most talkative. */
+let said = '';
+/** Every credential of the run, by what it is. */
+const credentials = new Map<string, string>();
+/** A webhook signs with its secret, so that cannot be kept as a hash (docs/webhooks.md). */
+const signingSecrets = new Map<string, string>();
+const settings = {
+  MAYFLY_LOG_LEVEL: 'trace',
+  MAYFLY_WEBHOOK_ALLOW: '127.0.0.0/8',
+  MAYFLY_SIGNUP_PLAN: 'unlimited',
+  MAYFLY_METRICS: 'on',
+};
+
+interface Answered {
+  status: number;
+  // biome-ignore lint/suspicious/noExplicitAny: a test looks into whatever came.
+  body: any;
+}
+
+async function api(method: string, path: string, body?: unknown, more: Record<string, string> = {}) {
+  const response = await fetch(server.url + path, {
+    method,
+    headers: {
+      authorization: `Bearer ${server.key}`,
+      ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+      ...more,
+    },
+    ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+  });
+  const text = await response.text();
+  const isJson = /json/.test(response.headers.get('content-type') ?? '') && text !== '';
+  return { status: response.status, body: isJson ? JSON.parse(text) : text } as Answered;
+}
+
+async function start(): Promise<void> {
+  server = await startServer({ dataDir, env: settings });
+  for (const stream of [server.process.stdout, server.process.stderr]) {
+    stream?.on('data', (piece) => {
+      said += piece;
+    });
+  }
+}
+
+/** Keys and tokens by every way in which one is made, each of them used. */
+async function makeCredentials(): Promise<void> {
+  credentials.set('MAYFLY_API_KEY', server.key);
+  const { body: full } = await api('POST', '/v1/keys', { name: 'full', scope: 'full' });
+  const { body: revoked } = await api('POST', '/v1/keys', { name: 'revoked', scope: 'read' });
+  credentials.set('key by POST /v1/keys', full.key).set('revoked key', revoked.key);
+  await api('DELETE', `/v1/keys/${revoked.id}`);
+  const operator = await openOperator({}, databasePath(dataDir));
+  try {
+    credentials.set('key by the command line', await operator.run('key', 'create', '--name', 'operator'));
+    credentials.set("first key of the command line's account", (await makeAccount(operator)).key);
+  } finally {
+    await operator.close();
+  }
+  credentials.set('key by signing up', (await api('POST', '/v1/accounts', { name: 'Web team' })).body.key);
+
+  const inbox = await api('POST', '/v1/inboxes', {});
+  credentials.set('read token', inbox.body.token);
+  const repeat = { 'idempotency-key': 'run-4711', authorization: `Bearer ${full.key}` };
+  const first = await api('POST', '/v1/inboxes', { webhookUrl: HOOK }, repeat);
+  const again = await api('POST', '/v1/inboxes', { webhookUrl: HOOK }, repeat);
+  expect(again.body).toEqual(first.body);
+  credentials.set('read token of an idempotent creation', first.body.token);
+  signingSecrets.set('webhook secret of an inbox', first.body.webhook.secret);
+
+  const webhook = (await api('POST', '/v1/webhooks', { url: HOOK })).body;
+  const rotated = (await api('POST', `/v1/webhooks/${webhook.id}/rotate-secret`)).body;
+  signingSecrets.set('webhook secret', webhook.secret).set('rotated webhook secret', rotated.secret);
+  await api('POST', `/v1/webhooks/${webhook.id}/test`);
+  for (const [name, value] of credentials) {
+    const path = name.startsWith('read token') ? `/v1/inboxes/${idOf(name)}` : '/v1/inboxes';
+    const used = await api('GET', path, undefined, { authorization: `Bearer ${value}` });
+    expect([name, used.status]).toEqual([name, name === 'revoked key' ? 401 : 200]);
+  }
+  function idOf(name: string): string {
+    return name === 'read token' ? inbox.body.id : first.body.id;
+  }
+}
+
+/** What clients do wrong, and what goes wrong around them: all that makes a server talkative. */
+async function makeTrouble(): Promise<void> {
+  for (const value of credentials.values()) {
+    const bearer = { authorization: `Bearer ${value}` };
+    for (const authorization of [`Bearer ${value}x`, `Basic ${value}`, value, `Bearer ${value} ${value}`]) {
+      await api('GET', '/v1/inboxes', undefined, { authorization });
+    }
+    await api('GET', `/v1/inboxes?authorization=${value}&token=${value}`, undefined, bearer);
+    await api('GET', `/v1/inboxes/${value}`, undefined, bearer);
+    await api('POST', `/${value}`, `{"token": "${value}"`, bearer);
+    await api('POST', '/v1/inboxes', { token: value, localPart: value }, bearer);
+    const client = await smtpClient(server.smtpPort);
+    await client.play([
+      { expect: 220 },
+      { send: `EHLO ${value}`, expect: [/./] },
+      { send: `AUTH PLAIN ${Buffer.from(`\0user\0${value}`).toString('base64')}`, expect: [/^5/] },
+      { send: value, expect: [/^5/] },
+    ]);
+    client.close();
+  }
+  // The storage fails in the middle of what handles keys and tokens.
+  const other = new DatabaseSync(databasePath(dataDir));
+  other.exec('begin immediate');
+  const failing = await Promise.all([
+    api('POST', '/v1/keys', { name: 'never', scope: 'full' }),
+    api('POST', '/v1/inboxes', {}, { 'idempotency-key': 'run-4712' }),
+  ]);
+  other.exec('rollback');
+  other.close();
+  expect(failing.map(({ status }) => status)).toEqual([503, 503]);
+}
+
+/** The forms in which a secret may be hidden: as it is, in base64 wherever it begins, in hex. */
+function formsOf(secret: string): string[] {
+  const plain = secret.replace(/^(mf[kt]_|whsec_)/, '');
+  const base64 = [0, 1, 2].map((before) =>
+    // What its neighbours have a part in is cut off.
+    Buffer.from('\0'.repeat(before) + secret)
+      .toString('base64')
+      .replace(/=+$/, '')
+      .slice(4, -2),
+  );
+  const hex = Buffer.from(plain).toString('hex');
+  const escaped = [...plain].map((letter) => `\\u${letter.charCodeAt(0).toString(16).padStart(4, '0')}`);
+  const urlSafe = base64.map((text) => text.replaceAll('+', '-').replaceAll('/', '_'));
+  return [
+    plain,
+    ...base64,
+    ...urlSafe,
+    hex,
+    hex.toUpperCase(),
+    escaped.join(''),
+    [...plain].toReversed().join(''),
+  ];
+}
+
+/** Where which secrets stand, in any form. */
+function found(texts: Record<string, string>, secrets: Map<string, string>): string[] {
+  return Object.entries(texts).flatMap(([place, text]) =>
+    [...secrets].flatMap(([name, secret]) =>
+      formsOf(secret).some((form) => text.includes(form)) ? `${name} in ${place}` : [],
+    ),
+  );
+}
+
+/** Every file of the data folder, byte by byte: the database, its log and what stands beside them. */
+const filesNow = (): Record<string, string> =>
+  Object.fromEntries(readdirSync(dataDir).map((name) => [name, readFileSync(join(dataDir, name), 'latin1')]));
+
+/** All values of all tables, as a dump shows them. */
+function dump(): string {
+  const database = new DatabaseSync(databasePath(dataDir), { readOnly: true });
+  const tables = database.prepare("select name from sqlite_schema where type = 'table'").all();
+  const lines = tables.flatMap(({ name }) =>
+    database
+      .prepare(`select * from "${name}"`)
+      .all()
+      .map((row) =>
+        Object.values(row)
+          .map((value) => (value instanceof Uint8Array ? Buffer.from(value).toString('latin1') : value))
+          .join('\n'),
+      ),
+  );
+  database.close();
+  return lines.join('\n');
+}
+
+beforeAll(async () => {
+  dataDir = mkdtempSync(join(tmpdir(), 'mayfly-secrets-'));
+  await start();
+}, 30_000);
+afterAll(async () => {
+  await server.end('SIGKILL');
+  rmSync(dataDir, { recursive: true, force: true });
+});
+
+describe('no secret at rest', () => {
+  const texts: Record<string, string> = {};
+
+  test('keys and tokens are made in every way, used, misused and met by trouble', async () => {
+    await makeCredentials();
+    await makeTrouble();
+    texts.metrics = (await api('GET', '/metrics')).body;
+    // Before a stop has tidied the log of the database up, and after it.
+    for (const [name, text] of Object.entries(filesNow())) texts[`${name} while it runs`] = text;
+    texts.dump = dump();
+    await server.end('SIGTERM');
+    for (const [name, text] of Object.entries(filesNow())) texts[`${name} after the stop`] = text;
+    texts.log = said;
+    expect(Object.keys(texts)).toEqual(
+      expect.arrayContaining([
+        'mayfly.db while it runs',
+        'mayfly.db-wal while it runs',
+        'mayfly.db after the stop',
+      ]),
+    );
+  }, 60_000);
+
+  test('the search finds what is there, also in base64 and hex', () => {
+    const known = new Map([
+      ['the name of a key', 'operator'],
+      ['the hook', HOOK],
+    ]);
+    expect(found(texts, known)).toEqual(
+      expect.arrayContaining(['the name of a key in dump', 'the hook in mayfly.db after the stop']),
+    );
+    for (const form of ['base64', 'hex'] as const) {
+      const hidden = { text: `x${Buffer.from(`{"key":"${server.key}"}`).toString(form)}` };
+      expect(found(hidden, credentials)).toEqual(['MAYFLY_API_KEY in text']);
+    }
+    expect(texts.log).toContain('"route":"/v1/keys"');
+    expect(texts.log?.length).toBeGreaterThan(10_000);
+  });
+
+  test('no key and no read token is in a file, a dump, the metrics or the log, in any form', () => {
+    expect(credentials.size).toBe(8);
+    expect(found(texts, credentials)).toEqual([]);
+  });
+
+  test('no secret of a webhook is in the metrics or the log; the database has it, to sign with', () => {
+    expect(signingSecrets.size).toBe(3);
+    const { log = '', metrics = '', dump: stored = '' } = texts;
+    expect(found({ log, metrics }, signingSecrets)).toEqual([]);
+    expect(found({ stored }, signingSecrets)).toHaveLength(signingSecrets.size);
+  });
+});

@@ -1,0 +1,76 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, test } from 'vitest';
+import { chance } from '../../support/chance.ts';
+import { type Inbox, type ServerProcess, startServer } from '../../support/server-process.ts';
+import { smtpClient } from '../../support/smtp-script.ts';
+import { Ledger, Sender } from './ledger.ts';
+import { assertNothingLost } from './readback.ts';
+
+/** More of them: STOPS=50 npx vitest run packages/server/test/system/durability/stop.test.ts */
+const STOPS = Number(process.env.STOPS ?? 3);
+const CONNECTIONS = 10;
+const WAITS = 3;
+const PROMISED_MS = 10_000;
+
+const random = chance();
+const dataDir = mkdtempSync(join(tmpdir(), 'mayfly-stop-'));
+const ledger = new Ledger();
+let server: ServerProcess | undefined;
+
+afterAll(async () => {
+  await server?.end('SIGKILL');
+  rmSync(dataDir, { recursive: true, force: true });
+});
+
+let lastMail = 0;
+const mailTo = (inbox: Inbox) => () => ({
+  id: `mail-${random.seed}-${++lastMail}`,
+  to: [inbox.address],
+});
+
+describe(`${STOPS} times SIGTERM under load (seed ${random.seed})`, () => {
+  test(
+    'every dialogue ends by a reply, every held wait is answered, nothing is lost, within 10 s',
+    async ({ annotate }) => {
+      server = await startServer({ dataDir });
+      const [busy, quiet] = [await server.createInbox(), await server.createInbox()];
+      const times: number[] = [];
+      for (let stop = 1; stop <= STOPS; stop++) {
+        const { smtpPort, request } = server;
+        const senders = Array.from({ length: CONNECTIONS }, () => new Sender(smtpPort, ledger, mailTo(busy)));
+        const idle = await smtpClient(smtpPort);
+        await idle.play([{ expect: 220 }, { send: 'EHLO idle.example', expect: 250 }]);
+        const waits = Array.from({ length: WAITS }, () =>
+          request('GET', `/v1/inboxes/${quiet.id}/messages?wait=60&since=${quiet.cursor}`),
+        );
+        await ledger.untilAcknowledged(ledger.acknowledged.size + random.between(40, 120));
+        while (senders.some(({ sent }) => sent.length === 0)) {
+          await ledger.untilAcknowledged(ledger.acknowledged.size + 1);
+        }
+
+        const { code, ms } = await server.end('SIGTERM');
+        expect(code).toBe(0);
+        expect(ms).toBeLessThan(PROMISED_MS);
+        times.push(Math.round(ms));
+        for (const { ended } of senders) expect(await ended).toMatch(/^421 4\.3\.2 /);
+        expect(await idle.closed()).toMatch(/^421 4\.3\.2 /);
+        expect([...ledger.unanswered.keys()]).toEqual([]);
+        for (const reply of ledger.refused.values()) expect(reply).toMatch(/^4\d\d /);
+        for (const wait of waits) {
+          const answer = await wait;
+          expect(answer.status).toBe(200);
+          expect(await answer.json()).toMatchObject({ messages: [], cursor: quiet.cursor });
+        }
+        server = await startServer({ dataDir });
+      }
+      const { acknowledged, extra } = await assertNothingLost(server, [busy, quiet], ledger);
+      expect(extra).toBe(0);
+      await annotate(
+        `${STOPS} stops: ${acknowledged} acknowledged, 0 lost; exits after ${times.join(', ')} ms`,
+      );
+    },
+    60_000 + STOPS * 12_000,
+  );
+});

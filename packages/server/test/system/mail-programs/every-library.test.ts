@@ -1,0 +1,238 @@
+/*
+ * "Any mail program can deliver with its default settings": the examples of docs/sending.md, each run as a
+ * program of its own against `mayfly dev` with its defaults. A library that is not installed is skipped by
+ * name, with the Debian package that brings it.
+ */
+import { execFile } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createTransport } from 'nodemailer';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { findProgram, findProgramWith, reportAbsent } from '../../support/find-program.ts';
+import { type Inbox, type ServerProcess, startServer } from '../../support/server-process.ts';
+import { type TestCertificate, testCertificate } from '../../support/tls/test-authority.ts';
+import { ROOT } from '../docs/code-blocks.ts';
+import { commandOf, SENDERS, type Sender } from './senders.ts';
+
+/** Longer than any program takes: a second each, many times that on a machine with other work. */
+const PROGRAM_TIMEOUT_MS = 50_000;
+const TEST_TIMEOUT_MS = 60_000;
+const SUBJECT = 'Grüße: 482910 ist Ihr Code 🎉';
+const TEXT = 'Grüße! Ihr Code ist 482910.';
+const HTML = '<p>Grüße! Ihr Code ist <b>482910</b>.</p>';
+const ELSEWHERE = 'customer@elsewhere.example';
+const invoice = randomBytes(20_000);
+
+interface Case {
+  sender: Sender;
+  title: string;
+  /** Undefined where the library is not installed. */
+  program: string | undefined;
+  /** Runs it; some are compiled first. */
+  command?: Promise<string[]>;
+  /** Why it accepts any certificate; empty where it does not. */
+  exempt: string;
+}
+
+async function caseOf(sender: Sender): Promise<Case> {
+  const { name, debianPackages, acceptsAnyCertificate: exemption } = sender;
+  const program = await findProgramWith(sender.programs, sender.probe);
+  if (!program) {
+    const title = `${name} (skipped: not installed, Debian: apt-get install ${debianPackages})`;
+    return { sender, title, program, exempt: '' };
+  }
+  const isExempt = exemption && (await findProgramWith([program], exemption.probe));
+  const exempt = isExempt ? ` (skipped: ${exemption.versions} checks no certificate)` : '';
+  const command = commandOf(sender, program, folder);
+  // A failure is reported by the tests that await it.
+  command.catch(() => {});
+  return { sender, title: name, program, command, exempt };
+}
+
+/** Without it there is no certificate, and the tests about TLS are skipped. */
+const openssl = findProgram('openssl');
+const folder = mkdtempSync(join(tmpdir(), 'mayfly-every-library-'));
+const cases = await Promise.all(SENDERS.map(caseOf));
+
+let plain: ServerProcess;
+let encrypted: ServerProcess;
+let certificate: TestCertificate;
+/** An inbox of that server from before the first handshake. */
+let witness: Inbox;
+/** Libraries that rejected the certificate. */
+const rejecting: string[] = [];
+const TLS = openssl ? '' : ' (skipped: needs openssl)';
+beforeAll(async () => {
+  for (const { sender, program } of cases) {
+    if (!program) reportAbsent(sender.name, sender.debianPackages);
+  }
+  plain = await startServer({ command: 'dev', dataDir: join(folder, 'plain') });
+  if (!openssl) return reportAbsent('openssl', 'openssl');
+  certificate = await testCertificate(folder);
+  const env = { MAYFLY_SMTP_TLS_CERT_FILE: certificate.cert, MAYFLY_SMTP_TLS_KEY_FILE: certificate.key };
+  encrypted = await startServer({ command: 'dev', dataDir: join(folder, 'encrypted'), env });
+  witness = await encrypted.createInbox();
+});
+afterAll(async () => {
+  await Promise.all([plain?.end('SIGTERM'), encrypted?.end('SIGTERM')]);
+  rmSync(folder, { recursive: true, force: true });
+});
+
+/** A mail of its own making for programs that compose none. */
+async function composed(): Promise<Buffer> {
+  const transport = createTransport({ streamTransport: true, buffer: true });
+  const { message } = await transport.sendMail({
+    ...{ from: 'Café Größe <hello@shop.example>', to: ELSEWHERE, subject: SUBJECT, text: TEXT, html: HTML },
+    attachments: [{ filename: 'invoice.pdf', content: invoice }],
+  });
+  return message as Buffer;
+}
+
+interface Result {
+  code: number;
+  output: string;
+}
+
+/** Runs a program in a folder of its own that holds `invoice.pdf` and `mail.eml`. */
+async function runIn(work: string, [program = '', ...args]: string[], env: Record<string, string>) {
+  mkdirSync(work);
+  writeFileSync(join(work, 'invoice.pdf'), invoice);
+  writeFileSync(join(work, 'mail.eml'), await composed());
+  const { PATH = '', HOME = work } = process.env;
+  return new Promise<Result>((resolve) => {
+    execFile(
+      program,
+      args,
+      { cwd: work, env: { PATH, HOME, ...env }, timeout: PROGRAM_TIMEOUT_MS },
+      (error, stdout, stderr) =>
+        resolve({ code: error ? Number(error.code ?? 1) : 0, output: `${stdout}${stderr}` }),
+    );
+  });
+}
+
+interface Received {
+  id: string;
+  from: { address: string; name: string };
+  subject: string;
+  text: string;
+  html: string;
+  parseError: string | null;
+  envelope: { mailFrom: string; rcptTo: string[]; tls: boolean };
+  codes: { value: string }[];
+  attachments: { filename: string; url: string }[];
+}
+
+/** The one message of an inbox: readable as soon as the program has ended. */
+async function onlyMessage(server: ServerProcess, { id }: Inbox) {
+  const list = await server.getJson<{ messages: { id: string }[] }>(`/v1/inboxes/${id}/messages`);
+  expect(list.messages).toHaveLength(1);
+  const path = `/v1/inboxes/${id}/messages/${list.messages[0]?.id}`;
+  const message = await server.getJson<Received>(path);
+  const raw = (await server.getBytes(`${path}/raw`)).toString('latin1');
+  return { message, protocol: /^Received: [^;]* with (\S+) id/s.exec(raw)?.[1] };
+}
+
+async function expectWhole(server: ServerProcess, sender: Sender, message: Received): Promise<void> {
+  expect(message).toMatchObject({
+    subject: SUBJECT,
+    from: { address: 'hello@shop.example', name: 'Café Größe' },
+    parseError: null,
+  });
+  expect(message.text.trim()).toBe(TEXT);
+  expect(message.html.trim()).toBe(HTML);
+  expect(message.codes[0]?.value).toBe('482910');
+  expect(message.attachments.map(({ filename }) => filename)).toEqual(sender.attaches ? ['invoice.pdf'] : []);
+  for (const { url } of message.attachments) {
+    expect((await server.getBytes(url.slice(server.url.length))).equals(invoice)).toBe(true);
+  }
+}
+
+describe.concurrent.each(cases)(
+  '$title',
+  { timeout: TEST_TIMEOUT_MS },
+  ({ sender, program, command, exempt }) => {
+    const isAbsent = program === undefined;
+
+    async function send(server: ServerProcess, way: string, to: string, env: Record<string, string> = {}) {
+      const work = join(folder, `${sender.name.replaceAll(/\W/g, '-')}-${way}`);
+      const settings = { SMTP_HOST: 'localhost', SMTP_PORT: String(server.smtpPort), MAIL_TO: to };
+      return runIn(work, (await command) ?? [], { ...settings, ...env });
+    }
+
+    test.skipIf(isAbsent)('delivers with default options', async () => {
+      const inbox = await plain.createInbox();
+      expect(await send(plain, 'default', inbox.address)).toMatchObject({ code: 0 });
+      const { message, protocol } = await onlyMessage(plain, inbox);
+      await expectWhole(plain, sender, message);
+      expect(message.envelope).toMatchObject({ mailFrom: 'hello@shop.example', rcptTo: [inbox.address] });
+      expect(protocol).toBe('ESMTP');
+    });
+
+    test.skipIf(isAbsent || !openssl)(
+      `delivers over STARTTLS, by a certificate that it trusts${TLS}`,
+      async () => {
+        const inbox = await encrypted.createInbox();
+        const env = { SMTP_STARTTLS: '1', ...certificate.trust };
+        expect(await send(encrypted, 'trusted', inbox.address, env)).toMatchObject({ code: 0 });
+        const { message, protocol } = await onlyMessage(encrypted, inbox);
+        await expectWhole(encrypted, sender, message);
+        expect(message.envelope).toMatchObject({ rcptTo: [inbox.address], tls: true });
+        expect(protocol).toBe('ESMTPS');
+      },
+    );
+
+    test.skipIf(isAbsent)('delivers by user name and password, whatever the recipient', async () => {
+      const inbox = await plain.createInbox();
+      const env = { SMTP_USER: inbox.address, SMTP_PASSWORD: inbox.token };
+      expect(await send(plain, 'password', ELSEWHERE, env)).toMatchObject({ code: 0 });
+      const { message } = await onlyMessage(plain, inbox);
+      await expectWhole(plain, sender, message);
+      expect(message.envelope).toMatchObject({ rcptTo: [ELSEWHERE], tls: false });
+    });
+
+    test.skipIf(isAbsent || !openssl)(`delivers by user name and password over STARTTLS${TLS}`, async () => {
+      const inbox = await encrypted.createInbox();
+      const credentials = { SMTP_USER: inbox.id, SMTP_PASSWORD: encrypted.key };
+      const env = { SMTP_STARTTLS: '1', ...credentials, ...certificate.trust };
+      expect(await send(encrypted, 'password-tls', ELSEWHERE, env)).toMatchObject({ code: 0 });
+      const { message, protocol } = await onlyMessage(encrypted, inbox);
+      await expectWhole(encrypted, sender, message);
+      expect(message.envelope).toMatchObject({ rcptTo: [ELSEWHERE], tls: true });
+      expect(protocol).toBe('ESMTPS');
+    });
+
+    test.skipIf(isAbsent || !openssl || exempt !== '')(
+      `rejects a certificate that it does not trust${TLS || exempt}`,
+      async () => {
+        const inbox = await encrypted.createInbox();
+        const { code, output } = await send(encrypted, 'untrusted', inbox.address, { SMTP_STARTTLS: '1' });
+        expect(code, output).not.toBe(0);
+        const list = await encrypted.getJson<{ messages: object[] }>(`/v1/inboxes/${inbox.id}/messages`);
+        expect(list.messages).toEqual([]);
+        rejecting.push(sender.name);
+      },
+    );
+  },
+);
+
+test.skipIf(!openssl)(`a wait in vain explains every rejected certificate${TLS}`, async () => {
+  const response = await encrypted.request('POST', `/v1/inboxes/${witness.id}/wait`, { timeoutSeconds: 0 });
+  const { explanation } = (await response.json()) as {
+    explanation: { failedHandshakes: { reason: string }[] };
+  };
+  expect(rejecting).not.toEqual([]);
+  expect(explanation.failedHandshakes).toHaveLength(rejecting.length);
+  for (const { reason } of explanation.failedHandshakes) {
+    expect(reason).toMatch(/^The client (rejected the certificate|closed the connection)/);
+  }
+});
+
+test('docs/sending.md shows every program, and every program is run', () => {
+  const page = readFileSync(join(ROOT, 'docs/sending.md'), 'utf8');
+  const shown = [...page.matchAll(/<!-- file: examples\/sending\/(\S+) -->/g)].map(([, file]) => file);
+  const run = [...SENDERS.map(({ file }) => file), 'certificate.sh'];
+  expect(shown.sort()).toEqual(run.sort());
+  expect(globSync('**/*.*', { cwd: join(ROOT, 'docs/examples/sending') }).sort()).toEqual(run);
+});

@@ -1,0 +1,175 @@
+/*
+ * deploy/nginx.conf as it is in the repository, in nginx in front of Mayfly. Time is scaled down: 1 s stands
+ * for the 60 s after which nginx gives up by default.
+ */
+import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import type { IncomingMessage } from 'node:http';
+import { request } from 'node:https';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { MAX_WAIT } from '../../../../client/src/contract/messages.ts';
+import { STREAM_QUIET_MS } from '../../../src/http/limits.ts';
+import type { Body } from '../../support/api-client.ts';
+import { findProgram, reportAbsent } from '../../support/find-program.ts';
+import { freePort } from '../../support/ports.ts';
+import { startApp, TEST_KEY, type TestApp } from '../../support/start-app.ts';
+import { type TestCertificate, testCertificate } from '../../support/tls/test-authority.ts';
+import { CONFIGURATION, DEFAULT_READ_TIMEOUT_S, type Nginx, type NginxOptions, startNginx } from './nginx.ts';
+
+const program = findProgram('openssl') && findProgram('nginx');
+if (!program) reportAbsent('nginx or openssl', 'nginx openssl');
+const absent = program ? '' : ' (skipped: not installed, Debian: apt-get install nginx openssl)';
+const LONGER_THAN_DEFAULT_S = DEFAULT_READ_TIMEOUT_S + 1;
+const MIB = 1024 * 1024;
+
+interface Call {
+  method?: string;
+  headers?: Record<string, string>;
+  body?: string | Buffer;
+}
+
+describe.skipIf(!program)(`behind nginx with deploy/nginx.conf${absent}`, () => {
+  const folder = mkdtempSync(join(tmpdir(), 'mayfly-nginx-'));
+  let certificate: TestCertificate;
+  let ca: Buffer;
+  let app: TestApp;
+  let mayfly: string;
+  let nginx: Nginx;
+  beforeAll(async () => {
+    certificate = await testCertificate(folder);
+    ca = readFileSync(certificate.authority);
+    const [port, httpPort] = [await freePort(), await freePort()];
+    mayfly = `http://127.0.0.1:${httpPort}`;
+    app = await startApp({
+      MAYFLY_HTTP_PORT: String(httpPort),
+      MAYFLY_PUBLIC_URL: `https://localhost:${port}`,
+    });
+    nginx = await started('exact', { port });
+  });
+  afterAll(async () => {
+    await nginx?.stop();
+    await app?.stop();
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  function started(name: string, options: Pick<NginxOptions, 'port' | 'edit'>): Promise<Nginx> {
+    mkdirSync(join(folder, name));
+    return startNginx({
+      program: program ?? '',
+      folder: join(folder, name),
+      mayfly,
+      certificate,
+      ...options,
+    });
+  }
+
+  /** A request whose response has begun. */
+  function open(path: string, { method = 'GET', headers = {}, body }: Call = {}, proxy = nginx) {
+    return new Promise<IncomingMessage>((resolve, reject) => {
+      const all = { authorization: `Bearer ${TEST_KEY}`, ...headers };
+      request(`${proxy.url}${path}`, { method, headers: all, ca, path }, resolve)
+        .on('error', reject)
+        .end(body);
+    });
+  }
+
+  async function call(path: string, options?: Call, proxy?: Nginx) {
+    const response = await open(path, options, proxy);
+    const answer = await text(response);
+    const isJson = /json/.test(response.headers['content-type'] ?? '');
+    return {
+      status: response.statusCode,
+      headers: response.headers,
+      body: (isJson ? JSON.parse(answer) : answer) as Body,
+    };
+  }
+
+  const createInbox = async () => (await call('/v1/inboxes', { method: 'POST' })).body;
+  const sendTo = (to: string) =>
+    app.send({ from: 'app@example.org', to, subject: 'Welcome', text: 'Hello.' });
+
+  test('a wait is not cut before its time', async () => {
+    const { id } = await createInbox();
+    const path = `/v1/inboxes/${id}/messages?wait=${LONGER_THAN_DEFAULT_S}`;
+    const withoutTimeouts = await started('no-timeouts', {
+      edit: (configuration) => configuration.replaceAll(/ *proxy_read_timeout .*;\n/g, ''),
+    });
+    try {
+      const [kept, cut] = await Promise.all([call(path), call(path, {}, withoutTimeouts)]);
+      expect(kept).toMatchObject({ status: 200, body: { messages: [] } });
+      expect(cut.status).toBe(504);
+    } finally {
+      await withoutTimeouts.stop();
+    }
+  });
+
+  test('the longest wait and the pauses of a stream are shorter than the read timeout', () => {
+    const timeouts = [...CONFIGURATION.matchAll(/proxy_read_timeout (\d+)s;/g)].map(([, s]) => Number(s));
+    expect(timeouts).toHaveLength(2);
+    expect(Math.min(...timeouts)).toBeGreaterThan(Math.max(MAX_WAIT, STREAM_QUIET_MS / 1000) + 10);
+  });
+
+  test('each event is passed on at once, while the stream stays open', async () => {
+    const { id, address } = await createInbox();
+    for (const path of [`/v1/inboxes/${id}/events`, '/v1/events']) {
+      const stream = await open(path);
+      expect(stream.headers['content-type']).toMatch(/^text\/event-stream/);
+      await sendTo(address);
+      let seen = '';
+      for await (const piece of stream) {
+        seen += piece;
+        if (seen.includes('"subject":"Welcome"')) break;
+      }
+      expect(seen).toContain('event: message.received');
+    }
+  });
+
+  test('the metrics are not public, however their path is written', async () => {
+    const paths = [
+      '/metrics',
+      '/metrics?a=b',
+      '/%6detrics',
+      '//metrics',
+      '/./metrics',
+      '/v1/../metrics',
+      '/metrics/',
+    ];
+    for (const path of paths) {
+      const { status, body } = await call(path);
+      expect({ path, status, metrics: JSON.stringify(body).includes('mayfly_') }).toEqual({
+        ...{ path, status: 404, metrics: false },
+      });
+    }
+  });
+
+  test('URLs in responses are those of the proxy, whatever a client claims', async () => {
+    const { id, address } = await createInbox();
+    await app.send({
+      ...{ from: 'app@example.org', to: address, subject: 'Invoice' },
+      attachments: [{ filename: 'a.txt', content: 'Hello.' }],
+    });
+    const forged = {
+      'x-forwarded-host': 'evil.example',
+      'x-forwarded-proto': 'ftp',
+      forwarded: 'host=evil.example',
+    };
+    const list = await call(`/v1/inboxes/${id}/messages`);
+    const message = await call(`/v1/inboxes/${id}/messages/${list.body.messages[0].id}`, { headers: forged });
+    const { rawUrl, attachments } = message.body;
+    for (const url of [rawUrl, attachments[0].url]) {
+      expect(url.startsWith(`${nginx.url}/v1/inboxes/${id}/messages/`)).toBe(true);
+      expect((await call(url.slice(nginx.url.length))).status).toBe(200);
+    }
+  });
+
+  test('a body as large as the largest message reaches Mayfly', async () => {
+    const { id } = await createInbox();
+    const body = Buffer.alloc(50 * MIB, 'a');
+    const headers = { 'content-type': 'message/rfc822' };
+    const answer = await call(`/v1/inboxes/${id}/messages`, { method: 'POST', headers, body });
+    // nginx sets no such header, also not with its own 413.
+    expect(answer.headers['x-request-id']).toEqual(expect.any(String));
+  });
+});

@@ -1,0 +1,147 @@
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { hasValidChecksum } from '../../../src/ids.ts';
+
+const MAIN = fileURLToPath(new URL('../../../bin/mayfly.js', import.meta.url));
+const run = promisify(execFile);
+/** A command that hangs is ended, so that the test says which. */
+const COMMAND_MS = 20_000;
+
+let folder: string;
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'mayfly-cli-'));
+});
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+const environment = (more: Record<string, string> = {}) => ({
+  PATH: process.env.PATH,
+  MAYFLY_HTTP_PORT: '0',
+  MAYFLY_SMTP_PORT: '0',
+  MAYFLY_DATA_DIR: folder,
+  ...more,
+});
+
+/** `mayfly dev`, and what it said when it was ready. */
+async function start(): Promise<{ child: ChildProcess; greeting: string }> {
+  const child = spawn(process.execPath, [MAIN, 'dev'], {
+    env: environment(),
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  onTestFinished(() => {
+    if (child.exitCode === null) child.kill('SIGKILL');
+  });
+  let greeting = '';
+  for await (const text of child.stdout.setEncoding('utf8')) {
+    greeting += text;
+    if (/npm run mail/.test(greeting)) return { child, greeting };
+  }
+  throw new Error(`it ended: ${greeting}`);
+}
+
+async function stop(child: ChildProcess): Promise<number | null> {
+  child.kill('SIGTERM');
+  const [code] = await once(child, 'exit');
+  return code;
+}
+
+/** A command of the operator beside it, with that on its standard input, which stays open; what it printed. */
+async function mayfly(command: string[], input = '', env = environment()): Promise<string> {
+  const running = run(process.execPath, [MAIN, ...command], { env, timeout: COMMAND_MS });
+  running.child.stdin?.write(input);
+  return (await running).stdout;
+}
+
+const urlIn = (greeting: string) => /API +(http:\S+)/.exec(greeting)?.[1] ?? '';
+const createInbox = (url: string, key: string, body: object = {}) =>
+  fetch(`${url}/v1/inboxes`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+  });
+
+describe('the command line', () => {
+  it('shows a key at the first start and never again; `key create` makes another while the server runs', async () => {
+    const first = await start();
+    const key = /mfk_\w+/.exec(first.greeting)?.[0] ?? '';
+    expect(hasValidChecksum(key)).toBe(true);
+    expect(first.greeting).toMatch(/SMTP +127\.0\.0\.1:\d+ +\(domains: mayfly\.test\)/);
+    expect((await createInbox(urlIn(first.greeting), key)).status).toBe(201);
+
+    const made = await mayfly(['key', 'create', '--name', 'second']);
+    expect((await createInbox(urlIn(first.greeting), made.trim())).status).toBe(201);
+    expect(await stop(first.child)).toBe(0);
+
+    const second = await start();
+    expect(second.greeting).not.toContain('mfk_');
+    expect(second.greeting).toMatch(/printed at the first start .*\n.*npx mayfly key create/);
+    expect((await createInbox(urlIn(second.greeting), key)).status).toBe(201);
+    expect(await stop(second.child)).toBe(0);
+  });
+
+  it('makes an account, sets its plan and revokes its key beside the running server, which obeys within a second', async () => {
+    const { child, greeting } = await start();
+    const url = urlIn(greeting);
+    try {
+      const { id, key } = JSON.parse(await mayfly(['account', 'create', '--name', 'Web team', '--json']));
+      const status = async () => (await createInbox(url, key, { ttlMinutes: 120 })).status;
+      expect(await status()).toBe(201);
+
+      // More than the second that is promised, because this machine may be busy.
+      const within = { timeout: 5000, interval: 20 };
+      await mayfly(['account', 'set-plan', 'Web team', 'free']);
+      await expect.poll(status, within).toBe(400);
+      expect(await mayfly(['key', 'revoke', '-'], `${key}\n`)).toContain(`of account ${id}`);
+      await expect.poll(status, within).toBe(401);
+    } finally {
+      expect(await stop(child)).toBe(0);
+    }
+  });
+
+  it.each([
+    ['2 for what cannot be meant', ['key', 'revoke', 'mfk_x'], {}, 2, /mayfly key revoke -/],
+    [
+      '1 where there is no database, and makes none',
+      ['account', 'list'],
+      { MAYFLY_DATA_DIR: '/dev/null/data' },
+      1,
+      /There is no database .*Start the server once/,
+    ],
+  ])('ends with %s', async (_what, command, more, code, message) => {
+    const failed = await mayfly(command, '', environment(more)).catch((error) => error);
+    expect(failed.code).toBe(code);
+    expect(failed.stderr).toMatch(message);
+    expect(failed.stderr).not.toMatch(/^\s+at /m);
+  });
+
+  it.each([
+    [
+      'every wrong setting',
+      { MAYFLY_HTTP_PORT: 'x', MAYFLY_DOMAINS: '' },
+      /2 problems:\n.*HTTP_PORT.*\n.*DOMAINS/,
+    ],
+  ])('says %s and ends without a stack trace', async (_what, more, message) => {
+    const failed = await run(process.execPath, [MAIN, 'serve'], { env: environment(more) }).catch(
+      (error) => error,
+    );
+    expect(failed.code).toBeGreaterThan(0);
+    expect(failed.stderr).toMatch(message);
+    expect(failed.stderr).not.toMatch(/^\s+at /m);
+  });
+
+  it('tells an older Node which one it needs and where the right one is', async () => {
+    // There is one Node here, so it says that it is another.
+    const older =
+      'data:text/javascript,Object.defineProperty(process,"versions",{value:{...process.versions,node:"20.20.2"}})';
+    const attempt = run(process.execPath, ['--import', older, MAIN, 'dev'], { env: environment() });
+    await expect(attempt).rejects.toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/^Mayfly needs Node 24\.15 or newer, and this is 20\.20\.2\..*npm start/),
+    });
+  });
+});

@@ -1,0 +1,109 @@
+import { execFile } from 'node:child_process';
+import {
+  chmodSync,
+  cpSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+
+const run = promisify(execFile);
+const PROJECT = join(import.meta.dirname, '../../../../..');
+const PACKAGE = `node-${process.platform}-${process.arch}`;
+
+let project: string;
+beforeEach(() => {
+  project = mkdtempSync(join(tmpdir(), 'mayfly-node-'));
+  for (const path of ['scripts/prepare-node.js', 'packages/server/bin/node-version.js', 'package.json']) {
+    cpSync(join(PROJECT, path), join(project, path));
+  }
+  mkdirSync(join(project, 'node_modules/.bin'), { recursive: true });
+});
+afterEach(() => rmSync(project, { recursive: true, force: true }));
+
+const link = () => join(project, 'node_modules/.bin/node');
+const bundled = () => join(project, 'node_modules', PACKAGE, 'bin/node');
+
+/** The package that npm installs, with a program that runs, or does not, in the place of Node.js. */
+function install(program: string): void {
+  mkdirSync(join(project, 'node_modules', PACKAGE, 'bin'), { recursive: true });
+  writeFileSync(bundled(), program);
+  chmodSync(bundled(), 0o755);
+}
+
+const RUNS = '#!/bin/sh\necho v24.21.0\n';
+const DOES_NOT_RUN = '#!/no/such/loader\n';
+
+/** `npm ci` has come to its end. @param versions what Node.js says of itself */
+async function afterInstall(versions?: { node: string; platform?: string }): Promise<string> {
+  const disguise = versions
+    ? [
+        '--import',
+        `data:text/javascript,Object.defineProperty(process,"versions",{value:{...process.versions,node:"${versions.node}"}});${
+          versions.platform ? `Object.defineProperty(process,"platform",{value:"${versions.platform}"})` : ''
+        }`,
+      ]
+    : [];
+  const { stderr, stdout } = await run(process.execPath, [...disguise, 'scripts/prepare-node.js'], {
+    cwd: project,
+  });
+  expect(stdout).toBe('');
+  return stderr.trim();
+}
+
+describe.skipIf(process.platform === 'win32')('the Node.js of the project, after npm ci', () => {
+  it('is linked where npm 10 has removed its link', async () => {
+    install(RUNS);
+    expect(await afterInstall({ node: '20.20.2' })).toBe('');
+    expect(realpathSync(link())).toBe(realpathSync(bundled()));
+  });
+
+  it('stays linked as npm 11 has done it', async () => {
+    install(RUNS);
+    symlinkSync(`../${PACKAGE}/bin/node`, link());
+    expect(await afterInstall()).toBe('');
+    expect(realpathSync(link())).toBe(realpathSync(bundled()));
+  });
+
+  it('replaces a link that leads nowhere', async () => {
+    install(RUNS);
+    symlinkSync('../node-sparc/bin/node', link());
+    expect(await afterInstall()).toBe('');
+    expect(realpathSync(link())).toBe(realpathSync(bundled()));
+  });
+
+  it('is the installed one where npm has none for this system', async () => {
+    expect(await afterInstall({ node: '24.15.0', platform: 'darwin' })).toBe('');
+    expect(existsSync(link())).toBe(false);
+  });
+
+  it('is the installed one where that of npm does not run, as on Linux without glibc', async () => {
+    install(DOES_NOT_RUN);
+    symlinkSync(`../${PACKAGE}/bin/node`, link());
+    expect(await afterInstall({ node: '24.15.0' })).toBe('');
+    expect(lstatSync(link(), { throwIfNoEntry: false })).toBeUndefined();
+  });
+
+  it('goes with an `exec` on Windows, whose shell has none and `npm start` begins with', async () => {
+    expect(await afterInstall({ node: '24.15.0', platform: 'win32' })).toBe('');
+    expect(readFileSync(join(project, 'node_modules/.bin/exec.cmd'), 'utf8')).toBe('@%*\r\n');
+    const { scripts } = JSON.parse(readFileSync(join(PROJECT, 'package.json'), 'utf8'));
+    expect(scripts.start).toMatch(/^exec mayfly dev$/);
+  });
+
+  it('is said to be missing on macOS where the installed one is too old, with what to do', async () => {
+    expect(await afterInstall({ node: '22.20.0', platform: 'darwin' })).toBe(
+      `Mayfly needs Node 24.15 or newer, and this is 22.20.0. For this system (darwin-${process.arch}) npm has no Node package that the project could bring: install Node 24 from https://nodejs.org or with your version manager, and run \`npm start\` again.`,
+    );
+  });
+});

@@ -1,0 +1,152 @@
+import { once } from 'node:events';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { hasValidChecksum } from '../../../src/ids.ts';
+import { type ServerProcess, spawnServer, startServer } from '../../support/server-process.ts';
+import { smtpClient } from '../../support/smtp-script.ts';
+
+let dataDir: string;
+beforeEach(() => {
+  dataDir = mkdtempSync(join(tmpdir(), 'mayfly-output-'));
+});
+afterEach(() => rmSync(dataDir, { recursive: true, force: true }));
+
+const keyFile = () => join(dataDir, 'first-api-key');
+
+/** Runs `use` with a server. @returns its whole standard output */
+async function outputOf(
+  env: Record<string, string>,
+  use: (server: ServerProcess) => Promise<void> = async () => undefined,
+): Promise<string> {
+  const server = await startServer({ dataDir, env });
+  if (!server.process.stdout) throw new Error('no standard output');
+  const rest = text(server.process.stdout);
+  await use(server);
+  expect((await server.end('SIGTERM')).code).toBe(0);
+  return server.greeting + (await rest);
+}
+
+/** @throws for a line that is not JSON */
+const parsed = (output: string): Record<string, unknown>[] =>
+  output
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line));
+
+const messages = (output: string) => parsed(output).map(({ msg }) => msg);
+
+describe('the standard output of mayfly serve', () => {
+  it('is JSON lines from the first start to the stop, at the most detailed log level', async () => {
+    const output = await outputOf(
+      { MAYFLY_API_KEY: '', MAYFLY_LOG_LEVEL: 'trace', MAYFLY_HTTP_PROT: '1' },
+      async (server) => {
+        await fetch(`${server.url}/v1/inboxes`, { headers: { authorization: 'Bearer mfk_wrong' } });
+        await fetch(`${server.url}/nothing`);
+        const client = await smtpClient(server.smtpPort);
+        await client.play([
+          { expect: 220 },
+          { send: 'EHLO app.example', expect: 250 },
+          { send: 'MAIL FROM:<app@app.example>', expect: 250 },
+          { send: 'RCPT TO:<nobody@mayfly.test>', expect: 550 },
+        ]);
+        client.close();
+      },
+    );
+    const lines = parsed(output);
+    expect(lines.length).toBeGreaterThan(4);
+    for (const line of lines)
+      expect(line).toMatchObject({ level: expect.any(String), time: expect.any(String) });
+    expect(messages(output)).toEqual(
+      expect.arrayContaining([
+        expect.stringContaining('The first API key was written'),
+        'MAYFLY_HTTP_PROT is not a setting and is ignored. Did you mean MAYFLY_HTTP_PORT?',
+        'Mayfly is ready',
+        'request',
+        'Mayfly is stopping',
+        'Mayfly has stopped',
+      ]),
+    );
+  });
+
+  it('tells where it listens, why it stopped and how long that took, also at the log level error', async () => {
+    const output = await outputOf({ MAYFLY_LOG_LEVEL: 'error' });
+    expect(parsed(output)).toEqual([
+      expect.objectContaining({
+        msg: 'Mayfly is ready',
+        version: expect.any(String),
+        http: { url: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+$/) },
+        smtp: { host: '127.0.0.1', port: expect.any(Number), tlsPort: null },
+      }),
+      expect.objectContaining({ msg: 'Mayfly is stopping', reason: 'SIGTERM' }),
+      expect.objectContaining({ msg: 'Mayfly has stopped', ms: expect.any(Number) }),
+    ]);
+  });
+
+  it('never contains the generated first key, which is in a file that only its owner can read', async () => {
+    const output = await outputOf({ MAYFLY_API_KEY: '' }, async ({ url }) => {
+      expect(statSync(keyFile()).mode & 0o777).toBe(0o600);
+      const authorization = `Bearer ${readFileSync(keyFile(), 'utf8').trim()}`;
+      expect((await fetch(`${url}/v1/inboxes`, { headers: { authorization } })).status).toBe(200);
+    });
+    const key = readFileSync(keyFile(), 'utf8').trim();
+    expect(hasValidChecksum(key)).toBe(true);
+    expect(output).not.toContain(key.slice(4));
+    expect(parsed(output)).toContainEqual(expect.objectContaining({ path: keyFile() }));
+  });
+
+  it('says so when the first key cannot be written, and the server runs: another key can be created', async () => {
+    // A folder of that name cannot be replaced by a file.
+    mkdirSync(join(keyFile(), 'full'), { recursive: true });
+    const output = await outputOf({ MAYFLY_API_KEY: '' }, async ({ url }) => {
+      expect((await fetch(`${url}/healthz`)).status).toBe(200);
+    });
+    expect(messages(output)).toContainEqual(expect.stringMatching(/is lost\. Run "mayfly key create"/));
+  });
+
+  it('never contains a key that was given, which is not written to a file either', async () => {
+    const key = 'given_key_0123456789abcdef';
+    const output = await outputOf({ MAYFLY_API_KEY: key, MAYFLY_LOG_LEVEL: 'trace', MAYFLY_HTTP_PROT: '1' });
+    expect(output).not.toContain(key);
+    expect(() => statSync(keyFile())).toThrow(/ENOENT/);
+  });
+
+  it.each([
+    ['a wrong setting', { MAYFLY_HTTP_PORT: 'http' }],
+    ['a data folder that cannot be made', { MAYFLY_DATA_DIR: '/dev/null/data' }],
+  ])(
+    'is JSON lines, or nothing, when the start fails for %s; standard error says why',
+    async (_what, env) => {
+      const child = spawnServer({ dataDir, env });
+      if (!child.stdout || !child.stderr) throw new Error('no output');
+      const [stdout, stderr] = await Promise.all([
+        text(child.stdout),
+        text(child.stderr),
+        once(child, 'exit'),
+      ]);
+      expect(
+        stdout
+          .split('\n')
+          .filter(Boolean)
+          .map((line) => JSON.parse(line)),
+      ).toEqual([]);
+      expect(stderr).not.toBe('');
+    },
+  );
+
+  it('is JSON lines when the first start fails at a port that is taken', async () => {
+    const taken = createServer().listen(0, '127.0.0.1');
+    await once(taken, 'listening');
+    const address = taken.address();
+    const port = typeof address === 'object' ? String(address?.port) : '';
+    const child = spawnServer({ dataDir, env: { MAYFLY_API_KEY: '', MAYFLY_HTTP_PORT: port } });
+    if (!child.stdout || !child.stderr) throw new Error('no output');
+    const [stdout, stderr] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'exit')]);
+    taken.close();
+    expect(messages(stdout)).toEqual([expect.stringContaining('The first API key was written')]);
+    expect(stderr).toContain('MAYFLY_HTTP_PORT');
+  });
+});

@@ -1,0 +1,128 @@
+import { renameSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtemp } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import type { ConnectionOptions, TLSSocket } from 'node:tls';
+import { afterAll, afterEach, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { type ServerProcess, startServer } from '../../support/server-process.ts';
+import { type SmtpClient, smtpClient } from '../../support/smtp-script.ts';
+import { trustedCertificate } from '../../support/tls/certificates.ts';
+
+/*
+ * A certificate is renewed: its files are replaced, and SIGHUP makes `mayfly serve` read them.
+ */
+
+let folder: string;
+let cert: string;
+let key: string;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'mayfly-reload-'));
+  cert = join(folder, 'cert.pem');
+  key = join(folder, 'key.pem');
+});
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+let server: ServerProcess;
+let logged: Record<string, unknown>[];
+afterEach(() => server?.end('SIGTERM'));
+
+async function start(env: Record<string, string>): Promise<void> {
+  const dataDir = await mkdtemp(join(folder, 'data-'));
+  server = await startServer({ dataDir, env: { MAYFLY_LOG_LEVEL: 'info', ...env } });
+  logged = [];
+  const output = server.process.stdout;
+  if (!output) throw new Error('the server has no output');
+  createInterface({ input: output }).on('line', (line) => logged.push(JSON.parse(line)));
+}
+
+/** Replaces both files, as a program that renews certificates does. */
+function install(pair: { cert: string; key: string }): void {
+  for (const [path, text] of [
+    [cert, pair.cert],
+    [key, pair.key],
+  ] as const) {
+    writeFileSync(`${path}.new`, text);
+    renameSync(`${path}.new`, path);
+  }
+}
+
+/** Sends SIGHUP. @returns the next line of the log that tells what came of it */
+async function reload(): Promise<Record<string, unknown>> {
+  const from = logged.length;
+  server.process.kill('SIGHUP');
+  for (;;) {
+    const line = logged.slice(from).find(({ msg }) => /certificate/.test(String(msg)));
+    if (line) return line;
+    await new Promise((resolve) => server.process.stdout?.once('data', resolve));
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+}
+
+/** A connection after STARTTLS, by a client that trusts one certificate only. */
+async function encrypted(trust: ConnectionOptions): Promise<SmtpClient> {
+  const client = await smtpClient(server.smtpPort);
+  onTestFinished(() => client.close());
+  await client.play([{ expect: 220 }, { send: 'EHLO c', expect: 250 }, { send: 'STARTTLS', expect: 220 }]);
+  await client.startTls(trust);
+  await client.play([{ send: 'EHLO c', expect: 250 }]);
+  return client;
+}
+
+test('SIGHUP: new connections get the new certificate, old ones go on, broken files change nothing', async () => {
+  const [first, second] = [await trustedCertificate('localhost'), await trustedCertificate('localhost')];
+  install(first.tls);
+  await start({ MAYFLY_SMTP_TLS_CERT_FILE: cert, MAYFLY_SMTP_TLS_KEY_FILE: key });
+  const old = await encrypted(first.trust);
+  const waiting = await smtpClient(server.smtpPort);
+  onTestFinished(() => waiting.close());
+  await waiting.play([{ expect: 220 }, { send: 'EHLO c', expect: 250 }]);
+
+  // A new key beside the old certificate: the moment between two renames, or a mistake.
+  install({ ...first.tls, key: second.tls.key });
+  expect(await reload()).toMatchObject({ level: 'error', msg: expect.stringMatching(/the old one stays/) });
+  await encrypted(first.trust);
+
+  install({ cert: 'not a certificate', key: 'not a key' });
+  expect(await reload()).toMatchObject({ level: 'error', msg: expect.stringMatching(/the old one stays/) });
+  expect(JSON.stringify(logged)).not.toMatch(/not a key|BEGIN/);
+  await encrypted(first.trust);
+
+  rmSync(cert);
+  expect(await reload()).toMatchObject({ level: 'error' });
+  await encrypted(first.trust);
+
+  install(second.tls);
+  expect(await reload()).toMatchObject({
+    level: 'info',
+    msg: 'The SMTP certificate was reloaded',
+    certificate: { subject: 'CN=localhost', validTo: expect.any(String) },
+  });
+  const fresh = await encrypted(second.trust);
+  await waiting.play([{ send: 'STARTTLS', expect: 220 }]);
+  await waiting.startTls(second.trust);
+  await expect(encrypted(first.trust)).rejects.toThrow(/certificate/);
+
+  await old.play([{ send: 'NOOP', expect: 250 }]);
+  const serial = ({ socket }: SmtpClient) => (socket as TLSSocket).getPeerCertificate().fingerprint256;
+  expect(serial(old)).not.toBe(serial(fresh));
+  expect(serial(waiting)).toBe(serial(fresh));
+});
+
+test('SIGHUP without a certificate changes nothing, and the server goes on', async () => {
+  await start({});
+  expect(await reload()).toMatchObject({
+    level: 'info',
+    msg: 'No SMTP certificate is configured; there is nothing to reload',
+  });
+  const client = await smtpClient(server.smtpPort);
+  onTestFinished(() => client.close());
+  await client.play([{ expect: 220 }]);
+});
+
+test('a certificate and a key that do not belong together stop the start, with a sentence', async () => {
+  const [first, second] = [await trustedCertificate('localhost'), await trustedCertificate('localhost')];
+  install({ ...first.tls, key: second.tls.key });
+  const files = { MAYFLY_SMTP_TLS_CERT_FILE: cert, MAYFLY_SMTP_TLS_KEY_FILE: key };
+  await expect(start(files)).rejects.toThrow(/The SMTP certificate cannot be used with its key \(/);
+});

@@ -1,0 +1,278 @@
+import fc from 'fast-check';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { AppError } from '../../../src/errors.ts';
+import {
+  checkUrl,
+  type GuardSettings,
+  isAllowedAddress,
+  MAX_URL_LENGTH,
+  parseCidrs,
+} from '../../../src/webhooks/outbound/address-guard.ts';
+import { createResolve } from '../../../src/webhooks/outbound/resolve.ts';
+import { type NameServer, startNameServer, type Zone } from '../../support/name-server.ts';
+import { corpus, corpusNote } from './corpus.ts';
+
+describe('an address that is not public', () => {
+  it.each([
+    ['0.0.0.0/8', '0.0.0.0', '0.255.255.255'],
+    ['10/8', '10.0.0.0', '10.255.255.255'],
+    ['100.64/10', '100.64.0.0', '100.127.255.255'],
+    ['loopback', '127.0.0.1', '127.255.255.255'],
+    ['link-local and cloud metadata', '169.254.0.0', '169.254.169.254'],
+    ['172.16/12', '172.16.0.0', '172.31.255.255'],
+    ['192.0.0/24', '192.0.0.0', '192.0.0.255'],
+    ['documentation', '192.0.2.1', '203.0.113.255'],
+    ['192.168/16', '192.168.0.0', '192.168.255.255'],
+    ['benchmarking', '198.18.0.0', '198.19.255.255'],
+    ['multicast', '224.0.0.0', '239.255.255.255'],
+    ['class E and broadcast', '240.0.0.0', '255.255.255.255'],
+    ['6to4 relays', '192.88.99.0', '192.88.99.255'],
+    ['unspecified and loopback', '::', '::1'],
+    ['IPv4-mapped, public or not', '::ffff:127.0.0.1', '::ffff:8.8.8.8'],
+    ['IPv4-compatible', '::127.0.0.1', '::808:808'],
+    ['IPv4-translated', '::ffff:0:7f00:1', '::ffff:0:808:808'],
+    ['NAT64', '64:ff9b::7f00:1', '64:ff9b::808:808'],
+    ['local NAT64', '64:ff9b:1::', '64:ff9b:1:ffff::1'],
+    ['discard', '100::', '100::ffff:ffff:ffff:ffff'],
+    ['not handed out', '4000::1', '1::1'],
+    ['Teredo', '2001::1', '2001:0:ffff::1'],
+    ['benchmarking and ORCHID', '2001:2::1', '2001:20::1'],
+    ['documentation', '2001:db8::1', '3fff:fff::1'],
+    ['6to4', '2002:7f00:1::1', '2002:808:808::1'],
+    ['ISATAP', '2606:4700::5efe:7f00:1', '2606:4700::200:5efe:808:808'],
+    ['SRv6', '5f00::', '5f00:ffff::1'],
+    ['unique local', 'fc00::1', 'fdff:ffff::1'],
+    ['link-local', 'fe80::1', 'febf::1'],
+    ['site-local', 'fec0::1', 'feff::1'],
+    ['multicast', 'ff00::', 'ff0e::1'],
+  ])('is refused: %s', (_what, first, last) => {
+    expect(isAllowedAddress(first, [])).toBe(false);
+    expect(isAllowedAddress(last, [])).toBe(false);
+  });
+
+  it.each([
+    '',
+    'localhost',
+    '127.1',
+    '2130706433',
+    '0x7f.0.0.1',
+    '0177.0.0.1',
+    '8.8.8.8 ',
+    '8.8.8',
+    '[::1]',
+    'fe80::1%eth0',
+  ])('is refused when it is no address at all: %j', (text) => {
+    expect(isAllowedAddress(text, parseCidrs('0.0.0.0/0 ::/0'))).toBe(false);
+  });
+
+  it.skipIf(!corpus)(`is refused: every one of the shared list${corpusNote}`, () => {
+    const denied = [...(corpus?.deny_ip ?? []), ...(corpus?.deny_ip_mailpit_style ?? [])];
+    expect(denied.length).toBeGreaterThan(40);
+    expect(denied.filter((ip) => isAllowedAddress(ip, []))).toEqual([]);
+  });
+});
+
+describe('a public unicast address', () => {
+  it.each([
+    '1.1.1.1',
+    '8.8.8.8',
+    '9.255.255.255',
+    '11.0.0.0',
+    '100.63.255.255',
+    '100.128.0.0',
+    '172.15.255.255',
+    '172.32.0.0',
+    '223.255.255.255',
+    '2001:4860:4860::8888',
+    '2606:4700:4700::1111',
+    '2a00::1',
+  ])('is allowed: %s', (ip) => {
+    expect(isAllowedAddress(ip, [])).toBe(true);
+  });
+
+  it.skipIf(!corpus)(`is allowed: every one of the shared list${corpusNote}`, () => {
+    expect(corpus?.allow_ip.length).toBeGreaterThan(3);
+    expect(corpus?.allow_ip.filter((ip) => !isAllowedAddress(ip, []))).toEqual([]);
+  });
+
+  it('is refused in any form that hides it in IPv6', () => {
+    fc.assert(
+      fc.property(fc.ipV4(), (ip) => {
+        const [a = 0, b = 0, c = 0, d = 0] = ip.split('.').map(Number);
+        const [high, low] = [(a * 256 + b).toString(16), (c * 256 + d).toString(16)];
+        const forms = [
+          `::ffff:${ip}`,
+          `::${high}:${low}`,
+          `64:ff9b::${high}:${low}`,
+          `2002:${high}:${low}::1`,
+          `2600::5efe:${high}:${low}`,
+        ];
+        for (const form of forms) expect(isAllowedAddress(form, [])).toBe(false);
+      }),
+    );
+  });
+});
+
+describe("the operator's networks", () => {
+  it('are allowed, each in its own family, and nothing beside them', () => {
+    const allow = parseCidrs('10.1.0.0/16, fd00:1::/32\n127.0.0.1/32,');
+    expect(allow).toHaveLength(3);
+    for (const ip of ['10.1.0.0', '10.1.255.255', 'fd00:1::1', '127.0.0.1']) {
+      expect(isAllowedAddress(ip, allow), ip).toBe(true);
+    }
+    for (const ip of [
+      '10.2.0.0',
+      '10.0.255.255',
+      'fd00:2::1',
+      '127.0.0.2',
+      '::1',
+      '::ffff:127.0.0.1',
+      '::ffff:10.1.0.1',
+    ]) {
+      expect(isAllowedAddress(ip, allow), ip).toBe(false);
+    }
+    expect(isAllowedAddress('::ffff:127.0.0.1', parseCidrs('::ffff:127.0.0.0/104'))).toBe(true);
+  });
+
+  it('are none where nothing is set', () => {
+    expect(parseCidrs('')).toEqual([]);
+    expect(parseCidrs(' , \n')).toEqual([]);
+  });
+
+  it.each([
+    ['10.0.0.0', '"10.0.0.0" has no prefix length; for this one address write 10.0.0.0/32'],
+    ['::1', '"::1" has no prefix length; for this one address write ::1/128'],
+    ['10.0.0.0/33', '"10.0.0.0/33" needs a prefix length from 0 to 32'],
+    ['::/129', '"::/129" needs a prefix length from 0 to 128'],
+    ['10.0.0.0/', '"10.0.0.0/" needs a prefix length from 0 to 32'],
+    ['10.0.0.0/8/8', '"10.0.0.0/8/8" is not a network'],
+    ['10.0.0.7/8', '"10.0.0.7/8" has bits set behind its prefix; the network is 10.0.0.0/8'],
+    ['fd00::1/8', '"fd00::1/8" has bits set behind its prefix; the network is fd00::/8'],
+    ['127.1/8', '"127.1/8" is not a network'],
+    ['010.0.0.0/8', '"010.0.0.0/8" is not a network'],
+    ['localhost', '"localhost" is not a network in CIDR form, such as 10.0.0.0/8 or fd00::/8'],
+    ['fe80::%eth0/10', '"fe80::%eth0/10" is not a network'],
+  ])('are refused with what would be right: %s', (text, sentence) => {
+    expect(() => parseCidrs(text)).toThrow(sentence);
+  });
+
+  it('are refused with all that is wrong at once', () => {
+    expect(() => parseCidrs('10.0.0.0/8, nonsense, ::1')).toThrow(/"nonsense" is not.*; "::1" has no prefix/);
+  });
+});
+
+describe('a webhook URL at registration', () => {
+  let dns: NameServer;
+  let guard: GuardSettings;
+  const zone: Zone = {
+    'hooks.example.com': { A: ['93.184.215.14'], AAAA: ['2606:2800:21f:cb07::1'] },
+    'v4only.example.com': { A: ['93.184.215.14'] },
+    'v6only.example.com': { AAAA: ['2606:2800:21f:cb07::1'] },
+    'inside.example.com': { A: ['10.0.0.5'] },
+    'mixed.example.com': { A: ['93.184.215.14', '10.0.0.5'] },
+    'mixed6.example.com': { A: ['93.184.215.14'], AAAA: ['::1'] },
+    'mapped.example.com': { AAAA: ['::ffff:127.0.0.1'] },
+    '127.0.0.1.nip.io': { A: ['127.0.0.1'] },
+    'empty.example.com': {},
+    'broken.example.com': 'servfail',
+    'xn--bcher-kva.example': { A: ['93.184.215.14'] },
+  };
+  beforeAll(async () => {
+    dns = await startNameServer(zone);
+    guard = { allow: [], resolve: createResolve({ servers: [dns.address] }) };
+  });
+  afterAll(() => dns.close());
+
+  async function refusal(url: string, settings = guard): Promise<string> {
+    const error: AppError = await checkUrl(url, settings).then(
+      (accepted) => expect.fail(`accepted as ${accepted}`),
+      (thrown) => thrown,
+    );
+    expect(error).toMatchObject({ name: 'AppError', code: 'webhook_url_refused' });
+    return error.message;
+  }
+
+  it.each([
+    ['https://hooks.example.com/in?x=1', 'https://hooks.example.com/in?x=1'],
+    ['http://v4only.example.com:8080', 'http://v4only.example.com:8080/'],
+    ['HTTPS://v6only.EXAMPLE.com/a/../b', 'https://v6only.example.com/b'],
+    ['https://bücher.example/hook', 'https://xn--bcher-kva.example/hook'],
+    ['https://8.8.8.8/hook', 'https://8.8.8.8/hook'],
+    ['https://[2606:4700:4700::1111]/', 'https://[2606:4700:4700::1111]/'],
+  ])('is accepted in its normal spelling when all its addresses are public: %s', async (url, normal) => {
+    expect(await checkUrl(url, guard)).toBe(normal);
+  });
+
+  it.each([
+    ['https://inside.example.com/', 'has an address that is not public'],
+    ['https://mixed.example.com/', 'has an address that is not public'],
+    ['https://mixed6.example.com/', 'has an address that is not public'],
+    ['https://mapped.example.com/', 'has an address that is not public'],
+    ['https://localhost/', 'has an address that is not public'],
+    ['https://api.localhost./', 'has an address that is not public'],
+    ['https://nosuch.example.com/', 'could not be looked up: there is no such name'],
+    ['https://empty.example.com/', 'could not be looked up: there is no such name'],
+    [
+      'https://broken.example.com/',
+      'could not be looked up: its name servers did not return a usable answer',
+    ],
+    ['https://[::ffff:8.8.8.8]/', 'The address ::ffff:808:808 is not public'],
+    ['https://169.254.169.254/latest/meta-data/', 'The address 169.254.169.254 is not public'],
+    ['ftp://hooks.example.com/', 'must begin with https:// or http://, not "ftp:"'],
+    ['https://user@hooks.example.com/', 'must not contain a user name or password'],
+    ['https://:pw@hooks.example.com/', 'must not contain a user name or password'],
+    ['https://hooks.example.com:25/', 'Port 25 is not allowed for webhooks'],
+    ['https://hooks.example.com:6379/', 'Port 6379 is not allowed for webhooks'],
+    ['https://hooks.example.com:0/', 'Port 0 is not allowed for webhooks'],
+    ['https://hooks.example.com:65536/', 'not an absolute URL'],
+    ['/hook', 'not an absolute URL'],
+    ['', 'not an absolute URL'],
+    ['https://', 'not an absolute URL'],
+    ['ht\ntps://hooks.example.com/', 'must not contain white space, control characters or backslashes'],
+    ['https:\\\\hooks.example.com\\', 'must not contain white space, control characters or backslashes'],
+    [' https://hooks.example.com/', 'must not contain white space, control characters or backslashes'],
+    ['https://hooks.example.com/\u0000', 'must not contain white space, control characters or backslashes'],
+    [`https://hooks.example.com/${'a'.repeat(MAX_URL_LENGTH)}`, `more than the limit of ${MAX_URL_LENGTH}`],
+    [`https://hooks.example.com/${'é'.repeat(1000)}`, 'characters when percent-encoded, more than the limit'],
+  ])('is refused with the reason: %j', async (url, reason) => {
+    expect(await refusal(url)).toContain(reason);
+  });
+
+  it('is refused without naming the address of our network that the name has, where strangers may sign up', async () => {
+    expect(await refusal('https://inside.example.com/')).not.toContain('10.0.0.5');
+  });
+
+  it('is refused with the address found and the setting that allows it', async () => {
+    const named = { ...guard, namesAddresses: true };
+    expect(await refusal('https://mixed.example.com/', named)).toBe(
+      'The host name "mixed.example.com" has the address 10.0.0.5, which is not public. Webhooks are sent to public addresses only, unless the operator allows their network with MAYFLY_WEBHOOK_ALLOW, for instance 10.0.0.5/32.',
+    );
+    expect(await refusal('http://[::1]:3000/hook')).toMatch(
+      /^The address ::1 .* MAYFLY_WEBHOOK_ALLOW, .*::1\/128\.$/,
+    );
+  });
+
+  it('never shows what may be a password or a token in it', async () => {
+    for (const url of [
+      '//user:s3cret@example.com',
+      'example.com/hook?token=s3cret',
+      'https://user:s3cret@',
+    ]) {
+      expect(await refusal(url)).not.toContain('s3cret');
+    }
+  });
+
+  it.skipIf(!corpus)(`is refused: every one of the shared list${corpusNote}`, async () => {
+    expect(corpus?.deny_url.length).toBeGreaterThan(20);
+    for (const url of corpus?.deny_url ?? []) await refusal(url);
+  });
+
+  it('may point into a network that the operator allows', async () => {
+    const allow = parseCidrs('127.0.0.0/8,::1/128');
+    expect(await checkUrl('http://localhost:3000/hook', { ...guard, allow })).toBe(
+      'http://localhost:3000/hook',
+    );
+    expect(await checkUrl('http://127.1:3000/', { ...guard, allow })).toBe('http://127.0.0.1:3000/');
+    expect(await refusal('https://inside.example.com/', { ...guard, allow })).toContain('not public');
+  });
+});

@@ -1,0 +1,100 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+
+const SOURCE = new URL('../../../src/', import.meta.url);
+
+/**
+ * Files outside webhooks/ that may open connections or look names up, each with its reason: where the
+ * address comes from the operator and never from a client of the API or a mail.
+ */
+const REASONED: Readonly<Record<string, string>> = {
+  'cli/mail/smtp-client.ts': 'the command line sends a mail to the SMTP server that its user names',
+  'http/openapi/page-requests.ts': 'runs in the browser that shows the reference page; here it is only text',
+  'inbound/authentication/dns-cache.ts':
+    "asks the operator's name servers, and nobody else, for records of senders",
+  'inbound/authentication/verify.ts':
+    'uses three functions of mailauth, which ask for records by the function given',
+  'smtp/connection.ts': 'puts TLS upon sockets that clients have opened, as their server',
+};
+
+/** What opens a connection or asks a name server, in code (comments are taken out first). */
+const WAYS_OUT: readonly RegExp[] = [
+  /from ['"]undici['"]|import\(['"]undici['"]\)|require\(['"]undici['"]\)/,
+  /(?<![.\w])fetch\s*\(|globalThis\.fetch/,
+  /\bnew (?:WebSocket|EventSource|Socket|TLSSocket|XMLHttpRequest)\b/,
+  /['"](?:node:)?dns(?:\/promises)?['"]/,
+  /['"](?:node:)?dgram['"]/,
+  /\b(?:net|tls|https?|http2)\.(?:connect|createConnection|request|get)\s*\(/,
+  /import \{[^}]*\b(?:connect|createConnection|request|get|Socket|TLSSocket)\b[^}]*\} from ['"](?:node:)?(?:net|tls|https?|http2)['"]/,
+  /from ['"](?:nodemailer|axios|got|ky|node-fetch|ws|aws4fetch|mailauth|ioredis|redis|pg)(?:\/[^'"]*)?['"]/,
+];
+
+/** The ways out that a source uses, as the words found. */
+function waysOut(source: string): string[] {
+  const code = source
+    .replaceAll(/\/\*.*?\*\//gs, '')
+    .replaceAll(/(?<!:)\/\/.*$/gm, '')
+    // Types open nothing.
+    .replaceAll(/import type [^;]*;/g, '')
+    .replaceAll(/\btype \w+(?=\s*[,}])/g, '');
+  return WAYS_OUT.flatMap((way) => code.match(way)?.[0] ?? []);
+}
+
+describe('the guard of webhooks/ is the only way out', () => {
+  const files = readdirSync(SOURCE, { recursive: true, encoding: 'utf8' })
+    .map((file) => file.replaceAll('\\', '/'))
+    .filter((file) => file.endsWith('.ts') && !file.startsWith('webhooks/'));
+
+  it('so that no other source opens a connection or looks a name up without a reason written here', () => {
+    expect(files).toContain('clock.ts');
+    const found = files
+      .map((file) => ({ file, ways: waysOut(readFileSync(new URL(file, SOURCE), 'utf8')) }))
+      .filter(({ file, ways }) => ways.length > 0 && REASONED[file] === undefined);
+    expect(found).toEqual([]);
+  });
+
+  it('and no reason outlives its file', () => {
+    const idle = Object.keys(REASONED).filter(
+      (file) => !files.includes(file) || waysOut(readFileSync(new URL(file, SOURCE), 'utf8')).length === 0,
+    );
+    expect(idle).toEqual([]);
+  });
+
+  it('and inside webhooks/ only the guard makes connections and only resolve.ts asks for names', () => {
+    const inside = readdirSync(new URL('webhooks/', SOURCE), { recursive: true, encoding: 'utf8' }).filter(
+      (file) => file.endsWith('.ts'),
+    );
+    const using = (pattern: RegExp) =>
+      inside.filter((file) => pattern.test(readFileSync(new URL(`webhooks/${file}`, SOURCE), 'utf8')));
+    expect(using(/\bnew Agent\b|buildConnector/)).toEqual(['outbound/dispatcher.ts']);
+    expect(using(/['"](?:node:)?dns(?:\/promises)?['"]/)).toEqual(['outbound/resolve.ts']);
+    expect(using(/\bfetch\s*\(|\bnet\.|\btls\.|['"]node:(?:https?|http2|tls)['"]/)).toEqual([]);
+  });
+
+  it.each([
+    "import { request } from 'undici';",
+    'const answer = await fetch(url);',
+    'globalThis.fetch(url)',
+    "import { lookup } from 'node:dns/promises';",
+    "import { createServer, connect } from 'node:net';",
+    "import { request as ask } from 'node:http';",
+    "import net from 'node:net';\nnet.connect(25, host);",
+    'new Socket().connect(25)',
+    "import {\n  createServer,\n  Socket,\n} from 'node:net';",
+    "import pg from 'pg';",
+    "import { spf } from 'mailauth/lib/spf/index.js';",
+  ])('(this would be found: %j)', (source) => {
+    expect(waysOut(source)).not.toEqual([]);
+  });
+
+  it.each([
+    "import { createServer, isIP, type Socket } from 'node:net';",
+    "import type { Socket } from 'node:net';",
+    "import { createServer } from 'node:http';",
+    'await store.fetch(id);',
+    '// fetch(url) would be wrong here',
+    '/** Like net.connect(…). */',
+  ])('(this would not: %j)', (source) => {
+    expect(waysOut(source)).toEqual([]);
+  });
+});

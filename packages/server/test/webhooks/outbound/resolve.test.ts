@@ -1,0 +1,60 @@
+import { afterEach, describe, expect, it } from 'vitest';
+import { createResolve } from '../../../src/webhooks/outbound/resolve.ts';
+import { type NameServer, startNameServer } from '../../support/name-server.ts';
+
+describe('the look-up of a name', () => {
+  let dns: NameServer | undefined;
+  afterEach(() => dns?.close());
+
+  it('finds all addresses of both families', async () => {
+    dns = await startNameServer({
+      'hook.test': { A: ['1.1.1.1', '1.0.0.1'], AAAA: ['2606:4700:4700::1111'] },
+    });
+    const found = await createResolve({ servers: [dns.address] })('hook.test');
+    expect(found.toSorted()).toEqual(['1.0.0.1', '1.1.1.1', '2606:4700:4700::1111']);
+  });
+
+  it('takes a bounded number of them', async () => {
+    dns = await startNameServer({ 'hook.test': { A: Array.from({ length: 25 }, (_, i) => `1.1.1.${i}`) } });
+    expect(await createResolve({ servers: [dns.address] })('hook.test')).toHaveLength(16);
+  });
+
+  it('is content with one family when the other fails', async () => {
+    dns = await startNameServer({ 'hook.test': { A: ['1.1.1.1'], AAAA: 'servfail' } });
+    expect(await createResolve({ servers: [dns.address] })('hook.test')).toEqual(['1.1.1.1']);
+  });
+
+  it('knows localhost and names below it without asking (RFC 6761)', async () => {
+    dns = await startNameServer({ '*': { A: ['1.1.1.1'] } });
+    const resolve = createResolve({ servers: [dns.address] });
+    for (const name of ['localhost', 'LOCALHOST.', 'app.localhost']) {
+      expect(await resolve(name)).toEqual(['127.0.0.1', '::1']);
+    }
+    expect(await resolve('notlocalhost')).toContain('1.1.1.1');
+    expect(dns.questions.filter((question) => !question.includes('notlocalhost'))).toEqual([]);
+  });
+
+  it('ends when name servers are silent', async () => {
+    dns = await startNameServer({ 'hook.test': 'silent' });
+    await expect(createResolve({ servers: [dns.address] })('hook.test')).rejects.toMatchObject({
+      code: 'ETIMEOUT',
+    });
+  });
+
+  it('asks the fallback for a name that DNS does not know, and only then', async () => {
+    dns = await startNameServer({ 'known.test': { A: ['1.1.1.1'] }, 'broken.test': 'servfail' });
+    const asked: string[] = [];
+    const fallback = async (host: string) => {
+      asked.push(host);
+      return ['10.0.0.9'];
+    };
+    const resolve = createResolve({ servers: [dns.address], fallback });
+    expect(await resolve('host.docker.internal')).toEqual(['10.0.0.9']);
+    expect(await resolve('known.test')).toContain('1.1.1.1');
+    await expect(resolve('broken.test')).rejects.toMatchObject({ code: 'ESERVFAIL' });
+    expect(asked).toEqual(['host.docker.internal']);
+    await expect(createResolve({ servers: [dns.address] })('nosuch.test')).rejects.toMatchObject({
+      code: 'ENOTFOUND',
+    });
+  });
+});

@@ -1,0 +1,433 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import { createServer as createHttpsServer } from 'node:https';
+import type { Socket } from 'node:net';
+import { getCACertificates, setDefaultCACertificates, type TLSSocket } from 'node:tls';
+import { gzipSync } from 'node:zlib';
+import { generate } from 'selfsigned';
+import { Webhook } from 'standardwebhooks';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { parseCidrs } from '../../../src/webhooks/outbound/address-guard.ts';
+import {
+  ATTEMPT_TIMEOUT_MS,
+  CONNECTIONS_PER_ORIGIN,
+  createSender,
+  RESPONSE_START_BYTES,
+  type Sender,
+} from '../../../src/webhooks/outbound/send.ts';
+import { newWebhookSecret, signatureHeaders } from '../../../src/webhooks/sign.ts';
+import { FakeClock } from '../../support/fake-clock.ts';
+import { type Receiver, startHttp, startTcp } from '../receivers.ts';
+
+const ALLOW = parseCidrs('127.0.0.0/8');
+const body = '{"id":"evt_1"}';
+
+let clock: FakeClock;
+let sender: Sender;
+let open: Receiver[];
+beforeEach(() => {
+  clock = new FakeClock();
+  // Every name of these tests is this machine; what a name server may do is in ssrf.test.ts.
+  sender = createSender({
+    allow: ALLOW,
+    resolve: async () => ['127.0.0.1'],
+    clock,
+    userAgent: 'Mayfly/test',
+  });
+  open = [];
+});
+afterEach(async () => {
+  await sender.close();
+  for (const receiver of open) await receiver.close();
+});
+const keep = <T extends Receiver>(receiver: T): T => {
+  open.push(receiver);
+  return receiver;
+};
+const at = (receiver: Receiver, host = 'hook.test') => `http://${host}:${receiver.port}/in`;
+const send = (url: string) => sender.send({ url, headers: {}, body });
+
+/** A raw HTTP receiver: `answer` gets the socket once the request's head is there. */
+const startRaw = (answer: (socket: Socket) => void) =>
+  startTcp((socket) => socket.once('data', () => answer(socket))).then(keep);
+
+describe('an attempt', () => {
+  it('delivers exactly the signed bytes, which the reference library verifies on the other side', async () => {
+    const receiver = keep(await startHttp((response) => response.writeHead(202).end('thanks')));
+    const secret = newWebhookSecret();
+    const payload = JSON.stringify({ subject: 'Grüße 🦋' });
+    const timestampSeconds = Math.floor(Date.now() / 1000);
+    const headers = signatureHeaders({ id: 'evt_1', timestampSeconds, body: payload, secrets: [secret] });
+    const outcome = await sender.send({ url: `${at(receiver)}?x=%41`, headers, body: payload });
+    expect(outcome).toEqual({
+      ok: true,
+      status: 202,
+      durationMs: 0,
+      error: null,
+      responseStart: 'thanks',
+      retryAfter: null,
+    });
+    const [request] = receiver.requests;
+    expect(request).toMatchObject({ method: 'POST', path: '/in?x=%41' });
+    expect(request?.headers).toMatchObject({
+      host: `hook.test:${receiver.port}`,
+      'content-type': 'application/json',
+      'user-agent': 'Mayfly/test',
+      'accept-encoding': 'identity',
+    });
+    expect(new Webhook(secret).verify(request?.body ?? Buffer.of(), request?.headers ?? {})).toEqual(
+      JSON.parse(payload),
+    );
+  });
+
+  it('uses a connection again for the next one', async () => {
+    const receiver = keep(await startHttp());
+    for (let i = 0; i < 5; i++) expect(await send(at(receiver))).toMatchObject({ ok: true });
+    expect(receiver.requests).toHaveLength(5);
+    // undici opens a second one when a request follows in the same turn that ended the one before.
+    expect(receiver.connections()).toBeLessThanOrEqual(2);
+  });
+
+  it.each([400, 404, 410, 429, 500, 503])(
+    'fails with the status %i and tells Retry-After',
+    async (status) => {
+      const receiver = keep(
+        await startHttp((response) => response.writeHead(status, { 'retry-after': '3600' }).end('not now')),
+      );
+      expect(await send(at(receiver))).toMatchObject({
+        ok: false,
+        status,
+        error: { code: 'status', message: `The endpoint answered ${status}.` },
+        responseStart: 'not now',
+        retryAfter: '3600',
+      });
+    },
+  );
+
+  it.each([301, 302, 303, 307, 308])('does not follow a %i, and says so', async (status) => {
+    const canary = keep(await startTcp());
+    const receiver = keep(
+      await startHttp((response) => response.writeHead(status, { location: at(canary) }).end()),
+    );
+    expect(await send(at(receiver))).toMatchObject({ ok: false, status, error: { code: 'redirect' } });
+    expect(canary.connections()).toBe(0);
+  });
+});
+
+describe('a bad receiver', () => {
+  it('that never answers costs 15 seconds and no more', async () => {
+    const arrival = Promise.withResolvers<void>();
+    const receiver = await startRaw(() => arrival.resolve());
+    const outcome = send(at(receiver));
+    await arrival.promise;
+    await clock.advance(ATTEMPT_TIMEOUT_MS);
+    expect(await outcome).toMatchObject({
+      ok: false,
+      status: null,
+      durationMs: ATTEMPT_TIMEOUT_MS,
+      error: { code: 'timeout', message: 'The endpoint did not respond within 15 seconds.' },
+    });
+  });
+
+  it('whose name is looked up for ever costs 15 seconds', async () => {
+    const asked = Promise.withResolvers<void>();
+    const forever = Promise.withResolvers<string[]>();
+    const resolve = () => {
+      asked.resolve();
+      return forever.promise;
+    };
+    const slow = createSender({ allow: ALLOW, resolve, clock, userAgent: 'Mayfly/test' });
+    const outcome = slow.send({ url: 'http://hook.test:8080/', headers: {}, body });
+    await asked.promise;
+    await clock.advance(ATTEMPT_TIMEOUT_MS);
+    expect(await outcome).toMatchObject({ ok: false, error: { code: 'timeout' }, durationMs: 15_000 });
+    await slow.close();
+    // Less than undici's own limit for a connection: that one must not be what ended it.
+  }, 8000);
+
+  it('that could be reached only after the time was up is sent nothing', async () => {
+    const receiver = keep(await startHttp());
+    const asked = Promise.withResolvers<void>();
+    const found = Promise.withResolvers<string[]>();
+    const resolve = () => {
+      asked.resolve();
+      return found.promise;
+    };
+    const slow = createSender({ allow: ALLOW, resolve, clock, userAgent: 'Mayfly/test' });
+    const outcome = slow.send({ url: at(receiver), headers: {}, body });
+    await asked.promise;
+    await clock.advance(ATTEMPT_TIMEOUT_MS);
+    expect(await outcome).toMatchObject({ error: { code: 'timeout' } });
+    found.resolve(['127.0.0.1']);
+    // A later attempt goes through on the same connection pool; had the first been sent, it would show.
+    expect(await slow.send({ url: at(receiver), headers: { 'x-attempt': '2' }, body })).toMatchObject({
+      ok: true,
+    });
+    expect(receiver.requests.map((request) => request.headers['x-attempt'])).toEqual(['2']);
+    await slow.close();
+  });
+
+  it('that stops within its headers costs 15 seconds', async () => {
+    const arrival = Promise.withResolvers<void>();
+    const receiver = await startRaw((socket) =>
+      socket.write('HTTP/1.1 200 OK\r\nX-Slow: ', () => arrival.resolve()),
+    );
+    const outcome = send(at(receiver));
+    await arrival.promise;
+    await clock.advance(ATTEMPT_TIMEOUT_MS);
+    expect(await outcome).toMatchObject({ ok: false, error: { code: 'timeout' } });
+  });
+
+  it('that answers 2xx and then drips its body is cut after 15 seconds: the status has decided', async () => {
+    const receiver = await startRaw((socket) => {
+      socket.write('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\ndrip\r\n');
+    });
+    const answered = new Promise<void>((resolve) => {
+      const listener = () => {
+        unsubscribe('undici:request:headers', listener);
+        setImmediate(resolve);
+      };
+      subscribe('undici:request:headers', listener);
+    });
+    const outcome = send(at(receiver));
+    await answered;
+    await clock.advance(ATTEMPT_TIMEOUT_MS);
+    expect(await outcome).toMatchObject({ ok: true, status: 200, responseStart: 'drip', durationMs: 15_000 });
+  });
+
+  it('that sends without end is cut, and its first KiB is kept', async () => {
+    let written = 0;
+    const closed = Promise.withResolvers<void>();
+    const receiver = await startRaw((socket) => {
+      socket.on('close', closed.resolve);
+      socket.write('HTTP/1.1 500 Oops\r\n\r\n');
+      const block = Buffer.alloc(16_384, 'x');
+      const more = () => {
+        while (!socket.destroyed && socket.write(block)) written += block.length;
+      };
+      socket.on('drain', more);
+      more();
+    });
+    const outcome = await send(at(receiver));
+    expect(outcome).toMatchObject({
+      ok: false,
+      status: 500,
+      responseStart: 'x'.repeat(RESPONSE_START_BYTES),
+    });
+    await closed.promise;
+    expect(written).toBeLessThan(64 * 1024 * 1024);
+  });
+
+  it('that announces a terabyte is not waited for', async () => {
+    const receiver = await startRaw((socket) => {
+      socket.write(`HTTP/1.1 200 OK\r\nContent-Length: ${2 ** 40}\r\n\r\n`);
+      socket.write(Buffer.alloc(100_000, 'y'));
+    });
+    expect(await send(at(receiver))).toMatchObject({
+      ok: true,
+      responseStart: 'y'.repeat(RESPONSE_START_BYTES),
+    });
+  });
+
+  it('that sends a compressed bomb is not decompressed', async () => {
+    const bomb = gzipSync(Buffer.alloc(32 * 1024 * 1024));
+    const receiver = keep(
+      await startHttp((response) => response.writeHead(200, { 'content-encoding': 'gzip' }).end(bomb)),
+    );
+    expect(await send(at(receiver))).toMatchObject({ ok: true, status: 200, responseStart: '' });
+  });
+
+  it.each([
+    ['closes without a word', (socket: Socket) => socket.end(), 'connection_closed'],
+    ['resets the connection', (socket: Socket) => socket.resetAndDestroy(), 'connection_closed'],
+    [
+      'closes within its headers',
+      (socket: Socket) => socket.end('HTTP/1.1 200 OK\r\nX-'),
+      'connection_closed',
+    ],
+    ['does not speak HTTP', (socket: Socket) => socket.end('SSH-2.0-OpenSSH_9.9\r\n'), 'bad_answer'],
+    [
+      'sends headers without end',
+      (socket: Socket) => socket.write(`HTTP/1.1 200 OK\r\n${'X-More: 1234567890\r\n'.repeat(20_000)}`),
+      'bad_answer',
+    ],
+    [
+      'upgrades unasked',
+      (socket: Socket) => socket.end('HTTP/1.1 101 Yes\r\nUpgrade: x\r\n\r\n'),
+      'bad_answer',
+    ],
+    [
+      'smuggles two lengths',
+      (socket: Socket) => socket.end('HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab'),
+      'bad_answer',
+    ],
+  ])('that %s fails clearly', async (_what, answer, code) => {
+    const receiver = await startRaw(answer);
+    const outcome = await send(at(receiver));
+    expect(outcome).toMatchObject({ ok: false, status: null, error: { code }, responseStart: '' });
+    expect(outcome.error?.message).toMatch(/^The endpoint.*\.$/);
+    expect(outcome.error?.message).not.toContain('127.0.0.1');
+  });
+
+  it('that breaks off after a 2xx status has accepted the delivery all the same', async () => {
+    const receiver = await startRaw((socket) =>
+      socket.end('HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\npart'),
+    );
+    expect(await send(at(receiver))).toMatchObject({ ok: true, status: 200, responseStart: 'part' });
+  });
+
+  it('that listens no more fails clearly', async () => {
+    const gone = await startTcp();
+    await gone.close();
+    expect(await send(at(gone))).toMatchObject({
+      ok: false,
+      error: { code: 'connect_failed', message: 'The endpoint refused the connection.' },
+    });
+  });
+
+  it('with bytes that are no text is kept as harmless text, whole characters only', async () => {
+    const answer = Buffer.concat([
+      Buffer.from('a\u0000\u001b[31m\r\n\t'),
+      Buffer.from([0xff]),
+      Buffer.from('€'.repeat(500)),
+    ]);
+    const receiver = keep(await startHttp((response) => response.writeHead(400).end(answer)));
+    const { responseStart } = await send(at(receiver));
+    expect(responseStart.startsWith('a\uFFFD\uFFFD[31m\r\n\t\uFFFD€')).toBe(true);
+    expect(responseStart.endsWith('€')).toBe(true);
+  });
+
+  it('does not hold up another: a hundred silent ones, and one that is well', async () => {
+    const silent = await startRaw(() => {});
+    const well = keep(await startHttp());
+    const waiting = Array.from({ length: 100 }, (_, i) => send(at(silent, `silent${i}.test`)));
+    expect(await send(at(well))).toMatchObject({ ok: true });
+    await sender.close();
+    for (const outcome of await Promise.all(waiting)) {
+      expect(outcome).toMatchObject({ ok: false, error: { code: 'aborted' } });
+    }
+  });
+
+  it('gets a bounded number of connections, and what waits for one ends in time', async () => {
+    const full = Promise.withResolvers<void>();
+    let held = 0;
+    const silent = await startRaw(() => {
+      held += 1;
+      if (held === CONNECTIONS_PER_ORIGIN) full.resolve();
+    });
+    const patient = Array.from({ length: CONNECTIONS_PER_ORIGIN }, () =>
+      sender.send({ url: at(silent), headers: {}, body, timeoutMs: 10 * ATTEMPT_TIMEOUT_MS }),
+    );
+    await full.promise;
+    const queued = Array.from({ length: 20 }, () => send(at(silent)));
+    await send(at(keep(await startHttp())));
+    await clock.advance(ATTEMPT_TIMEOUT_MS);
+    for (const outcome of await Promise.all(queued)) {
+      expect(outcome).toMatchObject({ ok: false, error: { code: 'timeout' } });
+    }
+    expect(silent.connections()).toBe(CONNECTIONS_PER_ORIGIN);
+    await sender.close();
+    for (const outcome of await Promise.all(patient)) expect(outcome.error?.code).toBe('aborted');
+  });
+});
+
+describe('the sender', () => {
+  it('stops an attempt when its caller wants no more, before or during it', async () => {
+    const arrival = Promise.withResolvers<void>();
+    const receiver = await startRaw(() => arrival.resolve());
+    const stop = new AbortController();
+    const outcome = sender.send({ url: at(receiver), headers: {}, body, signal: stop.signal });
+    await arrival.promise;
+    stop.abort();
+    expect(await outcome).toMatchObject({ ok: false, status: null, error: { code: 'aborted' } });
+    const late = await sender.send({ url: at(receiver), headers: {}, body, signal: stop.signal });
+    expect(late).toMatchObject({ ok: false, error: { code: 'aborted' } });
+    expect(receiver.connections()).toBe(1);
+  });
+
+  it('leaves no timer behind', async () => {
+    const receiver = keep(await startHttp());
+    await send(at(receiver));
+    await send('http://hook.test:25/');
+    expect(clock.sleepers).toBe(0);
+  });
+
+  it('may be closed twice, and sends no more', async () => {
+    const receiver = keep(await startHttp());
+    await sender.close();
+    await sender.close();
+    expect(await send(at(receiver))).toMatchObject({ ok: false, error: { code: 'aborted' } });
+    expect(receiver.connections()).toBe(0);
+  });
+
+  it('does not send a URL that registration would refuse', async () => {
+    for (const url of ['nonsense', 'ftp://hook.test/', 'http://hook.test:25/', 'http://u:p@hook.test/']) {
+      const stop = new AbortController();
+      const outcome = await sender.send({ url, headers: {}, body, signal: stop.signal });
+      expect(outcome).toMatchObject({ ok: false, status: null, error: { code: 'url_refused' } });
+      // An end of the process later on has nothing left to stop (vitest fails for a stray rejection).
+      stop.abort();
+    }
+  });
+});
+
+describe('TLS', () => {
+  async function startTls(names: string[]) {
+    const { private: key, cert } = await generate([{ name: 'commonName', value: names[0] ?? '' }], {
+      keyType: 'ec',
+      algorithm: 'sha256',
+      extensions: [{ name: 'subjectAltName', altNames: names.map((value) => ({ type: 2, value })) }],
+    });
+    const server = createHttpsServer({ key, cert });
+    const greeted: (string | false | null)[] = [];
+    server.on('secureConnection', (socket: TLSSocket & { servername?: string | false | null }) => {
+      greeted.push(socket.servername ?? null);
+    });
+    return { ...keep(await startHttp(undefined, server)), cert, greeted };
+  }
+  /** Trusts a certificate as NODE_EXTRA_CA_CERTS would have at the start of the process. */
+  async function trusting(cert: string, use: () => Promise<void>) {
+    const before = getCACertificates('default');
+    setDefaultCACertificates([...before, cert]);
+    await use().finally(() => setDefaultCACertificates(before));
+  }
+
+  it('is spoken to the name of the URL, with its certificate verified', async () => {
+    const receiver = await startTls(['hook.test']);
+    await trusting(receiver.cert, async () => {
+      expect(await send(`https://hook.test:${receiver.port}/`)).toMatchObject({ ok: true, status: 200 });
+    });
+    expect(receiver.greeted).toEqual(['hook.test']);
+    expect(receiver.requests[0]?.headers.host).toBe(`hook.test:${receiver.port}`);
+  });
+
+  it('fails for a certificate of another name', async () => {
+    const receiver = await startTls(['other.test']);
+    await trusting(receiver.cert, async () => {
+      expect(await send(`https://hook.test:${receiver.port}/`)).toMatchObject({
+        ok: false,
+        error: {
+          code: 'tls_failed',
+          message: 'TLS with the endpoint failed (ERR_TLS_CERT_ALTNAME_INVALID).',
+        },
+      });
+    });
+    expect(receiver.requests).toEqual([]);
+  });
+
+  it('fails for a certificate that nobody vouches for', async () => {
+    const receiver = await startTls(['hook.test']);
+    expect(await send(`https://hook.test:${receiver.port}/`)).toMatchObject({
+      ok: false,
+      error: { code: 'tls_failed' },
+    });
+    expect(receiver.requests).toEqual([]);
+  });
+
+  it('fails where the receiver speaks plain HTTP', async () => {
+    const receiver = keep(await startHttp());
+    expect(await send(`https://hook.test:${receiver.port}/`)).toMatchObject({
+      ok: false,
+      error: { code: 'tls_failed' },
+    });
+  });
+});
