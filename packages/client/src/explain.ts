@@ -1,0 +1,55 @@
+import type * as api from './generated/api.ts';
+
+/** Rows that help; more fill the screen of a test run. */
+const MAX_ROWS = 10;
+const SUBJECT_WIDTH = 40;
+
+/** 12:03:07 */
+const clock = (time: string) => time.slice(11, 19);
+const quoted = (text: string) =>
+  JSON.stringify(text.length > SUBJECT_WIDTH ? `${text.slice(0, SUBJECT_WIDTH - 1)}…` : text);
+const plural = (count: number, word: string) => `${count} ${word}${count === 1 ? '' : 's'}`;
+
+/** `(s)` becomes the seconds of a wait. */
+export const seconds = (ms: number) => `${Math.round(ms / 100) / 10} s`;
+
+function seenRow({ message, failed }: api.SeenMessage): [string, string, string] {
+  const why = failed.map(({ condition, got }) => `${condition} is ${quoted(got)}`).join(', ');
+  return [
+    clock(message.receivedAt),
+    why || `subject is ${quoted(message.subject)}`,
+    message.from?.address ?? 'no sender',
+  ];
+}
+
+/**
+ * The explanation of a wait as lines of a table, times in UTC.
+ * @param isMine whether an address is the inbox's own is known to the server only: all rows are about it
+ */
+export function explanationLines({
+  seenCount,
+  seen,
+  refused,
+  nearMisses,
+  failedHandshakes,
+}: api.WaitExplanation): string[] {
+  const rows = seen.slice(0, MAX_ROWS).map(seenRow);
+  const width = Math.max(0, ...rows.map(([, why]) => why.length));
+  return [
+    seenCount === 0 ? 'No other mail came.' : `${plural(seenCount, 'other mail')} came (times in UTC):`,
+    ...rows.map(([time, why, from]) => `  ${time}  ${why.padEnd(width)}  from ${from}`),
+    ...refused
+      .slice(0, MAX_ROWS)
+      .map(({ at, reply, mailFrom }) => `Refused: ${clock(at)}  ${reply}  from ${mailFrom || '<>'}`),
+    ...nearMisses
+      .slice(0, MAX_ROWS)
+      .map(({ address, at, times, outcome, inboxId }) =>
+        outcome === 'refused'
+          ? `Near miss: ${address} was refused ${plural(times, 'time')} (${clock(at)}): no inbox has that address.`
+          : `Near miss: ${address} got ${plural(times, 'mail')} (${clock(at)}): ${inboxId ?? 'another inbox or the sink'} took it.`,
+      ),
+    ...failedHandshakes
+      .slice(0, MAX_ROWS)
+      .map(({ at, remoteAddress, reason }) => `TLS failed: ${clock(at)}  ${reason}  from ${remoteAddress}`),
+  ];
+}

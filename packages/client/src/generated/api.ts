@@ -1,0 +1,867 @@
+// Generated from openapi.json by scripts/generate-api.ts: run `npm run openapi` after a change of the contract.
+
+/** A page of messages of all inboxes of the account. */
+export interface AccountMessageList {
+  /** Newest first. */
+  messages: MessageSummary[];
+  /** Stands for the newest message that this response knows of, also when the list is empty. Pass it as `since` to get every later message exactly once, or as `Last-Event-ID` to continue with the account's stream. While you page down with `before`, keep the cursor of the first page. */
+  cursor: string;
+  /** True when older messages match too, or when the search has not looked at all of them yet: repeat the request with `before` set to the `before` of this response. A page of a search can be empty and still have more. */
+  hasMore: boolean;
+  /** Where to continue, to be passed as `before`; null when there is nothing more. */
+  before: string | null;
+}
+
+/** A part that is not the text or html body; inline parts included. */
+export interface Attachment {
+  /** Identifier of an attachment within its message. */
+  id: string;
+  /** File name as the sender declared it; null without one. */
+  filename: string | null;
+  /** The media type, always `type/subtype` in lower case; `application/octet-stream` where the sender declared none that is valid. */
+  contentType: string;
+  /** Parameters of the media type, decoded; names in lower case. */
+  parameters: Record<string, string>;
+  /** Size of the decoded bytes, with the line ends as sent. */
+  size: number;
+  /** `inline`: meant to be shown within the text. `attachment`: a file of its own. */
+  disposition: "attachment" | "inline";
+  /** Content-ID without angle brackets; null without one. */
+  contentId: string | null;
+  /** SHA-256 of the decoded bytes, in hex. */
+  sha256: string;
+  /** URL of the decoded bytes. Requests need a credential. */
+  url: string;
+  /** The decoded bytes in base64; only with `include=attachmentContent`. */
+  content?: string;
+}
+
+/** Results of sender authentication. */
+export interface Authentication {
+  /** Result of SPF (RFC 7208); null if it was not checked. */
+  spf: string | null;
+  /** Result of DKIM (RFC 6376); null if it was not checked. */
+  dkim: string | null;
+  /** Result of DMARC (RFC 9989); null if it was not checked. */
+  dmarc: string | null;
+}
+
+/** Properties of the new inbox. All fields are optional. */
+export interface CreateInbox {
+  /** Lifetime in minutes, from 1 to the maximum of your plan. Default: 60. */
+  ttlMinutes?: number;
+  /** A served domain; GET /v1/domains lists them. Default: the first one. */
+  domain?: string;
+  /** The part before the @: 1 to 64 of the characters `a-z 0-9 . _ -` without a leading, trailing or double dot. Default: a random one. */
+  localPart?: string;
+  /** The complete address, for example a generated one. Not together with `localPart` or `domain`. */
+  address?: string;
+  /** Take mail for every local part of a domain: of a new sub-domain of its own (`*@brave-otter482136701.mayfly.test`), or, when `domain` names a domain that belongs to your account, of that whole domain, which can have one such inbox. Not together with `localPart` or `address`. */
+  catchAll?: boolean;
+  labels?: Labels;
+  /** URL to which events are sent by POST: `http` or `https`, without a user name. Its addresses must be public, unless the operator allows their network. Redirects are not followed. */
+  webhookUrl?: string;
+}
+
+/** The API key to create. */
+export interface CreateKey {
+  /** What the key is for. */
+  name: string;
+  /** `full`: all operations of the account. `read`: operations that change nothing. Default: `full`. */
+  scope?: "full" | "read";
+  /** When the key expires; a time in the future. Default: never. */
+  expiresAt?: string;
+}
+
+/** Properties of the new webhook. */
+export interface CreateWebhook {
+  /** URL to which events are sent by POST: `http` or `https`, without a user name. Its addresses must be public, unless the operator allows their network. Redirects are not followed. */
+  url: string;
+  /** Send only messages of this inbox; the webhook ends with the inbox. Default: messages of all inboxes. */
+  inboxId?: string;
+  /** A note for people. */
+  description?: string;
+}
+
+/** A new inbox with its read token. */
+export interface CreatedInbox {
+  /** Identifier of an inbox. */
+  id: string;
+  /** The email address of the inbox. Mail with a `+tag` after the local part arrives too. */
+  address: string;
+  /** Whether it takes mail for more than `address`: a catch-all inbox for every local part of its domain, the sink for every address that no other inbox takes. The recipient of a message is in `envelope.rcptTo`. */
+  catchAll: boolean;
+  /** The domain of the address. */
+  domain: string;
+  labels: Labels;
+  /** When the inbox was created. */
+  createdAt: string;
+  /** When the inbox expires. After that nothing of it can be read. The sink never expires: `9999-12-31T23:59:59.999Z`. */
+  expiresAt: string;
+  /** The lifetime that was requested last, in minutes; 0 for the sink, which never expires. */
+  ttlMinutes: number;
+  /** The latest time to which the inbox can be extended. */
+  maxExpiresAt: string;
+  /** Number of messages in the inbox. */
+  messageCount: number;
+  /** True if the inbox holds as many messages as the plan allows: mail is refused with 452 until some are deleted. */
+  full: boolean;
+  /** What happens when it is full: `none`: mail is refused, and nothing is dropped. `oldest`: the oldest message is dropped for each new one; only the sink does so, which keeps the newest 10,000. */
+  eviction: "none" | "oldest";
+  /** When the newest message arrived, even if it was deleted; null before the first message. */
+  lastMessageAt: string | null;
+  /** Position after the newest message: pass it as `since` to get later messages only. */
+  cursor: string;
+  /** The read token: a bearer credential that reads this inbox and nothing else. Also the SMTP password of the inbox; the user name is its `id` or `address`, and all mail of such a session goes to the inbox. Shown once. */
+  token: string;
+  webhook?: InboxWebhook;
+}
+
+/** A new API key with its secret. */
+export interface CreatedKey {
+  /** Identifier of an API key; not the key itself. */
+  id: string;
+  /** What the key is for. */
+  name: string;
+  /** `full`: all operations of the account. `read`: operations that change nothing. Default: `full`. */
+  scope: "full" | "read";
+  /** The first characters of the key, to tell keys apart. */
+  prefix: string;
+  /** When the key was created. */
+  createdAt: string;
+  /** When the key expires; null for never. */
+  expiresAt: string | null;
+  /** When the key was last used, to within a minute; null if it was never used. */
+  lastUsedAt: string | null;
+  /** The API key. Shown only in this response: the server keeps its hash. */
+  key: string;
+}
+
+/** Result of a deletion by label. */
+export interface DeletedInboxes {
+  /** Number of deleted inboxes. */
+  deleted: number;
+}
+
+/** One request to an endpoint. */
+export interface DeliveryAttempt {
+  /** When the attempt began. */
+  at: string;
+  /** Status of the response; null if there was none. */
+  status: number | null;
+  /** Duration of the attempt in milliseconds. */
+  durationMs: number;
+  /** Why the attempt failed; null after a 2xx response. */
+  error: {
+    /** The kind of failure, for programs. */
+    code: string;
+    /** The failure in words, for people. */
+    message: string;
+  } | null;
+  /** The first kilobyte of the response body; '' without one. */
+  responseStart: string;
+}
+
+/** The domains that the account may use. */
+export interface DomainList {
+  /** The default first, then the others by name. */
+  domains: ServedDomain[];
+}
+
+/** The SMTP envelope (RFC 5321 section 2.3.1). */
+export interface Envelope {
+  /** Reverse-path of the MAIL command; '' for a bounce. */
+  mailFrom: string;
+  /** Recipients of the RCPT commands that this inbox received the message for, with their tags. */
+  rcptTo: string[];
+  /** The host name that the client sent with HELO or EHLO; '' for an injected message. */
+  helo: string;
+  /** The IP address of the SMTP or HTTP client. */
+  remoteAddress: string;
+  /** Whether the SMTP connection used TLS. */
+  tls: boolean;
+}
+
+/** A condition of a wait that a message did not meet. */
+export interface FailedCondition {
+  /** Name of the condition in `match`. */
+  condition: "from" | "to" | "rcptTo" | "subject" | "text" | "hasAttachments" | "code" | "link";
+  /** What the condition requires; truncated if long. */
+  expected: string;
+  /** What the message has instead: '' for a missing field, `no code` or `no link` where there is none; truncated if long. */
+  got: string;
+}
+
+/** A TLS handshake with the SMTP server that failed, after STARTTLS or on the TLS port. The sender usually gives up then, or tries again without TLS. */
+export interface FailedHandshake {
+  /** When the handshake failed. */
+  at: string;
+  /** The IP address of the client. */
+  remoteAddress: string;
+  /** The error. */
+  reason: string;
+}
+
+/** Which address to generate. All fields are optional. */
+export interface GenerateAddress {
+  /** A served domain; GET /v1/domains lists them. Default: the first one. */
+  domain?: string;
+}
+
+/** A free address without an inbox. */
+export interface GeneratedAddress {
+  /** The address. */
+  address: string;
+  /** The part before the @. */
+  localPart: string;
+  /** The part after the @. */
+  domain: string;
+  /** Until then only your account can create an inbox with this address. */
+  heldUntil: string;
+}
+
+/** An inbox. */
+export interface Inbox {
+  /** Identifier of an inbox. */
+  id: string;
+  /** The email address of the inbox. Mail with a `+tag` after the local part arrives too. */
+  address: string;
+  /** Whether it takes mail for more than `address`: a catch-all inbox for every local part of its domain, the sink for every address that no other inbox takes. The recipient of a message is in `envelope.rcptTo`. */
+  catchAll: boolean;
+  /** The domain of the address. */
+  domain: string;
+  labels: Labels;
+  /** When the inbox was created. */
+  createdAt: string;
+  /** When the inbox expires. After that nothing of it can be read. The sink never expires: `9999-12-31T23:59:59.999Z`. */
+  expiresAt: string;
+  /** The lifetime that was requested last, in minutes; 0 for the sink, which never expires. */
+  ttlMinutes: number;
+  /** The latest time to which the inbox can be extended. */
+  maxExpiresAt: string;
+  /** Number of messages in the inbox. */
+  messageCount: number;
+  /** True if the inbox holds as many messages as the plan allows: mail is refused with 452 until some are deleted. */
+  full: boolean;
+  /** What happens when it is full: `none`: mail is refused, and nothing is dropped. `oldest`: the oldest message is dropped for each new one; only the sink does so, which keeps the newest 10,000. */
+  eviction: "none" | "oldest";
+  /** When the newest message arrived, even if it was deleted; null before the first message. */
+  lastMessageAt: string | null;
+  /** Position after the newest message: pass it as `since` to get later messages only. */
+  cursor: string;
+}
+
+/** A page of inboxes. */
+export interface InboxList {
+  /** Live inboxes, newest first. */
+  inboxes: Inbox[];
+  /** True if older entries match too: repeat the request with `before` set to the id of the last entry. */
+  hasMore: boolean;
+}
+
+/** The webhook that was registered with an inbox. */
+export interface InboxWebhook {
+  /** Identifier of a webhook. */
+  id: string;
+  /** URL to which events are sent by POST: `http` or `https`, without a user name. Its addresses must be public, unless the operator allows their network. Redirects are not followed. */
+  url: string;
+  /** The signing secret (Standard Webhooks). Shown only in this response. */
+  secret: string;
+}
+
+/** An API key, without its secret. */
+export interface Key {
+  /** Identifier of an API key; not the key itself. */
+  id: string;
+  /** What the key is for. */
+  name: string;
+  /** `full`: all operations of the account. `read`: operations that change nothing. Default: `full`. */
+  scope: "full" | "read";
+  /** The first characters of the key, to tell keys apart. */
+  prefix: string;
+  /** When the key was created. */
+  createdAt: string;
+  /** When the key expires; null for never. */
+  expiresAt: string | null;
+  /** When the key was last used, to within a minute; null if it was never used. */
+  lastUsedAt: string | null;
+}
+
+/** The API keys of the account. */
+export interface KeyList {
+  /** Newest first. */
+  keys: Key[];
+}
+
+/** Up to 16 short name and value pairs, to find and delete by test run. */
+export type Labels = Record<string, string>;
+
+/** Conditions that one link must meet together. */
+export interface LinkMatch {
+  /** The probable purpose of the link. */
+  kind?: "verify" | "reset" | "sign-in" | "unsubscribe" | "other";
+  /** Text that the target of the link must contain. */
+  href?: string;
+  /** Text that the visible words of the link must contain. */
+  text?: string;
+}
+
+/** A mailbox of a header (RFC 5322 section 3.4). */
+export interface MailAddress {
+  /** The address. */
+  address: string;
+  /** The display name, decoded; '' without one. */
+  name: string;
+}
+
+/** A one-time code found in a message. */
+export interface MailCode {
+  /** The code. */
+  value: string;
+  /** The words around the code. */
+  context: string;
+}
+
+/** A header field. */
+export interface MailHeader {
+  /** Name as in the message. */
+  name: string;
+  /** Value, unfolded and decoded. */
+  value: string;
+}
+
+/** A link found in a message. */
+export interface MailLink {
+  /** The target, exactly as in the message. */
+  href: string;
+  /** The visible words of the link; '' without any. */
+  text: string;
+  /** The probable purpose of the link. */
+  kind: "verify" | "reset" | "sign-in" | "unsubscribe" | "other";
+}
+
+/** A message in full. */
+export interface Message {
+  /** Identifier of a message. Ids of one inbox sort in the order in which the messages arrived. */
+  id: string;
+  /** Identifier of an inbox. */
+  inboxId: string;
+  /** The first author of the From header; null without one. */
+  from: MailAddress | null;
+  /** Recipients of the To header. */
+  to: MailAddress[];
+  /** Recipients of the Cc header. */
+  cc: MailAddress[];
+  /** The decoded Subject header; '' without one. */
+  subject: string;
+  /** The first 200 characters of the visible text. */
+  preview: string;
+  /** When the message was stored. Strictly increasing within an inbox. */
+  receivedAt: string;
+  /** Size of the raw source in bytes. */
+  size: number;
+  /** How many parts have disposition `attachment`. Inline parts do not count. */
+  attachmentCount: number;
+  /** How many parts have disposition `inline`: pictures of the page, calendar entries, further alternatives. */
+  inlineCount: number;
+  /** Whether `attachmentCount` is above 0. */
+  hasAttachments: boolean;
+  /** One-time codes in the message, best first; empty when unsure. */
+  codes: MailCode[];
+  /** Addresses of the Reply-To header. */
+  replyTo: MailAddress[];
+  /** Recipients of the Bcc header, if the message contains one. */
+  bcc: MailAddress[];
+  /** The Sender header; null without one. */
+  sender: MailAddress | null;
+  /** The Date header; null if it is missing or unreadable. */
+  date: string | null;
+  /** The Message-ID header. */
+  rfcMessageId: string | null;
+  /** The In-Reply-To header. */
+  inReplyTo: string | null;
+  /** The ids of the References header. */
+  references: string[];
+  /** All header fields, in order. */
+  headers: MailHeader[];
+  /** The HTML body as sent; null when there is none. */
+  html: string | null;
+  /** The text body as sent, `format=flowed` included, never made from the HTML; null when there is none. */
+  text: string | null;
+  /** All attachments, inline parts included. */
+  attachments: Attachment[];
+  /** The links in the message, in order. */
+  links: MailLink[];
+  envelope: Envelope;
+  /** Results of sender authentication; null if the sender was not checked. */
+  authentication: Authentication | null;
+  /** URL of the raw source. Requests need a credential. */
+  rawUrl: string;
+  /** Why the message could not be read in full; null if it could. */
+  parseError: string | null;
+}
+
+/** A page of messages. */
+export interface MessageList {
+  /** Newest first. */
+  messages: MessageSummary[];
+  /** Position after the newest message at the time of this response, also if the list is empty. Pass it as `since` to get every later message exactly once. While paging with `before`, keep the cursor of the first page. */
+  cursor: string;
+  /** True if older entries match too: repeat the request with `before` set to the id of the last entry. */
+  hasMore: boolean;
+}
+
+/** Conditions that a message must meet together; without any, every message matches. Texts match anywhere in a field, and case is ignored. */
+export interface MessageMatch {
+  /** Only messages whose author (address or name) contains this. */
+  from?: string;
+  /** Only messages with a recipient (address or name, To, Cc or envelope) that contains this. */
+  to?: string;
+  /** Only messages with a recipient of the SMTP envelope that contains this; of a catch-all inbox, the address that the mail was sent to. */
+  rcptTo?: string;
+  /** Only messages whose subject contains this. */
+  subject?: string;
+  /** Only messages whose visible text contains this. */
+  text?: string;
+  /** Only messages with attachments, or only those without. Inline parts do not count. */
+  hasAttachments?: boolean;
+  /** Only messages with a one-time code, or only those without. */
+  code?: boolean;
+  /** Only messages with a link (true), without one (false), or with a link that meets the given conditions. */
+  link?: boolean | LinkMatch;
+}
+
+/** A new message arrived. */
+export interface MessageReceivedEvent {
+  /** Identifier of the event; the same as the header `webhook-id`. */
+  id: string;
+  /** The kind of event; there is only this one. */
+  type: "message.received";
+  /** When the message was stored. */
+  timestamp: string;
+  /** Only in test events, whose inbox and message do not exist. */
+  test?: true;
+  /** The inbox and the message. */
+  data: {
+    /** The inbox that received the message. */
+    inbox: {
+      /** Identifier of an inbox. */
+      id: string;
+      /** Address of the inbox. */
+      address: string;
+      labels: Labels;
+    };
+    /** The message, without the content of attachments. */
+    message: {
+      /** Identifier of a message. Ids of one inbox sort in the order in which the messages arrived. */
+      id: string;
+      /** Identifier of an inbox. */
+      inboxId: string;
+      /** The first author of the From header; null without one. */
+      from: MailAddress | null;
+      /** Recipients of the To header. */
+      to: MailAddress[];
+      /** Recipients of the Cc header. */
+      cc: MailAddress[];
+      /** The decoded Subject header; '' without one. */
+      subject: string;
+      /** The first 200 characters of the visible text. */
+      preview: string;
+      /** When the message was stored. Strictly increasing within an inbox. */
+      receivedAt: string;
+      /** Size of the raw source in bytes. */
+      size: number;
+      /** How many parts have disposition `attachment`. Inline parts do not count. */
+      attachmentCount: number;
+      /** How many parts have disposition `inline`: pictures of the page, calendar entries, further alternatives. */
+      inlineCount: number;
+      /** Whether `attachmentCount` is above 0. */
+      hasAttachments: boolean;
+      /** One-time codes in the message, best first; empty when unsure. */
+      codes: MailCode[];
+      /** The HTML body as sent; null when there is none. */
+      html: string | null;
+      /** The text body as sent, `format=flowed` included, never made from the HTML; null when there is none. */
+      text: string | null;
+      /** The links in the message, in order. */
+      links: MailLink[];
+      /** All attachments, inline parts included. */
+      attachments: Attachment[];
+      /** True if something was left out: `html` and `text` have at most 256 KiB together, each list 64 KiB. */
+      truncated: boolean;
+      /** URL of the message in full. Requests need a credential. */
+      url: string;
+    };
+  };
+}
+
+/** A message in a list. */
+export interface MessageSummary {
+  /** Identifier of a message. Ids of one inbox sort in the order in which the messages arrived. */
+  id: string;
+  /** Identifier of an inbox. */
+  inboxId: string;
+  /** The first author of the From header; null without one. */
+  from: MailAddress | null;
+  /** Recipients of the To header. */
+  to: MailAddress[];
+  /** Recipients of the Cc header. */
+  cc: MailAddress[];
+  /** The decoded Subject header; '' without one. */
+  subject: string;
+  /** The first 200 characters of the visible text. */
+  preview: string;
+  /** When the message was stored. Strictly increasing within an inbox. */
+  receivedAt: string;
+  /** Size of the raw source in bytes. */
+  size: number;
+  /** How many parts have disposition `attachment`. Inline parts do not count. */
+  attachmentCount: number;
+  /** How many parts have disposition `inline`: pictures of the page, calendar entries, further alternatives. */
+  inlineCount: number;
+  /** Whether `attachmentCount` is above 0. */
+  hasAttachments: boolean;
+  /** One-time codes in the message, best first; empty when unsure. */
+  codes: MailCode[];
+}
+
+/** Mail sent to a similar address, possibly intended for this inbox: a typing error, missing dots or digits, a tag without a plus, another domain. */
+export interface NearMiss {
+  /** The similar address. */
+  address: string;
+  /** When the last mail for it was sent. */
+  at: string;
+  /** Number of mails. */
+  times: number;
+  /** `refused`: no inbox takes mail for the address. `received`: another inbox of the account got the mail (told to API keys only), or the sink did. */
+  outcome: "refused" | "received";
+  /** The inbox that got the mail; null when none did, and for the sink where it is not the account’s own or the caller has a read token. */
+  inboxId: string | null;
+}
+
+/** Limits of a plan. */
+export interface PlanLimits {
+  /** Requests per calendar month (UTC); null without a limit. */
+  requestsPerMonth: number | null;
+  /** Sustained requests per second; null without a limit. */
+  requestsPerSecond: number | null;
+  /** Requests that may be sent at once after a pause; null without a limit. */
+  burst: number | null;
+  /** Longest lifetime of an inbox in minutes. */
+  maxTtlMinutes: number;
+  /** Number of live inboxes; null without a limit. */
+  maxLiveInboxes: number | null;
+  /** Number of messages that an inbox holds. */
+  maxMessagesPerInbox: number;
+  /** Size of the largest message in bytes. */
+  maxMessageBytes: number;
+  /** Number of webhooks, those of single inboxes included; null without a limit. */
+  maxWebhooks: number | null;
+}
+
+/** Why a request failed (RFC 9457). */
+export interface Problem {
+  /** URI of the kind of problem. */
+  type: string;
+  /** The kind of problem in words; the same for all problems of a kind. */
+  title: string;
+  /** The HTTP status. */
+  status: number;
+  /** What was wrong with this request and what to do next, for people. */
+  detail: string;
+  /** The kind of problem, for programs to branch on. */
+  code: "invalid_request" | "invalid_since" | "malformed_json" | "unauthorized" | "insufficient_scope" | "not_found" | "method_not_allowed" | "address_taken" | "idempotency_in_progress" | "idempotency_key_reused" | "inbox_expired" | "inbox_full" | "last_key" | "limit_reached" | "permanent_inbox" | "message_too_large" | "payload_too_large" | "unsupported_media_type" | "malformed_message" | "unknown_recipient" | "webhook_disabled" | "webhook_url_refused" | "rate_limited" | "quota_exceeded" | "unavailable" | "range_not_satisfiable" | "request_timeout" | "headers_too_large" | "internal_error";
+  /** Identifier of the request, also in `X-Request-Id` and in the log of the server. */
+  requestId: string;
+  /** The invalid places of an invalid request, at most 20. */
+  errors?: ProblemField[];
+  /** When the inbox expired (`inbox_expired`). */
+  expiredAt?: string;
+}
+
+/** One invalid place of the request. */
+export interface ProblemField {
+  /** JSON pointer into the body, or a parameter's name. */
+  path: string;
+  /** What is wrong there and what is right. */
+  message: string;
+}
+
+/** Mail for the address of this inbox that was refused. */
+export interface RefusedMail {
+  /** When it was refused. */
+  at: string;
+  /** The recipient, in lower case and without a tag. */
+  address: string;
+  /** The SMTP reply to the sender. */
+  reply: string;
+  /** Reverse-path of the MAIL command; '' for a bounce. */
+  mailFrom: string;
+  /** The host name that the client sent with HELO or EHLO. */
+  helo: string;
+  /** The IP address of the client. */
+  remoteAddress: string;
+}
+
+/** A message that arrived and did not match. */
+export interface SeenMessage {
+  message: MessageSummary;
+  /** All conditions that it did not meet. */
+  failed: FailedCondition[];
+}
+
+/** A domain that the account may use for inboxes. */
+export interface ServedDomain {
+  /** The domain. */
+  domain: string;
+  /** Whether new inboxes use this domain if the request names none. */
+  default: boolean;
+  /** True if every account may use it, false if only yours may. */
+  shared: boolean;
+}
+
+/** The data of an event: a new message. */
+export interface StreamedMessage {
+  /** Identifier of an inbox. */
+  inboxId: string;
+  message: MessageSummary;
+}
+
+/** Fields to change. */
+export interface UpdateInbox {
+  /** New lifetime in minutes from now, from 1 to the maximum of your plan; the inbox never lives longer than `maxExpiresAt`. */
+  ttlMinutes: number;
+}
+
+/** Fields to change. */
+export interface UpdateWebhook {
+  /** URL to which events are sent by POST: `http` or `https`, without a user name. Its addresses must be public, unless the operator allows their network. Redirects are not followed. */
+  url?: string;
+  /** False cancels pending deliveries and sends no new ones. True resets the record of failures; deliveries that failed before can be replayed. */
+  enabled?: boolean;
+  /** A note for people. */
+  description?: string;
+}
+
+/** What the account has used of its plan. */
+export interface Usage {
+  /** The plan's name. */
+  plan: string;
+  limits: PlanLimits;
+  /** The current calendar month. */
+  period: {
+    /** Beginning of the month (UTC). */
+    start: string;
+    /** Beginning of the next month (UTC), when the count starts again. */
+    end: string;
+  };
+  /** Counted requests of this month: all but 304, 429 and 5xx. After a crash of the server up to 1 % of the quota may be counted without having been used. */
+  used: number;
+  /** Requests left this month; null without a limit. */
+  remaining: number | null;
+  /** When 80 % and 100 % of the quota were reached. Empty without a quota. */
+  thresholds: Array<{
+    /** Share of the monthly quota in percent. */
+    percent: 80 | 100;
+    /** When it was reached; null if it was not. */
+    reachedAt: string | null;
+  }>;
+  /** The last 31 days, newest first, including days without requests. */
+  days: UsageDay[];
+}
+
+/** The requests of one day. */
+export interface UsageDay {
+  /** A day in UTC. */
+  day: string;
+  /** Number of counted requests. */
+  requests: number;
+}
+
+/** Why no message, or too few, matched. */
+export interface WaitExplanation {
+  /** Why the wait ended. `timeout`: its time is over. `unexpected_message`: with `count: 0`, a message matched. `server_stopping`: repeat the wait. */
+  reason: "timeout" | "unexpected_message" | "server_stopping";
+  /** Number of messages that arrived and did not match. */
+  seenCount: number;
+  /** The newest 20 of them, newest first. */
+  seen: SeenMessage[];
+  /** The newest 20 refusals of mail for this address after `since`, within 24 hours, newest first; also from before the inbox was created. */
+  refused: RefusedMail[];
+  /** Up to 20 similar addresses that mail was sent to meanwhile, the latest first. */
+  nearMisses: NearMiss[];
+  /** The newest 20 TLS handshakes that failed after `since`, or after the inbox was created, within 24 hours, newest first. The recipient is not known before the handshake, so a failure may concern other mail. On a server with one account, API keys see all failures. All other callers see only those from the address of their own request, because the others may belong to another account. */
+  failedHandshakes: FailedHandshake[];
+}
+
+/** What to wait for. All fields are optional. */
+export interface WaitRequest {
+  match?: MessageMatch;
+  /** Only messages strictly newer than this: a `cursor` of this inbox, a message id, an RFC 3339 time, or milliseconds since 1970. Default: from the beginning of the inbox. */
+  since?: string;
+  /** How many messages must match. Default: 1. 0 waits for silence: the wait succeeds if no message matches until its end, and fails at once if one does. */
+  count?: number;
+  /** Longest time to wait, in seconds; 0 does not wait. Default: 30. */
+  timeoutSeconds?: number;
+}
+
+/** Result of a wait; without success it has an `explanation`. */
+export interface WaitResult {
+  /** Whether the wait succeeded. */
+  matched: boolean;
+  /** Matching messages in full, oldest first: exactly `count` if the wait succeeded, otherwise all that there were. */
+  messages: Message[];
+  /** Position after the last message here, or after all messages that were checked: pass it as `since` to continue. */
+  cursor: string;
+  explanation?: WaitExplanation;
+}
+
+/** A webhook. */
+export interface Webhook {
+  /** Identifier of a webhook. */
+  id: string;
+  /** URL to which events are sent by POST: `http` or `https`, without a user name. Its addresses must be public, unless the operator allows their network. Redirects are not followed. */
+  url: string;
+  /** The inbox whose messages it sends; null for all inboxes of the account. */
+  inboxId: string | null;
+  /** Your note; '' without one. */
+  description: string;
+  /** Whether new messages are delivered. */
+  enabled: boolean;
+  /** Why the server disabled it: a 410 response, only failures for five days, or its inbox ended. Null if it did not. */
+  disabledReason: string | null;
+  /** The first failed attempt since the last success; null if the last attempt succeeded. */
+  failingSince: string | null;
+  /** When the webhook was registered. */
+  createdAt: string;
+}
+
+/** One event for one webhook. */
+export interface WebhookDelivery {
+  /** Identifier of the delivery. */
+  id: string;
+  /** Identifier of the event, sent as `webhook-id`; the same for every attempt. */
+  eventId: string;
+  /** The inbox of the message; null for a test event. */
+  inboxId: string | null;
+  /** The message; null for a test event. */
+  messageId: string | null;
+  /** `pending`: to be attempted. `delivered`: a 2xx response. `failed`: all attempts failed, or the response was 410. `cancelled`: not attempted to the end; `reason` says why. */
+  state: "pending" | "delivered" | "failed" | "cancelled";
+  /** Why it failed or was cancelled, for example `The inbox ended.`; null otherwise. */
+  reason: string | null;
+  /** When it was recorded, in one transaction with its message. */
+  createdAt: string;
+  /** When the next attempt is due; null after the last one, and during an attempt. */
+  nextAttemptAt: string | null;
+  /** All attempts, oldest first. */
+  attempts: DeliveryAttempt[];
+}
+
+/** A page of deliveries. */
+export interface WebhookDeliveryList {
+  /** Newest first. */
+  deliveries: WebhookDelivery[];
+  /** True if older entries match too: repeat the request with `before` set to the id of the last entry. */
+  hasMore: boolean;
+}
+
+/** A page of webhooks. */
+export interface WebhookList {
+  /** Newest first. */
+  webhooks: Webhook[];
+  /** True if older entries match too: repeat the request with `before` set to the id of the last entry. */
+  hasMore: boolean;
+}
+
+/** A webhook with its new secret. */
+export interface WebhookWithSecret {
+  /** Identifier of a webhook. */
+  id: string;
+  /** URL to which events are sent by POST: `http` or `https`, without a user name. Its addresses must be public, unless the operator allows their network. Redirects are not followed. */
+  url: string;
+  /** The inbox whose messages it sends; null for all inboxes of the account. */
+  inboxId: string | null;
+  /** Your note; '' without one. */
+  description: string;
+  /** Whether new messages are delivered. */
+  enabled: boolean;
+  /** Why the server disabled it: a 410 response, only failures for five days, or its inbox ended. Null if it did not. */
+  disabledReason: string | null;
+  /** The first failed attempt since the last success; null if the last attempt succeeded. */
+  failingSince: string | null;
+  /** When the webhook was registered. */
+  createdAt: string;
+  /** The signing secret (Standard Webhooks). Shown only in this response. */
+  secret: string;
+}
+
+/** Every operation of the API: what goes in and what comes out. */
+export interface Operations {
+  /** Create an inbox */
+  'POST /v1/inboxes': { body?: CreateInbox; result: CreatedInbox };
+  /** List inboxes */
+  'GET /v1/inboxes': { query?: { address?: string; limit?: number; before?: string; [label: `label.${string}`]: string | undefined }; result: InboxList };
+  /** Delete inboxes by label */
+  'DELETE /v1/inboxes': { query?: { [label: `label.${string}`]: string | undefined }; result: DeletedInboxes };
+  /** Fetch an inbox */
+  'GET /v1/inboxes/{id}': { path: { id: string }; result: Inbox };
+  /** Extend or shorten an inbox */
+  'PATCH /v1/inboxes/{id}': { path: { id: string }; body: UpdateInbox; result: Inbox };
+  /** Delete an inbox */
+  'DELETE /v1/inboxes/{id}': { path: { id: string }; result: undefined };
+  /** Let an inbox expire now */
+  'POST /v1/inboxes/{id}/expire': { path: { id: string }; result: undefined };
+  /** Generate a free address */
+  'POST /v1/addresses/generate': { body?: GenerateAddress; result: GeneratedAddress };
+  /** List messages, or wait for one */
+  'GET /v1/inboxes/{id}/messages': { path: { id: string }; query?: { since?: string; before?: string; limit?: number; wait?: number; from?: string; to?: string; rcptTo?: string; subject?: string; text?: string; hasAttachments?: boolean }; result: MessageList };
+  /** Empty an inbox */
+  'DELETE /v1/inboxes/{id}/messages': { path: { id: string }; result: undefined };
+  /** Inject a message without SMTP */
+  'POST /v1/inboxes/{id}/messages': { path: { id: string }; query?: { mailFrom?: string; rcptTo?: string }; body: string | Uint8Array; result: Message };
+  /** Read a message */
+  'GET /v1/inboxes/{id}/messages/{messageId}': { path: { id: string; messageId: string }; query?: { include?: "attachmentContent" }; result: Message };
+  /** Delete a message */
+  'DELETE /v1/inboxes/{id}/messages/{messageId}': { path: { id: string; messageId: string }; result: undefined };
+  /** Read a message's raw source */
+  'GET /v1/inboxes/{id}/messages/{messageId}/raw': { path: { id: string; messageId: string }; result: Uint8Array };
+  /** List and search the messages of all inboxes */
+  'GET /v1/messages': { query?: { q?: string; since?: string; before?: string; limit?: number; wait?: number; from?: string; to?: string; rcptTo?: string; subject?: string; text?: string; hasAttachments?: boolean }; result: AccountMessageList };
+  /** Download an attachment */
+  'GET /v1/inboxes/{id}/messages/{messageId}/attachments/{attachmentId}': { path: { id: string; messageId: string; attachmentId: string }; result: Uint8Array };
+  /** Wait for messages and learn why none arrived */
+  'POST /v1/inboxes/{id}/wait': { path: { id: string }; body?: WaitRequest; result: WaitResult };
+  /** Follow an inbox as a stream */
+  'GET /v1/inboxes/{id}/events': { path: { id: string }; query?: { since?: string }; result: Response };
+  /** Follow all inboxes of the account as one stream */
+  'GET /v1/events': { query?: { since?: string }; result: Response };
+  /** Register a webhook */
+  'POST /v1/webhooks': { body: CreateWebhook; result: WebhookWithSecret };
+  /** List webhooks */
+  'GET /v1/webhooks': { query?: { limit?: number; before?: string }; result: WebhookList };
+  /** Fetch a webhook */
+  'GET /v1/webhooks/{id}': { path: { id: string }; result: Webhook };
+  /** Change a webhook */
+  'PATCH /v1/webhooks/{id}': { path: { id: string }; body?: UpdateWebhook; result: Webhook };
+  /** Delete a webhook */
+  'DELETE /v1/webhooks/{id}': { path: { id: string }; result: undefined };
+  /** Rotate the secret */
+  'POST /v1/webhooks/{id}/rotate-secret': { path: { id: string }; result: WebhookWithSecret };
+  /** Send a test event */
+  'POST /v1/webhooks/{id}/test': { path: { id: string }; result: WebhookDelivery };
+  /** List deliveries */
+  'GET /v1/webhooks/{id}/deliveries': { path: { id: string }; query?: { limit?: number; before?: string }; result: WebhookDeliveryList };
+  /** Replay a delivery */
+  'POST /v1/webhooks/{id}/deliveries/{deliveryId}/replay': { path: { id: string; deliveryId: string }; result: WebhookDelivery };
+  /** Create an API key */
+  'POST /v1/keys': { body: CreateKey; result: CreatedKey };
+  /** List API keys */
+  'GET /v1/keys': { result: KeyList };
+  /** Revoke an API key */
+  'DELETE /v1/keys/{id}': { path: { id: string }; result: undefined };
+  /** Show the usage of the account */
+  'GET /v1/usage': { result: Usage };
+  /** List domains */
+  'GET /v1/domains': { result: DomainList };
+}

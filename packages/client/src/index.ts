@@ -1,0 +1,23 @@
+/**
+ * `@mayfly/client`: disposable inboxes for tests. `Mayfly` makes requests, `Inbox` waits for mail, `Message`
+ * gives codes and links. Nothing here belongs to Node.js: it runs in browsers and workers too.
+ */
+export {
+  AmbiguousError,
+  ApiError,
+  ConnectionError,
+  GoneError,
+  LimitError,
+  MayflyError,
+  NotFoundError,
+  ScopeError,
+  UnexpectedMessageError,
+  WaitTimeoutError,
+} from './errors.ts';
+export type * as api from './generated/api.ts';
+export { Inbox, type SilenceOptions, type WaitOptions } from './inbox.ts';
+export type { Match } from './match.ts';
+export { type CreateOptions, Mayfly } from './mayfly.ts';
+export { type LinkMatch, Message } from './message.ts';
+export type { FollowOptions, MessageEvent } from './stream.ts';
+export type { CallArguments, CallInput, MayflyOptions, RequestInfo, RequestOptions } from './transport.ts';

@@ -1,0 +1,213 @@
+import { ApiError, ConnectionError, errorClassOf, MayflyError } from './errors.ts';
+import type { Operations, Problem } from './generated/api.ts';
+import { now, sleep } from './time.ts';
+
+/** What happened to one attempt of a request, for logs. */
+export interface RequestInfo {
+  method: string;
+  path: string;
+  /** Undefined when no response arrived. */
+  status: number | undefined;
+  ms: number;
+  requestId: string | undefined;
+}
+
+export interface MayflyOptions {
+  /** Default: `MAYFLY_URL`, else `http://127.0.0.1:8025`. A page of the server itself passes `location.origin`. */
+  url?: string | undefined;
+  /** An API key, or the read token of one inbox. Default: `MAYFLY_API_KEY`. */
+  apiKey?: string | undefined;
+  /** True sends no Authorization header but the cookies of the page, for the web console. */
+  session?: boolean | undefined;
+  fetch?: typeof fetch | undefined;
+  headers?: Record<string, string> | undefined;
+  /** For a request that does not wait, its retries included. Default: 10,000. */
+  timeoutMs?: number | undefined;
+  /** How often a failed request is repeated. Default: 3. Waits and streams go on until their end. */
+  retries?: number | undefined;
+  /** Called after each attempt. */
+  onRequest?: ((info: RequestInfo) => void) | undefined;
+}
+
+export interface RequestOptions {
+  signal?: AbortSignal | undefined;
+  /** For the whole request, retries included. */
+  timeoutMs?: number | undefined;
+  headers?: Record<string, string> | undefined;
+}
+
+type Input<Name extends keyof Operations> = Omit<Operations[Name], 'result'>;
+/** The arguments of an operation: `path`, `query` and `body`, and the options of the request. */
+export type CallInput<Name extends keyof Operations> = Input<Name> & RequestOptions;
+/** Without arguments where the operation requires none. */
+export type CallArguments<Name extends keyof Operations> =
+  Record<never, never> extends Input<Name> ? [input?: CallInput<Name>] : [input: CallInput<Name>];
+
+/** The arguments of any operation. */
+export interface AnyInput extends RequestOptions {
+  path?: Record<string, string>;
+  query?: object;
+  body?: unknown;
+}
+
+const DEFAULT_URL = 'http://127.0.0.1:8025';
+const DEFAULT_TIMEOUT_MS = 10_000;
+const DEFAULT_RETRIES = 3;
+/** Pauses between attempts double up to the longest. */
+const FIRST_PAUSE_MS = 100;
+const LONGEST_PAUSE_MS = 2_000;
+/** Not responses of our server about this request, but of what stands before it, or of its end. */
+const TRANSIENT = [502, 503, 504];
+
+const environment = (name: string): string | undefined =>
+  (globalThis as { process?: { env?: Record<string, string | undefined> } }).process?.env?.[name];
+
+/** Sends requests: credentials, deadlines, retries, errors. */
+export class Transport {
+  readonly url: string;
+  readonly #options: MayflyOptions;
+  readonly #credential: string | undefined;
+
+  constructor(options: MayflyOptions) {
+    this.#options = options;
+    this.url = (options.url ?? environment('MAYFLY_URL') ?? DEFAULT_URL).replace(/\/+$/, '');
+    this.#credential = options.session ? undefined : (options.apiKey ?? environment('MAYFLY_API_KEY'));
+    if (!this.#credential && !options.session) {
+      throw new MayflyError('no_credential', 'There is no API key: set MAYFLY_API_KEY, or pass "apiKey".');
+    }
+  }
+
+  /** The same server with another credential. */
+  as(apiKey: string): Transport {
+    return new Transport({ ...this.#options, url: this.url, apiKey, session: false });
+  }
+
+  /**
+   * Sends a request and repeats it where that is safe.
+   * @throws ApiError, ConnectionError, or the reason of the signal
+   */
+  async call<Name extends keyof Operations>(
+    operation: Name,
+    ...[input]: CallArguments<Name>
+  ): Promise<Operations[Name]['result']> {
+    return (await this.send(operation, input)) as Operations[Name]['result'];
+  }
+
+  /** As {@link call}, without types. @param retries 0 for callers that repeat by themselves */
+  async send(
+    operation: string,
+    input: AnyInput = {},
+    retries = this.#options.retries ?? DEFAULT_RETRIES,
+  ): Promise<unknown> {
+    const end = now() + (input.timeoutMs ?? this.#options.timeoutMs ?? DEFAULT_TIMEOUT_MS);
+    for (let attempt = 1; ; attempt++) {
+      const started = now();
+      let failure: unknown;
+      try {
+        return await this.#attempt(operation, input, end - started);
+      } catch (error) {
+        input.signal?.throwIfAborted();
+        failure = error;
+      }
+      // The first of two attempts did it, and only its response was lost.
+      if (attempt > 1 && operation.startsWith('DELETE') && (failure as ApiError).status === 404) {
+        return undefined;
+      }
+      const pause = pauseBefore(failure, attempt, isRepeatable(operation, input));
+      if (pause === undefined || attempt > retries || now() + pause >= end) {
+        throw failure instanceof ApiError ? failure : new ConnectionError(this.url, attempt, failure);
+      }
+      // After a long attempt the cut was a proxy's limit and not a server that is down.
+      if (now() - started < LONGEST_PAUSE_MS) await sleep(pause, input.signal);
+    }
+  }
+
+  /** One attempt. @throws ApiError, whatever `fetch` throws, or the signal's reason */
+  async #attempt(operation: string, input: AnyInput, ms: number): Promise<unknown> {
+    const controller = new AbortController();
+    const abort = () => controller.abort(input.signal?.reason);
+    const timer = setTimeout(() => controller.abort(new Error(`no response in ${Math.round(ms)} ms`)), ms);
+    input.signal?.addEventListener('abort', abort, { once: true });
+    try {
+      const response = await this.open(operation, input, controller.signal);
+      const type = response.headers.get('content-type') ?? '';
+      if (response.status === 204) return undefined;
+      return await (/json/.test(type)
+        ? response.json()
+        : response.arrayBuffer().then((bytes) => new Uint8Array(bytes)));
+    } finally {
+      clearTimeout(timer);
+      input.signal?.removeEventListener('abort', abort);
+    }
+  }
+
+  /** Sends one request and returns its successful response, with the body unread. @throws ApiError */
+  async open(operation: string, input: AnyInput, signal: AbortSignal | undefined): Promise<Response> {
+    signal?.throwIfAborted();
+    const { session, fetch = globalThis.fetch, headers, onRequest } = this.#options;
+    const [method = '', template = ''] = operation.split(' ');
+    const path = template.replace(/\{(\w+)\}/g, (_, name) => encodeURIComponent(input.path?.[name] ?? ''));
+    const query = new URLSearchParams();
+    for (const [name, value] of Object.entries(input.query ?? {})) {
+      if (value !== undefined) query.set(name, String(value));
+    }
+    const isRaw = typeof input.body === 'string' || input.body instanceof Uint8Array;
+    const started = now();
+    let response: Response | undefined;
+    try {
+      response = await fetch(`${this.url}${path}${query.size > 0 ? `?${query}` : ''}`, {
+        method,
+        headers: {
+          ...(this.#credential && { authorization: `Bearer ${this.#credential}` }),
+          ...(input.body !== undefined && {
+            'content-type': isRaw ? 'message/rfc822' : 'application/json',
+          }),
+          ...headers,
+          ...input.headers,
+        },
+        body: (isRaw || input.body === undefined
+          ? input.body
+          : JSON.stringify(input.body)) as RequestInit['body'],
+        signal,
+        ...(session && { credentials: 'same-origin' }),
+      } as RequestInit);
+      if (response.ok) return response;
+      throw await errorOf(response, `${method} ${path}`);
+    } finally {
+      onRequest?.({
+        method,
+        path,
+        status: response?.status,
+        ms: now() - started,
+        requestId: response?.headers.get('x-request-id') ?? undefined,
+      });
+    }
+  }
+}
+
+/** Whether a second execution changes nothing. */
+const isRepeatable = (operation: string, { headers }: AnyInput): boolean =>
+  !operation.startsWith('POST') ||
+  /\/(wait|preview|generate|expire)$/.test(operation) ||
+  headers?.['idempotency-key'] !== undefined;
+
+/** How long to wait before the next attempt, in ms; undefined when there must not be one. */
+export function pauseBefore(failure: unknown, attempt: number, isSafe = true): number | undefined {
+  const backoff = Math.min(FIRST_PAUSE_MS * 2 ** (attempt - 1), LONGEST_PAUSE_MS);
+  if (!(failure instanceof ApiError)) return isSafe ? backoff : undefined;
+  const { status, code, retryAfterMs = backoff } = failure;
+  // A 429 was refused before anything was done.
+  if (status === 429) return retryAfterMs;
+  if (!isSafe) return undefined;
+  return TRANSIENT.includes(status) || code === 'idempotency_in_progress' ? retryAfterMs : undefined;
+}
+
+async function errorOf(response: Response, request: string): Promise<ApiError> {
+  const { status, headers } = response;
+  const isProblem = /problem\+json/.test(headers.get('content-type') ?? '');
+  const problem: Problem | undefined = isProblem ? ((await response.json()) as Problem) : undefined;
+  if (!isProblem) await response.body?.cancel();
+  const seconds = Number(headers.get('retry-after') ?? Number.NaN);
+  const ErrorClass = errorClassOf(status);
+  return new ErrorClass(request, status, problem, seconds >= 0 ? seconds * 1000 : undefined);
+}

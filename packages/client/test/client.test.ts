@@ -1,0 +1,279 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { startApp, TEST_KEY, type TestApp } from '../../server/test/support/start-app.ts';
+import {
+  AmbiguousError,
+  ApiError,
+  ConnectionError,
+  type GoneError,
+  Mayfly,
+  MayflyError,
+  NotFoundError,
+  ScopeError,
+  UnexpectedMessageError,
+  type WaitTimeoutError,
+} from '../src/index.ts';
+
+let app: TestApp;
+let mayfly: Mayfly;
+beforeAll(async () => {
+  app = await startApp({ MAYFLY_DOMAINS: 'mayfly.test' });
+  mayfly = new Mayfly({ url: app.url, apiKey: TEST_KEY });
+});
+afterAll(() => app.stop());
+
+const send = (to: string, subject: string, text = 'hello', html?: string) =>
+  app.send({ from: 'Shop <no-reply@shop.example>', to, subject, text, ...(html && { html }) });
+
+/** The error of a promise that must reject. */
+const failureOf = async (promise: Promise<unknown>): Promise<unknown> =>
+  promise.then(
+    () => expect.fail('it resolved'),
+    (error: unknown) => error,
+  );
+
+describe('an inbox of the client', () => {
+  it('takes a code out of the first message that has one', async () => {
+    const inbox = await mayfly.inboxes.create({ ttlMinutes: 10, labels: { run: '1' } });
+    expect(inbox.address).toMatch(/@mayfly\.test$/);
+    expect(inbox.expiresAt.getTime()).toBeGreaterThan(Date.now());
+    const code = inbox.waitForCode({ subject: 'confirm' });
+    await send(inbox.address, 'Please confirm', 'A word before');
+    await send(inbox.address, 'Please confirm', 'Your code is 482913.');
+    expect(await code).toBe('482913');
+  });
+
+  it('returns the next message on the next wait, and the first again with since: start', async () => {
+    const inbox = await mayfly.inboxes.create();
+    await send(inbox.address, 'Code', 'Your code is 111222.');
+    expect(await inbox.waitForCode()).toBe('111222');
+    const second = inbox.waitForCode();
+    await send(inbox.address, 'Code', 'Your code is 333444.');
+    expect(await second).toBe('333444');
+    expect(await inbox.waitForCode({}, { since: 'start' })).toBe('111222');
+  });
+
+  it('finds codes of a format of its own in text and HTML', async () => {
+    const inbox = await mayfly.inboxes.create();
+    await send(inbox.address, 'Ticket', '', '<p>Ticket <b>AB-</b>12&amp;x</p>');
+    expect(await inbox.waitForCode({ pattern: /Ticket (AB-\d+&x)/g })).toBe('AB-12&x');
+  });
+
+  it('takes the one link that fits, and names all when several do', async () => {
+    const inbox = await mayfly.inboxes.create();
+    const html =
+      '<a href="https://a.example/verify?t=1&amp;u=2">Confirm</a> <a href="https://a.example/verify?t=2">Other</a>';
+    await send(inbox.address, 'Links', 'x', html);
+    expect(await inbox.waitForLink({ href: 't=1' })).toBe('https://a.example/verify?t=1&u=2');
+    expect(await inbox.waitForLink({ href: /t=2$/ }, { since: 'start' })).toBe(
+      'https://a.example/verify?t=2',
+    );
+    const error = await failureOf(inbox.waitForLink({ href: '/verify' }, { since: 'start' }));
+    expect(error).toBeInstanceOf(AmbiguousError);
+    expect((error as AmbiguousError).candidates).toHaveLength(2);
+    expect(String(error)).toContain('https://a.example/verify?t=2');
+  });
+
+  it('applies regular expressions and functions to each message once, also to those that came before', async () => {
+    const inbox = await mayfly.inboxes.create();
+    for (const number of [1, 2, 3, 4]) await send(inbox.address, `Invoice ${number}`);
+    const [second, fourth] = await inbox.waitForMessages(2, { subject: /invoice [24]/i });
+    expect([second?.subject, fourth?.subject]).toEqual(['Invoice 2', 'Invoice 4']);
+    const third = await inbox.waitForMessage(
+      { where: ({ subject }) => subject.endsWith('3') },
+      { since: 'start' },
+    );
+    expect(third.subject).toBe('Invoice 3');
+    const error = await failureOf(
+      inbox.waitForMessage({ subject: /^nothing$/ }, { timeoutMs: 300, since: 'start' }),
+    );
+    expect((error as WaitTimeoutError).explanation?.seenCount).toBe(4);
+    expect(String(error)).toContain('Invoice 2');
+  });
+
+  it('says in a table why a wait failed', async () => {
+    const inbox = await mayfly.inboxes.create({ localPart: 'brave.otter' });
+    await send(inbox.address, 'Welcome to Shop');
+    await send('brave.oter@mayfly.test', 'Reset').catch(() => undefined);
+    const started = Date.now();
+    const error = (await failureOf(
+      inbox.waitForMessage({ subject: 'reset' }, { timeoutMs: 500 }),
+    )) as WaitTimeoutError;
+    expect(Date.now() - started).toBeLessThan(1_500);
+    expect(MayflyError.is(error) && error.code).toBe('wait_timeout');
+    expect(error.message.replaceAll(/\d\d:\d\d:\d\d/g, '12:03:07')).toBe(
+      [
+        'No mail with subject "reset" reached brave.otter@mayfly.test in 0.5 s.',
+        '  1 other mail came (times in UTC):',
+        '    12:03:07  subject is "Welcome to Shop"  from no-reply@shop.example',
+        '  Near miss: brave.oter@mayfly.test was refused 1 time (12:03:07): no inbox has that address.',
+        `  Look: ${app.url}/console/inboxes/${inbox.id}/why`,
+      ].join('\n'),
+    );
+  });
+
+  it('tells when a message that matches came before the wait began', async () => {
+    const inbox = await mayfly.inboxes.create();
+    await send(inbox.address, 'Welcome');
+    await send(inbox.address, 'Confirm');
+    await inbox.waitForMessage({ subject: 'confirm' });
+    const error = await failureOf(inbox.waitForMessage({ subject: 'welcome' }, { timeoutMs: 100 }));
+    expect(String(error)).toContain(`"Welcome" matches, but came before`);
+  });
+
+  it('expects silence, and shows the message that broke it', async () => {
+    const inbox = await mayfly.inboxes.create();
+    await inbox.expectSilence({ subject: 'invoice' }, { forMs: 200 });
+    await send(inbox.address, 'Your invoice');
+    const error = await failureOf(inbox.expectSilence({ subject: 'invoice' }, { forMs: 200 }));
+    expect(error).toBeInstanceOf(UnexpectedMessageError);
+    expect((error as UnexpectedMessageError).mail.subject).toBe('Your invoice');
+  });
+
+  it('rejects with the reason of an aborted signal', async () => {
+    const inbox = await mayfly.inboxes.create();
+    const controller = new AbortController();
+    const waiting = inbox.waitForMessage({}, { signal: controller.signal });
+    controller.abort(new Error('the test ended'));
+    expect(await failureOf(waiting)).toEqual(new Error('the test ended'));
+  });
+
+  it('refuses options and conditions that it does not know', async () => {
+    const inbox = await mayfly.inboxes.create();
+    const misplaced = { subject: 'x', timeout: 90_000 };
+    expect(String(await failureOf(inbox.waitForMessage(misplaced)))).toContain(
+      '"timeout" is not a known field',
+    );
+    const unknown = { timeout: 5 } as object;
+    expect(String(await failureOf(inbox.waitForMessage({}, unknown)))).toContain(
+      '"timeout" is not an option of a wait',
+    );
+  });
+
+  it('reads, lists, follows and downloads', async () => {
+    const inbox = await mayfly.inboxes.create();
+    await app.send({
+      from: 'a@shop.example',
+      to: inbox.address,
+      subject: 'File',
+      text: 'x',
+      attachments: [{ filename: 'a.txt', content: 'ABC' }],
+    });
+    await send(inbox.address, 'Second');
+    expect((await inbox.list()).map(({ subject }) => subject)).toEqual(['Second', 'File']);
+    const followed: string[] = [];
+    for await (const { id, subject } of inbox.messages({ follow: true })) {
+      followed.push(subject);
+      if (followed.length === 1)
+        expect(new TextDecoder().decode(await inbox.raw(id))).toContain('Subject: File');
+      if (followed.length === 2) break;
+    }
+    expect(followed).toEqual(['File', 'Second']);
+    const message = await inbox.waitForMessage({ hasAttachments: true });
+    const [file] = message.attachments;
+    expect(file && new TextDecoder().decode(await inbox.attachment(file))).toBe('ABC');
+    expect((await inbox.read(message.id)).subject).toBe('File');
+  });
+
+  it('is readable by its token alone, which may not delete it', async () => {
+    const { id, token } = await mayfly.inboxes.create();
+    const reader = mayfly.inbox(id, token);
+    expect(() => reader.address).toThrow('call refresh() first');
+    await reader.refresh();
+    expect(reader.address).toContain('@mayfly.test');
+    expect(await failureOf(reader.delete())).toBeInstanceOf(ScopeError);
+  });
+
+  it('extends, disposes, and is gone', async () => {
+    let id = '';
+    {
+      await using inbox = await mayfly.inboxes.create({ ttlMinutes: 5 });
+      const before = inbox.expiresAt;
+      await inbox.extend(60);
+      expect(inbox.expiresAt.getTime()).toBeGreaterThan(before.getTime());
+      id = inbox.id;
+    }
+    expect(await failureOf(mayfly.inboxes.get(id))).toBeInstanceOf(NotFoundError);
+    const ended = await mayfly.inboxes.create();
+    await mayfly.call('POST /v1/inboxes/{id}/expire', { path: { id: ended.id } });
+    const error = await failureOf(ended.waitForMessage());
+    expect((error as GoneError).expiredAt?.getTime()).toBeLessThanOrEqual(Date.now());
+  });
+});
+
+describe('the client', () => {
+  it('lists and deletes by label', async () => {
+    const labels = { run: 'by-label' };
+    for (let i = 0; i < 3; i++) await mayfly.inboxes.create({ labels });
+    const found: string[] = [];
+    for await (const inbox of mayfly.inboxes.list({ labels })) found.push(inbox.address);
+    expect(found).toHaveLength(3);
+    expect(await mayfly.inboxes.deleteByLabels(labels)).toBe(3);
+  });
+
+  it('covers addresses, webhooks, keys, usage and domains', async () => {
+    expect((await mayfly.addresses.generate()).domain).toBe('mayfly.test');
+    const hook = await mayfly.webhooks.create({ url: 'https://example.com/hook' }).catch((error) => error);
+    if (hook instanceof ApiError) expect(hook.code).toBe('webhook_url_refused');
+    expect((await mayfly.webhooks.list()).hasMore).toBe(false);
+    const key = await mayfly.keys.create({ name: 'reader', scope: 'read' });
+    expect((await mayfly.keys.list()).map(({ name }) => name)).toContain('reader');
+    const reader = new Mayfly({ url: app.url, apiKey: key.key });
+    expect(await failureOf(reader.inboxes.create())).toBeInstanceOf(ScopeError);
+    await mayfly.keys.delete(key.id);
+    expect((await mayfly.usage()).days).toHaveLength(31);
+    expect((await mayfly.domains())[0]?.domain).toBe('mayfly.test');
+  });
+
+  it('creates one inbox for one key', async () => {
+    const [first, second] = await Promise.all(
+      [1, 2].map(() => mayfly.inboxes.create({ idempotencyKey: 'once' })),
+    );
+    expect(second?.id).toBe(first?.id);
+    expect(second?.token).toBe(first?.token);
+  });
+
+  it('follows all inboxes of the account', async () => {
+    const inbox = await mayfly.inboxes.create();
+    const controller = new AbortController();
+    const events = mayfly.events({ since: new Date(Date.now() + 60_000), signal: controller.signal });
+    const next = events.next();
+    await send(inbox.address, 'Followed');
+    // The stream begins now, or a moment after the message; either way nothing comes twice.
+    const again = setInterval(() => void send(inbox.address, 'Followed'), 300);
+    const { value } = await next;
+    clearInterval(again);
+    expect(value?.inboxId).toBe(inbox.id);
+    await events.return(undefined);
+  });
+
+  it('names what to do when there is no key and when no server responds', async () => {
+    const key = process.env.MAYFLY_API_KEY;
+    delete process.env.MAYFLY_API_KEY;
+    expect(() => new Mayfly({ url: app.url })).toThrow('set MAYFLY_API_KEY');
+    if (key !== undefined) process.env.MAYFLY_API_KEY = key;
+    const error = await failureOf(new Mayfly({ url: 'http://127.0.0.1:9', apiKey: 'x', retries: 1 }).usage());
+    expect(error).toBeInstanceOf(ConnectionError);
+    expect(String(error)).toMatch(
+      /http:\/\/127\.0\.0\.1:9 did not respond in 2 attempts: .*Check that Mayfly is running/,
+    );
+  });
+
+  it('tells each attempt to onRequest', async () => {
+    const seen: unknown[] = [];
+    const watched = new Mayfly({
+      url: `${app.url}/`,
+      apiKey: TEST_KEY,
+      onRequest: (info) => seen.push(info),
+    });
+    await watched.usage();
+    expect(seen).toEqual([
+      {
+        method: 'GET',
+        path: '/v1/usage',
+        status: 200,
+        ms: expect.any(Number),
+        requestId: expect.stringMatching(/./),
+      },
+    ]);
+  });
+});
