@@ -10,6 +10,7 @@ export type ErrorCode =
   | 'malformed_json'
   | 'unauthorized'
   | 'insufficient_scope'
+  | 'cross_site_request'
   | 'not_found'
   | 'method_not_allowed'
   | 'address_taken'

@@ -84,8 +84,8 @@ export function timeOfId(prefix: IdPrefix, id: string): number | undefined {
   return time;
 }
 
-/** The kinds of bearer credential: an account's API key, an inbox's read token. */
-export type CredentialPrefix = 'mfk' | 'mft';
+/** The kinds of credential: an account's API key, an inbox's read token, a session of the console. */
+export type CredentialPrefix = 'mfk' | 'mft' | 'mfs';
 
 function base62(bytes: Uint8Array, letters: number): string {
   let value = BigInt(`0x${Buffer.from(bytes).toString('hex')}`);
@@ -113,12 +113,12 @@ export function newCredential(prefix: CredentialPrefix): string {
 }
 
 /**
- * The read token of an inbox as a function of the API key that made it, so that a repeated
- * idempotent request can answer the same token although only hashes are kept. `nonce` is random,
- * stays on the server, and makes a leaked key useless for it.
+ * The read token of an inbox as a function of the API key that made it, so that a repeated idempotent request
+ * returns the same token although only hashes are stored, also when the key's session repeats it. `nonce` is
+ * random and stays on the server.
  */
-export function deriveReadToken(apiKey: string, nonce: string): string {
-  return credential('mft', createHmac('sha256', apiKey).update(`mayfly read token ${nonce}`).digest());
+export function deriveReadToken(keyHash: string, nonce: string): string {
+  return credential('mft', createHmac('sha256', keyHash).update(`mayfly read token ${nonce}`).digest());
 }
 
 /**

@@ -7,6 +7,7 @@ export const PROBLEM_CODES = [
   'malformed_json',
   'unauthorized',
   'insufficient_scope',
+  'cross_site_request',
   'not_found',
   'method_not_allowed',
   'address_taken',

@@ -7,6 +7,7 @@ import { createAdmission } from './access/admission.ts';
 import { type Cors, createCors } from './access/cors.ts';
 import { type Caller, createGuard } from './access/guard.ts';
 import { createHeldRequests, type HeldRequests } from './access/held-requests.ts';
+import { sessionSecret } from './access/session.ts';
 import type { App, HttpDeps, HttpOptions, RouteContext } from './context.ts';
 import {
   HEADERS_TIMEOUT_MS,
@@ -158,9 +159,10 @@ function parseBodies(app: App): void {
   });
 }
 
-function guardRequests(app: App, { guard, admission }: RouteContext, cors: Cors, known: KnownPaths): void {
+function guardRequests(app: App, { options, guard, admission }: RouteContext, cors: Cors, known: KnownPaths): void {
   app.decorateRequest('caller', null);
   app.decorateRequest('admitted', null);
+  app.decorateRequest('session', undefined);
 
   const check = (request: FastifyRequest): MaybePromise<Caller> | null => {
     if (request.raw.headers.host === undefined && request.raw.httpVersionMinor === 1) {
@@ -173,7 +175,9 @@ function guardRequests(app: App, { guard, admission }: RouteContext, cors: Cors,
     if (access === 'public') return null;
     const { id: inboxId } = request.params as { id?: string };
     const { authorization } = request.headers;
-    return guard.check({ authorization, access, inboxId }, (account, key) =>
+    request.session = sessionSecret(request, options.publicUrl);
+    const { session } = request;
+    return guard.check({ authorization, session, access, inboxId }, (account, key) =>
       admission.admit(account, key, free, (admitted) => {
         request.admitted = admitted;
       }),

@@ -28,6 +28,8 @@ const ARGUMENTS: Record<string, unknown[]> = {
   'keys.findByHash': ['h', T],
   'keys.list': ['acc_1'],
   'keys.find': ['key_1'],
+  'keys.newestHash': ['acc_1', T],
+  'sessions.find': ['h', T],
   'usage.read': ['acc_1', '2027-01', '2027-01-15'],
   'domains.find': ['mayfly.test'],
   'domains.list': ['acc_1'],

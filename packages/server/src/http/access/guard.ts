@@ -14,8 +14,9 @@ import type { Admitted } from './admission.ts';
  * - `account:read`, `account:write`: an API key; a key of scope `read` only reads
  * - `inbox:read`: an API key of the owner of the inbox `:id`, or that inbox's read token
  * - `inbox:write`: an API key of its owner, not of scope `read`
+ * - `any`: an API key, or the read token of any live inbox, which the caller then has
  */
-export type Access = 'public' | 'account:read' | 'account:write' | 'inbox:read' | 'inbox:write';
+export type Access = 'public' | 'account:read' | 'account:write' | 'inbox:read' | 'inbox:write' | 'any';
 
 export const ACCESS_KINDS: readonly Access[] = [
   'public',
@@ -23,14 +24,15 @@ export const ACCESS_KINDS: readonly Access[] = [
   'account:write',
   'inbox:read',
   'inbox:write',
+  'any',
 ];
 
 /** An account that came with one of its API keys. */
 export interface KeyCaller {
   key: KeyRecord;
   account: AccountRecord;
-  /** The credential itself, to derive read tokens from; never logged. */
-  apiKey: string;
+  /** Hash of the key, to derive read tokens from; the same for the key and its sessions. */
+  keyHash: string;
 }
 
 /** Who asks, as far as the route's access promises it. */
@@ -52,6 +54,8 @@ declare module 'fastify' {
   }
   interface FastifyRequest {
     caller: Caller | null;
+    /** The secret of its session cookie; undefined without one that counts. */
+    session: string | undefined;
     /** What the request was let in with; null where it never got so far. */
     admitted: Admitted | null;
   }
@@ -113,6 +117,12 @@ export const keyReadsOnly = () =>
 export const unknownCredential = () =>
   unauthorized(`The API key or token is unknown, revoked or expired. ${WHERE_KEYS_COME_FROM}`);
 
+/** A session that ended: by signing out, by its age, or because nobody used it. */
+export const sessionEnded = () => unauthorized('The session of the console has ended. Sign in again.');
+
+/** A use is recorded so often: each is a write, and a session lives for hours after it. */
+const SESSION_USE_EVERY_MS = 10 * 60_000;
+
 /** Credentials whose hash is remembered: those that are in use now, whether the store knows them or not. */
 const HASHED_CREDENTIALS = 1_000;
 /** Keys, accounts and inboxes that are remembered for a moment. */
@@ -143,13 +153,15 @@ function createReader(): (header: string | undefined) => Credential {
 }
 
 export interface GuardDeps {
-  store: Pick<Store, 'accounts' | 'keys' | 'inboxes' | 'generation'>;
+  store: Pick<Store, 'accounts' | 'keys' | 'inboxes' | 'sessions' | 'generation'>;
   clock: Clock;
 }
 
 /** What a request is judged by. */
 export interface Asking {
   authorization: string | undefined;
+  /** The secret of a session cookie; counts where `authorization` is undefined. */
+  session?: string | undefined;
   access: Exclude<Access, 'public'>;
   /** The `:id` of the path. */
   inboxId: string | undefined;
@@ -190,7 +202,7 @@ export function createGuard({ store, clock }: GuardDeps): Guard {
     return store.keys.findByHash(credential.hash, now).then((found) => {
       if (!found) throw unknownCredential();
       const until = monotonic + CACHE_TTL_MS;
-      const caller = { ...found, apiKey: credential.text };
+      const caller = { ...found, keyHash: credential.hash };
       credential.known = { caller, until, forgotten: asked };
       return caller;
     });
@@ -229,10 +241,10 @@ export function createGuard({ store, clock }: GuardDeps): Guard {
       if (!inbox) throw unknownCredential();
       return andThen(findAccount(inbox.accountId), (account) =>
         andThen(admit(account, null), () => {
-          if (access !== 'inbox:read') {
+          if (access !== 'inbox:read' && access !== 'any') {
             throw tokenNotEnough();
           }
-          const own = inbox.id === inboxId ? inbox : undefined;
+          const own = access === 'any' || inbox.id === inboxId ? inbox : undefined;
           return { account, key: null, inbox: liveInbox(own, now, inboxId ?? '') };
         }),
       );
@@ -260,8 +272,24 @@ export function createGuard({ store, clock }: GuardDeps): Guard {
     });
   };
 
+  const withSession = async (secret: string, asking: Asking, admit: Admit): Promise<Caller> => {
+    const now = clock.now();
+    const session = await store.sessions.find(hashCredential(secret), now);
+    if (!session) throw sessionEnded();
+    if (now - session.usedAt >= SESSION_USE_EVERY_MS) await store.sessions.used(session.hash, now);
+    const { credentialHash: hash } = session;
+    const caller =
+      session.kind === 'token'
+        ? withToken(hash, asking, admit)
+        : withKey({ text: '', hash, known: undefined }, asking, admit);
+    return caller;
+  };
+
   return {
     check(asking, admit = () => undefined) {
+      if (asking.authorization === undefined && asking.session !== undefined) {
+        return withSession(asking.session, asking, admit);
+      }
       const credential = read(asking.authorization);
       return credential.text.startsWith('mft_')
         ? withToken(credential.hash, asking, admit)

@@ -30,8 +30,9 @@ export interface HeldRequests {
 interface Held {
   controller: AbortController;
   accountId: string;
-  /** The header of a request that came with an API key; null for a read token. */
-  authorization: string | null;
+  /** What a request with an API key came with, its header or its session; null for a read token. */
+  credential: string | null;
+  isSession: boolean;
   isDead: boolean;
 }
 
@@ -58,9 +59,12 @@ export function createHeldRequests(guard: Guard, deps: { store: Pick<Store, 'acc
     else byAccount.delete(accountId);
   };
 
-  const isGood = async (authorization: string): Promise<boolean> => {
+  const isGood = async (credential: string, isSession: boolean): Promise<boolean> => {
     try {
-      await guard.check({ authorization, access: 'account:read', inboxId: undefined });
+      const given = isSession
+        ? { authorization: undefined, session: credential }
+        : { authorization: credential };
+      await guard.check({ ...given, access: 'account:read', inboxId: undefined });
       return true;
     } catch (error) {
       if (error instanceof AppError && error.code === 'unauthorized') return false;
@@ -77,12 +81,13 @@ export function createHeldRequests(guard: Guard, deps: { store: Pick<Store, 'acc
 
   return {
     async hold(reply, work) {
-      const { caller, headers } = reply.request;
+      const { caller, headers, session } = reply.request;
       const accountId = caller?.account.id ?? '';
       enter(accountId);
       const controller = new AbortController();
-      const authorization = caller?.key ? (headers.authorization ?? null) : null;
-      const one: Held = { controller, accountId, authorization, isDead: false };
+      const isSession = headers.authorization === undefined;
+      const credential = caller?.key ? (headers.authorization ?? session ?? null) : null;
+      const one: Held = { controller, accountId, credential, isSession, isDead: false };
       const end = () => controller.abort();
       if (released) end();
       held.add(one);
@@ -98,12 +103,13 @@ export function createHeldRequests(guard: Guard, deps: { store: Pick<Store, 'acc
       }
     },
     async recheck() {
-      const byKey = Map.groupBy(held, ({ authorization }) => authorization);
+      const byKey = Map.groupBy(held, ({ credential }) => credential);
       // Tokens are too many to ask for each: their inbox's end is told by itself, that of an account is not.
       const byToken = Map.groupBy(byKey.get(null) ?? [], ({ accountId }) => accountId);
       byKey.delete(null);
-      for (const [authorization, all] of byKey) {
-        if (authorization !== null && !(await isGood(authorization))) kill(all);
+      for (const [credential, all] of byKey) {
+        const isSession = all[0]?.isSession ?? false;
+        if (credential !== null && !(await isGood(credential, isSession))) kill(all);
       }
       for (const [accountId, all] of byToken) if (!(await deps.store.accounts.find(accountId))) kill(all);
     },

@@ -20,6 +20,7 @@ const STATUS: Record<ProblemCode, number> = {
   malformed_json: 400,
   unauthorized: 401,
   insufficient_scope: 403,
+  cross_site_request: 403,
   not_found: 404,
   unknown_recipient: 404,
   method_not_allowed: 405,

@@ -1,4 +1,4 @@
-import type { AccountStore, DomainStore, KeyStore } from './accounts.ts';
+import type { AccountStore, DomainStore, KeyStore, SessionStore } from './accounts.ts';
 import type { AddressStore, InboxStore } from './inboxes.ts';
 import type { MessageStore, RefusalStore } from './messages.ts';
 import type { UsageStore } from './usage.ts';
@@ -30,6 +30,7 @@ export type * from './webhooks.ts';
 export interface Store {
   accounts: AccountStore;
   keys: KeyStore;
+  sessions: SessionStore;
   usage: UsageStore;
   domains: DomainStore;
   addresses: AddressStore;

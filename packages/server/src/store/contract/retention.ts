@@ -29,3 +29,7 @@ export const USAGE_THRESHOLDS = [80, 100] as const;
 export const DELIVERY_KEPT_MS = 7 * 24 * HOUR;
 /** A webhook's log holds so many besides what is pending: a busy day, and a few megabytes. */
 export const MAX_KEPT_DELIVERIES = 10_000;
+/** A session of the console ends after so long without a request: a night, so that each day begins signed out. */
+export const SESSION_IDLE_MS = 12 * HOUR;
+/** No session lives longer, in use or not: a stolen cookie is of use for a week at most. */
+export const SESSION_MAX_MS = 7 * 24 * HOUR;

@@ -3,6 +3,7 @@ import {
   DELIVERY_KEPT_MS,
   MAX_KEPT_DELIVERIES,
   REFUSAL_KEPT_MS,
+  SESSION_IDLE_MS,
   TOMBSTONE_MS,
   USAGE_KEPT_MS,
 } from '../contract/retention.ts';
@@ -71,6 +72,15 @@ const removeRefusals: Chore = async (tx, limit, now) => {
     .where('at', '<=', now - REFUSAL_KEPT_MS)
     .limit(limit);
   return (await tx.deleteFrom('refusals').where('seq', 'in', old).returning('seq').execute()).length;
+};
+
+const removeSessions: Chore = async (tx, limit, now) => {
+  const old = tx
+    .selectFrom('sessions')
+    .select('hash')
+    .where('used_at', '<=', now - SESSION_IDLE_MS)
+    .limit(limit);
+  return (await tx.deleteFrom('sessions').where('hash', 'in', old).returning('hash').execute()).length;
 };
 
 const removeIdempotencyKeys: Chore = async (tx, limit, now) => {
@@ -225,6 +235,7 @@ export function createUpkeep(db: Db, dialect: Dialect, sources: Sources, freeMes
     removeReservations,
     removeRefusals,
     removeIdempotencyKeys,
+    removeSessions,
     removeOldUsageDays,
     removeOldUsageMonths,
   ];

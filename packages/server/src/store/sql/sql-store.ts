@@ -4,6 +4,7 @@ import { createAccountDeletion } from './accounts/account-deletion.ts';
 import { createAccounts } from './accounts/accounts.ts';
 import { createDomains } from './accounts/domains.ts';
 import { createKeys } from './accounts/keys.ts';
+import { createSessions } from './accounts/sessions.ts';
 import { createFreeMessages } from './delete-in-steps.ts';
 import type { Db, Dialect } from './dialect.ts';
 import { createAddresses } from './inboxes/addresses.ts';
@@ -29,6 +30,7 @@ export function createSqlStore(db: Db, dialect: Dialect): Store {
       delete: createAccountDeletion(db, dialect, sources, freeMessages),
     },
     keys: createKeys(db, dialect),
+    sessions: createSessions(db),
     usage: createUsage(db),
     domains: createDomains(db),
     addresses: createAddresses(db),

@@ -10,6 +10,7 @@ export interface Tables {
   markers: MarkersTable;
   accounts: AccountsTable;
   keys: KeysTable;
+  sessions: SessionsTable;
   usage_months: UsageMonthsTable;
   usage_days: UsageDaysTable;
   domains: DomainsTable;
@@ -44,6 +45,15 @@ export interface AccountsTable {
   message_order: Generated<number>;
   /** Set while it is being deleted; its row goes last. */
   deleted_at: number | null;
+}
+
+/** Sessions of the console. */
+export interface SessionsTable {
+  hash: string;
+  credential_hash: string;
+  kind: 'key' | 'token';
+  created_at: number;
+  used_at: number;
 }
 
 export interface KeysTable {

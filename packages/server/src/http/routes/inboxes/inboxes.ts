@@ -60,7 +60,7 @@ export function inboxRoutes(app: App, { options, deps }: RouteContext): void {
       },
     },
     handler: async (request, reply) => {
-      const { key, account, apiKey } = keyCaller(request);
+      const { key, account, keyHash } = keyCaller(request);
       const { body } = request;
       const plan = plans.named(account.plan);
       const ttlMinutes = lifetime(body.ttlMinutes ?? DEFAULT_TTL_MINUTES, plan.maxTtlMinutes, account.plan);
@@ -70,7 +70,7 @@ export function inboxRoutes(app: App, { options, deps }: RouteContext): void {
         owned: store.domains,
       });
       const repeat = idempotentRequest(request.headers['idempotency-key'], key.id, body);
-      const token = repeat ? deriveReadToken(apiKey, repeat.nonce) : newCredential('mft');
+      const token = repeat ? deriveReadToken(keyHash, repeat.nonce) : newCredential('mft');
       const webhook =
         body.webhookUrl === undefined ? null : await webhooks.forNewInbox(account, body.webhookUrl);
       const now = clock.now();
@@ -93,7 +93,7 @@ export function inboxRoutes(app: App, { options, deps }: RouteContext): void {
           webhook,
         ),
       );
-      const shown = created.replayed && created.nonce ? deriveReadToken(apiKey, created.nonce) : token;
+      const shown = created.replayed && created.nonce ? deriveReadToken(keyHash, created.nonce) : token;
       reply
         .code(201)
         .header('location', `/v1/inboxes/${created.inbox.id}`)

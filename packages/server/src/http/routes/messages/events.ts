@@ -94,7 +94,8 @@ function createStreaming({ deps, held, guard, admission }: RouteContext) {
     const { raw } = reply;
     const { id: inboxId } = request.params as { id?: string };
     const { authorization } = request.headers;
-    const recheck = async () => guard.check({ authorization, access, inboxId });
+    const { session } = request;
+    const recheck = async () => guard.check({ authorization, session, access, inboxId });
     if (request.admitted) reply.headers(admission.headers(request.admitted));
     const farewell = await sayWhy(request, reply, () =>
       held.hold(reply, async (signal) => {

@@ -134,6 +134,19 @@ export function createKeys(db: Db, dialect: Dialect): KeyStore {
       };
     },
 
+    async newestHash(accountId, now) {
+      const row = await db
+        .selectFrom('keys')
+        .select('hash')
+        .where('account_id', '=', accountId)
+        .where('scope', '=', 'full')
+        .where((is) => is.or([is('expires_at', 'is', null), is('expires_at', '>', now)]))
+        .orderBy('id', 'desc')
+        .limit(1)
+        .executeTakeFirst();
+      return row?.hash;
+    },
+
     create: (key, maxKeys = Number.POSITIVE_INFINITY) =>
       db.transaction().execute(async (tx) => {
         await lockAccount(tx, dialect, key.accountId);

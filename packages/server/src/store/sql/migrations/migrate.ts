@@ -6,6 +6,7 @@ import * as accounts from './0003-accounts.ts';
 import * as accountDeletion from './0004-account-deletion.ts';
 import * as catchAll from './0005-catch-all.ts';
 import * as emptying from './0006-emptying.ts';
+import * as sessions from './0007-sessions.ts';
 
 /** All migrations by name, oldest first; a released one is never changed. */
 const MIGRATIONS = {
@@ -15,6 +16,7 @@ const MIGRATIONS = {
   '0004-account-deletion': accountDeletion,
   '0005-catch-all': catchAll,
   '0006-emptying': emptying,
+  '0007-sessions': sessions,
 };
 
 /**

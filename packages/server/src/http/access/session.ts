@@ -1,0 +1,90 @@
+import type { FastifyRequest } from 'fastify';
+import { AppError } from '../../errors.ts';
+import { quoted } from '../../nearest.ts';
+import { SESSION_MAX_MS } from '../../store/contract/retention.ts';
+
+/*
+ * The console signs in with a cookie that only HTTP carries. A browser adds it to every request for this host,
+ * also to those that another page causes, so a request with the cookie must come from a page of this server.
+ */
+
+/** Only over HTTPS, for this host and all its paths (RFC 6265bis section 4.1.3.2). */
+const SECURE_NAME = '__Host-mayfly';
+/** Longer cookies are not ours. */
+const MAX_COOKIE = 200;
+const SAFE_METHODS = new Set(['GET', 'HEAD', 'OPTIONS']);
+const LOOPBACK = /^(localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::(\d+))?$/i;
+const HTTP_PORT = '80';
+
+/**
+ * Name of the cookie. Browsers accept `Secure` only over HTTPS, so a server on loopback has a plain cookie,
+ * named after its port: cookies do not distinguish ports, and two servers may run on one machine.
+ * @param host the Host header
+ * @param isHttps true when the public URL of the server begins with `https:`
+ */
+function cookieName(host: string | undefined, isHttps: boolean): { name: string; isSecure: boolean } {
+  const loopback = isHttps ? null : LOOPBACK.exec(host ?? '');
+  return loopback
+    ? { name: `mayfly-${loopback[2] ?? HTTP_PORT}`, isSecure: false }
+    : { name: SECURE_NAME, isSecure: true };
+}
+
+/** The Set-Cookie header of a session. @param secret '' to end the session */
+export function sessionCookie(request: FastifyRequest, secret: string, publicUrl: string | null): string {
+  const { name, isSecure } = cookieName(request.headers.host, isHttpsUrl(publicUrl));
+  const maxAge = secret === '' ? 0 : SESSION_MAX_MS / 1_000;
+  const attributes = ['Path=/', 'HttpOnly', 'SameSite=Strict', `Max-Age=${maxAge}`];
+  if (isSecure) attributes.push('Secure');
+  return `${name}=${secret}; ${attributes.join('; ')}`;
+}
+
+const isHttpsUrl = (url: string | null): boolean => url?.startsWith('https:') ?? false;
+
+/**
+ * The secret of the session cookie; undefined where the request has none, or has an Authorization header,
+ * which takes precedence.
+ * @throws AppError `cross_site_request` when another site may have caused the request
+ */
+export function sessionSecret(request: FastifyRequest, publicUrl: string | null): string | undefined {
+  const { authorization, cookie, host } = request.headers;
+  if (authorization !== undefined || cookie === undefined) return undefined;
+  const { name } = cookieName(host, isHttpsUrl(publicUrl));
+  const start = `${name}=`;
+  const pair = cookie.split(/; */).find((one) => one.startsWith(start));
+  const secret = pair?.slice(start.length) ?? '';
+  if (secret === '' || secret.length > MAX_COOKIE) return undefined;
+  assertSameOrigin(request, publicUrl);
+  return secret;
+}
+
+/**
+ * Demands that a page of this server, or for reads the user, caused the request: by `Sec-Fetch-Site` (Fetch
+ * Metadata), or by `Origin` in a browser that does not send it.
+ * @throws AppError `cross_site_request`
+ */
+export function assertSameOrigin({ headers, method }: FastifyRequest, publicUrl: string | null): void {
+  const isSafe = SAFE_METHODS.has(method);
+  const site = headers['sec-fetch-site'];
+  if (site !== undefined) {
+    if (site === 'same-origin' || (site === 'none' && isSafe)) return;
+    throw crossSite(`The header "Sec-Fetch-Site: ${String(site)}"`);
+  }
+  const { origin, host } = headers;
+  if (origin === undefined) {
+    if (isSafe) return;
+    throw crossSite('A request without the headers Sec-Fetch-Site and Origin');
+  }
+  if (originHost(origin) !== undefined && originHost(origin) === host?.toLowerCase()) return;
+  if (publicUrl !== null && origin === new URL(publicUrl).origin) return;
+  throw crossSite(`The origin ${quoted(origin)}`);
+}
+
+/** Host and port of an origin as a Host header has them. */
+const originHost = (origin: string): string | undefined =>
+  URL.canParse(origin) ? new URL(origin).host : undefined;
+
+const crossSite = (what: string): AppError =>
+  new AppError(
+    'cross_site_request',
+    `${what} cannot use the session of the console: another site may have caused the request. Open the console itself, or send an Authorization header.`,
+  );
