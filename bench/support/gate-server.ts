@@ -11,7 +11,7 @@ import { systemClock } from '../../packages/server/src/clock.ts';
 import { createEventBus } from '../../packages/server/src/events.ts';
 import { buildApp, createGate, type Gate } from '../../packages/server/src/http/app.ts';
 import type { HttpDeps } from '../../packages/server/src/http/context.ts';
-import { newId } from '../../packages/server/src/ids.ts';
+import { hashCredential, newId } from '../../packages/server/src/ids.ts';
 import { createLog } from '../../packages/server/src/log.ts';
 import { createRateLimit } from '../../packages/server/src/quota/rate-limit.ts';
 import { UsageMeter } from '../../packages/server/src/quota/usage-meter.ts';
@@ -60,7 +60,7 @@ await store.accounts.create(account, record);
 /** Lets everybody in as that account. The inbox of the path is found as the guard finds it. */
 function openGate(real: Gate, inboxes: Store['inboxes'], keyRecord: KeyRecord): Gate {
   const found = new Map<string, { inbox: InboxRecord; generation: number | null }>();
-  const caller = { account, key: { key: keyRecord, account, apiKey: key } };
+  const caller = { account, key: { key: keyRecord, account, keyHash: hashCredential(key) } };
   return {
     ...real,
     guard: {

@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { checkSetup } from './accounts/check-setup.ts';
 import { ensureFirstAccount, type FirstStart } from './accounts/first-start.ts';
 import { createPlans } from './accounts/plans.ts';
+import { createSignInCodes, type SignInCodes } from './accounts/sessions.ts';
 import { ensureSink } from './accounts/sink.ts';
 import { type Clock, systemClock } from './clock.ts';
 import type { Config } from './config/config.ts';
@@ -56,11 +57,17 @@ export interface Overrides {
 
 /** What a started app can be reached by; a role that is off is null. */
 export interface RunningApp {
-  http: { url: string } | null;
+  http: {
+    url: string;
+    /** Null where the console is off. */
+    consoleUrl: string | null;
+  } | null;
   smtp: { host: string; port: number; tlsPort: number | null } | null;
   /** The listener for metrics alone. */
   metrics: { url: string } | null;
   firstStart: FirstStart;
+  /** A code for one sign-in to the console, with the newest key of the first account. */
+  makeSignInCode(): string;
 }
 
 export interface App {
@@ -245,7 +252,11 @@ async function startSmtp(parts: Parts): Promise<{ server: SmtpServer; smtp: Runn
   return { server, smtp: { host: config.smtpHost, ...(await listening('smtp', config, server.start())) } };
 }
 
-async function startHttp(parts: Parts): Promise<RunningApp['http']> {
+async function startHttp(
+  parts: Parts,
+  smtp: RunningApp['smtp'],
+  signInCodes: SignInCodes,
+): Promise<RunningApp['http']> {
   const { config, guard, receiver, budget, metrics, gauges, clock, log, opened } = parts;
   const { createHttpServer } = await import('./http/server.ts');
   const server = createHttpServer(
@@ -259,6 +270,8 @@ async function startHttp(parts: Parts): Promise<RunningApp['http']> {
       webhookExample: isAllowedAddress('127.0.0.1', guard.allow) ? LOOPBACK_HOOK : undefined,
       sink: config.sink === 'on',
       metrics: config.metrics === 'on',
+      smtp,
+      console: config.console === 'on' ? { signInCodes } : null,
     },
     {
       store: parts.store,
@@ -281,7 +294,8 @@ async function startHttp(parts: Parts): Promise<RunningApp['http']> {
   opened.closers.push(async () => rechecking.abort());
   void recheckUntil(rechecking.signal, { recheck: () => server.recheckHeld(), clock, log });
   const { port } = await listening('http', config, server.start());
-  return { url: config.publicUrl ?? `http://${bracketed(config.httpHost)}:${port}` };
+  const url = config.publicUrl ?? `http://${bracketed(config.httpHost)}:${port}`;
+  return { url, consoleUrl: config.console === 'on' ? `${url}/` : null };
 }
 
 /** @param http where the API listens in this process; null where it does not */
@@ -352,11 +366,14 @@ export function createApp(config: Config, overrides: Overrides = {}): App {
     if (has('worker')) startSweeper(parts);
     const smtp = has('smtp') ? await startSmtp(parts) : null;
     smtpServer = smtp?.server;
-    const http = has('http') ? await startHttp(parts) : null;
+    const codes = createSignInCodes();
+    const http = has('http') ? await startHttp(parts, smtp?.smtp ?? null, codes) : null;
     if (has('worker')) await startDeliverer(parts, http);
     const metrics = await startMetrics(parts);
     giveBackMemory();
-    return { http, smtp: smtp?.smtp ?? null, metrics, firstStart: parts.firstStart };
+    const { firstStart } = parts;
+    const makeSignInCode = () => codes.make(firstStart.account.id);
+    return { http, smtp: smtp?.smtp ?? null, metrics, firstStart, makeSignInCode };
   };
 
   return {

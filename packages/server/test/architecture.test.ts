@@ -48,7 +48,8 @@ const LEAVES = [
 const MAY_IMPORT: Record<string, string[]> = {
   smtp: ['inbound', 'mail', 'store', 'accounts'],
   inbound: ['mail', 'store', 'quota', 'accounts'],
-  http: ['messages', 'accounts', 'quota', 'webhooks', 'inbound', 'mail', 'store'],
+  http: ['messages', 'accounts', 'quota', 'webhooks', 'inbound', 'mail', 'store', 'console'],
+  console: [],
   cli: ['config', 'accounts', 'quota', 'store'],
   config: ['accounts', 'webhooks'],
   monitoring: ['store'],
@@ -66,7 +67,7 @@ const CONTRACT_ONLY = ['smtp', 'inbound', 'http', 'cli', 'messages', 'accounts',
 const HOME: Record<string, RegExp> = {
   kysely: /^store\//,
   'node:sqlite': /^store\//,
-  fastify: /^http\//,
+  fastify: /^(http|console)\//,
   'iconv-lite': /^mail\//,
   htmlparser2: /^mail\//,
   undici: /^webhooks\//,

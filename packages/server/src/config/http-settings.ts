@@ -1,5 +1,5 @@
 import { setting } from './setting.ts';
-import { baseUrl, corsOrigins, host, metricsSwitch, orNone, PORT, port } from './values.ts';
+import { baseUrl, corsOrigins, host, metricsSwitch, oneOf, orNone, PORT, port } from './values.ts';
 
 /** The API, and the metrics. */
 export const HTTP_SETTINGS = {
@@ -34,6 +34,13 @@ export const HTTP_SETTINGS = {
     sentence:
       'Web pages of these origins may call the API from a browser. They need an API key or a read token; cookies are never accepted from them.',
     parse: corsOrigins,
+  }),
+  console: setting({
+    name: 'MAYFLY_CONSOLE',
+    fallback: 'on',
+    allowed: 'on or off',
+    sentence: 'on serves the web console at / and /console; off removes it and its sessions.',
+    parse: oneOf(['on', 'off'] as const),
   }),
   metricsHost: setting({
     name: 'MAYFLY_METRICS_HOST',

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { Socket } from 'node:net';
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
 import fastify, { type FastifyReply, type FastifyRequest } from 'fastify';
+import { consolePages } from '../console/pages.ts';
 import { AppError } from '../errors.ts';
 import { createAdmission } from './access/admission.ts';
 import { type Cors, createCors } from './access/cors.ts';
@@ -21,7 +22,7 @@ import {
 import type { MaybePromise } from './maybe-promise.ts';
 import { answerExpect } from './request/expect-continue.ts';
 import { parseJsonBody } from './request/json-body.ts';
-import { collectPaths, type KnownPaths, nothingThere } from './request/paths.ts';
+import { collectPaths, type KnownPaths, nothingThere, unknownPath } from './request/paths.ts';
 import { type ParameterTypes, parameterTypes, readParameters, unexpectedParameter } from './request/query.ts';
 import { RequestSeconds } from './request-metrics.ts';
 import { createAttachmentBytes } from './response/attachment-bytes.ts';
@@ -35,6 +36,7 @@ import {
 } from './response/problems.ts';
 import { createAnswers } from './response/response-cache.ts';
 import { apiRoutes } from './routes/api.ts';
+import { sessionRoutes } from './routes/console/session.ts';
 import { operationRoutes } from './routes/operations.ts';
 import { referenceRoutes } from './routes/reference.ts';
 
@@ -94,6 +96,10 @@ export async function buildApp(
   operationRoutes(app, context);
   referenceRoutes(app, context);
   apiRoutes(app, context);
+  if (options.console) {
+    sessionRoutes(app, context, options.console.signInCodes);
+    consolePages(app, unknownPath);
+  }
   return { app, held };
 }
 
@@ -159,7 +165,12 @@ function parseBodies(app: App): void {
   });
 }
 
-function guardRequests(app: App, { options, guard, admission }: RouteContext, cors: Cors, known: KnownPaths): void {
+function guardRequests(
+  app: App,
+  { options, guard, admission }: RouteContext,
+  cors: Cors,
+  known: KnownPaths,
+): void {
   app.decorateRequest('caller', null);
   app.decorateRequest('admitted', null);
   app.decorateRequest('session', undefined);

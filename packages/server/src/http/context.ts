@@ -3,6 +3,7 @@ import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
 import type { FastifyBaseLogger, FastifyInstance, RawServerDefault } from 'fastify';
 import type { Registry } from 'prom-client';
 import type { Plans } from '../accounts/plans.ts';
+import type { SignInCodes } from '../accounts/sessions.ts';
 import type { Clock } from '../clock.ts';
 import type { EventBus } from '../events.ts';
 import type { Injection } from '../inbound/injection.ts';
@@ -34,6 +35,10 @@ export interface HttpOptions {
   signUpPlan?: string | null;
   /** Whether the sink takes mail; it cannot be deleted then. Default false. */
   sink?: boolean;
+  /** Where mail is received in this process, for the console; null where it is not. */
+  smtp?: { host: string; port: number; tlsPort: number | null } | null;
+  /** The console; null, the default: it is not served. */
+  console?: { signInCodes: SignInCodes } | null;
   /** Whether `/metrics` is served, to everyone; by default it is not. */
   metrics?: boolean;
 }

@@ -6,6 +6,9 @@ import type { Announcer } from './announcer.ts';
 /** Where `npm run mail` sends to when it is told nothing. */
 export const DEFAULT_SMTP_SERVER = '127.0.0.1:2525';
 
+/** Hosts of listeners that only this machine reaches. */
+const LOOPBACK = /^(127\.|::1$|localhost$)/;
+
 /** Printed as soon as the key exists, because the start may still fail. */
 const firstKeyText = (key: string): string =>
   `Mayfly ${VERSION} starts for the first time.
@@ -25,10 +28,17 @@ function keyLines({ firstStart }: RunningApp, config: Config): string[] {
   ];
 }
 
+/** Only a server that nobody else can reach prints a link that signs in: output is often kept. */
+function consoleLink(consoleUrl: string, running: RunningApp, config: Config): string {
+  if (!LOOPBACK.test(config.httpHost) || config.publicUrl !== null) return consoleUrl;
+  return `${consoleUrl}console/open#${running.makeSignInCode()}   (signs in once)`;
+}
+
 function startedText(running: RunningApp, config: Config): string {
   const { http, smtp, firstStart } = running;
   const lines = [`Mayfly ${VERSION} is ready. Press Ctrl+C to stop it.`, ''];
   if (http) lines.push(`  API      ${http.url}   (reference: ${http.url}/docs)`);
+  if (http?.consoleUrl) lines.push(`  Console  ${consoleLink(http.consoleUrl, running, config)}`);
   if (smtp) lines.push(`  SMTP     ${smtp.host}:${smtp.port}   (domains: ${config.domains.join(', ')})`);
   if (running.metrics) lines.push(`  Metrics  ${running.metrics.url}`);
   else if (config.metricsPort !== null) {

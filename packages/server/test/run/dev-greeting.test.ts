@@ -11,7 +11,8 @@ function greeting(env: Record<string, string>): string {
     () => undefined,
   );
   announcer.started({
-    http: { url: 'http://127.0.0.1:8025' },
+    http: { url: 'http://127.0.0.1:8025', consoleUrl: 'http://127.0.0.1:8025/' },
+    makeSignInCode: () => 'mfs_code',
     smtp: { host: '127.0.0.1', port: 2525, tlsPort: null },
     metrics: null,
     firstStart: {
@@ -37,6 +38,17 @@ describe('the greeting of mayfly dev', () => {
       'curl -X POST http://127.0.0.1:8025/v1/inboxes -H "Authorization: Bearer mfk_example"',
     );
     expect(text).toMatch(/npm run mail -- ADDRESS$/m);
+  });
+
+  it('shows a link that signs in to the console, on loopback only', () => {
+    expect(greeting({})).toContain('Console  http://127.0.0.1:8025/console/open#mfs_code');
+    for (const env of [
+      { MAYFLY_HTTP_HOST: '0.0.0.0' },
+      { MAYFLY_PUBLIC_URL: 'https://mail.example.com' },
+    ] as Record<string, string>[]) {
+      expect(greeting(env)).toContain('Console  http://127.0.0.1:8025/');
+      expect(greeting(env)).not.toContain('mfs_code');
+    }
   });
 
   it('does not print a key that was given as a setting', () => {

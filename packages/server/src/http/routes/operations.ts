@@ -4,9 +4,11 @@ import type { App, RouteContext } from '../context.ts';
 export function operationRoutes(app: App, { options, deps }: RouteContext): void {
   const hidden = { hide: true };
 
-  app.get('/', { config: { access: 'public' }, schema: hidden }, (_request, reply) =>
-    reply.redirect('/docs', 302),
-  );
+  if (!options.console) {
+    app.get('/', { config: { access: 'public' }, schema: hidden }, (_request, reply) =>
+      reply.redirect('/docs', 302),
+    );
+  }
 
   app.get('/healthz', { config: { access: 'public' }, schema: hidden }, async () => ({ status: 'alive' }));
 

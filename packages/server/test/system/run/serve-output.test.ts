@@ -78,7 +78,7 @@ describe('the standard output of mayfly serve', () => {
       expect.objectContaining({
         msg: 'Mayfly is ready',
         version: expect.any(String),
-        http: { url: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+$/) },
+        http: expect.objectContaining({ url: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+$/) }),
         smtp: { host: '127.0.0.1', port: expect.any(Number), tlsPort: null },
       }),
       expect.objectContaining({ msg: 'Mayfly is stopping', reason: 'SIGTERM' }),

@@ -1,0 +1,107 @@
+import { existsSync, readdirSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+
+/*
+ * Serves the built web package (packages/web/dist) below /console. Knows nothing of the API: the pages call it
+ * like any other client. Files are read when they are first requested and kept, so an unused console costs nothing.
+ */
+
+/** Where `npm run build` puts the console. */
+const DIST = fileURLToPath(new URL('../../../web/dist', import.meta.url));
+const ASSETS = 'assets';
+/** The names of assets contain a hash of their content. */
+const IMMUTABLE = 'public, max-age=31536000, immutable';
+
+const TYPES: Record<string, string> = {
+  css: 'text/css; charset=utf-8',
+  js: 'text/javascript; charset=utf-8',
+  svg: 'image/svg+xml',
+  html: 'text/html; charset=utf-8',
+};
+
+/**
+ * The page runs only its own scripts, talks only to this server, and cannot turn text into markup
+ * (`require-trusted-types-for`); mail is shown in a frame with a policy of its own.
+ */
+const PAGE_HEADERS = {
+  'content-security-policy': [
+    "default-src 'none'",
+    "script-src 'self'",
+    "style-src 'self'",
+    "img-src 'self' data:",
+    "connect-src 'self'",
+    "frame-src 'self'",
+    "form-action 'self'",
+    "base-uri 'none'",
+    "frame-ancestors 'none'",
+    "require-trusted-types-for 'script'",
+    "trusted-types 'none'",
+  ].join('; '),
+  'cross-origin-opener-policy': 'same-origin',
+  'cache-control': 'no-cache',
+};
+
+/** Names of the compressed files that the build leaves beside each file, best first. */
+const ENCODINGS = [
+  { name: 'br', ending: '.br' },
+  { name: 'gzip', ending: '.gz' },
+] as const;
+
+const NOT_BUILT =
+  'The console is not built. Run "npm run build" in the folder of Mayfly, then load this page again.\n';
+
+/** Reads files of the build, each once. */
+function createFiles(folder: string) {
+  const contents = new Map<string, Promise<Buffer>>();
+  let assets: Set<string> | undefined;
+  return {
+    /** True for a file of the build's assets; only such names are ever joined to a path. */
+    hasAsset(name: string): boolean {
+      assets ??= new Set(existsSync(join(folder, ASSETS)) ? readdirSync(join(folder, ASSETS)) : []);
+      return assets.has(name);
+    },
+    read(path: string): Promise<Buffer> {
+      const known = contents.get(path);
+      if (known) return known;
+      const read = readFile(join(folder, path));
+      contents.set(path, read);
+      // A file that could not be read is read again.
+      read.catch(() => contents.delete(path));
+      return read;
+    },
+  };
+}
+
+/** Adds the pages. @param folder the build; another one in tests */
+export function consolePages(app: FastifyInstance, notFound: (url: string) => Error, folder = DIST): void {
+  const files = createFiles(folder);
+  const route = { config: { access: 'public' }, schema: { hide: true } } as const;
+
+  const send = async (request: FastifyRequest, reply: FastifyReply, path: string): Promise<FastifyReply> => {
+    const accepted = String(request.headers['accept-encoding'] ?? '');
+    const encoding = ENCODINGS.find(({ name }) => accepted.includes(name));
+    reply.header('vary', 'Accept-Encoding').type(TYPES[path.split('.').at(-1) ?? ''] ?? TYPES.html ?? '');
+    if (encoding) reply.header('content-encoding', encoding.name);
+    return reply.send(await files.read(`${path}${encoding?.ending ?? ''}`));
+  };
+
+  const page = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
+    if (!existsSync(join(folder, 'index.html'))) return reply.code(503).type('text/plain').send(NOT_BUILT);
+    reply.headers(PAGE_HEADERS);
+    return send(request, reply, 'index.html');
+  };
+
+  app.get('/', route, (_request, reply) => reply.redirect('/console/inboxes', 302));
+  app.get('/console', route, (_request, reply) => reply.redirect('/console/inboxes', 302));
+  app.get('/console/assets/:file', route, async (request, reply) => {
+    const { file } = request.params as { file: string };
+    if (!files.hasAsset(file)) throw notFound(request.url);
+    reply.header('cache-control', IMMUTABLE).header('cross-origin-resource-policy', 'same-origin');
+    return send(request, reply, `${ASSETS}/${file}`);
+  });
+  // Every other path is a place within the page, which reads it.
+  app.get('/console/*', route, page);
+}
