@@ -34,7 +34,10 @@ const MAX_CODES = 10;
 export interface SignInCodes {
   /** A new code for a session of this account. */
   make(accountId: string): string;
-  /** The account of a code; undefined for one that is unknown or was used before. */
+  /**
+   * @param now on the monotonic clock
+   * @returns the account of a code; undefined for one that is unknown or was used before
+   */
   redeem(code: string, now: number): string | undefined;
 }
 

@@ -46,9 +46,8 @@ export function sessionRoutes(
     },
     async (request, reply) => {
       assertSameOrigin(request, options.publicUrl);
-      const now = clock.now();
-      const accountId = signInCodes.redeem(request.body.code, now);
-      const credentialHash = accountId && (await store.keys.newestHash(accountId, now));
+      const accountId = signInCodes.redeem(request.body.code, clock.monotonic());
+      const credentialHash = accountId && (await store.keys.newestHash(accountId, clock.now()));
       if (!credentialHash) throw codeUsed();
       const secret = await open({ credentialHash, kind: 'key' });
       return reply
