@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createSignInCodes } from '../../src/accounts/sessions.ts';
-import { startHttp, type TestHttp } from './start-http.ts';
+import { createSignInCodes } from '../../../src/accounts/sessions.ts';
+import { startHttp, type TestHttp } from '../start-http.ts';
 
 const HOUR = 60 * 60_000;
 /** What a browser adds to the requests of the console. */
