@@ -9,10 +9,28 @@ export const MAX_WAIT = 60;
 /** Longest form of `since`; nothing valid is longer. */
 export const MAX_SINCE = 100;
 
+/** Bounds of fields, characters; the server has the reasons (`mail/limits.ts`) and a test compares them. */
+const MAX_ADDRESS = 320;
+const MAX_NAME = 200;
+const MAX_MAILBOXES = 100;
+const MAX_SUBJECT = 1_000;
+const MAX_PREVIEW = 200;
+const MAX_ID = 1_000;
+const MAX_FILENAME = 1_024;
+const MAX_PARAMETER_VALUE = 1_000;
+
 export const MailAddress = Type.Object(
   {
-    address: Type.String({ description: 'The address.', examples: ['no-reply@shop.example'] }),
-    name: Type.String({ description: "The display name, decoded; '' without one.", examples: ['Shop'] }),
+    address: Type.String({
+      description: 'The address. A longer one is cut; `headers` has all of it.',
+      maxLength: MAX_ADDRESS,
+      examples: ['no-reply@shop.example'],
+    }),
+    name: Type.String({
+      description: "The display name, decoded; '' without one. A longer one is cut; `headers` has all of it.",
+      maxLength: MAX_NAME,
+      examples: ['Shop'],
+    }),
   },
   { $id: 'MailAddress', description: 'A mailbox of a header (RFC 5322 section 3.4).' },
 );
@@ -63,7 +81,7 @@ export type MailHeader = Static<typeof MailHeader>;
 export const Attachment = Type.Object(
   {
     id: AttachmentId,
-    filename: nullable(Type.String(), {
+    filename: nullable(Type.String({ maxLength: MAX_FILENAME }), {
       description: 'File name as the sender declared it; null without one.',
     }),
     contentType: Type.String({
@@ -71,7 +89,7 @@ export const Attachment = Type.Object(
         'The media type, always `type/subtype` in lower case; `application/octet-stream` where the sender declared none that is valid.',
       examples: ['application/pdf'],
     }),
-    parameters: Type.Record(Type.String(), Type.String(), {
+    parameters: Type.Record(Type.String(), Type.String({ maxLength: MAX_PARAMETER_VALUE }), {
       description: 'Parameters of the media type, decoded; names in lower case.',
       examples: [{ charset: 'utf-8', method: 'REQUEST' }],
     }),
@@ -79,7 +97,7 @@ export const Attachment = Type.Object(
     disposition: Type.Enum(['attachment', 'inline'], {
       description: '`inline`: meant to be shown within the text. `attachment`: a file of its own.',
     }),
-    contentId: nullable(Type.String(), {
+    contentId: nullable(Type.String({ maxLength: MAX_ID }), {
       description: 'Content-ID without angle brackets; null without one.',
     }),
     sha256: Type.String({ description: 'SHA-256 of the decoded bytes, in hex.' }),
@@ -124,18 +142,27 @@ export const Authentication = Type.Object(
 );
 export type Authentication = Static<typeof Authentication>;
 
+/** Mailboxes of one header field. */
+const mailboxes = (description: string) =>
+  Type.Array(ref(MailAddress), {
+    description: `${description} At most ${MAX_MAILBOXES} and 8,000 characters together; with more, \`parseError\` says so, and \`headers\` has all.`,
+    maxItems: MAX_MAILBOXES,
+  });
+
 const summary = {
   id: MessageId,
   inboxId: InboxId,
   from: nullable(ref(MailAddress), { description: 'The first author of the From header; null without one.' }),
-  to: Type.Array(ref(MailAddress), { description: 'Recipients of the To header.' }),
-  cc: Type.Array(ref(MailAddress), { description: 'Recipients of the Cc header.' }),
+  to: mailboxes('Recipients of the To header.'),
+  cc: mailboxes('Recipients of the Cc header.'),
   subject: Type.String({
-    description: "The decoded Subject header; '' without one.",
+    description: "The decoded Subject header; '' without one. A longer one is cut; `headers` has all of it.",
+    maxLength: MAX_SUBJECT,
     examples: ['Please confirm your address'],
   }),
   preview: Type.String({
     description: 'The first 200 characters of the visible text.',
+    maxLength: MAX_PREVIEW,
     examples: ['Your code is 482913.'],
   }),
   receivedAt: Timestamp('When the message was stored. Strictly increasing within an inbox.'),
@@ -150,6 +177,7 @@ const summary = {
   hasAttachments: Type.Boolean({ description: 'Whether `attachmentCount` is above 0.' }),
   codes: Type.Array(ref(MailCode), {
     description: 'One-time codes in the message, best first; empty when unsure.',
+    maxItems: 5,
   }),
 };
 
@@ -164,25 +192,33 @@ export type MessageSummary = Static<typeof MessageSummary>;
 export const Message = Type.Object(
   {
     ...summary,
-    replyTo: Type.Array(ref(MailAddress), { description: 'Addresses of the Reply-To header.' }),
-    bcc: Type.Array(ref(MailAddress), {
-      description: 'Recipients of the Bcc header, if the message contains one.',
-    }),
+    replyTo: mailboxes('Addresses of the Reply-To header.'),
+    bcc: mailboxes('Recipients of the Bcc header, if the message contains one.'),
     sender: nullable(ref(MailAddress), { description: 'The Sender header; null without one.' }),
     date: nullable(Type.String({ format: 'date-time' }), {
       description: 'The Date header; null if it is missing or unreadable.',
     }),
-    rfcMessageId: nullable(Type.String(), { description: 'The Message-ID header.' }),
-    inReplyTo: nullable(Type.String(), { description: 'The In-Reply-To header.' }),
-    references: Type.Array(Type.String(), { description: 'The ids of the References header.' }),
-    headers: Type.Array(ref(MailHeader), { description: 'All header fields, in order.' }),
+    rfcMessageId: nullable(Type.String({ maxLength: MAX_ID }), { description: 'The Message-ID header.' }),
+    inReplyTo: nullable(Type.String({ maxLength: MAX_ID }), { description: 'The In-Reply-To header.' }),
+    references: Type.Array(Type.String({ maxLength: MAX_ID }), {
+      description: 'The ids of the References header.',
+      maxItems: 1_000,
+    }),
+    headers: Type.Array(ref(MailHeader), {
+      description:
+        'The header fields, in order: as many as 2 MiB hold, and about 2,000. With more, `parseError` says so, and the raw source has all.',
+    }),
     html: nullable(Type.String(), { description: 'The HTML body as sent; null when there is none.' }),
     text: nullable(Type.String(), {
       description:
         'The text body as sent, `format=flowed` included, never made from the HTML; null when there is none.',
     }),
     attachments: Type.Array(ref(Attachment), { description: 'All attachments, inline parts included.' }),
-    links: Type.Array(ref(MailLink), { description: 'The links in the message, in order.' }),
+    links: Type.Array(ref(MailLink), {
+      description:
+        'The links in the message, each once, in order: the first 200 of at most 16,384 characters.',
+      maxItems: 200,
+    }),
     envelope: ref(Envelope),
     authentication: nullable(ref(Authentication), {
       description: 'Results of sender authentication; null if the sender was not checked.',

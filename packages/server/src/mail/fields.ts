@@ -1,3 +1,4 @@
+import { cut, MAX_ID, MAX_MAILBOX_CHARACTERS, MAX_MAILBOXES } from './limits.ts';
 import type { MailAddress, MailHeader } from './mail.ts';
 import { parseAddressList } from './mime/addresses.ts';
 import { oneLine } from './mime/clean.ts';
@@ -30,7 +31,7 @@ interface Field {
 export class MessageFields {
   /** True when fields were cut or left out because the header is so large. */
   isCut = false;
-  /** Lower-case names of address fields that had more mailboxes than are kept. */
+  /** Lower-case names of address fields that have more mailboxes than are listed. */
   readonly cutLists = new Set<string>();
   readonly headers: MailHeader[] = [];
   private readonly fields: Field[] = [];
@@ -57,12 +58,22 @@ export class MessageFields {
     return this.fields.find((field) => field.key === key)?.value ?? '';
   }
 
-  /** The mailboxes of all fields with that name. */
+  /** The mailboxes of all fields with that name, as many as {@link MAX_MAILBOXES} and {@link MAX_MAILBOX_CHARACTERS} allow. */
   addresses(key: string): MailAddress[] {
-    const all = this.fields
-      .filter((field) => field.key === key)
-      .flatMap(({ written }) => this.parse(key, written));
-    return all;
+    const mailboxes: MailAddress[] = [];
+    let characters = 0;
+    for (const field of this.fields) {
+      if (field.key !== key) continue;
+      for (const mailbox of this.parse(key, field.written)) {
+        characters += mailbox.name.length + mailbox.address.length;
+        if (mailboxes.length === MAX_MAILBOXES || characters > MAX_MAILBOX_CHARACTERS) {
+          this.cutLists.add(key);
+          return mailboxes;
+        }
+        mailboxes.push(mailbox);
+      }
+    }
+    return mailboxes;
   }
 
   /** The first mailbox of the first field with that name; null without one. */
@@ -74,8 +85,8 @@ export class MessageFields {
   identification() {
     return {
       date: parseDate(this.first('date')),
-      rfcMessageId: this.first('message-id') || null,
-      inReplyTo: this.first('in-reply-to') || null,
+      rfcMessageId: cut(this.first('message-id'), MAX_ID) || null,
+      inReplyTo: cut(this.first('in-reply-to'), MAX_ID) || null,
       references: messageIds(this.first('references')),
     };
   }
@@ -95,5 +106,5 @@ export class MessageFields {
 
 function messageIds(value: string): string[] {
   const ids = value.match(/<[^<>]*>|[^\s<>]+/g) ?? [];
-  return ids.slice(0, MAX_REFERENCES);
+  return ids.slice(0, MAX_REFERENCES).map((id) => cut(id, MAX_ID));
 }

@@ -6,8 +6,16 @@ import { findCodes } from './extract/codes.ts';
 import { type HtmlReading, readHtml } from './extract/html.ts';
 import { findLinks } from './extract/links.ts';
 import { MessageFields } from './fields.ts';
+import {
+  cut,
+  MAX_ID,
+  MAX_MAILBOX_CHARACTERS,
+  MAX_MAILBOXES,
+  MAX_PARAMETER_VALUE,
+  MAX_PREVIEW,
+  MAX_SUBJECT,
+} from './limits.ts';
 import type { MailAttachment, ParsedMail } from './mail.ts';
-import { MAX_ADDRESSES } from './mime/addresses.ts';
 import { forgetUnknownCharsets } from './mime/charset.ts';
 import { clean, cleanFilename, foldBlanks, oneLine } from './mime/clean.ts';
 import { decodeHeaderText } from './mime/encoded-words.ts';
@@ -16,8 +24,6 @@ import { MAX_PARAMETERS } from './mime/parameters.ts';
 import { bodyBytes, bodyText, type PartIndex, type PartRole } from './mime/part-index.ts';
 import { type Limit, MAX_DEPTH, MAX_PARTS, type Part, type Parts, readParts } from './mime/parts.ts';
 
-/** What a list shows of a message, characters (decisions, section 4). */
-const MAX_PREVIEW = 200;
 /** So much of the text is looked at for the preview, which folds white space, characters. */
 const PREVIEW_SOURCE = 4_096;
 /** Words kept for the `text` filter of a mail without a text part, characters. */
@@ -67,7 +73,7 @@ function readAll(source: Buffer): ParsedMail {
   const text = textOf(source, bodies.text, false, charsets);
   const html = textOf(source, bodies.html, true, charsets);
   const page = html === null ? null : readHtml(html);
-  const subject = fields.first('subject');
+  const subject = cut(fields.first('subject'), MAX_SUBJECT);
   const attachments = bodies.attachments.map((part, at) => attachmentOf(source, part, at));
   const attachmentCount = attachments.filter(({ disposition }) => disposition === 'attachment').length;
   return {
@@ -118,7 +124,10 @@ function attachmentOf(source: Buffer, part: Part, at: number): MailAttachment {
   const size = bytes.length;
   const sha256 = hash('sha256', bytes, 'hex');
   if (bytes.buffer !== source.buffer) freeIfLarge(bytes);
-  const parameters = [...part.parameters].map(([name, value]) => [oneLine(name), oneLine(value)]);
+  const parameters = [...part.parameters].map(([name, value]) => [
+    cut(oneLine(name), MAX_PARAMETER_VALUE),
+    cut(oneLine(value), MAX_PARAMETER_VALUE),
+  ]);
   return {
     id: attachmentId(at),
     filename: cleanFilename(part.filename),
@@ -126,7 +135,7 @@ function attachmentOf(source: Buffer, part: Part, at: number): MailAttachment {
     parameters: Object.fromEntries(parameters),
     size,
     disposition: isInline(part) ? 'inline' : 'attachment',
-    contentId: oneLine(decodeHeaderText(part.contentId)).replace(/^<|>$/g, '').trim() || null,
+    contentId: cut(oneLine(decodeHeaderText(part.contentId)).replace(/^<|>$/g, '').trim(), MAX_ID) || null,
     sha256,
   };
 }
@@ -159,7 +168,9 @@ function notesOf(limits: ReadonlySet<Limit>, fields: MessageFields): string | nu
   const notes = [...limits].map((limit) => LIMIT_NOTES[limit]);
   if (fields.isCut) notes.push(HEADER_NOTE);
   for (const key of fields.cutLists) {
-    notes.push(`The field "${key}" names more than ${MAX_ADDRESSES} mailboxes; the others are not listed.`);
+    notes.push(
+      `The field "${key}" names more than ${MAX_MAILBOXES} mailboxes, or mailboxes of more than ${MAX_MAILBOX_CHARACTERS} characters together; the others are not listed.`,
+    );
   }
   return notes.length === 0 ? null : notes.join(' ');
 }
@@ -169,7 +180,7 @@ function previewOf(text: string): string {
   // The beginning is enough but where it is mostly white space.
   const start = foldBlanks(text.slice(0, 2 * MAX_PREVIEW)).trim();
   const folded = start.length > MAX_PREVIEW ? start : foldBlanks(text.slice(0, PREVIEW_SOURCE)).trim();
-  return folded.length <= MAX_PREVIEW ? folded : folded.slice(0, MAX_PREVIEW).replace(/[\ud800-\udbff]$/, '');
+  return cut(folded, MAX_PREVIEW);
 }
 
 function wordsOf(page: HtmlReading | null): string | null {
@@ -198,7 +209,7 @@ function readHeaderOnly(source: Buffer, reason: string): ParsedMail {
       from: fields.firstAddress('from'),
       to: fields.addresses('to'),
       cc: fields.addresses('cc'),
-      subject: fields.first('subject'),
+      subject: cut(fields.first('subject'), MAX_SUBJECT),
       preview: '',
       attachmentCount: 0,
       inlineCount: 0,

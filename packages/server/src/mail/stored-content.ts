@@ -1,69 +1,161 @@
 import { joinTexts } from './bodies.ts';
 import { MessageFields } from './fields.ts';
+import { cut } from './limits.ts';
 import type { MailContent, MailHeader, ParsedMail } from './mail.ts';
 import { decodeAs } from './mime/charset.ts';
 import { readHeader } from './mime/header.ts';
-import { bodyBytes, type PartIndex, readIndex, type WrittenIndex, writeIndex } from './mime/part-index.ts';
+import {
+  bodyBytes,
+  type PartIndex,
+  type PartRole,
+  readIndex,
+  type WrittenIndex,
+  writeIndex,
+} from './mime/part-index.ts';
 
 /*
  * How the content of a message is stored beside its raw source: with the index of its parts, and without
- * the html and the header fields of small mails. Those are most of a content, and the raw source has them:
- * they are decoded from their ranges when the message is read.
+ * what the raw source has and what is cheap to decode from it when the message is read. How much is left
+ * out depends on the size of the result, so that no mail takes much more space than its raw source.
  */
 
 /**
- * Raw sources up to so many bytes are read as a whole with their message, and stored without copies. Of
- * larger ones, most of which is attachments, reading all for some html would cost more than its copy.
+ * Raw sources up to so many bytes are read as a whole with their message, and stored without copies of html
+ * and headers. Of larger ones, most of which is attachments, reading all for some html would cost more.
  */
 export const MAX_DERIVED_BYTES = 64 * 1024;
 
+/**
+ * Summary and content may take so many bytes for each byte of the raw source. Honest mails take less than
+ * one; control characters in a text would take six, and a charset of one byte a character three.
+ */
+export const MAX_STORED_RATIO = 2;
+/** Added to that for the tables of small mails, bytes: a message with many short parts or recipients. */
+export const STORED_ALLOWANCE_BYTES = 32 * 1024;
+/** UTF-8 JSON takes at most so many bytes for a UTF-16 code unit, as in `\u0001`. */
+const MAX_CHARACTER_BYTES = 6;
+/** The same without control characters, quotes and backslashes. */
+const MAX_LETTER_BYTES = 3;
+
 /** A content as it is stored, as JSON. */
-export interface StoredContent extends Omit<MailContent, 'html' | 'headers'> {
+export interface StoredContent extends Omit<MailContent, 'html' | 'text' | 'headers'> {
   /** Missing where it is decoded from the raw source; then so are the headers. */
   html?: string | null;
   headers?: MailHeader[];
+  /** Missing where the text takes more space than its bytes in the raw source. */
+  text?: string | null;
   /** Missing in messages that were stored before it was kept, and where a mail could not be read. */
   index?: WrittenIndex;
+}
+
+const TAB = 0x09;
+const LF = 0x0a;
+const CR = 0x0d;
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+
+/** Stored where all else would take more space than it may: the mail is parsed again when it is read. */
+interface UnstoredContent {
+  isUnstored: true;
+  /** For the `text` filter. */
+  htmlWords: string | null;
 }
 
 /**
  * The JSON text of a mail's content, to be stored.
  * @param size of the raw source, bytes
+ * @param summaryBytes of the stored summary
  */
-export function contentJson({ content, index }: Pick<ParsedMail, 'content' | 'index'>, size: number): string {
+export function contentJson(
+  { content, index }: Pick<ParsedMail, 'content' | 'index'>,
+  size: number,
+  summaryBytes = 0,
+): string {
   if (index.length === 0) return JSON.stringify(content);
-  const written = writeIndex(index);
-  if (size > MAX_DERIVED_BYTES) return JSON.stringify({ ...content, index: written } satisfies StoredContent);
-  const { html, headers, ...kept } = content;
-  return JSON.stringify({ ...kept, index: written } satisfies StoredContent);
+  const budget = MAX_STORED_RATIO * size + STORED_ALLOWANCE_BYTES - summaryBytes;
+  const { html, text, headers, ...rest } = content;
+  const kept = { ...rest, index: writeIndex(index) };
+  const copies = size > MAX_DERIVED_BYTES ? jsonWithin(budget, { ...kept, text, html, headers }) : undefined;
+  return copies ?? jsonWithin(budget, { ...kept, text }) ?? jsonWithoutText(budget, kept, text);
+}
+
+function jsonWithoutText(
+  budget: number,
+  kept: Omit<StoredContent, 'html' | 'text' | 'headers'>,
+  text: string | null,
+): string {
+  const words = text ?? kept.htmlWords;
+  const maxCharacters = Math.max(0, Math.floor(budget / 2 / MAX_LETTER_BYTES));
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: what JSON writes as an escape sequence
+  const htmlWords = words && cut(words, maxCharacters).replaceAll(/[\x00-\x1f"\\]+/g, ' ');
+  const unstored: UnstoredContent = { isUnstored: true, htmlWords };
+  return jsonWithin(budget, { ...kept, htmlWords }) ?? JSON.stringify(unstored);
+}
+
+/** The JSON text of a content; undefined where it takes more than `budget` bytes. */
+function jsonWithin(budget: number, content: StoredContent): string | undefined {
+  // Texts are measured first: 48 MB of control characters would become a string of 288 MB.
+  let left = budget;
+  for (const body of [content.text, content.html]) left -= body ? jsonBytes(body, left) : 0;
+  if (left < 0) return undefined;
+  const json = JSON.stringify(content);
+  return MAX_LETTER_BYTES * json.length <= budget || Buffer.byteLength(json) <= budget ? json : undefined;
+}
+
+/** Bytes of a text as UTF-8 JSON, or an estimate that is too high but within `limit`; above `limit` where it is longer. */
+function jsonBytes(text: string, limit: number): number {
+  const most = MAX_CHARACTER_BYTES * text.length;
+  if (most <= limit) return most;
+  let bytes = 0;
+  for (let at = 0; at < text.length && bytes <= limit; at++) bytes += characterBytes(text.charCodeAt(at));
+  return bytes;
+}
+
+/** Of one code unit: half of a surrogate pair takes two bytes, as a pair takes four. */
+function characterBytes(code: number): number {
+  if (code < 0x20) return code === LF || code === CR || code === TAB ? 2 : MAX_CHARACTER_BYTES;
+  if (code < 0x80) return code === QUOTE || code === BACKSLASH ? 2 : 1;
+  const isSurrogate = code >= 0xd800 && code <= 0xdfff;
+  return code < 0x800 || isSurrogate ? 2 : MAX_LETTER_BYTES;
 }
 
 /**
  * A content as it was before it was stored.
- * @param raw the whole raw source; read only where `stored` lacks what is in it
+ * @param raw the whole raw source, or what loads it; loaded only where `stored` lacks what is in it
  * @returns the index, or null where none of this version was stored
  */
-export function readContent(
-  stored: StoredContent,
-  raw: Uint8Array | null,
-): { content: MailContent; index: PartIndex | null } {
-  const { index: written, html, headers, ...content } = stored;
+export async function readContent(
+  stored: StoredContent | UnstoredContent,
+  raw: Uint8Array | (() => Promise<Uint8Array>),
+): Promise<{ content: MailContent; index: PartIndex | null }> {
+  const load = async () => {
+    const { buffer, byteOffset, byteLength } = typeof raw === 'function' ? await raw() : raw;
+    return Buffer.from(buffer, byteOffset, byteLength);
+  };
+  if ('isUnstored' in stored) {
+    // Loaded here because the main thread needs the parser for nothing else.
+    const { parseMail } = await import('./parse.ts');
+    return parseMail(await load());
+  }
+  const { index: written, html, text, headers, ...content } = stored;
   const index = written === undefined ? null : readIndex(written);
-  if (html !== undefined && headers !== undefined) return { content: { ...content, html, headers }, index };
-  const bytes = raw ?? new Uint8Array();
-  const source = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  if (html !== undefined && text !== undefined && headers !== undefined) {
+    return { content: { ...content, html, text, headers }, index };
+  }
+  const source = await load();
   const { fields } = readHeader(source, 0, source.length);
   return {
     content: {
       ...content,
-      html: htmlOf(source, index ?? []),
+      html: bodyOf(source, index ?? [], 'html'),
+      text: text === undefined ? bodyOf(source, index ?? [], 'text') : text,
       headers: new MessageFields(source, fields).headers,
     },
     index,
   };
 }
 
-function htmlOf(source: Buffer, index: PartIndex): string | null {
-  const pages = index.filter(({ role }) => role === 'html');
-  return joinTexts(pages.map((part) => decodeAs(bodyBytes(source, part), part.charset)));
+function bodyOf(source: Buffer, index: PartIndex, role: PartRole): string | null {
+  const parts = index.filter((part) => part.role === role);
+  return joinTexts(parts.map((part) => decodeAs(bodyBytes(source, part), part.charset)));
 }

@@ -62,7 +62,8 @@ function runBatch({ states, inputs, tasks }: JobBatch, reader: MailReader): Batc
     const task = tasks[index] ?? 'parse';
     if (task === 'parse') {
       const mail = reader.parse(input);
-      results.add(JSON.stringify(mail.summary), contentJson(mail, input.length), mail.parseError);
+      const summary = JSON.stringify(mail.summary);
+      results.add(summary, contentJson(mail, input.length, Buffer.byteLength(summary)), mail.parseError);
     } else if ('encoding' in task) results.add(reader.decode(input, task.encoding));
     else results.add(reader.attachment(input, task.attachmentId));
     Atomics.store(states, index, DONE);

@@ -229,6 +229,8 @@ function asBrowsersRead(href: string): string {
 
 /** Runs of blanks become one; the invisible fillers of preheaders go. */
 function fold(text: string): string {
+  // A page of "<" or of entities is given one character at a time.
+  if (text.length === 1 && text > ' ' && text <= '~') return text;
   return foldBlanks(withoutInvisible(text));
 }
 

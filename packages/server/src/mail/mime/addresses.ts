@@ -1,3 +1,4 @@
+import { cut, MAX_MAILBOX_ADDRESS, MAX_MAILBOX_NAME, MAX_MAILBOXES } from '../limits.ts';
 import type { MailAddress } from '../mail.ts';
 import { oneLine } from './clean.ts';
 import { decodeHeaderText } from './encoded-words.ts';
@@ -8,12 +9,14 @@ import { decodeHeaderText } from './encoded-words.ts';
  * what people are shown as a name must not become an address; but for a mailbox that is encoded as a whole. Linear in the length of the field.
  */
 
-/** Mailboxes read of one field; more are a mailing, and the raw source has them all. */
-export const MAX_ADDRESSES = 1_000;
+/** Words, and comments, of one mailbox that are read. With more it is no mailbox, and each of them costs memory. */
+const MAX_WORDS = 1_000;
+/** Encoded characters of a name that are decoded; more than {@link MAX_MAILBOX_NAME} in any encoding. */
+const MAX_ENCODED_NAME = 16 * 1024;
 
 export interface AddressList {
   mailboxes: MailAddress[];
-  /** True when the field has more than {@link MAX_ADDRESSES}. */
+  /** True when the field has more than {@link MAX_MAILBOXES}. */
   isCut: boolean;
 }
 
@@ -59,11 +62,11 @@ class AddressScan {
   }
 
   run(): AddressList {
-    while (this.at < this.text.length && this.mailboxes.length <= MAX_ADDRESSES) this.step();
+    while (this.at < this.text.length && this.mailboxes.length <= MAX_MAILBOXES) this.step();
     this.endMailbox();
     return {
-      mailboxes: this.mailboxes.slice(0, MAX_ADDRESSES),
-      isCut: this.mailboxes.length > MAX_ADDRESSES,
+      mailboxes: this.mailboxes.slice(0, MAX_MAILBOXES),
+      isCut: this.mailboxes.length > MAX_MAILBOXES,
     };
   }
 
@@ -94,6 +97,7 @@ class AddressScan {
   }
 
   private push(text: string, kind: Token['kind']): void {
+    if (this.tokens.length === MAX_WORDS) return;
     const joins = this.gap === '' || (this.gap === 'comment' && /^[.@]/.test(text));
     this.tokens.push({ text, kind, isApart: !joins });
     this.gap = '';
@@ -108,7 +112,7 @@ class AddressScan {
   private comment(): void {
     const end = this.endOf('(', this.at);
     if (end >= 0) {
-      this.comments.push(this.text.slice(this.at + 1, end - 1));
+      if (this.comments.length < MAX_WORDS) this.comments.push(this.text.slice(this.at + 1, end - 1));
       if (this.gap === '') this.gap = 'comment';
     }
     this.at = Math.max(end, this.at + 1);
@@ -220,12 +224,16 @@ class AddressScan {
     }
     const found = bracketed === undefined ? takeAddresses(tokens) : { addresses: [bracketed], words: tokens };
     const name = phrase(found.words) || (found.addresses.length > 0 ? comment(this.comments) : '');
-    const [first = '', ...others] = found.addresses.map((address) => oneLine(decodeHeaderText(address)));
+    const [first = '', ...others] = found.addresses.map(decodeAddress);
     const isEncoded = first === '' && tokens.length > 0 && tokens.every(({ kind }) => kind === 'word');
-    if (isEncoded) this.mailboxes.push(encodedMailbox(name));
-    else if (first !== '' || name !== '') this.mailboxes.push({ address: first, name });
-    for (const address of others) this.mailboxes.push({ address, name: '' });
+    if (isEncoded) this.add(encodedMailbox(name));
+    else if (first !== '' || name !== '') this.add({ address: first, name });
+    for (const address of others) this.add({ address, name: '' });
     this.reset();
+  }
+
+  private add({ address, name }: MailAddress): void {
+    this.mailboxes.push({ address: cut(address, MAX_MAILBOX_ADDRESS), name: cut(name, MAX_MAILBOX_NAME) });
   }
 
   private reset(): void {
@@ -275,15 +283,19 @@ function encodedMailbox(text: string): MailAddress {
 function phrase(words: readonly Token[]): string {
   let text = '';
   for (const [index, word] of words.entries()) {
+    if (text.length > MAX_ENCODED_NAME) break;
     if (index > 0 && word.isApart) text += ' ';
     text += word.kind === 'quoted' ? withoutEscapes(word.text.slice(1, -1)) : word.text;
   }
-  return oneLine(decodeHeaderText(text));
+  return oneLine(decodeHeaderText(text.slice(0, MAX_ENCODED_NAME)));
 }
+
+const decodeAddress = (address: string): string =>
+  oneLine(decodeHeaderText(address.slice(0, MAX_ENCODED_NAME)));
 
 /** Legacy mail has the name in a comment behind the address. */
 function comment(comments: readonly string[]): string {
-  return oneLine(decodeHeaderText(withoutEscapes(comments.join(' '))));
+  return oneLine(decodeHeaderText(withoutEscapes(comments.join(' ').slice(0, MAX_ENCODED_NAME))));
 }
 
 const withoutEscapes = (text: string): string => (text.includes('\\') ? text.replace(/\\(.)/gs, '$1') : text);

@@ -1,5 +1,4 @@
-/** A file name longer than what file systems take is noise in every listing, characters. */
-const MAX_FILENAME = 1_024;
+import { cut, MAX_FILENAME } from '../limits.ts';
 
 /**
  * Characters that nobody sees: soft hyphen, grapheme joiner, zero-width spaces and joiners, marks and
@@ -30,10 +29,5 @@ export function oneLine(text: string): string {
 
 /** The name as sent but for control characters; paths in it are shown, and have no effect here. */
 export function cleanFilename(name: string): string | null {
-  return (
-    oneLine(name)
-      .replace(/\p{Cc}/gu, '')
-      .slice(0, MAX_FILENAME)
-      .toWellFormed() || null
-  );
+  return cut(oneLine(name).replace(/\p{Cc}/gu, ''), MAX_FILENAME) || null;
 }

@@ -31,16 +31,16 @@ function mail(lines: string[], body = 'Hello'): Uint8Array {
 }
 
 const json = (bytes: Uint8Array): unknown => JSON.parse(Buffer.from(bytes).toString());
-const read = ({ summary, content, parseError }: ParsedBytes, raw: Uint8Array = new Uint8Array()) => ({
+const read = async ({ summary, content, parseError }: ParsedBytes, raw: Uint8Array = new Uint8Array()) => ({
   summary: json(summary) as MailSummary,
-  ...readContent(json(content) as StoredContent, raw),
+  ...(await readContent(json(content) as StoredContent, raw)),
   parseError,
 });
 
 describe('parsing on worker threads', () => {
   it('gives the JSON of summary and content', async () => {
     const raw = mail(['Subject: Grüße'], 'Hallo Welt');
-    const { summary, content, index, parseError } = read(await start().parse(raw), raw);
+    const { summary, content, index, parseError } = await read(await start().parse(raw), raw);
     expect(parseError).toBeNull();
     expect(index).toMatchObject([{ role: 'text', bodyEnd: raw.length }]);
     expect(content.headers.at(-1)).toEqual({ name: 'Subject', value: 'Grüße' });
@@ -53,10 +53,10 @@ describe('parsing on worker threads', () => {
     const parsed = await Promise.all(
       Array.from({ length: 300 }, (_, i) => parsing.parse(mail([`Subject: number ${i}`], `body ${i}`))),
     );
-    parsed.forEach((one, i) => {
-      const { summary, content } = read(one);
+    for (const [i, one] of parsed.entries()) {
+      const { summary, content } = await read(one);
       expect([summary.subject, content.text]).toEqual([`number ${i}`, `body ${i}\n`]);
-    });
+    }
   });
 
   it('gives each mail results of its own, which can be handed on without those of others', async () => {
@@ -71,7 +71,7 @@ describe('parsing on worker threads', () => {
       ['MIME-Version: 1.0', 'Content-Type: multipart/mixed; boundary=x'],
       '--x\r\n\r\ntext\r\n--x\r\nContent-Type: image/png; name=a.png\r\nContent-Transfer-Encoding: base64\r\n\r\nAAEC/w==\r\n--x--',
     );
-    const { content } = read(await parsing.parse(raw));
+    const { content } = await read(await parsing.parse(raw));
     expect(content.attachments.map(({ id, filename }) => [id, filename])).toEqual([['att_1', 'a.png']]);
     expect(Buffer.from((await parsing.attachment(raw, 'att_1')) ?? []).toString('hex')).toBe('000102ff');
     expect(await parsing.attachment(raw, 'att_2')).toBeUndefined();
@@ -103,7 +103,7 @@ describe('parsing on worker threads', () => {
     const before = Buffer.from(raw);
     // More than once, as its memory is used again.
     for (let round = 0; round < 3; round++) {
-      const { content, parseError } = read(await parsing.parse(raw));
+      const { content, parseError } = await read(await parsing.parse(raw));
       expect(parseError).toBeNull();
       expect(content.text).toBe(line.replace('\r', '').repeat(40_000));
       expect(content.attachments).toMatchObject([
@@ -136,16 +136,16 @@ describe('a mail that the parser cannot bear', () => {
       const bad = parsing.parse(mail(['Subject: the bad one', `X-Fault: ${fault}`]));
       const after = [0, 1, 2].map((i) => parsing.parse(mail([`Subject: after ${i}`])));
       for (const [i, one] of (await Promise.all([...before, ...after])).entries()) {
-        const { summary, parseError } = read(one);
+        const { summary, parseError } = await read(one);
         expect(summary.subject).toBe(i < 3 ? `before ${i}` : `after ${i - 3}`);
         expect(parseError).toBeNull();
       }
-      const { summary, content, parseError } = read(await bad);
+      const { summary, content, parseError } = await read(await bad);
       expect(parseError).toMatch(reason);
       expect(summary).toMatchObject({ subject: 'the bad one', from: { address: 'ada@sender.test' } });
       expect(content).toMatchObject({ text: null, html: null, attachments: [] });
       // The pool goes on.
-      expect(read(await parsing.parse(mail(['Subject: later']))).parseError).toBeNull();
+      expect((await read(await parsing.parse(mail(['Subject: later'])))).parseError).toBeNull();
     },
   );
 
@@ -166,7 +166,7 @@ describe('a mail that the parser cannot bear', () => {
   it('does not hold later mails either, even with several of its kind', async () => {
     const parsing = start({ workerEntry: spoilt, limits: { slowMs: 20, timeLimitMs: 60_000 } });
     const bad = Array.from({ length: 3 }, () => parsing.parse(mail(['X-Fault: endless'])));
-    expect(read(await parsing.parse(mail(['Subject: later']))).summary.subject).toBe('later');
+    expect((await read(await parsing.parse(mail(['Subject: later'])))).summary.subject).toBe('later');
     await parsing.close();
     for (const one of await Promise.all(bad)) expect(one.parseError).toMatch(/server stopped/);
   });
@@ -174,7 +174,7 @@ describe('a mail that the parser cannot bear', () => {
   it('large mails have threads of their own and do not hold small ones', async () => {
     const parsing = start({ workerEntry: spoilt, limits: { slowMs: 20, timeLimitMs: 60_000 } });
     const bad = parsing.parse(mail(['X-Fault: endless'], 'x'.repeat(300_000)));
-    expect(read(await parsing.parse(mail(['Subject: small']))).summary.subject).toBe('small');
+    expect((await read(await parsing.parse(mail(['Subject: small'])))).summary.subject).toBe('small');
     await parsing.close();
     expect((await bad).parseError).toMatch(/server stopped/);
   });
@@ -182,7 +182,7 @@ describe('a mail that the parser cannot bear', () => {
   it('a true bomb, 100,000 parts, ends within its limits', async () => {
     const parts = Array.from({ length: 100_000 }, () => '--x\r\n\r\na').join('\r\n');
     const raw = mail(['Subject: bomb', 'Content-Type: multipart/mixed; boundary=x'], parts);
-    const { summary, parseError } = read(await start().parse(raw));
+    const { summary, parseError } = await read(await start().parse(raw));
     expect(summary.subject).toBe('bomb');
     expect(parseError).toMatch(/more than 1000 parts/);
   });
@@ -203,11 +203,11 @@ describe('closing', () => {
     const waiting = parsing.parse(mail(['Subject: waiting']));
     await parsing.close();
     await parsing.close();
-    expect(read(await waiting)).toMatchObject({
+    expect(await read(await waiting)).toMatchObject({
       summary: { subject: 'waiting' },
       parseError: expect.stringMatching(/stopped/),
     });
-    expect(read(await parsing.parse(mail(['Subject: late']))).summary.subject).toBe('late');
+    expect((await read(await parsing.parse(mail(['Subject: late'])))).summary.subject).toBe('late');
     expect(parsing.threads).toBe(0);
   });
 });

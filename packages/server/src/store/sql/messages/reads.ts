@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import { timeOfId } from '../../../ids.ts';
-import { MAX_DERIVED_BYTES, readContent, type StoredContent } from '../../../mail/stored-content.ts';
+import { MAX_DERIVED_BYTES, readContent } from '../../../mail/stored-content.ts';
 import type { FullMessageRecord, MessageStore } from '../../contract/index.ts';
 import type { Db } from '../dialect.ts';
 import { prepare, type Slots } from '../prepared.ts';
@@ -52,6 +52,21 @@ export function createReads(db: Db): Pick<MessageStore, 'list' | 'listRows' | 'f
       .where('p.piece', '=', value.piece),
   );
 
+  async function readPiece(place: Place, piece: number): Promise<Uint8Array | undefined> {
+    const [row] =
+      piece === 0 ? await selectFirstPiece(db, place) : await selectPiece(db, { ...place, piece });
+    return row?.bytes;
+  }
+
+  /** Empty where the message was deleted meanwhile. */
+  async function readWholeRaw(place: Place): Promise<Uint8Array> {
+    const pieces: Uint8Array[] = [];
+    for (let bytes = await readPiece(place, 0); bytes; bytes = await readPiece(place, pieces.length)) {
+      pieces.push(bytes);
+    }
+    return Buffer.concat(pieces);
+  }
+
   return {
     async list(inboxId, range, now) {
       const rows = await selectList(db, { inboxId, now, ...bounded(range) });
@@ -71,23 +86,20 @@ export function createReads(db: Db): Pick<MessageStore, 'list' | 'listRows' | 'f
     async find(inboxId, messageId, now): Promise<FullMessageRecord | undefined> {
       const receivedAt = timeOfId('msg', messageId);
       if (receivedAt === undefined) return undefined;
-      const [row] = await selectFull(db, { inboxId, messageId, receivedAt, now });
-      return (
-        row && {
-          ...toMessage(inboxId, row),
-          ...readEnvelope(row.envelope),
-          ...readContent(parseJson<StoredContent>(row.content), row.raw),
-        }
-      );
+      const place = { inboxId, messageId, receivedAt, now };
+      const [row] = await selectFull(db, place);
+      if (!row) return undefined;
+      const stored = parseJson<Parameters<typeof readContent>[0]>(row.content);
+      return {
+        ...toMessage(inboxId, row),
+        ...readEnvelope(row.envelope),
+        ...(await readContent(stored, row.raw ?? (() => readWholeRaw(place)))),
+      };
     },
 
     async readRaw(inboxId, messageId, piece, now) {
       const receivedAt = timeOfId('msg', messageId);
-      if (receivedAt === undefined) return undefined;
-      const place = { inboxId, messageId, receivedAt, now };
-      const [row] =
-        piece === 0 ? await selectFirstPiece(db, place) : await selectPiece(db, { ...place, piece });
-      return row?.bytes;
+      return receivedAt === undefined ? undefined : readPiece({ inboxId, messageId, receivedAt, now }, piece);
     },
   };
 }
