@@ -308,9 +308,9 @@ export interface LinkMatch {
 
 /** A mailbox of a header (RFC 5322 section 3.4). */
 export interface MailAddress {
-  /** The address. */
+  /** The address. A longer one is cut; `headers` has all of it. */
   address: string;
-  /** The display name, decoded; '' without one. */
+  /** The display name, decoded; '' without one. A longer one is cut; `headers` has all of it. */
   name: string;
 }
 
@@ -348,11 +348,11 @@ export interface Message {
   inboxId: string;
   /** The first author of the From header; null without one. */
   from: MailAddress | null;
-  /** Recipients of the To header. */
+  /** Recipients of the To header. At most 100 and 8,000 characters together; with more, `parseError` says so, and `headers` has all. */
   to: MailAddress[];
-  /** Recipients of the Cc header. */
+  /** Recipients of the Cc header. At most 100 and 8,000 characters together; with more, `parseError` says so, and `headers` has all. */
   cc: MailAddress[];
-  /** The decoded Subject header; '' without one. */
+  /** The decoded Subject header; '' without one. A longer one is cut; `headers` has all of it. */
   subject: string;
   /** The first 200 characters of the visible text. */
   preview: string;
@@ -368,9 +368,9 @@ export interface Message {
   hasAttachments: boolean;
   /** One-time codes in the message, best first; empty when unsure. */
   codes: MailCode[];
-  /** Addresses of the Reply-To header. */
+  /** Addresses of the Reply-To header. At most 100 and 8,000 characters together; with more, `parseError` says so, and `headers` has all. */
   replyTo: MailAddress[];
-  /** Recipients of the Bcc header, if the message contains one. */
+  /** Recipients of the Bcc header, if the message contains one. At most 100 and 8,000 characters together; with more, `parseError` says so, and `headers` has all. */
   bcc: MailAddress[];
   /** The Sender header; null without one. */
   sender: MailAddress | null;
@@ -382,7 +382,7 @@ export interface Message {
   inReplyTo: string | null;
   /** The ids of the References header. */
   references: string[];
-  /** All header fields, in order. */
+  /** The header fields, in order: as many as 2 MiB hold, and about 2,000. With more, `parseError` says so, and the raw source has all. */
   headers: MailHeader[];
   /** The HTML body as sent; null when there is none. */
   html: string | null;
@@ -390,7 +390,7 @@ export interface Message {
   text: string | null;
   /** All attachments, inline parts included. */
   attachments: Attachment[];
-  /** The links in the message, in order. */
+  /** The links in the message, each once, in order: the first 200 of at most 16,384 characters. */
   links: MailLink[];
   envelope: Envelope;
   /** Results of sender authentication; null if the sender was not checked. */
@@ -459,11 +459,11 @@ export interface MessageReceivedEvent {
       inboxId: string;
       /** The first author of the From header; null without one. */
       from: MailAddress | null;
-      /** Recipients of the To header. */
+      /** Recipients of the To header. At most 100 and 8,000 characters together; with more, `parseError` says so, and `headers` has all. */
       to: MailAddress[];
-      /** Recipients of the Cc header. */
+      /** Recipients of the Cc header. At most 100 and 8,000 characters together; with more, `parseError` says so, and `headers` has all. */
       cc: MailAddress[];
-      /** The decoded Subject header; '' without one. */
+      /** The decoded Subject header; '' without one. A longer one is cut; `headers` has all of it. */
       subject: string;
       /** The first 200 characters of the visible text. */
       preview: string;
@@ -483,7 +483,7 @@ export interface MessageReceivedEvent {
       html: string | null;
       /** The text body as sent, `format=flowed` included, never made from the HTML; null when there is none. */
       text: string | null;
-      /** The links in the message, in order. */
+      /** The links in the message, each once, in order: the first 200 of at most 16,384 characters. */
       links: MailLink[];
       /** All attachments, inline parts included. */
       attachments: Attachment[];
@@ -503,11 +503,11 @@ export interface MessageSummary {
   inboxId: string;
   /** The first author of the From header; null without one. */
   from: MailAddress | null;
-  /** Recipients of the To header. */
+  /** Recipients of the To header. At most 100 and 8,000 characters together; with more, `parseError` says so, and `headers` has all. */
   to: MailAddress[];
-  /** Recipients of the Cc header. */
+  /** Recipients of the Cc header. At most 100 and 8,000 characters together; with more, `parseError` says so, and `headers` has all. */
   cc: MailAddress[];
-  /** The decoded Subject header; '' without one. */
+  /** The decoded Subject header; '' without one. A longer one is cut; `headers` has all of it. */
   subject: string;
   /** The first 200 characters of the visible text. */
   preview: string;
