@@ -1,17 +1,37 @@
 import { fileURLToPath } from 'node:url';
-import { defineConfig } from 'vitest/config';
+import { defineConfig, type TestProjectConfiguration } from 'vitest/config';
+import { LongestFirst } from './scripts/test/longest-first.ts';
 
-export default defineConfig({
-  test: {
-    include: ['packages/*/test/**/*.test.ts'],
-    // Two cores: more workers only make the sockets of one test wait for another's.
-    maxWorkers: 2,
-    // Nothing is shared that a file could spoil for the next: servers, stores and clocks are made anew, and
-    // no module is mocked. A process and all modules anew for each file would take a quarter of the time.
-    isolate: false,
-    // Threads and servers that tests start find their modules compiled, as those of `npm start` do.
-    env: { NODE_COMPILE_CACHE: fileURLToPath(new URL('node_modules/.cache/mayfly', import.meta.url)) },
-    testTimeout: 30_000,
-    hookTimeout: 30_000,
-  },
+/** Tests of whole programs: each starts processes, such as the server, npm, a browser or a mail library. */
+const SYSTEM = 'packages/*/test/system/**/*.test.ts';
+
+export default defineConfig(({ mode }) => {
+  const project = (name: string, include: string, exclude: string[] = []): TestProjectConfiguration => ({
+    test: {
+      name,
+      include: [include],
+      exclude: ['**/node_modules/**', ...exclude],
+      // Nothing is shared that a file could spoil for the next: servers, stores and clocks are made anew, and
+      // no module is mocked. A process and all modules anew for each file would take a quarter of the time.
+      isolate: false,
+      // Two cores: with more workers the sockets of one test wait for those of another.
+      maxWorkers: 2,
+      env: {
+        // Threads and servers that tests start find their modules compiled, as those of `npm start` do.
+        NODE_COMPILE_CACHE: fileURLToPath(new URL('node_modules/.cache/mayfly', import.meta.url)),
+        TEST_FORM: mode === 'long' ? 'long' : 'short',
+      },
+      // These end what hangs. They are no promise about speed: the machine may be busy with other things.
+      testTimeout: 120_000,
+      hookTimeout: 120_000,
+      expect: { poll: { timeout: 60_000 } },
+    },
+  });
+  return {
+    test: {
+      projects: [project('in-process', 'packages/*/test/**/*.test.ts', [SYSTEM]), project('system', SYSTEM)],
+      globalSetup: ['scripts/test/processes-left.ts'],
+      sequence: { sequencer: LongestFirst },
+    },
+  };
 });

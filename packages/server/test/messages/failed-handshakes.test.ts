@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { createTransport } from 'nodemailer';
-import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { FakeClock } from '../support/fake-clock.ts';
 import { SmtpClient } from '../support/smtp-script.ts';
 import { startApp, type TestApp } from '../support/start-app.ts';
@@ -46,7 +46,7 @@ async function failHandshake(app: TestApp, proxyLine: string): Promise<void> {
     { send: 'STARTTLS', expect: 220 },
     { send: 'no handshake' },
   ]);
-  await vi.waitFor(async () => expect(await failuresInMetrics(app)).toBe(before + 1));
+  await expect.poll(() => failuresInMetrics(app)).toBe(before + 1);
   client.close();
 }
 
@@ -70,7 +70,7 @@ describe('a wait in vain tells of failed TLS handshakes', () => {
     const mail = { from: 'app@example.org', to: inbox.address, text: 'Hello' };
     await expect(transport.sendMail(mail)).rejects.toThrow(/certificate/);
     transport.close();
-    await vi.waitFor(async () => expect(await failuresInMetrics(app)).toBe(1));
+    await expect.poll(() => failuresInMetrics(app)).toBe(1);
     const [failure, ...more] = await failedHandshakes(app, inbox, inbox.token);
     expect(failure).toMatchObject({
       remoteAddress: expect.stringMatching(/^(?:127\.0\.0\.1|::1)$/),

@@ -1,4 +1,5 @@
 import { randomInt } from 'node:crypto';
+import { givenSeed } from './form.ts';
 
 /** Repeatable chance: the same seed gives the same numbers. */
 export interface Chance {
@@ -11,7 +12,7 @@ export interface Chance {
  * A small generator (mulberry32): even enough to choose moments and cuts.
  * @param seed by default another one each time; put it into the test's name, so that a failure tells it
  */
-export function chance(seed = Number(process.env.SEED ?? randomInt(2 ** 31))): Chance {
+export function chance(seed = givenSeed() ?? randomInt(2 ** 31)): Chance {
   let state = seed;
   const next = (): number => {
     state = (state + 0x6d2b79f5) | 0;

@@ -1,13 +1,13 @@
 import fc from 'fast-check';
 import { Agent } from 'undici';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { inForm, timeLimit } from '../../support/form.ts';
 import { everyOperation, newPlace, type Place } from '../openapi/operations.ts';
 import { startHttp, type TestHttp } from '../start-http.ts';
 
 const { operations } = await everyOperation();
 const byId = new Map(operations.map((operation) => [operation.id, operation]));
-/** The long form: RANDOM_REQUESTS=5000. */
-const REQUESTS = Number(process.env.RANDOM_REQUESTS ?? 2_000);
+const REQUESTS = inForm(2_000, 20_000);
 /** Requests of one property run: enough in flight to meet each other. */
 const AT_ONCE = 25;
 
@@ -76,62 +76,69 @@ describe('random requests', () => {
     await http.stop();
   });
 
-  it(`never make the server fail: ${REQUESTS} of them`, async () => {
-    const statuses = new Set<number>();
-    /** Operations that answered anything beyond "who are you". */
-    const reached = new Set<string>();
-    const send = async (shape: typeof requests extends fc.Arbitrary<infer T> ? T : never) => {
-      const operation = byId.get(shape.operation);
-      if (!operation) throw new Error('no such operation');
-      // What would end the place that all others use, or hold a request, is left out.
-      const destructive = operation.id === 'deleteInbox' || operation.id === 'deleteMessage';
-      const target = destructive ? { ...place, inbox: { ...place.inbox, id: shape.word || 'x' } } : place;
-      const [path = ''] = operation.row(target).path.split('?');
-      const segments = path.split('/');
-      if (shape.segment !== null && shape.segment < segments.length) segments[shape.segment] = shape.word;
-      const query = new URLSearchParams(shape.query.filter(([name]) => name !== 'wait'));
-      const credential = { ...http.keys, token: place.inbox.token, none: null, garbage: shape.word }[
-        shape.credential
-      ];
-      const headers: Record<string, string> = {};
-      if (credential !== null) headers.authorization = `Bearer ${encodeURIComponent(credential)}`;
-      if (shape.type !== undefined && shape.body !== null) headers['content-type'] = shape.type;
-      if (shape.idempotencyKey !== null) headers['idempotency-key'] = shape.idempotencyKey;
-      // Straight to the socket: nobody tidies the path up.
-      const url = `${encodeURI(segments.join('/')).replaceAll('%25', '%')}?${query}`;
-      const answer = await agent.request({
-        origin: http.url,
-        path: url,
-        method: operation.method as 'GET',
-        headers,
-        body:
-          operation.method === 'GET'
-            ? null
-            : operation.id === 'waitForMessages'
-              ? hurried(shape.body)
-              : shape.body,
-      });
-      statuses.add(answer.statusCode);
-      if (![401, 403].includes(answer.statusCode)) reached.add(operation.id);
-      // A stream has no end.
-      if (String(answer.headers['content-type']).startsWith('text/event-stream'))
-        return answer.body.destroy();
-      const text = await answer.body.text();
-      expect(answer.statusCode, `${operation.method} ${url} ${shape.body}: ${text}`).toBeLessThan(500);
-      if (answer.statusCode >= 400) {
-        expect(answer.headers['content-type'], url).toBe('application/problem+json');
-        expect(JSON.parse(text)).toMatchObject({ status: answer.statusCode, requestId: expect.any(String) });
-      }
-    };
-    await fc.assert(
-      fc.asyncProperty(fc.array(requests, { minLength: AT_ONCE, maxLength: AT_ONCE }), async (batch) => {
-        await Promise.all(batch.map(send));
-      }),
-      { numRuns: REQUESTS / AT_ONCE },
-    );
-    // They got everywhere, and not only as far as the guard.
-    expect([...reached].toSorted()).toEqual(operations.map(({ id }) => id).toSorted());
-    expect([...statuses]).toEqual(expect.arrayContaining([200, 400, 401, 403, 404, 415]));
-    expect((await http.api('GET', '/readyz')).status).toBe(200);
-  });
+  it(
+    `never make the server fail: ${REQUESTS} of them`,
+    async () => {
+      const statuses = new Set<number>();
+      /** Operations that answered anything beyond "who are you". */
+      const reached = new Set<string>();
+      const send = async (shape: typeof requests extends fc.Arbitrary<infer T> ? T : never) => {
+        const operation = byId.get(shape.operation);
+        if (!operation) throw new Error('no such operation');
+        // What would end the place that all others use, or hold a request, is left out.
+        const destructive = operation.id === 'deleteInbox' || operation.id === 'deleteMessage';
+        const target = destructive ? { ...place, inbox: { ...place.inbox, id: shape.word || 'x' } } : place;
+        const [path = ''] = operation.row(target).path.split('?');
+        const segments = path.split('/');
+        if (shape.segment !== null && shape.segment < segments.length) segments[shape.segment] = shape.word;
+        const query = new URLSearchParams(shape.query.filter(([name]) => name !== 'wait'));
+        const credential = { ...http.keys, token: place.inbox.token, none: null, garbage: shape.word }[
+          shape.credential
+        ];
+        const headers: Record<string, string> = {};
+        if (credential !== null) headers.authorization = `Bearer ${encodeURIComponent(credential)}`;
+        if (shape.type !== undefined && shape.body !== null) headers['content-type'] = shape.type;
+        if (shape.idempotencyKey !== null) headers['idempotency-key'] = shape.idempotencyKey;
+        // Straight to the socket: nobody tidies the path up.
+        const url = `${encodeURI(segments.join('/')).replaceAll('%25', '%')}?${query}`;
+        const answer = await agent.request({
+          origin: http.url,
+          path: url,
+          method: operation.method as 'GET',
+          headers,
+          body:
+            operation.method === 'GET'
+              ? null
+              : operation.id === 'waitForMessages'
+                ? hurried(shape.body)
+                : shape.body,
+        });
+        statuses.add(answer.statusCode);
+        if (![401, 403].includes(answer.statusCode)) reached.add(operation.id);
+        // A stream has no end.
+        if (String(answer.headers['content-type']).startsWith('text/event-stream'))
+          return answer.body.destroy();
+        const text = await answer.body.text();
+        expect(answer.statusCode, `${operation.method} ${url} ${shape.body}: ${text}`).toBeLessThan(500);
+        if (answer.statusCode >= 400) {
+          expect(answer.headers['content-type'], url).toBe('application/problem+json');
+          expect(JSON.parse(text)).toMatchObject({
+            status: answer.statusCode,
+            requestId: expect.any(String),
+          });
+        }
+      };
+      await fc.assert(
+        fc.asyncProperty(fc.array(requests, { minLength: AT_ONCE, maxLength: AT_ONCE }), async (batch) => {
+          await Promise.all(batch.map(send));
+        }),
+        { numRuns: REQUESTS / AT_ONCE },
+      );
+      // They got everywhere, and not only as far as the guard.
+      expect([...reached].toSorted()).toEqual(operations.map(({ id }) => id).toSorted());
+      expect([...statuses]).toEqual(expect.arrayContaining([200, 400, 401, 403, 404, 415]));
+      expect((await http.api('GET', '/readyz')).status).toBe(200);
+    },
+    timeLimit(600_000),
+  );
 });

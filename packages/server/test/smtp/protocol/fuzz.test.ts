@@ -4,9 +4,9 @@ import { describe, expect, it } from 'vitest';
 import { MAX_BACKLOG_BYTES, SmtpEngine } from '../../../src/smtp/protocol/engine.ts';
 import type { ProtocolEvent } from '../../../src/smtp/protocol/events.ts';
 import { REPLIES, type Reply } from '../../../src/smtp/protocol/replies.ts';
+import { runs, timeLimit } from '../../support/form.ts';
 import { dialogue, SMALL_LIMITS, SMALL_MESSAGE_BYTES } from './dialogues.ts';
 import { OPTIONS } from './drive.ts';
-import { runs, timeLimit } from './long-form.ts';
 import { judge } from './message-oracle.ts';
 
 /*

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
+import { runs, timeLimit } from '../../support/form.ts';
 import { Driver, OPTIONS } from './drive.ts';
-import { runs, timeLimit } from './long-form.ts';
 
 /*
  * The order of commands (RFC 5321 section 4.1.4, RFC 4954 section 4, RFC 3207 section 4.2) as a model of its own:

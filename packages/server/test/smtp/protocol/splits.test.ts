@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { runs, timeLimit } from '../../support/form.ts';
 import { dialogue, SMALL_LIMITS, SMALL_MESSAGE_BYTES } from './dialogues.ts';
 import { cut, OPTIONS, play } from './drive.ts';
-import { runs, timeLimit } from './long-form.ts';
 
 const latin1 = (text: string) => Buffer.from(text, 'latin1');
 const everywhere = (bytes: Buffer) => cut(bytes, [...bytes.keys()]);

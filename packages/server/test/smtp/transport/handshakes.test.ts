@@ -3,7 +3,7 @@ import { connect, type Socket } from 'node:net';
 import { connect as connectTls, type TLSSocket } from 'node:tls';
 import { promisify } from 'node:util';
 import { createTransport } from 'nodemailer';
-import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { afterEach, describe, expect, onTestFinished, test } from 'vitest';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { type SmtpClient, smtpClient } from '../../support/smtp-script.ts';
 import { trustedCertificate } from '../../support/tls/certificates.ts';
@@ -25,7 +25,7 @@ async function start(options: Parameters<typeof startSmtp>[0] = {}, clock?: Fake
 
 /** Resolves when something was reported; what was. */
 async function reported() {
-  await vi.waitFor(() => expect(smtp.receiver.failedHandshakes).not.toEqual([]));
+  await expect.poll(() => smtp.receiver.failedHandshakes).not.toEqual([]);
   expect(smtp.metrics.handshakeFailures).toBe(smtp.receiver.failedHandshakes.length);
   return smtp.receiver.failedHandshakes;
 }
@@ -118,7 +118,7 @@ describe.each(['STARTTLS', 'the TLS port'])('a failed handshake by %s is reporte
     await turnedAway.play([{ expect: 421 }]);
     await client.play([{ send: 'NOOP', expect: 250 }]);
     client.close();
-    await vi.waitFor(() => expect(smtp.metrics.open).toBe(0));
+    await expect.poll(() => smtp.metrics.open).toBe(0);
     await readyForTls();
     await connected();
     await smtp.stop();

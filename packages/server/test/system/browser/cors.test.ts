@@ -35,7 +35,7 @@ describe.skipIf(!CHROMIUM)(
       other = `http://localhost:${port}`;
       app = await startApp({ MAYFLY_CORS_ORIGINS: allowed });
       browser = await chromium.launch({ ...(CHROMIUM && { executablePath: CHROMIUM }), args: QUIET });
-    }, 60_000);
+    });
     afterAll(async () => {
       await browser?.close();
       await app?.stop();

@@ -22,7 +22,7 @@ describe.skipIf(!CHROMIUM)('the reference page in a browser (skipped where there
   beforeAll(async () => {
     app = await startApp();
     browser = await chromium.launch({ ...(CHROMIUM && { executablePath: CHROMIUM }), args: QUIET });
-  }, 60_000);
+  });
   afterAll(async () => {
     await browser?.close();
     await app?.stop();
@@ -62,7 +62,7 @@ describe.skipIf(!CHROMIUM)('the reference page in a browser (skipped where there
     expect(asked.length).toBeGreaterThan(3);
     expect(asked.filter((url) => !url.startsWith(`${app.url}/`) && !url.startsWith('data:'))).toEqual([]);
     expect(complaints).toEqual([]);
-  }, 60_000);
+  });
 
   test('carries the title, icon and logo of Mayfly and no foreign brand', async () => {
     const page = await browser.newPage();
@@ -77,7 +77,7 @@ describe.skipIf(!CHROMIUM)('the reference page in a browser (skipped where there
     expect(bar).toContain('data:image/svg+xml');
     expect(await page.locator('body').innerText()).not.toMatch(/swagger|smartbear/i);
     expect(await page.locator('img, .topbar').count()).toBe(0);
-  }, 60_000);
+  });
 
   test('the browser would tell: a page that asks another host is refused by the policy', async () => {
     const page = await browser.newPage();
@@ -86,5 +86,5 @@ describe.skipIf(!CHROMIUM)('the reference page in a browser (skipped where there
     await page.goto(`${app.url}/docs`, { waitUntil: 'networkidle' });
     await page.evaluate("fetch('http://127.0.0.1:9/elsewhere').catch(() => undefined)");
     await expect.poll(() => complaints.join('\n')).toMatch(/Content Security Policy/);
-  }, 60_000);
+  });
 });

@@ -49,7 +49,7 @@ describe.skipIf(!CHROMIUM)('"Try it" on the reference page (skipped where there 
     page = await browser.newPage();
     await page.goto(`${app.url}/docs`, { waitUntil: 'networkidle' });
     await page.locator('.opblock').first().waitFor();
-  }, 60_000);
+  });
   afterAll(async () => {
     await browser?.close();
     await app?.stop();
@@ -86,7 +86,7 @@ describe.skipIf(!CHROMIUM)('"Try it" on the reference page (skipped where there 
     await dialog.locator('button.authorize').first().click();
     await dialog.locator('button.btn-done').first().click();
     expect(await page.locator('.btn.authorize.locked').count()).toBe(1);
-  }, 30_000);
+  });
 
   test('succeeds for every operation with the example that is filled in', async () => {
     const results: string[] = [];
@@ -105,5 +105,5 @@ describe.skipIf(!CHROMIUM)('"Try it" on the reference page (skipped where there 
     }
     expect(results.filter((line) => !/^\w+ 20[0-6]$/.test(line))).toEqual([]);
     expect(results).toHaveLength(operations.length - WITHOUT_PREFILLED_BODY.length);
-  }, 300_000);
+  });
 });

@@ -100,5 +100,5 @@ describe.skipIf(!MAY_MOUNT)('on a disk that mail has filled (skipped where none 
     const inbox = await server.createInbox();
     for (let n = 0; n < had - 2; n++) expect(await sendLarge(inbox)).toBe(250);
     await assertNothingLost(server, [kept], ledger);
-  }, 60_000);
+  });
 });

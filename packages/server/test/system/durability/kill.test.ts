@@ -1,9 +1,5 @@
 /*
- * The short form runs always. The long one, with its figures in the test's name:
- *
- *   KILLS=20 MAILS=2000 npx vitest run packages/server/test/system/durability/kill.test.ts
- *
- * SEED=… repeats the choices of a run (which mails, after how many the kill comes), though not its timing.
+ * TEST_SEED=… repeats the choices of a run (which mails, after how many the kill comes), but not its timing.
  */
 import { once } from 'node:events';
 import { copyFileSync, existsSync, mkdtempSync, rmSync } from 'node:fs';
@@ -13,12 +9,13 @@ import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { chance } from '../../support/chance.ts';
+import { inForm, timeLimit } from '../../support/form.ts';
 import { type Inbox, type ServerProcess, spawnServer, startServer } from '../../support/server-process.ts';
 import { Ledger, type LedgerMail, Sender } from './ledger.ts';
 import { assertNothingLost, Follower } from './readback.ts';
 
-const KILLS = Number(process.env.KILLS ?? 4);
-const MAILS = Number(process.env.MAILS ?? 400);
+const KILLS = inForm(4, 20);
+const MAILS = inForm(400, 2_000);
 const CONNECTIONS = 20;
 const INBOXES = 3;
 /** Every so many restarts the server is killed while it starts, too. */
@@ -124,6 +121,6 @@ describe(`${KILLS} kills under load (seed ${random.seed})`, () => {
         `${KILLS} kills: ${acknowledged} acknowledged, 0 lost, 0 altered; ${inFlight} were in flight, ${extra} of them are there`,
       );
     },
-    30_000 + KILLS * 10_000 + MAILS * 20,
+    timeLimit(600_000),
   );
 });

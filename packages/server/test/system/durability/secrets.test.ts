@@ -184,7 +184,7 @@ function dump(): string {
 beforeAll(async () => {
   dataDir = mkdtempSync(join(tmpdir(), 'mayfly-secrets-'));
   await start();
-}, 30_000);
+});
 afterAll(async () => {
   await server.end('SIGKILL');
   rmSync(dataDir, { recursive: true, force: true });
@@ -210,7 +210,7 @@ describe('no secret at rest', () => {
         'mayfly.db after the stop',
       ]),
     );
-  }, 60_000);
+  });
 
   test('the search finds what is there, also in base64 and hex', () => {
     const known = new Map([

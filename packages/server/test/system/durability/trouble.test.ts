@@ -107,7 +107,7 @@ test('while another process holds the database: 451 and 503, and after it all ma
   } finally {
     other.close();
   }
-}, 60_000);
+});
 
 /** Room for the start of a database and its log. */
 const DISK_MIB = 24;
@@ -126,5 +126,5 @@ describe.skipIf(!MAY_MOUNT)('with a small disk (skipped where none may be mounte
     await begin();
     const filler = join(dataDir, 'filler');
     await through({ begin: () => fill(filler), end: () => rmSync(filler), failsAtOnce: true });
-  }, 60_000);
+  });
 });

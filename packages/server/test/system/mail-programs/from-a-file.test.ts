@@ -158,7 +158,7 @@ describe.each(Object.entries(PROGRAMS))('%s', (name, { debianPackage, args, take
     const sending = { smtpPort: server.smtpPort, from: 'hello@shop.example', to: withTag(inbox), file };
     const ran: SpawnSyncReturns<string> = spawnSync(program ?? name, args(sending), {
       encoding: 'utf8',
-      timeout: 20_000,
+      timeout: 100_000,
     });
     expect(ran.status, `${ran.stdout}${ran.stderr}`).toBe(0);
     const raw = await expectWhole(inbox);

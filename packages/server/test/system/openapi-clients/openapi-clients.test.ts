@@ -65,35 +65,27 @@ describe('a client generated from openapi.json creates, waits, reads, fetches by
     expect(fetched).toBe(stated);
   }
 
-  it.skipIf(!hasTypescript)(
-    'openapi-typescript with openapi-fetch, type-checked',
-    async () => {
-      const inFolder = { cwd: folder };
-      symlinkSync(typescript, join(folder, 'node_modules'));
-      copyFileSync(join(root, 'docs/examples/generated-client.ts'), join(folder, 'program.ts'));
-      writeFileSync(join(folder, 'package.json'), '{"type": "module"}');
-      await run(join(typescript, '.bin/openapi-typescript'), ['openapi.json', '-o', 'schema.d.ts'], inFolder);
-      const strict = ['--strict', '--noEmit', '--skipLibCheck', '--module', 'nodenext', '--target', 'es2023'];
-      const types = ['--typeRoots', join(root, 'node_modules/@types'), '--types', 'node'];
-      const tsc = [...strict, ...types, '--allowImportingTsExtensions', 'program.ts'];
-      await run(join(typescript, '.bin/tsc'), tsc, inFolder).catch(({ stdout }) => expect.fail(stdout));
-      expectAll(await outputOf(process.execPath, 'program.ts'));
-    },
-    120_000,
-  );
+  it.skipIf(!hasTypescript)('openapi-typescript with openapi-fetch, type-checked', async () => {
+    const inFolder = { cwd: folder };
+    symlinkSync(typescript, join(folder, 'node_modules'));
+    copyFileSync(join(root, 'docs/examples/generated-client.ts'), join(folder, 'program.ts'));
+    writeFileSync(join(folder, 'package.json'), '{"type": "module"}');
+    await run(join(typescript, '.bin/openapi-typescript'), ['openapi.json', '-o', 'schema.d.ts'], inFolder);
+    const strict = ['--strict', '--noEmit', '--skipLibCheck', '--module', 'nodenext', '--target', 'es2023'];
+    const types = ['--typeRoots', join(root, 'node_modules/@types'), '--types', 'node'];
+    const tsc = [...strict, ...types, '--allowImportingTsExtensions', 'program.ts'];
+    await run(join(typescript, '.bin/tsc'), tsc, inFolder).catch(({ stdout }) => expect.fail(stdout));
+    expectAll(await outputOf(process.execPath, 'program.ts'));
+  });
 
-  it.skipIf(!hasPython)(
-    'openapi-python-client, without a warning about the document',
-    async () => {
-      const output = join(folder, 'mayfly_client');
-      const args = ['generate', '--path', 'openapi.json', '--meta', 'none', '--output-path', output];
-      const { stdout, stderr } = await run(join(python, 'openapi-python-client'), args, { cwd: folder });
-      const told = `${stdout}${stderr}`.replace(OTHER_MEDIA_TYPE, '');
-      expect(told).not.toMatch(/WARNING parsing|Cannot parse|Unable to/);
-      expect(existsSync(join(output, 'api/messages/inject_message.py'))).toBe(true);
-      copyFileSync(join(root, 'docs/examples/generated_client.py'), join(folder, 'program.py'));
-      expectAll(await outputOf(join(python, 'python3'), 'program.py'));
-    },
-    120_000,
-  );
+  it.skipIf(!hasPython)('openapi-python-client, without a warning about the document', async () => {
+    const output = join(folder, 'mayfly_client');
+    const args = ['generate', '--path', 'openapi.json', '--meta', 'none', '--output-path', output];
+    const { stdout, stderr } = await run(join(python, 'openapi-python-client'), args, { cwd: folder });
+    const told = `${stdout}${stderr}`.replace(OTHER_MEDIA_TYPE, '');
+    expect(told).not.toMatch(/WARNING parsing|Cannot parse|Unable to/);
+    expect(existsSync(join(output, 'api/messages/inject_message.py'))).toBe(true);
+    copyFileSync(join(root, 'docs/examples/generated_client.py'), join(folder, 'program.py'));
+    expectAll(await outputOf(join(python, 'python3'), 'program.py'));
+  });
 });

@@ -2,14 +2,15 @@ import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { slowness } from '../../support/slowness.ts';
 import { smtpClient } from '../../support/smtp-script.ts';
 import { HAS_NPM, isFree, type NpmServer, startByNpm } from './npm-process.ts';
 
 /** Promised for every stop. */
-const PROMISED = { timeout: 10_000, interval: 50 };
+const PROMISED = { timeout: 10_000 * slowness(), interval: 50 };
 const KEY = 'npm_stop_key_0123456789';
 /** npm and the first start of a server take their time on a busy machine. */
-const TEST_MS = 90_000;
+const TEST_MS = 120_000;
 
 let dataDir: string;
 beforeEach(() => {
@@ -150,7 +151,7 @@ describe.skipIf(!HAS_NPM)('a server that npm started (skipped where there is no 
           { ...PROMISED, interval: 200 },
         )
         .toBe(0);
-      expect(performance.now() - sent).toBeLessThan(5_000);
+      expect(performance.now() - sent).toBeLessThan(5_000 * slowness());
       expect(server.output()).toMatch(/ends at once/);
       expect(await server.ended).not.toBe(0);
     },

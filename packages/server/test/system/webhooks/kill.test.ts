@@ -1,10 +1,4 @@
-/*
- * The short form runs always. The long one, with its figures in the test's name:
- *
- *   WEBHOOK_KILLS=30 WEBHOOK_EVENTS=3000 npx vitest run packages/server/test/system/webhooks/kill.test.ts
- *
- * SEED=… repeats the choices of a run (when the receiver fails, after how many mails the kill comes).
- */
+/* TEST_SEED=… repeats the choices of a run (when the receiver fails, after how many mails the kill comes). */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -17,12 +11,13 @@ import { Webhook } from 'standardwebhooks';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Body } from '../../support/api-client.ts';
 import { chance } from '../../support/chance.ts';
+import { inForm, timeLimit } from '../../support/form.ts';
 import { type HttpReceiver, startHttp } from '../../webhooks/receivers.ts';
 import type { TestWebhook } from '../../webhooks/start-webhooks.ts';
 import { Ledger, Sender } from '../durability/ledger.ts';
 
-const KILLS = Number(process.env.WEBHOOK_KILLS ?? 3);
-const EVENTS = Number(process.env.WEBHOOK_EVENTS ?? 150);
+const KILLS = inForm(3, 30);
+const EVENTS = inForm(150, 3_000);
 const SENDERS = 4;
 /** Of ten requests, so many are answered 500. */
 const FAILURES = 3;
@@ -164,6 +159,6 @@ describe(`${KILLS} kills while webhooks are sent (seed ${random.seed})`, () => {
         `${KILLS} kills: ${subjects.size} events, 0 lost, ${requests} requests, ${twice} events accepted twice or more`,
       );
     },
-    30_000 + KILLS * 5_000 + EVENTS * 20,
+    timeLimit(600_000),
   );
 });
