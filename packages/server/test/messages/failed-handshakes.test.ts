@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { createTransport } from 'nodemailer';
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { FakeClock } from '../support/fake-clock.ts';
 import { SmtpClient } from '../support/smtp-script.ts';
 import { startApp, type TestApp } from '../support/start-app.ts';
@@ -46,7 +46,8 @@ async function failHandshake(app: TestApp, proxyLine: string): Promise<void> {
     { send: 'STARTTLS', expect: 220 },
     { send: 'no handshake' },
   ]);
-  await expect.poll(() => failuresInMetrics(app)).toBe(before + 1);
+  // Called from a hook, too, where expect.poll() cannot be.
+  await vi.waitFor(async () => expect(await failuresInMetrics(app)).toBe(before + 1), 60_000);
   client.close();
 }
 
