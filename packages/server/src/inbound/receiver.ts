@@ -53,10 +53,17 @@ export interface Receiver {
    *   TRACE_HEADROOM_BYTES in front of them in a buffer of their own the Received line is written there,
    *   and a resizable buffer is given away to the store. Read until this settles
    * @param session the SMTP session's id, for the Received line and the log
+   * @param signal aborted when the connection is closed; nothing is stored then if reading has not begun
    * @throws AppError `message_too_large` or `inbox_full` for one of the recipients, `unknown_recipient`
    *   when none of them is there any more, `unavailable`
    */
-  take(envelope: MailEnvelope, recipients: Recipient[], received: Uint8Array, session: string): Promise<void>;
+  take(
+    envelope: MailEnvelope,
+    recipients: Recipient[],
+    received: Uint8Array,
+    session: string,
+    signal?: AbortSignal,
+  ): Promise<void>;
   /**
    * Remembers a refusal for the owner's explanations, if its address is on a served domain or one label
    * below one that all accounts share; never throws and never delays the reply.
@@ -100,6 +107,8 @@ export interface ReceivedMail {
   /** See {@link Receiver.take}. */
   received: Uint8Array;
   trace: Trace;
+  /** Aborted when the sender left: the mail is dropped if reading it has not begun. */
+  signal?: AbortSignal | undefined;
 }
 
 /** The way in for mail of every protocol. */
@@ -163,12 +172,21 @@ export function createReceiver(deps: ReceiverDeps): Receiver & Delivering & Sett
     return parsed && { address: inboxAddress(parsed), domain: parsed.domain };
   };
 
-  const deliver = async ({ envelope, recipients, received, trace }: ReceivedMail): Promise<Placed[]> => {
+  const deliver = async ({
+    envelope,
+    recipients,
+    received,
+    trace,
+    signal,
+  }: ReceivedMail): Promise<Placed[]> => {
     for (const { maxMessageBytes } of recipients) assertFits(received.byteLength, maxMessageBytes);
     const raw = withReceivedLine(receivedLine({ hostname, trace, envelope, now: clock.now() }), received);
     const isChecked = trace.protocol === 'SMTP' && authenticating !== null;
     const [parsed, authentication] = await Promise.all([
-      parsing.parse(raw),
+      parsing.parse(raw, {
+        flow: [recipients[0]?.accountId ?? '', envelope.remoteAddress, trace.id],
+        signal,
+      }),
       isChecked ? authenticating.check(envelope, received) : null,
     ]);
     const mail = { ...parsed, raw, envelope, authentication, recipients: byInbox(recipients) };
@@ -205,8 +223,8 @@ export function createReceiver(deps: ReceiverDeps): Receiver & Delivering & Sett
       return { inboxId, accountId, address, rcptTo: path, ...holds, maxMessageBytes };
     },
 
-    async take(envelope, recipients, received, session) {
-      await deliver({ envelope, recipients, received, trace: { id: session, protocol: 'SMTP' } });
+    async take(envelope, recipients, received, session, signal) {
+      await deliver({ envelope, recipients, received, trace: { id: session, protocol: 'SMTP' }, signal });
     },
 
     refused(refusal) {

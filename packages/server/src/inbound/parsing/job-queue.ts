@@ -1,17 +1,20 @@
 import { Worker } from 'node:worker_threads';
 import type { Clock } from '../../clock.ts';
 import { buffersToGive, copyIfLarge } from '../../memory.ts';
+import { FairQueue, type Flow } from './fair-queue.ts';
 import { type BatchResult, DONE, type JobBatch, QUEUED, STARTED, TAKEN, type Task } from './protocol.ts';
 
 /** A mail's objects are garbage when it is parsed; with more room V8 would take ten times this before it collects. */
 const YOUNG_HEAP_MB = 12;
 
-/** Why a job ended without a result. */
-export type Failure = 'time' | 'memory' | 'crash' | 'closed';
+/** Why a job ended without a result; `dropped`: nobody waits for it any more. */
+export type Failure = 'time' | 'memory' | 'crash' | 'closed' | 'dropped';
 
 export interface Job {
   input: Uint8Array;
   task: Task;
+  /** Jobs of different flows get turns in proportion to their bytes. */
+  flow: Flow;
   /** Workers that died with this job in their batch, without being seen at it. Two are enough to fail it. */
   deaths: number;
   settled: boolean;
@@ -26,6 +29,8 @@ export interface QueueLimits {
   stuck: number;
   /** Jobs of one posted message. */
   batch: number;
+  /** Bytes of one posted message, beside its first job: what a small mail behind it may have to wait for. */
+  batchBytes: number;
   /** Batches that a worker has at most: with two, it never waits for the main thread. */
   ahead: number;
   /** Workers kept when idle. */
@@ -56,7 +61,9 @@ interface PoolWorker {
 
 /** Worker threads that share one queue. Sets no timers: {@link tick} is called while {@link isWatching}. */
 export class JobQueue {
-  private readonly queue: Job[] = [];
+  private readonly queue = new FairQueue<Job>();
+  /** Jobs that were on a worker already; they come first. */
+  private readonly requeued: Job[] = [];
   private readonly workers = new Set<PoolWorker>();
   private readonly limits: QueueLimits;
   private readonly entry: URL;
@@ -84,7 +91,7 @@ export class JobQueue {
 
   /** True while {@link tick} must be called. */
   get isWatching(): boolean {
-    if (this.queue.length > 0 || this.workers.size > this.limits.warm) return true;
+    if (this.waiting > 0 || this.workers.size > this.limits.warm) return true;
     for (const worker of this.workers) if (worker.batches.length > 0) return true;
     return false;
   }
@@ -95,7 +102,7 @@ export class JobQueue {
       job.failed('closed');
       return;
     }
-    this.queue.push(job);
+    this.queue.add(job, job.flow, job.input.length);
     if (this.isScheduled) return;
     this.isScheduled = true;
     // After the sockets of this turn were read: the mails that ended in one turn make one batch.
@@ -104,6 +111,19 @@ export class JobQueue {
       this.dispatch();
       this.onWork();
     });
+  }
+
+  /** Ends a job without a result. A worker that is at it already goes on to its end, and the result is dropped. */
+  drop(job: Job): void {
+    if (job.settled) return;
+    this.queue.remove(job, job.flow);
+    for (const { batches } of this.workers) {
+      for (const { jobs, states } of batches) {
+        const index = jobs.indexOf(job);
+        if (index >= 0) Atomics.compareExchange(states, index, QUEUED, TAKEN);
+      }
+    }
+    fail(job, 'dropped');
   }
 
   /** Requeues jobs behind slow mails, terminates workers past the time limit, and ends idle ones. */
@@ -132,20 +152,40 @@ export class JobQueue {
     const workers = [...this.workers];
     this.workers.clear();
     const left = [
-      ...this.queue.splice(0),
+      ...this.requeued.splice(0),
+      ...this.queue.clear(),
       ...workers.flatMap(({ batches }) => batches.flatMap(({ jobs }) => jobs)),
     ];
     for (const job of left) fail(job, 'closed');
     await Promise.all(workers.map(({ thread }) => thread.terminate()));
   }
 
+  private get waiting(): number {
+    return this.requeued.length + this.queue.size;
+  }
+
   private dispatch(): void {
-    while (!this.isClosed && this.queue.length > 0) {
+    while (!this.isClosed && this.waiting > 0) {
       const worker = this.freeWorker();
       if (worker === undefined) return;
-      const jobs = this.queue.splice(0, this.limits.batch).filter((job) => !job.settled);
+      const jobs = this.nextBatch();
       if (jobs.length > 0) send(worker, jobs);
     }
+  }
+
+  private nextBatch(): Job[] {
+    const jobs: Job[] = [];
+    let bytes = 0;
+    while (jobs.length < this.limits.batch) {
+      const next = this.requeued[0] ?? this.queue.peek();
+      if (next === undefined) break;
+      bytes += next.input.length;
+      if (jobs.length > 0 && bytes > this.limits.batchBytes) break;
+      if (next === this.requeued[0]) this.requeued.shift();
+      else this.queue.shift();
+      if (!next.settled) jobs.push(next);
+    }
+    return jobs;
   }
 
   /** The worker with the fewest batches; a new one where all are busy and another is allowed. */
@@ -202,7 +242,7 @@ export class JobQueue {
     for (const { jobs, states } of worker.batches) {
       jobs.forEach((job, index) => {
         const before = Atomics.compareExchange(states, index, QUEUED, TAKEN);
-        if (before === QUEUED || before === DONE) this.queue.unshift(job);
+        if (!job.settled && (before === QUEUED || before === DONE)) this.requeued.unshift(job);
       });
     }
   }
@@ -227,7 +267,7 @@ export class JobQueue {
   private requeue(job: Job, isSuspect: boolean, failure: Failure): void {
     if (job.settled) return;
     if (isSuspect && ++job.deaths > 1) fail(job, failure);
-    else this.queue.unshift(job);
+    else this.requeued.unshift(job);
   }
 
   private retire(worker: PoolWorker): void {

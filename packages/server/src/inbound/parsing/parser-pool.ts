@@ -3,6 +3,7 @@ import type { Clock } from '../../clock.ts';
 import { AppError } from '../../errors.ts';
 import type { TransferEncoding } from '../../mail/mime/transfer-encoding.ts';
 import { LARGE_BYTES } from '../../memory.ts';
+import type { Flow } from './fair-queue.ts';
 import { type Failure, type Job, JobQueue, type QueueLimits } from './job-queue.ts';
 import type { Task } from './protocol.ts';
 
@@ -19,6 +20,8 @@ export const PARSE_HEAP_MB = 256;
 const IDLE_WORKER_MS = 30_000;
 /** Mails of one message to a worker: enough to make its cost small, few enough that the first are committed while the next are read. */
 const MAX_BATCH = 4;
+/** Bytes of one message to a worker beside its first mail: two milliseconds of work, ten of the worst kind. */
+const MAX_BATCH_BYTES = 64 * 1024;
 /** Workers that may be stuck in hostile mails while others go on. */
 const MAX_STUCK = 3;
 
@@ -29,13 +32,22 @@ export interface ParsedBytes {
   parseError: string | null;
 }
 
+/** For whom a mail is read. */
+export interface ParseRequest {
+  /** Account, source address, connection: workers take turns between them. */
+  flow?: Flow;
+  /** Aborted when nobody waits for the result: the mail is not read then, if it has not been begun. */
+  signal?: AbortSignal | undefined;
+}
+
 export interface Parsing {
   /**
-   * Reads a mail on a worker. Never rejects: when the worker was terminated (time, memory, a crash, or
-   * {@link close}) the result holds what the first header lines tell, and `parseError` says why.
+   * Reads a mail on a worker. When the worker was terminated (time, memory, a crash, or {@link close}) the
+   * result holds what the first header lines tell, and `parseError` says why.
    * @param raw the whole mail
+   * @throws the reason of `signal`, once it is aborted; nothing else
    */
-  parse(raw: Uint8Array): Promise<ParsedBytes>;
+  parse(raw: Uint8Array, request?: ParseRequest): Promise<ParsedBytes>;
   /**
    * The decoded bytes of one attachment, found by reading the mail once more; undefined when it has none
    * with that id. For messages stored without an index.
@@ -69,6 +81,7 @@ const REASONS: Readonly<Record<Failure, string>> = {
   memory: `Reading the mail needed more than ${PARSE_HEAP_MB} MiB of memory.`,
   crash: 'The parser ended unexpectedly.',
   closed: 'The server stopped before the mail was read.',
+  dropped: 'The sender disconnected before the mail was read.',
 };
 
 /** Starts the parser pool; one worker is started at once, others when they are needed. */
@@ -92,6 +105,7 @@ class ParserPool implements Parsing {
       threads: threads ?? Math.max(1, availableParallelism() - 2),
       stuck: MAX_STUCK,
       batch: MAX_BATCH,
+      batchBytes: MAX_BATCH_BYTES,
       ahead: 2,
       warm: 1,
       slowMs: SLOW_PARSE_MS,
@@ -115,13 +129,20 @@ class ParserPool implements Parsing {
     return this.unsettled;
   }
 
-  parse(raw: Uint8Array): Promise<ParsedBytes> {
-    return new Promise((resolve) => {
-      this.start(raw, 'parse', {
-        done: (summary = new Uint8Array(), content, parseError) => resolve({ summary, content, parseError }),
-        failed: (failure) => resolve(parseHere(raw, REASONS[failure])),
-      });
+  async parse(raw: Uint8Array, { flow = [], signal }: ParseRequest = {}): Promise<ParsedBytes> {
+    signal?.throwIfAborted();
+    const { promise, resolve, reject } = Promise.withResolvers<ParsedBytes>();
+    const drop = this.start(raw, 'parse', flow, {
+      done: (summary = new Uint8Array(), content, parseError) => resolve({ summary, content, parseError }),
+      failed: (failure) =>
+        failure === 'dropped' ? reject(signal?.reason) : resolve(parseHere(raw, REASONS[failure])),
     });
+    signal?.addEventListener('abort', drop, { once: true });
+    try {
+      return await promise;
+    } finally {
+      signal?.removeEventListener('abort', drop);
+    }
   }
 
   attachment(raw: Uint8Array, attachmentId: string): Promise<Uint8Array | undefined> {
@@ -139,18 +160,18 @@ class ParserPool implements Parsing {
 
   private decoded(input: Uint8Array, task: Task): Promise<Uint8Array | undefined> {
     return new Promise((resolve, reject) => {
-      this.start(input, task, {
+      this.start(input, task, [], {
         done: (bytes) => resolve(bytes),
         failed: (failure) => reject(new AppError('unavailable', REASONS[failure])),
       });
     });
   }
 
-  private start(input: Uint8Array, task: Task, ends: Pick<Job, 'done' | 'failed'>): void {
+  /** @returns what drops the job */
+  private start(input: Uint8Array, task: Task, flow: Flow, ends: Pick<Job, 'done' | 'failed'>): () => void {
     const queue = input.length >= LARGE_BYTES ? this.large : this.small;
-    this.unsettled += 1;
-    queue.add({
-      ...{ input, task, deaths: 0, settled: false },
+    const job: Job = {
+      ...{ input, task, flow, deaths: 0, settled: false },
       done: (...result) => {
         this.unsettled -= 1;
         ends.done(...result);
@@ -159,7 +180,10 @@ class ParserPool implements Parsing {
         this.unsettled -= 1;
         ends.failed(failure);
       },
-    });
+    };
+    this.unsettled += 1;
+    queue.add(job);
+    return () => queue.drop(job);
   }
 
   /** Runs only while a queue has something to watch, so that an idle server sets no timers. */

@@ -197,6 +197,65 @@ describe('a mail that the parser cannot bear', () => {
   });
 });
 
+describe('turns between senders', () => {
+  /** One worker, which is never taken for slow. */
+  const oneWorker = { threads: 1, limits: { slowMs: 20_000, timeLimitMs: 60_000 } };
+
+  it('a small mail is read before the large ones that connections of another account wait with', async () => {
+    const parsing = start(oneWorker);
+    const order: string[] = [];
+    const large = Array.from({ length: 30 }, (_, i) =>
+      parsing
+        .parse(mail(['Subject: large'], 'x'.repeat(200_000)), { flow: ['a', '192.0.2.1', `${i}`] })
+        .then(() => order.push('large')),
+    );
+    const small = parsing
+      .parse(mail(['Subject: small']), { flow: ['b', '192.0.2.2', 'c'] })
+      .then(() => order.push('small'));
+    await Promise.all([...large, small]);
+    // Two large ones may have been given to the worker before.
+    expect(order.indexOf('small')).toBeLessThanOrEqual(2);
+  });
+
+  it('a mail whose sender left is not read, whether it waits in the queue or at a worker', async () => {
+    const parsing = start({ ...oneWorker, workerEntry: spoilt });
+    const endless = parsing.parse(mail(['X-Fault: endless']));
+    await new Promise(setImmediate);
+    const gone = new AbortController();
+    const waiting = Array.from({ length: 20 }, (_, i) =>
+      parsing.parse(mail([`Subject: ${i}`]), { flow: ['a', 'b', `${i}`], signal: gone.signal }),
+    );
+    await new Promise(setImmediate);
+    expect(parsing.jobs).toBe(21);
+    gone.abort(new Error('the sender left'));
+    for (const one of await Promise.allSettled(waiting)) {
+      expect(one).toMatchObject({ status: 'rejected', reason: { message: 'the sender left' } });
+    }
+    expect(parsing.jobs).toBe(1);
+    await parsing.close();
+    expect((await endless).parseError).toMatch(/server stopped/);
+  });
+
+  it('a mail whose sender left before it was given is not read', async () => {
+    const parsing = start();
+    const signal = AbortSignal.abort(new Error('the sender left'));
+    await expect(parsing.parse(mail(['Subject: x']), { signal })).rejects.toThrow('the sender left');
+    expect(parsing.jobs).toBe(0);
+  });
+
+  it('the others of a batch are read where one was dropped', async () => {
+    const parsing = start(oneWorker);
+    const gone = new AbortController();
+    const dropped = parsing.parse(mail(['Subject: dropped']), { signal: gone.signal });
+    const others = [1, 2, 3].map((i) => parsing.parse(mail([`Subject: ${i}`])));
+    await new Promise(setImmediate);
+    gone.abort(new Error('the sender left'));
+    await expect(dropped).rejects.toThrow('the sender left');
+    const subjects = await Promise.all(others.map(async (one) => (await read(await one)).summary.subject));
+    expect(subjects).toEqual(['1', '2', '3']);
+  });
+});
+
 describe('closing', () => {
   it('answers what was waiting and what comes later, and may be done twice', async () => {
     const parsing = start();
