@@ -153,7 +153,7 @@ async function openShared(given: Given, onFirstKey?: (key: string) => void) {
   };
   const guard = webhookGuard(given);
   const webhooks = createWebhooks({ store, guard, events, clock, plans });
-  const budget = new ByteBudget(IN_FLIGHT_BYTES, plans.largestMessageBytes);
+  const budget = new ByteBudget({ capacity: IN_FLIGHT_BYTES, largest: plans.largestMessageBytes, clock });
   return {
     ...given,
     ...{ store, firstStart, plans, usage, events, metrics, parsing, gauges, guard, webhooks, budget },

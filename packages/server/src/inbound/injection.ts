@@ -4,6 +4,7 @@ import type { ByteBudget } from './in-flight/byte-budget.ts';
 import { readMessage } from './in-flight/read-message.ts';
 import { type Delivering, messageTooLarge, type Receiver } from './receiver.ts';
 import type { CaptureTarget } from './smtp-credentials.ts';
+import { sourceKey } from './source-key.ts';
 
 /** A message that is put into an inbox by a request. */
 export interface InjectedMessage {
@@ -27,7 +28,8 @@ export interface Injection {
   /**
    * Resolves when the message is on stable storage and readable by everyone.
    * @returns its id
-   * @throws AppError as {@link check}, and `malformed_message` for one without a byte, `unavailable`
+   * @throws AppError as {@link check}, and `malformed_message` for one without a byte, `unavailable` also for one
+   *   that comes too slowly while others wait for memory
    */
   inject(inbox: CaptureTarget, message: InjectedMessage): Promise<string>;
 }
@@ -50,7 +52,8 @@ export function createInjection({
 
     async inject(inbox, { stream, mailFrom, rcptTo, remoteAddress, requestId }) {
       const recipient = await receiver.accept(rcptTo, 0, inbox);
-      const limits = { limit: recipient.maxMessageBytes, tooLarge: messageTooLarge, budget };
+      const owner = { source: sourceKey(remoteAddress), account: recipient.accountId };
+      const limits = { limit: recipient.maxMessageBytes, tooLarge: messageTooLarge, budget, owner };
       const { bytes, release } = await readMessage(stream, limits);
       try {
         if (bytes.length === 0) throw emptyMessage();

@@ -225,9 +225,12 @@ export class Dialogue {
 
   #beginData(): void {
     this.#timer.beginData(this.#context.clock.monotonic());
-    const maxBytes = this.#session.beginData(() => {
-      this.#isHeld = false;
-      this.resume();
+    const maxBytes = this.#session.beginData({
+      resume: () => {
+        this.#isHeld = false;
+        this.resume();
+      },
+      revoke: () => this.close(REPLIES.slowerThanOthersNeed),
     });
     this.#engine.acceptData(maxBytes);
   }

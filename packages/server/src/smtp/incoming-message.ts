@@ -1,9 +1,17 @@
-import type { ByteBudget, Share } from '../inbound/in-flight/byte-budget.ts';
+import type { ByteBudget, Share, ShareEvents, ShareOwner } from '../inbound/in-flight/byte-budget.ts';
 import { MailBuffer } from '../inbound/in-flight/mail-buffer.ts';
+
+export interface IncomingMessageOptions {
+  budget: ByteBudget;
+  owner: ShareOwner;
+  events: ShareEvents;
+  /** Monotonic milliseconds. */
+  now: number;
+}
 
 /** The bytes of one message that is coming in or being stored, under the budget of all messages in flight. */
 export class IncomingMessage {
-  /** When DATA was accepted, epoch milliseconds. */
+  /** When DATA was accepted, monotonic milliseconds. */
   readonly begunAt: number;
   readonly #buffer: MailBuffer;
   readonly #share: Share;
@@ -11,19 +19,18 @@ export class IncomingMessage {
 
   /**
    * @param maxBytes the size it may have
-   * @param resume called once for each {@link append} that returned false, when more may be appended
+   * @param events `resume` is called once for each {@link append} that returned false, when more may be
+   *   appended
    */
-  constructor(
-    maxBytes: number,
-    { budget, now, resume }: { budget: ByteBudget; now: number; resume(): void },
-  ) {
+  constructor(maxBytes: number, { budget, owner, events, now }: IncomingMessageOptions) {
     this.begunAt = now;
     this.#buffer = new MailBuffer(maxBytes);
-    this.#share = budget.open(() => {
+    const resume = (): void => {
       if (this.#waiting) this.#buffer.append(this.#waiting);
       this.#waiting = undefined;
-      resume();
-    });
+      events.resume();
+    };
+    this.#share = budget.open(owner, { resume, revoke: events.revoke });
   }
 
   /** @returns false when the budget has no room now: nothing more may be appended until `resume` is called */
@@ -42,6 +49,7 @@ export class IncomingMessage {
 
   /** All bytes, good until {@link release}. */
   finish(): Uint8Array {
+    this.#share.complete();
     return this.#buffer.finish();
   }
 

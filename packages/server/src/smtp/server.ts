@@ -132,7 +132,9 @@ function contextOf(options: SmtpServerOptions, deps: SmtpServerDeps): ListenerCo
     limits,
     limiter: new Limiter(limits, deps.metrics),
     open: new Set(),
-    budget: deps.budget ?? new ByteBudget(limits.inFlightBytes, maxMessageBytes),
+    budget:
+      deps.budget ??
+      new ByteBudget({ capacity: limits.inFlightBytes, largest: maxMessageBytes, clock: deps.clock }),
     maxMessageBytes,
     bareLineEndings: options.bareLineEndings ?? 'refuse',
     postmasterDomains: new Set(options.postmaster === 'log' ? options.domains : []),

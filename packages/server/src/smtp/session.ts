@@ -1,7 +1,8 @@
 import type { Clock } from '../clock.ts';
-import type { ByteBudget } from '../inbound/in-flight/byte-budget.ts';
+import type { ByteBudget, ShareEvents } from '../inbound/in-flight/byte-budget.ts';
 import type { Receiver, Recipient } from '../inbound/receiver.ts';
 import type { CaptureTarget, SmtpCredentials } from '../inbound/smtp-credentials.ts';
+import { sourceKey } from '../inbound/source-key.ts';
 import type { Logger } from '../log.ts';
 import type { MailEnvelope } from '../store/contract/index.ts';
 import { type AuthContext, checkCredentials } from './authentication.ts';
@@ -55,6 +56,7 @@ interface Transaction {
 export class Session {
   readonly #id: string;
   readonly #remoteAddress: string;
+  readonly #source: string;
   readonly #context: SessionContext;
   /** The inbox that takes all mail of this session; null for delivery by recipients. */
   #target: CaptureTarget | null = null;
@@ -64,6 +66,7 @@ export class Session {
   constructor(id: string, remoteAddress: string, context: SessionContext) {
     this.#id = id;
     this.#remoteAddress = remoteAddress;
+    this.#source = sourceKey(remoteAddress);
     this.#context = context;
   }
 
@@ -112,10 +115,11 @@ export class Session {
 
   /**
    * Begins a message.
-   * @param resume called when the message may go on after {@link append} returned false
+   * @param events `resume` is called when the message may go on after {@link append} returned false, `revoke`
+   *   when the session is to be closed because others wait for the memory
    * @returns the bytes that it may have
    */
-  beginData(resume: () => void): number {
+  beginData(events: ShareEvents): number {
     const { maxMessageBytes, budget, clock } = this.#context;
     const { recipients, postmasters } = this.#current();
     const largest = Math.max(
@@ -123,7 +127,8 @@ export class Session {
       ...recipients.map((recipient) => recipient.maxMessageBytes),
     );
     const maxBytes = Math.min(largest, maxMessageBytes);
-    this.#message = new IncomingMessage(maxBytes, { budget, now: clock.monotonic(), resume });
+    const owner = { source: this.#source, account: recipients[0]?.accountId ?? '' };
+    this.#message = new IncomingMessage(maxBytes, { budget, owner, events, now: clock.monotonic() });
     return maxBytes;
   }
 

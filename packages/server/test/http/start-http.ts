@@ -165,7 +165,10 @@ export async function startHttp(options: Partial<HttpOptions> = {}, plan = 'unli
       rate: createRateLimit(clock),
       usage,
       refusalsWritten: () => hooks.refusalsWritten(),
-      injection: createInjection({ receiver, budget: new ByteBudget(IN_FLIGHT_BYTES, largest) }),
+      injection: createInjection({
+        receiver,
+        budget: new ByteBudget({ capacity: IN_FLIGHT_BYTES, largest, clock }),
+      }),
       clock,
       log,
       metrics: new Registry(),

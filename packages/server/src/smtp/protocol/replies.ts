@@ -41,6 +41,7 @@ export const REPLIES = {
   endlessLine: reply(421, '4.7.0', 'Line without an end'),
   idle: reply(421, '4.4.2', 'No command for too long'),
   tooSlow: reply(421, '4.4.2', 'Data comes too slowly'),
+  slowerThanOthersNeed: reply(421, '4.4.2', 'Data comes too slowly while others wait, try again later'),
   sessionTooLong: reply(421, '4.4.2', 'Session lasts too long'),
   tryLater: reply(451, '4.3.0', 'Temporary trouble here, try again later'),
   inboxFull: reply(452, '4.2.2', 'Inbox is full'),

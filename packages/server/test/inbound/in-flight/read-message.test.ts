@@ -3,11 +3,15 @@ import { describe, expect, it } from 'vitest';
 import { ByteBudget } from '../../../src/inbound/in-flight/byte-budget.ts';
 import { readMessage } from '../../../src/inbound/in-flight/read-message.ts';
 import { TRACE_HEADROOM_BYTES } from '../../../src/inbound/received-line.ts';
+import { FakeClock } from '../../support/fake-clock.ts';
 
-const LIMIT = 1000;
+/** Above the bytes that are always granted. */
+const LIMIT = 1_000_000;
 const tooLarge = (limit: number) => new Error(`above ${limit}`);
 const read = (stream: Readable, budget: ByteBudget) =>
-  readMessage(stream, { limit: LIMIT, tooLarge, budget });
+  readMessage(stream, { limit: LIMIT, tooLarge, budget, owner: { source: '192.0.2.1', account: 'acc_1' } });
+const twoMessages = (clock = new FakeClock()): ByteBudget =>
+  new ByteBudget({ capacity: 2 * LIMIT, largest: LIMIT, clock });
 const nextTurns = async (): Promise<void> => {
   for (let turn = 0; turn < 5; turn++) await new Promise((resolve) => setImmediate(resolve));
 };
@@ -16,10 +20,10 @@ const open = (): Readable => new Readable({ read: () => undefined });
 
 describe('reading a message from a stream', () => {
   it('returns its bytes behind free room for the Received line, and counts them until they are released', async () => {
-    const budget = new ByteBudget(2 * LIMIT, LIMIT);
-    const pieces = ['a'.repeat(400), '', 'b'.repeat(600)].map((text) => Buffer.from(text));
+    const budget = twoMessages();
+    const pieces = ['a'.repeat(400_000), '', 'b'.repeat(600_000)].map((text) => Buffer.from(text));
     const { bytes, release } = await read(Readable.from(pieces, { objectMode: false }), budget);
-    expect(Buffer.from(bytes).toString()).toBe('a'.repeat(400) + 'b'.repeat(600));
+    expect(Buffer.from(bytes).toString()).toBe('a'.repeat(400_000) + 'b'.repeat(600_000));
     expect(bytes.byteOffset).toBe(TRACE_HEADROOM_BYTES);
     expect(budget.held).toBe(LIMIT);
     release();
@@ -28,17 +32,17 @@ describe('reading a message from a stream', () => {
   });
 
   it('rejects a message above the limit, frees what it holds, and leaves the stream open', async () => {
-    const budget = new ByteBudget(2 * LIMIT, LIMIT);
+    const budget = twoMessages();
     const stream = open();
-    stream.push(Buffer.alloc(900));
-    stream.push(Buffer.alloc(101));
-    await expect(read(stream, budget)).rejects.toThrow('above 1000');
+    stream.push(Buffer.alloc(900_000));
+    stream.push(Buffer.alloc(100_001));
+    await expect(read(stream, budget)).rejects.toThrow('above 1000000');
     expect([budget.held, stream.destroyed]).toEqual([0, false]);
     stream.destroy();
   });
 
   it('waits for the budget without reading on, and goes on when others have released theirs', async () => {
-    const budget = new ByteBudget(2 * LIMIT, LIMIT);
+    const budget = twoMessages();
     const whole = () => Readable.from([Buffer.alloc(LIMIT)], { objectMode: false });
     const [first, second] = [await read(whole(), budget), await read(whole(), budget)];
     const waiting = read(whole(), budget);
@@ -55,7 +59,7 @@ describe('reading a message from a stream', () => {
   it.each(['while it is read', 'while it waits for the budget'])(
     'frees what it holds when its sender leaves %s',
     async (when) => {
-      const budget = new ByteBudget(2 * LIMIT, LIMIT);
+      const budget = twoMessages();
       const others = when.endsWith('budget')
         ? [1, 2].map(() => read(Readable.from([Buffer.alloc(LIMIT)], { objectMode: false }), budget))
         : [];
@@ -64,7 +68,7 @@ describe('reading a message from a stream', () => {
       const stream = open();
       const reading = read(stream, budget);
       reading.catch(() => undefined);
-      stream.push(Buffer.alloc(500));
+      stream.push(Buffer.alloc(500_000));
       await nextTurns();
       stream.destroy();
       await expect(reading).rejects.toThrow();

@@ -1,0 +1,146 @@
+import { Readable } from 'node:stream';
+import { afterEach, describe, expect, it } from 'vitest';
+import { ByteBudget } from '../../src/inbound/in-flight/byte-budget.ts';
+import { readMessage } from '../../src/inbound/in-flight/read-message.ts';
+import { type StartedSmtp, startSmtp, upToData } from '../smtp/start-smtp.ts';
+import { FakeClock } from '../support/fake-clock.ts';
+import { type SmtpClient, smtpClient } from '../support/smtp-script.ts';
+
+const KIB = 1024;
+const MIB = 1024 * KIB;
+const LINE = `${'x'.repeat(998)}\r\n`;
+const lines = (bytes: number): Buffer => Buffer.from(LINE.repeat(Math.ceil(bytes / LINE.length)));
+
+let smtp: StartedSmtp | undefined;
+const clients: SmtpClient[] = [];
+afterEach(async () => {
+  for (const client of clients.splice(0)) client.close();
+  await smtp?.stop();
+  smtp = undefined;
+});
+
+/** A client that has begun a message. */
+async function begin(port: number, localAddress = '127.0.0.1'): Promise<SmtpClient> {
+  const client = await smtpClient(port, { localAddress });
+  clients.push(client);
+  client.socket.on('error', () => undefined);
+  await client.play([...upToData, { send: 'DATA', expect: 354 }]);
+  return client;
+}
+
+/** Writes as much as the server takes now. */
+function press(client: SmtpClient, bytes: number): void {
+  client.socket.write(lines(bytes));
+}
+
+const turns = async (count: number) => {
+  for (let i = 0; i < count; i++) await new Promise((resolve) => setImmediate(resolve));
+};
+
+describe('senders that hold memory and send no more', () => {
+  it('do not delay a small mail, though four of them have sent 15.6 MB each', async () => {
+    smtp = await startSmtp();
+    for (let i = 0; i < 4; i++) press(await begin(smtp.port, '127.0.0.2'), 15.6 * MIB);
+    await turns(500);
+    const honest = await begin(smtp.port);
+    await honest.play([{ send: `${'x'.repeat(900)}\r\n.`, expect: 250 }]);
+  });
+
+  it('do not delay a small mail from their own address either', async () => {
+    smtp = await startSmtp();
+    for (let i = 0; i < 20; i++) press(await begin(smtp.port), 4 * MIB);
+    await turns(500);
+    const honest = await begin(smtp.port);
+    await honest.play([{ send: lines(60 * KIB) }, { send: '.', expect: 250 }]);
+  });
+
+  it('are closed with 421 when a large mail waits for their memory, which is then stored', async () => {
+    const clock = new FakeClock();
+    smtp = await startSmtp({}, clock);
+    const slow: SmtpClient[] = [];
+    for (let i = 0; i < 50; i++) slow.push(await begin(smtp.port, `127.0.0.${2 + (i % 5)}`));
+    for (const client of slow) press(client, 2 * MIB);
+    await turns(500);
+    const honest = await begin(smtp.port);
+    press(honest, 20 * MIB);
+    const stored = honest.play([{ send: '.', expect: 250 }]);
+    let isStored = false;
+    void stored.then(() => {
+      isStored = true;
+    });
+    // They may take turns at the reserved memory, a few seconds each.
+    for (let i = 0; i < 200 && !isStored; i++) {
+      await turns(20);
+      await clock.advance(1_000);
+    }
+    await stored;
+    expect(smtp.receiver.mails).toHaveLength(1);
+    const closed = slow.filter(({ socket }) => socket.readableEnded || socket.destroyed);
+    expect(closed.length).toBeGreaterThan(0);
+    expect(await closed[0]?.closed()).toMatch(/^421 4\.4\.2 .*(slow).*\r\n$/i);
+  });
+
+  it('keep their session while nobody waits for memory', async () => {
+    const clock = new FakeClock();
+    smtp = await startSmtp({}, clock);
+    const alone = await begin(smtp.port);
+    press(alone, 2 * MIB);
+    await turns(100);
+    await clock.advance(50_000);
+    await alone.play([{ send: '.', expect: 250 }]);
+  });
+});
+
+describe('a source address', () => {
+  it('with many large mails leaves memory for a mail of one mebibyte from another', async () => {
+    smtp = await startSmtp();
+    // None of them ends, so no memory is released; all but one have to wait.
+    for (let i = 0; i < 12; i++) press(await begin(smtp.port, '127.0.0.2'), 10 * MIB);
+    await turns(500);
+    const other = await begin(smtp.port, '127.0.0.3');
+    press(other, MIB);
+    await other.play([{ send: '.', expect: 250 }]);
+  });
+});
+
+describe('large mails', () => {
+  it('are all stored, one after the other, when they are more than memory holds', async () => {
+    smtp = await startSmtp();
+    const { port } = smtp;
+    const senders = await Promise.all(
+      Array.from({ length: 12 }, (_, i) => begin(port, `127.0.0.${2 + (i % 3)}`)),
+    );
+    for (const sender of senders) press(sender, 20 * MIB);
+    await Promise.all(senders.map((sender) => sender.play([{ send: '.', expect: 250 }])));
+    expect(smtp.receiver.mails).toHaveLength(12);
+  });
+});
+
+describe('an upload over HTTP', () => {
+  const LARGEST = 50 * MIB;
+  const owner = { source: '192.0.2.1', account: 'acc_1' };
+  const tooLarge = () => new Error('too large');
+
+  it('that is too slow ends as unavailable when an SMTP mail waits for its memory', async () => {
+    const clock = new FakeClock();
+    const budget = new ByteBudget({ capacity: 64 * MIB, largest: LARGEST, clock });
+    const stream = new Readable({ read: () => undefined });
+    const upload = readMessage(stream, { limit: LARGEST, tooLarge, budget, owner });
+    const refused = expect(upload).rejects.toMatchObject({
+      code: 'unavailable',
+      message: expect.stringContaining('too slowly'),
+    });
+    stream.push(Buffer.alloc(20 * MIB));
+    await turns(5);
+    const served: string[] = [];
+    const events = { resume: () => void served.push('SMTP mail'), revoke: () => undefined };
+    const mail = budget.open({ source: '192.0.2.2', account: 'acc_2' }, events);
+    expect(mail.take(20 * MIB)).toBe(false);
+    await clock.advance(10_000);
+    await refused;
+    expect(served).toEqual(['SMTP mail']);
+    // The stream stays open for the answer.
+    expect(stream.destroyed).toBe(false);
+    stream.destroy();
+  });
+});
