@@ -204,9 +204,11 @@ export class Inbox {
     };
   }
 
-  /** Deletes it with all its messages. Needs an API key. */
+  /** Deletes it with all its messages; resolves also when it is gone already. Needs an API key. */
   async delete(options?: RequestOptions): Promise<void> {
-    await this.#call('DELETE', '', options);
+    await this.#call('DELETE', '', options).catch((error) => {
+      if (error.status !== 404 && error.status !== 410) throw error;
+    });
   }
 
   [Symbol.asyncDispose](): Promise<void> {

@@ -13,15 +13,16 @@ const labelQuery = (labels: Record<string, string> = {}) =>
 
 /** A server and a credential for it. */
 export class Mayfly {
-  readonly #transport: Transport;
+  /** For classes that extend {@link Inbox}. */
+  readonly transport: Transport;
 
   /** @throws MayflyError `no_credential` when there is neither an option nor an environment variable */
   constructor(options: MayflyOptions = {}) {
-    this.#transport = new Transport(options);
+    this.transport = new Transport(options);
   }
 
   get url(): string {
-    return this.#transport.url;
+    return this.transport.url;
   }
 
   /**
@@ -33,7 +34,7 @@ export class Mayfly {
     operation: Name,
     ...args: CallArguments<Name>
   ): Promise<api.Operations[Name]['result']> {
-    return this.#transport.call(operation, ...args);
+    return this.transport.call(operation, ...args);
   }
 
   readonly inboxes = {
@@ -45,17 +46,17 @@ export class Mayfly {
       ...body
     }: CreateOptions = {}): Promise<Inbox> => {
       const key = idempotencyKey ?? crypto.randomUUID();
-      const created = (await this.#transport.send('POST /v1/inboxes', {
+      const created = (await this.transport.send('POST /v1/inboxes', {
         body,
         headers: { ...headers, 'idempotency-key': key },
         signal,
         timeoutMs,
       })) as api.CreatedInbox;
-      return new Inbox(this.#transport, created);
+      return new Inbox(this.transport, created);
     },
 
     get: async (id: string, options?: RequestOptions): Promise<Inbox> =>
-      new Inbox(this.#transport, await this.call('GET /v1/inboxes/{id}', { ...options, path: { id } })),
+      new Inbox(this.transport, await this.call('GET /v1/inboxes/{id}', { ...options, path: { id } })),
 
     /** All live inboxes, newest first. */
     list: (options?: RequestOptions & { labels?: Record<string, string>; address?: string }) =>
@@ -74,8 +75,8 @@ export class Mayfly {
     let before: string | undefined;
     for (let hasMore = true; hasMore; ) {
       const query = { limit: 200, address, before, ...labelQuery(labels) };
-      const page = (await this.#transport.send('GET /v1/inboxes', { ...options, query })) as api.InboxList;
-      for (const data of page.inboxes) yield new Inbox(this.#transport, data);
+      const page = (await this.transport.send('GET /v1/inboxes', { ...options, query })) as api.InboxList;
+      for (const data of page.inboxes) yield new Inbox(this.transport, data);
       ({ hasMore } = page);
       before = page.inboxes.at(-1)?.id;
     }
@@ -83,7 +84,7 @@ export class Mayfly {
 
   /** An inbox of which only the id and the read token are known. Makes no request. */
   inbox(id: string, token?: string): Inbox {
-    return new Inbox(token === undefined ? this.#transport : this.#transport.as(token), {
+    return new Inbox(token === undefined ? this.transport : this.transport.as(token), {
       id,
       ...(token && { token }),
     });
@@ -141,6 +142,6 @@ export class Mayfly {
 
   /** Every message of the account as it arrives, once each, over cuts and restarts. */
   events(options: FollowOptions = {}): AsyncGenerator<MessageEvent> {
-    return follow(this.#transport, '/v1/events', options);
+    return follow(this.transport, '/v1/events', options);
   }
 }

@@ -55,7 +55,7 @@ const DEFAULT_TIMEOUT_MS = 10_000;
 const DEFAULT_RETRIES = 3;
 /** Pauses between attempts double up to the longest. */
 const FIRST_PAUSE_MS = 100;
-const LONGEST_PAUSE_MS = 2_000;
+const LONGEST_PAUSE_MS = 1_000;
 /** Not responses of our server about this request, but of what stands before it, or of its end. */
 const TRANSIENT = [502, 503, 504];
 

@@ -1,0 +1,221 @@
+import { writeFile } from 'node:fs/promises';
+import { type api, type Inbox, type LinkMatch, type Match, Mayfly, type Message } from '../index.ts';
+import { now, sleep } from '../time.ts';
+import { duration, labels, UsageError, type Values } from './arguments.ts';
+
+/** What a command may use of the process. */
+export interface Context {
+  env: Record<string, string | undefined>;
+  /** The value, and nothing else. */
+  out(text: string | Uint8Array): void;
+  /** Everything else. */
+  note(text: string): void;
+  signal: AbortSignal;
+}
+
+type Command = (context: Context, values: Values, rest: string[]) => Promise<void>;
+
+const DEFAULT_TIMEOUT = '30s';
+const DEFAULT_SILENCE = '2s';
+/** Between two questions whether the server is ready. */
+const READY_PAUSE_MS = 200;
+
+/** Of an inbox alone its token is enough. */
+const client = ({ env }: Context) =>
+  new Mayfly({ url: env.MAYFLY_URL, apiKey: env.MAYFLY_API_KEY ?? env.INBOX_TOKEN });
+
+/** The inbox of `--inbox` (id or address), or the one that `mf new --export` left in the environment. */
+async function inboxOf(context: Context, { inbox: wanted }: Values): Promise<Inbox> {
+  const mayfly = client(context);
+  if (wanted?.includes('@')) {
+    for await (const inbox of mayfly.inboxes.list({ address: wanted })) return inbox;
+    throw new UsageError(`There is no live inbox with the address ${wanted}.`);
+  }
+  const id = wanted ?? context.env.INBOX_ID;
+  if (!id) throw new UsageError('Name the inbox with --inbox, or run: eval "$(mf new --export)"');
+  const token = context.env.MAYFLY_API_KEY ? undefined : context.env.INBOX_TOKEN;
+  const inbox = mayfly.inbox(id, wanted ? undefined : token);
+  await inbox.refresh();
+  return inbox;
+}
+
+const matchOf = ({ subject, from, to }: Values): Match => ({
+  ...(subject !== undefined && { subject }),
+  ...(from !== undefined && { from }),
+  ...(to !== undefined && { to }),
+});
+
+const waitOptions = (context: Context, { timeout = DEFAULT_TIMEOUT }: Values) => ({
+  timeoutMs: duration(timeout),
+  signal: context.signal,
+});
+
+const json = (value: unknown) => `${JSON.stringify(value)}\n`;
+const line = ({ receivedAt, from, subject, codes }: api.MessageSummary) =>
+  `${receivedAt.slice(11, 19)}  ${JSON.stringify(subject)}  from ${from?.address ?? 'no sender'}${codes[0] ? `  code ${codes[0].value}` : ''}\n`;
+
+const create: Command = async (context, values) => {
+  const { ttl, domain, 'local-part': localPart } = values;
+  const inbox = await client(context).inboxes.create({
+    ...(ttl !== undefined && { ttlMinutes: Number(ttl) }),
+    ...(domain !== undefined && { domain }),
+    ...(localPart !== undefined && { localPart }),
+    labels: labels(values.label),
+  });
+  const { id, address, token } = inbox;
+  if (values.json) return context.out(json(inbox.data));
+  if (!values.env && !values.export) {
+    context.note(`INBOX_ID=${id} until ${inbox.expiresAt.toISOString()}\n`);
+    return context.out(`${address}\n`);
+  }
+  const prefix = values.export ? 'export ' : '';
+  context.out(`${prefix}INBOX_ID=${id}\n${prefix}INBOX_ADDRESS=${address}\n${prefix}INBOX_TOKEN=${token}\n`);
+};
+
+const code: Command = async (context, values) => {
+  const inbox = await inboxOf(context, values);
+  const match = {
+    ...matchOf(values),
+    ...(values.body !== undefined && { text: values.body }),
+    ...(values.pattern !== undefined && { pattern: new RegExp(values.pattern) }),
+  };
+  const value = await inbox.waitForCode(match, waitOptions(context, values));
+  context.out(values.json ? json({ code: value }) : `${value}\n`);
+};
+
+const link: Command = async (context, values) => {
+  const inbox = await inboxOf(context, values);
+  const { href, kind, text: _, body: __ } = values;
+  const wanted = {
+    ...(href !== undefined && { href }),
+    ...(kind !== undefined && { kind: kind as LinkMatch['kind'] }),
+  };
+  const value = await inbox.waitForLink(
+    { ...matchOf(values), ...wanted } as LinkMatch & Match,
+    waitOptions(context, values),
+  );
+  context.out(values.json ? json({ href: value }) : `${value}\n`);
+};
+
+const wait: Command = async (context, values) => {
+  const inbox = await inboxOf(context, values);
+  const match = { ...matchOf(values), ...(values.body !== undefined && { text: values.body }) };
+  const message = await inbox.waitForMessage(match, waitOptions(context, values));
+  context.out(values.json ? json(message) : `${message.id}\n`);
+};
+
+const silence: Command = async (context, values) => {
+  const inbox = await inboxOf(context, values);
+  await inbox.expectSilence(matchOf(values), {
+    forMs: duration(values.for ?? DEFAULT_SILENCE),
+    signal: context.signal,
+  });
+};
+
+const tail: Command = async (context, values) => {
+  const { signal } = context;
+  const print = (message: api.MessageSummary) => context.out(values.json ? json(message) : line(message));
+  if (values.all) {
+    for await (const { message } of client(context).events({ signal })) print(message);
+  } else {
+    const inbox = await inboxOf(context, values);
+    for await (const message of inbox.messages({ follow: true, signal })) print(message);
+  }
+};
+
+const list: Command = async (context, values) => {
+  if (values.all) {
+    for await (const { data } of client(context).inboxes.list({ labels: labels(values.label) })) {
+      context.out(
+        values.json
+          ? json(data)
+          : `${data.id}  ${data.address}  ${data.messageCount} messages  until ${data.expiresAt}\n`,
+      );
+    }
+    return;
+  }
+  const inbox = await inboxOf(context, values);
+  for (const message of await inbox.list())
+    context.out(values.json ? json(message) : `${message.id}  ${line(message)}`);
+};
+
+async function messageOf(inbox: Inbox, id: string | undefined): Promise<Message> {
+  const newest = id ?? (await inbox.list())[0]?.id;
+  if (newest === undefined)
+    throw new UsageError(`There is no message in ${inbox.address}. Wait for one: mf wait`);
+  return inbox.read(newest);
+}
+
+const read: Command = async (context, values, [id]) => {
+  const inbox = await inboxOf(context, values);
+  const message = await messageOf(inbox, id);
+  if (values.json) return context.out(json(message));
+  if (values.raw) return context.out(await inbox.raw(message.id));
+  const body = values.html ? message.html : (message.text ?? (values.text ? null : message.html));
+  if (body === null) throw new UsageError(`The message has no ${values.html ? 'HTML' : 'text'}. Try --raw.`);
+  context.out(`${body}\n`);
+};
+
+const save: Command = async (context, values, [file, id]) => {
+  if (!file) throw new UsageError('Name the file: mf save out.eml');
+  const inbox = await inboxOf(context, values);
+  await writeFile(file, await inbox.raw((await messageOf(inbox, id)).id));
+  context.note(`Saved ${file}.\n`);
+};
+
+const open: Command = async (context, values) => {
+  context.out(`${(await inboxOf(context, values)).consoleUrl}\n`);
+};
+
+const remove: Command = async (context, values) => {
+  if (values.label === undefined) return (await inboxOf(context, values)).delete();
+  const count = await client(context).inboxes.deleteByLabels(labels(values.label));
+  context.note(`Deleted ${count} inbox${count === 1 ? '' : 'es'}.\n`);
+};
+
+const waitReady: Command = async (context, values) => {
+  const end = now() + duration(values.timeout ?? DEFAULT_TIMEOUT);
+  const { url } = new Mayfly({ url: context.env.MAYFLY_URL, apiKey: 'none' });
+  for (;;) {
+    const isReady = await fetch(`${url}/readyz`).then(
+      ({ ok }) => ok,
+      () => false,
+    );
+    if (isReady) return;
+    if (now() > end)
+      throw new UsageError(`${url} is not ready. Start it with \`npx mayfly dev\`, or set MAYFLY_URL.`);
+    await sleep(READY_PAUSE_MS, context.signal);
+  }
+};
+
+export const COMMANDS: Record<string, Command> = {
+  new: create,
+  code,
+  link,
+  wait,
+  silence,
+  tail,
+  list,
+  read,
+  save,
+  open,
+  rm: remove,
+  'wait-ready': waitReady,
+};
+
+export const HELP = `Usage: mf <command> [options]
+
+  mf new [--ttl 15] [--label name=value] [--env | --export]   a new inbox; prints its address
+  mf code [--pattern RE]                                       waits for a mail with a code; prints the code
+  mf link [--href PART] [--kind verify|reset|sign-in]          waits for a mail with the link; prints its target
+  mf wait                                                      waits for a mail; prints its id
+  mf silence [--for 2s]                                        fails when a mail comes
+  mf tail [--all]                                              prints mails as they come
+  mf list [--all] · mf read [ID] [--text|--html|--raw] · mf save FILE [ID] · mf open
+  mf rm [--label name=value]                                   deletes the inbox, or all with the labels
+  mf wait-ready                                                waits for the server
+
+Waits: --subject, --from, --to, --body (part of it), --timeout 30s. Every command: --json, --inbox ID-or-address.
+Environment: MAYFLY_URL, MAYFLY_API_KEY; INBOX_ID and INBOX_TOKEN as \`eval "$(mf new --export)"\` sets them.
+Exit codes: 0 found, 1 usage, 2 not reachable or refused, 3 timed out, 4 silence broken.
+`;

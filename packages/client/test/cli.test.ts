@@ -1,0 +1,144 @@
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { startApp, TEST_KEY, type TestApp } from '../../server/test/support/start-app.ts';
+import { run } from '../src/cli/run.ts';
+
+let app: TestApp;
+const folder = mkdtempSync(join(tmpdir(), 'mayfly-mf-'));
+beforeAll(async () => {
+  app = await startApp();
+});
+afterAll(async () => {
+  await app.stop();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+/** One call of `mf`, as the shell sees it. */
+async function mf(args: string[], env: Record<string, string> = {}, signal = new AbortController().signal) {
+  let out = '';
+  let notes = '';
+  const exitCode = await run(args, {
+    env: { MAYFLY_URL: app.url, MAYFLY_API_KEY: TEST_KEY, ...env },
+    out: (text) => {
+      out += typeof text === 'string' ? text : new TextDecoder().decode(text);
+    },
+    note: (text) => {
+      notes += text;
+    },
+    signal,
+  });
+  return { exitCode, out, notes };
+}
+
+/** The variables that `mf new --env` prints. */
+async function newInbox(args: string[] = []) {
+  const { out } = await mf(['new', '--env', ...args]);
+  return Object.fromEntries(
+    out
+      .trim()
+      .split('\n')
+      .map((pair) => pair.split('=')),
+  ) as Record<string, string>;
+}
+
+describe('mf', () => {
+  it('prints the value alone: the address, the code, the link, the id', async () => {
+    const created = await mf(['new', '--ttl', '10', '--label', 'run=1']);
+    expect(created).toMatchObject({ exitCode: 0, out: expect.stringMatching(/^\S+@mayfly\.test\n$/) });
+    const env = await newInbox();
+    await app.send({
+      from: 'a@shop.example',
+      to: env.INBOX_ADDRESS,
+      subject: 'Code',
+      text: 'Your code is 482913.',
+    });
+    await app.send({
+      from: 'a@shop.example',
+      to: env.INBOX_ADDRESS,
+      subject: 'Hi',
+      html: '<a href="https://a.example/confirm?t=1">Confirm</a>',
+    });
+    expect(await mf(['code'], env)).toEqual({ exitCode: 0, out: '482913\n', notes: '' });
+    expect(await mf(['link', '--href', '/confirm'], env)).toMatchObject({
+      exitCode: 0,
+      out: 'https://a.example/confirm?t=1\n',
+    });
+    expect(await mf(['wait', '--subject', 'hi'], env)).toMatchObject({
+      exitCode: 0,
+      out: expect.stringMatching(/^msg_\w+\n$/),
+    });
+    expect(JSON.parse((await mf(['code', '--json'], env)).out)).toEqual({ code: '482913' });
+    expect((await mf(['list'], env)).out.trim().split('\n')).toHaveLength(2);
+    expect((await mf(['read', '--html'], env)).out).toContain('<a href');
+    expect((await mf(['read', '--raw', '--inbox', env.INBOX_ADDRESS ?? ''])).out).toContain('Subject: Hi');
+    expect((await mf(['save', join(folder, 'out.eml')], env)).exitCode).toBe(0);
+    expect(readFileSync(join(folder, 'out.eml'), 'utf8')).toContain('Subject: Hi');
+    expect((await mf(['open'], env)).out).toContain(`/console/inboxes/${env.INBOX_ID}`);
+    expect((await mf(['rm'], env)).exitCode).toBe(0);
+    expect((await mf(['rm', '--label', 'run=1'])).notes).toBe('Deleted 1 inbox.\n');
+  });
+
+  it('reads with the token of the inbox alone', async () => {
+    const { out } = await mf(['new', '--export']);
+    expect(out).toMatch(/^export INBOX_ID=inb_\w+\nexport INBOX_ADDRESS=\S+\nexport INBOX_TOKEN=mft_\w+\n$/);
+    const env = await newInbox();
+    expect(
+      await run(['list'], {
+        env: { MAYFLY_URL: app.url, ...env },
+        out: () => {},
+        note: () => {},
+        signal: new AbortController().signal,
+      }),
+    ).toBe(0);
+  });
+
+  it('exits with 3 and the explanation when nothing came, and with 4 when silence was broken', async () => {
+    const env = await newInbox();
+    await app.send({ from: 'a@shop.example', to: env.INBOX_ADDRESS, subject: 'Welcome', text: 'x' });
+    const timedOut = await mf(['code', '--subject', 'reset', '--timeout', '100ms'], env);
+    expect(timedOut).toMatchObject({ exitCode: 3, out: '' });
+    expect(timedOut.notes).toContain('subject is "Welcome"');
+    const broken = await mf(['silence', '--for', '100ms'], env);
+    expect(broken).toMatchObject({ exitCode: 4, out: '', notes: expect.stringContaining('"Welcome"') });
+  });
+
+  it('exits with 1 for wrong usage and 2 for a refused key or an unreachable server', async () => {
+    expect(await mf([])).toMatchObject({ exitCode: 1, notes: expect.stringContaining('Usage: mf') });
+    expect(await mf(['cod'])).toMatchObject({
+      exitCode: 1,
+      notes: expect.stringContaining('"cod" is not a command'),
+    });
+    expect(await mf(['code', '--tiemout', '3'])).toMatchObject({
+      exitCode: 1,
+      notes: expect.stringContaining('--tiemout'),
+    });
+    expect(await mf(['code'])).toMatchObject({ exitCode: 1, notes: expect.stringContaining('--inbox') });
+    expect(await mf(['code', '--timeout', 'soon'], await newInbox())).toMatchObject({ exitCode: 1 });
+    expect(await mf(['list', '--all'], { MAYFLY_API_KEY: 'mfk_wrong' })).toMatchObject({ exitCode: 2 });
+    expect(await mf(['list', '--all'], { MAYFLY_URL: 'http://127.0.0.1:9' })).toMatchObject({
+      exitCode: 2,
+      notes: expect.stringContaining('did not respond'),
+    });
+  });
+
+  it('follows an inbox until it is interrupted', async () => {
+    const env = await newInbox();
+    await app.send({ from: 'a@shop.example', to: env.INBOX_ADDRESS, subject: 'First', text: 'x' });
+    const controller = new AbortController();
+    let printed = '';
+    const tail = run(['tail'], {
+      env: { MAYFLY_URL: app.url, ...env },
+      out: (text) => {
+        printed += text;
+        controller.abort(new Error('interrupted'));
+      },
+      note: () => {},
+      signal: controller.signal,
+    });
+    expect(await tail).toBe(130);
+    expect(printed).toContain('"First"  from a@shop.example');
+    expect((await mf(['wait-ready'])).exitCode).toBe(0);
+  });
+});

@@ -1,0 +1,142 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+import {
+  ApiError,
+  type api,
+  describeMatch,
+  Inbox,
+  type LinkMatch,
+  type Match,
+  type Message,
+  type SilenceOptions,
+  type Transport,
+  type WaitOptions,
+} from '@mayfly/client';
+import { type Page, type TestInfo, test } from '@playwright/test';
+
+/** A wait without a timeout of its own. */
+const DEFAULT_WAIT_MS = 30_000;
+/** The explanation must come before Playwright's "Test timeout exceeded". */
+const RESERVE_MS = 2_000;
+/** When the test's time is over, one look. */
+const SHORTEST_WAIT_MS = 0;
+
+/** As the server's own preview: an opaque origin, no scripts; links work. */
+const PREVIEW_POLICY =
+  "sandbox allow-popups allow-popups-to-escape-sandbox allow-top-navigation; default-src 'none'; style-src 'unsafe-inline'; img-src data:; font-src data:";
+
+/** Whether the code runs inside of a step of this package. */
+const inStep = new AsyncLocalStorage<boolean>();
+
+/** An inbox whose waits are steps of the report, and end before the test does. */
+export class TestInbox extends Inbox {
+  readonly #testInfo: TestInfo;
+  readonly #testStart: number;
+
+  constructor(transport: Transport, data: api.Inbox, testInfo: TestInfo, testStart: number) {
+    super(transport, data);
+    this.#testInfo = testInfo;
+    this.#testStart = testStart;
+  }
+
+  // Each wait is a boxed step, awaited by the method that the test calls: Playwright then shows the line of the
+  // test, because it leaves out one frame of the asynchronous stack. The waits that another one makes inside are no steps of their own.
+
+  override async waitForMessage(match: Match = {}, options: WaitOptions = {}): Promise<Message> {
+    const wait = () => inStep.run(true, () => super.waitForMessage(match, this.#withTimeout(options)));
+    return inStep.getStore() ? wait() : await test.step(this.#title('a mail', match), wait, { box: true });
+  }
+
+  override async waitForMessages(
+    count: number,
+    match: Match = {},
+    options: WaitOptions = {},
+  ): Promise<Message[]> {
+    const wait = () =>
+      inStep.run(true, () => super.waitForMessages(count, match, this.#withTimeout(options)));
+    return inStep.getStore()
+      ? wait()
+      : await test.step(this.#title(`${count} mails`, match), wait, { box: true });
+  }
+
+  override async waitForCode(
+    match: Match & { pattern?: RegExp } = {},
+    options: WaitOptions = {},
+  ): Promise<string> {
+    const wait = () => inStep.run(true, () => super.waitForCode(match, this.#withTimeout(options)));
+    return await test.step(this.#title('a code in a mail', match), wait, { box: true });
+  }
+
+  override async waitForLink(
+    match: LinkMatch & Omit<Match, 'text' | 'link'> = {},
+    options: WaitOptions = {},
+  ): Promise<string> {
+    const wait = () => inStep.run(true, () => super.waitForLink(match, this.#withTimeout(options)));
+    return await test.step(this.#title('a link in a mail', match), wait, { box: true });
+  }
+
+  override async expectSilence(match: Match, options: SilenceOptions): Promise<void> {
+    const wait = () => inStep.run(true, () => super.expectSilence(match, options));
+    const title = `Expect no mail${describeMatch(match)} to ${this.address} for ${options.forMs} ms`;
+    return await test.step(title, wait, { box: true });
+  }
+
+  #title(noun: string, match: Match): string {
+    return `Wait for ${noun}${describeMatch(match)} to ${this.address}`;
+  }
+
+  /** Default of `timeoutMs`: 30 s, or what is left of the test's time. */
+  #withTimeout(options: WaitOptions): WaitOptions {
+    return { ...options, timeoutMs: options.timeoutMs ?? this.#timeLeft() };
+  }
+
+  /**
+   * Shows a message in the page, as the customer sees it in the mail program. Its links lead the same page on.
+   * @param message default: the newest one
+   */
+  async open(page: Page, message?: Pick<Message, 'id' | 'subject'>): Promise<void> {
+    const shown = message ?? (await this.list())[0];
+    if (!shown)
+      throw new Error(
+        `There is no mail to open in ${this.address}. Wait for it with waitForMessage() first.`,
+      );
+    await test.step(
+      `Open the mail ${JSON.stringify(shown.subject)}`,
+      async () => {
+        await page.goto(await this.#pageOf(page, shown.id));
+        // A mail program opens links in a new tab; a test goes on in its page.
+        await page.evaluate(
+          `document.querySelectorAll('[target]').forEach((element) => element.removeAttribute('target'))`,
+        );
+      },
+      { box: true },
+    );
+  }
+
+  /** A URL that shows the mail: the server's preview, or the HTML itself where the server has none. */
+  async #pageOf(page: Page, messageId: string): Promise<string> {
+    try {
+      return (await this.preview(messageId)).url;
+    } catch (error) {
+      if (!(error instanceof ApiError && (error.status === 404 || error.status === 405))) throw error;
+    }
+    const { html, text, subject } = await this.read(messageId);
+    const url = `${this.consoleUrl}/messages/${messageId}/preview`;
+    const escaped = (value: string) => value.replaceAll('&', '&amp;').replaceAll('<', '&lt;');
+    const body = html ?? `<!doctype html><title>${escaped(subject)}</title><pre>${escaped(text ?? '')}</pre>`;
+    await page.route(url, (route) =>
+      route.fulfill({
+        body,
+        contentType: 'text/html; charset=utf-8',
+        headers: { 'content-security-policy': PREVIEW_POLICY },
+      }),
+    );
+    return url;
+  }
+
+  #timeLeft(): number {
+    const { timeout } = this.#testInfo;
+    if (timeout === 0) return DEFAULT_WAIT_MS;
+    const left = timeout - (Date.now() - this.#testStart) - RESERVE_MS;
+    return Math.max(SHORTEST_WAIT_MS, Math.min(DEFAULT_WAIT_MS, left));
+  }
+}

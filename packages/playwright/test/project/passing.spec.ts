@@ -1,0 +1,52 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { createTransport } from 'nodemailer';
+import { expect, test } from '../../src/index.ts';
+
+const transport = createTransport({ host: '127.0.0.1', port: Number(process.env.SMTP_PORT) });
+const send = (to: string, subject: string, text: string, html?: string) =>
+  transport.sendMail({ from: 'no-reply@shop.example', to, subject, text, ...(html && { html }) });
+
+for (const number of [1, 2, 3, 4, 5, 6]) {
+  test(`gives test ${number} an inbox of its own`, async ({ inbox }) => {
+    const code = `48291${number}`;
+    await send(inbox.address, 'Your code', `Your code is ${code}.`);
+    expect(await inbox.waitForCode({ subject: 'code' })).toBe(code);
+    expect(inbox.data.labels).toMatchObject({
+      suite: 'fixtures',
+      retry: '0',
+      title: expect.stringContaining(`${number}`),
+    });
+    await inbox.expectSilence({}, { forMs: 100 });
+  });
+}
+
+test('makes more inboxes', async ({ inbox, createInbox }) => {
+  const other = await createInbox({ ttlMinutes: 5, labels: { role: 'admin' } });
+  expect(other.address).not.toBe(inbox.address);
+  expect(other.data.labels.role).toBe('admin');
+});
+
+test('opens a mail in the page, where its links lead on and its scripts do not run', async ({
+  page,
+  inbox,
+}) => {
+  const server = createServer((request, response) => {
+    response.setHeader('content-type', 'text/html');
+    response.end(
+      `<h1>Welcome ${request.url}</h1><script>document.title = 'scripts of the application run'</script>`,
+    );
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const html = `<h1 style="color: rgb(255, 0, 0)">Confirm</h1><script>document.body.innerHTML = 'run'</script>
+    <p><a href="${origin}/confirm?token=1" target="_blank">Confirm my address</a></p>`;
+  await send(inbox.address, 'Confirm', 'x', html);
+  const mail = await inbox.waitForMessage({ subject: 'Confirm', link: true });
+  await inbox.open(page, mail);
+  await expect(page.getByRole('heading', { name: 'Confirm' })).toHaveCSS('color', 'rgb(255, 0, 0)');
+  await page.getByRole('link', { name: 'Confirm my address' }).click();
+  await expect(page).toHaveURL(/confirm\?token=1/);
+  await expect(page).toHaveTitle('scripts of the application run');
+  server.close();
+});
