@@ -11,6 +11,7 @@ import { memory } from './memory.ts';
 import { scale } from './scale.ts';
 import { search } from './search.ts';
 import { slowDisk } from './slow-disk.ts';
+import { store } from './store.ts';
 import { type Bench, type Row, table } from './support/rows.ts';
 import { wait } from './wait.ts';
 
@@ -18,6 +19,7 @@ const BENCHES: Record<string, Bench> = {
   intake,
   bombs,
   'slow-disk': slowDisk,
+  store,
   wait,
   http,
   auth,

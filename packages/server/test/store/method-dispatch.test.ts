@@ -1,9 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { newId } from '../../src/ids.ts';
 import type { Store } from '../../src/store/contract/index.ts';
-import { invokeOn, METHOD_PATHS, METHODS } from '../../src/store/method-dispatch.ts';
+import { METHOD_PATHS, METHODS, methodsOf } from '../../src/store/methods.ts';
 import { createSqlStore } from '../../src/store/sql/sql-store.ts';
-import { kyselyOn, openReader, sqliteDialect } from '../../src/store/sqlite/connection.ts';
+import { openReader } from '../../src/store/sqlite/connection.ts';
+import { readingEngine } from '../../src/store/sqlite/engine.ts';
 import { everything, T } from './builders.ts';
 import type { Opened } from './contract/suite.ts';
 import { openTemporary } from './sqlite/open-sqlite.ts';
@@ -12,7 +13,7 @@ let opened: Opened & { path: string };
 let onReader: Store;
 beforeAll(async () => {
   opened = await openTemporary();
-  onReader = createSqlStore(kyselyOn(openReader({ path: opened.path, busyTimeoutMs: 10 })), sqliteDialect);
+  onReader = createSqlStore(readingEngine(openReader({ path: opened.path, busyTimeoutMs: 10 })));
 });
 afterAll(async () => {
   await onReader.close();
@@ -76,10 +77,12 @@ describe('the division of the store between two threads', () => {
   });
 
   it.each(reading)('%s works on a connection that cannot write', async (path) => {
-    const failure = await invokeOn(onReader, path, ARGUMENTS[path] ?? []).then(
-      () => undefined,
-      (error: unknown) => error,
-    );
+    const failure = await methodsOf(onReader)
+      [path](...(ARGUMENTS[path] ?? []))
+      .then(
+        () => undefined,
+        (error: unknown) => error,
+      );
     expect(failure).toBeUndefined();
   });
 

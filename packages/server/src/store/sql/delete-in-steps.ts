@@ -1,8 +1,9 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { sql } from 'kysely';
-import type { Db, Dialect, Tx } from './dialect.ts';
-import { rowsToFree, type Sources } from './messages/sources.ts';
-import { onConnection, prepare, type Slots } from './prepared.ts';
+import { AppError } from '../../errors.ts';
+import type { Engine, Tx } from './engine.ts';
+import { createSources, rowsToFree, type Sources } from './messages/sources.ts';
+import { prepare, type Slots } from './prepared.ts';
 import { DELETED } from './tables.ts';
 
 /** Rows deleted in one transaction: one or two milliseconds, during which other writes wait. */
@@ -12,9 +13,9 @@ const ROWS_PER_STEP = 100;
 export type FreeStep = (tx: Tx, limit: number) => Promise<number>;
 
 /** Repeats a step until nothing is left, each in a transaction of its own; other calls run between them. */
-export async function freeInSteps(db: Db, step: FreeStep): Promise<void> {
+export async function freeInSteps({ transaction }: Engine, step: FreeStep): Promise<void> {
   for (;;) {
-    const freed = await db.transaction().execute((tx) => step(tx, ROWS_PER_STEP));
+    const freed = await transaction((tx) => step(tx, ROWS_PER_STEP));
     if (freed < ROWS_PER_STEP) return;
     await nextTurn();
   }
@@ -24,108 +25,119 @@ export async function freeInSteps(db: Db, step: FreeStep): Promise<void> {
  * Frees the space of a deletion that is already committed. The deletion succeeds even if the storage is
  * full or locked by another process: the sweeper frees the space later.
  */
-export async function freeNowOrLater(dialect: Dialect, free: () => Promise<void>): Promise<void> {
+export async function freeNowOrLater(free: () => Promise<void>): Promise<void> {
   try {
     await free();
   } catch (error) {
-    if (!dialect.isTransient(error)) throw error;
+    if (!(error instanceof AppError && error.code === 'unavailable')) throw error;
   }
 }
 
-/**
- * Deletes about `limit` rows of an inbox's messages with their sources, the oldest first: all messages of
- * an inbox that ended, or those up to a time. The number of an inbox is valid only within the transaction
- * that looked it up: SQLite gives the number of a removed inbox to a new one.
- * @returns the rows deleted; fewer than `limit` means that no message is left
- */
-export function createFreeMessages(db: Db, sources: Sources) {
-  const selectOldest = prepare((value: Slots<{ inbox: number; upTo: number; limit: number }>) =>
-    db
-      .selectFrom('messages as m')
-      .leftJoin('sources as s', 's.seq', 'm.source_seq')
-      .select(['m.received_at', 's.size'])
-      .where('m.inbox_seq', '=', value.inbox)
-      .where('m.received_at', '<=', value.upTo)
-      .orderBy('m.received_at')
-      .limit(value.limit),
-  );
-  const deleteMessage = prepareDeleteMessage(db);
-  return (tx: Tx, inbox: number, limit: number, upTo = Number.MAX_SAFE_INTEGER): Promise<number> =>
-    onConnection(tx, async (connection) => {
-      const released: number[] = [];
-      let freed = 0;
-      for (const { received_at, size } of await selectOldest(connection, { inbox, upTo, limit })) {
-        const deleted = await deleteMessage(connection, { inbox, receivedAt: received_at });
-        for (const { source_seq } of deleted) released.push(source_seq);
-        freed += rowsToFree(size ?? 0);
-        if (freed >= limit) break;
-      }
-      await sources.release(connection, released);
-      return freed;
-    });
+/** Runs steps one after the other within one limit, each as far as the steps before it left of the limit. */
+export function inSequence(...steps: FreeStep[]): FreeStep {
+  return async (tx, limit) => {
+    let freed = 0;
+    for (const step of steps) {
+      if (freed >= limit) break;
+      freed += await step(tx, limit - freed);
+    }
+    return freed;
+  };
 }
 
-/** Deletes one message by its key; returns its source, or no row if another transaction deleted it first. */
-export function prepareDeleteMessage(db: Db) {
-  return prepare((value: Slots<{ inbox: number; receivedAt: number }>) =>
+/** Deletes messages with their sources, a limited number of rows in each transaction. */
+export interface Removal {
+  sources: Sources;
+  /**
+   * Deletes about `limit` rows of an inbox's messages, the oldest first. The caller's transaction has locked
+   * the inbox. The number of an inbox is valid only within the transaction that read it: SQLite gives the
+   * number of a removed inbox to a new one.
+   * @param upTo only messages with `received_at` up to this time
+   */
+  freeMessages(tx: Tx, inbox: number, limit: number, upTo?: number): Promise<number>;
+  /** Deletes about `limit` rows of messages of all emptied inboxes, or of the one with the id `only`. */
+  freeEmptied(tx: Tx, limit: number, only?: string): Promise<number>;
+  /** Deletes about `limit` rows of a deleted inbox, its own row last; large sources are left parked. */
+  freeDeletedInbox(tx: Tx, limit: number, inboxId: string): Promise<number>;
+}
+
+/** The oldest messages of an inbox, and their deletion up to a time; returns the sources that they had. */
+export function prepareDeleteOldest({ db }: Pick<Engine, 'db'>) {
+  const selectOldest = prepare(
+    (value: Slots<{ inbox: number; after: number; upTo: number; limit: number }>) =>
+      db
+        .selectFrom('messages as m')
+        .leftJoin('sources as s', 's.seq', 'm.source_seq')
+        .select(['m.received_at', 's.size'])
+        .where('m.inbox_seq', '=', value.inbox)
+        .where('m.received_at', '>', value.after)
+        .where('m.received_at', '<=', value.upTo)
+        .orderBy('m.received_at')
+        .limit(value.limit),
+  );
+  const deleteRange = prepare((value: Slots<{ inbox: number; after: number; upTo: number }>) =>
     db
       .deleteFrom('messages')
       .where('inbox_seq', '=', value.inbox)
-      .where('received_at', '=', value.receivedAt)
+      .where('received_at', '>', value.after)
+      .where('received_at', '<=', value.upTo)
       .returning('source_seq'),
   );
+  return { selectOldest, deleteRange };
 }
 
-export type FreeMessages = ReturnType<typeof createFreeMessages>;
+export function createRemoval(engine: Engine): Removal {
+  const { dialect } = engine;
+  const sources = createSources(engine);
+  const { selectOldest, deleteRange } = prepareDeleteOldest(engine);
 
-/**
- * Deletes about `limit` rows of messages of emptied inboxes: of all such inboxes, or of the one with the id
- * `only`. Returns the count.
- */
-export async function freeEmptied(
-  tx: Tx,
-  freeMessages: FreeMessages,
-  limit: number,
-  only?: string,
-): Promise<number> {
-  let freed = 0;
-  while (freed < limit) {
-    // A constant, since no engine searches a partial index for a value that it does not know yet.
-    let query = tx
-      .selectFrom('inboxes')
-      .select(['seq', 'emptied_up_to'])
-      .where('emptied_up_to', '>', sql.lit(0));
-    if (only !== undefined) query = query.where('id', '=', only);
-    const emptied = await query.limit(1).executeTakeFirst();
-    if (!emptied) break;
-    const left = limit - freed;
-    const rows = await freeMessages(tx, emptied.seq, left, emptied.emptied_up_to);
-    freed += rows;
-    if (rows >= left) break;
-    await tx
-      .updateTable('inboxes')
-      .set({ emptied_up_to: 0 })
-      .where('seq', '=', emptied.seq)
-      // It may have been emptied again meanwhile.
-      .where('emptied_up_to', '=', emptied.emptied_up_to)
-      .execute();
-    freed += 1;
+  async function freeMessages(
+    tx: Tx,
+    inbox: number,
+    limit: number,
+    upTo = Number.MAX_SAFE_INTEGER,
+  ): Promise<number> {
+    const after = -1;
+    let freed = 0;
+    let last: number | undefined;
+    for (const { received_at, size } of await selectOldest(tx, { inbox, after, upTo, limit })) {
+      last = received_at;
+      freed += rowsToFree(size ?? 0);
+      if (freed >= limit) break;
+    }
+    if (last === undefined) return 0;
+    const deleted = await deleteRange(tx, { inbox, after, upTo: last });
+    await sources.release(
+      tx,
+      deleted.map(({ source_seq }) => source_seq),
+    );
+    return freed;
   }
-  return freed;
-}
 
-/**
- * Removes a deleted inbox with its messages; large sources are left parked. Each step looks the inbox up by
- * its id, because the sweeper or another process may have removed it since the step before, and a new inbox
- * may have its number.
- */
-export async function removeInbox(
-  db: Db,
-  dialect: Dialect,
-  freeMessages: FreeMessages,
-  inboxId: string,
-): Promise<void> {
-  await freeInSteps(db, async (tx, limit) => {
+  async function freeEmptied(tx: Tx, limit: number, only?: string): Promise<number> {
+    let freed = 0;
+    while (freed < limit) {
+      // A constant, since no engine searches a partial index for a value that it does not know yet.
+      let query = tx
+        .selectFrom('inboxes')
+        .select(['seq', 'emptied_up_to'])
+        .where('emptied_up_to', '>', sql.lit(0));
+      if (only !== undefined) query = query.where('id', '=', only);
+      const emptied = await dialect.lockRows(query.limit(1)).executeTakeFirst();
+      if (!emptied) break;
+      const left = limit - freed;
+      const rows = await freeMessages(tx, emptied.seq, left, emptied.emptied_up_to);
+      freed += rows;
+      if (rows >= left) break;
+      await tx.updateTable('inboxes').set({ emptied_up_to: 0 }).where('seq', '=', emptied.seq).execute();
+      freed += 1;
+    }
+    return freed;
+  }
+
+  // The inbox is found by its id in each step: the sweeper or another process may have removed it since the
+  // step before, and a new inbox may have its number.
+  async function freeDeletedInbox(tx: Tx, limit: number, inboxId: string): Promise<number> {
     const inbox = await dialect
       .lockRows(
         tx.selectFrom('inboxes').select('seq').where('id', '=', inboxId).where('expires_at', '=', DELETED),
@@ -133,7 +145,10 @@ export async function removeInbox(
       .executeTakeFirst();
     if (!inbox) return 0;
     const freed = await freeMessages(tx, inbox.seq, limit);
-    if (freed < limit) await tx.deleteFrom('inboxes').where('seq', '=', inbox.seq).execute();
-    return freed;
-  });
+    if (freed >= limit) return freed;
+    await tx.deleteFrom('inboxes').where('seq', '=', inbox.seq).execute();
+    return freed + 1;
+  }
+
+  return { sources, freeMessages, freeEmptied, freeDeletedInbox };
 }

@@ -7,16 +7,18 @@ import {
   TOMBSTONE_MS,
   USAGE_KEPT_MS,
 } from '../contract/retention.ts';
-import { type FreeMessages, freeEmptied } from './delete-in-steps.ts';
-import type { Db, Dialect, Tx } from './dialect.ts';
-import type { Sources } from './messages/sources.ts';
-import { cancelOfInbox, removeDeliveries, removeOfWebhook } from './webhooks/queue.ts';
+import { inSequence, type Removal } from './delete-in-steps.ts';
+import type { Db, Engine, Tx } from './engine.ts';
+import { cancelOfInbox, removeDeliveries, removeEachWebhook } from './webhooks/queue.ts';
 
-/** Frees about `limit` rows that are past their time at `now`; fewer mean that nothing is left. */
+/**
+ * Deletes about `limit` rows that are no longer needed at `now`; fewer mean that nothing is left. A row that
+ * another transaction may have changed since it was read is deleted only if it still meets the condition.
+ */
 type Chore = (tx: Tx, limit: number, now: number) => Promise<number>;
 
-/** Frees the messages of inboxes that ended, deleted ones first, and ends their pending deliveries. */
-function freeEndedInboxes(dialect: Dialect, freeMessages: FreeMessages): Chore {
+/** Cancels the deliveries of inboxes that ended, deleted ones first, and frees their messages. */
+function freeEndedInboxes({ dialect }: Engine, { freeMessages }: Removal): Chore {
   return async (tx, limit, now) => {
     let freed = 0;
     while (freed < limit) {
@@ -32,12 +34,12 @@ function freeEndedInboxes(dialect: Dialect, freeMessages: FreeMessages): Chore {
         )
         .executeTakeFirst();
       if (!ended) break;
-      freed += await cancelOfInbox(tx, ended.id, limit - freed, now);
-      const left = limit - freed;
-      if (left <= 0) break;
-      const rows = await freeMessages(tx, ended.seq, left);
-      freed += rows;
-      if (rows >= left) break;
+      const free = inSequence(
+        (_, left) => cancelOfInbox(tx, left, ended.id, now),
+        (_, left) => freeMessages(tx, ended.seq, left),
+      );
+      freed += await free(tx, limit - freed);
+      if (freed >= limit) break;
       await tx
         .updateTable('inboxes')
         .set({ freed: 1, message_count: 0 })
@@ -84,90 +86,91 @@ const removeSessions: Chore = async (tx, limit, now) => {
 };
 
 const removeIdempotencyKeys: Chore = async (tx, limit, now) => {
-  const old = await tx
-    .selectFrom('idempotency')
-    .select(['key_id', 'key_hash'])
+  const removed = await tx
+    .deleteFrom('idempotency')
+    .where((row) =>
+      row(
+        row.refTuple('key_id', 'key_hash'),
+        'in',
+        row
+          .selectFrom('idempotency')
+          .select(['key_id', 'key_hash'])
+          .where('expires_at', '<=', now)
+          .limit(limit)
+          .$asTuple('key_id', 'key_hash'),
+      ),
+    )
+    // A new request may have replaced it since.
     .where('expires_at', '<=', now)
-    .limit(limit)
+    .returning('key_hash')
     .execute();
-  for (const { key_id, key_hash } of old) {
-    await tx
-      .deleteFrom('idempotency')
-      .where('key_id', '=', key_id)
-      .where('key_hash', '=', key_hash)
-      // A new request may have replaced it since.
-      .where('expires_at', '<=', now)
-      .execute();
-  }
-  return old.length;
+  return removed.length;
 };
 
-/** The day in UTC that a time is in, as usage is counted. */
+/** The UTC day of a time, as usage is counted. */
 const dayOf = (time: number): string => new Date(time).toISOString().slice(0, 10);
 
 const removeOldUsageDays: Chore = async (tx, limit, now) => {
-  const old = await tx
-    .selectFrom('usage_days')
-    .select(['account_id', 'day'])
-    .where('day', '<', dayOf(now - USAGE_KEPT_MS))
-    .limit(limit)
+  const removed = await tx
+    .deleteFrom('usage_days')
+    .where((row) =>
+      row(
+        row.refTuple('account_id', 'day'),
+        'in',
+        row
+          .selectFrom('usage_days')
+          .select(['account_id', 'day'])
+          .where('day', '<', dayOf(now - USAGE_KEPT_MS))
+          .limit(limit)
+          .$asTuple('account_id', 'day'),
+      ),
+    )
+    .returning('day')
     .execute();
-  for (const { account_id, day } of old) {
-    await tx.deleteFrom('usage_days').where('account_id', '=', account_id).where('day', '=', day).execute();
-  }
-  return old.length;
+  return removed.length;
 };
 
 const removeOldUsageMonths: Chore = async (tx, limit, now) => {
-  const old = await tx
-    .selectFrom('usage_months')
-    .select(['account_id', 'month'])
-    .where('month', '<', dayOf(now - USAGE_KEPT_MS).slice(0, 7))
-    .limit(limit)
+  const removed = await tx
+    .deleteFrom('usage_months')
+    .where((row) =>
+      row(
+        row.refTuple('account_id', 'month'),
+        'in',
+        row
+          .selectFrom('usage_months')
+          .select(['account_id', 'month'])
+          .where('month', '<', dayOf(now - USAGE_KEPT_MS).slice(0, 7))
+          .limit(limit)
+          .$asTuple('account_id', 'month'),
+      ),
+    )
+    .returning('month')
     .execute();
-  for (const { account_id, month } of old) {
-    await tx
-      .deleteFrom('usage_months')
-      .where('account_id', '=', account_id)
-      .where('month', '=', month)
-      .execute();
-  }
-  return old.length;
+  return removed.length;
 };
 
-const removeEndedWebhooks: Chore = async (tx, limit, now) => {
-  let freed = 0;
-  while (freed < limit) {
-    const ended = await tx
+const removeEndedWebhooks: Chore = (tx, limit, now) =>
+  removeEachWebhook(tx, limit, () =>
+    tx
       .selectFrom('webhooks')
       .select('id')
       .where('ends_at', '<=', now - TOMBSTONE_MS)
       .limit(1)
-      .executeTakeFirst();
-    if (!ended) break;
-    const rows = await removeOfWebhook(tx, ended.id, limit - freed);
-    freed += rows;
-    if (rows > 0) continue;
-    await tx.deleteFrom('webhooks').where('id', '=', ended.id).execute();
-    freed += 1;
-  }
-  return freed;
-};
+      .executeTakeFirst(),
+  );
 
-const removeOldDeliveries: Chore = async (tx, limit, now) => {
-  const old = await tx
+const removeOldDeliveries: Chore = (tx, limit, now) => {
+  const old = tx
     .selectFrom('deliveries')
     .select('id')
     .where('ended_at', '<=', now - DELIVERY_KEPT_MS)
-    .limit(limit)
-    .execute();
-  return removeDeliveries(
-    tx,
-    old.map(({ id }) => id),
-  );
+    .limit(limit);
+  // One that was replayed since is pending.
+  return removeDeliveries(tx, old, 'ended');
 };
 
-/** Of a webhook with a long log the oldest deliveries go, but never one that is pending. */
+/** Removes the oldest ended deliveries of webhooks with a long log. */
 const trimDeliveries: Chore = async (tx, limit) => {
   const full = await tx
     .selectFrom('webhooks')
@@ -178,18 +181,14 @@ const trimDeliveries: Chore = async (tx, limit) => {
   let freed = 0;
   for (const { id, kept } of full) {
     if (freed >= limit) break;
-    const oldest = await tx
+    const oldest = tx
       .selectFrom('deliveries')
       .select('id')
       .where('webhook_id', '=', id)
       .where('ended_at', 'is not', null)
       .orderBy('id')
-      .limit(Math.min(kept - MAX_KEPT_DELIVERIES, limit - freed))
-      .execute();
-    freed += await removeDeliveries(
-      tx,
-      oldest.map((one) => one.id),
-    );
+      .limit(Math.min(kept - MAX_KEPT_DELIVERIES, limit - freed));
+    freed += await removeDeliveries(tx, oldest, 'ended');
   }
   return freed;
 };
@@ -213,21 +212,21 @@ async function measure(db: Db, now: number): Promise<StoreFigures> {
     .where('leased_until', 'is not', null)
     .executeTakeFirstOrThrow();
   return {
-    // PostgreSQL counts in a type that its driver gives as text.
+    // PostgreSQL counts in a type that its driver returns as text.
     liveInboxes: Number(live.count),
     pendingDeliveries: Number(waiting.count) + Number(running.count),
     firstDueAt: waiting.first === null ? null : Number(waiting.first),
   };
 }
 
-/** The part of the store that frees space and counts; no other read depends on it. */
-export function createUpkeep(db: Db, dialect: Dialect, sources: Sources, freeMessages: FreeMessages): Upkeep {
-  const freeParked: Chore = (tx, limit) => sources.freeParked(tx, limit);
+/** Freeing space and counting; no other read depends on it. */
+export function createUpkeep(engine: Engine, removal: Removal): Upkeep {
+  const { db, transaction } = engine;
   const chores: Chore[] = [
-    freeEndedInboxes(dialect, freeMessages),
-    (tx, limit) => freeEmptied(tx, freeMessages, limit),
-    // After the inboxes, because these leave their large sources to it.
-    freeParked,
+    freeEndedInboxes(engine, removal),
+    (tx, limit) => removal.freeEmptied(tx, limit),
+    // After the inboxes, which leave their large sources to it.
+    (tx, limit) => removal.sources.freeParked(tx, limit),
     removeTombstones,
     removeEndedWebhooks,
     removeOldDeliveries,
@@ -241,14 +240,9 @@ export function createUpkeep(db: Db, dialect: Dialect, sources: Sources, freeMes
   ];
   return {
     measure: (now) => measure(db, now),
-    sweep: (now, limit) =>
-      db.transaction().execute(async (tx) => {
-        let freed = 0;
-        for (const chore of chores) {
-          if (freed >= limit) break;
-          freed += await chore(tx, limit - freed, now);
-        }
-        return freed;
-      }),
+    sweep: (now, limit) => {
+      const steps = chores.map((chore) => (tx: Tx, left: number) => chore(tx, left, now));
+      return transaction((tx) => inSequence(...steps)(tx, limit));
+    },
   };
 }

@@ -1,10 +1,5 @@
-import { type Compilable, type CompiledQuery, type QueryResult, type RawBuilder, sql } from 'kysely';
-import type { Tx } from './dialect.ts';
-
-/** What runs a compiled query: the database, a transaction, or the bare connection of one. */
-export interface Runner {
-  executeQuery<Row>(query: CompiledQuery<Row>): Promise<QueryResult<Row>>;
-}
+import { type Compilable, type RawBuilder, sql } from 'kysely';
+import type { Db } from './engine.ts';
 
 /** The place of a value that is known only when the query runs. */
 class Slot {
@@ -14,16 +9,16 @@ class Slot {
   }
 }
 
-/** Places for the values of `V`, to be used in a query like values. */
+/** Placeholders for the values of `V`, used in a query like values. */
 export type Slots<V> = { readonly [K in keyof V]: RawBuilder<V[K]> };
 
-/** Runs a prepared query and answers its rows. */
-export type Prepared<V, Row> = (on: Runner, values: V) => Promise<Row[]>;
+/** Runs a prepared query on the database or in a transaction, and returns its rows. */
+export type Prepared<V, Row> = (on: Db, values: V) => Promise<Row[]>;
 
 /**
  * Builds and compiles a query once; each run only fills in values. Building takes Kysely longer than
- * SQLite takes to answer, so every query of a hot path is prepared.
- * @param build makes the query from places named as the values
+ * SQLite takes to run it, so every frequent query is prepared.
+ * @param build makes the query from placeholders named as the values
  */
 export function prepare<V extends object, Row>(
   build: (slots: Slots<V>) => Compilable<Row>,
@@ -38,12 +33,4 @@ export function prepare<V extends object, Row>(
     );
     return (await on.executeQuery<Row>({ query, queryId, sql: text, parameters })).rows;
   };
-}
-
-/**
- * Lends the transaction's connection to many prepared queries in a row: through the transaction each
- * would pass layers that cost more than the query itself.
- */
-export function onConnection<T>(tx: Tx, work: (connection: Runner) => Promise<T>): Promise<T> {
-  return tx.getExecutor().provideConnection(work);
 }

@@ -1,10 +1,10 @@
 import { USAGE_THRESHOLDS } from '../contract/retention.ts';
 import type { DayUsage, UsageReport, UsageStore, UsageThreshold } from '../contract/usage.ts';
-import type { Db } from './dialect.ts';
-import { onConnection, prepare, type Runner, type Slots } from './prepared.ts';
+import type { Db, Engine, Tx } from './engine.ts';
+import { prepare, type Slots } from './prepared.ts';
 import type { UsageMonthsTable } from './tables.ts';
 
-/** Where a month keeps when a threshold was passed. */
+/** The columns that say when a threshold was passed. */
 const PASSED_AT = {
   80: 'passed_80_at',
   100: 'passed_100_at',
@@ -16,7 +16,7 @@ type PassedAt = Record<(typeof PASSED_AT)[UsageThreshold], number | null>;
 /** A quota that no month reaches: every column and sum stays a safe integer. */
 const NO_LIMIT = Number.MAX_SAFE_INTEGER;
 
-/** Notes the thresholds that so many used requests have passed, and answers those that none noted before. */
+/** Stores which thresholds a number of used requests has passed; returns those that were not stored before. */
 function createPassing(db: Db) {
   const prepareNote = (threshold: UsageThreshold) =>
     prepare((value: Slots<MonthKey & { now: number }>) =>
@@ -30,7 +30,7 @@ function createPassing(db: Db) {
     );
   const note = { 80: prepareNote(80), 100: prepareNote(100) } satisfies Record<UsageThreshold, unknown>;
   return async (
-    on: Runner,
+    tx: Tx,
     { accountId, month }: MonthKey,
     row: PassedAt & { used: number; limit: number | null },
     now: number,
@@ -39,16 +39,16 @@ function createPassing(db: Db) {
     const passed: UsageThreshold[] = [];
     if (limit === null) return passed;
     for (const threshold of USAGE_THRESHOLDS) {
-      // The row is looked at first because most have passed long ago: that saves the statement.
+      // Most thresholds are known from the row, which saves the statement.
       if (used * 100 < limit * threshold || row[PASSED_AT[threshold]] !== null) continue;
-      const noted = await note[threshold](on, { accountId, month, now });
+      const noted = await note[threshold](tx, { accountId, month, now });
       if (noted.length > 0) passed.push(threshold);
     }
     return passed;
   };
 }
 
-/** Leases and their return, each one statement that computes from the row it locks. */
+/** Leasing and returning requests, each one statement that computes from the row that it locks. */
 function createMonths(db: Db) {
   const take = prepare((value: Slots<MonthKey & { first: number; want: number; limit: number }>) =>
     db
@@ -111,8 +111,8 @@ function sumOfDays(reports: UsageReport[]): (DayUsage & { accountId: string })[]
   return [...sums.values()];
 }
 
-/** The part of the store that counts requests. */
-export function createUsage(db: Db): UsageStore {
+/** Counting requests. */
+export function createUsage({ db, transaction }: Engine): UsageStore {
   const pass = createPassing(db);
   const { take, giveBack } = createMonths(db);
   const addToDay = prepare((value: Slots<{ accountId: string; day: string; requests: number }>) =>
@@ -136,37 +136,33 @@ export function createUsage(db: Db): UsageStore {
 
   return {
     lease: (accountId, month, { want, limit }, now) =>
-      db.transaction().execute((tx) =>
-        onConnection(tx, async (on) => {
-          const max = limit ?? NO_LIMIT;
-          const key = { accountId, month };
-          const [row] = await take(on, { ...key, want, limit: max, first: Math.min(want, max) });
-          if (!row) throw new Error('an upsert answered no row');
-          const { taken, last_grant: granted } = row;
-          const passed = await pass(on, key, { ...row, used: taken - granted, limit }, now);
-          return { granted, taken, passed };
-        }),
-      ),
+      transaction(async (tx) => {
+        const max = limit ?? NO_LIMIT;
+        const key = { accountId, month };
+        const [row] = await take(tx, { ...key, want, limit: max, first: Math.min(want, max) });
+        if (!row) throw new Error('The upsert of a month returned no row.');
+        const { taken, last_grant: granted } = row;
+        const passed = await pass(tx, key, { ...row, used: taken - granted, limit }, now);
+        return { granted, taken, passed };
+      }),
 
     report: (reports, now) =>
-      db.transaction().execute((tx) =>
-        onConnection(tx, async (on) => {
-          const all: Awaited<ReturnType<UsageStore['report']>> = [];
-          for (const report of inOrder(reports, ({ accountId, month }) => `${accountId} ${month}`)) {
-            const { accountId, month, limit, returned, kept } = report;
-            const [row] = await giveBack(on, { accountId, month, returned });
-            // What was never leased has passed nothing.
-            if (!row) continue;
-            const passed = await pass(on, report, { ...row, used: row.taken - kept, limit }, now);
-            if (passed.length > 0) all.push({ accountId, month, passed });
-          }
-          for (const day of inOrder(sumOfDays(reports), (one) => `${one.accountId} ${one.day}`)) {
-            if (day.requests > 0) await addToDay(on, day);
-            if (day.requests < 0) await takeFromDay(on, { ...day, requests: -day.requests });
-          }
-          return all;
-        }),
-      ),
+      transaction(async (tx) => {
+        const all: Awaited<ReturnType<UsageStore['report']>> = [];
+        for (const report of inOrder(reports, ({ accountId, month }) => `${accountId} ${month}`)) {
+          const { accountId, month, limit, returned, kept } = report;
+          const [row] = await giveBack(tx, { accountId, month, returned });
+          // A month without leases has passed no threshold.
+          if (!row) continue;
+          const passed = await pass(tx, report, { ...row, used: row.taken - kept, limit }, now);
+          if (passed.length > 0) all.push({ accountId, month, passed });
+        }
+        for (const day of inOrder(sumOfDays(reports), (one) => `${one.accountId} ${one.day}`)) {
+          if (day.requests > 0) await addToDay(tx, day);
+          if (day.requests < 0) await takeFromDay(tx, { ...day, requests: -day.requests });
+        }
+        return all;
+      }),
 
     async read(accountId, month, since) {
       const row = await db

@@ -1,9 +1,9 @@
 import { statfsSync, statSync } from 'node:fs';
 import type { DatabaseSync } from 'node:sqlite';
-import { AppError } from '../../errors.ts';
-import type { NewMail, Store } from '../contract/index.ts';
-import { invokeOn, type MethodPath, storeOf } from '../method-dispatch.ts';
-import { type Connection, isFull, sqliteDialect, unavailable } from './connection.ts';
+import type { NewMail } from '../contract/index.ts';
+import type { MethodPath } from '../methods.ts';
+import type { Connection } from './connection.ts';
+import { isFull, toUnavailable, unavailable } from './errors.ts';
 
 /**
  * The reserve: a tenth of the disk, within these limits, that new data may not fill. A deletion first writes
@@ -73,17 +73,20 @@ const AMPLE: DiskSpace = { reserve: 0, free: Number.POSITIVE_INFINITY };
 
 /** Keeps a part of the disk free, so that deleting works when the disk is full. */
 export interface DiskReserve {
-  /**
-   * Empties the log into the database if less than the reserve is free. To be called before each
-   * transaction.
-   */
+  /** Empties the log into the database if less than the reserve is free; called before each transaction. */
   beforeTransaction(): void;
+  /** Empties the log into the database; called between transactions when the disk is full. */
+  emptyLog(): void;
   /**
-   * Wraps the store: methods that add data throw `unavailable` instead of using the reserve. A call that
-   * finds the disk full all the same is repeated once, after the log was emptied.
+   * Runs a call of the store unless it would use the reserve.
    * @param betweenTransactions runs a function while no transaction is open
+   * @throws AppError `unavailable` if the call adds data and there is no space for it
    */
-  guard(store: Store, betweenTransactions: (work: () => void) => Promise<void>): Store;
+  admit<T>(
+    call: { path: MethodPath; args: readonly unknown[] },
+    run: () => Promise<T>,
+    betweenTransactions: (work: () => void) => Promise<void>,
+  ): Promise<T>;
 }
 
 /** @param database the writer connection, opened with the other argument */
@@ -122,7 +125,7 @@ export function createDiskReserve(database: DatabaseSync, { path, busyTimeoutMs 
       database.exec('pragma wal_checkpoint(truncate)');
       freeWhenFailed = Number.NEGATIVE_INFINITY;
     } catch (error) {
-      if (!isFull(error)) throw sqliteDialect.toUnavailable(error) ?? error;
+      if (!isFull(error)) throw toUnavailable(error) ?? error;
       freeWhenFailed = measure().free;
     } finally {
       database.exec(`pragma busy_timeout = ${busyTimeoutMs}`);
@@ -144,23 +147,19 @@ export function createDiskReserve(database: DatabaseSync, { path, busyTimeoutMs 
 
   return {
     beforeTransaction: () => makeSpace(0),
-    guard: (store, betweenTransactions) =>
-      storeOf(async (method, args) => {
-        const bytes = bytesAdded(method, args);
-        promised += bytes;
-        try {
-          if (bytes > 0 && !hasSpace()) {
-            await betweenTransactions(() => makeSpace(2 * promised));
-            if (!hasSpace()) throw unavailable('full');
-          }
-          return await invokeOn(store, method, args).catch(async (error) => {
-            if (!(error instanceof AppError && isFull(error.cause))) throw error;
-            await betweenTransactions(emptyLog);
-            return invokeOn(store, method, args);
-          });
-        } finally {
-          promised -= bytes;
+    emptyLog,
+    async admit({ path: method, args }, run, betweenTransactions) {
+      const bytes = bytesAdded(method, args);
+      promised += bytes;
+      try {
+        if (bytes > 0 && !hasSpace()) {
+          await betweenTransactions(() => makeSpace(2 * promised));
+          if (!hasSpace()) throw unavailable('full');
         }
-      }, store),
+        return await run();
+      } finally {
+        promised -= bytes;
+      }
+    },
   };
 }

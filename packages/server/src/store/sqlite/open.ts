@@ -1,16 +1,12 @@
 import { DatabaseSync } from 'node:sqlite';
 import type { Store } from '../contract/index.ts';
-import { invokeOn, METHODS, type MethodKind, type MethodPath, storeOf } from '../method-dispatch.ts';
+import { METHODS, type MethodKind, type MethodPath, methodsOf, storeOf } from '../methods.ts';
 import { createSqlStore } from '../sql/sql-store.ts';
-import { isBusy, kyselyOn, openReader, sqliteDialect, unavailable } from './connection.ts';
+import { openReader } from './connection.ts';
 import { prepareFolder } from './data-folder.ts';
-import {
-  openWriterThread,
-  type StartThread,
-  startSearchThread,
-  startThread,
-  type Writer,
-} from './writer-client.ts';
+import { readingEngine } from './engine.ts';
+import { isBusy, toUnavailable, unavailable } from './errors.ts';
+import { openThread, type StartThread, startThread, type ThreadClient } from './thread/client.ts';
 
 /** How long the writer waits for the lock of another process (the command line, a backup). */
 const WRITER_BUSY_TIMEOUT_MS = 3000;
@@ -35,7 +31,7 @@ export interface SqliteOptions {
   onWriting?: (change: 1 | -1) => void;
   /** Called when the writer or search thread died; its next call starts it again. */
   onCrash?: (error: Error) => void;
-  /** How the writer thread is started; set by tests. */
+  /** How the threads are started; set by tests. */
   startThread?: StartThread;
 }
 
@@ -85,71 +81,100 @@ function createReadSnapshot(connection: DatabaseSync): { begin(): void; end(): v
   };
 }
 
+/** A part of the store that runs some of its methods. */
+interface Runner {
+  call(method: MethodPath, args: unknown[]): Promise<unknown>;
+  close(): Promise<void>;
+}
+
 /** The search thread. It starts with the first search, because it takes memory and many servers never search. */
-function createSearcher(path: string, onCrash: (error: Error) => void) {
-  let opening: Promise<Writer> | undefined;
-  const open = (): Promise<Writer> => {
-    const options = { path, busyTimeoutMs: SEARCHER_BUSY_TIMEOUT_MS, maxPages: undefined };
-    return openWriterThread(options, startSearchThread, onCrash).catch((error) => {
+function createSearcher({ path, ...options }: SqliteOptions): Runner {
+  let opening: Promise<ThreadClient> | undefined;
+  const open = (): Promise<ThreadClient> => {
+    const { startThread: start = startThread, onCrash = () => undefined } = options;
+    return openThread(
+      { role: 'search', path, busyTimeoutMs: SEARCHER_BUSY_TIMEOUT_MS },
+      start,
+      onCrash,
+    ).catch((error) => {
       opening = undefined;
       throw unavailable('inaccessible', error);
     });
   };
   return {
-    async call(method: MethodPath, args: unknown[]): Promise<unknown> {
+    async call(method, args) {
       opening ??= open();
       return (await opening).call(method, args);
     },
-    async close(): Promise<void> {
-      const writer = await opening?.catch(() => undefined);
-      await writer?.close();
+    async close() {
+      const thread = await opening?.catch(() => undefined);
+      await thread?.close();
+    },
+  };
+}
+
+/** The connection for short reads on the calling thread. */
+async function createReader(path: string): Promise<Runner & { endSnapshot(): void }> {
+  const connection = openReader({ path, busyTimeoutMs: READER_BUSY_TIMEOUT_MS });
+  const snapshot = createReadSnapshot(connection);
+  const store = createSqlStore(readingEngine(connection));
+  const methods = methodsOf(store);
+  // Fails now if the database cannot be read; and Kysely closes only a connection that it has used.
+  await store.accounts.findFirst();
+  return {
+    async call(method, args) {
+      try {
+        snapshot.begin();
+        return await methods[method](...args);
+      } catch (error) {
+        throw toUnavailable(error) ?? error;
+      }
+    },
+    endSnapshot: snapshot.end,
+    close() {
+      snapshot.end();
+      return store.close();
     },
   };
 }
 
 async function openConnections(options: SqliteOptions): Promise<Store> {
   const { path, busyTimeoutMs = WRITER_BUSY_TIMEOUT_MS, maxPages, onCrash = () => undefined } = options;
-  const writer = await openWriterThread(
-    { path, busyTimeoutMs, maxPages },
+  const writer = await openThread(
+    { role: 'writer', path, busyTimeoutMs, maxPages },
     options.startThread ?? startThread,
     onCrash,
   );
   try {
-    const connection = openReader({ path, busyTimeoutMs: READER_BUSY_TIMEOUT_MS });
-    const snapshot = createReadSnapshot(connection);
-    const reader = createSqlStore(kyselyOn(connection), sqliteDialect);
-    // Fails now if the database cannot be read; and Kysely closes only a connection that it has used.
-    await reader.accounts.findFirst();
-    const searcher = createSearcher(path, onCrash);
+    const reader = await createReader(path);
+    const searcher = createSearcher(options);
     let closed = false;
-    let generation = 0;
-    let ofInboxes = 0;
-    // Every read that starts after the answer to a write sees what it changed.
-    const written = (kind: MethodKind): void => {
-      generation += 1;
-      if (kind === 'write') ofInboxes += 1;
-      snapshot.end();
-    };
+    const generations = { all: 0, inboxes: 0 };
+
+    async function write(kind: MethodKind, method: MethodPath, args: unknown[]): Promise<unknown> {
+      options.onWriting?.(1);
+      try {
+        return await writer.call(method, args);
+      } finally {
+        options.onWriting?.(-1);
+        generations.all += 1;
+        if (kind === 'write') generations.inboxes += 1;
+        // Every read that starts after the answer to a write sees what it changed.
+        reader.endSnapshot();
+      }
+    }
+
     return storeOf(
       (method, args) => {
         const kind = METHODS[method];
-        if (kind === 'write' || kind === 'add') {
-          options.onWriting?.(1);
-          return writer.call(method, args).finally(() => {
-            options.onWriting?.(-1);
-            written(kind);
-          });
-        }
+        if (kind === 'write' || kind === 'add') return write(kind, method, args);
         if (closed) return Promise.reject(unavailable('closed'));
-        if (kind === 'search') return searcher.call(method, args);
-        snapshot.begin();
-        return invokeOn(reader, method, args);
+        return (kind === 'search' ? searcher : reader).call(method, args);
       },
       {
-        generation: (of) => (of === undefined ? generation : ofInboxes),
+        generation: (of) => generations[of ?? 'all'],
         close: async () => {
           closed = true;
-          snapshot.end();
           // The writer last: the last connection to close removes the log, which a reader cannot do.
           await Promise.all([reader.close(), searcher.close()]).finally(() => writer.close());
         },

@@ -1,5 +1,5 @@
 import type { InboxRecord, Store } from '../../../src/store/contract/index.ts';
-import { METHOD_PATHS, METHODS } from '../../../src/store/method-dispatch.ts';
+import { METHOD_PATHS, METHODS } from '../../../src/store/methods.ts';
 import { everything } from '../builders.ts';
 
 /** What a reading method has to find. */

@@ -3,11 +3,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import type { Store } from '../../../src/store/contract/index.ts';
-import type { Db, Tx } from '../../../src/store/sql/dialect.ts';
 import { migrate } from '../../../src/store/sql/migrations/migrate.ts';
 import { createSqlStore } from '../../../src/store/sql/sql-store.ts';
-import { kyselyOn, openWriter, sqliteDialect } from '../../../src/store/sqlite/connection.ts';
+import { openWriter } from '../../../src/store/sqlite/connection.ts';
+import { writingEngine } from '../../../src/store/sqlite/engine.ts';
 import { openSqlite, type SqliteOptions } from '../../../src/store/sqlite/open.ts';
+import { Transactions } from '../../../src/store/sqlite/transactions.ts';
 import type { Opened } from '../contract/suite.ts';
 
 const TABLES = [
@@ -40,9 +41,16 @@ export function temporaryPath(): { path: string; remove(): void } {
 
 /** The engine's store alone, without the threads between it and its callers: it opens in a fifth of the time. */
 async function openHere(path: string): Promise<Store> {
-  const db = kyselyOn(openWriter({ path, busyTimeoutMs: 5000 }));
-  await migrate(db, sqliteDialect);
-  return createSqlStore(db, sqliteDialect);
+  const engine = engineHere(path);
+  await migrate(engine.db, engine.dialect);
+  return createSqlStore(engine);
+}
+
+function engineHere(path: string) {
+  const database = openWriter({ path, busyTimeoutMs: 5000 });
+  const nothing = () => undefined;
+  const hooks = { beforeTransaction: nothing, makeSpace: nothing, onBusy: nothing, onBroken: nothing };
+  return writingEngine(database, new Transactions(database, hooks));
 }
 
 /** The engine as {@link openTemporary} opens it, but on this thread. */
@@ -51,23 +59,6 @@ export const openTemporaryHere = (): Promise<Opened> => opened(openHere);
 /** A store on SQLite in a new directory, which goes when it is closed. */
 export function openTemporary(options: Partial<SqliteOptions> = {}): Promise<Opened & { path: string }> {
   return opened((path) => openSqlite({ path, ...options }));
-}
-
-/** A database whose transactions each wait for `before`. */
-function gateTransactions(db: Db, before: () => Promise<void>): Db {
-  const transaction = () => ({
-    execute: async <Result>(work: (tx: Tx) => Promise<Result>): Promise<Result> => {
-      await before();
-      return db.transaction().execute(work);
-    },
-  });
-  return new Proxy(db, {
-    get(target, name) {
-      if (name === 'transaction') return transaction;
-      const member = Reflect.get(target, name, target);
-      return typeof member === 'function' ? member.bind(target) : member;
-    },
-  });
 }
 
 async function opened(open: (path: string) => Promise<Store>): Promise<Opened & { path: string }> {
@@ -84,8 +75,14 @@ async function opened(open: (path: string) => Promise<Store>): Promise<Opened & 
       return another;
     },
     async gated(beforeTransaction) {
-      const db = kyselyOn(openWriter({ path, busyTimeoutMs: 5000 }));
-      const another = createSqlStore(gateTransactions(db, beforeTransaction), sqliteDialect);
+      const engine = engineHere(path);
+      const another = createSqlStore({
+        ...engine,
+        async transaction(work) {
+          await beforeTransaction();
+          return engine.transaction(work);
+        },
+      });
       others.push(another);
       return another;
     },

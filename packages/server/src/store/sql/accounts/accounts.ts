@@ -1,25 +1,20 @@
-import type { Insertable, Selectable } from 'kysely';
+import type { Insertable } from 'kysely';
 import type { AccountRecord, AccountStore } from '../../contract/index.ts';
-import type { Db } from '../dialect.ts';
+import type { Db, Engine } from '../engine.ts';
 import { prepare, type Slots } from '../prepared.ts';
 import type { AccountsTable } from '../tables.ts';
 import { insertKey, keyRow } from './keys.ts';
+import { toAccount } from './rows.ts';
 
-/** Who inserts this marker makes the first account; the key of its table lets only one do it. */
+/** The process that inserts this marker makes the first account; its table's key lets only one do it. */
 const FIRST_ACCOUNT = 'first-account';
-
-export function toAccount(
-  row: Pick<Selectable<AccountsTable>, 'id' | 'name' | 'plan' | 'created_at'>,
-): AccountRecord {
-  return { id: row.id, name: JSON.parse(row.name), plan: row.plan, createdAt: row.created_at };
-}
 
 function accountRow({ id, name, plan, createdAt }: AccountRecord): Insertable<AccountsTable> {
   return { id, name: JSON.stringify(name), plan, created_at: createdAt };
 }
 
-/** The part of the store that keeps accounts, but for their deletion. */
-export function createAccounts(db: Db): Omit<AccountStore, 'delete'> {
+/** Accounts, except their deletion. */
+export function createAccounts({ db, transaction }: Engine): Omit<AccountStore, 'delete'> {
   const findFirst = async (on: Db) => {
     const row = await on
       .selectFrom('accounts')
@@ -43,7 +38,7 @@ export function createAccounts(db: Db): Omit<AccountStore, 'delete'> {
     },
 
     createFirst: (account, key) =>
-      db.transaction().execute(async (tx) => {
+      transaction(async (tx) => {
         const mine = await tx
           .insertInto('markers')
           .values({ name: FIRST_ACCOUNT })
@@ -57,9 +52,9 @@ export function createAccounts(db: Db): Omit<AccountStore, 'delete'> {
       }),
 
     create: (account, key) =>
-      db.transaction().execute(async (tx) => {
+      transaction(async (tx) => {
         await tx.insertInto('accounts').values(accountRow(account)).execute();
-        // A key that is known already fails all of it: the account would be left without one.
+        // A key that is known already fails the transaction: the account would have no key.
         if (key) await tx.insertInto('keys').values(keyRow(key)).execute();
       }),
 
@@ -75,12 +70,9 @@ export function createAccounts(db: Db): Omit<AccountStore, 'delete'> {
     },
 
     async setPlan(id, plan) {
-      const row = await db
-        .updateTable('accounts')
-        .set({ plan })
-        .where('id', '=', id)
-        .returningAll()
-        .executeTakeFirst();
+      const row = await transaction((tx) =>
+        tx.updateTable('accounts').set({ plan }).where('id', '=', id).returningAll().executeTakeFirst(),
+      );
       return row && toAccount(row);
     },
   };

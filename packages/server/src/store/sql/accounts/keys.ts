@@ -1,13 +1,13 @@
 import type { Insertable, Selectable } from 'kysely';
 import { AppError } from '../../../errors.ts';
 import type { KeyRecord, KeyStore, ListedKey } from '../../contract/index.ts';
-import type { Db, Dialect, Tx } from '../dialect.ts';
-import { onConnection, prepare, type Slots } from '../prepared.ts';
+import type { Db, Engine, Tx } from '../engine.ts';
+import { prepare, type Slots } from '../prepared.ts';
 import type { KeysTable } from '../tables.ts';
-import { toAccount } from './accounts.ts';
 import { lockAccount } from './lock-account.ts';
+import { toAccount } from './rows.ts';
 
-/** A key as its table has it. */
+/** The row of a key. */
 export function keyRow(key: KeyRecord & { hash: string }): Insertable<KeysTable> {
   return {
     id: key.id,
@@ -21,7 +21,7 @@ export function keyRow(key: KeyRecord & { hash: string }): Insertable<KeysTable>
   };
 }
 
-/** What stays of a revoked key: a setting that still names it must not bring it back. */
+/** The marker that a revoked key leaves: a setting that still contains the key must not add it again. */
 const revokedMarker = (hash: string): string => `revoked-key ${hash}`;
 
 async function rememberRevoked(tx: Tx, hash: string): Promise<void> {
@@ -32,7 +32,7 @@ async function rememberRevoked(tx: Tx, hash: string): Promise<void> {
     .execute();
 }
 
-/** Revokes all keys of an account; answers their ids. */
+/** Revokes all keys of an account; returns their ids. */
 export async function revokeAll(tx: Tx, accountId: string): Promise<string[]> {
   const keys = await tx
     .deleteFrom('keys')
@@ -43,15 +43,15 @@ export async function revokeAll(tx: Tx, accountId: string): Promise<string[]> {
   return keys.map(({ id }) => id);
 }
 
-/** Adds a key unless its hash is known already, of a live key or of a revoked one. */
-export async function insertKey(db: Db, key: KeyRecord & { hash: string }): Promise<void> {
-  const revoked = await db
+/** Adds a key unless a key with the same hash exists or was revoked. */
+export async function insertKey(tx: Tx, key: KeyRecord & { hash: string }): Promise<void> {
+  const revoked = await tx
     .selectFrom('markers')
     .select('name')
     .where('name', '=', revokedMarker(key.hash))
     .executeTakeFirst();
   if (revoked) return;
-  await db
+  await tx
     .insertInto('keys')
     .values(keyRow(key))
     .onConflict((conflict) => conflict.column('hash').doNothing())
@@ -88,7 +88,7 @@ async function checkNumber(tx: Tx, accountId: string, max: number): Promise<void
   );
 }
 
-/** Whether an account has a live key of scope full besides that one. */
+/** Whether an account has another live key of scope `full`. */
 async function hasAnother(tx: Db, accountId: string, keyId: string, now: number): Promise<boolean> {
   const other = await tx
     .selectFrom('keys')
@@ -102,7 +102,8 @@ async function hasAnother(tx: Db, accountId: string, keyId: string, now: number)
   return other !== undefined;
 }
 
-export function createKeys(db: Db, dialect: Dialect): KeyStore {
+export function createKeys(engine: Engine): KeyStore {
+  const { db, dialect, transaction } = engine;
   const selectKey = prepare((value: Slots<{ hash: string; now: number }>) =>
     db
       .selectFrom('keys as k')
@@ -148,7 +149,7 @@ export function createKeys(db: Db, dialect: Dialect): KeyStore {
     },
 
     create: (key, maxKeys = Number.POSITIVE_INFINITY) =>
-      db.transaction().execute(async (tx) => {
+      transaction(async (tx) => {
         await lockAccount(tx, dialect, key.accountId);
         if (maxKeys !== Number.POSITIVE_INFINITY) await checkNumber(tx, key.accountId, maxKeys);
         await insertKey(tx, key);
@@ -170,8 +171,8 @@ export function createKeys(db: Db, dialect: Dialect): KeyStore {
     },
 
     revoke: (accountId, keyId, keepOne, now) =>
-      db.transaction().execute(async (tx) => {
-        // Revocations of one account go one by one: else two could each count on the other's key.
+      transaction(async (tx) => {
+        // The account is locked, or two revocations at once could each count on the other's key.
         await dialect
           .lockRows(tx.selectFrom('accounts').select('id').where('id', '=', accountId))
           .executeTakeFirst();
@@ -189,11 +190,9 @@ export function createKeys(db: Db, dialect: Dialect): KeyStore {
       }),
 
     used: (uses) =>
-      db.transaction().execute((tx) =>
-        onConnection(tx, async (on) => {
-          // In the order of the ids, so that no two transactions wait for each other.
-          for (const use of uses.toSorted((a, b) => (a.keyId < b.keyId ? -1 : 1))) await moveLastUse(on, use);
-        }),
-      ),
+      transaction(async (tx) => {
+        // In the order of the ids, so that no two transactions wait for each other.
+        for (const use of uses.toSorted((a, b) => (a.keyId < b.keyId ? -1 : 1))) await moveLastUse(tx, use);
+      }),
   };
 }

@@ -1,10 +1,10 @@
 import { AppError } from '../../../errors.ts';
-import type { Dialect, Tx } from '../dialect.ts';
+import type { Dialect, Tx } from '../engine.ts';
 
 /**
- * Locks an account until the transaction ends, so that what is counted and then made for it goes one by
- * one: else two could both see the last free place.
- * @throws AppError `unauthorized` when it is gone or being deleted: nothing more is made for it
+ * Locks an account until the transaction ends. Transactions that count what the account has before they add
+ * to it lock it first; otherwise two at once could both find room for the last one.
+ * @throws AppError `unauthorized` if the account is deleted or being deleted
  */
 export async function lockAccount(tx: Tx, dialect: Dialect, accountId: string): Promise<void> {
   const account = await dialect
@@ -12,9 +12,10 @@ export async function lockAccount(tx: Tx, dialect: Dialect, accountId: string): 
       tx.selectFrom('accounts').select('id').where('id', '=', accountId).where('deleted_at', 'is', null),
     )
     .executeTakeFirst();
-  if (!account)
+  if (!account) {
     throw new AppError(
       'unauthorized',
       'The account of this credential is deleted. Use a credential of another account.',
     );
+  }
 }

@@ -1,10 +1,10 @@
 import type { SessionStore } from '../../contract/index.ts';
 import { SESSION_IDLE_MS, SESSION_MAX_MS } from '../../contract/retention.ts';
-import type { Db } from '../dialect.ts';
+import type { Engine } from '../engine.ts';
 import { prepare, type Slots } from '../prepared.ts';
 
-/** The part of the store that keeps the sessions of the console. */
-export function createSessions(db: Db): SessionStore {
+/** Sessions of the console. */
+export function createSessions({ db, transaction }: Engine): SessionStore {
   const selectByHash = prepare((value: Slots<{ hash: string; usedAfter: number; createdAfter: number }>) =>
     db
       .selectFrom('sessions')
@@ -15,10 +15,12 @@ export function createSessions(db: Db): SessionStore {
   );
   return {
     async create({ hash, credentialHash, kind, createdAt }) {
-      await db
-        .insertInto('sessions')
-        .values({ hash, credential_hash: credentialHash, kind, created_at: createdAt, used_at: createdAt })
-        .execute();
+      await transaction((tx) =>
+        tx
+          .insertInto('sessions')
+          .values({ hash, credential_hash: credentialHash, kind, created_at: createdAt, used_at: createdAt })
+          .execute(),
+      );
     },
 
     async find(hash, now) {
@@ -30,16 +32,18 @@ export function createSessions(db: Db): SessionStore {
     },
 
     async used(hash, at) {
-      await db
-        .updateTable('sessions')
-        .set({ used_at: at })
-        .where('hash', '=', hash)
-        .where('used_at', '<', at)
-        .execute();
+      await transaction((tx) =>
+        tx
+          .updateTable('sessions')
+          .set({ used_at: at })
+          .where('hash', '=', hash)
+          .where('used_at', '<', at)
+          .execute(),
+      );
     },
 
     async delete(hash) {
-      await db.deleteFrom('sessions').where('hash', '=', hash).execute();
+      await transaction((tx) => tx.deleteFrom('sessions').where('hash', '=', hash).execute());
     },
   };
 }

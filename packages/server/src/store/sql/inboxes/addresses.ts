@@ -2,22 +2,22 @@ import { AppError } from '../../../errors.ts';
 import { quoted } from '../../../nearest.ts';
 import type { AddressStore, InboxKind } from '../../contract/index.ts';
 import { ADDRESS_QUARANTINE_MS } from '../../contract/retention.ts';
-import type { Db, Tx } from '../dialect.ts';
+import type { Engine, Tx } from '../engine.ts';
 
 /**
- * An `address` of the table that stands for all addresses of a domain that no inbox has as its own. No
- * address reads like this one, so it is reserved and released by the same statements as an address.
+ * An entry of the table for all addresses of a domain that no inbox has as its own. No address has this
+ * form, so the same statements reserve and release it.
  */
 export const allOfDomain = (domain: string): string => `@${domain}`;
-/** The same for all addresses of all domains. */
+/** The entry for all addresses of all domains. */
 export const EVERYTHING = '@';
 
 export const domainOf = (address: string): string => address.slice(address.lastIndexOf('@') + 1);
 
-/** All that an inbox with this address can occupy. */
+/** All entries that an inbox with this address may have. */
 const placesOf = (address: string): string[] => [address, allOfDomain(domainOf(address)), EVERYTHING];
 
-/** An inbox's address as its row needs it. */
+/** What an entry says of its inbox. */
 interface Tenancy {
   accountId: string;
   address: string;
@@ -26,16 +26,16 @@ interface Tenancy {
 }
 
 /**
- * Takes or holds an address, in one statement that decides as well. It may be taken when no inbox
- * lives there and no other account has it reserved, by a hold or the quarantine after an inbox.
+ * Takes or holds an address if no live inbox has it and no other account has it reserved, by a hold or by
+ * the quarantine after an inbox. One statement checks and writes.
  */
 async function occupy(
-  db: Db,
+  tx: Tx,
   row: { account_id: string; address: string; inbox_id: string | null; busy_until: number; until: number },
   now: number,
 ): Promise<boolean> {
   const { until, ...occupant } = row;
-  const taken = await db
+  const taken = await tx
     .insertInto('addresses')
     .values({ ...occupant, reserved_until: until })
     .onConflict((conflict) =>
@@ -45,7 +45,7 @@ async function occupy(
           account_id: row.ref('excluded.account_id'),
           inbox_id: row.ref('excluded.inbox_id'),
           busy_until: row.ref('excluded.busy_until'),
-          // One's own later reservation stays: a hold of ten minutes must not end a quarantine of days.
+          // A later reservation of the same account stays: a hold of minutes must not end a quarantine of days.
           reserved_until: row
             .case()
             .when(
@@ -72,8 +72,8 @@ async function occupy(
 }
 
 /**
- * Takes the address of a new inbox, and what else its kind takes.
- * @throws AppError `address_taken` when one of them is not free for that account
+ * Takes the entries of a new inbox: its address, and those of its kind.
+ * @throws AppError `address_taken` if one of them is not free for the account
  */
 export async function claimAddress(tx: Tx, tenancy: Tenancy, kind: InboxKind, now: number): Promise<void> {
   const { accountId, address, inboxId, expiresAt } = tenancy;
@@ -85,7 +85,7 @@ export async function claimAddress(tx: Tx, tenancy: Tenancy, kind: InboxKind, no
       now,
     );
   if (kind === 'sink' && !(await claim(EVERYTHING))) {
-    throw new AppError('address_taken', 'There is a sink already.');
+    throw new AppError('address_taken', 'There is a sink already. Delete it first.');
   }
   const domain = domainOf(address);
   if (kind === 'catch-all' && !(await claim(allOfDomain(domain)))) {
@@ -102,7 +102,7 @@ export async function claimAddress(tx: Tx, tenancy: Tenancy, kind: InboxKind, no
   }
 }
 
-/** Follows a change of a live inbox's expiry. */
+/** Moves the end of a live inbox's entries with its expiry. */
 export async function moveAddressEnd(tx: Tx, tenancy: Omit<Tenancy, 'accountId'>): Promise<void> {
   await tx
     .updateTable('addresses')
@@ -112,7 +112,7 @@ export async function moveAddressEnd(tx: Tx, tenancy: Omit<Tenancy, 'accountId'>
     .execute();
 }
 
-/** Begins the quarantine after a deleted inbox. What the sink alone had is free at once, for a new sink. */
+/** Begins the quarantine after a deleted inbox. The sink's own entry is free at once, for a new sink. */
 export async function vacateAddress(tx: Tx, tenancy: Omit<Tenancy, 'accountId' | 'expiresAt'>, now: number) {
   await tx
     .deleteFrom('addresses')
@@ -127,9 +127,11 @@ export async function vacateAddress(tx: Tx, tenancy: Omit<Tenancy, 'accountId' |
     .execute();
 }
 
-export function createAddresses(db: Db): AddressStore {
+export function createAddresses({ transaction }: Engine): AddressStore {
   return {
     hold: (accountId, address, until, now) =>
-      occupy(db, { account_id: accountId, address, inbox_id: null, busy_until: 0, until }, now),
+      transaction((tx) =>
+        occupy(tx, { account_id: accountId, address, inbox_id: null, busy_until: 0, until }, now),
+      ),
   };
 }

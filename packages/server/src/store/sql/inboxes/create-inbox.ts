@@ -9,11 +9,11 @@ import type {
 } from '../../contract/index.ts';
 import { IDEMPOTENCY_MS, PERMANENT_UNTIL } from '../../contract/retention.ts';
 import { lockAccount } from '../accounts/lock-account.ts';
-import type { Dialect, Tx } from '../dialect.ts';
+import type { Dialect, Tx } from '../engine.ts';
 import { insertWebhook } from '../webhooks/webhooks.ts';
 import { claimAddress } from './addresses.ts';
 
-/** What `inboxes.create` was asked for. */
+/** The arguments of `InboxStore.create`. */
 interface Creation {
   accountId: string;
   inbox: NewInbox;
@@ -22,12 +22,12 @@ interface Creation {
   webhook: Parameters<InboxStore['create']>[4];
 }
 
-/** A label pair as `inbox_labels` keeps it. */
+/** A label as `inbox_labels` stores it. */
 export function pairOf(name: string, value: string): string {
   return JSON.stringify([name, value]);
 }
 
-/** The answer that an earlier request with the same key got. */
+/** The response to an earlier request with the same idempotency key. */
 async function findReplay(
   tx: Tx,
   request: IdempotentRequest,
@@ -48,7 +48,7 @@ async function findReplay(
     );
   }
   return {
-    // Kept by an earlier version, it has no kind.
+    // Inboxes stored by earlier versions have no kind.
     inbox: { kind: 'address', ...JSON.parse(earlier.inbox) },
     nonce: earlier.nonce,
     webhook: earlier.webhook === null ? null : JSON.parse(earlier.webhook),
@@ -56,25 +56,25 @@ async function findReplay(
   };
 }
 
-async function remember(
+async function storeResponse(
   tx: Tx,
   request: IdempotentRequest,
   inbox: InboxRecord,
   webhook: InboxWebhook | null,
 ): Promise<void> {
-  const answer = {
+  const response = {
     body_hash: request.bodyHash,
     nonce: request.nonce,
     inbox: JSON.stringify(inbox),
-    // With its secret, which the webhook's own row holds as well: a repeat gets the same answer.
+    // With its secret, which the webhook's own row has as well: a repeated request gets the same response.
     webhook: webhook && JSON.stringify(webhook),
     expires_at: inbox.createdAt + IDEMPOTENCY_MS,
   };
   await tx
     .insertInto('idempotency')
-    .values({ key_id: request.keyId, key_hash: request.keyHash, ...answer })
-    // What is there was too old to be replayed.
-    .onConflict((conflict) => conflict.columns(['key_id', 'key_hash']).doUpdateSet(answer))
+    .values({ key_id: request.keyId, key_hash: request.keyHash, ...response })
+    // An existing row is too old to be replayed.
+    .onConflict((conflict) => conflict.columns(['key_id', 'key_hash']).doUpdateSet(response))
     .execute();
 }
 
@@ -135,7 +135,7 @@ async function insertInbox(tx: Tx, { accountId, inbox, webhook }: Creation): Pro
   return record;
 }
 
-/** Adds the webhook that was asked for together with the inbox. */
+/** Adds the webhook that was requested together with the inbox. */
 async function addWebhook(tx: Tx, { accountId, inbox, webhook }: Creation): Promise<InboxWebhook | null> {
   if (!webhook) return null;
   const { maxWebhooks, ...rest } = webhook;
@@ -144,7 +144,7 @@ async function addWebhook(tx: Tx, { accountId, inbox, webhook }: Creation): Prom
   return { id: rest.id, url: rest.url, secret: rest.secret };
 }
 
-/** `InboxStore.create` inside its transaction. */
+/** `InboxStore.create` in its transaction. */
 export async function createInbox(tx: Tx, dialect: Dialect, creation: Creation): Promise<CreatedInbox> {
   const { accountId, inbox, maxLiveInboxes, request } = creation;
   const now = inbox.createdAt;
@@ -156,6 +156,6 @@ export async function createInbox(tx: Tx, dialect: Dialect, creation: Creation):
   await claimAddress(tx, tenancy, inbox.kind, now);
   const record = await insertInbox(tx, creation);
   const webhook = await addWebhook(tx, creation);
-  if (request) await remember(tx, request, record, webhook);
+  if (request) await storeResponse(tx, request, record, webhook);
   return { inbox: record, nonce: request?.nonce ?? null, webhook, replayed: false };
 }

@@ -1,9 +1,8 @@
 import type { Selectable } from 'kysely';
 import type { InboxRecord, InboxStore } from '../../contract/index.ts';
 import { TOMBSTONE_MS } from '../../contract/retention.ts';
-import { type FreeMessages, freeInSteps, freeNowOrLater, removeInbox } from '../delete-in-steps.ts';
-import type { Db, Dialect, Tx } from '../dialect.ts';
-import type { Sources } from '../messages/sources.ts';
+import { type FreeStep, freeInSteps, freeNowOrLater, inSequence, type Removal } from '../delete-in-steps.ts';
+import type { Db, Engine, Tx } from '../engine.ts';
 import { prepare, type Slots } from '../prepared.ts';
 import { DELETED, type InboxesTable, type Tables } from '../tables.ts';
 import { cancelOfInbox } from '../webhooks/queue.ts';
@@ -51,7 +50,7 @@ function toInbox(row: Pick<Selectable<InboxesTable>, (typeof COLUMNS)[number]>, 
 
 type Labels = Record<string, string>;
 
-/** An account's live inboxes that carry all labels, newest first, those before the id `before`. */
+/** An account's live inboxes that have all `labels`, newest first, those before the id `before`. */
 function liveInboxes(db: Db, accountId: string, labels: Labels, before: string | null, now: number) {
   let query = db
     .selectFrom('inboxes as i')
@@ -112,17 +111,13 @@ function createReads(db: Db): Pick<InboxStore, 'find' | 'findByToken' | 'list'> 
   };
 }
 
-/** Ending this many inboxes takes a millisecond or two, so long as others may wait for the writer. */
+/** Inboxes ended in one transaction: a millisecond or two, for which other writes wait. */
 const ENDED_PER_STEP = 50;
 
-/** The part of the store that keeps inboxes. */
-export function createInboxes(
-  db: Db,
-  dialect: Dialect,
-  sources: Sources,
-  freeMessages: FreeMessages,
-): InboxStore {
-  /** Makes a live inbox unreadable, its address quarantined and its webhooks end, at once. */
+export function createInboxes(engine: Engine, removal: Removal): InboxStore {
+  const { db, dialect, transaction } = engine;
+
+  /** Makes a live inbox unreadable, quarantines its address and ends its webhooks. */
   async function end(tx: Tx, accountId: string, inboxId: string, now: number): Promise<boolean> {
     const ended = await tx
       .updateTable('inboxes')
@@ -140,25 +135,28 @@ export function createInboxes(
 
   /** Removes what is left of ended inboxes; the sweeper does the same if this is interrupted. */
   const free = (inboxIds: string[], now: number): Promise<void> =>
-    freeNowOrLater(dialect, async () => {
-      for (const inboxId of inboxIds) {
-        await freeInSteps(db, (tx, limit) => cancelOfInbox(tx, inboxId, limit, now));
-        await removeInbox(db, dialect, freeMessages, inboxId);
-      }
-      await freeInSteps(db, (tx, limit) => sources.freeParked(tx, limit));
-    });
+    freeNowOrLater(() =>
+      freeInSteps(
+        engine,
+        inSequence(
+          ...inboxIds.flatMap((inboxId): FreeStep[] => [
+            (tx, limit) => cancelOfInbox(tx, limit, inboxId, now),
+            (tx, limit) => removal.freeDeletedInbox(tx, limit, inboxId),
+          ]),
+          (tx, limit) => removal.sources.freeParked(tx, limit),
+        ),
+      ),
+    );
 
   return {
     ...createReads(db),
     ...createTakers(db),
 
     create: (accountId, inbox, maxLiveInboxes, request, webhook = null) =>
-      db
-        .transaction()
-        .execute((tx) => createInbox(tx, dialect, { accountId, inbox, maxLiveInboxes, request, webhook })),
+      transaction((tx) => createInbox(tx, dialect, { accountId, inbox, maxLiveInboxes, request, webhook })),
 
     setExpiry: (accountId, inboxId, { ttlMinutes, expiresAt }, now) =>
-      db.transaction().execute(async (tx) => {
+      transaction(async (tx) => {
         const row = await tx
           .updateTable('inboxes')
           .set((row) => ({
@@ -179,18 +177,18 @@ export function createInboxes(
       }),
 
     async delete(accountId, inboxId, now) {
-      const ended = await db.transaction().execute((tx) => end(tx, accountId, inboxId, now));
+      const ended = await transaction((tx) => end(tx, accountId, inboxId, now));
       if (!ended) return false;
       await free([inboxId], now);
       return true;
     },
 
     async deleteByLabels(accountId, labels, now) {
-      if (Object.keys(labels).length === 0) throw new RangeError('deleteByLabels needs a label');
+      if (Object.keys(labels).length === 0) throw new RangeError('deleteByLabels needs at least one label.');
       let deleted = 0;
       // Downwards by id, so that inboxes created meanwhile do not make the walk endless.
       for (let before: string | null = null; ; ) {
-        const walked: { ids: string[]; ended: string[] } = await db.transaction().execute(async (tx) => {
+        const walked: { ids: string[]; ended: string[] } = await transaction(async (tx) => {
           const ids = await liveInboxes(tx, accountId, labels, before, now)
             .select('i.id')
             .where('i.kind', '!=', 'sink')

@@ -2,16 +2,16 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type Insertable, sql } from 'kysely';
 import type { Refusal, RefusalStore } from '../../contract/index.ts';
 import { REFUSAL_KEPT_MS } from '../../contract/retention.ts';
-import type { Db, Tx } from '../dialect.ts';
-import { onConnection, prepare, type Slots } from '../prepared.ts';
+import type { Db, Engine, Tx } from '../engine.ts';
+import { prepare, type Slots } from '../prepared.ts';
 import type { RefusalsTable } from '../tables.ts';
 
-/** Enough to explain a failed test; one sender that tries again and again must not fill the store. */
+/** Enough to explain a failed test; a sender that retries forever must not fill the store. */
 const MAX_PER_ADDRESS = 50;
-/** A few megabytes in all, however many addresses a stranger tries. */
+/** A few megabytes in all, however many addresses a sender tries. */
 const MAX_IN_ALL = 10_000;
 
-/** Writing so many takes a millisecond or two: so long may others wait for the writer. */
+/** Rejections written in one transaction: a millisecond or two, for which other writes wait. */
 const ADDED_PER_STEP = 100;
 
 function createInsert(db: Db): (tx: Tx, refusals: Refusal[]) => Promise<void> {
@@ -37,34 +37,33 @@ function createInsert(db: Db): (tx: Tx, refusals: Refusal[]) => Promise<void> {
   const trimAll = prepare((_: Slots<object>) =>
     db.deleteFrom('refusals').where('seq', 'in', newestFirst.offset(MAX_IN_ALL)),
   );
-  return (tx, refusals) =>
-    onConnection(tx, async (connection) => {
-      const addresses = new Set<string>();
-      for (const { address, at, ...details } of refusals) {
-        const key = JSON.stringify(address);
-        addresses.add(key);
-        // A quoted local part may have an @ of its own.
-        const domain = address.slice(address.lastIndexOf('@') + 1);
-        await insertRow(connection, { address: key, domain, at, details: JSON.stringify(details) });
-      }
-      for (const address of addresses) await trimAddress(connection, { address });
-      await trimAll(connection, {});
-    });
+  return async (tx, refusals) => {
+    const addresses = new Set<string>();
+    for (const { address, at, ...details } of refusals) {
+      const key = JSON.stringify(address);
+      addresses.add(key);
+      // A quoted local part may contain an @.
+      const domain = address.slice(address.lastIndexOf('@') + 1);
+      await insertRow(tx, { address: key, domain, at, details: JSON.stringify(details) });
+    }
+    for (const address of addresses) await trimAddress(tx, { address });
+    await trimAll(tx, {});
+  };
 }
 
-// An address that anyone has is of letters that JSON does not escape: only its quotes are in the way.
+// The addresses of inboxes have only characters that JSON does not escape, so removing the quotes is enough.
 const unquoted = sql<string>`substr(r.address, 2, length(r.address) - 2)`;
 /** See addresses.ts. */
 const allOfItsDomain = sql<string>`'@' || r.domain`;
 
-export function createRefusals(db: Db): RefusalStore {
+export function createRefusals({ db, transaction }: Engine): RefusalStore {
   const insert = createInsert(db);
   return {
     async add(refusals) {
       for (let from = 0; from < refusals.length; from += ADDED_PER_STEP) {
         if (from > 0) await nextTurn();
         const step = refusals.slice(from, from + ADDED_PER_STEP);
-        await db.transaction().execute((tx) => insert(tx, step));
+        await transaction((tx) => insert(tx, step));
       }
     },
 

@@ -1,5 +1,5 @@
 import type { AddressedInbox, InboxKind, InboxStore, Occupancy } from '../../contract/index.ts';
-import type { Db } from '../dialect.ts';
+import type { Db } from '../engine.ts';
 import { prepare, type Slots } from '../prepared.ts';
 import { allOfDomain, domainOf, EVERYTHING } from './addresses.ts';
 
@@ -23,7 +23,7 @@ const toAddressed = (row: Row): AddressedInbox => ({
   expiresAt: row.expires_at,
 });
 
-/** A row of the outer join: its inbox is there only while that lives. */
+/** The inbox of a row of the outer join, if it is live. */
 const liveOf = (row: { [K in keyof Row]: Row[K] | null }): AddressedInbox | undefined =>
   row.id === null || row.plan === null ? undefined : toAddressed(row as Row);
 

@@ -1,16 +1,16 @@
 import type { AccountPage, MessageStore } from '../../contract/index.ts';
-import type { Db } from '../dialect.ts';
+import type { Db, Engine } from '../engine.ts';
 import { prepare, type Slots } from '../prepared.ts';
 import { bounded, jsonText } from './rows.ts';
 
-/** Finds the number of an account's row and its newest message's place. */
+/** Finds the row number of an account and the place of its newest message. */
 export function prepareSelectAccount(db: Db) {
   return prepare((value: Slots<{ accountId: string }>) =>
     db.selectFrom('accounts').select(['seq', 'message_order']).where('id', '=', value.accountId),
   );
 }
 
-/** Nothing is in the range. */
+/** The page of a range without messages. */
 export const emptyPage = (before: number): AccountPage => ({
   messages: [],
   place: before,
@@ -19,7 +19,7 @@ export const emptyPage = (before: number): AccountPage => ({
 });
 
 /** The queries that page through an account, newest first. */
-export function createAccountPages(db: Db): Pick<MessageStore, 'listNewest' | 'newestInAccount'> {
+export function createAccountPages({ db }: Engine): Pick<MessageStore, 'listNewest' | 'newestInAccount'> {
   const selectAccount = prepareSelectAccount(db);
   type Range = { account: number; after: number; before: number; limit: number; now: number };
   // The rows are bounded before the join, so that a page costs no more where many inboxes have ended and

@@ -1,6 +1,6 @@
-import type { MessageStore, NewMail } from '../../contract/index.ts';
-import type { Db } from '../dialect.ts';
-import { prepare, type Runner, type Slots } from '../prepared.ts';
+import type { MessageStore } from '../../contract/index.ts';
+import type { Engine } from '../engine.ts';
+import { prepare, type Slots } from '../prepared.ts';
 import { prepareSelectAccount } from './account-pages.ts';
 import { laterThanEmptied, type SelectedMessage, toMessage } from './rows.ts';
 
@@ -10,55 +10,10 @@ import { laterThanEmptied, type SelectedMessage, toMessage } from './rows.ts';
  */
 const MAX_DISORDER_MS = 60_000;
 
-/** A message's place in its account. */
-export interface AccountPlace {
-  /** The account's row. */
-  account: number;
-  accountOrder: number;
-}
-
-/** Gives out the places of a batch: the next of an account at each call. */
-export type Numbering = (accountId: string) => AccountPlace;
-
-/**
- * Takes the places that a batch's messages have in the order of their accounts. The account's row is
- * locked from here to the end of the transaction, so places become visible in their order, whoever
- * else commits; a place that is not used in the end leaves a gap and nothing else. One statement an
- * account, and accounts in the order of their ids, before any inbox: no two transactions wait for each
- * other.
- */
-export function createNumbering(db: Db): (on: Runner, mails: NewMail[]) => Promise<Numbering> {
-  const take = prepare((value: Slots<{ accountId: string; count: number }>) =>
-    db
-      .updateTable('accounts')
-      .set((row) => ({ message_order: row('message_order', '+', value.count) }))
-      .where('id', '=', value.accountId)
-      .returning(['seq', 'message_order']),
-  );
-  return async (on, mails) => {
-    const counts = new Map<string, number>();
-    for (const { recipients } of mails) {
-      for (const { accountId } of recipients) counts.set(accountId, (counts.get(accountId) ?? 0) + 1);
-    }
-    const last = new Map<string, AccountPlace>();
-    for (const accountId of [...counts.keys()].sort()) {
-      const count = counts.get(accountId) ?? 0;
-      const [row] = await take(on, { accountId, count });
-      if (row) last.set(accountId, { account: row.seq, accountOrder: row.message_order - count });
-    }
-    return (accountId) => {
-      const place = last.get(accountId);
-      if (!place) throw new Error('an inbox has no account');
-      place.accountOrder++;
-      return place;
-    };
-  };
-}
-
 /** The queries that follow an inbox or an account, oldest first. */
-export function createFollowing(
-  db: Db,
-): Pick<MessageStore, 'listAfter' | 'listByAccount' | 'placeInAccount'> {
+export function createFollowing({
+  db,
+}: Engine): Pick<MessageStore, 'listAfter' | 'listByAccount' | 'placeInAccount'> {
   type Range = { after: number; limit: number; now: number };
   const summaries = () =>
     db
@@ -109,7 +64,7 @@ export function createFollowing(
 
   /**
    * A place up to which no message is newer than `time`, found by bisection. Times follow the order of the
-   * account but for {@link MAX_DISORDER_MS}, so what lies before a message that is older by so much is
+   * account except for {@link MAX_DISORDER_MS}, so all messages before one that is older by that much are
    * older than `time`.
    */
   async function placeUpTo(account: number, newest: number, time: number): Promise<number> {
@@ -137,7 +92,7 @@ export function createFollowing(
     },
 
     async placeInAccount(accountId, time) {
-      // The newest first, so that what is committed meanwhile lies behind the answer.
+      // The newest first, so that whatever is committed meanwhile comes after the result.
       const [account] = await selectAccount(db, { accountId });
       if (!account) return 0;
       const { seq, message_order: newest } = account;

@@ -1,16 +1,15 @@
 import { timeOfId } from '../../../ids.ts';
 import type { MessageStore } from '../../contract/index.ts';
-import { type FreeMessages, freeEmptied, freeInSteps, freeNowOrLater } from '../delete-in-steps.ts';
-import type { Db, Dialect, Tx } from '../dialect.ts';
-import type { Sources } from './sources.ts';
+import { freeInSteps, freeNowOrLater, inSequence, type Removal } from '../delete-in-steps.ts';
+import type { Engine, Tx } from '../engine.ts';
 
 /** Deleting one message of an inbox, or all of them. */
 export function createDeletion(
-  db: Db,
-  dialect: Dialect,
-  sources: Sources,
-  freeMessages: FreeMessages,
+  engine: Engine,
+  { sources, freeEmptied }: Removal,
 ): Pick<MessageStore, 'delete' | 'deleteAll'> {
+  const { dialect, transaction } = engine;
+
   /** Deletes a message of an inbox; returns its source, or undefined if there is no such message. */
   async function unlist(tx: Tx, inboxId: string, messageId: string, now: number) {
     const receivedAt = timeOfId('msg', messageId);
@@ -47,20 +46,18 @@ export function createDeletion(
 
   return {
     async delete(inboxId, messageId, now) {
-      const source = await db.transaction().execute(async (tx) => {
+      const source = await transaction(async (tx) => {
         const source = await unlist(tx, inboxId, messageId, now);
         if (source !== undefined) await sources.release(tx, [source]);
         return source;
       });
       if (source === undefined) return false;
-      await freeNowOrLater(dialect, () =>
-        freeInSteps(db, (tx, limit) => sources.freeParked(tx, limit, source)),
-      );
+      await freeNowOrLater(() => freeInSteps(engine, (tx, limit) => sources.freeParked(tx, limit, source)));
       return true;
     },
 
     async deleteAll(inboxId, now) {
-      const emptied = await db.transaction().execute((tx) =>
+      const emptied = await transaction((tx) =>
         tx
           .updateTable('inboxes')
           .set((row) => ({
@@ -75,10 +72,15 @@ export function createDeletion(
           .executeTakeFirst(),
       );
       if (!emptied) return false;
-      await freeNowOrLater(dialect, async () => {
-        await freeInSteps(db, (tx, limit) => freeEmptied(tx, freeMessages, limit, inboxId));
-        await freeInSteps(db, (tx, limit) => sources.freeParked(tx, limit));
-      });
+      await freeNowOrLater(() =>
+        freeInSteps(
+          engine,
+          inSequence(
+            (tx, limit) => freeEmptied(tx, limit, inboxId),
+            (tx, limit) => sources.freeParked(tx, limit),
+          ),
+        ),
+      );
       return true;
     },
   };

@@ -2,14 +2,14 @@ import { sql } from 'kysely';
 import { timeOfId } from '../../../ids.ts';
 import { MAX_DERIVED_BYTES, readContent } from '../../../mail/stored-content.ts';
 import type { FullMessageRecord, MessageStore } from '../../contract/index.ts';
-import type { Db } from '../dialect.ts';
+import type { Engine } from '../engine.ts';
 import { prepare, type Slots } from '../prepared.ts';
 import { bounded, jsonText, laterThanEmptied, parseJson, readEnvelope, toMessage } from './rows.ts';
 
 const COLUMNS = ['m.id', 'm.received_at', 'm.rcpt_to', 's.size', 's.parse_error', 's.summary'] as const;
 
 /** The queries that find a message of a live inbox. */
-export function createReads(db: Db): Pick<MessageStore, 'list' | 'listRows' | 'find' | 'readRaw'> {
+export function createReads({ db }: Engine): Pick<MessageStore, 'list' | 'listRows' | 'find' | 'readRaw'> {
   type Place = { inboxId: string; messageId: string; receivedAt: number; now: number };
 
   const ofLiveInbox = (inboxId: Slots<Place>['inboxId'], now: Slots<Place>['now']) =>

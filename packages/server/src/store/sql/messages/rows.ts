@@ -33,7 +33,7 @@ export function toMessage(inboxId: string, row: SelectedMessage): MessageRecord 
   };
 }
 
-/** What is stored of a mail's envelope; what is known of its sender stands beside it, where it was checked. */
+/** The stored form of a mail's envelope, with the result of the sender's authentication if it was checked. */
 export function envelopeJson({ envelope, authentication }: NewMail): string {
   return JSON.stringify(authentication === null ? envelope : { ...envelope, authentication });
 }
@@ -44,14 +44,14 @@ export function readEnvelope(text: string): Pick<FullMessageRecord, 'envelope' |
 }
 
 /**
- * The time after which a query shows messages of the inbox `i`: the given one, or the mark below which an
- * emptied inbox has no messages. One bound and not two, since an engine searches an index by one of them
- * and reads all rows between the two.
+ * The time after which a query returns messages of the inbox `i`: `after`, or the time up to which the inbox
+ * was emptied. One bound instead of two, because an engine searches the index by one of them and would read
+ * all rows between the two.
  */
 export const laterThanEmptied = (after: RawBuilder<number>): RawBuilder<number> =>
   sql<number>`case when ${sql.ref('i.emptied_up_to')} > ${after} then ${sql.ref('i.emptied_up_to')} else ${after} end`;
 
-/** The engines know no infinity, and no time is ever so late. */
+/** Replaces infinity, which the engines do not know, by a number that no time reaches. */
 export const bounded = ({ after, before, limit }: { after: number; before: number; limit: number }) => ({
   after: Math.max(after, -1),
   before: Math.min(before, Number.MAX_SAFE_INTEGER),

@@ -2,23 +2,23 @@ import { type Expression, type SqlBool, sql } from 'kysely';
 import { failedConditions, failedContent, hasWords, missingWords } from '../../../mail/filters.ts';
 import type { MailSummary } from '../../../mail/mail.ts';
 import type { AccountMessageRow, MessageStore, SearchConditions } from '../../contract/index.ts';
-import type { Db, Dialect } from '../dialect.ts';
+import type { Engine } from '../engine.ts';
 import { prepare, type Slots } from '../prepared.ts';
 import { emptyPage, prepareSelectAccount } from './account-pages.ts';
 import { bounded, jsonText, parseJson } from './rows.ts';
 
-/** Messages that one call looks at: about ten milliseconds, fifty where each must be parsed. */
+/** Messages that one call reads: about ten milliseconds, fifty where each must be parsed. */
 const ROWS_PER_CALL = 500;
-/** Bytes of mail that one call looks at, beside its first message. */
+/** Bytes of mail that one call reads besides its first message. */
 const BYTES_PER_CALL = 8 * 1024 * 1024;
-/** With fewer letters nearly every message is a candidate, and the look at the stored text is in vain. */
+/** With fewer letters nearly every message matches, and comparing the stored text is wasted. */
 const MIN_LETTERS = 3;
 
 /**
- * A `LIKE` pattern that every stored JSON matches in which a text occurs, whatever its case and the
- * composition of its letters; null where none would be of use. It is the text's longest stretch of
- * characters that JSON writes as they are and that no other character folds to. `i` and `k` stand for any
- * character, since the dotted capital I and the Kelvin sign fold to them.
+ * A `LIKE` pattern that matches every stored JSON text which contains `text`, whatever its case and the
+ * composition of its letters; null if no pattern would help. It is the longest run of characters of `text`
+ * that JSON does not escape and to which no other character folds. `i` and `k` become wildcards, because the
+ * dotted capital I and the Kelvin sign fold to them.
  * @param text folded or not
  */
 export function likePattern(text: string): string | null {
@@ -37,7 +37,7 @@ interface Candidate {
   rcpt_to: string;
   size: number;
   summary: Uint8Array;
-  /** Selected only where a condition is about it. */
+  /** Selected only if a condition needs it. */
   content?: Uint8Array | undefined;
 }
 
@@ -47,7 +47,7 @@ function isMatch({ rcpt_to, summary: bytes, content }: Candidate, conditions: Se
   if (failedConditions(message, conditions).length > 0) return false;
   const missing = missingWords(message, conditions.words ?? []);
   if (missing.length === 0 && conditions.text === undefined) return true;
-  if (!content) throw new Error('the content was not selected');
+  if (!content) throw new Error('The content was not selected.');
   const full = { summary, content: parseJson<Parameters<typeof hasWords>[0]>(content) };
   return failedContent(full, conditions).length === 0 && hasWords(full.content, missing);
 }
@@ -58,11 +58,11 @@ const toRow = (row: Candidate): AccountMessageRow => ({
 });
 
 /**
- * Searching: the newest messages are read one after the other, 3 µs each where the database alone can tell
- * that a message does not match. There is no index of words: SQLite's FTS5 took 80 µs a mail to write and
- * 150 µs to delete, and finds whole words only; one of trigrams took 370 µs and five times the space.
+ * Searching reads the newest messages one after the other, in 3 µs each if the database alone can rule a
+ * message out. There is no full-text index: SQLite's FTS5 took 80 µs a mail to write and 150 µs to delete,
+ * and finds whole words only; a trigram index took 370 µs and five times the space.
  */
-export function createSearch(db: Db, dialect: Dialect): MessageStore['search'] {
+export function createSearch({ db, dialect }: Engine): MessageStore['search'] {
   const selectAccount = prepareSelectAccount(db);
   type Range = { account: number; after: number; before: number };
   const selectSizes = prepare((value: Slots<Range>) =>
@@ -77,7 +77,7 @@ export function createSearch(db: Db, dialect: Dialect): MessageStore['search'] {
       .limit(ROWS_PER_CALL),
   );
 
-  /** How far down a call looks. */
+  /** How far down a call reads. */
   async function stretchOf(range: Range): Promise<{ place: number; rows: number; isComplete: boolean }> {
     const sizes = await selectSizes(db, range);
     let rows = 0;
@@ -89,7 +89,7 @@ export function createSearch(db: Db, dialect: Dialect): MessageStore['search'] {
     return { place, rows, isComplete: rows === sizes.length && rows < ROWS_PER_CALL };
   }
 
-  /** True for every message that may meet the conditions on words and text. */
+  /** Conditions that hold for every message which may match `words` and `text`. */
   function mayMatch({ words = [], text }: SearchConditions): Expression<SqlBool>[] {
     const isLike = (column: Expression<string>, pattern: string) => dialect.isLike(column, pattern);
     const [summary, content] = [dialect.asText(sql.ref('s.summary')), dialect.asText(sql.ref('s.content'))];
@@ -122,7 +122,7 @@ export function createSearch(db: Db, dialect: Dialect): MessageStore['search'] {
         .where('m.account_seq', '=', account)
         .where('m.account_order', '>=', from)
         .where('m.account_order', '<', before)
-        // The account may have been removed since its row number was read, and a new one may have that number.
+        // The account may have been removed since its row number was read, and a new account may have the number.
         .where('i.account_id', '=', accountId)
         .where('i.expires_at', '>', now)
         .whereRef('m.received_at', '>', 'i.emptied_up_to')
@@ -139,7 +139,7 @@ export function createSearch(db: Db, dialect: Dialect): MessageStore['search'] {
     let query = candidates([accountId, account.seq], stretch.place, before, now);
     for (const condition of mayMatch(conditions)) query = query.where(condition);
     const rows: Candidate[] = await query
-      .$if(words.length > 0 || text !== undefined, (needy) => needy.select('s.content'))
+      .$if(words.length > 0 || text !== undefined, (selecting) => selecting.select('s.content'))
       .execute();
     const messages: AccountMessageRow[] = [];
     for (const row of rows) {

@@ -1,5 +1,5 @@
 import { type Kysely, sql } from 'kysely';
-import type { Dialect } from '../dialect.ts';
+import type { Dialect } from '../engine.ts';
 
 /** Adds what accounts use and own: the use of keys, usage by month and day, domains. */
 export async function up(db: Kysely<unknown>, dialect: Dialect): Promise<void> {

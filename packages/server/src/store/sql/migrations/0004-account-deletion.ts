@@ -1,5 +1,5 @@
 import type { Kysely } from 'kysely';
-import type { Dialect } from '../dialect.ts';
+import type { Dialect } from '../engine.ts';
 
 /** Lets an account be marked as being deleted. */
 export async function up(db: Kysely<unknown>, dialect: Dialect): Promise<void> {

@@ -1,5 +1,5 @@
 import type { Kysely } from 'kysely';
-import type { Dialect } from '../dialect.ts';
+import type { Dialect } from '../engine.ts';
 
 /** Adds inboxes that take mail for more than their own address; refusals are found by domain, too. */
 export async function up(db: Kysely<unknown>, dialect: Dialect): Promise<void> {

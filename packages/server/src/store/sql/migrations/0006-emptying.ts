@@ -1,5 +1,5 @@
 import type { Kysely } from 'kysely';
-import type { Dialect } from '../dialect.ts';
+import type { Dialect } from '../engine.ts';
 
 /** Adds the mark below which an emptied inbox has no messages. */
 export async function up(db: Kysely<unknown>, dialect: Dialect): Promise<void> {

@@ -1,5 +1,5 @@
 import type { Kysely } from 'kysely';
-import type { Dialect } from '../dialect.ts';
+import type { Dialect } from '../engine.ts';
 
 /** Adds the sessions of the console. A session names its credential by hash, so it ends with the credential. */
 export async function up(db: Kysely<unknown>, dialect: Dialect): Promise<void> {

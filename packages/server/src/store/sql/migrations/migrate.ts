@@ -1,5 +1,5 @@
 import { type Migration, Migrator } from 'kysely/migration';
-import type { Db, Dialect } from '../dialect.ts';
+import type { Db, Dialect } from '../engine.ts';
 import * as init from './0001-init.ts';
 import * as webhooks from './0002-webhooks.ts';
 import * as accounts from './0003-accounts.ts';

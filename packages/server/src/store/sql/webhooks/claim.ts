@@ -1,15 +1,15 @@
 import type { Selectable } from 'kysely';
 import type { ClaimedDelivery, ClaimLimits, DeliveryStore } from '../../contract/webhooks.ts';
-import type { Db, Dialect, Tx } from '../dialect.ts';
-import { onConnection, prepare, type Runner, type Slots } from '../prepared.ts';
+import type { Engine, Tx } from '../engine.ts';
+import { prepare, type Slots } from '../prepared.ts';
 import type { DeliveriesTable, WebhooksTable } from '../tables.ts';
 import { cancelOfWebhook, concurrencyOf, createReschedule, INBOX_ENDED, prepareUnderWay } from './queue.ts';
 import { signingSecrets } from './webhooks.ts';
 
-/** Webhooks looked at in one query; more are asked for as long as there is room. */
-const WEBHOOKS_PER_LOOK = 50;
-/** Deliveries cancelled in one claim and webhook: about a millisecond; the next claim goes on. */
-const CANCELLED_PER_LOOK = 100;
+/** Webhooks read in one query; more are read as long as the limits allow. */
+const WEBHOOKS_PER_QUERY = 50;
+/** Deliveries cancelled in one claim and webhook: about a millisecond; the next claim continues. */
+const CANCELLED_PER_CLAIM = 100;
 
 type Webhook = Selectable<WebhooksTable>;
 
@@ -36,11 +36,11 @@ function toClaimed(
 }
 
 /**
- * Claiming, webhook by webhook. `webhooks.next_at` says when a queue is worth a look, so a claim costs
- * what it finds, however many deliveries wait elsewhere; and the lock on the webhook's row keeps its
- * concurrency exact on any number of nodes.
+ * Claiming, webhook by webhook. `webhooks.next_at` says when a webhook may have due deliveries, so the cost
+ * of a claim depends on what it finds and not on how many deliveries wait; the lock on the webhook's row
+ * keeps its concurrency exact on any number of nodes.
  */
-export function createClaim(db: Db, dialect: Dialect): DeliveryStore['claim'] {
+export function createClaim({ db, dialect, transaction }: Engine): DeliveryStore['claim'] {
   const reschedule = createReschedule(db);
   const selectUnderWay = prepareUnderWay(db);
   /** Deliveries whose claimer died are due again. */
@@ -69,29 +69,29 @@ export function createClaim(db: Db, dialect: Dialect): DeliveryStore['claim'] {
       .returningAll(),
   );
 
-  async function claimOf(on: Runner, webhook: Webhook, room: number, leaseMs: number, now: number) {
+  async function claimOf(tx: Tx, webhook: Webhook, room: number, leaseMs: number, now: number) {
     const { id } = webhook;
-    await lapse(on, { webhook: id, now });
-    const [{ underWay } = { underWay: 0 }] = await selectUnderWay(on, { webhook: id });
+    await lapse(tx, { webhook: id, now });
+    const [{ underWay } = { underWay: 0 }] = await selectUnderWay(tx, { webhook: id });
     const limit = Math.max(0, Math.min(room, concurrencyOf(webhook) - underWay));
     const leasedUntil = now + leaseMs;
-    const rows = limit === 0 ? [] : await lease(on, { webhook: id, now, leasedUntil, limit });
-    await reschedule(on, webhook);
+    const rows = limit === 0 ? [] : await lease(tx, { webhook: id, now, leasedUntil, limit });
+    await reschedule(tx, webhook);
     return rows
       .sort((a, b) => (a.id < b.id ? -1 : 1))
       .map((row) => toClaimed(webhook, row, leasedUntil, now));
   }
 
-  /** Ends what is pending at a webhook that gets no more. */
+  /** Cancels the pending deliveries of a webhook that was disabled or has ended. */
   async function endQueue(tx: Tx, webhook: Webhook, now: number): Promise<void> {
     const reason =
       webhook.ends_at <= now
         ? INBOX_ENDED
         : ['The webhook was disabled.', webhook.disabled_reason ?? ''].join(' ').trimEnd();
-    const ended = await cancelOfWebhook(tx, webhook.id, reason, CANCELLED_PER_LOOK, now);
+    const ended = await cancelOfWebhook(tx, webhook.id, reason, CANCELLED_PER_CLAIM, now);
     await tx
       .updateTable('webhooks')
-      .set({ next_at: ended < CANCELLED_PER_LOOK ? null : now })
+      .set({ next_at: ended < CANCELLED_PER_CLAIM ? null : now })
       .where('id', '=', webhook.id)
       .execute();
   }
@@ -104,7 +104,7 @@ export function createClaim(db: Db, dialect: Dialect): DeliveryStore['claim'] {
         .where('prompt', '=', value.prompt)
         .where('next_at', '<=', value.now)
         .orderBy('next_at')
-        .limit(WEBHOOKS_PER_LOOK),
+        .limit(WEBHOOKS_PER_QUERY),
     ),
   );
 
@@ -112,7 +112,7 @@ export function createClaim(db: Db, dialect: Dialect): DeliveryStore['claim'] {
     const claimed: ClaimedDelivery[] = [];
     const seen = new Set<string>();
     while (claimed.length < limit) {
-      const due = await onConnection(tx, (on) => selectDue(on, { prompt, now }));
+      const due = await selectDue(tx, { prompt, now });
       const webhooks = due.filter(({ id }) => !seen.has(id));
       if (webhooks.length === 0) break;
       for (const webhook of webhooks) {
@@ -120,8 +120,7 @@ export function createClaim(db: Db, dialect: Dialect): DeliveryStore['claim'] {
         seen.add(webhook.id);
         if (webhook.enabled === 0 || webhook.ends_at <= now) await endQueue(tx, webhook, now);
         else {
-          const room = limit - claimed.length;
-          claimed.push(...(await onConnection(tx, (on) => claimOf(on, webhook, room, leaseMs, now))));
+          claimed.push(...(await claimOf(tx, webhook, limit - claimed.length, leaseMs, now)));
         }
       }
     }
@@ -129,10 +128,8 @@ export function createClaim(db: Db, dialect: Dialect): DeliveryStore['claim'] {
   }
 
   return (limits: ClaimLimits, now: number) =>
-    db
-      .transaction()
-      .execute(async (tx) => [
-        ...(await claimHalf(tx, 1, limits.prompt, limits.leaseMs, now)),
-        ...(await claimHalf(tx, 0, limits.other, limits.leaseMs, now)),
-      ]);
+    transaction(async (tx) => [
+      ...(await claimHalf(tx, 1, limits.prompt, limits.leaseMs, now)),
+      ...(await claimHalf(tx, 0, limits.other, limits.leaseMs, now)),
+    ]);
 }

@@ -1,13 +1,11 @@
 import type { Selectable } from 'kysely';
 import { TOMBSTONE_MS } from '../../contract/retention.ts';
 import type { AttemptRecord, DeliveryRecord, DeliveryStore } from '../../contract/webhooks.ts';
-import type { Db, Dialect, Tx } from '../dialect.ts';
+import type { Db, Engine, Tx } from '../engine.ts';
 import type { AttemptsTable, DeliveriesTable } from '../tables.ts';
-import { createClaim } from './claim.ts';
 import { createReschedule } from './queue.ts';
-import { createRecord } from './record-attempts.ts';
 
-/** A row of the log: a delivery beside one of its attempts, or beside none. */
+/** A row of the log: a delivery with one of its attempts, or with none. */
 type Joined = { [K in keyof Omit<AttemptsTable, 'delivery_id'>]: AttemptsTable[K] | null };
 
 function toAttempt({ at, status, duration_ms, error, response_start }: Joined): AttemptRecord[] {
@@ -36,7 +34,7 @@ function toDelivery(row: Selectable<DeliveriesTable>, attempts: AttemptRecord[])
   };
 }
 
-/** What a reader of the log asks for. */
+/** Which deliveries of the log to read. */
 interface LogQuery {
   accountId: string;
   webhookId: string;
@@ -76,11 +74,12 @@ async function readLog(on: Db, query: LogQuery, now: number): Promise<DeliveryRe
   });
 }
 
-/** The part of the store that keeps deliveries. */
-export function createDeliveries(db: Db, dialect: Dialect): DeliveryStore {
+/** The log of deliveries; each engine claims and records them in its own way. */
+export function createDeliveries(engine: Engine): Omit<DeliveryStore, 'claim' | 'record'> {
+  const { db, dialect, transaction } = engine;
   const reschedule = createReschedule(db);
 
-  /** A webhook of the account that lives, locked. */
+  /** A live webhook of the account, locked. */
   async function lockOwn(tx: Tx, accountId: string, webhookId: string, now: number) {
     const own = tx
       .selectFrom('webhooks')
@@ -96,10 +95,8 @@ export function createDeliveries(db: Db, dialect: Dialect): DeliveryStore {
   }
 
   return {
-    claim: createClaim(db, dialect),
-
     async nextAt() {
-      // One question for each half, because the index begins with it.
+      // One query for each value of `prompt`, because the index begins with it.
       const times: number[] = [];
       for (const prompt of [0, 1]) {
         const row = await db
@@ -115,10 +112,8 @@ export function createDeliveries(db: Db, dialect: Dialect): DeliveryStore {
       return times.length > 0 ? Math.min(...times) : null;
     },
 
-    record: createRecord(db, dialect),
-
     releaseAll: (now) =>
-      db.transaction().execute(async (tx) => {
+      transaction(async (tx) => {
         const released = await tx
           .updateTable('deliveries')
           .set({ due_at: now, leased_until: null })
@@ -131,7 +126,7 @@ export function createDeliveries(db: Db, dialect: Dialect): DeliveryStore {
       }),
 
     addTest: (accountId, webhookId, { deliveryId, eventId }, now) =>
-      db.transaction().execute(async (tx) => {
+      transaction(async (tx) => {
         const webhook = await lockOwn(tx, accountId, webhookId, now);
         if (!webhook) return undefined;
         await tx
@@ -157,7 +152,7 @@ export function createDeliveries(db: Db, dialect: Dialect): DeliveryStore {
       }),
 
     replay: (accountId, webhookId, deliveryId, now) =>
-      db.transaction().execute(async (tx) => {
+      transaction(async (tx) => {
         const webhook = await lockOwn(tx, accountId, webhookId, now);
         if (!webhook) return undefined;
         await tx

@@ -5,14 +5,14 @@ import {
   type FailureStreak,
   PROMPT_MS,
 } from '../../contract/webhooks.ts';
-import type { Db, Dialect } from '../dialect.ts';
-import { onConnection, prepare, type Runner, type Slots } from '../prepared.ts';
+import type { Engine, Tx } from '../engine.ts';
+import { prepare, type Slots } from '../prepared.ts';
 import { createReschedule } from './queue.ts';
 
 /**
- * A webhook that fails again and again pauses between its attempts, the longer the more often it
- * failed: a dead one with a long queue would else be tried as fast as it refuses. A second at most is
- * little beside the first retry, and a webhook that fails now and then hardly notices.
+ * A failing webhook pauses between its attempts, longer after each failure: otherwise one that is down and
+ * has a long queue would be called as fast as it refuses. A second at most is short beside the first retry,
+ * and delays a webhook that fails now and then very little.
  */
 const FIRST_PAUSE_MS = 25;
 const MAX_PAUSE_MS = 1_000;
@@ -22,14 +22,14 @@ function pauseAfter(failedAttempts: number): number {
   return Math.min(MAX_PAUSE_MS, FIRST_PAUSE_MS * 2 ** Math.min(failedAttempts - 1, 10));
 }
 
-/** The columns that say where a delivery stands. */
-function standing(next: AttemptResult['next'], now: number) {
+/** The columns of a delivery's state. */
+function stateColumns(next: AttemptResult['next'], now: number) {
   return next.state === 'pending'
     ? { state: next.state, reason: null, dueAt: next.at, endedAt: null }
     : { state: next.state, reason: next.reason, dueAt: null, endedAt: now };
 }
 
-/** What is known of a webhook's success. */
+/** A webhook's failures since its last success. */
 interface Streak {
   failing_since: number | null;
   failed_attempts: number;
@@ -47,8 +47,9 @@ function streakAfter(before: Streak, attempt: AttemptRecord): Streak {
   };
 }
 
-/** Writing down what became of claimed deliveries. */
-export function createRecord(db: Db, dialect: Dialect): DeliveryStore['record'] {
+/** Recording the attempts of claimed deliveries. */
+export function createRecord(engine: Engine): DeliveryStore['record'] {
+  const { db, dialect, transaction } = engine;
   const reschedule = createReschedule(db);
   const lockWebhook = prepare((value: Slots<{ webhook: string }>) =>
     dialect.lockRows(
@@ -87,8 +88,8 @@ export function createRecord(db: Db, dialect: Dialect): DeliveryStore['record'] 
       })
       .where('id', '=', value.webhook),
   );
-  type Standing = ReturnType<typeof standing> & { delivery: string; leasedUntil: number };
-  const updateStanding = prepare((value: Slots<Standing>) =>
+  type NewState = ReturnType<typeof stateColumns> & { delivery: string; leasedUntil: number };
+  const updateState = prepare((value: Slots<NewState>) =>
     db
       .updateTable('deliveries')
       .set({
@@ -102,11 +103,11 @@ export function createRecord(db: Db, dialect: Dialect): DeliveryStore['record'] 
       .where('leased_until', '=', value.leasedUntil),
   );
 
-  /** Notes an attempt; false when the delivery is gone. */
-  async function addAttempt(on: Runner, delivery: string, attempt: AttemptRecord): Promise<boolean> {
-    const [row] = await countAttempt(on, { delivery });
+  /** Adds an attempt to the log; false if the delivery does not exist any more. */
+  async function addAttempt(tx: Tx, delivery: string, attempt: AttemptRecord): Promise<boolean> {
+    const [row] = await countAttempt(tx, { delivery });
     if (!row) return false;
-    await insertAttempt(on, {
+    await insertAttempt(tx, {
       ...attempt,
       ...{ delivery, number: row.attempts },
       error: attempt.error && JSON.stringify(attempt.error),
@@ -115,33 +116,27 @@ export function createRecord(db: Db, dialect: Dialect): DeliveryStore['record'] 
     return true;
   }
 
-  async function recordOne(
-    on: Runner,
-    result: AttemptResult,
-    now: number,
-  ): Promise<FailureStreak | undefined> {
+  async function recordOne(tx: Tx, result: AttemptResult, now: number): Promise<FailureStreak | undefined> {
     const { webhookId: webhook, deliveryId: delivery, attempt, leasedUntil, next } = result;
-    const [before] = await lockWebhook(on, { webhook });
+    const [before] = await lockWebhook(tx, { webhook });
     if (!before) return undefined;
     let after = before;
-    if (attempt && (await addAttempt(on, delivery, attempt))) {
+    if (attempt && (await addAttempt(tx, delivery, attempt))) {
       const streak = streakAfter(before, attempt);
-      await updateStreak(on, { ...streak, webhook });
+      await updateStreak(tx, { ...streak, webhook });
       after = { ...before, ...streak };
     }
-    await updateStanding(on, { ...standing(next, now), delivery, leasedUntil });
-    await reschedule(on, after, now + pauseAfter(after.failed_attempts));
+    await updateState(tx, { ...stateColumns(next, now), delivery, leasedUntil });
+    await reschedule(tx, after, now + pauseAfter(after.failed_attempts));
     return { failingSince: after.failing_since, failedAttempts: after.failed_attempts };
   }
 
   return (results, now) =>
-    db.transaction().execute((tx) =>
-      onConnection(tx, async (on) => {
-        const streaks: (FailureStreak | undefined)[] = [];
-        // Webhooks are locked in the order of their ids, so that no two transactions wait for each other.
-        const order = [...results.entries()].sort(([, a], [, b]) => (a.webhookId < b.webhookId ? -1 : 1));
-        for (const [index, result] of order) streaks[index] = await recordOne(on, result, now);
-        return streaks;
-      }),
-    );
+    transaction(async (tx) => {
+      const streaks: (FailureStreak | undefined)[] = [];
+      // Webhooks are locked in the order of their ids, so that no two transactions wait for each other.
+      const order = [...results.entries()].sort(([, a], [, b]) => (a.webhookId < b.webhookId ? -1 : 1));
+      for (const [index, result] of order) streaks[index] = await recordOne(tx, result, now);
+      return streaks;
+    });
 }

@@ -3,10 +3,10 @@ import { AppError, notFound } from '../../../errors.ts';
 import { TOMBSTONE_MS } from '../../contract/retention.ts';
 import type { NewWebhook, WebhookChanges, WebhookRecord, WebhookStore } from '../../contract/webhooks.ts';
 import { lockAccount } from '../accounts/lock-account.ts';
-import { freeNowOrLater } from '../delete-in-steps.ts';
-import type { Db, Dialect, Tx } from '../dialect.ts';
+import { freeInSteps, freeNowOrLater } from '../delete-in-steps.ts';
+import type { Engine, Tx } from '../engine.ts';
 import { DELETED, NEVER, type WebhooksTable } from '../tables.ts';
-import { removeWebhook } from './queue.ts';
+import { removeEachWebhook } from './queue.ts';
 
 const COLUMNS = [
   'id',
@@ -21,10 +21,10 @@ const COLUMNS = [
   'failing_since',
 ] as const satisfies (keyof WebhooksTable)[];
 
-/** A rotation a day leaves two; whoever rotates more often within a day keeps so many. */
+/** A rotation a day leaves two secrets; with more rotations within a day, this many sign. */
 const MAX_SECRETS = 10;
 
-/** A secret as a row keeps it, newest first; the first has no end. */
+/** A stored secret, newest first; the first has no end. */
 interface StoredSecret {
   secret: string;
   until: number | null;
@@ -69,7 +69,7 @@ async function checkLimit(tx: Tx, accountId: string, max: number, now: number): 
 }
 
 /**
- * Adds a webhook inside a transaction that has locked its account and made sure of its inbox.
+ * Adds a webhook in a transaction that has locked its account and checked its inbox.
  * @param endsAt the inbox's end; NEVER for the whole account
  * @throws AppError `limit_reached`
  */
@@ -102,7 +102,7 @@ export async function insertWebhook(
   return toWebhook(row);
 }
 
-/** Lets the webhooks of an inbox end with it, and follow a change of that end. */
+/** Moves the end of an inbox's webhooks to the end of the inbox. */
 export async function moveWebhookEnd(
   tx: Tx,
   inbox: { accountId: string; inboxId: string; expiresAt: number },
@@ -115,7 +115,7 @@ export async function moveWebhookEnd(
     .execute();
 }
 
-/** The end of a live inbox, whose webhooks are marked as there being some. */
+/** Marks a live inbox as having a webhook; returns its expiry. */
 async function claimInbox(tx: Tx, accountId: string, inboxId: string, now: number): Promise<number> {
   const inbox = await tx
     .updateTable('inboxes')
@@ -136,14 +136,26 @@ function toRow({ url, description, enabled }: WebhookChanges, now: number) {
     ...(description === undefined ? {} : { description: JSON.stringify(description) }),
     ...(enabled === undefined ? {} : { enabled: enabled ? 1 : 0, disabled_reason: null }),
     ...(enabled === true && { failing_since: null, failed_attempts: 0, blocked_until: 0 }),
-    // The next claim finds it disabled and ends what is pending.
+    // The next claim finds it disabled and cancels what is pending.
     ...(enabled === false && { next_at: now }),
   };
 }
 
-/** The part of the store that keeps webhooks. */
-export function createWebhooks(db: Db, dialect: Dialect): WebhookStore {
-  const live = (tx: Db, accountId: string, webhookId: string, now: number) =>
+/** Removes about `limit` rows of a deleted webhook. */
+function removeDeleted(tx: Tx, webhookId: string, limit: number): Promise<number> {
+  return removeEachWebhook(tx, limit, () =>
+    tx
+      .selectFrom('webhooks')
+      .select('id')
+      .where('id', '=', webhookId)
+      .where('ends_at', '=', DELETED)
+      .executeTakeFirst(),
+  );
+}
+
+export function createWebhooks(engine: Engine): WebhookStore {
+  const { db, dialect, transaction } = engine;
+  const live = (tx: Tx, accountId: string, webhookId: string, now: number) =>
     tx
       .updateTable('webhooks')
       .where('id', '=', webhookId)
@@ -152,7 +164,7 @@ export function createWebhooks(db: Db, dialect: Dialect): WebhookStore {
 
   return {
     create: (accountId, webhook, maxWebhooks) =>
-      db.transaction().execute(async (tx) => {
+      transaction(async (tx) => {
         await lockAccount(tx, dialect, accountId);
         const { inboxId, createdAt } = webhook;
         const endsAt = inboxId === null ? NEVER : await claimInbox(tx, accountId, inboxId, createdAt);
@@ -184,16 +196,18 @@ export function createWebhooks(db: Db, dialect: Dialect): WebhookStore {
     },
 
     async update(accountId, webhookId, changes, now) {
-      const row = await live(db, accountId, webhookId, now)
-        // An update needs a column to set, also when nothing was asked for.
-        .set({ ...toRow(changes, now), account_id: accountId })
-        .returning(COLUMNS)
-        .executeTakeFirst();
+      const row = await transaction((tx) =>
+        live(tx, accountId, webhookId, now)
+          // An update needs a column to set, also if there is nothing to change.
+          .set({ ...toRow(changes, now), account_id: accountId })
+          .returning(COLUMNS)
+          .executeTakeFirst(),
+      );
       return row && toWebhook(row);
     },
 
     rotateSecret: (accountId, webhookId, secret, oldUntil, now) =>
-      db.transaction().execute(async (tx) => {
+      transaction(async (tx) => {
         const mine = tx
           .selectFrom('webhooks')
           .select('secrets')
@@ -218,27 +232,31 @@ export function createWebhooks(db: Db, dialect: Dialect): WebhookStore {
       }),
 
     async delete(accountId, webhookId, now) {
-      const gone = await db
-        .updateTable('webhooks')
-        .set({ ends_at: DELETED, enabled: 0, next_at: null })
-        .where('id', '=', webhookId)
-        .where('account_id', '=', accountId)
-        .where('ends_at', '>', now - TOMBSTONE_MS)
-        .returning('id')
-        .executeTakeFirst();
-      if (!gone) return false;
-      await freeNowOrLater(dialect, () => removeWebhook(db, webhookId));
+      const ended = await transaction((tx) =>
+        tx
+          .updateTable('webhooks')
+          .set({ ends_at: DELETED, enabled: 0, next_at: null })
+          .where('id', '=', webhookId)
+          .where('account_id', '=', accountId)
+          .where('ends_at', '>', now - TOMBSTONE_MS)
+          .returning('id')
+          .executeTakeFirst(),
+      );
+      if (!ended) return false;
+      await freeNowOrLater(() => freeInSteps(engine, (tx, limit) => removeDeleted(tx, webhookId, limit)));
       return true;
     },
 
     async disable(webhookId, reason) {
-      await db
-        .updateTable('webhooks')
-        // Time 0: the next claim looks at it first and ends what is pending.
-        .set({ enabled: 0, disabled_reason: reason, next_at: 0 })
-        .where('id', '=', webhookId)
-        .where('enabled', '=', 1)
-        .execute();
+      await transaction((tx) =>
+        tx
+          .updateTable('webhooks')
+          // Time 0: the next claim reads it first and cancels what is pending.
+          .set({ enabled: 0, disabled_reason: reason, next_at: 0 })
+          .where('id', '=', webhookId)
+          .where('enabled', '=', 1)
+          .execute(),
+      );
     },
   };
 }

@@ -1,40 +1,32 @@
 import { setImmediate } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
-import { changesData, type MethodPath } from '../method-dispatch.ts';
-import { outcomeUnknown, unavailable } from './connection.ts';
+import { changesData, type MethodPath } from '../../methods.ts';
+import { outcomeUnknown, unavailable } from '../errors.ts';
 import {
   type Answer,
   type Call,
-  type FromWriter,
+  type FromThread,
   memoryGiven,
   receiveError,
-  type ToWriter,
-  type WriterOptions,
-} from './writer-protocol.ts';
+  type ThreadOptions,
+  type ToThread,
+} from './protocol.ts';
 
 /** Limits the young generation, MB: the messages of a batch are garbage once it is committed. */
 const YOUNG_HEAP_MB = 12;
 
-/** Starts the thread of `writer-thread.ts`; tests replace it to end the thread. */
-export type StartThread = (options: WriterOptions) => Worker;
+/** Starts the thread of `thread.ts`; tests replace it to end the thread. */
+export type StartThread = (options: ThreadOptions) => Worker;
 
 export const startThread: StartThread = (workerData) =>
-  new Worker(new URL('./writer-thread.ts', import.meta.url), {
+  new Worker(new URL('./thread.ts', import.meta.url), {
     workerData,
-    name: 'sqlite writer',
-    resourceLimits: { maxYoungGenerationSizeMb: YOUNG_HEAP_MB },
-  });
-
-/** Starts the thread of `search-thread.ts`, which uses the same protocol. */
-export const startSearchThread: StartThread = (workerData) =>
-  new Worker(new URL('./search-thread.ts', import.meta.url), {
-    workerData,
-    name: 'sqlite search',
+    name: `sqlite ${workerData.role}`,
     resourceLimits: { maxYoungGenerationSizeMb: YOUNG_HEAP_MB },
   });
 
 /** The main thread's interface to the writer thread or the search thread. */
-export interface Writer {
+export interface ThreadClient {
   /**
    * Calls a method of the thread's store and throws what it throws. If the thread dies, writes that were sent
    * to it throw `outcome_unknown`, all other calls `unavailable`.
@@ -51,7 +43,7 @@ interface Pending {
 }
 
 /** One run of the thread; a thread that died is replaced by a new instance. */
-interface WriterInstance {
+interface ThreadInstance {
   worker: Worker;
   /** Calls of this turn of the event loop, sent as one message: a message costs nearly as much as its calls. */
   outbox: Call[];
@@ -61,7 +53,7 @@ interface WriterInstance {
   exited: Promise<void>;
 }
 
-function startInstance(start: () => Worker, onEnd: (error: Error | undefined) => void): WriterInstance {
+function startInstance(start: () => Worker, onEnd: (error: Error | undefined) => void): ThreadInstance {
   const worker = start();
   const pending = new Map<number, Pending>();
   const outbox: Call[] = [];
@@ -74,7 +66,7 @@ function startInstance(start: () => Worker, onEnd: (error: Error | undefined) =>
     if ('error' in answer) call?.reject(receiveError(answer.error));
     else call?.resolve(answer.value);
   };
-  worker.on('message', (message: FromWriter) => {
+  worker.on('message', (message: FromThread) => {
     if ('ready' in message) opened.resolve();
     else if ('failed' in message) {
       crash = receiveError(message.failed);
@@ -97,28 +89,28 @@ function startInstance(start: () => Worker, onEnd: (error: Error | undefined) =>
   return { worker, outbox, pending, ready: opened.promise, exited: exited.promise };
 }
 
-function send({ worker, outbox }: WriterInstance): void {
+function send({ worker, outbox }: ThreadInstance): void {
   const calls = outbox.splice(0);
-  if (calls.length > 0) worker.postMessage({ calls } satisfies ToWriter, calls.flatMap(memoryGiven));
+  if (calls.length > 0) worker.postMessage({ calls } satisfies ToThread, calls.flatMap(memoryGiven));
 }
 
 /**
- * Starts the writer thread. If it dies, the next call starts a new one, and throws `unavailable` if the
+ * Starts a thread. If it dies, the next call starts a new one, and throws `unavailable` if the
  * database cannot be opened again.
  * @param onCrash called each time the thread dies, for the log
  * @throws Error when the database does not open the first time
  */
-export async function openWriterThread(
-  options: WriterOptions,
+export async function openThread(
+  options: ThreadOptions,
   start: StartThread,
   onCrash: (error: Error) => void,
-): Promise<Writer> {
-  let instance: WriterInstance | undefined;
+): Promise<ThreadClient> {
+  let instance: ThreadInstance | undefined;
   let closing: Promise<void> | undefined;
   let opened = false;
   let lastId = 0;
 
-  function runningInstance(): WriterInstance {
+  function runningInstance(): ThreadInstance {
     if (instance) return instance;
     const next = startInstance(
       () => start(options),
@@ -153,7 +145,7 @@ export async function openWriterThread(
         await setImmediate();
         if (!instance) return;
         send(instance);
-        instance.worker.postMessage({ close: true } satisfies ToWriter);
+        instance.worker.postMessage({ close: true } satisfies ToThread);
         await instance.exited;
       })();
       return closing;

@@ -96,17 +96,13 @@ export function changesData(path: MethodPath): boolean {
 
 export const METHOD_PATHS = Object.keys(METHODS) as MethodPath[];
 
-/** Noun and method of each path. */
-const PLACES: ReadonlyMap<string, readonly [string, string?]> = new Map(
-  METHOD_PATHS.map((path) => [path, path.split('.') as [string, string?]]),
-);
-
 type Method = (...args: unknown[]) => Promise<unknown>;
 type AnyStore = Record<string, Record<string, Method> | Method>;
 
 /**
- * Makes a Store whose methods all call `invoke`.
- * @param own the two members that do not
+ * The store as callers have it: every method calls `invoke` with its path and arguments. This is the only
+ * layer between a caller and the method that runs the queries.
+ * @param own the two members that are not methods of the storage
  */
 export function storeOf(
   invoke: (path: MethodPath, args: unknown[]) => Promise<unknown>,
@@ -122,13 +118,15 @@ export function storeOf(
   return store as unknown as Store;
 }
 
-/**
- * Calls a method by its path. TypeScript has checked the arguments where the Store was called.
- */
-export function invokeOn(store: Store, path: MethodPath, args: unknown[]): Promise<unknown> {
-  const [noun, name] = PLACES.get(path) ?? [''];
-  const member = (store as unknown as AnyStore)[noun];
-  const method = typeof member === 'function' ? member : member?.[name ?? ''];
-  if (!method) throw new TypeError(`The store has no method ${path}.`);
-  return method(...args);
+/** The methods of a store by their paths. TypeScript has checked the arguments where the Store was called. */
+export function methodsOf(store: Store): Readonly<Record<MethodPath, Method>> {
+  const nouns = store as unknown as AnyStore;
+  const methods = METHOD_PATHS.map((path) => {
+    const [noun = '', name = ''] = path.split('.');
+    const member = nouns[noun];
+    const method = typeof member === 'function' ? member : member?.[name];
+    if (!method) throw new TypeError(`The store has no method ${path}.`);
+    return [path, method] as const;
+  });
+  return Object.fromEntries(methods) as Record<MethodPath, Method>;
 }

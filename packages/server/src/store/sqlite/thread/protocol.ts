@@ -1,12 +1,13 @@
-import { AppError, type ErrorCode, type ErrorDetails } from '../../errors.ts';
-import type { NewMail } from '../contract/index.ts';
-import type { MethodPath } from '../method-dispatch.ts';
+import { AppError, type ErrorCode, type ErrorDetails } from '../../../errors.ts';
+import type { NewMail } from '../../contract/index.ts';
+import type { MethodPath } from '../../methods.ts';
 
-/** Options of the writer thread and the search thread. */
-export interface WriterOptions {
+/** What a thread is started with: the writer thread, or the search thread, which only reads. */
+export interface ThreadOptions {
+  role: 'writer' | 'search';
   path: string;
   busyTimeoutMs: number;
-  maxPages: number | undefined;
+  maxPages?: number | undefined;
 }
 
 /** A call of a method; its answer carries the same `id`. */
@@ -17,7 +18,7 @@ export interface Call {
 }
 
 /** To the thread: the calls of one turn of the event loop, or the request to finish and close. */
-export type ToWriter = { calls: Call[] } | { close: true };
+export type ToThread = { calls: Call[] } | { close: true };
 
 /** The messages that a call adds; none for other methods. */
 export function mailsOf({ path, args }: Call): NewMail[] {
@@ -35,7 +36,7 @@ export function memoryGiven(call: Call): ArrayBuffer[] {
 export type Answer = { id: number; value: unknown } | { id: number; error: SentError };
 
 /** From the thread: it is ready, the database could not be opened, or answers to calls. */
-export type FromWriter = { ready: true } | { failed: SentError } | { answers: Answer[] };
+export type FromThread = { ready: true } | { failed: SentError } | { answers: Answer[] };
 
 /** An error in a form that can be sent to another thread. */
 export interface SentError {

@@ -1,0 +1,86 @@
+import type {
+  ColumnDefinitionBuilder,
+  CreateTableBuilder,
+  Expression,
+  Kysely,
+  SelectQueryBuilder,
+  SqlBool,
+  Transaction,
+} from 'kysely';
+import type { AppError } from '../../errors.ts';
+import type { DeliveryStore, MessageStore } from '../contract/index.ts';
+import type { Tables } from './tables.ts';
+
+/** The database for reads outside a transaction, or a transaction. */
+export type Db = Kysely<Tables>;
+export type Tx = Transaction<Tables>;
+
+/**
+ * The calls that decide how much a server can do. Each engine implements them in its own best way; all
+ * other methods of the store are written once, on Kysely.
+ */
+export interface HotCalls {
+  /** As in the contract, but each call has a transaction of its own; see {@link createMailBatcher}. */
+  addBatch: MessageStore['addBatch'];
+  claim: DeliveryStore['claim'];
+  record: DeliveryStore['record'];
+}
+
+/** What the queries need of an engine. */
+export interface Engine {
+  /** For reads. Writes outside a {@link transaction} are defects. */
+  db: Db;
+  dialect: Dialect;
+  /**
+   * Runs `work` in a transaction and resolves with its result once the transaction is on stable storage. An
+   * engine may run `work` more than once, so it must change nothing but the database.
+   * @throws what `work` throws, after everything it changed was rolled back; AppError `unavailable` or
+   *   `outcome_unknown` if the storage failed
+   */
+  transaction<T>(work: (tx: Tx) => Promise<T>): Promise<T>;
+}
+
+type ColumnType = 'text' | 'integer' | 'bigint' | 'blob' | 'bytea' | Expression<unknown>;
+
+/** The differences between the engines' SQL, each with its reason. */
+export interface Dialect {
+  /** SQLite says `blob`, PostgreSQL `bytea`. */
+  blob: ColumnType;
+  /**
+   * Text compared byte by byte. PostgreSQL orders text by the database's locale unless the column says
+   * otherwise, and ids must sort by time.
+   */
+  id: ColumnType;
+  /** 64 bits. PostgreSQL's `integer` has 32, and milliseconds since 1970 need 41. */
+  integer: ColumnType;
+  /** Makes a column the row number: SQLite's `integer primary key` (the rowid), PostgreSQL's identity. */
+  rowNumber(column: ColumnDefinitionBuilder): ColumnDefinitionBuilder;
+  /**
+   * Declares that a table of small rows is stored in the order of its primary key. SQLite would store such a
+   * table twice, as rows and as an index, without `without rowid`; PostgreSQL has no such tables.
+   */
+  keyed<Name extends string, Columns extends string>(
+    table: CreateTableBuilder<Name, Columns>,
+  ): CreateTableBuilder<Name, Columns>;
+  /**
+   * Locks the rows that a query reads until the transaction ends. SQLite has one writer at a time, and `for
+   * update` is an error there.
+   */
+  lockRows<TB extends keyof Tables, Row>(
+    query: SelectQueryBuilder<Tables, TB, Row>,
+  ): SelectQueryBuilder<Tables, TB, Row>;
+  /** Stored UTF-8 as text. SQLite casts; PostgreSQL would cast to hex and needs `convert_from`. */
+  asText(bytes: Expression<Uint8Array>): Expression<string>;
+  /** `LIKE` that ignores at least the case of ASCII letters: SQLite's own does, PostgreSQL needs `ILIKE`. */
+  isLike(text: Expression<string>, pattern: string): Expression<SqlBool>;
+  /**
+   * Translates an engine's error: `unavailable` if the storage is down, full, busy or broken, undefined if
+   * the error is not about the storage (a defect).
+   */
+  toUnavailable(error: unknown): AppError | undefined;
+  /**
+   * True if a failed transaction may succeed without a part of it, such as one message that is too large for
+   * the free space; false if the storage would fail for each part as well.
+   */
+  mayDependOnContent(error: unknown): boolean;
+}

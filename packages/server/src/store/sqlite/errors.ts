@@ -1,0 +1,72 @@
+import { AppError } from '../../errors.ts';
+
+/** State of the storage by the primary result code of an SQLite error (sqlite.org/rescode.html). */
+const STORAGE_ERRORS: Readonly<Record<number, string>> = {
+  5: 'busy: another process holds it',
+  6: 'busy: another process holds it',
+  7: 'out of memory',
+  8: 'read-only',
+  10: 'failing: an input or output error',
+  11: 'damaged',
+  13: 'full',
+  14: 'inaccessible',
+  21: 'closed',
+  26: 'damaged: not a database',
+};
+const BUSY = 5;
+const IO_ERROR = 10;
+const FULL_DISK = 13;
+
+/** How soon a retry makes sense after a failure of the storage. */
+const RETRY_AFTER_SECONDS = 5;
+
+/** The primary result code of an SQLite error, or of the error that an AppError was made from; 0 for others. */
+function primaryCodeOf(error: unknown): number {
+  if (error instanceof AppError) return primaryCodeOf(error.cause);
+  if (!(error instanceof Error) || !('code' in error) || !('errcode' in error)) return 0;
+  return error.code === 'ERR_SQLITE_ERROR' ? Number(error.errcode) & 0xff : 0;
+}
+
+/** True if another connection held the lock for longer than the busy timeout. */
+export function isBusy(error: unknown): boolean {
+  return primaryCodeOf(error) === BUSY;
+}
+
+/** True if there was no space for a write; its transaction was rolled back. */
+export function isFull(error: unknown): boolean {
+  return primaryCodeOf(error) === FULL_DISK;
+}
+
+/** True if the connection must not be used any more: what a failed sync has written is unknown. */
+export function isBroken(error: unknown): boolean {
+  return primaryCodeOf(error) === IO_ERROR;
+}
+
+/** The error of a call that changed nothing; `state` completes "The storage is …". */
+export function unavailable(state: string, cause?: unknown): AppError {
+  const details = { retryAfterSeconds: RETRY_AFTER_SECONDS };
+  return new AppError(
+    'unavailable',
+    `The storage is ${state}. Retry after ${RETRY_AFTER_SECONDS} seconds.`,
+    details,
+    { cause },
+  );
+}
+
+/** The error of a write that may or may not be on stable storage. */
+export function outcomeUnknown(cause?: unknown): AppError {
+  const details = { retryAfterSeconds: RETRY_AFTER_SECONDS };
+  return new AppError(
+    'outcome_unknown',
+    `The storage failed during the request, which may or may not have taken effect. Check the result, or retry after ${RETRY_AFTER_SECONDS} seconds.`,
+    details,
+    { cause },
+  );
+}
+
+/** Translates an error of SQLite; undefined for any other error. */
+export function toUnavailable(error: unknown): AppError | undefined {
+  if (error instanceof AppError) return undefined;
+  const state = STORAGE_ERRORS[primaryCodeOf(error)];
+  return state === undefined ? undefined : unavailable(state, error);
+}
