@@ -272,6 +272,7 @@ async function startHttp(
       metrics: config.metrics === 'on',
       smtp,
       console: config.console === 'on' ? { signInCodes } : null,
+      limits: { maxConnectionsPerAddress: config.httpMaxConnectionsPerAddress },
     },
     {
       store: parts.store,
@@ -290,6 +291,7 @@ async function startHttp(
   );
   opened.listeners.push(server);
   gauges.heldRequests = () => server.heldRequests;
+  gauges.httpConnections = () => server.connections;
   const rechecking = new AbortController();
   opened.closers.push(async () => rechecking.abort());
   void recheckUntil(rechecking.signal, { recheck: () => server.recheckHeld(), clock, log });

@@ -51,6 +51,8 @@ export interface ErrorDetails {
   expiredAt?: number;
   /** Methods that the path supports (`method_not_allowed`). */
   allow?: string[];
+  /** Content codings that a body may have (`unsupported_media_type`, RFC 9110 section 12.5.3). */
+  acceptEncoding?: string;
 }
 
 /**

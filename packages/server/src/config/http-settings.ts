@@ -1,5 +1,5 @@
 import { setting } from './setting.ts';
-import { baseUrl, corsOrigins, host, metricsSwitch, oneOf, orNone, PORT, port } from './values.ts';
+import { baseUrl, corsOrigins, count, host, metricsSwitch, oneOf, orNone, PORT, port } from './values.ts';
 
 /** The API, and the metrics. */
 export const HTTP_SETTINGS = {
@@ -41,6 +41,14 @@ export const HTTP_SETTINGS = {
     allowed: 'on or off',
     sentence: 'on serves the web console at / and /console; off removes it and its sessions.',
     parse: oneOf(['on', 'off'] as const),
+  }),
+  httpMaxConnectionsPerAddress: setting({
+    name: 'MAYFLY_HTTP_MAX_CONNECTIONS_PER_ADDRESS',
+    fallback: '2000',
+    allowed: 'a number of connections from 1 to 999999999',
+    sentence:
+      'How many of the 10000 API connections one client address (of IPv6, one /64 network) may have. Behind a reverse proxy all clients have its address: set it to 10000 there.',
+    parse: count,
   }),
   metricsHost: setting({
     name: 'MAYFLY_METRICS_HOST',

@@ -15,7 +15,8 @@ import type { Webhooks } from '../webhooks/registry.ts';
 import type { Admission } from './access/admission.ts';
 import type { Guard } from './access/guard.ts';
 import type { HeldRequests } from './access/held-requests.ts';
-import type { AttachmentBytes, AttachmentParsing } from './response/attachment-bytes.ts';
+import type { ConnectionLimits } from './limits.ts';
+import type { AttachmentBytes, AttachmentParsing } from './response/bytes/attachment-bytes.ts';
 import type { Answers } from './response/response-cache.ts';
 
 /** What the HTTP listener is told. */
@@ -41,6 +42,8 @@ export interface HttpOptions {
   console?: { signInCodes: SignInCodes } | null;
   /** Whether `/metrics` is served, to everyone; by default it is not. */
   metrics?: boolean;
+  /** Limits of connections that differ from the default. */
+  limits?: Partial<ConnectionLimits>;
 }
 
 /** What the HTTP listener works with. */

@@ -4,25 +4,52 @@
 export const MAX_BODY_BYTES = 64 * 1024;
 /** Node's own default, named: a credential, a host and a few tracing headers need less. */
 export const MAX_HEADER_BYTES = 16 * 1024;
-/** A client that has not finished its headers by then is broken or hostile. */
-export const HEADERS_TIMEOUT_MS = 10_000;
 /**
  * The same for a whole request: an injected message of the largest size (50 MiB) at 7 Mbit/s. Longer would let
  * a slow client keep the memory that all mails in flight share.
  */
 export const REQUEST_TIMEOUT_MS = 60_000;
-/** Longer than the idle time of common load balancers (60 s), so that they close first and no request is lost. */
-export const KEEP_ALIVE_MS = 72_000;
 /** A connection on which nothing moves: longer than the longest held request, with room to spare. */
 export const IDLE_CONNECTION_MS = 120_000;
-/** Each held wait is one connection; beyond this, memory for sockets would crowd out the mail. */
-export const MAX_CONNECTIONS = 10_000;
+/** How often connections are checked against the time limits, which may end late by so much. */
+export const CONNECTION_CHECK_MS = 1_000;
+/**
+ * Bytes of a body that are read and dropped after an error response to a client without a valid credential, so
+ * that a client with a small body can keep its connection. Larger than any JSON body that is allowed.
+ */
+export const MAX_DISCARDED_BYTES = 128 * 1024;
+
+/** Limits of connections. Times are milliseconds. */
+export interface ConnectionLimits {
+  maxConnections: number;
+  maxConnectionsPerAddress: number;
+  maxPipelined: number;
+  headersTimeoutMs: number;
+  busyHeadersTimeoutMs: number;
+  keepAliveMs: number;
+  busyKeepAliveMs: number;
+}
+
+export const CONNECTION_LIMITS: ConnectionLimits = {
+  /** Each held wait is one connection; beyond this, memory for sockets would crowd out the mail. */
+  maxConnections: 10_000,
+  /** A fifth of all: twice the requests that one account may hold, and five clients are needed to use all. */
+  maxConnectionsPerAddress: 2_000,
+  /** Unanswered requests of one connection. Load generators pipeline tens, other clients none. */
+  maxPipelined: 100,
+  /** A client that has not finished its headers by then is broken or hostile. */
+  headersTimeoutMs: 10_000,
+  /** The same while more than half of all connections are open. */
+  busyHeadersTimeoutMs: 3_000,
+  /** Longer than the idle time of common load balancers (60 s), so that they close first and no request is lost. */
+  keepAliveMs: 72_000,
+  /** While more than half of all connections are open, idle ones must not take the place of new clients. */
+  busyKeepAliveMs: 5_000,
+};
 /** A tenth of all connections: hundreds of parallel tests wait at once, and no account takes the place of all others. */
 export const MAX_HELD_PER_ACCOUNT = 1_000;
 /** Ids are 30 letters; a longer parameter is answered as any unknown id. */
 export const MAX_PARAMETER = 1_000;
-/** Decoded attachments kept for readers that fetch in ranges or twice. */
-export const ATTACHMENT_CACHE_BYTES = 32 * 1024 * 1024;
 /** Undoing a transfer encoding takes the main thread a millisecond a megabyte; longer parts go to a worker. */
 export const DECODED_HERE_BYTES = 256 * 1024;
 /** Each decoding holds a whole message in memory, and the parse workers are few. */
@@ -39,3 +66,13 @@ export const STREAM_QUIET_MS = 15_000;
 export const STREAM_STALLED_MS = 30_000;
 /** Clients resume a stream after so long, milliseconds: soon, and yet not all at once in a loop. */
 export const STREAM_RETRY_MS = 1_000;
+/** Bytes of responses that one account's clients have not read yet: some hundred pages, or three large messages. */
+export const MAX_UNREAD_BYTES_PER_ACCOUNT = 64 * 1024 * 1024;
+/** The same for all accounts together: what a server with 512 MiB can spare beside the mail in flight. */
+export const MAX_UNREAD_BYTES = 192 * 1024 * 1024;
+/** Smaller responses are not counted: the limit of connections bounds them. */
+export const SMALL_ANSWER_BYTES = 16 * 1024;
+/** What a streamed response holds: the piece that is being written and the next one. */
+export const STREAM_BYTES = 512 * 1024;
+/** A client that reads nothing of a large response for so long, milliseconds, has hung. */
+export const UNREAD_ANSWER_MS = 30_000;

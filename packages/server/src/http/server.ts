@@ -1,8 +1,7 @@
-import type { Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { once } from 'node:events';
+import { type AddressInfo, createServer, type Server } from 'node:net';
 import { type BuiltApp, buildApp } from './app.ts';
 import type { HttpDeps, HttpOptions } from './context.ts';
-import { MAX_CONNECTIONS } from './limits.ts';
 
 export type { HttpDeps, HttpOptions } from './context.ts';
 
@@ -12,6 +11,8 @@ export interface HttpServer {
   start(): Promise<{ port: number }>;
   /** Waits and streams that are held open now. */
   readonly heldRequests: number;
+  /** Connections that are open now. */
+  readonly connections: number;
   /** Ends held requests whose API key is not good any more. */
   recheckHeld(): Promise<void>;
   /**
@@ -24,33 +25,36 @@ export interface HttpServer {
 /** Constructs it; nothing happens before `start`. */
 export function createHttpServer(options: HttpOptions, deps: HttpDeps): HttpServer {
   let built: BuiltApp | undefined;
-  let requests: OpenRequests | undefined;
+  let second: Server | undefined;
   return {
     async start() {
       built = await buildApp(options, deps);
       const { app } = built;
-      app.server.maxConnections = MAX_CONNECTIONS;
-      requests = watchRequests(app.server);
-      await app.listen({ host: options.host, port: options.port });
+      const isLocalhost = options.host === 'localhost';
+      await app.listen({ host: isLocalhost ? '127.0.0.1' : options.host, port: options.port });
       const { port } = app.server.address() as AddressInfo;
+      if (isLocalhost) second = await alsoOnIpv6Loopback(app.server, port);
       return { port };
     },
     get heldRequests() {
       return built?.held.count ?? 0;
     },
+    get connections() {
+      return built?.listener.connections() ?? 0;
+    },
     async recheckHeld() {
       await built?.held.recheck();
     },
     async stop(deadlineMs) {
-      if (!built || !requests) return;
-      const { app, held } = built;
-      const { answered } = requests;
+      if (!built) return;
+      const { app, held, listener } = built;
       built = undefined;
       held.release();
+      second?.close();
       const done = new AbortController();
       const closed = app.close().then(() => done.abort());
       // What is left then is kept alive, half asked or silent, and would hold the listener open.
-      void answered().then(() => app.server.closeAllConnections());
+      void listener.answered().then(() => app.server.closeAllConnections());
       await deps.clock.sleep(deadlineMs, done.signal);
       app.server.closeAllConnections();
       await closed;
@@ -58,26 +62,16 @@ export function createHttpServer(options: HttpOptions, deps: HttpDeps): HttpServ
   };
 }
 
-interface OpenRequests {
-  /** Resolves as soon as no request is without its whole answer. */
-  answered(): Promise<void>;
-}
-
-function watchRequests(server: Server): OpenRequests {
-  let open = 0;
-  let tell: (() => void) | undefined;
-  server.on('request', (_request, response) => {
-    open++;
-    response.once('close', () => {
-      open--;
-      if (open === 0) tell?.();
-    });
-  });
-  return {
-    answered: () =>
-      new Promise((resolve) => {
-        tell = resolve;
-        if (open === 0) resolve();
-      }),
-  };
+/**
+ * Passes connections to the IPv6 loopback address to the server: `localhost` means both families.
+ * @returns undefined on a machine without IPv6, or where the port is in use there
+ */
+async function alsoOnIpv6Loopback(server: Server, port: number): Promise<Server | undefined> {
+  const second = createServer((socket) => server.emit('connection', socket));
+  try {
+    await once(second.listen(port, '::1'), 'listening');
+    return second;
+  } catch {
+    return undefined;
+  }
 }

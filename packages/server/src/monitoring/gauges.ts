@@ -21,6 +21,7 @@ export interface GaugeSources {
   senderChecks?: () => number;
   writes: () => number;
   heldRequests?: () => number;
+  httpConnections?: () => number;
 }
 
 /** So often the database is asked at most, however often the metrics are read, milliseconds. */
@@ -86,6 +87,7 @@ export function addGauges(registry: Registry, sources: GaugeSources): void {
   );
   count('mayfly_sender_checks', 'Messages whose sender is being checked.', sources.senderChecks);
   count('mayfly_store_writes_pending', 'Writes that the database has not completed.', sources.writes);
+  count('mayfly_http_connections_open', 'Connections to the API that are open.', sources.httpConnections);
   count('mayfly_http_requests_held', 'Waits and event streams that are held open.', sources.heldRequests);
 
   const figures = remembered(clock, () => store.upkeep.measure(clock.now()));

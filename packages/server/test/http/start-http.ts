@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pino } from 'pino';
 import { Registry } from 'prom-client';
-import { createPlans } from '../../src/accounts/plans.ts';
+import { createPlans, type PlanSettings } from '../../src/accounts/plans.ts';
 import { createEventBus, type EventBus } from '../../src/events.ts';
 import type { HttpOptions } from '../../src/http/context.ts';
 import { createHttpServer } from '../../src/http/server.ts';
@@ -105,8 +105,16 @@ export interface TestHttp {
   stop(deadlineMs?: number): Promise<void>;
 }
 
-/** Starts it. @param plan of the first account */
-export async function startHttp(options: Partial<HttpOptions> = {}, plan = 'unlimited'): Promise<TestHttp> {
+/**
+ * Starts it.
+ * @param plan of the first account
+ * @param planSettings plans that differ from the built-in ones, or are added to them
+ */
+export async function startHttp(
+  options: Partial<HttpOptions> = {},
+  plan = 'unlimited',
+  planSettings: PlanSettings = {},
+): Promise<TestHttp> {
   const folder = mkdtempSync(join(tmpdir(), 'mayfly-http-'));
   const path = join(folder, 'mayfly.db');
   const store = await openSqlite({ path });
@@ -136,7 +144,7 @@ export async function startHttp(options: Partial<HttpOptions> = {}, plan = 'unli
 
   // Nothing is sent here: there is no worker. Names are those of no real name server.
   const guard = { allow: parseCidrs('127.0.0.1/32'), resolve: async () => ['127.0.0.1'] };
-  const plans = createPlans();
+  const plans = createPlans(planSettings);
   const usage = new UsageMeter({ store, clock, log });
   const webhooks = createWebhooks({ store, guard, events, clock, plans });
 

@@ -3,7 +3,7 @@ import fastify, { type FastifySchema } from 'fastify';
 import { VERSION } from '../../version.ts';
 import type { Access } from '../access/guard.ts';
 import type { App, RouteContext } from '../context.ts';
-import { CHALLENGE, problemAnswer, RETRY_AFTER } from '../response/openapi-responses.ts';
+import { CHALLENGE, problemAnswer, RETRY_AFTER } from '../openapi/responses.ts';
 import { apiRoutes } from '../routes/api.ts';
 import { type Accepted, complete } from './complete.ts';
 

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { JSON_TYPE } from './openapi-responses.ts';
+import { JSON_TYPE } from '../openapi/responses.ts';
 
 /** The strong validator of something that never changes. */
 export const immutableTag = (name: string): string => `"${name}"`;

@@ -83,12 +83,13 @@ export function problem(code: ProblemCode, detail: string, requestId: string): P
 
 /** Translates an {@link AppError} to a status, headers and a problem document; the only place that does. */
 export function toProblem(error: AppError, requestId: string): ProblemAnswer {
-  const { errors, expiredAt, retryAfterSeconds, allow } = error.details;
+  const { errors, expiredAt, retryAfterSeconds, allow, acceptEncoding } = error.details;
   const headers: Record<string, string> = {};
   const code = publicCode(error.code);
   if (code === 'unauthorized') headers['www-authenticate'] = 'Bearer';
   if (code === 'insufficient_scope') headers['www-authenticate'] = 'Bearer error="insufficient_scope"';
   if (allow) headers.allow = allow.join(', ');
+  if (acceptEncoding !== undefined) headers['accept-encoding'] = acceptEncoding;
   const retryAfter = retryAfterSeconds ?? (code === 'unavailable' ? UNAVAILABLE_RETRY_SECONDS : undefined);
   if (retryAfter !== undefined) headers['retry-after'] = String(Math.ceil(retryAfter));
   return {
@@ -191,10 +192,12 @@ const REASONS: Record<number, string> = {
   400: 'Bad Request',
   404: 'Not Found',
   408: 'Request Timeout',
+  429: 'Too Many Requests',
+  503: 'Service Unavailable',
   431: 'Request Header Fields Too Large',
 };
 
-/** By the code of Node's HTTP parser, and CONNECT, the one method that names no path. */
+/** By the code of Node's HTTP parser; CONNECT, the one method that names no path; and limits of connections. */
 const PARSE_CODES: Record<string, [ProblemCode, string]> = {
   CONNECT: ['not_found', 'This server is not a proxy: it does not support CONNECT.'],
   HPE_HEADER_OVERFLOW: [
@@ -203,7 +206,15 @@ const PARSE_CODES: Record<string, [ProblemCode, string]> = {
   ],
   ERR_HTTP_REQUEST_TIMEOUT: [
     'request_timeout',
-    `The request did not arrive within ${REQUEST_TIMEOUT_MS / 1_000} seconds. Send it again.`,
+    `The request did not arrive in time: its headers within a few seconds, all of it within ${REQUEST_TIMEOUT_MS / 1_000} seconds. Send it again.`,
+  ],
+  TOO_MANY_FROM_ADDRESS: [
+    'rate_limited',
+    'Your address has as many connections open as one address may have on this server (MAYFLY_HTTP_MAX_CONNECTIONS_PER_ADDRESS), all with requests in progress. Retry after 1 second.',
+  ],
+  TOO_MANY_CONNECTIONS: [
+    'unavailable',
+    'The server has as many connections open as it may have, all with requests in progress. Retry after 1 second.',
   ],
 };
 
@@ -220,6 +231,7 @@ export function rawProblem(errorCode: string | undefined, requestId: string): st
     `Content-Type: ${PROBLEM_TYPE}`,
     `Content-Length: ${Buffer.byteLength(body)}`,
     `X-Request-Id: ${requestId}`,
+    ...(status === 429 || status === 503 ? ['Retry-After: 1'] : []),
     'Connection: close',
     '',
     body,

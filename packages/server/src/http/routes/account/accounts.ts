@@ -1,7 +1,8 @@
 import { CreateAccount, CreatedAccount } from '@mayfly/client/contract';
-import { createSignUp } from '../../../accounts/sign-up.ts';
+import { createSignUp, SIGN_UPS_PER_ADDRESS, SIGN_UPS_PER_MINUTE } from '../../../accounts/sign-up.ts';
+import { addressGroup } from '../../connection/address-group.ts';
 import type { App, RouteContext } from '../../context.ts';
-import { problemAnswer } from '../../response/openapi-responses.ts';
+import { problemAnswer, RETRY_AFTER } from '../../openapi/responses.ts';
 
 /** Sign-up without an operator. Where it is off nothing is registered: the path is as unknown as any. */
 export function accountRoutes(app: App, { options, deps }: RouteContext): void {
@@ -25,12 +26,15 @@ export function accountRoutes(app: App, { options, deps }: RouteContext): void {
           description: 'The new account and its key.',
           content: { 'application/json': { schema: CreatedAccount } },
         },
-        429: problemAnswer('`rate_limited`: too many sign-ups within a minute.'),
+        429: problemAnswer(
+          `\`rate_limited\`: more than ${SIGN_UPS_PER_ADDRESS} sign-ups from one address in 10 minutes, or more than ${SIGN_UPS_PER_MINUTE} from all in a minute.`,
+          RETRY_AFTER,
+        ),
       },
     },
     handler: async (request, reply) => {
-      const { account, key } = await signUp(request.body.name);
-      deps.log.info({ requestId: request.id, accountId: account.id }, 'signed up');
+      const { account, key } = await signUp(request.body.name, addressGroup(request.ip));
+      deps.log.info({ requestId: request.id, accountId: account.id }, 'An account was created by sign-up');
       reply.code(201).header('cache-control', 'no-store');
       const { id, name, plan } = account;
       return { account: { id, name, plan }, key } satisfies CreatedAccount;

@@ -6,8 +6,8 @@ import { quoted } from '../../../nearest.ts';
 import type { ListedKey } from '../../../store/contract/index.ts';
 import { keyCaller } from '../../access/guard.ts';
 import type { App, RouteContext } from '../../context.ts';
+import { empty, json, problemAnswer } from '../../openapi/responses.ts';
 import { invalidField } from '../../request/invalid-fields.ts';
-import { empty, json, problemAnswer } from '../../response/openapi-responses.ts';
 import { toTime, toTimeOrNull } from '../../response/time.ts';
 
 const TAGS = ['Accounts'];

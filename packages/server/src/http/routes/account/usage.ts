@@ -5,7 +5,7 @@ import type { DayUsage } from '../../../store/contract/index.ts';
 import { USAGE_THRESHOLDS } from '../../../store/contract/retention.ts';
 import { keyCaller } from '../../access/guard.ts';
 import type { App, RouteContext } from '../../context.ts';
-import { json } from '../../response/openapi-responses.ts';
+import { json } from '../../openapi/responses.ts';
 import { toTime } from '../../response/time.ts';
 
 const DAY_MS = 86_400_000;

@@ -3,8 +3,8 @@ import { AppError } from '../../../errors.ts';
 import { quoted } from '../../../nearest.ts';
 import { keyCaller } from '../../access/guard.ts';
 import type { App, RouteContext } from '../../context.ts';
+import { json } from '../../openapi/responses.ts';
 import { anyAddress, onFreeAddress, type Place, servedDomain } from '../../request/addresses.ts';
-import { json } from '../../response/openapi-responses.ts';
 import { toTime } from '../../response/time.ts';
 
 /** A generated address waits so long for the inbox that it was generated for. */

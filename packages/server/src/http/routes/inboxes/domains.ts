@@ -2,7 +2,7 @@ import { DomainList } from '@mayfly/client/contract';
 import { usableDomains } from '../../../accounts/domains.ts';
 import { keyCaller } from '../../access/guard.ts';
 import type { App, RouteContext } from '../../context.ts';
-import { json } from '../../response/openapi-responses.ts';
+import { json } from '../../openapi/responses.ts';
 
 export function domainRoutes(app: App, { options, deps }: RouteContext): void {
   app.route({

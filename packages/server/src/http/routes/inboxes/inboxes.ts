@@ -20,14 +20,14 @@ import { throwEnded } from '../../access/ended-inbox.ts';
 import { callerOf, callersInbox, keyCaller } from '../../access/guard.ts';
 import { assertNoSink } from '../../access/permanent-inbox.ts';
 import type { App, RouteContext } from '../../context.ts';
+import { empty, json, problemAnswer } from '../../openapi/responses.ts';
 import { addressOf, onFreeAddress, wantedAddress } from '../../request/addresses.ts';
 import { idempotentRequest } from '../../request/idempotency.ts';
 import { invalidField } from '../../request/invalid-fields.ts';
 import { readPage } from '../../request/page.ts';
 import { toCreatedInbox, toInbox } from '../../response/inbox-json.ts';
-import { empty, json, problemAnswer } from '../../response/openapi-responses.ts';
 
-/** Lifetime of an inbox that does not name one, minutes. */
+/** Lifetime of an inbox that does not name one, minutes; less where the plan allows less. */
 const DEFAULT_TTL_MINUTES = 60;
 
 const MINUTE_MS = 60_000;
@@ -63,7 +63,8 @@ export function inboxRoutes(app: App, { options, deps }: RouteContext): void {
       const { key, account, keyHash } = keyCaller(request);
       const { body } = request;
       const plan = plans.named(account.plan);
-      const ttlMinutes = lifetime(body.ttlMinutes ?? DEFAULT_TTL_MINUTES, plan.maxTtlMinutes, account.plan);
+      const byDefault = Math.min(DEFAULT_TTL_MINUTES, plan.maxTtlMinutes);
+      const ttlMinutes = lifetime(body.ttlMinutes ?? byDefault, plan.maxTtlMinutes, account.plan);
       const wanted = await wantedAddress(body, {
         accountId: account.id,
         configured: options.domains,

@@ -14,10 +14,10 @@ import {
 import { quoted } from '../../../nearest.ts';
 import { keyCaller } from '../../access/guard.ts';
 import type { App, RouteContext } from '../../context.ts';
+import { ConditionalHeaders, ETAG, json, NOT_MODIFIED } from '../../openapi/responses.ts';
 import { invalidField } from '../../request/invalid-fields.ts';
 import { contentTag, sendJson } from '../../response/etag.ts';
 import { summaryJson } from '../../response/message-json.ts';
-import { ConditionalHeaders, ETAG, json, NOT_MODIFIED } from '../../response/openapi-responses.ts';
 
 const SECOND_MS = 1_000;
 

@@ -5,16 +5,10 @@ import type { MailAttachment } from '../../../mail/mail.ts';
 import { quoted } from '../../../nearest.ts';
 import { callersInbox } from '../../access/guard.ts';
 import type { App, RouteContext } from '../../context.ts';
-import { byteRange } from '../../request/range.ts';
-import { contentDisposition } from '../../response/content-disposition.ts';
+import { bytes, ConditionalHeaders, ETAG, NOT_MODIFIED, problemAnswer } from '../../openapi/responses.ts';
+import { contentDisposition } from '../../response/bytes/content-disposition.ts';
+import { byteRange } from '../../response/bytes/range.ts';
 import { immutableTag, isFresh } from '../../response/etag.ts';
-import {
-  bytes,
-  ConditionalHeaders,
-  ETAG,
-  NOT_MODIFIED,
-  problemAnswer,
-} from '../../response/openapi-responses.ts';
 import { problem, sendProblem } from '../../response/problems.ts';
 
 /** A mail's own HTML or SVG must never run as if it were ours, even when a browser opens it. */
@@ -71,32 +65,27 @@ export function attachmentRoutes(app: App, { deps, attachmentBytes }: RouteConte
       reply.header('etag', tag).header('accept-ranges', 'bytes');
       if (isFresh(request.headers['if-none-match'], tag)) return reply.code(304).send();
 
-      const content = await attachmentBytes.read(message, attachmentId);
+      const content = await attachmentBytes.open(message, attachment);
       const { range, 'if-range': ifRange } = request.headers;
-      const part = ifRange === undefined || ifRange === tag ? byteRange(range, content.length) : 'whole';
+      const part = ifRange === undefined || ifRange === tag ? byteRange(range, content.size) : 'whole';
       if (part === 'unsatisfiable') {
         return sendProblem(reply, {
           status: 416,
-          headers: { 'content-range': `bytes */${content.length}` },
+          headers: { 'content-range': `bytes */${content.size}` },
           body: problem(
             'range_not_satisfiable',
-            `The range ${quoted(range ?? '')} lies outside the attachment, which has ${content.length} bytes.`,
+            `The range ${quoted(range ?? '')} lies outside the attachment, which has ${content.size} bytes.`,
             request.id,
           ),
         });
       }
       reply.headers(forDownload(attachment));
-      if (part === 'whole') return reply.send(toBuffer(content));
-      return reply
-        .code(206)
-        .header('content-range', `bytes ${part.first}-${part.last}/${content.length}`)
-        .send(toBuffer(content.subarray(part.first, part.last + 1)));
+      const { first, last } = part === 'whole' ? { first: 0, last: content.size - 1 } : part;
+      if (part !== 'whole') reply.code(206).header('content-range', `bytes ${first}-${last}/${content.size}`);
+      return reply.header('content-length', last + 1 - first).send(content.read({ first, last }));
     },
   });
 }
-
-/** A copy: what lies in memory shared with a worker cannot be handed to a socket. */
-const toBuffer = (content: Uint8Array): Buffer => Buffer.from(content);
 
 const forDownload = ({ contentType, filename, id }: MailAttachment) => ({
   'content-type': MEDIA_TYPE.test(contentType) ? contentType : 'application/octet-stream',

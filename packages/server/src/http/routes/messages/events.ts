@@ -11,8 +11,8 @@ import { timeOfSince } from '../../../messages/cursor.ts';
 import { type Followable, followAccount, followInbox } from '../../../messages/follow.ts';
 import { type Asking, callersInbox, keyCaller } from '../../access/guard.ts';
 import type { App, RouteContext } from '../../context.ts';
+import { events } from '../../openapi/responses.ts';
 import { comment, writeEvents } from '../../response/event-stream.ts';
-import { events } from '../../response/openapi-responses.ts';
 import { toAppError } from '../../response/problems.ts';
 
 const TAGS = ['Messages'];

@@ -9,10 +9,10 @@ import { quoted } from '../../../nearest.ts';
 import { throwEnded } from '../../access/ended-inbox.ts';
 import { callersInbox } from '../../access/guard.ts';
 import type { App, RouteContext } from '../../context.ts';
+import { json, problemAnswer } from '../../openapi/responses.ts';
 import { invalidField } from '../../request/invalid-fields.ts';
 import { baseUrl } from '../../request/urls.ts';
 import { toMessage } from '../../response/message-json.ts';
-import { json, problemAnswer } from '../../response/openapi-responses.ts';
 import { unsupportedMediaType } from '../../response/problems.ts';
 
 /** The second is what generated clients send bytes as. */

@@ -22,18 +22,11 @@ import { throwEnded } from '../../access/ended-inbox.ts';
 import { callersInbox } from '../../access/guard.ts';
 import type { App, RouteContext } from '../../context.ts';
 import { andThen } from '../../maybe-promise.ts';
+import { bytes, ConditionalHeaders, ETAG, empty, json, NOT_MODIFIED } from '../../openapi/responses.ts';
 import { baseUrl } from '../../request/urls.ts';
+import { rawPieces } from '../../response/bytes/raw-source.ts';
 import { immutableTag, isFresh, sendJson } from '../../response/etag.ts';
 import { summaryJson, toMessage, toSummary } from '../../response/message-json.ts';
-import {
-  bytes,
-  ConditionalHeaders,
-  ETAG,
-  empty,
-  json,
-  NOT_MODIFIED,
-} from '../../response/openapi-responses.ts';
-import { rawPieces } from '../../response/raw-source.ts';
 
 const TAGS = ['Messages'];
 const SECOND_MS = 1_000;
@@ -145,7 +138,7 @@ export function messageRoutes(app: App, context: RouteContext): void {
       const tag = immutableTag(`${message.id}.raw`);
       reply.header('etag', tag);
       if (isFresh(request.headers['if-none-match'], tag)) return reply.code(304).send();
-      const source = rawPieces(store.messages, message, () => clock.now());
+      const source = rawPieces(store.messages, message, { start: 0, end: message.size }, () => clock.now());
       return reply
         .type(wantsOctets(request.headers.accept) ? OCTETS : RAW_TYPE)
         .header('vary', 'accept')

@@ -9,9 +9,9 @@ import {
 import { type Explanation, type Outcome, waitAndExplain } from '../../../messages/explain.ts';
 import { callersInbox } from '../../access/guard.ts';
 import type { App, RouteContext } from '../../context.ts';
+import { json } from '../../openapi/responses.ts';
 import { baseUrl } from '../../request/urls.ts';
 import { toMessage, toSummary } from '../../response/message-json.ts';
-import { json } from '../../response/openapi-responses.ts';
 import { toTime } from '../../response/time.ts';
 
 const SECOND_MS = 1_000;

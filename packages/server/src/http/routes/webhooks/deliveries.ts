@@ -9,8 +9,8 @@ import { notFound } from '../../../errors.ts';
 import type { AttemptRecord, DeliveryRecord } from '../../../store/contract/index.ts';
 import { keyCaller } from '../../access/guard.ts';
 import type { App, RouteContext } from '../../context.ts';
+import { json, problemAnswer } from '../../openapi/responses.ts';
 import { readPage } from '../../request/page.ts';
-import { json, problemAnswer } from '../../response/openapi-responses.ts';
 import { toTime, toTimeOrNull } from '../../response/time.ts';
 
 const TAGS = ['Webhooks'];

@@ -1,6 +1,6 @@
 import { Problem, ref } from '@mayfly/client/contract';
 import { type TSchema, Type } from 'typebox';
-import { PROBLEM_TYPE } from './problems.ts';
+import { PROBLEM_TYPE } from '../response/problems.ts';
 
 /** The Content-Type of JSON as Fastify writes it for what it serialises itself. */
 export const JSON_TYPE = 'application/json; charset=utf-8';

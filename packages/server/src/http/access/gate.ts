@@ -1,0 +1,70 @@
+import type { FastifyRequest } from 'fastify';
+import type { App, HttpDeps, RouteContext } from '../context.ts';
+import type { MaybePromise } from '../maybe-promise.ts';
+import { assertReadable } from '../request/headers.ts';
+import { type KnownPaths, nothingThere } from '../request/paths.ts';
+import { setCommonHeaders } from '../response/common-headers.ts';
+import { createAdmission } from './admission.ts';
+import type { Cors } from './cors.ts';
+import { type Caller, createGuard } from './guard.ts';
+import { sessionSecret } from './session.ts';
+
+/** Authentication and limits, which every request to a route that is not public passes. */
+export type Gate = Pick<RouteContext, 'guard' | 'admission'>;
+
+export const createGate = (deps: HttpDeps): Gate => ({
+  guard: createGuard(deps),
+  admission: createAdmission(deps.plans, deps.rate, deps.usage, () => deps.clock.now()),
+});
+
+/** True where a path parameter is empty: a trailing or doubled slash, which names nothing. */
+const hasEmptyPart = ({ params }: FastifyRequest): boolean =>
+  Object.entries(params as Record<string, string>).some(([name, value]) => value === '' && name !== '*');
+
+/** Checks what is known of each request before its body is read: header, path, credential, limits. */
+export function guardRequests(
+  app: App,
+  { options, guard, admission }: RouteContext,
+  cors: Cors,
+  known: KnownPaths,
+): void {
+  app.decorateRequest('caller', null);
+  app.decorateRequest('admitted', null);
+  app.decorateRequest('session', undefined);
+
+  const check = (request: FastifyRequest): MaybePromise<Caller> | null => {
+    assertReadable(request);
+    // Before the body is parsed: an error in the body would hide that the path is wrong.
+    if (request.is404 || hasEmptyPart(request)) throw nothingThere(request, known);
+    const { access = 'account:write', free = false } = request.routeOptions.config;
+    if (access === 'public') return null;
+    const { id: inboxId } = request.params as { id?: string };
+    const { authorization } = request.headers;
+    request.session = sessionSecret(request, options.publicUrl);
+    const { session } = request;
+    return guard.check({ authorization, session, access, inboxId }, (account, key) =>
+      admission.admit(account, key, free, (admitted) => {
+        request.admitted = admitted;
+      }),
+    );
+  };
+
+  app.addHook('onRequest', (request, reply, done) => {
+    setCommonHeaders(request, reply);
+    cors.allow(request, reply);
+    if (cors.answerPreflight(request, reply)) return;
+    const letIn = (caller: Caller | null): void => {
+      request.caller = caller;
+      done();
+    };
+    let caller: MaybePromise<Caller> | null;
+    try {
+      caller = check(request);
+    } catch (error) {
+      done(error as Error);
+      return;
+    }
+    if (caller instanceof Promise) caller.then(letIn, done);
+    else letIn(caller);
+  });
+}

@@ -1,0 +1,155 @@
+import { Readable } from 'node:stream';
+import { setImmediate } from 'node:timers/promises';
+import { notFound } from '../../../errors.ts';
+import { attachmentPart } from '../../../mail/attachment.ts';
+import type { MailAttachment } from '../../../mail/mail.ts';
+import type { IndexedPart } from '../../../mail/mime/part-index.ts';
+import { decodeTransfer, type TransferEncoding } from '../../../mail/mime/transfer-encoding.ts';
+import type { FullMessageRecord, Store } from '../../../store/contract/index.ts';
+import { DECODED_HERE_BYTES, MAX_DECODINGS } from '../../limits.ts';
+import { Base64Pieces } from './base64-pieces.ts';
+import type { ByteRange } from './range.ts';
+import { rawPieces, rawRange } from './raw-source.ts';
+
+/** The decoded bytes of an attachment. */
+export interface AttachmentContent {
+  /** Number of bytes. */
+  size: number;
+  /** The bytes of a range, both ends included: in memory where they are few, else a stream. */
+  read(range: ByteRange): Buffer | Readable;
+}
+
+/** Decodes attachments on demand. */
+export interface AttachmentBytes {
+  /**
+   * The whole attachment in memory.
+   * @param message a message that was found just now
+   * @throws AppError `not_found` when the message ends meanwhile or has no such attachment
+   */
+  read(message: FullMessageRecord, attachmentId: string): Promise<Uint8Array>;
+  /** The attachment for a response. Large ones are read and decoded piece by piece. @throws as `read` */
+  open(message: FullMessageRecord, attachment: MailAttachment): Promise<AttachmentContent>;
+}
+
+/** The part of parsing that HTTP uses: work that would hold up the main thread. */
+export interface AttachmentParsing {
+  /** The decoded bytes of an attachment, searched in the whole raw source; undefined when it is not there. */
+  attachment(raw: Uint8Array, attachmentId: string): Promise<Uint8Array | undefined>;
+  /** The bytes of a part without their transfer encoding. */
+  decode(bytes: Uint8Array, encoding: TransferEncoding): Promise<Uint8Array>;
+}
+
+/** Lets at most `limit` run at once; the others queue in order. */
+function createTurnstile(limit: number) {
+  let running = 0;
+  const queue: (() => void)[] = [];
+  return async <T>(work: () => Promise<T>): Promise<T> => {
+    if (running < limit) running++;
+    else await new Promise<void>((resolve) => queue.push(resolve));
+    try {
+      return await work();
+    } finally {
+      const next = queue.shift();
+      if (next) next();
+      else running--;
+    }
+  };
+}
+
+interface Deps {
+  messages: () => Pick<Store['messages'], 'readRaw'>;
+  parsing: () => AttachmentParsing;
+  now: () => number;
+}
+
+const encodedLength = ({ bodyStart, bodyEnd }: IndexedPart): number => bodyEnd - bodyStart;
+
+/** Reads the range of the attachment in the raw source and decodes it. */
+async function readAttachment(
+  deps: Deps,
+  message: FullMessageRecord,
+  attachmentId: string,
+): Promise<Uint8Array> {
+  const { index, size } = message;
+  const part = index && attachmentPart(index, attachmentId);
+  if (part) {
+    const { bodyStart: start, bodyEnd: end, encoding } = part;
+    const bytes = await rawRange(deps.messages(), message, { start, end }, deps.now);
+    const isCheap = encoding === '' || bytes.length <= DECODED_HERE_BYTES;
+    return isCheap
+      ? decodeTransfer(Buffer.from(bytes.buffer, 0, bytes.length), encoding)
+      : deps.parsing().decode(bytes, encoding);
+  }
+  // Messages that were stored without an index are parsed once more.
+  const raw =
+    index === null ? await rawRange(deps.messages(), message, { start: 0, end: size }, deps.now) : null;
+  const decoded = raw && (await deps.parsing().attachment(raw, attachmentId));
+  if (!decoded) throw notFound('attachment', attachmentId);
+  return decoded;
+}
+
+/** The decoded pieces of a part that is not encoded or in base64. */
+async function* decodedPieces(pieces: AsyncIterable<Uint8Array>): AsyncGenerator<Buffer> {
+  const base64 = new Base64Pieces();
+  for await (const piece of pieces) {
+    yield base64.decode(piece);
+    // A range at the end of a large attachment decodes what is before it: others get their turn meanwhile.
+    await setImmediate();
+  }
+  yield base64.end();
+}
+
+/** The bytes of a range. @throws Error when there are fewer: a short response must not look complete */
+async function* cut(pieces: AsyncIterable<Buffer>, { first, last }: ByteRange): AsyncGenerator<Buffer> {
+  let position = 0;
+  for await (const piece of pieces) {
+    const part = piece.subarray(Math.max(0, first - position), Math.max(0, last + 1 - position));
+    position += piece.length;
+    if (part.length > 0) yield part;
+    if (position > last) return;
+  }
+  throw new Error('an attachment has fewer bytes than its size says');
+}
+
+function openStream(
+  deps: Deps,
+  message: FullMessageRecord,
+  part: IndexedPart,
+  size: number,
+): AttachmentContent {
+  const { bodyStart, bodyEnd, encoding } = part;
+  const pieces = (start: number, end: number) =>
+    rawPieces(deps.messages(), message, { start, end }, deps.now);
+  return {
+    size,
+    read: (range) =>
+      Readable.from(
+        encoding === ''
+          ? pieces(bodyStart + range.first, bodyStart + range.last + 1)
+          : cut(decodedPieces(pieces(bodyStart, bodyEnd)), range),
+        { objectMode: false },
+      ),
+  };
+}
+
+export function createAttachmentBytes(deps: Deps): AttachmentBytes {
+  const turn = createTurnstile(MAX_DECODINGS);
+  const read: AttachmentBytes['read'] = (message, attachmentId) =>
+    turn(() => readAttachment(deps, message, attachmentId));
+  return {
+    read,
+    async open(message, attachment) {
+      const part = message.index && attachmentPart(message.index, attachment.id);
+      const isStreamable = part?.encoding === '' || part?.encoding === 'base64';
+      if (part && isStreamable && encodedLength(part) > DECODED_HERE_BYTES) {
+        return openStream(deps, message, part, attachment.size);
+      }
+      const bytes = await read(message, attachment.id);
+      return {
+        size: bytes.length,
+        // A copy: what is in memory shared with a worker cannot be written to a socket.
+        read: ({ first, last }) => Buffer.from(bytes.subarray(first, last + 1)),
+      };
+    },
+  };
+}

@@ -1,0 +1,112 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { App, HttpDeps, RouteContext } from '../context.ts';
+import { MAX_DISCARDED_BYTES, SMALL_ANSWER_BYTES, STREAM_BYTES, UNREAD_ANSWER_MS } from '../limits.ts';
+import { discardBody } from '../request/discard-body.ts';
+import { hasBody } from '../request/headers.ts';
+import { type KnownPaths, nothingThere } from '../request/paths.ts';
+import { RequestSeconds } from '../request-metrics.ts';
+import { AnswerBudget } from './answer-budget.ts';
+import { INTERNAL_ERROR, problem, sendProblem, toAppError, toProblem } from './problems.ts';
+
+/** True when the client left before its request was complete; there is no response then, and no defect. */
+const isAborted = ({ raw }: FastifyRequest): boolean => raw.destroyed && !raw.complete;
+
+export function sendError(
+  deps: Pick<HttpDeps, 'log'>,
+  error: unknown,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): void {
+  const expected = toAppError(error, request);
+  if (!expected && isAborted(request)) {
+    deps.log.debug(
+      { requestId: request.id, err: error },
+      'The client disconnected before its request was complete',
+    );
+  } else if (!expected) deps.log.error({ requestId: request.id, err: error }, 'A request failed');
+  const answer = expected
+    ? toProblem(expected, request.id)
+    : { status: 500, headers: {}, body: problem('internal_error', INTERNAL_ERROR, request.id) };
+  sendProblem(reply, answer);
+}
+
+/** Translates everything that is thrown while a request is processed. */
+export function answerErrors(app: App, deps: HttpDeps, known: KnownPaths): void {
+  app.setSerializerCompiler(() => JSON.stringify);
+  app.setErrorHandler((error, request, reply) => sendError(deps, error, request, reply));
+  app.setNotFoundHandler((request) => {
+    throw nothingThere(request, known);
+  });
+}
+
+/** Counts each request in the metrics, and logs it at the level `info`. */
+export function observeRequests(app: App, deps: HttpDeps): void {
+  const seconds = new RequestSeconds(deps.metrics);
+  app.addHook('onResponse', (request, reply, done) => {
+    const route = request.routeOptions.url ?? 'none';
+    const ms = reply.elapsedTime;
+    seconds.count(request.method, route, reply.statusCode, ms / 1_000);
+    if (!deps.log.isLevelEnabled('info')) return done();
+    deps.log.info(
+      {
+        requestId: request.id,
+        method: request.method,
+        route,
+        status: reply.statusCode,
+        ms: Math.round(ms * 10) / 10,
+        accountId: request.admitted?.accountId,
+      },
+      'A request was answered',
+    );
+    done();
+  });
+}
+
+/** Bytes that a response holds in memory until its client has read it. */
+function heldBytes(payload: unknown): number {
+  if (typeof payload === 'string' || payload instanceof Uint8Array) return payload.length;
+  return payload === null || payload === undefined ? 0 : STREAM_BYTES;
+}
+
+/** Cuts off a client that does not read its response: Node's own limit is the longer one of idle connections. */
+function limitReading({ raw }: FastifyReply, giveBack: () => void): void {
+  raw.socket?.setTimeout(UNREAD_ANSWER_MS);
+  raw.once('close', giveBack);
+}
+
+/** True where a body is still arriving that nobody will read, from a client without a valid credential. */
+const isDiscarding = (request: FastifyRequest): boolean =>
+  request.caller === null &&
+  hasBody(request) &&
+  !request.raw.complete &&
+  // The client waits with its body, and its connection is closed (request/expect-continue.ts).
+  request.headers.expect === undefined;
+
+/**
+ * Adds the headers of the account's limits to every response, counts it in the budget of unread ones, and
+ * closes connections while the server stops.
+ */
+export function finishAnswers(app: App, { admission, held }: RouteContext): void {
+  const budget = new AnswerBudget();
+  app.addHook('onSend', (request, reply, payload, done) => {
+    const { admitted } = request;
+    if (admitted) {
+      const bytes = heldBytes(payload);
+      if (bytes > SMALL_ANSWER_BYTES) {
+        try {
+          limitReading(reply, budget.take(admitted.accountId, bytes));
+        } catch (error) {
+          return done(error as Error);
+        }
+      }
+      admission.settle(admitted, reply.statusCode);
+      reply.headers(admission.headers(admitted));
+    }
+    if (held.released) reply.header('connection', 'close');
+    if (!isDiscarding(request)) return done();
+    discardBody(request.raw, MAX_DISCARDED_BYTES, (isRead) => {
+      if (!isRead) reply.header('connection', 'close');
+      done();
+    });
+  });
+}

@@ -1,0 +1,124 @@
+import { connect, type Socket } from 'node:net';
+import { text } from 'node:stream/consumers';
+import { afterEach, describe, expect, it } from 'vitest';
+import { startHttp, type TestHttp } from '../http/start-http.ts';
+
+const MIB = 1024 * 1024;
+
+describe('connections', () => {
+  let http: TestHttp;
+  const sockets: Socket[] = [];
+  afterEach(async () => {
+    for (const socket of sockets.splice(0)) socket.destroy();
+    await http.stop();
+  });
+
+  const open = (options: { allowHalfOpen?: boolean; localAddress?: string } = {}): Socket => {
+    const socket = connect({ port: http.port, host: '127.0.0.1', ...options });
+    socket.on('error', () => undefined);
+    sockets.push(socket);
+    return socket;
+  };
+  const connected = (socket: Socket) => new Promise((resolve) => socket.once('connect', resolve));
+  const closed = (socket: Socket) => new Promise((resolve) => socket.once('close', resolve));
+
+  const HEALTH = 'GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n';
+
+  it('of one address are limited: a new one takes the place of one that never sent a request', async () => {
+    http = await startHttp({ limits: { maxConnectionsPerAddress: 20 } });
+    const used = open();
+    used.write('GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n');
+    await new Promise((resolve) => used.once('data', resolve));
+    const silent = Array.from({ length: 19 }, () => open());
+    await Promise.all(silent.map(connected));
+    const [oldest = used] = silent;
+    const oldestGone = closed(oldest.resume());
+    const one = open();
+    one.write(HEALTH);
+    expect(await text(one)).toMatch(/^HTTP\/1\.1 200 /);
+    await oldestGone;
+    expect([used.destroyed, silent.filter((socket) => socket.destroyed).length]).toEqual([false, 1]);
+  });
+
+  it('of one address that all have requests in progress are the limit: the next one gets 429', async () => {
+    http = await startHttp({ limits: { maxConnectionsPerAddress: 20 } });
+    const inbox = await http.createInbox();
+    const before = http.clock.sleepers;
+    const waits = Array.from({ length: 20 }, () => open());
+    for (const wait of waits) {
+      wait.write(
+        `GET /v1/inboxes/${inbox.id}/messages?wait=60 HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${http.keys.own}\r\n\r\n`,
+      );
+    }
+    await http.clock.untilSleeping(before + 20);
+    const rejected = open();
+    rejected.write(HEALTH);
+    expect(await text(rejected)).toMatch(
+      /^HTTP\/1\.1 429 [\s\S]*Retry-After: 1\r\n[\s\S]*"code":"rate_limited"/,
+    );
+    const other = open({ localAddress: '127.0.0.2' });
+    other.write(HEALTH);
+    expect(await text(other)).toMatch(/^HTTP\/1\.1 200 /);
+  });
+
+  it('of many addresses make room for a new address when the server is full', async () => {
+    http = await startHttp({ limits: { maxConnections: 30, maxConnectionsPerAddress: 20 } });
+    const silent = [2, 3].flatMap((host) =>
+      Array.from({ length: 15 }, () => open({ localAddress: `127.0.0.${host}` })),
+    );
+    await Promise.all(silent.map(connected));
+    expect((await http.api('GET', '/healthz', { as: null })).status).toBe(200);
+  });
+
+  it('that ask nothing get 408 and are destroyed, also when the client keeps its end open', async () => {
+    http = await startHttp({ limits: { headersTimeoutMs: 200 } });
+    const silent = open({ allowHalfOpen: true });
+    const gone = closed(silent);
+    expect(await text(silent)).toMatch(/^HTTP\/1\.1 408 /);
+    // The server has let go of it: what is written now is rejected by its system.
+    const writing = setInterval(() => silent.write('x'), 20);
+    await gone;
+    clearInterval(writing);
+  });
+
+  it('end sooner while many are open', async () => {
+    http = await startHttp({ limits: { maxConnections: 20, busyHeadersTimeoutMs: 200 } });
+    const silent = Array.from({ length: 15 }, () => open().resume());
+    // Until no more than half of all are open.
+    await expect.poll(() => silent.filter((socket) => socket.destroyed).length, { timeout: 5_000 }).toBe(5);
+  });
+
+  it('are read no further than a small bound after a 401', async () => {
+    http = await startHttp();
+    const head = (credential: string) =>
+      `POST /v1/inboxes/x/messages HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${credential}\r\nContent-Type: message/rfc822\r\nContent-Length: ${200 * MIB}\r\n\r\n`;
+    const sender = open();
+    const gone = closed(sender);
+    sender.write(head('mfk_unknown'));
+    const piece = Buffer.alloc(64 * 1024);
+    const send = () => {
+      while (!sender.destroyed && sender.write(piece));
+    };
+    sender.on('drain', send);
+    send();
+    await gone;
+    // Most of it is in the buffers of the system.
+    expect(sender.bytesWritten).toBeLessThan(24 * MIB);
+  });
+
+  it('stay open after a 401 to a request with a small body', async () => {
+    http = await startHttp();
+    const client = open();
+    let received = '';
+    client.on('data', (bytes) => {
+      received += bytes.toString();
+    });
+    const body = JSON.stringify({ ttlMinutes: 1 });
+    const head = `POST /v1/inboxes HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n`;
+    client.write(`${head}\r\n${body}`);
+    await expect.poll(() => received).toMatch(/^HTTP\/1\.1 401 /);
+    received = '';
+    client.write(`${head}Authorization: Bearer ${http.keys.own}\r\n\r\n${body}`);
+    await expect.poll(() => received).toMatch(/^HTTP\/1\.1 201 /);
+  });
+});

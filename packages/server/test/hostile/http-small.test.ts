@@ -1,0 +1,100 @@
+import { connect } from 'node:net';
+import { text } from 'node:stream/consumers';
+import { gzipSync } from 'node:zlib';
+import { afterEach, describe, expect, it } from 'vitest';
+import { BUILT_IN_PLANS } from '../../src/accounts/plans.ts';
+import { startHttp, type TestHttp } from '../http/start-http.ts';
+
+describe('requests that are wrong in small ways', () => {
+  let http: TestHttp;
+  afterEach(() => http.stop());
+
+  const exchange = (bytes: string): Promise<string> => {
+    const socket = connect(http.port, '127.0.0.1');
+    socket.write(bytes);
+    return text(socket);
+  };
+
+  it('with two Host headers get 400', async () => {
+    http = await startHttp();
+    for (const second of ['x', 'y']) {
+      const answer = await exchange(
+        `GET /v1/inboxes HTTP/1.1\r\nHost: x\r\nhost: ${second}\r\nConnection: close\r\nAuthorization: Bearer ${http.keys.own}\r\n\r\n`,
+      );
+      expect(answer).toMatch(/^HTTP\/1\.1 400 [\s\S]*"code":"invalid_request"/);
+      expect(answer).toContain('Host header');
+    }
+  });
+
+  it('with a Content-Encoding get 415, and are told to send the body as it is', async () => {
+    http = await startHttp();
+    const answer = await http.api('POST', '/v1/inboxes', {
+      body: gzipSync('{"ttlMinutes": 5}'),
+      headers: { 'content-type': 'application/json', 'content-encoding': 'gzip' },
+    });
+    expect([answer.status, answer.body.code]).toEqual([415, 'unsupported_media_type']);
+    expect(answer.body.detail).toContain('Content-Encoding "gzip"');
+    expect(answer.headers.get('accept-encoding')).toBe('identity');
+    const identity = await http.api('POST', '/v1/inboxes', {
+      body: '{"ttlMinutes": 5}',
+      headers: { 'content-type': 'application/json', 'content-encoding': 'identity' },
+    });
+    expect(identity.status).toBe(201);
+  });
+
+  it('aborted in the middle of their body are no errors in the log', async () => {
+    http = await startHttp();
+    const inbox = await http.createInbox();
+    const before = http.logged.length;
+    for (const [path, type] of [
+      ['/v1/inboxes', 'application/json'],
+      [`/v1/inboxes/${inbox.id}/messages`, 'message/rfc822'],
+    ]) {
+      const socket = connect(http.port, '127.0.0.1');
+      socket.write(
+        `POST ${path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${http.keys.own}\r\nContent-Type: ${type}\r\nContent-Length: 1000\r\n\r\n{"ttl`,
+      );
+      await new Promise((resolve) => setImmediate(resolve));
+      await http.api('GET', '/healthz', { as: null });
+      socket.resetAndDestroy();
+    }
+    await expect
+      .poll(() => http.logged.slice(before).filter((line) => line.includes('Error: aborted')).length)
+      .toBe(2);
+    const loud = http.logged.slice(before).filter((line) => JSON.parse(line).level >= 40);
+    expect(loud).toEqual([]);
+  });
+
+  it('sign up from one address more often than others may wait for', async () => {
+    http = await startHttp({ signUpPlan: 'free' });
+    const signUp = async (localAddress: string): Promise<number> => {
+      const socket = connect({ port: http.port, host: '127.0.0.1', localAddress });
+      const body = JSON.stringify({ name: 'flood' });
+      socket.write(
+        `POST /v1/accounts HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
+      );
+      return Number((await text(socket)).slice(9, 12));
+    };
+    const flood: number[] = [];
+    for (let attempt = 0; attempt < 20; attempt++) flood.push(await signUp('127.0.0.2'));
+    expect(flood.filter((status) => status === 201).length).toBeLessThanOrEqual(5);
+    expect(flood.at(-1)).toBe(429);
+    expect(await signUp('127.0.0.1')).toBe(201);
+  });
+});
+
+describe('a plan whose lifetimes are shorter than the default', () => {
+  it('creates an inbox without a lifetime with the longest one of the plan', async () => {
+    const http = await startHttp({}, 'brief', {
+      brief: { ...BUILT_IN_PLANS.unlimited, maxTtlMinutes: 5 },
+    });
+    try {
+      const made = await http.api('POST', '/v1/inboxes');
+      expect([made.status, made.body.ttlMinutes]).toEqual([201, 5]);
+      const tooLong = await http.api('POST', '/v1/inboxes', { body: { ttlMinutes: 6 } });
+      expect([tooLong.status, tooLong.body.code]).toEqual([400, 'invalid_request']);
+    } finally {
+      await http.stop();
+    }
+  });
+});
