@@ -42,15 +42,14 @@ describe('connections', () => {
 
   it('of one address that all have requests in progress are the limit: the next one gets 429', async () => {
     http = await startHttp({ limits: { maxConnectionsPerAddress: 20 } });
-    const inbox = await http.createInbox();
-    const before = http.clock.sleepers;
-    const waits = Array.from({ length: 20 }, () => open());
-    for (const wait of waits) {
-      wait.write(
-        `GET /v1/inboxes/${inbox.id}/messages?wait=60 HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${http.keys.own}\r\n\r\n`,
+    const uploads = Array.from({ length: 20 }, () => open());
+    for (const upload of uploads) {
+      upload.write(
+        `POST /v1/inboxes HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Type: application/json\r\nContent-Length: 20\r\nAuthorization: Bearer ${http.keys.own}\r\n\r\n`,
       );
     }
-    await http.clock.untilSleeping(before + 20);
+    // Each has its 100 response, so its request is in progress.
+    await Promise.all(uploads.map((upload) => new Promise((resolve) => upload.once('data', resolve))));
     const rejected = open();
     rejected.write(HEALTH);
     expect(await text(rejected)).toMatch(
@@ -85,7 +84,9 @@ describe('connections', () => {
     http = await startHttp({ limits: { maxConnections: 20, busyHeadersTimeoutMs: 200 } });
     const silent = Array.from({ length: 15 }, () => open().resume());
     // Until no more than half of all are open.
-    await expect.poll(() => silent.filter((socket) => socket.destroyed).length, { timeout: 5_000 }).toBe(5);
+    await expect
+      .poll(() => silent.filter((socket) => socket.destroyed).length, { timeout: 8_000 })
+      .toBeGreaterThanOrEqual(5);
   });
 
   it('are read no further than a small bound after a 401', async () => {

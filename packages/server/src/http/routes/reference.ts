@@ -10,7 +10,7 @@ const DOCUMENT = '/openapi.json';
 const PAGES = ['/docs', '/docs/', '/docs/json', '/docs/yaml'];
 const FILES = '/docs/static/*';
 /** No other name leads to a file, so that each file is prepared under one name only. */
-const FILE_NAME = /^[\w.-]{1,100}$/;
+const FILE_NAME = /^(?:theme\/)?[\w.-]{1,100}$/;
 
 interface Reference {
   /** OpenAPI 3.1. */

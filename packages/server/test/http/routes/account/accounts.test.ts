@@ -1,6 +1,8 @@
+import { connect } from 'node:net';
+import { text } from 'node:stream/consumers';
 import { Validator } from '@seriousme/openapi-schema-validator';
 import { afterEach, describe, expect, it } from 'vitest';
-import { SIGN_UPS_PER_MINUTE } from '../../../../src/accounts/sign-up.ts';
+import { SIGN_UPS_PER_ADDRESS, SIGN_UPS_PER_MINUTE } from '../../../../src/accounts/sign-up.ts';
 import { type Answer, startHttp, type TestHttp } from '../../start-http.ts';
 
 describe('signing up', () => {
@@ -56,21 +58,37 @@ describe('signing up', () => {
     expect((await http.api('GET', '/v1/accounts', { as: null })).headers.get('allow')).toBe('POST');
   });
 
-  it(`is done ${SIGN_UPS_PER_MINUTE} times a minute at most; a mistake costs none of them`, async () => {
+  it(`is done ${SIGN_UPS_PER_ADDRESS} times in ten minutes from one address; a mistake costs none of them`, async () => {
     http = await startHttp({ signUpPlan: 'free' });
     expect((await signUp({ name: '' })).status).toBe(400);
-    for (let i = 0; i < SIGN_UPS_PER_MINUTE; i++) {
+    for (let i = 0; i < SIGN_UPS_PER_ADDRESS; i++) {
       expect((await signUp()).status).toBe(201);
-      await http.clock.advance(1_000);
+      await http.clock.leap(60_000);
     }
     const refused = await signUp();
     expect([refused.status, refused.body.code]).toEqual([429, 'rate_limited']);
     const seconds = Number(refused.headers.get('retry-after'));
-    expect(seconds).toBe(60 - SIGN_UPS_PER_MINUTE);
-    await http.clock.advance(seconds * 1_000 - 1);
+    expect(seconds).toBe(600 - SIGN_UPS_PER_ADDRESS * 60);
+    await http.clock.leap(seconds * 1_000 - 1);
     expect((await signUp()).status).toBe(429);
-    await http.clock.advance(1);
+    await http.clock.leap(1);
     expect([(await signUp()).status, (await signUp()).status]).toEqual([201, 429]);
+  });
+
+  it(`is done ${SIGN_UPS_PER_MINUTE} times a minute from all addresses`, async () => {
+    http = await startHttp({ signUpPlan: 'free' });
+    const body = JSON.stringify({ name: 'Web team' });
+    const signUpFrom = async (localAddress: string): Promise<number> => {
+      const socket = connect({ port: http.port, host: '127.0.0.1', localAddress });
+      socket.write(
+        `POST /v1/accounts HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
+      );
+      return Number((await text(socket)).slice('HTTP/1.1 '.length, 12));
+    };
+    for (let i = 0; i < SIGN_UPS_PER_MINUTE; i++) expect(await signUpFrom(`127.0.0.${i + 2}`)).toBe(201);
+    expect(await signUpFrom('127.0.0.100')).toBe(429);
+    await http.clock.leap(60_000);
+    expect(await signUpFrom('127.0.0.100')).toBe(201);
   });
 
   it('is described where it is on, as needing no credential', async () => {
