@@ -1,5 +1,5 @@
 import { createTransport } from 'nodemailer';
-import { test } from '../../src/index.ts';
+import { test } from '../../../src/index.ts';
 
 const transport = createTransport({ host: '127.0.0.1', port: Number(process.env.SMTP_PORT) });
 

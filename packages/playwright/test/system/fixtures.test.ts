@@ -3,10 +3,10 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startApp, TEST_KEY, type TestApp } from '../../server/test/support/start-app.ts';
+import { startApp, TEST_KEY, type TestApp } from '../../../server/test/support/start-app.ts';
 
 const CHROMIUM = process.env.CHROMIUM ?? '/usr/bin/chromium';
-const ROOT = join(import.meta.dirname, '../../..');
+const ROOT = join(import.meta.dirname, '../../../..');
 /** MAYFLY_KEEP_REPORT=folder keeps the report, to look at it. */
 const OUTPUT = process.env.MAYFLY_KEEP_REPORT ?? mkdtempSync(join(tmpdir(), 'mayfly-playwright-'));
 

@@ -1,7 +1,7 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { createTransport } from 'nodemailer';
-import { expect, test } from '../../src/index.ts';
+import { expect, test } from '../../../src/index.ts';
 
 const transport = createTransport({ host: '127.0.0.1', port: Number(process.env.SMTP_PORT) });
 const send = (to: string, subject: string, text: string, html?: string) =>

@@ -1,5 +1,5 @@
 import { defineConfig } from '@playwright/test';
-import type { MayflyOptions } from '../../src/index.ts';
+import type { MayflyOptions } from '../../../src/index.ts';
 
 /** Run by fixtures.test.ts with the addresses of a server. */
 export default defineConfig<object, MayflyOptions>({

@@ -1,0 +1,116 @@
+"""A server and a credential for it."""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+from ._inbox import PAGE, Inbox
+from ._transport import Settings, Transport, path_of
+from .errors import MayflyError
+
+DEFAULT_URL = "http://127.0.0.1:8025"
+DEFAULT_TIMEOUT = 10.0
+DEFAULT_RETRIES = 3
+
+
+def _label_query(labels: dict[str, str] | None) -> dict[str, str]:
+    return {f"label.{name}": value for name, value in (labels or {}).items()}
+
+
+class Mayfly:
+    """`url` and `api_key` default to MAYFLY_URL and MAYFLY_API_KEY."""
+
+    def __init__(
+        self,
+        url: str | None = None,
+        api_key: str | None = None,
+        *,
+        timeout: float = DEFAULT_TIMEOUT,
+        retries: int = DEFAULT_RETRIES,
+    ) -> None:
+        key = api_key or os.environ.get("MAYFLY_API_KEY")
+        if not key:
+            raise MayflyError("There is no API key: set MAYFLY_API_KEY, or pass api_key.")
+        address = (url or os.environ.get("MAYFLY_URL") or DEFAULT_URL).rstrip("/")
+        self._transport = Transport(Settings(address, key, timeout, retries))
+
+    @property
+    def url(self) -> str:
+        return self._transport.settings.url
+
+    def request(self, method: str, path: str, **options: Any) -> Any:
+        """Any other operation of the API: `request("GET", "/v1/usage")`. Options: query, body, headers."""
+        return self._transport.request(method, path, **options)
+
+    def create_inbox(
+        self,
+        *,
+        ttl_minutes: int | None = None,
+        domain: str | None = None,
+        local_part: str | None = None,
+        address: str | None = None,
+        labels: dict[str, str] | None = None,
+        catch_all: bool | None = None,
+        idempotency_key: str | None = None,
+    ) -> Inbox:
+        """A new inbox. A repeated request creates no second one."""
+        wanted = {
+            "ttlMinutes": ttl_minutes,
+            "domain": domain,
+            "localPart": local_part,
+            "address": address,
+            "labels": labels,
+            "catchAll": catch_all,
+        }
+        body = {name: value for name, value in wanted.items() if value is not None}
+        headers = {"idempotency-key": idempotency_key or str(uuid.uuid4())}
+        return Inbox(
+            self._transport,
+            self._transport.request("POST", "/v1/inboxes", body=body, headers=headers),
+        )
+
+    def inbox(self, inbox_id: str, token: str | None = None) -> Inbox:
+        """An inbox of which only the id, and perhaps the read token, is known. Makes no request."""
+        if token is None:
+            return Inbox(self._transport, {"id": inbox_id})
+        transport = Transport(replace(self._transport.settings, credential=token))
+        return Inbox(transport, {"id": inbox_id, "token": token})
+
+    def get_inbox(self, inbox_id: str) -> Inbox:
+        return Inbox(
+            self._transport, self._transport.request("GET", path_of("v1", "inboxes", inbox_id))
+        )
+
+    def inboxes(
+        self, *, labels: dict[str, str] | None = None, address: str | None = None
+    ) -> Iterator[Inbox]:
+        """All live inboxes, newest first."""
+        before: str | None = None
+        while True:
+            query = {"limit": PAGE, "address": address, "before": before, **_label_query(labels)}
+            page = self._transport.request("GET", "/v1/inboxes", query=query)
+            for data in page["inboxes"]:
+                yield Inbox(self._transport, data)
+            if not page["hasMore"]:
+                return
+            before = page["inboxes"][-1]["id"]
+
+    def delete_inboxes(self, labels: dict[str, str]) -> int:
+        """Deletes all inboxes with these labels, and returns how many."""
+        answer = self._transport.request("DELETE", "/v1/inboxes", query=_label_query(labels))
+        return int(answer["deleted"])
+
+    def generate_address(self, domain: str | None = None) -> str:
+        """A free address, held for ten minutes."""
+        body = {} if domain is None else {"domain": domain}
+        return str(
+            self._transport.request("POST", "/v1/addresses/generate", body=body)["address"]
+        )
+
+    def close(self) -> None:
+        """Closes the connection of this thread."""
+        self._transport.close()

@@ -1,0 +1,167 @@
+"""Requests by http.client: one kept-open connection for each thread, deadlines, retries, errors."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import threading
+import time
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote, urlencode, urlsplit
+
+from .errors import BY_STATUS, ApiError, ConnectionFailedError
+
+FIRST_PAUSE = 0.1
+LONGEST_PAUSE = 1.0
+TRANSIENT = (502, 503, 504)
+"""Not responses of our server about this request, but of what stands before it, or of its end."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    url: str
+    credential: str
+    timeout: float
+    """Seconds for a request that does not wait, its retries included."""
+    retries: int
+
+
+def path_of(*parts: str) -> str:
+    """A path whose parts are encoded."""
+    return "/" + "/".join(quote(part, safe="") for part in parts)
+
+
+def pause_before(failure: BaseException, attempt: int, is_safe: bool = True) -> float | None:
+    """Seconds to wait before the next attempt; None when there must not be one."""
+    backoff = min(FIRST_PAUSE * 2 ** (attempt - 1), LONGEST_PAUSE)
+    if not isinstance(failure, ApiError):
+        return backoff if is_safe else None
+    after = backoff if failure.retry_after is None else failure.retry_after
+    if failure.status == 429:
+        return after
+    if is_safe and (failure.status in TRANSIENT or failure.code == "idempotency_in_progress"):
+        return after
+    return None
+
+
+class Transport:
+    """Sends requests with one credential."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self._parts = urlsplit(settings.url)
+        self._local = threading.local()
+
+    def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: dict[str, Any] | None = None,
+        body: Any = None,
+        headers: dict[str, str] | None = None,
+        timeout: float | None = None,
+        retries: int | None = None,
+        as_bytes: bool = False,
+    ) -> Any:
+        """The JSON of the response, its bytes where it is not JSON or `as_bytes`, or None without a body.
+
+        A request that changes something is repeated only where a second execution changes nothing.
+        """
+        total = self.settings.timeout if timeout is None else timeout
+        end = time.monotonic() + total
+        allowed = self.settings.retries if retries is None else retries
+        is_safe = (
+            method != "POST"
+            or path.endswith(("/wait", "/preview", "/generate", "/expire"))
+            or "idempotency-key" in (headers or {})
+        )
+        attempt = 0
+        while True:
+            attempt += 1
+            try:
+                content, is_json = self._attempt(method, path, query, body, headers or {}, end)
+                if as_bytes or not is_json:
+                    return content
+                return json.loads(content or b"null")
+            except (OSError, http.client.HTTPException, ValueError, ApiError) as failure:
+                if attempt > 1 and method == "DELETE" and getattr(failure, "status", 0) == 404:
+                    return None  # The attempt before did it, and only its response was lost.
+                pause = pause_before(failure, attempt, is_safe)
+                if pause is None or attempt > allowed or time.monotonic() + pause >= end:
+                    if isinstance(failure, ApiError):
+                        raise
+                    raise ConnectionFailedError(self.settings.url, attempt, failure) from failure
+                time.sleep(pause)
+
+    def _attempt(
+        self,
+        method: str,
+        path: str,
+        query: dict[str, Any] | None,
+        body: Any,
+        headers: dict[str, str],
+        end: float,
+    ) -> tuple[bytes | None, bool]:
+        values = {
+            name: str(value).lower() if isinstance(value, bool) else value
+            for name, value in (query or {}).items()
+            if value is not None
+        }
+        target = self._parts.path.rstrip("/") + path + ("?" + urlencode(values) if values else "")
+        sent = dict(headers, authorization=f"Bearer {self.settings.credential}")
+        data: bytes | None = None
+        if isinstance(body, bytes):
+            data, sent["content-type"] = body, "message/rfc822"
+        elif body is not None:
+            data, sent["content-type"] = json.dumps(body).encode(), "application/json"
+        response, content = self._exchange(method, target, data, sent, end)
+        kind = response.headers.get("content-type", "")
+        if 200 <= response.status < 300:
+            return content or None, bool(content) and "json" in kind
+        problem = json.loads(content) if "problem+json" in kind else {}
+        after = response.headers.get("retry-after", "")
+        error = BY_STATUS.get(response.status, ApiError)
+        raise error(
+            f"{method} {path}", response.status, problem, float(after) if after.isdigit() else None
+        )
+
+    def _exchange(
+        self, method: str, target: str, data: bytes | None, headers: dict[str, str], end: float
+    ) -> tuple[http.client.HTTPResponse, bytes]:
+        """Sends one request. A kept connection that the server closed meanwhile is opened again."""
+        for is_kept in (True, False):
+            left = max(end - time.monotonic(), 0.001)
+            connection: http.client.HTTPConnection | None = getattr(self._local, "connection", None)
+            if connection is None or not is_kept:
+                is_kept = False
+                kind = (
+                    http.client.HTTPSConnection
+                    if self._parts.scheme == "https"
+                    else http.client.HTTPConnection
+                )
+                connection = kind(self._parts.hostname or "", self._parts.port, timeout=left)
+                self._local.connection = connection
+            elif connection.sock is not None:
+                connection.sock.settimeout(left)
+            try:
+                connection.request(method, target, body=data, headers=headers)
+                response = connection.getresponse()
+                return response, response.read()
+            except (OSError, http.client.HTTPException) as failure:
+                self.close()
+                # Before anything of a response came, the server had closed the idle connection.
+                was_idle = isinstance(
+                    failure, (http.client.RemoteDisconnected, BrokenPipeError, ConnectionResetError)
+                )
+                if not (is_kept and was_idle):
+                    raise
+        raise AssertionError("unreachable")
+
+    def close(self) -> None:
+        """Closes the connection of this thread."""
+        connection = getattr(self._local, "connection", None)
+        self._local.connection = None
+        if connection is not None:
+            connection.close()

@@ -1,0 +1,130 @@
+"""Waits: held requests one after the other, exact over cuts and restarts."""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from typing import Any
+
+from ._explain import explanation_lines
+from ._match import Match, describe, split_match
+from ._message import Message
+from ._transport import Transport, pause_before, path_of
+from .errors import ApiError, ConnectionFailedError, MayflyError, WaitTimeoutError
+
+MAX_HOLD = 25
+"""Seconds. Proxies cut requests that are held longer: several in a row wait for the rest."""
+GRACE = 1.0
+"""Seconds for the way there and back of a held request, and for the last look after the deadline."""
+CLOSE = 0.05
+"""A hold that ends this close to the deadline is not worth another request."""
+
+
+def hold(
+    transport: Transport, inbox_id: str, body: dict[str, Any], end: float
+) -> tuple[dict[str, Any], bool]:
+    """The last result, and whether it is of the end: False when the server could not be reached then."""
+    path = path_of("v1", "inboxes", inbox_id, "wait")
+    last: dict[str, Any] | None = None
+    failures = 0
+    while True:
+        left = end - time.monotonic()
+        seconds = max(0, min(MAX_HOLD, math.ceil(left)))
+        # The server counts in seconds. A part of one is cut here, and then looked at once more.
+        is_part = seconds > left + CLOSE and left > 0
+        timeout = left if is_part else seconds + GRACE
+        try:
+            result: dict[str, Any] = transport.request(
+                "POST", path, body={**body, "timeoutSeconds": seconds}, timeout=timeout, retries=0
+            )
+        except (ApiError, ConnectionFailedError) as error:
+            transport.close()
+            if is_part and time.monotonic() >= end:
+                continue
+            failures += 1
+            pause = pause_before(error, failures)
+            if pause is None or (pause > left and left > GRACE):
+                raise
+            if left <= 0:
+                if last is None:
+                    raise
+                return last, False
+            time.sleep(max(0.0, min(pause, end - time.monotonic())))
+            continue
+        is_stopping = result.get("explanation", {}).get("reason") == "server_stopping"
+        if result["matched"] or (not is_stopping and time.monotonic() > end - CLOSE):
+            return result, True
+        last = result
+        failures = failures + 1 if is_stopping else 0
+        if is_stopping:
+            time.sleep(min(0.1 * 2**failures, 1.0))
+
+
+def wait_for_messages(
+    transport: Transport,
+    inbox_id: str,
+    name: str,
+    url: str,
+    count: int,
+    match: Match,
+    timeout: float,
+    since: str | None,
+) -> list[dict[str, Any]]:
+    """The messages as the API's JSON, oldest first. Raises WaitTimeoutError."""
+    split = split_match(match)
+    end = time.monotonic() + timeout
+    found: list[dict[str, Any]] = []
+    rejected: list[dict[str, Any]] = []
+    position = since
+    while True:
+        # A condition that is checked here needs one message at a time, each after the one before.
+        body: dict[str, Any] = {"match": split.on_server, "count": 1 if split.checks else count}
+        if position is not None:
+            body["since"] = position
+        result, is_final = hold(transport, inbox_id, body, end)
+        if result["matched"] and not split.checks:
+            return list(result["messages"])
+        if result["matched"]:
+            for fields in result["messages"]:
+                failed = split.failures(Message.from_json(fields))
+                if failed:
+                    rejected.insert(0, {"message": fields, "failed": failed})
+                else:
+                    found.append(fields)
+            position = result["cursor"]
+            if len(found) == count:
+                return found
+            continue
+        explanation = dict(result["explanation"])
+        explanation["seenCount"] += len(rejected)
+        explanation["seen"] = rejected + explanation["seen"]
+        found += result["messages"]
+        lines = explanation_lines(explanation) + _earlier(transport, inbox_id, match, since)
+        if not is_final:
+            lines.append("The server could not be reached at the end: this is what it said before.")
+        lines.append(f"Look: {url}")
+        noun = "No mail" if count == 1 else f"Only {len(found)} of {count} mails"
+        head = f"{noun}{describe(match)} reached {name} in {round(timeout, 1):g} s."
+        text = head + "".join(f"\n  {line}" for line in lines)
+        raise WaitTimeoutError(text, inbox_id, timeout, explanation, is_final)
+
+
+def _earlier(transport: Transport, inbox_id: str, match: Match, since: str | None) -> list[str]:
+    """A message that matches, but came before the one that the inbox returned last, is a common surprise."""
+    if since is None:
+        return []
+    split = split_match(match)
+    body = {"match": split.on_server, "timeoutSeconds": 0}
+    try:
+        path = path_of("v1", "inboxes", inbox_id, "wait")
+        result = transport.request("POST", path, body=body, timeout=GRACE, retries=0)
+    except MayflyError:
+        return []
+    for fields in result["messages"][:1]:
+        if not split.failures(Message.from_json(fields)):
+            return [
+                f"{json.dumps(fields['subject'])} matches, but came before the position at which this wait "
+                'began: pass since="start" to include it.'
+            ]
+    return []

@@ -1,0 +1,99 @@
+"""Errors of the client. All derive from MayflyError."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ._message import Link, Message
+
+
+class MayflyError(Exception):
+    """The base of every error of this library."""
+
+
+class ApiError(MayflyError):
+    """A response that is not a success. `problem` is empty when it did not come from Mayfly (a proxy's 502)."""
+
+    def __init__(
+        self, request: str, status: int, problem: dict[str, Any], retry_after: float | None
+    ) -> None:
+        detail = problem.get("detail", "The response did not come from Mayfly.")
+        self.status = status
+        self.problem = problem
+        self.code: str = problem.get("code", "http_error")
+        self.request_id: str | None = problem.get("requestId")
+        self.retry_after = retry_after
+        """Seconds, from Retry-After."""
+        suffix = f", request {self.request_id}" if self.request_id else ""
+        super().__init__(f"{detail} ({request}: {status}{suffix})")
+
+
+class NotFoundError(ApiError):
+    """404: unknown, deleted, or of another account."""
+
+
+class GoneError(ApiError):
+    """410: the inbox expired within the last 24 hours."""
+
+
+class LimitError(ApiError):
+    """429: the rate limit or the monthly quota."""
+
+
+class ScopeError(ApiError):
+    """403: the credential may not do this."""
+
+
+class ConnectionFailedError(MayflyError):
+    """The server could not be reached, or its response did not arrive in full."""
+
+    def __init__(self, url: str, attempts: int, cause: BaseException) -> None:
+        self.attempts = attempts
+        plural = "" if attempts == 1 else "s"
+        super().__init__(
+            f"{url} did not respond in {attempts} attempt{plural}: {cause or type(cause).__name__}. "
+            "Check that Mayfly is running there, or set MAYFLY_URL."
+        )
+
+
+class WaitTimeoutError(MayflyError, AssertionError):
+    """No message matched in time. The text is the server's explanation as a table."""
+
+    def __init__(
+        self, text: str, inbox_id: str, timeout: float, explanation: dict[str, Any], is_final: bool
+    ) -> None:
+        super().__init__(text)
+        self.inbox_id = inbox_id
+        self.timeout = timeout
+        self.explanation = explanation
+        self.is_final = is_final
+        """False when the server could not be reached at the end."""
+
+
+class UnexpectedMessageError(MayflyError, AssertionError):
+    """A message matched during assert_silence."""
+
+    def __init__(self, text: str, message: Message) -> None:
+        super().__init__(text)
+        self.message = message
+
+
+class NoCodeError(MayflyError, AssertionError):
+    """The message has no code."""
+
+
+class AmbiguousError(MayflyError, AssertionError):
+    """None, or more than one, of the links of a message fits."""
+
+    def __init__(self, text: str, candidates: list[Link]) -> None:
+        super().__init__(text)
+        self.candidates = candidates
+
+
+BY_STATUS: dict[int, type[ApiError]] = {
+    403: ScopeError,
+    404: NotFoundError,
+    410: GoneError,
+    429: LimitError,
+}

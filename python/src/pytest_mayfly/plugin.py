@@ -1,0 +1,157 @@
+"""Fixtures for pytest: an inbox for each test, and the mail of failed tests in the report."""
+
+from __future__ import annotations
+
+import os
+import uuid
+import warnings
+from collections.abc import Callable, Generator, Iterator
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+from mayfly import AsyncInbox, Inbox, Mayfly, MayflyError
+
+DEFAULT_TTL_MINUTES = 15
+DEFAULT_SMTP_PORT = 2525
+MAX_LABEL = 256
+MAX_MAILS = 20
+"""In the report of a failed test."""
+
+RUN_VARIABLE = "MAYFLY_PYTEST_RUN"
+"""Set by the process that starts the workers of pytest-xdist, and inherited by them."""
+
+INBOXES = pytest.StashKey[list[Inbox]]()
+RUN = pytest.StashKey[str]()
+
+InboxFactory = Callable[..., Inbox]
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("mayfly", "disposable inboxes")
+    group.addoption("--mayfly-url", help="URL of the Mayfly server (MAYFLY_URL)")
+    group.addoption("--mayfly-smtp", help="host:port of its SMTP listener (MAYFLY_SMTP)")
+    group.addoption(
+        "--mayfly-keep", action="store_true", help="leave the inboxes of the run until they expire"
+    )
+    parser.addini("mayfly_url", "URL of the Mayfly server")
+    parser.addini("mayfly_smtp", "host:port of its SMTP listener")
+
+
+def _is_worker(config: pytest.Config) -> bool:
+    return hasattr(config, "workerinput")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if not _is_worker(config):
+        os.environ[RUN_VARIABLE] = uuid.uuid4().hex
+    worker_input: dict[str, Any] = getattr(config, "workerinput", {})
+    config.stash[RUN] = os.environ.get(RUN_VARIABLE) or worker_input.get("testrunuid", "local")
+
+
+def _setting(config: pytest.Config, name: str, variable: str) -> str | None:
+    return config.getoption(f"--{name}") or config.getini(name.replace("-", "_")) or os.environ.get(variable)
+
+
+@pytest.fixture(scope="session")
+def mayfly(pytestconfig: pytest.Config) -> Iterator[Mayfly]:
+    """The client."""
+    if not os.environ.get("MAYFLY_API_KEY"):
+        pytest.fail(
+            "pytest-mayfly needs an API key: set MAYFLY_API_KEY to the key that `npx mayfly dev` prints.",
+            pytrace=False,
+        )
+    client = Mayfly(_setting(pytestconfig, "mayfly-url", "MAYFLY_URL"))
+    yield client
+    client.close()
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Deletes the inboxes of the run; workers of pytest-xdist leave that to the process that started them."""
+    config = session.config
+    url = _setting(config, "mayfly-url", "MAYFLY_URL")
+    if _is_worker(config) or config.getoption("--mayfly-keep") or not os.environ.get("MAYFLY_API_KEY"):
+        return
+    try:
+        Mayfly(url, retries=0, timeout=5).delete_inboxes({"run": config.stash[RUN]})
+    except MayflyError as error:
+        if session.testscollected:
+            warnings.warn(f"The inboxes of this run were not deleted: {error}", stacklevel=1)
+
+
+def _labels(request: pytest.FixtureRequest) -> dict[str, str]:
+    return {
+        "run": request.config.stash[RUN],
+        "worker": os.environ.get("PYTEST_XDIST_WORKER", "main"),
+        # Labels take no control characters.
+        "test": "".join(letter if letter.isprintable() else " " for letter in request.node.nodeid)[:MAX_LABEL],
+    }
+
+
+@pytest.fixture
+def mail_inbox_factory(request: pytest.FixtureRequest, mayfly: Mayfly) -> InboxFactory:
+    """Creates more inboxes; takes the arguments of Mayfly.create_inbox."""
+
+    def create(*, labels: dict[str, str] | None = None, **options: Any) -> Inbox:
+        options.setdefault("ttl_minutes", DEFAULT_TTL_MINUTES)
+        inbox = mayfly.create_inbox(labels={**_labels(request), **(labels or {})}, **options)
+        request.node.stash.setdefault(INBOXES, []).append(inbox)
+        return inbox
+
+    return create
+
+
+@pytest.fixture
+def mail_inbox(mail_inbox_factory: InboxFactory) -> Inbox:
+    """The inbox of this test."""
+    return mail_inbox_factory()
+
+
+@pytest.fixture
+def mail_inbox_async(mail_inbox: Inbox) -> AsyncInbox:
+    """The inbox of this test, with methods to be awaited."""
+    return AsyncInbox(mail_inbox)
+
+
+@pytest.fixture(scope="session")
+def mayfly_smtp(pytestconfig: pytest.Config, mayfly: Mayfly) -> tuple[str, int]:
+    """Host and port of the SMTP listener, for the settings of the application."""
+    setting = _setting(pytestconfig, "mayfly-smtp", "MAYFLY_SMTP")
+    host, _, port = (setting or urlsplit(mayfly.url).hostname or "127.0.0.1").partition(":")
+    return host, int(port or DEFAULT_SMTP_PORT)
+
+
+def _report_of(inbox: Inbox) -> str:
+    try:
+        messages = inbox.messages()
+    except MayflyError as error:
+        return f"The mails could not be listed: {error}"
+    if not messages:
+        return f"No mail came.\nConsole: {inbox.console_url}"
+    rows = []
+    for message in messages[:MAX_MAILS]:
+        sender = message.sender.address if message.sender else "no sender"
+        code = f"   code {message.codes[0].value}" if message.codes else ""
+        rows.append(f"{message.received_at:%H:%M:%S}  {message.subject!r}   from {sender}{code}")
+        rows.append(f"          {message.preview[:100]!r}")
+    return "\n".join([*rows, f"Console: {inbox.console_url}"])
+
+
+def _attach_to_allure(inbox: Inbox, text: str) -> None:
+    """Only where the tests use Allure."""
+    try:
+        import allure  # type: ignore[import-not-found,unused-ignore]
+    except ImportError:
+        return
+    allure.attach(text, name=f"mail of {inbox.address}", attachment_type=allure.attachment_type.TEXT)
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, Any, None]:
+    outcome = yield
+    report: pytest.TestReport = outcome.get_result()
+    if report.when == "call" and report.failed:
+        for inbox in item.stash.get(INBOXES, []):
+            text = _report_of(inbox)
+            report.sections.append((f"mail of {inbox.address}", text))
+            _attach_to_allure(inbox, text)

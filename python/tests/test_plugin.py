@@ -1,0 +1,55 @@
+from __future__ import annotations
+
+import pytest
+from mayfly import Mayfly
+
+FAILING = """
+    import smtplib
+
+    def test_reset(mail_inbox, mayfly_smtp):
+        with smtplib.SMTP(*mayfly_smtp) as server:
+            server.sendmail("no-reply@shop.example", mail_inbox.address, "Subject: Welcome\\n\\nYour code is 482913.")
+        mail_inbox.wait_for_link(kind="reset", timeout=0.2)
+"""
+
+
+def test_shows_the_mails_of_a_failed_test_and_its_line(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(FAILING)
+    result = pytester.runpytest("-p", "no:cacheprovider")
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(
+        [
+            '>*mail_inbox.wait_for_link(kind="reset", timeout=0.2)',
+            "E*No mail with link kind \"reset\" reached *@mayfly.test in 0.2 s.",
+            "E*1 other mail came*",
+            "*mail of *@mayfly.test*",
+            "*'Welcome'   from *code 482913",
+            "Console: http*/console/inboxes/inb_*",
+        ]
+    )
+    # The line of the test, and nothing of the library.
+    assert "_inbox.py" not in result.stdout.str()
+
+
+def test_deletes_the_inboxes_of_its_run_only(pytester: pytest.Pytester, mayfly: Mayfly) -> None:
+    other = mayfly.create_inbox(labels={"purpose": "of another run"})
+    pytester.makepyfile(
+        """
+        def test_one(mail_inbox, mail_inbox_factory):
+            assert mail_inbox_factory(labels={"purpose": "cleanup"}).address != mail_inbox.address
+        """
+    )
+    pytester.runpytest("--mayfly-keep").assert_outcomes(passed=1)
+    assert len(list(mayfly.inboxes(labels={"purpose": "cleanup"}))) == 1
+    assert mayfly.delete_inboxes({"purpose": "cleanup"}) == 1
+    pytester.runpytest().assert_outcomes(passed=1)
+    assert list(mayfly.inboxes(labels={"purpose": "cleanup"})) == []
+    other.delete()
+
+
+def test_says_what_is_missing(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("MAYFLY_API_KEY")
+    pytester.makepyfile("def test_one(mail_inbox): pass")
+    result = pytester.runpytest()
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines(["*pytest-mayfly needs an API key: set MAYFLY_API_KEY*"])
