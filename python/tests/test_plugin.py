@@ -35,8 +35,8 @@ def test_deletes_the_inboxes_of_its_run_only(pytester: pytest.Pytester, mayfly: 
     other = mayfly.create_inbox(labels={"purpose": "of another run"})
     pytester.makepyfile(
         """
-        def test_one(mail_inbox, mail_inbox_factory):
-            assert mail_inbox_factory(labels={"purpose": "cleanup"}).address != mail_inbox.address
+        def test_one(mail_inbox_factory):
+            assert "@" in mail_inbox_factory(labels={"purpose": "cleanup"}).address
         """
     )
     pytester.runpytest("--mayfly-keep").assert_outcomes(passed=1)
