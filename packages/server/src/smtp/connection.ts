@@ -1,17 +1,11 @@
 import type { Socket } from 'node:net';
 import { type SecureContext, TLSSocket } from 'node:tls';
 import { newSessionId } from '../ids.ts';
+import type { ConnectionLimiter, LimitedConnection } from './connection-limiter.ts';
 import { Dialogue, type DialogueContext, type Transport } from './dialogue.ts';
 import { readProxyHeader } from './protocol/proxy-header.ts';
-import { REPLIES, type Reply } from './protocol/replies.ts';
+import { REPLIES, replyLine } from './protocol/replies.ts';
 import { HandshakeWatch } from './transport/handshake-failures.ts';
-
-/** Limits the connections of all listeners. */
-export interface ConnectionLimiter {
-  /** The reply that turns a client away, or undefined: then `leave` is to be called once, later. */
-  enter(remoteAddress: string): Reply | undefined;
-  leave(remoteAddress: string): void;
-}
 
 /** What all connections share. */
 export interface ConnectionContext extends DialogueContext {
@@ -35,16 +29,19 @@ export interface ConnectionOptions {
 }
 
 /** How long a client may take to close its side after the last reply. */
-const LINGER_MS = 10_000;
-/** Bytes that a client may send after the last reply; they are discarded. */
-const MAX_BYTES_AFTER_END = 256 * 1024;
+const LINGER_MS = 2_000;
+/**
+ * Bytes that a client may send after the last reply; they are discarded. Closing at once would discard the
+ * reply as well for a client that is still sending (RFC 1122 section 4.2.2.13).
+ */
+const MAX_BYTES_AFTER_END = 64 * 1024;
 const NOTHING = Buffer.alloc(0);
 
 /** A listener on both families shows an IPv4 peer as ::ffff:a.b.c.d. */
 const addressOf = ({ remoteAddress = '' }: Socket): string => remoteAddress.replace(/^::ffff:/i, '');
 
 /** The socket of one client, from accept to close: PROXY header, TLS, SMTP dialogue. */
-export class Connection implements Transport {
+export class Connection implements Transport, LimitedConnection {
   readonly #id = newSessionId();
   readonly #context: ConnectionContext;
   readonly #options: ConnectionOptions;
@@ -65,6 +62,8 @@ export class Connection implements Transport {
   /** When the last reply was written, monotonic milliseconds. */
   #endedAt: number | undefined;
   #bytesAfterEnd = 0;
+  /** Monotonic milliseconds. */
+  readonly #acceptedAt: number;
 
   constructor(socket: Socket, options: ConnectionOptions, context: ConnectionContext) {
     this.#plain = socket;
@@ -72,11 +71,20 @@ export class Connection implements Transport {
     this.#options = options;
     this.#context = context;
     this.#remoteAddress = addressOf(socket);
+    this.#acceptedAt = context.clock.monotonic();
     this.#listen(socket);
     if (options.expectsProxyHeader) {
       this.#header = NOTHING;
       this.#startDeadline();
     } else this.#begin(NOTHING);
+  }
+
+  get remoteAddress(): string {
+    return this.#remoteAddress;
+  }
+
+  get idleSince(): number | undefined {
+    return this.#dialogue && !this.#deadline ? this.#dialogue.idleSince : this.#acceptedAt;
   }
 
   get isCongested(): boolean {
@@ -122,6 +130,13 @@ export class Connection implements Transport {
     else this.#dialogue.leave(REPLIES.shuttingDown);
   }
 
+  makeRoom(): void {
+    this.#handshake?.settled();
+    if (this.#dialogue && !this.#deadline) this.#dialogue.close(REPLIES.makesRoom);
+    else this.#socket.destroy();
+    this.#leaveLimiter();
+  }
+
   /** Closes now, whatever is going on. */
   cut(): void {
     this.#handshake?.settled();
@@ -131,7 +146,7 @@ export class Connection implements Transport {
 
   /** Enforces the limits of time; called every few seconds. @param now monotonic milliseconds */
   watch(now: number): void {
-    if (this.#endedAt === undefined) this.#dialogue?.watch(now);
+    if (this.#endedAt === undefined) this.#dialogue?.watch(now, this.#context.limiter.idleMs);
     else if (now - this.#endedAt > LINGER_MS) this.#socket.destroy();
   }
 
@@ -202,6 +217,14 @@ export class Connection implements Transport {
 
   /** @param received bytes that followed the PROXY header */
   #begin(received: Buffer): void {
+    const refusal = this.#context.limiter.enter(this);
+    if (refusal) {
+      // A reply in plain text means nothing to a client that expects a handshake.
+      this.#socket.end(this.#options.implicitTls ? '' : `${replyLine(refusal)}\r\n`);
+      this.#socket.destroySoon();
+      return;
+    }
+    this.#hasEntered = true;
     if (!this.#options.implicitTls) {
       this.#greet(false);
       if (received.length > 0) this.#onData(received);
@@ -254,14 +277,11 @@ export class Connection implements Transport {
     const { name, startTls } = this.#options;
     const options = { id: this.#id, name, remoteAddress: this.#remoteAddress, tls, startTls };
     this.#dialogue = new Dialogue(options, this.#context, this);
-    const refusal = this.#context.limiter.enter(this.#remoteAddress);
-    this.#hasEntered = !refusal;
-    if (refusal) this.#dialogue.close(refusal);
-    else this.#dialogue.greet();
+    this.#dialogue.greet();
   }
 
   #leaveLimiter(): void {
-    if (this.#hasEntered) this.#context.limiter.leave(this.#remoteAddress);
+    if (this.#hasEntered) this.#context.limiter.leave(this);
     this.#hasEntered = false;
   }
 }

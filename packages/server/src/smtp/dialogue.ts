@@ -121,12 +121,23 @@ export class Dialogue {
     this.#session.ended(this.#engine.messageBytes);
   }
 
-  /** Enforces the limits of time; called every few seconds. @param now monotonic milliseconds */
-  watch(now: number): void {
+  /** Since when no command has come, monotonic milliseconds; undefined while something goes on. */
+  get idleSince(): number | undefined {
+    const { isWaiting, isReceiving } = this.#engine;
+    return isWaiting || isReceiving || this.#isHeld ? undefined : this.#timer.lastCommandAt;
+  }
+
+  /**
+   * Enforces the limits of time; called every second.
+   * @param now monotonic milliseconds
+   * @param idleMs how long the session may idle
+   */
+  watch(now: number, idleMs: number): void {
     const { isWaiting, isReceiving, messageBytes } = this.#engine;
     const reply = this.#timer.check(now, {
       waitsForUs: isWaiting || this.#isHeld,
       dataBytes: isReceiving ? messageBytes : null,
+      idleMs,
     });
     if (reply) this.close(reply);
   }

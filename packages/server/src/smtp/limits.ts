@@ -73,5 +73,12 @@ export const DEFAULT_SMTP_LIMITS: SmtpLimits = {
   slowWindowMs: 60 * SECOND,
 };
 
-/** How often time limits are looked at; they may end late by so much. */
-export const WATCH_INTERVAL_MS = 5 * SECOND;
+/** Where half of all connections are taken, a session may idle so long. */
+export const CROWDED_IDLE_MS = MINUTE;
+/** The same where nine tenths are taken; as Postfix does under stress. */
+export const NEARLY_FULL_IDLE_MS = 10 * SECOND;
+
+/** How often the limits of time are checked while connections are open; they may end late by so much. */
+export const WATCH_INTERVAL_MS = SECOND;
+/** The same while none is. */
+export const QUIET_WATCH_INTERVAL_MS = 5 * SECOND;

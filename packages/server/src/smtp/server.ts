@@ -5,11 +5,15 @@ import type { Receiver } from '../inbound/receiver.ts';
 import type { FindCaptureTarget } from '../inbound/smtp-credentials.ts';
 import type { Logger } from '../log.ts';
 import type { AuthMode } from './authentication.ts';
-import type { ConnectionLimiter } from './connection.ts';
-import { DEFAULT_SMTP_LIMITS, type SmtpLimits, WATCH_INTERVAL_MS } from './limits.ts';
+import { ConnectionLimiter } from './connection-limiter.ts';
+import {
+  DEFAULT_SMTP_LIMITS,
+  QUIET_WATCH_INTERVAL_MS,
+  type SmtpLimits,
+  WATCH_INTERVAL_MS,
+} from './limits.ts';
 import { Listener, type ListenerContext, type ListenerOptions } from './listener.ts';
 import type { BareLineEndings } from './protocol/data-reader.ts';
-import { REPLIES, type Reply } from './protocol/replies.ts';
 import type { SmtpMetrics } from './session.ts';
 import {
   type CertificateSummary,
@@ -19,7 +23,7 @@ import {
   type StartTlsMode,
   selfSignedCertificate,
 } from './transport/certificate.ts';
-import { isLoopback, networkMatch } from './transport/networks.ts';
+import { networkMatch } from './transport/networks.ts';
 
 export type { SmtpMetrics } from './session.ts';
 
@@ -82,39 +86,6 @@ export interface SmtpServer {
   stop(deadlineMs: number): Promise<void>;
 }
 
-/** The connections that have a session. */
-class Limiter implements ConnectionLimiter {
-  readonly #limits: SmtpLimits;
-  readonly #metrics: SmtpMetrics;
-  readonly #byAddress = new Map<string, number>();
-  #count = 0;
-
-  constructor(limits: SmtpLimits, metrics: SmtpMetrics) {
-    this.#limits = limits;
-    this.#metrics = metrics;
-  }
-
-  enter(remoteAddress: string): Reply | undefined {
-    const fromThere = this.#byAddress.get(remoteAddress) ?? 0;
-    if (this.#count >= this.#limits.maxConnections) return REPLIES.tooManyConnections;
-    if (fromThere >= this.#limits.maxConnectionsPerAddress && !isLoopback(remoteAddress)) {
-      return REPLIES.tooManyFromYou;
-    }
-    this.#count++;
-    this.#byAddress.set(remoteAddress, fromThere + 1);
-    this.#metrics.connection();
-    return undefined;
-  }
-
-  leave(remoteAddress: string): void {
-    this.#count--;
-    const left = (this.#byAddress.get(remoteAddress) ?? 1) - 1;
-    if (left > 0) this.#byAddress.set(remoteAddress, left);
-    else this.#byAddress.delete(remoteAddress);
-    this.#metrics.disconnection();
-  }
-}
-
 function limitsOf({ limits, maxConnections, maxConnectionsPerAddress }: SmtpServerOptions): SmtpLimits {
   const given = { ...DEFAULT_SMTP_LIMITS, ...limits };
   return {
@@ -130,7 +101,7 @@ function contextOf(options: SmtpServerOptions, deps: SmtpServerDeps): ListenerCo
   return {
     ...deps,
     limits,
-    limiter: new Limiter(limits, deps.metrics),
+    limiter: new ConnectionLimiter(limits, deps.metrics),
     open: new Set(),
     budget:
       deps.budget ??
@@ -160,7 +131,7 @@ export function createSmtpServer(options: SmtpServerOptions, deps: SmtpServerDep
 
   async function watch(): Promise<void> {
     while (!stopping.signal.aborted) {
-      await clock.sleep(WATCH_INTERVAL_MS, stopping.signal);
+      await clock.sleep(open.size > 0 ? WATCH_INTERVAL_MS : QUIET_WATCH_INTERVAL_MS, stopping.signal);
       const now = clock.monotonic();
       for (const connection of open) connection.watch(now);
     }

@@ -7,6 +7,8 @@ interface Activity {
   waitsForUs: boolean;
   /** Bytes of the mail that is coming in; null when none is. */
   dataBytes: number | null;
+  /** How long the session may idle, milliseconds. */
+  idleMs: number;
 }
 
 /** The limits of time of one session: how long it lasts, how long it idles, how slowly data comes. */
@@ -24,6 +26,11 @@ export class SessionTimer {
     this.#lastCommandAt = now;
   }
 
+  /** When the last whole command came or was answered. */
+  get lastCommandAt(): number {
+    return this.#lastCommandAt;
+  }
+
   /** A command came, or one that took its time was answered. */
   touch(now: number): void {
     this.#lastCommandAt = now;
@@ -34,7 +41,7 @@ export class SessionTimer {
   }
 
   /** The reply that ends the session now, or undefined when it has time. */
-  check(now: number, { waitsForUs, dataBytes }: Activity): Reply | undefined {
+  check(now: number, { waitsForUs, dataBytes, idleMs }: Activity): Reply | undefined {
     if (waitsForUs) {
       this.#data = { since: now, bytes: dataBytes ?? 0 };
       this.#lastCommandAt = now;
@@ -42,7 +49,7 @@ export class SessionTimer {
     }
     if (now - this.#begunAt > this.#limits.sessionMs) return REPLIES.sessionTooLong;
     if (dataBytes !== null) return this.#isTooSlow(now, dataBytes) ? REPLIES.tooSlow : undefined;
-    return now - this.#lastCommandAt > this.#limits.idleMs ? REPLIES.idle : undefined;
+    return now - this.#lastCommandAt > idleMs ? REPLIES.idle : undefined;
   }
 
   #isTooSlow(now: number, bytes: number): boolean {

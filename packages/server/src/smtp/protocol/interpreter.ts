@@ -1,6 +1,7 @@
 import type { SmtpLimits } from '../limits.ts';
 import { readMail, readRcpt } from './commands.ts';
 import type { ProtocolEvent } from './events.ts';
+import { isHelloName } from './hello-name.ts';
 import { REPLIES, type Reply } from './replies.ts';
 import { type AuthExchange, type AuthStep, beginAuth, continueAuth, MECHANISMS } from './sasl.ts';
 
@@ -41,8 +42,6 @@ interface Transaction {
   recipients: number;
 }
 
-/** RFC 5321 section 4.5.3.1.2. */
-const MAX_HELLO_LENGTH = 255;
 /** Commands of SMTP and its extensions that are not offered: 502, and not 500 (RFC 5321 section 4.2.4). */
 const NOT_OFFERED = new Set(['BDAT', 'BURL', 'ETRN', 'EXPN', 'SAML', 'SEND', 'SOML', 'TURN']);
 const WITHOUT_ARGUMENT = new Set(['DATA', 'RSET', 'QUIT']);
@@ -180,9 +179,7 @@ export class Interpreter {
   /** A greeting also ends a transaction (RFC 5321 section 4.1.4). */
   #hello(line: string, isExtended: boolean): Outcome {
     const [, hostname = '', ...more] = line.split(/ +/);
-    if (hostname === '' || more.length > 0 || hostname.length > MAX_HELLO_LENGTH) {
-      return say(REPLIES.helloSyntax);
-    }
+    if (more.length > 0 || !isHelloName(hostname)) return say(REPLIES.helloSyntax);
     this.#helo = hostname.toLowerCase();
     this.#transaction = undefined;
     const { name, peer, maxMessageBytes, startTls } = this.#options;

@@ -20,8 +20,8 @@ export type ProxyHeaderResult = ProxyHeader | 'incomplete' | 'invalid';
 const V1_PREFIX = Buffer.from('PROXY ');
 /** Section 2.1: the longest line, its CRLF included. */
 const V1_MAX_BYTES = 107;
-const V1_TCP = /^PROXY (TCP[46]) (\S+) (\S+) (\d{1,5}) (\d{1,5})$/;
-const V1_UNKNOWN = /^PROXY UNKNOWN(?: .*)?$/;
+const V1_TCP = /^PROXY (TCP[46]) (\S+) (\S+) (0|[1-9]\d{0,4}) (0|[1-9]\d{0,4})$/;
+const V1_UNKNOWN = /^PROXY UNKNOWN(?: [\x20-\x7e]*)?$/;
 const MAX_PORT = 65_535;
 
 const V2_SIGNATURE = Buffer.from('\r\n\r\n\0\r\nQUIT\n', 'latin1');
@@ -35,15 +35,23 @@ export const MAX_PROXY_HEADER_BYTES = 4096;
 const V2_VERSION = 2;
 const V2_LOCAL = 0;
 const V2_PROXY = 1;
-/** Families go to 3 (UNIX), transports to 2 (datagrams); what is above shall be rejected. */
-const V2_MAX_FAMILY = 3;
-const V2_MAX_TRANSPORT = 2;
-/** TCP over IPv4 and IPv6, with the bytes that an address has there. */
+/** Bytes of one address by family and transport: none, TCP over IPv4 and IPv6, and stream sockets of UNIX. */
 const V2_ADDRESS_BYTES: ReadonlyMap<number, number> = new Map([
+  [0x00, 0],
   [0x11, 4],
   [0x21, 16],
+  [0x31, 108],
 ]);
+/** TCP; addresses of UNIX sockets have no port, and tell nothing about the client. */
+const V2_WITH_PORTS: ReadonlySet<number> = new Set([0x11, 0x21]);
 const PORT_BYTES = 2;
+/** Section 2.2: type and length of a TLV. */
+const TLV_HEAD_BYTES = 3;
+/** Section 2.2.3: the checksum of the header, computed with zeros in its own place. */
+const TLV_CHECKSUM = 0x03;
+const CHECKSUM_BYTES = 4;
+/** RFC 9260 appendix A, bits reversed. */
+const CRC32C_POLYNOMIAL = 0x82f63b78;
 
 /** Whether a connection begins with the signature of version 2. */
 export const hasProxySignature = (bytes: Buffer): boolean =>
@@ -83,15 +91,45 @@ function readVersion2(bytes: Buffer): ProxyHeaderResult {
   const length = V2_FIXED_BYTES + bytes.readUInt16BE(V2_FIXED_BYTES - 2);
   const command = versionAndCommand & 0x0f;
   if (versionAndCommand >> 4 !== V2_VERSION || length > MAX_PROXY_HEADER_BYTES) return 'invalid';
+  if (command !== V2_LOCAL && command !== V2_PROXY) return 'invalid';
   // LOCAL is a health check of the load balancer itself: what else the header says is to be ignored.
-  if (command !== V2_LOCAL && (command !== V2_PROXY || !isProtocol(protocol))) return 'invalid';
-  const addressBytes = command === V2_PROXY ? V2_ADDRESS_BYTES.get(protocol) : undefined;
-  if (addressBytes && length < V2_FIXED_BYTES + 2 * (addressBytes + PORT_BYTES)) return 'invalid';
+  const addressBytes = command === V2_LOCAL ? 0 : V2_ADDRESS_BYTES.get(protocol);
+  if (addressBytes === undefined) return 'invalid';
+  const portBytes = V2_WITH_PORTS.has(protocol) ? PORT_BYTES : 0;
+  const end = V2_FIXED_BYTES + 2 * (addressBytes + portBytes);
+  if (addressBytes > 0 && end > length) return 'invalid';
   if (bytes.length < length) return 'incomplete';
-  if (!addressBytes) return { length, client: null };
+  if (addressBytes === 0) return { length, client: null };
+  if (!areTlvsValid(bytes.subarray(0, length), end)) return 'invalid';
+  if (portBytes === 0) return { length, client: null };
   const source = bytes.subarray(V2_FIXED_BYTES, V2_FIXED_BYTES + addressBytes);
   // A load balancer between the families writes an IPv4 address as ::ffff:a.b.c.d.
   return { length, client: ipaddr.process(ipaddr.fromByteArray([...source]).toString()).toString() };
 }
 
-const isProtocol = (byte: number): boolean => byte >> 4 <= V2_MAX_FAMILY && (byte & 0x0f) <= V2_MAX_TRANSPORT;
+/** Whether the bytes of a header from `start` on are whole TLVs, and its checksum is right where it has one. */
+function areTlvsValid(header: Buffer, start: number): boolean {
+  let at = start;
+  while (at + TLV_HEAD_BYTES <= header.length) {
+    const value = at + TLV_HEAD_BYTES;
+    const end = value + header.readUInt16BE(at + 1);
+    const isChecksum = header[at] === TLV_CHECKSUM;
+    if (end > header.length || (isChecksum && !isChecksumRight(header, value, end))) return false;
+    at = end;
+  }
+  return at === header.length;
+}
+
+function isChecksumRight(header: Buffer, start: number, end: number): boolean {
+  if (end - start !== CHECKSUM_BYTES) return false;
+  return crc32c(Buffer.from(header).fill(0, start, end)) === header.readUInt32BE(start);
+}
+
+function crc32c(bytes: Buffer): number {
+  let crc = 0xffffffff;
+  for (const byte of bytes) {
+    crc ^= byte;
+    for (let bit = 0; bit < 8; bit++) crc = (crc >>> 1) ^ (crc & 1 ? CRC32C_POLYNOMIAL : 0);
+  }
+  return ~crc >>> 0;
+}

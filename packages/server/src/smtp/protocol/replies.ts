@@ -34,6 +34,7 @@ export const REPLIES = {
 
   shuttingDown: reply(421, '4.3.2', 'Shutting down, try again soon'),
   tooManyConnections: reply(421, '4.3.2', 'Too many connections, try again soon'),
+  makesRoom: reply(421, '4.3.2', 'Idle connection closed to make room for others'),
   tooManyFromYou: reply(421, '4.7.0', 'Too many connections from your address'),
   tooManyErrors: reply(421, '4.7.0', 'Too many errors'),
   tooManyFailedAuths: reply(421, '4.7.0', 'Too many failed authentications'),

@@ -247,6 +247,6 @@ describe('the TLS port', () => {
       socket.resetAndDestroy();
       await smtp.stop();
     }
-    expect(smtp?.metrics.open).toBe(0);
+    await expect.poll(() => smtp?.metrics.open).toBe(0);
   });
 });

@@ -1,0 +1,84 @@
+import { sourceKey } from '../inbound/source-key.ts';
+import { CROWDED_IDLE_MS, NEARLY_FULL_IDLE_MS, type SmtpLimits } from './limits.ts';
+import { REPLIES, type Reply } from './protocol/replies.ts';
+import { isLoopback } from './transport/networks.ts';
+
+/** A connection as the limiter sees it. */
+export interface LimitedConnection {
+  readonly remoteAddress: string;
+  /** Since when it has been idle, monotonic milliseconds; undefined while it does something. */
+  readonly idleSince: number | undefined;
+  /** Closes it; `leave` is called before this returns. */
+  makeRoom(): void;
+}
+
+/** From these shares of all connections on, idle ones are closed sooner. */
+const CROWDED = 0.5;
+const NEARLY_FULL = 0.9;
+
+/** Limits the connections of all listeners, in all and by source (see `sourceKey`). */
+export class ConnectionLimiter {
+  readonly #limits: Pick<SmtpLimits, 'maxConnections' | 'maxConnectionsPerAddress' | 'idleMs'>;
+  readonly #metrics: { connection(): void; disconnection(): void };
+  readonly #bySource = new Map<string, Set<LimitedConnection>>();
+  #count = 0;
+
+  constructor(
+    limits: Pick<SmtpLimits, 'maxConnections' | 'maxConnectionsPerAddress' | 'idleMs'>,
+    metrics: { connection(): void; disconnection(): void },
+  ) {
+    this.#limits = limits;
+    this.#metrics = metrics;
+  }
+
+  /** How long a session may idle now, milliseconds. */
+  get idleMs(): number {
+    const { maxConnections, idleMs } = this.#limits;
+    if (this.#count >= NEARLY_FULL * maxConnections) return Math.min(idleMs, NEARLY_FULL_IDLE_MS);
+    return this.#count >= CROWDED * maxConnections ? Math.min(idleMs, CROWDED_IDLE_MS) : idleMs;
+  }
+
+  /**
+   * Counts a connection. Where all places are taken, it displaces the longest idle connection of the source
+   * with the most, if that still has no fewer than its own source then.
+   * @returns the reply that turns it away, or undefined: then `leave` is to be called once
+   */
+  enter(connection: LimitedConnection): Reply | undefined {
+    const { remoteAddress } = connection;
+    const { maxConnections, maxConnectionsPerAddress } = this.#limits;
+    const key = sourceKey(remoteAddress);
+    const fromThere = this.#bySource.get(key)?.size ?? 0;
+    if (fromThere >= maxConnectionsPerAddress && !isLoopback(remoteAddress)) return REPLIES.tooManyFromYou;
+    if (this.#count >= maxConnections) this.#longestIdle(fromThere + 1)?.makeRoom();
+    if (this.#count >= maxConnections) return REPLIES.tooManyConnections;
+    const connections = this.#bySource.get(key) ?? new Set();
+    connections.add(connection);
+    this.#bySource.set(key, connections);
+    this.#count++;
+    this.#metrics.connection();
+    return undefined;
+  }
+
+  leave(connection: LimitedConnection): void {
+    const key = sourceKey(connection.remoteAddress);
+    const connections = this.#bySource.get(key);
+    if (!connections?.delete(connection)) return;
+    if (connections.size === 0) this.#bySource.delete(key);
+    this.#count--;
+    this.#metrics.disconnection();
+  }
+
+  /** Of the source with the most connections, if it has more than so many. */
+  #longestIdle(moreThan: number): LimitedConnection | undefined {
+    let most: Set<LimitedConnection> | undefined;
+    for (const connections of this.#bySource.values()) {
+      if (connections.size > (most?.size ?? moreThan)) most = connections;
+    }
+    let longest: LimitedConnection | undefined;
+    for (const connection of most ?? []) {
+      const { idleSince } = connection;
+      if (idleSince !== undefined && idleSince < (longest?.idleSince ?? Infinity)) longest = connection;
+    }
+    return longest;
+  }
+}

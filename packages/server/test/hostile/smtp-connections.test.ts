@@ -1,0 +1,191 @@
+import { connect, type Socket } from 'node:net';
+import { afterEach, describe, expect, it } from 'vitest';
+import type { SmtpServerOptions } from '../../src/smtp/server.ts';
+import { type StartedSmtp, startSmtp, upToData } from '../smtp/start-smtp.ts';
+import { FakeClock } from '../support/fake-clock.ts';
+import { type SmtpClient, smtpClient } from '../support/smtp-script.ts';
+import { trustedCertificate } from '../support/tls/certificates.ts';
+
+let smtp: StartedSmtp;
+let clock: FakeClock;
+const clients: { close(): void }[] = [];
+afterEach(async () => {
+  for (const client of clients.splice(0)) client.close();
+  await smtp.stop();
+});
+
+async function start(options: Partial<SmtpServerOptions> = {}): Promise<void> {
+  clock = new FakeClock();
+  smtp = await startSmtp({ proxyFrom: ['127.0.0.1'], ...options }, clock);
+}
+
+/** A client whose load balancer says that it comes from there. */
+async function clientFrom(address: string): Promise<SmtpClient> {
+  const client = await smtpClient(smtp.port);
+  client.socket.on('error', () => undefined);
+  clients.push(client);
+  await client.send(`PROXY TCP4 ${address} 192.0.2.1 1000 25\r\n`);
+  return client;
+}
+
+/** One that was greeted and says no more. */
+async function idleFrom(address: string): Promise<SmtpClient> {
+  const client = await clientFrom(address);
+  await client.reply();
+  return client;
+}
+
+const turns = async (count: number) => {
+  for (let i = 0; i < count; i++) await new Promise((resolve) => setImmediate(resolve));
+};
+const mail = [...upToData, { send: 'DATA', expect: 354 }, { send: 'x\r\n.', expect: 250 }];
+
+describe('idle connections from many addresses', () => {
+  it.each([
+    ['40 addresses', 40, 5],
+    ['200 addresses', 200, 1],
+  ])('that fill the server, from %s, do not keep a new client out', async (_, addresses, each) => {
+    await start({ maxConnections: 200 });
+    for (let i = 0; i < addresses; i++) {
+      for (let j = 0; j < each; j++) await idleFrom(`198.51.100.${i}`);
+    }
+    const isCrowdedByOne = each > 1;
+    await clock.advance(isCrowdedByOne ? 0 : 15_000);
+    await (await clientFrom('203.0.113.9')).play(mail);
+  });
+
+  it('from addresses of this machine do not keep a client from elsewhere out either', async () => {
+    await start({ maxConnections: 50 });
+    for (let i = 0; i < 50; i++) await idleFrom(`127.0.1.${i % 5}`);
+    await (await clientFrom('203.0.113.9')).play(mail);
+  });
+
+  it('are closed after ten seconds when the server is nearly full, and not before', async () => {
+    await start({ maxConnections: 20 });
+    const idle: SmtpClient[] = [];
+    for (let i = 0; i < 19; i++) idle.push(await idleFrom(`198.51.100.${i}`));
+    await clock.advance(9_000);
+    expect(idle.filter(({ socket }) => socket.readableEnded)).toEqual([]);
+    await clock.advance(7_000);
+    expect(await idle[0]?.closed()).toMatch(/^421 4\.4\.2 /);
+  });
+
+  it('may idle for five minutes when the server is not busy', async () => {
+    await start({ maxConnections: 20 });
+    const idle = await idleFrom('198.51.100.1');
+    await clock.advance(295_000);
+    await idle.play([{ send: 'NOOP', expect: 250 }]);
+  });
+
+  it('do not displace each other: an address with the most connections gets 421', async () => {
+    await start({ maxConnections: 6 });
+    for (let i = 0; i < 6; i++) await idleFrom(`198.51.100.${i % 2}`);
+    await (await clientFrom('198.51.100.1')).play([{ expect: '421 4.3.2' }]);
+  });
+
+  it('give way, and a client that is sending or waits for its 250 does not', async () => {
+    await start({ maxConnections: 3 });
+    const storing = smtp.receiver.holdStoring();
+    const busy = [await clientFrom('198.51.100.1'), await clientFrom('198.51.100.1')];
+    await busy[0]?.play([...upToData, { send: 'DATA', expect: 354 }, { send: 'x\r\n.' }]);
+    await busy[1]?.play([...upToData, { send: 'DATA', expect: 354 }, { send: 'part of a mail' }]);
+    const idle = await idleFrom('198.51.100.1');
+    await storing.begun;
+    await (await clientFrom('203.0.113.9')).play([{ expect: 220 }]);
+    expect(await idle.closed()).toMatch(/^421 4\.3\.2 /);
+    storing.goOn();
+    await busy[0]?.play([{ expect: 250 }]);
+    await busy[1]?.play([{ send: '\r\n.', expect: 250 }]);
+  });
+});
+
+describe('one IPv6 network', () => {
+  it('counts as one client', async () => {
+    await start({ maxConnectionsPerAddress: 2 });
+    const from = async (address: string) => {
+      const client = await smtpClient(smtp.port);
+      clients.push(client);
+      await client.send(`PROXY TCP6 ${address} 2001:db8::1 1000 25\r\n`);
+      return client;
+    };
+    for (const host of [1, 2]) await (await from(`2001:db8:1:2::${host}`)).play([{ expect: 220 }]);
+    await (await from('2001:db8:1:2::3')).play([{ expect: '421 4.7.0' }]);
+    await (await from('2001:db8:1:3::1')).play([{ expect: 220 }]);
+  });
+});
+
+/** A client that never closes its side. */
+async function rawClient(port: number): Promise<{ socket: Socket; gone: Promise<void> }> {
+  const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
+  clients.push({ close: () => socket.destroy() });
+  socket.on('error', () => undefined).resume();
+  const gone = new Promise<void>((resolve) => socket.once('close', () => resolve()));
+  await new Promise((resolve) => socket.once('connect', resolve));
+  return { socket, gone };
+}
+
+describe('after the last reply', () => {
+  it('a client that was turned away at once is read no more: its next bytes meet a closed socket', async () => {
+    await start({ maxConnections: 1, proxyFrom: [] });
+    const first = await smtpClient(smtp.port);
+    clients.push(first);
+    await first.play(upToData.slice(0, 2));
+    await first.play([{ send: 'MAIL FROM:<s@example.com>', expect: 250 }]);
+    await first.play([
+      { send: 'RCPT TO:<a@mayfly.test>', expect: 250 },
+      { send: 'DATA', expect: 354 },
+    ]);
+    const { socket, gone } = await rawClient(smtp.port);
+    await new Promise((resolve) => socket.once('end', resolve));
+    const knock = () => {
+      if (!socket.destroyed) socket.write('x', () => setImmediate(knock));
+    };
+    knock();
+    await gone;
+  });
+
+  it('not more than 64 KiB are read', async () => {
+    await start({ proxyFrom: [] });
+    const { socket, gone } = await rawClient(smtp.port);
+    socket.write('QUIT\r\n');
+    await new Promise((resolve) => socket.once('end', resolve));
+    // More than one read, less than what was read before.
+    for (let i = 0; i < 40 && !socket.destroyed; i++) {
+      socket.write(Buffer.alloc(4 * 1024));
+      await turns(5);
+    }
+    await gone;
+  });
+
+  it('a client that does not close its side is cut off two seconds later', async () => {
+    await start({ proxyFrom: [] });
+    const { socket, gone } = await rawClient(smtp.port);
+    socket.write('QUIT\r\n');
+    await new Promise((resolve) => socket.once('end', resolve));
+    await clock.advance(4_000);
+    const knock = () => {
+      if (!socket.destroyed) socket.write('x', () => setImmediate(knock));
+    };
+    knock();
+    await gone;
+  });
+});
+
+describe('the TLS port', () => {
+  it('counts a connection before its handshake, so silent ones from one address are limited', async () => {
+    const { tls } = await trustedCertificate();
+    await start({ tlsPort: 0, tls, maxConnectionsPerAddress: 2 });
+    const silentFrom = async (address: string) => {
+      const raw = await rawClient(smtp.tlsPort ?? 0);
+      raw.socket.write(`PROXY TCP4 ${address} 192.0.2.1 1000 25\r\n`);
+      return raw;
+    };
+    for (let i = 0; i < 2; i++) await silentFrom('198.51.100.7');
+    const third = await silentFrom('198.51.100.7');
+    const ended = new Promise<void>((resolve) => third.socket.once('end', () => resolve()));
+    await Promise.race([third.gone, ended]);
+    const other = await silentFrom('198.51.100.8');
+    await turns(50);
+    expect(other.socket.readableEnded || other.socket.destroyed).toBe(false);
+  });
+});
