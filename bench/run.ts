@@ -5,6 +5,7 @@
 import { availableParallelism, cpus } from 'node:os';
 import { auth } from './auth.ts';
 import { bombs } from './bombs.ts';
+import { hostile } from './hostile/run-all.ts';
 import { http } from './http.ts';
 import { intake } from './intake.ts';
 import { memory } from './memory.ts';
@@ -18,6 +19,7 @@ import { wait } from './wait.ts';
 const BENCHES: Record<string, Bench> = {
   intake,
   bombs,
+  hostile,
   'slow-disk': slowDisk,
   store,
   wait,

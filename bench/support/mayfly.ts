@@ -57,7 +57,7 @@ export async function startMayfly({ under = [], dataDir, env = {} }: MayflyOptio
         MAYFLY_WEBHOOK_ALLOW: '127.0.0.0/8',
         ...env,
       },
-      ready: /"http":\{"url":"([^"]+)"\},"smtp":\{"host":"[^"]+","port":(\d+).*"Mayfly is ready"/,
+      ready: /"http":\{"url":"([^"]+)"[^}]*\},"smtp":\{"host":"[^"]+","port":(\d+).*"Mayfly is ready"/,
     });
   } catch (error) {
     remove();

@@ -52,6 +52,13 @@ export class SmtpClient {
     return { ms: at - begun, at };
   }
 
+  /** @returns milliseconds to the reply */
+  async noop(): Promise<number> {
+    const begun = performance.now();
+    await this.#say('NOOP', '250');
+    return performance.now() - begun;
+  }
+
   close(): void {
     this.#socket.destroy();
   }

@@ -40,3 +40,11 @@ export function copyIfLarge(bytes: Uint8Array): Uint8Array {
 export function buffersToGive(all: readonly Uint8Array[]): ArrayBuffer[] {
   return all.filter(({ length }) => length >= LARGE_BYTES).map(({ buffer }) => buffer as ArrayBuffer);
 }
+
+/** A copy that the store may take over and free: a large one is in a resizable buffer of its own. */
+export function copyToGive(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
+  if (bytes.length < LARGE_BYTES) return bytes.slice() as Uint8Array<ArrayBuffer>;
+  const copy = new Uint8Array(new ArrayBuffer(bytes.length, { maxByteLength: bytes.length }));
+  copy.set(bytes);
+  return copy;
+}

@@ -2,8 +2,10 @@ import type { MessageStore, NewMail, Placed } from './contract/index.ts';
 
 /** Messages in one batch: beyond about a hundred, the cost per message no longer falls and latency grows. */
 const MAX_MAILS = 128;
-/** Bytes in one batch: large messages must not delay the small ones behind them. */
-const MAX_BYTES = 16 * 1024 * 1024;
+/** Bytes in one batch: about 20 ms of writing, for which the small messages behind it wait. */
+const MAX_BYTES = 4 * 1024 * 1024;
+/** Calls with so few bytes do not wait behind larger ones. */
+const SMALL_BYTES = 64 * 1024;
 
 type AddBatch = MessageStore['addBatch'];
 
@@ -14,21 +16,27 @@ interface Call {
   reject(error: unknown): void;
 }
 
-/** Takes the calls that fit into one batch; at least one. */
-function takeBatch(waiting: Call[]): Call[] {
+const bytesOf = ({ mails }: Call): number =>
+  mails.reduce((sum, { raw, content }) => sum + raw.byteLength + content.byteLength, 0);
+const isSmall = (call: Call): boolean => bytesOf(call) <= SMALL_BYTES;
+
+/** Takes the calls that fit into one batch out of the waiting ones; at least one. */
+function takeBatch(waiting: Call[], candidates: readonly Call[]): Call[] {
   let mails = 0;
   let bytes = 0;
-  const end = waiting.findIndex((call, index) => {
+  const end = candidates.findIndex((call, index) => {
     mails += call.mails.length;
-    bytes += call.mails.reduce((sum, { raw }) => sum + raw.byteLength, 0);
+    bytes += bytesOf(call);
     return index > 0 && (mails > MAX_MAILS || bytes > MAX_BYTES);
   });
-  return waiting.splice(0, end < 0 ? waiting.length : end);
+  const taken = new Set(end < 0 ? candidates : candidates.slice(0, end));
+  waiting.splice(0, waiting.length, ...waiting.filter((call) => !taken.has(call)));
+  return [...taken];
 }
 
 /**
  * Group commit, above any engine: calls that arrive while a batch is written are joined into the next one,
- * and share its transaction and its sync to the disk.
+ * and share its transaction and its sync to the disk. Small messages share no batch with large ones.
  * @param addBatch writes one batch in one transaction
  * @param mayDependOnContent true for errors after which each call of the batch is tried alone
  */
@@ -57,8 +65,16 @@ export function createMailBatcher(
     }
   }
 
+  /** The small calls and the others in turn, where both wait. */
   async function writeAll(): Promise<void> {
-    while (waiting.length > 0) await write(takeBatch(waiting));
+    let wasSmall = false;
+    while (waiting.length > 0) {
+      const small = waiting.filter(isSmall);
+      const isMixed = small.length > 0 && small.length < waiting.length;
+      wasSmall = isMixed ? !wasSmall : small.length > 0;
+      const candidates = wasSmall ? small : waiting.filter((call) => !isSmall(call));
+      await write(takeBatch(waiting, candidates));
+    }
     running = false;
   }
 

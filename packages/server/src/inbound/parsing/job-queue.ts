@@ -1,6 +1,6 @@
 import { Worker } from 'node:worker_threads';
 import type { Clock } from '../../clock.ts';
-import { buffersToGive, copyIfLarge } from '../../memory.ts';
+import { buffersToGive, copyIfLarge, copyToGive, freeIfLarge } from '../../memory.ts';
 import { FairQueue, type Flow } from './fair-queue.ts';
 import { type BatchResult, DONE, type JobBatch, QUEUED, STARTED, TAKEN, type Task } from './protocol.ts';
 
@@ -289,10 +289,11 @@ function settle({ jobs, states }: Batch, { bytes, lengths, errors }: BatchResult
     job.settled = true;
     job.done(
       first < 0 ? undefined : bytes.slice(start, middle),
-      bytes.slice(middle, at),
+      copyToGive(bytes.subarray(middle, at)),
       errors[index] ?? null,
     );
   });
+  freeIfLarge(bytes);
 }
 
 function send(worker: PoolWorker, jobs: Job[]): void {

@@ -20,6 +20,11 @@ export const PARSE_HEAP_MB = 256;
 const IDLE_WORKER_MS = 30_000;
 /** Mails of one message to a worker: enough to make its cost small, few enough that the first are committed while the next are read. */
 const MAX_BATCH = 4;
+/**
+ * The same for large mails: their worker has nothing else, so this is for those that would take seconds. Any
+ * more workers would only take the cores from the threads that others wait for.
+ */
+const SLOW_LARGE_PARSE_MS = 1_000;
 /** Bytes of one message to a worker beside its first mail: two milliseconds of work, ten of the worst kind. */
 const MAX_BATCH_BYTES = 64 * 1024;
 /** Workers that may be stuck in hostile mails while others go on. */
@@ -116,7 +121,11 @@ class ParserPool implements Parsing {
     };
     const entry = workerEntry ?? new URL('./worker.ts', import.meta.url);
     const onWork = () => void this.watch();
-    const forLarge: QueueLimits = { ...this.limits, threads: 1, batch: 1, ahead: 1, warm: 0 };
+    const forLarge: QueueLimits = {
+      ...this.limits,
+      ...{ threads: 1, stuck: 1, batch: 1, ahead: 1, warm: 0 },
+      slowMs: Math.max(this.limits.slowMs, SLOW_LARGE_PARSE_MS),
+    };
     this.small = new JobQueue(entry, this.limits, clock, onWork);
     this.large = new JobQueue(entry, forLarge, clock, onWork);
   }

@@ -29,7 +29,7 @@ export interface NewMail {
   raw: Uint8Array;
   /** UTF-8 JSON of a {@link MailSummary}. */
   summary: Uint8Array;
-  /** UTF-8 JSON of a {@link StoredContent}. */
+  /** UTF-8 JSON of a {@link StoredContent}. Given to the store as `raw` is. */
   content: Uint8Array;
   parseError: string | null;
   envelope: MailEnvelope;

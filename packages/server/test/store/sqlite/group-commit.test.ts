@@ -47,7 +47,7 @@ describe('mails that wait at the same time', () => {
     expect(ids.map((id) => subjects.get(id ?? ''))).toEqual(mails.map((_, n) => `mail ${n}`));
   });
 
-  it('are at most 128 mails or 16 MiB a transaction, and a larger one is taken alone', async () => {
+  it('are at most 128 mails or 4 MiB a transaction, and a larger one is taken alone', async () => {
     const { store, path, inbox } = await openWithInbox();
     // Someone who still reads the old state keeps the log from being begun anew.
     const reader = new DatabaseSync(path, { readOnly: true });
@@ -60,9 +60,22 @@ describe('mails that wait at the same time', () => {
     };
     expect(await commitsFor(256, 10)).toBe(2);
     expect(await commitsFor(257, 10)).toBe(3);
-    expect(await commitsFor(5, 4 * MIB)).toBe(2);
-    expect(await commitsFor(2, 17 * MIB)).toBe(2);
+    expect(await commitsFor(6, 1.2 * MIB)).toBe(2);
+    expect(await commitsFor(2, 5 * MIB)).toBe(2);
     reader.close();
+  });
+
+  it('do not wait for more than one transaction of large ones', async () => {
+    const { store, inbox } = await openWithInbox();
+    const order: string[] = [];
+    const add = async (name: string, bytes: number) => {
+      await store.messages.addBatch([mailTo([inbox], { raw: new Uint8Array(bytes) })], T);
+      order.push(name);
+    };
+    const large = Array.from({ length: 10 }, () => add('large', 3 * MIB));
+    await Promise.all([...large, add('small', 1_000), add('small', 1_000)]);
+    expect(order.lastIndexOf('small')).toBeLessThanOrEqual(3);
+    expect(order).toHaveLength(12);
   });
 
   it('do not fail with one that the disk has no room for', async () => {

@@ -25,10 +25,10 @@ export function mailsOf({ path, args }: Call): NewMail[] {
   return path === 'messages.addBatch' ? (args[0] as NewMail[]) : [];
 }
 
-/** Buffers that are transferred with a call; see {@link NewMail.raw}. The thread frees them after the call. */
+/** Buffers that are transferred with a call; see {@link NewMail}. The thread frees them after the call. */
 export function memoryGiven(call: Call): ArrayBuffer[] {
   return mailsOf(call)
-    .map(({ raw }) => raw.buffer)
+    .flatMap(({ raw, content }) => [raw.buffer, content.buffer])
     .filter((buffer): buffer is ArrayBuffer => buffer instanceof ArrayBuffer && buffer.resizable);
 }
 

@@ -1,0 +1,11 @@
+import type { Bench } from '../support/rows.ts';
+import { manyBombSenders } from './bombs.ts';
+
+/** What one sender or client can do to others, one part after the other. */
+const PARTS: readonly Bench[] = [manyBombSenders];
+
+export async function hostile() {
+  const rows = [];
+  for (const part of PARTS) rows.push(...(await part()));
+  return rows;
+}
