@@ -84,6 +84,7 @@ export const METHODS: Readonly<Record<MethodPath, MethodKind>> = {
   'deliveries.find': 'read',
   'deliveries.list': 'read',
   'upkeep.measure': 'read',
+  'upkeep.newestTime': 'read',
   'upkeep.sweep': 'write',
   ping: 'write',
 };

@@ -56,6 +56,7 @@ const ARGUMENTS: Record<string, unknown[]> = {
   'webhooks.list': ['acc_1', { limit: 1, before: 'whk_1' }, T],
   'deliveries.nextAt': [],
   'upkeep.measure': [T],
+  'upkeep.newestTime': [],
   'deliveries.find': ['acc_1', 'whk_1', 'dlv_1', T],
   'deliveries.list': ['acc_1', 'whk_1', { limit: 1, before: 'dlv_1' }, T],
 };

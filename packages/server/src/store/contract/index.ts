@@ -69,6 +69,8 @@ export interface Upkeep {
    * the result for a while, in proportion to the time that it took.
    */
   measure(now: number): Promise<StoreFigures>;
+  /** The newest `receivedAt` of an account's last message, of all accounts; 0 without messages. */
+  newestTime(): Promise<number>;
   /**
    * Frees some of what is past its time: expired inboxes' messages and sources, tombstones, holds,
    * quarantines, refusals, idempotency keys; at most about `limit` rows, in a transaction of a few

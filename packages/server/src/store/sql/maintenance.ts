@@ -219,6 +219,18 @@ async function measure(db: Db, now: number): Promise<StoreFigures> {
   };
 }
 
+/** One search of an index for each account. */
+async function newestTime(db: Db): Promise<number> {
+  const { newest } = await db
+    .selectFrom('accounts as a')
+    .innerJoin('messages as m', (join) =>
+      join.onRef('m.account_seq', '=', 'a.seq').onRef('m.account_order', '=', 'a.message_order'),
+    )
+    .select((row) => row.fn.max('m.received_at').as('newest'))
+    .executeTakeFirstOrThrow();
+  return newest === null ? 0 : Number(newest);
+}
+
 /** Freeing space and counting; no other read depends on it. */
 export function createUpkeep(engine: Engine, removal: Removal): Upkeep {
   const { db, transaction } = engine;
@@ -240,6 +252,7 @@ export function createUpkeep(engine: Engine, removal: Removal): Upkeep {
   ];
   return {
     measure: (now) => measure(db, now),
+    newestTime: () => newestTime(db),
     sweep: (now, limit) => {
       const steps = chores.map((chore) => (tx: Tx, left: number) => chore(tx, left, now));
       return transaction((tx) => inSequence(...steps)(tx, limit));

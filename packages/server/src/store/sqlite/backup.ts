@@ -1,12 +1,9 @@
 import {
   chmodSync,
-  closeSync,
   constants,
   copyFileSync,
   existsSync,
-  fsyncSync,
   linkSync,
-  openSync,
   renameSync,
   rmSync,
   statSync,
@@ -14,23 +11,13 @@ import {
 } from 'node:fs';
 import { dirname } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
+import { PRIVATE_FILE, syncToDisk } from './data-folder.ts';
 import { lockForServer, openSqlite } from './open.ts';
 
 /** How long a backup waits for another process's lock on the database, milliseconds. */
 const BUSY_TIMEOUT_MS = 10_000;
-/** Readable by the owner only: a copy contains messages and the secrets of webhooks. */
-const PRIVATE = 0o600;
 /** Suffixes of the files that SQLite keeps for a database. */
 const COMPANIONS = ['-wal', '-shm'];
-
-function syncToDisk(path: string): void {
-  const file = openSync(path, 'r');
-  try {
-    fsyncSync(file);
-  } finally {
-    closeSync(file);
-  }
-}
 
 /** @throws Error if the file is damaged, or not a database of Mayfly */
 function requireSound(path: string): void {
@@ -63,7 +50,7 @@ function requireSound(path: string): void {
 export function backUp(path: string, target: string): number {
   if (existsSync(target)) throw new Error(`${target} exists already. Give the name of a new file.`);
   const partial = `${target}.partial`;
-  writeFileSync(partial, '', { mode: PRIVATE });
+  writeFileSync(partial, '', { mode: PRIVATE_FILE });
   try {
     const database = new DatabaseSync(path, { readOnly: true, timeout: BUSY_TIMEOUT_MS });
     try {
@@ -97,7 +84,7 @@ export async function restore(path: string, backup: string, suffix: string): Pro
   try {
     for (const end of ['', ...COMPANIONS, '.lock']) rmSync(copy + end, { force: true });
     copyFileSync(backup, copy, constants.COPYFILE_FICLONE);
-    chmodSync(copy, PRIVATE);
+    chmodSync(copy, PRIVATE_FILE);
     await (await openSqlite({ path: copy })).close();
     syncToDisk(copy);
     const replaced = existsSync(path) ? keepAs(path, path + suffix) : null;

@@ -1,8 +1,25 @@
-import { accessSync, constants, existsSync, mkdirSync, statSync } from 'node:fs';
+import {
+  accessSync,
+  chmodSync,
+  closeSync,
+  constants,
+  existsSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  statSync,
+} from 'node:fs';
 import { dirname } from 'node:path';
 
 /** Suffixes of the files that belong to a database. */
 const COMPANIONS = ['', '-wal', '-shm', '.lock'];
+/** Readable and writable by the owner only: mail may contain secrets, and webhooks have them. */
+export const PRIVATE_FILE = 0o600;
+const PRIVATE_FOLDER = 0o700;
+/** The permissions of everybody but the owner. */
+const OTHERS = 0o077;
+/** Errors of systems that cannot sync a folder, such as Windows; they sync its entries by themselves. */
+const CANNOT_SYNC = ['EISDIR', 'EPERM', 'EACCES', 'EINVAL', 'ENOTSUP'];
 const WAY_OUT =
   'Give the user that runs Mayfly permission to write there, or set MAYFLY_DATA_DIR to another folder.';
 
@@ -14,9 +31,27 @@ function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
+/** Waits until a file, or the entries of a folder, are on stable storage. */
+export function syncToDisk(path: string): void {
+  const file = openSync(path, 'r');
+  try {
+    fsyncSync(file);
+  } finally {
+    closeSync(file);
+  }
+}
+
+function syncFolder(folder: string): void {
+  try {
+    syncToDisk(folder);
+  } catch (error) {
+    if (!CANNOT_SYNC.includes(String(codeOf(error)))) throw error;
+  }
+}
+
 /** Level by level: Node's own recursion never ends where a parent exists and accepts no folders (/proc). */
 function makeWithParents(folder: string): void {
-  const make = () => mkdirSync(folder, { mode: 0o700 });
+  const make = () => mkdirSync(folder, { mode: PRIVATE_FOLDER });
   try {
     make();
   } catch (error) {
@@ -25,12 +60,24 @@ function makeWithParents(folder: string): void {
     makeWithParents(dirname(folder));
     make();
   }
+  syncFolder(dirname(folder));
 }
 
 /**
- * Creates the folder of a database if it is missing. Only its owner can read it, because mail may contain
- * secrets.
- * @throws Error, with what to do, when it cannot be created or written to
+ * Creates the database file if it is missing, and takes every permission on the files of a database from
+ * everybody but their owner. SQLite gives its log the permissions of the database.
+ */
+function makePrivate(path: string): void {
+  for (const file of [path, `${path}.lock`]) closeSync(openSync(file, 'a', PRIVATE_FILE));
+  for (const file of COMPANIONS.map((suffix) => path + suffix)) {
+    if (existsSync(file) && (statSync(file).mode & OTHERS) !== 0) chmodSync(file, PRIVATE_FILE);
+  }
+}
+
+/**
+ * Creates the folder of a database and the database file if they are missing, on stable storage, so that a
+ * power cut cannot take them away with acknowledged mail in them. Only their owner can read them.
+ * @throws Error, with what to do, when they cannot be created or written to
  */
 export function prepareFolder(path: string): void {
   const folder = dirname(path);
@@ -46,6 +93,10 @@ export function prepareFolder(path: string): void {
   try {
     accessSync(folder, constants.W_OK | constants.X_OK);
     for (const file of files) accessSync(file, constants.R_OK | constants.W_OK);
+    makePrivate(path);
+    syncFolder(folder);
+    // The folder may have been created by a start that ended before it was synced.
+    syncFolder(dirname(folder));
   } catch (error) {
     throw new Error(`The data folder ${folder} cannot be written to (${messageOf(error)}). ${WAY_OUT}`, {
       cause: error,

@@ -7,6 +7,7 @@ import { promisify } from 'node:util';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { databasePath } from '../../../src/app.ts';
 import { backUp, restore } from '../../../src/store/sqlite/backup.ts';
+import { openSqlite } from '../../../src/store/sqlite/open.ts';
 import { startApp, type TestApp } from '../../support/start-app.ts';
 
 const MAIN = fileURLToPath(new URL('../../../bin/mayfly.js', import.meta.url));
@@ -73,6 +74,55 @@ describe('backup and restore of the embedded database', () => {
     expect(restored).toEqual(expect.arrayContaining([...before, 'more 4']));
     expect(restored).not.toContain('after 0');
     expect(restored).not.toContain('after 4');
+  });
+
+  it('finishes beside more than 20 mails a second, and restores exactly the mail acknowledged before it', async () => {
+    const running = await start();
+    const inbox = await running.createInbox();
+    const text = 'x'.repeat(20_000);
+    const sent: { subject: string; begun: number; acknowledged: number }[] = [];
+    let sending = true;
+    const sender = async (name: number) => {
+      for (let n = 0; sending; n++) {
+        const subject = `${name}-${n}`;
+        const begun = performance.now();
+        await running.send({ from: 'app@example.org', to: inbox.address, subject, text });
+        sent.push({ subject, begun, acknowledged: performance.now() });
+      }
+    };
+    const senders = [1, 2].map(sender);
+    const untilSent = (count: number) =>
+      expect.poll(() => sent.length, { timeout: 20_000 }).toBeGreaterThan(count);
+    await untilSent(20);
+    const file = join(folder, 'backup.db');
+    const begin = performance.now();
+    await runMayfly(dataDir, 'backup', file);
+    const end = performance.now();
+    await untilSent(sent.length + 10);
+    sending = false;
+    await Promise.all(senders);
+    const meanwhile = sent.filter(({ acknowledged }) => acknowledged > begin && acknowledged < end);
+    expect((meanwhile.length * 1000) / (end - begin)).toBeGreaterThan(20);
+    await stop();
+
+    await runMayfly(dataDir, 'restore', file);
+    const store = await openSqlite({ path: databasePath(dataDir) });
+    const rows = await store.messages.listAfter(inbox.id, { after: 0, limit: 100_000 }, Date.now());
+    const restored = rows.map(({ summary }) => summary.subject);
+    for (const { id, size } of rows) {
+      const raw = await store.messages.readRaw(inbox.id, id, 0, Date.now());
+      expect(raw?.length).toBe(size);
+      expect(Buffer.from(raw ?? []).toString()).toContain('x'.repeat(70));
+    }
+    await store.close();
+    const subjects = (some: typeof sent) => some.map(({ subject }) => subject);
+    expect(restored).toEqual(
+      expect.arrayContaining(subjects(sent.filter(({ acknowledged }) => acknowledged < begin))),
+    );
+    const late = new Set(subjects(sent.filter(({ begun }) => begun > end)));
+    expect(late.size).toBeGreaterThan(0);
+    expect(restored.filter((subject) => late.has(subject))).toEqual([]);
+    expect(new Set(restored).size).toBe(restored.length);
   });
 
   it('keeps the database that it replaces, with everything in it', async () => {

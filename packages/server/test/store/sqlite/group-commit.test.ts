@@ -88,13 +88,61 @@ describe('mails that wait at the same time', () => {
     expect(await store.messages.list(inbox.id, everything, T)).toHaveLength(3);
   });
 
-  it('do not hold up other writes, which keep their own transactions', async () => {
-    const { store, inbox } = await openWithInbox();
+  it('share a transaction with other writes that wait', async () => {
+    const { store, path, inbox } = await openWithInbox();
+    const before = commitsIn(path);
     const [, changed] = await Promise.all([
       onlyPlaced(store, mailTo([inbox]), T),
       store.inboxes.setExpiry(inbox.accountId, inbox.id, { ttlMinutes: 5, expiresAt: T + 5 * 60_000 }, T),
       onlyPlaced(store, mailTo([inbox]), T),
     ]);
     expect(changed).toMatchObject({ expiresAt: T + 5 * 60_000 });
+    expect(commitsIn(path) - before).toBe(1);
+  });
+});
+
+describe('inboxes that are created and deleted at the same time', () => {
+  const INBOXES = 50;
+
+  it('share transactions and their syncs', async () => {
+    const { store, path, inbox } = await openWithInbox();
+    const { accountId } = inbox;
+    let before = commitsIn(path);
+    const created = await Promise.all(
+      Array.from({ length: INBOXES }, () => store.inboxes.create(accountId, inboxAt(), 1000, null)),
+    );
+    expect(commitsIn(path) - before).toBe(1);
+    before = commitsIn(path);
+    const deleted = await Promise.all(
+      created.map(({ inbox: { id } }) => store.inboxes.delete(accountId, id, T)),
+    );
+    expect(deleted).toEqual(created.map(() => true));
+    // One transaction ends them, the next frees what they had.
+    expect(commitsIn(path) - before).toBeLessThanOrEqual(2);
+  });
+
+  it('do not fail with one that is refused, in whatever order they came', async () => {
+    const { store, inbox } = await openWithInbox();
+    const { accountId } = inbox;
+    for (const at of [0, 1, 4]) {
+      const wishes = Array.from({ length: 5 }, () => inboxAt());
+      wishes[at] = inboxAt({ address: inbox.address });
+      const results = await Promise.allSettled(
+        wishes.map((wish) => store.inboxes.create(accountId, wish, 1000, null)),
+      );
+      const codes = results.map((result) => (result.status === 'rejected' ? result.reason.code : 'created'));
+      expect(codes).toEqual(wishes.map((_, index) => (index === at ? 'address_taken' : 'created')));
+      for (const [index, { id }] of wishes.entries()) {
+        expect((await store.inboxes.find(accountId, id, T)) !== undefined).toBe(index !== at);
+      }
+    }
+  });
+
+  it('count each other: of many at once exactly as many are created as the plan allows', async () => {
+    const { store, inbox } = await openWithInbox();
+    const results = await Promise.allSettled(
+      Array.from({ length: INBOXES }, () => store.inboxes.create(inbox.accountId, inboxAt(), 10, null)),
+    );
+    expect(results.filter(({ status }) => status === 'fulfilled')).toHaveLength(9);
   });
 });

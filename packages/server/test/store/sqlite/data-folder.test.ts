@@ -1,0 +1,79 @@
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { backUp, restore } from '../../../src/store/sqlite/backup.ts';
+import { openSqlite } from '../../../src/store/sqlite/open.ts';
+
+/** Paths whose entries were synced to the disk, in order. */
+const synced: string[] = [];
+vi.mock('node:fs', async (original) => {
+  const fs = await original<typeof import('node:fs')>();
+  const opened = new Map<number, string>();
+  return {
+    ...fs,
+    openSync: (...args: Parameters<typeof fs.openSync>) => {
+      const file = fs.openSync(...args);
+      opened.set(file, String(args[0]));
+      return file;
+    },
+    fsyncSync: (file: number) => {
+      fs.fsyncSync(file);
+      synced.push(opened.get(file) ?? '');
+    },
+  };
+});
+
+const modeOf = (path: string): string => (statSync(path).mode & 0o777).toString(8);
+
+describe('the files of a database', () => {
+  let home: string;
+  beforeEach(() => {
+    home = mkdtempSync(join(tmpdir(), 'mayfly-files-'));
+    chmodSync(home, 0o755);
+    synced.length = 0;
+  });
+  afterEach(() => rmSync(home, { recursive: true, force: true }));
+
+  it('are readable by their owner only, whatever the permissions of the folder', async () => {
+    const path = join(home, 'mayfly.db');
+    const store = await openSqlite({ path });
+    await store.ping();
+    for (const suffix of ['', '-wal', '-shm', '.lock'])
+      expect([suffix, modeOf(path + suffix)]).toEqual([suffix, '600']);
+    backUp(path, join(home, 'backup.db'));
+    await store.close();
+    const replaced = await restore(path, join(home, 'backup.db'), '.replaced');
+    for (const file of [path, join(home, 'backup.db'), replaced ?? ''])
+      expect([file, modeOf(file)]).toEqual([file, '600']);
+  });
+
+  it('lose the permissions for others that an earlier version gave them', async () => {
+    const path = join(home, 'mayfly.db');
+    await (await openSqlite({ path })).close();
+    writeFileSync(`${path}.lock`, '');
+    for (const suffix of ['', '.lock']) chmodSync(path + suffix, 0o664);
+    const store = await openSqlite({ path });
+    for (const suffix of ['', '-wal', '.lock'])
+      expect([suffix, modeOf(path + suffix)]).toEqual([suffix, '600']);
+    await store.close();
+  });
+
+  it('are in folders that are on stable storage before the first mail can be acknowledged', async () => {
+    const path = join(home, 'var', 'lib', 'mayfly', 'mayfly.db');
+    const store = await openSqlite({ path });
+    const folder = dirname(path);
+    // The entry of each new folder is in its parent; those of the files are in the folder.
+    for (const one of [home, join(home, 'var'), join(home, 'var', 'lib'), folder])
+      expect(synced).toContain(one);
+    await store.close();
+  });
+
+  it('are synced again by a second start, in case the first one was interrupted before', async () => {
+    const folder = join(home, 'data');
+    mkdirSync(folder);
+    const store = await openSqlite({ path: join(folder, 'mayfly.db') });
+    expect(synced).toEqual(expect.arrayContaining([home, folder]));
+    await store.close();
+  });
+});
