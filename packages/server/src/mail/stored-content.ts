@@ -61,6 +61,8 @@ interface UnstoredContent {
   htmlWords: string | null;
 }
 
+export type AnyStoredContent = StoredContent | UnstoredContent;
+
 /**
  * The JSON text of a mail's content, to be stored.
  * @param size of the raw source, bytes
@@ -125,7 +127,7 @@ function characterBytes(code: number): number {
  * @returns the index, or null where none of this version was stored
  */
 export async function readContent(
-  stored: StoredContent | UnstoredContent,
+  stored: AnyStoredContent,
   raw: Uint8Array | (() => Promise<Uint8Array>),
 ): Promise<{ content: MailContent; index: PartIndex | null }> {
   const load = async () => {

@@ -1,7 +1,7 @@
 import type { AccountPage, MessageStore } from '../../contract/index.ts';
 import type { Db, Engine } from '../engine.ts';
 import { prepare, type Slots } from '../prepared.ts';
-import { bounded, jsonText } from './rows.ts';
+import { bounded, summaryText } from './rows.ts';
 
 /** Finds the row number of an account and the place of its newest message. */
 export function prepareSelectAccount(db: Db) {
@@ -62,7 +62,7 @@ export function createAccountPages({ db }: Engine): Pick<MessageStore, 'listNewe
             ? []
             : {
                 ...{ id, inboxId: inbox_id, accountOrder: account_order },
-                ...{ receivedAt: received_at, size, summary: jsonText(summary) },
+                ...{ receivedAt: received_at, size, summary: summaryText(summary) },
               },
         ),
         place: rows.at(-1)?.account_order ?? bounds.before,

@@ -4,7 +4,7 @@ import { MAX_DERIVED_BYTES, readContent } from '../../../mail/stored-content.ts'
 import type { FullMessageRecord, MessageStore } from '../../contract/index.ts';
 import type { Engine } from '../engine.ts';
 import { prepare, type Slots } from '../prepared.ts';
-import { bounded, jsonText, laterThanEmptied, parseJson, readEnvelope, toMessage } from './rows.ts';
+import { bounded, laterThanEmptied, parseContent, readEnvelope, summaryText, toMessage } from './rows.ts';
 
 const COLUMNS = ['m.id', 'm.received_at', 'm.rcpt_to', 's.size', 's.parse_error', 's.summary'] as const;
 
@@ -79,7 +79,7 @@ export function createReads({ db }: Engine): Pick<MessageStore, 'list' | 'listRo
         id,
         receivedAt: received_at,
         size,
-        summary: jsonText(summary),
+        summary: summaryText(summary),
       }));
     },
 
@@ -89,7 +89,7 @@ export function createReads({ db }: Engine): Pick<MessageStore, 'list' | 'listRo
       const place = { inboxId, messageId, receivedAt, now };
       const [row] = await selectFull(db, place);
       if (!row) return undefined;
-      const stored = parseJson<Parameters<typeof readContent>[0]>(row.content);
+      const stored = parseContent(row.content);
       return {
         ...toMessage(inboxId, row),
         ...readEnvelope(row.envelope),

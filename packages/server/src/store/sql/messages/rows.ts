@@ -1,4 +1,6 @@
 import { type RawBuilder, sql } from 'kysely';
+import type { MailSummary } from '../../../mail/mail.ts';
+import type { AnyStoredContent } from '../../../mail/stored-content.ts';
 import type { FullMessageRecord, MessageRecord, NewMail } from '../../contract/index.ts';
 
 const utf8 = new TextDecoder();
@@ -6,9 +8,30 @@ const utf8 = new TextDecoder();
 /** Stored UTF-8 JSON as text. */
 export const jsonText = (bytes: Uint8Array): string => utf8.decode(bytes);
 
-/** Reads stored UTF-8 JSON. */
-export function parseJson<T>(bytes: Uint8Array): T {
-  return JSON.parse(jsonText(bytes));
+/** A stored content; where it is damaged, one that is read from the raw source. */
+export const parseContent = (bytes: Uint8Array): AnyStoredContent =>
+  parseOr(jsonText(bytes), { isUnstored: true, htmlWords: null });
+
+const UNREADABLE: MailSummary = {
+  ...{ from: null, to: [], cc: [], subject: '', preview: '' },
+  ...{ attachmentCount: 0, inlineCount: 0, codes: [] },
+};
+const UNREADABLE_NOTE =
+  'The stored summary of this message is damaged, so its fields are empty. Read the raw source instead.';
+
+/** A stored value; `otherwise` for bytes that are no JSON, so that one damaged row does not cost a whole list. */
+function parseOr<T>(text: string, otherwise: T): T {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return otherwise;
+  }
+}
+
+/** The JSON text of a stored summary; that of an empty one where it is damaged. */
+export function summaryText(bytes: Uint8Array): string {
+  const text = jsonText(bytes);
+  return parseOr<MailSummary | null>(text, null)?.to === undefined ? JSON.stringify(UNREADABLE) : text;
 }
 
 /** The columns of a message that {@link toMessage} needs. */
@@ -22,14 +45,17 @@ export interface SelectedMessage {
 }
 
 export function toMessage(inboxId: string, row: SelectedMessage): MessageRecord {
+  const summary = parseOr<MailSummary | null>(jsonText(row.summary), null);
+  const isReadable = summary?.to !== undefined;
+  const parseError = row.parse_error === null ? null : parseOr(row.parse_error, UNREADABLE_NOTE);
   return {
     id: row.id,
     inboxId,
     receivedAt: row.received_at,
     size: row.size,
-    rcptTo: JSON.parse(row.rcpt_to),
-    parseError: row.parse_error === null ? null : JSON.parse(row.parse_error),
-    summary: parseJson(row.summary),
+    rcptTo: parseOr(row.rcpt_to, []),
+    parseError: isReadable ? parseError : UNREADABLE_NOTE,
+    summary: isReadable ? summary : UNREADABLE,
   };
 }
 

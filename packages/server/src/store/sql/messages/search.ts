@@ -5,7 +5,7 @@ import type { AccountMessageRow, MessageStore, SearchConditions } from '../../co
 import type { Engine } from '../engine.ts';
 import { prepare, type Slots } from '../prepared.ts';
 import { emptyPage, prepareSelectAccount } from './account-pages.ts';
-import { bounded, jsonText, parseJson } from './rows.ts';
+import { bounded, parseContent, summaryText } from './rows.ts';
 
 /** Messages that one call reads: about ten milliseconds, fifty where each must be parsed. */
 const ROWS_PER_CALL = 500;
@@ -42,19 +42,19 @@ interface Candidate {
 }
 
 function isMatch({ rcpt_to, summary: bytes, content }: Candidate, conditions: SearchConditions): boolean {
-  const summary: MailSummary = parseJson(bytes);
+  const summary: MailSummary = JSON.parse(summaryText(bytes));
   const message = { summary, rcptTo: JSON.parse(rcpt_to) };
   if (failedConditions(message, conditions).length > 0) return false;
   const missing = missingWords(message, conditions.words ?? []);
   if (missing.length === 0 && conditions.text === undefined) return true;
   if (!content) throw new Error('The content was not selected.');
-  const full = { summary, content: parseJson<Parameters<typeof hasWords>[0]>(content) };
+  const full = { summary, content: parseContent(content) as Parameters<typeof hasWords>[0] };
   return failedContent(full, conditions).length === 0 && hasWords(full.content, missing);
 }
 
 const toRow = (row: Candidate): AccountMessageRow => ({
   ...{ id: row.id, inboxId: row.inbox_id, accountOrder: row.account_order },
-  ...{ receivedAt: row.received_at, size: row.size, summary: jsonText(row.summary) },
+  ...{ receivedAt: row.received_at, size: row.size, summary: summaryText(row.summary) },
 });
 
 /**

@@ -1,0 +1,88 @@
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { startApp, type TestApp } from '../support/start-app.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'mayfly-damaged-'));
+let app: TestApp;
+let inbox: Awaited<ReturnType<TestApp['createInbox']>>;
+
+/** Stops the server, changes its database, and starts it again. */
+async function damage(statement: string, ...values: Uint8Array[]): Promise<void> {
+  await app.stop();
+  const [file = ''] = readdirSync(folder).filter((name) => /\.(?:db|sqlite3?)$/.test(name));
+  const database = new DatabaseSync(join(folder, file));
+  expect(database.prepare(statement).run(...values).changes).toBe(1);
+  database.close();
+  app = await startApp({}, {}, folder);
+}
+
+beforeAll(async () => {
+  app = await startApp({}, {}, folder);
+  inbox = await app.createInbox();
+  for (const name of ['first', 'second', 'third']) {
+    await app.send({ from: 'a@sender.test', to: inbox.address, subject: name, text: `text of ${name}` });
+  }
+});
+
+afterAll(async () => {
+  await app.stop();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+/** The row of the second message, of which the three have one each. */
+const SECOND = 'where seq = (select seq from sources order by seq limit 1 offset 1)';
+const list = async (path: string) => (await app.api('GET', path)).body.messages;
+
+describe('one damaged row', () => {
+  it.each([
+    ['a summary that is no JSON', '{"from":nul'],
+    ['a summary without fields', '{}'],
+    ['an empty summary', ''],
+  ])('%s costs neither the list, nor a search, nor a wait', async (_, summary) => {
+    await damage(`update sources set summary = ? ${SECOND}`, Buffer.from(summary));
+    const subjects = ['third', '', 'first'];
+    const path = `/v1/inboxes/${inbox.id}/messages`;
+    expect((await list(path)).map(({ subject }: { subject: string }) => subject)).toEqual(subjects);
+    expect((await list('/v1/messages')).map(({ subject }: { subject: string }) => subject)).toEqual(subjects);
+    expect(await list(`${path}?subject=first`)).toHaveLength(1);
+    expect(await list('/v1/messages?q=first')).toHaveLength(1);
+    const wait = await app.api('POST', `/v1/inboxes/${inbox.id}/wait`, {
+      body: { match: { subject: 'first' }, since: '0', timeoutSeconds: 1 },
+    });
+    expect([wait.status, wait.body.messages.length]).toEqual([200, 1]);
+    const [, damaged] = await list(path);
+    const full = await app.api('GET', `${path}/${damaged.id}`);
+    expect(full.status).toBe(200);
+    expect(full.body.parseError).toMatch(/damaged/);
+    expect(full.body.text).toBe('text of second\n');
+  });
+
+  it('a content that is no JSON is read from the raw source', async () => {
+    await damage(`update sources set content = ? ${SECOND}`, Buffer.from('{"text":'));
+    const path = `/v1/inboxes/${inbox.id}/messages`;
+    const [, second] = await list(path);
+    const { status, body } = await app.api('GET', `${path}/${second.id}`);
+    expect([status, body.text]).toEqual([200, 'text of second\n']);
+    expect(await list(`${path}?text=third`)).toHaveLength(1);
+  });
+});
+
+describe('mails whose subject is 1.9 MB of control characters', () => {
+  it('cost neither the list nor other messages', async () => {
+    const many = await app.createInbox();
+    const mail = `From: a@sender.test\r\nSubject: x${'\u0001'.repeat(1_900_000)}y\r\n\r\ntext\r\n`;
+    for (let i = 0; i < 5; i++) {
+      const { status } = await app.api('POST', `/v1/inboxes/${many.id}/messages`, {
+        body: mail,
+        headers: { 'content-type': 'message/rfc822' },
+      });
+      expect(status).toBe(201);
+    }
+    const shown = await list(`/v1/inboxes/${many.id}/messages`);
+    expect(shown).toHaveLength(5);
+    expect(JSON.stringify(shown).length).toBeLessThan(50_000);
+  });
+});
