@@ -47,6 +47,8 @@ export const databasePath = (dataDir: string): string => join(dataDir, DATABASE_
 export interface Overrides {
   clock?: Clock;
   log?: Logger;
+  /** How many lines the log has dropped because its output did not take them. */
+  droppedLogLines?: () => number;
   /** How host names of webhooks are looked up. */
   resolve?: Resolve;
   /** Waits between the attempts of a webhook delivery, milliseconds. */
@@ -148,6 +150,7 @@ async function openShared(given: Given, onFirstKey?: (key: string) => void) {
     clock,
     store,
     measureDisk: () => measureDisk(path),
+    droppedLogLines: given.overrides.droppedLogLines,
     parserJobs: () => parsing.jobs,
     writes: () => writes,
   };

@@ -1,4 +1,4 @@
-import { closeSync, existsSync, openSync } from 'node:fs';
+import { closeSync, existsSync, fstatSync, openSync } from 'node:fs';
 import { createInterface } from 'node:readline/promises';
 import { type Command, CommanderError } from 'commander';
 import { createApp, databasePath } from './app.ts';
@@ -18,7 +18,7 @@ import {
 } from './config/config.ts';
 import { DEV_DEFAULTS } from './config/dev-defaults.ts';
 import { isGiven, unusedVariables } from './config/environment.ts';
-import { createLog, type Logger } from './log.ts';
+import { createLog, type Logger, LogOutput, type WriteLog, writeToFile } from './log.ts';
 import type { Announcer } from './run/announcer.ts';
 import { createDevAnnouncer } from './run/dev-announcer.ts';
 import { isForegroundScript, watchParent } from './run/npm.ts';
@@ -89,14 +89,41 @@ function stopSources(parent: number): StopSources {
   };
 }
 
+/** Node writes to a pipe or a terminal without waiting, and to a regular file only with a pause of all else. */
+function writeToStandardOutput(): WriteLog {
+  const { stdout } = process;
+  return fstatSync(stdout.fd).isFile()
+    ? writeToFile(stdout.fd)
+    : (text, done) => {
+        stdout.write(text, done);
+      };
+}
+
+/** So long a stopped server waits for those who read its output, milliseconds. */
+const LAST_LINES_MS = 500;
+
+/** Ends the process where its output takes no more: a line that cannot be written would keep it running. */
+async function endOutput(output: LogOutput): Promise<void> {
+  const done = new AbortController();
+  const written = output.flushed().then(() => done.abort());
+  await systemClock.sleep(LAST_LINES_MS, done.signal);
+  if (!done.signal.aborted || process.stdout.writableLength > 0) process.exit();
+  await written;
+}
+
 /** Runs a server until it is told to stop. @param parent as {@link stopSources} */
 async function serve(config: Config, parent: number, announcerOf: (log: Logger) => Announcer): Promise<void> {
   // A server outlives its terminal and the program that read its output.
   for (const output of [process.stdout, process.stderr]) output.on('error', () => undefined);
-  const log = createLog(config.logLevel);
+  const output = new LogOutput(writeToStandardOutput());
+  const log = createLog(config.logLevel, output);
   const announcer = announcerOf(log);
   for (const text of unusedVariables(process.env)) announcer.warning(text);
-  const app = createApp(config, { log, mayLackMetrics: !isGiven('MAYFLY_METRICS_PORT', process.env) });
+  const app = createApp(config, {
+    log,
+    droppedLogLines: () => output.dropped,
+    mayLackMetrics: !isGiven('MAYFLY_METRICS_PORT', process.env),
+  });
   const exit = (code: number) => process.exit(code);
   const stop = watchForStop(stopSources(parent), {
     onSecondSignal(signal) {
@@ -109,6 +136,7 @@ async function serve(config: Config, parent: number, announcerOf: (log: Logger) 
     await runServer(app, { announcer, stop, clock: systemClock, exit });
   } finally {
     stop.close();
+    await endOutput(output);
   }
 }
 

@@ -1,4 +1,4 @@
-import { Gauge, type Registry } from 'prom-client';
+import { Counter, Gauge, type Registry } from 'prom-client';
 import type { Clock } from '../clock.ts';
 import type { Store, StoreFigures } from '../store/contract/index.ts';
 import { VERSION } from '../version.ts';
@@ -21,6 +21,7 @@ export interface GaugeSources {
   senderChecks?: () => number;
   writes: () => number;
   heldRequests?: () => number;
+  droppedLogLines?: (() => number) | undefined;
   httpConnections?: () => number;
 }
 
@@ -87,6 +88,16 @@ export function addGauges(registry: Registry, sources: GaugeSources): void {
   );
   count('mayfly_sender_checks', 'Messages whose sender is being checked.', sources.senderChecks);
   count('mayfly_store_writes_pending', 'Writes that the database has not completed.', sources.writes);
+  const { droppedLogLines } = sources;
+  new Counter({
+    name: 'mayfly_log_lines_dropped_total',
+    help: 'Log lines dropped because standard output did not take them: a full disk, or a reader that stopped.',
+    registers: [registry],
+    collect() {
+      this.reset();
+      this.inc(droppedLogLines?.() ?? 0);
+    },
+  });
   count('mayfly_http_connections_open', 'Connections to the API that are open.', sources.httpConnections);
   count('mayfly_http_requests_held', 'Waits and event streams that are held open.', sources.heldRequests);
 

@@ -180,7 +180,7 @@ describe('the HTTP listener', () => {
     expect([answer.status, answer.body.code]).toEqual([500, 'internal_error']);
     expect(JSON.stringify(answer.body)).not.toContain('secret');
     const lines = http.logged.filter(
-      (line) => line.includes(answer.body.requestId) && line.includes('request failed'),
+      (line) => line.includes(answer.body.requestId) && line.includes('A request failed'),
     );
     expect(lines).toHaveLength(1);
     expect(lines[0]).toContain('the secret is in here');

@@ -65,7 +65,7 @@ describe('the standard output of mayfly serve', () => {
         expect.stringContaining('The first API key was written'),
         'MAYFLY_HTTP_PROT is not a setting and is ignored. Did you mean MAYFLY_HTTP_PORT?',
         'Mayfly is ready',
-        'request',
+        'A request was answered',
         'Mayfly is stopping',
         'Mayfly has stopped',
       ]),

@@ -77,7 +77,7 @@ function createStreaming({ deps, held, guard, admission }: RouteContext) {
     } catch (error) {
       if (!reply.sent) throw error;
       const expected = toAppError(error);
-      if (!expected) deps.log.error({ requestId: request.id, err: error }, 'request failed');
+      if (!expected) deps.log.error({ requestId: request.id, err: error }, 'A stream failed');
       return expected?.message ?? 'The server failed. Resume with the header Last-Event-ID.';
     }
   };
@@ -107,7 +107,7 @@ function createStreaming({ deps, held, guard, admission }: RouteContext) {
     );
     deps.log.info(
       { requestId: request.id, why: raw.destroyed ? 'the client disconnected or stopped reading' : farewell },
-      'stream ended',
+      'A stream ended',
     );
     if (!raw.destroyed) raw.end(comment(farewell));
     return reply;

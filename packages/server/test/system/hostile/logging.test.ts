@@ -1,0 +1,103 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { fill, MAY_MOUNT, mountSmallDisk, unmount } from '../../support/small-disk.ts';
+
+const MAIN = fileURLToPath(new URL('../../../bin/mayfly.js', import.meta.url));
+/** Enough lines that neither a pipe nor the queue of the server has room for them. */
+const REQUESTS = 4_000;
+const AT_ONCE = 50;
+
+describe('a log whose output takes nothing more', () => {
+  let folder: string;
+  let child: ChildProcess;
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), 'mayfly-log-'));
+  });
+  const end = async (): Promise<void> => {
+    if (child.exitCode !== null || child.signalCode !== null) return;
+    child.kill('SIGKILL');
+    await once(child, 'exit');
+  };
+  afterEach(async () => {
+    await end();
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  const start = (stdout: number | 'pipe'): ChildProcess =>
+    spawn(process.execPath, [MAIN, 'serve'], {
+      env: {
+        PATH: process.env.PATH,
+        MAYFLY_HTTP_PORT: '0',
+        MAYFLY_SMTP_PORT: '0',
+        MAYFLY_DATA_DIR: join(folder, 'data'),
+        MAYFLY_METRICS: 'on',
+      },
+      stdio: ['ignore', stdout, 'inherit'],
+    });
+  const urlIn = (text: string): string | undefined => /"url":"(http:[^"]+)"/.exec(text)?.[1];
+  const requestMany = async (url: string): Promise<void> => {
+    for (let sent = 0; sent < REQUESTS; sent += AT_ONCE) {
+      await Promise.all(
+        Array.from({ length: AT_ONCE }, async () => {
+          const response = await fetch(`${url}/healthz`);
+          await response.arrayBuffer();
+          expect(response.status).toBe(200);
+        }),
+      );
+    }
+  };
+  const droppedLines = async (url: string): Promise<number> => {
+    const text = await (await fetch(`${url}/metrics`)).text();
+    return Number(/^mayfly_log_lines_dropped_total (\d+)$/m.exec(text)?.[1]);
+  };
+  const stop = async (): Promise<unknown> => {
+    child.kill('SIGTERM');
+    const [code] = await once(child, 'exit');
+    return code;
+  };
+
+  it('as a pipe that nobody reads, stops neither requests nor SIGTERM; lines are dropped and counted', async () => {
+    child = start('pipe');
+    let greeting = '';
+    for await (const piece of child.stdout?.iterator({ destroyOnReturn: false }) ?? []) {
+      greeting += String(piece);
+      if (urlIn(greeting) !== undefined) break;
+    }
+    child.stdout?.pause();
+    const url = urlIn(greeting) ?? '';
+    await requestMany(url);
+    expect(await droppedLines(url)).toBeGreaterThan(0);
+    expect(await stop()).toBe(0);
+  });
+
+  it.skipIf(!MAY_MOUNT)('as a full disk, does neither; afterwards a line says what is missing', async () => {
+    const mounted = mkdtempSync(join(folder, 'log-'));
+    mountSmallDisk(mounted, 1);
+    try {
+      const file = join(mounted, 'mayfly.log');
+      const descriptor = openSync(file, 'a');
+      child = start(descriptor);
+      closeSync(descriptor);
+      await expect.poll(() => urlIn(readFileSync(file, 'utf8')), { timeout: 20_000 }).toBeDefined();
+      const url = urlIn(readFileSync(file, 'utf8')) ?? '';
+      fill(join(mounted, 'filler'));
+      await requestMany(url);
+      expect(await droppedLines(url)).toBeGreaterThan(0);
+      rmSync(join(mounted, 'filler'));
+      await (await fetch(`${url}/healthz`)).text();
+      await expect
+        .poll(() => readFileSync(file, 'utf8'))
+        .toMatch(/^\{"level":"warn".*"dropped":\d+,"msg":"Log lines were dropped/m);
+      fill(join(mounted, 'filler'));
+      expect(await stop()).toBe(0);
+    } finally {
+      await end();
+      unmount(mounted);
+    }
+  });
+});
