@@ -10,21 +10,17 @@ const quoted = (text: string) =>
   JSON.stringify(text.length > SUBJECT_WIDTH ? `${text.slice(0, SUBJECT_WIDTH - 1)}…` : text);
 const plural = (count: number, word: string) => `${count} ${word}${count === 1 ? '' : 's'}`;
 
-/** `(s)` becomes the seconds of a wait. */
 export const seconds = (ms: number) => `${Math.round(ms / 100) / 10} s`;
 
+/** Time, subject and failed conditions, sender. */
 function seenRow({ message, failed }: api.SeenMessage): [string, string, string] {
-  const why = failed.map(({ condition, got }) => `${condition} is ${quoted(got)}`).join(', ');
-  return [
-    clock(message.receivedAt),
-    why || `subject is ${quoted(message.subject)}`,
-    message.from?.address ?? 'no sender',
-  ];
+  const why = failed.map(({ condition, got }) => `${condition} is ${quoted(got)}`);
+  if (!failed.some(({ condition }) => condition === 'subject')) why.unshift(quoted(message.subject));
+  return [clock(message.receivedAt), why.join(', '), message.from?.address ?? 'no sender'];
 }
 
 /**
  * The explanation of a wait as lines of a table, times in UTC.
- * @param isMine whether an address is the inbox's own is known to the server only: all rows are about it
  */
 export function explanationLines({
   seenCount,

@@ -11,7 +11,7 @@ export interface LinkMatch {
 const ENTITIES: Record<string, string> = { amp: '&', lt: '<', gt: '>', quot: '"', nbsp: ' ' };
 
 /** The words of HTML, roughly: enough to look for a code in them. */
-const textOf = (html: string): string =>
+export const htmlToText = (html: string): string =>
   html
     .replace(/<(style|script|title)\b[\s\S]*?<\/\1\s*>|<!--[\s\S]*?-->/gi, '')
     .replace(/<\/?(b|i|em|strong|span|font|u|a)\b[^>]*>/gi, '')
@@ -50,7 +50,7 @@ export class Message {
 
   /** The first group of the pattern, or all that it matches, in the text or else in the words of the HTML. */
   find(pattern: RegExp): string | undefined {
-    for (const text of [this.text, this.html && textOf(this.html)]) {
+    for (const text of [this.text, this.html && htmlToText(this.html)]) {
       const [found, group = found] =
         (text && new RegExp(pattern, pattern.flags.replace('g', '')).exec(text)) || [];
       if (group !== undefined) return group;

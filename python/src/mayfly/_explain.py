@@ -27,9 +27,11 @@ def _seen_rows(seen: list[dict[str, Any]]) -> list[str]:
     rows = []
     for one in seen[:MAX_ROWS]:
         message = one["message"]
-        why = ", ".join(f"{f['condition']} is {_quoted(f['got'])}" for f in one["failed"])
+        words = [f"{f['condition']} is {_quoted(f['got'])}" for f in one["failed"]]
+        if not any(f["condition"] == "subject" for f in one["failed"]):
+            words.insert(0, _quoted(message["subject"]))
         sender = (message["from"] or {}).get("address", "no sender")
-        rows.append((clock(message["receivedAt"]), why or f"subject is {_quoted(message['subject'])}", sender))
+        rows.append((clock(message["receivedAt"]), ", ".join(words), sender))
     width = max((len(why) for _, why, _ in rows), default=0)
     return [f"  {time}  {why:<{width}}  from {sender}" for time, why, sender in rows]
 

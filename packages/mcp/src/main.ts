@@ -1,0 +1,28 @@
+#!/usr/bin/env node
+/**
+ * `npx @mayfly/mcp`: speaks MCP on standard input and output, with the key of the environment.
+ * `npx @mayfly/mcp --http 8026`: on a port of loopback, with the caller's own key as bearer token.
+ */
+import { serveStdio } from '@modelcontextprotocol/server/stdio';
+import { serveHttp } from './http.ts';
+import { createServer } from './server.ts';
+
+const [flag, port] = process.argv.slice(2);
+const url = process.env.MAYFLY_URL;
+const fail = (text: string) => {
+  process.stderr.write(`${text}\n`);
+  process.exit(1);
+};
+
+if (flag === '--http') {
+  const number = Number(port);
+  if (!port || !Number.isInteger(number) || number > 65_535) fail('Usage: mayfly-mcp --http <port>');
+  const { address } = await serveHttp({ port: number, mayflyUrl: url });
+  process.stderr.write(`MCP on ${address}: callers send their Mayfly API key as bearer token.\n`);
+} else if (flag !== undefined) {
+  fail('Usage: mayfly-mcp [--http <port>]\nEnvironment: MAYFLY_URL, MAYFLY_API_KEY.');
+} else {
+  const apiKey = process.env.MAYFLY_API_KEY;
+  if (!apiKey) fail('Set MAYFLY_API_KEY to the key that `npx mayfly dev` prints.');
+  serveStdio(() => createServer({ url, apiKey }));
+}
