@@ -5,7 +5,31 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
  * missing here costs only some of the time that the last worker runs alone.
  * `npx vitest run --reporter=json` shows how long each file takes.
  */
-const LONGEST: string[] = [];
+const LONGEST = [
+  'system/run/npm-stop.test.ts',
+  'system/browser/reference-page.test.ts',
+  'system/docs/code-blocks.test.ts',
+  'system/durability/trouble.test.ts',
+  'system/durability/kill.test.ts',
+  'system/durability/secrets.test.ts',
+  'system/durability/quota.test.ts',
+  'system/webhooks/kill.test.ts',
+  'system/run/failed-start.test.ts',
+  'system/mail-programs/every-library.test.ts',
+  'system/run/command-line.test.ts',
+  'system/docs/examples.test.ts',
+  'store/sqlite/sqlite.test.ts',
+  'monitoring/metrics.test.ts',
+  'webhooks/outbound/app-ssrf.test.ts',
+  'http/routes/messages/account-messages.test.ts',
+  'store/sqlite/backup.test.ts',
+  'http/routes/messages/waiting.test.ts',
+  'http/routes/messages/account-search.test.ts',
+  'http/openapi/openapi-examples.test.ts',
+  'smtp/transport/tls.test.ts',
+  'messages/failed-handshakes.test.ts',
+  'inbound/authentication/authenticator.test.ts',
+];
 
 /**
  * Gives the longest files to the workers first, so that all workers end at about the same time. Files of one

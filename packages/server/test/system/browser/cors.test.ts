@@ -1,13 +1,10 @@
 import { once } from 'node:events';
-import { existsSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { type Browser, chromium } from 'playwright-core';
+import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startApp, TEST_KEY, type TestApp } from '../../support/start-app.ts';
-
-const CHROMIUM = ['/usr/bin/chromium', '/usr/bin/chromium-browser'].find((path) => existsSync(path));
-const QUIET = ['--disable-gpu', '--disable-background-networking', '--no-first-run', '--no-sandbox'];
+import { CHROMIUM, launchBrowser } from './browser.ts';
 
 interface Called {
   status: number;
@@ -34,7 +31,7 @@ describe.skipIf(!CHROMIUM)(
       allowed = `http://127.0.0.1:${port}`;
       other = `http://localhost:${port}`;
       app = await startApp({ MAYFLY_CORS_ORIGINS: allowed });
-      browser = await chromium.launch({ ...(CHROMIUM && { executablePath: CHROMIUM }), args: QUIET });
+      browser = await launchBrowser();
     });
     afterAll(async () => {
       await browser?.close();

@@ -103,7 +103,8 @@ describe('README and docs', () => {
   });
 
   const pages = PAGES.filter((page) => codeBlocksOf(page).some(({ marker }) => marker.kind === 'run'));
-  it.each(pages)('run as they are, and print what is shown: %s', async (page) => {
+  // Each page has a server of its own, and its commands mostly wait for it.
+  it.concurrent.for(pages)('run as they are, and print what is shown: %s', async (page, { expect }) => {
     const app = await startApp({
       MAYFLY_WEBHOOK_ALLOW: '127.0.0.0/8',
       MAYFLY_SIGNUP_PLAN: 'free',
