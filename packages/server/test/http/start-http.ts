@@ -75,18 +75,22 @@ function newMail(inbox: { id: string }, accountId: string, mail: TestMail): NewM
   };
 }
 
+/** Two accounts of a test and their keys. */
+interface Accounts {
+  accountId: string;
+  foreignId: string;
+  /** Keys: of the first account, one of it that only reads, and of another account. */
+  keys: { own: string; readOnly: string; foreign: string };
+}
+
 /** The HTTP side over the real store, on a free port, with time that the test moves. */
-export interface TestHttp {
+export interface TestHttp extends Accounts {
   url: string;
   port: number;
   clock: FakeClock;
   store: Store;
   events: EventBus;
   usage: UsageMeter;
-  accountId: string;
-  foreignId: string;
-  /** Keys: of the first account, one of it that only reads, and of another account. */
-  keys: { own: string; readOnly: string; foreign: string };
   /** Every line of the log. */
   logged: string[];
   /** What the SMTP side does in the app; a case may put its own there. */
@@ -102,6 +106,11 @@ export interface TestHttp {
   deliverMany(inbox: { id: string }, count: number): Promise<void>;
   /** The same as `deliver` for a whole mail as it travels, read by the real parser. */
   deliverRaw(inbox: { id: string }, raw: string, accountId?: string): Promise<string>;
+  /**
+   * The same server for the next test, with two new accounts: starting a server takes a quarter of a second.
+   * @param plan of both, by default the plan that the server was started with
+   */
+  newAccounts(plan?: string): Promise<TestHttp>;
   stop(deadlineMs?: number): Promise<void>;
 }
 
@@ -124,23 +133,28 @@ export async function startHttp(
   const log = pino({ level: 'trace' }, { write: (line: string) => logged.push(line) });
   const parsing = createParsing({ clock });
 
-  const createdAt = clock.now();
-  const [accountId, foreignId] = [newId('acc', createdAt), newId('acc', createdAt)];
-  const keys = { own: newCredential('mfk'), readOnly: newCredential('mfk'), foreign: newCredential('mfk') };
   const keyRecord = (credential: string, owner: string, scope: KeyScope) => ({
-    ...{ id: newId('key', createdAt), accountId: owner, name: 'test', scope, createdAt, expiresAt: null },
+    ...{ id: newId('key', clock.now()), accountId: owner, name: 'test', scope },
+    ...{ createdAt: clock.now(), expiresAt: null },
     prefix: credential.slice(0, 8),
     hash: hashCredential(credential),
   });
-  await store.accounts.createFirst(
-    { id: accountId, name: 'first', plan, createdAt },
-    keyRecord(keys.own, accountId, 'full'),
-  );
-  await store.accounts.create(
-    { id: foreignId, name: 'second', plan, createdAt },
-    keyRecord(keys.foreign, foreignId, 'full'),
-  );
-  await store.keys.create(keyRecord(keys.readOnly, accountId, 'read'));
+  const createAccounts = async (plan: string, isFirst: boolean): Promise<Accounts> => {
+    const createdAt = clock.now();
+    const [accountId, foreignId] = [newId('acc', createdAt), newId('acc', createdAt)];
+    const keys = { own: newCredential('mfk'), readOnly: newCredential('mfk'), foreign: newCredential('mfk') };
+    await store.accounts[isFirst ? 'createFirst' : 'create'](
+      { id: accountId, name: 'first', plan, createdAt },
+      keyRecord(keys.own, accountId, 'full'),
+    );
+    await store.accounts.create(
+      { id: foreignId, name: 'second', plan, createdAt },
+      keyRecord(keys.foreign, foreignId, 'full'),
+    );
+    await store.keys.create(keyRecord(keys.readOnly, accountId, 'read'));
+    return { accountId, foreignId, keys };
+  };
+  const first = await createAccounts(plan, true);
 
   // Nothing is sent here: there is no worker. Names are those of no real name server.
   const guard = { allow: parseCidrs('127.0.0.1/32'), resolve: async () => ['127.0.0.1'] };
@@ -185,8 +199,6 @@ export async function startHttp(
   const { port } = await server.start();
   const url = `http://127.0.0.1:${port}`;
 
-  const api = apiClient(url, keys.own);
-
   const commit = async (mail: NewMail): Promise<string> => {
     const [[placed] = []] = await store.messages.addBatch([mail], clock.now());
     if (!placed || !('messageId' in placed)) throw new Error(`not placed: ${JSON.stringify(placed)}`);
@@ -194,34 +206,43 @@ export async function startHttp(
     return placed.messageId;
   };
 
-  return {
-    ...{ url, port, clock, store, events, usage, accountId, foreignId, keys, logged, hooks, api },
-    async createInbox(body = {}, as = keys.own) {
-      const answer = await api('POST', '/v1/inboxes', { body, as });
-      if (answer.status !== 201) throw new Error(`no inbox: ${JSON.stringify(answer.body)}`);
-      return answer.body;
-    },
-    recheckHeld: () => server.recheckHeld(),
-    deliver: (inbox, mail = {}, owner = accountId) => commit(newMail(inbox, owner, mail)),
-    async deliverMany(inbox, count) {
-      for (let left = count; left > 0; left -= MAILS_PER_COMMIT) {
-        const mails = Array.from({ length: Math.min(left, MAILS_PER_COMMIT) }, () => {
-          const mail = newMail(inbox, accountId, {});
-          return { ...mail, recipients: mail.recipients.map((one) => ({ ...one, maxMessages: count * 2 })) };
-        });
-        await store.messages.addBatch(mails, clock.now());
-      }
-    },
-    async deliverRaw(inbox, text, owner = accountId) {
-      const raw = utf8.encode(text);
-      const parsed = await parsing.parse(raw);
-      return commit({ ...newMail(inbox, owner, {}), ...parsed, raw });
-    },
-    async stop(deadlineMs = 5_000) {
-      await server.stop(deadlineMs);
-      await parsing.close();
-      await store.close();
-      rmSync(folder, { recursive: true, force: true });
-    },
+  const withAccounts = (accounts: Accounts): TestHttp => {
+    const { accountId, keys } = accounts;
+    const api = apiClient(url, keys.own);
+    return {
+      ...{ url, port, clock, store, events, usage, logged, hooks, api, ...accounts },
+      newAccounts: async (nextPlan = plan) => withAccounts(await createAccounts(nextPlan, false)),
+      async createInbox(body = {}, as = keys.own) {
+        const answer = await api('POST', '/v1/inboxes', { body, as });
+        if (answer.status !== 201) throw new Error(`no inbox: ${JSON.stringify(answer.body)}`);
+        return answer.body;
+      },
+      recheckHeld: () => server.recheckHeld(),
+      deliver: (inbox, mail = {}, owner = accountId) => commit(newMail(inbox, owner, mail)),
+      async deliverMany(inbox, count) {
+        for (let left = count; left > 0; left -= MAILS_PER_COMMIT) {
+          const mails = Array.from({ length: Math.min(left, MAILS_PER_COMMIT) }, () => {
+            const mail = newMail(inbox, accountId, {});
+            return {
+              ...mail,
+              recipients: mail.recipients.map((one) => ({ ...one, maxMessages: count * 2 })),
+            };
+          });
+          await store.messages.addBatch(mails, clock.now());
+        }
+      },
+      async deliverRaw(inbox, text, owner = accountId) {
+        const raw = utf8.encode(text);
+        const parsed = await parsing.parse(raw);
+        return commit({ ...newMail(inbox, owner, {}), ...parsed, raw });
+      },
+      async stop(deadlineMs = 5_000) {
+        await server.stop(deadlineMs);
+        await parsing.close();
+        await store.close();
+        rmSync(folder, { recursive: true, force: true });
+      },
+    };
   };
+  return withAccounts(first);
 }

@@ -1,13 +1,17 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { MAX_HELD_PER_ACCOUNT } from '../../../src/http/limits.ts';
 import { startHttp, type TestHttp } from '../start-http.ts';
 
 describe('a held request', () => {
   let http: TestHttp;
-  beforeEach(async () => {
-    http = await startHttp();
+  let server: TestHttp;
+  beforeAll(async () => {
+    server = await startHttp();
   });
-  afterEach(() => http.stop());
+  afterAll(() => server.stop());
+  beforeEach(async () => {
+    http = await server.newAccounts();
+  });
 
   const newKey = async () => (await http.api('POST', '/v1/keys', { body: { name: 'leaked' } })).body;
 

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { AppError } from '../../../../src/errors.ts';
 import { startHttp, type TestHttp } from '../../start-http.ts';
 
@@ -6,10 +6,14 @@ const DAY_MS = 86_400_000;
 
 describe('an account on the free plan', () => {
   let http: TestHttp;
-  beforeEach(async () => {
-    http = await startHttp({}, 'free');
+  let server: TestHttp;
+  beforeAll(async () => {
+    server = await startHttp({}, 'free');
   });
-  afterEach(() => http.stop());
+  afterAll(() => server.stop());
+  beforeEach(async () => {
+    http = await server.newAccounts();
+  });
 
   const list = () => http.api('GET', '/v1/inboxes');
   /** Asks so slowly that the rate is never in the way. */
@@ -152,15 +156,19 @@ describe('an account on the free plan', () => {
   });
 
   it('sees its days after they were written, and when it last used a key', async () => {
+    const today = () => new Date(http.clock.now()).toISOString().slice(0, 10);
+    await http.clock.advance(DAY_MS);
+    const first = today();
     await listSlowly(3);
     await http.usage.report();
     await http.clock.advance(DAY_MS);
+    const second = today();
     await listSlowly(2);
     await http.usage.report();
     const { days } = (await http.api('GET', '/v1/usage')).body;
     expect(days.slice(0, 2)).toEqual([
-      { day: '2026-03-05', requests: 2 },
-      { day: '2026-03-04', requests: 3 },
+      { day: second, requests: 2 },
+      { day: first, requests: 3 },
     ]);
     const { keys } = (await http.api('GET', '/v1/keys')).body;
     expect(keys.some((key: { lastUsedAt: string | null }) => key.lastUsedAt !== null)).toBe(true);

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { databasePath } from '../../../../src/app.ts';
 import { openSqlite } from '../../../../src/store/sqlite/open.ts';
 import { openStream } from '../../../support/event-stream.ts';
@@ -15,12 +15,16 @@ describe('POST /v1/inboxes/{id}/expire', () => {
   let http: TestHttp;
   let inbox: TestInbox;
   let path: string;
+  let server: TestHttp;
+  beforeAll(async () => {
+    server = await startHttp();
+  });
+  afterAll(() => server.stop());
   beforeEach(async () => {
-    http = await startHttp();
+    http = await server.newAccounts();
     inbox = await http.createInbox({ ttlMinutes: 60, labels: { run: '1' } });
     path = `/v1/inboxes/${inbox.id}`;
   });
-  afterEach(() => http.stop());
 
   const expire = (as = http.keys.own) => http.api('POST', `${path}/expire`, { as });
 

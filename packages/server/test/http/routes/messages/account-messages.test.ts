@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { openStream } from '../../../support/event-stream.ts';
 import { type Body, startHttp, type TestHttp, type TestInbox } from '../../start-http.ts';
 
@@ -10,11 +10,15 @@ describe('GET /v1/messages', () => {
   let http: TestHttp;
   let a: TestInbox;
   let b: TestInbox;
+  let server: TestHttp;
+  beforeAll(async () => {
+    server = await startHttp();
+  });
+  afterAll(() => server.stop());
   beforeEach(async () => {
-    http = await startHttp();
+    http = await server.newAccounts();
     [a, b] = [await http.createInbox(), await http.createInbox()];
   });
-  afterEach(() => http.stop());
 
   const get = (query = '', headers: Record<string, string> = {}) =>
     http.api('GET', `/v1/messages${query === '' ? '' : `?${query}`}`, { headers });

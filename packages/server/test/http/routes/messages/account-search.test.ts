@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type Body, startHttp, type TestHttp, type TestInbox } from '../../start-http.ts';
 
 const MINUTE = 60_000;
@@ -9,11 +9,15 @@ describe('a search with GET /v1/messages', () => {
   let http: TestHttp;
   let a: TestInbox;
   let b: TestInbox;
+  let server: TestHttp;
+  beforeAll(async () => {
+    server = await startHttp();
+  });
+  afterAll(() => server.stop());
   beforeEach(async () => {
-    http = await startHttp();
+    http = await server.newAccounts();
     [a, b] = [await http.createInbox(), await http.createInbox()];
   });
-  afterEach(() => http.stop());
 
   const get = (query: string) => http.api('GET', `/v1/messages?${query}`);
   const list = async (query = ''): Promise<Body> => {

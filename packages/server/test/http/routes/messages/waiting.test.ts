@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { startHttp, type TestHttp, type TestInbox } from '../../start-http.ts';
 
 const SECOND = 1_000;
@@ -6,11 +6,15 @@ const SECOND = 1_000;
 describe('a list that waits', () => {
   let http: TestHttp;
   let inbox: TestInbox;
+  let server: TestHttp;
+  beforeAll(async () => {
+    server = await startHttp();
+  });
+  afterAll(() => server.stop());
   beforeEach(async () => {
-    http = await startHttp();
+    http = await server.newAccounts();
     inbox = await http.createInbox();
   });
-  afterEach(() => http.stop());
 
   const list = (query: string, signal?: AbortSignal) =>
     http.api('GET', `/v1/inboxes/${inbox.id}/messages?${query}`, {

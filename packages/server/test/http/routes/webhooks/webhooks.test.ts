@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { newId } from '../../../../src/ids.ts';
 import { type Answer, type Body, startHttp, type TestHttp } from '../../start-http.ts';
 
@@ -6,10 +6,14 @@ const HOOK = 'http://127.0.0.1:9999/hook';
 
 describe('webhooks', () => {
   let http: TestHttp;
-  beforeEach(async () => {
-    http = await startHttp();
+  let server: TestHttp;
+  beforeAll(async () => {
+    server = await startHttp();
   });
-  afterEach(() => http.stop());
+  afterAll(() => server.stop());
+  beforeEach(async () => {
+    http = await server.newAccounts();
+  });
 
   const register = async (body: object = {}, as = http.keys.own): Promise<Body> => {
     const answer = await http.api('POST', '/v1/webhooks', { body: { url: HOOK, ...body }, as });
@@ -130,9 +134,11 @@ describe('webhooks', () => {
     expect((await http.api('DELETE', `/v1/webhooks/${id}`)).status).toBe(204);
     expect((await http.api('GET', `/v1/webhooks/${id}/deliveries`)).status).toBe(404);
     expect((await http.api('DELETE', `/v1/webhooks/${id}`)).status).toBe(404);
-    expect(await http.store.deliveries.claim({ prompt: 9, other: 9, leaseMs: 9 }, http.clock.now())).toEqual(
-      [],
+    const claimed = await http.store.deliveries.claim(
+      { prompt: 999, other: 999, leaseMs: 9 },
+      http.clock.now(),
     );
+    expect(claimed.filter((delivery) => delivery.webhookId === id)).toEqual([]);
   });
 
   describe('of one inbox, by webhookUrl', () => {
