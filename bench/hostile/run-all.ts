@@ -1,8 +1,9 @@
 import type { Bench } from '../support/rows.ts';
 import { manyBombSenders } from './bombs.ts';
+import { hostileHttp } from './http.ts';
 
 /** What one sender or client can do to others, one part after the other. */
-const PARTS: readonly Bench[] = [manyBombSenders];
+const PARTS: readonly Bench[] = [manyBombSenders, hostileHttp];
 
 export async function hostile() {
   const rows = [];
