@@ -18,72 +18,85 @@ interface Call {
 
 const bytesOf = ({ mails }: Call): number =>
   mails.reduce((sum, { raw, content }) => sum + raw.byteLength + content.byteLength, 0);
-const isSmall = (call: Call): boolean => bytesOf(call) <= SMALL_BYTES;
 
-/** Takes the calls that fit into one batch out of the waiting ones; at least one. */
-function takeBatch(waiting: Call[], candidates: readonly Call[]): Call[] {
+/** Takes the calls that fit into one batch; at least one. */
+function takeBatch(waiting: Call[]): Call[] {
   let mails = 0;
   let bytes = 0;
-  const end = candidates.findIndex((call, index) => {
+  const end = waiting.findIndex((call, index) => {
     mails += call.mails.length;
     bytes += bytesOf(call);
     return index > 0 && (mails > MAX_MAILS || bytes > MAX_BYTES);
   });
-  const taken = new Set(end < 0 ? candidates : candidates.slice(0, end));
-  waiting.splice(0, waiting.length, ...waiting.filter((call) => !taken.has(call)));
-  return [...taken];
+  return waiting.splice(0, end < 0 ? waiting.length : end);
+}
+
+/** See {@link createMailBatcher}. */
+class MailBatcher {
+  readonly #addBatch: AddBatch;
+  readonly #mayDependOnContent: (error: unknown) => boolean;
+  readonly #small: Call[] = [];
+  readonly #large: Call[] = [];
+  #running = false;
+
+  constructor(addBatch: AddBatch, mayDependOnContent: (error: unknown) => boolean) {
+    this.#addBatch = addBatch;
+    this.#mayDependOnContent = mayDependOnContent;
+  }
+
+  add(mails: NewMail[], now: number): Promise<Placed[][]> {
+    return new Promise((resolve, reject) => {
+      const call = { mails, now, resolve, reject };
+      (bytesOf(call) <= SMALL_BYTES ? this.#small : this.#large).push(call);
+      if (this.#running) return;
+      this.#running = true;
+      // After the other calls of this turn.
+      queueMicrotask(() => void this.#writeAll());
+    });
+  }
+
+  /** Writes a batch of small calls and one of large calls in turn. */
+  async #writeAll(): Promise<void> {
+    while (this.#small.length + this.#large.length > 0) {
+      if (this.#small.length > 0) await this.#write(takeBatch(this.#small));
+      if (this.#large.length > 0) await this.#write(takeBatch(this.#large));
+    }
+    this.#running = false;
+  }
+
+  async #write(calls: readonly Call[]): Promise<void> {
+    const mails = calls.flatMap((call) => call.mails);
+    const now = Math.max(...calls.map((call) => call.now));
+    try {
+      const placed = await this.#addBatch(mails, now);
+      for (const call of calls) call.resolve(placed.splice(0, call.mails.length));
+    } catch (error) {
+      await this.#afterFailure(calls, error);
+    }
+  }
+
+  async #afterFailure(calls: readonly Call[], error: unknown): Promise<void> {
+    const isStorage = !this.#mayDependOnContent(error);
+    if (calls.length > 1 && !isStorage) {
+      for (const call of calls) await this.#write([call]);
+      return;
+    }
+    // The calls behind a storage that fails would wait as long, for the same error.
+    const failed = isStorage ? [...calls, ...this.#small.splice(0), ...this.#large.splice(0)] : calls;
+    for (const { reject } of failed) reject(error);
+  }
 }
 
 /**
  * Group commit, above any engine: calls that arrive while a batch is written are joined into the next one,
  * and share its transaction and its sync to the disk. Small messages share no batch with large ones.
  * @param addBatch writes one batch in one transaction
- * @param mayDependOnContent true for errors after which each call of the batch is tried alone
+ * @param mayDependOnContent true for errors after which each call of a batch is tried alone
  */
 export function createMailBatcher(
   addBatch: AddBatch,
   mayDependOnContent: (error: unknown) => boolean,
 ): AddBatch {
-  const waiting: Call[] = [];
-  let running = false;
-
-  async function write(calls: readonly Call[]): Promise<void> {
-    try {
-      const now = Math.max(...calls.map((call) => call.now));
-      const placed = await addBatch(
-        calls.flatMap(({ mails }) => mails),
-        now,
-      );
-      for (const { mails, resolve } of calls) resolve(placed.splice(0, mails.length));
-    } catch (error) {
-      if (calls.length > 1 && mayDependOnContent(error)) {
-        for (const call of calls) await write([call]);
-      } else {
-        // The calls behind it would wait as long, for the same error.
-        for (const { reject } of [...calls, ...waiting.splice(0)]) reject(error);
-      }
-    }
-  }
-
-  /** The small calls and the others in turn, where both wait. */
-  async function writeAll(): Promise<void> {
-    let wasSmall = false;
-    while (waiting.length > 0) {
-      const small = waiting.filter(isSmall);
-      const isMixed = small.length > 0 && small.length < waiting.length;
-      wasSmall = isMixed ? !wasSmall : small.length > 0;
-      const candidates = wasSmall ? small : waiting.filter((call) => !isSmall(call));
-      await write(takeBatch(waiting, candidates));
-    }
-    running = false;
-  }
-
-  return (mails, now) =>
-    new Promise((resolve, reject) => {
-      waiting.push({ mails, now, resolve, reject });
-      if (running) return;
-      running = true;
-      // After the other calls of this turn.
-      queueMicrotask(() => void writeAll());
-    });
+  const batcher = new MailBatcher(addBatch, mayDependOnContent);
+  return (mails, now) => batcher.add(mails, now);
 }

@@ -1,4 +1,4 @@
-/** Accounts, and what is theirs for longer than an inbox lives: API keys and domains. Part of the Store's contract. */
+/** Accounts with their API keys, sessions and domains. Part of the Store's contract. */
 
 export interface AccountRecord {
   id: string;
@@ -14,7 +14,7 @@ export interface KeyRecord {
   accountId: string;
   name: string;
   scope: KeyScope;
-  /** The first letters of the key, for people to tell keys apart. */
+  /** The first characters of the key, shown to tell keys apart. */
   prefix: string;
   createdAt: number;
   expiresAt: number | null;
@@ -22,37 +22,37 @@ export interface KeyRecord {
 
 export interface AccountStore {
   /**
-   * Makes the first account together with its first key, unless any account exists: two processes
-   * that start at once make one.
-   * @returns true when it was made
+   * Creates the first account together with its first key, unless an account exists. Of two processes that
+   * start at once, one creates it.
+   * @returns true if it was created
    */
   createFirst(account: AccountRecord, key: KeyRecord & { hash: string }): Promise<boolean>;
   /** The oldest account, or undefined before the first start. */
   findFirst(): Promise<AccountRecord | undefined>;
   find(accountId: string): Promise<AccountRecord | undefined>;
-  /** Makes an account, with its first key or without one. */
+  /** Creates an account, with its first key or without one. */
   create(account: AccountRecord, key: (KeyRecord & { hash: string }) | null): Promise<void>;
   /** Accounts by id, oldest first, those after the id `after`. */
   list(page: {
     limit: number;
     after: string | null;
   }): Promise<{ accounts: AccountRecord[]; hasMore: boolean }>;
-  /** Puts an account on another plan; in force from the next look at it. Undefined when there is none. */
+  /** Changes the plan of an account; undefined if there is no such account. */
   setPlan(accountId: string, plan: string): Promise<AccountRecord | undefined>;
   /**
-   * Deletes an account. Its keys, domains and webhooks end in one step, and from there on nothing is made for
-   * it (creations throw `unauthorized`); then its inboxes end, live or expired; when it resolves, all that
-   * clients sent or made is gone from the storage, in small steps that do not hold up others. What stays:
-   * counts of its usage, for as long as any are kept; the quarantine of its addresses; refusals. Stopped on
-   * its way, it goes on when it is called again.
-   * @returns `last` for the only account, which is left as it is; `unknown` when there is none
+   * Deletes an account. First its keys, domains and webhooks end in one transaction; from then on nothing can
+   * be created for it (`unauthorized`). Then its inboxes end, live or expired. When it resolves, everything
+   * that clients sent or created is deleted from the storage, in short transactions. Counts of its usage, the
+   * quarantine of its addresses, and rejections are kept as long as always. If it is interrupted, another call
+   * continues it.
+   * @returns `last` for the only account, which is not deleted; `unknown` if there is no such account
    */
   delete(accountId: string, now: number): Promise<'deleted' | 'last' | 'unknown'>;
 }
 
-/** A key as lists show it. */
+/** A key in a list. */
 export interface ListedKey extends KeyRecord {
-  /** The last use that was told, epoch milliseconds; null: none yet. */
+  /** The last recorded use, epoch milliseconds; null if there was none. */
   lastUsedAt: number | null;
 }
 
@@ -83,9 +83,9 @@ export interface KeyStore {
   /** The live key with that {@link hashCredential}, with its account; revoked or expired: undefined. */
   findByHash(hash: string, now: number): Promise<{ key: KeyRecord; account: AccountRecord } | undefined>;
   /**
-   * Adds a key; the account exists. Throws nothing for a hash already known: that key stays as it is, and
-   * a revoked one stays revoked.
-   * @throws AppError `limit_reached` where the account has `maxKeys` keys, expired ones too; no limit without it
+   * Adds a key to an account that exists. A key with the same hash stays as it is, and a revoked one stays
+   * revoked, without an error.
+   * @throws AppError `limit_reached` if the account has `maxKeys` keys, expired ones included
    */
   create(key: KeyRecord & { hash: string }, maxKeys?: number): Promise<void>;
   /** An account's keys, newest first; expired ones until they are revoked. */
@@ -93,8 +93,8 @@ export interface KeyStore {
   /** Of any account, for the operator. */
   find(keyId: string): Promise<ListedKey | undefined>;
   /**
-   * Revokes a key: {@link KeyStore.findByHash} never knows it again. With `keepOne`, in the same step,
-   * only when another live key of scope `full` is left to the account.
+   * Revokes a key for good. With `keepOne` only if the account has another live key of scope `full`, checked
+   * in the same transaction.
    */
   revoke(
     accountId: string,
@@ -102,7 +102,7 @@ export interface KeyStore {
     keepOne: boolean,
     now: number,
   ): Promise<'revoked' | 'last' | 'unknown'>;
-  /** Remembers when keys were last used; an earlier time than the known one changes nothing. */
+  /** Records when keys were last used; an earlier time than the recorded one changes nothing. */
   used(uses: { keyId: string; at: number }[]): Promise<void>;
 }
 
@@ -115,12 +115,12 @@ export interface DomainRecord {
 }
 
 export interface DomainStore {
-  /** Gives a domain to an account. @returns false when it belongs to one already, or no such account is there */
+  /** Assigns a domain to an account. @returns false if it belongs to an account already, or the account does not exist */
   add(domain: DomainRecord): Promise<boolean>;
-  /** @returns false when nobody had it. Its inboxes live on and get no more mail. */
+  /** Its inboxes stay, and get no more mail. @returns false if it belonged to no account */
   remove(domain: string): Promise<boolean>;
-  /** Whose a domain is. */
+  /** The domain with its owner. */
   find(domain: string): Promise<DomainRecord | undefined>;
-  /** An account's domains, or everybody's (`null`), by name. */
+  /** The domains of an account, or of all accounts (`null`), by name. */
   list(accountId: string | null): Promise<DomainRecord[]>;
 }

@@ -5,7 +5,7 @@ import type { NewWebhook } from './webhooks.ts';
 export interface AddressStore {
   /**
    * Holds a free address for an account until a time; the holder may create an inbox there.
-   * @returns false when somebody has it: a live inbox, another account's hold, or a quarantine
+   * @returns false if it is not free: a live inbox, another account's hold, or a quarantine
    */
   hold(accountId: string, address: string, until: number, now: number): Promise<boolean>;
 }
@@ -38,7 +38,7 @@ export interface InboxRecord extends Omit<NewInbox, 'tokenHash'> {
   messageCount: number;
   /**
    * `receivedAt` of the newest message that was ever committed here, deleted ones included; 0 before
-   * the first. This is what a cursor stands for.
+   * the first. Cursors are made of it.
    */
   lastReceivedAt: number;
   /** Grows with every change of the inbox or of its list of messages. */
@@ -47,13 +47,13 @@ export interface InboxRecord extends Omit<NewInbox, 'tokenHash'> {
 
 /** The idempotent form of a creation; `keyId` and `keyHash` are its identity. */
 export interface IdempotentRequest {
-  /** The API key record that asks. */
+  /** The API key of the request. */
   keyId: string;
   /** SHA-256 of the Idempotency-Key header. */
   keyHash: string;
   /** SHA-256 of the request's body. */
   bodyHash: string;
-  /** Random; kept so that the same read token can be derived again. */
+  /** Random; stored so that the same read token can be derived again. */
   nonce: string;
 }
 
@@ -62,13 +62,13 @@ export interface CreatedInbox {
   inbox: InboxRecord;
   /** The nonce of the request that made it. */
   nonce: string | null;
-  /** The webhook made with it, as it was then; null without one. */
+  /** The webhook that was created with it; null without one. */
   webhook: InboxWebhook | null;
-  /** True when an earlier request with the same idempotency key made it. */
+  /** True if an earlier request with the same idempotency key created it. */
   replayed: boolean;
 }
 
-/** What the creation of an inbox tells of the webhook that was made with it. */
+/** A webhook that was created together with an inbox. */
 export interface InboxWebhook {
   id: string;
   url: string;
@@ -81,7 +81,7 @@ export interface InboxStore {
    * domain), of the account's number of live inboxes, and of the idempotency key (remembered for 24 h);
    * and with it a webhook of its own.
    * Throws `address_taken`; `limit_reached` at `maxLiveInboxes`, and at `webhook.maxWebhooks`;
-   * `idempotency_key_reused` when the key came with another body.
+   * `idempotency_key_reused` if the key was used with another body.
    */
   create(
     accountId: string,
@@ -91,16 +91,16 @@ export interface InboxStore {
     webhook?: (Omit<NewWebhook, 'inboxId' | 'createdAt'> & { maxWebhooks: number }) | null,
   ): Promise<CreatedInbox>;
   /**
-   * An inbox of the account, live or expired less than 24 h ago (`expiresAt <= now` tells; of an
-   * expired one only id, address, times and labels mean anything).
+   * An inbox of the account, live or expired less than 24 h ago (then `expiresAt <= now`, and only
+   * id, address, times and labels are meaningful).
    */
   find(accountId: string, inboxId: string, now: number): Promise<InboxRecord | undefined>;
   /** The same by {@link hashCredential} of its read token. */
   findByToken(tokenHash: string, now: number): Promise<InboxRecord | undefined>;
   /**
    * Sets a live inbox's expiry. `plan` may have changed since creation: `expiresAt` is used as given,
-   * the caller keeps it within `maxExpiresAt`; set to `now`, the inbox expires at once. Undefined when it
-   * is not live (any more).
+   * the caller keeps it within `maxExpiresAt`; set to `now`, the inbox expires at once. Undefined if it
+   * is not live.
    */
   setExpiry(
     accountId: string,
@@ -109,7 +109,7 @@ export interface InboxStore {
     now: number,
   ): Promise<InboxRecord | undefined>;
   /**
-   * The account's live inboxes that carry all `labels`, newest first, those before the id `before`.
+   * The account's live inboxes that have all `labels`, newest first, those before the id `before`.
    * @param page with `address` (lower case, no tag) at most the one inbox that receives its mail
    */
   list(
@@ -118,11 +118,11 @@ export interface InboxStore {
     now: number,
   ): Promise<{ inboxes: InboxRecord[]; hasMore: boolean }>;
   /**
-   * Ends an inbox at once. When it resolves, its messages, sources, token and pending deliveries are
-   * gone from the storage, in small steps that do not hold up others. False when there is none (or only a tombstone).
+   * Ends an inbox at once. When it resolves, its messages, sources, token and pending deliveries are deleted
+   * from the storage, in short transactions. False if there is no live inbox with that id.
    */
   delete(accountId: string, inboxId: string, now: number): Promise<boolean>;
-  /** Does the same to all live inboxes but the sink that carry all `labels` (at least one); returns how many. */
+  /** Does the same to all live inboxes with all `labels` (at least one), except the sink; returns how many. */
   deleteByLabels(accountId: string, labels: Record<string, string>, now: number): Promise<number>;
   /** The live inbox whose own address this is (lower case, no tag), for RCPT. */
   findByAddress(address: string, now: number): Promise<AddressedInbox | undefined>;

@@ -11,13 +11,11 @@ export type * from './usage.ts';
 export type * from './webhooks.ts';
 
 /**
- * The store: the one truth about accounts, inboxes and messages. This file and those that it
- * exports are its contract; the conformance suite in `test/store/contract/suite.ts` holds every engine to it.
+ * The store of accounts, inboxes and messages. This file and those that it exports are its contract; the conformance suite in `test/store/contract/suite.ts` holds every engine to it.
  *
- * All times are epoch milliseconds and `now` is always the caller's. Every read carries the
- * condition that the inbox still lives, so nothing depends on the sweeper. A `find…` answers
- * `undefined` where nothing is there; another owner's row is not there. Arguments and answers are
- * plain data (they may cross a thread).
+ * All times are epoch milliseconds, and `now` is always an argument. Every read checks that the inbox is
+ * live, so nothing depends on the sweeper. A `find…` returns `undefined` if there is no such row or it belongs
+ * to another account. Arguments and results are plain data, because they may be sent to another thread.
  *
  * A failure of the storage is one of two errors:
  * - AppError `unavailable`: the storage is down, full or too slow, and nothing was changed. The call can be
@@ -41,41 +39,40 @@ export interface Store {
   deliveries: DeliveryStore;
   upkeep: Upkeep;
   /**
-   * Grows with every write of this process that was answered. Between equal values inboxes and messages
-   * read the same, but for what expires. Null where other processes write them too.
-   * @param of `inboxes`: grows only with what may change more of an inbox than which messages came
+   * A version of the stored data: it grows with every write of this process. While it is the same, inboxes and
+   * messages are the same, except that they expire. Null if other processes write to the storage as well.
+   * @param of `inboxes`: grows only with writes that may change more of an inbox than its messages
    */
   generation(of?: 'inboxes'): number | null;
-  /** Resolves when the storage answers on the way that writes take; throws `unavailable` otherwise. */
+  /** Resolves if the storage can be written to; throws `unavailable` otherwise. */
   ping(): Promise<void>;
-  /** Finishes what was begun, then frees files, threads and connections. Safe to call twice. */
+  /** Finishes running calls, then closes files, threads and connections. May be called twice. */
   close(): Promise<void>;
 }
 
-/** How much there is, for monitoring. */
+/** Figures for monitoring. */
 export interface StoreFigures {
   /** Inboxes that have not expired and were not deleted, of all accounts. */
   liveInboxes: number;
-  /** Webhook deliveries that have not ended: waiting for their time, or being attempted. */
+  /** Pending webhook deliveries: waiting for their time, or being attempted. */
   pendingDeliveries: number;
   /** When the first of those that wait is due, epoch milliseconds; null when none waits. */
   firstDueAt: number | null;
 }
 
-/** What keeps the storage in order, and what tells its state. */
+/** Maintenance and figures of the storage. */
 export interface Upkeep {
   /**
-   * Counts by indexes alone: under 1 ms for 10,000 inboxes, 60 to 90 ms for a million (measured). Callers keep
-   * the result for a while, in proportion to the time that it took.
+   * Counts by indexes alone: under 1 ms for 10,000 inboxes, 60 to 90 ms for a million (measured). Callers cache
+   * the result for a time in proportion to its cost.
    */
   measure(now: number): Promise<StoreFigures>;
   /** The newest `receivedAt` of an account's last message, of all accounts; 0 without messages. */
   newestTime(): Promise<number>;
   /**
-   * Frees some of what is past its time: expired inboxes' messages and sources, tombstones, holds,
-   * quarantines, refusals, idempotency keys; at most about `limit` rows, in a transaction of a few
-   * milliseconds.
-   * @returns rows freed; less than `limit` means that nothing is left to do
+   * Deletes about `limit` rows that are no longer needed, in a transaction of a few milliseconds: messages of
+   * ended inboxes, tombstones, holds, quarantines, rejections, idempotency keys, sessions, old deliveries.
+   * @returns the rows deleted; fewer than `limit` means that nothing is left
    */
   sweep(now: number, limit: number): Promise<number>;
 }

@@ -3,7 +3,7 @@ import type { Filters } from '../../mail/filters.ts';
 import type { MailContent, MailSummary } from '../../mail/mail.ts';
 import type { PartIndex } from '../../mail/mime/part-index.ts';
 
-/** What became of mail: messages, and refusals. Part of the Store's contract. */
+/** Messages and rejections. Part of the Store's contract. */
 
 /**
  * The raw source is stored and read in pieces of this size, so that 50 MB never pass through memory whole,
@@ -20,11 +20,11 @@ export interface MailEnvelope {
   tls: boolean;
 }
 
-/** A mail on its way into one or more inboxes; kept once however many they are. */
+/** A mail to be stored for one or more inboxes; its source is stored once. */
 export interface NewMail {
   /**
-   * Our Received line and then every byte as it came. In a resizable buffer it is given away to the store,
-   * which may take it without a copy: nobody may read it after the call.
+   * Our Received line and then every byte as it came. A resizable buffer is given away to the store,
+   * which takes it without a copy; it must not be read after the call.
    */
   raw: Uint8Array;
   /** UTF-8 JSON of a {@link MailSummary}. */
@@ -48,7 +48,7 @@ export interface NewMailRecipient {
   evictsOldest?: true;
 }
 
-/** What became of one recipient: a message, or why there is none. */
+/** The result for one recipient: a message, or why there is none. */
 export type Placed =
   | {
       inboxId: string;
@@ -72,7 +72,7 @@ export interface MessageRecord {
   summary: MailSummary;
 }
 
-/** A message as a list sends it: its summary is the stored JSON text, not parsed. */
+/** A message in a list, with its summary as stored JSON text. */
 export interface MessageRow {
   id: string;
   receivedAt: number;
@@ -100,15 +100,15 @@ export interface SearchConditions
   words?: readonly string[] | undefined;
 }
 
-/** A stretch of an account's order, looked at from its newest message downwards. */
+/** A range of an account's messages, read from the newest downwards. */
 export interface AccountPage {
   /** Those of live inboxes, and of a search those that match; newest first. */
   messages: AccountMessageRow[];
-  /** Every message of the range with `accountOrder >= place` was looked at. */
+  /** Every message of the range with `accountOrder >= place` was read. */
   place: number;
   /** True when the range has no message below `place`. */
   isComplete: boolean;
-  /** How many messages were looked at, those of inboxes that ended included. */
+  /** How many messages were read, those of ended inboxes included. */
   rows: number;
 }
 
@@ -123,11 +123,10 @@ export interface FullMessageRecord extends MessageRecord {
 
 export interface MessageStore {
   /**
-   * Commits a batch in one transaction and answers when it is on stable storage: for each mail, for
-   * each recipient, what became of it. Calls that wait at the same time share a transaction, and so the
-   * wait for the disk. A recipient that is gone takes nothing from the others; where
-   * one is full the mail is refused as such for all, as its sender can only repeat it whole (RFC 5321
-   * section 4.2.5).
+   * Stores a batch in one transaction and resolves when it is on stable storage, with a result for each
+   * recipient of each mail. Calls that wait at the same time share a transaction and its sync. A recipient
+   * that does not exist any more does not affect the others; if one is full, the mail is refused for all,
+   * because its sender can only repeat it as a whole (RFC 5321 section 4.2.5).
    * An inbox that evicts never holds more than `maxMessages` after the commit, and `messageCount` is exact.
    * Each message gets `receivedAt = max(now, the inbox's newest + 1)` and an id that carries it.
    */
@@ -153,8 +152,8 @@ export interface MessageStore {
     now: number,
   ): Promise<AccountMessageRecord[]>;
   /**
-   * Looks at the account's messages with `after < accountOrder < before`, newest first, `limit` of them
-   * at most. It costs the same however many the account has.
+   * Reads the account's messages with `after < accountOrder < before`, newest first, at most `limit`. The cost
+   * does not depend on how many messages the account has.
    */
   listNewest(
     accountId: string,
@@ -162,9 +161,8 @@ export interface MessageStore {
     now: number,
   ): Promise<AccountPage>;
   /**
-   * Looks for messages that meet all conditions in the same range and order, until `limit` are found or
-   * the call has read enough: 500 messages or 8 MiB. Where the engine runs in this process, that is on a
-   * thread of its own.
+   * Searches the same range, in the same order, for messages that meet all conditions, until `limit` are found
+   * or 500 messages or 8 MiB are read. An embedded engine searches on a thread of its own.
    */
   search(
     accountId: string,
@@ -188,13 +186,13 @@ export interface MessageStore {
    * {@link RAW_PIECE_BYTES} but for the last.
    */
   readRaw(inboxId: string, messageId: string, piece: number, now: number): Promise<Uint8Array | undefined>;
-  /** False when there is no such message. When it resolves, a source that nobody else shows is gone too. */
+  /** When it resolves, its source is deleted too unless another message has it. False if there is no such message. */
   delete(inboxId: string, messageId: string, now: number): Promise<boolean>;
   /**
    * Deletes all messages of a live inbox: those committed before the call, and none committed after it
-   * resolves. They become unreadable all at once; then their sources are freed in small steps that do not
-   * hold up others. `lastReceivedAt` stays, so cursors remain valid.
-   * @returns false when the inbox is not live
+   * resolves. They become unreadable at once; then their sources are deleted in short transactions.
+   * `lastReceivedAt` stays, so cursors remain valid.
+   * @returns false if the inbox is not live
    */
   deleteAll(inboxId: string, now: number): Promise<boolean>;
 }
@@ -202,12 +200,12 @@ export interface MessageStore {
 /** The `address` of a {@link Refusal} that is a failed TLS handshake: there is no recipient yet. */
 export const NO_RECIPIENT = '';
 
-/** A RCPT or DATA for an address on a served domain that got no 250, or a failed TLS handshake. */
+/** A RCPT or DATA for an address on a served domain without a 250 reply, or a failed TLS handshake. */
 export interface Refusal {
   at: number;
   /** Lower case, without a tag; or {@link NO_RECIPIENT}. */
   address: string;
-  /** The reply given, code and text; of a handshake why it failed. */
+  /** Code and text of the reply; the reason of a failed handshake. */
   reply: string;
   mailFrom: string;
   helo: string;
@@ -224,11 +222,11 @@ export interface RefusedAddress {
 }
 
 export interface RefusalStore {
-  /** Keeps them, within bounds per address and in all; the oldest go first. Not yet durable when it resolves. */
+  /** Stores them, up to a number per address and in all, of which the oldest are deleted. */
   add(refusals: Refusal[]): Promise<void>;
   /** Of one address, newest first, not older than 24 h. */
   list(address: string, limit: number, now: number): Promise<Refusal[]>;
-  /** Of all addresses of a domain but those that another inbox than this one has, or had within the quarantine. */
+  /** Of all addresses of a domain, except those that another inbox has, or had within the quarantine. */
   listByDomain(domain: string, inboxId: string, limit: number, now: number): Promise<Refusal[]>;
   /**
    * Addresses that were refused after a time and not longer than 24 h ago, the latest first. Addresses

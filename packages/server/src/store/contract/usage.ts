@@ -15,27 +15,27 @@ export interface DayUsage {
   requests: number;
 }
 
-/** What a node got of an account's month. */
+/** A block of an account's month that a node may use. */
 export interface Lease {
-  /** Requests it may now answer; 0: none are left. */
+  /** Requests that the node may serve; 0 if none are left. */
   granted: number;
-  /** Requests of the month that are out now, this lease included: answered by somebody, or leased. */
+  /** Requests of the month that are used or leased, this lease included. */
   taken: number;
   /** Thresholds that were passed by this call and by none before. */
   passed: UsageThreshold[];
 }
 
-/** What a node tells of an account since it told the last time. */
+/** What a node reports of an account since its last report. */
 export interface UsageReport {
   accountId: string;
   month: Month;
-  /** The month's quota, for the thresholds; null: none. */
+  /** The month's quota, for the thresholds; null without one. */
   limit: number | null;
-  /** Leased requests of that month that it gives back unused. */
+  /** Leased requests of that month that the node returns unused. */
   returned: number;
-  /** Leased requests that it keeps. */
+  /** Leased requests that the node keeps. */
   kept: number;
-  /** Requests it has answered, by day; below zero where more were told before than cost anything. */
+  /** Requests that the node served, by day; negative if more were reported before than were charged. */
   days: DayUsage[];
 }
 
@@ -44,15 +44,15 @@ export interface MonthUsage {
   taken: number;
   /** When a threshold was first passed, epoch milliseconds. */
   passed: { percent: UsageThreshold; at: number }[];
-  /** Days with requests, oldest first; what nodes have not told yet is missing. */
+  /** Days with requests, oldest first, without what nodes have not reported yet. */
   days: DayUsage[];
 }
 
 export interface UsageStore {
   /**
    * Takes a block of the account's month, in one conditional step: all nodes together never get more
-   * than `limit` (null: no limit). Durable when it resolves: what is granted is gone, used or not,
-   * until it is given back by {@link UsageStore.report}.
+   * than `limit` (null: no limit). What is granted counts as used from then on,
+   * until it is returned by {@link UsageStore.report}.
    * @param block `want`: how many, fewer are granted near the end; `limit`: the month's quota
    */
   lease(
@@ -62,8 +62,8 @@ export interface UsageStore {
     now: number,
   ): Promise<Lease>;
   /**
-   * Adds up what nodes tell, in one transaction: gives back leases, counts days.
-   * A threshold is passed when `taken - kept`, after what is returned, has reached it.
+   * Stores reports in one transaction: returns leases and adds to the counts of days.
+   * A threshold is passed when `taken - kept`, after what is returned, reaches it.
    * @returns by account, the thresholds that were passed by this call and by none before
    */
   report(

@@ -2,8 +2,8 @@
  * The store's contract for webhooks and their deliveries: a part of `store.ts`, whose general rules
  * (times, owners, errors, plain data) hold here too.
  *
- * A webhook is the head of a queue of deliveries. It lives until it is deleted or, made for one
- * inbox, until that inbox ends; for 24 h after such an end it can still be read, with its log.
+ * Each webhook has a queue of deliveries. It exists until it is deleted or, if it belongs to an inbox, until
+ * that inbox ends; for 24 h after such an end it can still be read, with its log.
  */
 
 export interface WebhookRecord {
@@ -14,7 +14,7 @@ export interface WebhookRecord {
   url: string;
   description: string;
   enabled: boolean;
-  /** Why it was disabled, for its owner; null when its owner did it, or it is enabled. */
+  /** Why it was disabled; null if its owner disabled it or it is enabled. */
   disabledReason: string | null;
   createdAt: number;
   /** The end of its inbox; null for the whole account. */
@@ -29,7 +29,7 @@ export interface NewWebhook {
   inboxId: string | null;
   url: string;
   description: string;
-  /** Kept readable, because it signs. */
+  /** Stored as it is, because it signs payloads. */
   secret: string;
   createdAt: number;
 }
@@ -37,14 +37,14 @@ export interface NewWebhook {
 export interface WebhookChanges {
   url?: string;
   description?: string;
-  /** True also forgets past failures; false ends what is pending. */
+  /** True also resets the failures; false cancels pending deliveries. */
   enabled?: boolean;
 }
 
 export interface WebhookStore {
   /**
    * Adds an enabled webhook, in one step with the check of the account's number of live ones.
-   * Throws `limit_reached` at `maxWebhooks`, and `not_found` when its inbox is not a live one of the account.
+   * Throws `limit_reached` at `maxWebhooks`, and `not_found` if its inbox is not a live inbox of the account.
    */
   create(accountId: string, webhook: NewWebhook, maxWebhooks: number): Promise<WebhookRecord>;
   find(accountId: string, webhookId: string, now: number): Promise<WebhookRecord | undefined>;
@@ -54,14 +54,14 @@ export interface WebhookStore {
     page: { limit: number; before: string | null },
     now: number,
   ): Promise<{ webhooks: WebhookRecord[]; hasMore: boolean }>;
-  /** Undefined when it does not live (any more). */
+  /** Undefined if there is no such live webhook. */
   update(
     accountId: string,
     webhookId: string,
     changes: WebhookChanges,
     now: number,
   ): Promise<WebhookRecord | undefined>;
-  /** Makes `secret` the first to sign; those before it sign too until `oldUntil`. Undefined as in `update`. */
+  /** Adds a secret; the older ones sign as well until `oldUntil`. Undefined as in `update`. */
   rotateSecret(
     accountId: string,
     webhookId: string,
@@ -69,32 +69,32 @@ export interface WebhookStore {
     oldUntil: number,
     now: number,
   ): Promise<WebhookRecord | undefined>;
-  /** When it resolves, its deliveries and attempts are gone too. False when there is none. */
+  /** When it resolves, its deliveries and attempts are deleted too. False if there is no such webhook. */
   delete(accountId: string, webhookId: string, now: number): Promise<boolean>;
-  /** Disables it, whoever owns it; what is pending ends at the next claim. Nothing for one that is not enabled. */
+  /** Disables an enabled webhook of any account; the next claim cancels its pending deliveries. */
   disable(webhookId: string, reason: string): Promise<void>;
 }
 
 /** `cancelled`: ended without having failed; `reason` says why. */
 export type DeliveryState = 'pending' | 'delivered' | 'failed' | 'cancelled';
 
-/** One attempt of a delivery, as the log keeps it. */
+/** One attempt of a delivery in the log. */
 export interface AttemptRecord {
   /** When it began. */
   at: number;
-  /** Of the answer; null when none came. */
+  /** Status of the response; null without a response. */
   status: number | null;
   durationMs: number;
-  /** Null exactly after a 2xx answer in time. */
+  /** Null if and only if a 2xx response came in time. */
   error: { code: string; message: string } | null;
-  /** The beginning of the answer's body. Untrusted. */
+  /** The beginning of the response's body. Untrusted. */
   responseStart: string;
 }
 
 export interface DeliveryRecord {
   id: string;
   webhookId: string;
-  /** Goes out as `webhook-id`; one event may go to several webhooks. */
+  /** Sent as `webhook-id`; one event may be delivered to several webhooks. */
   eventId: string;
   /** Both null for a test event. */
   inboxId: string | null;
@@ -103,13 +103,13 @@ export interface DeliveryRecord {
   /** Why it failed or was cancelled. */
   reason: string | null;
   createdAt: number;
-  /** Null when it ended, and while an attempt is under way. */
+  /** Null if it ended, and while an attempt is in progress. */
   nextAttemptAt: number | null;
   /** Oldest first. */
   attempts: AttemptRecord[];
 }
 
-/** A delivery that the claimer, and nobody else, may attempt until `leasedUntil`. */
+/** A delivery that only its claimer may attempt until `leasedUntil`. */
 export interface ClaimedDelivery {
   id: string;
   webhookId: string;
@@ -119,7 +119,7 @@ export interface ClaimedDelivery {
   messageId: string | null;
   createdAt: number;
   url: string;
-  /** Those that sign now, newest first. */
+  /** Secrets that sign now, newest first. */
   secrets: string[];
   /** Of the attempt to make, from 1 in each round; a replay begins a new round. */
   attemptNumber: number;
@@ -129,7 +129,7 @@ export interface ClaimedDelivery {
   prompt: boolean;
 }
 
-/** What a claim may take. A webhook is prompt after a 2xx answer within {@link PROMPT_MS}. */
+/** How many deliveries a claim may take. A webhook is prompt after a 2xx response within {@link PROMPT_MS}. */
 export interface ClaimLimits {
   /** Deliveries of prompt webhooks. */
   prompt: number;
@@ -139,20 +139,20 @@ export interface ClaimLimits {
   leaseMs: number;
 }
 
-/** What became of a claimed delivery. */
+/** The result of a claimed delivery. */
 export interface AttemptResult {
   webhookId: string;
   deliveryId: string;
   /** As claimed. */
   leasedUntil: number;
-  /** Null when none was made because there is nothing to send any more. */
+  /** Null if no attempt was made because the message does not exist any more. */
   attempt: AttemptRecord | null;
   next:
     | { state: 'pending'; at: number }
     | { state: Exclude<DeliveryState, 'pending'>; reason: string | null };
 }
 
-/** What a webhook has seen since its last success, after an attempt was recorded. */
+/** Failures of a webhook since its last success, after an attempt was recorded. */
 export interface FailureStreak {
   failingSince: number | null;
   failedAttempts: number;
@@ -160,22 +160,22 @@ export interface FailureStreak {
 
 export interface DeliveryStore {
   /**
-   * Takes due deliveries, the longest due first, at most {@link CONCURRENCY} at once of a prompt
-   * webhook and one of any other; a claim whose lease ran out is due again. On the way it cancels what
-   * is pending at webhooks that are disabled or ended.
+   * Leases due deliveries, the longest due first: at most {@link CONCURRENCY} at once of a prompt webhook and
+   * one of any other. A delivery whose lease ran out is due again. It also cancels pending deliveries of
+   * webhooks that are disabled or ended.
    */
   claim(limits: ClaimLimits, now: number): Promise<ClaimedDelivery[]>;
   /** The earliest time at which a claim may find something; null when nothing is pending. May be too early. */
   nextAt(): Promise<number | null>;
   /**
-   * Writes attempts down and moves their deliveries on, in one transaction. A delivery that is not held
-   * by that claim any more keeps its state; the attempt is logged all the same.
-   * @returns in the same order each webhook's streak, undefined where the webhook is gone
+   * Stores attempts and the new states of their deliveries in one transaction. A delivery whose lease ended
+   * keeps its state; the attempt is logged nevertheless.
+   * @returns the failures of each result's webhook, undefined if the webhook does not exist any more
    */
   record(results: AttemptResult[], now: number): Promise<(FailureStreak | undefined)[]>;
-  /** Gives up all claims. Only for a storage that has one server: those of a dead process are due again at once. */
+  /** Ends all leases, for a storage with one server: at its start, deliveries of the last process are due at once. */
   releaseAll(now: number): Promise<void>;
-  /** Adds a test event's delivery, due at once. Undefined when the webhook does not live. */
+  /** Adds the delivery of a test event, due at once. Undefined if there is no such live webhook. */
   addTest(
     accountId: string,
     webhookId: string,
@@ -183,8 +183,8 @@ export interface DeliveryStore {
     now: number,
   ): Promise<DeliveryRecord | undefined>;
   /**
-   * Begins a new round of attempts with the same event id, due at once; of a delivery whose attempt is
-   * under way nothing changes. Undefined when there is no such delivery, or its webhook does not live.
+   * Begins a new round of attempts with the same event id, due at once, unless an attempt is in progress.
+   * Undefined if there is no such delivery of a live webhook.
    */
   replay(
     accountId: string,
@@ -198,7 +198,7 @@ export interface DeliveryStore {
     deliveryId: string,
     now: number,
   ): Promise<DeliveryRecord | undefined>;
-  /** Newest first, those before the id `before`. Of an unknown webhook: none. */
+  /** Newest first, those before the id `before`; none of an unknown webhook. */
   list(
     accountId: string,
     webhookId: string,
@@ -207,7 +207,7 @@ export interface DeliveryStore {
   ): Promise<{ deliveries: DeliveryRecord[]; hasMore: boolean }>;
 }
 
-/** Attempts under way at once for a prompt webhook: hides its latency, and is no flood. All others have one. */
+/** Attempts in progress at once for a prompt webhook: enough to hide its latency. All others have one. */
 export const CONCURRENCY = 4;
-/** Slower answers count as slow, so that their webhook does not crowd out the prompt ones. */
+/** A webhook with slower responses is not prompt, so that it does not delay the prompt ones. */
 export const PROMPT_MS = 2_000;

@@ -117,7 +117,7 @@ export function createRemoval(engine: Engine): Removal {
   async function freeEmptied(tx: Tx, limit: number, only?: string): Promise<number> {
     let freed = 0;
     while (freed < limit) {
-      // A constant, since no engine searches a partial index for a value that it does not know yet.
+      // A literal, because no engine uses a partial index for a value that is unknown when it plans.
       let query = tx
         .selectFrom('inboxes')
         .select(['seq', 'emptied_up_to'])

@@ -3,7 +3,7 @@ import type { InboxKind } from '../contract/index.ts';
 
 /**
  * The tables as both engines have them: text ids that we make ourselves, whole epoch milliseconds,
- * 0 and 1 for no and yes. Words that clients chose are kept as JSON text, whose escapes carry what an
+ * 0 and 1 for no and yes. Text from clients is stored as JSON text, whose escapes carry what an
  * engine would refuse or change (PostgreSQL a NUL, both a lone surrogate).
  */
 export interface Tables {
@@ -29,7 +29,7 @@ export interface Tables {
   attempts: AttemptsTable;
 }
 
-/** Things that may be done once only: who inserts the name first does it. */
+/** Things that are done once only, by the transaction that inserts the name. */
 export interface MarkersTable {
   name: string;
 }
@@ -41,9 +41,9 @@ export interface AccountsTable {
   name: string;
   plan: string;
   created_at: number;
-  /** The last `account_order` given to a message; see account-order.ts. */
+  /** The largest `account_order` of a message so far. */
   message_order: Generated<number>;
-  /** Set while it is being deleted; its row goes last. */
+  /** Set while the account is being deleted; its row is deleted last. */
   deleted_at: number | null;
 }
 
@@ -69,21 +69,21 @@ export interface KeysTable {
   last_used_at: number | null;
 }
 
-/** What nodes have taken of an account's quota in a calendar month. */
+/** What all nodes have leased of an account's quota in a calendar month. */
 export interface UsageMonthsTable {
   account_id: string;
   /** `2026-11`, in UTC. */
   month: string;
-  /** Requests answered or leased. */
+  /** Requests used or leased. */
   taken: number;
-  /** What the last lease got: the statement that decides it has no other way to tell. */
+  /** What the last lease was granted: the upsert that decides it can return only columns. */
   last_grant: number;
-  /** When so many per cent of the quota were first used; null: not yet. */
+  /** When 80 and 100 per cent of the quota were first used; null if not yet. */
   passed_80_at: number | null;
   passed_100_at: number | null;
 }
 
-/** Requests that an account was answered on a day. */
+/** Requests of an account on a day. */
 export interface UsageDaysTable {
   account_id: string;
   /** `2026-11-21`, in UTC. */
@@ -98,14 +98,14 @@ export interface DomainsTable {
   created_at: number;
 }
 
-/** Who may use an address; one row decides it in one statement. */
+/** Who may use an address; one statement on one row decides it. */
 export interface AddressesTable {
-  /** An address, or what stands for more than one: see inboxes/addresses.ts. */
+  /** An address, or an entry for several addresses; see inboxes/addresses.ts. */
   address: string;
   account_id: string;
-  /** The inbox that lives or lived here last; null for a hold and after a delete. */
+  /** The inbox that has or had the address; null for a hold and after a deletion. */
   inbox_id: string | null;
-  /** Nobody may take the address before: an inbox lives here. */
+  /** No inbox may take the address before: a live inbox has it. */
   busy_until: number;
   /** Only `account_id` may take it before: a hold, or the quarantine after an inbox. */
   reserved_until: number;
@@ -127,25 +127,25 @@ export interface InboxesTable {
   message_count: number;
   last_received_at: number;
   version: number;
-  /** 1 once its messages are gone from the storage for good. */
+  /** 1 once its messages are deleted from the storage. */
   freed: number;
   /**
    * Messages with `received_at` up to this time were deleted by emptying the inbox: no query may return
    * them. 0 once their rows are freed.
    */
   emptied_up_to: Generated<number>;
-  /** 1 once it got a webhook of its own; others need not look for one. */
+  /** 1 once it had a webhook of its own; of other inboxes no webhook is searched. */
   has_webhook: Generated<number>;
   kind: InboxKind;
 }
 
 /**
- * `expires_at` of a deleted inbox: so long past that no condition finds it, not even as a tombstone,
- * and the sweeper takes it first.
+ * `expires_at` of a deleted inbox: before every tombstone, so that no query finds it and the sweeper frees
+ * it first.
  */
 export const DELETED = 0;
 
-/** One row a label pair of an inbox, to find inboxes by. */
+/** One row for each label of an inbox, for the search by labels. */
 export interface InboxLabelsTable {
   account_id: string;
   /** JSON text of `[name, value]`. */
@@ -159,7 +159,7 @@ export interface IdempotencyTable {
   key_hash: string;
   body_hash: string;
   nonce: string;
-  /** JSON text of the InboxRecord as it was at its creation. */
+  /** JSON text of the InboxRecord at its creation. */
   inbox: string;
   /** JSON text of the InboxWebhook made with it, or null. */
   webhook: string | null;
@@ -180,8 +180,8 @@ export interface MessagesTable {
 }
 
 /**
- * What all inboxes share of a mail, kept once. The columns stand in the order of their size and of
- * their use: SQLite reads a row up to the last column asked for.
+ * The part of a mail that all its inboxes share, stored once. The columns are ordered by size and use: SQLite
+ * reads a row up to the last selected column.
  */
 export interface SourcesTable {
   seq: Generated<number>;
@@ -206,13 +206,13 @@ export interface SourcePiecesTable {
   bytes: Uint8Array;
 }
 
-/** How many messages show a source, where it was ever more than one. */
+/** The number of messages of a source that had more than one. */
 export interface SharedSourcesTable {
   source_seq: number;
   messages: number;
 }
 
-/** Large sources that no message shows any more and that are freed in steps. */
+/** Large sources without messages, which are deleted in steps. */
 export interface ParkedSourcesTable {
   source_seq: number;
 }
@@ -243,14 +243,14 @@ export interface WebhooksTable {
   created_at: number;
   /** The end of its inbox; {@link NEVER} for the whole account, {@link DELETED} once it is deleted. */
   ends_at: number;
-  /** 1 when its last attempt was answered 2xx at once. */
+  /** 1 if the last attempt got a 2xx response within `PROMPT_MS`. */
   prompt: number;
   failing_since: number | null;
   /** Attempts since the last success. */
   failed_attempts: number;
-  /** When its queue is worth a look; null while nothing is pending. Never later than that. */
+  /** When the next delivery may be claimed, or earlier; null while none is pending. */
   next_at: number | null;
-  /** Nothing is claimed before, whatever is due: all its places are taken, or it pauses after failures. */
+  /** Nothing is claimed before: the maximum of attempts is in progress, or it pauses after failures. */
   blocked_until: Generated<number>;
   /** Deliveries in the log. */
   kept: number;
@@ -259,7 +259,7 @@ export interface WebhooksTable {
 /** `ends_at` of what does not end by itself: later than any time. */
 export const NEVER = Number.MAX_SAFE_INTEGER;
 
-/** A delivery: pending when due or leased (one of the two is set then), else ended. */
+/** A delivery. While it is pending, exactly one of `due_at` and `leased_until` is set. */
 export interface DeliveriesTable {
   id: string;
   webhook_id: string;
@@ -286,6 +286,6 @@ export interface AttemptsTable {
   duration_ms: number;
   /** JSON text, or null. */
   error: string | null;
-  /** JSON text: an endpoint may answer anything. */
+  /** JSON text of the beginning of the response. */
   response_start: string;
 }

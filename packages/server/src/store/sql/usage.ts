@@ -111,10 +111,8 @@ function sumOfDays(reports: UsageReport[]): (DayUsage & { accountId: string })[]
   return [...sums.values()];
 }
 
-/** Counting requests. */
-export function createUsage({ db, transaction }: Engine): UsageStore {
-  const pass = createPassing(db);
-  const { take, giveBack } = createMonths(db);
+/** Adding to the counts of days. */
+function createDays(db: Db) {
   const addToDay = prepare((value: Slots<{ accountId: string; day: string; requests: number }>) =>
     db
       .insertInto('usage_days')
@@ -133,6 +131,19 @@ export function createUsage({ db, transaction }: Engine): UsageStore {
       .where('day', '=', value.day)
       .where('requests', '>=', value.requests),
   );
+  return async (tx: Tx, reports: UsageReport[]): Promise<void> => {
+    for (const day of inOrder(sumOfDays(reports), (one) => `${one.accountId} ${one.day}`)) {
+      if (day.requests > 0) await addToDay(tx, day);
+      if (day.requests < 0) await takeFromDay(tx, { ...day, requests: -day.requests });
+    }
+  };
+}
+
+/** Counting requests. */
+export function createUsage({ db, transaction }: Engine): UsageStore {
+  const pass = createPassing(db);
+  const { take, giveBack } = createMonths(db);
+  const addDays = createDays(db);
 
   return {
     lease: (accountId, month, { want, limit }, now) =>
@@ -157,10 +168,7 @@ export function createUsage({ db, transaction }: Engine): UsageStore {
           const passed = await pass(tx, report, { ...row, used: row.taken - kept, limit }, now);
           if (passed.length > 0) all.push({ accountId, month, passed });
         }
-        for (const day of inOrder(sumOfDays(reports), (one) => `${one.accountId} ${one.day}`)) {
-          if (day.requests > 0) await addToDay(tx, day);
-          if (day.requests < 0) await takeFromDay(tx, { ...day, requests: -day.requests });
-        }
+        await addDays(tx, reports);
         return all;
       }),
 

@@ -50,17 +50,17 @@ function syncFolder(folder: string): void {
 }
 
 /** Level by level: Node's own recursion never ends where a parent exists and accepts no folders (/proc). */
-function makeWithParents(folder: string): void {
+function makeWithParents(folder: string, sync: (folder: string) => void): void {
   const make = () => mkdirSync(folder, { mode: PRIVATE_FOLDER });
   try {
     make();
   } catch (error) {
     if (codeOf(error) === 'EEXIST' && statSync(folder).isDirectory()) return;
     if (codeOf(error) !== 'ENOENT' || dirname(folder) === folder) throw error;
-    makeWithParents(dirname(folder));
+    makeWithParents(dirname(folder), sync);
     make();
   }
-  syncFolder(dirname(folder));
+  sync(dirname(folder));
 }
 
 /**
@@ -77,12 +77,13 @@ function makePrivate(path: string): void {
 /**
  * Creates the folder of a database and the database file if they are missing, on stable storage, so that a
  * power cut cannot take them away with acknowledged mail in them. Only their owner can read them.
+ * @param sync waits until the entries of a folder are on stable storage; tests replace it
  * @throws Error, with what to do, when they cannot be created or written to
  */
-export function prepareFolder(path: string): void {
+export function prepareFolder(path: string, sync = syncFolder): void {
   const folder = dirname(path);
   try {
-    makeWithParents(folder);
+    makeWithParents(folder, sync);
   } catch (error) {
     throw new Error(
       `The data folder ${folder} cannot be created (${messageOf(error)}). Set MAYFLY_DATA_DIR to another folder.`,
@@ -94,9 +95,9 @@ export function prepareFolder(path: string): void {
     accessSync(folder, constants.W_OK | constants.X_OK);
     for (const file of files) accessSync(file, constants.R_OK | constants.W_OK);
     makePrivate(path);
-    syncFolder(folder);
+    sync(folder);
     // The folder may have been created by a start that ended before it was synced.
-    syncFolder(dirname(folder));
+    sync(dirname(folder));
   } catch (error) {
     throw new Error(`The data folder ${folder} cannot be written to (${messageOf(error)}). ${WAY_OUT}`, {
       cause: error,

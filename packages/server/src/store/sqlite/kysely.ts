@@ -49,7 +49,7 @@ class Connection implements DatabaseConnection {
   }
 }
 
-/** One connection that is never waited for: its queries are answered before they return. */
+/** One connection, which all queries share: each is complete when its call returns. */
 class ConnectionDriver implements Driver {
   readonly #database: DatabaseSync;
   readonly #connection: Connection;

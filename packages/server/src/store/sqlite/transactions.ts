@@ -122,7 +122,7 @@ export class Transactions {
     }
   }
 
-  /** Nothing of a failed transaction was kept: its units are tried alone, or rejected. */
+  /** A failed transaction changed nothing: its units are run again alone, or rejected. */
   async #afterFailure(units: readonly Unit[], error: unknown, mayRetry: boolean): Promise<void> {
     if (isBusy(error)) {
       // Each of the waiting units would wait as long again; so no call waits much longer than one timeout.

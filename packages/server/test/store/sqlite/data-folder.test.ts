@@ -1,28 +1,10 @@
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { backUp, restore } from '../../../src/store/sqlite/backup.ts';
+import { prepareFolder } from '../../../src/store/sqlite/data-folder.ts';
 import { openSqlite } from '../../../src/store/sqlite/open.ts';
-
-/** Paths whose entries were synced to the disk, in order. */
-const synced: string[] = [];
-vi.mock('node:fs', async (original) => {
-  const fs = await original<typeof import('node:fs')>();
-  const opened = new Map<number, string>();
-  return {
-    ...fs,
-    openSync: (...args: Parameters<typeof fs.openSync>) => {
-      const file = fs.openSync(...args);
-      opened.set(file, String(args[0]));
-      return file;
-    },
-    fsyncSync: (file: number) => {
-      fs.fsyncSync(file);
-      synced.push(opened.get(file) ?? '');
-    },
-  };
-});
 
 const modeOf = (path: string): string => (statSync(path).mode & 0o777).toString(8);
 
@@ -31,7 +13,6 @@ describe('the files of a database', () => {
   beforeEach(() => {
     home = mkdtempSync(join(tmpdir(), 'mayfly-files-'));
     chmodSync(home, 0o755);
-    synced.length = 0;
   });
   afterEach(() => rmSync(home, { recursive: true, force: true }));
 
@@ -59,21 +40,21 @@ describe('the files of a database', () => {
     await store.close();
   });
 
-  it('are in folders that are on stable storage before the first mail can be acknowledged', async () => {
-    const path = join(home, 'var', 'lib', 'mayfly', 'mayfly.db');
-    const store = await openSqlite({ path });
-    const folder = dirname(path);
+  it('are in folders that are on stable storage before the first mail can be acknowledged', () => {
+    const synced: string[] = [];
+    const folder = join(home, 'var', 'lib', 'mayfly');
+    prepareFolder(join(folder, 'mayfly.db'), (one) => synced.push(one));
     // The entry of each new folder is in its parent; those of the files are in the folder.
     for (const one of [home, join(home, 'var'), join(home, 'var', 'lib'), folder])
       expect(synced).toContain(one);
-    await store.close();
+    expect(existsSync(join(folder, 'mayfly.db'))).toBe(true);
   });
 
-  it('are synced again by a second start, in case the first one was interrupted before', async () => {
+  it('are synced again by a second start, in case the first one was interrupted before', () => {
+    const synced: string[] = [];
     const folder = join(home, 'data');
     mkdirSync(folder);
-    const store = await openSqlite({ path: join(folder, 'mayfly.db') });
+    prepareFolder(join(folder, 'mayfly.db'), (one) => synced.push(one));
     expect(synced).toEqual(expect.arrayContaining([home, folder]));
-    await store.close();
   });
 });

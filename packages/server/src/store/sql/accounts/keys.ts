@@ -102,8 +102,7 @@ async function hasAnother(tx: Db, accountId: string, keyId: string, now: number)
   return other !== undefined;
 }
 
-export function createKeys(engine: Engine): KeyStore {
-  const { db, dialect, transaction } = engine;
+function createReads({ db }: Engine): Pick<KeyStore, 'findByHash' | 'newestHash' | 'list' | 'find'> {
   const selectKey = prepare((value: Slots<{ hash: string; now: number }>) =>
     db
       .selectFrom('keys as k')
@@ -112,13 +111,6 @@ export function createKeys(engine: Engine): KeyStore {
       .select(['a.name as account_name', 'a.plan', 'a.created_at as account_created_at'])
       .where('k.hash', '=', value.hash)
       .where((is) => is.or([is('k.expires_at', 'is', null), is('k.expires_at', '>', value.now)])),
-  );
-  const moveLastUse = prepare((value: Slots<{ keyId: string; at: number }>) =>
-    db
-      .updateTable('keys')
-      .set({ last_used_at: value.at })
-      .where('id', '=', value.keyId)
-      .where((is) => is.or([is('last_used_at', 'is', null), is('last_used_at', '<', value.at)])),
   );
   return {
     async findByHash(hash, now) {
@@ -148,13 +140,6 @@ export function createKeys(engine: Engine): KeyStore {
       return row?.hash;
     },
 
-    create: (key, maxKeys = Number.POSITIVE_INFINITY) =>
-      transaction(async (tx) => {
-        await lockAccount(tx, dialect, key.accountId);
-        if (maxKeys !== Number.POSITIVE_INFINITY) await checkNumber(tx, key.accountId, maxKeys);
-        await insertKey(tx, key);
-      }),
-
     async list(accountId) {
       const rows = await db
         .selectFrom('keys')
@@ -169,6 +154,27 @@ export function createKeys(engine: Engine): KeyStore {
       const row = await db.selectFrom('keys').selectAll().where('id', '=', keyId).executeTakeFirst();
       return row && toListedKey(row);
     },
+  };
+}
+
+export function createKeys(engine: Engine): KeyStore {
+  const { db, dialect, transaction } = engine;
+  const moveLastUse = prepare((value: Slots<{ keyId: string; at: number }>) =>
+    db
+      .updateTable('keys')
+      .set({ last_used_at: value.at })
+      .where('id', '=', value.keyId)
+      .where((is) => is.or([is('last_used_at', 'is', null), is('last_used_at', '<', value.at)])),
+  );
+  return {
+    ...createReads(engine),
+
+    create: (key, maxKeys = Number.POSITIVE_INFINITY) =>
+      transaction(async (tx) => {
+        await lockAccount(tx, dialect, key.accountId);
+        if (maxKeys !== Number.POSITIVE_INFINITY) await checkNumber(tx, key.accountId, maxKeys);
+        await insertKey(tx, key);
+      }),
 
     revoke: (accountId, keyId, keepOne, now) =>
       transaction(async (tx) => {

@@ -56,6 +56,69 @@ const unquoted = sql<string>`substr(r.address, 2, length(r.address) - 2)`;
 /** See addresses.ts. */
 const allOfItsDomain = sql<string>`'@' || r.domain`;
 
+/** Rejections on a domain, except at addresses that another inbox than `inboxId` has or had. */
+async function selectOfDomain(db: Db, domain: string, inboxId: string, limit: number, now: number) {
+  return db
+    .selectFrom('refusals as r')
+    .select(['r.at', 'r.address', 'r.details'])
+    .where('r.domain', '=', domain)
+    .where('r.at', '>', now - REFUSAL_KEPT_MS)
+    .where((row) =>
+      row.not(
+        row.exists(
+          row
+            .selectFrom('addresses as a')
+            .select('a.address')
+            .where('a.address', '=', unquoted)
+            .where('a.busy_until', '>', 0)
+            .where('a.reserved_until', '>', now)
+            .where((other) =>
+              other.or([other('a.inbox_id', 'is', null), other('a.inbox_id', '!=', inboxId)]),
+            ),
+        ),
+      ),
+    )
+    .orderBy('r.at', 'desc')
+    .orderBy('r.seq', 'desc')
+    .limit(limit)
+    .execute();
+}
+
+/** Rejected addresses that no other account has reserved, and that are not on another account's domain. */
+async function selectAddresses(db: Db, accountId: string, after: number, limit: number, now: number) {
+  return db
+    .selectFrom('refusals as r')
+    .select((row) => ['r.address', row.fn.max('r.at').as('at'), row.fn.countAll().as('times')])
+    .where('r.at', '>', Math.max(after, now - REFUSAL_KEPT_MS))
+    .where((row) =>
+      row.not(
+        row.exists(
+          row
+            .selectFrom('addresses as a')
+            .select('a.address')
+            .where('a.address', 'in', [unquoted, allOfItsDomain])
+            .where('a.reserved_until', '>', now)
+            .where('a.account_id', '!=', accountId),
+        ),
+      ),
+    )
+    .where((row) =>
+      row.not(
+        row.exists(
+          row
+            .selectFrom('domains as d')
+            .select('d.domain')
+            .whereRef('d.domain', '=', 'r.domain')
+            .where('d.account_id', '!=', accountId),
+        ),
+      ),
+    )
+    .groupBy('r.address')
+    .orderBy('at', 'desc')
+    .limit(limit)
+    .execute();
+}
+
 export function createRefusals({ db, transaction }: Engine): RefusalStore {
   const insert = createInsert(db);
   return {
@@ -81,30 +144,7 @@ export function createRefusals({ db, transaction }: Engine): RefusalStore {
     },
 
     async listByDomain(domain, inboxId, limit, now) {
-      const rows = await db
-        .selectFrom('refusals as r')
-        .select(['r.at', 'r.address', 'r.details'])
-        .where('r.domain', '=', domain)
-        .where('r.at', '>', now - REFUSAL_KEPT_MS)
-        .where((row) =>
-          row.not(
-            row.exists(
-              row
-                .selectFrom('addresses as a')
-                .select('a.address')
-                .where('a.address', '=', unquoted)
-                .where('a.busy_until', '>', 0)
-                .where('a.reserved_until', '>', now)
-                .where((other) =>
-                  other.or([other('a.inbox_id', 'is', null), other('a.inbox_id', '!=', inboxId)]),
-                ),
-            ),
-          ),
-        )
-        .orderBy('r.at', 'desc')
-        .orderBy('r.seq', 'desc')
-        .limit(limit)
-        .execute();
+      const rows = await selectOfDomain(db, domain, inboxId, limit, now);
       return rows.map(({ at, address, details }) => ({
         at,
         address: JSON.parse(address),
@@ -113,37 +153,7 @@ export function createRefusals({ db, transaction }: Engine): RefusalStore {
     },
 
     async listAddresses(accountId, { after, limit }, now) {
-      const rows = await db
-        .selectFrom('refusals as r')
-        .select((row) => ['r.address', row.fn.max('r.at').as('at'), row.fn.countAll().as('times')])
-        .where('r.at', '>', Math.max(after, now - REFUSAL_KEPT_MS))
-        .where((row) =>
-          row.not(
-            row.exists(
-              row
-                .selectFrom('addresses as a')
-                .select('a.address')
-                .where('a.address', 'in', [unquoted, allOfItsDomain])
-                .where('a.reserved_until', '>', now)
-                .where('a.account_id', '!=', accountId ?? ''),
-            ),
-          ),
-        )
-        .where((row) =>
-          row.not(
-            row.exists(
-              row
-                .selectFrom('domains as d')
-                .select('d.domain')
-                .whereRef('d.domain', '=', 'r.domain')
-                .where('d.account_id', '!=', accountId ?? ''),
-            ),
-          ),
-        )
-        .groupBy('r.address')
-        .orderBy('at', 'desc')
-        .limit(limit)
-        .execute();
+      const rows = await selectAddresses(db, accountId ?? '', after, limit, now);
       return rows.map(({ address, at, times }) => ({
         address: JSON.parse(address),
         at,

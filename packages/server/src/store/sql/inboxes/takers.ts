@@ -28,8 +28,8 @@ const liveOf = (row: { [K in keyof Row]: Row[K] | null }): AddressedInbox | unde
   row.id === null || row.plan === null ? undefined : toAddressed(row as Row);
 
 /**
- * A subquery for the id of the inbox that takes mail for an address, live or not: that of its own inbox,
- * also if that ended within the quarantine, else that of the domain's catch-all inbox.
+ * A subquery for the id of the inbox that takes mail for an address: its own inbox, also if that ended within
+ * the quarantine, otherwise the catch-all inbox of the domain. The inbox may have ended.
  */
 export const takerOf = (db: Db, address: string, now: number) =>
   db

@@ -11,9 +11,7 @@ import { laterThanEmptied, type SelectedMessage, toMessage } from './rows.ts';
 const MAX_DISORDER_MS = 60_000;
 
 /** The queries that follow an inbox or an account, oldest first. */
-export function createFollowing({
-  db,
-}: Engine): Pick<MessageStore, 'listAfter' | 'listByAccount' | 'placeInAccount'> {
+export function createFollowing({ db }: Engine): Pick<MessageStore, 'listAfter' | 'listByAccount'> {
   type Range = { after: number; limit: number; now: number };
   const summaries = () =>
     db
@@ -41,6 +39,25 @@ export function createFollowing({
       .orderBy('m.account_order')
       .limit(value.limit),
   );
+
+  return {
+    async listAfter(inboxId, { after, limit }, now) {
+      const rows: SelectedMessage[] = await selectOfInbox(db, { inboxId, after, limit, now });
+      return rows.map((row) => toMessage(inboxId, row));
+    },
+
+    async listByAccount(accountId, { after, limit }, now) {
+      const [account] = await selectAccount(db, { accountId });
+      if (!account) return [];
+      const rows = await selectOfAccount(db, { account: account.seq, after, limit, now });
+      return rows.map((row) => ({ ...toMessage(row.inbox_id, row), accountOrder: row.account_order }));
+    },
+  };
+}
+
+/** The query for the place of a time in an account's order. */
+export function createPlaces({ db }: Engine): Pick<MessageStore, 'placeInAccount'> {
+  const selectAccount = prepareSelectAccount(db);
   const selectLastUpTo = prepare((value: Slots<{ account: number; after: number; upTo: number }>) =>
     db
       .selectFrom('messages')
@@ -79,18 +96,6 @@ export function createFollowing({
   }
 
   return {
-    async listAfter(inboxId, { after, limit }, now) {
-      const rows: SelectedMessage[] = await selectOfInbox(db, { inboxId, after, limit, now });
-      return rows.map((row) => toMessage(inboxId, row));
-    },
-
-    async listByAccount(accountId, { after, limit }, now) {
-      const [account] = await selectAccount(db, { accountId });
-      if (!account) return [];
-      const rows = await selectOfAccount(db, { account: account.seq, after, limit, now });
-      return rows.map((row) => ({ ...toMessage(row.inbox_id, row), accountOrder: row.account_order }));
-    },
-
     async placeInAccount(accountId, time) {
       // The newest first, so that whatever is committed meanwhile comes after the result.
       const [account] = await selectAccount(db, { accountId });

@@ -1,7 +1,41 @@
 import { timeOfId } from '../../../ids.ts';
 import type { MessageStore } from '../../contract/index.ts';
 import { freeInSteps, freeNowOrLater, inSequence, type Removal } from '../delete-in-steps.ts';
-import type { Engine, Tx } from '../engine.ts';
+import type { Dialect, Engine, Tx } from '../engine.ts';
+
+/** Deletes a message of an inbox; returns its source, or undefined if there is no such message. */
+async function unlist(tx: Tx, dialect: Dialect, inboxId: string, messageId: string, now: number) {
+  const receivedAt = timeOfId('msg', messageId);
+  if (receivedAt === undefined) return undefined;
+  // The inbox is locked before the message, as in a commit that evicts: otherwise the two could deadlock.
+  const inbox = await dialect
+    .lockRows(
+      tx
+        .selectFrom('inboxes')
+        .select('seq')
+        .where('id', '=', inboxId)
+        .where('expires_at', '>', now)
+        .where('emptied_up_to', '<', receivedAt),
+    )
+    .executeTakeFirst();
+  if (!inbox) return undefined;
+  const message = await tx
+    .deleteFrom('messages')
+    .where('inbox_seq', '=', inbox.seq)
+    .where('received_at', '=', receivedAt)
+    .where('id', '=', messageId)
+    .returning('source_seq')
+    .executeTakeFirst();
+  if (!message) return undefined;
+  await tx
+    .updateTable('inboxes')
+    .set((row) => ({ message_count: row('message_count', '-', 1), version: row('version', '+', 1) }))
+    .where('seq', '=', inbox.seq)
+    // If the inbox was emptied meanwhile, the message is no longer counted.
+    .where('emptied_up_to', '<', receivedAt)
+    .execute();
+  return message.source_seq;
+}
 
 /** Deleting one message of an inbox, or all of them. */
 export function createDeletion(
@@ -9,45 +43,10 @@ export function createDeletion(
   { sources, freeEmptied }: Removal,
 ): Pick<MessageStore, 'delete' | 'deleteAll'> {
   const { dialect, transaction } = engine;
-
-  /** Deletes a message of an inbox; returns its source, or undefined if there is no such message. */
-  async function unlist(tx: Tx, inboxId: string, messageId: string, now: number) {
-    const receivedAt = timeOfId('msg', messageId);
-    if (receivedAt === undefined) return undefined;
-    // The inbox is locked before the message, as in a commit that evicts: otherwise the two could deadlock.
-    const inbox = await dialect
-      .lockRows(
-        tx
-          .selectFrom('inboxes')
-          .select('seq')
-          .where('id', '=', inboxId)
-          .where('expires_at', '>', now)
-          .where('emptied_up_to', '<', receivedAt),
-      )
-      .executeTakeFirst();
-    if (!inbox) return undefined;
-    const message = await tx
-      .deleteFrom('messages')
-      .where('inbox_seq', '=', inbox.seq)
-      .where('received_at', '=', receivedAt)
-      .where('id', '=', messageId)
-      .returning('source_seq')
-      .executeTakeFirst();
-    if (!message) return undefined;
-    await tx
-      .updateTable('inboxes')
-      .set((row) => ({ message_count: row('message_count', '-', 1), version: row('version', '+', 1) }))
-      .where('seq', '=', inbox.seq)
-      // If the inbox was emptied meanwhile, the message is no longer counted.
-      .where('emptied_up_to', '<', receivedAt)
-      .execute();
-    return message.source_seq;
-  }
-
   return {
     async delete(inboxId, messageId, now) {
       const source = await transaction(async (tx) => {
-        const source = await unlist(tx, inboxId, messageId, now);
+        const source = await unlist(tx, dialect, inboxId, messageId, now);
         if (source !== undefined) await sources.release(tx, [source]);
         return source;
       });

@@ -2,16 +2,18 @@ import type { MessageStore } from '../../contract/index.ts';
 import type { Removal } from '../delete-in-steps.ts';
 import type { Engine } from '../engine.ts';
 import { createAccountPages } from './account-pages.ts';
-import { createFollowing } from './account-sequence.ts';
+import { createFollowing, createPlaces } from './account-sequence.ts';
 import { createDeletion } from './deletion.ts';
-import { createReads } from './reads.ts';
+import { createLists, createReads } from './reads.ts';
 import { createSearch } from './search.ts';
 
 /** Reading and deleting messages; each engine adds them in its own way. */
 export function createMessages(engine: Engine, removal: Removal): Omit<MessageStore, 'addBatch'> {
   return {
+    ...createLists(engine),
     ...createReads(engine),
     ...createFollowing(engine),
+    ...createPlaces(engine),
     ...createAccountPages(engine),
     search: createSearch(engine),
     ...createDeletion(engine, removal),

@@ -2,30 +2,27 @@ import { sql } from 'kysely';
 import { timeOfId } from '../../../ids.ts';
 import { MAX_DERIVED_BYTES, readContent } from '../../../mail/stored-content.ts';
 import type { FullMessageRecord, MessageStore } from '../../contract/index.ts';
-import type { Engine } from '../engine.ts';
+import type { Db, Engine } from '../engine.ts';
 import { prepare, type Slots } from '../prepared.ts';
 import { bounded, laterThanEmptied, parseContent, readEnvelope, summaryText, toMessage } from './rows.ts';
 
 const COLUMNS = ['m.id', 'm.received_at', 'm.rcpt_to', 's.size', 's.parse_error', 's.summary'] as const;
 
-/** The queries that find a message of a live inbox. */
-export function createReads({ db }: Engine): Pick<MessageStore, 'list' | 'listRows' | 'find' | 'readRaw'> {
-  type Place = { inboxId: string; messageId: string; receivedAt: number; now: number };
+type Place = { inboxId: string; messageId: string; receivedAt: number; now: number };
 
-  const ofLiveInbox = (inboxId: Slots<Place>['inboxId'], now: Slots<Place>['now']) =>
-    db
-      .selectFrom('inboxes as i')
-      .innerJoin('messages as m', 'm.inbox_seq', 'i.seq')
-      .where('i.id', '=', inboxId)
-      .where('i.expires_at', '>', now);
-  const oneMessage = (value: Slots<Place>) =>
-    ofLiveInbox(value.inboxId, value.now)
-      .where('m.received_at', '=', value.receivedAt)
-      .where('m.id', '=', value.messageId)
-      .whereRef('m.received_at', '>', 'i.emptied_up_to');
+/** Messages of a live inbox. */
+const ofLiveInbox = (db: Db, inboxId: Slots<Place>['inboxId'], now: Slots<Place>['now']) =>
+  db
+    .selectFrom('inboxes as i')
+    .innerJoin('messages as m', 'm.inbox_seq', 'i.seq')
+    .where('i.id', '=', inboxId)
+    .where('i.expires_at', '>', now);
+
+/** The lists of an inbox, newest first. */
+export function createLists({ db }: Engine): Pick<MessageStore, 'list' | 'listRows'> {
   type Page = Slots<{ inboxId: string; now: number; after: number; before: number; limit: number }>;
   const newestFirst = (value: Page) =>
-    ofLiveInbox(value.inboxId, value.now)
+    ofLiveInbox(db, value.inboxId, value.now)
       .innerJoin('sources as s', 's.seq', 'm.source_seq')
       .where('m.received_at', '>', laterThanEmptied(value.after))
       .where('m.received_at', '<', value.before)
@@ -35,6 +32,31 @@ export function createReads({ db }: Engine): Pick<MessageStore, 'list' | 'listRo
   const selectRows = prepare((value: Page) =>
     newestFirst(value).select(['m.id', 'm.received_at', 's.size', 's.summary']),
   );
+  return {
+    async list(inboxId, range, now) {
+      const rows = await selectList(db, { inboxId, now, ...bounded(range) });
+      return rows.map((row) => toMessage(inboxId, row));
+    },
+
+    async listRows(inboxId, range, now) {
+      const rows = await selectRows(db, { inboxId, now, ...bounded(range) });
+      return rows.map(({ id, received_at, size, summary }) => ({
+        id,
+        receivedAt: received_at,
+        size,
+        summary: summaryText(summary),
+      }));
+    },
+  };
+}
+
+/** The queries that find one message of a live inbox. */
+export function createReads({ db }: Engine): Pick<MessageStore, 'find' | 'readRaw'> {
+  const oneMessage = (value: Slots<Place>) =>
+    ofLiveInbox(db, value.inboxId, value.now)
+      .where('m.received_at', '=', value.receivedAt)
+      .where('m.id', '=', value.messageId)
+      .whereRef('m.received_at', '>', 'i.emptied_up_to');
   const selectFull = prepare((value: Slots<Place>) =>
     oneMessage(value)
       .innerJoin('sources as s', 's.seq', 'm.source_seq')
@@ -58,7 +80,7 @@ export function createReads({ db }: Engine): Pick<MessageStore, 'list' | 'listRo
     return row?.bytes;
   }
 
-  /** Empty where the message was deleted meanwhile. */
+  /** Empty if the message was deleted since its row was read. */
   async function readWholeRaw(place: Place): Promise<Uint8Array> {
     const pieces: Uint8Array[] = [];
     for (let bytes = await readPiece(place, 0); bytes; bytes = await readPiece(place, pieces.length)) {
@@ -68,21 +90,6 @@ export function createReads({ db }: Engine): Pick<MessageStore, 'list' | 'listRo
   }
 
   return {
-    async list(inboxId, range, now) {
-      const rows = await selectList(db, { inboxId, now, ...bounded(range) });
-      return rows.map((row) => toMessage(inboxId, row));
-    },
-
-    async listRows(inboxId, range, now) {
-      const rows = await selectRows(db, { inboxId, now, ...bounded(range) });
-      return rows.map(({ id, received_at, size, summary }) => ({
-        id,
-        receivedAt: received_at,
-        size,
-        summary: summaryText(summary),
-      }));
-    },
-
     async find(inboxId, messageId, now): Promise<FullMessageRecord | undefined> {
       const receivedAt = timeOfId('msg', messageId);
       if (receivedAt === undefined) return undefined;

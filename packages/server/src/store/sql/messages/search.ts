@@ -2,7 +2,7 @@ import { type Expression, type SqlBool, sql } from 'kysely';
 import { failedConditions, failedContent, hasWords, missingWords } from '../../../mail/filters.ts';
 import type { MailSummary } from '../../../mail/mail.ts';
 import type { AccountMessageRow, MessageStore, SearchConditions } from '../../contract/index.ts';
-import type { Engine } from '../engine.ts';
+import type { Db, Dialect, Engine } from '../engine.ts';
 import { prepare, type Slots } from '../prepared.ts';
 import { emptyPage, prepareSelectAccount } from './account-pages.ts';
 import { bounded, parseContent, summaryText } from './rows.ts';
@@ -57,6 +57,47 @@ const toRow = (row: Candidate): AccountMessageRow => ({
   ...{ receivedAt: row.received_at, size: row.size, summary: summaryText(row.summary) },
 });
 
+/** Conditions that hold for every message which may match `words` and `text`. */
+function mayMatch(dialect: Dialect, { words = [], text }: SearchConditions): Expression<SqlBool>[] {
+  const isLike = (column: Expression<string>, pattern: string) => dialect.isLike(column, pattern);
+  const [summary, content] = [dialect.asText(sql.ref('s.summary')), dialect.asText(sql.ref('s.content'))];
+  const conditions: Expression<SqlBool>[] = [];
+  for (const pattern of words.map(likePattern)) {
+    if (pattern === null) continue;
+    const places = [summary, sql.ref<string>('m.rcpt_to'), content].map((column) => isLike(column, pattern));
+    conditions.push(sql`(${sql.join(places, sql` or `)})`);
+  }
+  const pattern = text === undefined ? null : likePattern(text);
+  if (pattern !== null) conditions.push(isLike(content, pattern));
+  return conditions;
+}
+
+/** Messages of an account between two places in its order, newest first. */
+function selectCandidates(
+  db: Db,
+  [accountId, account]: readonly [string, number],
+  from: number,
+  before: number,
+  now: number,
+) {
+  return (
+    db
+      .selectFrom('messages as m')
+      .innerJoin('inboxes as i', 'i.seq', 'm.inbox_seq')
+      .innerJoin('sources as s', 's.seq', 'm.source_seq')
+      .select(['m.id', 'i.id as inbox_id', 'm.received_at', 'm.account_order', 'm.rcpt_to'])
+      .select(['s.size', 's.summary'])
+      .where('m.account_seq', '=', account)
+      .where('m.account_order', '>=', from)
+      .where('m.account_order', '<', before)
+      // The account may have been removed since its row number was read, and a new account may have the number.
+      .where('i.account_id', '=', accountId)
+      .where('i.expires_at', '>', now)
+      .whereRef('m.received_at', '>', 'i.emptied_up_to')
+      .orderBy('m.account_order', 'desc')
+  );
+}
+
 /**
  * Searching reads the newest messages one after the other, in 3 µs each if the database alone can rule a
  * message out. There is no full-text index: SQLite's FTS5 took 80 µs a mail to write and 150 µs to delete,
@@ -89,55 +130,14 @@ export function createSearch({ db, dialect }: Engine): MessageStore['search'] {
     return { place, rows, isComplete: rows === sizes.length && rows < ROWS_PER_CALL };
   }
 
-  /** Conditions that hold for every message which may match `words` and `text`. */
-  function mayMatch({ words = [], text }: SearchConditions): Expression<SqlBool>[] {
-    const isLike = (column: Expression<string>, pattern: string) => dialect.isLike(column, pattern);
-    const [summary, content] = [dialect.asText(sql.ref('s.summary')), dialect.asText(sql.ref('s.content'))];
-    const conditions: Expression<SqlBool>[] = [];
-    for (const pattern of words.map(likePattern)) {
-      if (pattern === null) continue;
-      const places = [summary, sql.ref<string>('m.rcpt_to'), content].map((column) =>
-        isLike(column, pattern),
-      );
-      conditions.push(sql`(${sql.join(places, sql` or `)})`);
-    }
-    const pattern = text === undefined ? null : likePattern(text);
-    if (pattern !== null) conditions.push(isLike(content, pattern));
-    return conditions;
-  }
-
-  function candidates(
-    [accountId, account]: readonly [string, number],
-    from: number,
-    before: number,
-    now: number,
-  ) {
-    return (
-      db
-        .selectFrom('messages as m')
-        .innerJoin('inboxes as i', 'i.seq', 'm.inbox_seq')
-        .innerJoin('sources as s', 's.seq', 'm.source_seq')
-        .select(['m.id', 'i.id as inbox_id', 'm.received_at', 'm.account_order', 'm.rcpt_to'])
-        .select(['s.size', 's.summary'])
-        .where('m.account_seq', '=', account)
-        .where('m.account_order', '>=', from)
-        .where('m.account_order', '<', before)
-        // The account may have been removed since its row number was read, and a new account may have the number.
-        .where('i.account_id', '=', accountId)
-        .where('i.expires_at', '>', now)
-        .whereRef('m.received_at', '>', 'i.emptied_up_to')
-        .orderBy('m.account_order', 'desc')
-    );
-  }
-
   return async (accountId, conditions, range, now) => {
     const { after, before, limit } = bounded(range);
     const [account] = await selectAccount(db, { accountId });
     const stretch = account && (await stretchOf({ account: account.seq, after, before }));
     if (!stretch || stretch.rows === 0) return emptyPage(before);
     const { words = [], text } = conditions;
-    let query = candidates([accountId, account.seq], stretch.place, before, now);
-    for (const condition of mayMatch(conditions)) query = query.where(condition);
+    let query = selectCandidates(db, [accountId, account.seq], stretch.place, before, now);
+    for (const condition of mayMatch(dialect, conditions)) query = query.where(condition);
     const rows: Candidate[] = await query
       .$if(words.length > 0 || text !== undefined, (selecting) => selecting.select('s.content'))
       .execute();

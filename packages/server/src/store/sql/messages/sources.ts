@@ -1,5 +1,5 @@
 import { RAW_PIECE_BYTES } from '../../contract/messages.ts';
-import type { Engine, Tx } from '../engine.ts';
+import type { Dialect, Engine, Tx } from '../engine.ts';
 
 /** Freeing so many bytes takes about as long as freeing one more row. */
 const BYTES_PER_ROW = 16 * 1024;
@@ -31,57 +31,58 @@ export interface Sources {
   freeParked(tx: Tx, limit: number, only?: number): Promise<number>;
 }
 
+/** Takes one message from each shared source; returns the sources that other messages still show. */
+async function unshare(tx: Tx, dialect: Dialect, released: readonly number[]): Promise<ReadonlySet<number>> {
+  // In one order, so that two transactions that release the same sources cannot deadlock.
+  const shared = await dialect
+    .lockRows(
+      tx
+        .selectFrom('shared_sources')
+        .select(['source_seq', 'messages'])
+        .where('source_seq', 'in', released)
+        .orderBy('source_seq'),
+    )
+    .execute();
+  const numbersOf = (rows: typeof shared) => rows.map(({ source_seq }) => source_seq);
+  const last = numbersOf(shared.filter(({ messages }) => messages <= 1));
+  const still = numbersOf(shared.filter(({ messages }) => messages > 1));
+  if (last.length > 0) await tx.deleteFrom('shared_sources').where('source_seq', 'in', last).execute();
+  if (still.length > 0) {
+    await tx
+      .updateTable('shared_sources')
+      .set((row) => ({ messages: row('messages', '-', 1) }))
+      .where('source_seq', 'in', still)
+      .execute();
+  }
+  return new Set(still);
+}
+
+/** Deletes the last pieces of a source, and the source with its last piece. */
+async function freePieces(tx: Tx, source: number, limit: number): Promise<number> {
+  const pieces = Math.max(1, Math.ceil(limit / ROWS_PER_PIECE));
+  const last = tx
+    .selectFrom('source_pieces')
+    .select('piece')
+    .where('source_seq', '=', source)
+    .orderBy('piece', 'desc')
+    .limit(pieces);
+  const gone = await tx
+    .deleteFrom('source_pieces')
+    .where('source_seq', '=', source)
+    .where('piece', 'in', last)
+    .returning('piece')
+    .execute();
+  if (gone.length === pieces) return pieces * ROWS_PER_PIECE;
+  await tx.deleteFrom('sources').where('seq', '=', source).execute();
+  await tx.deleteFrom('parked_sources').where('source_seq', '=', source).execute();
+  return (gone.length + 1) * ROWS_PER_PIECE;
+}
+
 export function createSources({ dialect }: Pick<Engine, 'dialect'>): Sources {
-  /** Takes one message from each shared source; returns the sources that other messages still show. */
-  async function unshare(tx: Tx, released: readonly number[]): Promise<ReadonlySet<number>> {
-    // In one order, so that two transactions that release the same sources cannot deadlock.
-    const shared = await dialect
-      .lockRows(
-        tx
-          .selectFrom('shared_sources')
-          .select(['source_seq', 'messages'])
-          .where('source_seq', 'in', released)
-          .orderBy('source_seq'),
-      )
-      .execute();
-    const numbersOf = (rows: typeof shared) => rows.map(({ source_seq }) => source_seq);
-    const last = numbersOf(shared.filter(({ messages }) => messages <= 1));
-    const still = numbersOf(shared.filter(({ messages }) => messages > 1));
-    if (last.length > 0) await tx.deleteFrom('shared_sources').where('source_seq', 'in', last).execute();
-    if (still.length > 0) {
-      await tx
-        .updateTable('shared_sources')
-        .set((row) => ({ messages: row('messages', '-', 1) }))
-        .where('source_seq', 'in', still)
-        .execute();
-    }
-    return new Set(still);
-  }
-
-  async function freePieces(tx: Tx, source: number, limit: number): Promise<number> {
-    const pieces = Math.max(1, Math.ceil(limit / ROWS_PER_PIECE));
-    const last = tx
-      .selectFrom('source_pieces')
-      .select('piece')
-      .where('source_seq', '=', source)
-      .orderBy('piece', 'desc')
-      .limit(pieces);
-    const gone = await tx
-      .deleteFrom('source_pieces')
-      .where('source_seq', '=', source)
-      .where('piece', 'in', last)
-      .returning('piece')
-      .execute();
-    if (gone.length === pieces) return pieces * ROWS_PER_PIECE;
-    await tx.deleteFrom('sources').where('seq', '=', source).execute();
-    await tx.deleteFrom('parked_sources').where('source_seq', '=', source).execute();
-    return (gone.length + 1) * ROWS_PER_PIECE;
-  }
-
   return {
     async release(tx, released) {
       if (released.length === 0) return;
-      const shown = await unshare(tx, released);
+      const shown = await unshare(tx, dialect, released);
       const unused = released.filter((source) => !shown.has(source));
       if (unused.length === 0) return;
       const deleted = await tx

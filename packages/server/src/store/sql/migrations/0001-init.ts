@@ -4,7 +4,9 @@ import type { Dialect } from '../engine.ts';
 /** Makes the tables that `tables.ts` describes. */
 export async function up(db: Kysely<unknown>, dialect: Dialect): Promise<void> {
   await accounts(db, dialect);
+  await addresses(db, dialect);
   await inboxes(db, dialect);
+  await labelsAndIdempotency(db, dialect);
   await messages(db, dialect);
   await refusals(db, dialect);
 }
@@ -35,7 +37,7 @@ async function accounts(db: Kysely<unknown>, dialect: Dialect): Promise<void> {
     .execute();
 }
 
-async function inboxes(db: Kysely<unknown>, dialect: Dialect): Promise<void> {
+async function addresses(db: Kysely<unknown>, dialect: Dialect): Promise<void> {
   await dialect
     .keyed(
       db.schema
@@ -52,6 +54,9 @@ async function inboxes(db: Kysely<unknown>, dialect: Dialect): Promise<void> {
     .on('addresses')
     .columns(['reserved_until', 'address'])
     .execute();
+}
+
+async function inboxes(db: Kysely<unknown>, dialect: Dialect): Promise<void> {
   await db.schema
     .createTable('inboxes')
     .addColumn('seq', dialect.integer, (c) => dialect.rowNumber(c))
@@ -74,6 +79,9 @@ async function inboxes(db: Kysely<unknown>, dialect: Dialect): Promise<void> {
   await index('inboxes_of_account', ['account_id', 'id']);
   await index('inboxes_alive', ['account_id', 'expires_at']);
   await index('inboxes_by_end', ['freed', 'expires_at']);
+}
+
+async function labelsAndIdempotency(db: Kysely<unknown>, dialect: Dialect): Promise<void> {
   await dialect
     .keyed(
       db.schema

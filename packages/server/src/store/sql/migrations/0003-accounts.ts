@@ -11,7 +11,7 @@ export async function up(db: Kysely<unknown>, dialect: Dialect): Promise<void> {
 }
 
 async function usage(db: Kysely<unknown>, dialect: Dialect): Promise<void> {
-  // No foreign keys to accounts: a count for one that is gone must not fail the report of the others.
+  // No foreign keys to accounts: a report for a deleted account must not fail the report of the others.
   await dialect
     .keyed(
       db.schema

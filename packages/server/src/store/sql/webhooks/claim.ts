@@ -1,6 +1,6 @@
 import type { Selectable } from 'kysely';
 import type { ClaimedDelivery, ClaimLimits, DeliveryStore } from '../../contract/webhooks.ts';
-import type { Engine, Tx } from '../engine.ts';
+import type { Db, Engine, Tx } from '../engine.ts';
 import { prepare, type Slots } from '../prepared.ts';
 import type { DeliveriesTable, WebhooksTable } from '../tables.ts';
 import { cancelOfWebhook, concurrencyOf, createReschedule, INBOX_ENDED, prepareUnderWay } from './queue.ts';
@@ -35,12 +35,22 @@ function toClaimed(
   };
 }
 
-/**
- * Claiming, webhook by webhook. `webhooks.next_at` says when a webhook may have due deliveries, so the cost
- * of a claim depends on what it finds and not on how many deliveries wait; the lock on the webhook's row
- * keeps its concurrency exact on any number of nodes.
- */
-export function createClaim({ db, dialect, transaction }: Engine): DeliveryStore['claim'] {
+/** Cancels the pending deliveries of a webhook that was disabled or has ended. */
+async function endQueue(tx: Tx, webhook: Webhook, now: number): Promise<void> {
+  const reason =
+    webhook.ends_at <= now
+      ? INBOX_ENDED
+      : ['The webhook was disabled.', webhook.disabled_reason ?? ''].join(' ').trimEnd();
+  const ended = await cancelOfWebhook(tx, webhook.id, reason, CANCELLED_PER_CLAIM, now);
+  await tx
+    .updateTable('webhooks')
+    .set({ next_at: ended < CANCELLED_PER_CLAIM ? null : now })
+    .where('id', '=', webhook.id)
+    .execute();
+}
+
+/** Prepares the claim of one webhook's due deliveries, up to `room`. */
+function createClaimOf(db: Db) {
   const reschedule = createReschedule(db);
   const selectUnderWay = prepareUnderWay(db);
   /** Deliveries whose claimer died are due again. */
@@ -69,7 +79,7 @@ export function createClaim({ db, dialect, transaction }: Engine): DeliveryStore
       .returningAll(),
   );
 
-  async function claimOf(tx: Tx, webhook: Webhook, room: number, leaseMs: number, now: number) {
+  return async (tx: Tx, webhook: Webhook, room: number, leaseMs: number, now: number) => {
     const { id } = webhook;
     await lapse(tx, { webhook: id, now });
     const [{ underWay } = { underWay: 0 }] = await selectUnderWay(tx, { webhook: id });
@@ -80,22 +90,16 @@ export function createClaim({ db, dialect, transaction }: Engine): DeliveryStore
     return rows
       .sort((a, b) => (a.id < b.id ? -1 : 1))
       .map((row) => toClaimed(webhook, row, leasedUntil, now));
-  }
+  };
+}
 
-  /** Cancels the pending deliveries of a webhook that was disabled or has ended. */
-  async function endQueue(tx: Tx, webhook: Webhook, now: number): Promise<void> {
-    const reason =
-      webhook.ends_at <= now
-        ? INBOX_ENDED
-        : ['The webhook was disabled.', webhook.disabled_reason ?? ''].join(' ').trimEnd();
-    const ended = await cancelOfWebhook(tx, webhook.id, reason, CANCELLED_PER_CLAIM, now);
-    await tx
-      .updateTable('webhooks')
-      .set({ next_at: ended < CANCELLED_PER_CLAIM ? null : now })
-      .where('id', '=', webhook.id)
-      .execute();
-  }
-
+/**
+ * Claiming, webhook by webhook. `webhooks.next_at` says when a webhook may have due deliveries, so the cost
+ * of a claim depends on what it finds and not on how many deliveries wait; the lock on the webhook's row
+ * keeps its concurrency exact on any number of nodes.
+ */
+export function createClaim({ db, dialect, transaction }: Engine): DeliveryStore['claim'] {
+  const claimOf = createClaimOf(db);
   const selectDue = prepare((value: Slots<{ prompt: number; now: number }>) =>
     dialect.lockRows(
       db
@@ -108,6 +112,7 @@ export function createClaim({ db, dialect, transaction }: Engine): DeliveryStore
     ),
   );
 
+  /** Claims at webhooks that are prompt, or at all others. */
   async function claimHalf(tx: Tx, prompt: 0 | 1, limit: number, leaseMs: number, now: number) {
     const claimed: ClaimedDelivery[] = [];
     const seen = new Set<string>();
@@ -116,15 +121,18 @@ export function createClaim({ db, dialect, transaction }: Engine): DeliveryStore
       const webhooks = due.filter(({ id }) => !seen.has(id));
       if (webhooks.length === 0) break;
       for (const webhook of webhooks) {
-        if (claimed.length >= limit) break;
         seen.add(webhook.id);
-        if (webhook.enabled === 0 || webhook.ends_at <= now) await endQueue(tx, webhook, now);
-        else {
-          claimed.push(...(await claimOf(tx, webhook, limit - claimed.length, leaseMs, now)));
-        }
+        claimed.push(...(await claimOrEnd(tx, webhook, limit - claimed.length, leaseMs, now)));
+        if (claimed.length >= limit) break;
       }
     }
     return claimed;
+  }
+
+  async function claimOrEnd(tx: Tx, webhook: Webhook, room: number, leaseMs: number, now: number) {
+    if (webhook.enabled === 1 && webhook.ends_at > now) return claimOf(tx, webhook, room, leaseMs, now);
+    await endQueue(tx, webhook, now);
+    return [];
   }
 
   return (limits: ClaimLimits, now: number) =>

@@ -1,7 +1,7 @@
 import type { Selectable } from 'kysely';
 import { TOMBSTONE_MS } from '../../contract/retention.ts';
 import type { AttemptRecord, DeliveryRecord, DeliveryStore } from '../../contract/webhooks.ts';
-import type { Db, Engine, Tx } from '../engine.ts';
+import type { Db, Dialect, Engine, Tx } from '../engine.ts';
 import type { AttemptsTable, DeliveriesTable } from '../tables.ts';
 import { createReschedule } from './queue.ts';
 
@@ -74,26 +74,23 @@ async function readLog(on: Db, query: LogQuery, now: number): Promise<DeliveryRe
   });
 }
 
-/** The log of deliveries; each engine claims and records them in its own way. */
-export function createDeliveries(engine: Engine): Omit<DeliveryStore, 'claim' | 'record'> {
-  const { db, dialect, transaction } = engine;
-  const reschedule = createReschedule(db);
+/** A live webhook of the account, locked. */
+async function lockOwn(tx: Tx, dialect: Dialect, accountId: string, webhookId: string, now: number) {
+  const own = tx
+    .selectFrom('webhooks')
+    .select(['id', 'prompt'])
+    .where('id', '=', webhookId)
+    .where('account_id', '=', accountId)
+    .where('ends_at', '>', now);
+  return dialect.lockRows(own).executeTakeFirst();
+}
 
-  /** A live webhook of the account, locked. */
-  async function lockOwn(tx: Tx, accountId: string, webhookId: string, now: number) {
-    const own = tx
-      .selectFrom('webhooks')
-      .select(['id', 'prompt'])
-      .where('id', '=', webhookId)
-      .where('account_id', '=', accountId)
-      .where('ends_at', '>', now);
-    return dialect.lockRows(own).executeTakeFirst();
-  }
+async function findOn(on: Db, accountId: string, webhookId: string, id: string, now: number) {
+  return (await readLog(on, { accountId, webhookId, id, limit: 1 }, now))[0];
+}
 
-  async function findOn(on: Db, accountId: string, webhookId: string, id: string, now: number) {
-    return (await readLog(on, { accountId, webhookId, id, limit: 1 }, now))[0];
-  }
-
+/** Reading the log of deliveries, and when the next is due. */
+function createReads({ db }: Engine): Pick<DeliveryStore, 'nextAt' | 'find' | 'list'> {
   return {
     async nextAt() {
       // One query for each value of `prompt`, because the index begins with it.
@@ -112,6 +109,22 @@ export function createDeliveries(engine: Engine): Omit<DeliveryStore, 'claim' | 
       return times.length > 0 ? Math.min(...times) : null;
     },
 
+    find: (accountId, webhookId, deliveryId, now) => findOn(db, accountId, webhookId, deliveryId, now),
+
+    async list(accountId, webhookId, { limit, before }, now) {
+      const found = await readLog(db, { accountId, webhookId, before, limit: limit + 1 }, now);
+      return { deliveries: found.slice(0, limit), hasMore: found.length > limit };
+    },
+  };
+}
+
+/** The queue and log of deliveries; each engine claims and records them in its own way. */
+export function createDeliveries(engine: Engine): Omit<DeliveryStore, 'claim' | 'record'> {
+  const { db, dialect, transaction } = engine;
+  const reschedule = createReschedule(db);
+  return {
+    ...createReads(engine),
+
     releaseAll: (now) =>
       transaction(async (tx) => {
         const released = await tx
@@ -127,7 +140,7 @@ export function createDeliveries(engine: Engine): Omit<DeliveryStore, 'claim' | 
 
     addTest: (accountId, webhookId, { deliveryId, eventId }, now) =>
       transaction(async (tx) => {
-        const webhook = await lockOwn(tx, accountId, webhookId, now);
+        const webhook = await lockOwn(tx, dialect, accountId, webhookId, now);
         if (!webhook) return undefined;
         await tx
           .insertInto('deliveries')
@@ -153,7 +166,7 @@ export function createDeliveries(engine: Engine): Omit<DeliveryStore, 'claim' | 
 
     replay: (accountId, webhookId, deliveryId, now) =>
       transaction(async (tx) => {
-        const webhook = await lockOwn(tx, accountId, webhookId, now);
+        const webhook = await lockOwn(tx, dialect, accountId, webhookId, now);
         if (!webhook) return undefined;
         await tx
           .updateTable('deliveries')
@@ -165,12 +178,5 @@ export function createDeliveries(engine: Engine): Omit<DeliveryStore, 'claim' | 
         await reschedule(tx, webhook);
         return findOn(tx, accountId, webhookId, deliveryId, now);
       }),
-
-    find: (accountId, webhookId, deliveryId, now) => findOn(db, accountId, webhookId, deliveryId, now),
-
-    async list(accountId, webhookId, { limit, before }, now) {
-      const found = await readLog(db, { accountId, webhookId, before, limit: limit + 1 }, now);
-      return { deliveries: found.slice(0, limit), hasMore: found.length > limit };
-    },
   };
 }

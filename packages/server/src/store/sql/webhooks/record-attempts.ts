@@ -5,7 +5,7 @@ import {
   type FailureStreak,
   PROMPT_MS,
 } from '../../contract/webhooks.ts';
-import type { Engine, Tx } from '../engine.ts';
+import type { Db, Engine, Tx } from '../engine.ts';
 import { prepare, type Slots } from '../prepared.ts';
 import { createReschedule } from './queue.ts';
 
@@ -47,18 +47,8 @@ function streakAfter(before: Streak, attempt: AttemptRecord): Streak {
   };
 }
 
-/** Recording the attempts of claimed deliveries. */
-export function createRecord(engine: Engine): DeliveryStore['record'] {
-  const { db, dialect, transaction } = engine;
-  const reschedule = createReschedule(db);
-  const lockWebhook = prepare((value: Slots<{ webhook: string }>) =>
-    dialect.lockRows(
-      db
-        .selectFrom('webhooks')
-        .select(['id', 'prompt', 'failing_since', 'failed_attempts'])
-        .where('id', '=', value.webhook),
-    ),
-  );
+/** Prepares adding an attempt to the log. */
+function createAddAttempt(db: Db) {
   const countAttempt = prepare((value: Slots<{ delivery: string }>) =>
     db
       .updateTable('deliveries')
@@ -77,6 +67,33 @@ export function createRecord(engine: Engine): DeliveryStore['record'] {
       error: value.error,
       response_start: value.responseStart,
     }),
+  );
+  /** Adds an attempt; false if the delivery does not exist any more. */
+  return async function addAttempt(tx: Tx, delivery: string, attempt: AttemptRecord): Promise<boolean> {
+    const [row] = await countAttempt(tx, { delivery });
+    if (!row) return false;
+    await insertAttempt(tx, {
+      ...attempt,
+      ...{ delivery, number: row.attempts },
+      error: attempt.error && JSON.stringify(attempt.error),
+      responseStart: JSON.stringify(attempt.responseStart),
+    });
+    return true;
+  };
+}
+
+/** Recording the attempts of claimed deliveries. */
+export function createRecord(engine: Engine): DeliveryStore['record'] {
+  const { db, dialect, transaction } = engine;
+  const addAttempt = createAddAttempt(db);
+  const reschedule = createReschedule(db);
+  const lockWebhook = prepare((value: Slots<{ webhook: string }>) =>
+    dialect.lockRows(
+      db
+        .selectFrom('webhooks')
+        .select(['id', 'prompt', 'failing_since', 'failed_attempts'])
+        .where('id', '=', value.webhook),
+    ),
   );
   const updateStreak = prepare((value: Slots<Streak & { webhook: string }>) =>
     db
@@ -102,19 +119,6 @@ export function createRecord(engine: Engine): DeliveryStore['record'] {
       .where('id', '=', value.delivery)
       .where('leased_until', '=', value.leasedUntil),
   );
-
-  /** Adds an attempt to the log; false if the delivery does not exist any more. */
-  async function addAttempt(tx: Tx, delivery: string, attempt: AttemptRecord): Promise<boolean> {
-    const [row] = await countAttempt(tx, { delivery });
-    if (!row) return false;
-    await insertAttempt(tx, {
-      ...attempt,
-      ...{ delivery, number: row.attempts },
-      error: attempt.error && JSON.stringify(attempt.error),
-      responseStart: JSON.stringify(attempt.responseStart),
-    });
-    return true;
-  }
 
   async function recordOne(tx: Tx, result: AttemptResult, now: number): Promise<FailureStreak | undefined> {
     const { webhookId: webhook, deliveryId: delivery, attempt, leasedUntil, next } = result;

@@ -153,24 +153,28 @@ function removeDeleted(tx: Tx, webhookId: string, limit: number): Promise<number
   );
 }
 
-export function createWebhooks(engine: Engine): WebhookStore {
-  const { db, dialect, transaction } = engine;
-  const live = (tx: Tx, accountId: string, webhookId: string, now: number) =>
-    tx
-      .updateTable('webhooks')
-      .where('id', '=', webhookId)
-      .where('account_id', '=', accountId)
-      .where('ends_at', '>', now);
+/** An update of a live webhook of the account. */
+const updateLive = (tx: Tx, accountId: string, webhookId: string, now: number) =>
+  tx
+    .updateTable('webhooks')
+    .where('id', '=', webhookId)
+    .where('account_id', '=', accountId)
+    .where('ends_at', '>', now);
 
+/** The secrets of a webhook after a rotation, newest first. */
+function rotated(stored: string, secret: string, oldUntil: number, now: number): StoredSecret[] {
+  const old: StoredSecret[] = JSON.parse(stored);
+  return [
+    { secret, until: null },
+    ...old
+      .map((one) => ({ ...one, until: one.until ?? oldUntil }))
+      .filter(({ until }) => until > now)
+      .slice(0, MAX_SECRETS - 1),
+  ];
+}
+
+function createReads({ db }: Engine): Pick<WebhookStore, 'find' | 'list'> {
   return {
-    create: (accountId, webhook, maxWebhooks) =>
-      transaction(async (tx) => {
-        await lockAccount(tx, dialect, accountId);
-        const { inboxId, createdAt } = webhook;
-        const endsAt = inboxId === null ? NEVER : await claimInbox(tx, accountId, inboxId, createdAt);
-        return insertWebhook(tx, accountId, { ...webhook, endsAt }, maxWebhooks);
-      }),
-
     async find(accountId, webhookId, now) {
       const row = await db
         .selectFrom('webhooks')
@@ -194,10 +198,14 @@ export function createWebhooks(engine: Engine): WebhookStore {
       const rows = await query.execute();
       return { webhooks: rows.slice(0, limit).map(toWebhook), hasMore: rows.length > limit };
     },
+  };
+}
 
+function createChanges({ dialect, transaction }: Engine): Pick<WebhookStore, 'update' | 'rotateSecret'> {
+  return {
     async update(accountId, webhookId, changes, now) {
       const row = await transaction((tx) =>
-        live(tx, accountId, webhookId, now)
+        updateLive(tx, accountId, webhookId, now)
           // An update needs a column to set, also if there is nothing to change.
           .set({ ...toRow(changes, now), account_id: accountId })
           .returning(COLUMNS)
@@ -216,19 +224,28 @@ export function createWebhooks(engine: Engine): WebhookStore {
           .where('ends_at', '>', now);
         const found = await dialect.lockRows(mine).executeTakeFirst();
         if (!found) return undefined;
-        const old: StoredSecret[] = JSON.parse(found.secrets);
-        const secrets: StoredSecret[] = [
-          { secret, until: null },
-          ...old
-            .map((one) => ({ ...one, until: one.until ?? oldUntil }))
-            .filter(({ until }) => until > now)
-            .slice(0, MAX_SECRETS - 1),
-        ];
-        const row = await live(tx, accountId, webhookId, now)
+        const secrets = rotated(found.secrets, secret, oldUntil, now);
+        const row = await updateLive(tx, accountId, webhookId, now)
           .set({ secrets: JSON.stringify(secrets) })
           .returning(COLUMNS)
           .executeTakeFirstOrThrow();
         return toWebhook(row);
+      }),
+  };
+}
+
+export function createWebhooks(engine: Engine): WebhookStore {
+  const { dialect, transaction } = engine;
+  return {
+    ...createReads(engine),
+    ...createChanges(engine),
+
+    create: (accountId, webhook, maxWebhooks) =>
+      transaction(async (tx) => {
+        await lockAccount(tx, dialect, accountId);
+        const { inboxId, createdAt } = webhook;
+        const endsAt = inboxId === null ? NEVER : await claimInbox(tx, accountId, inboxId, createdAt);
+        return insertWebhook(tx, accountId, { ...webhook, endsAt }, maxWebhooks);
       }),
 
     async delete(accountId, webhookId, now) {

@@ -55,7 +55,7 @@ function rejectSent(error: unknown): void {
   }
 }
 
-/** No handler catches it, so it ends the thread, after the answers; a new thread opens the database again. */
+/** Ends the thread by an uncaught error, after the answers were sent; a new thread opens the database again. */
 function endThread(error: unknown): void {
   setImmediate(() => {
     throw error;

@@ -1,0 +1,81 @@
+import type { InboxStore } from '../../contract/index.ts';
+import { type FreeStep, freeInSteps, freeNowOrLater, inSequence, type Removal } from '../delete-in-steps.ts';
+import type { Engine, Tx } from '../engine.ts';
+import { DELETED } from '../tables.ts';
+import { cancelOfInbox } from '../webhooks/queue.ts';
+import { moveWebhookEnd } from '../webhooks/webhooks.ts';
+import { vacateAddress } from './addresses.ts';
+import { liveInboxes } from './live-inboxes.ts';
+
+/** Inboxes ended in one transaction: a millisecond or two, for which other writes wait. */
+const ENDED_PER_STEP = 50;
+
+/** Deleting inboxes: they end at once, and what they had is removed in steps. */
+export function createInboxDeletion(
+  engine: Engine,
+  removal: Removal,
+): Pick<InboxStore, 'delete' | 'deleteByLabels'> {
+  const { transaction } = engine;
+
+  /** Makes a live inbox unreadable, quarantines its address and ends its webhooks. */
+  async function end(tx: Tx, accountId: string, inboxId: string, now: number): Promise<boolean> {
+    const ended = await tx
+      .updateTable('inboxes')
+      .set((row) => ({ expires_at: DELETED, version: row('version', '+', 1) }))
+      .where('id', '=', inboxId)
+      .where('account_id', '=', accountId)
+      .where('expires_at', '>', now)
+      .returning('address')
+      .executeTakeFirst();
+    if (!ended) return false;
+    await vacateAddress(tx, { address: ended.address, inboxId }, now);
+    await moveWebhookEnd(tx, { accountId, inboxId, expiresAt: now });
+    return true;
+  }
+
+  /** Removes what is left of ended inboxes; the sweeper does the same if this is interrupted. */
+  const free = (inboxIds: string[], now: number): Promise<void> =>
+    freeNowOrLater(() =>
+      freeInSteps(
+        engine,
+        inSequence(
+          ...inboxIds.flatMap((inboxId): FreeStep[] => [
+            (tx, limit) => cancelOfInbox(tx, limit, inboxId, now),
+            (tx, limit) => removal.freeDeletedInbox(tx, limit, inboxId),
+          ]),
+          (tx, limit) => removal.sources.freeParked(tx, limit),
+        ),
+      ),
+    );
+
+  return {
+    async delete(accountId, inboxId, now) {
+      const ended = await transaction((tx) => end(tx, accountId, inboxId, now));
+      if (!ended) return false;
+      await free([inboxId], now);
+      return true;
+    },
+
+    async deleteByLabels(accountId, labels, now) {
+      if (Object.keys(labels).length === 0) throw new RangeError('deleteByLabels needs at least one label.');
+      let deleted = 0;
+      // Downwards by id, so that inboxes created during the deletion do not make it endless.
+      for (let before: string | null = null; ; ) {
+        const walked: { ids: string[]; ended: string[] } = await transaction(async (tx) => {
+          const ids = await liveInboxes(tx, accountId, labels, before, now)
+            .select('i.id')
+            .where('i.kind', '!=', 'sink')
+            .limit(ENDED_PER_STEP)
+            .execute();
+          const ended: string[] = [];
+          for (const { id } of ids) if (await end(tx, accountId, id, now)) ended.push(id);
+          return { ids: ids.map(({ id }) => id), ended };
+        });
+        await free(walked.ended, now);
+        deleted += walked.ended.length;
+        before = walked.ids.at(-1) ?? null;
+        if (walked.ids.length < ENDED_PER_STEP) return deleted;
+      }
+    },
+  };
+}
