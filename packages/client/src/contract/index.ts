@@ -8,6 +8,7 @@ export * from './events.ts';
 export * from './inboxes.ts';
 export * from './keys.ts';
 export * from './messages.ts';
+export * from './previews.ts';
 export * from './problem.ts';
 export * from './ref.ts';
 export * from './usage.ts';

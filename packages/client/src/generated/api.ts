@@ -559,6 +559,22 @@ export interface PlanLimits {
   maxWebhooks: number | null;
 }
 
+/** A link to a message as a browser shows it. */
+export interface Preview {
+  /** URL of the page. It needs no credential and is valid until `expiresAt`. The page runs no script, has an opaque origin, and shows images of the message itself. */
+  url: string;
+  /** When the link ends. */
+  expiresAt: string;
+  /** Number of images, fonts, style sheets and other resources on other servers. */
+  remoteCount: number;
+}
+
+/** How the message is shown. All fields are optional. */
+export interface PreviewRequest {
+  /** Whether the page may load images, fonts and style sheets from other servers; their operators then see that the message was opened. Default: false. */
+  remoteContent?: boolean;
+}
+
 /** Why a request failed (RFC 9457). */
 export interface Problem {
   /** URI of the kind of problem. */
@@ -830,6 +846,8 @@ export interface Operations {
   'GET /v1/messages': { query?: { q?: string; since?: string; before?: string; limit?: number; wait?: number; from?: string; to?: string; rcptTo?: string; subject?: string; text?: string; hasAttachments?: boolean }; result: AccountMessageList };
   /** Download an attachment */
   'GET /v1/inboxes/{id}/messages/{messageId}/attachments/{attachmentId}': { path: { id: string; messageId: string; attachmentId: string }; result: Uint8Array };
+  /** Show a message in a browser */
+  'POST /v1/inboxes/{id}/messages/{messageId}/preview': { path: { id: string; messageId: string }; body?: PreviewRequest; result: Preview };
   /** Wait for messages and learn why none arrived */
   'POST /v1/inboxes/{id}/wait': { path: { id: string }; body?: WaitRequest; result: WaitResult };
   /** Follow an inbox as a stream */

@@ -12,6 +12,7 @@ import { attachmentRoutes } from './messages/attachments.ts';
 import { eventRoutes } from './messages/events.ts';
 import { injectionRoutes } from './messages/injection.ts';
 import { messageRoutes } from './messages/messages.ts';
+import { previewRoutes } from './messages/preview.ts';
 import { waitRoutes } from './messages/wait.ts';
 import { deliveryRoutes } from './webhooks/deliveries.ts';
 import { webhookRoutes } from './webhooks/webhooks.ts';
@@ -30,6 +31,7 @@ export function apiRoutes(app: App, context: RouteContext): void {
   injectionRoutes(app, context);
   accountMessageRoutes(app, context);
   attachmentRoutes(app, context);
+  previewRoutes(app, context);
   waitRoutes(app, context);
   eventRoutes(app, context);
   webhookRoutes(app, context);

@@ -28,6 +28,7 @@ const DECISIONS: Record<string, Decision> = {
   getAttachment: 'inbox reads',
   deleteMessage: 'inbox writes',
   deleteMessages: 'inbox writes',
+  previewMessage: 'inbox reads',
   waitForMessages: 'inbox reads',
   streamInboxEvents: 'inbox reads',
   streamAccountEvents: 'account reads',
@@ -48,7 +49,7 @@ const DECISIONS: Record<string, Decision> = {
 };
 
 /** What needs no credential and is not in the document: tools and people ask it, about no account. */
-const OPEN = ['/', '/healthz', '/readyz', '/openapi.json', '/metrics', '/docs'];
+const OPEN = ['/', '/healthz', '/readyz', '/openapi.json', '/metrics', '/docs', '/preview/{capability}'];
 
 type Outcome = 'success' | '401 unauthorized' | '403 insufficient_scope' | '404 not_found';
 const REFUSED: Outcome = '401 unauthorized';

@@ -1,0 +1,109 @@
+import { type ComponentType, h } from 'preact';
+import { useEffect, useState } from 'preact/hooks';
+import { href, match, navigate, path, query, url } from './lib/router.ts';
+import { session } from './lib/session.ts';
+import { Inbox } from './screens/inbox.tsx';
+import { Inboxes } from './screens/inboxes.tsx';
+import { Open, SignIn } from './screens/sign-in.tsx';
+import { Shell } from './shell.tsx';
+import { Failure, Loading, Notice } from './ui/states.tsx';
+
+type Params = Record<string, string>;
+// biome-ignore lint/suspicious/noExplicitAny: each screen has parameters of its own, read from its path.
+type Screen = ComponentType<any>;
+
+/** A screen that is loaded when it is first shown. */
+function load(screen: () => Promise<Screen>): Screen {
+  let loaded: Screen | undefined;
+  return function Later(params: Params) {
+    const [, setState] = useState(0);
+    const [error, setError] = useState<unknown>();
+    useEffect(() => {
+      if (loaded || error) return;
+      screen().then((one) => {
+        loaded = one;
+        setState(1);
+      }, setError);
+    }, [error]);
+    if (error) return <Failure error={error} retry={() => setError(undefined)} />;
+    return loaded ? h(loaded, params) : <Loading />;
+  };
+}
+
+const webhooks = () => import('./screens/webhooks.tsx');
+/** Screens by path. Those that most visits do not need are loaded when they are opened. */
+const ROUTES: [pattern: string, screen: Screen, title: string][] = [
+  ['/inboxes', Inboxes, 'Inboxes'],
+  ['/inboxes/:id', Inbox, 'Inbox'],
+  ['/inboxes/:id/messages/:messageId', Inbox, 'Message'],
+  ['/inboxes/:id/why', load(async () => (await import('./screens/why.tsx')).Why), 'Why nothing came'],
+  ['/why', load(async () => (await import('./screens/why.tsx')).WhyAddress), 'Why nothing came'],
+  ['/live', load(async () => (await import('./screens/live.tsx')).Live), 'Live'],
+  ['/connect', load(async () => (await import('./screens/connect.tsx')).Connect), 'Connect'],
+  ['/webhooks', load(async () => (await webhooks()).Webhooks), 'Webhooks'],
+  ['/webhooks/:id', load(async () => (await import('./screens/webhook.tsx')).Webhook), 'Webhook'],
+  [
+    '/webhooks/:id/deliveries/:deliveryId',
+    load(async () => (await import('./screens/webhook.tsx')).Webhook),
+    'Delivery',
+  ],
+  ['/keys', load(async () => (await import('./screens/keys.tsx')).Keys), 'API keys'],
+  ['/usage', load(async () => (await import('./screens/usage.tsx')).Usage), 'Usage'],
+  ['/domains', load(async () => (await import('./screens/domains.tsx')).Domains), 'Domains'],
+];
+
+function find(at: string): { pattern: string; Screen: Screen; title: string; params: Params } | null {
+  for (const [pattern, Screen, title] of ROUTES) {
+    const params = match(pattern, at);
+    if (params) return { pattern, Screen, title, params };
+  }
+  return null;
+}
+
+const NotFound = () => (
+  <Notice icon="question" title="There is no such screen">
+    <p>
+      <a href={href('/inboxes')}>Show all inboxes</a>
+    </p>
+  </Notice>
+);
+
+/** The screen of the address, or the sign-in screen, which comes back to it. */
+export function App() {
+  const at = path.value;
+  const who = session.value;
+  const found = find(at);
+  const title = found?.title ?? 'Mayfly';
+  useEffect(() => {
+    document.title = `${title} · Mayfly`;
+  }, [title]);
+  // A read token sees its inbox only.
+  const home = who?.inbox ? `/inboxes/${who.inbox.id}` : '/inboxes';
+  const isElsewhere = who?.inbox ? !at.startsWith(home) : at === '/';
+  useEffect(() => {
+    if (who === null && !['/sign-in', '/open'].includes(at)) {
+      navigate(href('/sign-in', { next: at === '/' ? null : `${at}${url.value.search}` }), { replace: true });
+    }
+    if (!who || at === '/open') return;
+    if (at === '/sign-in') navigate(nextAddress() ?? href(home), { replace: true });
+    else if (isElsewhere) navigate(href(home), { replace: true });
+  }, [who, at]);
+
+  if (at === '/open') return <Open />;
+  if (who === undefined) return <Loading />;
+  if (who === null || at === '/sign-in') return <SignIn />;
+  const { Screen = NotFound, params = {} } = found ?? {};
+  // Inbox and message are one screen: its list stays when a message is opened.
+  const name = Screen === Inbox ? `inbox ${params.id}` : at;
+  return (
+    <Shell at={at}>
+      <Screen key={name} {...params} />
+    </Shell>
+  );
+}
+
+/** Where the sign-in screen returns to; only places of the console. */
+function nextAddress(): string | null {
+  const next = query.value.get('next');
+  return next?.startsWith('/') && !next.startsWith('//') ? `/console${next}` : null;
+}

@@ -1,0 +1,24 @@
+const KIB = 1_024;
+
+/** A size: `812 B`, `2.4 KB`, `13 MB`. */
+export function bytes(count: number): string {
+  if (count < KIB) return `${count} B`;
+  const kib = count / KIB;
+  if (kib < KIB) return `${kib < 10 ? kib.toFixed(1) : Math.round(kib)} KB`;
+  const mib = kib / KIB;
+  return `${mib < 10 ? mib.toFixed(1) : Math.round(mib)} MB`;
+}
+
+/** A number with separators. */
+export const count = (value: number): string => value.toLocaleString('en');
+
+/** A count with its noun: `1 message`, `2 messages`. */
+export const plural = (value: number, noun: string): string =>
+  `${count(value)} ${value === 1 ? noun : /x$/.test(noun) ? `${noun}es` : `${noun}s`}`;
+
+/** A person of a mail: the display name, or the address. */
+export const person = (from: { name: string; address: string } | null): string =>
+  from ? from.name || from.address : 'No sender';
+
+/** The host of a link, for people; '' where there is none. */
+export const hostOf = (href: string): string => (URL.canParse(href) ? new URL(href).host : '');

@@ -1,0 +1,71 @@
+import { useEffect, useRef } from 'preact/hooks';
+import { href, navigate } from './router.ts';
+
+/** What a key does on the current screen; the newest screen or pane has precedence. */
+type Bindings = Record<string, () => void>;
+const layers: { current: Bindings }[] = [];
+
+/** True where keys are text. */
+const isTyping = (target: EventTarget | null): boolean =>
+  target instanceof HTMLElement && (target.matches('input, textarea, select') || target.isContentEditable);
+
+/** Makes keys do something while a component is shown. Names are those of `KeyboardEvent.key`. */
+export function useKeys(bindings: Bindings): void {
+  const latest = useRef(bindings);
+  latest.current = bindings;
+  useEffect(() => {
+    layers.push(latest);
+    return () => {
+      layers.splice(layers.indexOf(latest), 1);
+    };
+  }, []);
+}
+
+/** The second keys of `g …`. */
+const GO: Record<string, string> = {
+  i: '/inboxes',
+  l: '/live',
+  y: '/why',
+  c: '/connect',
+  w: '/webhooks',
+  u: '/usage',
+  k: '/keys',
+  d: '/domains',
+};
+/** Time for the second key. */
+const SECOND_KEY_MS = 1_200;
+
+/** Keys of the whole console. None acts while one types, none with modifiers but the palette's. */
+export function useShortcuts({ openPalette, openHelp }: { openPalette(): void; openHelp(): void }): void {
+  useEffect(() => {
+    let goUntil = 0;
+    const onKey = (event: KeyboardEvent) => {
+      if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === 'k') {
+        event.preventDefault();
+        openPalette();
+        return;
+      }
+      if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return;
+      if (document.querySelector('dialog[open]')) return;
+      const to = GO[event.key];
+      if (to && event.timeStamp < goUntil) {
+        goUntil = 0;
+        navigate(href(to));
+        return;
+      }
+      goUntil = event.key === 'g' ? event.timeStamp + SECOND_KEY_MS : 0;
+      if (event.key === '?') return openHelp();
+      if (event.key === '/') {
+        const search = document.querySelector<HTMLInputElement>('main input[type="search"]');
+        if (search) event.preventDefault();
+        return search?.focus();
+      }
+      const verb = layers.findLast(({ current }) => event.key in current)?.current[event.key];
+      if (!verb) return;
+      event.preventDefault();
+      verb();
+    };
+    addEventListener('keydown', onKey);
+    return () => removeEventListener('keydown', onKey);
+  }, []);
+}

@@ -1,0 +1,104 @@
+import type { api } from '@mayfly/client';
+import { signal } from '@preact/signals';
+import { noteFailure } from './query.ts';
+import { mayfly, type Session } from './session.ts';
+
+/*
+ * New mail as it comes. One tab holds the stream of the account and passes events on to the others: browsers
+ * allow a server six connections, and each stream takes one. Events are the fast way only: a list asks for what
+ * is behind its cursor whenever the stream opens again, so nothing is lost by a cut, a closed tab or sleep.
+ */
+
+export interface Arrival {
+  inboxId: string;
+  message: api.MessageSummary;
+}
+
+/** `lost`: the stream was cut and is being resumed. */
+export const connection = signal<'connecting' | 'open' | 'lost'>('connecting');
+/** When something was last heard of the server. */
+export const lastHeardAt = signal(Date.now());
+/** Grows with every opening of the stream: lists then ask for what they missed. */
+export const openings = signal(0);
+
+const listeners = new Set<(arrivals: Arrival[]) => void>();
+let pending: Arrival[] = [];
+
+/** Calls the listener with new mail, at most once a frame. @returns a function that ends it */
+export function onArrivals(listener: (arrivals: Arrival[]) => void): () => void {
+  listeners.add(listener);
+  return () => listeners.delete(listener);
+}
+
+function deliver(arrival: Arrival): void {
+  lastHeardAt.value = Date.now();
+  pending.push(arrival);
+  if (pending.length > 1) return;
+  // A hidden page has no frames.
+  const flush = () => {
+    const arrivals = pending;
+    pending = [];
+    for (const listener of listeners) listener(arrivals);
+  };
+  if (document.hidden) setTimeout(flush, 100);
+  else requestAnimationFrame(flush);
+}
+
+function setConnection(isOpen: boolean): void {
+  if (isOpen && connection.value !== 'open') openings.value += 1;
+  connection.value = isOpen ? 'open' : 'lost';
+  lastHeardAt.value = Date.now();
+}
+
+type Note = { arrival: Arrival } | { isOpen: boolean } | { hello: true };
+
+/** Starts following; ends with the signal. */
+export async function startLive({ account, inbox }: Session, signal: AbortSignal): Promise<void> {
+  const scope = account?.id ?? inbox?.id ?? '';
+  const channel = new BroadcastChannel(`mayfly ${scope}`);
+  let leads = false;
+  const tell = (note: Note) => channel.postMessage(note);
+  channel.onmessage = ({ data }: MessageEvent<Note>) => {
+    if ('arrival' in data) deliver(data.arrival);
+    else if ('isOpen' in data) setConnection(data.isOpen);
+    else if (leads) tell({ isOpen: connection.value === 'open' });
+  };
+  signal.addEventListener('abort', () => channel.close());
+  tell({ hello: true });
+  const onConnection = (isOpen: boolean) => {
+    setConnection(isOpen);
+    if (!signal.aborted) tell({ isOpen });
+  };
+  const lead = async (): Promise<void> => {
+    leads = true;
+    // Lists ask again when the stream opens, so that nothing is missed between two leaders.
+    connection.value = 'connecting';
+    const arrivals = account
+      ? mayfly.events({ since: await newest(), signal, onConnection })
+      : inboxArrivals(inbox?.id ?? '', signal, onConnection);
+    for await (const { inboxId, message } of arrivals) {
+      deliver({ inboxId, message });
+      tell({ arrival: { inboxId, message } });
+    }
+  };
+  try {
+    // Locks exist on HTTPS and localhost only; elsewhere each tab has a stream of its own.
+    if (navigator.locks) await navigator.locks.request(`mayfly ${scope}`, { signal }, lead);
+    else await lead();
+  } catch (error) {
+    if (signal.aborted) return;
+    connection.value = 'lost';
+    noteFailure(error);
+  }
+}
+
+/** Position of the newest message: a time would depend on the clock of this machine. */
+const newest = async (): Promise<string> =>
+  (await mayfly.call('GET /v1/messages', { query: { limit: 1 } })).cursor;
+
+async function* inboxArrivals(inboxId: string, signal: AbortSignal, onConnection: (isOpen: boolean) => void) {
+  const path = { id: inboxId };
+  const { cursor } = await mayfly.call('GET /v1/inboxes/{id}/messages', { path, query: { limit: 1 } });
+  const options = { follow: true, since: cursor, signal, onConnection };
+  for await (const message of mayfly.inbox(inboxId).messages(options)) yield { inboxId, message };
+}

@@ -1,0 +1,57 @@
+import { ApiError } from '@mayfly/client';
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { session } from './session.ts';
+
+/** A request and its result. While it is repeated, the former result stays. */
+export interface Query<T> {
+  data: T | undefined;
+  error: unknown;
+  isLoading: boolean;
+  reload(): void;
+  /** Replaces the result, after a change that the response of another request showed. */
+  set(data: T): void;
+}
+
+/** Ends the session in this page when the server no longer knows it. */
+export function noteFailure(error: unknown): void {
+  if (error instanceof ApiError && error.status === 401) session.value = null;
+}
+
+/**
+ * Runs a request, and again when `key` changes.
+ * @param key what the request depends on; another key drops the former result
+ */
+export function useQuery<T>(key: string, request: (signal: AbortSignal) => Promise<T>): Query<T> {
+  const [state, setState] = useState<{ key: string; data?: T; error?: unknown }>({ key });
+  const [round, setRound] = useState(0);
+  const latest = useRef(request);
+  latest.current = request;
+  const [done, setDone] = useState('');
+  const run = `${key}#${round}`;
+  useEffect(() => {
+    const controller = new AbortController();
+    const { signal } = controller;
+    latest.current(signal).then(
+      (data) => {
+        if (signal.aborted) return;
+        setState({ key, data });
+        setDone(run);
+      },
+      (error) => {
+        if (signal.aborted) return;
+        noteFailure(error);
+        setState((old) => ({ key, error, ...(old.key === key && 'data' in old && { data: old.data as T }) }));
+        setDone(run);
+      },
+    );
+    return () => controller.abort();
+  }, [run, key]);
+  const current = state.key === key ? state : { key };
+  return {
+    data: current.data,
+    error: current.error,
+    isLoading: done !== run,
+    reload: () => setRound((n) => n + 1),
+    set: (data) => setState({ key, data }),
+  };
+}

@@ -1,0 +1,23 @@
+import { effect, signal } from '@preact/signals';
+
+export type Theme = 'auto' | 'light' | 'dark';
+const NAME = 'mayfly theme';
+const stored = localStorage.getItem(NAME);
+
+/** The setting; nothing but it is stored in the browser. */
+export const theme = signal<Theme>(stored === 'light' || stored === 'dark' ? stored : 'auto');
+
+effect(() => {
+  if (theme.value === 'auto') {
+    delete document.documentElement.dataset.theme;
+    localStorage.removeItem(NAME);
+  } else {
+    document.documentElement.dataset.theme = theme.value;
+    localStorage.setItem(NAME, theme.value);
+  }
+});
+
+export function nextTheme(): void {
+  const order: Theme[] = ['auto', 'light', 'dark'];
+  theme.value = order[(order.indexOf(theme.value) + 1) % order.length] ?? 'auto';
+}

@@ -1,0 +1,36 @@
+import { signal } from '@preact/signals';
+
+/** One timer for all relative times of the page; it stops while the page is hidden. */
+export const now = signal(Date.now());
+const TICK_MS = 1_000;
+setInterval(() => {
+  if (!document.hidden) now.value = Date.now();
+}, TICK_MS);
+
+const STEPS: [seconds: number, unit: string][] = [
+  [60, 's'],
+  [3_600, 'min'],
+  [86_400, 'h'],
+  [Number.POSITIVE_INFINITY, 'd'],
+];
+
+/** A length of time with one unit: `42 s`, `3 min`, `5 h`, `2 d`. */
+export function duration(ms: number): string {
+  const seconds = Math.max(0, Math.round(ms / 1_000));
+  let divisor = 1;
+  for (const [limit, unit] of STEPS) {
+    if (seconds < limit) return `${Math.floor(seconds / divisor)} ${unit}`;
+    divisor = limit;
+  }
+  return '';
+}
+
+/** How long ago, such as `3 min ago`. */
+export const ago = (time: string): string => {
+  const ms = now.value - Date.parse(time);
+  return ms < 5_000 ? 'just now' : `${duration(ms)} ago`;
+};
+
+/** Local and UTC time in full, for titles. */
+export const exact = (time: string): string =>
+  `${new Date(time).toLocaleString(undefined, { dateStyle: 'medium', timeStyle: 'medium' })} · ${time} UTC`;

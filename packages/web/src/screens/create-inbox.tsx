@@ -1,0 +1,198 @@
+import type { api } from '@mayfly/client';
+import { useState } from 'preact/hooks';
+import { wordsOf } from '../lib/actions.ts';
+import { useQuery } from '../lib/query.ts';
+import { href, navigate } from '../lib/router.ts';
+import { mayfly } from '../lib/session.ts';
+import { Button, CopyButton, Field, IconButton } from '../ui/basics.tsx';
+import { Dialog } from '../ui/dialog.tsx';
+
+type Pair = [name: string, value: string];
+
+const LIFETIMES: [minutes: number, words: string][] = [
+  [10, '10 minutes'],
+  [60, '1 hour'],
+  [1_440, '1 day'],
+  [10_080, '7 days'],
+];
+
+/** Labels as pairs of fields; a last empty pair takes the next one. */
+function Labels({ pairs, onChange }: { pairs: Pair[]; onChange: (pairs: Pair[]) => void }) {
+  const set = (at: number, part: 0 | 1, value: string) =>
+    onChange(
+      pairs.map((pair, index) => (index === at ? (part === 0 ? [value, pair[1]] : [pair[0], value]) : pair)),
+    );
+  return (
+    <fieldset class="pairs">
+      <legend class="field-label">Labels, to find the inboxes of a test run</legend>
+      {pairs.map(([name, value], index) => (
+        <div key={index}>
+          <input
+            aria-label="Label"
+            placeholder="run"
+            value={name}
+            onInput={(event) => set(index, 0, event.currentTarget.value)}
+          />
+          <input
+            aria-label="Value"
+            placeholder="4711"
+            value={value}
+            onInput={(event) => set(index, 1, event.currentTarget.value)}
+          />
+          <IconButton
+            icon="trash"
+            label="Remove the label"
+            onClick={() => onChange(pairs.filter((_, at) => at !== index))}
+          />
+        </div>
+      ))}
+      <span>
+        <Button kind="quiet" icon="plus" onClick={() => onChange([...pairs, ['', '']])}>
+          Add a label
+        </Button>
+      </span>
+    </fieldset>
+  );
+}
+
+/** What only the response of the creation shows. It lives in this component and nowhere else. */
+function Created({ inbox, onClose }: { inbox: api.CreatedInbox; onClose: () => void }) {
+  const open = `${location.origin}${href('/open')}#${inbox.token}`;
+  return (
+    <Dialog title="The inbox is ready" onClose={onClose}>
+      <div class="dialog-body">
+        <Shown label="Address" value={inbox.address} />
+        <Shown label="Read token, shown only now" value={inbox.token} />
+        <Shown label="Link that opens this inbox and nothing else" value={open} />
+        {inbox.webhook && (
+          <Shown label="Secret of the webhook, shown only now" value={inbox.webhook.secret} />
+        )}
+      </div>
+      <div class="dialog-foot">
+        <Button onClick={onClose}>Close</Button>
+        <Button kind="primary" onClick={() => navigate(href(`/inboxes/${inbox.id}`))}>
+          Open the inbox
+        </Button>
+      </div>
+    </Dialog>
+  );
+}
+
+/** A value that is shown once. */
+export const Shown = ({ label, value }: { label: string; value: string }) => (
+  <div class="field">
+    <span class="field-label">{label}</span>
+    <div class="snippet">
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: the text scrolls sideways, also by keyboard. */}
+      <pre tabIndex={0}>{value}</pre>
+      <CopyButton value={value} what={label} />
+    </div>
+  </div>
+);
+
+/** Creates an inbox with all options of the API. */
+export function CreateInbox({ onClose }: { onClose: () => void }) {
+  const domains = useQuery('domains', (signal) => mayfly.domains({ signal }));
+  const [kind, setKind] = useState<'random' | 'chosen' | 'catch-all'>('random');
+  const [localPart, setLocalPart] = useState('');
+  const [domain, setDomain] = useState('');
+  const [ttl, setTtl] = useState(60);
+  const [webhookUrl, setWebhookUrl] = useState('');
+  const [pairs, setPairs] = useState<Pair[]>([]);
+  const [problem, setProblem] = useState('');
+  const [isBusy, setBusy] = useState(false);
+  const [created, setCreated] = useState<api.CreatedInbox>();
+
+  const submit = async (event: SubmitEvent) => {
+    event.preventDefault();
+    const labels = Object.fromEntries(pairs.filter(([name]) => name !== ''));
+    const body: api.CreateInbox = {
+      ttlMinutes: ttl,
+      ...(domain && { domain }),
+      ...(kind === 'chosen' && localPart && { localPart }),
+      ...(kind === 'catch-all' && { catchAll: true }),
+      ...(Object.keys(labels).length > 0 && { labels }),
+      ...(webhookUrl && { webhookUrl }),
+    };
+    setBusy(true);
+    setProblem('');
+    try {
+      const headers = {
+        'idempotency-key': crypto.randomUUID?.() ?? `${performance.timeOrigin}${performance.now()}`,
+      };
+      setCreated(await mayfly.call('POST /v1/inboxes', { body, headers }));
+    } catch (error) {
+      setProblem(wordsOf(error));
+    } finally {
+      setBusy(false);
+    }
+  };
+  if (created) return <Created inbox={created} onClose={onClose} />;
+  return (
+    <Dialog title="New inbox" onClose={onClose}>
+      <form onSubmit={submit}>
+        <div class="dialog-body">
+          <div class="form-grid">
+            <Field label="Address">
+              <select value={kind} onChange={(event) => setKind(event.currentTarget.value as typeof kind)}>
+                <option value="random">Random</option>
+                <option value="chosen">Chosen</option>
+                <option value="catch-all">All of a domain (catch-all)</option>
+              </select>
+            </Field>
+            <Field label="Domain">
+              <select value={domain} onChange={(event) => setDomain(event.currentTarget.value)}>
+                {(domains.data ?? []).map((one) => (
+                  <option key={one.domain} value={one.default ? '' : one.domain}>
+                    {one.domain}
+                  </option>
+                ))}
+              </select>
+            </Field>
+          </div>
+          {kind === 'chosen' && (
+            <Field label="Local part" hint="1 to 64 of a–z 0–9 . _ -">
+              <input
+                value={localPart}
+                placeholder="signup-test"
+                onInput={(event) => setLocalPart(event.currentTarget.value)}
+              />
+            </Field>
+          )}
+          <Field label="Lifetime">
+            <select value={ttl} onChange={(event) => setTtl(Number(event.currentTarget.value))}>
+              {LIFETIMES.map(([minutes, words]) => (
+                <option key={minutes} value={minutes}>
+                  {words}
+                </option>
+              ))}
+            </select>
+          </Field>
+          <Labels pairs={pairs} onChange={setPairs} />
+          <Field
+            label="Webhook for this inbox"
+            hint="Each new message is sent there. Leave it empty for none."
+          >
+            <input
+              type="url"
+              value={webhookUrl}
+              placeholder="http://127.0.0.1:3000/hooks/mayfly"
+              onInput={(event) => setWebhookUrl(event.currentTarget.value)}
+            />
+          </Field>
+          {problem && (
+            <p class="field-error" role="alert">
+              {problem}
+            </p>
+          )}
+        </div>
+        <div class="dialog-foot">
+          <Button onClick={onClose}>Cancel</Button>
+          <Button kind="primary" type="submit" disabled={isBusy}>
+            Create
+          </Button>
+        </div>
+      </form>
+    </Dialog>
+  );
+}

@@ -1,0 +1,62 @@
+import { useQuery } from '../lib/query.ts';
+import { mayfly, session } from '../lib/session.ts';
+import { Badge, CopyButton, ScreenHead, Snippet } from '../ui/basics.tsx';
+import { Loaded } from '../ui/states.tsx';
+
+/** The domains for addresses, and what DNS has to say about them. */
+export function Domains() {
+  const domains = useQuery('domains', (signal) => mayfly.domains({ signal }));
+  const host = location.hostname;
+  return (
+    <div class="screen">
+      <ScreenHead title="Domains" lead="Domains under which the account may have inboxes" />
+      <Loaded query={domains} rows={3}>
+        {(all) => (
+          <div class="page">
+            <div class="table-box">
+              <table>
+                <thead>
+                  <tr>
+                    <th scope="col">Domain</th>
+                    <th scope="col">Who may use it</th>
+                    <th scope="col">Default</th>
+                  </tr>
+                </thead>
+                <tbody>
+                  {all.map((one) => (
+                    <tr key={one.domain}>
+                      <th scope="row">
+                        <span class="mono">{one.domain}</span>{' '}
+                        <CopyButton value={one.domain} what="the domain" />
+                      </th>
+                      <td>{one.shared ? 'every account' : 'this account'}</td>
+                      <td>{one.default && <Badge kind="ok">default</Badge>}</td>
+                    </tr>
+                  ))}
+                </tbody>
+              </table>
+            </div>
+            <section class="panel">
+              <h2>Mail from the Internet</h2>
+              <p class="muted">
+                An application on this machine needs no DNS: it sends to the SMTP server of Mayfly. For mail
+                from elsewhere, each domain needs MX records that name this server; the second one is for
+                catch-all inboxes.
+              </p>
+              <Snippet
+                what="the records"
+                text={all
+                  .map(({ domain }) => `${domain}.    MX  10  ${host}.\n*.${domain}.  MX  10  ${host}.`)
+                  .join('\n')}
+              />
+              <p class="muted small">
+                The operator adds a domain with <code>mayfly domain add DOMAIN --account ACCOUNT</code>.
+                {session.value?.account && ` The id of this account is ${session.value.account.id}.`}
+              </p>
+            </section>
+          </div>
+        )}
+      </Loaded>
+    </div>
+  );
+}

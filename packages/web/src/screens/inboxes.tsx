@@ -1,0 +1,297 @@
+import type { api } from '@mayfly/client';
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { attempt, deleteLater, toast } from '../lib/actions.ts';
+import { count, plural } from '../lib/format.ts';
+import { useKeys } from '../lib/keys.ts';
+import { onArrivals, openings } from '../lib/live.ts';
+import { useQuery } from '../lib/query.ts';
+import { href, navigate, query, setQuery } from '../lib/router.ts';
+import { mayfly, mayWrite, session } from '../lib/session.ts';
+import { duration, now } from '../lib/time.ts';
+import { Meter } from '../ui/bars.tsx';
+import { Ago, Badge, Button, CopyButton, ScreenHead, Snippet } from '../ui/basics.tsx';
+import { Confirm } from '../ui/dialog.tsx';
+import { Icon } from '../ui/icons.tsx';
+import { Loaded, Notice } from '../ui/states.tsx';
+import { focusRow, WindowList } from '../ui/window-list.tsx';
+import { CreateInbox } from './create-inbox.tsx';
+
+const ROW = 76;
+/** Inboxes that expire so soon are marked, milliseconds. */
+const SOON_MS = 5 * 60_000;
+/** Bounds the list: an account may have many thousands. */
+const MAX_SHOWN = 5_000;
+
+/** Labels of the address, `label.run=4711`. */
+const labelsIn = (search: URLSearchParams): Record<string, string> =>
+  Object.fromEntries(
+    [...search].filter(([name]) => name.startsWith('label.')).map(([name, value]) => [name.slice(6), value]),
+  );
+
+async function loadInboxes(labels: Record<string, string>, signal: AbortSignal): Promise<api.Inbox[]> {
+  const found: api.Inbox[] = [];
+  const filter = Object.fromEntries(Object.entries(labels).map(([name, value]) => [`label.${name}`, value]));
+  for (let before: string | undefined; ; before = found.at(-1)?.id) {
+    const page = await mayfly.call('GET /v1/inboxes', {
+      query: { ...filter, limit: 200, ...(before && { before }) },
+      signal,
+    });
+    found.push(...page.inboxes);
+    if (!page.hasMore || found.length >= MAX_SHOWN) return found;
+  }
+}
+
+export const isSink = (inbox: api.Inbox): boolean => inbox.labels.mayfly === 'sink';
+
+/** What is left of an inbox's life, in words and as a bar. */
+export function TimeLeft({ inbox }: { inbox: api.Inbox }) {
+  if (isSink(inbox)) return <span>permanent</span>;
+  const left = Date.parse(inbox.expiresAt) - now.value;
+  const whole = Date.parse(inbox.expiresAt) - Date.parse(inbox.createdAt);
+  const words = left <= 0 ? 'expired' : `${duration(left)} left`;
+  return (
+    <>
+      <span>{words}</span>
+      <Meter share={left / whole} label={words} kind={left < SOON_MS ? 'warn' : undefined} />
+    </>
+  );
+}
+
+const InboxRow = ({ inbox }: { inbox: api.Inbox }) => (
+  <a class="row inbox-row" href={href(`/inboxes/${inbox.id}`)}>
+    <span>
+      <span class="row-line">
+        <span class="address cut">
+          {inbox.catchAll ? inbox.address.replace(/^[^@]+/, '*') : inbox.address}
+        </span>
+      </span>
+      <span class="labels">
+        {isSink(inbox) && <Badge kind="info">takes all other mail</Badge>}
+        {inbox.catchAll && <Badge kind="info">catch-all</Badge>}
+        {inbox.full && <Badge kind="bad">full</Badge>}
+        {Object.entries(inbox.labels)
+          .filter(([name]) => name !== 'mayfly')
+          .map(([name, value]) => (
+            <span class="chip" key={name}>
+              {name}={value}
+            </span>
+          ))}
+        {Object.keys(inbox.labels).length === 0 && !inbox.catchAll && (
+          <span class="small muted">no labels</span>
+        )}
+      </span>
+    </span>
+    <span class="row-side">
+      <span>
+        <b>{count(inbox.messageCount)}</b> {inbox.messageCount === 1 ? 'mail' : 'mails'}
+        {inbox.lastMessageAt && (
+          <>
+            {' · '}
+            <Ago time={inbox.lastMessageAt} />
+          </>
+        )}
+      </span>
+      <TimeLeft inbox={inbox} />
+    </span>
+  </a>
+);
+
+function Empty({ onCreate }: { onCreate: () => void }) {
+  const smtp = session.value?.server.smtp;
+  return (
+    <Notice icon="inbox" title="No inboxes yet">
+      <p>
+        Create one, and send mail to its address{smtp ? ` on ${smtp.host}:${smtp.port}` : ''}. Tests do the
+        same with one request:
+      </p>
+      <Snippet
+        what="the command"
+        text={`curl -X POST ${location.origin}/v1/inboxes \\\n  -H "Authorization: Bearer $MAYFLY_API_KEY"`}
+      />
+      <p>
+        {mayWrite.value && (
+          <Button kind="primary" icon="plus" onClick={onCreate}>
+            New inbox
+          </Button>
+        )}{' '}
+        <a href={href('/connect')}>Connect an application</a>
+      </p>
+    </Notice>
+  );
+}
+
+/** Deletes all inboxes with the labels of the filter, after it has said how many. */
+function DeleteByLabel({
+  labels,
+  number,
+  onDone,
+}: {
+  labels: Record<string, string>;
+  number: number;
+  onDone: () => void;
+}) {
+  const [isAsking, setAsking] = useState(false);
+  const remove = async () => {
+    const deleted = await attempt(() => mayfly.inboxes.deleteByLabels(labels));
+    if (deleted !== undefined) toast(`${plural(deleted, 'inbox')} deleted`);
+    onDone();
+  };
+  return (
+    <>
+      <Button kind="danger" icon="trash" onClick={() => setAsking(true)}>
+        Delete all {count(number)}
+      </Button>
+      {isAsking && (
+        <Confirm
+          title="Delete inboxes"
+          verb={`Delete ${plural(number, 'inbox')}`}
+          onConfirm={remove}
+          onClose={() => setAsking(false)}
+        >
+          <p>
+            All inboxes with{' '}
+            {Object.entries(labels)
+              .map(([name, value]) => `${name}=${value}`)
+              .join(', ')}{' '}
+            and their messages are deleted at once. This cannot be undone.
+          </p>
+        </Confirm>
+      )}
+    </>
+  );
+}
+
+/** All live inboxes of the account. */
+export function Inboxes() {
+  const labels = labelsIn(query.value);
+  const words = query.value.get('q') ?? '';
+  const isCreating = query.value.has('new');
+  const list = useQuery(`inboxes ${JSON.stringify(labels)}`, (signal) => loadInboxes(labels, signal));
+  const [hidden, setHidden] = useState<readonly string[]>([]);
+  const box = useRef<HTMLDivElement>(null);
+  const latest = useRef(list);
+  latest.current = list;
+
+  // New mail moves the figures of its row; an inbox that is not in the list is loaded.
+  useEffect(
+    () =>
+      onArrivals((arrivals) => {
+        const { data, set, reload } = latest.current;
+        if (!data) return;
+        const byId = new Map(data.map((one) => [one.id, one]));
+        for (const { inboxId, message } of arrivals) {
+          const inbox = byId.get(inboxId);
+          if (!inbox) return reload();
+          const { messageCount, lastMessageAt } = inbox;
+          if ((lastMessageAt ?? '') >= message.receivedAt) continue;
+          byId.set(inboxId, { ...inbox, messageCount: messageCount + 1, lastMessageAt: message.receivedAt });
+        }
+        set([...byId.values()]);
+      }),
+    [],
+  );
+  const opened = openings.value;
+  useEffect(() => {
+    if (opened > 1) latest.current.reload();
+  }, [opened]);
+
+  const create = () => setQuery({ new: '1' });
+  const shown = (list.data ?? []).filter(
+    (inbox) =>
+      !hidden.includes(inbox.id) &&
+      (words === '' ||
+        `${inbox.address} ${Object.entries(inbox.labels).join(' ')}`
+          .toLowerCase()
+          .includes(words.toLowerCase())),
+  );
+  const move = (step: number) => {
+    const at = Number(document.activeElement?.closest('li')?.getAttribute('aria-posinset') ?? 0) - 1;
+    focusRow(box.current, Math.min(shown.length - 1, Math.max(0, at + step)), ROW);
+  };
+  const current = () =>
+    shown[Number(document.activeElement?.closest('li')?.getAttribute('aria-posinset') ?? 0) - 1];
+  const remove = (inbox: api.Inbox) =>
+    deleteLater(
+      `${inbox.address} is deleted`,
+      () => setHidden((all) => [...all, inbox.id]),
+      () => setHidden((all) => all.filter((id) => id !== inbox.id)),
+      () => mayfly.call('DELETE /v1/inboxes/{id}', { path: { id: inbox.id } }),
+    );
+  useKeys({
+    j: () => move(1),
+    k: () => move(-1),
+    r: list.reload,
+    ...(mayWrite.value && {
+      n: create,
+      Delete: () => {
+        const inbox = current();
+        if (inbox && !isSink(inbox)) remove(inbox);
+      },
+    }),
+  });
+
+  const isFiltered = Object.keys(labels).length > 0;
+  return (
+    <div class="screen fixed" ref={box}>
+      <ScreenHead title="Inboxes" lead={list.data && `${plural(shown.length, 'live inbox')}`}>
+        {mayWrite.value && isFiltered && shown.length > 0 && (
+          <DeleteByLabel labels={labels} number={shown.length} onDone={list.reload} />
+        )}
+        {mayWrite.value && (
+          <Button kind="primary" icon="plus" onClick={create}>
+            New inbox
+          </Button>
+        )}
+      </ScreenHead>
+      <div class="toolbar">
+        <span class="search">
+          <Icon name="search" />
+          <input
+            type="search"
+            aria-label="Search inboxes"
+            placeholder="Address or label"
+            value={words}
+            onInput={(event) => setQuery({ q: event.currentTarget.value })}
+            onKeyDown={(event) => {
+              if (event.key !== 'Enter') return;
+              // `run=4711` filters on the server, by label.
+              const label = /^([\w.-]+)=(.+)$/.exec(words);
+              if (label) setQuery({ q: null, [`label.${label[1]}`]: label[2] ?? '' });
+            }}
+          />
+        </span>
+        {Object.entries(labels).map(([name, value]) => (
+          <Button key={name} icon="close" onClick={() => setQuery({ [`label.${name}`]: null })}>
+            {name}={value}
+          </Button>
+        ))}
+      </div>
+      <Loaded query={list}>
+        {(inboxes) =>
+          inboxes.length === 0 && !isFiltered ? (
+            <Empty onCreate={create} />
+          ) : shown.length === 0 ? (
+            <Notice icon="search" title="No inbox matches">
+              <Button onClick={() => navigate(href('/inboxes'))}>Show all inboxes</Button>
+            </Notice>
+          ) : (
+            <WindowList
+              items={shown}
+              rowHeight={ROW}
+              label="Inboxes"
+              render={(inbox) => <InboxRow inbox={inbox} />}
+            />
+          )
+        }
+      </Loaded>
+      {isCreating && mayWrite.value && <CreateInbox onClose={() => setQuery({ new: null })} />}
+    </div>
+  );
+}
+
+/** The address of an inbox with a button that copies it. */
+export const Address = ({ inbox }: { inbox: Pick<api.Inbox, 'address'> }) => (
+  <>
+    <span class="address">{inbox.address}</span> <CopyButton value={inbox.address} what="the address" />
+  </>
+);

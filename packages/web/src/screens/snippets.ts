@@ -1,0 +1,156 @@
+/** Values of this server that snippets are filled with. */
+export interface Values {
+  host: string;
+  port: number;
+  address: string;
+  /** Base of the API. */
+  url: string;
+}
+
+/** Settings and tests for frameworks, ready to paste. */
+export const SNIPPETS: readonly { id: string; label: string; text: (values: Values) => string }[] = [
+  {
+    id: 'swaks',
+    label: 'Shell',
+    text: ({ host, port, address, url }) => `# Send a mail
+swaks --server ${host}:${port} --to ${address} --header "Subject: Hello" --body "Your code is 482913"
+
+# Wait for it, up to 30 seconds
+curl -X POST ${url}/v1/inboxes/INBOX_ID/wait \\
+  -H "Authorization: Bearer $MAYFLY_API_KEY" \\
+  -H "Content-Type: application/json" -d '{"match": {"code": true}}'`,
+  },
+  {
+    id: 'nodemailer',
+    label: 'Node.js',
+    text: ({ host, port, address }) => `import { createTransport } from 'nodemailer';
+
+const mail = createTransport({ host: '${host}', port: ${port} });
+await mail.sendMail({
+  from: 'no-reply@app.example',
+  to: '${address}',
+  subject: 'Hello',
+  text: 'Your code is 482913',
+});`,
+  },
+  {
+    id: 'playwright',
+    label: 'Playwright',
+    text: ({ url }) => `import { Mayfly } from '@mayfly/client';
+import { test } from '@playwright/test';
+
+const mayfly = new Mayfly({ url: '${url}', apiKey: process.env.MAYFLY_API_KEY });
+
+test('signs up', async ({ page }) => {
+  const inbox = await mayfly.inboxes.create();
+  await page.goto('/sign-up');
+  await page.getByLabel('E-mail').fill(inbox.address);
+  await page.getByRole('button', { name: 'Sign up' }).click();
+  await page.getByLabel('Code').fill(await inbox.waitForCode());
+});`,
+  },
+  {
+    id: 'cypress',
+    label: 'Cypress',
+    text: ({ url }) => `const headers = { Authorization: \`Bearer \${Cypress.env('MAYFLY_API_KEY')}\` };
+
+it('signs up', () => {
+  cy.request({ method: 'POST', url: '${url}/v1/inboxes', headers }).then(({ body: inbox }) => {
+    cy.visit('/sign-up');
+    cy.get('[name=email]').type(inbox.address + '{enter}');
+    cy.request({
+      method: 'POST',
+      url: \`${url}/v1/inboxes/\${inbox.id}/wait\`,
+      headers,
+      body: { match: { code: true }, timeoutSeconds: 20 },
+    }).then(({ body }) => cy.get('[name=code]').type(body.messages[0].codes[0].value));
+  });
+});`,
+  },
+  {
+    id: 'pytest',
+    label: 'pytest',
+    text: ({ host, port, url }) => `import os, smtplib, requests
+from email.message import EmailMessage
+
+API = "${url}/v1"
+AUTH = {"Authorization": f"Bearer {os.environ['MAYFLY_API_KEY']}"}
+
+def test_mail():
+    inbox = requests.post(f"{API}/inboxes", headers=AUTH).json()
+    message = EmailMessage()
+    message["From"], message["To"] = "no-reply@app.example", inbox["address"]
+    message["Subject"] = "Hello"
+    message.set_content("Your code is 482913")
+    with smtplib.SMTP("${host}", ${port}) as smtp:
+        smtp.send_message(message)
+    result = requests.post(f"{API}/inboxes/{inbox['id']}/wait", headers=AUTH, json={"match": {"code": True}}).json()
+    assert result["messages"][0]["codes"][0]["value"] == "482913"`,
+  },
+  {
+    id: 'django',
+    label: 'Django',
+    text: ({ host, port }) => `# settings.py
+EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
+EMAIL_HOST = "${host}"
+EMAIL_PORT = ${port}
+EMAIL_USE_TLS = False`,
+  },
+  {
+    id: 'rails',
+    label: 'Rails',
+    text: ({ host, port }) => `# config/environments/test.rb
+config.action_mailer.delivery_method = :smtp
+config.action_mailer.smtp_settings = { address: "${host}", port: ${port} }`,
+  },
+  {
+    id: 'laravel',
+    label: 'Laravel',
+    text: ({ host, port }) => `# .env
+MAIL_MAILER=smtp
+MAIL_HOST=${host}
+MAIL_PORT=${port}
+MAIL_USERNAME=null
+MAIL_PASSWORD=null
+MAIL_ENCRYPTION=null`,
+  },
+  {
+    id: 'spring',
+    label: 'Spring Boot',
+    text: ({ host, port }) => `# application-test.properties
+spring.mail.host=${host}
+spring.mail.port=${port}`,
+  },
+  {
+    id: 'dotnet',
+    label: '.NET',
+    text: ({ host, port, address }) => `using var client = new MailKit.Net.Smtp.SmtpClient();
+await client.ConnectAsync("${host}", ${port}, MailKit.Security.SecureSocketOptions.None);
+var message = new MimeKit.MimeMessage();
+message.From.Add(MimeKit.MailboxAddress.Parse("no-reply@app.example"));
+message.To.Add(MimeKit.MailboxAddress.Parse("${address}"));
+message.Subject = "Hello";
+message.Body = new MimeKit.TextPart("plain") { Text = "Your code is 482913" };
+await client.SendAsync(message);`,
+  },
+  {
+    id: 'go',
+    label: 'Go',
+    text: ({ host, port, address }) => `err := smtp.SendMail("${host}:${port}", nil, "no-reply@app.example",
+	[]string{"${address}"},
+	[]byte("To: ${address}\\r\\nSubject: Hello\\r\\n\\r\\nYour code is 482913\\r\\n"))`,
+  },
+  {
+    id: 'php',
+    label: 'PHP',
+    text: ({ host, port, address }) => `$mail = new PHPMailer\\PHPMailer\\PHPMailer(true);
+$mail->isSMTP();
+$mail->Host = '${host}';
+$mail->Port = ${port};
+$mail->setFrom('no-reply@app.example');
+$mail->addAddress('${address}');
+$mail->Subject = 'Hello';
+$mail->Body = 'Your code is 482913';
+$mail->send();`,
+  },
+];

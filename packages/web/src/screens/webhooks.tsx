@@ -1,0 +1,179 @@
+import type { api } from '@mayfly/client';
+import { useState } from 'preact/hooks';
+import { wordsOf } from '../lib/actions.ts';
+import { useQuery } from '../lib/query.ts';
+import { href, query, setQuery } from '../lib/router.ts';
+import { mayfly, mayWrite } from '../lib/session.ts';
+import { Ago, Badge, Button, Field, ScreenHead, Snippet } from '../ui/basics.tsx';
+import { Dialog } from '../ui/dialog.tsx';
+import { Loaded, Notice } from '../ui/states.tsx';
+import { Shown } from './create-inbox.tsx';
+
+/** How a receiver checks that a request came from this server. */
+const VERIFY = `import { Webhook } from 'standardwebhooks';
+
+const event = new Webhook(process.env.MAYFLY_WEBHOOK_SECRET)
+  .verify(rawBody, request.headers); // throws when the signature is wrong`;
+
+/** The secret of a webhook, and how to use it. */
+export const SecretDialog = ({
+  secret,
+  title,
+  onClose,
+}: {
+  secret: string;
+  title: string;
+  onClose: () => void;
+}) => (
+  <Dialog title={title} onClose={onClose} isWide>
+    <div class="dialog-body">
+      <Shown label="Signing secret, shown only now" value={secret} />
+      <p class="muted">
+        Check the signature of each request with a library of the Standard Webhooks specification:
+      </p>
+      <Snippet what="the code" text={VERIFY} />
+    </div>
+    <div class="dialog-foot">
+      <Button kind="primary" onClick={onClose}>
+        Done
+      </Button>
+    </div>
+  </Dialog>
+);
+
+function CreateWebhook({ onClose }: { onClose: () => void }) {
+  const inboxes = useQuery(
+    'webhook inboxes',
+    async (signal) => (await mayfly.call('GET /v1/inboxes', { query: { limit: 200 }, signal })).inboxes,
+  );
+  const [problem, setProblem] = useState('');
+  const [secret, setSecret] = useState('');
+  const submit = async (event: SubmitEvent) => {
+    event.preventDefault();
+    const data = new FormData(event.currentTarget as HTMLFormElement);
+    const inboxId = String(data.get('inbox'));
+    const description = String(data.get('description'));
+    try {
+      const created = await mayfly.webhooks.create({
+        url: String(data.get('url')),
+        ...(inboxId && { inboxId }),
+        ...(description && { description }),
+      });
+      setSecret(created.secret);
+    } catch (error) {
+      setProblem(wordsOf(error));
+    }
+  };
+  if (secret) return <SecretDialog title="The webhook is registered" secret={secret} onClose={onClose} />;
+  return (
+    <Dialog title="New webhook" onClose={onClose}>
+      <form onSubmit={submit}>
+        <div class="dialog-body">
+          <Field label="URL" error={problem} hint="Each new message is sent there by POST, signed.">
+            <input name="url" type="url" required placeholder="http://127.0.0.1:3000/hooks/mayfly" />
+          </Field>
+          <Field label="Messages of">
+            <select name="inbox">
+              <option value="">all inboxes of the account</option>
+              {(inboxes.data ?? []).map(({ id, address }) => (
+                <option key={id} value={id}>
+                  {address}
+                </option>
+              ))}
+            </select>
+          </Field>
+          <Field label="Note">
+            <input name="description" maxLength={256} placeholder="Sign-up tests" />
+          </Field>
+        </div>
+        <div class="dialog-foot">
+          <Button onClick={onClose}>Cancel</Button>
+          <Button kind="primary" type="submit">
+            Register
+          </Button>
+        </div>
+      </form>
+    </Dialog>
+  );
+}
+
+/** The state of a webhook in one word. */
+export const WebhookState = ({ webhook }: { webhook: api.Webhook }) =>
+  !webhook.enabled ? (
+    <Badge kind={webhook.disabledReason ? 'bad' : undefined}>
+      {webhook.disabledReason ? 'disabled' : 'paused'}
+    </Badge>
+  ) : webhook.failingSince ? (
+    <Badge kind="warn">failing</Badge>
+  ) : (
+    <Badge kind="ok">active</Badge>
+  );
+
+/** The webhooks of the account. */
+export function Webhooks() {
+  const list = useQuery('webhooks', (signal) => mayfly.webhooks.list({ signal }));
+  const isCreating = query.value.has('new');
+  const create = () => setQuery({ new: '1' });
+  return (
+    <div class="screen">
+      <ScreenHead title="Webhooks" lead="Requests that Mayfly sends for each new message">
+        {mayWrite.value && (
+          <Button kind="primary" icon="plus" onClick={create}>
+            New webhook
+          </Button>
+        )}
+      </ScreenHead>
+      <Loaded query={list} rows={3}>
+        {({ webhooks }) =>
+          webhooks.length === 0 ? (
+            <Notice icon="hook" title="No webhooks yet">
+              <p>
+                A webhook sends each new message to an application as it arrives, signed and at least once,
+                with retries for about nine hours.
+              </p>
+              {mayWrite.value && (
+                <Button icon="plus" onClick={create}>
+                  New webhook
+                </Button>
+              )}
+            </Notice>
+          ) : (
+            <div class="page">
+              <ul>
+                {webhooks.map((webhook) => (
+                  <li class="seen" key={webhook.id}>
+                    <div class="row-line">
+                      <a class="cut mono" href={href(`/webhooks/${webhook.id}`)}>
+                        {webhook.url}
+                      </a>
+                      <WebhookState webhook={webhook} />
+                    </div>
+                    <span class="small muted">
+                      {webhook.description && `${webhook.description} · `}
+                      {webhook.inboxId ? 'one inbox' : 'all inboxes'} · registered{' '}
+                      <Ago time={webhook.createdAt} />
+                      {webhook.failingSince && (
+                        <>
+                          {' '}
+                          · failing since <Ago time={webhook.failingSince} />
+                        </>
+                      )}
+                    </span>
+                  </li>
+                ))}
+              </ul>
+            </div>
+          )
+        }
+      </Loaded>
+      {isCreating && mayWrite.value && (
+        <CreateWebhook
+          onClose={() => {
+            setQuery({ new: null });
+            list.reload();
+          }}
+        />
+      )}
+    </div>
+  );
+}

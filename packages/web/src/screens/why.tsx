@@ -1,0 +1,316 @@
+import type { api } from '@mayfly/client';
+import { useState } from 'preact/hooks';
+import { person, plural } from '../lib/format.ts';
+import { useQuery } from '../lib/query.ts';
+import { href, navigate, query, setQuery } from '../lib/router.ts';
+import { mayfly, mayWrite } from '../lib/session.ts';
+import { Ago, Badge, Button, Field, ScreenHead } from '../ui/basics.tsx';
+import { Icon } from '../ui/icons.tsx';
+import { Loaded, Notice } from '../ui/states.tsx';
+import { Letters, sentences } from './explanation.tsx';
+
+/** Conditions of a wait that are entered as text. */
+const CONDITIONS = ['from', 'to', 'subject', 'text'] as const;
+
+function matchIn(search: URLSearchParams): api.MessageMatch {
+  const match: api.MessageMatch = {};
+  for (const name of CONDITIONS) {
+    const value = search.get(name);
+    if (value) match[name] = value;
+  }
+  if (search.get('code')) match.code = true;
+  const link = search.get('link');
+  if (link) match.link = { href: link };
+  return match;
+}
+
+/** The conditions of a wait that was copied from a test; null for text that is none. */
+function pasted(text: string): Record<string, string | null> | null {
+  try {
+    const wait = JSON.parse(text) as { match?: Record<string, unknown>; since?: string };
+    const match = wait.match ?? (wait as Record<string, unknown>);
+    const link = match.link as { href?: string } | undefined;
+    return {
+      ...Object.fromEntries(
+        CONDITIONS.map((name) => [name, typeof match[name] === 'string' ? (match[name] as string) : null]),
+      ),
+      code: match.code ? '1' : null,
+      link: link?.href ?? null,
+      since: wait.since ?? null,
+    };
+  } catch {
+    return null;
+  }
+}
+
+function Conditions() {
+  const search = query.value;
+  const onSubmit = (event: SubmitEvent) => {
+    event.preventDefault();
+    const data = new FormData(event.currentTarget as HTMLFormElement);
+    const changes = Object.fromEntries(
+      [...CONDITIONS, 'link', 'since'].map((name) => [name, String(data.get(name) ?? '') || null]),
+    );
+    setQuery({ ...changes, code: data.get('code') ? '1' : null, at: String(Date.now()) });
+  };
+  return (
+    <form
+      class="panel"
+      key={search.toString()}
+      onSubmit={onSubmit}
+      onPaste={(event) => {
+        const found = pasted(event.clipboardData?.getData('text') ?? '');
+        if (!found) return;
+        event.preventDefault();
+        setQuery({ ...found, at: String(Date.now()) });
+      }}
+    >
+      <h2>What the test waits for</h2>
+      <div class="form-grid">
+        {CONDITIONS.map((name) => (
+          <Field key={name} label={name.charAt(0).toUpperCase() + name.slice(1)}>
+            <input
+              name={name}
+              defaultValue={search.get(name) ?? ''}
+              placeholder={{ from: 'no-reply@', to: 'ada+', subject: 'confirm', text: 'your code' }[name]}
+            />
+          </Field>
+        ))}
+        <Field label="Link contains">
+          <input name="link" defaultValue={search.get('link') ?? ''} placeholder="/confirm" />
+        </Field>
+        <Field label="Since" hint="A cursor, a message id or a time">
+          <input name="since" defaultValue={search.get('since') ?? ''} />
+        </Field>
+      </div>
+      <div class="row-line">
+        <label class="row-line">
+          <input type="checkbox" name="code" defaultChecked={search.has('code')} /> has a one-time code
+        </label>
+        <span class="cut small muted">Paste the JSON of a wait anywhere in this form.</span>
+        <Button kind="primary" icon="refresh" type="submit">
+          Look again
+        </Button>
+      </div>
+    </form>
+  );
+}
+
+const NAMES: Record<string, string> = { hasAttachments: 'attachments', rcptTo: 'recipient' };
+
+const Seen = ({ inboxId, seen }: { inboxId: string; seen: api.SeenMessage }) => (
+  <li class="seen">
+    <div class="row-line">
+      <a class="cut" href={href(`/inboxes/${inboxId}/messages/${seen.message.id}`)}>
+        <b>{seen.message.subject || '(no subject)'}</b>{' '}
+        <span class="muted">from {person(seen.message.from)}</span>
+      </a>
+      <Ago time={seen.message.receivedAt} />
+    </div>
+    <ul class="seen-failed">
+      {seen.failed.map(({ condition, expected, got }) => (
+        <li key={condition}>
+          <b>{NAMES[condition] ?? condition}</b>: expected <code>{expected}</code>, got{' '}
+          <code>{got || '(empty)'}</code>
+        </li>
+      ))}
+    </ul>
+  </li>
+);
+
+function Explanation({ inbox, result }: { inbox: api.Inbox; result: api.WaitResult }) {
+  const { explanation, messages } = result;
+  const [first] = messages;
+  if (!explanation) {
+    return (
+      <section class="panel">
+        <h2>
+          <Icon name="check" /> It did come
+        </h2>
+        <p class="answer">
+          {plural(messages.length, 'message')} in this inbox meets the conditions. If the test still failed,
+          it waited with other conditions, an earlier timeout, or a later <code>since</code>.
+        </p>
+        {first && (
+          <a href={href(`/inboxes/${inbox.id}/messages/${first.id}`)}>
+            Open “{first.subject || '(no subject)'}”
+          </a>
+        )}
+      </section>
+    );
+  }
+  const { seen, refused, nearMisses, failedHandshakes } = explanation;
+  return (
+    <>
+      <section class="panel" aria-live="polite">
+        <h2>The answer</h2>
+        {sentences(inbox, explanation).map((sentence) => (
+          <p class="answer" key={sentence}>
+            {sentence}
+          </p>
+        ))}
+      </section>
+      {seen.length > 0 && (
+        <section>
+          <h2>Messages that came and did not match ({explanation.seenCount})</h2>
+          <ul>
+            {seen.map((one) => (
+              <Seen key={one.message.id} inboxId={inbox.id} seen={one} />
+            ))}
+          </ul>
+        </section>
+      )}
+      {nearMisses.length > 0 && (
+        <section>
+          <h2>Mail for similar addresses</h2>
+          <ul>
+            {nearMisses.map((miss) => (
+              <li class="seen" key={miss.address}>
+                <div class="row-line">
+                  <span class="cut address">
+                    <Letters of={miss.address} unlike={inbox.address} />
+                  </span>
+                  <Badge kind={miss.outcome === 'refused' ? 'bad' : 'warn'}>
+                    {miss.outcome} {miss.times > 1 && `${miss.times} times`}
+                  </Badge>
+                  <Ago time={miss.at} />
+                </div>
+                {miss.inboxId && <a href={href(`/inboxes/${miss.inboxId}`)}>Open the inbox that got it</a>}
+              </li>
+            ))}
+          </ul>
+        </section>
+      )}
+      {refused.length > 0 && (
+        <section>
+          <h2>Mail for this address that was refused</h2>
+          <ul>
+            {refused.map((one) => (
+              <li class="seen" key={`${one.at}${one.reply}`}>
+                <div class="row-line">
+                  <code class="cut">{one.reply}</code>
+                  <Ago time={one.at} />
+                </div>
+                <span class="small muted">
+                  from {one.mailFrom || 'nobody (bounce)'} at {one.remoteAddress}, HELO {one.helo}
+                </span>
+              </li>
+            ))}
+          </ul>
+        </section>
+      )}
+      {failedHandshakes.length > 0 && (
+        <section>
+          <h2>TLS handshakes that failed</h2>
+          <ul>
+            {failedHandshakes.map((one) => (
+              <li class="seen" key={`${one.at}${one.reason}`}>
+                <div class="row-line">
+                  <span class="cut">{one.reason}</span>
+                  <Ago time={one.at} />
+                </div>
+                <span class="small muted">from {one.remoteAddress}</span>
+              </li>
+            ))}
+          </ul>
+        </section>
+      )}
+    </>
+  );
+}
+
+/** Why no mail of an inbox meets the conditions of a wait: one wait that does not wait, in words. */
+export function Why({ id }: { id: string }) {
+  const search = query.value;
+  const match = matchIn(search);
+  const since = search.get('since');
+  const wait = useQuery(`why ${id} ${search}`, async (signal) => {
+    const path = { id };
+    const [inbox, result] = await Promise.all([
+      mayfly.call('GET /v1/inboxes/{id}', { path, signal }),
+      mayfly.call('POST /v1/inboxes/{id}/wait', {
+        path,
+        body: { match, timeoutSeconds: 0, ...(since && { since }) },
+        signal,
+      }),
+    ]);
+    return { inbox, result };
+  });
+  return (
+    <div class="screen">
+      <ScreenHead
+        title="Why nothing came"
+        lead={
+          wait.data && (
+            <a class="address" href={href(`/inboxes/${id}`)}>
+              {wait.data.inbox.address}
+            </a>
+          )
+        }
+      />
+      <div class="page">
+        <Conditions />
+        <Loaded query={wait}>{({ inbox, result }) => <Explanation inbox={inbox} result={result} />}</Loaded>
+      </div>
+    </div>
+  );
+}
+
+/** Finds the inbox of an address, for which the screen above explains. */
+export function WhyAddress() {
+  const wanted = query.value.get('address') ?? '';
+  const [text, setText] = useState(wanted);
+  const found = useQuery(`why address ${wanted}`, async (signal) => {
+    if (!wanted) return null;
+    const { inboxes } = await mayfly.call('GET /v1/inboxes', { query: { address: wanted }, signal });
+    const [inbox] = inboxes;
+    if (inbox) navigate(href(`/inboxes/${inbox.id}/why`), { replace: true });
+    return inbox ?? null;
+  });
+  const create = () => navigate(href('/inboxes', { new: '1' }));
+  return (
+    <div class="screen">
+      <ScreenHead title="Why nothing came" lead="Enter the address that a test waits for." />
+      <div class="page">
+        <form
+          class="toolbar flush"
+          onSubmit={(event) => {
+            event.preventDefault();
+            setQuery({ address: text.trim() });
+          }}
+        >
+          <span class="search">
+            <Icon name="search" />
+            <input
+              type="search"
+              aria-label="Address"
+              placeholder="brave.otter482136@mayfly.test"
+              value={text}
+              onInput={(event) => setText(event.currentTarget.value)}
+            />
+          </span>
+          <Button kind="primary" type="submit">
+            Explain
+          </Button>
+        </form>
+        <Loaded query={found}>
+          {(inbox) =>
+            wanted && !inbox ? (
+              <Notice icon="question" title="No inbox takes mail for this address">
+                <p>
+                  Mail for <b class="mono">{wanted}</b> is refused with 550 5.1.1: the inbox was never
+                  created, was deleted or has expired, or belongs to another account.
+                </p>
+                {mayWrite.value && (
+                  <Button icon="plus" onClick={create}>
+                    New inbox
+                  </Button>
+                )}
+              </Notice>
+            ) : null
+          }
+        </Loaded>
+      </div>
+    </div>
+  );
+}

@@ -1,0 +1,188 @@
+import type { ComponentChildren } from 'preact';
+import { useEffect, useState } from 'preact/hooks';
+import icon from './icon.svg';
+import { dismiss, toasts } from './lib/actions.ts';
+import { useShortcuts } from './lib/keys.ts';
+import { connection, lastHeardAt, startLive } from './lib/live.ts';
+import { href } from './lib/router.ts';
+import { type Session, session, signOut } from './lib/session.ts';
+import { nextTheme, theme } from './lib/theme.ts';
+import { duration, now } from './lib/time.ts';
+import { Help, Palette } from './screens/palette.tsx';
+import { IconButton } from './ui/basics.tsx';
+import { Icon, type IconName } from './ui/icons.tsx';
+
+interface Place {
+  to: string;
+  label: string;
+  icon: IconName;
+  key?: string;
+}
+
+/** The places of the rail, with the second key of `g …`. */
+export const PLACES: readonly Place[] = [
+  { to: '/inboxes', label: 'Inboxes', icon: 'inbox', key: 'i' },
+  { to: '/live', label: 'Live', icon: 'live', key: 'l' },
+  { to: '/why', label: 'Why nothing came', icon: 'question', key: 'y' },
+  { to: '/connect', label: 'Connect', icon: 'plug', key: 'c' },
+  { to: '/webhooks', label: 'Webhooks', icon: 'hook', key: 'w' },
+  { to: '/usage', label: 'Usage', icon: 'chart', key: 'u' },
+  { to: '/keys', label: 'API keys', icon: 'key', key: 'k' },
+  { to: '/domains', label: 'Domains', icon: 'globe', key: 'd' },
+];
+
+/** Places of who is signed in: a read token has its inbox alone. */
+export const placesOf = ({ inbox }: Session): readonly Place[] =>
+  inbox ? [{ to: `/inboxes/${inbox.id}`, label: 'Inbox', icon: 'inbox' }] : PLACES;
+
+function LiveState() {
+  const state = connection.value;
+  const text =
+    state === 'open'
+      ? 'Live'
+      : state === 'connecting'
+        ? 'Connecting'
+        : `Offline · last update ${duration(now.value - lastHeardAt.value)} ago`;
+  return (
+    <p class="live-state">
+      <i class={`dot ${state}`} />
+      {text}
+    </p>
+  );
+}
+
+const THEMES = { auto: 'Colours: as the system', light: 'Colours: light', dark: 'Colours: dark' };
+
+function Rail({
+  at,
+  isShown,
+  who,
+  onPalette,
+}: {
+  at: string;
+  isShown: boolean;
+  who: Session;
+  onPalette: () => void;
+}) {
+  return (
+    <div class={`rail ${isShown ? 'shown' : ''}`}>
+      <a class="brand" href={href(placesOf(who)[0]?.to ?? '/')}>
+        <img src={icon} alt="" /> Mayfly
+      </a>
+      <button type="button" class="rail-button" onClick={onPalette}>
+        <Icon name="search" /> Go to… <kbd>Ctrl K</kbd>
+      </button>
+      <nav aria-label="Screens">
+        <ul>
+          {placesOf(who).map((place) => (
+            <li key={place.to}>
+              <a
+                href={href(place.to)}
+                aria-current={at === place.to || at.startsWith(`${place.to}/`) ? 'page' : undefined}
+              >
+                <Icon name={place.icon} /> {place.label}
+                {place.key && <kbd>g {place.key}</kbd>}
+              </a>
+            </li>
+          ))}
+          <li>
+            <a href="/docs">
+              <Icon name="out" /> API reference
+            </a>
+          </li>
+        </ul>
+      </nav>
+      <div class="rail-foot">
+        <LiveState />
+        <p class="who cut" title={who.key?.name}>
+          {who.account ? `${who.account.name} · ${who.key?.name}` : 'Read token of one inbox'}
+          {who.scope === 'read' && ' (read only)'}
+        </p>
+        <button type="button" class="rail-button" onClick={nextTheme}>
+          <Icon name="sun" /> {THEMES[theme.value]}
+        </button>
+        <button type="button" class="rail-button" onClick={() => void signOut()}>
+          <Icon name="out" /> Sign out
+        </button>
+      </div>
+    </div>
+  );
+}
+
+/** Above the screen while the stream is cut. */
+function Lost() {
+  const silence = now.value - lastHeardAt.value;
+  if (connection.value !== 'lost' || silence < 1_000) return null;
+  return (
+    <div class="banner" role="status">
+      <Icon name="warn" /> No connection to the server. Last update {duration(silence)} ago; it continues by
+      itself.
+    </div>
+  );
+}
+
+const Toasts = () => (
+  <div class="toasts" role="status" aria-live="polite">
+    {toasts.value.map(({ id, text, kind, undo }) => (
+      <div class={`toast ${kind}`} key={id}>
+        {text}
+        {undo && (
+          <button
+            type="button"
+            onClick={() => {
+              undo();
+              dismiss(id);
+            }}
+          >
+            Undo
+          </button>
+        )}
+      </div>
+    ))}
+  </div>
+);
+
+/** The frame of all screens: rail, palette, notes, and the stream of new mail. */
+export function Shell({ at, children }: { at: string; children: ComponentChildren }) {
+  const who = session.value;
+  const [isMenu, setMenu] = useState(false);
+  const [overlay, setOverlay] = useState<'palette' | 'help' | null>(null);
+  const id = who?.account?.id ?? who?.inbox?.id;
+  useEffect(() => {
+    const controller = new AbortController();
+    if (who) void startLive(who, controller.signal);
+    return () => controller.abort();
+  }, [id]);
+  useEffect(() => setMenu(false), [at]);
+  useShortcuts({ openPalette: () => setOverlay('palette'), openHelp: () => setOverlay('help') });
+  if (!who) return null;
+  const close = () => setOverlay(null);
+  return (
+    <div class="shell">
+      <a class="skip" href="#main">
+        Skip to the content
+      </a>
+      <div class="top-bar">
+        <IconButton
+          icon={isMenu ? 'close' : 'menu'}
+          label="Menu"
+          aria-expanded={isMenu}
+          onClick={() => setMenu(!isMenu)}
+        />
+        <a class="brand" href={href(placesOf(who)[0]?.to ?? '/')}>
+          Mayfly
+        </a>
+        <i class={`dot ${connection.value}`} title={connection.value} />
+        <IconButton icon="search" label="Go to" onClick={() => setOverlay('palette')} />
+      </div>
+      <Rail at={at} isShown={isMenu} who={who} onPalette={() => setOverlay('palette')} />
+      <main id="main" tabIndex={-1}>
+        <Lost />
+        {children}
+      </main>
+      <Toasts />
+      {overlay === 'palette' && <Palette onClose={close} />}
+      {overlay === 'help' && <Help onClose={close} />}
+    </div>
+  );
+}

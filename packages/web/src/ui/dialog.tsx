@@ -1,0 +1,64 @@
+import type { ComponentChildren } from 'preact';
+import { useEffect, useRef } from 'preact/hooks';
+import { Button, IconButton } from './basics.tsx';
+
+interface DialogProps {
+  title: string;
+  onClose: () => void;
+  isWide?: boolean;
+  children: ComponentChildren;
+}
+
+/** A modal dialog; the browser keeps the focus inside and gives it back. */
+export function Dialog({ title, onClose, isWide, children }: DialogProps) {
+  const element = useRef<HTMLDialogElement>(null);
+  useEffect(() => {
+    element.current?.showModal();
+  }, []);
+  return (
+    <dialog
+      ref={element}
+      class={isWide ? 'wide' : ''}
+      aria-label={title}
+      onClose={onClose}
+      onClick={(event) => {
+        if (event.target === element.current) onClose();
+      }}
+      onKeyDown={(event) => event.stopPropagation()}
+    >
+      <div class="dialog-head">
+        <h2>{title}</h2>
+        <IconButton icon="close" label="Close" onClick={onClose} />
+      </div>
+      {children}
+    </dialog>
+  );
+}
+
+interface ConfirmProps {
+  title: string;
+  verb: string;
+  onConfirm: () => void;
+  onClose: () => void;
+  children: ComponentChildren;
+}
+
+/** Asks before something that cannot be undone. */
+export const Confirm = ({ title, verb, onConfirm, onClose, children }: ConfirmProps) => (
+  <Dialog title={title} onClose={onClose}>
+    <div class="dialog-body">{children}</div>
+    <div class="dialog-foot">
+      <Button onClick={onClose}>Cancel</Button>
+      <Button
+        kind="danger"
+        autofocus
+        onClick={() => {
+          onClose();
+          onConfirm();
+        }}
+      >
+        {verb}
+      </Button>
+    </div>
+  </Dialog>
+);

@@ -1,0 +1,154 @@
+import { ApiError, ConnectionError } from '@mayfly/client';
+import type { ComponentChildren } from 'preact';
+import { useEffect, useState } from 'preact/hooks';
+import { href } from '../lib/router.ts';
+import { duration, exact, now } from '../lib/time.ts';
+import { Button, CopyButton } from './basics.tsx';
+import { Icon, type IconName } from './icons.tsx';
+
+/** A load that is quicker shows nothing, so that the page does not flash. */
+const SLOW_MS = 150;
+
+/** Grey lines in the place of what is being loaded. */
+export function Loading({ rows = 5, label = 'Loading' }: { rows?: number; label?: string }) {
+  const [isSlow, setSlow] = useState(false);
+  useEffect(() => {
+    const timer = setTimeout(() => setSlow(true), SLOW_MS);
+    return () => clearTimeout(timer);
+  }, []);
+  return (
+    <div class={`skeleton ${isSlow ? 'shown' : ''}`} role="status">
+      <span class="visually-hidden">{label}</span>
+      {Array.from({ length: rows }, (_, index) => (
+        <i key={index} />
+      ))}
+    </div>
+  );
+}
+
+interface NoticeProps {
+  icon: IconName;
+  title: string;
+  kind?: 'bad';
+  children?: ComponentChildren;
+}
+
+/** A state that fills the place of a list: what is the case and what to do next. */
+export const Notice = ({ icon, title, kind, children }: NoticeProps) => (
+  <section class={`notice ${kind ?? ''}`} role={kind ? 'alert' : undefined}>
+    <span class="notice-icon">
+      <Icon name={icon} />
+    </span>
+    <h2>{title}</h2>
+    {children}
+  </section>
+);
+
+const Gone = ({ error }: { error: ApiError }) => {
+  const at = error.problem?.expiredAt;
+  return (
+    <Notice icon="clock" title={at ? 'This inbox has expired' : 'There is nothing here'} kind="bad">
+      <p>{error.problem?.detail}</p>
+      {at && <p class="muted">It expired on {exact(at)}. Its messages can no longer be read.</p>}
+      <p>
+        <a href={href('/inboxes')}>Show all inboxes</a>
+      </p>
+    </Notice>
+  );
+};
+
+/** A 429 with a countdown; when it is over the request is sent again. */
+function Limited({ error, retry }: { error: ApiError; retry: () => void }) {
+  const [until] = useState(() => Date.now() + (error.retryAfterMs ?? 1_000));
+  const left = Math.max(0, until - now.value);
+  const isQuota = error.code === 'quota_exceeded';
+  useEffect(() => {
+    if (isQuota) return;
+    const timer = setTimeout(retry, error.retryAfterMs ?? 1_000);
+    return () => clearTimeout(timer);
+  }, [error]);
+  return (
+    <Notice
+      icon="clock"
+      title={isQuota ? 'The quota of this month is used up' : 'Too many requests'}
+      kind="bad"
+    >
+      <p>{error.problem?.detail}</p>
+      <p class="muted">
+        {isQuota ? <a href={href('/usage')}>Show the usage</a> : `Trying again in ${duration(left)}.`}
+      </p>
+    </Notice>
+  );
+}
+
+/** Why a request failed, in the words of the API, and a button that repeats it. */
+export function Failure({ error, retry }: { error: unknown; retry: () => void }) {
+  if (error instanceof ApiError) {
+    if (error.status === 404 || error.status === 410) return <Gone error={error} />;
+    if (error.status === 429) return <Limited error={error} retry={retry} />;
+  }
+  const problem = error instanceof ApiError ? error.problem : undefined;
+  const isOffline = error instanceof ConnectionError;
+  const title = isOffline ? 'The server does not respond' : (problem?.title ?? 'This could not be loaded');
+  const detail = isOffline
+    ? 'Check that Mayfly is running and that this machine is connected.'
+    : (problem?.detail ?? (error instanceof Error ? error.message : String(error)));
+  return (
+    <Notice icon="warn" title={title} kind="bad">
+      <p>{detail}</p>
+      {problem && (
+        <p class="muted">
+          <code>{problem.code}</code> · request <code>{problem.requestId}</code>{' '}
+          <CopyButton value={`${problem.code} ${problem.requestId}: ${problem.detail}`} what="the error" />
+        </p>
+      )}
+      <Button icon="refresh" onClick={retry}>
+        Try again
+      </Button>
+    </Notice>
+  );
+}
+
+/** Shown where the credential may not do what the screen is for. */
+export const Forbidden = ({ what }: { what: string }) => (
+  <Notice icon="key" title={`You may not ${what}`}>
+    <p>
+      You are signed in with a read token or an API key that only reads. Sign in with a key of the scope
+      “full”.
+    </p>
+  </Notice>
+);
+
+interface LoadedProps<T> {
+  query: { data: T | undefined; error: unknown; isLoading: boolean; reload(): void };
+  rows?: number;
+  children: (data: T) => ComponentChildren;
+}
+
+/** Shows the result of a request, or the state that it is in. */
+export function Loaded<T>({ query, rows, children }: LoadedProps<T>) {
+  const { data, error, reload } = query;
+  if (data === undefined) {
+    return error === undefined ? (
+      <Loading {...(rows && { rows })} />
+    ) : (
+      <Failure error={error} retry={reload} />
+    );
+  }
+  return (
+    <>
+      {error !== undefined && <Stale retry={reload} />}
+      {children(data)}
+    </>
+  );
+}
+
+/** Above a result that could not be loaded anew. */
+export const Stale = ({ retry }: { retry: () => void }) => (
+  <div class="banner" role="status">
+    <Icon name="warn" /> This may be out of date: the last request failed.
+    <Button kind="quiet" onClick={retry}>
+      Try again
+    </Button>
+  </div>
+);
