@@ -51,7 +51,7 @@ function LiveState() {
   );
 }
 
-const THEMES = { auto: 'Colours: as the system', light: 'Colours: light', dark: 'Colours: dark' };
+const THEMES = { auto: 'Colours: automatic', light: 'Colours: light', dark: 'Colours: dark' };
 
 function Rail({
   at,

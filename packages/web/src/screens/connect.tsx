@@ -114,7 +114,13 @@ export function Connect() {
             {current && (
               <Snippet
                 what={`the settings for ${current.label}`}
-                text={current.text({ host, port, address, url: location.origin })}
+                text={current.text({
+                  host,
+                  port,
+                  address,
+                  inboxId: inbox.data?.id ?? 'INBOX_ID',
+                  url: location.origin,
+                })}
               />
             )}
           </div>

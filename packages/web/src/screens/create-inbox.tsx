@@ -134,7 +134,11 @@ export function CreateInbox({ onClose }: { onClose: () => void }) {
         <div class="dialog-body">
           <div class="form-grid">
             <Field label="Address">
-              <select value={kind} onChange={(event) => setKind(event.currentTarget.value as typeof kind)}>
+              <select
+                autofocus
+                value={kind}
+                onChange={(event) => setKind(event.currentTarget.value as typeof kind)}
+              >
                 <option value="random">Random</option>
                 <option value="chosen">Chosen</option>
                 <option value="catch-all">All of a domain (catch-all)</option>

@@ -13,7 +13,7 @@ export function sentences(
   if (nearest) {
     const conditions = nearest.failed.map(({ condition }) => condition).join(' and ');
     found.push(
-      `${plural(seenCount, 'message')} came, and none meets all conditions. The nearest is “${nearest.message.subject || '(no subject)'}” from ${person(nearest.message.from)}, ${ago(nearest.message.receivedAt)}: its ${conditions} differs.`,
+      `${plural(seenCount, 'message')} came, and none meets all conditions. The nearest is “${nearest.message.subject || '(no subject)'}” from ${person(nearest.message.from)}, ${ago(nearest.message.receivedAt)}: its ${conditions} ${nearest.failed.length === 1 ? 'differs' : 'differ'}.`,
     );
   }
   if (refused[0]) {

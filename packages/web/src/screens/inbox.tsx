@@ -183,6 +183,7 @@ function Head({
           </>
         )}
         <IconButton
+          class="wide-only"
           icon="copy"
           label="Copy a curl command that lists the messages"
           onClick={() => void copy(curl, 'the command')}

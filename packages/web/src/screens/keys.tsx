@@ -49,7 +49,7 @@ function CreateKey({ onClose }: { onClose: () => void }) {
       <form onSubmit={submit}>
         <div class="dialog-body">
           <Field label="What it is for" error={problem}>
-            <input name="name" required maxLength={100} placeholder="ci" />
+            <input autofocus name="name" required maxLength={100} placeholder="ci" />
           </Field>
           <div class="form-grid">
             <Field label="Scope">

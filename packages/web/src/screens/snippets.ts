@@ -3,6 +3,7 @@ export interface Values {
   host: string;
   port: number;
   address: string;
+  inboxId: string;
   /** Base of the API. */
   url: string;
 }
@@ -12,11 +13,11 @@ export const SNIPPETS: readonly { id: string; label: string; text: (values: Valu
   {
     id: 'swaks',
     label: 'Shell',
-    text: ({ host, port, address, url }) => `# Send a mail
+    text: ({ host, port, address, inboxId, url }) => `# Send a mail
 swaks --server ${host}:${port} --to ${address} --header "Subject: Hello" --body "Your code is 482913"
 
 # Wait for it, up to 30 seconds
-curl -X POST ${url}/v1/inboxes/INBOX_ID/wait \\
+curl -X POST ${url}/v1/inboxes/${inboxId}/wait \\
   -H "Authorization: Bearer $MAYFLY_API_KEY" \\
   -H "Content-Type: application/json" -d '{"match": {"code": true}}'`,
   },

@@ -70,7 +70,13 @@ function CreateWebhook({ onClose }: { onClose: () => void }) {
       <form onSubmit={submit}>
         <div class="dialog-body">
           <Field label="URL" error={problem} hint="Each new message is sent there by POST, signed.">
-            <input name="url" type="url" required placeholder="http://127.0.0.1:3000/hooks/mayfly" />
+            <input
+              autofocus
+              name="url"
+              type="url"
+              required
+              placeholder="http://127.0.0.1:3000/hooks/mayfly"
+            />
           </Field>
           <Field label="Messages of">
             <select name="inbox">
