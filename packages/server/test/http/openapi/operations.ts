@@ -53,6 +53,10 @@ export const ROWS: Record<string, (place: Place) => Row> = {
   getAttachment: ({ inbox, messageId, attachmentId }) => ({
     path: `/v1/inboxes/${inbox.id}/messages/${messageId}/attachments/${attachmentId}`,
   }),
+  previewMessage: ({ inbox, messageId }) => ({
+    path: `/v1/inboxes/${inbox.id}/messages/${messageId}/preview`,
+    body: { remoteContent: false },
+  }),
   waitForMessages: ({ inbox }) => ({ path: `/v1/inboxes/${inbox.id}/wait`, body: { timeoutSeconds: 0 } }),
   streamInboxEvents: ({ inbox }) => ({ path: `/v1/inboxes/${inbox.id}/events` }),
   streamAccountEvents: () => ({ path: '/v1/events' }),

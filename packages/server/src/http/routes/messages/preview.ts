@@ -6,9 +6,9 @@ import { MAX_IMAGE_BYTES, MAX_IMAGES_BYTES, previewPage } from '../../../mail/pr
 import type { FullMessageRecord } from '../../../store/contract/index.ts';
 import { callersInbox } from '../../access/guard.ts';
 import type { App, RouteContext } from '../../context.ts';
+import { json } from '../../openapi/responses.ts';
 import { baseUrl } from '../../request/urls.ts';
-import type { AttachmentBytes } from '../../response/attachment-bytes.ts';
-import { json } from '../../response/openapi-responses.ts';
+import type { AttachmentBytes } from '../../response/bytes/attachment-bytes.ts';
 import { toTime } from '../../response/time.ts';
 
 /** Long enough to look at a mail and to take a screenshot; the console asks for another link. */
