@@ -12,6 +12,7 @@ const receiver: Receiver = {
   },
   async take() {},
   refused: nothing,
+  senderRefused: nothing,
   handshakeFailed: nothing,
 };
 const metrics = {

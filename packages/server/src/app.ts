@@ -10,7 +10,7 @@ import { explainListening, type ListenerName } from './config/explain-listening.
 import { createEventBus } from './events.ts';
 import { recheckUntil } from './http/access/held-requests.ts';
 import { randomFraction } from './ids.ts';
-import { createAuthenticating } from './inbound/authentication/authenticator.ts';
+import { Authenticator } from './inbound/authentication/authenticator.ts';
 import { ByteBudget, IN_FLIGHT_BYTES } from './inbound/in-flight/byte-budget.ts';
 import { createInjection } from './inbound/injection.ts';
 import { createParsing } from './inbound/parsing/parser-pool.ts';
@@ -182,7 +182,7 @@ function openReceiver(shared: Shared) {
   const { config, clock, log, opened, store, parsing, events, plans, metrics, gauges } = shared;
   const authenticating =
     config.mailAuth === 'on' && config.roles.includes('smtp')
-      ? createAuthenticating({
+      ? new Authenticator({
           clock,
           dnsServers: config.dnsServers,
           onThreadLost: (err) => log.warn({ err }, 'the thread that checks senders was terminated'),

@@ -1,8 +1,10 @@
 import type { Readable } from 'node:stream';
 import { AppError } from '../errors.ts';
+import type { Delivering } from './delivery.ts';
 import type { ByteBudget } from './in-flight/byte-budget.ts';
 import { readMessage } from './in-flight/read-message.ts';
-import { type Delivering, messageTooLarge, type Receiver } from './receiver.ts';
+import type { Receiver } from './receiver.ts';
+import { messageTooLarge } from './recipients.ts';
 import type { CaptureTarget } from './smtp-credentials.ts';
 import { sourceKey } from './source-key.ts';
 

@@ -11,6 +11,8 @@ export interface Trace {
   /** Of the SMTP session or the HTTP request, as in the log. */
   id: string;
   protocol: 'SMTP' | 'HTTP';
+  /** True for a message of an authenticated SMTP session. */
+  authenticated?: boolean;
 }
 
 /** A HELO name may hold anything; what stands in a header must not end it or open a comment. */
@@ -42,8 +44,8 @@ export function receivedLine(mail: {
   const peer = envelope.remoteAddress.includes(':')
     ? `IPv6:${envelope.remoteAddress}`
     : envelope.remoteAddress;
-  // RFC 3848 has the names for SMTP.
-  const smtp = envelope.tls ? 'ESMTPS' : 'ESMTP';
+  // RFC 3848.
+  const smtp = `ESMTP${envelope.tls ? 'S' : ''}${trace.authenticated ? 'A' : ''}`;
   const protocol = trace.protocol === 'SMTP' ? smtp : trace.protocol;
   return `Received: from ${helo} ([${peer}])\r\n\tby ${hostname} with ${protocol} id ${trace.id};\r\n\t${mailDate(now)}\r\n`;
 }

@@ -6,6 +6,8 @@ const MAX_CANDIDATES = 100;
 /** Failures that an explanation shows, the newest. */
 const MAX_SHOWN = 20;
 
+const REPLY = /^\d{3} /;
+
 /** A TLS handshake with the SMTP server that failed. */
 export interface FailedHandshake {
   /** Epoch milliseconds. */
@@ -39,7 +41,8 @@ export async function failedHandshakes(
 ): Promise<FailedHandshake[]> {
   const begin = Math.max(after, inbox.createdAt - 1);
   const failures = await store.refusals.list(NO_RECIPIENT, MAX_CANDIDATES, now);
-  const recent = failures.filter(({ at }) => at > begin);
+  // A MAIL command that was refused for its size is stored in the same place; it has a reply.
+  const recent = failures.filter(({ at, reply }) => at > begin && !REPLY.test(reply));
   if (recent.length === 0) return [];
   const seesAll = caller.ownsAccount && (await isOnlyAccount(store));
   const own = plainAddress(caller.remoteAddress);

@@ -1,6 +1,7 @@
 import type { Clock } from '../clock.ts';
 import type { ByteBudget, ShareEvents } from '../inbound/in-flight/byte-budget.ts';
-import type { Receiver, Recipient } from '../inbound/receiver.ts';
+import type { Receiver } from '../inbound/receiver.ts';
+import type { Recipient } from '../inbound/recipients.ts';
 import type { CaptureTarget, SmtpCredentials } from '../inbound/smtp-credentials.ts';
 import { sourceKey } from '../inbound/source-key.ts';
 import type { Logger } from '../log.ts';
@@ -8,7 +9,7 @@ import type { MailEnvelope } from '../store/contract/index.ts';
 import { type AuthContext, checkCredentials } from './authentication.ts';
 import { IncomingMessage } from './incoming-message.ts';
 import type { SmtpLimits } from './limits.ts';
-import type { MailEvent, RejectedEvent } from './protocol/events.ts';
+import type { MailEvent, RejectedEvent, RejectedMailEvent } from './protocol/events.ts';
 import { REPLIES, type Reply, replyLine } from './protocol/replies.ts';
 import { replyForError } from './replies.ts';
 
@@ -60,6 +61,9 @@ export class Session {
   readonly #context: SessionContext;
   /** The inbox that takes all mail of this session; null for delivery by recipients. */
   #target: CaptureTarget | null = null;
+  #isAuthenticated = false;
+  /** Aborted when the connection is gone; made when the first message is stored. */
+  #gone: AbortController | undefined;
   #transaction: Transaction | undefined;
   #message: IncomingMessage | undefined;
 
@@ -73,6 +77,7 @@ export class Session {
   /** The connection is encrypted: forgets who the client is (RFC 3207 section 4.2). */
   secured(): void {
     this.#target = null;
+    this.#isAuthenticated = false;
     this.#transaction = undefined;
   }
 
@@ -81,6 +86,7 @@ export class Session {
     const peer = { session: this.#id, remoteAddress: this.#remoteAddress };
     const { reply, target } = await checkCredentials(this.#context.auth, credentials, peer);
     this.#target = target;
+    this.#isAuthenticated = reply === REPLIES.authenticated;
     return reply;
   }
 
@@ -90,11 +96,12 @@ export class Session {
     this.#transaction = { envelope, declaredBytes, recipients: [], postmasters: 0, overshotLogged: false };
   }
 
-  /** A RCPT that the protocol rejected: for what it says (no recipient), or because there are too many. */
-  rejected({ command, reply, rcptTo }: RejectedEvent): void {
-    if (command !== 'RCPT') return;
-    if (rcptTo === null) this.#context.metrics.refusal(reply.code);
-    else this.#rejectRecipient(this.#current(), rcptTo, reply);
+  /** A command that the protocol rejected: a MAIL for its size, or a RCPT. */
+  rejected(event: RejectedEvent): void {
+    const { metrics } = this.#context;
+    if (event.command === 'MAIL') this.#rejectSender(event);
+    else if (event.rcptTo === null) metrics.refusal(event.reply.code);
+    else this.#rejectRecipient(this.#current(), event.rcptTo, event.reply);
   }
 
   /** @returns the reply to RCPT; never rejects */
@@ -162,6 +169,7 @@ export class Session {
 
   /** The connection has ended, perhaps in the middle of a message. @param bytesRead as in {@link endData} */
   ended(bytesRead: number): void {
+    this.#gone?.abort();
     if (!this.#message) return;
     const { metrics, clock, log } = this.#context;
     const ms = clock.monotonic() - this.#message.begunAt;
@@ -178,15 +186,19 @@ export class Session {
   }
 
   async #take({ envelope, recipients, postmasters }: Transaction, bytes: Uint8Array): Promise<Reply> {
-    const { receiver, log } = this.#context;
+    const { log } = this.#context;
     if (postmasters > 0)
       log.info({ session: this.#id, bytes: bytes.length, ...envelope }, 'mail to postmaster');
     if (recipients.length === 0) return REPLIES.stored;
+    this.#gone ??= new AbortController();
+    const { signal } = this.#gone;
+    const trace = { id: this.#id, protocol: 'SMTP' as const, authenticated: this.#isAuthenticated };
     try {
-      await receiver.take(envelope, recipients, bytes, this.#id);
+      await this.#context.receiver.take({ envelope, recipients, received: bytes, trace, signal });
       return REPLIES.stored;
     } catch (error) {
-      return this.#replyFor(error);
+      // Nobody reads the reply, and the sender will try again.
+      return error === signal.reason ? REPLIES.senderLeft : this.#replyFor(error);
     }
   }
 
@@ -220,6 +232,16 @@ export class Session {
     if (postmasterDomains.size === 0) return false;
     const [local, domain] = rcptTo.toLowerCase().split('@');
     return local === 'postmaster' && (domain === undefined || postmasterDomains.has(domain));
+  }
+
+  /** Of a MAIL command for its size, so that the owner of an inbox can find out why nothing came. */
+  #rejectSender({ reply, mailFrom, declaredBytes, helo }: RejectedMailEvent): void {
+    const { metrics, log, receiver, clock, maxMessageBytes } = this.#context;
+    metrics.refusal(reply.code);
+    const peer = { mailFrom, helo, remoteAddress: this.#remoteAddress };
+    log.info({ session: this.#id, ...peer, declaredBytes, reply: replyLine(reply) }, 'Sender refused');
+    const told = `${replyLine(reply)} (declared: ${declaredBytes} bytes, limit: ${maxMessageBytes} bytes)`;
+    receiver.senderRefused({ at: clock.now(), reply: told, ...peer });
   }
 
   #rejectRecipient(transaction: Transaction, rcptTo: string, reply: Reply): Reply {

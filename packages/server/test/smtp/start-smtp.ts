@@ -1,8 +1,10 @@
 import type { Clock } from '../../src/clock.ts';
 import { systemClock } from '../../src/clock.ts';
 import { AppError } from '../../src/errors.ts';
+import type { ReceivedMail } from '../../src/inbound/delivery.ts';
 import { TRACE_HEADROOM_BYTES } from '../../src/inbound/received-line.ts';
-import type { HandshakeFailure, Receiver, Recipient } from '../../src/inbound/receiver.ts';
+import type { HandshakeFailure, Receiver } from '../../src/inbound/receiver.ts';
+import type { Recipient } from '../../src/inbound/recipients.ts';
 import type { CaptureTarget, FindCaptureTarget } from '../../src/inbound/smtp-credentials.ts';
 import { createLog } from '../../src/log.ts';
 import { createSmtpServer, type SmtpServer, type SmtpServerOptions } from '../../src/smtp/server.ts';
@@ -14,6 +16,7 @@ export interface TakenMail {
   recipients: Recipient[];
   bytes: Buffer;
   session: string;
+  authenticated: boolean;
 }
 
 /** The inbox of the credentials that are right. */
@@ -80,19 +83,20 @@ export class MemoryReceiver implements Receiver {
     };
   }
 
-  async take(
-    envelope: MailEnvelope,
-    recipients: Recipient[],
-    received: Uint8Array,
-    session: string,
-  ): Promise<void> {
+  async take({ envelope, recipients, received, trace }: ReceivedMail): Promise<void> {
     if (received.byteOffset !== TRACE_HEADROOM_BYTES) throw new Error('no room for the Received line');
     await this.beforeTake();
-    this.mails.push({ envelope, recipients, bytes: Buffer.from(received), session });
+    const { id: session, authenticated = false } = trace;
+    this.mails.push({ envelope, recipients, bytes: Buffer.from(received), session, authenticated });
   }
 
   refused(refusal: Refusal): void {
     this.refusals.push(refusal);
+  }
+
+  readonly refusedSenders: Omit<Refusal, 'address'>[] = [];
+  senderRefused(refusal: Omit<Refusal, 'address'>): void {
+    this.refusedSenders.push(refusal);
   }
 
   handshakeFailed(failure: HandshakeFailure): void {

@@ -2,7 +2,7 @@ import type { Problem } from '@mayfly/client/contract';
 import { BUILT_IN_PLANS } from '../../accounts/plans.ts';
 import { AppError, type Kind, notFound } from '../../errors.ts';
 import { emptyMessage } from '../../inbound/injection.ts';
-import { inboxFull, messageTooLarge } from '../../inbound/receiver.ts';
+import { inboxFull, messageTooLarge } from '../../inbound/recipients.ts';
 import { timeOfSince } from '../../messages/cursor.ts';
 import { inboxExpired } from '../../messages/list.ts';
 import { quotaExceeded } from '../../quota/usage-meter.ts';

@@ -69,10 +69,9 @@ function addressProblem(path: string, smtputf8: boolean, bad: Reply): Reply | un
   return path.includes(REPLACEMENT) || !parseAddress(path, { smtputf8 }) ? bad : undefined;
 }
 
-function sizeOf(value: string | null | undefined, maxMessageBytes: number): number | Reply {
+function sizeOf(value: string | null | undefined): number | Reply {
   if (value === undefined) return 0;
-  if (value === null || !SIZE_VALUE.test(value)) return REPLIES.badSize;
-  return Number(value) > maxMessageBytes ? REPLIES.messageTooLarge : Number(value);
+  return value === null || !SIZE_VALUE.test(value) ? REPLIES.badSize : Number(value);
 }
 
 const MAIL_PARAMETERS = new Set(['SIZE', 'BODY', 'SMTPUTF8']);
@@ -99,7 +98,7 @@ function mailParameterProblem(
  * @param allowsAuth whether AUTH is offered on this connection, or was used
  * @returns what it asks for, or the reply that rejects it
  */
-export function readMail(line: string, maxMessageBytes: number, allowsAuth = false): MailCommand | Reply {
+export function readMail(line: string, allowsAuth = false): MailCommand | Reply {
   const replies = { syntax: REPLIES.mailSyntax, bad: REPLIES.badSender };
   const argument = readArgument(/^MAIL +FROM: *(.*)$/is.exec(line)?.[1], replies);
   if ('code' in argument) return argument;
@@ -109,7 +108,7 @@ export function readMail(line: string, maxMessageBytes: number, allowsAuth = fal
   if (problem) return problem;
   const badAddress = path === '' ? undefined : addressProblem(path, smtputf8, REPLIES.badSender);
   if (badAddress) return badAddress;
-  const declaredBytes = sizeOf(parameters.get('SIZE'), maxMessageBytes);
+  const declaredBytes = sizeOf(parameters.get('SIZE'));
   if (typeof declaredBytes !== 'number') return declaredBytes;
   return { mailFrom: path, declaredBytes, smtputf8 };
 }

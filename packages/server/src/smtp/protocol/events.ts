@@ -21,14 +21,28 @@ export interface RcptEvent {
   rcptTo: string;
 }
 
-/** The protocol rejected a MAIL or RCPT command by itself; for metrics and explanations. */
-export interface RejectedEvent {
+/** The protocol rejected a RCPT command by itself; for metrics and explanations. */
+export interface RejectedRcptEvent {
   type: 'rejected';
-  command: 'MAIL' | 'RCPT';
+  command: 'RCPT';
   reply: Reply;
   /** The recipient, where there are too many; otherwise null. */
   rcptTo: string | null;
 }
+
+/** The protocol rejected a MAIL command for the size that it declares; for metrics and explanations. */
+export interface RejectedMailEvent {
+  type: 'rejected';
+  command: 'MAIL';
+  reply: Reply;
+  mailFrom: string;
+  /** The SIZE parameter. */
+  declaredBytes: number;
+  /** Lower case. */
+  helo: string;
+}
+
+export type RejectedEvent = RejectedMailEvent | RejectedRcptEvent;
 
 /** To answer, or to accept with `acceptData`. */
 export interface DataEvent {

@@ -197,8 +197,13 @@ export class Interpreter {
   #mail(line: string, helo: string): Outcome {
     if (this.#transaction) return say(REPLIES.nestedMail);
     const allowsAuth = this.#authenticated || this.#offersAuth;
-    const command = readMail(line, this.#options.maxMessageBytes, allowsAuth);
-    if ('code' in command) return rejected('MAIL', command);
+    const command = readMail(line, allowsAuth);
+    if ('code' in command) return say(command);
+    const { mailFrom, declaredBytes } = command;
+    if (declaredBytes > this.#options.maxMessageBytes) {
+      const reply = REPLIES.messageTooLarge;
+      return { reply, event: { type: 'rejected', command: 'MAIL', reply, mailFrom, declaredBytes, helo } };
+    }
     this.#transaction = { smtputf8: command.smtputf8, recipients: 0 };
     return { reply: REPLIES.senderOk, event: { type: 'mail', ...command, helo, tls: this.#tls } };
   }
@@ -207,9 +212,9 @@ export class Interpreter {
     const transaction = this.#transaction;
     if (!transaction) return say(REPLIES.needMail);
     const command = readRcpt(line, transaction.smtputf8);
-    if ('code' in command) return rejected('RCPT', command);
+    if ('code' in command) return rejectedRcpt(command);
     const { rcptTo } = command;
-    if (this.#isFull) return rejected('RCPT', REPLIES.tooManyRecipients, rcptTo);
+    if (this.#isFull) return rejectedRcpt(REPLIES.tooManyRecipients, rcptTo);
     return { event: { type: 'rcpt', rcptTo } };
   }
 
@@ -241,6 +246,6 @@ export class Interpreter {
   }
 }
 
-function rejected(command: 'MAIL' | 'RCPT', reply: Reply, rcptTo: string | null = null): Outcome {
-  return { reply, event: { type: 'rejected', command, reply, rcptTo } };
+function rejectedRcpt(reply: Reply, rcptTo: string | null = null): Outcome {
+  return { reply, event: { type: 'rejected', command: 'RCPT', reply, rcptTo } };
 }

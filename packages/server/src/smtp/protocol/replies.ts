@@ -44,6 +44,7 @@ export const REPLIES = {
   tooSlow: reply(421, '4.4.2', 'Data comes too slowly'),
   slowerThanOthersNeed: reply(421, '4.4.2', 'Data comes too slowly while others wait, try again later'),
   sessionTooLong: reply(421, '4.4.2', 'Session lasts too long'),
+  senderLeft: reply(451, '4.4.2', 'The connection was closed before the message was stored'),
   tryLater: reply(451, '4.3.0', 'Temporary trouble here, try again later'),
   inboxFull: reply(452, '4.2.2', 'Inbox is full'),
   tooManyRecipients: reply(452, '4.5.3', 'Too many recipients'),

@@ -197,7 +197,10 @@ export interface MessageStore {
   deleteAll(inboxId: string, now: number): Promise<boolean>;
 }
 
-/** The `address` of a {@link Refusal} that is a failed TLS handshake: there is no recipient yet. */
+/**
+ * The `address` of a {@link Refusal} without a recipient: a failed TLS handshake, or a MAIL command that was
+ * refused for its size. Only the latter has a `reply` that begins with a code.
+ */
 export const NO_RECIPIENT = '';
 
 /** A RCPT or DATA for an address on a served domain without a 250 reply, or a failed TLS handshake. */

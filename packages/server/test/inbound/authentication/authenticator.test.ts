@@ -1,11 +1,10 @@
 import type Mail from 'nodemailer/lib/mailer/index.js';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import {
-  type Authenticating,
-  type AuthenticatingOptions,
+  Authenticator,
+  type AuthenticatorOptions,
   CHECK_TIME_LIMIT_MS,
-  createAuthenticating,
-  LAST_WORDS_MS,
+  HURRY_MS,
 } from '../../../src/inbound/authentication/authenticator.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { compose, createSigner } from '../../support/mail/signed-mail.ts';
@@ -37,13 +36,13 @@ const bytes = (mail: string) => Buffer.from(mail, 'latin1');
 let names: NameServer;
 let clock: FakeClock;
 let lost: string[];
-let checking: Authenticating;
+let checking: Authenticator;
 let signed: Buffer;
 let unsigned: Buffer;
 
-const start = (options: Partial<AuthenticatingOptions> = {}): Authenticating => {
+const start = (options: Partial<AuthenticatorOptions> = {}): Authenticator => {
   lost = [];
-  return createAuthenticating({
+  return new Authenticator({
     clock,
     dnsServers: [names.address],
     onThreadLost: ({ message }) => lost.push(message),
@@ -315,11 +314,11 @@ describe('the time of a check', () => {
     const mail = await compose(MAIL, createSigner('shop.test', 'mute'));
     const found = check(mail);
     await names.untilAsked('TXT mute._domainkey.shop.test');
-    await clock.advance(CHECK_TIME_LIMIT_MS - LAST_WORDS_MS);
+    await clock.advance(CHECK_TIME_LIMIT_MS - HURRY_MS);
     expect(await found).toMatchObject({ spf: 'pass', dkim: 'temperror' });
     const other = check(unsigned, { mailFrom: 'x@silent.test' });
     await names.untilAsked('TXT silent.test');
-    await clock.advance(CHECK_TIME_LIMIT_MS - LAST_WORDS_MS);
+    await clock.advance(CHECK_TIME_LIMIT_MS - HURRY_MS);
     expect(await other).toMatchObject({ spf: 'temperror', dkim: 'none' });
     expect(await check(signed)).toEqual(ALL_PASS);
     expect(lost).toEqual([]);
@@ -339,7 +338,7 @@ describe('the time of a check', () => {
     const silent = [1, 2].map(() => check(unsigned, { mailFrom: 'x@silent.test' }));
     expect(await check(signed)).toEqual(NOTHING_IN_TIME);
     await names.untilAsked('TXT silent.test');
-    await clock.advance(CHECK_TIME_LIMIT_MS - LAST_WORDS_MS);
+    await clock.advance(CHECK_TIME_LIMIT_MS - HURRY_MS);
     await Promise.all(silent);
     expect(await check(signed)).toEqual(ALL_PASS);
   });
@@ -390,7 +389,7 @@ describe('the thread that checks', () => {
     const behind = check(signed);
     await clock.advance(CHECK_TIME_LIMIT_MS);
     expect(await Promise.all([waiting, hostile, behind])).toEqual(Array(3).fill(NOTHING_IN_TIME));
-    await expect.poll(() => lost).toEqual(['a mail kept it busy for too long']);
+    await expect.poll(() => lost).toEqual(['A message kept the thread busy for too long.']);
     expect(await check(signed)).toEqual(ALL_PASS);
   });
 

@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { systemClock } from '../../../src/clock.ts';
-import { createAuthenticating } from '../../../src/inbound/authentication/authenticator.ts';
+import { Authenticator } from '../../../src/inbound/authentication/authenticator.ts';
 
 /** Checks the sender of a mail in a process of its own, so that its system calls can be read. */
 const [nameServer = '', file = ''] = process.argv.slice(2);
-const checking = createAuthenticating({
+const checking = new Authenticator({
   clock: systemClock,
   dnsServers: [nameServer],
   onThreadLost: (error) => {

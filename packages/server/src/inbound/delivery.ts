@@ -1,0 +1,147 @@
+import type { Clock } from '../clock.ts';
+import type { EventBus } from '../events.ts';
+import type { MailAuthentication } from '../mail/authentication.ts';
+import type { MailEnvelope, NewMailRecipient, Placed, Store } from '../store/contract/index.ts';
+import type { Authenticator } from './authentication/authenticator.ts';
+import type { Parsing } from './parsing/parser-pool.ts';
+import { receivedLine, TRACE_HEADROOM_BYTES, type Trace } from './received-line.ts';
+import { assertFits, inboxFull, noSuchInbox, type Recipient } from './recipients.ts';
+
+/** A message whose recipients were accepted, as it came in. */
+export interface ReceivedMail {
+  envelope: MailEnvelope;
+  recipients: Recipient[];
+  /**
+   * The bytes between DATA and its end, dots unstuffed, nothing else changed. With TRACE_HEADROOM_BYTES in
+   * front of them in a buffer of their own the Received line is written there, and a resizable buffer is given
+   * away to the store. Read until the delivery settles.
+   */
+  received: Uint8Array;
+  trace: Trace;
+  /** Aborted when the sender left: the message is dropped if reading it has not begun. */
+  signal?: AbortSignal | undefined;
+}
+
+/** The way in for messages of every protocol. */
+export interface Delivering {
+  /**
+   * Stores a message. Resolves when it is on stable storage and readable by everyone. The sender is checked
+   * (SPF, DKIM, DMARC) only over SMTP.
+   * @returns what became of each inbox; at least one has the message
+   * @throws AppError `message_too_large` or `inbox_full` for one of the recipients, `unknown_recipient` when
+   *   none of them is there any more, `unavailable`; the reason of `signal`
+   */
+  deliver(mail: ReceivedMail): Promise<Placed[]>;
+}
+
+export interface DeliveryDeps {
+  store: Pick<Store, 'messages'>;
+  parsing: Pick<Parsing, 'parse'>;
+  /** Null where no sender is checked. */
+  authenticating: Pick<Authenticator, 'check'> | null;
+  events: EventBus;
+  clock: Clock;
+  /** The name in our Received lines. */
+  hostname: string;
+  /** Called with the address of each inbox that has a message more. */
+  onStored(address: string): void;
+}
+
+/** Reads, checks, stores and announces messages. */
+export class Delivery implements Delivering {
+  readonly #deps: DeliveryDeps;
+  readonly #commits = new Set<Promise<unknown>>();
+
+  constructor(deps: DeliveryDeps) {
+    this.#deps = deps;
+  }
+
+  async deliver(mail: ReceivedMail): Promise<Placed[]> {
+    const { envelope, recipients, received, trace, signal } = mail;
+    for (const { maxMessageBytes } of recipients) assertFits(received.byteLength, maxMessageBytes);
+    const { hostname, clock, parsing } = this.#deps;
+    const raw = withReceivedLine(receivedLine({ hostname, trace, envelope, now: clock.now() }), received);
+    const flow = [recipients[0]?.accountId ?? '', envelope.remoteAddress, trace.id];
+    const [parsed, authentication] = await Promise.all([
+      parsing.parse(raw, { flow, signal }),
+      this.#authenticate(mail),
+    ]);
+    const placed = await this.#commit({
+      ...parsed,
+      ...{ raw, envelope, authentication },
+      recipients: byInbox(recipients),
+    });
+    assertStored(placed);
+    this.#publish(placed, recipients);
+    return placed;
+  }
+
+  /** Resolves when all that was begun is stored. */
+  async settled(): Promise<void> {
+    while (this.#commits.size > 0) await Promise.allSettled(this.#commits);
+  }
+
+  #authenticate({
+    envelope,
+    received,
+    trace,
+    signal,
+  }: ReceivedMail): Promise<MailAuthentication | null> | null {
+    if (trace.protocol !== 'SMTP') return null;
+    return this.#deps.authenticating?.check(envelope, received, signal) ?? null;
+  }
+
+  async #commit(mail: Parameters<Store['messages']['addBatch']>[0][number]): Promise<Placed[]> {
+    const { store, clock } = this.#deps;
+    const commit = store.messages.addBatch([mail], clock.now()).finally(() => this.#commits.delete(commit));
+    this.#commits.add(commit);
+    const [placed = []] = await commit;
+    return placed;
+  }
+
+  #publish(placed: readonly Placed[], recipients: readonly Recipient[]): void {
+    const { events, onStored } = this.#deps;
+    for (const place of placed) {
+      if ('deliveries' in place) events.publishDeliveries();
+      if (!('messageId' in place)) continue;
+      const { accountId, inboxId } = place;
+      const recipient = recipients.find((one) => one.inboxId === inboxId);
+      if (recipient) onStored(recipient.address);
+      events.publish({ accountId, inboxId });
+    }
+  }
+}
+
+/** Tags of one address lead to one inbox, which shows the message once and all of its RCPT addresses. */
+function byInbox(recipients: Recipient[]): NewMailRecipient[] {
+  const inboxes = new Map<string, NewMailRecipient>();
+  for (const { inboxId, accountId, rcptTo, maxMessages, evictsOldest } of recipients) {
+    const known = inboxes.get(inboxId);
+    if (known) known.rcptTo.push(rcptTo);
+    else {
+      const rest = { maxMessages, ...(evictsOldest && { evictsOldest }) };
+      inboxes.set(inboxId, { inboxId, accountId, rcptTo: [rcptTo], ...rest });
+    }
+  }
+  return [...inboxes.values()];
+}
+
+/** Our line, then the message, in the message's own memory where there is the agreed room in front of it. */
+function withReceivedLine(line: string, received: Uint8Array): Uint8Array {
+  const head = Buffer.from(line, 'latin1');
+  const { buffer, byteOffset, byteLength } = received;
+  const hasRoom =
+    byteOffset === TRACE_HEADROOM_BYTES &&
+    buffer.byteLength === byteOffset + byteLength &&
+    head.length <= byteOffset;
+  if (!hasRoom) return Buffer.concat([head, received]);
+  const raw = new Uint8Array(buffer, byteOffset - head.length, head.length + byteLength);
+  raw.set(head);
+  return raw;
+}
+
+/** An inbox may end or fill up between RCPT and the commit. A full one has refused the message for all. */
+function assertStored(placed: readonly Placed[]): void {
+  if (placed.some((place) => 'messageId' in place)) return;
+  throw placed.some((place) => 'refused' in place && place.refused === 'full') ? inboxFull() : noSuchInbox();
+}

@@ -1,0 +1,127 @@
+import type { Plans } from '../accounts/plans.ts';
+import type { Clock } from '../clock.ts';
+import { AppError } from '../errors.ts';
+import { inboxAddress, parseAddress } from '../mail/address.ts';
+import type { AddressedInbox, Store } from '../store/contract/index.ts';
+import { SINK_MESSAGES } from '../store/contract/retention.ts';
+import { createInboxFinder, type InboxFinder, type Place } from './inbox-finder.ts';
+import type { CaptureTarget } from './smtp-credentials.ts';
+
+/** An address of a RCPT that may receive; what the delivery needs to know of it. */
+export interface Recipient {
+  inboxId: string;
+  accountId: string;
+  /** Lower case, without a tag. */
+  address: string;
+  /** As the RCPT command gave it. */
+  rcptTo: string;
+  maxMessages: number;
+  /** At `maxMessages` the oldest message is dropped, and none refused. */
+  evictsOldest?: true;
+  maxMessageBytes: number;
+}
+
+export interface RecipientDeps {
+  store: Store;
+  clock: Clock;
+  plans: Plans;
+  /** Domains that all accounts share, lower case; those of single accounts are in the store. */
+  domains: readonly string[];
+  /** Whether the sink takes what no other inbox takes. */
+  sink: boolean;
+}
+
+/** Which addresses may receive mail, and what their inboxes may hold. */
+export class Recipients {
+  readonly #store: Store;
+  readonly #clock: Clock;
+  readonly #plans: Plans;
+  readonly #inboxes: InboxFinder;
+  readonly #firstDomain: string;
+
+  constructor({ store, clock, plans, domains, sink }: RecipientDeps) {
+    this.#store = store;
+    this.#clock = clock;
+    this.#plans = plans;
+    this.#firstDomain = domains[0] ?? '';
+    this.#inboxes = createInboxFinder({ store, clock, shared: new Set(domains), sink });
+  }
+
+  /** Undefined for a path that is not an address. `postmaster` may stand alone (RFC 5321 section 4.1.1.3). */
+  placeOf(path: string): Place | undefined {
+    const isBare = path.toLowerCase() === 'postmaster';
+    const parsed = parseAddress(isBare ? `${path}@${this.#firstDomain}` : path, { smtputf8: true });
+    return parsed && { address: inboxAddress(parsed), domain: parsed.domain };
+  }
+
+  /** See `Receiver.accept`. */
+  async accept(path: string, declaredBytes: number, target: CaptureTarget | null): Promise<Recipient> {
+    const place = this.placeOf(path);
+    const inbox = target ? this.#withRoom(await this.#findTarget(target)) : await this.#inboxAt(place);
+    const { maxMessagesPerInbox, maxMessageBytes } = this.#plans.named(inbox.plan);
+    assertFits(declaredBytes, maxMessageBytes);
+    const { inboxId, accountId } = inbox;
+    const address = target ? inbox.address : (place?.address ?? inbox.address);
+    const holds =
+      inbox.kind === 'sink'
+        ? { maxMessages: SINK_MESSAGES, evictsOldest: true as const }
+        : { maxMessages: maxMessagesPerInbox };
+    return { inboxId, accountId, address, rcptTo: path, ...holds, maxMessageBytes };
+  }
+
+  /** A message was stored in the inbox of an address: keeps the cached count of its messages up to date. */
+  stored(address: string): void {
+    const cached = this.#inboxes.remembered(address);
+    if (cached) cached.messageCount += 1;
+  }
+
+  /** Never rejects on cached data: reads the store first. */
+  async #inboxAt(place: Place | undefined): Promise<AddressedInbox> {
+    if (!place) throw noSuchInbox();
+    const cached = this.#inboxes.remembered(place.address);
+    if (cached && !this.#isFull(cached)) return cached;
+    return this.#withRoom(await this.#inboxes.find(place));
+  }
+
+  /** The inbox of an authenticated session, if it is still live; found by its id, whatever its domain is. */
+  async #findTarget({ accountId, inboxId }: CaptureTarget): Promise<AddressedInbox | undefined> {
+    const now = this.#clock.now();
+    const [inbox, account] = await Promise.all([
+      this.#store.inboxes.find(accountId, inboxId, now),
+      this.#store.accounts.find(accountId),
+    ]);
+    if (!inbox || inbox.expiresAt <= now || !account) return undefined;
+    const { kind, address, messageCount, expiresAt } = inbox;
+    return { inboxId, kind, accountId, plan: account.plan, address, messageCount, expiresAt };
+  }
+
+  #withRoom(inbox: AddressedInbox | undefined): AddressedInbox {
+    if (!inbox) throw noSuchInbox();
+    if (this.#isFull(inbox)) throw inboxFull();
+    return inbox;
+  }
+
+  #isFull({ kind, plan, messageCount }: AddressedInbox): boolean {
+    return kind !== 'sink' && messageCount >= this.#plans.named(plan).maxMessagesPerInbox;
+  }
+}
+
+export const noSuchInbox = (): AppError => new AppError('unknown_recipient', 'No such inbox here');
+
+export const inboxFull = (): AppError =>
+  new AppError(
+    'inbox_full',
+    'The inbox holds as many messages as the plan of its account allows. Delete some, or all with DELETE /v1/inboxes/{id}/messages.',
+  );
+
+/** @param limit bytes */
+export const messageTooLarge = (limit: number): AppError =>
+  new AppError(
+    'message_too_large',
+    `The message is larger than ${limit} bytes, the limit of the plan of the inbox's account. Send a smaller one.`,
+  );
+
+/** @throws AppError `message_too_large` */
+export function assertFits(bytes: number, limit: number): void {
+  if (bytes > limit) throw messageTooLarge(limit);
+}

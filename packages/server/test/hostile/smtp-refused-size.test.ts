@@ -1,0 +1,54 @@
+import { createTransport } from 'nodemailer';
+import { afterEach, describe, expect, it } from 'vitest';
+import { type StartedSmtp, startSmtp } from '../smtp/start-smtp.ts';
+import { FakeClock } from '../support/fake-clock.ts';
+import { playSmtp } from '../support/smtp-script.ts';
+
+const LIMIT = 1_000_000;
+let smtp: StartedSmtp;
+afterEach(() => smtp.stop());
+
+describe('a message that MAIL declares too large', () => {
+  it('is recorded with its sender, source, size and limit, though no recipient was named', async () => {
+    const clock = new FakeClock();
+    smtp = await startSmtp({ maxMessageBytes: LIMIT }, clock);
+    await playSmtp(smtp.port, [
+      { expect: 220 },
+      { send: 'EHLO App.Example.org', expect: 250 },
+      { send: 'MAIL FROM:<app@example.org> SIZE=1000001', expect: '552 5.3.4' },
+      { send: 'MAIL FROM:<app@example.org> SIZE=1000000', expect: 250 },
+    ]);
+    expect(smtp.receiver.refusedSenders).toEqual([
+      {
+        at: clock.now(),
+        reply: '552 5.3.4 Message too large (declared: 1000001 bytes, limit: 1000000 bytes)',
+        ...{ mailFrom: 'app@example.org', helo: 'app.example.org', remoteAddress: '127.0.0.1' },
+      },
+    ]);
+    expect(smtp.metrics.codes).toEqual([552]);
+  });
+
+  it('is recorded for a mail program with its default settings', async () => {
+    smtp = await startSmtp({ maxMessageBytes: LIMIT });
+    const transport = createTransport({ host: '127.0.0.1', port: smtp.port });
+    const sent = transport.sendMail({
+      ...{ from: 'app@example.org', to: 'a@mayfly.test', subject: 'Export' },
+      attachments: [{ filename: 'export.csv', content: Buffer.alloc(2 * LIMIT, 'x') }],
+    });
+    await expect(sent).rejects.toThrow();
+    const { refusedSenders, refusals } = smtp.receiver;
+    // Those that declare no size are refused at the end of DATA, with their recipient.
+    expect([...refusedSenders, ...refusals]).toMatchObject([{ mailFrom: 'app@example.org' }]);
+  });
+
+  it('is not recorded for a syntax error, which names no size', async () => {
+    smtp = await startSmtp({ maxMessageBytes: LIMIT });
+    await playSmtp(smtp.port, [
+      { expect: 220 },
+      { send: 'EHLO c', expect: 250 },
+      { send: 'MAIL FROM:<app@example.org> SIZE=x', expect: 501 },
+      { send: 'MAIL FROM:app', expect: 501 },
+    ]);
+    expect(smtp.receiver.refusedSenders).toEqual([]);
+  });
+});
