@@ -1,11 +1,11 @@
 import { cut, MAX_ID, MAX_MAILBOX_CHARACTERS, MAX_MAILBOXES } from './limits.ts';
 import type { MailAddress, MailHeader } from './mail.ts';
-import { parseAddressList } from './mime/addresses.ts';
 import { oneLine } from './mime/clean.ts';
 import { parseDate } from './mime/date.ts';
 import { decodeHeaderText } from './mime/encoded-words.ts';
 import { FIELD_NAMES } from './mime/field-names.ts';
 import { type FieldRange, fieldValue } from './mime/header.ts';
+import { parseAddressList } from './mime/mailboxes/address-list.ts';
 
 /** The fields of a message's header, as they are shown and as the summary needs them. */
 

@@ -16,7 +16,7 @@ import {
   MAX_SUBJECT,
 } from './limits.ts';
 import type { MailAttachment, ParsedMail } from './mail.ts';
-import { forgetUnknownCharsets } from './mime/charset.ts';
+import { forgetUnknownCharsets } from './mime/charsets/charset.ts';
 import { clean, cleanFilename, foldBlanks, oneLine } from './mime/clean.ts';
 import { decodeHeaderText } from './mime/encoded-words.ts';
 import { MAX_FIELDS, readHeader } from './mime/header.ts';

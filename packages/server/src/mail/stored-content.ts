@@ -2,7 +2,7 @@ import { joinTexts } from './bodies.ts';
 import { MessageFields } from './fields.ts';
 import { cut } from './limits.ts';
 import type { MailContent, MailHeader, ParsedMail } from './mail.ts';
-import { decodeAs } from './mime/charset.ts';
+import { decodeAs } from './mime/charsets/charset.ts';
 import { readHeader } from './mime/header.ts';
 import {
   bodyBytes,

@@ -1,26 +1,11 @@
 import { Worker } from 'node:worker_threads';
 import type { Clock } from '../../clock.ts';
-import { buffersToGive, copyIfLarge, copyToGive, freeIfLarge } from '../../memory.ts';
-import { FairQueue, type Flow } from './fair-queue.ts';
-import { type BatchResult, DONE, type JobBatch, QUEUED, STARTED, TAKEN, type Task } from './protocol.ts';
+import { FairQueue } from './fair-queue.ts';
+import { currentJob, type Failure, fail, type Job, type PoolWorker, send, settle } from './pool-worker.ts';
+import { type BatchResult, DONE, QUEUED, TAKEN } from './protocol.ts';
 
 /** A mail's objects are garbage when it is parsed; with more room V8 would take ten times this before it collects. */
 const YOUNG_HEAP_MB = 12;
-
-/** Why a job ended without a result; `dropped`: nobody waits for it any more. */
-export type Failure = 'time' | 'memory' | 'crash' | 'closed' | 'dropped';
-
-export interface Job {
-  input: Uint8Array;
-  task: Task;
-  /** Jobs of different flows get turns in proportion to their bytes. */
-  flow: Flow;
-  /** Workers that died with this job in their batch, without being seen at it. Two are enough to fail it. */
-  deaths: number;
-  settled: boolean;
-  done(first: Uint8Array | undefined, second: Uint8Array, parseError: string | null): void;
-  failed(failure: Failure): void;
-}
 
 export interface QueueLimits {
   /** Workers that may run at the same time, those stuck in a slow mail not counted. */
@@ -39,24 +24,6 @@ export interface QueueLimits {
   timeLimitMs: number;
   idleMs: number;
   heapMb: number;
-}
-
-interface Batch {
-  jobs: Job[];
-  states: Int32Array;
-}
-
-/** One worker thread with its jobs. */
-interface PoolWorker {
-  thread: Worker;
-  batches: Batch[];
-  /** The job that it was last seen at, and since when (epoch ms). */
-  watched: { job: Job; since: number } | undefined;
-  /** Busy with a slow mail; receives no new batch until it finishes. */
-  isStuck: boolean;
-  idleSince: number;
-  /** It answered once. A worker that dies before that cannot work at all, and is not replaced. */
-  isProven: boolean;
 }
 
 /** Worker threads that share one queue. Sets no timers: {@link tick} is called while {@link isWatching}. */
@@ -130,21 +97,23 @@ export class JobQueue {
   tick(): void {
     const now = this.clock.monotonic();
     for (const worker of [...this.workers]) {
-      if (worker.batches.length === 0) {
-        const isExtra = this.workers.size > this.limits.warm;
-        if (isExtra && now - worker.idleSince >= this.limits.idleMs) this.retire(worker);
-        continue;
+      if (worker.batches.length > 0) this.watch(worker, now);
+      else if (this.workers.size > this.limits.warm && now - worker.idleSince >= this.limits.idleMs) {
+        this.retire(worker);
       }
-      const current = currentJob(worker);
-      if (current === undefined || worker.watched?.job !== current) {
-        worker.watched = current && { job: current, since: now };
-        continue;
-      }
-      const elapsed = now - worker.watched.since;
-      if (elapsed >= this.limits.timeLimitMs) this.terminate(worker, 'time');
-      else if (elapsed >= this.limits.slowMs && !worker.isStuck) this.requeueOthers(worker);
     }
     this.dispatch();
+  }
+
+  private watch(worker: PoolWorker, now: number): void {
+    const current = currentJob(worker);
+    if (current === undefined || worker.watched?.job !== current) {
+      worker.watched = current && { job: current, since: now };
+      return;
+    }
+    const elapsed = now - worker.watched.since;
+    if (elapsed >= this.limits.timeLimitMs) this.terminate(worker, 'time');
+    else if (elapsed >= this.limits.slowMs && !worker.isStuck) this.requeueOthers(worker);
   }
 
   async close(): Promise<void> {
@@ -274,46 +243,4 @@ export class JobQueue {
     this.workers.delete(worker);
     void worker.thread.terminate();
   }
-}
-
-/** Hands each job of a batch its part of the result, but those that were requeued meanwhile. */
-function settle({ jobs, states }: Batch, { bytes, lengths, errors }: BatchResult): void {
-  let at = 0;
-  jobs.forEach((job, index) => {
-    const first = lengths[2 * index] ?? -1;
-    const second = lengths[2 * index + 1] ?? 0;
-    const start = at;
-    const middle = start + Math.max(first, 0);
-    at = middle + second;
-    if (job.settled || Atomics.load(states, index) === TAKEN) return;
-    job.settled = true;
-    job.done(
-      first < 0 ? undefined : bytes.slice(start, middle),
-      copyToGive(bytes.subarray(middle, at)),
-      errors[index] ?? null,
-    );
-  });
-  freeIfLarge(bytes);
-}
-
-function send(worker: PoolWorker, jobs: Job[]): void {
-  const states = new Int32Array(new SharedArrayBuffer(4 * jobs.length));
-  worker.batches.push({ jobs, states });
-  const inputs = jobs.map(({ input }) => copyIfLarge(input));
-  const batch: JobBatch = { states, inputs, tasks: jobs.map(({ task }) => task) };
-  worker.thread.postMessage(batch, buffersToGive(inputs));
-}
-
-function fail(job: Job, failure: Failure): void {
-  if (job.settled) return;
-  job.settled = true;
-  job.failed(failure);
-}
-
-function currentJob(worker: PoolWorker): Job | undefined {
-  for (const { jobs, states } of worker.batches) {
-    const index = jobs.findIndex((_, i) => Atomics.load(states, i) === STARTED);
-    if (index >= 0) return jobs[index];
-  }
-  return undefined;
 }

@@ -4,7 +4,8 @@ import { AppError } from '../../errors.ts';
 import type { TransferEncoding } from '../../mail/mime/transfer-encoding.ts';
 import { LARGE_BYTES } from '../../memory.ts';
 import type { Flow } from './fair-queue.ts';
-import { type Failure, type Job, JobQueue, type QueueLimits } from './job-queue.ts';
+import { JobQueue, type QueueLimits } from './job-queue.ts';
+import type { Failure, Job } from './pool-worker.ts';
 import type { Task } from './protocol.ts';
 
 /** A mail that takes longer is hostile: the largest allowed ones take well under a second. */

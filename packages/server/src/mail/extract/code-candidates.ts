@@ -36,26 +36,31 @@ export interface Candidate {
   shape: Shape;
 }
 
-function shapeOf(token: string): Shape | undefined {
-  if (/^\d+$/.test(token)) {
-    if (token.length < 4 || token.length > 8) return undefined;
-    return /^(?:19|20)\d\d(?:(?:0\d|1[0-2])[0-3]\d)?$/.test(token) ? 'year' : 'digits';
-  }
-  if (/^(?:\d{3}-\d{3}|\d{4}-\d{4})$/.test(token)) return 'digits';
-  if (/^\d\d-\d\d(?:-\d\d)?$/.test(token)) return 'loose';
-  if (/^\d[\d-]*$/.test(token)) return undefined;
-  if (/^[a-z]{3,12}(?:-[a-z]{3,12}){2,5}$/.test(token)) return 'words';
-  if (/^[A-Z]-\d{4,8}$/.test(token)) return 'mixed';
+/**
+ * What a token may be by its form, the first that fits; undefined for what is never a code. Other tokens,
+ * such as plain words, are none either.
+ */
+const FORMS: readonly (readonly [RegExp, Shape | undefined])[] = [
+  [/^(?:19|20)\d\d(?:(?:0\d|1[0-2])[0-3]\d)?$/, 'year'],
+  [/^\d{4,8}$/, 'digits'],
+  [/^\d+$/, undefined],
+  [/^(?:\d{3}-\d{3}|\d{4}-\d{4})$/, 'digits'],
+  [/^\d\d-\d\d(?:-\d\d)?$/, 'loose'],
+  [/^\d[\d-]*$/, undefined],
+  [/^[a-z]{3,12}(?:-[a-z]{3,12}){2,5}$/, 'words'],
+  [/^[A-Z]-\d{4,8}$/, 'mixed'],
   // With more letters it may as well be the key of an issue.
-  if (/^[A-Z]{2,3}-\d{4,8}$/.test(token)) return 'loose';
+  [/^[A-Z]{2,3}-\d{4,8}$/, 'loose'],
   // "SHA-256", "ISO-8859": a standard or a product.
-  if (/^[A-Z]{2,5}-\d{1,4}$/.test(token)) return undefined;
-  const hasDigit = /\d/.test(token);
-  if (/^[A-Z0-9]{3,5}(?:-[A-Z0-9]{3,5}){1,3}$/.test(token)) return hasDigit ? 'mixed' : 'loose';
-  if (hasDigit && /^[A-Z0-9]{4,10}$/.test(token)) return 'mixed';
-  if (hasDigit && /^[A-Za-z0-9]{5,10}$/.test(token)) return 'loose';
-  return /^[A-Z]{5,8}$/.test(token) ? 'loose' : undefined;
-}
+  [/^[A-Z]{2,5}-\d{1,4}$/, undefined],
+  [/^(?=.*\d)[A-Z0-9]{3,5}(?:-[A-Z0-9]{3,5}){1,3}$/, 'mixed'],
+  [/^[A-Z0-9]{3,5}(?:-[A-Z0-9]{3,5}){1,3}$/, 'loose'],
+  [/^(?=.*\d)[A-Z0-9]{4,10}$/, 'mixed'],
+  [/^(?=.*\d)[A-Za-z0-9]{5,10}$/, 'loose'],
+  [/^[A-Z]{5,8}$/, 'loose'],
+];
+
+const shapeOf = (token: string): Shape | undefined => FORMS.find(([form]) => form.test(token))?.[1];
 
 /** What stands right beside a token says that it is part of something longer: a price, a time, an address. */
 function isPartOfMore(text: string, start: number, end: number): boolean {
@@ -135,24 +140,36 @@ function tokenAt(text: string, start: number, tokenEnd: number): Candidate | und
   return shape === undefined ? undefined : { start, end: tokenEnd, value, shape };
 }
 
+/** A token or a piece, and where the search goes on behind it. */
+interface Step {
+  /** Undefined for a token that is no candidate. */
+  candidate: Candidate | undefined;
+  end: number;
+}
+
+/** @param pieced what {@link piecedTokens} found; what begins before `from` is removed */
+function nextStep(text: string, from: number, pieced: Candidate[]): Step | undefined {
+  while (pieced[0] !== undefined && pieced[0].start < from) pieced.shift();
+  const next = nextToken(text, from);
+  const [piece] = pieced;
+  // The digits of a piece are found before the letter that it begins with.
+  if (piece !== undefined && (next === undefined || piece.start <= next.start)) {
+    return { candidate: piece, end: piece.end };
+  }
+  if (next === undefined) return undefined;
+  const candidate = tokenAt(text, next.start, next.end);
+  return { candidate, end: candidate?.end ?? next.end };
+}
+
 /** The tokens of a text that look like a code, in order; those of lists left out. */
 export function candidatesOf(text: string): Candidate[] {
   const pieced = piecedTokens(text);
   const found: Candidate[] = [];
-  let from = 0;
-  while (found.length < MAX_CANDIDATES) {
-    const next = nextToken(text, from);
-    const [piece] = pieced;
-    if (piece !== undefined && piece.start < from) {
-      pieced.shift();
-      continue;
-    }
-    // The digits of a piece are found before the letter that it begins with.
-    const isPiece = piece !== undefined && (next === undefined || piece.start <= next.start);
-    if (!isPiece && next === undefined) break;
-    const one = isPiece ? piece : next && tokenAt(text, next.start, next.end);
-    from = one?.end ?? next?.end ?? text.length;
-    if (one !== undefined && !isPartOfMore(text, one.start, one.end)) found.push(one);
+  let step = nextStep(text, 0, pieced);
+  while (step !== undefined && found.length < MAX_CANDIDATES) {
+    const { candidate, end } = step;
+    if (candidate !== undefined && !isPartOfMore(text, candidate.start, candidate.end)) found.push(candidate);
+    step = nextStep(text, end, pieced);
   }
   return withoutLists(text, found);
 }

@@ -19,6 +19,9 @@ const REACH_WORDS_ENTER = 3;
 /** Words between "enter" and the "code" that is to be entered. */
 const REACH_WORDS_OBJECT = 5;
 
+/** Words before a number, itself included, that speak of it. */
+const SKIPPED_BEFORE_NUMBER = 3;
+
 /** The result of a rule that knows that a number is something else. */
 export const SOMETHING_ELSE = -1;
 
@@ -146,20 +149,26 @@ function reachesOf({ alone, direct, wide }: Setting, entered: boolean): { code: 
 export function pointsBefore(setting: Setting): number | undefined {
   const words = setting.alone ? wordsOf(setting.wide) : setting.sentenceWords;
   const reach = reachesOf(setting, entersCode(setting.kindsBefore));
-  let skipOther = 0;
+  const costOfWord = setting.alone ? 1 : 3;
+  let skipped = 0;
   for (let distance = 1; distance <= Math.min(reach.code, words.length); distance++) {
     const at = words.length - distance;
-    // The words before another number spoke of that number.
-    if (/\d/.test(words[at] ?? '')) skipOther = 3;
-    else if (skipOther > 0) skipOther--;
-    if (skipOther === 0 && distance <= reach.other && namesOther(words, at)) return SOMETHING_ELSE;
-    if (skipOther < 3 && isCode(kindAt(words, at))) {
-      if (isOther(kindAt(words, at - 1)) || isOther(kindOfWord(nextNoun(words, at)))) return SOMETHING_ELSE;
-      return 100 - (setting.alone ? distance : 3 * distance);
+    skipped = wordsToSkip(words[at] ?? '', skipped);
+    if (skipped === 0 && distance <= reach.other && namesOther(words, at)) return SOMETHING_ELSE;
+    if (skipped < SKIPPED_BEFORE_NUMBER && isCode(kindAt(words, at))) {
+      return isCodeOfOther(words, at) ? SOMETHING_ELSE : 100 - distance * costOfWord;
     }
   }
   return undefined;
 }
+
+/** The words before another number spoke of that number. */
+const wordsToSkip = (word: string, left: number): number =>
+  /\d/.test(word) ? SKIPPED_BEFORE_NUMBER : Math.max(0, left - 1);
+
+/** "Discount code", "code of the building". */
+const isCodeOfOther = (words: readonly string[], at: number): boolean =>
+  isOther(kindAt(words, at - 1)) || isOther(kindOfWord(nextNoun(words, at)));
 
 /** Whether the word at a place says that the number behind it is no code. */
 function namesOther(words: readonly string[], at: number): boolean {

@@ -86,23 +86,30 @@ function read(given: string, mail: Mail): Found[] {
   const candidates = candidatesOf(unlinked);
   if (candidates.length === 0) return [];
   const readable = unlinked.replace(ONE_TIME, oneWord).replace(ONE_TIME_SIGNS, oneWord);
-  let noLetters: boolean | undefined;
-  const found: Found[] = [];
-  for (const candidate of candidates) {
-    if (/[A-Z]/i.test(candidate.value)) {
-      noLetters ??= mail.isOffer || BOOKING.test(readable);
-      if (noLetters) continue;
-    }
-    const setting = settingOf(readable, candidate);
-    if (mail.isRecord && !kindsOf(wordsOf(setting.wide + setting.following)).includes('enter')) continue;
-    if (isInSource(readable, candidate)) continue;
-    const points = judge(setting, mail);
-    if (points >= 0 && points < SURE) continue;
-    // Of what is something else no words are shown.
-    const context = points < 0 ? '' : contextOf(text, candidate);
-    found.push({ code: { value: candidate.value, context }, score: points });
-  }
-  return found;
+  // A code with letters is then a coupon, or the number of a booking.
+  const noLetters = candidates.some(hasLetters) && (mail.isOffer || BOOKING.test(readable));
+  return candidates
+    .filter((candidate) => !(noLetters && hasLetters(candidate)))
+    .map((candidate) => found(text, readable, candidate, mail))
+    .filter((one) => one !== undefined);
+}
+
+const hasLetters = ({ value }: Candidate): boolean => /[A-Z]/i.test(value);
+
+/**
+ * One candidate with its score; undefined where the text says nothing of it.
+ * @param readable `text` without links, and with each word for "one-time" written the same way
+ */
+function found(text: string, readable: string, candidate: Candidate, mail: Mail): Found | undefined {
+  const setting = settingOf(readable, candidate);
+  if (mail.isRecord && !kindsOf(wordsOf(setting.wide + setting.following)).includes('enter'))
+    return undefined;
+  if (isInSource(readable, candidate)) return undefined;
+  const score = judge(setting, mail);
+  if (score >= 0 && score < SURE) return undefined;
+  // Of what is something else no words are shown.
+  const context = score < 0 ? '' : contextOf(text, candidate);
+  return { code: { value: candidate.value, context }, score };
 }
 
 const hasCode = (found: readonly Found[]): boolean => found.some(({ score }) => score > 0);

@@ -56,6 +56,9 @@ type LineKind = 'blank' | 'fold' | 'field' | 'other';
 
 const isBlank = (byte: number | undefined): boolean => byte === SPACE || byte === TAB;
 
+const isNameByte = (byte: number): boolean =>
+  byte > SPACE && byte < DELETE && byte !== COLON && byte !== EQUALS;
+
 /** Lower-case name of a field. */
 export function fieldKey(source: Buffer, field: FieldRange): string {
   return source.toString('latin1', field.nameStart, field.nameEnd).toLowerCase();
@@ -144,27 +147,31 @@ class HeaderScan {
     return at;
   }
 
-  /** A field name is what is printed, but for the colon (RFC 5322 section 2.2); no real one has a "=". */
   private kindOf(lineStart: number): LineKind {
     const { source, end } = this;
     const first = source[lineStart];
     if (first === LF) return 'blank';
     if (first === CR && (lineStart + 1 === end || source[lineStart + 1] === LF)) return 'blank';
     if (isBlank(first)) return 'fold';
-    if (this.isDashed(lineStart)) return 'other';
-    let at = this.nameStart(lineStart);
-    const nameStart = at;
-    for (; at < end; at++) {
-      const byte = source[at] ?? 0;
-      if (byte <= SPACE || byte >= DELETE || byte === COLON || byte === EQUALS) break;
-    }
+    return !this.isDashed(lineStart) && this.findName(lineStart) ? 'field' : 'other';
+  }
+
+  /**
+   * Finds the name and the colon of a field. A field name is any printable characters but the colon (RFC 5322
+   * section 2.2); no real one has a "=".
+   * @returns false for a line that is no field
+   */
+  private findName(lineStart: number): boolean {
+    const { source, end } = this;
+    const nameStart = this.nameStart(lineStart);
+    let at = nameStart;
+    while (at < end && isNameByte(source[at] ?? 0)) at++;
     this.nameEnd = at;
     while (at < end && isBlank(source[at])) at++;
-    if (this.nameEnd === nameStart || at >= end || source[at] !== COLON) return 'other';
-    // "https://…" begins a text.
-    if (source[at + 1] === SLASH && source[at + 2] === SLASH) return 'other';
     this.colon = at;
-    return 'field';
+    // "https://…" begins a text.
+    const isUrl = source[at + 1] === SLASH && source[at + 2] === SLASH;
+    return this.nameEnd > nameStart && at < end && source[at] === COLON && !isUrl;
   }
 
   /** Delimiters begin so (RFC 2046 section 5.1.1), and no field name does. */

@@ -1,4 +1,4 @@
-import { charsetOf, decodeAs } from './charset.ts';
+import { charsetOf, decodeAs } from './charsets/charset.ts';
 import { decodeTransfer, type TransferEncoding } from './transfer-encoding.ts';
 
 /*

@@ -105,39 +105,47 @@ function decodeBase64Pieces(bytes: Buffer): Buffer {
 export function decodeQuotedPrintable(bytes: Buffer): Buffer {
   const decoded = Buffer.allocUnsafe(bytes.length);
   let length = 0;
-  /** Behind the last byte that is no unencoded blank. */
-  let solid = 0;
-  const end = bytes.length;
-  for (let at = 0; at < end; at++) {
-    const byte = bytes[at] ?? 0;
-    if (byte === EQUALS) {
-      const value = hexPair(bytes, at + 1);
-      const next = value < 0 ? behindSoftBreak(bytes, at + 1) : at + 3;
-      if (value >= 0) decoded[length++] = value;
-      else if (next < 0) decoded[length++] = EQUALS;
-      solid = length;
-      if (next >= 0) at = next - 1;
-      continue;
-    }
-    if (byte === LF || (byte === CR && bytes[at + 1] === LF)) {
-      length = solid;
-      decoded[length++] = byte;
-      if (byte === CR) decoded[length++] = bytes[++at] ?? LF;
-      solid = length;
-      continue;
-    }
-    decoded[length++] = byte;
-    if (byte !== SPACE && byte !== TAB) solid = length;
+  for (let start = 0; start < bytes.length; ) {
+    const lineFeed = bytes.indexOf(LF, start);
+    const next = lineFeed < 0 ? bytes.length : lineFeed + 1;
+    const breakStart = startOfBreak(bytes, start, next);
+    const end = withoutBlanks(bytes, start, breakStart);
+    const isSoft = end > start && bytes[end - 1] === EQUALS;
+    length = decodeEscapes(bytes, start, isSoft ? end - 1 : end, decoded, length);
+    for (let at = isSoft ? next : breakStart; at < next; at++) decoded[length++] = bytes[at] ?? 0;
+    start = next;
   }
-  return decoded.subarray(0, solid);
+  return decoded.subarray(0, length);
 }
 
-/** The offset of the next line where nothing but blanks stands between here and there; else -1. */
-function behindSoftBreak(bytes: Uint8Array, from: number): number {
-  let at = from;
-  while (bytes[at] === SPACE || bytes[at] === TAB) at++;
-  if (at >= bytes.length || bytes[at] === LF) return at + 1;
-  return bytes[at] === CR && (at + 1 >= bytes.length || bytes[at + 1] === LF) ? at + 2 : -1;
+/** Where the line break of the line `[start, next)` begins; a carriage return at the end of the source is one. */
+function startOfBreak(bytes: Uint8Array, start: number, next: number): number {
+  const end = bytes[next - 1] === LF ? next - 1 : next;
+  return end > start && bytes[end - 1] === CR ? end - 1 : end;
+}
+
+function withoutBlanks(bytes: Uint8Array, start: number, end: number): number {
+  let at = end;
+  while (at > start && (bytes[at - 1] === SPACE || bytes[at - 1] === TAB)) at--;
+  return at;
+}
+
+/** Decodes `[start, end)`, which has no line break. @returns the new length of `decoded` */
+function decodeEscapes(
+  bytes: Uint8Array,
+  start: number,
+  end: number,
+  decoded: Uint8Array,
+  from: number,
+): number {
+  let length = from;
+  for (let at = start; at < end; at++) {
+    const byte = bytes[at] ?? 0;
+    const value = byte === EQUALS ? hexPair(bytes, at + 1) : -1;
+    decoded[length++] = value < 0 ? byte : value;
+    if (value >= 0) at += 2;
+  }
+  return length;
 }
 
 /** Each character is six bits more than this one; the first of a line is its length. */

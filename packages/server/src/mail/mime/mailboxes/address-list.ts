@@ -1,7 +1,6 @@
-import { cut, MAX_MAILBOX_ADDRESS, MAX_MAILBOX_NAME, MAX_MAILBOXES } from '../limits.ts';
-import type { MailAddress } from '../mail.ts';
-import { oneLine } from './clean.ts';
-import { decodeHeaderText } from './encoded-words.ts';
+import { cut, MAX_MAILBOX_ADDRESS, MAX_MAILBOX_NAME, MAX_MAILBOXES } from '../../limits.ts';
+import type { MailAddress } from '../../mail.ts';
+import { commentText, decodeAddress, encodedMailbox, nameOf, type Token, takeAddresses } from './mailbox.ts';
 
 /*
  * Mailboxes of an address field (RFC 5322 section 3.4, obsolete forms and what senders write besides).
@@ -11,8 +10,6 @@ import { decodeHeaderText } from './encoded-words.ts';
 
 /** Words, and comments, of one mailbox that are read. With more it is no mailbox, and each of them costs memory. */
 const MAX_WORDS = 1_000;
-/** Encoded characters of a name that are decoded; more than {@link MAX_MAILBOX_NAME} in any encoding. */
-const MAX_ENCODED_NAME = 16 * 1024;
 
 export interface AddressList {
   mailboxes: MailAddress[];
@@ -34,16 +31,9 @@ const SOURCE_ROUTE = /^@[^:]*:/;
 const IS_SPECIAL = new Uint8Array(256);
 for (let code = 0; code <= SPACE; code++) IS_SPECIAL[code] = 1;
 for (const special of '"(),:;<>[') IS_SPECIAL[special.charCodeAt(0)] = 1;
+/** Openings within which other characters mean nothing. */
+const NESTING = /["([]/;
 const CLOSING: Readonly<Record<string, string>> = { '"': '"', '(': ')', '[': ']', '<': '>' };
-
-/** A piece of a mailbox outside of angle brackets. */
-interface Token {
-  /** As written, a quoted string with its quotes. */
-  text: string;
-  kind: 'atom' | 'quoted' | 'word';
-  /** True when it is a word of its own, not the continuation of the one before. */
-  isApart: boolean;
-}
 
 class AddressScan {
   private readonly text: string;
@@ -181,11 +171,10 @@ class AddressScan {
     for (; at < text.length; at++) {
       const character = text.charAt(at);
       if (character === '>') return { start, end: at, next: at + 1 };
-      if (character === ',' && comma < 0) comma = at;
       if (character === ';' || (character === '<' && comma >= 0)) break;
-      if (character === '<') start = at + 1;
-      if (character === '"' || character === '(' || character === '[')
-        at = Math.max(at, this.endOf(character, at) - 1);
+      if (character === ',' && comma < 0) comma = at;
+      else if (character === '<') start = at + 1;
+      else if (NESTING.test(character)) at = Math.max(at, this.endOf(character, at) - 1);
     }
     const end = comma < 0 ? at : comma;
     return { start, end, next: end };
@@ -223,7 +212,7 @@ class AddressScan {
       return;
     }
     const found = bracketed === undefined ? takeAddresses(tokens) : { addresses: [bracketed], words: tokens };
-    const name = phrase(found.words) || (found.addresses.length > 0 ? comment(this.comments) : '');
+    const name = nameOf(found.words) || (found.addresses.length > 0 ? commentText(this.comments) : '');
     const [first = '', ...others] = found.addresses.map(decodeAddress);
     const isEncoded = first === '' && tokens.length > 0 && tokens.every(({ kind }) => kind === 'word');
     if (isEncoded) this.add(encodedMailbox(name));
@@ -243,59 +232,3 @@ class AddressScan {
     this.gap = '';
   }
 }
-
-/**
- * The addresses that stand among words without brackets, and the words that are left. A quoted string is
- * the local part of what follows at once; blanks may stand beside the dots of a domain (RFC 5322 section 4.4).
- */
-function takeAddresses(tokens: readonly Token[]): { addresses: string[]; words: Token[] } {
-  const addresses: string[] = [];
-  const words: Token[] = [];
-  let run: Token[] = [];
-  let hasAt = false;
-  const endRun = () => {
-    const written = hasAt ? run.map(({ text }) => text).join('') : '';
-    if (/.@./.test(written)) addresses.push(written);
-    else for (const token of run) words.push(token);
-    run = [];
-    hasAt = false;
-  };
-  for (const token of tokens) {
-    const isDomain = hasAt && (/[.@]$/.test(run.at(-1)?.text ?? '') || token.text.startsWith('.'));
-    if (token.isApart && !isDomain) endRun();
-    run.push(token);
-    hasAt ||= token.kind === 'atom' && token.text.includes('@');
-  }
-  endRun();
-  return { addresses, words };
-}
-
-/** Some senders encode the whole mailbox: its brackets, and nothing else, make it more than a name. */
-function encodedMailbox(text: string): MailAddress {
-  const open = text.lastIndexOf('<');
-  const address = open < 0 || !text.endsWith('>') ? '' : text.slice(open + 1, -1);
-  return /^[^\s@<>]+@[^\s@<>]+$/.test(address)
-    ? { address, name: text.slice(0, open).trim() }
-    : { address: '', name: text };
-}
-
-/** A display name, with blanks where words of their own begin. */
-function phrase(words: readonly Token[]): string {
-  let text = '';
-  for (const [index, word] of words.entries()) {
-    if (text.length > MAX_ENCODED_NAME) break;
-    if (index > 0 && word.isApart) text += ' ';
-    text += word.kind === 'quoted' ? withoutEscapes(word.text.slice(1, -1)) : word.text;
-  }
-  return oneLine(decodeHeaderText(text.slice(0, MAX_ENCODED_NAME)));
-}
-
-const decodeAddress = (address: string): string =>
-  oneLine(decodeHeaderText(address.slice(0, MAX_ENCODED_NAME)));
-
-/** Legacy mail has the name in a comment behind the address. */
-function comment(comments: readonly string[]): string {
-  return oneLine(decodeHeaderText(withoutEscapes(comments.join(' ').slice(0, MAX_ENCODED_NAME))));
-}
-
-const withoutEscapes = (text: string): string => (text.includes('\\') ? text.replace(/\\(.)/gs, '$1') : text);
