@@ -227,6 +227,12 @@ export const Message = Type.Object(
     parseError: nullable(Type.String(), {
       description: 'Why the message could not be read in full; null if it could.',
     }),
+    truncated: Type.Optional(
+      Type.Boolean({
+        description:
+          'True if the response would have become too large. In a wait, only the fields of a list are filled then, and `envelope.rcptTo`: read the message with `GET /v1/inboxes/{id}/messages/{messageId}`. With `include=attachmentContent`, `content` is missing in some attachments: download them from their `url`.',
+      }),
+    ),
   },
   { $id: 'Message', description: 'A message in full.' },
 );
@@ -275,7 +281,7 @@ export const MessageQuery = Type.Object(
     since: Type.Optional(
       Type.String({
         description:
-          'Only messages strictly newer than this: a `cursor` of this inbox, a message id, an RFC 3339 time, or milliseconds since 1970.',
+          'Only messages strictly newer than this: a `cursor` of this inbox, a message id, an RFC 3339 time, or milliseconds since 1970. A time is exact only if it is the `receivedAt` of a message; your own clock and that of the server differ, so prefer a cursor.',
         maxLength: MAX_SINCE,
         examples: ['cur_mmbq2x6a_3vZxk1b0Qd8'],
       }),
@@ -286,7 +292,7 @@ export const MessageQuery = Type.Object(
       Type.Integer({
         ...unit('seconds'),
         description:
-          'Seconds for which the response is held while no message matches. After that the list is empty, and `cursor` is still valid.',
+          'Seconds for which the response is held while no message matches. After that the list is empty, and `cursor` is still valid. A server that stops responds with 503 `server_stopping`.',
         minimum: 0,
         maximum: MAX_WAIT,
         default: 0,

@@ -28,6 +28,7 @@ export const PROBLEM_CODES = [
   'rate_limited',
   'quota_exceeded',
   'unavailable',
+  'server_stopping',
   'range_not_satisfiable',
   'request_timeout',
   'headers_too_large',

@@ -54,7 +54,7 @@ export const WaitRequest = Type.Object(
     since: Type.Optional(
       Type.String({
         description:
-          'Only messages strictly newer than this: a `cursor` of this inbox, a message id, an RFC 3339 time, or milliseconds since 1970. Default: from the beginning of the inbox.',
+          'Only messages strictly newer than this: a `cursor` of this inbox, a message id, an RFC 3339 time, or milliseconds since 1970. A time is exact only if it is the `receivedAt` of a message; your own clock and that of the server differ, so prefer a cursor. Default: from the beginning of the inbox.',
         maxLength: MAX_SINCE,
         examples: ['cur_mmbq2x6a_3vZxk1b0Qd8'],
       }),
@@ -175,6 +175,12 @@ export const WaitExplanation = Type.Object(
       description:
         'Why the wait ended. `timeout`: its time is over. `unexpected_message`: with `count: 0`, a message matched. `server_stopping`: repeat the wait.',
     }),
+    summary: Type.String({
+      description: 'The reason in words, for a log or the message of a failed assertion.',
+      examples: [
+        '3 messages arrived; none has "confirm" in its subject. Closest: "Confirm your e-mail" arrived 4 s before this wait\'s since.',
+      ],
+    }),
     seenCount: Type.Integer({ description: 'Number of messages that arrived and did not match.' }),
     seen: Type.Array(ref(SeenMessage), { description: 'The newest 20 of them, newest first.' }),
     refused: Type.Array(ref(RefusedMail), {
@@ -205,6 +211,12 @@ export const WaitResult = Type.Object(
         'Position after the last message here, or after all messages that were checked: pass it as `since` to continue.',
       examples: ['cur_mmbq2x6a_3vZxk1b0Qd8'],
     }),
+    truncated: Type.Optional(
+      Type.Boolean({
+        description:
+          'True if a message of `messages` was too large to be returned in full; it is marked likewise.',
+      }),
+    ),
     explanation: Type.Optional(ref(WaitExplanation)),
   },
   {

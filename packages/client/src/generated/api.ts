@@ -399,6 +399,8 @@ export interface Message {
   rawUrl: string;
   /** Why the message could not be read in full; null if it could. */
   parseError: string | null;
+  /** True if the response would have become too large. In a wait, only the fields of a list are filled then, and `envelope.rcptTo`: read the message with `GET /v1/inboxes/{id}/messages/{messageId}`. With `include=attachmentContent`, `content` is missing in some attachments: download them from their `url`. */
+  truncated?: boolean;
 }
 
 /** A page of messages. */
@@ -586,7 +588,7 @@ export interface Problem {
   /** What was wrong with this request and what to do next, for people. */
   detail: string;
   /** The kind of problem, for programs to branch on. */
-  code: "invalid_request" | "invalid_since" | "malformed_json" | "unauthorized" | "insufficient_scope" | "cross_site_request" | "not_found" | "method_not_allowed" | "address_taken" | "idempotency_in_progress" | "idempotency_key_reused" | "inbox_expired" | "inbox_full" | "last_key" | "limit_reached" | "permanent_inbox" | "message_too_large" | "payload_too_large" | "unsupported_media_type" | "malformed_message" | "unknown_recipient" | "webhook_disabled" | "webhook_url_refused" | "rate_limited" | "quota_exceeded" | "unavailable" | "range_not_satisfiable" | "request_timeout" | "headers_too_large" | "internal_error";
+  code: "invalid_request" | "invalid_since" | "malformed_json" | "unauthorized" | "insufficient_scope" | "cross_site_request" | "not_found" | "method_not_allowed" | "address_taken" | "idempotency_in_progress" | "idempotency_key_reused" | "inbox_expired" | "inbox_full" | "last_key" | "limit_reached" | "permanent_inbox" | "message_too_large" | "payload_too_large" | "unsupported_media_type" | "malformed_message" | "unknown_recipient" | "webhook_disabled" | "webhook_url_refused" | "rate_limited" | "quota_exceeded" | "unavailable" | "server_stopping" | "range_not_satisfiable" | "request_timeout" | "headers_too_large" | "internal_error";
   /** Identifier of the request, also in `X-Request-Id` and in the log of the server. */
   requestId: string;
   /** The invalid places of an invalid request, at most 20. */
@@ -698,6 +700,8 @@ export interface UsageDay {
 export interface WaitExplanation {
   /** Why the wait ended. `timeout`: its time is over. `unexpected_message`: with `count: 0`, a message matched. `server_stopping`: repeat the wait. */
   reason: "timeout" | "unexpected_message" | "server_stopping";
+  /** The reason in words, for a log or the message of a failed assertion. */
+  summary: string;
   /** Number of messages that arrived and did not match. */
   seenCount: number;
   /** The newest 20 of them, newest first. */
@@ -713,7 +717,7 @@ export interface WaitExplanation {
 /** What to wait for. All fields are optional. */
 export interface WaitRequest {
   match?: MessageMatch;
-  /** Only messages strictly newer than this: a `cursor` of this inbox, a message id, an RFC 3339 time, or milliseconds since 1970. Default: from the beginning of the inbox. */
+  /** Only messages strictly newer than this: a `cursor` of this inbox, a message id, an RFC 3339 time, or milliseconds since 1970. A time is exact only if it is the `receivedAt` of a message; your own clock and that of the server differ, so prefer a cursor. Default: from the beginning of the inbox. */
   since?: string;
   /** How many messages must match. Default: 1. 0 waits for silence: the wait succeeds if no message matches until its end, and fails at once if one does. */
   count?: number;
@@ -729,6 +733,8 @@ export interface WaitResult {
   messages: Message[];
   /** Position after the last message here, or after all messages that were checked: pass it as `since` to continue. */
   cursor: string;
+  /** True if a message of `messages` was too large to be returned in full; it is marked likewise. */
+  truncated?: boolean;
   explanation?: WaitExplanation;
 }
 

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
 import fastify from 'fastify';
 import { consolePages } from '../console/pages.ts';
+import { createHeldDeps } from '../messages/held/held-deps.ts';
 import { type Cors, createCors } from './access/cors.ts';
 import { createGate, type Gate, guardRequests } from './access/gate.ts';
 import { createHeldRequests, type HeldRequests } from './access/held-requests.ts';
@@ -45,6 +46,7 @@ export async function buildApp(
     options,
     deps,
     held,
+    heldDeps: createHeldDeps(deps),
     attachmentBytes,
     answers: createAnswers(),
     ...gate,

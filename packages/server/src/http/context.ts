@@ -8,6 +8,7 @@ import type { Clock } from '../clock.ts';
 import type { EventBus } from '../events.ts';
 import type { Injection } from '../inbound/injection.ts';
 import type { Logger } from '../log.ts';
+import type { HeldDeps } from '../messages/held/held-deps.ts';
 import type { RateLimit } from '../quota/rate-limit.ts';
 import type { UsageMeter } from '../quota/usage-meter.ts';
 import type { Store } from '../store/contract/index.ts';
@@ -68,6 +69,8 @@ export interface RouteContext {
   options: HttpOptions;
   deps: HttpDeps;
   held: HeldRequests;
+  /** What held requests share. */
+  heldDeps: HeldDeps;
   attachmentBytes: AttachmentBytes;
   answers: Answers;
   /** Lets the guard of this node ask the store again for a key that was revoked. */

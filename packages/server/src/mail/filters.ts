@@ -28,7 +28,7 @@ export interface FilteredSummary {
 /** What the conditions on its content need. */
 export interface FilteredContent {
   summary: MailSummary;
-  content: MailContent;
+  content: Pick<MailContent, 'text' | 'htmlWords' | 'links'>;
 }
 
 /** Conditions on one link, all of which it must meet. */
@@ -46,6 +46,19 @@ export interface FailedCondition {
   expected: string;
   got: string;
 }
+
+/** Letters of a value that an explanation quotes: enough to see the difference. */
+const MAX_QUOTED = 500;
+
+const shortText = (text: string): string =>
+  text.length > MAX_QUOTED ? `${text.slice(0, MAX_QUOTED)}…` : text;
+
+/** The same with long values cut. */
+export const shortened = ({ condition, expected, got }: FailedCondition): FailedCondition => ({
+  condition,
+  expected: shortText(expected),
+  got: shortText(got),
+});
 
 /** True when the conditions need a message's content and not only its summary. */
 export const needsContent = ({ text, link }: Filters): boolean => text !== undefined || link !== undefined;
@@ -116,7 +129,8 @@ function failedLink(links: MailLink[], wanted: boolean | LinkFilter): FailedCond
   ];
 }
 
-const visibleText = ({ text, htmlWords }: MailContent): string => text ?? htmlWords ?? '';
+const visibleText = ({ text, htmlWords }: Pick<MailContent, 'text' | 'htmlWords'>): string =>
+  text ?? htmlWords ?? '';
 
 /** The same for the conditions on text and links; `got` of the text is the message's preview. */
 export function failedContent({ summary, content }: FilteredContent, filters: Filters): FailedCondition[] {

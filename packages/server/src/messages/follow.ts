@@ -1,9 +1,8 @@
-import type { Clock } from '../clock.ts';
-import type { EventBus } from '../events.ts';
-import type { InboxRecord, MessageRecord, Store } from '../store/contract/index.ts';
-import { createChangeSignal, type Subscribe } from './change-signal.ts';
+import type { InboxRecord, MessageRecord } from '../store/contract/index.ts';
 import { accountCursorAt, cursorAt } from './cursor.ts';
-import { liveInbox } from './list.ts';
+import { type ChangeSource, createChangeSignal, type WaitDeps } from './held/change-signal.ts';
+import type { HeldDeps } from './held/held-deps.ts';
+import { liveInbox } from './live-inbox.ts';
 
 /** Messages read at a time: as many as a client that does not keep up holds in memory. */
 const PAGE = 50;
@@ -18,7 +17,7 @@ export interface Followed {
 export interface Followable {
   /** The cursor at which following begins. */
   cursor: string;
-  subscribe: Subscribe;
+  source: ChangeSource;
   /**
    * The next messages, oldest first, at most a page; a later call continues after them.
    * @returns also until when the result holds without a change, epoch ms
@@ -27,22 +26,17 @@ export interface Followable {
   next(now: number): Promise<{ messages: Followed[]; more: boolean; until: number }>;
 }
 
-export interface FollowDeps {
-  store: Pick<Store, 'inboxes' | 'messages'>;
-  events: Pick<EventBus, 'onMessage' | 'onAccountMessage'>;
-}
-
 /**
  * The messages of an inbox from a time on.
  * @param inbox live when it was read
  * @param after epoch ms; messages with a later `receivedAt` follow
  */
-export function followInbox({ store, events }: FollowDeps, inbox: InboxRecord, after: number): Followable {
+export function followInbox({ store, events }: HeldDeps, inbox: InboxRecord, after: number): Followable {
   const { id, accountId } = inbox;
   let place = after;
   return {
     cursor: cursorAt(id, after),
-    subscribe: (listener) => events.onMessage(id, listener),
+    source: { accountId, subscribe: (listener) => events.onMessage(id, listener) },
     async next(now) {
       const { expiresAt } = liveInbox(await store.inboxes.find(accountId, id, now), now, id);
       const messages = await store.messages.listAfter(id, { after: place, limit: PAGE }, now);
@@ -57,11 +51,11 @@ export function followInbox({ store, events }: FollowDeps, inbox: InboxRecord, a
 }
 
 /** The messages of all inboxes of an account from a place on, in the order of their commits. */
-export function followAccount({ store, events }: FollowDeps, accountId: string, after: number): Followable {
+export function followAccount({ store, events }: HeldDeps, accountId: string, after: number): Followable {
   let place = after;
   return {
     cursor: accountCursorAt(accountId, after),
-    subscribe: (listener) => events.onAccountMessage(accountId, listener),
+    source: { accountId, subscribe: (listener) => events.onAccountMessage(accountId, listener) },
     async next(now) {
       const messages = await store.messages.listByAccount(accountId, { after: place, limit: PAGE }, now);
       place = messages.at(-1)?.accountOrder ?? place;
@@ -80,28 +74,28 @@ export function followAccount({ store, events }: FollowDeps, accountId: string, 
 /**
  * Yields every message once and in order, page by page, as they arrive. A page is read only after the one
  * before it was taken, so a slow client costs one page of memory. An empty page means that no message
- * arrived for `quietMs`.
+ * arrived for `quietMs` of monotonic time.
  * @param signal ends it: the client disconnected, or the server stops
  * @throws what {@link Followable.next} throws
  */
 export async function* follow(
   followable: Followable,
-  { clock, quietMs }: { clock: Clock; quietMs: number },
+  deps: WaitDeps & { quietMs: number },
   signal: AbortSignal,
 ): AsyncGenerator<Followed[]> {
-  const changes = createChangeSignal(clock, followable.subscribe, signal);
+  const { clock, quietMs } = deps;
+  const changes = createChangeSignal(deps, followable.source, signal);
   try {
-    let beat = clock.now() + quietMs;
+    let beat = clock.monotonic() + quietMs;
     while (!signal.aborted) {
       changes.reset();
       const { messages, more, until } = await followable.next(clock.now());
       if (signal.aborted) return;
-      const quiet = clock.now() >= beat;
-      if (messages.length > 0 || quiet) {
+      if (messages.length > 0 || clock.monotonic() >= beat) {
         yield messages;
-        beat = clock.now() + quietMs;
+        beat = clock.monotonic() + quietMs;
       }
-      if (!more) await changes.wait(Math.min(beat, until));
+      if (!more) await changes.wait(Math.min(beat - clock.monotonic(), until - clock.now()));
     }
   } finally {
     changes.end();

@@ -1,19 +1,17 @@
 import { setImmediate } from 'node:timers/promises';
-import type { Clock } from '../clock.ts';
-import { AppError, notFound } from '../errors.ts';
-import type { EventBus } from '../events.ts';
+import { AppError } from '../errors.ts';
 import { timeOfId } from '../ids.ts';
-import { type Filters, failedConditions, failedContent, needsContent } from '../mail/filters.ts';
+import { type Filters, failedConditions, needsContent } from '../mail/filters.ts';
 import { quoted } from '../nearest.ts';
 import type { InboxRecord, MessageRecord, MessageRow, Store } from '../store/contract/index.ts';
-import { readUntil, type Subscribe } from './change-signal.ts';
 import { cursorAt, timeOfSince } from './cursor.ts';
+import { readUntil, type WaitDeps } from './held/change-signal.ts';
+import type { HeldDeps } from './held/held-deps.ts';
+import { liveInbox } from './live-inbox.ts';
 import type { Newest } from './newest-cache.ts';
 
-/** Messages matched between two turns of the event loop: about a millisecond. */
+/** Messages whose summaries are matched between two turns of the event loop: about a millisecond. */
 const SCAN_PAGE = 200;
-/** The same where the content of each must be read and parsed: about three milliseconds. */
-const SCAN_PAGE_WITH_CONTENT = 30;
 
 /** What a list was asked for. */
 export interface ListQuery extends Filters {
@@ -23,41 +21,32 @@ export interface ListQuery extends Filters {
   limit: number;
 }
 
+/** A message of a page: with its summary as stored text, or parsed where that was needed. */
+export type ListedMessage = MessageRow | MessageRecord;
+
 /** A page of messages, newest first. */
-export interface MessagePage<M = MessageRecord> {
-  messages: M[];
+export interface MessagePage {
+  messages: ListedMessage[];
   cursor: string;
   /** True when older messages match too. */
   hasMore: boolean;
 }
 
-export interface ReadDeps {
-  store: Pick<Store, 'inboxes' | 'messages'>;
-  events: Pick<EventBus, 'onMessage'>;
-  clock: Clock;
+export interface ListDeps extends WaitDeps, Pick<HeldDeps, 'search'> {
+  store: { messages: Pick<Store['messages'], 'list' | 'listRows'> };
+  /** Where given, the newest messages are read from it. */
+  newest?: Newest;
 }
 
-/**
- * Checks that an inbox was found and has not expired.
- * @param inbox as the store found it
- * @param id as the caller gave it
- * @throws AppError `inbox_expired` with `expiredAt` for 24 hours after its expiry; `not_found`
- */
-export function liveInbox(inbox: InboxRecord | undefined, now: number, id: string): InboxRecord {
-  if (!inbox) throw notFound('inbox', id);
-  if (inbox.expiresAt > now) return inbox;
-  throw inboxExpired(inbox.id, inbox.expiresAt);
+/** Places of an inbox: only messages with `after < receivedAt < before`, epoch milliseconds. */
+interface Range {
+  after: number;
+  before: number;
 }
 
-/** @param expiredAt epoch milliseconds */
-export function inboxExpired(id: string, expiredAt: number): AppError {
-  const ended = new Date(expiredAt).toISOString();
-  return new AppError(
-    'inbox_expired',
-    `The inbox ${quoted(id)} expired at ${ended}. Create a new one with POST /v1/inboxes; "ttlMinutes" sets its lifetime.`,
-    { expiredAt },
-  );
-}
+/** True when there is a condition, so that the messages of a list must be looked at. */
+export const hasFilters = ({ from, to, rcptTo, subject, text, hasAttachments }: Filters): boolean =>
+  [from, to, rcptTo, subject, text, hasAttachments].some((condition) => condition !== undefined);
 
 function timeOfBefore(before: string | undefined): number | undefined {
   if (before === undefined) return undefined;
@@ -67,51 +56,8 @@ function timeOfBefore(before: string | undefined): number | undefined {
   throw new AppError('invalid_request', message, { errors: [{ path: 'before', message }] });
 }
 
-interface Range {
-  /** Only messages that arrived later, epoch milliseconds. */
-  after: number;
-  /** Only messages that arrived earlier. */
-  before: number;
-}
-
-async function matches(store: ReadDeps['store'], message: MessageRecord, query: ListQuery, now: number) {
-  if (failedConditions(message, query).length > 0) return false;
-  if (!needsContent(query)) return true;
-  const full = await store.messages.find(message.inboxId, message.id, now);
-  return full !== undefined && failedContent(full, query).length === 0;
-}
-
-/** True when there is a condition, so that the messages of a list must be parsed. */
-export const hasFilters = ({ from, to, rcptTo, subject, text, hasAttachments }: Filters): boolean =>
-  [from, to, rcptTo, subject, text, hasAttachments].some((condition) => condition !== undefined);
-
-/** Returns the newest messages of a range, and one more than the limit if there is one. */
-type Scan<M> = (
-  store: ReadDeps['store'],
-  inboxId: string,
-  range: Range,
-  query: ListQuery,
-  now: number,
-) => Promise<M[]>;
-
-const scan: Scan<MessageRecord> = async (store, inboxId, range, query, now) => {
-  const wanted = query.limit + 1;
-  if (!hasFilters(query)) return store.messages.list(inboxId, { ...range, limit: wanted }, now);
-  const found: MessageRecord[] = [];
-  const limit = needsContent(query) ? SCAN_PAGE_WITH_CONTENT : SCAN_PAGE;
-  let before = range.before;
-  while (found.length < wanted) {
-    const rows = await store.messages.list(inboxId, { after: range.after, before, limit }, now);
-    for (const row of rows) {
-      if (found.length < wanted && (await matches(store, row, query, now))) found.push(row);
-    }
-    const last = rows.at(-1);
-    if (!last || rows.length < limit) break;
-    before = last.receivedAt;
-    await setImmediate();
-  }
-  return found;
-};
+const sinceOf = (inbox: InboxRecord, { since }: ListQuery): number =>
+  since === undefined ? 0 : timeOfSince(inbox.id, since);
 
 /**
  * Returns a page of messages. Its bounds come from `inbox`, so the page contains everything up to its cursor
@@ -119,48 +65,31 @@ const scan: Scan<MessageRecord> = async (store, inboxId, range, query, now) => {
  * `inbox` was read, and every later commit is above it, whatever happens between the two reads. This makes
  * cursors exact.
  * @param inbox a live inbox, read before this call
+ * @param signal ends a search early; its reason is thrown then
  * @throws AppError `invalid_since`; `invalid_request` for a `before` that is no message id
  */
 export async function listMessages(
-  { store }: Pick<ReadDeps, 'store'>,
+  deps: ListDeps,
   inbox: InboxRecord,
   query: ListQuery,
-  now: number,
+  signal: AbortSignal,
 ): Promise<MessagePage> {
-  return pageAfter(scan, store, sinceOf(inbox, query), inbox, query, now);
+  return pageAfter(deps, sinceOf(inbox, query), inbox, query, signal);
 }
 
-/** The same without filters, with summaries that are not parsed. */
-export async function listRows(
-  { store, newest }: Pick<ReadDeps, 'store'> & { newest: Newest },
-  inbox: InboxRecord,
-  query: Omit<ListQuery, keyof Filters>,
-  now: number,
-): Promise<MessagePage<MessageRow>> {
-  const scanRows: Scan<MessageRow> = ({ messages }, inboxId, range, { before, limit }) =>
-    before === undefined
-      ? newest.list(inbox, range.after, limit + 1, now)
-      : messages.listRows(inboxId, { ...range, limit: limit + 1 }, now);
-  return pageAfter(scanRows, store, sinceOf(inbox, query), inbox, query, now);
-}
-
-const sinceOf = (inbox: InboxRecord, { since }: ListQuery): number =>
-  since === undefined ? 0 : timeOfSince(inbox.id, since);
-
-async function pageAfter<M extends { receivedAt: number }>(
-  scanned: Scan<M>,
-  store: ReadDeps['store'],
+async function pageAfter(
+  deps: ListDeps,
   since: number,
   inbox: InboxRecord,
   query: ListQuery,
-  now: number,
-): Promise<MessagePage<M>> {
+  signal: AbortSignal,
+): Promise<MessagePage> {
   const before = timeOfBefore(query.before);
   // A page below `before` is not bounded by `inbox`, which may be cached and older than the page that `before`
   // comes from: messages in between would be missing. Everything below a visible message is visible.
   const newest = before === undefined ? inbox.lastReceivedAt : Math.max(0, before - 1);
-  const found =
-    newest <= since ? [] : await scanned(store, inbox.id, { after: since, before: newest + 1 }, query, now);
+  const range = { after: since, before: newest + 1 };
+  const found = newest <= since ? [] : await findNewest(deps, inbox, range, query, signal);
   // Such a page has not looked at newer messages, so its cursor does not cover them.
   const covered = Math.max(Math.min(inbox.lastReceivedAt, newest), found[0]?.receivedAt ?? 0);
   return {
@@ -170,35 +99,88 @@ async function pageAfter<M extends { receivedAt: number }>(
   };
 }
 
+/** The newest messages of a range that match, and one more than the limit if there is one. */
+async function findNewest(
+  deps: ListDeps,
+  inbox: InboxRecord,
+  range: Range,
+  query: ListQuery,
+  signal: AbortSignal,
+): Promise<ListedMessage[]> {
+  const { store, newest, clock } = deps;
+  const limit = query.limit + 1;
+  if (needsContent(query)) return searchContent(deps, inbox, range, query, signal);
+  if (hasFilters(query)) return scanSummaries(deps, inbox, range, query);
+  if (newest && query.before === undefined) return newest.list(inbox, range.after, limit, clock.now());
+  return store.messages.listRows(inbox.id, { ...range, limit }, clock.now());
+}
+
+async function scanSummaries(
+  { store, clock }: ListDeps,
+  { id }: InboxRecord,
+  { after, before: from }: Range,
+  query: ListQuery,
+): Promise<ListedMessage[]> {
+  const found: MessageRecord[] = [];
+  let before = from;
+  for (;;) {
+    const page = await store.messages.list(id, { after, before, limit: SCAN_PAGE }, clock.now());
+    found.push(...page.filter((message) => failedConditions(message, query).length === 0));
+    const last = page.at(-1);
+    if (!last || page.length < SCAN_PAGE || found.length > query.limit) return found;
+    before = last.receivedAt;
+    await setImmediate();
+  }
+}
+
+async function searchContent(
+  { search, clock }: ListDeps,
+  inbox: InboxRecord,
+  { after, before: from }: Range,
+  query: ListQuery,
+  signal: AbortSignal,
+): Promise<ListedMessage[]> {
+  const found: MessageRecord[] = [];
+  let before = from;
+  for (;;) {
+    const limit = query.limit + 1 - found.length;
+    const range = { after, before, limit, order: 'newest-first', onlyMatches: true } as const;
+    const page = await search(inbox, query, range, clock.now(), signal);
+    found.push(...page.messages.map(({ message }) => message));
+    if (page.isComplete || found.length > query.limit) return found;
+    before = page.place;
+  }
+}
+
 /**
  * The same as {@link listMessages}, but while nothing matches, waits for new messages.
  * @param waitMs the longest wait, milliseconds
- * @param signal ends the wait at once with an empty page: the client disconnected, or the server stops
+ * @param signal ends the wait at once; its reason is thrown unless something was found
  * @throws what {@link listMessages} throws, and `inbox_expired` or `not_found` when the inbox ends meanwhile
  */
 export async function waitForMessages(
-  deps: ReadDeps,
+  deps: HeldDeps,
   inbox: InboxRecord,
   query: ListQuery,
   waitMs: number,
   signal: AbortSignal,
 ): Promise<MessagePage> {
-  const { store, events, clock } = deps;
   const since = sinceOf(inbox, query);
+  const { id, accountId } = inbox;
   let page: MessagePage | undefined;
   let seen = 0;
-  const subscribe: Subscribe = (listener) => events.onMessage(inbox.id, listener);
-  return readUntil({ clock, subscribe, signal }, clock.now() + waitMs, async (now) => {
-    const current = page
-      ? liveInbox(await store.inboxes.find(inbox.accountId, inbox.id, now), now, inbox.id)
-      : inbox;
+  const source = { accountId, subscribe: (listener: () => void) => deps.events.onMessage(id, listener) };
+  const found = await readUntil({ ...deps, source, signal }, waitMs, async (now) => {
+    const current = page ? liveInbox(await deps.store.inboxes.find(accountId, id, now), now, id) : inbox;
     if (!page || current.lastReceivedAt > seen) {
       // Messages that did not match before never will.
-      page = await pageAfter(scan, store, Math.max(since, seen), current, query, now);
+      page = await pageAfter(deps, Math.max(since, seen), current, query, signal);
       seen = current.lastReceivedAt;
     }
     // No new message can appear below `before`.
     const isFinal = page.messages.length > 0 || query.before !== undefined;
-    return { result: page, isFinal, until: current.expiresAt };
+    return { result: { page, isFinal }, isFinal, until: current.expiresAt };
   });
+  if (!found.isFinal) signal.throwIfAborted();
+  return found.page;
 }

@@ -7,6 +7,7 @@ const MESSAGE: FullMessageRecord = {
   inboxId: 'inb_1',
   receivedAt: 1,
   size: 1,
+  contentBytes: 1,
   rcptTo: ['Ada+signup@mayfly.test'],
   parseError: null,
   summary: {

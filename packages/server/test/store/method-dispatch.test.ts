@@ -47,6 +47,13 @@ const ARGUMENTS: Record<string, unknown[]> = {
   'messages.search': ['acc_1', { words: ['a'], text: 'word' }, everything, T],
   'messages.newestInAccount': ['acc_1'],
   'messages.placeInAccount': ['acc_1', T],
+  'messages.check': [
+    'inb_1',
+    { text: 'word' },
+    { ...everything, order: 'oldest-first', onlyMatches: true },
+    T,
+  ],
+  'messages.existing': ['inb_1', [message], T],
   'messages.find': ['inb_1', message, T],
   'messages.readRaw': ['inb_1', message, 1, T],
   'refusals.list': ['a', 1, T],

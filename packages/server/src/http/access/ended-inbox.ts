@@ -1,5 +1,5 @@
 import { notFound } from '../../errors.ts';
-import { liveInbox } from '../../messages/list.ts';
+import { liveInbox } from '../../messages/live-inbox.ts';
 import type { InboxRecord, InboxStore } from '../../store/contract/index.ts';
 
 /**

@@ -3,7 +3,7 @@ import { CACHE_TTL_MS, LruCache, TtlCache } from '../../cache.ts';
 import type { Clock } from '../../clock.ts';
 import { AppError } from '../../errors.ts';
 import { hashCredential, hasValidChecksum } from '../../ids.ts';
-import { liveInbox } from '../../messages/list.ts';
+import { liveInbox } from '../../messages/live-inbox.ts';
 import type { AccountRecord, InboxRecord, KeyRecord, Store } from '../../store/contract/index.ts';
 import { andThen, type MaybePromise } from '../maybe-promise.ts';
 import type { Admitted } from './admission.ts';

@@ -12,7 +12,8 @@ const RECHECK_EVERY_MS = 500;
 /** Requests whose answer is held back, so that a stop, or their client's leaving, ends them at once. */
 export interface HeldRequests {
   /**
-   * Runs `work` with a signal that aborts when the client goes away, its key dies, or the server stops.
+   * Runs `work` with a signal that aborts when the client disconnects, its credential is revoked, or the server
+   * stops; the reason of the signal is the error of the response.
    * @throws AppError `rate_limited` when the account holds as many as it may, before `work` is called;
    *   `unauthorized` when the key died meanwhile; what `work` throws
    */
@@ -75,7 +76,7 @@ export function createHeldRequests(guard: Guard, deps: { store: Pick<Store, 'acc
   const kill = (all: Held[]): void => {
     for (const one of all) {
       one.isDead = true;
-      one.controller.abort();
+      one.controller.abort(unknownCredential());
     }
   };
 
@@ -88,8 +89,8 @@ export function createHeldRequests(guard: Guard, deps: { store: Pick<Store, 'acc
       const isSession = headers.authorization === undefined;
       const credential = caller?.key ? (headers.authorization ?? session ?? null) : null;
       const one: Held = { controller, accountId, credential, isSession, isDead: false };
-      const end = () => controller.abort();
-      if (released) end();
+      const end = () => controller.abort(clientGone());
+      if (released) controller.abort(serverStopping());
       held.add(one);
       reply.raw.once('close', end);
       try {
@@ -115,7 +116,7 @@ export function createHeldRequests(guard: Guard, deps: { store: Pick<Store, 'acc
     },
     release() {
       released = true;
-      for (const { controller } of held) controller.abort();
+      for (const { controller } of held) controller.abort(serverStopping());
     },
     get count() {
       return held.size;
@@ -125,6 +126,16 @@ export function createHeldRequests(guard: Guard, deps: { store: Pick<Store, 'acc
     },
   };
 }
+
+/** Nobody receives it: the client has disconnected. */
+const clientGone = (): AppError =>
+  new AppError('unavailable', 'The client disconnected before the response.');
+
+/** The error of requests that are held when the server stops. */
+export const serverStopping = (): AppError =>
+  new AppError('server_stopping', 'The server is stopping. Repeat the request after 1 second.', {
+    retryAfterSeconds: 1,
+  });
 
 /** Looks again and again, until the signal ends it, whether the keys of held requests still live. */
 export async function recheckUntil(

@@ -4,7 +4,7 @@ import { AppError, type Kind, notFound } from '../../errors.ts';
 import { emptyMessage } from '../../inbound/injection.ts';
 import { inboxFull, messageTooLarge } from '../../inbound/recipients.ts';
 import { timeOfSince } from '../../messages/cursor.ts';
-import { inboxExpired } from '../../messages/list.ts';
+import { inboxExpired } from '../../messages/live-inbox.ts';
 import { quotaExceeded } from '../../quota/usage-meter.ts';
 import { rateLimited } from '../access/admission.ts';
 import { keyReadsOnly, missingCredential, tokenNotEnough } from '../access/guard.ts';

@@ -1,4 +1,5 @@
 import type { Message, MessageSummary } from '@mayfly/client/contract';
+import type { ListedMessage } from '../../messages/list.ts';
 import type { FullMessageRecord, MessageRecord, MessageRow } from '../../store/contract/index.ts';
 import { toTime } from './time.ts';
 
@@ -27,20 +28,52 @@ const NO_ATTACHMENTS = '"attachmentCount":0';
 const INLINE_COUNT = '"inlineCount":';
 
 /** JSON text of what {@link toSummary} makes, around the stored text of the summary. */
-export function summaryJson(inboxId: string, message: MessageRow): string {
-  const known = madeBefore.get(message);
-  if (known !== undefined) return known;
-  const { id, receivedAt, size, summary } = message;
+function rowJson(inboxId: string, { id, receivedAt, size, summary }: MessageRow): string {
   const time = toTime(receivedAt);
   const hasAttachments = !summary.includes(NO_ATTACHMENTS);
   const inlineCount = summary.includes(INLINE_COUNT) ? '' : `${INLINE_COUNT}0,`;
-  const json = `{"id":"${id}","inboxId":"${inboxId}",${inlineCount}${summary.slice(1, -1)},"receivedAt":"${time}","size":${size},"hasAttachments":${hasAttachments}}`;
-  madeBefore.set(message, json);
-  return json;
+  return `{"id":"${id}","inboxId":"${inboxId}",${inlineCount}${summary.slice(1, -1)},"receivedAt":"${time}","size":${size},"hasAttachments":${hasAttachments}}`;
 }
 
-/** The newest messages of an inbox are shown again and again. */
-const madeBefore = new WeakMap<MessageRow, string>();
+const isRow = (message: ListedMessage): message is MessageRow => typeof message.summary === 'string';
+
+/** What the JSON of a page has beside its messages. */
+interface PageFields {
+  cursor: string;
+  hasMore: boolean;
+  before?: string | null;
+}
+
+/**
+ * The JSON of list pages. Of messages that are in memory longer than one request (messages/newest-cache.ts
+ * and held/shared-reads.ts bound how many) the text is made once, and so is the page that begins with one:
+ * clients that poll or wait for the same get the same bytes until a message arrives.
+ */
+export class ListTexts {
+  readonly #summaries = new WeakMap<ListedMessage, string>();
+  readonly #pages = new WeakMap<ListedMessage, { length: number; end: string; bytes: Buffer }>();
+
+  /** @param inboxId of each message */
+  page(messages: readonly ListedMessage[], fields: PageFields, inboxId: (message: number) => string): Buffer {
+    const end = `],${JSON.stringify(fields).slice(1)}`;
+    // Rows come from lists without filters, which have no gaps: the first one and the length say it all.
+    const first = messages[0] && isRow(messages[0]) ? messages[0] : undefined;
+    const known = first && this.#pages.get(first);
+    if (known?.length === messages.length && known.end === end) return known.bytes;
+    const summaries = messages.map((message, at) => this.#summary(inboxId(at), message));
+    const bytes = Buffer.from(`{"messages":[${summaries.join(',')}${end}`);
+    if (first) this.#pages.set(first, { length: messages.length, end, bytes });
+    return bytes;
+  }
+
+  #summary(inboxId: string, message: ListedMessage): string {
+    const known = this.#summaries.get(message);
+    if (known !== undefined) return known;
+    const json = isRow(message) ? rowJson(inboxId, message) : JSON.stringify(toSummary(message));
+    this.#summaries.set(message, json);
+    return json;
+  }
+}
 
 /**
  * A message in full.

@@ -45,6 +45,7 @@ const STATUS: Record<ProblemCode, number> = {
   headers_too_large: 431,
   internal_error: 500,
   unavailable: 503,
+  server_stopping: 503,
 };
 
 export const PROBLEM_TYPE = 'application/problem+json';

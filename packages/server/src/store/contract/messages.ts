@@ -1,5 +1,5 @@
 import type { MailAuthentication } from '../../mail/authentication.ts';
-import type { Filters } from '../../mail/filters.ts';
+import type { FailedCondition, Filters } from '../../mail/filters.ts';
 import type { MailContent, MailSummary } from '../../mail/mail.ts';
 import type { PartIndex } from '../../mail/mime/part-index.ts';
 
@@ -67,6 +67,8 @@ export interface MessageRecord {
   receivedAt: number;
   /** Bytes of the raw source. */
   size: number;
+  /** About as many bytes as {@link FullMessageRecord.content} has as JSON. */
+  contentBytes: number;
   rcptTo: string[];
   parseError: string | null;
   summary: MailSummary;
@@ -110,6 +112,34 @@ export interface AccountPage {
   isComplete: boolean;
   /** How many messages were read, those of ended inboxes included. */
   rows: number;
+}
+
+/** The messages of an inbox that a call checks. */
+export interface CheckRange {
+  /** Only messages with `after < receivedAt < before`, epoch milliseconds. */
+  after: number;
+  before: number;
+  order: 'oldest-first' | 'newest-first';
+  /** The call ends after so many matches. */
+  limit: number;
+  /** Whether messages that do not match are left out of the result. */
+  onlyMatches: boolean;
+}
+
+/** A message and the conditions that it does not meet; none for a match. */
+export interface CheckedMessage {
+  message: MessageRecord;
+  /** With long values cut. */
+  failed: FailedCondition[];
+}
+
+export interface CheckedPage {
+  /** In the order of the range. */
+  messages: CheckedMessage[];
+  /** `receivedAt` of the last message that was looked at; where there was none, the beginning of the range. */
+  place: number;
+  /** True when the range has no message behind `place`. */
+  isComplete: boolean;
 }
 
 export interface FullMessageRecord extends MessageRecord {
@@ -171,6 +201,11 @@ export interface MessageStore {
     now: number,
   ): Promise<AccountPage>;
   /**
+   * Checks messages of a live inbox against conditions, which may be about their content, until `limit` match
+   * or the call has read enough: 500 messages or 8 MiB. Runs where {@link MessageStore.search} runs.
+   */
+  check(inboxId: string, conditions: Filters, range: CheckRange, now: number): Promise<CheckedPage>;
+  /**
    * The largest `accountOrder` that was ever committed, deleted messages included; 0 before the first.
    * All messages up to it can be read.
    */
@@ -180,6 +215,8 @@ export interface MessageStore {
    * everything that is committed after the call.
    */
   placeInAccount(accountId: string, time: number): Promise<number>;
+  /** Those of the ids that a message of the live inbox has. */
+  existing(inboxId: string, messageIds: readonly string[], now: number): Promise<string[]>;
   find(inboxId: string, messageId: string, now: number): Promise<FullMessageRecord | undefined>;
   /**
    * A piece of the raw source, from 0 on; undefined past the end and for no message. Pieces have

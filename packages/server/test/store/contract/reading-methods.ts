@@ -43,6 +43,16 @@ export function showingMethods(
       (await messages.listNewest(owner, everything, now)).messages.length > 0,
     'messages.search': async (now) =>
       (await messages.search(owner, { words: ['hello'] }, everything, now)).messages.length > 0,
+    'messages.check': async (now) =>
+      (
+        await messages.check(
+          inbox.id,
+          { text: 'hello' },
+          { ...everything, order: 'oldest-first', onlyMatches: true },
+          now,
+        )
+      ).messages.length > 0,
+    'messages.existing': async (now) => (await messages.existing(inbox.id, [messageId], now)).length > 0,
     'messages.find': async (now) => !!(await messages.find(inbox.id, messageId, now)),
     'messages.readRaw': async (now) => !!(await messages.readRaw(inbox.id, messageId, 0, now)),
   };

@@ -8,6 +8,7 @@ import { describeDeletion } from './accounts/suite-deletion.ts';
 import { describeEnds } from './inboxes/suite-ends.ts';
 import { describeInboxes } from './inboxes/suite-inboxes.ts';
 import { describeSink } from './inboxes/suite-sink.ts';
+import { describeCheck } from './messages/suite-check.ts';
 import { describeEmptying } from './messages/suite-emptying.ts';
 import { describeExplain } from './messages/suite-explain.ts';
 import { describeMessages } from './messages/suite-messages.ts';
@@ -92,6 +93,7 @@ export function describeStore(name: string, open: () => Promise<Opened>, openFre
     describeMessages(given);
     describeAccountPages(given);
     describeSearch(given);
+    describeCheck(given);
     describeEmptying(given);
     describeReading(given);
     describeEnds(given);

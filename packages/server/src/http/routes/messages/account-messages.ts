@@ -5,24 +5,19 @@ import {
   MAX_SEARCH_WORDS,
 } from '@mayfly/client/contract';
 import { searchWords } from '../../../mail/filters.ts';
-import {
-  type AccountMessagePage,
-  createAccountLists,
-  isSearch,
-  MAX_LOOKED_AT,
-} from '../../../messages/account-list.ts';
+import { isSearch, listAccountMessages, MAX_LOOKED_AT } from '../../../messages/account-list.ts';
 import { quoted } from '../../../nearest.ts';
 import { keyCaller } from '../../access/guard.ts';
 import type { App, RouteContext } from '../../context.ts';
 import { ConditionalHeaders, ETAG, json, NOT_MODIFIED } from '../../openapi/responses.ts';
 import { invalidField } from '../../request/invalid-fields.ts';
 import { contentTag, sendJson } from '../../response/etag.ts';
-import { summaryJson } from '../../response/message-json.ts';
+import { ListTexts } from '../../response/message-json.ts';
 
 const SECOND_MS = 1_000;
 
-export function accountMessageRoutes(app: App, { deps, held }: RouteContext): void {
-  const lists = createAccountLists(deps);
+export function accountMessageRoutes(app: App, { held, heldDeps }: RouteContext): void {
+  const texts = new ListTexts();
 
   app.route({
     method: 'GET',
@@ -43,10 +38,13 @@ A search looks at the newest ${MAX_LOOKED_AT.toLocaleString('en')} messages at m
       const { account } = keyCaller(request);
       const { wait = 0, limit = DEFAULT_LIMIT, q, ...filters } = request.query;
       const query = { ...filters, limit, words: q === undefined ? [] : wordsOf(q) };
-      const list = (signal: AbortSignal) => lists.list(account.id, query, wait * SECOND_MS, signal);
+      const list = (signal: AbortSignal) =>
+        listAccountMessages(heldDeps, account.id, query, wait * SECOND_MS, signal);
       const isHeld = wait > 0 || isSearch(query);
       const page = await (isHeld ? held.hold(reply, list) : list(new AbortController().signal));
-      const body = listBytes(page);
+      const { messages, cursor, hasMore, before } = page;
+      const inboxId = (at: number): string => messages[at]?.inboxId ?? '';
+      const body = texts.page(messages, { cursor, hasMore, before }, inboxId);
       return sendJson(request, reply, body, wait > 0 ? null : contentTag(body));
     },
   });
@@ -57,12 +55,4 @@ function wordsOf(q: string): string[] {
   const words = searchWords(q);
   if (words.length > 0 && words.length <= MAX_SEARCH_WORDS) return words;
   throw invalidField('q', `"q" must contain 1 to ${MAX_SEARCH_WORDS} words, not ${quoted(q)}.`);
-}
-
-/** JSON of an {@link AccountMessageList}, in UTF-8. */
-function listBytes({ messages, cursor, hasMore, before }: AccountMessagePage): Buffer {
-  const summaries = messages.map((message) => summaryJson(message.inboxId, message));
-  return Buffer.from(
-    `{"messages":[${summaries.join(',')}],"cursor":"${cursor}","hasMore":${hasMore},"before":${JSON.stringify(before)}}`,
-  );
 }

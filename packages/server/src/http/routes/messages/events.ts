@@ -12,7 +12,7 @@ import { type Followable, followAccount, followInbox } from '../../../messages/f
 import { type Asking, callersInbox, keyCaller } from '../../access/guard.ts';
 import type { App, RouteContext } from '../../context.ts';
 import { events } from '../../openapi/responses.ts';
-import { comment, writeEvents } from '../../response/event-stream.ts';
+import { comment, EventTexts, writeEvents } from '../../response/event-stream.ts';
 import { toAppError } from '../../response/problems.ts';
 
 const TAGS = ['Messages'];
@@ -42,7 +42,7 @@ export function eventRoutes(app: App, context: RouteContext): void {
       const inbox = callersInbox(request);
       const since = request.headers['last-event-id'] || request.query.since;
       const after = since === undefined ? 0 : timeOfSince(inbox.id, since);
-      return stream(request, reply, followInbox(deps, inbox, after), 'inbox:read');
+      return stream(request, reply, followInbox(context.heldDeps, inbox, after), 'inbox:read');
     },
   });
 
@@ -63,13 +63,14 @@ export function eventRoutes(app: App, context: RouteContext): void {
       const { account } = keyCaller(request);
       const since = request.headers['last-event-id'] || request.query.since;
       const after = await placeAfter(deps.store.messages, account.id, since);
-      return stream(request, reply, followAccount(deps, account.id, after), 'account:read');
+      return stream(request, reply, followAccount(context.heldDeps, account.id, after), 'account:read');
     },
   });
 }
 
 /** Answers requests with streams, and says at the end of each why it ended. */
-function createStreaming({ deps, held, guard, admission }: RouteContext) {
+function createStreaming({ deps, held, heldDeps, guard, admission }: RouteContext) {
+  const events = new EventTexts();
   /** @throws what a stream throws that has not begun */
   const sayWhy = async (request: FastifyRequest, reply: FastifyReply, streamed: () => Promise<string>) => {
     try {
@@ -101,7 +102,7 @@ function createStreaming({ deps, held, guard, admission }: RouteContext) {
       held.hold(reply, async (signal) => {
         raw.writeHead(200, reply.getHeaders() as Record<string, string>);
         reply.hijack();
-        await writeEvents(raw, { followable, clock: deps.clock, recheck }, signal);
+        await writeEvents(raw, { followable, deps: heldDeps, events, recheck }, signal);
         return 'The server is stopping. Resume with the header Last-Event-ID.';
       }),
     );

@@ -9,15 +9,10 @@ import {
   ReadMessageQuery,
 } from '@mayfly/client/contract';
 import { notFound } from '../../../errors.ts';
-import {
-  hasFilters,
-  listMessages,
-  listRows,
-  type MessagePage,
-  waitForMessages,
-} from '../../../messages/list.ts';
+import { needsContent } from '../../../mail/filters.ts';
+import { listMessages, type MessagePage, waitForMessages } from '../../../messages/list.ts';
 import { createNewest } from '../../../messages/newest-cache.ts';
-import type { FullMessageRecord, MessageRow } from '../../../store/contract/index.ts';
+import type { FullMessageRecord } from '../../../store/contract/index.ts';
 import { throwEnded } from '../../access/ended-inbox.ts';
 import { callersInbox } from '../../access/guard.ts';
 import type { App, RouteContext } from '../../context.ts';
@@ -26,7 +21,7 @@ import { bytes, ConditionalHeaders, ETAG, empty, json, NOT_MODIFIED } from '../.
 import { baseUrl } from '../../request/urls.ts';
 import { rawPieces } from '../../response/bytes/raw-source.ts';
 import { immutableTag, isFresh, sendJson } from '../../response/etag.ts';
-import { summaryJson, toMessage, toSummary } from '../../response/message-json.ts';
+import { ListTexts, toMessage } from '../../response/message-json.ts';
 
 const TAGS = ['Messages'];
 const SECOND_MS = 1_000;
@@ -38,9 +33,11 @@ const wantsOctets = (accept = ''): boolean =>
   accept.includes(OCTETS) && !accept.includes(RAW_TYPE) && !accept.includes('*/*');
 
 export function messageRoutes(app: App, context: RouteContext): void {
-  const { options, deps, held, attachmentBytes, answers } = context;
+  const { options, deps, held, heldDeps, attachmentBytes, answers } = context;
   const { store, clock } = deps;
   const newest = createNewest(() => store.messages);
+  const texts = new ListTexts();
+  const neverAborted = new AbortController().signal;
 
   const findMessage = async (inboxId: string, messageId: string): Promise<FullMessageRecord> => {
     const message = await store.messages.find(inboxId, messageId, clock.now());
@@ -75,16 +72,18 @@ export function messageRoutes(app: App, context: RouteContext): void {
       const inbox = callersInbox(request);
       const { wait = 0, limit = DEFAULT_LIMIT, ...filters } = request.query;
       const query = { ...filters, limit };
+      const pageBytes = ({ messages, cursor, hasMore }: MessagePage): Buffer =>
+        texts.page(messages, { cursor, hasMore }, () => inbox.id);
       if (wait > 0) {
-        return held.hold(reply, async (signal) =>
-          toMessageList(await waitForMessages(deps, inbox, query, wait * SECOND_MS, signal)),
-        );
+        return held
+          .hold(reply, (signal) => waitForMessages(heldDeps, inbox, query, wait * SECOND_MS, signal))
+          .then((page) => sendJson(request, reply, pageBytes(page), null));
       }
-      const answer = answers.json(inbox, request.url, async () =>
-        hasFilters(filters)
-          ? JSON.stringify(toMessageList(await listMessages(deps, inbox, query, clock.now())))
-          : messageListBytes(inbox.id, await listRows({ store, newest }, inbox, query, clock.now())),
-      );
+      const answer = answers.json(inbox, request.url, async () => {
+        const list = (signal: AbortSignal) => listMessages({ ...heldDeps, newest }, inbox, query, signal);
+        // A search ends with its client.
+        return pageBytes(await (needsContent(query) ? held.hold(reply, list) : list(neverAborted)));
+      });
       return andThen(answer, ({ body, tag }) => sendJson(request, reply, body, tag));
     },
   });
@@ -189,32 +188,3 @@ export function messageRoutes(app: App, context: RouteContext): void {
     },
   });
 }
-
-function toMessageList({ messages, cursor, hasMore }: MessagePage): MessageList {
-  return { messages: messages.map(toSummary), cursor, hasMore };
-}
-
-/** The same as {@link toMessageList} from rows, as JSON in UTF-8. */
-function messageListBytes(inboxId: string, page: MessagePage<MessageRow>): Buffer {
-  const { messages, cursor, hasMore } = page;
-  const [newest] = messages;
-  const known = newest && lastPages.get(newest);
-  if (known?.cursor === cursor && known.length === messages.length && known.hasMore === hasMore) {
-    return known.bytes;
-  }
-  const summaries = messages.map((message) => summaryJson(inboxId, message));
-  const bytes = Buffer.from(
-    `{"messages":[${summaries.join(',')}],"cursor":"${cursor}","hasMore":${hasMore}}`,
-  );
-  if (newest) lastPages.set(newest, { cursor, length: messages.length, hasMore, bytes });
-  return bytes;
-}
-
-/**
- * The last page made for each newest message in the cache (messages/newest-cache.ts limits how many): clients
- * with different times as `since` get the same page until a message arrives.
- */
-const lastPages = new WeakMap<
-  MessageRow,
-  { cursor: string; length: number; hasMore: boolean; bytes: Buffer }
->();

@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import {
   DEFAULT_WAIT,
   InboxParams,
@@ -6,17 +7,25 @@ import {
   WaitRequest,
   WaitResult,
 } from '@mayfly/client/contract';
-import { type Explanation, type Outcome, waitAndExplain } from '../../../messages/explain.ts';
+import type { MailContent } from '../../../mail/mail.ts';
+import type { Explanation, Outcome, WaitedMessage } from '../../../messages/wait/outcome.ts';
+import { waitAndExplain } from '../../../messages/wait/wait.ts';
+import type { FullMessageRecord } from '../../../store/contract/index.ts';
 import { callersInbox } from '../../access/guard.ts';
 import type { App, RouteContext } from '../../context.ts';
 import { json } from '../../openapi/responses.ts';
 import { baseUrl } from '../../request/urls.ts';
+import { sendJson } from '../../response/etag.ts';
 import { toMessage, toSummary } from '../../response/message-json.ts';
 import { toTime } from '../../response/time.ts';
 
 const SECOND_MS = 1_000;
 
-export function waitRoutes(app: App, { options, deps, held }: RouteContext): void {
+/** After making the JSON of a message of this size others have a turn. */
+const LONG_JSON_BYTES = 128 * 1024;
+
+export function waitRoutes(app: App, { options, deps, held, heldDeps }: RouteContext): void {
+  const texts = new MessageTexts();
   app.route({
     method: 'POST',
     url: '/v1/inboxes/:id/wait',
@@ -26,7 +35,7 @@ export function waitRoutes(app: App, { options, deps, held }: RouteContext): voi
       tags: ['Messages'],
       summary: 'Wait for messages and learn why none arrived',
       description:
-        'The response is held until `count` messages match, and contains them in full, **oldest first** (a list is newest first). Without `since` the wait begins with the first message of the inbox, so two identical waits return the same old message: pass the `cursor` of the first as `since` in the second. Without success the response explains why: which messages arrived and which conditions they did not meet, what SMTP refused, which similar addresses received mail, and which senders failed at the TLS handshake. A wait changes nothing and can be repeated; it counts as one request.',
+        'The response is held until `count` messages match, and contains them in full, **oldest first** (a list is newest first). Without `since` the wait begins with the first message of the inbox, so two identical waits return the same old message: pass the `cursor` of the first as `since` in the second. Without success the response explains why: which messages arrived and which conditions they did not meet, what SMTP refused, which similar addresses received mail, and which senders failed at the TLS handshake; `summary` says it in a sentence. Messages with more than 2 MiB of text and headers, and those beyond 8 MiB together, are returned without their content, with `truncated: true`: read them one by one. A wait changes nothing and can be repeated; it counts as one request.',
       params: InboxParams,
       body: ref(WaitRequest),
       response: { 200: json(WaitResult, 'How the wait ended.') },
@@ -36,28 +45,67 @@ export function waitRoutes(app: App, { options, deps, held }: RouteContext): voi
       const { match = {}, since, count = 1, timeoutSeconds = DEFAULT_WAIT } = request.body;
       const expectation = { match, since, count, waitMs: timeoutSeconds * SECOND_MS };
       const caller = { ownsAccount: request.caller?.key != null, remoteAddress: request.ip };
+      const { store, refusalsWritten } = deps;
+      const waitDeps = { held: heldDeps, store, refusalsWritten, domains: options.domains };
       const outcome = await held.hold(reply, (signal) =>
-        waitAndExplain({ ...deps, domains: options.domains }, inbox, expectation, caller, signal),
+        waitAndExplain(waitDeps, inbox, expectation, caller, signal),
       );
-      return toResult(outcome, baseUrl(options.publicUrl, request));
+      return sendJson(
+        request,
+        reply,
+        await resultJson(outcome, baseUrl(options.publicUrl, request), texts),
+        null,
+      );
     },
   });
 }
 
-function toResult({ matched, messages, cursor, explanation }: Outcome, base: string): WaitResult {
-  return {
-    matched,
-    messages: messages.map((message) => toMessage(message, base)),
-    cursor,
+/** What a message in full has beside what a list shows; of a message that is too large it is left empty. */
+const NO_CONTENT: MailContent = {
+  ...{ replyTo: [], bcc: [], sender: null, date: null, rfcMessageId: null, inReplyTo: null, references: [] },
+  ...{ headers: [], html: null, text: null, htmlWords: null, attachments: [], links: [] },
+};
+const NO_ENVELOPE = { mailFrom: '', helo: '', remoteAddress: '', tls: false };
+
+/** Makes the JSON of messages in full, once for all waits that return the same one at the same time. */
+class MessageTexts {
+  readonly #known = new WeakMap<FullMessageRecord, { base: string; json: string }>();
+
+  of({ message, full }: WaitedMessage, base: string): string {
+    if (!full) {
+      const empty = { content: NO_CONTENT, envelope: NO_ENVELOPE, authentication: null, index: null };
+      return JSON.stringify({ ...toMessage({ ...message, ...empty }, base), truncated: true });
+    }
+    const known = this.#known.get(full);
+    if (known?.base === base) return known.json;
+    const json = JSON.stringify(toMessage(full, base));
+    this.#known.set(full, { base, json });
+    return json;
+  }
+}
+
+/** JSON of a {@link WaitResult}. */
+async function resultJson(outcome: Outcome, base: string, texts: MessageTexts): Promise<Buffer> {
+  const { matched, messages, cursor, explanation } = outcome;
+  const result: Omit<WaitResult, 'messages'> = {
+    ...{ matched, cursor },
+    ...(messages.some(({ full }) => full === null) && { truncated: true }),
     ...(explanation && { explanation: toExplanation(explanation) }),
   };
+  const pieces: Buffer[] = [Buffer.from(`${JSON.stringify(result).slice(0, -1)},"messages":[`)];
+  for (const [at, message] of messages.entries()) {
+    const piece = Buffer.from(`${at === 0 ? '' : ','}${texts.of(message, base)}`);
+    pieces.push(piece);
+    if (piece.length > LONG_JSON_BYTES) await setImmediate();
+  }
+  pieces.push(Buffer.from(']}'));
+  return Buffer.concat(pieces);
 }
 
 function toExplanation(explanation: Explanation): WaitExplanation {
-  const { reason, seenCount, seen, refused, nearMisses, failedHandshakes } = explanation;
+  const { reason, summary, seenCount, seen, refused, nearMisses, failedHandshakes } = explanation;
   return {
-    reason,
-    seenCount,
+    ...{ reason, summary, seenCount },
     seen: seen.map(({ message, failed }) => ({ message: toSummary(message), failed })),
     refused: refused.map((refusal) => ({ ...refusal, at: toTime(refusal.at) })),
     nearMisses: nearMisses.map((miss) => ({ ...miss, at: toTime(miss.at) })),

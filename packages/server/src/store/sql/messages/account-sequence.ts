@@ -2,7 +2,7 @@ import type { MessageStore } from '../../contract/index.ts';
 import type { Engine } from '../engine.ts';
 import { prepare, type Slots } from '../prepared.ts';
 import { prepareSelectAccount } from './account-pages.ts';
-import { laterThanEmptied, type SelectedMessage, toMessage } from './rows.ts';
+import { laterThanEmptied, MESSAGE_COLUMNS, type SelectedMessage, toMessage } from './rows.ts';
 
 /**
  * How far apart the times of two messages may be when their order in the account says otherwise: the
@@ -18,7 +18,7 @@ export function createFollowing({ db }: Engine): Pick<MessageStore, 'listAfter' 
       .selectFrom('messages as m')
       .innerJoin('inboxes as i', 'i.seq', 'm.inbox_seq')
       .innerJoin('sources as s', 's.seq', 'm.source_seq')
-      .select(['m.id', 'm.received_at', 'm.rcpt_to', 's.size', 's.parse_error', 's.summary']);
+      .select(MESSAGE_COLUMNS);
 
   const selectOfInbox = prepare((value: Slots<Range & { inboxId: string }>) =>
     summaries()

@@ -3,6 +3,7 @@ import type { Removal } from '../delete-in-steps.ts';
 import type { Engine } from '../engine.ts';
 import { createAccountPages } from './account-pages.ts';
 import { createFollowing, createPlaces } from './account-sequence.ts';
+import { createCheck } from './check.ts';
 import { createDeletion } from './deletion.ts';
 import { createLists, createReads } from './reads.ts';
 import { createSearch } from './search.ts';
@@ -16,6 +17,7 @@ export function createMessages(engine: Engine, removal: Removal): Omit<MessageSt
     ...createPlaces(engine),
     ...createAccountPages(engine),
     search: createSearch(engine),
+    check: createCheck(engine),
     ...createDeletion(engine, removal),
   };
 }

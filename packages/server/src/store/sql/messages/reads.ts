@@ -4,9 +4,15 @@ import { MAX_DERIVED_BYTES, readContent } from '../../../mail/stored-content.ts'
 import type { FullMessageRecord, MessageStore } from '../../contract/index.ts';
 import type { Db, Engine } from '../engine.ts';
 import { prepare, type Slots } from '../prepared.ts';
-import { bounded, laterThanEmptied, parseContent, readEnvelope, summaryText, toMessage } from './rows.ts';
-
-const COLUMNS = ['m.id', 'm.received_at', 'm.rcpt_to', 's.size', 's.parse_error', 's.summary'] as const;
+import {
+  bounded,
+  laterThanEmptied,
+  MESSAGE_COLUMNS,
+  parseContent,
+  readEnvelope,
+  summaryText,
+  toMessage,
+} from './rows.ts';
 
 type Place = { inboxId: string; messageId: string; receivedAt: number; now: number };
 
@@ -28,7 +34,7 @@ export function createLists({ db }: Engine): Pick<MessageStore, 'list' | 'listRo
       .where('m.received_at', '<', value.before)
       .orderBy('m.received_at', 'desc')
       .limit(value.limit);
-  const selectList = prepare((value: Page) => newestFirst(value).select(COLUMNS));
+  const selectList = prepare((value: Page) => newestFirst(value).select(MESSAGE_COLUMNS));
   const selectRows = prepare((value: Page) =>
     newestFirst(value).select(['m.id', 'm.received_at', 's.size', 's.summary']),
   );
@@ -51,7 +57,7 @@ export function createLists({ db }: Engine): Pick<MessageStore, 'list' | 'listRo
 }
 
 /** The queries that find one message of a live inbox. */
-export function createReads({ db }: Engine): Pick<MessageStore, 'find' | 'readRaw'> {
+export function createReads({ db }: Engine): Pick<MessageStore, 'existing' | 'find' | 'readRaw'> {
   const oneMessage = (value: Slots<Place>) =>
     ofLiveInbox(db, value.inboxId, value.now)
       .where('m.received_at', '=', value.receivedAt)
@@ -60,7 +66,7 @@ export function createReads({ db }: Engine): Pick<MessageStore, 'find' | 'readRa
   const selectFull = prepare((value: Slots<Place>) =>
     oneMessage(value)
       .innerJoin('sources as s', 's.seq', 'm.source_seq')
-      .select([...COLUMNS, 's.envelope', 's.content'])
+      .select([...MESSAGE_COLUMNS, 's.envelope', 's.content'])
       // Of a small mail the content is stored without what the raw source has.
       .select(sql<Uint8Array | null>`case when s.size <= ${MAX_DERIVED_BYTES} then s.raw end`.as('raw')),
   );
@@ -90,6 +96,18 @@ export function createReads({ db }: Engine): Pick<MessageStore, 'find' | 'readRa
   }
 
   return {
+    async existing(inboxId, messageIds, now) {
+      const times = messageIds.flatMap((id) => timeOfId('msg', id) ?? []);
+      if (times.length === 0) return [];
+      const rows = await ofLiveInbox(db, sql.val(inboxId), sql.val(now))
+        .select('m.id')
+        .where('m.received_at', 'in', times)
+        .where('m.id', 'in', messageIds)
+        .whereRef('m.received_at', '>', 'i.emptied_up_to')
+        .execute();
+      return rows.map(({ id }) => id);
+    },
+
     async find(inboxId, messageId, now): Promise<FullMessageRecord | undefined> {
       const receivedAt = timeOfId('msg', messageId);
       if (receivedAt === undefined) return undefined;

@@ -1,6 +1,6 @@
 import { type RawBuilder, sql } from 'kysely';
 import type { MailSummary } from '../../../mail/mail.ts';
-import type { AnyStoredContent } from '../../../mail/stored-content.ts';
+import { type AnyStoredContent, MAX_DERIVED_BYTES } from '../../../mail/stored-content.ts';
 import type { FullMessageRecord, MessageRecord, NewMail } from '../../contract/index.ts';
 
 const utf8 = new TextDecoder();
@@ -34,6 +34,17 @@ export function summaryText(bytes: Uint8Array): string {
   return parseOr<MailSummary | null>(text, null)?.to === undefined ? JSON.stringify(UNREADABLE) : text;
 }
 
+/** The columns that {@link toMessage} needs, of the tables `messages as m` and `sources as s`. */
+export const MESSAGE_COLUMNS = [
+  'm.id',
+  'm.received_at',
+  'm.rcpt_to',
+  's.size',
+  's.parse_error',
+  's.summary',
+  sql<number>`length(${sql.ref('s.content')})`.as('content_bytes'),
+] as const;
+
 /** The columns of a message that {@link toMessage} needs. */
 export interface SelectedMessage {
   id: string;
@@ -42,6 +53,7 @@ export interface SelectedMessage {
   size: number;
   parse_error: string | null;
   summary: Uint8Array;
+  content_bytes: number;
 }
 
 export function toMessage(inboxId: string, row: SelectedMessage): MessageRecord {
@@ -53,6 +65,7 @@ export function toMessage(inboxId: string, row: SelectedMessage): MessageRecord 
     inboxId,
     receivedAt: row.received_at,
     size: row.size,
+    contentBytes: row.content_bytes + (row.size <= MAX_DERIVED_BYTES ? row.size : 0),
     rcptTo: parseOr(row.rcpt_to, []),
     parseError: isReadable ? parseError : UNREADABLE_NOTE,
     summary: isReadable ? summary : UNREADABLE,

@@ -107,7 +107,7 @@ describe('a search with GET /v1/messages', () => {
       if (++calls === 2) gone.abort();
       return search(...args);
     };
-    await expect(http.api('GET', '/v1/messages?q=nowhere', { signal: gone.signal })).rejects.toThrow();
+    await expect(http.api('GET', '/v1/messages?q=missing', { signal: gone.signal })).rejects.toThrow();
     await list('q=nowhere&limit=1');
     expect(calls).toBeLessThan(2 + 6 + 21);
     http.store.messages.search = search;

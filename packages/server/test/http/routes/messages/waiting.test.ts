@@ -110,18 +110,6 @@ describe('a list that waits', () => {
     const id = await http.deliver(inbox);
     for (const { body } of await Promise.all(waiting)) expect(body.messages).toMatchObject([{ id }]);
   });
-
-  it('ends at once with a normal answer when the server stops', async () => {
-    const waiting = list('wait=60');
-    await http.clock.untilSleeping();
-    const stopping = http.stop();
-    const { status, headers, body } = await waiting;
-    expect([status, body.messages]).toEqual([200, []]);
-    expect(body.cursor).toMatch(/^cur_/);
-    expect(headers.get('connection')).toBe('close');
-    await stopping;
-    http = await startHttp();
-  });
 });
 
 describe('a list', () => {

@@ -25,6 +25,7 @@ export function describeMessages(given: Given): void {
         inboxId: to.id,
         receivedAt,
         size: 512,
+        contentBytes: mail.content.length + 512,
         rcptTo: [`Tag+${to.address}`],
         parseError,
         summary: json(mail.summary),

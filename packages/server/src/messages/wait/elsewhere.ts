@@ -1,8 +1,14 @@
-import { isSubdomainOf, usableDomains } from '../accounts/domains.ts';
-import type { Clock } from '../clock.ts';
-import { inboxAddress, parseAddress } from '../mail/address.ts';
-import type { AddressedInbox, InboxRecord, MessageRecord, Refusal, Store } from '../store/contract/index.ts';
-import { REFUSAL_KEPT_MS } from '../store/contract/retention.ts';
+import { isSubdomainOf, usableDomains } from '../../accounts/domains.ts';
+import type { Clock } from '../../clock.ts';
+import { inboxAddress, parseAddress } from '../../mail/address.ts';
+import type {
+  AddressedInbox,
+  InboxRecord,
+  MessageRecord,
+  Refusal,
+  Store,
+} from '../../store/contract/index.ts';
+import { REFUSAL_KEPT_MS } from '../../store/contract/retention.ts';
 import { type ExplanationCaller, type FailedHandshake, failedHandshakes } from './failed-handshakes.ts';
 import { areAlike, areDomainsAlike } from './similar-addresses.ts';
 

@@ -1,0 +1,104 @@
+import { CACHE_TTL_MS } from '../../cache.ts';
+import type { Clock } from '../../clock.ts';
+import type { CheckedPage, FullMessageRecord, Store } from '../../store/contract/index.ts';
+
+/** Results kept at a time; more only costs reads. A page of summaries takes some 50 KB. */
+const MAX_RESULTS = 100;
+/** Larger pages are read again for each request, rather than kept in memory. A page has 51 by default. */
+const MAX_KEPT_MESSAGES = 60;
+/** The same for the text and the html of a message in full. */
+const MAX_KEPT_CONTENT_LENGTH = 256 * 1024;
+
+/** The reads that held requests repeat after each change. */
+export interface SharedReads {
+  inboxes: Pick<Store['inboxes'], 'find'>;
+  messages: Pick<
+    Store['messages'],
+    | 'find'
+    | 'list'
+    | 'listRows'
+    | 'listAfter'
+    | 'listByAccount'
+    | 'listNewest'
+    | 'newestInAccount'
+    | 'placeInAccount'
+    | 'existing'
+    | 'check'
+    | 'search'
+  >;
+}
+
+/**
+ * The same reads, each made once for all that ask for the same until anything is written. A thousand waits on
+ * one inbox then cost one query for each message. Results are shared: callers must not change them.
+ *
+ * The generation of the store grows with every write of this process, so a result of the current generation
+ * is what a new read would return. Where other processes write too, there is none, and nothing is shared.
+ */
+export function createSharedReads(
+  store: Pick<Store, 'inboxes' | 'messages' | 'generation'>,
+  clock: Pick<Clock, 'monotonic'>,
+): SharedReads {
+  const results = new Map<string, { result: Promise<unknown>; until: number }>();
+  let generation: number | null = null;
+
+  const shared = <T>(key: string, read: () => Promise<T>): Promise<T> => {
+    const current = store.generation();
+    if (current === null) return read();
+    if (current !== generation || results.size >= MAX_RESULTS) results.clear();
+    generation = current;
+    const now = clock.monotonic();
+    const known = results.get(key);
+    if (known && now < known.until) return known.result as Promise<T>;
+    const result = read();
+    results.set(key, { result, until: now + CACHE_TTL_MS });
+    const drop = () => {
+      if (results.get(key)?.result === result) results.delete(key);
+    };
+    result.then((value) => isTooLarge(value) && drop(), drop);
+    return result;
+  };
+
+  return {
+    inboxes: {
+      find: (accountId, id, now) =>
+        shared(`inbox ${accountId} ${id}`, () => store.inboxes.find(accountId, id, now)),
+    },
+    messages: {
+      find: (inboxId, id, now) =>
+        shared(`message ${inboxId} ${id}`, () => store.messages.find(inboxId, id, now)),
+      list: (id, range, now) =>
+        shared(`list ${id} ${rangeKey(range)}`, () => store.messages.list(id, range, now)),
+      listRows: (id, range, now) =>
+        shared(`rows ${id} ${rangeKey(range)}`, () => store.messages.listRows(id, range, now)),
+      listAfter: (id, range, now) =>
+        shared(`after ${id} ${rangeKey(range)}`, () => store.messages.listAfter(id, range, now)),
+      listByAccount: (id, range, now) =>
+        shared(`account ${id} ${rangeKey(range)}`, () => store.messages.listByAccount(id, range, now)),
+      listNewest: (id, range, now) =>
+        shared(`newest ${id} ${rangeKey(range)}`, () => store.messages.listNewest(id, range, now)),
+      newestInAccount: (id) => shared(`place ${id}`, () => store.messages.newestInAccount(id)),
+      existing: (id, ids, now) => store.messages.existing(id, ids, now),
+      placeInAccount: (id, time) => store.messages.placeInAccount(id, time),
+      check: (id, conditions, range, now) =>
+        shared(`check ${id} ${JSON.stringify([conditions, range])}`, () =>
+          store.messages.check(id, conditions, range, now),
+        ),
+      search: (id, conditions, range, now) =>
+        shared(`search ${id} ${JSON.stringify([conditions, range])}`, () =>
+          store.messages.search(id, conditions, range, now),
+        ),
+    },
+  };
+}
+
+const rangeKey = ({ after, before, limit }: { after: number; before?: number; limit: number }): string =>
+  `${after} ${before} ${limit}`;
+
+/** True for a result that should not stay in memory. */
+function isTooLarge(value: unknown): boolean {
+  const { content, messages } = (value ?? {}) as Partial<FullMessageRecord & CheckedPage>;
+  if (content) return (content.html?.length ?? 0) + (content.text?.length ?? 0) > MAX_KEPT_CONTENT_LENGTH;
+  const page = messages ?? value;
+  return Array.isArray(page) && page.length > MAX_KEPT_MESSAGES;
+}

@@ -1,0 +1,25 @@
+import { AppError, notFound } from '../errors.ts';
+import { quoted } from '../nearest.ts';
+import type { InboxRecord } from '../store/contract/index.ts';
+
+/**
+ * Checks that an inbox was found and has not expired.
+ * @param inbox as the store found it
+ * @param id as the caller gave it
+ * @throws AppError `inbox_expired` with `expiredAt` for 24 hours after its expiry; `not_found`
+ */
+export function liveInbox(inbox: InboxRecord | undefined, now: number, id: string): InboxRecord {
+  if (!inbox) throw notFound('inbox', id);
+  if (inbox.expiresAt > now) return inbox;
+  throw inboxExpired(inbox.id, inbox.expiresAt);
+}
+
+/** @param expiredAt epoch milliseconds */
+export function inboxExpired(id: string, expiredAt: number): AppError {
+  const ended = new Date(expiredAt).toISOString();
+  return new AppError(
+    'inbox_expired',
+    `The inbox ${quoted(id)} expired at ${ended}. Create a new one with POST /v1/inboxes; "ttlMinutes" sets its lifetime.`,
+    { expiredAt },
+  );
+}

@@ -1,0 +1,44 @@
+import type { FailedCondition, Filters } from '../../mail/filters.ts';
+import type { FullMessageRecord, MessageRecord } from '../../store/contract/index.ts';
+import type { Elsewhere } from './elsewhere.ts';
+
+/** What is waited for. */
+export interface Expectation {
+  match: Filters;
+  since?: string | undefined;
+  /** How many messages; 0 for silence. */
+  count: number;
+  waitMs: number;
+}
+
+/** A message that a wait returns: in full, or null where it or the response would be too large. */
+export interface WaitedMessage {
+  message: MessageRecord;
+  full: FullMessageRecord | null;
+}
+
+/** How a wait ended, and when in vain, why. */
+export interface Outcome {
+  matched: boolean;
+  /** Those that matched, oldest first. */
+  messages: WaitedMessage[];
+  /** Stands for all messages that were checked. */
+  cursor: string;
+  explanation: Explanation | null;
+}
+
+/** A message that did not match, and why. */
+export interface SeenMessage {
+  message: MessageRecord;
+  failed: FailedCondition[];
+}
+
+export interface Explanation extends Elsewhere {
+  reason: 'timeout' | 'unexpected_message' | 'server_stopping';
+  /** One or more sentences for a person. */
+  summary: string;
+  /** How many messages did not match. */
+  seenCount: number;
+  /** The newest of them, newest first. */
+  seen: SeenMessage[];
+}

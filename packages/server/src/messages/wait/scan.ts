@@ -1,0 +1,127 @@
+import { setImmediate } from 'node:timers/promises';
+import { type Filters, failedConditions, needsContent, shortened } from '../../mail/filters.ts';
+import type {
+  CheckedMessage,
+  CheckedPage,
+  CheckRange,
+  InboxRecord,
+  MessageRecord,
+} from '../../store/contract/index.ts';
+import type { HeldDeps } from '../held/held-deps.ts';
+import type { SeenMessage } from './outcome.ts';
+
+/** Messages whose summaries are checked between two turns of the event loop: a millisecond or two. */
+const SCAN_PAGE = 50;
+/** Messages that an explanation shows: the newest say most, and a person reads no more. */
+const MAX_SEEN = 20;
+/** How long after the deadline messages that arrived before it are still checked. */
+const MAX_OVERTIME_MS = 5_000;
+
+/** Checks the messages of an inbox for one wait, oldest first, each once. */
+export class WaitScan {
+  /** `receivedAt` of the last message that was checked. */
+  place: number;
+  /** Those that matched, oldest first. */
+  matched: MessageRecord[] = [];
+  seenCount = 0;
+  /** The newest that did not match, oldest first. */
+  seen: SeenMessage[] = [];
+  /** Whether all messages that had arrived at the last call were checked. */
+  isComplete = false;
+  readonly #deps: HeldDeps;
+  readonly #inbox: InboxRecord;
+  readonly #match: Filters;
+  readonly #enough: number;
+  /** Monotonic milliseconds. */
+  readonly #endsAt: number;
+
+  /**
+   * @param after epoch milliseconds; only later messages are checked
+   * @param enough how many matches end the wait
+   */
+  constructor(
+    deps: HeldDeps,
+    inbox: InboxRecord,
+    { match, after, enough, waitMs }: { match: Filters; after: number; enough: number; waitMs: number },
+  ) {
+    this.#deps = deps;
+    this.#inbox = inbox;
+    this.#match = match;
+    this.#enough = enough;
+    this.#endsAt = deps.clock.monotonic() + waitMs + MAX_OVERTIME_MS;
+    this.place = after;
+  }
+
+  get hasEnough(): boolean {
+    return this.matched.length >= this.#enough;
+  }
+
+  /**
+   * Checks the messages after `place` until enough match, there are no more, the time is over or the signal
+   * aborts.
+   */
+  async run(signal: AbortSignal): Promise<void> {
+    this.isComplete = false;
+    for (;;) {
+      const page = await this.#next(signal);
+      if (!page) return;
+      for (const checked of page.messages) {
+        if (this.hasEnough) return;
+        this.#count(checked);
+      }
+      this.place = Math.max(this.place, page.place);
+      if (page.isComplete) {
+        this.isComplete = true;
+        return;
+      }
+      if (this.hasEnough || this.#deps.clock.monotonic() >= this.#endsAt) return;
+      await setImmediate();
+      if (signal.aborted) return;
+    }
+  }
+
+  /** Forgets matches that were deleted meanwhile. */
+  drop(gone: ReadonlySet<string>): void {
+    this.matched = this.matched.filter(({ id }) => !gone.has(id));
+  }
+
+  #count({ message, failed }: CheckedMessage): void {
+    this.place = message.receivedAt;
+    if (failed.length === 0) {
+      this.matched.push(message);
+      return;
+    }
+    this.seenCount++;
+    this.seen.push({ message, failed });
+    if (this.seen.length > MAX_SEEN) this.seen.shift();
+  }
+
+  /** Undefined when the signal aborted. */
+  async #next(signal: AbortSignal): Promise<CheckedPage | undefined> {
+    const now = this.#deps.clock.now();
+    if (!needsContent(this.#match)) return this.#checkSummaries(now);
+    const range: CheckRange = {
+      ...{ after: this.place, before: Number.POSITIVE_INFINITY },
+      ...{ order: 'oldest-first', limit: this.#enough - this.matched.length, onlyMatches: false },
+    };
+    try {
+      return await this.#deps.search(this.#inbox, this.#match, range, now, signal);
+    } catch (error) {
+      if (signal.aborted) return undefined;
+      throw error;
+    }
+  }
+
+  async #checkSummaries(now: number): Promise<CheckedPage> {
+    const range = { after: this.place, limit: SCAN_PAGE };
+    const page = await this.#deps.store.messages.listAfter(this.#inbox.id, range, now);
+    return {
+      messages: page.map((message) => ({
+        message,
+        failed: failedConditions(message, this.#match).map(shortened),
+      })),
+      place: page.at(-1)?.receivedAt ?? this.place,
+      isComplete: page.length < SCAN_PAGE,
+    };
+  }
+}

@@ -1,0 +1,81 @@
+import { sql } from 'kysely';
+import { failedConditions, failedContent, needsContent, shortened } from '../../../mail/filters.ts';
+import type { CheckedMessage, MessageStore } from '../../contract/index.ts';
+import type { Engine } from '../engine.ts';
+import { laterThanEmptied, MESSAGE_COLUMNS, parseContent, toMessage } from './rows.ts';
+import { likePattern } from './search.ts';
+
+/** Messages that one call looks at: about ten milliseconds, fifty where the content of each is parsed. */
+const ROWS_PER_CALL = 500;
+/** Bytes of mail that one call looks at, beside its first message. */
+const BYTES_PER_CALL = 8 * 1024 * 1024;
+
+/** What a content that is not stored in full lacks. */
+const NOTHING = { text: null, htmlWords: null, links: [] };
+
+/** Checking the messages of one inbox against the conditions of a list or a wait. */
+export function createCheck({ db, dialect }: Engine): MessageStore['check'] {
+  const ofInbox = (inboxId: string, { after, before }: { after: number; before: number }, now: number) =>
+    db
+      .selectFrom('inboxes as i')
+      .innerJoin('messages as m', 'm.inbox_seq', 'i.seq')
+      .innerJoin('sources as s', 's.seq', 'm.source_seq')
+      .where('i.id', '=', inboxId)
+      .where('i.expires_at', '>', now)
+      .where('m.received_at', '>', laterThanEmptied(sql.val(after)))
+      .where('m.received_at', '<', before);
+
+  /** The messages that one call looks at: the time of the last of them, and whether they are all. */
+  async function stretchOf(
+    inboxId: string,
+    range: { after: number; before: number; order: 'asc' | 'desc' },
+    now: number,
+  ): Promise<{ place: number; rows: number; isComplete: boolean }> {
+    const sizes = await ofInbox(inboxId, range, now)
+      .select(['m.received_at', 's.size'])
+      .orderBy('m.received_at', range.order)
+      .limit(ROWS_PER_CALL)
+      .execute();
+    let rows = 0;
+    for (let bytes = 0; rows < sizes.length; rows++) {
+      bytes += sizes[rows]?.size ?? 0;
+      if (rows > 0 && bytes > BYTES_PER_CALL) break;
+    }
+    const empty = range.order === 'asc' ? range.after : range.before;
+    const isComplete = rows === sizes.length && rows < ROWS_PER_CALL;
+    return { place: sizes[rows - 1]?.received_at ?? empty, rows, isComplete };
+  }
+
+  return async (inboxId, conditions, range, now) => {
+    const order = range.order === 'newest-first' ? ('desc' as const) : ('asc' as const);
+    const [after, before] = [Math.max(range.after, -1), Math.min(range.before, Number.MAX_SAFE_INTEGER)];
+    const stretch = await stretchOf(inboxId, { after, before, order }, now);
+    if (stretch.rows === 0) return { ...stretch, messages: [] };
+    const part =
+      order === 'asc' ? { after, before: stretch.place + 1 } : { after: stretch.place - 1, before };
+    const pattern = conditions.text === undefined ? null : likePattern(conditions.text);
+    const rows = await ofInbox(inboxId, part, now)
+      .select(MESSAGE_COLUMNS)
+      .$if(needsContent(conditions), (needy) => needy.select('s.content'))
+      .$if(range.onlyMatches && pattern !== null, (query) =>
+        query.where(dialect.isLike(dialect.asText(sql.ref('s.content')), pattern ?? '')),
+      )
+      .orderBy('m.received_at', order)
+      .execute();
+    const messages: CheckedMessage[] = [];
+    let matches = 0;
+    for (const row of rows) {
+      const message = toMessage(inboxId, row);
+      const failed = failedConditions(message, conditions);
+      if (row.content) {
+        const content = { ...NOTHING, ...parseContent(row.content) };
+        failed.push(...failedContent({ summary: message.summary, content }, conditions));
+      }
+      if (failed.length === 0) matches++;
+      if (failed.length === 0 || !range.onlyMatches)
+        messages.push({ message, failed: failed.map(shortened) });
+      if (matches >= range.limit) return { messages, place: message.receivedAt, isComplete: false };
+    }
+    return { messages, place: stretch.place, isComplete: stretch.isComplete };
+  };
+}

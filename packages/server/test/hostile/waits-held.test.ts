@@ -1,0 +1,117 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { WakeQueue } from '../../src/messages/held/wake-queue.ts';
+import { startHttp, type TestHttp, type TestInbox } from '../http/start-http.ts';
+import { openStream } from '../support/event-stream.ts';
+
+const HELD = 200;
+const turn = () => new Promise((resolve) => setImmediate(resolve));
+
+describe('many held requests on one inbox', () => {
+  let http: TestHttp;
+  let inbox: TestInbox;
+  let reads: string[];
+  beforeEach(async () => {
+    http = await startHttp();
+    inbox = await http.createInbox();
+    reads = [];
+    const messages = http.store.messages as unknown as Record<string, (...args: unknown[]) => unknown>;
+    for (const [name, read] of Object.entries(messages)) {
+      if (!/^(list|find|examine|newestInAccount)/.test(name)) continue;
+      messages[name] = (...args) => {
+        reads.push(name);
+        return read(...args);
+      };
+    }
+  });
+  afterEach(() => http.stop());
+
+  const hold = (request: () => Promise<{ body: { messages: { id: string }[] } }>) =>
+    Array.from({ length: HELD }, request);
+
+  it.each<[string, () => Promise<{ body: { messages: { id: string }[] } }>]>([
+    ['lists', () => http.api('GET', `/v1/inboxes/${inbox.id}/messages?wait=60`)],
+    ['lists of the account', () => http.api('GET', '/v1/messages?wait=60')],
+    ['explained waits', () => http.api('POST', `/v1/inboxes/${inbox.id}/wait`, { body: {} })],
+    [
+      'explained waits with a condition on the text',
+      () => http.api('POST', `/v1/inboxes/${inbox.id}/wait`, { body: { match: { text: 'hello' } } }),
+    ],
+  ])('%s read a message once and not once each', async (_name, request) => {
+    const waiting = hold(request);
+    await http.clock.untilSleeping(HELD);
+    reads.length = 0;
+    const id = await http.deliver(inbox);
+    for (const { body } of await Promise.all(waiting)) expect(body.messages).toMatchObject([{ id }]);
+    expect(reads.length).toBeLessThan(10);
+  });
+
+  it.each([
+    ['the inbox', () => `/v1/inboxes/${inbox.id}/events`],
+    ['the account', () => '/v1/events'],
+  ])('streams of %s read a message once and not once each', async (_name, path) => {
+    const readers = await Promise.all(
+      Array.from({ length: HELD }, () => openStream(http.url + path(), { as: http.keys.own })),
+    );
+    await http.clock.untilSleeping(HELD);
+    reads.length = 0;
+    const id = await http.deliver(inbox);
+    for (const reader of readers) expect((await reader.nextEvent())?.data.message.id).toBe(id);
+    expect(reads.length).toBeLessThan(10);
+    for (const reader of readers) reader.close();
+    while (http.clock.sleepers > 0) await turn();
+  });
+});
+
+describe('the wake-ups of held requests', () => {
+  it('are bounded in each turn of the event loop, and every account has its turn', async () => {
+    const queue = new WakeQueue();
+    const woken: string[] = [];
+    for (let n = 0; n < 1_000; n++) queue.add('busy', () => woken.push('busy'));
+    queue.add('quiet', () => woken.push('quiet'));
+    await turn();
+    expect(woken.length).toBeLessThanOrEqual(8);
+    expect(woken).toContain('quiet');
+    while (woken.length < 1_001) await turn();
+  });
+
+  it('skip what was cancelled, and take what is added twice once', async () => {
+    const queue = new WakeQueue();
+    const woken: string[] = [];
+    const [first, second] = [() => woken.push('first'), () => woken.push('second')];
+    queue.add('account', first);
+    queue.add('account', second);
+    queue.add('account', second);
+    queue.cancel('account', first);
+    for (let n = 0; n < 5; n++) await turn();
+    expect(woken).toEqual(['second']);
+  });
+});
+
+describe('when the server stops', () => {
+  it.each(['inbox', 'account'])(
+    'a held list of the %s gets 503 and may retry after a second',
+    async (kind) => {
+      const http = await startHttp();
+      const inbox = await http.createInbox();
+      const path = kind === 'inbox' ? `/v1/inboxes/${inbox.id}/messages` : '/v1/messages';
+      const waiting = http.api('GET', `${path}?wait=60`);
+      await http.clock.untilSleeping();
+      const stopping = http.stop();
+      const { status, headers, body } = await waiting;
+      expect([status, body.code]).toEqual([503, 'server_stopping']);
+      expect(headers.get('retry-after')).toBe('1');
+      expect(headers.get('connection')).toBe('close');
+      await stopping;
+    },
+  );
+
+  it('a stream ends with a comment that says so', async () => {
+    const http = await startHttp();
+    const reader = await openStream(`${http.url}/v1/events`, { as: http.keys.own });
+    await reader.next();
+    await http.clock.untilSleeping();
+    const stopping = http.stop();
+    expect((await reader.next())?.comment).toMatch(/stopping/);
+    await stopping;
+  });
+});
