@@ -20,7 +20,7 @@ interface Place {
 }
 
 /** The places of the rail, with the second key of `g …`. */
-export const PLACES: readonly Place[] = [
+const PLACES: readonly Place[] = [
   { to: '/inboxes', label: 'Inboxes', icon: 'inbox', key: 'i' },
   { to: '/live', label: 'Live', icon: 'live', key: 'l' },
   { to: '/why', label: 'Why nothing came', icon: 'question', key: 'y' },

@@ -3,7 +3,7 @@ import { parseArgs } from 'node:util';
 /** What the caller wrote wrongly; exit code 1. */
 export class UsageError extends Error {}
 
-export const OPTIONS = {
+const OPTIONS = {
   ttl: { type: 'string' },
   label: { type: 'string', multiple: true },
   domain: { type: 'string' },

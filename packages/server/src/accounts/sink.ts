@@ -5,7 +5,7 @@ import type { Store } from '../store/contract/index.ts';
 import { PERMANENT_UNTIL } from '../store/contract/retention.ts';
 
 /** The label by which the sink is found among the inboxes of its account. */
-export const SINK_LABELS = { mayfly: 'sink' };
+const SINK_LABELS = { mayfly: 'sink' };
 const SINK_LOCAL_PART = 'sink';
 /** Only the first local part is likely to be taken, by an inbox that is older than the sink. */
 const ATTEMPTS = 5;

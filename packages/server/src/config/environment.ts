@@ -30,7 +30,7 @@ const isInjectedUrl = (name: string, value: string | undefined): boolean =>
  * True for a setting such as `MAYFLY_HTTP_PORT` whose value comes from Kubernetes, because a Service is called
  * `mayfly-http`. Such a value is as good as none.
  */
-export const isFromKubernetes = (name: string, env: Environment): boolean =>
+const isFromKubernetes = (name: string, env: Environment): boolean =>
   isInjectedUrl(name, env[name]) && env[name.replace(/PORT$/, 'SERVICE_HOST')] !== undefined;
 
 /** The text of a setting that was given, without white space around it; undefined when it was not. */

@@ -104,7 +104,7 @@ export function inboxAddress(parsed: ParsedAddress): string {
 }
 
 /** RFC 2142's mailbox names: whoever serves the domain answers for them, never a client's inbox. */
-export const RESERVED_LOCAL_PARTS: ReadonlySet<string> = new Set([
+const RESERVED_LOCAL_PARTS: ReadonlySet<string> = new Set([
   'abuse',
   'ftp',
   'hostmaster',

@@ -4,7 +4,7 @@ import { VERSION } from '../version.ts';
 import type { Announcer } from './announcer.ts';
 
 /** Where `npm run mail` sends to when it is told nothing. */
-export const DEFAULT_SMTP_SERVER = '127.0.0.1:2525';
+const DEFAULT_SMTP_SERVER = '127.0.0.1:2525';
 
 /** Hosts of listeners that only this machine reaches. */
 const LOOPBACK = /^(127\.|::1$|localhost$)/;

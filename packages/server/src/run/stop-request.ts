@@ -7,7 +7,7 @@ const PARENT_CHECK_MS = 250;
  * Ctrl+C in `npm start` sends SIGINT twice: the terminal sends it to the whole process group, and npm
  * forwards it. Within this time a second signal is that copy, afterwards it is a person who will not wait.
  */
-export const SAME_SIGNAL_MS = 1_000;
+const SAME_SIGNAL_MS = 1_000;
 
 /** SIGHUP to a whole process group reaches npm and the server at the same moment; npm ends a little later. */
 const SAME_HANGUP_MS = 2_000;

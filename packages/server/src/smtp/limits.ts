@@ -1,7 +1,7 @@
 import { IN_FLIGHT_BYTES } from '../inbound/in-flight/byte-budget.ts';
 
 /** RFC 5321 section 4.5.3.1.8 asks for at least 100 recipients; a test needs no more. */
-export const MAX_RECIPIENTS = 100;
+const MAX_RECIPIENTS = 100;
 
 const KIB = 1024;
 const MIB = 1024 * KIB;

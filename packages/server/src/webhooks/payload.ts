@@ -36,9 +36,6 @@ export interface MessageReceived {
   publicUrl: string;
 }
 
-/** The body of a `message.received` delivery; field names are those of the API. */
-export type MessageReceivedEvent = ReturnType<typeof messageReceived>;
-
 /**
  * The event for a message. It depends on nothing but its arguments and its timestamp is the
  * message's `receivedAt`, so every attempt of a delivery sends the same bytes.

@@ -17,11 +17,11 @@ export const RETRY_DELAYS_MS: readonly number[] = [
 /** The first attempt and a retry for each delay. */
 export const MAX_ATTEMPTS = RETRY_DELAYS_MS.length + 1;
 /** Each delay varies by this share either way, so that deliveries that failed together are not retried together. */
-export const JITTER = 0.2;
+const JITTER = 0.2;
 /** The longest Retry-After that is honoured: every delivery must end eventually. */
 export const MAX_RETRY_AFTER_MS = 24 * HOUR;
 /** An endpoint is disabled after this time with nothing but failures… */
-export const FAILING_FOR_MS = 5 * 24 * HOUR;
+const FAILING_FOR_MS = 5 * 24 * HOUR;
 /** …of which there must be this many: more than one delivery makes, so that one failed delivery to a rarely used endpoint is not enough. */
 export const MIN_FAILED_ATTEMPTS = 10;
 

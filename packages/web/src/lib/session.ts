@@ -27,7 +27,7 @@ export const mayfly = new Mayfly({ url: location.origin, session: true, retries:
 const SESSION = '/console/session';
 
 /** Why signing in failed, in the words of the server. */
-export class SignInError extends Error {}
+class SignInError extends Error {}
 
 /** Routes of the console itself, which are not part of the API. */
 async function ask(method: string, path: string, init: RequestInit = {}): Promise<Response> {

@@ -35,7 +35,7 @@ function filtersIn(search: URLSearchParams): Filters {
 }
 
 /** `subject:hello from:ada words` as filters; bare words search the text. */
-export function parseSearch(text: string): Record<string, string | null> {
+function parseSearch(text: string): Record<string, string | null> {
   const found: Record<string, string | null> = {
     from: null,
     to: null,

@@ -9,7 +9,7 @@ import { href, navigate, query, setQuery } from '../lib/router.ts';
 import { mayfly, mayWrite, session } from '../lib/session.ts';
 import { duration, now } from '../lib/time.ts';
 import { Meter } from '../ui/bars.tsx';
-import { Ago, Badge, Button, CopyButton, ScreenHead, Snippet } from '../ui/basics.tsx';
+import { Ago, Badge, Button, ScreenHead, Snippet } from '../ui/basics.tsx';
 import { Confirm } from '../ui/dialog.tsx';
 import { Icon } from '../ui/icons.tsx';
 import { Loaded, Notice } from '../ui/states.tsx';
@@ -288,10 +288,3 @@ export function Inboxes() {
     </div>
   );
 }
-
-/** The address of an inbox with a button that copies it. */
-export const Address = ({ inbox }: { inbox: Pick<api.Inbox, 'address'> }) => (
-  <>
-    <span class="address">{inbox.address}</span> <CopyButton value={inbox.address} what="the address" />
-  </>
-);

@@ -109,16 +109,6 @@ export function Failure({ error, retry }: { error: unknown; retry: () => void })
   );
 }
 
-/** Shown where the credential may not do what the screen is for. */
-export const Forbidden = ({ what }: { what: string }) => (
-  <Notice icon="key" title={`You may not ${what}`}>
-    <p>
-      You are signed in with a read token or an API key that only reads. Sign in with a key of the scope
-      “full”.
-    </p>
-  </Notice>
-);
-
 interface LoadedProps<T> {
   query: { data: T | undefined; error: unknown; isLoading: boolean; reload(): void };
   rows?: number;

@@ -18,15 +18,6 @@ import type { Admitted } from './admission.ts';
  */
 export type Access = 'public' | 'account:read' | 'account:write' | 'inbox:read' | 'inbox:write' | 'any';
 
-export const ACCESS_KINDS: readonly Access[] = [
-  'public',
-  'account:read',
-  'account:write',
-  'inbox:read',
-  'inbox:write',
-  'any',
-];
-
 /** An account that came with one of its API keys. */
 export interface KeyCaller {
   key: KeyRecord;

@@ -9,14 +9,14 @@ import type { Failure, Job } from './pool-worker.ts';
 import type { Task } from './protocol.ts';
 
 /** A mail that takes longer is hostile: the largest allowed ones take well under a second. */
-export const PARSE_TIME_LIMIT_MS = 5_000;
+const PARSE_TIME_LIMIT_MS = 5_000;
 /**
  * After so long the mails behind a slow one go to another worker. On a busy machine any thread waits 30 ms
  * for its turn, and a worker that is started for that makes it busier.
  */
-export const SLOW_PARSE_MS = 50;
+const SLOW_PARSE_MS = 50;
 /** JavaScript heap of one worker, MiB: several times the largest mail, once as text and once as JSON. */
-export const PARSE_HEAP_MB = 256;
+const PARSE_HEAP_MB = 256;
 /** An extra worker without work is ended after so long: it holds tens of MiB. */
 const IDLE_WORKER_MS = 30_000;
 /** Mails of one message to a worker: enough to make its cost small, few enough that the first are committed while the next are read. */

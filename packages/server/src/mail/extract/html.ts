@@ -2,7 +2,7 @@ import { Tokenizer, type TokenizerCallbacks } from 'htmlparser2';
 import { foldBlanks, withoutInvisible } from '../mime/clean.ts';
 
 /** So much of a page is read for words and links; a longer one is a bomb or a data dump, characters. */
-export const MAX_HTML_READ = 1024 * 1024;
+const MAX_HTML_READ = 1024 * 1024;
 /** Words of the text inside one link, characters; a link around a whole page is no label. */
 const MAX_ANCHOR_TEXT = 500;
 

@@ -102,7 +102,7 @@ function decodeBase64Pieces(bytes: Buffer): Buffer {
  * RFC 2045 section 6.7. What is no escape stays as it is. Blanks at the end of a line are dropped, for
  * they were added on the way (rule 3), and so is a line break behind "=".
  */
-export function decodeQuotedPrintable(bytes: Buffer): Buffer {
+function decodeQuotedPrintable(bytes: Buffer): Buffer {
   const decoded = Buffer.allocUnsafe(bytes.length);
   let length = 0;
   for (let start = 0; start < bytes.length; ) {

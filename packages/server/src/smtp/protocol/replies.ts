@@ -9,7 +9,7 @@ export interface Reply {
 const reply = (code: number, enhanced: string, text: string): Reply => ({ code, enhanced, text });
 
 /** The text after the code, as RFC 2034 section 4 places the enhanced code. */
-export function replyText({ enhanced, text }: Reply): string {
+function replyText({ enhanced, text }: Reply): string {
   return enhanced === '' ? text : `${enhanced} ${text}`;
 }
 

@@ -33,7 +33,7 @@ const textOf = (error: object, name: 'code' | 'reason'): string | undefined => {
  * Why a handshake failed, as a sentence without a full stop.
  * @param error what the TLS socket reported; undefined when the connection was only closed
  */
-export function handshakeFailureReason(error: unknown): string {
+function handshakeFailureReason(error: unknown): string {
   if (!(error instanceof Error)) return CLOSED;
   const reason = textOf(error, 'reason');
   if (reason !== undefined) {

@@ -11,7 +11,7 @@ const CONNECT_TIMEOUT_MS = 10_000;
 /** Bytes of a response body that the delivery log keeps: enough for an error message. */
 export const RESPONSE_START_BYTES = 1024;
 /** Bytes of a response body that are read so that the connection can be reused; beyond, it is closed. */
-export const RESPONSE_READ_BYTES = 64 * 1024;
+const RESPONSE_READ_BYTES = 64 * 1024;
 /** A date has 29 characters; longer header values are cut. */
 const RETRY_AFTER_LENGTH = 64;
 /**

@@ -33,7 +33,7 @@ const HOOK = 'http://127.0.0.1:9999/hook';
  * One valid request for every operation of the API. An operation without a row fails the tests that
  * walk over the document.
  */
-export const ROWS: Record<string, (place: Place) => Row> = {
+const ROWS: Record<string, (place: Place) => Row> = {
   createInbox: () => ({ path: '/v1/inboxes', body: { ttlMinutes: 5 } }),
   listInboxes: () => ({ path: '/v1/inboxes?limit=1' }),
   deleteInboxes: () => ({ path: '/v1/inboxes?label.never=used' }),

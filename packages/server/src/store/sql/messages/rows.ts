@@ -6,7 +6,7 @@ import type { FullMessageRecord, MessageRecord, NewMail } from '../../contract/i
 const utf8 = new TextDecoder();
 
 /** Stored UTF-8 JSON as text. */
-export const jsonText = (bytes: Uint8Array): string => utf8.decode(bytes);
+const jsonText = (bytes: Uint8Array): string => utf8.decode(bytes);
 
 /** A stored content; where it is damaged, one that is read from the raw source. */
 export const parseContent = (bytes: Uint8Array): AnyStoredContent =>

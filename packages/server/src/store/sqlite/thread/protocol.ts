@@ -21,7 +21,7 @@ export interface Call {
 export type ToThread = { calls: Call[] } | { close: true };
 
 /** The messages that a call adds; none for other methods. */
-export function mailsOf({ path, args }: Call): NewMail[] {
+function mailsOf({ path, args }: Call): NewMail[] {
   return path === 'messages.addBatch' ? (args[0] as NewMail[]) : [];
 }
 
