@@ -132,7 +132,7 @@ const clientGone = (): AppError =>
   new AppError('unavailable', 'The client disconnected before the response.');
 
 /** The error of requests that are held when the server stops. */
-export const serverStopping = (): AppError =>
+const serverStopping = (): AppError =>
   new AppError('server_stopping', 'The server is stopping. Repeat the request after 1 second.', {
     retryAfterSeconds: 1,
   });

@@ -4,9 +4,9 @@ import type { HeldDeps } from '../held/held-deps.ts';
 import type { WaitedMessage } from './outcome.ts';
 
 /** A message whose content is larger is not shown in full by a wait: making its JSON would hold up others. */
-export const MAX_FULL_MESSAGE_BYTES = 2 * 1024 * 1024;
+const MAX_FULL_MESSAGE_BYTES = 2 * 1024 * 1024;
 /** The same for all messages of one wait together: the memory of one response. */
-export const MAX_FULL_BYTES = 8 * 1024 * 1024;
+const MAX_FULL_BYTES = 8 * 1024 * 1024;
 /** After reading a message of this size others have a turn. */
 const LONG_READ_BYTES = 128 * 1024;
 
