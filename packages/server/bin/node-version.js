@@ -1,8 +1,13 @@
+import { existsSync } from 'node:fs';
+
 /** The oldest Node.js that runs the sources: older ones do not read TypeScript, or lack parts of node:sqlite. */
 const OLDEST = [24, 15];
 
 /** Systems for which npm has a package with a Node.js binary; package.json asks for these. */
 const BUNDLED = ['linux-x64', 'linux-arm64', 'win-x64'];
+
+/** False where it was installed from npm: then there is no Node.js beside it. */
+const isRepository = existsSync(new URL('../../../scripts/prepare-node.js', import.meta.url));
 
 /** This system, as the names of those packages end. */
 export const SYSTEM = `${process.platform === 'win32' ? 'win' : process.platform}-${process.arch}`;
@@ -20,7 +25,9 @@ function isNewEnough(version) {
 export function versionProblem() {
   if (isNewEnough(process.versions.node)) return null;
   const wrong = `Mayfly needs Node ${OLDEST.join('.')} or newer, and this is ${process.versions.node}.`;
+  const advice = `install Node ${OLDEST[0]} from https://nodejs.org or with your version manager`;
+  if (!isRepository) return `${wrong} Please ${advice}, and run the command again.`;
   return BUNDLED.includes(SYSTEM)
     ? `${wrong} The project brings its own: run \`npm ci\` and then \`npm start\`, or \`npx mayfly\`, in its folder. After \`npm ci --ignore-scripts\` with npm 10 also run \`node scripts/prepare-node.js\`.`
-    : `${wrong} For this system (${SYSTEM}) npm has no Node package that the project could bring: install Node ${OLDEST[0]} from https://nodejs.org or with your version manager, and run \`npm start\` again.`;
+    : `${wrong} For this system (${SYSTEM}) npm has no Node package that the project could bring: ${advice}, and run \`npm start\` again.`;
 }
