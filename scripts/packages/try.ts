@@ -212,7 +212,8 @@ async function tryServer(tarballs: Map<string, string>): Promise<void> {
     const page = await fetch(`${url}/console/`);
     say(`mayfly: received a mail for ${address.trim()}; /console/ answers ${page.status}`);
     await new Promise<void>((resolve) => {
-      server.once('exit', () => resolve());
+      // Not `exit`: npx ends before the server that it started.
+      server.once('close', () => resolve());
       server.kill('SIGTERM');
     });
   }
@@ -222,7 +223,6 @@ function tryOthers(tarballs: Map<string, string>): void {
   const client = tarballs.get('client') ?? '';
   const peers: Record<string, string[]> = {
     playwright: ['@playwright/test@1.65.1'],
-    testcontainers: [],
     cypress: [],
     mcp: [],
   };

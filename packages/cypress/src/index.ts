@@ -1,0 +1,69 @@
+/** `@mayfly/cypress`: the tasks, for `setupNodeEvents`. Specs import `@mayfly/cypress/commands`. */
+import {
+  type CreateOptions,
+  type Inbox,
+  type LinkMatch,
+  type Match,
+  Mayfly,
+  type MayflyOptions,
+} from '@mayfly/client';
+import { type CypressInbox, fromJson, type WaitArguments } from './wire.ts';
+
+export type { CypressInbox, CypressLinkMatch, CypressMatch, CypressWaitOptions } from './wire.ts';
+
+type Task = (argument: never) => Promise<unknown>;
+type On = (event: 'task', tasks: Record<string, Task>) => void;
+
+/**
+ * The tasks as functions. Errors keep the explanation of a wait as their text. A task never returns `undefined`,
+ * which Cypress refuses.
+ */
+export function createTasks(options: MayflyOptions = {}) {
+  const mayfly = new Mayfly(options);
+  /** Each handle remembers which message it returned last. */
+  const handles = new Map<string, Inbox>();
+  const handle = (id: string): Inbox => {
+    const inbox = handles.get(id) ?? mayfly.inbox(id);
+    handles.set(id, inbox);
+    return inbox;
+  };
+  return {
+    'mayfly:createInbox': async (create: CreateOptions | null): Promise<CypressInbox> => {
+      const inbox = await mayfly.inboxes.create(create ?? {});
+      handles.set(inbox.id, inbox);
+      const { id, address, expiresAt } = inbox.data;
+      return { id, address, expiresAt };
+    },
+    'mayfly:waitForMail': async ({ inboxId, match, options: wait }: WaitArguments) => ({
+      ...(await handle(inboxId).waitForMessage(fromJson(match) as Match, wait)),
+    }),
+    'mayfly:waitForCode': ({ inboxId, match, options: wait }: WaitArguments): Promise<string> =>
+      handle(inboxId).waitForCode(fromJson(match) as Match, wait),
+    'mayfly:waitForLink': ({ inboxId, match, options: wait }: WaitArguments): Promise<string> =>
+      handle(inboxId).waitForLink(fromJson(match) as LinkMatch, wait),
+    'mayfly:expectNoMail': async ({
+      inboxId,
+      match,
+      options: { forMs = 2_000, ...rest },
+    }: WaitArguments): Promise<null> => {
+      const { since } = rest;
+      await handle(inboxId).expectSilence(fromJson(match) as Match, { forMs, since });
+      return null;
+    },
+    'mayfly:deleteInbox': async (inboxId: string): Promise<null> => {
+      await handle(inboxId).delete();
+      handles.delete(inboxId);
+      return null;
+    },
+  };
+}
+
+/**
+ * For `setupNodeEvents(on, config)`: registers the tasks. The key stays in Node.js: in MAYFLY_API_KEY, or in the
+ * options.
+ * @returns the configuration, unchanged
+ */
+export function mayfly<Config>(on: On, config: Config, options?: MayflyOptions): Config {
+  on('task', createTasks(options) as Record<string, Task>);
+  return config;
+}

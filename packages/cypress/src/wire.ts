@@ -1,0 +1,42 @@
+/** What goes between the browser and Node.js: JSON, so regular expressions travel as their source. */
+import type { LinkMatch, Match } from '@mayfly/client';
+
+/** An inbox as specs see it. */
+export interface CypressInbox {
+  id: string;
+  address: string;
+  expiresAt: string;
+}
+
+export interface CypressWaitOptions {
+  /** Default: 30,000. */
+  timeoutMs?: number;
+  since?: 'last' | 'start' | (string & {});
+}
+
+/** Functions do not cross the border. */
+export type CypressMatch = Omit<Match, 'where'>;
+export type CypressLinkMatch = LinkMatch & Omit<CypressMatch, 'text' | 'link'>;
+
+export interface WaitArguments {
+  inboxId: string;
+  match: unknown;
+  options: CypressWaitOptions & { forMs?: number };
+}
+
+const REGEXP = '$regexp';
+
+/** Replaces regular expressions, at any depth. */
+export function toJson(value: unknown): unknown {
+  if (value instanceof RegExp) return { [REGEXP]: [value.source, value.flags] };
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, toJson(inner)]));
+}
+
+/** The other way round. */
+export function fromJson(value: unknown): unknown {
+  if (typeof value !== 'object' || value === null) return value;
+  const expression = (value as Record<string, unknown>)[REGEXP];
+  if (Array.isArray(expression)) return new RegExp(expression[0], expression[1]);
+  return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, fromJson(inner)]));
+}
