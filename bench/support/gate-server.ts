@@ -41,7 +41,12 @@ const deps: HttpDeps = {
   ...{ store, clock, log, plans, usage, events, metrics: new Registry(), rate: createRateLimit(clock) },
   parsing: { attachment: async () => undefined, decode: async (bytes) => bytes },
   refusalsWritten: async () => undefined,
-  injection: { check: async () => undefined, inject: () => Promise.reject(new Error('not measured')) },
+  injection: {
+    check: async () => undefined,
+    inject: () => Promise.reject(new Error('not measured')),
+    restore: () => Promise.reject(new Error('not measured')),
+  },
+  replays: { start: () => undefined },
   webhooks: createWebhooks({ store, guard, events, clock, plans }),
 };
 

@@ -15,6 +15,7 @@ import { ByteBudget, IN_FLIGHT_BYTES } from './inbound/in-flight/byte-budget.ts'
 import { createInjection } from './inbound/injection.ts';
 import { createParsing } from './inbound/parsing/parser-pool.ts';
 import { createReceiver } from './inbound/receiver.ts';
+import { createReplays } from './inbound/replay.ts';
 import { createFindCaptureTarget } from './inbound/smtp-credentials.ts';
 import { createLog, type Logger } from './log.ts';
 import { giveBackMemory } from './memory.ts';
@@ -262,6 +263,8 @@ async function startHttp(
 ): Promise<RunningApp['http']> {
   const { config, guard, receiver, budget, metrics, gauges, clock, log, opened } = parts;
   const { createHttpServer } = await import('./http/server.ts');
+  const replays = createReplays({ clock, log });
+  opened.closers.push(() => replays.stop());
   const server = createHttpServer(
     {
       host: config.httpHost,
@@ -287,6 +290,7 @@ async function startHttp(
       usage: parts.usage,
       refusalsWritten: () => receiver.refusalsWritten(),
       injection: createInjection({ receiver, budget }),
+      replays,
       clock,
       log,
       metrics: metrics.registry,

@@ -25,6 +25,7 @@ export type ErrorCode =
   | 'payload_too_large'
   | 'unsupported_media_type'
   | 'malformed_message'
+  | 'malformed_recording'
   | 'unknown_recipient'
   | 'webhook_disabled'
   | 'webhook_url_refused'

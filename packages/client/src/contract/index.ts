@@ -10,6 +10,7 @@ export * from './keys.ts';
 export * from './messages.ts';
 export * from './previews.ts';
 export * from './problem.ts';
+export * from './recordings.ts';
 export * from './ref.ts';
 export * from './usage.ts';
 export * from './waits.ts';

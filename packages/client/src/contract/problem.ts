@@ -22,6 +22,7 @@ export const PROBLEM_CODES = [
   'payload_too_large',
   'unsupported_media_type',
   'malformed_message',
+  'malformed_recording',
   'unknown_recipient',
   'webhook_disabled',
   'webhook_url_refused',

@@ -7,6 +7,7 @@ import type { SignInCodes } from '../accounts/sessions.ts';
 import type { Clock } from '../clock.ts';
 import type { EventBus } from '../events.ts';
 import type { Injection } from '../inbound/injection.ts';
+import type { Replays } from '../inbound/replay.ts';
 import type { Logger } from '../log.ts';
 import type { HeldDeps } from '../messages/held/held-deps.ts';
 import type { RateLimit } from '../quota/rate-limit.ts';
@@ -52,6 +53,7 @@ export interface HttpDeps {
   store: Store;
   parsing: AttachmentParsing;
   injection: Injection;
+  replays: Pick<Replays, 'start'>;
   events: Pick<EventBus, 'onMessage' | 'onAccountMessage' | 'publishInboxChange'>;
   /** Resolves when the refusals that SMTP gave before the call can be read. */
   refusalsWritten(): Promise<void>;

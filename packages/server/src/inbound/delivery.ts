@@ -17,7 +17,8 @@ export interface ReceivedMail {
    * away to the store. Read until the delivery settles.
    */
   received: Uint8Array;
-  trace: Trace;
+  /** Null: no Received line is added, as to the recorded message of an imported inbox. */
+  trace: Trace | null;
   /** Aborted when the sender left: the message is dropped if reading it has not begun. */
   signal?: AbortSignal | undefined;
 }
@@ -60,8 +61,9 @@ export class Delivery implements Delivering {
     const { envelope, recipients, received, trace, signal } = mail;
     for (const { maxMessageBytes } of recipients) assertFits(received.byteLength, maxMessageBytes);
     const { hostname, clock, parsing } = this.#deps;
-    const raw = withReceivedLine(receivedLine({ hostname, trace, envelope, now: clock.now() }), received);
-    const flow = [recipients[0]?.accountId ?? '', envelope.remoteAddress, trace.id];
+    const line = trace ? receivedLine({ hostname, trace, envelope, now: clock.now() }) : '';
+    const raw = withReceivedLine(line, received);
+    const flow = [recipients[0]?.accountId ?? '', envelope.remoteAddress, trace?.id ?? ''];
     const [parsed, authentication] = await Promise.all([
       parsing.parse(raw, { flow, signal }),
       this.#authenticate(mail),
@@ -87,7 +89,7 @@ export class Delivery implements Delivering {
     trace,
     signal,
   }: ReceivedMail): Promise<MailAuthentication | null> | null {
-    if (trace.protocol !== 'SMTP') return null;
+    if (trace?.protocol !== 'SMTP') return null;
     return this.#deps.authenticating?.check(envelope, received, signal) ?? null;
   }
 

@@ -1,10 +1,11 @@
 import type { Readable } from 'node:stream';
 import { AppError } from '../errors.ts';
-import type { Delivering } from './delivery.ts';
+import type { MailEnvelope } from '../store/contract/index.ts';
+import type { Delivering, ReceivedMail } from './delivery.ts';
 import type { ByteBudget } from './in-flight/byte-budget.ts';
 import { readMessage } from './in-flight/read-message.ts';
 import type { Receiver } from './receiver.ts';
-import { messageTooLarge } from './recipients.ts';
+import { messageTooLarge, type Recipient } from './recipients.ts';
 import type { CaptureTarget } from './smtp-credentials.ts';
 import { sourceKey } from './source-key.ts';
 
@@ -17,6 +18,15 @@ export interface InjectedMessage {
   rcptTo: string;
   remoteAddress: string;
   requestId: string;
+}
+
+/** A message of a recorded inbox, with the envelope that it had. */
+export interface RecordedMail {
+  /** The raw source, our Received line included. */
+  stream: Readable;
+  envelope: MailEnvelope;
+  /** Envelope recipients, one at least. */
+  rcptTo: string[];
 }
 
 /** Puts messages into inboxes without SMTP, under the same limits and with the same effects. */
@@ -34,6 +44,12 @@ export interface Injection {
    *   that comes too slowly while others wait for memory
    */
   inject(inbox: CaptureTarget, message: InjectedMessage): Promise<string>;
+  /**
+   * Stores a recorded message byte for byte, without another Received line. Resolves as {@link inject}.
+   * @param remoteAddress of the client, whose share of the memory it takes
+   * @throws AppError as {@link inject}
+   */
+  restore(inbox: CaptureTarget, message: RecordedMail, remoteAddress: string): Promise<void>;
 }
 
 export const emptyMessage = (): AppError =>
@@ -47,6 +63,26 @@ export function createInjection({
   receiver: Pick<Receiver, 'accept'> & Delivering;
   budget: ByteBudget;
 }): Injection {
+  /** @returns the message's id */
+  const deliver = async (
+    stream: Readable,
+    remoteAddress: string,
+    recipients: Recipient[],
+    mail: Pick<ReceivedMail, 'envelope' | 'trace'>,
+  ): Promise<string> => {
+    const { maxMessageBytes: limit = 0, accountId: account = '' } = recipients[0] ?? {};
+    const owner = { source: sourceKey(remoteAddress), account };
+    const { bytes, release } = await readMessage(stream, { limit, tooLarge: messageTooLarge, budget, owner });
+    try {
+      if (bytes.length === 0) throw emptyMessage();
+      const [place] = await receiver.deliver({ ...mail, recipients, received: bytes });
+      if (!place || !('messageId' in place)) throw new Error('a delivered message is in its inbox');
+      return place.messageId;
+    } finally {
+      release();
+    }
+  };
+
   return {
     async check(inbox, bytes) {
       await receiver.accept(inbox.address, bytes, inbox);
@@ -54,23 +90,15 @@ export function createInjection({
 
     async inject(inbox, { stream, mailFrom, rcptTo, remoteAddress, requestId }) {
       const recipient = await receiver.accept(rcptTo, 0, inbox);
-      const owner = { source: sourceKey(remoteAddress), account: recipient.accountId };
-      const limits = { limit: recipient.maxMessageBytes, tooLarge: messageTooLarge, budget, owner };
-      const { bytes, release } = await readMessage(stream, limits);
-      try {
-        if (bytes.length === 0) throw emptyMessage();
-        const placed = await receiver.deliver({
-          envelope: { mailFrom, helo: '', remoteAddress, tls: false },
-          recipients: [recipient],
-          received: bytes,
-          trace: { id: requestId, protocol: 'HTTP' },
-        });
-        const [place] = placed;
-        if (!place || !('messageId' in place)) throw new Error('a delivered message is in its inbox');
-        return place.messageId;
-      } finally {
-        release();
-      }
+      return deliver(stream, remoteAddress, [recipient], {
+        envelope: { mailFrom, helo: '', remoteAddress, tls: false },
+        trace: { id: requestId, protocol: 'HTTP' },
+      });
+    },
+
+    async restore(inbox, { stream, envelope, rcptTo }, remoteAddress) {
+      const recipients = await Promise.all(rcptTo.map((path) => receiver.accept(path, 0, inbox)));
+      await deliver(stream, remoteAddress, recipients, { envelope, trace: null });
     },
   };
 }

@@ -12,6 +12,7 @@ import { ByteBudget, IN_FLIGHT_BYTES } from '../../src/inbound/in-flight/byte-bu
 import { createInjection } from '../../src/inbound/injection.ts';
 import { createParsing } from '../../src/inbound/parsing/parser-pool.ts';
 import { createReceiver } from '../../src/inbound/receiver.ts';
+import { createReplays } from '../../src/inbound/replay.ts';
 import type { MailContent, MailSummary } from '../../src/mail/mail.ts';
 import { createRateLimit } from '../../src/quota/rate-limit.ts';
 import { UsageMeter } from '../../src/quota/usage-meter.ts';
@@ -191,6 +192,7 @@ export async function startHttp(
         receiver,
         budget: new ByteBudget({ capacity: IN_FLIGHT_BYTES, largest, clock }),
       }),
+      replays: createReplays({ clock, log }),
       clock,
       log,
       metrics: new Registry(),

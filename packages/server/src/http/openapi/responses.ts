@@ -1,3 +1,4 @@
+import type { Readable } from 'node:stream';
 import { Problem, ref } from '@mayfly/client/contract';
 import { type TSchema, Type } from 'typebox';
 import { PROBLEM_TYPE } from '../response/problems.ts';
@@ -23,7 +24,10 @@ export const bytes = (mediaTypes: readonly string[], description: string, header
   description,
   headers,
   content: Object.fromEntries(
-    mediaTypes.map((type) => [type, { schema: Type.String({ format: 'binary', description }) }]),
+    mediaTypes.map((type) => [
+      type,
+      { schema: Type.Unsafe<Readable | Uint8Array>({ type: 'string', format: 'binary', description }) },
+    ]),
   ),
 });
 

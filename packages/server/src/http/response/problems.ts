@@ -39,6 +39,7 @@ const STATUS: Record<ProblemCode, number> = {
   range_not_satisfiable: 416,
   idempotency_key_reused: 422,
   malformed_message: 422,
+  malformed_recording: 422,
   webhook_url_refused: 422,
   rate_limited: 429,
   quota_exceeded: 429,

@@ -7,6 +7,7 @@ import { usageRoutes } from './account/usage.ts';
 import { addressRoutes } from './inboxes/addresses.ts';
 import { domainRoutes } from './inboxes/domains.ts';
 import { inboxRoutes } from './inboxes/inboxes.ts';
+import { recordingRoutes } from './inboxes/recordings.ts';
 import { accountMessageRoutes } from './messages/account-messages.ts';
 import { attachmentRoutes } from './messages/attachments.ts';
 import { eventRoutes } from './messages/events.ts';
@@ -26,6 +27,7 @@ export function apiRoutes(app: App, context: RouteContext): void {
     if (isNamed(schema)) app.addSchema(schema);
   }
   inboxRoutes(app, context);
+  recordingRoutes(app, context);
   addressRoutes(app, context);
   messageRoutes(app, context);
   injectionRoutes(app, context);

@@ -19,6 +19,8 @@ const DECISIONS: Record<string, Decision> = {
   updateInbox: 'inbox writes',
   deleteInbox: 'inbox writes',
   expireInbox: 'inbox writes',
+  exportInbox: 'inbox reads',
+  importInbox: 'account writes',
   generateAddress: 'account writes',
   listMessages: 'inbox reads',
   injectMessage: 'inbox writes',

@@ -1,12 +1,15 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { answerChecker } from '../../support/answer-schema.ts';
 import type { Answer, Body } from '../../support/api-client.ts';
+import { EMPTY_ARCHIVE } from '../../support/recording-archive.ts';
 import { startApp, type TestApp } from '../../support/start-app.ts';
 
 /** As `mayfly dev`, where webhooks may go to loopback; and operations that are off by default are on. */
 const ENV = { MAYFLY_SIGNUP_PLAN: 'free', MAYFLY_WEBHOOK_ALLOW: '127.0.0.0/8' };
 /** Bodies that are not text, by operation; all others carry examples in the document. */
-const BYTES: Record<string, (place: Place) => Promise<Uint8Array>> = {};
+const BYTES: Record<string, (place: Place) => Promise<Uint8Array>> = {
+  importInbox: async () => EMPTY_ARCHIVE,
+};
 const PROBLEM_TYPE = 'application/problem+json';
 const MAIL = {
   from: 'Shop <no-reply@shop.example>',
@@ -86,6 +89,8 @@ function exampleRequests(operation: Operation): ExampleRequest[] {
       ...{ ...base, name: `body ${name}`, type, body: value },
     })),
   );
+  const [type] = content[0] ?? [];
+  if (type && operation.id in BYTES) requests.push({ ...base, name: 'body', type });
   if (content.length === 0 || operation.described.requestBody.required !== true) {
     requests.push({ ...base, name: 'no body' });
   }

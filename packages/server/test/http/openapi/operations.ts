@@ -1,4 +1,5 @@
 import { openapiDocument } from '../../../src/http/openapi/document.ts';
+import { EMPTY_ARCHIVE } from '../../support/recording-archive.ts';
 import type { ApiOptions, Body, TestHttp, TestInbox } from '../start-http.ts';
 
 /** What a test inbox with one message offers to a path. */
@@ -41,6 +42,8 @@ const ROWS: Record<string, (place: Place) => Row> = {
   getInbox: ({ inbox }) => ({ path: `/v1/inboxes/${inbox.id}` }),
   updateInbox: ({ inbox }) => ({ path: `/v1/inboxes/${inbox.id}`, body: { ttlMinutes: 10 } }),
   expireInbox: ({ inbox }) => ({ path: `/v1/inboxes/${inbox.id}/expire` }),
+  exportInbox: ({ inbox }) => ({ path: `/v1/inboxes/${inbox.id}/export` }),
+  importInbox: () => ({ path: '/v1/inboxes/import?speed=10', body: EMPTY_ARCHIVE, type: 'application/zip' }),
   listMessages: ({ inbox }) => ({ path: `/v1/inboxes/${inbox.id}/messages?limit=1` }),
   listAccountMessages: () => ({ path: '/v1/messages?limit=1' }),
   injectMessage: ({ inbox }) => ({

@@ -1,7 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { inboxAt } from '../../store/builders.ts';
+import { zipOf } from '../../support/recording-archive.ts';
 import { type Answer, type Body, startHttp, type TestHttp } from '../start-http.ts';
 import { newPlace, type Place } from './operations.ts';
+
+const NO_INDEX = await zipOf({ 'a.eml': '' });
 
 let http: TestHttp;
 let limited: TestHttp;
@@ -94,6 +97,12 @@ const PROVOKED: Record<string, () => Promise<Answer>[]> = {
     })(),
   ],
   malformed_message: () => [inject(http, place.inbox.id, '')],
+  malformed_recording: () => [
+    http.api('POST', '/v1/inboxes/import', {
+      body: NO_INDEX,
+      headers: { 'content-type': 'application/zip' },
+    }),
+  ],
   message_too_large: () => [
     (async () => {
       const { id } = await limited.createInbox();

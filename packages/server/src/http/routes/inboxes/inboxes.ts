@@ -13,13 +13,12 @@ import {
   UpdateInbox,
 } from '@mayfly/client/contract';
 import { Type } from 'typebox';
-import { deriveReadToken, hashCredential, newCredential, newId } from '../../../ids.ts';
-import { quoted } from '../../../nearest.ts';
 import type { InboxStore } from '../../../store/contract/index.ts';
 import { throwEnded } from '../../access/ended-inbox.ts';
 import { callerOf, callersInbox, keyCaller } from '../../access/guard.ts';
 import { assertNoSink } from '../../access/permanent-inbox.ts';
 import type { App, RouteContext } from '../../context.ts';
+<<<<<<< HEAD
 import { empty, json, problemAnswer } from '../../openapi/responses.ts';
 import { addressOf, onFreeAddress, wantedAddress } from '../../request/addresses.ts';
 import { idempotentRequest } from '../../request/idempotency.ts';
@@ -29,13 +28,23 @@ import { toCreatedInbox, toInbox } from '../../response/inbox-json.ts';
 
 /** Lifetime of an inbox that does not name one, minutes; less where the plan allows less. */
 const DEFAULT_TTL_MINUTES = 60;
+=======
+import { addressOf } from '../../request/addresses.ts';
+import { idempotentRequest } from '../../request/idempotency.ts';
+import { invalidField } from '../../request/invalid-fields.ts';
+import { readPage } from '../../request/page.ts';
+import { toInbox } from '../../response/inbox-json.ts';
+import { empty, json, problemAnswer } from '../../response/openapi-responses.ts';
+import { createInbox, lifetime } from './new-inbox.ts';
+>>>>>>> c0bdfea (Recordings: an inbox is exported as a zip archive, imported byte for byte, and replayed in its rhythm)
 
 const MINUTE_MS = 60_000;
 const TAGS = ['Inboxes'];
 const PERMANENT = problemAnswer('`permanent_inbox`: the inbox is the sink.');
 
-export function inboxRoutes(app: App, { options, deps }: RouteContext): void {
-  const { store, clock, plans, webhooks, events } = deps;
+export function inboxRoutes(app: App, context: RouteContext): void {
+  const { options, deps } = context;
+  const { store, clock, plans, events } = deps;
 
   app.route({
     method: 'POST',
@@ -60,6 +69,7 @@ export function inboxRoutes(app: App, { options, deps }: RouteContext): void {
       },
     },
     handler: async (request, reply) => {
+<<<<<<< HEAD
       const { key, account, keyHash } = keyCaller(request);
       const { body } = request;
       const plan = plans.named(account.plan);
@@ -100,6 +110,13 @@ export function inboxRoutes(app: App, { options, deps }: RouteContext): void {
         .header('location', `/v1/inboxes/${created.inbox.id}`)
         .header('cache-control', 'no-store');
       return toCreatedInbox(created, plan, shown);
+=======
+      const caller = keyCaller(request);
+      const repeat = idempotentRequest(request.headers['idempotency-key'], caller.key.id, request.body);
+      const inbox = await createInbox(context, caller, request.body, repeat);
+      reply.code(201).header('location', `/v1/inboxes/${inbox.id}`).header('cache-control', 'no-store');
+      return inbox;
+>>>>>>> c0bdfea (Recordings: an inbox is exported as a zip archive, imported byte for byte, and replayed in its rhythm)
     },
   });
 
@@ -282,15 +299,6 @@ async function idsByLabels(
     ids.push(...page.inboxes.map(({ id }) => id));
     if (!page.hasMore) return ids;
   }
-}
-
-/** Checks a lifetime against the plan. Never clamps it: an inbox that ends early would surprise its test. */
-function lifetime(ttlMinutes: number, maximum: number, planName: string): number {
-  if (ttlMinutes >= 1 && ttlMinutes <= maximum) return ttlMinutes;
-  throw invalidField(
-    '/ttlMinutes',
-    `"ttlMinutes" must be from 1 to ${maximum} minutes, the maximum of the plan ${quoted(planName)}, not ${ttlMinutes}.`,
-  );
 }
 
 const LABEL = 'label.';

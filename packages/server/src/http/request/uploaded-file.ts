@@ -1,0 +1,94 @@
+import { createWriteStream } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import type { IncomingHttpHeaders } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type Readable, Transform } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { Busboy } from '@fastify/busboy';
+import { AppError } from '../../errors.ts';
+
+/** A file that a request uploaded, in a folder of its own that only this user can read. */
+export interface UploadedFile {
+  path: string;
+  /** Deletes it. */
+  remove(): Promise<void>;
+}
+
+const MULTIPART = 'multipart/form-data';
+
+/** Passes at most `limit` bytes. */
+function limitedTo(limit: number): Transform {
+  let bytes = 0;
+  return new Transform({
+    transform(chunk: Uint8Array, _encoding, done) {
+      bytes += chunk.length;
+      if (bytes <= limit) done(null, chunk);
+      else
+        done(
+          new AppError('payload_too_large', `The file is larger than ${limit} bytes. Upload a smaller one.`),
+        );
+    },
+  });
+}
+
+function formParser(contentType: string): InstanceType<typeof Busboy> {
+  try {
+    return new Busboy({ headers: { 'content-type': contentType }, limits: { files: 1, fields: 0 } });
+  } catch {
+    throw noFile();
+  }
+}
+
+/** Stores the first file of a multipart body (RFC 7578). @throws AppError for a body without a file */
+async function storeFirstFile(
+  body: Readable,
+  contentType: string,
+  path: string,
+  limit: number,
+): Promise<void> {
+  const parser = formParser(contentType);
+  let stored: Promise<void> | undefined;
+  parser.on('file', (_field: string, file: Readable) => {
+    stored = pipeline(file, limitedTo(limit), createWriteStream(path));
+    // The file ends with the parser; the failure is awaited below.
+    stored.catch(() => body.unpipe(parser).resume());
+  });
+  try {
+    await pipeline(body, parser);
+  } catch {
+    if (!stored) throw noFile();
+  }
+  if (!stored) throw noFile();
+  await stored;
+}
+
+const noFile = (): AppError =>
+  new AppError(
+    'malformed_recording',
+    'The body of the type "multipart/form-data" has no file. Send the archive as its first file, for example with "curl --form file=@inbox.zip".',
+  );
+
+/**
+ * Stores the body of a request in a file: all of it, or the first file of a multipart body.
+ * @param limit bytes of the file
+ * @throws AppError `payload_too_large`, `malformed_recording` for a multipart body without a file
+ */
+export async function storeUpload(
+  body: Readable,
+  headers: IncomingHttpHeaders,
+  limit: number,
+): Promise<UploadedFile> {
+  const folder = await mkdtemp(join(tmpdir(), 'mayfly-upload-'));
+  const path = join(folder, 'file');
+  const remove = () => rm(folder, { recursive: true, force: true });
+  const contentType = headers['content-type'] ?? '';
+  try {
+    if (contentType.toLowerCase().startsWith(MULTIPART)) await storeFirstFile(body, contentType, path, limit);
+    else await pipeline(body, limitedTo(limit), createWriteStream(path));
+    return { path, remove };
+  } catch (error) {
+    await remove();
+    throw error;
+  }
+}

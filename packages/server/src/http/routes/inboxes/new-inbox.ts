@@ -1,0 +1,67 @@
+import type { CreatedInbox, CreateInbox } from '@mayfly/client/contract';
+import { deriveReadToken, hashCredential, newCredential, newId } from '../../../ids.ts';
+import { quoted } from '../../../nearest.ts';
+import type { IdempotentRequest } from '../../../store/contract/index.ts';
+import type { KeyCaller } from '../../access/guard.ts';
+import type { RouteContext } from '../../context.ts';
+import { onFreeAddress, wantedAddress } from '../../request/addresses.ts';
+import { invalidField } from '../../request/invalid-fields.ts';
+import { toCreatedInbox } from '../../response/inbox-json.ts';
+
+/** Lifetime of an inbox that does not name one, minutes. */
+const DEFAULT_TTL_MINUTES = 60;
+const MINUTE_MS = 60_000;
+
+/**
+ * Creates an inbox of the caller's account.
+ * @param repeat of a request that may be repeated: the same one returns the inbox that the first created
+ * @throws AppError `invalid_request`, `address_taken`, `limit_reached`, `idempotency_…`, `webhook_url_refused`
+ */
+export async function createInbox(
+  { options, deps }: RouteContext,
+  { account, keyHash }: KeyCaller,
+  body: CreateInbox,
+  repeat: IdempotentRequest | null,
+): Promise<CreatedInbox> {
+  const { store, clock, plans, webhooks } = deps;
+  const plan = plans.named(account.plan);
+  const ttlMinutes = lifetime(body.ttlMinutes ?? DEFAULT_TTL_MINUTES, plan.maxTtlMinutes, account.plan);
+  const wanted = await wantedAddress(body, {
+    accountId: account.id,
+    configured: options.domains,
+    owned: store.domains,
+  });
+  const token = repeat ? deriveReadToken(keyHash, repeat.nonce) : newCredential('mft');
+  const webhook = body.webhookUrl === undefined ? null : await webhooks.forNewInbox(account, body.webhookUrl);
+  const now = clock.now();
+  const created = await onFreeAddress(wanted, (place) =>
+    store.inboxes.create(
+      account.id,
+      {
+        id: newId('inb', now),
+        kind: wanted.kind,
+        ...place,
+        labels: body.labels ?? {},
+        tokenHash: hashCredential(token),
+        ttlMinutes,
+        createdAt: now,
+        expiresAt: now + ttlMinutes * MINUTE_MS,
+        maxExpiresAt: now + plan.maxTtlMinutes * MINUTE_MS,
+      },
+      plan.maxLiveInboxes,
+      repeat,
+      webhook,
+    ),
+  );
+  const shown = created.replayed && created.nonce ? deriveReadToken(keyHash, created.nonce) : token;
+  return toCreatedInbox(created, plan, shown);
+}
+
+/** Checks a lifetime against the plan. Never clamps it: an inbox that ends early would surprise its test. */
+export function lifetime(ttlMinutes: number, maximum: number, planName: string): number {
+  if (ttlMinutes >= 1 && ttlMinutes <= maximum) return ttlMinutes;
+  throw invalidField(
+    '/ttlMinutes',
+    `"ttlMinutes" must be from 1 to ${maximum} minutes, the maximum of the plan ${quoted(planName)}, not ${ttlMinutes}.`,
+  );
+}

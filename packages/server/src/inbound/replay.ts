@@ -1,0 +1,49 @@
+import type { Clock } from '../clock.ts';
+import type { Logger } from '../log.ts';
+
+/**
+ * Replays of recorded inboxes that run in this process. They end with it: a message that was not delivered
+ * before a stop is not delivered.
+ */
+export interface Replays {
+  /** Delivers the steps one after another, each after its delay; ends early when one of them fails. */
+  start(steps: ReplayStep[], onEnd: () => Promise<void>): void;
+  /** Stops all. Resolves when no step is running. */
+  stop(): Promise<void>;
+}
+
+/** One message of a replay. */
+export interface ReplayStep {
+  /** Since the replay began, milliseconds. */
+  afterMs: number;
+  deliver(): Promise<void>;
+}
+
+export function createReplays({ clock, log }: { clock: Clock; log: Logger }): Replays {
+  const stopping = new AbortController();
+  const running = new Set<Promise<void>>();
+
+  const run = async (steps: ReplayStep[]): Promise<void> => {
+    const begin = clock.monotonic();
+    for (const { afterMs, deliver } of steps) {
+      const ms = begin + afterMs - clock.monotonic();
+      if (ms > 0) await clock.sleep(ms, stopping.signal);
+      if (stopping.signal.aborted) return;
+      await deliver();
+    }
+  };
+
+  return {
+    start(steps, onEnd) {
+      const replay = run(steps)
+        .catch((err: unknown) => log.warn({ err }, 'A replay ended before its last message'))
+        .finally(onEnd)
+        .finally(() => running.delete(replay));
+      running.add(replay);
+    },
+    async stop() {
+      stopping.abort();
+      await Promise.all(running);
+    },
+  };
+}

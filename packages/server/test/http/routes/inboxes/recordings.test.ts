@@ -1,0 +1,219 @@
+import { connect } from 'node:net';
+import { buffer } from 'node:stream/consumers';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { fromBufferPromise } from 'yauzl';
+import type { Answer, Body } from '../../../support/api-client.ts';
+import { RECORDING, zipOf } from '../../../support/recording-archive.ts';
+import { startApp, TEST_KEY, type TestApp } from '../../../support/start-app.ts';
+
+let app: TestApp;
+
+beforeAll(async () => {
+  app = await startApp();
+});
+afterAll(() => app.stop());
+
+async function filesOf(archive: Uint8Array): Promise<Map<string, Buffer>> {
+  const files = new Map<string, Buffer>();
+  const zip = await fromBufferPromise(Buffer.from(archive), { lazyEntries: true });
+  for await (const entry of zip.eachEntry()) {
+    files.set(entry.fileName, await buffer(await zip.openReadStreamPromise(entry)));
+  }
+  return files;
+}
+
+const importZip = (archive: Uint8Array, query = '', type = 'application/zip'): Promise<Answer> =>
+  app.api('POST', `/v1/inboxes/import${query}`, { body: archive, headers: { 'content-type': type } });
+
+const exported = async (id: string): Promise<Uint8Array> =>
+  (await app.api('GET', `/v1/inboxes/${id}/export`)).bytes;
+
+/** The messages of an inbox, oldest first, with their raw sources. */
+async function messagesOf(id: string): Promise<{ message: Body; raw: Buffer }[]> {
+  const { messages } = (await app.api('GET', `/v1/inboxes/${id}/messages?limit=200`)).body;
+  return Promise.all(
+    messages.reverse().map(async (summary: Body) => {
+      const path = `/v1/inboxes/${id}/messages/${summary.id}`;
+      const [message, raw] = await Promise.all([app.api('GET', path), app.api('GET', `${path}/raw`)]);
+      return { message: message.body, raw: Buffer.from(raw.bytes) };
+    }),
+  );
+}
+
+/** Sends bytes that no mail library would make, by a plain SMTP dialogue. */
+async function sendRaw(to: string[], data: Buffer): Promise<void> {
+  const socket = connect(app.smtp.port, app.smtp.host);
+  const replies = socket.setEncoding('latin1')[Symbol.asyncIterator]();
+  const say = async (text: string) => {
+    socket.write(text, 'latin1');
+    const { value } = await replies.next();
+    if (!/^[23]/.test(String(value))) throw new Error(`refused: ${value}`);
+  };
+  await replies.next();
+  await say('EHLO recorder.example\r\n');
+  await say('MAIL FROM:<bounces+1@shop.example>\r\n');
+  for (const address of to) await say(`RCPT TO:<${address}>\r\n`);
+  await say('DATA\r\n');
+  await say(`${data.toString('latin1').replace(/^\./gm, '..')}\r\n.\r\n`);
+  socket.end();
+}
+
+const MIDNIGHT = '2026-01-01T00:00:00.000Z';
+const recorded = (file: string, receivedAt = MIDNIGHT) => ({
+  ...{ file, receivedAt, size: 1 },
+  envelope: {
+    mailFrom: 'a@x.example',
+    rcptTo: ['old@mayfly.test'],
+    helo: 'x',
+    remoteAddress: '192.0.2.1',
+    tls: true,
+  },
+});
+const recordingOf = (messages: object[], files: Record<string, string | Buffer> = {}, labels = {}) =>
+  zipOf({
+    'inbox.json': JSON.stringify({ ...RECORDING, inbox: { ...RECORDING.inbox, labels }, messages }),
+    ...files,
+  });
+const mailOf = (subject: string) => `Subject: ${subject}\r\n\r\nText\r\n`;
+
+describe('a recorded inbox', () => {
+  it('is imported byte for byte, in its order, with its envelopes', async () => {
+    const inbox = await app.createInbox({ labels: { run: '4711' } });
+    const from = 'shop@example.org';
+    const odd = 'subject: =?utf-8?q?caf=C3=A9?=\r\nX-8bit: \xe9\xff\r\n\r\n.dots\r\n..\r\n\0 \x80 end';
+    await sendRaw([inbox.address, inbox.address.replace('@', '+tag@')], Buffer.from(odd, 'latin1'));
+    await app.send({ from, to: inbox.address, subject: 'second', html: '<p>Code <b>482913</b></p>' });
+    const attachments = [{ filename: 'a.txt', content: 'x' }];
+    await app.send({ from, to: inbox.address, subject: 'third', attachments });
+    const before = await messagesOf(inbox.id);
+
+    const answer = await importZip(await exported(inbox.id));
+
+    expect(answer.status).toBe(201);
+    expect(answer.body).toMatchObject({ recordedMessages: 3, messageCount: 3, replayEndsAt: null });
+    expect(answer.body.labels).toEqual({ run: '4711' });
+    expect(answer.headers.get('location')).toBe(`/v1/inboxes/${answer.body.id}`);
+    expect(answer.body.address).not.toBe(inbox.address);
+    const after = await messagesOf(answer.body.id);
+    expect(after.map(({ raw }) => raw)).toEqual(before.map(({ raw }) => raw));
+    expect(after.map(({ message }) => message.envelope)).toEqual(
+      before.map(({ message }) => message.envelope),
+    );
+    expect(after[0]?.message.envelope.rcptTo).toHaveLength(2);
+    const contentOf = ({ message }: { message: Body }) => {
+      const { id, inboxId, receivedAt, rawUrl, attachments: files, authentication, ...rest } = message;
+      return { ...rest, files: files.map(({ url, ...one }: Body) => one) };
+    };
+    expect(after.map(contentOf)).toEqual(before.map(contentOf));
+    const as = answer.body.token;
+    expect((await app.api('GET', `/v1/inboxes/${answer.body.id}`, { as })).status).toBe(200);
+    expect((await app.api('GET', `/v1/inboxes/${inbox.id}`, { as })).status).toBe(404);
+  });
+
+  it('is exported the same again from the inbox that it was imported into', async () => {
+    const inbox = await app.createInbox();
+    const from = 'a@example.org';
+    for (const subject of ['one', 'two']) await app.send({ from, to: inbox.address, subject });
+    const first = await filesOf(await exported(inbox.id));
+    const copy = await importZip(await exported(inbox.id));
+    const second = await filesOf(await exported(copy.body.id));
+    expect([...first.keys()]).toEqual(['messages/00001.eml', 'messages/00002.eml', 'inbox.json']);
+    expect(second.get('messages/00001.eml')).toEqual(first.get('messages/00001.eml'));
+    expect(second.get('messages/00002.eml')).toEqual(first.get('messages/00002.eml'));
+  });
+
+  it('is exported with the read token of the inbox, and imported with an API key only', async () => {
+    const inbox = await app.createInbox();
+    const archive = await app.api('GET', `/v1/inboxes/${inbox.id}/export`, { as: inbox.token });
+    expect(archive.headers.get('content-type')).toBe('application/zip');
+    const refused = await app.api('POST', '/v1/inboxes/import', {
+      as: inbox.token,
+      body: archive.bytes,
+      headers: { 'content-type': 'application/zip' },
+    });
+    expect([refused.status, refused.body.code]).toEqual([403, 'insufficient_scope']);
+    expect((await importZip(archive.bytes)).body).toMatchObject({ messageCount: 0, recordedMessages: 0 });
+  });
+
+  it('is also taken from a form, as its first file', async () => {
+    const archive = await recordingOf([recorded('a.eml')], { 'a.eml': mailOf('from a form') });
+    const form = new FormData();
+    form.set('file', new Blob([new Uint8Array(archive)]), 'inbox.zip');
+    const answer = await fetch(`${app.url}/v1/inboxes/import?localPart=from-a-form&ttlMinutes=7`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${TEST_KEY}` },
+      body: form,
+    });
+    expect(answer.status).toBe(201);
+    const inbox = await answer.json();
+    expect(inbox).toMatchObject({ address: 'from-a-form@mayfly.test', ttlMinutes: 7, messageCount: 1 });
+  });
+
+  it('is replayed in the recorded rhythm with ?speed=', async () => {
+    const at = (ms: number) => new Date(Date.parse(MIDNIGHT) + ms).toISOString();
+    const archive = await recordingOf(
+      [recorded('1', at(0)), recorded('2', at(60_000)), recorded('3', at(180_000))],
+      { 1: mailOf('first'), 2: mailOf('second'), 3: mailOf('third') },
+    );
+    const answer = await importZip(archive, '?speed=1000');
+    expect(answer.body).toMatchObject({ messageCount: 0, recordedMessages: 3 });
+    expect(answer.body.replayEndsAt).not.toBeNull();
+    const body = { match: { subject: 'third' }, timeoutSeconds: 20 };
+    const wait = await app.api('POST', `/v1/inboxes/${answer.body.id}/wait`, { body });
+    expect(wait.body.matched).toBe(true);
+    const messages = await messagesOf(answer.body.id);
+    const [first = 0, , third = 0] = messages.map(({ message }) => Date.parse(message.receivedAt));
+    expect(messages.map(({ message }) => message.subject)).toEqual(['first', 'second', 'third']);
+    // 180 ms apart, less what the first was late; a busy machine can only be later.
+    expect(third - first).toBeGreaterThanOrEqual(100);
+  });
+});
+
+describe('what is not a recording', () => {
+  const indexed = (index: unknown) => zipOf({ 'inbox.json': JSON.stringify(index) });
+  const cases: [string, () => Promise<Uint8Array>, RegExp][] = [
+    ['no zip archive', async () => Buffer.from('PK no, hello'), /not a zip archive/],
+    ['an archive without an index', () => zipOf({ 'a.eml': 'x' }), /no file "inbox.json"/],
+    ['an index that is not JSON', () => zipOf({ 'inbox.json': '{' }), /is not JSON/],
+    ['an index of a later version', () => indexed({ ...RECORDING, version: 2 }), /version 1 at "\/version"/],
+    [
+      'a message without an envelope',
+      () => indexed({ ...RECORDING, messages: [{ file: 'a' }] }),
+      /not a rec/,
+    ],
+    ['a file that is not there', () => recordingOf([recorded('a.eml')]), /no file "a.eml"/],
+  ];
+  it.each(cases)('is rejected with what is wrong: %s', async (_title, make, detail) => {
+    const answer = await importZip(await make());
+    expect([answer.status, answer.body.code]).toEqual([422, 'malformed_recording']);
+    expect(answer.body.detail).toMatch(detail);
+  });
+
+  it('creates no inbox when a message is damaged', async () => {
+    const damaged = Buffer.from(`${mailOf('damaged')}${'the text of a message, '.repeat(200)}`);
+    const files = { 1: mailOf('good'), 2: damaged };
+    const archive = await recordingOf([recorded('1'), recorded('2')], files, { damaged: 'yes' });
+    const whole = Buffer.from(archive);
+    const index = archive.indexOf('PK\u0001\u0002', 0, 'latin1');
+    archive.fill(0x5a, index - 60, index - 40);
+    const answer = await importZip(archive);
+    expect([answer.status, answer.body.code]).toEqual([422, 'malformed_recording']);
+    expect((await app.api('GET', '/v1/inboxes?label.damaged=yes')).body.inboxes).toEqual([]);
+    expect((await importZip(whole)).status).toBe(201);
+  });
+
+  it('is rejected without a body, with another type, and as a form without a file', async () => {
+    const none = await app.api('POST', '/v1/inboxes/import');
+    const text = await importZip(Buffer.from('x'), '', 'text/plain');
+    const form = await importZip(Buffer.from('--b--\r\n'), '', 'multipart/form-data; boundary=b');
+    const unbounded = await importZip(Buffer.from('x'), '', 'multipart/form-data');
+    expect([none.status, text.status, form.status, unbounded.status]).toEqual([415, 415, 422, 422]);
+    expect((await importZip(await zipOf({}), '?speed=0')).body.errors[0].path).toBe('speed');
+  });
+
+  it('leaves no file behind', async () => {
+    const { readdirSync } = await import('node:fs');
+    const { tmpdir } = await import('node:os');
+    expect(readdirSync(tmpdir()).filter((name) => name.startsWith('mayfly-upload-'))).toEqual([]);
+  });
+});
