@@ -18,25 +18,13 @@ import { throwEnded } from '../../access/ended-inbox.ts';
 import { callerOf, callersInbox, keyCaller } from '../../access/guard.ts';
 import { assertNoSink } from '../../access/permanent-inbox.ts';
 import type { App, RouteContext } from '../../context.ts';
-<<<<<<< HEAD
 import { empty, json, problemAnswer } from '../../openapi/responses.ts';
-import { addressOf, onFreeAddress, wantedAddress } from '../../request/addresses.ts';
-import { idempotentRequest } from '../../request/idempotency.ts';
-import { invalidField } from '../../request/invalid-fields.ts';
-import { readPage } from '../../request/page.ts';
-import { toCreatedInbox, toInbox } from '../../response/inbox-json.ts';
-
-/** Lifetime of an inbox that does not name one, minutes; less where the plan allows less. */
-const DEFAULT_TTL_MINUTES = 60;
-=======
 import { addressOf } from '../../request/addresses.ts';
 import { idempotentRequest } from '../../request/idempotency.ts';
 import { invalidField } from '../../request/invalid-fields.ts';
 import { readPage } from '../../request/page.ts';
 import { toInbox } from '../../response/inbox-json.ts';
-import { empty, json, problemAnswer } from '../../response/openapi-responses.ts';
 import { createInbox, lifetime } from './new-inbox.ts';
->>>>>>> c0bdfea (Recordings: an inbox is exported as a zip archive, imported byte for byte, and replayed in its rhythm)
 
 const MINUTE_MS = 60_000;
 const TAGS = ['Inboxes'];
@@ -69,54 +57,11 @@ export function inboxRoutes(app: App, context: RouteContext): void {
       },
     },
     handler: async (request, reply) => {
-<<<<<<< HEAD
-      const { key, account, keyHash } = keyCaller(request);
-      const { body } = request;
-      const plan = plans.named(account.plan);
-      const byDefault = Math.min(DEFAULT_TTL_MINUTES, plan.maxTtlMinutes);
-      const ttlMinutes = lifetime(body.ttlMinutes ?? byDefault, plan.maxTtlMinutes, account.plan);
-      const wanted = await wantedAddress(body, {
-        accountId: account.id,
-        configured: options.domains,
-        owned: store.domains,
-      });
-      const repeat = idempotentRequest(request.headers['idempotency-key'], key.id, body);
-      const token = repeat ? deriveReadToken(keyHash, repeat.nonce) : newCredential('mft');
-      const webhook =
-        body.webhookUrl === undefined ? null : await webhooks.forNewInbox(account, body.webhookUrl);
-      const now = clock.now();
-      const created = await onFreeAddress(wanted, (place) =>
-        store.inboxes.create(
-          account.id,
-          {
-            id: newId('inb', now),
-            kind: wanted.kind,
-            ...place,
-            labels: body.labels ?? {},
-            tokenHash: hashCredential(token),
-            ttlMinutes,
-            createdAt: now,
-            expiresAt: now + ttlMinutes * MINUTE_MS,
-            maxExpiresAt: now + plan.maxTtlMinutes * MINUTE_MS,
-          },
-          plan.maxLiveInboxes,
-          repeat,
-          webhook,
-        ),
-      );
-      const shown = created.replayed && created.nonce ? deriveReadToken(keyHash, created.nonce) : token;
-      reply
-        .code(201)
-        .header('location', `/v1/inboxes/${created.inbox.id}`)
-        .header('cache-control', 'no-store');
-      return toCreatedInbox(created, plan, shown);
-=======
       const caller = keyCaller(request);
       const repeat = idempotentRequest(request.headers['idempotency-key'], caller.key.id, request.body);
       const inbox = await createInbox(context, caller, request.body, repeat);
       reply.code(201).header('location', `/v1/inboxes/${inbox.id}`).header('cache-control', 'no-store');
       return inbox;
->>>>>>> c0bdfea (Recordings: an inbox is exported as a zip archive, imported byte for byte, and replayed in its rhythm)
     },
   });
 

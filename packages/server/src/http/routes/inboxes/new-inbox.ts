@@ -8,7 +8,7 @@ import { onFreeAddress, wantedAddress } from '../../request/addresses.ts';
 import { invalidField } from '../../request/invalid-fields.ts';
 import { toCreatedInbox } from '../../response/inbox-json.ts';
 
-/** Lifetime of an inbox that does not name one, minutes. */
+/** Lifetime of an inbox that does not name one, minutes; less where the plan allows less. */
 const DEFAULT_TTL_MINUTES = 60;
 const MINUTE_MS = 60_000;
 
@@ -25,7 +25,8 @@ export async function createInbox(
 ): Promise<CreatedInbox> {
   const { store, clock, plans, webhooks } = deps;
   const plan = plans.named(account.plan);
-  const ttlMinutes = lifetime(body.ttlMinutes ?? DEFAULT_TTL_MINUTES, plan.maxTtlMinutes, account.plan);
+  const byDefault = Math.min(DEFAULT_TTL_MINUTES, plan.maxTtlMinutes);
+  const ttlMinutes = lifetime(body.ttlMinutes ?? byDefault, plan.maxTtlMinutes, account.plan);
   const wanted = await wantedAddress(body, {
     accountId: account.id,
     configured: options.domains,

@@ -6,12 +6,12 @@ import { AppError } from '../../../errors.ts';
 import type { CaptureTarget } from '../../../inbound/smtp-credentials.ts';
 import { callersInbox, keyCaller } from '../../access/guard.ts';
 import type { App, RouteContext } from '../../context.ts';
-import { type OpenRecording, openRecording } from '../../request/recording-archive.ts';
-import { storeUpload, type UploadedFile } from '../../request/uploaded-file.ts';
+import { bytes, json, problemAnswer } from '../../openapi/responses.ts';
+import { type OpenRecording, openRecording } from '../../request/upload/recording-archive.ts';
+import { storeUpload, type UploadedFile } from '../../request/upload/uploaded-file.ts';
+import { recordingArchive } from '../../response/bytes/recording-archive.ts';
 import { toInbox } from '../../response/inbox-json.ts';
-import { bytes, json, problemAnswer } from '../../response/openapi-responses.ts';
 import { unsupportedMediaType } from '../../response/problems.ts';
-import { recordingArchive } from '../../response/recording-archive.ts';
 import { toTime } from '../../response/time.ts';
 import { createInbox } from './new-inbox.ts';
 

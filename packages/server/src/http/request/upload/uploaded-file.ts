@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { type Readable, Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { Busboy } from '@fastify/busboy';
-import { AppError } from '../../errors.ts';
+import { AppError } from '../../../errors.ts';
 
 /** A file that a request uploaded, in a folder of its own that only this user can read. */
 export interface UploadedFile {

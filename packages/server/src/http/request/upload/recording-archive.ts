@@ -9,8 +9,8 @@ import {
 } from '@mayfly/client/contract';
 import Value from 'typebox/value';
 import { type Entry, openPromise, type ZipFile } from 'yauzl';
-import { AppError } from '../../errors.ts';
-import { quoted } from '../../nearest.ts';
+import { AppError } from '../../../errors.ts';
+import { quoted } from '../../../nearest.ts';
 
 /** `inbox.json` of 10,000 messages with long envelopes has a few megabytes. */
 const MAX_INDEX_BYTES = 16 * 1024 * 1024;

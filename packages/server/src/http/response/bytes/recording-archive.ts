@@ -2,10 +2,10 @@ import { Readable } from 'node:stream';
 import type { RecordedMessage, Recording } from '@mayfly/client/contract';
 import { RECORDING_VERSION } from '@mayfly/client/contract';
 import { ZipFile } from 'yazl';
-import { AppError } from '../../errors.ts';
-import type { FullMessageRecord, InboxRecord, Store } from '../../store/contract/index.ts';
+import { AppError } from '../../../errors.ts';
+import type { FullMessageRecord, InboxRecord, Store } from '../../../store/contract/index.ts';
+import { toTime } from '../time.ts';
 import { rawPieces } from './raw-source.ts';
-import { toTime } from './time.ts';
 
 /** Messages whose ids are read at once. */
 const PAGE = 200;
@@ -52,7 +52,9 @@ export function recordingArchive(store: Store, inbox: InboxRecord, now: () => nu
     for await (const message of messagesOf(store, inbox.id, now)) {
       if (output.destroyed) return;
       const entry = entryOf(message, fileOf(messages.length + 1));
-      const source = Readable.from(rawPieces(store.messages, message, now), { objectMode: false });
+      const source = Readable.from(rawPieces(store.messages, message, { start: 0, end: message.size }, now), {
+        objectMode: false,
+      });
       zip.addReadStream(source, entry.file, { mtime: new Date(message.receivedAt), size: message.size });
       await new Promise<void>((resolve, reject) => {
         source.once('close', resolve).once('error', reject);
