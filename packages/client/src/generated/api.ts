@@ -220,6 +220,44 @@ export interface GeneratedAddress {
   heldUntil: string;
 }
 
+/** A new inbox with the messages of a recording. */
+export interface ImportedInbox {
+  /** Identifier of an inbox. */
+  id: string;
+  /** The email address of the inbox. Mail with a `+tag` after the local part arrives too. */
+  address: string;
+  /** Whether it takes mail for more than `address`: a catch-all inbox for every local part of its domain, the sink for every address that no other inbox takes. The recipient of a message is in `envelope.rcptTo`. */
+  catchAll: boolean;
+  /** The domain of the address. */
+  domain: string;
+  labels: Labels;
+  /** When the inbox was created. */
+  createdAt: string;
+  /** When the inbox expires. After that nothing of it can be read. The sink never expires: `9999-12-31T23:59:59.999Z`. */
+  expiresAt: string;
+  /** The lifetime that was requested last, in minutes; 0 for the sink, which never expires. */
+  ttlMinutes: number;
+  /** The latest time to which the inbox can be extended. */
+  maxExpiresAt: string;
+  /** Number of messages in the inbox. */
+  messageCount: number;
+  /** True if the inbox holds as many messages as the plan allows: mail is refused with 452 until some are deleted. */
+  full: boolean;
+  /** What happens when it is full: `none`: mail is refused, and nothing is dropped. `oldest`: the oldest message is dropped for each new one; only the sink does so, which keeps the newest 10,000. */
+  eviction: "none" | "oldest";
+  /** When the newest message arrived, even if it was deleted; null before the first message. */
+  lastMessageAt: string | null;
+  /** Position after the newest message: pass it as `since` to get later messages only. */
+  cursor: string;
+  /** The read token: a bearer credential that reads this inbox and nothing else. Also the SMTP password of the inbox; the user name is its `id` or `address`, and all mail of such a session goes to the inbox. Shown once. */
+  token: string;
+  webhook?: InboxWebhook;
+  /** Number of messages in the recording. */
+  recordedMessages: number;
+  /** When the last message will be delivered, with `speed`; null without, since all messages are in the inbox then. */
+  replayEndsAt: string | null;
+}
+
 /** An inbox. */
 export interface Inbox {
   /** Identifier of an inbox. */
@@ -588,7 +626,7 @@ export interface Problem {
   /** What was wrong with this request and what to do next, for people. */
   detail: string;
   /** The kind of problem, for programs to branch on. */
-  code: "invalid_request" | "invalid_since" | "malformed_json" | "unauthorized" | "insufficient_scope" | "cross_site_request" | "not_found" | "method_not_allowed" | "address_taken" | "idempotency_in_progress" | "idempotency_key_reused" | "inbox_expired" | "inbox_full" | "last_key" | "limit_reached" | "permanent_inbox" | "message_too_large" | "payload_too_large" | "unsupported_media_type" | "malformed_message" | "unknown_recipient" | "webhook_disabled" | "webhook_url_refused" | "rate_limited" | "quota_exceeded" | "unavailable" | "server_stopping" | "range_not_satisfiable" | "request_timeout" | "headers_too_large" | "internal_error";
+  code: "invalid_request" | "invalid_since" | "malformed_json" | "unauthorized" | "insufficient_scope" | "cross_site_request" | "not_found" | "method_not_allowed" | "address_taken" | "idempotency_in_progress" | "idempotency_key_reused" | "inbox_expired" | "inbox_full" | "last_key" | "limit_reached" | "permanent_inbox" | "message_too_large" | "payload_too_large" | "unsupported_media_type" | "malformed_message" | "malformed_recording" | "unknown_recipient" | "webhook_disabled" | "webhook_url_refused" | "rate_limited" | "quota_exceeded" | "unavailable" | "server_stopping" | "range_not_satisfiable" | "request_timeout" | "headers_too_large" | "internal_error";
   /** Identifier of the request, also in `X-Request-Id` and in the log of the server. */
   requestId: string;
   /** The invalid places of an invalid request, at most 20. */
@@ -834,6 +872,8 @@ export interface Operations {
   'DELETE /v1/inboxes/{id}': { path: { id: string }; result: undefined };
   /** Let an inbox expire now */
   'POST /v1/inboxes/{id}/expire': { path: { id: string }; result: undefined };
+  /** Export an inbox as a recording */
+  'GET /v1/inboxes/{id}/export': { path: { id: string }; result: Uint8Array };
   /** Generate a free address */
   'POST /v1/addresses/generate': { body?: GenerateAddress; result: GeneratedAddress };
   /** List messages, or wait for one */
@@ -888,4 +928,6 @@ export interface Operations {
   'GET /v1/usage': { result: Usage };
   /** List domains */
   'GET /v1/domains': { result: DomainList };
+  /** Create an inbox from a recording */
+  'POST /v1/inboxes/import': { query?: { speed?: number; ttlMinutes?: number; domain?: string; localPart?: string }; body: string | Uint8Array; result: ImportedInbox };
 }

@@ -86,7 +86,7 @@ export class MemoryReceiver implements Receiver {
   async take({ envelope, recipients, received, trace }: ReceivedMail): Promise<void> {
     if (received.byteOffset !== TRACE_HEADROOM_BYTES) throw new Error('no room for the Received line');
     await this.beforeTake();
-    const { id: session, authenticated = false } = trace;
+    const { id: session = '', authenticated = false } = trace ?? {};
     this.mails.push({ envelope, recipients, bytes: Buffer.from(received), session, authenticated });
   }
 
