@@ -18,6 +18,10 @@ const MAX_PREVIEW = 200;
 const MAX_ID = 1_000;
 const MAX_FILENAME = 1_024;
 const MAX_PARAMETER_VALUE = 1_000;
+const MAX_HTML_TEXT = 256 * 1024;
+const MAX_IMAGES = 200;
+const MAX_IMAGE_TEXT = 2_048;
+const MAX_PARTS = 1_000;
 
 export const MailAddress = Type.Object(
   {
@@ -78,6 +82,77 @@ export const MailHeader = Type.Object(
 );
 export type MailHeader = Static<typeof MailHeader>;
 
+export const MailImage = Type.Object(
+  {
+    src: Type.String({
+      description:
+        'The `src` attribute: a URL, or `cid:` and the `contentId` of an attachment. A `data:` URI is cut. Nothing is fetched.',
+      maxLength: MAX_IMAGE_TEXT,
+      examples: ['https://shop.example/logo.png'],
+    }),
+    alt: nullable(Type.String({ maxLength: MAX_IMAGE_TEXT }), {
+      description: "The `alt` attribute; null without one, '' for a decorative image.",
+    }),
+  },
+  { $id: 'MailImage', description: 'An image in the HTML body of a message.' },
+);
+export type MailImage = Static<typeof MailImage>;
+
+export const StructurePart = Type.Object(
+  {
+    part: Type.String({
+      description:
+        "The place of the part, as in IMAP: `1`, and `2.1` for the first part within the second. '' for the outermost multipart.",
+      examples: ['2.1'],
+    }),
+    contentType: Type.String({
+      description: 'The media type, `type/subtype` in lower case.',
+      examples: ['text/html'],
+    }),
+    size: Type.Integer({ description: 'Bytes of the body as sent, not decoded.' }),
+    disposition: nullable(Type.String(), {
+      description: 'Content-Disposition, in lower case; null without one.',
+    }),
+    filename: nullable(Type.String({ maxLength: MAX_FILENAME }), {
+      description: 'File name as declared; null without one.',
+    }),
+    contentId: nullable(Type.String({ maxLength: MAX_ID }), {
+      description: 'Content-ID without angle brackets; null without one.',
+    }),
+  },
+  { $id: 'StructurePart', description: 'A part of the MIME structure of a message.' },
+);
+export type StructurePart = Static<typeof StructurePart>;
+
+export const InnerMessage = Type.Object(
+  {
+    subject: Type.String({
+      description: "The decoded Subject header; '' without one.",
+      maxLength: MAX_SUBJECT,
+    }),
+    from: nullable(ref(MailAddress), {
+      description: 'The first author of the From header; null without one.',
+    }),
+    to: Type.Array(ref(MailAddress), {
+      description: 'Recipients of the To header.',
+      maxItems: MAX_MAILBOXES,
+    }),
+    date: nullable(Type.String({ format: 'date-time' }), {
+      description: 'The Date header; null if it is missing or unreadable.',
+    }),
+    text: nullable(Type.String(), { description: 'The text body; null when there is none.' }),
+    html: nullable(Type.String(), { description: 'The HTML body; null when there is none.' }),
+    links: Type.Array(ref(MailLink), { description: 'The links in the message.', maxItems: 200 }),
+    codes: Type.Array(ref(MailCode), { description: 'One-time codes in the message.', maxItems: 5 }),
+  },
+  {
+    $id: 'InnerMessage',
+    description:
+      'What an attachment of type `message/rfc822` says, such as a forwarded message or the original of a bounce; missing for other types. Messages within it are not read, and of one message at most 20 attached ones are.',
+  },
+);
+export type InnerMessage = Static<typeof InnerMessage>;
+
 export const Attachment = Type.Object(
   {
     id: AttachmentId,
@@ -102,6 +177,7 @@ export const Attachment = Type.Object(
     }),
     sha256: Type.String({ description: 'SHA-256 of the decoded bytes, in hex.' }),
     url: Type.String({ description: 'URL of the decoded bytes. Requests need a credential.' }),
+    message: Type.Optional(ref(InnerMessage)),
     content: Type.Optional(
       Type.String({
         description: 'The decoded bytes in base64; only with `include=attachmentContent`.',
@@ -213,11 +289,23 @@ export const Message = Type.Object(
       description:
         'The text body as sent, `format=flowed` included, never made from the HTML; null when there is none.',
     }),
+    htmlText: nullable(Type.String({ maxLength: MAX_HTML_TEXT }), {
+      description:
+        'The visible words of the HTML body: a line for each block, a tab between the cells of a row; hidden elements are left out. Null when there is no HTML body.',
+    }),
     attachments: Type.Array(ref(Attachment), { description: 'All attachments, inline parts included.' }),
     links: Type.Array(ref(MailLink), {
       description:
         'The links in the message, each once, in order: the first 200 of at most 16,384 characters.',
       maxItems: 200,
+    }),
+    images: Type.Array(ref(MailImage), {
+      description: 'The images of the HTML body, in order. They are never fetched.',
+      maxItems: MAX_IMAGES,
+    }),
+    structure: Type.Array(ref(StructurePart), {
+      description: 'The MIME structure: all parts in the order of the source, the message itself first.',
+      maxItems: MAX_PARTS,
     }),
     envelope: ref(Envelope),
     authentication: nullable(ref(Authentication), {

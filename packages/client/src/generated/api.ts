@@ -32,6 +32,7 @@ export interface Attachment {
   sha256: string;
   /** URL of the decoded bytes. Requests need a credential. */
   url: string;
+  message?: InnerMessage;
   /** The decoded bytes in base64; only with `include=attachmentContent`. */
   content?: string;
 }
@@ -307,6 +308,26 @@ export interface InboxWebhook {
   secret: string;
 }
 
+/** What an attachment of type `message/rfc822` says, such as a forwarded message or the original of a bounce; missing for other types. Messages within it are not read, and of one message at most 20 attached ones are. */
+export interface InnerMessage {
+  /** The decoded Subject header; '' without one. */
+  subject: string;
+  /** The first author of the From header; null without one. */
+  from: MailAddress | null;
+  /** Recipients of the To header. */
+  to: MailAddress[];
+  /** The Date header; null if it is missing or unreadable. */
+  date: string | null;
+  /** The text body; null when there is none. */
+  text: string | null;
+  /** The HTML body; null when there is none. */
+  html: string | null;
+  /** The links in the message. */
+  links: MailLink[];
+  /** One-time codes in the message. */
+  codes: MailCode[];
+}
+
 /** An API key, without its secret. */
 export interface Key {
   /** Identifier of an API key; not the key itself. */
@@ -368,6 +389,14 @@ export interface MailHeader {
   value: string;
 }
 
+/** An image in the HTML body of a message. */
+export interface MailImage {
+  /** The `src` attribute: a URL, or `cid:` and the `contentId` of an attachment. A `data:` URI is cut. Nothing is fetched. */
+  src: string;
+  /** The `alt` attribute; null without one, '' for a decorative image. */
+  alt: string | null;
+}
+
 /** A link found in a message. */
 export interface MailLink {
   /** The target, exactly as in the message. */
@@ -426,10 +455,16 @@ export interface Message {
   html: string | null;
   /** The text body as sent, `format=flowed` included, never made from the HTML; null when there is none. */
   text: string | null;
+  /** The visible words of the HTML body: a line for each block, a tab between the cells of a row; hidden elements are left out. Null when there is no HTML body. */
+  htmlText: string | null;
   /** All attachments, inline parts included. */
   attachments: Attachment[];
   /** The links in the message, each once, in order: the first 200 of at most 16,384 characters. */
   links: MailLink[];
+  /** The images of the HTML body, in order. They are never fetched. */
+  images: MailImage[];
+  /** The MIME structure: all parts in the order of the source, the message itself first. */
+  structure: StructurePart[];
   envelope: Envelope;
   /** Results of sender authentication; null if the sender was not checked. */
   authentication: Authentication | null;
@@ -681,6 +716,22 @@ export interface StreamedMessage {
   /** Identifier of an inbox. */
   inboxId: string;
   message: MessageSummary;
+}
+
+/** A part of the MIME structure of a message. */
+export interface StructurePart {
+  /** The place of the part, as in IMAP: `1`, and `2.1` for the first part within the second. '' for the outermost multipart. */
+  part: string;
+  /** The media type, `type/subtype` in lower case. */
+  contentType: string;
+  /** Bytes of the body as sent, not decoded. */
+  size: number;
+  /** Content-Disposition, in lower case; null without one. */
+  disposition: string | null;
+  /** File name as declared; null without one. */
+  filename: string | null;
+  /** Content-ID without angle brackets; null without one. */
+  contentId: string | null;
 }
 
 /** Fields to change. */

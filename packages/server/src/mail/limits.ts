@@ -24,6 +24,15 @@ export const MAX_FILENAME = 1_024;
 /** The value of one parameter of an attachment's content type, such as `charset`. */
 export const MAX_PARAMETER_VALUE = 1_000;
 
+/** The visible words of a page. */
+export const MAX_HTML_TEXT = 256 * 1024;
+/** Images of a page; real mails have tens. */
+export const MAX_IMAGES = 200;
+/** The address of an image, which is longer only as a `data:` URI; and its alternative text. */
+export const MAX_IMAGE_TEXT = 2_048;
+/** Attached messages of one mail that are read; a digest has more, and each costs as much as a mail. */
+export const MAX_INNER_MESSAGES = 20;
+
 /** The beginning of a text; never ends within a surrogate pair. */
 export function cut(text: string, maxCharacters: number): string {
   return text.length <= maxCharacters ? text : text.slice(0, maxCharacters).replace(/[\ud800-\udbff]$/, '');

@@ -29,6 +29,27 @@ export interface MailLink {
   kind: LinkKind;
 }
 
+/** An image of the page. */
+export interface MailImage {
+  /** The attribute, its entities decoded: an address, or `cid:` and a Content-ID. A `data:` URI is cut. */
+  src: string;
+  /** The alternative text; null where the attribute is missing. */
+  alt: string | null;
+}
+
+/** A message that is attached to another one, such as a forwarded mail or the original of a bounce. */
+export interface InnerMail {
+  subject: string;
+  from: MailAddress | null;
+  to: MailAddress[];
+  /** As in {@link MailContent}. */
+  date: string | null;
+  text: string | null;
+  html: string | null;
+  links: MailLink[];
+  codes: MailCode[];
+}
+
 /** A part that is not the text or html of the message, inline parts included. */
 export interface MailAttachment {
   /** `att_1`, `att_2`, … in order of appearance: unique within its message, and the same at every reading. */
@@ -46,6 +67,8 @@ export interface MailAttachment {
   contentId: string | null;
   /** SHA-256 of the decoded bytes, hex. */
   sha256: string;
+  /** Of a message/rfc822 part. Messages within it are attachments that are not read. */
+  message?: InnerMail;
 }
 
 export interface MailHeader {
@@ -86,8 +109,11 @@ export interface MailContent {
   /** As sent, with `\n` as line end; never made from the other. Null when the mail has no such part. */
   html: string | null;
   text: string | null;
-  /** The visible words of `html` where `text` is null, for the `text` filter; not shown. */
+  /** `htmlText` where `text` is null, for the `text` filter; not shown. */
   htmlWords: string | null;
+  /** The visible words of `html`: a line a block, a tab between cells. Null without html. */
+  htmlText: string | null;
+  images: MailImage[];
   attachments: MailAttachment[];
   links: MailLink[];
 }

@@ -3,19 +3,20 @@ import { freeIfLarge } from '../memory.ts';
 import { attachmentId } from './attachment.ts';
 import { type Bodies, isInline, joinTexts, sortParts } from './bodies.ts';
 import { findCodes } from './extract/codes.ts';
-import { type HtmlReading, readHtml } from './extract/html.ts';
+import { readHtml, textOfPage } from './extract/html.ts';
 import { findLinks } from './extract/links.ts';
 import { MessageFields } from './fields.ts';
 import {
   cut,
   MAX_ID,
+  MAX_INNER_MESSAGES,
   MAX_MAILBOX_CHARACTERS,
   MAX_MAILBOXES,
   MAX_PARAMETER_VALUE,
   MAX_PREVIEW,
   MAX_SUBJECT,
 } from './limits.ts';
-import type { MailAttachment, ParsedMail } from './mail.ts';
+import type { InnerMail, MailAttachment, ParsedMail } from './mail.ts';
 import { forgetUnknownCharsets } from './mime/charsets/charset.ts';
 import { clean, cleanFilename, foldBlanks, oneLine } from './mime/clean.ts';
 import { decodeHeaderText } from './mime/encoded-words.ts';
@@ -26,8 +27,6 @@ import { type Limit, MAX_DEPTH, MAX_PARTS, type Part, type Parts, readParts } fr
 
 /** So much of the text is looked at for the preview, which folds white space, characters. */
 const PREVIEW_SOURCE = 4_096;
-/** Words kept for the `text` filter of a mail without a text part, characters. */
-const MAX_HTML_WORDS = 256 * 1024;
 /** What {@link parseHeaderOnly} reads of a mail, bytes: it runs where hostile mail must cost nothing. */
 const HEADER_LOOK_BYTES = 16 * 1024;
 
@@ -49,7 +48,7 @@ export function parseMail(raw: Uint8Array): ParsedMail {
   const source = asBuffer(raw);
   forgetUnknownCharsets();
   try {
-    return readAll(source);
+    return readAll(source, attachedMessages(source));
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
     return parseHeaderOnly(source, `The mail was not read beyond its header: ${reason}`);
@@ -65,7 +64,23 @@ export function indexMail(raw: Uint8Array): PartIndex {
 
 const asBuffer = (raw: Uint8Array): Buffer => Buffer.from(raw.buffer, raw.byteOffset, raw.byteLength);
 
-function readAll(source: Buffer): ParsedMail {
+/** Reads the message of a part, or returns undefined. */
+type ReadInner = (part: Part) => InnerMail | undefined;
+
+/** Reads as many attached messages as {@link MAX_INNER_MESSAGES}, but none within them. */
+function attachedMessages(source: Buffer): ReadInner {
+  let left = MAX_INNER_MESSAGES;
+  return (part) => {
+    if (part.type !== 'message/rfc822' || left === 0) return undefined;
+    left -= 1;
+    const { summary, content } = readAll(bodyBytes(source, part), () => undefined);
+    const { subject, from, to, codes } = summary;
+    const { date, text, html, links } = content;
+    return { subject, from, to, date, text, html, links, codes };
+  };
+}
+
+function readAll(source: Buffer, readInner: ReadInner): ParsedMail {
   const parts = readParts(source);
   const bodies = sortParts(source, parts.root);
   const fields = new MessageFields(source, parts.header.fields);
@@ -73,8 +88,9 @@ function readAll(source: Buffer): ParsedMail {
   const text = textOf(source, bodies.text, false, charsets);
   const html = textOf(source, bodies.html, true, charsets);
   const page = html === null ? null : readHtml(html);
+  const htmlText = page === null ? null : textOfPage(page);
   const subject = cut(fields.first('subject'), MAX_SUBJECT);
-  const attachments = bodies.attachments.map((part, at) => attachmentOf(source, part, at));
+  const attachments = bodies.attachments.map((part, at) => attachmentOf(source, part, at, readInner(part)));
   const attachmentCount = attachments.filter(({ disposition }) => disposition === 'attachment').length;
   return {
     summary: {
@@ -95,7 +111,9 @@ function readAll(source: Buffer): ParsedMail {
       headers: fields.headers,
       html,
       text,
-      htmlWords: text === null ? wordsOf(page) : null,
+      htmlWords: text === null ? htmlText : null,
+      htmlText,
+      images: page?.images ?? [],
       attachments,
       links: findLinks(text, page, fields.first('list-unsubscribe')),
     },
@@ -119,7 +137,12 @@ function textOf(
   return joinTexts(texts);
 }
 
-function attachmentOf(source: Buffer, part: Part, at: number): MailAttachment {
+function attachmentOf(
+  source: Buffer,
+  part: Part,
+  at: number,
+  message: InnerMail | undefined,
+): MailAttachment {
   const bytes = bodyBytes(source, part);
   const size = bytes.length;
   const sha256 = hash('sha256', bytes, 'hex');
@@ -135,9 +158,16 @@ function attachmentOf(source: Buffer, part: Part, at: number): MailAttachment {
     parameters: Object.fromEntries(parameters),
     size,
     disposition: isInline(part) ? 'inline' : 'attachment',
-    contentId: cut(oneLine(decodeHeaderText(part.contentId)).replace(/^<|>$/g, '').trim(), MAX_ID) || null,
+    contentId: contentIdOf(part) || null,
     sha256,
+    ...(message && { message }),
   };
+}
+
+/** Without angle brackets; '' for none. */
+function contentIdOf({ contentId }: Part): string {
+  if (contentId === '') return '';
+  return cut(oneLine(decodeHeaderText(contentId)).replace(/^<|>$/g, '').trim(), MAX_ID);
 }
 
 function indexOf({ all }: Parts, bodies: Bodies, charsets: ReadonlyMap<Part, string>): PartIndex {
@@ -151,6 +181,8 @@ function indexOf({ all }: Parts, bodies: Bodies, charsets: ReadonlyMap<Part, str
     depths.set(part, depth);
     const { headerStart, bodyStart, bodyEnd, encoding, type } = part;
     const role = part.children.length > 0 ? 'multipart' : (roles.get(part) ?? 'none');
+    // Of an attachment they are in the list of attachments.
+    const isListed = role === 'attachment';
     return {
       depth,
       headerStart,
@@ -160,6 +192,9 @@ function indexOf({ all }: Parts, bodies: Bodies, charsets: ReadonlyMap<Part, str
       encoding,
       type,
       charset: charsets.get(part) ?? '',
+      disposition: isListed ? '' : cut(oneLine(part.disposition), MAX_PARAMETER_VALUE),
+      filename: isListed ? '' : (cleanFilename(part.filename) ?? ''),
+      contentId: isListed ? '' : contentIdOf(part),
     };
   });
 }
@@ -181,10 +216,6 @@ function previewOf(text: string): string {
   const start = foldBlanks(text.slice(0, 2 * MAX_PREVIEW)).trim();
   const folded = start.length > MAX_PREVIEW ? start : foldBlanks(text.slice(0, PREVIEW_SOURCE)).trim();
   return cut(folded, MAX_PREVIEW);
-}
-
-function wordsOf(page: HtmlReading | null): string | null {
-  return page && clean(page.words.slice(0, MAX_HTML_WORDS));
 }
 
 /**
@@ -224,6 +255,8 @@ function readHeaderOnly(source: Buffer, reason: string): ParsedMail {
       html: null,
       text: null,
       htmlWords: null,
+      htmlText: null,
+      images: [],
       attachments: [],
       links: [],
     },

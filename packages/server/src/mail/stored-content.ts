@@ -1,7 +1,7 @@
 import { joinTexts } from './bodies.ts';
 import { MessageFields } from './fields.ts';
 import { cut } from './limits.ts';
-import type { MailContent, MailHeader, ParsedMail } from './mail.ts';
+import type { MailContent, MailHeader, MailImage, ParsedMail } from './mail.ts';
 import { decodeAs } from './mime/charsets/charset.ts';
 import { readHeader } from './mime/header.ts';
 import {
@@ -37,10 +37,15 @@ const MAX_CHARACTER_BYTES = 6;
 /** The same without control characters, quotes and backslashes. */
 const MAX_LETTER_BYTES = 3;
 
+/** What may be missing in a stored content. */
+type FromSource = 'html' | 'htmlText' | 'images' | 'text' | 'headers';
+
 /** A content as it is stored, as JSON. */
-export interface StoredContent extends Omit<MailContent, 'html' | 'text' | 'headers'> {
-  /** Missing where it is decoded from the raw source; then so are the headers. */
+export interface StoredContent extends Omit<MailContent, FromSource> {
+  /** Missing where it is decoded from the raw source; then so are the headers, and what is read of it. */
   html?: string | null;
+  htmlText?: string | null;
+  images?: MailImage[];
   headers?: MailHeader[];
   /** Missing where the text takes more space than its bytes in the raw source. */
   text?: string | null;
@@ -75,17 +80,16 @@ export function contentJson(
 ): string {
   if (index.length === 0) return JSON.stringify(content);
   const budget = MAX_STORED_RATIO * size + STORED_ALLOWANCE_BYTES - summaryBytes;
-  const { html, text, headers, ...rest } = content;
+  const { html, htmlText, images, text, headers, ...rest } = content;
   const kept = { ...rest, index: writeIndex(index) };
-  const copies = size > MAX_DERIVED_BYTES ? jsonWithin(budget, { ...kept, text, html, headers }) : undefined;
+  const copies =
+    size > MAX_DERIVED_BYTES
+      ? jsonWithin(budget, { ...kept, text, html, htmlText, images, headers })
+      : undefined;
   return copies ?? jsonWithin(budget, { ...kept, text }) ?? jsonWithoutText(budget, kept, text);
 }
 
-function jsonWithoutText(
-  budget: number,
-  kept: Omit<StoredContent, 'html' | 'text' | 'headers'>,
-  text: string | null,
-): string {
+function jsonWithoutText(budget: number, kept: Omit<StoredContent, FromSource>, text: string | null): string {
   const words = text ?? kept.htmlWords;
   const maxCharacters = Math.max(0, Math.floor(budget / 2 / MAX_LETTER_BYTES));
   // biome-ignore lint/suspicious/noControlCharactersInRegex: what JSON writes as an escape sequence
@@ -98,7 +102,7 @@ function jsonWithoutText(
 function jsonWithin(budget: number, content: StoredContent): string | undefined {
   // Texts are measured first: 48 MB of control characters would become a string of 288 MB.
   let left = budget;
-  for (const body of [content.text, content.html]) left -= body ? jsonBytes(body, left) : 0;
+  for (const body of [content.text, content.html, content.htmlText]) left -= body ? jsonBytes(body, left) : 0;
   if (left < 0) return undefined;
   const json = JSON.stringify(content);
   return MAX_LETTER_BYTES * json.length <= budget || Buffer.byteLength(json) <= budget ? json : undefined;
@@ -139,22 +143,32 @@ export async function readContent(
     const { parseMail } = await import('./parse.ts');
     return parseMail(await load());
   }
-  const { index: written, html, text, headers, ...content } = stored;
+  const { index: written, html, htmlText, images, text, headers, ...content } = stored;
   const index = written === undefined ? null : readIndex(written);
   if (html !== undefined && text !== undefined && headers !== undefined) {
-    return { content: { ...content, html, text, headers }, index };
+    const page = htmlText === undefined ? await pageOf(html) : { htmlText, images: images ?? [] };
+    return { content: { ...content, html, ...page, text, headers }, index };
   }
   const source = await load();
   const { fields } = readHeader(source, 0, source.length);
+  const decoded = bodyOf(source, index ?? [], 'html');
   return {
     content: {
       ...content,
-      html: bodyOf(source, index ?? [], 'html'),
+      html: decoded,
+      ...(await pageOf(decoded)),
       text: text === undefined ? bodyOf(source, index ?? [], 'text') : text,
       headers: new MessageFields(source, fields).headers,
     },
     index,
   };
+}
+
+async function pageOf(html: string | null): Promise<Pick<MailContent, 'htmlText' | 'images'>> {
+  if (html === null) return { htmlText: null, images: [] };
+  const { readHtml, textOfPage } = await import('./extract/html.ts');
+  const page = readHtml(html);
+  return { htmlText: textOfPage(page), images: page.images };
 }
 
 function bodyOf(source: Buffer, index: PartIndex, role: PartRole): string | null {

@@ -34,7 +34,15 @@ const MESSAGE: FullMessageRecord = {
       references: [],
       headers: [],
     },
-    ...{ html: '<p>Your code</p>', text: null, htmlWords: 'Your code is 482913', attachments: [], links: [] },
+    ...{
+      html: '<p>Your code</p>',
+      text: null,
+      htmlWords: 'Your code is 482913',
+      htmlText: 'Your code is 482913',
+      images: [],
+      attachments: [],
+      links: [],
+    },
   },
 };
 const failed = (filters: Filters) => [

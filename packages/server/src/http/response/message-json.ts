@@ -1,5 +1,6 @@
 import type { Message, MessageSummary } from '@mayfly/client/contract';
 import type { ListedMessage } from '../../messages/list.ts';
+import { structureOf } from '../../mail/structure.ts';
 import type { FullMessageRecord, MessageRecord, MessageRow } from '../../store/contract/index.ts';
 import { toTime } from './time.ts';
 
@@ -94,14 +95,18 @@ export function toMessage(message: FullMessageRecord, base: string): Message {
     headers: content.headers,
     html: content.html,
     text: content.text,
+    htmlText: content.htmlText,
     attachments: content.attachments.map(
-      ({ id, filename, contentType, parameters, size, disposition, contentId, sha256 }) => ({
+      ({ id, filename, contentType, parameters, size, disposition, contentId, sha256, message }) => ({
         ...{ id, filename, contentType, parameters: parameters ?? {} },
         ...{ size, disposition, contentId, sha256 },
         url: `${url}/attachments/${encodeURIComponent(id)}`,
+        ...(message && { message }),
       }),
     ),
     links: content.links,
+    images: content.images,
+    structure: structureOf(message.index ?? [], content.attachments),
     envelope: {
       mailFrom: envelope.mailFrom,
       rcptTo: message.rcptTo,

@@ -1,5 +1,7 @@
 import { Tokenizer, type TokenizerCallbacks } from 'htmlparser2';
-import { foldBlanks, withoutInvisible } from '../mime/clean.ts';
+import { cut, MAX_HTML_TEXT, MAX_IMAGE_TEXT, MAX_IMAGES } from '../limits.ts';
+import type { MailImage } from '../mail.ts';
+import { clean, foldBlanks, oneLine, withoutInvisible } from '../mime/clean.ts';
 
 /** So much of a page is read for words and links; a longer one is a bomb or a data dump, characters. */
 const MAX_HTML_READ = 1024 * 1024;
@@ -21,6 +23,7 @@ export interface HtmlReading {
   /** What a reader sees: a line a block, a tab between the cells of a row, single blanks else. */
   words: string;
   anchors: HtmlAnchor[];
+  images: MailImage[];
 }
 
 /** Their content is never seen. */
@@ -67,6 +70,8 @@ const BREAKS = ['', ' ', '\t', '\n'];
 class PageReader implements TokenizerCallbacks {
   words = '';
   readonly anchors: HtmlAnchor[] = [];
+  readonly images: MailImage[] = [];
+  private image: MailImage = { src: '', alt: null };
   private readonly html: string;
   private pendingBreak = 0;
   private tag = '';
@@ -102,6 +107,8 @@ class PageReader implements TokenizerCallbacks {
       this.anchor = { href: '', text: '', at: 0 };
     } else if (this.tag === 'area') {
       this.area = { href: '', text: '', at: this.words.length };
+    } else if (this.tag === 'img') {
+      this.image = { src: '', alt: null };
     }
   }
 
@@ -121,6 +128,7 @@ class PageReader implements TokenizerCallbacks {
   onattribend(): void {
     const { attribute, value } = this;
     this.value = '';
+    if (this.tag === 'img') this.imageAttribute(attribute, value);
     if (attribute === 'style') this.hides ||= HIDDEN_STYLE.test(value);
     else if (attribute === 'alt' && this.tag === 'area') this.area.text = labelOf(value);
     else if (attribute === 'alt') this.alt ||= value;
@@ -128,6 +136,11 @@ class PageReader implements TokenizerCallbacks {
       const target = this.tag === 'a' ? this.anchor : this.tag === 'area' ? this.area : undefined;
       if (target?.href === '') target.href = asBrowsersRead(value);
     }
+  }
+
+  private imageAttribute(attribute: string, value: string): void {
+    if (attribute === 'src') this.image.src ||= asBrowsersRead(value);
+    else if (attribute === 'alt') this.image.alt ??= value;
   }
 
   onopentagend(): void {
@@ -174,6 +187,14 @@ class PageReader implements TokenizerCallbacks {
       this.alt = '';
     }
     if (tag === 'area') this.add(this.area);
+    if (tag === 'img') this.addImage();
+  }
+
+  private addImage(): void {
+    const { src, alt } = this.image;
+    if (src === '' || this.images.length >= MAX_IMAGES) return;
+    const label = alt === null ? null : cut(oneLine(alt), MAX_IMAGE_TEXT);
+    this.images.push({ src: cut(clean(src), MAX_IMAGE_TEXT), alt: label });
   }
 
   private add(link: HtmlAnchor): void {
@@ -241,5 +262,8 @@ export function readHtml(html: string): HtmlReading {
   const tokenizer = new Tokenizer({ decodeEntities: true }, reader);
   tokenizer.write(page);
   tokenizer.end();
-  return { words: reader.words, anchors: reader.anchors };
+  return { words: reader.words, anchors: reader.anchors, images: reader.images };
 }
+
+/** The visible words, as they are shown. */
+export const textOfPage = ({ words }: HtmlReading): string => clean(cut(words, MAX_HTML_TEXT));

@@ -27,6 +27,10 @@ export interface IndexedPart extends BodyRange {
   type: string;
   /** What a text or a page is decoded as; '' for other parts. */
   charset: string;
+  /** As declared, lower case; '' for none, and for attachments, whose list has it; so are the next two. */
+  disposition: string;
+  filename: string;
+  contentId: string;
 }
 
 /** All parts of a mail in the order of the source, the message itself first. */
@@ -38,8 +42,14 @@ const INDEX_VERSION = 1;
 const ROLES: readonly PartRole[] = ['multipart', 'text', 'html', 'attachment', 'none'];
 const ENCODINGS: readonly TransferEncoding[] = ['', 'base64', 'quoted-printable', 'uuencode'];
 
-/** A part as it is written: depth, three offsets, numbers of role and encoding, type, charset. */
-type WrittenPart = [number, number, number, number, number, number, string, string];
+/**
+ * A part as it is written: depth, three offsets, numbers of role and encoding, type, charset; and disposition,
+ * file name and Content-ID, if it has one of them.
+ */
+type WrittenPart = [
+  ...[number, number, number, number, number, number, string, string],
+  ...([] | [string, string, string]),
+];
 
 /** A compact index, to be stored as JSON: its version, and then about 50 bytes a part. */
 export type WrittenIndex = [number, ...WrittenPart[]];
@@ -55,6 +65,9 @@ export function writeIndex(index: PartIndex): WrittenIndex {
       ENCODINGS.indexOf(part.encoding),
       part.type,
       part.charset,
+      ...(part.disposition || part.filename || part.contentId
+        ? ([part.disposition, part.filename, part.contentId] as const)
+        : ([] as const)),
     ],
   );
   return [INDEX_VERSION, ...parts];
@@ -63,7 +76,7 @@ export function writeIndex(index: PartIndex): WrittenIndex {
 /** @returns null for an index of another version */
 export function readIndex([version, ...parts]: WrittenIndex): PartIndex | null {
   if (version !== INDEX_VERSION) return null;
-  return parts.map(([depth, headerStart, bodyStart, bodyEnd, role, encoding, type, charset]) => ({
+  return parts.map(([depth, headerStart, bodyStart, bodyEnd, role, encoding, type, charset, ...rest]) => ({
     depth,
     headerStart,
     bodyStart,
@@ -72,6 +85,9 @@ export function readIndex([version, ...parts]: WrittenIndex): PartIndex | null {
     encoding: ENCODINGS[encoding] ?? '',
     type,
     charset,
+    disposition: rest[0] ?? '',
+    filename: rest[1] ?? '',
+    contentId: rest[2] ?? '',
   }));
 }
 

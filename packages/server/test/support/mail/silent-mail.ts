@@ -24,6 +24,8 @@ export const SILENT_CONTENT: MailContent = {
   html: null,
   text: null,
   htmlWords: null,
+  htmlText: null,
+  images: [],
   attachments: [],
   links: [],
 };

@@ -1,0 +1,170 @@
+import { describe, expect, it } from 'vitest';
+import * as limits from '../../src/mail/limits.ts';
+import { parseMail } from '../../src/mail/parse.ts';
+import { contentJson, readContent } from '../../src/mail/stored-content.ts';
+import { structureOf } from '../../src/mail/structure.ts';
+
+const mail = (...lines: string[]) => Buffer.from(lines.join('\r\n'));
+const page = (html: string) => parseMail(mail('Content-Type: text/html', '', html, '')).content;
+
+/** A mail with an alternative, a picture, and a forwarded mail that holds another one. */
+const FORWARDED = mail(
+  'Subject: outer',
+  'Content-Type: multipart/mixed; boundary=a',
+  '',
+  '--a',
+  'Content-Type: multipart/related; boundary=b',
+  '',
+  '--b',
+  'Content-Type: text/html; charset=utf-8',
+  'Content-Disposition: inline; filename=body.html',
+  '',
+  '<p>Hello <img src="cid:logo@x" alt="Logo"></p>',
+  '--b',
+  'Content-Type: image/png; name=logo.png',
+  'Content-ID: <logo@x>',
+  'Content-Transfer-Encoding: base64',
+  '',
+  'AAEC',
+  '--b--',
+  '--a',
+  'Content-Type: message/rfc822',
+  '',
+  'Subject: =?utf-8?q?caf=C3=A9?=',
+  'From: Ada <ada@sender.test>',
+  'To: b@sender.test',
+  'Date: Sun, 22 Nov 2026 01:00:00 +0000',
+  'Content-Type: multipart/mixed; boundary=c',
+  '',
+  '--c',
+  '',
+  'Your code is 482913. https://x.test/verify',
+  '--c',
+  'Content-Type: message/rfc822',
+  '',
+  'Subject: innermost',
+  '',
+  'x',
+  '--c--',
+  '--a--',
+  '',
+);
+
+describe('htmlText', () => {
+  it('is the visible words of the page, a line a block and a tab between cells', () => {
+    const { htmlText, text } = page(
+      '<style>p{}</style><h1>Hi</h1><p>your code</p><table><tr><td>a<td>b</table><p hidden>no</p>',
+    );
+    expect(htmlText).toBe('Hi\nyour code\na\tb');
+    expect(text).toBeNull();
+  });
+
+  it('is null without a page, also where there is a text', () => {
+    expect(parseMail(mail('', 'text', '')).content.htmlText).toBeNull();
+  });
+
+  it('is there beside a text, and then does not serve the text filter', () => {
+    const { content } = parseMail(
+      mail(
+        'Content-Type: multipart/alternative; boundary=b',
+        '',
+        '--b',
+        '',
+        'plain',
+        '--b',
+        'Content-Type: text/html',
+        '',
+        '<b>rich</b>',
+        '--b--',
+        '',
+      ),
+    );
+    expect(content).toMatchObject({ text: 'plain', htmlText: 'rich', htmlWords: null });
+  });
+});
+
+describe('images', () => {
+  it('are those of the page with their alternative text, in order', () => {
+    expect(
+      page(
+        `<img src=" https://x.test/a.png?a=1&amp;b=2 " alt="A &amp; B"><img src=cid:x alt=""><IMG SRC='b.png'><img alt=no>`,
+      ).images,
+    ).toEqual([
+      { src: 'https://x.test/a.png?a=1&b=2', alt: 'A & B' },
+      { src: 'cid:x', alt: '' },
+      { src: 'b.png', alt: null },
+    ]);
+  });
+
+  it('are bounded in number and length', () => {
+    const { images } = page(
+      `<img src="data:image/png;base64,${'A'.repeat(5_000)}">${'<img src=a>'.repeat(500)}`,
+    );
+    expect(images).toHaveLength(limits.MAX_IMAGES);
+    expect(images[0]?.src).toHaveLength(limits.MAX_IMAGE_TEXT);
+  });
+});
+
+describe('an attached message', () => {
+  it('is read: subject, addresses, date, bodies, links and codes', () => {
+    const { content } = parseMail(FORWARDED);
+    expect(content.attachments[1]?.message).toEqual({
+      subject: 'café',
+      from: { name: 'Ada', address: 'ada@sender.test' },
+      to: [{ name: '', address: 'b@sender.test' }],
+      date: '2026-11-22T01:00:00.000Z',
+      text: 'Your code is 482913. https://x.test/verify',
+      html: null,
+      links: [{ href: 'https://x.test/verify', text: '', kind: 'verify' }],
+      codes: [{ value: '482913', context: expect.stringContaining('482913') }],
+    });
+    expect(content.attachments[0]).not.toHaveProperty('message');
+  });
+
+  it('is not read beyond 20 of one mail', () => {
+    const one = '--a\r\nContent-Type: message/rfc822\r\n\r\nSubject: x\r\n\r\ny\r\n';
+    const { content } = parseMail(
+      Buffer.from(`Content-Type: multipart/mixed; boundary=a\r\n\r\n${one.repeat(30)}--a--\r\n`),
+    );
+    expect(content.attachments).toHaveLength(30);
+    expect(content.attachments.filter(({ message }) => message)).toHaveLength(limits.MAX_INNER_MESSAGES);
+  });
+});
+
+describe('the structure of a message', () => {
+  it('has every part with its place, type, size, disposition, file name and id', () => {
+    const { index, content } = parseMail(FORWARDED);
+    const rows = structureOf(index, content.attachments).map(
+      ({ part, contentType, disposition, filename, contentId }) => [
+        ...[part, contentType, disposition, filename, contentId],
+      ],
+    );
+    expect(rows).toEqual([
+      ['', 'multipart/mixed', null, null, null],
+      ['1', 'multipart/related', null, null, null],
+      ['1.1', 'text/html', 'inline', 'body.html', null],
+      ['1.2', 'image/png', 'inline', 'logo.png', 'logo@x'],
+      ['2', 'message/rfc822', 'attachment', null, null],
+    ]);
+  });
+
+  it('of a message without parts is one part, with the size of its body', () => {
+    const { index, content } = parseMail(mail('Subject: x', '', '12345'));
+    expect(structureOf(index, content.attachments)).toEqual([
+      {
+        ...{ part: '1', contentType: 'text/plain', size: 5 },
+        ...{ disposition: null, filename: null, contentId: null },
+      },
+    ]);
+  });
+
+  it('is the same after the message was stored', async () => {
+    const { index, content } = parseMail(FORWARDED);
+    const stored = JSON.parse(contentJson({ index, content }, FORWARDED.length));
+    const back = await readContent(stored, FORWARDED);
+    expect(structureOf(back.index ?? [], back.content.attachments)).toEqual(
+      structureOf(index, content.attachments),
+    );
+    expect(back.content).toEqual(content);
+  });
+});
