@@ -97,7 +97,7 @@ describe('the body of a message.received delivery', () => {
     const asRead = (event: ReturnType<typeof fromRecords>): Pick<Message, SharedField> => event.data.message;
     const names = Object.keys(asRead(eventOf()));
     expect(names).toEqual(expect.arrayContaining(Object.keys(MessageSummary.properties)));
-    expect(names.filter((name) => !(name in Message.properties))).toEqual(['truncated', 'url']);
+    expect(names.filter((name) => !(name in Message.properties))).toEqual(['url']);
   });
 
   it('holds nothing of a record but what it names: no token, no account, no headers', () => {

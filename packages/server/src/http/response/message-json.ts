@@ -1,6 +1,6 @@
 import type { Message, MessageSummary } from '@mayfly/client/contract';
-import type { ListedMessage } from '../../messages/list.ts';
 import { structureOf } from '../../mail/structure.ts';
+import type { ListedMessage } from '../../messages/list.ts';
 import type { FullMessageRecord, MessageRecord, MessageRow } from '../../store/contract/index.ts';
 import { toTime } from './time.ts';
 

@@ -63,7 +63,16 @@ export function waitRoutes(app: App, { options, deps, held, heldDeps }: RouteCon
 /** What a message in full has beside what a list shows; of a message that is too large it is left empty. */
 const NO_CONTENT: MailContent = {
   ...{ replyTo: [], bcc: [], sender: null, date: null, rfcMessageId: null, inReplyTo: null, references: [] },
-  ...{ headers: [], html: null, text: null, htmlWords: null, attachments: [], links: [] },
+  ...{
+    headers: [],
+    html: null,
+    text: null,
+    htmlWords: null,
+    htmlText: null,
+    images: [],
+    attachments: [],
+    links: [],
+  },
 };
 const NO_ENVELOPE = { mailFrom: '', helo: '', remoteAddress: '', tls: false };
 
