@@ -117,7 +117,10 @@ export type SeenMessage = Static<typeof SeenMessage>;
 export const RefusedMail = Type.Object(
   {
     at: Timestamp('When it was refused.'),
-    address: Type.String({ description: 'The recipient, in lower case and without a tag.' }),
+    address: Type.String({
+      description:
+        "The recipient, in lower case and without a tag; '' for a mail that was refused at MAIL for its size, before it named a recipient. Of those, callers see the same as of failed handshakes.",
+    }),
     reply: Type.String({
       description: 'The SMTP reply to the sender.',
       examples: ['452 4.2.2 The inbox is full'],

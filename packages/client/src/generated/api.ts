@@ -682,7 +682,7 @@ export interface ProblemField {
 export interface RefusedMail {
   /** When it was refused. */
   at: string;
-  /** The recipient, in lower case and without a tag. */
+  /** The recipient, in lower case and without a tag; '' for a mail that was refused at MAIL for its size, before it named a recipient. Of those, callers see the same as of failed handshakes. */
   address: string;
   /** The SMTP reply to the sender. */
   reply: string;

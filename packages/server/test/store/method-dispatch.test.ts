@@ -53,6 +53,12 @@ const ARGUMENTS: Record<string, unknown[]> = {
     { ...everything, order: 'oldest-first', onlyMatches: true },
     T,
   ],
+  'messages.listSimilar': [
+    { accountId: 'acc_1' },
+    { kind: 'address', address: 'a@b.test', domain: 'b.test' },
+    0,
+    T,
+  ],
   'messages.existing': ['inb_1', [message], T],
   'messages.find': ['inb_1', message, T],
   'messages.readRaw': ['inb_1', message, 1, T],

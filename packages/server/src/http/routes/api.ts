@@ -12,6 +12,7 @@ import { accountMessageRoutes } from './messages/account-messages.ts';
 import { attachmentRoutes } from './messages/attachments.ts';
 import { eventRoutes } from './messages/events.ts';
 import { injectionRoutes } from './messages/injection.ts';
+import { messageListRoute } from './messages/message-list.ts';
 import { messageRoutes } from './messages/messages.ts';
 import { previewRoutes } from './messages/preview.ts';
 import { waitRoutes } from './messages/wait.ts';
@@ -29,6 +30,7 @@ export function apiRoutes(app: App, context: RouteContext): void {
   inboxRoutes(app, context);
   recordingRoutes(app, context);
   addressRoutes(app, context);
+  messageListRoute(app, context);
   messageRoutes(app, context);
   injectionRoutes(app, context);
   accountMessageRoutes(app, context);

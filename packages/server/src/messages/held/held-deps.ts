@@ -28,7 +28,7 @@ export interface HeldDeps extends WaitDeps {
 
 /** Once for each HTTP listener. */
 export function createHeldDeps(deps: {
-  store: Pick<Store, 'inboxes' | 'messages' | 'generation'>;
+  store: Pick<Store, 'inboxes' | 'messages' | 'refusals' | 'generation'>;
   events: HeldDeps['events'];
   clock: Clock;
 }): HeldDeps {

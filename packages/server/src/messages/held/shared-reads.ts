@@ -25,7 +25,9 @@ export interface SharedReads {
     | 'existing'
     | 'check'
     | 'search'
+    | 'listSimilar'
   >;
+  refusals: Pick<Store['refusals'], 'listAddresses'>;
 }
 
 /**
@@ -36,7 +38,7 @@ export interface SharedReads {
  * is what a new read would return. Where other processes write too, there is none, and nothing is shared.
  */
 export function createSharedReads(
-  store: Pick<Store, 'inboxes' | 'messages' | 'generation'>,
+  store: Pick<Store, 'inboxes' | 'messages' | 'refusals' | 'generation'>,
   clock: Pick<Clock, 'monotonic'>,
 ): SharedReads {
   const results = new Map<string, { result: Promise<unknown>; until: number }>();
@@ -64,6 +66,10 @@ export function createSharedReads(
       find: (accountId, id, now) =>
         shared(`inbox ${accountId} ${id}`, () => store.inboxes.find(accountId, id, now)),
     },
+    refusals: {
+      listAddresses: (id, page, now) =>
+        shared(`refused ${JSON.stringify([id, page])}`, () => store.refusals.listAddresses(id, page, now)),
+    },
     messages: {
       find: (inboxId, id, now) =>
         shared(`message ${inboxId} ${id}`, () => store.messages.find(inboxId, id, now)),
@@ -79,10 +85,15 @@ export function createSharedReads(
         shared(`newest ${id} ${rangeKey(range)}`, () => store.messages.listNewest(id, range, now)),
       newestInAccount: (id) => shared(`place ${id}`, () => store.messages.newestInAccount(id)),
       existing: (id, ids, now) => store.messages.existing(id, ids, now),
-      placeInAccount: (id, time) => store.messages.placeInAccount(id, time),
+      placeInAccount: (id, time) =>
+        shared(`time ${id} ${time}`, () => store.messages.placeInAccount(id, time)),
       check: (id, conditions, range, now) =>
         shared(`check ${id} ${JSON.stringify([conditions, range])}`, () =>
           store.messages.check(id, conditions, range, now),
+        ),
+      listSimilar: (scope, wanted, after, now) =>
+        shared(`similar ${JSON.stringify([scope, wanted, after])}`, () =>
+          store.messages.listSimilar(scope, wanted, after, now),
         ),
       search: (id, conditions, range, now) =>
         shared(`search ${id} ${JSON.stringify([conditions, range])}`, () =>

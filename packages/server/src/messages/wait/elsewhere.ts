@@ -1,23 +1,15 @@
 import { isSubdomainOf, usableDomains } from '../../accounts/domains.ts';
-import type { Clock } from '../../clock.ts';
-import { inboxAddress, parseAddress } from '../../mail/address.ts';
-import type {
-  AddressedInbox,
-  InboxRecord,
-  MessageRecord,
-  Refusal,
-  Store,
-} from '../../store/contract/index.ts';
+import type { InboxRecord, Refusal, Store } from '../../store/contract/index.ts';
 import { REFUSAL_KEPT_MS } from '../../store/contract/retention.ts';
-import { type ExplanationCaller, type FailedHandshake, failedHandshakes } from './failed-handshakes.ts';
-import { areAlike, areDomainsAlike } from './similar-addresses.ts';
+import type { HeldDeps } from '../held/held-deps.ts';
+import { type ExplanationCaller, type FailedHandshake, withoutRecipient } from './without-recipient.ts';
+
+const SECOND_MS = 1_000;
 
 /** Refusals that an explanation shows, the newest. */
 const MAX_REFUSED = 20;
 /** Near misses that it shows, the latest. */
 const MAX_NEAR_MISSES = 20;
-/** Addresses and messages looked through for near misses: about a millisecond. */
-const MAX_CANDIDATES = 300;
 /** A near miss elsewhere counts from so long before the wait: the mail is sent, and then waited for. */
 const BEFORE_WAIT_MS = 60_000;
 
@@ -41,10 +33,17 @@ export interface Elsewhere {
 }
 
 export interface ElsewhereDeps {
-  store: Pick<Store, 'accounts' | 'inboxes' | 'messages' | 'refusals' | 'domains'>;
+  held: HeldDeps;
+  store: Pick<Store, 'accounts' | 'inboxes' | 'refusals' | 'domains'>;
   /** Domains that all accounts share. */
   domains: readonly string[];
-  clock: Pick<Clock, 'now'>;
+}
+
+/** What counts: refused mail after `from`, near misses in other inboxes since a while before `begun`; epoch ms. */
+interface Times {
+  from: number;
+  begun: number;
+  now: number;
 }
 
 /**
@@ -53,40 +52,28 @@ export interface ElsewhereDeps {
  * @param begun when the wait began, epoch ms
  */
 export async function lookElsewhere(
-  { store, clock, domains }: ElsewhereDeps,
+  deps: ElsewhereDeps,
   inbox: InboxRecord,
   { from, begun }: { from: number; begun: number },
   caller: ExplanationCaller,
 ): Promise<Elsewhere> {
-  const { ownsAccount } = caller;
-  const now = clock.now();
+  const { held, store, domains } = deps;
+  const now = held.clock.now();
   const after = Math.max(from, now - REFUSAL_KEPT_MS);
   const isUsable = await usableAddresses(store, inbox.accountId, domains);
   const refused = isUsable(inbox.address) ? await refusedOf(store, inbox, now) : [];
-  const addresses = await store.refusals.listAddresses(
-    ownsAccount ? inbox.accountId : null,
-    { after, limit: MAX_CANDIDATES },
-    now,
-  );
-  const nearMisses: NearMiss[] = addresses
-    .filter(({ address }) => isNearMiss(address, inbox) && isUsable(address))
-    .map((refusal) => ({ ...refusal, outcome: 'refused', inboxId: null }));
-  const time = begun - BEFORE_WAIT_MS;
-  const { sink } = await store.inboxes.findTakers(inbox.address, now);
-  if (ownsAccount) nearMisses.push(...(await receivedElsewhere(store, inbox, sink, time, now)));
-  if (sink) {
-    const isTheirs = ownsAccount && sink.accountId === inbox.accountId;
-    const received = await receivedBySink(store, inbox, sink, time, now);
-    if (isTheirs) nearMisses.push(...received);
-    else {
-      const visible = received.filter(({ address }) => isUsable(address));
-      nearMisses.push(...visible.map((miss) => ({ ...miss, inboxId: null })));
-    }
-  }
+  const unnamed = await withoutRecipient(store, inbox, caller, { after, now });
+  const times = { from: after, begun, now };
+  const nearMisses = [
+    ...(await refusedElsewhere(held, inbox, caller, times)).filter(({ address }) => isUsable(address)),
+    ...(await receivedElsewhere(deps, inbox, caller, times, isUsable)),
+  ];
   return {
-    refused: refused.filter(({ at }) => at > after),
+    refused: [...refused.filter(({ at }) => at > after), ...unnamed.refused]
+      .toSorted((a, b) => b.at - a.at)
+      .slice(0, MAX_REFUSED),
     nearMisses: nearMisses.toSorted((a, b) => b.at - a.at).slice(0, MAX_NEAR_MISSES),
-    failedHandshakes: await failedHandshakes(store, inbox, caller, { after, now }),
+    failedHandshakes: unnamed.failedHandshakes,
   };
 }
 
@@ -122,59 +109,55 @@ function refusedOf(
     : refusals.list(address, MAX_REFUSED, now);
 }
 
-/** Whether mail to that address may have been intended for the inbox; none was intended for the sink. */
-function isNearMiss(address: string, { kind, address: wanted, domain }: InboxRecord): boolean {
-  if (kind === 'sink') return false;
-  return kind === 'catch-all' ? areDomainsAlike(domainOf(address), domain) : areAlike(address, wanted);
+const never = new AbortController().signal;
+/** Whole seconds, so that waits that end together share their reads. */
+const wholeSeconds = (time: number): number => Math.floor(time / SECOND_MS) * SECOND_MS;
+
+/** Refused mail for similar addresses. */
+async function refusedElsewhere(
+  { store, turns }: HeldDeps,
+  { accountId, kind, address, domain }: InboxRecord,
+  { ownsAccount }: ExplanationCaller,
+  { from, now }: Times,
+): Promise<NearMiss[]> {
+  const similarTo = { kind, address, domain };
+  const page = { after: wholeSeconds(from), limit: MAX_NEAR_MISSES, similarTo };
+  const found = await turns.run(accountId, never, () =>
+    store.refusals.listAddresses(ownsAccount ? accountId : null, page, now),
+  );
+  return found.map((refusal) => ({ ...refusal, outcome: 'refused', inboxId: null }));
 }
 
-/** Mail in the account's other inboxes, but for the sink, that was sent to similar addresses. */
+/** Mail for similar addresses that other inboxes of the account received, or the sink. */
 async function receivedElsewhere(
-  store: ElsewhereDeps['store'],
+  { held, store }: ElsewhereDeps,
   inbox: InboxRecord,
-  sink: AddressedInbox | undefined,
-  time: number,
-  now: number,
+  { ownsAccount }: ExplanationCaller,
+  { begun, now }: Times,
+  isUsable: (address: string) => boolean,
 ): Promise<NearMiss[]> {
-  const { id, accountId } = inbox;
-  const after = await store.messages.placeInAccount(accountId, time);
-  const messages = await store.messages.listByAccount(accountId, { after, limit: MAX_CANDIDATES }, now);
-  const misses = new Map<string, NearMiss>();
-  for (const message of messages) {
-    const isElsewhere = message.inboxId !== id && message.inboxId !== sink?.inboxId;
-    if (isElsewhere) countNearMisses(misses, inbox, message);
+  const { accountId } = inbox;
+  const { messages } = held.store;
+  const wanted = { kind: inbox.kind, address: inbox.address, domain: inbox.domain };
+  const time = wholeSeconds(begun - BEFORE_WAIT_MS);
+  const { sink } = await store.inboxes.findTakers(inbox.address, now);
+  const misses: NearMiss[] = [];
+  if (ownsAccount) {
+    const after = await messages.placeInAccount(accountId, time);
+    const found = await held.turns.run(accountId, never, () =>
+      messages.listSimilar({ accountId }, wanted, after, now),
+    );
+    const others = found.filter(({ inboxId }) => inboxId !== inbox.id);
+    misses.push(...others.map((one) => ({ ...one, outcome: 'received' as const })));
   }
-  return [...misses.values()];
-}
-
-/** The newest mail in the sink that was sent to similar addresses: where no inbox refuses, typing errors end up there. */
-async function receivedBySink(
-  store: ElsewhereDeps['store'],
-  inbox: InboxRecord,
-  sink: AddressedInbox,
-  time: number,
-  now: number,
-): Promise<NearMiss[]> {
-  if (sink.inboxId === inbox.id) return [];
-  const range = { after: time, before: Number.POSITIVE_INFINITY, limit: MAX_CANDIDATES };
-  const misses = new Map<string, NearMiss>();
-  for (const message of (await store.messages.list(sink.inboxId, range, now)).reverse()) {
-    countNearMisses(misses, inbox, message);
+  const isOwn = ownsAccount && sink?.accountId === accountId;
+  if (sink && !isOwn && sink.inboxId !== inbox.id) {
+    const { inboxId } = sink;
+    const found = await held.turns.run(accountId, never, () =>
+      messages.listSimilar({ inboxId }, wanted, time, now),
+    );
+    const visible = found.filter(({ address }) => isUsable(address));
+    misses.push(...visible.map((one) => ({ ...one, outcome: 'received' as const, inboxId: null })));
   }
-  return [...misses.values()];
-}
-
-/** Adds those recipients of a message that are near misses; one inbox may have several. */
-function countNearMisses(
-  misses: Map<string, NearMiss>,
-  wanted: InboxRecord,
-  { inboxId, receivedAt: at, rcptTo }: MessageRecord,
-): void {
-  const addresses = rcptTo.map((recipient) => parseAddress(recipient, { smtputf8: true }));
-  for (const address of new Set(addresses.map((parsed) => (parsed ? inboxAddress(parsed) : '')))) {
-    if (!isNearMiss(address, wanted)) continue;
-    const key = `${inboxId} ${address}`;
-    const times = (misses.get(key)?.times ?? 0) + 1;
-    misses.set(key, { address, at, times, outcome: 'received', inboxId });
-  }
+  return misses;
 }

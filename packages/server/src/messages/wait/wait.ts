@@ -4,11 +4,11 @@ import { readUntil } from '../held/change-signal.ts';
 import type { HeldDeps } from '../held/held-deps.ts';
 import { liveInbox } from '../live-inbox.ts';
 import { lookElsewhere } from './elsewhere.ts';
-import type { ExplanationCaller } from './failed-handshakes.ts';
 import { goneOf, readInFull } from './full-messages.ts';
 import type { Expectation, Explanation, Outcome, WaitedMessage } from './outcome.ts';
 import { WaitScan } from './scan.ts';
 import { summaryOf } from './summary.ts';
+import type { ExplanationCaller } from './without-recipient.ts';
 
 export interface ExplainDeps {
   held: HeldDeps;
@@ -86,12 +86,7 @@ async function explain(
 ): Promise<Explanation> {
   const { deps, inbox, expectation, from, begun, scan } = waiting;
   await deps.refusalsWritten();
-  const elsewhere = await lookElsewhere(
-    { ...deps, clock: deps.held.clock },
-    inbox,
-    { from, begun },
-    ended.caller,
-  );
+  const elsewhere = await lookElsewhere(deps, inbox, { from, begun }, ended.caller);
   const earlier = expectation.since === undefined ? undefined : await matchBefore(waiting);
   // The last step, so that nothing is shown of a message that was deleted meanwhile.
   const shown = [...scan.seen.map(({ message }) => message), ...(earlier ? [earlier] : [])];

@@ -2,6 +2,7 @@ import type { MailAuthentication } from '../../mail/authentication.ts';
 import type { FailedCondition, Filters } from '../../mail/filters.ts';
 import type { MailContent, MailSummary } from '../../mail/mail.ts';
 import type { PartIndex } from '../../mail/mime/part-index.ts';
+import type { WantedAddress } from '../../mail/similar-addresses.ts';
 
 /** Messages and rejections. Part of the Store's contract. */
 
@@ -142,6 +143,16 @@ export interface CheckedPage {
   isComplete: boolean;
 }
 
+/** An address similar to a wanted one that an inbox received mail for. */
+export interface SimilarRecipient {
+  /** Lower case, without a tag. */
+  address: string;
+  inboxId: string;
+  /** The last time. */
+  at: number;
+  times: number;
+}
+
 export interface FullMessageRecord extends MessageRecord {
   envelope: MailEnvelope;
   /** Null where it was not checked. */
@@ -205,6 +216,17 @@ export interface MessageStore {
    * or the call has read enough: 500 messages or 8 MiB. Runs where {@link MessageStore.search} runs.
    */
   check(inboxId: string, conditions: Filters, range: CheckRange, now: number): Promise<CheckedPage>;
+  /**
+   * Mail that live inboxes received for addresses similar to the wanted one, among the newest 50,000 messages.
+   * Runs where {@link MessageStore.search} runs.
+   * @param after of an account: a place in its order; of an inbox: a time. Only later messages count
+   */
+  listSimilar(
+    scope: { accountId: string } | { inboxId: string },
+    wanted: WantedAddress,
+    after: number,
+    now: number,
+  ): Promise<SimilarRecipient[]>;
   /**
    * The largest `accountOrder` that was ever committed, deleted messages included; 0 before the first.
    * All messages up to it can be read.
@@ -275,7 +297,7 @@ export interface RefusalStore {
    */
   listAddresses(
     accountId: string | null,
-    page: { after: number; limit: number },
+    page: { after: number; limit: number; similarTo?: WantedAddress },
     now: number,
   ): Promise<RefusedAddress[]>;
 }

@@ -1,18 +1,7 @@
 import { Readable } from 'node:stream';
-import {
-  DEFAULT_LIMIT,
-  InboxParams,
-  Message,
-  MessageList,
-  MessageParams,
-  MessageQuery,
-  ReadMessageQuery,
-} from '@mayfly/client/contract';
+import { InboxParams, Message, MessageParams, ReadMessageQuery } from '@mayfly/client/contract';
 import { notFound } from '../../../errors.ts';
-import { needsContent } from '../../../mail/filters.ts';
-import { listMessages, type MessagePage, waitForMessages } from '../../../messages/list.ts';
-import { createNewest } from '../../../messages/newest-cache.ts';
-import type { FullMessageRecord } from '../../../store/contract/index.ts';
+import type { FullMessageRecord, Store } from '../../../store/contract/index.ts';
 import { throwEnded } from '../../access/ended-inbox.ts';
 import { callersInbox } from '../../access/guard.ts';
 import type { App, RouteContext } from '../../context.ts';
@@ -21,10 +10,10 @@ import { bytes, ConditionalHeaders, ETAG, empty, json, NOT_MODIFIED } from '../.
 import { baseUrl } from '../../request/urls.ts';
 import { rawPieces } from '../../response/bytes/raw-source.ts';
 import { immutableTag, isFresh, sendJson } from '../../response/etag.ts';
-import { ListTexts, toMessage } from '../../response/message-json.ts';
+import { toMessage } from '../../response/message-json.ts';
+import { messageWithAttachments } from '../../response/message-with-attachments.ts';
 
 const TAGS = ['Messages'];
-const SECOND_MS = 1_000;
 const RAW_TYPE = 'message/rfc822';
 const OCTETS = 'application/octet-stream';
 
@@ -32,62 +21,27 @@ const OCTETS = 'application/octet-stream';
 const wantsOctets = (accept = ''): boolean =>
   accept.includes(OCTETS) && !accept.includes(RAW_TYPE) && !accept.includes('*/*');
 
+/** @throws AppError `not_found` */
+async function findMessage(
+  store: Pick<Store, 'messages'>,
+  inboxId: string,
+  messageId: string,
+  now: number,
+): Promise<FullMessageRecord> {
+  const message = await store.messages.find(inboxId, messageId, now);
+  if (!message) throw notFound('message', messageId);
+  return message;
+}
+
+/** Reading and deleting single messages, and emptying an inbox. */
 export function messageRoutes(app: App, context: RouteContext): void {
-  const { options, deps, held, heldDeps, attachmentBytes, answers } = context;
+  readRoute(app, context);
+  rawRoute(app, context);
+  deleteRoutes(app, context);
+}
+
+function readRoute(app: App, { options, deps, held, attachmentBytes, answers }: RouteContext): void {
   const { store, clock } = deps;
-  const newest = createNewest(() => store.messages);
-  const texts = new ListTexts();
-  const neverAborted = new AbortController().signal;
-
-  const findMessage = async (inboxId: string, messageId: string): Promise<FullMessageRecord> => {
-    const message = await store.messages.find(inboxId, messageId, clock.now());
-    if (!message) throw notFound('message', messageId);
-    return message;
-  };
-
-  const withContent = async (shown: Message, message: FullMessageRecord): Promise<Message> => {
-    for (const attachment of shown.attachments) {
-      const content = await attachmentBytes.read(message, attachment.id);
-      attachment.content = Buffer.from(content.buffer, content.byteOffset, content.length).toString('base64');
-    }
-    return shown;
-  };
-
-  app.route({
-    method: 'GET',
-    url: '/v1/inboxes/:id/messages',
-    config: { access: 'inbox:read' },
-    schema: {
-      operationId: 'listMessages',
-      tags: TAGS,
-      summary: 'List messages, or wait for one',
-      description:
-        '**Newest first**; an explained wait (`POST …/wait`) returns the oldest matching messages first. Pass `cursor` as `since` in the next request to get every message exactly once; if there are more than `limit`, `hasMore` is true and `before` returns the rest. With `wait` the response is held until a message matches; two identical requests return the same message again unless the second passes the `cursor` of the first as `since`. Responses to requests without `wait` carry an `ETag`.',
-      params: InboxParams,
-      querystring: MessageQuery,
-      headers: ConditionalHeaders,
-      response: { 200: json(MessageList, 'A page of messages.', ETAG), 304: NOT_MODIFIED },
-    },
-    handler: (request, reply) => {
-      const inbox = callersInbox(request);
-      const { wait = 0, limit = DEFAULT_LIMIT, ...filters } = request.query;
-      const query = { ...filters, limit };
-      const pageBytes = ({ messages, cursor, hasMore }: MessagePage): Buffer =>
-        texts.page(messages, { cursor, hasMore }, () => inbox.id);
-      if (wait > 0) {
-        return held
-          .hold(reply, (signal) => waitForMessages(heldDeps, inbox, query, wait * SECOND_MS, signal))
-          .then((page) => sendJson(request, reply, pageBytes(page), null));
-      }
-      const answer = answers.json(inbox, request.url, async () => {
-        const list = (signal: AbortSignal) => listMessages({ ...heldDeps, newest }, inbox, query, signal);
-        // A search ends with its client.
-        return pageBytes(await (needsContent(query) ? held.hold(reply, list) : list(neverAborted)));
-      });
-      return andThen(answer, ({ body, tag }) => sendJson(request, reply, body, tag));
-    },
-  });
-
   app.route({
     method: 'GET',
     url: '/v1/inboxes/:id/messages/:messageId',
@@ -109,15 +63,18 @@ export function messageRoutes(app: App, context: RouteContext): void {
       const { include } = request.query;
       const base = baseUrl(options.publicUrl, request);
       const answer = answers.json(inbox, `${base} ${request.url}`, async () => {
-        const message = await findMessage(inbox.id, messageId);
-        const shown = toMessage(message, base);
-        return JSON.stringify(include ? await withContent(shown, message) : shown);
+        const message = await findMessage(store, inbox.id, messageId, clock.now());
+        if (!include) return JSON.stringify(toMessage(message, base));
+        return held.hold(reply, (signal) => messageWithAttachments(message, base, attachmentBytes, signal));
       });
       const tag = immutableTag(include ? `${messageId}.${include}` : messageId);
       return andThen(answer, ({ body }) => sendJson(request, reply, body, tag));
     },
   });
+}
 
+function rawRoute(app: App, { deps }: RouteContext): void {
+  const { store, clock } = deps;
   app.route({
     method: 'GET',
     url: '/v1/inboxes/:id/messages/:messageId/raw',
@@ -133,7 +90,12 @@ export function messageRoutes(app: App, context: RouteContext): void {
       response: { 200: bytes([RAW_TYPE, OCTETS], 'The raw source.', ETAG), 304: NOT_MODIFIED },
     },
     handler: async (request, reply) => {
-      const message = await findMessage(callersInbox(request).id, request.params.messageId);
+      const message = await findMessage(
+        store,
+        callersInbox(request).id,
+        request.params.messageId,
+        clock.now(),
+      );
       const tag = immutableTag(`${message.id}.raw`);
       reply.header('etag', tag);
       if (isFresh(request.headers['if-none-match'], tag)) return reply.code(304).send();
@@ -146,7 +108,10 @@ export function messageRoutes(app: App, context: RouteContext): void {
         .send(Readable.from(source, { objectMode: false }));
     },
   });
+}
 
+function deleteRoutes(app: App, { deps }: RouteContext): void {
+  const { store, clock } = deps;
   app.route({
     method: 'DELETE',
     url: '/v1/inboxes/:id/messages',

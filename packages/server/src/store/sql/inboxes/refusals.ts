@@ -1,5 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type Insertable, sql } from 'kysely';
+import { isNearMiss, type WantedAddress } from '../../../mail/similar-addresses.ts';
 import type { Refusal, RefusalStore } from '../../contract/index.ts';
 import { REFUSAL_KEPT_MS } from '../../contract/retention.ts';
 import type { Db, Engine, Tx } from '../engine.ts';
@@ -10,6 +11,9 @@ import type { RefusalsTable } from '../tables.ts';
 const MAX_PER_ADDRESS = 50;
 /** A few megabytes in all, however many addresses a sender tries. */
 const MAX_IN_ALL = 10_000;
+
+/** Similar addresses that a call returns at most; an explanation shows 20. */
+const MAX_SIMILAR = 200;
 
 /** Rejections written in one transaction: a millisecond or two, for which other writes wait. */
 const ADDED_PER_STEP = 100;
@@ -84,12 +88,40 @@ async function selectOfDomain(db: Db, domain: string, inboxId: string, limit: nu
     .execute();
 }
 
+/** Refused addresses that are similar to one, as stored, the latest first. */
+async function similarAddresses(
+  db: Db,
+  wanted: WantedAddress,
+  after: number,
+  now: number,
+): Promise<string[]> {
+  const rows = await db
+    .selectFrom('refusals')
+    .select((row) => ['address', row.fn.max('at').as('at')])
+    .where('at', '>', Math.max(after, now - REFUSAL_KEPT_MS))
+    .groupBy('address')
+    .orderBy('at', 'desc')
+    .execute();
+  return rows
+    .map(({ address }) => address)
+    .filter((address) => isNearMiss(JSON.parse(address), wanted))
+    .slice(0, MAX_SIMILAR);
+}
+
 /** Rejected addresses that no other account has reserved, and that are not on another account's domain. */
-async function selectAddresses(db: Db, accountId: string, after: number, limit: number, now: number) {
+async function selectAddresses(
+  db: Db,
+  accountId: string,
+  { after, limit, similarTo }: Parameters<RefusalStore['listAddresses']>[1],
+  now: number,
+) {
+  const among = similarTo && (await similarAddresses(db, similarTo, after, now));
+  if (among?.length === 0) return [];
   return db
     .selectFrom('refusals as r')
     .select((row) => ['r.address', row.fn.max('r.at').as('at'), row.fn.countAll().as('times')])
     .where('r.at', '>', Math.max(after, now - REFUSAL_KEPT_MS))
+    .$if(among !== undefined, (query) => query.where('r.address', 'in', among ?? []))
     .where((row) =>
       row.not(
         row.exists(
@@ -152,8 +184,8 @@ export function createRefusals({ db, transaction }: Engine): RefusalStore {
       }));
     },
 
-    async listAddresses(accountId, { after, limit }, now) {
-      const rows = await selectAddresses(db, accountId ?? '', after, limit, now);
+    async listAddresses(accountId, page, now) {
+      const rows = await selectAddresses(db, accountId ?? '', page, now);
       return rows.map(({ address, at, times }) => ({
         address: JSON.parse(address),
         at,

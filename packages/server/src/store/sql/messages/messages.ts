@@ -7,6 +7,7 @@ import { createCheck } from './check.ts';
 import { createDeletion } from './deletion.ts';
 import { createLists, createReads } from './reads.ts';
 import { createSearch } from './search.ts';
+import { createSimilar } from './similar.ts';
 
 /** Reading and deleting messages; each engine adds them in its own way. */
 export function createMessages(engine: Engine, removal: Removal): Omit<MessageStore, 'addBatch'> {
@@ -18,6 +19,7 @@ export function createMessages(engine: Engine, removal: Removal): Omit<MessageSt
     ...createAccountPages(engine),
     search: createSearch(engine),
     check: createCheck(engine),
+    ...createSimilar(engine),
     ...createDeletion(engine, removal),
   };
 }

@@ -1,0 +1,54 @@
+import { DEFAULT_LIMIT, InboxParams, MessageList, MessageQuery } from '@mayfly/client/contract';
+import { needsContent } from '../../../mail/filters.ts';
+import { listMessages, type MessagePage, waitForMessages } from '../../../messages/list.ts';
+import { createNewest } from '../../../messages/newest-cache.ts';
+import { callersInbox } from '../../access/guard.ts';
+import type { App, RouteContext } from '../../context.ts';
+import { andThen } from '../../maybe-promise.ts';
+import { ConditionalHeaders, ETAG, json, NOT_MODIFIED } from '../../openapi/responses.ts';
+import { sendJson } from '../../response/etag.ts';
+import { ListTexts } from '../../response/message-json.ts';
+
+const SECOND_MS = 1_000;
+
+/** The list of the messages of one inbox. */
+export function messageListRoute(app: App, { deps, held, heldDeps, answers }: RouteContext): void {
+  const newest = createNewest(() => deps.store.messages);
+  const texts = new ListTexts();
+  const neverAborted = new AbortController().signal;
+
+  app.route({
+    method: 'GET',
+    url: '/v1/inboxes/:id/messages',
+    config: { access: 'inbox:read' },
+    schema: {
+      operationId: 'listMessages',
+      tags: ['Messages'],
+      summary: 'List messages, or wait for one',
+      description:
+        '**Newest first**; an explained wait (`POST …/wait`) returns the oldest matching messages first. Pass `cursor` as `since` in the next request to get every message exactly once; if there are more than `limit`, `hasMore` is true and `before` returns the rest. With `wait` the response is held until a message matches; two identical requests return the same message again unless the second passes the `cursor` of the first as `since`. Responses to requests without `wait` carry an `ETag`.',
+      params: InboxParams,
+      querystring: MessageQuery,
+      headers: ConditionalHeaders,
+      response: { 200: json(MessageList, 'A page of messages.', ETAG), 304: NOT_MODIFIED },
+    },
+    handler: (request, reply) => {
+      const inbox = callersInbox(request);
+      const { wait = 0, limit = DEFAULT_LIMIT, ...filters } = request.query;
+      const query = { ...filters, limit };
+      const pageBytes = ({ messages, cursor, hasMore }: MessagePage): Buffer =>
+        texts.page(messages, { cursor, hasMore }, () => inbox.id);
+      if (wait > 0) {
+        return held
+          .hold(reply, (signal) => waitForMessages(heldDeps, inbox, query, wait * SECOND_MS, signal))
+          .then((page) => sendJson(request, reply, pageBytes(page), null));
+      }
+      const answer = answers.json(inbox, request.url, async () => {
+        const list = (signal: AbortSignal) => listMessages({ ...heldDeps, newest }, inbox, query, signal);
+        // A search ends with its client.
+        return pageBytes(await (needsContent(query) ? held.hold(reply, list) : list(neverAborted)));
+      });
+      return andThen(answer, ({ body, tag }) => sendJson(request, reply, body, tag));
+    },
+  });
+}

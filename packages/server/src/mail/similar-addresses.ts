@@ -1,0 +1,101 @@
+/** How many characters of two similar names may differ; with more it is another word. */
+const MAX_TYPOS = 2;
+/** In a shorter name a second difference makes another word. */
+const SHORT_NAME = 6;
+
+/** The inbox that mail was possibly intended for. Addresses in lower case, without a tag. */
+export interface WantedAddress {
+  /** Of a catch-all inbox the domain counts, of others the whole address. No mail is intended for the sink. */
+  kind: 'address' | 'catch-all' | 'sink';
+  address: string;
+  domain: string;
+}
+
+interface Parts {
+  local: string;
+  domain: string;
+}
+
+function parts(address: string): Parts {
+  const at = address.lastIndexOf('@');
+  return { local: address.slice(0, at), domain: address.slice(at + 1) };
+}
+
+const withoutSeparators = (text: string): string => text.replaceAll(/[._+=-]/g, '');
+const digitsOf = (text: string): string => text.replaceAll(/\D/g, '');
+const lettersOf = (text: string): string => withoutSeparators(text).replaceAll(/\d/g, '');
+
+/** True when `part` is `whole` with some characters left out. */
+function isSubsequence(part: string, whole: string): boolean {
+  let at = 0;
+  for (const letter of whole) if (letter === part.charAt(at)) at++;
+  return at === part.length;
+}
+
+/** The next row of the table of {@link typos}: the distances of `a` up to `i` to every beginning of `b`. */
+function nextRow(a: string, b: string, i: number, last: number[], beforeLast: number[]): number[] {
+  const row = [i];
+  for (let j = 1; j <= b.length; j++) {
+    const isSame = a[i - 1] === b[j - 1];
+    const isSwapped = i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1];
+    const changed = (last[j - 1] ?? 0) + (isSame ? 0 : 1);
+    const swapped = isSwapped ? (beforeLast[j - 2] ?? 0) + 1 : Number.POSITIVE_INFINITY;
+    row.push(Math.min((last[j] ?? 0) + 1, (row[j - 1] ?? 0) + 1, changed, swapped));
+  }
+  return row;
+}
+
+/**
+ * How many characters were mistyped, left out, added or swapped with their neighbour (the restricted
+ * Damerau-Levenshtein distance); anything above `most` is `most + 1`.
+ */
+function typos(a: string, b: string, most: number): number {
+  if (Math.abs(a.length - b.length) > most) return most + 1;
+  let beforeLast: number[] = [];
+  let last = Array.from({ length: b.length + 1 }, (_, j) => j);
+  for (let i = 1; i <= a.length; i++) {
+    const row = nextRow(a, b, i, last, beforeLast);
+    if (Math.min(...row) > most) return most + 1;
+    beforeLast = last;
+    last = row;
+  }
+  return Math.min(last[b.length] ?? 0, most + 1);
+}
+
+/** True for `name` and `name-anything`: a tag after a character other than a plus. */
+const isTagged = (name: string, tagged: string): boolean =>
+  tagged.startsWith(name) && /^[._+=-]./.test(tagged.slice(name.length));
+
+function areLocalPartsSimilar(a: string, b: string): boolean {
+  if (withoutSeparators(a) === withoutSeparators(b)) return true;
+  if (isTagged(a, b) || isTagged(b, a)) return true;
+  if (lettersOf(a) === lettersOf(b) && lettersOf(a) !== '') {
+    const [digits, others] = [digitsOf(a), digitsOf(b)];
+    if (isSubsequence(digits, others) || isSubsequence(others, digits)) return true;
+  }
+  const most = Math.min(a.length, b.length) < SHORT_NAME ? 1 : MAX_TYPOS;
+  return typos(a, b, most) <= most;
+}
+
+/** True for two different domains that differ in one or two characters. Both in lower case. */
+export function areDomainsAlike(a: string, b: string): boolean {
+  return a !== b && typos(a, b, MAX_TYPOS) <= MAX_TYPOS;
+}
+
+/**
+ * True for two different addresses of which one may have been written by mistake for the other: the same
+ * local part on two domains; or on one domain, local parts that differ in one or two characters, in dots and
+ * dashes, in missing digits, or in a tag. Both in lower case, without a tag.
+ */
+export function areAlike(a: string, b: string): boolean {
+  if (a === b) return false;
+  const [one, other] = [parts(a), parts(b)];
+  if (one.domain !== other.domain) return one.local === other.local;
+  return areLocalPartsSimilar(one.local, other.local);
+}
+
+/** True if mail for that address may have been intended for the inbox. */
+export function isNearMiss(address: string, { kind, address: wanted, domain }: WantedAddress): boolean {
+  if (kind === 'sink') return false;
+  return kind === 'catch-all' ? areDomainsAlike(parts(address).domain, domain) : areAlike(address, wanted);
+}
