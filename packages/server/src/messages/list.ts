@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import { AppError } from '../errors.ts';
 import { timeOfId } from '../ids.ts';
-import { type Filters, failedConditions, needsContent } from '../mail/filters.ts';
+import { type Filters, failedConditions, needsContent } from '../mail/matching/filters.ts';
 import { quoted } from '../nearest.ts';
 import type { InboxRecord, MessageRecord, MessageRow, Store } from '../store/contract/index.ts';
 import { cursorAt, timeOfSince } from './cursor.ts';

@@ -5,7 +5,7 @@ import type { AttachmentBytes } from './bytes/attachment-bytes.ts';
 import { toMessage } from './message-json.ts';
 
 /** Decoded bytes of attachments that one response includes; the others are downloaded one by one. */
-export const MAX_INCLUDED_BYTES = 8 * 1024 * 1024;
+const MAX_INCLUDED_BYTES = 8 * 1024 * 1024;
 /** Attachments of a message that was stored without an index of its parts: each costs parsing it once more. */
 const MAX_INCLUDED_WITHOUT_INDEX = 20;
 /** After so many bytes others have a turn: about half a millisecond of decoding and encoding. */

@@ -1,6 +1,6 @@
 import type { Clock } from '../../clock.ts';
 import type { EventBus } from '../../events.ts';
-import type { Filters } from '../../mail/filters.ts';
+import type { Filters } from '../../mail/matching/filters.ts';
 import type { CheckedPage, CheckRange, InboxRecord, Store } from '../../store/contract/index.ts';
 import type { WaitDeps } from './change-signal.ts';
 import { SearchTurns } from './search-turns.ts';

@@ -1,4 +1,4 @@
-import type { FailedCondition, Filters } from '../../mail/filters.ts';
+import type { FailedCondition, Filters } from '../../mail/matching/filters.ts';
 import type { FullMessageRecord, MessageRecord } from '../../store/contract/index.ts';
 import type { Elsewhere } from './elsewhere.ts';
 

@@ -1,5 +1,5 @@
 import { setImmediate } from 'node:timers/promises';
-import { type Filters, failedConditions, needsContent, shortened } from '../../mail/filters.ts';
+import { type Filters, failedConditions, needsContent, shortened } from '../../mail/matching/filters.ts';
 import type {
   CheckedMessage,
   CheckedPage,

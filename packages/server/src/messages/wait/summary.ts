@@ -1,4 +1,4 @@
-import type { FailedCondition, Filters } from '../../mail/filters.ts';
+import type { FailedCondition, Filters } from '../../mail/matching/filters.ts';
 import { quoted } from '../../nearest.ts';
 import type { MessageRecord } from '../../store/contract/index.ts';
 import type { Expectation, Explanation, SeenMessage } from './outcome.ts';

@@ -1,8 +1,8 @@
 import type { MailAuthentication } from '../../mail/authentication.ts';
-import type { FailedCondition, Filters } from '../../mail/filters.ts';
 import type { MailContent, MailSummary } from '../../mail/mail.ts';
+import type { FailedCondition, Filters } from '../../mail/matching/filters.ts';
+import type { WantedAddress } from '../../mail/matching/similar-addresses.ts';
 import type { PartIndex } from '../../mail/mime/part-index.ts';
-import type { WantedAddress } from '../../mail/similar-addresses.ts';
 
 /** Messages and rejections. Part of the Store's contract. */
 
@@ -99,7 +99,7 @@ export interface AccountMessageRow extends MessageRow {
 /** What a search finds: messages that meet all conditions. */
 export interface SearchConditions
   extends Pick<Filters, 'from' | 'to' | 'rcptTo' | 'subject' | 'text' | 'hasAttachments'> {
-  /** Each is in the subject, an address or the visible text; as `searchWords` of mail/filters.ts returns them. */
+  /** Each is in the subject, an address or the visible text; as `searchWords` of mail/matching/filters.ts returns them. */
   words?: readonly string[] | undefined;
 }
 

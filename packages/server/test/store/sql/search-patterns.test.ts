@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { searchWords } from '../../../src/mail/filters.ts';
+import { searchWords } from '../../../src/mail/matching/filters.ts';
 import { likePattern } from '../../../src/store/sql/messages/search.ts';
 
 describe('the pattern by which the database finds candidates', () => {

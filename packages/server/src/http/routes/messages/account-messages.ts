@@ -4,7 +4,7 @@ import {
   DEFAULT_LIMIT,
   MAX_SEARCH_WORDS,
 } from '@mayfly/client/contract';
-import { searchWords } from '../../../mail/filters.ts';
+import { searchWords } from '../../../mail/matching/filters.ts';
 import { isSearch, listAccountMessages, MAX_LOOKED_AT } from '../../../messages/account-list.ts';
 import { quoted } from '../../../nearest.ts';
 import { keyCaller } from '../../access/guard.ts';

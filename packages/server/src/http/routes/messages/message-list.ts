@@ -1,5 +1,5 @@
 import { DEFAULT_LIMIT, InboxParams, MessageList, MessageQuery } from '@mayfly/client/contract';
-import { needsContent } from '../../../mail/filters.ts';
+import { needsContent } from '../../../mail/matching/filters.ts';
 import { listMessages, type MessagePage, waitForMessages } from '../../../messages/list.ts';
 import { createNewest } from '../../../messages/newest-cache.ts';
 import { callersInbox } from '../../access/guard.ts';

@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type Insertable, sql } from 'kysely';
-import { isNearMiss, type WantedAddress } from '../../../mail/similar-addresses.ts';
+import { isNearMiss, type WantedAddress } from '../../../mail/matching/similar-addresses.ts';
 import type { Refusal, RefusalStore } from '../../contract/index.ts';
 import { REFUSAL_KEPT_MS } from '../../contract/retention.ts';
 import type { Db, Engine, Tx } from '../engine.ts';

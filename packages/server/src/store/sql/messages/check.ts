@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import { failedConditions, failedContent, needsContent, shortened } from '../../../mail/filters.ts';
+import { failedConditions, failedContent, needsContent, shortened } from '../../../mail/matching/filters.ts';
 import type { CheckedMessage, MessageStore } from '../../contract/index.ts';
 import type { Engine } from '../engine.ts';
 import { laterThanEmptied, MESSAGE_COLUMNS, parseContent, toMessage } from './rows.ts';

@@ -1,6 +1,6 @@
 import { type Expression, type SqlBool, sql } from 'kysely';
-import { failedConditions, failedContent, hasWords, missingWords } from '../../../mail/filters.ts';
 import type { MailSummary } from '../../../mail/mail.ts';
+import { failedConditions, failedContent, hasWords, missingWords } from '../../../mail/matching/filters.ts';
 import type { AccountMessageRow, MessageStore, SearchConditions } from '../../contract/index.ts';
 import type { Db, Dialect, Engine } from '../engine.ts';
 import { prepare, type Slots } from '../prepared.ts';

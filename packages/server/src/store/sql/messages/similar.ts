@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import { inboxAddress, parseAddress } from '../../../mail/address.ts';
-import { isNearMiss, type WantedAddress } from '../../../mail/similar-addresses.ts';
+import { isNearMiss, type WantedAddress } from '../../../mail/matching/similar-addresses.ts';
 import type { MessageStore, SimilarRecipient } from '../../contract/index.ts';
 import type { Engine } from '../engine.ts';
 import { prepareSelectAccount } from './account-pages.ts';

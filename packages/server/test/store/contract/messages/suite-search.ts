@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { hasWords, missingWords, searchWords } from '../../../../src/mail/filters.ts';
 import type { MailContent, MailSummary } from '../../../../src/mail/mail.ts';
+import { hasWords, missingWords, searchWords } from '../../../../src/mail/matching/filters.ts';
 import type {
   AccountPage,
   InboxRecord,

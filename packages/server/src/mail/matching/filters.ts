@@ -1,4 +1,4 @@
-import type { LinkKind, MailAddress, MailContent, MailLink, MailSummary } from './mail.ts';
+import type { LinkKind, MailAddress, MailContent, MailLink, MailSummary } from '../mail.ts';
 
 /** Conditions on a message. Text is compared without regard to case and may be anywhere. */
 export interface Filters {

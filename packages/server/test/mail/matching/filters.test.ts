@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { type Filters, failedConditions, failedContent } from '../../src/mail/filters.ts';
-import type { FullMessageRecord } from '../../src/store/contract/index.ts';
+import { type Filters, failedConditions, failedContent } from '../../../src/mail/matching/filters.ts';
+import type { FullMessageRecord } from '../../../src/store/contract/index.ts';
 
 const MESSAGE: FullMessageRecord = {
   id: 'msg_1',

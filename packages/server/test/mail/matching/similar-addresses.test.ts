@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { areAlike } from '../../src/mail/similar-addresses.ts';
+import { areAlike } from '../../../src/mail/matching/similar-addresses.ts';
 
 describe('an address that may have been meant for another', () => {
   it.each([
