@@ -66,7 +66,8 @@ const CONTRACT_ONLY = ['smtp', 'inbound', 'http', 'cli', 'messages', 'accounts',
 /** Which folder alone may import a library. */
 const HOME: Record<string, RegExp> = {
   kysely: /^store\//,
-  'node:sqlite': /^store\//,
+  'node:sqlite': /^store\/sqlite\//,
+  pg: /^store\/postgres\//,
   fastify: /^(http|console)\//,
   'iconv-lite': /^mail\//,
   htmlparser2: /^mail\//,

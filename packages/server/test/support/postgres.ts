@@ -1,7 +1,7 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { accessSync, constants } from 'node:fs';
-import { chown, cp, mkdir, mkdtemp, readFile, rm, symlink } from 'node:fs/promises';
+import { chmod, chown, cp, mkdir, mkdtemp, readFile, rm, stat, symlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { promisify } from 'node:util';
@@ -75,6 +75,12 @@ async function packagedPrograms(home: string): Promise<Programs> {
   return { folder: join(native, 'bin'), env: { LD_LIBRARY_PATH: `${libraries}:${join(native, 'lib')}` } };
 }
 
+/** Lets the user who runs PostgreSQL reach its own folder in one that only root may enter; nothing more is readable. */
+async function letOthersPass(folder: string): Promise<void> {
+  const { mode } = await stat(folder);
+  if ((mode & 0o001) === 0) await chmod(folder, (mode & 0o777) | 0o011);
+}
+
 /** @returns whether PostgreSQL can be started: the package has programs for Linux on x64 only */
 export async function hasPostgres(programs?: string): Promise<boolean> {
   if (programs === undefined) return process.platform === 'linux' && process.arch === 'x64';
@@ -107,7 +113,10 @@ async function untilReady(server: ChildProcess): Promise<void> {
  */
 export async function startPostgres(options: PostgresOptions = {}): Promise<PostgresCluster> {
   const home = await mkdtemp(join(tmpdir(), 'mayfly-postgres-'));
-  if (OWNER.uid !== undefined) await chown(home, OWNER.uid, OWNER.gid);
+  if (OWNER.uid !== undefined) {
+    await chown(home, OWNER.uid, OWNER.gid);
+    await letOthersPass(tmpdir());
+  }
   const { folder, env } = options.programs
     ? { folder: options.programs, env: {} }
     : await packagedPrograms(home);

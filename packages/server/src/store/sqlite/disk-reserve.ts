@@ -1,9 +1,10 @@
 import { statfsSync, statSync } from 'node:fs';
 import type { DatabaseSync } from 'node:sqlite';
 import type { NewMail } from '../contract/index.ts';
+import { unavailable } from '../failures.ts';
 import type { MethodPath } from '../methods.ts';
 import type { Connection } from './connection.ts';
-import { isFull, toUnavailable, unavailable } from './errors.ts';
+import { isFull, toUnavailable } from './errors.ts';
 
 /**
  * The reserve: a tenth of the disk, within these limits, that new data may not fill. A deletion first writes

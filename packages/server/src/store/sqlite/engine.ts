@@ -1,11 +1,11 @@
 import type { DatabaseSync } from 'node:sqlite';
+import { unavailable } from '../failures.ts';
 import type { Engine, HotCalls } from '../sql/engine.ts';
 import { createEvict } from '../sql/messages/eviction.ts';
 import { createSources } from '../sql/messages/sources.ts';
 import { createClaim } from '../sql/webhooks/claim.ts';
 import { createRecord } from '../sql/webhooks/record-attempts.ts';
 import { createAddBatch } from './add-batch.ts';
-import { unavailable } from './errors.ts';
 import { kyselyOn, sqliteDialect } from './kysely.ts';
 import type { Transactions } from './transactions.ts';
 

@@ -1,4 +1,5 @@
 import { AppError } from '../../errors.ts';
+import { unavailable } from '../failures.ts';
 
 /** State of the storage by the primary result code of an SQLite error (sqlite.org/rescode.html). */
 const STORAGE_ERRORS: Readonly<Record<number, string>> = {
@@ -16,9 +17,6 @@ const STORAGE_ERRORS: Readonly<Record<number, string>> = {
 const BUSY = 5;
 const IO_ERROR = 10;
 const FULL_DISK = 13;
-
-/** How soon a retry makes sense after a failure of the storage. */
-const RETRY_AFTER_SECONDS = 5;
 
 /** The primary result code of an SQLite error, or of the error that an AppError was made from; 0 for others. */
 function primaryCodeOf(error: unknown): number {
@@ -40,28 +38,6 @@ export function isFull(error: unknown): boolean {
 /** True if the connection must not be used any more: what a failed sync has written is unknown. */
 export function isBroken(error: unknown): boolean {
   return primaryCodeOf(error) === IO_ERROR;
-}
-
-/** The error of a call that changed nothing; `state` completes "The storage is …". */
-export function unavailable(state: string, cause?: unknown): AppError {
-  const details = { retryAfterSeconds: RETRY_AFTER_SECONDS };
-  return new AppError(
-    'unavailable',
-    `The storage is ${state}. Retry after ${RETRY_AFTER_SECONDS} seconds.`,
-    details,
-    { cause },
-  );
-}
-
-/** The error of a write that may or may not be on stable storage. */
-export function outcomeUnknown(cause?: unknown): AppError {
-  const details = { retryAfterSeconds: RETRY_AFTER_SECONDS };
-  return new AppError(
-    'outcome_unknown',
-    `The storage failed during the request, which may or may not have taken effect. Check the result, or retry after ${RETRY_AFTER_SECONDS} seconds.`,
-    details,
-    { cause },
-  );
 }
 
 /** Translates an error of SQLite; undefined for any other error. */

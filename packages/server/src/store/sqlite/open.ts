@@ -1,11 +1,12 @@
 import { DatabaseSync } from 'node:sqlite';
 import type { Store } from '../contract/index.ts';
+import { unavailable } from '../failures.ts';
 import { METHODS, type MethodKind, type MethodPath, methodsOf, storeOf } from '../methods.ts';
 import { createSqlStore } from '../sql/sql-store.ts';
 import { openReader } from './connection.ts';
 import { prepareFolder } from './data-folder.ts';
 import { readingEngine } from './engine.ts';
-import { isBusy, toUnavailable, unavailable } from './errors.ts';
+import { isBusy, toUnavailable } from './errors.ts';
 import { openThread, type StartThread, startThread, type ThreadClient } from './thread/client.ts';
 
 /** How long the writer waits for the lock of another process (the command line, a backup). */

@@ -1,6 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { isBroken, isBusy, isFull, outcomeUnknown, toUnavailable } from './errors.ts';
+import { outcomeUnknown } from '../failures.ts';
+import { isBroken, isBusy, isFull, toUnavailable } from './errors.ts';
 
 /** Units in one transaction: a few milliseconds, for which later calls wait. */
 const MAX_UNITS = 64;

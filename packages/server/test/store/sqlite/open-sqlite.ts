@@ -11,7 +11,7 @@ import { openSqlite, type SqliteOptions } from '../../../src/store/sqlite/open.t
 import { Transactions } from '../../../src/store/sqlite/transactions.ts';
 import type { Opened } from '../contract/suite.ts';
 
-const TABLES = [
+export const TABLES = [
   'addresses',
   'attempts',
   'deliveries',

@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
+import { outcomeUnknown, unavailable } from '../../failures.ts';
 import { changesData, type MethodPath } from '../../methods.ts';
-import { outcomeUnknown, unavailable } from '../errors.ts';
 import {
   type Answer,
   type Call,

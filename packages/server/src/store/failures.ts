@@ -1,0 +1,26 @@
+import { AppError } from '../errors.ts';
+
+/** How soon a retry makes sense after a failure of the storage. */
+const RETRY_AFTER_SECONDS = 5;
+
+/** The error of a call that changed nothing; `state` completes "The storage is …". */
+export function unavailable(state: string, cause?: unknown): AppError {
+  const details = { retryAfterSeconds: RETRY_AFTER_SECONDS };
+  return new AppError(
+    'unavailable',
+    `The storage is ${state}. Retry after ${RETRY_AFTER_SECONDS} seconds.`,
+    details,
+    { cause },
+  );
+}
+
+/** The error of a write that may or may not be on stable storage. */
+export function outcomeUnknown(cause?: unknown): AppError {
+  const details = { retryAfterSeconds: RETRY_AFTER_SECONDS };
+  return new AppError(
+    'outcome_unknown',
+    `The storage failed during the request, which may or may not have taken effect. Check the result, or retry after ${RETRY_AFTER_SECONDS} seconds.`,
+    details,
+    { cause },
+  );
+}

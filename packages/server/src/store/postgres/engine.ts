@@ -1,0 +1,38 @@
+import type { Pool, PoolClient } from 'pg';
+import type { Engine, HotCalls, Tx } from '../sql/engine.ts';
+import { createEvict } from '../sql/messages/eviction.ts';
+import { createSources } from '../sql/messages/sources.ts';
+import { createClaim } from '../sql/webhooks/claim.ts';
+import { createRecord } from '../sql/webhooks/record-attempts.ts';
+import { addBatch } from './add-batch.ts';
+import { kyselyOn, postgresDialect } from './kysely.ts';
+import { runTransaction } from './transactions.ts';
+
+/** The engine on a pool of connections. */
+export function postgresEngine(pool: Pool): Engine & { hot: HotCalls } {
+  const transactions = new WeakMap<PoolClient, Tx>();
+  const txOn = (client: PoolClient): Tx => {
+    const tx = transactions.get(client) ?? (kyselyOn(client) as Tx);
+    transactions.set(client, tx);
+    return tx;
+  };
+  const engine: Engine = {
+    db: kyselyOn(pool),
+    dialect: postgresDialect,
+    transaction: (work) => runTransaction(pool, (client) => work(txOn(client))),
+  };
+  const evict = createEvict(engine, createSources(engine));
+  return {
+    ...engine,
+    hot: {
+      addBatch: (mails, now) =>
+        runTransaction(pool, async (client) => {
+          const { placed, overfull } = await addBatch(client, mails, now);
+          for (const { inboxSeq, maxMessages } of overfull) await evict(txOn(client), inboxSeq, maxMessages);
+          return placed;
+        }),
+      claim: createClaim(engine),
+      record: createRecord(engine),
+    },
+  };
+}

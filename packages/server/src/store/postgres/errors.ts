@@ -1,0 +1,51 @@
+import { AppError } from '../../errors.ts';
+import { unavailable } from '../failures.ts';
+
+/** State of the storage by the class of an SQLSTATE (PostgreSQL manual, appendix A). */
+const STATES_BY_CLASS: Readonly<Record<string, string>> = {
+  '08': 'unreachable',
+  '28': 'refusing the credentials of MAYFLY_DATABASE_URL',
+  '53': 'full or out of resources',
+  '57': 'shutting down, or a statement took too long',
+  '58': 'failing: an input or output error',
+  XX: 'damaged',
+};
+/** The same by the whole SQLSTATE, before the class is looked up. */
+const STATES: Readonly<Record<string, string>> = {
+  '25006': 'read-only',
+  '3D000': 'missing: there is no such database',
+  '40001': 'busy: transactions are in each other’s way',
+  '40P01': 'busy: transactions are in each other’s way',
+  '53100': 'full',
+  '55P03': 'busy: a row stayed locked',
+};
+/** Errors of sockets and of the pool, which have no SQLSTATE. */
+const UNREACHABLE =
+  /^(ECONNREFUSED|ECONNRESET|EPIPE|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|ENOTFOUND|EAI_AGAIN)$/;
+const UNREACHABLE_TEXT =
+  /connection (terminated|ended)|timeout exceeded|after calling end|not queryable|client was closed/i;
+
+const SERIALIZATION_FAILURE = '40001';
+const DEADLOCK = '40P01';
+
+/** The SQLSTATE or the code of a system call; '' for other errors. */
+function codeOf(error: unknown): string {
+  if (error instanceof AppError) return codeOf(error.cause);
+  return error instanceof Error && 'code' in error ? String(error.code) : '';
+}
+
+/** True if the same transaction may succeed when it is run again. */
+export function isConflict(error: unknown): boolean {
+  return [SERIALIZATION_FAILURE, DEADLOCK].includes(codeOf(error));
+}
+
+/** Translates an error of PostgreSQL or of the connection to it; undefined for any other error. */
+export function toUnavailable(error: unknown): AppError | undefined {
+  if (error instanceof AppError || !(error instanceof Error)) return undefined;
+  const code = codeOf(error);
+  const state = STATES[code] ?? (/^[0-9A-Z]{5}$/.test(code) ? STATES_BY_CLASS[code.slice(0, 2)] : undefined);
+  if (state !== undefined) return unavailable(state, error);
+  if (UNREACHABLE.test(code) || UNREACHABLE_TEXT.test(error.message))
+    return unavailable('unreachable', error);
+  return undefined;
+}

@@ -1,0 +1,110 @@
+import {
+  type CompiledQuery,
+  type DatabaseConnection,
+  type Driver,
+  Kysely,
+  PostgresAdapter,
+  PostgresIntrospector,
+  PostgresQueryCompiler,
+  type QueryResult,
+  sql,
+} from 'kysely';
+import type { Pool, PoolClient } from 'pg';
+import type { Db, Dialect } from '../sql/engine.ts';
+import type { Tables } from '../sql/tables.ts';
+import { isConflict, toUnavailable } from './errors.ts';
+
+type Queryable = Pick<PoolClient, 'query'>;
+
+/**
+ * Names of the queries that run again and again: PostgreSQL plans a named statement once a connection. A
+ * prepared query keeps its node; a query that is built for one call gets a new one and stays without a name.
+ */
+const names = new WeakMap<object, string | null>();
+let lastName = 0;
+
+function nameOf(node: object): string | undefined {
+  const name = names.get(node);
+  if (name === undefined) names.set(node, null);
+  else if (name === null) names.set(node, `q${++lastName}`);
+  return names.get(node) ?? undefined;
+}
+
+/** Runs Kysely's queries on a connection, or on any free connection of a pool. */
+class Connection implements DatabaseConnection {
+  readonly #client: Queryable;
+
+  constructor(client: Queryable) {
+    this.#client = client;
+  }
+
+  async executeQuery<Row>({ sql: text, parameters, query }: CompiledQuery): Promise<QueryResult<Row>> {
+    const name = nameOf(query);
+    const values = [...parameters];
+    const { rows, rowCount } = await this.#client.query(name ? { name, text, values } : { text, values });
+    return { rows: rows as Row[], numAffectedRows: BigInt(rowCount ?? 0) };
+  }
+
+  // biome-ignore lint/correctness/useYield: Kysely asks for this method, and no query is streamed.
+  async *streamQuery(): AsyncIterableIterator<never> {
+    throw new Error('Queries are not streamed.');
+  }
+}
+
+class ConnectionDriver implements Driver {
+  readonly #connection: Connection;
+  readonly #client: Queryable;
+
+  constructor(client: Queryable) {
+    this.#client = client;
+    this.#connection = new Connection(client);
+  }
+
+  async init(): Promise<void> {}
+
+  async acquireConnection(): Promise<DatabaseConnection> {
+    return this.#connection;
+  }
+
+  // Only the migrations use these; the transactions of the store are those of transactions.ts.
+  async beginTransaction(): Promise<void> {
+    await this.#client.query('begin');
+  }
+
+  async commitTransaction(): Promise<void> {
+    await this.#client.query('commit');
+  }
+
+  async rollbackTransaction(): Promise<void> {
+    await this.#client.query('rollback');
+  }
+
+  async releaseConnection(): Promise<void> {}
+
+  async destroy(): Promise<void> {}
+}
+
+/** Kysely on a connection or, for reads outside transactions, on a pool; it closes neither. */
+export function kyselyOn(client: PoolClient | Pool): Db {
+  return new Kysely<Tables>({
+    dialect: {
+      createAdapter: () => new PostgresAdapter(),
+      createDriver: () => new ConnectionDriver(client),
+      createIntrospector: (db) => new PostgresIntrospector(db),
+      createQueryCompiler: () => new PostgresQueryCompiler(),
+    },
+  });
+}
+
+export const postgresDialect: Dialect = {
+  blob: 'bytea',
+  id: sql`text collate "C"`,
+  integer: 'bigint',
+  rowNumber: (column) => column.primaryKey().generatedByDefaultAsIdentity(),
+  keyed: (table) => table,
+  lockRows: (query) => query.forUpdate(),
+  asText: (bytes) => sql`convert_from(${bytes}, 'UTF8')`,
+  isLike: (text, pattern) => sql`${text} ilike ${pattern}`,
+  toUnavailable,
+  mayDependOnContent: (error) => toUnavailable(error) === undefined && !isConflict(error),
+};

@@ -1,0 +1,63 @@
+import type { Pool } from 'pg';
+import type { Store } from '../contract/index.ts';
+import { unavailable } from '../failures.ts';
+import { methodsOf, storeOf } from '../methods.ts';
+import { migrate } from '../sql/migrations/migrate.ts';
+import { createSqlStore } from '../sql/sql-store.ts';
+import { createPool, requireDurable } from './connection.ts';
+import { postgresEngine } from './engine.ts';
+import { toUnavailable } from './errors.ts';
+import { kyselyOn, postgresDialect } from './kysely.ts';
+
+export interface PostgresOptions {
+  /** `postgres://user:password@host:port/database` */
+  url: string;
+  /** Called when a connection that is not in use fails; the next call opens a new one. */
+  onError?: (error: Error) => void;
+}
+
+/** Checks the server and brings its tables up to date, on a connection of its own. */
+async function prepare(pool: Pool): Promise<void> {
+  const client = await pool.connect();
+  try {
+    await requireDurable(client);
+    await migrate(kyselyOn(client), postgresDialect);
+  } finally {
+    client.release();
+  }
+}
+
+/**
+ * Opens the store on PostgreSQL. Any number of processes may use the same database.
+ * @throws Error that says what to do if the server cannot be reached, is too old, or could lose acknowledged mail
+ */
+export async function openPostgres({ url, onError = () => undefined }: PostgresOptions): Promise<Store> {
+  const pool = createPool(url, onError);
+  try {
+    await prepare(pool);
+  } catch (error) {
+    await pool.end();
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new Error(`The PostgreSQL database cannot be used: ${reason}`, { cause: error });
+  }
+  const methods = methodsOf(createSqlStore(postgresEngine(pool)));
+  let closing: Promise<void> | undefined;
+  return storeOf(
+    async (method, args) => {
+      if (closing) throw unavailable('closed');
+      try {
+        return await methods[method](...args);
+      } catch (error) {
+        throw toUnavailable(error) ?? error;
+      }
+    },
+    {
+      // Other nodes write as well.
+      generation: () => null,
+      close: () => {
+        closing ??= pool.end();
+        return closing;
+      },
+    },
+  );
+}

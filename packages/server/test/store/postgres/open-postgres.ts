@@ -1,0 +1,67 @@
+import { Client, Pool } from 'pg';
+import type { Store } from '../../../src/store/contract/index.ts';
+import { createPool } from '../../../src/store/postgres/connection.ts';
+import { postgresEngine } from '../../../src/store/postgres/engine.ts';
+import { openPostgres } from '../../../src/store/postgres/open.ts';
+import { createSqlStore } from '../../../src/store/sql/sql-store.ts';
+import { type PostgresCluster, startPostgres } from '../../support/postgres.ts';
+import type { Opened } from '../contract/suite.ts';
+import { TABLES } from '../sqlite/open-sqlite.ts';
+
+let lastDatabase = 0;
+
+/** Creates an empty database. @returns its URL */
+export async function createDatabase(cluster: PostgresCluster): Promise<string> {
+  const name = `mayfly_${++lastDatabase}`;
+  const client = new Client(cluster.url());
+  await client.connect();
+  await client.query(`create database ${name}`);
+  await client.end();
+  return cluster.url(name);
+}
+
+/** A cluster for the tests of a file, and stores in databases of their own. */
+export async function startCluster() {
+  const cluster = await startPostgres();
+  return { cluster, open: async () => openOn(await createDatabase(cluster)) };
+}
+
+async function openOn(url: string): Promise<Opened> {
+  const store = await openPostgres({ url });
+  const rows = new Pool({ connectionString: url, max: 1 });
+  const others: Store[] = [];
+  return {
+    store,
+    async openAnother() {
+      const another = await openPostgres({ url });
+      others.push(another);
+      return another;
+    },
+    async gated(beforeTransaction) {
+      const pool = createPool(url, () => undefined);
+      const engine = postgresEngine(pool);
+      const another = createSqlStore({
+        ...engine,
+        async transaction(work) {
+          await beforeTransaction();
+          return engine.transaction(work);
+        },
+      });
+      others.push({ ...another, close: () => pool.end() });
+      return another;
+    },
+    async counts() {
+      const counts: Record<string, number> = {};
+      for (const table of TABLES) {
+        const result = await rows.query(`select count(*) as n from ${table}`);
+        counts[table] = Number(result.rows[0].n);
+      }
+      return counts;
+    },
+    async close() {
+      await rows.end();
+      for (const other of others) await other.close();
+      await store.close();
+    },
+  };
+}

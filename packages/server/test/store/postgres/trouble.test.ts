@@ -1,0 +1,290 @@
+import { Client } from 'pg';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { newId } from '../../../src/ids.ts';
+import type { InboxRecord, Store } from '../../../src/store/contract/index.ts';
+import { createPool } from '../../../src/store/postgres/connection.ts';
+import { openPostgres } from '../../../src/store/postgres/open.ts';
+import { runTransaction } from '../../../src/store/postgres/transactions.ts';
+import { type PostgresCluster, startPostgres } from '../../support/postgres.ts';
+import { everything, inboxAt, mailTo, onlyPlaced, T } from '../builders.ts';
+import { createDatabase } from './open-postgres.ts';
+
+let cluster: PostgresCluster;
+let url: string;
+let admin: Client;
+beforeAll(async () => {
+  cluster = await startPostgres();
+});
+afterAll(() => cluster.remove());
+
+/** A connection as an operator has one. */
+async function connect(to = cluster.url()): Promise<Client> {
+  const client = new Client(to);
+  client.on('error', () => undefined);
+  await client.connect();
+  return client;
+}
+
+async function newAccount(store: Store): Promise<string> {
+  const id = newId('acc', T);
+  await store.accounts.create({ id, name: 'a', plan: 'free', createdAt: T }, null);
+  return id;
+}
+
+describe('PostgreSQL in trouble', () => {
+  let store: Store;
+  let accountId: string;
+  let inbox: InboxRecord;
+  beforeEach(async () => {
+    url = await createDatabase(cluster);
+    admin = await connect(url);
+    store = await openPostgres({ url });
+    accountId = await newAccount(store);
+    inbox = (await store.inboxes.create(accountId, inboxAt(), 10, null)).inbox;
+    return async () => {
+      await store.close();
+      await admin.end();
+    };
+  });
+
+  const endConnections = () =>
+    admin.query(
+      'select pg_terminate_backend(pid) from pg_stat_activity where application_name = $1 and datname = current_database()',
+      ['mayfly'],
+    );
+
+  it('acknowledges nothing when a commit answers that it was rolled back', async () => {
+    const pool = createPool(url, () => undefined);
+    const committed = runTransaction(pool, async (client) => {
+      await client.query('delete from inboxes');
+      await client.query('select 1 / 0').catch(() => undefined);
+      return 'committed';
+    });
+    await expect(committed).rejects.toThrow(/rolled back/);
+    expect(await store.inboxes.find(accountId, inbox.id, T)).toMatchObject({ id: inbox.id });
+    await pool.end();
+  });
+
+  it('says outcome_unknown when a synchronous standby did not confirm the commit', async () => {
+    await admin.query("alter system set synchronous_standby_names = 'absent'");
+    await admin.query('select pg_reload_conf()');
+    try {
+      const adding = store.messages.addBatch([mailTo([inbox])], T);
+      const refused = expect(adding).rejects.toMatchObject({ code: 'outcome_unknown' });
+      await expect
+        .poll(async () => {
+          const waiting = await admin.query(
+            "select pg_cancel_backend(pid) from pg_stat_activity where wait_event = 'SyncRep' and datname = current_database()",
+          );
+          return waiting.rowCount;
+        })
+        .toBeGreaterThan(0);
+      await refused;
+    } finally {
+      await admin.query('alter system reset synchronous_standby_names');
+      await admin.query('select pg_reload_conf()');
+    }
+    await onlyPlaced(store, mailTo([inbox]), T);
+  });
+
+  it('answers unavailable when its connections are ended, and works again at once', async () => {
+    for (let n = 0; n < 3; n++) {
+      await endConnections();
+      const results = await Promise.allSettled([
+        store.ping(),
+        store.messages.addBatch([mailTo([inbox])], T),
+        store.inboxes.find(accountId, inbox.id, T),
+      ]);
+      for (const result of results) {
+        if (result.status === 'rejected')
+          expect(result.reason.code).toMatch(/^(unavailable|outcome_unknown)$/);
+      }
+      await expect
+        .poll(() =>
+          store.ping().then(
+            () => 'works',
+            (error) => error.code,
+          ),
+        )
+        .toBe('works');
+      await onlyPlaced(store, mailTo([inbox]), T);
+    }
+  });
+
+  it('survives restarts of the server under load; nothing acknowledged is lost or stored twice', async () => {
+    const acknowledged: string[] = [];
+    let running = true;
+    const sender = async (name: number): Promise<void> => {
+      for (let n = 0; running; n++) {
+        const subject = `${name}-${n}`;
+        await store.messages
+          .addBatch([mailTo([inbox], { subject, maxMessages: 1e6 })], T)
+          .then(() => acknowledged.push(subject))
+          .catch((error) => expect(error.code).toMatch(/^(unavailable|outcome_unknown)$/));
+      }
+    };
+    const senders = [1, 2, 3].map(sender);
+    for (const signal of ['SIGQUIT', 'SIGINT'] as const) {
+      const before = acknowledged.length;
+      await expect.poll(() => acknowledged.length).toBeGreaterThan(before + 20);
+      await cluster.stop(signal);
+      await expect(store.ping()).rejects.toMatchObject({ code: 'unavailable' });
+      await cluster.start();
+    }
+    const before = acknowledged.length;
+    await expect.poll(() => acknowledged.length).toBeGreaterThan(before + 20);
+    running = false;
+    await Promise.all(senders);
+    const rows = await store.messages.listAfter(inbox.id, { after: 0, limit: 1e6 }, T);
+    const subjects = rows.map(({ summary }) => summary.subject);
+    expect(new Set(subjects).size).toBe(subjects.length);
+    expect(acknowledged.filter((subject) => !subjects.includes(subject))).toEqual([]);
+    const { messageCount } = (await store.inboxes.find(accountId, inbox.id, T)) ?? {};
+    expect(messageCount).toBe(rows.length);
+    admin = await connect(url);
+  });
+
+  it('stores the mail of four nodes to the same inboxes without a deadlock, each with an order of its own', async () => {
+    const nodes = [store, ...(await Promise.all([1, 2, 3].map(() => openPostgres({ url }))))];
+    const accounts = await Promise.all(Array.from({ length: 4 }, () => newAccount(store)));
+    const inboxes = await Promise.all(
+      Array.from({ length: 12 }, async (_, n) => {
+        const owner = accounts[n % accounts.length] as string;
+        return (await store.inboxes.create(owner, inboxAt(), 100, null)).inbox;
+      }),
+    );
+    const work = async (node: Store, seed: number): Promise<void> => {
+      for (let n = 0; n < 30; n++) {
+        const mails = Array.from({ length: 10 }, (_, k) => {
+          const first = (seed * 7 + n * 5 + k * 11) % inboxes.length;
+          const to = [inboxes[first], inboxes[(first + 1 + (k % 5)) % inboxes.length]] as InboxRecord[];
+          return mailTo([...new Set(to)], { maxMessages: 1e6 });
+        });
+        await node.messages.addBatch(mails, T + n);
+      }
+    };
+    await Promise.all(nodes.map(work));
+    const { rows } = await admin.query(
+      'select deadlocks from pg_stat_database where datname = current_database()',
+    );
+    expect(Number(rows[0].deadlocks)).toBe(0);
+    for (const owner of accounts) {
+      const listed = await store.messages.listByAccount(owner, { after: 0, limit: 1e6 }, T);
+      const orders = listed.map(({ accountOrder }) => accountOrder);
+      expect(new Set(orders).size).toBe(orders.length);
+      expect(orders).toEqual(orders.toSorted((a, b) => a - b));
+    }
+    for (const { id, accountId: owner } of inboxes) {
+      const listed = await store.messages.list(id, { ...everything, limit: 1e6 }, T);
+      expect((await store.inboxes.find(owner, id, T))?.messageCount).toBe(listed.length);
+    }
+    for (const node of nodes.slice(1)) await node.close();
+  });
+
+  it('keeps a delivery that is replayed while the sweeper removes old ones', async () => {
+    const webhook = {
+      id: newId('whk', T),
+      inboxId: null,
+      url: 'https://hooks.example/',
+      description: '',
+      secret: 's',
+      createdAt: T,
+    };
+    await store.webhooks.create(accountId, webhook, 10);
+    const ids = { deliveryId: newId('dlv', T), eventId: newId('evt', T) };
+    await store.deliveries.addTest(accountId, webhook.id, ids, T);
+    const [claimed] = await store.deliveries.claim({ prompt: 5, other: 5, leaseMs: 1000 }, T);
+    if (!claimed) throw new Error('The delivery was not claimed.');
+    const attempt = { at: T, status: 200, durationMs: 1, error: null, responseStart: '' };
+    const next = { state: 'delivered' as const, reason: null };
+    const { leasedUntil } = claimed;
+    await store.deliveries.record(
+      [{ webhookId: webhook.id, deliveryId: ids.deliveryId, leasedUntil, attempt, next }],
+      T,
+    );
+    const late = T + 8 * 86_400_000;
+    // The row is locked as by a replay that commits after the sweeper has found it.
+    await admin.query('begin');
+    await admin.query("update deliveries set state = 'pending', due_at = $1, ended_at = null, round = 0", [
+      late,
+    ]);
+    const sweeping = store.upkeep.sweep(late, 1000);
+    await expect
+      .poll(async () => {
+        const other = await connect(url);
+        const { rowCount } = await other.query(
+          "select 1 from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()",
+        );
+        await other.end();
+        return rowCount;
+      })
+      .toBeGreaterThan(0);
+    await admin.query('commit');
+    await sweeping;
+    const kept = await store.deliveries.find(accountId, webhook.id, ids.deliveryId, late);
+    expect(kept).toMatchObject({ state: 'pending', attempts: [{ status: 200 }] });
+  });
+});
+
+describe('a PostgreSQL that could lose acknowledged mail', () => {
+  it.each([
+    ['off', ''],
+    ['local', 'standby'],
+  ])('is refused with synchronous_commit = %s and the standbys "%s"', async (setting, standbys) => {
+    const other = await createDatabase(cluster);
+    const client = await connect();
+    const name = new URL(other).pathname.slice(1);
+    await client.query(`alter database ${name} set synchronous_commit = ${setting}`);
+    if (standbys) {
+      await client.query(`alter system set synchronous_standby_names = '${standbys}'`);
+      await client.query('select pg_reload_conf()');
+    }
+    try {
+      await expect
+        .poll(() =>
+          openPostgres({ url: other }).then(
+            (store) => store.close().then(() => 'opened'),
+            (error) => error.message,
+          ),
+        )
+        .toContain(`synchronous_commit = ${setting}`);
+    } finally {
+      await client.query('alter system reset synchronous_standby_names');
+      await client.query('select pg_reload_conf()');
+      await client.end();
+    }
+  });
+
+  it('is refused with fsync = off', async () => {
+    const relaxed = await startPostgres({ settings: { fsync: 'off' } });
+    await expect(openPostgres({ url: relaxed.url() })).rejects.toThrow(/fsync = off/);
+    await relaxed.remove();
+  });
+
+  it('says what is wrong when there is no server or no such database', async () => {
+    await expect(openPostgres({ url: 'postgres://127.0.0.1:1/none' })).rejects.toThrow(
+      /cannot be used: .*ECONNREFUSED/,
+    );
+    await expect(openPostgres({ url: cluster.url('absent') })).rejects.toThrow(
+      /cannot be used: .*does not exist/,
+    );
+  });
+
+  it('is refused when a newer version of Mayfly has changed its tables', async () => {
+    const other = await createDatabase(cluster);
+    await (await openPostgres({ url: other })).close();
+    const client = await connect(other);
+    await client.query(`insert into kysely_migration (name, timestamp) values ('9999-later', '')`);
+    await client.end();
+    await expect(openPostgres({ url: other })).rejects.toThrow(/newer version of Mayfly/);
+  });
+
+  it('is brought up to date once by nodes that start together', async () => {
+    const other = await createDatabase(cluster);
+    const nodes = await Promise.all([1, 2, 3, 4].map(() => openPostgres({ url: other })));
+    for (const node of nodes) {
+      await node.ping();
+      await node.close();
+    }
+  });
+});
