@@ -61,7 +61,7 @@ function find(at: string): { pattern: string; Screen: Screen; title: string; par
 }
 
 const NotFound = () => (
-  <Notice icon="question" title="There is no such screen">
+  <Notice icon="question" title="There is no such screen" isScreen>
     <p>
       <a href={href('/inboxes')}>Show all inboxes</a>
     </p>

@@ -65,7 +65,7 @@ function Rail({
   onPalette: () => void;
 }) {
   return (
-    <div class={`rail ${isShown ? 'shown' : ''}`}>
+    <aside class={`rail ${isShown ? 'shown' : ''}`} aria-label="Mayfly">
       <a class="brand" href={href(placesOf(who)[0]?.to ?? '/')}>
         <img src={icon} alt="" /> Mayfly
       </a>
@@ -105,7 +105,7 @@ function Rail({
           <Icon name="out" /> Sign out
         </button>
       </div>
-    </div>
+    </aside>
   );
 }
 
@@ -156,13 +156,14 @@ export function Shell({ at, children }: { at: string; children: ComponentChildre
   useEffect(() => setMenu(false), [at]);
   useShortcuts({ openPalette: () => setOverlay('palette'), openHelp: () => setOverlay('help') });
   if (!who) return null;
-  const close = () => setOverlay(null);
+  // The event of a closed dialog comes late: another one may be open by then.
+  const close = (closed: typeof overlay) => () => setOverlay((shown) => (shown === closed ? null : shown));
   return (
     <div class="shell">
       <a class="skip" href="#main">
         Skip to the content
       </a>
-      <div class="top-bar">
+      <header class="top-bar">
         <IconButton
           icon={isMenu ? 'close' : 'menu'}
           label="Menu"
@@ -174,15 +175,15 @@ export function Shell({ at, children }: { at: string; children: ComponentChildre
         </a>
         <i class={`dot ${connection.value}`} title={connection.value} />
         <IconButton icon="search" label="Go to" onClick={() => setOverlay('palette')} />
-      </div>
+      </header>
       <Rail at={at} isShown={isMenu} who={who} onPalette={() => setOverlay('palette')} />
       <main id="main" tabIndex={-1}>
         <Lost />
         {children}
       </main>
       <Toasts />
-      {overlay === 'palette' && <Palette onClose={close} />}
-      {overlay === 'help' && <Help onClose={close} />}
+      {overlay === 'palette' && <Palette onClose={close('palette')} />}
+      {overlay === 'help' && <Help onClose={close('help')} />}
     </div>
   );
 }

@@ -30,6 +30,7 @@ export interface Feed {
   seen(): void;
   loadOlder(): Promise<void>;
   remove(messageId: string): void;
+  /** Loads the list again; what was removed from it may come back. */
   reload(): void;
   stop(): void;
 }
@@ -157,6 +158,7 @@ export function createFeed(fetchPage: FetchPage, isDirect: boolean, inboxId: str
       messages.value = messages.value.filter(({ id }) => id !== messageId);
     },
     reload() {
+      removed.clear();
       controller.abort();
       controller = new AbortController();
       void first();

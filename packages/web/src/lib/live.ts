@@ -45,9 +45,10 @@ function deliver(arrival: Arrival): void {
 }
 
 function setConnection(isOpen: boolean): void {
+  // A stream that was open until now was heard until now; later failures of the same cut change nothing.
+  if (isOpen || connection.value === 'open') lastHeardAt.value = Date.now();
   if (isOpen && connection.value !== 'open') openings.value += 1;
   connection.value = isOpen ? 'open' : 'lost';
-  lastHeardAt.value = Date.now();
 }
 
 type Note = { arrival: Arrival } | { isOpen: boolean } | { hello: true };

@@ -33,7 +33,7 @@ export function Delivery({
 }) {
   if (!delivery) {
     return (
-      <Notice icon="question" title="This delivery is not in the log">
+      <Notice icon="question" title="This delivery is not in the log" isScreen>
         <a href={href(`/webhooks/${webhook.id}`)}>Show the deliveries</a>
       </Notice>
     );

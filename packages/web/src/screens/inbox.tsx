@@ -367,7 +367,7 @@ export function Inbox({ id, messageId }: InboxProps) {
   });
 
   const failed = inbox.data === undefined && inbox.error !== undefined;
-  if (failed) return <Failure error={inbox.error} retry={inbox.reload} />;
+  if (failed) return <Failure error={inbox.error} retry={inbox.reload} isScreen />;
   return (
     <div class="screen fixed" ref={box}>
       <div class={`split ${messageId ? 'open' : ''}`}>

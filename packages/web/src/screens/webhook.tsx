@@ -170,7 +170,7 @@ export function Webhook({ id, deliveryId }: { id: string; deliveryId?: string })
   const state = query.value.get('state');
   return (
     <div class="screen">
-      <Loaded query={loaded}>
+      <Loaded query={loaded} isScreen>
         {({ webhook, deliveries }) => {
           const one = deliveries.find((delivery) => delivery.id === deliveryId);
           if (deliveryId) return <Delivery webhook={webhook} delivery={one} onChange={loaded.reload} />;

@@ -30,24 +30,31 @@ interface NoticeProps {
   icon: IconName;
   title: string;
   kind?: 'bad';
+  /** True where nothing else on the screen is its heading. */
+  isScreen?: boolean | undefined;
   children?: ComponentChildren;
 }
 
 /** A state that fills the place of a list: what is the case and what to do next. */
-export const Notice = ({ icon, title, kind, children }: NoticeProps) => (
+export const Notice = ({ icon, title, kind, isScreen, children }: NoticeProps) => (
   <section class={`notice ${kind ?? ''}`} role={kind ? 'alert' : undefined}>
     <span class="notice-icon">
       <Icon name={icon} />
     </span>
-    <h2>{title}</h2>
+    {isScreen ? <h1>{title}</h1> : <h2>{title}</h2>}
     {children}
   </section>
 );
 
-const Gone = ({ error }: { error: ApiError }) => {
+const Gone = ({ error, isScreen }: { error: ApiError; isScreen?: boolean | undefined }) => {
   const at = error.problem?.expiredAt;
   return (
-    <Notice icon="clock" title={at ? 'This inbox has expired' : 'There is nothing here'} kind="bad">
+    <Notice
+      icon="clock"
+      title={at ? 'This inbox has expired' : 'There is nothing here'}
+      kind="bad"
+      isScreen={isScreen}
+    >
       <p>{error.problem?.detail}</p>
       {at && <p class="muted">It expired on {exact(at)}. Its messages can no longer be read.</p>}
       <p>
@@ -58,7 +65,7 @@ const Gone = ({ error }: { error: ApiError }) => {
 };
 
 /** A 429 with a countdown; when it is over the request is sent again. */
-function Limited({ error, retry }: { error: ApiError; retry: () => void }) {
+function Limited({ error, retry, isScreen }: FailureProps & { error: ApiError }) {
   const [until] = useState(() => Date.now() + (error.retryAfterMs ?? 1_000));
   const left = Math.max(0, until - now.value);
   const isQuota = error.code === 'quota_exceeded';
@@ -72,6 +79,7 @@ function Limited({ error, retry }: { error: ApiError; retry: () => void }) {
       icon="clock"
       title={isQuota ? 'The quota of this month is used up' : 'Too many requests'}
       kind="bad"
+      isScreen={isScreen}
     >
       <p>{error.problem?.detail}</p>
       <p class="muted">
@@ -81,11 +89,17 @@ function Limited({ error, retry }: { error: ApiError; retry: () => void }) {
   );
 }
 
+interface FailureProps {
+  error: unknown;
+  retry: () => void;
+  isScreen?: boolean | undefined;
+}
+
 /** Why a request failed, in the words of the API, and a button that repeats it. */
-export function Failure({ error, retry }: { error: unknown; retry: () => void }) {
+export function Failure({ error, retry, isScreen }: FailureProps) {
   if (error instanceof ApiError) {
-    if (error.status === 404 || error.status === 410) return <Gone error={error} />;
-    if (error.status === 429) return <Limited error={error} retry={retry} />;
+    if (error.status === 404 || error.status === 410) return <Gone error={error} isScreen={isScreen} />;
+    if (error.status === 429) return <Limited error={error} retry={retry} isScreen={isScreen} />;
   }
   const problem = error instanceof ApiError ? error.problem : undefined;
   const isOffline = error instanceof ConnectionError;
@@ -94,7 +108,7 @@ export function Failure({ error, retry }: { error: unknown; retry: () => void })
     ? 'Check that Mayfly is running and that this machine is connected.'
     : (problem?.detail ?? (error instanceof Error ? error.message : String(error)));
   return (
-    <Notice icon="warn" title={title} kind="bad">
+    <Notice icon="warn" title={title} kind="bad" isScreen={isScreen}>
       <p>{detail}</p>
       {problem && (
         <p class="muted">
@@ -112,17 +126,19 @@ export function Failure({ error, retry }: { error: unknown; retry: () => void })
 interface LoadedProps<T> {
   query: { data: T | undefined; error: unknown; isLoading: boolean; reload(): void };
   rows?: number;
+  /** True where the result has the heading of the screen. */
+  isScreen?: boolean;
   children: (data: T) => ComponentChildren;
 }
 
 /** Shows the result of a request, or the state that it is in. */
-export function Loaded<T>({ query, rows, children }: LoadedProps<T>) {
+export function Loaded<T>({ query, rows, isScreen, children }: LoadedProps<T>) {
   const { data, error, reload } = query;
   if (data === undefined) {
     return error === undefined ? (
       <Loading {...(rows && { rows })} />
     ) : (
-      <Failure error={error} retry={reload} />
+      <Failure error={error} retry={reload} isScreen={isScreen} />
     );
   }
   return (

@@ -90,9 +90,11 @@ export function focusRow(box: Element | null, index: number, rowHeight: number):
   else if (top + rowHeight > scroller.scrollTop + scroller.clientHeight) {
     scroller.scrollTop = top + rowHeight - scroller.clientHeight;
   }
-  requestAnimationFrame(() =>
-    requestAnimationFrame(() =>
-      scroller.querySelector<HTMLElement>(`[aria-posinset="${index + 1}"] a`)?.focus({ preventScroll: true }),
-    ),
-  );
+  const focus = () => {
+    const row = scroller.querySelector<HTMLElement>(`[aria-posinset="${index + 1}"] a`);
+    row?.focus({ preventScroll: true });
+    return row !== null;
+  };
+  // A row that was far away exists when the list has been rendered again.
+  if (!focus()) requestAnimationFrame(() => requestAnimationFrame(focus));
 }

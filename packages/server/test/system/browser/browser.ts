@@ -17,5 +17,9 @@ const ARGUMENTS = [
 ];
 
 /** Starts a browser that waits two minutes for anything, because the machine may be busy. */
-export const launchBrowser = (): Promise<Browser> =>
-  chromium.launch({ ...(CHROMIUM && { executablePath: CHROMIUM }), args: ARGUMENTS, timeout: 120_000 });
+export const launchBrowser = (further: readonly string[] = []): Promise<Browser> =>
+  chromium.launch({
+    ...(CHROMIUM && { executablePath: CHROMIUM }),
+    args: [...ARGUMENTS, ...further],
+    timeout: 120_000,
+  });

@@ -1,0 +1,163 @@
+import type { Browser } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { inForm } from '../../support/form.ts';
+import { startApp, TEST_KEY, type TestApp } from '../../support/start-app.ts';
+import { CHROMIUM, launchBrowser } from '../browser/browser.ts';
+import { LOOKS, openConsole, signUpMail } from './console.ts';
+
+describe.skipIf(!CHROMIUM)('the console in a browser (skipped where there is no Chromium)', () => {
+  let app: TestApp;
+  let browser: Browser;
+  beforeAll(async () => {
+    [app, browser] = await Promise.all([startApp(), launchBrowser()]);
+  });
+  afterAll(async () => {
+    await browser?.close();
+    await app?.stop();
+  });
+
+  it.each(inForm(LOOKS.slice(0, 2), [...LOOKS]))(
+    'from signing in to deleting a mail, $width px wide and $colorScheme',
+    async (look) => {
+      const { context, page, complaints } = await openConsole(browser, app, look, null);
+      // A pasted link comes back after signing in.
+      await page.goto(`${app.url}/console/inboxes?new=1`);
+      await page.getByLabel('API key or read token').fill('mfk_wrong');
+      await page.keyboard.press('Enter');
+      await page.getByRole('alert').waitFor();
+      await page.getByLabel('API key or read token').fill(TEST_KEY);
+      await page.getByRole('button', { name: 'Sign in' }).click();
+      await page.getByRole('button', { name: 'Create', exact: true }).click();
+      await page.getByRole('button', { name: 'Open the inbox' }).click();
+      const heading = page.getByRole('heading', { name: /@mayfly\.test/ });
+      const address = /\S+@mayfly\.test/.exec((await heading.textContent()) ?? '')?.[0] ?? '';
+      await page.getByText('Waiting for the first mail').waitFor();
+
+      await app.send(signUpMail(address));
+      const row = page.getByRole('link', { name: /Please confirm your address/ });
+      await row.waitFor();
+      await row.click();
+      await page.getByRole('heading', { name: 'Please confirm your address' }).waitFor();
+      await page.frameLocator('iframe').getByText('Welcome').waitFor();
+      await page.getByRole('tab', { name: /Codes/ }).click();
+      await page.getByText('https://shop.example/confirm?token=abc', { exact: true }).waitFor();
+      await page
+        .getByRole('tabpanel')
+        .getByRole('button', { name: /code 482913/ })
+        .click();
+      await page.getByText('code 482913 copied').waitFor();
+      await page.getByRole('tab', { name: 'Text' }).click();
+      expect(page.url()).toContain('view=text');
+
+      await page.getByRole('button', { name: 'Delete the message' }).click();
+      await page.getByText('Waiting for the first mail').waitFor();
+      await page.getByRole('button', { name: 'Undo' }).click();
+      await row.waitFor();
+      expect(complaints).toEqual([]);
+      await context.close();
+    },
+  );
+
+  it('by the keyboard alone', async () => {
+    const inbox = await app.createInbox({ localPart: `keys-${Date.now()}` });
+    for (const code of ['111111', '222222', '333333']) await app.send(signUpMail(inbox.address, code));
+    const { context, page, open, complaints } = await openConsole(browser, app);
+    await open('/inboxes');
+    await page.getByRole('link', { name: new RegExp(inbox.address) }).waitFor();
+    const focused = () => page.locator(':focus');
+    await page.keyboard.press('j');
+    await expect.poll(() => focused().textContent()).toContain(inbox.address);
+    await page.keyboard.press('Enter');
+    await page.getByRole('link', { name: /333333/ }).waitFor();
+    await page.keyboard.press('j');
+    await page.keyboard.press('j');
+    await expect.poll(() => focused().textContent()).toContain('222222');
+    await page.keyboard.press('Enter');
+    await page.getByRole('tab', { name: 'HTML' }).waitFor();
+    await page.keyboard.press('2');
+    await page.getByText('Your code is 222222.').last().waitFor();
+    expect(page.url()).toContain('view=text');
+    // Back to the same row, not to the top.
+    await page.keyboard.press('u');
+    await expect.poll(() => focused().textContent()).toContain('222222');
+    await page.keyboard.press('x');
+    await page.getByText('code 222222 copied').waitFor();
+    await page.keyboard.press('g');
+    await page.keyboard.press('u');
+    await page.getByRole('heading', { name: 'Usage' }).waitFor();
+    await page.keyboard.press('?');
+    await page.getByRole('dialog', { name: 'Keys' }).waitFor();
+    await page.keyboard.press('Escape');
+    await page.keyboard.press('Control+k');
+    await page.keyboard.type('webhooks');
+    await page.keyboard.press('Enter');
+    await page.getByRole('heading', { level: 1, name: 'Webhooks' }).waitFor();
+    expect(complaints).toEqual([]);
+    await context.close();
+  });
+
+  it('shows why nothing came, with the letters that differ', async () => {
+    const inbox = await app.createInbox({ localPart: 'brave.otter' });
+    await app.send(signUpMail(inbox.address));
+    await app.send(signUpMail('brave.oter@mayfly.test')).catch(() => undefined);
+    const { context, page, open } = await openConsole(browser, app);
+    await open(`/why?address=${inbox.address}`);
+    await page.waitForURL(new RegExp(`/inboxes/${inbox.id}/why`));
+    await page.getByLabel('Subject').fill('invoice');
+    await page.getByRole('button', { name: 'Look again' }).click();
+    await page.getByText(/none meets all conditions.*its subject differs/).waitFor();
+    await page.getByText('brave.oter@mayfly.test').first().waitFor();
+    expect(page.url()).toContain('subject=invoice');
+    await context.close();
+  });
+
+  it('keeps no key: nothing in storage, the address, or what scripts can read', async () => {
+    const { context, page } = await openConsole(browser, app, LOOKS[0], null);
+    await page.goto(`${app.url}/console/sign-in`);
+    await page.getByLabel('API key or read token').fill(TEST_KEY);
+    await page.keyboard.press('Enter');
+    await page.getByRole('heading', { name: 'Inboxes' }).waitFor();
+    const readable = await page.evaluate(
+      'JSON.stringify([{ ...localStorage }, { ...sessionStorage }, document.cookie, location.href])',
+    );
+    expect(readable).not.toContain(TEST_KEY);
+    expect(readable).not.toContain('mfs_');
+    const [cookie] = await context.cookies();
+    expect(cookie).toMatchObject({ httpOnly: true, sameSite: 'Strict' });
+    await context.close();
+  });
+
+  it('of a key that only reads has no button that changes something', async () => {
+    const { body: key } = await app.api('POST', '/v1/keys', { body: { name: 'reader', scope: 'read' } });
+    const inbox = await app.createInbox();
+    await app.send(signUpMail(inbox.address));
+    const { context, page, open } = await openConsole(browser, app, LOOKS[0], key.key);
+    for (const path of ['/inboxes', `/inboxes/${inbox.id}`, '/keys', '/webhooks', '/connect']) {
+      await open(path);
+      await page.getByRole('heading', { level: 1 }).waitFor();
+      await page.locator('.skeleton').waitFor({ state: 'detached' });
+      const verbs = page.getByRole('button', { name: /^(New|Delete|Revoke|Extend|Send|Create|A fresh)/ });
+      expect([path, await verbs.count()]).toEqual([path, 0]);
+    }
+    // It ends with its key.
+    await app.api('DELETE', `/v1/keys/${key.id}`);
+    await open('/inboxes');
+    await page.getByRole('button', { name: 'Sign in' }).waitFor();
+    await context.close();
+  });
+
+  it('a link with a read token opens its inbox and nothing else', async () => {
+    const inbox = await app.createInbox();
+    await app.send(signUpMail(inbox.address));
+    const { context, page, open } = await openConsole(browser, app, LOOKS[0], null);
+    await open(`/open#${inbox.token}`);
+    await page.getByRole('link', { name: /Please confirm/ }).waitFor();
+    expect(page.url()).not.toContain('mft_');
+    await open('/keys');
+    await page.waitForURL(new RegExp(`/inboxes/${inbox.id}$`));
+    // New mail arrives here too.
+    await app.send({ ...signUpMail(inbox.address), subject: 'A second one' });
+    await page.getByRole('link', { name: /A second one/ }).waitFor();
+    await context.close();
+  });
+});

@@ -1,0 +1,167 @@
+import { once } from 'node:events';
+import { readdirSync, readFileSync } from 'node:fs';
+import type { AddressInfo } from 'node:net';
+import { connect, createServer, type Server, type Socket } from 'node:net';
+import { join, resolve } from 'node:path';
+import type { Browser } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { inForm } from '../../support/form.ts';
+import { startApp, type TestApp } from '../../support/start-app.ts';
+import { CHROMIUM, launchBrowser } from '../browser/browser.ts';
+import { openConsole } from './console.ts';
+
+const DIST = resolve(import.meta.dirname, '../../../../web/dist');
+const KIB = 1024;
+
+/** A proxy that cuts all its connections when it is told to. */
+async function cuttingProxy(target: string): Promise<{ url: string; cut(): void; close(): void }> {
+  const open = new Set<Socket>();
+  const { hostname, port } = new URL(target);
+  const server: Server = createServer((from) => {
+    const to = connect(Number(port), hostname);
+    for (const socket of [from, to]) {
+      open.add(socket);
+      socket.on('error', () => undefined);
+      socket.on('close', () => {
+        open.delete(socket);
+        from.destroy();
+        to.destroy();
+      });
+    }
+    from.pipe(to).pipe(from);
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const cut = () => {
+    for (const socket of open) socket.destroy();
+  };
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    cut,
+    close() {
+      server.close();
+      cut();
+    },
+  };
+}
+
+describe.skipIf(!CHROMIUM)('live lists of the console (skipped where there is no Chromium)', () => {
+  let app: TestApp;
+  let browser: Browser;
+  beforeAll(async () => {
+    [app, browser] = await Promise.all([startApp(), launchBrowser()]);
+  });
+  afterAll(async () => {
+    await browser?.close();
+    await app?.stop();
+  });
+
+  const inject = (id: string, subject: string) =>
+    app.api('POST', `/v1/inboxes/${id}/messages`, {
+      body: `Subject: ${subject}\r\n\r\nx\r\n`,
+      headers: { 'content-type': 'message/rfc822' },
+    });
+
+  it('show every message once and in order while the connection is cut again and again', async () => {
+    const mails = inForm(120, 1_000);
+    const cuts = inForm(6, 20);
+    const inbox = await app.createInbox();
+    const proxy = await cuttingProxy(app.url);
+    const { page, context, complaints } = await openConsole(browser, { url: proxy.url });
+    await page.goto(`${proxy.url}/console/inboxes/${inbox.id}`);
+    await page.getByText('Waiting for the first mail').waitFor();
+    for (let n = 0; n < mails; n++) {
+      await inject(inbox.id, `mail ${String(n).padStart(5, '0')}`);
+      if (n % Math.floor(mails / cuts) === 1) proxy.cut();
+    }
+    const setSize = page.locator('.pane-list li').first();
+    await expect.poll(() => setSize.getAttribute('aria-setsize'), { timeout: 20_000 }).toBe(String(mails));
+    const seen: string[] = [];
+    for (let top = 0; seen.length < mails; top += 600) {
+      await page.locator('.pane-list .window').evaluate((box, to) => {
+        box.scrollTop = to;
+      }, top);
+      await page.waitForTimeout(50);
+      for (const text of await page.locator('.pane-list li').allTextContents()) {
+        const subject = /mail \d{5}/.exec(text)?.[0] ?? '';
+        if (!seen.includes(subject)) seen.push(subject);
+      }
+      if (top > mails * 90) break;
+    }
+    const expected = Array.from(
+      { length: mails },
+      (_, n) => `mail ${String(mails - 1 - n).padStart(5, '0')}`,
+    );
+    expect(seen).toEqual(expected);
+    expect(complaints).toEqual([]);
+    proxy.close();
+    await page.getByText(/No connection to the server/).waitFor();
+    await context.close();
+  });
+
+  it('keep few rows in the page, and hold still while one reads', async () => {
+    const inbox = await app.createInbox();
+    for (let n = 0; n < 150; n++) await inject(inbox.id, `row ${n}`);
+    const { page, context, open } = await openConsole(browser, app);
+    await open(`/inboxes/${inbox.id}`);
+    await page.getByRole('link', { name: /row 149/ }).waitFor();
+    expect(await page.locator('.pane-list li').count()).toBeLessThanOrEqual(80);
+    const box = page.locator('.pane-list .window');
+    await box.evaluate((element) => {
+      element.scrollTop = 760;
+    });
+    const row = page.getByRole('link', { name: /row 138 / });
+    await row.waitFor();
+    const before = (await row.boundingBox())?.y;
+    await inject(inbox.id, 'while reading');
+    await page.getByRole('button', { name: '1 new' }).waitFor();
+    const pill = (await page.getByRole('button', { name: '1 new' }).boundingBox())?.height ?? 0;
+    const moved = ((await row.boundingBox())?.y ?? 0) - (before ?? 0);
+    expect(Math.abs(moved)).toBeLessThan(pill + 20);
+    await page.getByRole('button', { name: '1 new' }).click();
+    await page.getByRole('link', { name: /while reading/ }).waitFor();
+    await context.close();
+  });
+
+  it('two tabs share one stream, and the second goes on when the first is closed', async () => {
+    const inbox = await app.createInbox();
+    const { page: first, context, open } = await openConsole(browser, app);
+    const streams: string[] = [];
+    context.on('request', (request) => {
+      if (request.url().includes('/v1/events')) streams.push(request.url());
+    });
+    await open(`/inboxes/${inbox.id}`);
+    await first.getByText('Waiting for the first mail').waitFor();
+    const second = await context.newPage();
+    await second.goto(`${app.url}/console/inboxes/${inbox.id}`);
+    await second.getByText('Waiting for the first mail').waitFor();
+    await inject(inbox.id, 'to both');
+    for (const page of [first, second]) await page.getByRole('link', { name: /to both/ }).waitFor();
+    expect(streams).toHaveLength(1);
+    await first.close();
+    await inject(inbox.id, 'to the one that is left');
+    await second.getByRole('link', { name: /the one that is left/ }).waitFor();
+    await context.close();
+  });
+});
+
+describe('the built console', () => {
+  const size = (name: string) => readFileSync(join(DIST, 'assets', name)).length;
+  const files = readdirSync(join(DIST, 'assets')).filter((name) => /\.(js|css)\.gz$/.test(name));
+
+  it('sends at most 45 KiB for the first screen and 80 KiB for all screens', () => {
+    const first = readFileSync(join(DIST, 'index.html'), 'utf8');
+    const needed = files.filter((name) => first.includes(name.replace('.gz', '')));
+    const sum = (names: string[]) => names.reduce((total, name) => total + size(name), 0);
+    expect(needed.length).toBeGreaterThanOrEqual(2);
+    expect(sum(needed)).toBeLessThanOrEqual(45 * KIB);
+    expect(sum(files)).toBeLessThanOrEqual(80 * KIB);
+  });
+
+  it('never makes markup of text', () => {
+    for (const name of readdirSync(join(DIST, 'assets')).filter((one) => one.endsWith('.js'))) {
+      const code = readFileSync(join(DIST, 'assets', name), 'utf8');
+      // Preact has the property in it; the console never gives it.
+      expect(code).not.toMatch(/dangerouslySetInnerHTML:|\.innerHTML=(?!\w+&&|\w+\.__html|\w+\|\||"")/);
+    }
+  });
+});

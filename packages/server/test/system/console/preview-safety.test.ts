@@ -1,0 +1,245 @@
+import { once } from 'node:events';
+import { existsSync, readFileSync } from 'node:fs';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join, resolve } from 'node:path';
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { isLong } from '../../support/form.ts';
+import { startApp, TEST_KEY, type TestApp } from '../../support/start-app.ts';
+import { CHROMIUM, launchBrowser } from '../browser/browser.ts';
+import { LOOKS, openConsole } from './console.ts';
+
+/** Payloads against sanitisers; not part of the project, and skipped where they are not beside it. */
+const CORPUS = resolve(import.meta.dirname, '../../../../../../shared/corpora/dompurify-xss/expect.json');
+
+/** What a mail may contain to run a script or to tell its sender that it was opened; `C` is the canary's URL. */
+const HOSTILE: Record<string, string> = {
+  script: '<script>top.ran = 1; fetch("C/script")</script><script src="C/script.js"></script>',
+  'event handlers':
+    '<img src=x onerror="fetch(\'C/onerror\')"><body onload="fetch(\'C/onload\')"><svg onload="fetch(\'C/svg\')">',
+  image: '<img src="C/open.gif"><img srcset="C/a.png 1x, C/b.png 2x"><input type=image src="C/input">',
+  'style sheets':
+    '<link rel=stylesheet href="C/a.css"><style>@import "C/b.css"; body { background: url(C/bg.png) }</style>',
+  'inline style': '<div style="background-image: url(\'C/inline.png\'); list-style: url(C/list.png)">x</div>',
+  font: '<style>@font-face { font-family: f; src: url(C/f.woff2) } * { font-family: f }</style>text',
+  frames: '<iframe src="C/frame"></iframe><object data="C/object"></object><embed src="C/embed">',
+  'frame with a script': '<iframe srcdoc="<script>fetch(\'C/srcdoc\')</script>"></iframe>',
+  media: '<video autoplay poster="C/poster" src="C/video"></video><audio autoplay src="C/audio"></audio>',
+  refresh: '<meta http-equiv=refresh content="0;url=C/refresh">',
+  form: '<form id=f action="C/form"><button id=b autofocus></button></form><script>document.forms[0].submit()</script>',
+  hints:
+    '<link rel=dns-prefetch href="//dns.canary.test"><link rel=preconnect href="C"><link rel=prefetch href="C/prefetch"><link rel=preload as=image href="C/preload"><link rel=icon href="C/icon">',
+  'prefetch control':
+    '<meta http-equiv="x-dns-prefetch-control" content="on"><a href="http://link.canary.test/">x</a>',
+  base: '<base href="C/"><img src="relative.gif">',
+  svg: '<svg><image href="C/svg-image"/><use href="C/use#x"/><script>fetch("C/svg-script")</script></svg>',
+  background: '<table background="C/table.png"><tr><td background="C/td.png">x</table>',
+  'css tricks':
+    '<style>@media screen { p { cursor: url(C/cursor), auto } } p { content: url(C/content) }</style><p>x</p>',
+  manifest: '<html manifest="C/manifest"><link rel=manifest href="C/m.json">',
+  ping: '<a href="#x" ping="C/ping" id=x>x</a>',
+  'tag that never ends': '<img src="C/unclosed.gif" alt="<p>x</p>',
+  comment: '<!--><img src="C/comment.gif">-->',
+  mathml: '<math><mi xlink:href="C/math"><mglyph src="C/glyph"></math>',
+};
+
+describe.skipIf(!CHROMIUM)('the preview of a hostile mail (skipped where there is no Chromium)', () => {
+  let app: TestApp;
+  let browser: Browser;
+  let canary: Server;
+  let canaryUrl: string;
+  const heard: string[] = [];
+  let inbox: { id: string; address: string };
+  beforeAll(async () => {
+    [app, browser] = await Promise.all([startApp(), launchBrowser()]);
+    canary = createServer((request, response) => {
+      heard.push(`${request.url} ${request.headers.cookie ?? ''}`);
+      response.setHeader('access-control-allow-origin', '*').end('');
+    }).listen(0, '127.0.0.1');
+    await once(canary, 'listening');
+    canaryUrl = `http://127.0.0.1:${(canary.address() as AddressInfo).port}`;
+    inbox = await app.createInbox();
+  });
+  afterAll(async () => {
+    await browser?.close();
+    await app?.stop();
+    canary?.close();
+  });
+
+  /** Puts a mail with this HTML into the inbox. @returns the path of its preview */
+  async function previewOf(html: string, remoteContent = false): Promise<string> {
+    const body = `Subject: x\r\nMIME-Version: 1.0\r\nContent-Type: text/html; charset=utf-8\r\n\r\n${html.replaceAll('C/', `${canaryUrl}/`).replaceAll('"C"', `"${canaryUrl}"`)}\r\n`;
+    const injected = await app.api('POST', `/v1/inboxes/${inbox.id}/messages`, {
+      body,
+      headers: { 'content-type': 'message/rfc822' },
+    });
+    const path = `/v1/inboxes/${inbox.id}/messages/${injected.body.id}/preview`;
+    return (await app.api('POST', path, { body: { remoteContent } })).body.url;
+  }
+
+  /** Shows previews in frames as the console has them, on a page of the console's origin. */
+  async function show(page: Page, urls: readonly string[], sandbox: string | null): Promise<void> {
+    await page.evaluate(
+      `(async () => {
+        document.body.replaceChildren();
+        window.ran = undefined;
+        await Promise.all(${JSON.stringify(urls)}.map((url) => new Promise((done) => {
+          const frame = document.createElement('iframe');
+          ${sandbox === null ? '' : `frame.setAttribute('sandbox', ${JSON.stringify(sandbox)});`}
+          frame.onload = done;
+          frame.src = url;
+          document.body.append(frame);
+          setTimeout(done, 2000);
+        })));
+      })()`,
+    );
+    // Time for what a page does after it is loaded: refreshes, fonts, timers.
+    await page.waitForTimeout(400);
+  }
+
+  const CONSOLE_SANDBOX = 'allow-popups allow-popups-to-escape-sandbox';
+
+  it('runs nothing and requests nothing, whatever the mail contains', async () => {
+    const { page, context, open } = await openConsole(browser, app);
+    await open('/domains');
+    await page.getByText('MX').first().waitFor();
+    const urls = await Promise.all(Object.values(HOSTILE).map((html) => previewOf(html)));
+    await show(page, urls, CONSOLE_SANDBOX);
+    expect(heard).toEqual([]);
+    expect(await page.evaluate('[window.ran ?? 0, location.pathname]')).toEqual([0, '/console/domains']);
+    // The frames show what is left; their origin is opaque.
+    const origins = await Promise.all(
+      page
+        .frames()
+        .slice(1)
+        .map((frame) => frame.evaluate('self.origin')),
+    );
+    expect(origins.length).toBeGreaterThanOrEqual(urls.length);
+    expect(new Set(origins)).toEqual(new Set(['null']));
+    await context.close();
+  });
+
+  it('resolves no name that the mail contains', async () => {
+    const log = join(app.dataDir, 'net-log.json');
+    const watched = await launchBrowser([`--log-net-log=${log}`]);
+    const { page, open } = await openConsole(watched, app);
+    await open('/domains');
+    await page.getByText('MX').first().waitFor();
+    const names = ['hints', 'prefetch control'].map((name) => previewOf(HOSTILE[name] ?? ''));
+    await show(page, await Promise.all(names), CONSOLE_SANDBOX);
+    await watched.close();
+    const written = readFileSync(log, 'utf8');
+    expect(written).toContain('127.0.0.1');
+    expect(written).not.toMatch(/(dns|link)\.canary\.test/);
+  });
+
+  it('holds by the frame alone and by the policy alone: two mutants', async () => {
+    const { page, context, open } = await openConsole(browser, app);
+    await open('/domains');
+    await page.getByText('MX').first().waitFor();
+    const scripts = ['script', 'event handlers', 'frame with a script', 'svg', 'form', 'refresh'];
+    const urls = await Promise.all(scripts.map((name) => previewOf(HOSTILE[name] ?? '')));
+    // The policy alone: a frame without a sandbox.
+    await show(page, urls, null);
+    expect(heard).toEqual([]);
+    expect(await page.evaluate('window.ran')).toBeUndefined();
+    // The frame alone: the response without its policy.
+    await page.route('**/preview/**', async (route) => {
+      const response = await route.fetch();
+      const { 'content-security-policy': _, ...headers } = response.headers();
+      await route.fulfill({ response, headers });
+    });
+    await show(page, urls, CONSOLE_SANDBOX);
+    expect(await page.evaluate('window.ran')).toBeUndefined();
+    const ran = heard.filter(
+      (one) => /script|on(error|load)|svg|srcdoc/.test(one) && !/script\.js|svg-image/.test(one),
+    );
+    expect(ran).toEqual([]);
+    // Without both the mail does run: the payloads are real.
+    await show(page, urls.slice(0, 1), null);
+    expect(await page.evaluate('window.ran')).toBe(1);
+    heard.length = 0;
+    await context.close();
+  });
+
+  it('loads remote images when asked to, without a cookie or a referrer, and still runs nothing', async () => {
+    const { page, context, open } = await openConsole(browser, app);
+    await open('/domains');
+    await page.getByText('MX').first().waitFor();
+    const url = await previewOf(`${HOSTILE.image}${HOSTILE.script}`, true);
+    await show(page, [url], CONSOLE_SANDBOX);
+    expect(heard.map((one) => one.trim())).toEqual(expect.arrayContaining(['/open.gif']));
+    expect(heard.join()).not.toMatch(/script|mayfly/);
+    heard.length = 0;
+    await context.close();
+  });
+
+  it('the session is no part of a preview: a link needs no cookie, ends, and shows one message', async () => {
+    const url = await previewOf('<p>seen</p>');
+    const shown = await fetch(url);
+    expect([shown.status, shown.headers.get('cache-control')]).toEqual([200, 'private, no-store']);
+    expect(shown.headers.get('content-security-policy')).toMatch(/^sandbox allow-popups.*default-src 'none'/);
+    expect(shown.headers.get('set-cookie')).toBeNull();
+    expect((await fetch(`${url}x`)).status).toBe(404);
+    const unread = await app.api('POST', new URL(url).pathname, { as: TEST_KEY });
+    expect(unread.status).toBe(405);
+    await app.api('DELETE', `/v1/inboxes/${inbox.id}/messages`);
+    expect((await fetch(url)).status).toBe(404);
+  });
+
+  it('shows the mail as it is: its own images, its document type, its styles', async () => {
+    const png =
+      'iVBORw0KGgoAAAANSUhEUgAAAAoAAAAKCAYAAACNMs+9AAAAFUlEQVR42mNk+M9Qz0AEYBxVSF+FAAhKDveksOjmAAAAAElFTkSuQmCC';
+    await app.send({
+      from: 'a@shop.example',
+      to: inbox.address,
+      subject: 'styled',
+      html: '<!DOCTYPE html><style>p { color: rgb(1, 2, 3) }</style><p>Hello</p><img id=i src="cid:logo@shop"><a href="#below">down</a><a id=out href="https://shop.example/?a=1&amp;b=2">out</a>',
+      attachments: [{ filename: 'logo.png', cid: 'logo@shop', content: Buffer.from(png, 'base64') }],
+    });
+    const { body } = await app.api('GET', `/v1/inboxes/${inbox.id}/messages`);
+    const { context, page, open, complaints } = await openConsole(browser, app, LOOKS[0], TEST_KEY, {
+      // The scheme that the browser emulates for a test would hide that of the frame.
+      colorScheme: null,
+    });
+    await open(`/inboxes/${inbox.id}/messages/${body.messages[0].id}?width=375&dark=1`);
+    const frame = page.frameLocator('iframe');
+    await frame.getByText('Hello').waitFor();
+    const inner = page.frames()[1];
+    expect(
+      await inner?.evaluate(
+        "[document.compatMode, getComputedStyle(document.querySelector('p')).color, document.querySelector('#i').naturalWidth, innerWidth, document.querySelector('#out').href, document.querySelector('#out').target, matchMedia('(prefers-color-scheme: dark)').matches]",
+      ),
+    ).toEqual(['CSS1Compat', 'rgb(1, 2, 3)', 10, 375, 'https://shop.example/?a=1&b=2', '_blank', true]);
+    expect(complaints).toEqual([]);
+    await context.close();
+  });
+
+  it.skipIf(!isLong || !existsSync(CORPUS))(
+    'runs nothing of a corpus of payloads against sanitisers (long form, skipped where the corpus is not there)',
+    async () => {
+      const payloads: { payload: string }[] = JSON.parse(readFileSync(CORPUS, 'utf8'));
+      const { page, context, open } = await openConsole(browser, app);
+      await open('/domains');
+      await page.getByText('MX').first().waitFor();
+      const asked: string[] = [];
+      // Blocked requests have no response.
+      page.on('response', (response) => asked.push(response.url()));
+      page.on('dialog', (dialog) => {
+        asked.push(`dialog ${dialog.message()}`);
+        void dialog.dismiss();
+      });
+      // Several in one mail, to be through in a minute.
+      const size = 4;
+      for (let at = 0; at < payloads.length; at += size) {
+        const html = payloads.slice(at, at + size).map(({ payload }) => `<div>${payload}</div>`);
+        await show(page, [await previewOf(html.join('\n'))], CONSOLE_SANDBOX);
+      }
+      expect(asked.filter((url) => !url.startsWith(app.url) && !/^(data|about):/.test(url))).toEqual([]);
+      expect(heard).toEqual([]);
+      await context.close();
+    },
+    600_000,
+  );
+});
