@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { join, resolve } from 'node:path';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { isLong } from '../../support/form.ts';
+import { inForm } from '../../support/form.ts';
 import { startApp, TEST_KEY, type TestApp } from '../../support/start-app.ts';
 import { CHROMIUM, launchBrowser } from '../browser/browser.ts';
 import { LOOKS, openConsole } from './console.ts';
@@ -216,7 +216,7 @@ describe.skipIf(!CHROMIUM)('the preview of a hostile mail (skipped where there i
     await context.close();
   });
 
-  it.skipIf(!isLong || !existsSync(CORPUS))(
+  it.skipIf(!inForm(false, true) || !existsSync(CORPUS))(
     'runs nothing of a corpus of payloads against sanitisers (long form, skipped where the corpus is not there)',
     async () => {
       const payloads: { payload: string }[] = JSON.parse(readFileSync(CORPUS, 'utf8'));
