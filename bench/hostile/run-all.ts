@@ -1,9 +1,10 @@
 import type { Bench } from '../support/rows.ts';
 import { manyBombSenders } from './bombs.ts';
 import { hostileHttp } from './http.ts';
+import { hostileWaits } from './waits.ts';
 
 /** What one sender or client can do to others, one part after the other. */
-const PARTS: readonly Bench[] = [manyBombSenders, hostileHttp];
+const PARTS: readonly Bench[] = [manyBombSenders, hostileHttp, hostileWaits];
 
 export async function hostile() {
   const rows = [];

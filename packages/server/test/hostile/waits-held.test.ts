@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { SearchTurns } from '../../src/messages/held/search-turns.ts';
 import { WakeQueue } from '../../src/messages/held/wake-queue.ts';
 import { startHttp, type TestHttp, type TestInbox } from '../http/start-http.ts';
 import { openStream } from '../support/event-stream.ts';
@@ -113,5 +114,34 @@ describe('when the server stops', () => {
     const stopping = http.stop();
     expect((await reader.next())?.comment).toMatch(/stopping/);
     await stopping;
+  });
+});
+
+describe('the searches of an account', () => {
+  it('run one after the other and let others have their turn; those of clients that left do not run', async () => {
+    const turns = new SearchTurns();
+    const never = new AbortController().signal;
+    let running = 0;
+    let most = 0;
+    let others = 0;
+    const work = async () => {
+      most = Math.max(most, ++running);
+      await Promise.resolve();
+      running--;
+    };
+    const all = Array.from({ length: 100 }, () => turns.run('account', never, work));
+    const gone = new AbortController();
+    const left = turns.run('account', gone.signal, async () => expect.unreachable());
+    gone.abort(new Error('gone'));
+    let done = false;
+    const watch = (async () => {
+      for (; !done; others++) await turn();
+    })();
+    await Promise.all(all);
+    await expect(left).rejects.toThrow('gone');
+    done = true;
+    await watch;
+    expect(most).toBe(1);
+    expect(others).toBeGreaterThan(50);
   });
 });

@@ -1,8 +1,11 @@
+import { setImmediate } from 'node:timers/promises';
+
 /**
  * Runs the searches of each account one after the other. A search thread that takes calls in the order in
  * which they arrive then serves all accounts in turn, and one with many searches delays only itself.
  */
 export class SearchTurns {
+  /** Of each account, when its last call has ended and others had a turn of the event loop. */
   readonly #last = new Map<string, Promise<unknown>>();
 
   /**
@@ -16,12 +19,16 @@ export class SearchTurns {
       signal.throwIfAborted();
       return work();
     };
-    const turn = (this.#last.get(accountId) ?? Promise.resolve()).then(step, step);
-    this.#last.set(accountId, turn);
-    const forget = () => {
-      if (this.#last.get(accountId) === turn) this.#last.delete(accountId);
-    };
-    turn.then(forget, forget);
-    return turn;
+    const result = (this.#last.get(accountId) ?? Promise.resolve()).then(step);
+    // A thousand calls that find their result in memory would hold the event loop one after the other.
+    const ended = result.then(
+      () => setImmediate(),
+      () => setImmediate(),
+    );
+    this.#last.set(accountId, ended);
+    void ended.then(() => {
+      if (this.#last.get(accountId) === ended) this.#last.delete(accountId);
+    });
+    return result;
   }
 }
