@@ -14,7 +14,7 @@ describe('the main journey', () => {
   const pdf = randomBytes(70_000);
   const logo = randomBytes(3_000);
 
-  it('brings a mail with html, text, attachments, an inline image and a UTF-8 subject back whole', async () => {
+  it('returns a mail with html, text, attachments, an inline image and a UTF-8 subject complete', async () => {
     const inbox = await app.createInbox({ ttlMinutes: 10, labels: { run: 'e2e' } });
     const [local, domain] = inbox.address.split('@');
 
@@ -80,7 +80,7 @@ describe('the main journey', () => {
     }
   });
 
-  it('shows one mail to two inboxes, and to neither what the other was addressed as', async () => {
+  it('shows one mail in two inboxes, and in neither the address of the other', async () => {
     const [one, two] = [await app.createInbox(), await app.createInbox()];
     await app.send({
       from: 'a@b.example',
@@ -99,7 +99,7 @@ describe('the main journey', () => {
     }
   });
 
-  it('answers a held wait when the mail comes, without a second request', async () => {
+  it('answers a held wait when the mail arrives, without a second request', async () => {
     const inbox = await app.createInbox();
     const waiting = app.api(
       'GET',
@@ -111,7 +111,7 @@ describe('the main journey', () => {
     expect(body.messages.map((message: { subject: string }) => message.subject)).toEqual(['Your CODE']);
   });
 
-  it('refuses mail for a deleted inbox as for one that never was', async () => {
+  it('rejects mail for a deleted inbox like mail for an unknown one', async () => {
     const inbox = await app.createInbox();
     expect((await app.api('DELETE', `/v1/inboxes/${inbox.id}`)).status).toBe(204);
     const refusal = async (to: string) => {
@@ -125,7 +125,7 @@ describe('the main journey', () => {
     expect((await app.api('GET', `/v1/inboxes/${inbox.id}`, { as: inbox.token })).status).toBe(401);
   });
 
-  it('says that an inbox is full, to its sender and to its owner', async () => {
+  it('reports a full inbox to the sender and to the owner', async () => {
     const small = await startApp({ MAYFLY_PLANS: '{"unlimited": {"maxMessagesPerInbox": 1}}' });
     try {
       const [full, other] = [await small.createInbox(), await small.createInbox()];
@@ -146,7 +146,7 @@ describe('the main journey', () => {
     }
   });
 
-  it('keeps what it acknowledged over a restart', async () => {
+  it('keeps acknowledged mail across a restart', async () => {
     const folder = `${app.dataDir}-restart`;
     const first = await startApp({}, {}, folder);
     const inbox = await first.createInbox();

@@ -55,7 +55,7 @@ describe('the nearest known name', () => {
     expect(nearest('rcpt_to', ['rcpt', 'to', 'rcptTo'])).toBe('rcptTo');
   });
 
-  it('takes bounded time for the longest names', () => {
+  it('is found in bounded time for the longest names', () => {
     const known = Array.from({ length: 300 }, (_, index) => `${'ab'.repeat(30)}${index}`);
     const start = performance.now();
     nearest('ba'.repeat(32), known);

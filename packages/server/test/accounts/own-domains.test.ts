@@ -9,7 +9,7 @@ import { FakeClock } from '../support/fake-clock.ts';
 import { smtpClient } from '../support/smtp-script.ts';
 import { startApp, TEST_KEY, type TestApp } from '../support/start-app.ts';
 
-/** What a sender hears who gives these recipients to one mail and sends it, if any is accepted. */
+/** The replies to these recipients of one mail, and to the mail if any recipient is accepted. */
 async function sendTo(app: TestApp, addresses: string[], subject = 'x'): Promise<string[]> {
   const client = await smtpClient(app.smtp.port);
   await client.reply();
@@ -71,7 +71,7 @@ describe('mail to the domain of one account', () => {
     expect([await subjects(inbox), await subjects(shared)]).toEqual([['both'], ['both']]);
   });
 
-  it('is refused for an unknown address in the words that any unknown address and domain hears', async () => {
+  it('is rejected for an unknown address with the same reply as for any unknown address and domain', async () => {
     const addresses = [
       'nobody@ours.test',
       'nobody@mayfly.test',
@@ -81,7 +81,7 @@ describe('mail to the domain of one account', () => {
     expect(await sendTo(app, addresses)).toEqual(addresses.map(() => UNKNOWN));
   });
 
-  it('reaches no inbox of another account, not even one from the time when that had the domain', async () => {
+  it('reaches no inbox of another account, not even one created while that account had the domain', async () => {
     await give('moved.test', stranger.account.id);
     const body = { localPart: 'old', domain: 'moved.test' };
     const old = (await app.api('POST', '/v1/inboxes', { as: stranger.key, body })).body;
@@ -94,7 +94,7 @@ describe('mail to the domain of one account', () => {
     expect((await explained(old, stranger.key)).refused).toEqual([]);
   });
 
-  it('that was refused is explained to its owner, and to nobody else', async () => {
+  it('that was rejected is explained to the owner of the domain only', async () => {
     await sendTo(app, ['sing-up@ours.test', 'too.early@ours.test']);
     const inbox = await app.createInbox({ localPart: 'signup', domain: 'ours.test' });
     const late = await app.createInbox({ localPart: 'too.early', domain: 'ours.test' });
@@ -110,18 +110,18 @@ describe('mail to the domain of one account', () => {
     }
   });
 
-  it('may be received as soon as the operator gives the domain, while the server runs', async () => {
+  it('is accepted as soon as the operator assigns the domain, while the server runs', async () => {
     expect((await app.api('POST', '/v1/inboxes', { body: { domain: 'new.test' } })).status).toBe(400);
     expect(await sendTo(app, ['first@new.test'])).toEqual([UNKNOWN]);
     await give('new.test', ownId);
     const inbox = await app.createInbox({ localPart: 'first', domain: 'new.test' });
     await sendTo(app, [inbox.address], 'there');
     expect(await subjects(inbox)).toEqual(['there']);
-    // What was refused while nobody had the domain was nobody's.
+    // Mail that was rejected while no account had the domain belongs to no account.
     expect((await explained(inbox, TEST_KEY)).refused).toEqual([]);
   });
 
-  it('costs mail to shared domains nothing, and what cannot be looked up delays and fails no reply', async () => {
+  it('does not slow down mail to shared domains, and a failed look-up neither delays nor changes a reply', async () => {
     const lost: unknown[] = [];
     const clock = new FakeClock();
     const down = new Error('the storage is down');

@@ -19,7 +19,7 @@ function problemsOf(env: Record<string, string>): string[] {
 }
 
 describe('the configuration', () => {
-  it('needs nothing: everything listens on this machine only', () => {
+  it('works without any setting and listens on loopback only', () => {
     expect(parseConfig({ PATH: '/bin' })).toMatchObject({
       httpHost: '127.0.0.1',
       httpPort: 8025,
@@ -34,7 +34,7 @@ describe('the configuration', () => {
     });
   });
 
-  it('tells all problems at once, each with the name, what was given and what is allowed', () => {
+  it('reports all problems at once, each with the name, the value and what is allowed', () => {
     const problems = problemsOf({
       MAYFLY_HTTP_PORT: '80a',
       MAYFLY_SMTP_PORT: '65536',
@@ -69,11 +69,11 @@ describe('the configuration', () => {
     ['MAYFLY_DNS_SERVERS', '192.0.2'],
     ['MAYFLY_DNS_SERVERS', '2001:db8::1,[2001:db8::1'],
     ['MAYFLY_DNS_SERVERS', '[192.0.2.1]:53'],
-  ])('refuses %s=%s', (name, value) => {
+  ])('rejects %s=%s', (name, value) => {
     expect(problemsOf({ [name]: value }).some((problem) => problem.startsWith(name))).toBe(true);
   });
 
-  it('lets people sign up to a plan that is configured, and to no other, told among all problems', () => {
+  it('allows sign-up to a configured plan only, and reports another one among all problems', () => {
     const plans = JSON.stringify({ free: { maxLiveInboxes: 2 }, developer: { burst: 5 } });
     expect(parseConfig({ MAYFLY_SIGNUP_PLAN: '' }).signUpPlan).toBe(null);
     expect(parseConfig({ MAYFLY_SIGNUP_PLAN: 'free', MAYFLY_PLANS: plans }).signUpPlan).toBe('free');
@@ -87,7 +87,7 @@ describe('the configuration', () => {
     ]);
   });
 
-  it('takes name servers of either family, with a port or without', () => {
+  it('accepts name servers of either family, with or without a port', () => {
     const servers = ['192.0.2.1', '192.0.2.1:5353', '2001:db8::1', '[2001:db8::1]', '[::1]:5353'];
     expect(parseConfig({ MAYFLY_DNS_SERVERS: servers.join(', ') }).dnsServers).toEqual(servers);
     expect(parseConfig({}).dnsServers).toBeNull();
@@ -95,7 +95,7 @@ describe('the configuration', () => {
     expect(() => new Resolver().setServers(servers)).not.toThrow();
   });
 
-  it('never shows a secret, neither in a problem nor in what is in force', () => {
+  it('never shows a secret, neither in a problem nor in the effective settings', () => {
     expect(problemsOf({ MAYFLY_API_KEY: 'hunter2' }).join()).not.toContain('hunter2');
     const key = newCredential('mfk');
     const shown = describeConfig(parseConfig({ MAYFLY_API_KEY: key }));
@@ -103,11 +103,11 @@ describe('the configuration', () => {
     expect(shown).not.toContain(key);
   });
 
-  it('ignores white space around a value, as .env files leave it', () => {
+  it('ignores white space around a value, as in .env files', () => {
     expect(parseConfig({ MAYFLY_HTTP_PORT: ' 9000\r' }).httpPort).toBe(9000);
   });
 
-  it('says what is wrong inside a value', () => {
+  it('names the wrong part of a value', () => {
     expect(problemsOf({ MAYFLY_WEBHOOK_ALLOW: '10.0.0.1/8' })).toEqual([
       'MAYFLY_WEBHOOK_ALLOW is "10.0.0.1/8", which is not valid. "10.0.0.1/8" has bits set behind its prefix; the network is 10.0.0.0/8. Use networks in CIDR notation, separated by commas, or nothing.',
     ]);
@@ -123,7 +123,7 @@ describe('the configuration', () => {
     ]);
   });
 
-  it('takes a value from a file, and not from both', () => {
+  it('reads a value from a file, and rejects both at once', () => {
     const folder = mkdtempSync(join(tmpdir(), 'mayfly-config-'));
     try {
       const file = join(folder, 'key');
@@ -138,13 +138,13 @@ describe('the configuration', () => {
     }
   });
 
-  it('is documented as it is', () => {
+  it('is documented in docs/configuration.md as it is', () => {
     const docs = readFileSync(join(import.meta.dirname, '../../../../docs/configuration.md'), 'utf8');
     expect(docs).toContain(settingsTable());
   });
 });
 
-describe('variables with the prefix of the settings that are none', () => {
+describe('unknown variables with the prefix of the settings', () => {
   const MISTYPED = (name: string, hint: string) => `${name} is not a setting and is ignored. ${hint}`;
   it.each([
     ['MAYFLY_HTP_PORT', 'Did you mean MAYFLY_HTTP_PORT?'],
@@ -153,13 +153,13 @@ describe('variables with the prefix of the settings that are none', () => {
     ['mayfly_http_port', 'Did you mean MAYFLY_HTTP_PORT?'],
     ['MAYFLY_APIKEY_FILE', 'Did you mean MAYFLY_API_KEY_FILE?'],
     ['MAYFLY_QUEEN', '"mayfly config --table" lists all settings.'],
-  ])('are warned of, with the nearest name: %s', (name, hint) => {
+  ])('cause a warning with the nearest name: %s', (name, hint) => {
     const env = { [name]: 'x' };
     expect(unusedVariables(env)).toEqual([MISTYPED(name, hint)]);
     expect(problemsOf(env)).toEqual([]);
   });
 
-  it('are warned of when they have a port as in MAYFLY_PORT=8080, which Kubernetes would not set', () => {
+  it('cause a warning for a port as in MAYFLY_PORT=8080, which Kubernetes would not set', () => {
     expect(unusedVariables({ MAYFLY_PORT: '8080' })).toEqual([
       MISTYPED('MAYFLY_PORT', 'Did you mean MAYFLY_HTTP_PORT?'),
     ]);
@@ -189,7 +189,7 @@ describe('variables with the prefix of the settings that are none', () => {
     expect(parseConfig(env)).toEqual(parseConfig({}));
   });
 
-  it('are ignored for Services whose names begin with mayfly-, also where they are named like a setting', () => {
+  it('are ignored for Services whose names begin with mayfly-, also where the name is that of a setting', () => {
     const env = {
       MAYFLY_SMTP_SERVICE_HOST: 'fd00::2',
       MAYFLY_SMTP_SERVICE_PORT: '25',
@@ -205,7 +205,7 @@ describe('variables with the prefix of the settings that are none', () => {
     ]);
   });
 
-  it('do not excuse a setting that has such a value without Kubernetes', () => {
+  it('do not make such a value of a setting valid without Kubernetes', () => {
     expect(problemsOf({ MAYFLY_HTTP_PORT: 'tcp://0.0.0.0:8080' })).toHaveLength(1);
   });
 

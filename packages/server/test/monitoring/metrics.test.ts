@@ -70,7 +70,7 @@ async function takenPort(): Promise<string> {
 }
 
 describe('/metrics', () => {
-  it('is not served by default, not even to a client on loopback, as a reverse proxy is', async () => {
+  it('is not served by default, not even to loopback clients, because a reverse proxy is one', async () => {
     const app = await startApp();
     closers.push(() => app.stop());
     expect(app.metricsUrl).toBeNull();
@@ -117,7 +117,7 @@ describe('/metrics', () => {
     if (method === 'HEAD') expect(await response.text()).toBe('');
   });
 
-  it('has a listener that survives bytes that are not HTTP, and more connections than it takes', async () => {
+  it('has a listener that survives bytes that are not HTTP and too many connections', async () => {
     const app = await start();
     const { port } = new URL(app.metricsUrl ?? '');
     const broken = connect(Number(port), '127.0.0.1');
@@ -133,15 +133,15 @@ describe('/metrics', () => {
 });
 
 describe('a port for metrics that is in use', () => {
-  it('fails the start, with the setting, where it was configured', async () => {
+  it('makes the start fail and names the setting where it was configured', async () => {
     const port = await takenPort();
     await expect(startParts({ MAYFLY_METRICS_PORT: port })).rejects.toThrow(
       RegExp(`^Port ${port} on 127\\.0\\.0\\.1 is in use\\. .* set MAYFLY_METRICS_PORT to another port\\.$`),
     );
   });
 
-  it('is told by mayfly dev, which goes on without, where it is the default', async () => {
-    // Both want the default port; who has it does not matter, and nobody may have it already.
+  it('is reported by mayfly dev, which starts without metrics, where it is the default', async () => {
+    // Both want the default port; another process may already have it.
     const env = { MAYFLY_API_KEY: '' };
     const first = await startServer({ dataDir: makeFolder(), command: 'dev', env });
     closers.push(() => first.end('SIGTERM'));
@@ -154,7 +154,7 @@ describe('a port for metrics that is in use', () => {
     expect((await fetch(`${second.url}/healthz`)).status).toBe(200);
   });
 
-  it('fails mayfly dev, too, where it was configured', async () => {
+  it('makes mayfly dev fail, too, where it was configured', async () => {
     const env = { MAYFLY_METRICS_PORT: await takenPort() };
     await expect(startServer({ dataDir: makeFolder(), command: 'dev', env })).rejects.toThrow(
       /set MAYFLY_METRICS_PORT to another port/,
@@ -163,7 +163,7 @@ describe('a port for metrics that is in use', () => {
 });
 
 describe('the gauges', () => {
-  it('follow what happens: inboxes, held requests, messages in flight', async () => {
+  it('show live inboxes, held requests and messages in flight', async () => {
     const clock = new FakeClock();
     const app = await start({}, clock);
     const inbox = await app.createInbox();
@@ -198,7 +198,7 @@ describe('the gauges', () => {
     expect(await value('mayfly_inboxes_live')).toBe(0);
   });
 
-  it('tell how many webhook deliveries wait, and how late the first one is', async () => {
+  it('show how many webhook deliveries are pending and how overdue the first one is', async () => {
     const refusing = createServer((_request, response) => response.writeHead(500).end()).listen(
       0,
       '127.0.0.1',
@@ -207,7 +207,7 @@ describe('the gauges', () => {
     closers.push(() => refusing.close());
     const { port } = refusing.address() as AddressInfo;
     const clock = new FakeClock();
-    // Without the worker nobody attempts what is due.
+    // Without the worker nothing attempts deliveries that are due.
     const app = await start({ MAYFLY_WEBHOOK_ALLOW: '127.0.0.0/8', MAYFLY_ROLES: 'http,smtp' }, clock);
     const inbox = await app.createInbox({ webhookUrl: `http://127.0.0.1:${port}/` });
     await app.send({ from: 'a@app.example', to: inbox.address, subject: 'one' });
@@ -218,7 +218,7 @@ describe('the gauges', () => {
     expect(valueIn(metrics, 'mayfly_webhook_overdue_seconds')).toBeGreaterThanOrEqual(90);
   });
 
-  it('tell the sizes of disk and database, and the version', async () => {
+  it('show the sizes of disk and database, and the version', async () => {
     const app = await start();
     const metrics = await scrape(app);
     expect(valueIn(metrics, 'mayfly_database_size_bytes')).toBeGreaterThan(4_096);
@@ -230,7 +230,7 @@ describe('the gauges', () => {
     ]);
   });
 
-  it('say that the database cannot be written to, and the others are served all the same', async () => {
+  it('show that the database cannot be written to, and all others are still served', async () => {
     const app = await start();
     const other = new DatabaseSync(databasePath(app.dataDir));
     other.exec('begin immediate');
@@ -255,7 +255,7 @@ async function everyMetric(): Promise<string> {
 
 const PROMTOOL = spawnSync('promtool', ['--version']).status === 0;
 
-describe('what is served', () => {
+describe('the response of /metrics', () => {
   it('is valid in the text format of Prometheus', async () => {
     const metrics = parsePrometheus(await everyMetric());
     for (const { name, type, help } of metrics.values()) {

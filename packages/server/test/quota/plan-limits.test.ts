@@ -41,7 +41,7 @@ const removeAll = async () => {
 };
 
 describe('live inboxes', () => {
-  it('are exactly ten when fifty are created at once by several keys, and one more when one ends', async () => {
+  it('are exactly ten when fifty are created at once by several keys; one more can be created when one ends', async () => {
     const answers = await together(50, (n) => create(n));
     expect(tally(answers)).toEqual({ '201': 10, '409 limit_reached': 40 });
     const listed = await live();
@@ -52,7 +52,7 @@ describe('live inboxes', () => {
     await removeAll();
   });
 
-  it('take one place for fifty requests with one idempotency key at once, the last one too', async () => {
+  it('count once for fifty concurrent requests with one idempotency key, even at the limit', async () => {
     await together(9, (n) => create(n));
     const answers = await together(50, () => create(0, SHARED_KEY));
     expect(tally(answers)).toEqual({ '201': 50 });
@@ -64,7 +64,7 @@ describe('live inboxes', () => {
 });
 
 describe('webhooks', () => {
-  it('are exactly five when thirty are registered at once, alone and with inboxes, by several keys', async () => {
+  it('are exactly five when thirty are registered at once, separately and with inboxes, by several keys', async () => {
     const answers = await together(30, (n) =>
       n % 3 === 0
         ? create(n, {}, { webhookUrl: HOOK })
@@ -99,7 +99,7 @@ describe('an inbox', () => {
     }
   };
 
-  it('holds exactly ten messages when fifty senders come at once; the others hear 452 and may try again', async () => {
+  it('takes exactly ten messages of fifty concurrent senders; the others get 452 and may retry', async () => {
     const inbox = await app.createInbox();
     const replies = await together(50, () => deliver(inbox.address, mailOf(500)));
     expect(tally(replies)).toEqual({ '250 2.0.0': 10, '452 4.2.2': 40 });
@@ -112,7 +112,7 @@ describe('an inbox', () => {
     expect(tally(again)).toEqual({ '250 2.0.0': 1, '452 4.2.2': 9 });
   });
 
-  it("takes a message of its plan's size and none of one octet more, declared or not", async () => {
+  it("accepts a message of its plan's size and rejects one of one octet more, declared or not", async () => {
     const { address, id } = await app.createInbox();
     const sizes = [LIMITS.maxMessageBytes, LIMITS.maxMessageBytes + 1];
     const silent = await Promise.all(sizes.map((bytes) => deliver(address, mailOf(bytes))));

@@ -34,7 +34,7 @@ function bucketOf(plan: Plan, nodes = 1) {
 }
 
 describe('the rate limit', () => {
-  it('lets at most burst + rate × t through in any window of t seconds, for every plan and pattern', () => {
+  it('allows at most burst + rate × t requests in any window of t seconds, for every plan and pattern', () => {
     fc.assert(
       fc.property(plans, pauses, ({ rate, burst }, pattern) => {
         const bucket = bucketOf(planOf(rate, burst));
@@ -54,7 +54,7 @@ describe('the rate limit', () => {
     );
   });
 
-  it('gives all that it allows: whoever keeps to the rate is never refused', () => {
+  it('never rejects a client that keeps to the rate', () => {
     fc.assert(
       fc.property(plans, fc.integer({ min: 1, max: 300 }), ({ rate, burst }, times) => {
         const bucket = bucketOf(planOf(rate, burst));
@@ -67,7 +67,7 @@ describe('the rate limit', () => {
     );
   });
 
-  it('lets in whoever waits as long as told, also one who knocks meanwhile', () => {
+  it('accepts a client that waits for Retry-After, even if it asked in the meantime', () => {
     fc.assert(
       fc.property(plans, pauses, fc.integer({ min: 1, max: 300 }), ({ rate, burst }, pattern, every) => {
         const bucket = bucketOf(planOf(rate, burst));
@@ -88,7 +88,7 @@ describe('the rate limit', () => {
     );
   });
 
-  it('says what is left and when the bucket is full', () => {
+  it('reports what is left and when the bucket is full', () => {
     const bucket = bucketOf(FREE);
     for (let i = 0; i < 3; i++) bucket.take();
     expect(bucket.ask()).toEqual({ retryAfterSeconds: 0, left: 6, fullInSeconds: 2 });
@@ -100,7 +100,7 @@ describe('the rate limit', () => {
     expect(bucket.ask()).toEqual({ retryAfterSeconds: 1, left: 0, fullInSeconds: 5 });
   });
 
-  it('holds by account, and not for a plan without a rate or without a size', () => {
+  it('applies to each account, and not to a plan without a rate or without a burst', () => {
     const clock = new FakeClock();
     const limit = createRateLimit(clock);
     const take = (accountId: string) => limit.take(accountId, FREE)?.retryAfterSeconds;
@@ -121,7 +121,7 @@ describe('the rate limit', () => {
     }
   });
 
-  it('follows a change of plan: no gift from a larger bucket, no debt from a slower one', () => {
+  it('follows a change of plan without credit from a larger bucket or debt from a slower one', () => {
     const clock = new FakeClock();
     const limit = createRateLimit(clock);
     const large = planOf(1, 1_000);
@@ -133,7 +133,7 @@ describe('the rate limit', () => {
     expect(take('slow', FREE)).toBe(1);
   });
 
-  it('forgets no account that is not full again, however many come', async () => {
+  it('keeps every bucket that is not full again, however many accounts there are', async () => {
     const clock = new FakeClock();
     const limit = createRateLimit(clock);
     const slow = planOf(1, 1_000);
@@ -145,7 +145,7 @@ describe('the rate limit', () => {
     expect(limit.take('acc', slow)).toEqual({ retryAfterSeconds: 0, left: 179, fullInSeconds: 821 });
   });
 
-  it('gives nothing for a clock that steps back, and shuts nobody out for it', () => {
+  it('neither allows more nor blocks clients when the clock steps back', () => {
     const bucket = bucketOf(FREE);
     for (let i = 0; i < 10; i++) bucket.take();
     bucket.wait(-3_600_000);

@@ -19,7 +19,7 @@ let clock: FakeClock;
 let owner: string;
 let logged: { msg: string; percent?: number }[];
 
-// A locked database is told of soon, so that no test waits for it.
+// A locked database is reported quickly, so that tests need not wait for it.
 beforeAll(async () => {
   on = await openTemporary({ busyTimeoutMs: 20 });
 });
@@ -91,7 +91,7 @@ async function whileLocked(work: () => Promise<void>): Promise<void> {
 }
 
 describe('a quota', () => {
-  it('is given in full and never overrun, by one node or by two on one database', async () => {
+  it('can be used in full and is never exceeded, by one node or by two on one database', async () => {
     expect(await exhaust([meterOn()])).toBe(QUOTA);
     await clock.advance(Date.UTC(2026, 3) - clock.now());
     const nodes = [meterOn(), meterOn(await on.openAnother())];
@@ -99,7 +99,7 @@ describe('a quota', () => {
     expect((await month(APRIL)).taken).toBe(QUOTA);
   });
 
-  it('is not lost in what another node does not use: that comes back', async () => {
+  it('is not lost in leases that another node does not use: they are returned', async () => {
     const [quiet, busy] = [meterOn(), meterOn(await on.openAnother())];
     await charge(quiet, 1);
     const first = await exhaust([busy]);
@@ -109,7 +109,7 @@ describe('a quota', () => {
     expect(await exhaust([busy])).toBe(BLOCK - 1);
   });
 
-  it('loses at most a block and the one leased ahead when a node dies', async () => {
+  it('loses at most one block and the block leased ahead when a node dies', async () => {
     const dying = meterOn();
     let used = 0;
     for (let crash = 0; crash < 5; crash++) {
@@ -132,7 +132,7 @@ describe('a quota', () => {
     expect(used + (await exhaust([meterOn()]))).toBe(QUOTA);
   });
 
-  it('costs no write for a single request', async () => {
+  it('needs no write for a single request', async () => {
     let writes = 0;
     const { lease, report } = on.store.usage;
     const counted = <A extends unknown[], R>(method: (...args: A) => R) => {
@@ -152,7 +152,7 @@ describe('a quota', () => {
     expect(writes).toBe(0);
   });
 
-  it('is given back where an answer costs nothing, to be used by another request', async () => {
+  it('is returned for a response that costs nothing, and another request can use it', async () => {
     const node = meterOn();
     const [free] = await charge(node, QUOTA);
     expect(await told(node)).toBe('quota_exceeded');
@@ -174,10 +174,10 @@ describe('a quota', () => {
   });
 });
 
-describe('the turn of the month', () => {
+describe('a new month', () => {
   beforeEach(() => clock.advance(Date.UTC(2026, 3) - 1 - clock.now()));
 
-  it('gives back what a request of the old month did not cost to the old month', async () => {
+  it('returns the unused request of the old month to the old month', async () => {
     const node = meterOn();
     const [, free] = await charge(node, 2);
     await clock.advance(1);
@@ -189,7 +189,7 @@ describe('the turn of the month', () => {
     expect(node.standing(owner, QUOTA)).toEqual({ remaining: QUOTA - 1, resetAt: Date.UTC(2026, 4) });
   });
 
-  it('counts a request whose lease was under way in the new month, and loses neither month anything', async () => {
+  it('counts a request whose lease was pending at midnight in the new month, and neither month loses any', async () => {
     const node = meterOn();
     const asked = charge(node, 3);
     // Its lease is with the store, and is answered after midnight.
@@ -199,7 +199,7 @@ describe('the turn of the month', () => {
     expect([(await month()).taken, (await month(APRIL)).taken]).toEqual([0, 3]);
   });
 
-  it('opens a month that was used up, at the millisecond', async () => {
+  it('allows requests again at its first millisecond after the old month was used up', async () => {
     const node = meterOn();
     expect(await exhaust([node])).toBe(QUOTA);
     expect(await told(node)).toBe('quota_exceeded');
@@ -210,14 +210,14 @@ describe('the turn of the month', () => {
 });
 
 describe('a change of plan in mid-month', () => {
-  it('to a larger one opens the difference at once', async () => {
+  it('to a larger one allows the difference at once', async () => {
     const node = meterOn();
     expect(await exhaust([node])).toBe(QUOTA);
     expect(await exhaust([node], 1_500)).toBe(500);
     expect(await told(node, Number.POSITIVE_INFINITY)).toBe('charged');
   });
 
-  it('to a smaller one leaves exactly what that has left, also of what was leased before', async () => {
+  it('to a smaller one leaves exactly what the smaller one has left, also of earlier leases', async () => {
     const node = meterOn();
     // A block of the large plan is larger than all of the small one.
     await charge(node, 30, 100_000);
@@ -227,20 +227,20 @@ describe('a change of plan in mid-month', () => {
     expect(await told(node, 10)).toBe('quota_exceeded');
   });
 
-  it('from no quota to one counts what was used without', async () => {
+  it('from no quota to a quota counts what was used before', async () => {
     const node = meterOn();
     await charge(node, 1_200, Number.POSITIVE_INFINITY);
     expect(await told(node)).toBe('quota_exceeded');
     expect(await exhaust([node], 1_300)).toBe(100);
   });
 
-  it('is no matter for requests under way: those of both plans are answered, and none overruns', async () => {
+  it('does not affect pending requests: those of both plans are answered, and none exceeds the quota', async () => {
     const node = meterOn();
     const through = await Promise.all([exhaust([node], 200), exhaust([node], 300)]);
     expect(through.reduce((sum, one) => sum + one)).toBe(300);
   });
 
-  it('does not let the smaller plan spend what the larger one gets back', async () => {
+  it('does not let the smaller plan use what is returned to the larger one', async () => {
     const node = meterOn();
     const [free] = await charge(node, 60, 100);
     expect(await told(node, 50)).toBe('quota_exceeded');
@@ -250,8 +250,8 @@ describe('a change of plan in mid-month', () => {
   });
 });
 
-describe('a store in trouble', () => {
-  it('makes requests unavailable, not free, when no lease can be had', async () => {
+describe('a store that is unavailable', () => {
+  it('makes requests fail with 503, not free of charge, when no lease is possible', async () => {
     const node = meterOn();
     const used = (await charge(node, 2)).length;
     let through = used;
@@ -268,7 +268,7 @@ describe('a store in trouble', () => {
     expect(through + (await exhaust([node]))).toBe(QUOTA);
   });
 
-  it('delays what is told of days, and counts no request twice', async () => {
+  it('delays the counts of days and counts no request twice', async () => {
     const node = meterOn();
     await charge(node, 25);
     await whileLocked(() => node.report());
@@ -281,7 +281,7 @@ describe('a store in trouble', () => {
     expect(25 + 5 + (await exhaust([node]))).toBe(QUOTA);
   });
 
-  it('never gives a lease back twice, even when only the answer was lost', async () => {
+  it('never returns a lease twice, even when only the answer was lost', async () => {
     let isLost = true;
     const node = meterOn(on.store, {
       report: async (...args) => {
@@ -310,7 +310,7 @@ describe('a store in trouble', () => {
     expect(5 + (await exhaust([node]))).toBe(QUOTA);
   });
 
-  it('gives up the requests of a lease when it is unknown whether they were returned', async () => {
+  it('drops the requests of a lease when it is unknown whether they were returned', async () => {
     let isLost = true;
     const node = meterOn(on.store, {
       report: (...args) =>
@@ -328,8 +328,8 @@ describe('a store in trouble', () => {
   });
 });
 
-describe('the days', () => {
-  it('go down again by answers that cost nothing after they were told', async () => {
+describe('the counts of days', () => {
+  it('decrease again for responses that cost nothing after they were reported', async () => {
     const node = meterOn();
     const [free] = await charge(node, 4);
     await node.report();
@@ -342,7 +342,7 @@ describe('the days', () => {
 });
 
 describe('thresholds', () => {
-  it('are told once, when so much was used but for what a lease ahead is early by', async () => {
+  it('are reported once, early by at most the lease ahead', async () => {
     const node = meterOn();
     const percents = () => logged.flatMap(({ percent }) => percent ?? []);
     const told: number[][] = [];

@@ -25,7 +25,7 @@ function greeting(env: Record<string, string>): string {
 }
 
 describe('the greeting of mayfly dev', () => {
-  it('names the sink where it takes the mail that no inbox takes', () => {
+  it('names the sink where the sink accepts mail for other addresses', () => {
     expect(greeting({ MAYFLY_SINK: 'on' })).toMatch(
       /Sink +takes all mail that no inbox takes.*GET \/v1\/messages/,
     );

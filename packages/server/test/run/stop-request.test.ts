@@ -45,7 +45,7 @@ describe('a request to stop', () => {
     expect(await reason()).toBe(signal);
   });
 
-  it('is made once by Ctrl+C under npm, which sends SIGINT twice', async () => {
+  it('happens once for Ctrl+C under npm, which sends SIGINT twice', async () => {
     const { send, called, clock } = start();
     send('SIGINT');
     await clock.advance(900);
@@ -56,7 +56,7 @@ describe('a request to stop', () => {
     expect(called).toEqual(['second SIGINT']);
   });
 
-  it('is no SIGHUP, which reloads, unless the terminal is gone', async () => {
+  it('is not SIGHUP, which reloads, unless the terminal was closed', async () => {
     const { send, called, terminal, reason } = start();
     send('SIGHUP');
     expect([called, await reason()]).toEqual([['reload'], undefined]);
@@ -87,7 +87,7 @@ describe('a request to stop', () => {
     expect(await reason()).toBe('SIGTERM');
   });
 
-  it('gives the exit codes that shells use when it is repeated', () => {
+  it('exits with the codes that shells use when it is repeated', () => {
     expect([exitCodeOf('SIGINT'), exitCodeOf('SIGTERM')]).toEqual([130, 143]);
   });
 });

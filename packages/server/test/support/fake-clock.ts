@@ -78,7 +78,7 @@ export class FakeClock implements Clock {
   }
 
   /**
-   * Moves time on at one stroke, as for a machine that was asleep: whoever was due meanwhile wakes now.
+   * Moves time on at once, as for a machine that was suspended: sleeps that ended meanwhile resolve now.
    * For days, through which {@link FakeClock.advance} would go by every quarter of a minute.
    */
   async leap(ms: number): Promise<void> {

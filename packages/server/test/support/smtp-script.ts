@@ -13,7 +13,7 @@ export interface Step {
 }
 export type Expected = number | string | RegExp;
 
-/** A client that says exactly what it is told to, on a real socket. */
+/** A client that sends exactly what it is given, on a real socket. */
 export class SmtpClient {
   #socket: Socket;
   #text = '';

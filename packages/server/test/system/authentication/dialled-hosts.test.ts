@@ -24,7 +24,7 @@ const dialled = (log: string): string[] => [
 describe.skipIf(!stracing)(
   'what the check of a sender dials, by strace (skipped where it cannot run)',
   () => {
-    test('the configured name server and nothing else, whatever the mail and its domain invite to', async () => {
+    test('connects only to the configured name server, whatever addresses the mail and its domain contain', async () => {
       const signer = createSigner('inviting.test');
       const web = 'https://127.0.0.1:9';
       const names = await startNameServer({
@@ -58,7 +58,7 @@ describe.skipIf(!stracing)(
   },
 );
 
-test('a trace is read: each address that was turned to by IP', () => {
+test('the analysis of a trace finds each IP address that was connected to', () => {
   const log = [
     '7 connect(20, {sa_family=AF_INET, sin_port=htons(53), sin_addr=inet_addr("192.0.2.1")}, 16) = 0',
     '7 connect(21, {sa_family=AF_INET6, sin6_port=htons(443), sin6_flowinfo=htonl(0), inet_pton(AF_INET6, "2001:db8::1", &sin6_addr), sin6_scope_id=0}, 28) = -1',

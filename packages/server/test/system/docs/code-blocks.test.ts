@@ -77,7 +77,7 @@ const fieldsOf = (json: string) => [...json.matchAll(/"(\w+)":/g)].map(([, name 
 describe('README and docs', () => {
   const blocks = PAGES.flatMap(codeBlocksOf);
 
-  it('say how they are kept true', () => {
+  it('say for each code block how it is tested', () => {
     const silent = blocks.filter(({ marker }) => marker.kind === 'none');
     expect(silent.map(where)).toEqual([]);
     const vague = blocks.filter(
@@ -86,11 +86,11 @@ describe('README and docs', () => {
     expect(vague.map(where)).toEqual([]);
   });
 
-  it('are fenced, so that this test finds them', () => {
+  it('have no indented code blocks, which the tests would not find', () => {
     expect(PAGES.flatMap((page) => indentedCodeOf(page).map((line) => `${page}: ${line}`))).toEqual([]);
   });
 
-  it('have the text of the files that they show', () => {
+  it('show files as they are', () => {
     for (const block of blocks) {
       if (block.marker.kind !== 'file') continue;
       const file = readFileSync(join(ROOT, dirname(block.page), block.marker.path), 'utf8');
@@ -98,37 +98,40 @@ describe('README and docs', () => {
     }
   });
 
-  it('have only links that lead somewhere', () => {
+  it('have no broken links', () => {
     expect(PAGES.flatMap((page) => brokenLinksOf(page).map((link) => `${page}: ${link}`))).toEqual([]);
   });
 
   const pages = PAGES.filter((page) => codeBlocksOf(page).some(({ marker }) => marker.kind === 'run'));
   // Each page has a server of its own, and its commands mostly wait for it.
-  it.concurrent.for(pages)('run as they are, and print what is shown: %s', async (page, { expect }) => {
-    const app = await startApp({
-      MAYFLY_WEBHOOK_ALLOW: '127.0.0.0/8',
-      MAYFLY_SIGNUP_PLAN: 'free',
-      MAYFLY_SINK: 'on',
-    });
-    try {
-      const onPage = codeBlocksOf(page);
-      const outputs = await runBlocks(
-        onPage.filter(({ marker }) => marker.kind === 'run'),
-        app,
-      );
-      let run = -1;
-      for (const block of onPage) {
-        if (block.marker.kind === 'run') run++;
-        if (block.marker.kind !== 'output') continue;
-        const missing = fieldsOf(block.text).filter((name) => !outputs[run]?.includes(`"${name}":`));
-        expect({ at: where(block), missing, got: missing.length > 0 ? outputs[run] : '' }).toEqual({
-          at: where(block),
-          missing: [],
-          got: '',
-        });
+  it.concurrent.for(pages)(
+    'have code blocks that run as they are and print what is shown: %s',
+    async (page, { expect }) => {
+      const app = await startApp({
+        MAYFLY_WEBHOOK_ALLOW: '127.0.0.0/8',
+        MAYFLY_SIGNUP_PLAN: 'free',
+        MAYFLY_SINK: 'on',
+      });
+      try {
+        const onPage = codeBlocksOf(page);
+        const outputs = await runBlocks(
+          onPage.filter(({ marker }) => marker.kind === 'run'),
+          app,
+        );
+        let run = -1;
+        for (const block of onPage) {
+          if (block.marker.kind === 'run') run++;
+          if (block.marker.kind !== 'output') continue;
+          const missing = fieldsOf(block.text).filter((name) => !outputs[run]?.includes(`"${name}":`));
+          expect({ at: where(block), missing, got: missing.length > 0 ? outputs[run] : '' }).toEqual({
+            at: where(block),
+            missing: [],
+            got: '',
+          });
+        }
+      } finally {
+        await app.stop();
       }
-    } finally {
-      await app.stop();
-    }
-  });
+    },
+  );
 });

@@ -9,13 +9,13 @@ const page = readFileSync(join(ROOT, 'docs/errors.md'), 'utf8');
 const rows = [...page.matchAll(/^\| (\d{3}) \| `(\w+)` \| (.+) \| (.+) \|$/gm)];
 
 describe('the table of docs/errors.md', () => {
-  it('has every code that a problem document may carry, once, in the order of its status', () => {
+  it('contains every code of problem documents once, ordered by status', () => {
     const listed = rows.map(([, status, code]) => `${status} ${code}`);
     const expected = PROBLEM_CODES.map((code) => `${statusOf(code)} ${code}`);
     expect(listed).toEqual(expected.toSorted());
   });
 
-  it('says in full sentences when each occurs and what to do', () => {
+  it('explains in full sentences when each code occurs and what to do', () => {
     for (const [, , code, when, what] of rows) {
       for (const text of [when, what])
         expect([code, text]).toEqual([code, expect.stringMatching(/^[A-Z`].*\.$/)]);

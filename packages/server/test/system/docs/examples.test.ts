@@ -48,7 +48,7 @@ describe('the examples of docs/waiting.md', () => {
     await expect(waitForMail(inbox, { subject: 'confirm' }, 0)).rejects.toThrow(/"got": "Welcome"/);
   });
 
-  it("throw the server's error, not an undefined explanation", async () => {
+  it('throw the error of the server, not an undefined explanation', async () => {
     const inbox = await app.createInbox();
     await expect(waitForMail({ id: inbox.id, token: 'mft_wrong' })).rejects.toThrow(/401.*unauthorized/s);
     await expect(waitForMail(inbox, { subjct: 'x' })).rejects.toThrow(/400.*subjct/s);
@@ -143,7 +143,7 @@ describe('the stream examples of docs/waiting.md', () => {
     return seen;
   }
 
-  it('show every message once over a restart, in any script: TypeScript', async () => {
+  it('show every message once across a restart, in any script: TypeScript', async () => {
     await start();
     const inbox = await app.createInbox();
     const { follow } = await import('../../../../../docs/examples/follow.ts');

@@ -12,7 +12,7 @@ const DISK_MIB = 40;
 /** No disk of that size takes as many. */
 const TOO_MANY = 2000;
 
-describe.skipIf(!MAY_MOUNT)('on a disk that mail has filled (skipped where none may be mounted)', () => {
+describe.skipIf(!MAY_MOUNT)('a disk that mail has filled (skipped where none may be mounted)', () => {
   let dataDir: string;
   let server: ServerProcess;
   beforeEach(() => {
@@ -79,7 +79,7 @@ describe.skipIf(!MAY_MOUNT)('on a disk that mail has filled (skipped where none 
     expect([await statusOf('GET', '/readyz'), await statusOf('GET', '/healthz')]).toEqual([503, 200]);
   }
 
-  test('deleting frees it, also after a restart, and nothing acknowledged is lost', async () => {
+  test('has free space again after messages are deleted, also after a restart, and loses no acknowledged mail', async () => {
     server = await startServer({ dataDir });
     const kept = await server.createInbox();
     const inboxes = [await server.createInbox(), await server.createInbox(), await server.createInbox()];

@@ -76,7 +76,7 @@ function mailTo(inboxes: Inbox[]): LedgerMail {
 
 describe(`${KILLS} kills under load (seed ${random.seed})`, () => {
   test(
-    `lose nothing of ${MAILS} acknowledged mails, alter nothing, and show nothing half`,
+    `lose and alter none of ${MAILS} acknowledged mails and show no partial mail`,
     async ({ annotate }) => {
       const ledger = new Ledger();
       let server = await start();

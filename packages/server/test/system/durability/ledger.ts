@@ -14,7 +14,7 @@ export class Ledger {
   readonly acknowledged = new Map<string, LedgerMail>();
   /** Those whose final dot was answered otherwise, with the reply. */
   readonly refused = new Map<string, string>();
-  /** Those whose final dot was sent and never answered: nobody can say what became of them. */
+  /** Mails whose final dot got no reply: they may be stored or not. */
   readonly unanswered = new Map<string, LedgerMail>();
   readonly #watchers = new Set<() => void>();
 

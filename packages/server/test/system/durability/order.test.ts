@@ -47,22 +47,25 @@ async function trace(nodeArgs: string[]): Promise<{ calls: Syscall[]; dialogues:
 }
 
 // The title is the clear line where strace is absent or not permitted.
-describe.skipIf(!stracing)('the order of sync and reply, by strace (skipped where it cannot run)', () => {
-  test('a 250 after DATA is written only after the log that holds the mail was synced', async () => {
-    const { calls, dialogues } = await trace([]);
-    expect(checkOrder(calls, dialogues)).toEqual({ replies: MAILS, early: [] });
-  });
+describe.skipIf(!stracing)(
+  'the order of sync and reply, traced by strace (skipped where it cannot run)',
+  () => {
+    test('the 250 after DATA is written only after the log that contains the mail was synced', async () => {
+      const { calls, dialogues } = await trace([]);
+      expect(checkOrder(calls, dialogues)).toEqual({ replies: MAILS, early: [] });
+    });
 
-  test('a server that does not wait for the sync is found out', async () => {
-    const { calls, dialogues } = await trace(['--import', join(import.meta.dirname, 'relaxed-sync.ts')]);
-    const { replies, early } = checkOrder(calls, dialogues);
-    expect(replies).toBe(MAILS);
-    expect(early).toHaveLength(MAILS);
-    expect(early[0]?.why).toMatch(/no sync/);
-  });
-});
+    test('the test detects a server that does not wait for the sync', async () => {
+      const { calls, dialogues } = await trace(['--import', join(import.meta.dirname, 'relaxed-sync.ts')]);
+      const { replies, early } = checkOrder(calls, dialogues);
+      expect(replies).toBe(MAILS);
+      expect(early).toHaveLength(MAILS);
+      expect(early[0]?.why).toMatch(/no sync/);
+    });
+  },
+);
 
-describe('the reading of a trace', () => {
+describe('the analysis of a trace', () => {
   const dialogues = [{ port: 5000, mails: ['mail-1', 'mail-2'] }];
   const write = (mail: string) =>
     `9 pwrite64(29</data/mayfly.db-wal>, "\\0${mail} text"..., 4096, 32) = 4096`;
@@ -72,7 +75,7 @@ describe('the reading of a trace', () => {
   const endedSync = '9 <... fsync resumed>) = 0';
   const check = (...lines: string[]) => checkOrder(parseSyscalls(lines.join('\n')), dialogues);
 
-  test('takes the right order', () => {
+  test('accepts the right order', () => {
     expect(check(write('mail-1'), sync, reply)).toEqual({ replies: 1, early: [] });
     expect(check(write('mail-1'), begunSync, endedSync, reply)).toEqual({ replies: 1, early: [] });
     expect(check(write('mail-1'), write('mail-2'), sync, reply, reply)).toEqual({ replies: 2, early: [] });

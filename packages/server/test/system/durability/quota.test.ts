@@ -91,7 +91,7 @@ async function askInParallel({ url, key }: ServerProcess, tally: Tally): Promise
 
 describe(`a month of ${QUOTA} requests and ${CLIENTS} clients at once (seed ${random.seed})`, () => {
   test(
-    `is never overrun in spite of ${KILLS} kills, and a kill costs it next to nothing`,
+    `is never exceeded in spite of ${KILLS} kills, and each kill loses almost nothing of it`,
     async ({ annotate }) => {
       const tally = new Tally();
       for (let kill = 1; kill <= KILLS; kill++) {
@@ -119,7 +119,7 @@ describe(`a month of ${QUOTA} requests and ${CLIENTS} clients at once (seed ${ra
     timeLimit(600_000),
   );
 
-  test('is given in full, not one more or less, over a clean stop under load', async ({ annotate }) => {
+  test('can be used exactly in full across a clean stop under load', async ({ annotate }) => {
     const tally = new Tally();
     const asking = askInParallel(await start(), tally);
     await tally.untilAnswered(QUOTA / 2);
@@ -136,7 +136,7 @@ describe(`a month of ${QUOTA} requests and ${CLIENTS} clients at once (seed ${ra
     await annotate(`a stop under load after ${before}, ${QUOTA} in all`);
   });
 
-  test('is not touched by mail, by what has not changed, or by looking at it', async () => {
+  test('is not used by mail, by 304 responses or by reading the usage', async () => {
     const app = await startApp({ MAYFLY_PLANS: PLANS });
     try {
       const inbox = await app.createInbox();

@@ -103,7 +103,7 @@ async function readAll(server: ServerProcess, inbox: Inbox): Promise<Summary[]> 
 
 export interface Figures {
   acknowledged: number;
-  /** Mails that are there although their sender did not hear 250. */
+  /** Mails that are stored although their sender did not get the 250. */
   extra: number;
 }
 

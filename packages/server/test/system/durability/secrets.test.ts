@@ -190,10 +190,10 @@ afterAll(async () => {
   rmSync(dataDir, { recursive: true, force: true });
 });
 
-describe('no secret at rest', () => {
+describe('secrets that are stored or logged', () => {
   const texts: Record<string, string> = {};
 
-  test('keys and tokens are made in every way, used, misused and met by trouble', async () => {
+  test('the run creates keys and tokens in every way, uses and misuses them, and makes requests fail', async () => {
     await makeCredentials();
     await makeTrouble();
     texts.metrics = (await api('GET', '/metrics')).body;
@@ -212,7 +212,7 @@ describe('no secret at rest', () => {
     );
   });
 
-  test('the search finds what is there, also in base64 and hex', () => {
+  test('the search finds a secret in plain text, base64 and hex', () => {
     const known = new Map([
       ['the name of a key', 'operator'],
       ['the hook', HOOK],
@@ -228,12 +228,12 @@ describe('no secret at rest', () => {
     expect(texts.log?.length).toBeGreaterThan(10_000);
   });
 
-  test('no key and no read token is in a file, a dump, the metrics or the log, in any form', () => {
+  test('no key or read token is in a file, a dump, the metrics or the log, in any encoding', () => {
     expect(credentials.size).toBe(8);
     expect(found(texts, credentials)).toEqual([]);
   });
 
-  test('no secret of a webhook is in the metrics or the log; the database has it, to sign with', () => {
+  test('no webhook secret is in the metrics or the log; the database keeps it, because deliveries are signed with it', () => {
     expect(signingSecrets.size).toBe(3);
     const { log = '', metrics = '', dump: stored = '' } = texts;
     expect(found({ log, metrics }, signingSecrets)).toEqual([]);

@@ -33,7 +33,7 @@ const mailTo = (inbox: Inbox) => () => ({
 
 describe(`${STOPS} times SIGTERM under load (seed ${random.seed})`, () => {
   test(
-    'every dialogue ends by a reply, every held wait is answered, nothing is lost, within 10 s',
+    'ends every SMTP dialogue with a reply, answers every held wait and loses nothing, within 10 s',
     async ({ annotate }) => {
       server = await startServer({ dataDir });
       const [busy, quiet] = [await server.createInbox(), await server.createInbox()];

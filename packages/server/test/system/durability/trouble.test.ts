@@ -45,7 +45,7 @@ async function send(ledger: Ledger, mails: LedgerMail[]): Promise<void> {
   for (const { ended } of senders) expect(await ended).toMatch(/^221 /);
 }
 
-/** Sends mails in the trouble: each hears 451, at the latest when its sender would lose patience. */
+/** Sends mails while the store fails: each gets 451 before its sender's timeout. */
 async function sendInVain(mails: LedgerMail[]): Promise<void> {
   const ledger = new Ledger();
   await send(ledger, mails);
@@ -95,7 +95,7 @@ async function through(trouble: Trouble): Promise<void> {
   });
 }
 
-test('while another process holds the database: 451 and 503, and after it all mails arrive once', async () => {
+test('replies 451 and 503 while another process locks the database, and then every mail arrives once', async () => {
   await begin();
   const other = new DatabaseSync(join(dataDir, 'mayfly.db'));
   try {
@@ -112,7 +112,7 @@ test('while another process holds the database: 451 and 503, and after it all ma
 /** Room for the start of a database and its log. */
 const DISK_MIB = 24;
 
-describe.skipIf(!MAY_MOUNT)('with a small disk (skipped where none may be mounted)', () => {
+describe.skipIf(!MAY_MOUNT)('on a small disk (skipped where none may be mounted)', () => {
   beforeEach(() => {
     mkdirSync(dataDir);
     mountSmallDisk(dataDir, DISK_MIB);
@@ -122,7 +122,7 @@ describe.skipIf(!MAY_MOUNT)('with a small disk (skipped where none may be mounte
     unmount(dataDir);
   });
 
-  test('while the disk is full: 451 and 503, and after it all mails arrive once', async () => {
+  test('replies 451 and 503 while the disk is full, and then every mail arrives once', async () => {
     await begin();
     const filler = join(dataDir, 'filler');
     await through({ begin: () => fill(filler), end: () => rmSync(filler), failsAtOnce: true });

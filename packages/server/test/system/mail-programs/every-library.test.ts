@@ -212,7 +212,7 @@ describe.concurrent.each(cases)('$title', ({ sender, program, command, exempt })
   );
 });
 
-test.skipIf(!openssl)(`a wait in vain explains every rejected certificate${TLS}`, async () => {
+test.skipIf(!openssl)(`a wait that times out lists every rejected certificate${TLS}`, async () => {
   const response = await encrypted.request('POST', `/v1/inboxes/${witness.id}/wait`, { timeoutSeconds: 0 });
   const { explanation } = (await response.json()) as {
     explanation: { failedHandshakes: { reason: string }[] };
@@ -224,7 +224,7 @@ test.skipIf(!openssl)(`a wait in vain explains every rejected certificate${TLS}`
   }
 });
 
-test('docs/sending.md shows every program, and every program is run', () => {
+test('docs/sending.md shows every program, and the test runs every program', () => {
   const page = readFileSync(join(ROOT, 'docs/sending.md'), 'utf8');
   const shown = [...page.matchAll(/<!-- file: examples\/sending\/(\S+) -->/g)].map(([, file]) => file);
   const run = [...SENDERS.map(({ file }) => file), 'certificate.sh'];

@@ -33,7 +33,7 @@ interface Program {
   takesUnixLines: boolean;
 }
 
-/** How each program is told to send a file as it is. */
+/** The command with which each program sends a file as it is. */
 const PROGRAMS: Record<string, Program> = {
   swaks: {
     debianPackage: 'swaks',

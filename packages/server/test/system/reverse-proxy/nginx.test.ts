@@ -90,7 +90,7 @@ describe.skipIf(!program)(`behind nginx with deploy/nginx.conf${absent}`, () => 
   const sendTo = (to: string) =>
     app.send({ from: 'app@example.org', to, subject: 'Welcome', text: 'Hello.' });
 
-  test('a wait is not cut before its time', async () => {
+  test('does not end a wait before its timeout', async () => {
     const { id } = await createInbox();
     const path = `/v1/inboxes/${id}/messages?wait=${LONGER_THAN_DEFAULT_S}`;
     const withoutTimeouts = await started('no-timeouts', {
@@ -105,13 +105,13 @@ describe.skipIf(!program)(`behind nginx with deploy/nginx.conf${absent}`, () => 
     }
   });
 
-  test('the longest wait and the pauses of a stream are shorter than the read timeout', () => {
+  test('has a read timeout that is longer than the longest wait and the pauses of a stream', () => {
     const timeouts = [...CONFIGURATION.matchAll(/proxy_read_timeout (\d+)s;/g)].map(([, s]) => Number(s));
     expect(timeouts).toHaveLength(2);
     expect(Math.min(...timeouts)).toBeGreaterThan(Math.max(MAX_WAIT, STREAM_QUIET_MS / 1000) + 10);
   });
 
-  test('each event is passed on at once, while the stream stays open', async () => {
+  test('passes each event on at once while the stream stays open', async () => {
     const { id, address } = await createInbox();
     for (const path of [`/v1/inboxes/${id}/events`, '/v1/events']) {
       const stream = await open(path);
@@ -126,7 +126,7 @@ describe.skipIf(!program)(`behind nginx with deploy/nginx.conf${absent}`, () => 
     }
   });
 
-  test('the metrics are not public, however their path is written', async () => {
+  test('does not publish the metrics, however their path is written', async () => {
     const paths = [
       '/metrics',
       '/metrics?a=b',
@@ -144,7 +144,7 @@ describe.skipIf(!program)(`behind nginx with deploy/nginx.conf${absent}`, () => 
     }
   });
 
-  test('URLs in responses are those of the proxy, whatever a client claims', async () => {
+  test('puts its own URL into responses, whatever headers a client sends', async () => {
     const { id, address } = await createInbox();
     await app.send({
       ...{ from: 'app@example.org', to: address, subject: 'Invoice' },
@@ -164,7 +164,7 @@ describe.skipIf(!program)(`behind nginx with deploy/nginx.conf${absent}`, () => 
     }
   });
 
-  test('a body as large as the largest message reaches Mayfly', async () => {
+  test('passes on a body as large as the largest message', async () => {
     const { id } = await createInbox();
     const body = Buffer.alloc(50 * MIB, 'a');
     const headers = { 'content-type': 'message/rfc822' };

@@ -67,7 +67,7 @@ const createInbox = (url: string, key: string, body: object = {}) =>
   });
 
 describe('the command line', () => {
-  it('shows a key at the first start and never again; `key create` makes another while the server runs', async () => {
+  it('shows a key at the first start only; `key create` creates another while the server runs', async () => {
     const first = await start();
     const key = /mfk_\w+/.exec(first.greeting)?.[0] ?? '';
     expect(hasValidChecksum(key)).toBe(true);
@@ -85,7 +85,7 @@ describe('the command line', () => {
     expect(await stop(second.child)).toBe(0);
   });
 
-  it('makes an account, sets its plan and revokes its key beside the running server, which obeys within a second', async () => {
+  it('creates an account, sets its plan and revokes its key while the server runs, which applies it within a second', async () => {
     const { child, greeting } = await start();
     const url = urlIn(greeting);
     try {
@@ -126,7 +126,7 @@ describe('the command line', () => {
       { MAYFLY_HTTP_PORT: 'x', MAYFLY_DOMAINS: '' },
       /2 problems:\n.*HTTP_PORT.*\n.*DOMAINS/,
     ],
-  ])('says %s and ends without a stack trace', async (_what, more, message) => {
+  ])('reports %s and ends without a stack trace', async (_what, more, message) => {
     const failed = await run(process.execPath, [MAIN, 'serve'], { env: environment(more) }).catch(
       (error) => error,
     );
@@ -135,7 +135,7 @@ describe('the command line', () => {
     expect(failed.stderr).not.toMatch(/^\s+at /m);
   });
 
-  it('tells an older Node which one it needs and where the right one is', async () => {
+  it('names the version of Node that it needs when an older one runs it', async () => {
     // There is one Node here, so it says that it is another.
     const older =
       'data:text/javascript,Object.defineProperty(process,"versions",{value:{...process.versions,node:"20.20.2"}})';

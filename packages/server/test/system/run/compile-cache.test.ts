@@ -64,8 +64,8 @@ async function start(env: Record<string, string> = {}): Promise<{ number: string
   return { number, where };
 }
 
-describe('what is kept compiled', () => {
-  it('lies in the node_modules of the project, for its threads too', async () => {
+describe('the compile cache', () => {
+  it('is in node_modules of the project, also for threads', async () => {
     const { number, where } = await start();
     expect(number).toBe('1');
     expect(where.startsWith(ours())).toBe(true);
@@ -73,7 +73,7 @@ describe('what is kept compiled', () => {
     expect((await start()).number).toBe('1');
   });
 
-  it('is never run for a source that was changed', async () => {
+  it('is not used for a source that has changed', async () => {
     await start();
     await start();
     const before = statSync(source('main.ts'));
@@ -83,7 +83,7 @@ describe('what is kept compiled', () => {
     expect((await start()).number).toBe('2');
   });
 
-  it('may be damaged', async () => {
+  it('may be damaged without effect', async () => {
     await start();
     for (const file of kept()) truncateSync(join(file.parentPath, file.name), 40);
     expect((await start()).number).toBe('1');
@@ -91,21 +91,21 @@ describe('what is kept compiled', () => {
     expect((await start()).number).toBe('1');
   });
 
-  it('may be made and read by many processes at once', async () => {
+  it('can be written and read by many processes at once', async () => {
     for (let round = 0; round < 2; round++) {
       const all = await Promise.all(Array.from({ length: 4 }, () => start()));
       expect(all.map(({ number }) => number)).toEqual(['1', '1', '1', '1']);
     }
   });
 
-  it('is done without where its folder cannot be made', async () => {
+  it('is not used where its folder cannot be created', async () => {
     // A file in the way stops root too, whom no permission stops.
     writeFileSync(join(project, 'node_modules/.cache'), '');
     chmodSync(join(project, 'node_modules'), 0o555);
     expect(await start()).toEqual({ number: '1', where: 'nowhere' });
   });
 
-  it("lies elsewhere, or nowhere, by Node's own settings", async () => {
+  it("follows Node's own settings, which move it or disable it", async () => {
     const elsewhere = join(project, 'elsewhere');
     expect((await start({ NODE_COMPILE_CACHE: elsewhere })).where.startsWith(elsewhere)).toBe(true);
     expect((await start({ NODE_DISABLE_COMPILE_CACHE: '1' })).where).toBe('nowhere');

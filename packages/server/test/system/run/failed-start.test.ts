@@ -64,14 +64,14 @@ describe('a start that fails', () => {
   it.each(['MAYFLY_SMTP_HOST', 'MAYFLY_HTTP_HOST'])(
     'because %s is no address of this machine says so',
     async (setting) => {
-      // TEST-NET-1 (RFC 5737): nobody's.
+      // TEST-NET-1 (RFC 5737): no machine has these addresses.
       await expect(start({ [setting]: '192.0.2.1' })).rejects.toThrow(
         RegExp(`on 192\\.0\\.2\\.1 cannot be opened, .* Set ${setting} to`),
       );
     },
   );
 
-  it('because the port is for others says which setting and what gives the right', () => {
+  it('because the port needs a privilege names the setting and how to get the privilege', () => {
     // Made by hand: whether this user may open port 25 is the machine's business.
     const refused = Object.assign(new Error('listen EACCES'), { code: 'EACCES', port: 25 });
     const config = parseConfig({ MAYFLY_SMTP_PORT: '25' });
@@ -82,7 +82,7 @@ describe('a start that fails', () => {
     });
   });
 
-  it('has written the first API key to its file, and it opens the API at the next start', async () => {
+  it('has written the first API key to its file, and the key is valid at the next start', async () => {
     const { server, port } = await takenPort();
     const { code, stderr } = await failedStart({ MAYFLY_HTTP_PORT: port });
     server.close();
@@ -138,7 +138,7 @@ describe('a start that fails', () => {
 const run = promisify(execFile);
 
 describe.skipIf(process.platform === 'win32')('the curl line of the greeting', () => {
-  it('makes an inbox when it is pasted, at the first start and at later ones', async () => {
+  it('creates an inbox when it is pasted, at the first start and at later ones', async () => {
     const paste = async (given: Record<string, string>) => {
       const env = { MAYFLY_API_KEY: '', ...given };
       const { greeting, end } = await startServer({ dataDir, command: 'dev', env });

@@ -68,40 +68,40 @@ describe.skipIf(process.platform === 'win32')('the Node.js of the project, after
     expect(realpathSync(link())).toBe(realpathSync(bundled()));
   });
 
-  it('stays linked as npm 11 has done it', async () => {
+  it('keeps the link that npm 11 has created', async () => {
     install(RUNS);
     symlinkSync(`../${PACKAGE}/bin/node`, link());
     expect(await afterInstall()).toBe('');
     expect(realpathSync(link())).toBe(realpathSync(bundled()));
   });
 
-  it('replaces a link that leads nowhere', async () => {
+  it('replaces a broken link', async () => {
     install(RUNS);
     symlinkSync('../node-sparc/bin/node', link());
     expect(await afterInstall()).toBe('');
     expect(realpathSync(link())).toBe(realpathSync(bundled()));
   });
 
-  it('is the installed one where npm has none for this system', async () => {
+  it('is the installed Node.js where npm has none for this system', async () => {
     expect(await afterInstall({ node: '24.15.0', platform: 'darwin' })).toBe('');
     expect(existsSync(link())).toBe(false);
   });
 
-  it('is the installed one where that of npm does not run, as on Linux without glibc', async () => {
+  it('is the installed Node.js where the one of npm does not run, as on Linux without glibc', async () => {
     install(DOES_NOT_RUN);
     symlinkSync(`../${PACKAGE}/bin/node`, link());
     expect(await afterInstall({ node: '24.15.0' })).toBe('');
     expect(lstatSync(link(), { throwIfNoEntry: false })).toBeUndefined();
   });
 
-  it('goes with an `exec` on Windows, whose shell has none and `npm start` begins with', async () => {
+  it('comes with an `exec` program on Windows, whose shell has none and which `npm start` needs', async () => {
     expect(await afterInstall({ node: '24.15.0', platform: 'win32' })).toBe('');
     expect(readFileSync(join(project, 'node_modules/.bin/exec.cmd'), 'utf8')).toBe('@%*\r\n');
     const { scripts } = JSON.parse(readFileSync(join(PROJECT, 'package.json'), 'utf8'));
     expect(scripts.start).toMatch(/^exec mayfly dev$/);
   });
 
-  it('is said to be missing on macOS where the installed one is too old, with what to do', async () => {
+  it('is reported as missing on macOS where the installed one is too old, with what to do', async () => {
     expect(await afterInstall({ node: '22.20.0', platform: 'darwin' })).toBe(
       `Mayfly needs Node 24.15 or newer, and this is 22.20.0. For this system (darwin-${process.arch}) npm has no Node package that the project could bring: install Node 24 from https://nodejs.org or with your version manager, and run \`npm start\` again.`,
     );

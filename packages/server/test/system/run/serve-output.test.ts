@@ -40,7 +40,7 @@ const parsed = (output: string): Record<string, unknown>[] =>
 const messages = (output: string) => parsed(output).map(({ msg }) => msg);
 
 describe('the standard output of mayfly serve', () => {
-  it('is JSON lines from the first start to the stop, at the most detailed log level', async () => {
+  it('consists of JSON lines from the first start to the stop, at the most detailed log level', async () => {
     const output = await outputOf(
       { MAYFLY_API_KEY: '', MAYFLY_LOG_LEVEL: 'trace', MAYFLY_HTTP_PROT: '1' },
       async (server) => {
@@ -72,7 +72,7 @@ describe('the standard output of mayfly serve', () => {
     );
   });
 
-  it('tells where it listens, why it stopped and how long that took, also at the log level error', async () => {
+  it('contains the addresses, the reason for the stop and its duration, also at the log level error', async () => {
     const output = await outputOf({ MAYFLY_LOG_LEVEL: 'error' });
     expect(parsed(output)).toEqual([
       expect.objectContaining({
@@ -98,7 +98,7 @@ describe('the standard output of mayfly serve', () => {
     expect(parsed(output)).toContainEqual(expect.objectContaining({ path: keyFile() }));
   });
 
-  it('says so when the first key cannot be written, and the server runs: another key can be created', async () => {
+  it('reports that the first key cannot be written, and the server runs: another key can be created', async () => {
     // A folder of that name cannot be replaced by a file.
     mkdirSync(join(keyFile(), 'full'), { recursive: true });
     const output = await outputOf({ MAYFLY_API_KEY: '' }, async ({ url }) => {
@@ -137,7 +137,7 @@ describe('the standard output of mayfly serve', () => {
     },
   );
 
-  it('is JSON lines when the first start fails at a port that is taken', async () => {
+  it('consists of JSON lines when the first start fails because a port is in use', async () => {
     const taken = createServer().listen(0, '127.0.0.1');
     await once(taken, 'listening');
     const address = taken.address();

@@ -69,7 +69,7 @@ async function encrypted(trust: ConnectionOptions): Promise<SmtpClient> {
   return client;
 }
 
-test('SIGHUP: new connections get the new certificate, old ones go on, broken files change nothing', async () => {
+test('SIGHUP: new connections get the new certificate, open ones continue, and invalid files change nothing', async () => {
   const [first, second] = [await trustedCertificate('localhost'), await trustedCertificate('localhost')];
   install(first.tls);
   await start({ MAYFLY_SMTP_TLS_CERT_FILE: cert, MAYFLY_SMTP_TLS_KEY_FILE: key });
@@ -109,7 +109,7 @@ test('SIGHUP: new connections get the new certificate, old ones go on, broken fi
   expect(serial(waiting)).toBe(serial(fresh));
 });
 
-test('SIGHUP without a certificate changes nothing, and the server goes on', async () => {
+test('SIGHUP without a certificate changes nothing, and the server continues to run', async () => {
   await start({});
   expect(await reload()).toMatchObject({
     level: 'info',
@@ -120,7 +120,7 @@ test('SIGHUP without a certificate changes nothing, and the server goes on', asy
   await client.play([{ expect: 220 }]);
 });
 
-test('a certificate and a key that do not belong together stop the start, with a sentence', async () => {
+test('a certificate and a key that do not match stop the start with an error message', async () => {
   const [first, second] = [await trustedCertificate('localhost'), await trustedCertificate('localhost')];
   install({ ...first.tls, key: second.tls.key });
   const files = { MAYFLY_SMTP_TLS_CERT_FILE: cert, MAYFLY_SMTP_TLS_KEY_FILE: key };

@@ -117,7 +117,7 @@ describe(`${KILLS} kills while webhooks are sent (seed ${random.seed})`, () => {
   });
 
   it(
-    `lose none of ${EVENTS} events at a receiver that fails 3 times of 10; each carries one id, whoever repeats it`,
+    `lose none of ${EVENTS} events at a receiver that fails 3 times of 10; an event keeps its id in every attempt`,
     async ({ annotate }) => {
       const ledger = new Ledger();
       let sent = 0;

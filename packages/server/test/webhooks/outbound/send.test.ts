@@ -414,7 +414,7 @@ describe('TLS', () => {
     expect(receiver.requests).toEqual([]);
   });
 
-  it('fails for a certificate that nobody vouches for', async () => {
+  it('fails for a certificate of an unknown authority', async () => {
     const receiver = await startTls(['hook.test']);
     expect(await send(`https://hook.test:${receiver.port}/`)).toMatchObject({
       ok: false,
