@@ -16,9 +16,10 @@ const DEFAULT_MINUTES = 20;
 const HOUR_MS = 3_600_000;
 const SAMPLE_MS = 5_000;
 const MAX_LOG_DISK_FULL_MS = 60_000;
-/** Growth between the first quarter and the end that is not flat any more. */
+/** Growth between the second quarter and the last that is not flat any more. */
 const MAX_GROWTH_MIB = 96;
-const MAX_MORE_HANDLES = 50;
+/** The load's own idle connections come and go by some hundred; a leak of one in a request makes thousands. */
+const MAX_MORE_HANDLES = 300;
 /** Promised beside any load of others (docs/security.md). */
 const P99_BUDGETS_MS = {
   'other account: reply to the final dot': 100,
@@ -54,8 +55,8 @@ async function stepClock(target: Target): Promise<void> {
     target.shiftClock(offset);
     console.error(`the wall clock is ${offset / HOUR_MS} h ahead`);
     await pause(1_000);
-    // Its half hour was over after the first step, and an inbox that has ended stays ended.
-    await request(target, findings, { path, expected: [404, 410] });
+    // An hour ahead its half hour is over. Later it lives again unless it was swept meanwhile.
+    await request(target, findings, { path, expected: offset > 0 ? [410] : [200, 404, 410] });
   }
 }
 
@@ -79,14 +80,15 @@ async function sample(target: Target, signal: AbortSignal): Promise<void> {
 }
 
 function checkUsage(): void {
-  const [early, late] = [samples.slice(0, samples.length / 4), samples.slice(-samples.length / 4)];
+  const quarter = Math.floor(samples.length / 4);
+  const [early, late] = [samples.slice(quarter, 2 * quarter), samples.slice(-quarter)];
   const most = (of: Usage[], field: keyof Usage) => Math.max(...of.map((usage) => usage[field]));
   for (const [field, limit] of [
     ['memoryMib', MAX_GROWTH_MIB],
     ['handles', MAX_MORE_HANDLES],
   ] as const) {
     const [before, after] = [most(early, field), most(late, field)];
-    console.log(`${field}: at most ${before} in the first quarter, ${after} in the last`);
+    console.log(`${field}: at most ${before} in the second quarter, ${after} in the last`);
     if (after > before + limit) findings.fail(`${field} grew from ${before} to ${after}`);
   }
 }

@@ -78,6 +78,8 @@ class Episode {
   readonly #sender: HonestSender;
   readonly #name: string;
   readonly #accepted: string[] = [];
+  readonly #acceptedAt = new Map<string, number>();
+  readonly #openWaits = new Map<string, AbortController>();
 
   constructor(target: Target, findings: Findings, sender: HonestSender, name: string) {
     this.#target = target;
@@ -102,7 +104,7 @@ class Episode {
       const subject = this.#subject(mail);
       // Opened 20 mails ahead, so that as many are held.
       while (waits.length < Math.min(mail + WAITS_PER_LANE, MAILS_PER_INBOX)) {
-        waits.push(this.#wait(inbox, this.#subject(waits.length), signal));
+        waits.push(this.#wait(inbox, this.#subject(waits.length)));
       }
       const early = begun + mail * INTERVAL_MS - performance.now();
       if (early > 0) await pause(early);
@@ -110,6 +112,8 @@ class Episode {
       this.#acceptedAt.set(subject, performance.now());
       this.#accepted.push(subject);
     }
+    // The run is over: the mails of these waits are not sent any more.
+    for (const [subject, wait] of this.#openWaits) if (!this.#acceptedAt.has(subject)) wait.abort();
     await Promise.all([...waits, vain]);
     await this.#checkList(inbox);
     await Promise.all(streams.map(async (stream) => (await stream).check(this.#accepted)));
@@ -118,17 +122,21 @@ class Episode {
     this.#findings.count('inboxes checked as a whole');
   }
 
-  readonly #acceptedAt = new Map<string, number>();
-  readonly #subject = (mail: number): string => `${this.#name}-${String(mail).padStart(4, '0')}`;
+  #subject(mail: number): string {
+    return `${this.#name}-${String(mail).padStart(4, '0')}`;
+  }
 
-  /** A wait for one mail. When the run ends before the mail is sent, its answer does not matter. */
-  async #wait(inbox: Inbox, subject: string, signal: AbortSignal): Promise<void> {
-    const { body, status } = await this.#explained(inbox, {
-      match: { subject },
-      timeoutSeconds: WAIT_SECONDS,
+  /** A wait for one mail. */
+  async #wait(inbox: Inbox, subject: string): Promise<void> {
+    const wait = new AbortController();
+    this.#openWaits.set(subject, wait);
+    const request = { match: { subject }, timeoutSeconds: WAIT_SECONDS };
+    const answer = await this.#explained(inbox, request, wait.signal).catch((error) => {
+      if (!wait.signal.aborted) throw error;
     });
+    if (!answer) return;
+    const { body, status } = answer;
     const acceptedAt = this.#acceptedAt.get(subject);
-    if (acceptedAt === undefined && signal.aborted) return;
     if (acceptedAt !== undefined) {
       this.#findings.time('250 until the wait is answered', Math.max(0, performance.now() - acceptedAt));
     }
@@ -163,11 +171,16 @@ class Episode {
     }
   }
 
-  async #explained({ id, token, cursor }: Inbox, body: object): Promise<{ status: number; body: Json }> {
+  async #explained(
+    { id, token, cursor }: Inbox,
+    body: object,
+    signal: AbortSignal | null = null,
+  ): Promise<{ status: number; body: Json }> {
     const response = await fetch(`${this.#target.url}/v1/inboxes/${id}/wait`, {
       method: 'POST',
       headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
       body: JSON.stringify({ since: cursor, ...body }),
+      signal,
     });
     return { status: response.status, body: await response.json() };
   }

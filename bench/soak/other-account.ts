@@ -80,8 +80,11 @@ export async function openOtherAccount(target: Target, findings: Findings): Prom
         'webhook attempts answered 500',
         all.reduce((sum, { failed }) => sum + failed, 0),
       );
-      const repeated = all.filter(({ delivered }) => delivered > 1).length;
-      if (repeated > 0) findings.fail(`${repeated} events were sent again after a 200`);
+      // Allowed, because webhooks are delivered at least once, but not expected without a restart.
+      findings.count(
+        'webhook events repeated after a 200',
+        all.filter(({ delivered }) => delivered > 1).length,
+      );
       await receiver.close();
     },
   };

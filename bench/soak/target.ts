@@ -10,7 +10,7 @@ import {
   truncateSync,
   writeFileSync,
 } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { fill, MAY_MOUNT, mountSmallDisk, unmount } from '../../packages/server/test/support/small-disk.ts';
 import { makeFolder, removeFolder } from '../support/folder.ts';
@@ -58,7 +58,11 @@ export async function startTarget(): Promise<Target> {
   const output = openSync(log, 'a');
   const child = spawn(MAYFLY, ['serve'], {
     env: {
-      ...{ PATH: process.env.PATH, NODE_OPTIONS: `--import ${SHIFT_CLOCK}`, SOAK_CLOCK_FILE: clock },
+      ...{
+        PATH: `${dirname(process.execPath)}:${process.env.PATH}`,
+        NODE_OPTIONS: `--import ${SHIFT_CLOCK}`,
+        SOAK_CLOCK_FILE: clock,
+      },
       ...{ MAYFLY_HTTP_PORT: '0', MAYFLY_SMTP_PORT: '0', MAYFLY_DATA_DIR: join(folder, 'data') },
       ...{ MAYFLY_API_KEY: KEY, MAYFLY_SIGNUP_PLAN: 'unlimited', MAYFLY_WEBHOOK_ALLOW: '127.0.0.0/8' },
       MAYFLY_LOG_LEVEL: 'debug',
