@@ -4,7 +4,7 @@
  */
 
 /** Set by vitest.config.ts from `--mode long`. */
-export const isLong = process.env.TEST_FORM === 'long';
+const isLong = process.env.TEST_FORM === 'long';
 
 /** @returns what the form that runs needs: a count, a list of cases, … */
 export const inForm = <T>(short: T, long: T): T => (isLong ? long : short);
