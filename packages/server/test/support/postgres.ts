@@ -12,7 +12,7 @@ const NOBODY = 65_534;
 const OWNER = process.getuid?.() === 0 ? { uid: NOBODY, gid: NOBODY } : {};
 
 /** Where Debian puts PostgreSQL 15, the oldest supported version. */
-const DEBIAN_PROGRAMS = '/usr/lib/postgresql/15/bin';
+export const DEBIAN_PROGRAMS = '/usr/lib/postgresql/15/bin';
 
 /** For tests: connections without a password, a port of its own, no socket in a folder that may not exist. */
 const TEST_SETTINGS = { listen_addresses: '127.0.0.1', unix_socket_directories: '', max_connections: '200' };
@@ -82,7 +82,7 @@ async function letOthersPass(folder: string): Promise<void> {
 }
 
 /** @returns whether PostgreSQL can be started: the package has programs for Linux on x64 only */
-async function hasPostgres(programs?: string): Promise<boolean> {
+export async function hasPostgres(programs?: string): Promise<boolean> {
   if (programs === undefined) return process.platform === 'linux' && process.arch === 'x64';
   try {
     accessSync(join(programs, 'postgres'), constants.X_OK);
