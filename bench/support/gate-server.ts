@@ -39,7 +39,11 @@ const guard = { allow: [], resolve: async () => [] };
 const events = createEventBus();
 const deps: HttpDeps = {
   ...{ store, clock, log, plans, usage, events, metrics: new Registry(), rate: createRateLimit(clock) },
-  parsing: { attachment: async () => undefined, decode: async (bytes) => bytes },
+  parsing: {
+    attachment: async () => undefined,
+    decode: async (bytes) => bytes,
+    lint: async () => new Uint8Array(),
+  },
   refusalsWritten: async () => undefined,
   injection: {
     check: async () => undefined,

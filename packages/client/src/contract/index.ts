@@ -7,6 +7,7 @@ export * from './domains.ts';
 export * from './events.ts';
 export * from './inboxes.ts';
 export * from './keys.ts';
+export * from './lint.ts';
 export * from './messages.ts';
 export * from './previews.ts';
 export * from './problem.ts';

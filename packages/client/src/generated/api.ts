@@ -365,6 +365,26 @@ export interface LinkMatch {
   text?: string;
 }
 
+/** One thing that is wrong with a message. */
+export interface LintFinding {
+  /** Name of the rule; it does not change. */
+  rule: string;
+  /** `error`: against a standard. `warning`: many programs show or treat the message wrongly. `info`: some do. */
+  severity: "error" | "warning" | "info";
+  /** What is wrong, and what to do about it. */
+  message: string;
+  /** A header field, a media type, an attachment, an address or a line of the raw source; null for the message as a whole. */
+  where: string | null;
+  /** Where the rule comes from: a section of a standard, or a data set. */
+  reference: string;
+}
+
+/** What is wrong with a message. */
+export interface LintReport {
+  /** The most severe first; empty for a well-made message. At most 100. */
+  findings: LintFinding[];
+}
+
 /** A mailbox of a header (RFC 5322 section 3.4). */
 export interface MailAddress {
   /** The address. A longer one is cut; `headers` has all of it. */
@@ -945,6 +965,8 @@ export interface Operations {
   'GET /v1/inboxes/{id}/messages/{messageId}/attachments/{attachmentId}': { path: { id: string; messageId: string; attachmentId: string }; result: Uint8Array };
   /** Show a message in a browser */
   'POST /v1/inboxes/{id}/messages/{messageId}/preview': { path: { id: string; messageId: string }; body?: PreviewRequest; result: Preview };
+  /** Find what is wrong with a message */
+  'GET /v1/inboxes/{id}/messages/{messageId}/lint': { path: { id: string; messageId: string }; result: LintReport };
   /** Wait for messages and learn why none arrived */
   'POST /v1/inboxes/{id}/wait': { path: { id: string }; body?: WaitRequest; result: WaitResult };
   /** Follow an inbox as a stream */

@@ -12,6 +12,7 @@ import { accountMessageRoutes } from './messages/account-messages.ts';
 import { attachmentRoutes } from './messages/attachments.ts';
 import { eventRoutes } from './messages/events.ts';
 import { injectionRoutes } from './messages/injection.ts';
+import { lintRoutes } from './messages/lint.ts';
 import { messageListRoute } from './messages/message-list.ts';
 import { messageRoutes } from './messages/messages.ts';
 import { previewRoutes } from './messages/preview.ts';
@@ -36,6 +37,7 @@ export function apiRoutes(app: App, context: RouteContext): void {
   accountMessageRoutes(app, context);
   attachmentRoutes(app, context);
   previewRoutes(app, context);
+  lintRoutes(app, context);
   waitRoutes(app, context);
   eventRoutes(app, context);
   webhookRoutes(app, context);

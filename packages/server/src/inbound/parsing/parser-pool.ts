@@ -65,6 +65,12 @@ export interface Parsing {
    * @throws AppError `unavailable` when the worker was terminated
    */
   decode(bytes: Uint8Array, encoding: TransferEncoding): Promise<Uint8Array>;
+  /**
+   * What is wrong with a mail.
+   * @returns UTF-8 JSON of findings (`mail/lint/finding.ts`)
+   * @throws AppError `unavailable` when the worker was terminated
+   */
+  lint(raw: Uint8Array, request?: Pick<ParseRequest, 'flow'>): Promise<Uint8Array>;
   /** Number of live worker threads. */
   readonly threads: number;
   /** Messages and attachments that wait for a worker or are on one. */
@@ -81,6 +87,9 @@ export interface ParsingOptions {
   workerEntry?: URL;
   limits?: Partial<Pick<QueueLimits, 'slowMs' | 'timeLimitMs' | 'idleMs' | 'heapMb'>>;
 }
+
+/** Work for nobody in particular has turns like that of one account. */
+const OTHERS: Flow = ['others'];
 
 const REASONS: Readonly<Record<Failure, string>> = {
   time: `Reading the mail took longer than ${PARSE_TIME_LIMIT_MS / 1000} seconds.`,
@@ -139,7 +148,7 @@ class ParserPool implements Parsing {
     return this.unsettled;
   }
 
-  async parse(raw: Uint8Array, { flow = [], signal }: ParseRequest = {}): Promise<ParsedBytes> {
+  async parse(raw: Uint8Array, { flow = OTHERS, signal }: ParseRequest = {}): Promise<ParsedBytes> {
     signal?.throwIfAborted();
     const { promise, resolve, reject } = Promise.withResolvers<ParsedBytes>();
     const drop = this.start(raw, 'parse', flow, {
@@ -163,14 +172,18 @@ class ParserPool implements Parsing {
     return (await this.decoded(bytes, { encoding })) ?? new Uint8Array();
   }
 
+  async lint(raw: Uint8Array, { flow = OTHERS }: Pick<ParseRequest, 'flow'> = {}): Promise<Uint8Array> {
+    return (await this.decoded(raw, 'lint', flow)) ?? new Uint8Array();
+  }
+
   async close(): Promise<void> {
     this.stop.abort();
     await Promise.all([this.small.close(), this.large.close()]);
   }
 
-  private decoded(input: Uint8Array, task: Task): Promise<Uint8Array | undefined> {
+  private decoded(input: Uint8Array, task: Task, flow: Flow = OTHERS): Promise<Uint8Array | undefined> {
     return new Promise((resolve, reject) => {
-      this.start(input, task, [], {
+      this.start(input, task, flow, {
         done: (bytes) => resolve(bytes),
         failed: (failure) => reject(new AppError('unavailable', REASONS[failure])),
       });

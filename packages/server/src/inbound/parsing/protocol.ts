@@ -15,10 +15,10 @@ export const DONE = 2;
 export const TAKEN = 3;
 
 /**
- * What a worker does with the bytes of a job: read a mail; decode one attachment of a mail, which it
+ * What a worker does with the bytes of a job: read a mail; find what is wrong with a mail; decode one attachment of a mail, which it
  * finds by reading the mail; or undo a transfer encoding.
  */
-export type Task = 'parse' | { attachmentId: string } | { encoding: TransferEncoding };
+export type Task = 'parse' | 'lint' | { attachmentId: string } | { encoding: TransferEncoding };
 
 /** One posted message: several jobs, done in order. */
 export interface JobBatch {

@@ -11,6 +11,8 @@ export interface MailReader {
   /** Undefined when the mail has no such attachment. */
   attachment(raw: Uint8Array, id: string): Uint8Array | undefined;
   decode(bytes: Uint8Array, encoding: TransferEncoding): Uint8Array;
+  /** Findings as JSON text. */
+  lint(raw: Uint8Array): string;
 }
 
 /** A result before it is copied behind the others: JSON text, or bytes. */
@@ -64,7 +66,8 @@ function runBatch({ states, inputs, tasks }: JobBatch, reader: MailReader): Batc
       const mail = reader.parse(input);
       const summary = JSON.stringify(mail.summary);
       results.add(summary, contentJson(mail, input.length, Buffer.byteLength(summary)), mail.parseError);
-    } else if ('encoding' in task) results.add(reader.decode(input, task.encoding));
+    } else if (task === 'lint') results.add(reader.lint(input));
+    else if ('encoding' in task) results.add(reader.decode(input, task.encoding));
     else results.add(reader.attachment(input, task.attachmentId));
     Atomics.store(states, index, DONE);
   }

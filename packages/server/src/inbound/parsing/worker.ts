@@ -1,6 +1,7 @@
 import { parentPort } from 'node:worker_threads';
 import { systemClock } from '../../clock.ts';
 import { attachmentBytes } from '../../mail/attachment.ts';
+import { lintMail } from '../../mail/lint/lint.ts';
 import { decodeTransfer } from '../../mail/mime/transfer-encoding.ts';
 import { indexMail, parseMail } from '../../mail/parse.ts';
 import { giveBackMemory } from '../../memory.ts';
@@ -14,6 +15,7 @@ if (parentPort !== null) {
   serve(parentPort, {
     parse: parseMail,
     attachment: (raw, id) => attachmentBytes(raw, indexMail(raw), id),
+    lint: (raw) => JSON.stringify(lintMail(raw)),
     decode: ({ buffer, byteOffset, length }, encoding) =>
       decodeTransfer(Buffer.from(buffer, byteOffset, length), encoding),
   });

@@ -4,7 +4,7 @@ import type { MailImage } from '../mail.ts';
 import { clean, foldBlanks, oneLine, withoutInvisible } from '../mime/clean.ts';
 
 /** So much of a page is read for words and links; a longer one is a bomb or a data dump, characters. */
-const MAX_HTML_READ = 1024 * 1024;
+export const MAX_HTML_READ = 1024 * 1024;
 /** Words of the text inside one link, characters; a link around a whole page is no label. */
 const MAX_ANCHOR_TEXT = 500;
 

@@ -31,6 +31,7 @@ const DECISIONS: Record<string, Decision> = {
   deleteMessage: 'inbox writes',
   deleteMessages: 'inbox writes',
   previewMessage: 'inbox reads',
+  lintMessage: 'inbox reads',
   waitForMessages: 'inbox reads',
   streamInboxEvents: 'inbox reads',
   streamAccountEvents: 'account reads',

@@ -60,6 +60,7 @@ const ROWS: Record<string, (place: Place) => Row> = {
     path: `/v1/inboxes/${inbox.id}/messages/${messageId}/preview`,
     body: { remoteContent: false },
   }),
+  lintMessage: ({ inbox, messageId }) => ({ path: `/v1/inboxes/${inbox.id}/messages/${messageId}/lint` }),
   waitForMessages: ({ inbox }) => ({ path: `/v1/inboxes/${inbox.id}/wait`, body: { timeoutSeconds: 0 } }),
   streamInboxEvents: ({ inbox }) => ({ path: `/v1/inboxes/${inbox.id}/events` }),
   streamAccountEvents: () => ({ path: '/v1/events' }),

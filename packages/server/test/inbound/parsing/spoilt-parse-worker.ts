@@ -7,6 +7,7 @@ import { indexMail, parseMail } from '../../../src/mail/parse.ts';
 if (parentPort !== null) {
   serve(parentPort, {
     decode: (bytes) => bytes,
+    lint: () => '[]',
     attachment: (raw, id) => attachmentBytes(raw, indexMail(raw), id),
     parse: (raw) => {
       const fault = /^X-Fault: (\w+)/m.exec(Buffer.from(raw).toString('latin1'))?.[1];

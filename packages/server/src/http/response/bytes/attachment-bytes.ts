@@ -37,10 +37,12 @@ export interface AttachmentParsing {
   attachment(raw: Uint8Array, attachmentId: string): Promise<Uint8Array | undefined>;
   /** The bytes of a part without their transfer encoding. */
   decode(bytes: Uint8Array, encoding: TransferEncoding): Promise<Uint8Array>;
+  /** UTF-8 JSON of what is wrong with a mail. */
+  lint(raw: Uint8Array, request?: { flow?: readonly string[] }): Promise<Uint8Array>;
 }
 
 /** Lets at most `limit` run at once; the others queue in order. */
-function createTurnstile(limit: number) {
+export function createTurnstile(limit: number) {
   let running = 0;
   const queue: (() => void)[] = [];
   return async <T>(work: () => Promise<T>): Promise<T> => {

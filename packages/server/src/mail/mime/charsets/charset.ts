@@ -85,6 +85,10 @@ export function charsetOf(bytes: Uint8Array, declared: string, isPage: boolean):
   return (isPage && isVague ? charsetOfPage(bytes) : undefined) ?? FALLBACK;
 }
 
+/** Whether a mail that names this charset is decoded by it. @param name lower case */
+export const isKnownCharset = (name: string): boolean =>
+  UTF8.test(name) || VAGUE.test(name) || decoderOf(name) !== undefined;
+
 /** @param charset of {@link charsetOf}; an unknown one is read as windows-1252 */
 export function decodeAs(bytes: Uint8Array, charset: string): string {
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);

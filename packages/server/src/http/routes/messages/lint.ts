@@ -1,0 +1,43 @@
+import { LintReport, MessageParams } from '@mayfly/client/contract';
+import { notFound } from '../../../errors.ts';
+import { callersInbox } from '../../access/guard.ts';
+import type { App, RouteContext } from '../../context.ts';
+import { json } from '../../openapi/responses.ts';
+import { createTurnstile } from '../../response/bytes/attachment-bytes.ts';
+import { rawRange } from '../../response/bytes/raw-source.ts';
+
+/** Messages in memory for that at the same time: each is read whole, up to 50 MiB. */
+const MAX_LINTS = 2;
+
+export function lintRoutes(app: App, { deps }: RouteContext): void {
+  const { store, parsing, clock } = deps;
+  const takeTurn = createTurnstile(MAX_LINTS);
+
+  app.route({
+    method: 'GET',
+    url: '/v1/inboxes/:id/messages/:messageId/lint',
+    config: { access: 'inbox:read' },
+    schema: {
+      operationId: 'lintMessage',
+      tags: ['Messages'],
+      summary: 'Find what is wrong with a message',
+      description:
+        'Checks the message against RFC 5322, RFC 2045 to 2047, RFC 2183, RFC 2369, RFC 2392 and RFC 8058, and its HTML against what mail clients support. Links and images are never fetched.',
+      params: MessageParams,
+      response: { 200: json(LintReport, 'The findings.') },
+    },
+    handler: async (request, reply) => {
+      const { id: inboxId } = callersInbox(request);
+      const { messageId } = request.params;
+      const findings = await takeTurn(async () => {
+        const message = await store.messages.find(inboxId, messageId, clock.now());
+        if (!message) throw notFound('message', messageId);
+        const now = () => clock.now();
+        const raw = await rawRange(store.messages, message, { start: 0, end: message.size }, now);
+        return parsing.lint(raw, { flow: [inboxId] });
+      });
+      const text = new TextDecoder().decode(findings);
+      return reply.type('application/json; charset=utf-8').send(`{"findings":${text}}`);
+    },
+  });
+}

@@ -1,0 +1,176 @@
+import { type FieldRange, fieldKey } from '../mime/header.ts';
+import type { LintedMail, Rule } from './finding.ts';
+
+/** RFC 5322 section 2.1.1, octets without the line break. */
+const MAX_LINE_OCTETS = 998;
+const LF = 0x0a;
+const CR = 0x0d;
+
+/** Fields that a message has at most once (RFC 5322 section 3.6, RFC 2045 section 3). */
+const ONCE = [
+  ...['date', 'from', 'sender', 'reply-to', 'to', 'cc', 'bcc', 'message-id', 'in-reply-to', 'references'],
+  ...['subject', 'mime-version', 'content-type', 'content-transfer-encoding'],
+];
+
+const keysOf = ({ source, parts }: LintedMail): string[] =>
+  parts.header.fields.map((field) => fieldKey(source, field));
+
+function fieldMissing(name: string, severity: Rule['severity'], section: string, advice: string): Rule {
+  return {
+    name: `missing-${name.toLowerCase()}`,
+    severity,
+    reference: `RFC 5322 section ${section}`,
+    check: (mail) =>
+      keysOf(mail).includes(name.toLowerCase())
+        ? []
+        : [{ message: `The header has no ${name} field. ${advice}`, where: name }],
+  };
+}
+
+const has8Bit = (source: Buffer, { nameStart, end }: FieldRange): boolean =>
+  source.subarray(nameStart, end).some((byte) => byte >= 0x80);
+
+export const HEADER_RULES: readonly Rule[] = [
+  fieldMissing('Date', 'error', '3.6', 'Every message needs one.'),
+  fieldMissing('From', 'error', '3.6', 'Every message needs one.'),
+  fieldMissing(
+    'Message-ID',
+    'warning',
+    '3.6.4',
+    'Every message should have one, or servers on its way add their own.',
+  ),
+  {
+    name: 'unreadable-date',
+    severity: 'error',
+    reference: 'RFC 5322 section 3.3',
+    check: (mail) =>
+      mail.mail.content.date !== null || !keysOf(mail).includes('date')
+        ? []
+        : [
+            {
+              message: 'The Date field cannot be read as a date. Write it as in "Sun, 22 Nov 2026 10:00:00 +0000".',
+              where: 'Date',
+            },
+          ],
+  },
+  {
+    name: 'duplicate-field',
+    severity: 'error',
+    reference: 'RFC 5322 section 3.6',
+    check: (mail) => {
+      const keys = keysOf(mail);
+      return ONCE.filter((key) => keys.indexOf(key) !== keys.lastIndexOf(key)).map((key) => ({
+        message: `The field "${key}" occurs more than once. Programs disagree on which one counts; send one.`,
+        where: key,
+      }));
+    },
+  },
+  {
+    name: '8-bit-header',
+    severity: 'warning',
+    reference: 'RFC 5322 section 2.2, RFC 2047',
+    check: ({ source, parts }) =>
+      [
+        ...new Set(
+          parts.header.fields
+            .filter((field) => has8Bit(source, field))
+            .map((field) => fieldKey(source, field)),
+        ),
+      ].map((key) => ({
+        message: `The field "${key}" has bytes beyond ASCII. Encode them (RFC 2047); only recipients with SMTPUTF8 read them as they are.`,
+        where: key,
+      })),
+  },
+  {
+    name: 'long-line',
+    severity: 'error',
+    reference: 'RFC 5322 section 2.1.1',
+    check: ({ source }) => {
+      const { count, first } = longLines(source);
+      return count === 0
+        ? []
+        : [
+            {
+              message: `${count === 1 ? 'A line is' : `${count} lines are`} longer than ${MAX_LINE_OCTETS} octets. Servers may cut or break them; use quoted-printable or base64, and fold header fields.`,
+              where: `line ${first}`,
+            },
+          ];
+    },
+  },
+  {
+    name: 'missing-mime-version',
+    severity: 'warning',
+    reference: 'RFC 2045 section 4',
+    check: (mail) => {
+      const keys = keysOf(mail);
+      return !keys.includes('content-type') || keys.includes('mime-version')
+        ? []
+        : [{ message: 'The message has a Content-Type but no "MIME-Version: 1.0".', where: 'MIME-Version' }];
+    },
+  },
+  {
+    name: 'missing-list-unsubscribe',
+    severity: 'warning',
+    reference: 'RFC 2369 section 3.2',
+    check: (mail) => {
+      const keys = keysOf(mail);
+      return !isBulk(mail) || keys.includes('list-unsubscribe')
+        ? []
+        : [
+            {
+              message:
+                'This is bulk mail without a List-Unsubscribe field. Large providers require one, and mark such mail as spam.',
+              where: 'List-Unsubscribe',
+            },
+          ];
+    },
+  },
+  {
+    name: 'no-one-click-unsubscribe',
+    severity: 'warning',
+    reference: 'RFC 8058 section 3.1',
+    check: ({ mail: { content } }) => {
+      const field = content.headers.find(({ name }) => name.toLowerCase() === 'list-unsubscribe');
+      const post = content.headers.find(({ name }) => name.toLowerCase() === 'list-unsubscribe-post');
+      // Lists to discuss on have only an address to write to.
+      if (!field || !/<\s*https:/i.test(field.value)) return [];
+      return /list-unsubscribe\s*=\s*one-click/i.test(post?.value ?? '')
+        ? []
+        : [
+            {
+              message:
+                'List-Unsubscribe has a link but one click does not unsubscribe. Add "List-Unsubscribe-Post: List-Unsubscribe=One-Click".',
+              where: 'List-Unsubscribe-Post',
+            },
+          ];
+    },
+  },
+];
+
+/** Mail to many: it says so itself, or offers to unsubscribe. */
+function isBulk({ mail: { content } }: LintedMail): boolean {
+  const value = (name: string) =>
+    content.headers.find((field) => field.name.toLowerCase() === name)?.value ?? '';
+  return (
+    /^(?:bulk|list)$/i.test(value('precedence').trim()) ||
+    value('feedback-id') !== '' ||
+    content.links.some(({ kind }) => kind === 'unsubscribe')
+  );
+}
+
+function longLines(source: Buffer): { count: number; first: number } {
+  let count = 0;
+  let first = 0;
+  let start = 0;
+  for (let line = 1; start < source.length; line++) {
+    const lineFeed = source.indexOf(LF, start);
+    const end = lineFeed < 0 ? source.length : lineFeed;
+    const length = end - start - (source[end - 1] === CR ? 1 : 0);
+    if (length > MAX_LINE_OCTETS) {
+      first ||= line;
+      count++;
+    }
+    start = end + 1;
+  }
+  return { count, first };
+}

@@ -1,0 +1,156 @@
+import { Tokenizer, type TokenizerCallbacks } from 'htmlparser2';
+import { MAX_HTML_READ } from '../extract/html.ts';
+import {
+  AT_IMPORT,
+  type ClientSupport,
+  ELEMENTS,
+  FUNCTIONS,
+  PROPERTIES,
+  STYLE_SHEET,
+} from './client-support.ts';
+
+/** Images and addresses that are kept of one page. */
+const MAX_KEPT = 1_000;
+/** Characters of CSS that are read. */
+const MAX_CSS = 256 * 1024;
+
+export interface LintedImage {
+  src: string;
+  hasAlt: boolean;
+  hasSize: boolean;
+  /** One pixel, or not shown: it counts opened mails. */
+  isPixel: boolean;
+}
+
+/** What the rules need to know of the HTML of a mail. */
+export interface PageFacts {
+  images: LintedImage[];
+  /** Addresses of links and of what is loaded, with the element that has them. */
+  addresses: { element: string; address: string }[];
+  /** Features with little support, each once. */
+  features: ClientSupport[];
+}
+
+const ADDRESS_ATTRIBUTES: ReadonlySet<string> = new Set(['href', 'src', 'background', 'action']);
+const ONE_PIXEL = /^\s*[01](?:px)?\s*$/;
+
+/** Reads the HTML as it streams by, without a tree, so that no nesting costs anything. */
+class FactReader implements TokenizerCallbacks {
+  readonly images: LintedImage[] = [];
+  readonly addresses: { element: string; address: string }[] = [];
+  readonly features = new Map<string, ClientSupport>();
+  css = '';
+  private readonly html: string;
+  private tag = '';
+  private attribute = '';
+  private value = '';
+  private attributes = new Map<string, string>();
+  private isStyle = false;
+
+  constructor(html: string) {
+    this.html = html;
+  }
+
+  onopentagname(start: number, end: number): void {
+    this.tag = this.html.slice(start, end).toLowerCase();
+    this.attributes = new Map();
+  }
+
+  onattribname(start: number, end: number): void {
+    this.attribute = this.html.slice(start, end).toLowerCase();
+  }
+
+  onattribdata(start: number, end: number): void {
+    this.value += this.html.slice(start, end);
+  }
+
+  onattribentity(codepoint: number): void {
+    this.value += String.fromCodePoint(codepoint);
+  }
+
+  onattribend(): void {
+    if (!this.attributes.has(this.attribute)) this.attributes.set(this.attribute, this.value);
+    this.value = '';
+  }
+
+  onopentagend(): void {
+    this.opened();
+  }
+
+  onselfclosingtag(): void {
+    this.opened();
+  }
+
+  onclosetag(): void {
+    this.isStyle = false;
+  }
+
+  ontext(start: number, end: number): void {
+    if (this.isStyle) this.addCss(this.html.slice(start, end));
+  }
+
+  ontextentity(): void {}
+  onend(): void {}
+  oncdata(): void {}
+  oncomment(): void {}
+  ondeclaration(): void {}
+  onprocessinginstruction(): void {}
+
+  private opened(): void {
+    const { tag, attributes } = this;
+    this.isStyle = tag === 'style';
+    const element = ELEMENTS[tag];
+    if (element !== undefined && attributes.get('type') !== 'hidden')
+      this.features.set(element.slug, element);
+    if (tag === 'link' && /stylesheet/i.test(attributes.get('rel') ?? ''))
+      this.features.set(STYLE_SHEET.slug, STYLE_SHEET);
+    this.addCss(attributes.get('style') ?? '');
+    for (const [name, value] of attributes) {
+      if (!ADDRESS_ATTRIBUTES.has(name) || this.addresses.length >= MAX_KEPT) continue;
+      this.addresses.push({ element: tag, address: value.trim() });
+    }
+    if (tag === 'img' && this.images.length < MAX_KEPT) this.images.push(imageOf(attributes));
+  }
+
+  private addCss(css: string): void {
+    if (css !== '' && this.css.length < MAX_CSS) this.css += `${css};`;
+  }
+}
+
+function imageOf(attributes: ReadonlyMap<string, string>): LintedImage {
+  const style = attributes.get('style') ?? '';
+  const [width, height] = [attributes.get('width') ?? '', attributes.get('height') ?? ''];
+  return {
+    src: (attributes.get('src') ?? '').trim(),
+    hasAlt: attributes.has('alt'),
+    hasSize: width !== '' || /(?:^|[;\s])(?:max-)?width\s*:/i.test(style),
+    isPixel: (ONE_PIXEL.test(width) && ONE_PIXEL.test(height)) || /display\s*:\s*none/i.test(style),
+  };
+}
+
+/** Features of CSS with little support. Cut at every brace and semicolon, so it is linear. */
+function featuresOfCss(css: string, found: Map<string, ClientSupport>): void {
+  const add = (support: ClientSupport | undefined) => support && found.set(support.slug, support);
+  for (const piece of css.slice(0, MAX_CSS).split(/[;{}]/)) {
+    const declaration = piece.trim().toLowerCase();
+    if (declaration.startsWith('@import')) add(AT_IMPORT);
+    const colon = declaration.indexOf(':');
+    if (colon < 0 || declaration.startsWith('@')) continue;
+    const property = declaration.slice(0, colon).trim();
+    const value = declaration.slice(colon + 1).trim();
+    // What resets a property to its initial value needs no support.
+    if (!/^(?:static|initial|auto|0|none|normal)\b/.test(value)) add(PROPERTIES[property]);
+    for (const [name, support] of Object.entries(FUNCTIONS)) if (value.includes(name)) add(support);
+  }
+}
+
+/** Linear in the length of the page; the first MiB of it is read. */
+export function pageFacts(html: string): PageFacts {
+  const page = html.slice(0, MAX_HTML_READ);
+  const reader = new FactReader(page);
+  const tokenizer = new Tokenizer({ decodeEntities: true }, reader);
+  tokenizer.write(page);
+  tokenizer.end();
+  featuresOfCss(reader.css, reader.features);
+  return { images: reader.images, addresses: reader.addresses, features: [...reader.features.values()] };
+}

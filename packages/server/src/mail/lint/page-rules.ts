@@ -1,0 +1,124 @@
+import type { Finding, LintedMail, Rule } from './finding.ts';
+
+/** A feature that more clients support is safe enough, percent. */
+const MIN_SHARE = 60;
+/** Findings of one rule; the rest would say the same. */
+const MAX_EACH = 20;
+/** Hosts of development and of documentation (RFC 2606, RFC 6761), for which nobody has a certificate. */
+const LOCAL_HOST =
+  /^http:\/\/(?:localhost|127\.|10\.|192\.168\.|172\.(?:1[6-9]|2\d|3[01])\.|\[::1\]|host\.docker\.internal|[^/:?#]*\.(?:localhost|test|local|internal|lan|invalid))(?=[/:?#]|\d|$)/i;
+
+const shortened = (text: string): string => (text.length > 100 ? `${text.slice(0, 99)}…` : text);
+const imagesOf = ({ page }: LintedMail) => (page?.images ?? []).filter(({ isPixel }) => !isPixel);
+
+/** Each address once. */
+function insecure(mail: LintedMail, isWanted: (element: string) => boolean): string[] {
+  const addresses = (mail.page?.addresses ?? [])
+    .filter(
+      ({ element, address }) => isWanted(element) && /^http:/i.test(address) && !LOCAL_HOST.test(address),
+    )
+    .map(({ address }) => address);
+  return [...new Set(addresses)];
+}
+
+/** @returns each once, and only the first ones */
+const first = (found: Pick<Finding, 'message' | 'where'>[]) => found.slice(0, MAX_EACH);
+
+const isLink = (element: string): boolean => element === 'a' || element === 'area' || element === 'form';
+
+export const PAGE_RULES: readonly Rule[] = [
+  {
+    name: 'image-without-alt',
+    severity: 'warning',
+    reference: 'WCAG 2.2 success criterion 1.1.1',
+    check: (mail) =>
+      first(
+        imagesOf(mail)
+          .filter(({ hasAlt }) => !hasAlt)
+          .map(({ src }) => ({
+            message:
+              'The image has no "alt" attribute. Many clients show no images at first, and then only this; write alt="" if it only decorates.',
+            where: shortened(src),
+          })),
+      ),
+  },
+  {
+    name: 'image-without-size',
+    severity: 'info',
+    reference: 'HTML Living Standard section 4.8.17',
+    check: (mail) =>
+      first(
+        imagesOf(mail)
+          .filter(({ hasSize }) => !hasSize)
+          .map(({ src }) => ({
+            message:
+              'The image has no width. Outlook on Windows shows it in the size of its file; add "width" and "height".',
+            where: shortened(src),
+          })),
+      ),
+  },
+  {
+    name: 'broken-cid',
+    severity: 'error',
+    reference: 'RFC 2392 section 2',
+    check: (mail) => {
+      const ids = new Set(mail.mail.content.attachments.map(({ contentId }) => contentId));
+      const wanted = (mail.page?.addresses ?? [])
+        .filter(({ address }) => /^cid:/i.test(address))
+        .map(({ address }) => address.slice('cid:'.length));
+      return first(
+        [...new Set(wanted)]
+          .filter((id) => !ids.has(id) && !ids.has(decoded(id)))
+          .map((id) => ({
+            message: `No part has the Content-ID <${shortened(id)}>, so the image is broken.`,
+            where: shortened(`cid:${id}`),
+          })),
+      );
+    },
+  },
+  {
+    name: 'insecure-link',
+    severity: 'warning',
+    reference: 'RFC 9110 section 4.2.2',
+    check: (mail) =>
+      first(
+        insecure(mail, isLink).map((address) => ({
+          message: 'The link is not encrypted. Use https:, above all for links that contain a token.',
+          where: shortened(address),
+        })),
+      ),
+  },
+  {
+    name: 'insecure-image',
+    severity: 'warning',
+    reference: 'W3C Mixed Content section 3.2',
+    check: (mail) =>
+      first(
+        insecure(mail, (element) => !isLink(element)).map((address) => ({
+          message: 'This is loaded without encryption. Web mail on https: does not show it; use https:.',
+          where: shortened(address),
+        })),
+      ),
+  },
+  {
+    name: 'little-client-support',
+    severity: 'info',
+    reference: 'https://www.caniemail.com (data of 2026-05-13)',
+    check: ({ page }) =>
+      (page?.features ?? [])
+        .filter(({ share }) => share < MIN_SHARE)
+        .map(({ feature, share, slug }) => ({
+          message: `About ${share} % of mail clients support ${feature}. Make sure that the message is readable without it: https://www.caniemail.com/features/${slug}/`,
+          where: feature,
+        })),
+  },
+];
+
+/** A `cid:` URL may have escapes (RFC 2392). */
+function decoded(id: string): string {
+  try {
+    return decodeURIComponent(id);
+  } catch {
+    return id;
+  }
+}

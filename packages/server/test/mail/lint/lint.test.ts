@@ -1,0 +1,252 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { lintMail, MAX_FINDINGS, RULES } from '../../../src/mail/lint/lint.ts';
+import { BOMBS } from '../../hostile/bombs.ts';
+import { wellMade } from './well-made.ts';
+
+const CORPORA = '../shared/corpora';
+const HEAD = [
+  'Date: Sun, 22 Nov 2026 10:00:00 +0000',
+  'From: Shop <shop@shop.example>',
+  'To: ada@mayfly.test',
+  'Subject: Hello',
+  'Message-ID: <1@shop.example>',
+  'MIME-Version: 1.0',
+];
+const mail = (lines: readonly string[], body = '', type = 'Content-Type: text/plain; charset=utf-8') =>
+  Buffer.from([...lines, type, '', body, ''].join('\r\n'));
+const without = (name: string) => HEAD.filter((line) => !line.startsWith(`${name}:`));
+/** A well-made mail with this text and this HTML. */
+const page = (html: string, text = 'Hello', head = HEAD) =>
+  mail(
+    head,
+    [
+      '--b',
+      'Content-Type: text/plain; charset=utf-8',
+      '',
+      text,
+      '--b',
+      'Content-Type: text/html; charset=utf-8',
+      '',
+      html,
+      '--b--',
+    ].join('\r\n'),
+    'Content-Type: multipart/alternative; boundary=b',
+  );
+const words = Array.from({ length: 30 }, (_, i) => `word${i}`).join(' ');
+
+/** For each rule mails that trigger it, and mails much like them that do not. */
+const CASES: Record<string, { bad: Buffer[]; good: Buffer[] }> = {
+  'missing-date': { bad: [mail(without('Date'))], good: [mail(HEAD)] },
+  'missing-from': { bad: [mail(without('From'))], good: [mail(HEAD)] },
+  'missing-message-id': { bad: [mail(without('Message-ID'))], good: [mail(HEAD)] },
+  'unreadable-date': {
+    bad: [mail([...without('Date'), 'Date: tomorrow'])],
+    good: [mail(HEAD), mail(without('Date')), mail([...without('Date'), 'Date: 22 Nov 2026 10:00 GMT'])],
+  },
+  'duplicate-field': {
+    bad: [mail([...HEAD, 'Subject: again']), mail([...HEAD, 'FROM: b@shop.example'])],
+    good: [mail([...HEAD, 'Received: from a by b; x', 'Received: from b by c; x', 'X-A: 1', 'X-A: 2'])],
+  },
+  '8-bit-header': {
+    bad: [mail([...without('Subject'), 'Subject: café'])],
+    good: [mail([...without('Subject'), 'Subject: =?utf-8?q?caf=C3=A9?=']), mail(HEAD, 'café')],
+  },
+  'long-line': {
+    bad: [mail(HEAD, 'x'.repeat(999)), mail([...HEAD, `X-A: ${'x'.repeat(999)}`])],
+    good: [mail(HEAD, 'x'.repeat(998))],
+  },
+  'missing-mime-version': { bad: [mail(without('MIME-Version'))], good: [mail(HEAD)] },
+  'missing-list-unsubscribe': {
+    bad: [
+      mail([...HEAD, 'Precedence: bulk']),
+      page('<a href="https://shop.example/unsubscribe?u=1">Unsubscribe</a>'),
+    ],
+    good: [
+      mail(HEAD),
+      mail([...HEAD, 'Precedence: bulk', 'List-Unsubscribe: <mailto:off@shop.example>']),
+      mail([...HEAD, 'Auto-Submitted: auto-generated']),
+    ],
+  },
+  'no-one-click-unsubscribe': {
+    bad: [mail([...HEAD, 'List-Unsubscribe: <https://shop.example/u/1>'])],
+    good: [
+      mail(HEAD),
+      mail([
+        ...HEAD,
+        'List-Unsubscribe: <https://shop.example/u/1>',
+        'List-Unsubscribe-Post: List-Unsubscribe=One-Click',
+      ]),
+      mail([...HEAD, 'List-Unsubscribe: <mailto:leave@list.example>']),
+    ],
+  },
+  'wrong-charset': {
+    bad: [
+      mail(HEAD, 'café', 'Content-Type: text/plain; charset=us-ascii'),
+      mail(HEAD, 'x', 'Content-Type: text/plain; charset=utf-9'),
+      Buffer.from(mail(HEAD, 'caf\u00e9').toString(), 'latin1'),
+    ],
+    good: [
+      mail(HEAD, 'café'),
+      mail(HEAD, 'cafe', 'Content-Type: text/plain; charset=us-ascii'),
+      Buffer.from(mail(HEAD, 'café', 'Content-Type: text/plain; charset=iso-8859-1').toString(), 'latin1'),
+    ],
+  },
+  'missing-charset': {
+    bad: [mail(HEAD, 'café', 'Content-Type: text/plain')],
+    good: [mail(HEAD, 'cafe', 'Content-Type: text/plain'), mail(HEAD, 'café')],
+  },
+  'missing-text-alternative': {
+    bad: [mail(HEAD, '<p>Hello', 'Content-Type: text/html; charset=utf-8')],
+    good: [page('<p>Hello'), mail(HEAD, 'Hello')],
+  },
+  'different-text-alternative': {
+    bad: [page(`<p>${words}`, 'Your mail program shows no HTML. See https://shop.example/web')],
+    good: [page(`<p>${words}`, words), page('<p>Your code is <b>482913</b>', 'Code: 482913')],
+  },
+  'clipped-html': {
+    bad: [page(`<p>${'Hello, Ada. '.repeat(9_000)}`, 'Hello, Ada.')],
+    good: [page(`<p>${'Hello, Ada. '.repeat(8_000)}`, 'Hello, Ada.')],
+  },
+  'attachment-without-filename': {
+    bad: [mail(HEAD, 'x', 'Content-Type: application/pdf\r\nContent-Disposition: attachment')],
+    good: [
+      mail(HEAD, 'x', 'Content-Type: application/pdf\r\nContent-Disposition: attachment; filename=a.pdf'),
+      mail(HEAD, 'Subject: x\r\n\r\ny', 'Content-Type: message/rfc822'),
+    ],
+  },
+  'image-without-alt': {
+    bad: [page('<img src="https://shop.example/a.png" width=10>')],
+    good: [
+      page('<img src="https://shop.example/a.png" width=10 alt="">'),
+      page('<img src="https://shop.example/open.gif" width=1 height=1>'),
+    ],
+  },
+  'image-without-size': {
+    bad: [page('<img src="https://shop.example/a.png" alt=A>')],
+    good: [
+      page('<img src="https://shop.example/a.png" alt=A width=10 height=10>'),
+      page('<img src="https://shop.example/a.png" alt=A style="max-width: 100%">'),
+    ],
+  },
+  'broken-cid': {
+    bad: [page('<img src="cid:logo" alt=A width=10>')],
+    good: [
+      page('<img src="https://shop.example/a.png" alt=A width=10>'),
+      mail(
+        HEAD,
+        [
+          '--b',
+          'Content-Type: text/html; charset=utf-8',
+          '',
+          '<img src="cid:logo%40shop" alt=A width=10>',
+          '--b',
+          'Content-Type: image/png',
+          'Content-ID: <logo@shop>',
+          '',
+          'x',
+          '--b--',
+        ].join('\r\n'),
+        'Content-Type: multipart/related; boundary=b',
+      ),
+    ],
+  },
+  'insecure-link': {
+    bad: [page('<a href="http://shop.example/reset?token=1">Reset</a>')],
+    good: [
+      page('<a href="https://shop.example/">Shop</a>'),
+      page(
+        '<a href="http://localhost:3000/reset">Reset</a><a href="http://app.test/">App</a><a href="http://127.0.0.1/">x</a>',
+      ),
+    ],
+  },
+  'insecure-image': {
+    bad: [page('<img src="http://shop.example/a.png" alt=A width=10>')],
+    good: [page('<img src="https://shop.example/a.png" alt=A width=10>')],
+  },
+  'little-client-support': {
+    bad: [
+      page('<style>p{color:var(--x)}</style><p>a'),
+      page('<svg></svg>'),
+      page('<p style="position:absolute">a'),
+      page('<link rel=stylesheet href="https://shop.example/a.css">'),
+    ],
+    good: [
+      page('<style>p{color:red;transition:all 1s;position:static}@media print{p{color:#000}}</style><p>a'),
+      page('<input type=hidden name=a>'),
+    ],
+  },
+};
+
+const rulesOf = (source: Buffer) => lintMail(source).map(({ rule }) => rule);
+
+describe('each rule', () => {
+  it('has cases, and each case has a rule', () => {
+    expect(Object.keys(CASES).toSorted()).toEqual(RULES.map(({ name }) => name).toSorted());
+  });
+
+  it.each(Object.entries(CASES))('%s finds what it is for, and only that', (rule, { bad, good }) => {
+    for (const source of bad) expect(rulesOf(source)).toContain(rule);
+    for (const source of good) expect(rulesOf(source)).not.toContain(rule);
+  });
+
+  it('has findings with a sentence, a severity and a reference', () => {
+    const findings = Object.values(CASES).flatMap(({ bad }) => bad.flatMap((source) => lintMail(source)));
+    for (const { message, severity, reference } of findings) {
+      expect(message).toMatch(/^["A-Z].*\S$/);
+      expect(['error', 'warning', 'info']).toContain(severity);
+      expect(reference).not.toBe('');
+    }
+  });
+});
+
+describe('well-made mails', () => {
+  it.each(wellMade())('%s has no finding', (_, source) => {
+    expect(lintMail(source)).toEqual([]);
+  });
+});
+
+describe('any mail', () => {
+  it('has the most severe findings first', () => {
+    const severities = lintMail(mail(without('Date'), '<img src=a>', 'Content-Type: text/html')).map(
+      ({ severity }) => severity,
+    );
+    expect(severities).toEqual(
+      severities.toSorted(
+        (a, b) => ['error', 'warning', 'info'].indexOf(a) - ['error', 'warning', 'info'].indexOf(b),
+      ),
+    );
+    expect(severities.length).toBeGreaterThan(3);
+  });
+
+  it('has at most 100 findings', () => {
+    const many = Array.from({ length: 500 }, (_, i) => `<img src="cid:${i}">`).join('');
+    expect(lintMail(page(many)).length).toBeLessThanOrEqual(MAX_FINDINGS);
+  });
+
+  it.each(BOMBS)('$name: 300 kB are checked within 150 ms of CPU', ({ mail: bomb }) => {
+    const source = bomb(300_000);
+    let least = Number.POSITIVE_INFINITY;
+    for (let run = 0; run < 3 && least > 50; run++) {
+      const before = process.threadCpuUsage();
+      const findings = lintMail(source);
+      const { user, system } = process.threadCpuUsage(before);
+      least = Math.min(least, (user + system) / 1_000);
+      expect(Buffer.byteLength(JSON.stringify(findings))).toBeLessThan(100_000);
+    }
+    expect(least).toBeLessThan(150);
+  });
+
+  it.skipIf(!existsSync(CORPORA))('every mail of the corpora is checked (skipped without them)', () => {
+    const files = readdirSync(CORPORA, { recursive: true, encoding: 'utf8' }).filter((name) =>
+      /^(?:cpython-test-email|cutiemail-torture|mime4j)\/.*\.(?:eml|msg|txt)$/.test(name),
+    );
+    const times = files.map((file) => {
+      const source = readFileSync(`${CORPORA}/${file}`);
+      const begun = performance.now();
+      expect(Array.isArray(lintMail(source))).toBe(true);
+      return performance.now() - begun;
+    });
+    expect(Math.max(...times)).toBeLessThan(1_000);
+  });
+});
