@@ -48,7 +48,8 @@ export const HEADER_RULES: readonly Rule[] = [
         ? []
         : [
             {
-              message: 'The Date field cannot be read as a date. Write it as in "Sun, 22 Nov 2026 10:00:00 +0000".',
+              message:
+                'The Date field cannot be read as a date. Write it as in "Sun, 22 Nov 2026 10:00:00 +0000".',
               where: 'Date',
             },
           ],
