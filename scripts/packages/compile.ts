@@ -70,6 +70,8 @@ export function compile({ source, target, format, withTypes, without = [] }: Com
         types: ['node'],
       },
       include: ['src'],
+      // The project leaves out node_modules, in which this copy lies.
+      exclude: [],
     };
     writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify(config));
     execFileSync(process.execPath, [TSC, '-p', folder], { stdio: 'inherit' });
