@@ -8,7 +8,7 @@ import type { RequestOptions, Transport } from './transport.ts';
 import { type WaitTarget, waitForMessages } from './wait.ts';
 
 export interface WaitOptions {
-  /** Default: 30,000. The error may come up to a second later, because the server is asked once more. */
+  /** Default: 30,000. The server is asked once more at the end, for which it has 5 seconds if it is very busy. */
   timeoutMs?: number | undefined;
   /**
    * Only messages after this. `last` (default): after the last message that a wait of this handle returned, at

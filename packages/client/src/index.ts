@@ -18,7 +18,7 @@ export type * as api from './generated/api.ts';
 export { Inbox, type SilenceOptions, type WaitOptions } from './inbox.ts';
 export { describe as describeMatch, type Match } from './match.ts';
 export { type CreateOptions, Mayfly } from './mayfly.ts';
-export { htmlToText, type LinkMatch, Message } from './message.ts';
+export { type LinkMatch, Message } from './message.ts';
 export type { FollowOptions, MessageEvent } from './stream.ts';
 export {
   type CallArguments,

@@ -30,7 +30,7 @@ const fieldOf = (message: Message, name: string): string => {
   if (name === 'subject') return message.subject;
   if (name === 'from') return people(message.from ? [message.from] : []);
   if (name === 'to') return people([...message.to, ...message.cc]);
-  return message.text ?? message.preview;
+  return message.text ?? message.htmlText ?? '';
 };
 
 type Check = (message: Message) => Omit<api.FailedCondition, 'condition'> | undefined;

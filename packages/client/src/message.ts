@@ -8,20 +8,6 @@ export interface LinkMatch {
   kind?: api.MailLink['kind'];
 }
 
-const ENTITIES: Record<string, string> = { amp: '&', lt: '<', gt: '>', quot: '"', nbsp: ' ' };
-
-/** The words of HTML, roughly: enough to look for a code in them. */
-export const htmlToText = (html: string): string =>
-  html
-    .replace(/<(style|script|title)\b[\s\S]*?<\/\1\s*>|<!--[\s\S]*?-->/gi, '')
-    .replace(/<\/?(b|i|em|strong|span|font|u|a)\b[^>]*>/gi, '')
-    .replace(/<[^>]*>/g, ' ')
-    .replace(/&(#x?)?(\w+);/gi, (all, number, name) =>
-      number
-        ? String.fromCodePoint(Number.parseInt(name, number.length > 1 ? 16 : 10) || 32)
-        : (ENTITIES[name.toLowerCase()] ?? all),
-    );
-
 /** True when the text contains the string in any case, or the expression matches. */
 export const isIn = (text: string, wanted: string | RegExp | undefined): boolean =>
   wanted === undefined ||
@@ -50,7 +36,7 @@ export class Message {
 
   /** The first group of the pattern, or all that it matches, in the text or else in the words of the HTML. */
   find(pattern: RegExp): string | undefined {
-    for (const text of [this.text, this.html && htmlToText(this.html)]) {
+    for (const text of [this.text, this.htmlText]) {
       const [found, group = found] =
         (text && new RegExp(pattern, pattern.flags.replace('g', '')).exec(text)) || [];
       if (group !== undefined) return group;

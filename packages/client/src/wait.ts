@@ -8,8 +8,13 @@ import { pauseBefore, type Transport } from './transport.ts';
 
 /** Proxies cut requests that are held longer: several in a row wait for the rest. */
 const MAX_HOLD_SECONDS = 25;
-/** For the way there and back of a held request, and for the last look after the deadline. */
-const GRACE_MS = 1_000;
+/**
+ * For the way there and back of a held request, and for the last look after the deadline. It takes milliseconds;
+ * only a machine that is very busy needs more, and there a late answer is better than none.
+ */
+const GRACE_MS = 5_000;
+/** For the question whether a message came too early: without an answer its line is left out. */
+const HINT_MS = 1_000;
 /** A hold ends this close to the deadline: not worth another request. */
 const CLOSE_MS = 50;
 
@@ -150,7 +155,7 @@ async function earlierLines(target: WaitTarget, { match, since }: WaitFor, signa
   const { onServer, failures } = splitMatch(match);
   try {
     const body = { match: onServer, timeoutSeconds: 0 };
-    const input = { path: { id: target.inboxId }, body, signal, timeoutMs: GRACE_MS };
+    const input = { path: { id: target.inboxId }, body, signal, timeoutMs: HINT_MS };
     const { messages } = (await target.transport.send(WAIT, input, 0)) as api.WaitResult;
     const [first] = messages.map((fields) => new Message(fields));
     if (!first || (failures && failures(first).length > 0)) return [];

@@ -1,6 +1,5 @@
 import {
   type api,
-  htmlToText,
   type Inbox,
   type LinkMatch,
   type Match,
@@ -274,5 +273,5 @@ function contentOf(message: Message, part: string): string {
   if (part === 'headers') return message.headers.map(({ name, value }) => `${name}: ${value}`).join('\n');
   if (part === 'links')
     return message.links.map(({ kind, href, text }) => `${kind}: ${href}  ${text}`).join('\n');
-  return message.text ?? htmlToText(message.html ?? '').replace(/[ \t]*\n\s*/g, '\n');
+  return message.text ?? message.htmlText ?? '';
 }

@@ -37,7 +37,7 @@ def _field(message: Message, name: str) -> str:
     elif name == "to":
         people = message.to + message.cc
     else:
-        return message.text or message.preview
+        return message.text or message.html_text or ""
     return ", ".join(f"{person.name} <{person.address}>" for person in people)
 
 

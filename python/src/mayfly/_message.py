@@ -67,13 +67,6 @@ def is_in(text: str, wanted: Text | None) -> bool:
     return wanted.search(text) is not None
 
 
-def _text_of(html: str) -> str:
-    """The words of HTML, roughly: enough to look for a code in them."""
-    without = re.sub(r"(?is)<(style|script|title)\b.*?</\1\s*>|<!--.*?-->", "", html)
-    joined = re.sub(r"(?i)</?(b|i|em|strong|span|font|u|a)\b[^>]*>", "", without)
-    return html_module.unescape(re.sub(r"<[^>]*>", " ", joined))
-
-
 def _address(value: dict[str, str] | None) -> Address | None:
     return Address(value["address"], value["name"]) if value else None
 
@@ -126,6 +119,8 @@ class Message(MessageSummary):
 
     text: str | None
     html: str | None
+    html_text: str | None
+    """The visible words of the HTML."""
     links: list[Link]
     attachments: list[Attachment]
     headers: list[tuple[str, str]]
@@ -137,6 +132,7 @@ class Message(MessageSummary):
             **cls._base(fields),
             text=fields["text"],
             html=fields["html"],
+            html_text=fields["htmlText"],
             links=[Link(link["href"], link["text"], link["kind"]) for link in fields["links"]],
             attachments=[
                 Attachment(
@@ -157,7 +153,7 @@ class Message(MessageSummary):
 
     def find(self, pattern: re.Pattern[str]) -> str | None:
         """The first group of the pattern, or all that it matches, in the text or else in the words of the HTML."""
-        for text in (self.text, _text_of(self.html) if self.html else None):
+        for text in (self.text, self.html_text):
             found = pattern.search(text) if text else None
             if found:
                 return found.group(1 if pattern.groups else 0)

@@ -15,8 +15,10 @@ from .errors import ApiError, ConnectionFailedError, MayflyError, WaitTimeoutErr
 
 MAX_HOLD = 25
 """Seconds. Proxies cut requests that are held longer: several in a row wait for the rest."""
-GRACE = 1.0
+GRACE = 5.0
 """Seconds for the way there and back of a held request, and for the last look after the deadline."""
+HINT = 1.0
+"""Seconds for the question whether a message came too early."""
 CLOSE = 0.05
 """A hold that ends this close to the deadline is not worth another request."""
 
@@ -118,7 +120,7 @@ def _earlier(transport: Transport, inbox_id: str, match: Match, since: str | Non
     body = {"match": split.on_server, "timeoutSeconds": 0}
     try:
         path = path_of("v1", "inboxes", inbox_id, "wait")
-        result = transport.request("POST", path, body=body, timeout=GRACE, retries=0)
+        result = transport.request("POST", path, body=body, timeout=HINT, retries=0)
     except MayflyError:
         return []
     for fields in result["messages"][:1]:
