@@ -1,5 +1,4 @@
 import { Readable } from 'node:stream';
-import { setImmediate } from 'node:timers/promises';
 import { notFound } from '../../../errors.ts';
 import { attachmentPart } from '../../../mail/attachment.ts';
 import type { MailAttachment } from '../../../mail/mail.ts';
@@ -58,6 +57,23 @@ export function createTurnstile(limit: number) {
   };
 }
 
+/**
+ * Lets one piece be decoded in each turn of the event loop, in order of arrival: many downloads at once are
+ * slower then, and other requests wait for one piece only.
+ */
+function createPacer(): () => Promise<void> {
+  const waiting: (() => void)[] = [];
+  const runOne = (): void => {
+    waiting.shift()?.();
+    if (waiting.length > 0) setImmediate(runOne);
+  };
+  return () =>
+    new Promise((resolve) => {
+      waiting.push(resolve);
+      if (waiting.length === 1) setImmediate(runOne);
+    });
+}
+
 interface Deps {
   messages: () => Pick<Store['messages'], 'readRaw'>;
   parsing: () => AttachmentParsing;
@@ -90,13 +106,15 @@ async function readAttachment(
   return decoded;
 }
 
-/** The decoded pieces of a part that is not encoded or in base64. */
-async function* decodedPieces(pieces: AsyncIterable<Uint8Array>): AsyncGenerator<Buffer> {
+/** The decoded pieces of a part in base64. */
+async function* decodedPieces(
+  pieces: AsyncIterable<Uint8Array>,
+  itsTurn: () => Promise<void>,
+): AsyncGenerator<Buffer> {
   const base64 = new Base64Pieces();
   for await (const piece of pieces) {
+    await itsTurn();
     yield base64.decode(piece);
-    // A range at the end of a large attachment decodes what is before it: others get their turn meanwhile.
-    await setImmediate();
   }
   yield base64.end();
 }
@@ -118,6 +136,7 @@ function openStream(
   message: FullMessageRecord,
   part: IndexedPart,
   size: number,
+  itsTurn: () => Promise<void>,
 ): AttachmentContent {
   const { bodyStart, bodyEnd, encoding } = part;
   const pieces = (start: number, end: number) =>
@@ -128,7 +147,7 @@ function openStream(
       Readable.from(
         encoding === ''
           ? pieces(bodyStart + range.first, bodyStart + range.last + 1)
-          : cut(decodedPieces(pieces(bodyStart, bodyEnd)), range),
+          : cut(decodedPieces(pieces(bodyStart, bodyEnd), itsTurn), range),
         { objectMode: false },
       ),
   };
@@ -136,6 +155,7 @@ function openStream(
 
 export function createAttachmentBytes(deps: Deps): AttachmentBytes {
   const turn = createTurnstile(MAX_DECODINGS);
+  const itsTurn = createPacer();
   const read: AttachmentBytes['read'] = (message, attachmentId) =>
     turn(() => readAttachment(deps, message, attachmentId));
   return {
@@ -144,7 +164,7 @@ export function createAttachmentBytes(deps: Deps): AttachmentBytes {
       const part = message.index && attachmentPart(message.index, attachment.id);
       const isStreamable = part?.encoding === '' || part?.encoding === 'base64';
       if (part && isStreamable && encodedLength(part) > DECODED_HERE_BYTES) {
-        return openStream(deps, message, part, attachment.size);
+        return openStream(deps, message, part, attachment.size, itsTurn);
       }
       const bytes = await read(message, attachment.id);
       return {
