@@ -114,7 +114,7 @@ async function* decodedPieces(
   const base64 = new Base64Pieces();
   for await (const piece of pieces) {
     await itsTurn();
-    yield base64.decode(piece);
+    yield* base64.decode(piece);
   }
   yield base64.end();
 }
