@@ -21,7 +21,6 @@ import { createLog, type Logger } from './log.ts';
 import { giveBackMemory } from './memory.ts';
 import { createMetrics } from './metrics.ts';
 import { addGauges, type GaugeSources } from './monitoring/gauges.ts';
-import { createMetricsServer } from './monitoring/metrics-server.ts';
 import { createRateLimit } from './quota/rate-limit.ts';
 import { UsageMeter } from './quota/usage-meter.ts';
 import type { SmtpServer } from './smtp/server.ts';
@@ -332,6 +331,7 @@ async function startMetrics(parts: Parts): Promise<RunningApp['metrics']> {
   const { config, overrides, metrics, gauges, log, opened } = parts;
   addGauges(metrics.registry, gauges);
   if (config.metricsPort === null) return null;
+  const { createMetricsServer } = await import('./monitoring/metrics-server.ts');
   const server = createMetricsServer(
     { host: config.metricsHost, port: config.metricsPort },
     { registry: metrics.registry, log },
@@ -345,6 +345,17 @@ async function startMetrics(parts: Parts): Promise<RunningApp['metrics']> {
     log.info({ err: error }, 'The metrics are not served on a port of their own');
     return null;
   }
+}
+
+/** The collection takes 0.1 s: the first requests of a test run, right after the start, must not wait for it. */
+const SETTLE_MS = 2_000;
+
+function giveBackMemoryLater({ closers }: Opened): void {
+  const stopped = new AbortController();
+  closers.push(async () => stopped.abort());
+  void systemClock.sleep(SETTLE_MS, stopped.signal).then(() => {
+    if (!stopped.signal.aborted) giveBackMemory();
+  });
 }
 
 /** Stops the listeners together, then closes the rest. Failures are logged, so that each part is closed. */
@@ -379,7 +390,7 @@ export function createApp(config: Config, overrides: Overrides = {}): App {
     const http = has('http') ? await startHttp(parts, smtp?.smtp ?? null, codes) : null;
     if (has('worker')) await startDeliverer(parts, http);
     const metrics = await startMetrics(parts);
-    giveBackMemory();
+    giveBackMemoryLater(opened);
     const { firstStart } = parts;
     const makeSignInCode = () => codes.make(firstStart.account.id);
     return { http, smtp: smtp?.smtp ?? null, metrics, firstStart, makeSignInCode };

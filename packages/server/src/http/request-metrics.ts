@@ -1,4 +1,5 @@
-import { Histogram, type MetricType, type Registry } from 'prom-client';
+import type { MetricType, Histogram as PrometheusHistogram, Registry } from 'prom-client';
+import { Histogram } from '../metrics.ts';
 
 /** From an answer out of memory (1 ms) to the longest held one, seconds. */
 const BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
@@ -15,7 +16,7 @@ const METRIC = {
 
 /** `le` is the bound of a bucket. */
 type Labels = 'method' | 'route' | 'status' | 'le';
-type Shown = Awaited<ReturnType<Histogram<Labels>['get']>>;
+type Shown = Awaited<ReturnType<PrometheusHistogram<Labels>['get']>>;
 
 /** The requests that share their labels. */
 interface Counted {

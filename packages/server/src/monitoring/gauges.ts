@@ -1,5 +1,6 @@
-import { Counter, Gauge, type Registry } from 'prom-client';
+import type { Registry } from 'prom-client';
 import type { Clock } from '../clock.ts';
+import { Counter, Gauge } from '../metrics.ts';
 import type { Store, StoreFigures } from '../store/contract/index.ts';
 import { VERSION } from '../version.ts';
 

@@ -1,7 +1,11 @@
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { createRequire } from 'node:module';
 import type { AddressInfo } from 'node:net';
 import type { Registry } from 'prom-client';
 import type { Logger } from '../log.ts';
+
+// An `import` of node:http reads everything that it exports, and so loads Node's fetch: 2 MB.
+const { createServer } = createRequire(import.meta.url)('node:http') as typeof import('node:http');
 
 /** A few monitoring systems, each with a connection or two. */
 const MAX_CONNECTIONS = 20;

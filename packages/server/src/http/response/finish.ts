@@ -9,7 +9,8 @@ import { AnswerBudget } from './answer-budget.ts';
 import { INTERNAL_ERROR, problem, sendProblem, toAppError, toProblem } from './problems.ts';
 
 /** True when the client left before its request was complete; there is no response then, and no defect. */
-const isAborted = ({ raw }: FastifyRequest): boolean => raw.destroyed && !raw.complete;
+const isAborted = (request: FastifyRequest): boolean =>
+  request.raw.destroyed && !request.raw.complete && hasBody(request);
 
 export function sendError(
   deps: Pick<HttpDeps, 'log'>,
