@@ -9,7 +9,7 @@ const require = createRequire(import.meta.url);
 export const Counter = require('prom-client/lib/counter') as typeof client.Counter;
 export const Gauge = require('prom-client/lib/gauge') as typeof client.Gauge;
 export const Histogram = require('prom-client/lib/histogram') as typeof client.Histogram;
-export const Registry = require('prom-client/lib/registry') as typeof client.Registry;
+const Registry = require('prom-client/lib/registry') as typeof client.Registry;
 
 /** Adds the metrics of the process: CPU, memory, garbage collection, event loop. Loaded when it is called. */
 function addProcessMetrics(register: client.Registry): void {
