@@ -61,6 +61,15 @@ export function createMetrics(): Metrics {
     hasProcessMetrics = true;
     return read();
   };
+  return {
+    registry,
+    authentication: createAuthenticationMetrics(registry),
+    webhooks: createWebhookMetrics(registry),
+    smtp: createSmtpMetrics(registry),
+  };
+}
+
+function createSmtpMetrics(registry: client.Registry): Metrics['smtp'] {
   const registers = [registry];
   const connections = new Counter({
     name: 'mayfly_smtp_connections_total',
@@ -107,31 +116,26 @@ export function createMetrics(): Metrics {
     registers,
   });
   return {
-    registry,
-    authentication: createAuthenticationMetrics(registry),
-    webhooks: createWebhookMetrics(registry),
-    smtp: {
-      connection() {
-        connections.inc();
-        open.inc();
-      },
-      disconnection() {
-        open.dec();
-      },
-      mail(result, size, duration) {
-        mails.inc({ result });
-        bytes.inc(size);
-        seconds.observe(duration);
-      },
-      refusal(code) {
-        refusals.inc({ code: String(code) });
-      },
-      authentication(result) {
-        authentications.inc({ result });
-      },
-      tlsHandshakeFailure() {
-        handshakeFailures.inc();
-      },
+    connection() {
+      connections.inc();
+      open.inc();
+    },
+    disconnection() {
+      open.dec();
+    },
+    mail(result, size, duration) {
+      mails.inc({ result });
+      bytes.inc(size);
+      seconds.observe(duration);
+    },
+    refusal(code) {
+      refusals.inc({ code: String(code) });
+    },
+    authentication(result) {
+      authentications.inc({ result });
+    },
+    tlsHandshakeFailure() {
+      handshakeFailures.inc();
     },
   };
 }

@@ -49,10 +49,12 @@ function remembered<T>(clock: Clock, read: () => Promise<T>): () => Promise<T> {
   };
 }
 
+type Read = () => number | null | Promise<number | null>;
+type AddGauge = (name: string, help: string, read: Read) => void;
+
 /** Adds the gauges of queues, inboxes, webhooks, disk and database to a registry. */
 export function addGauges(registry: Registry, sources: GaugeSources): void {
-  const { clock, store } = sources;
-  const gauge = (name: string, help: string, read: () => number | null | Promise<number | null>): void => {
+  const gauge: AddGauge = (name, help, read) => {
     new Gauge({
       name,
       help,
@@ -67,16 +69,34 @@ export function addGauges(registry: Registry, sources: GaugeSources): void {
       },
     });
   };
-  const count = (name: string, help: string, read: (() => number) | undefined): void => {
-    if (read) gauge(name, help, read);
-  };
+  addConstants(registry, sources);
+  addQueues(gauge, sources);
+  addFigures(gauge, sources);
+  addDisk(gauge, sources);
+}
 
+function addConstants(registry: Registry, { droppedLogLines }: GaugeSources): void {
   new Gauge({
     name: 'mayfly_build_info',
     help: 'Always 1; the label is the version.',
     labelNames: ['version'],
     registers: [registry],
   }).set({ version: VERSION }, 1);
+  new Counter({
+    name: 'mayfly_log_lines_dropped_total',
+    help: 'Log lines dropped because standard output did not take them: a full disk, or a reader that stopped.',
+    registers: [registry],
+    collect() {
+      this.reset();
+      this.inc(droppedLogLines?.() ?? 0);
+    },
+  });
+}
+
+function addQueues(gauge: AddGauge, sources: GaugeSources): void {
+  const count = (name: string, help: string, read: (() => number) | undefined): void => {
+    if (read) gauge(name, help, read);
+  };
   count(
     'mayfly_smtp_bytes_in_flight',
     'Bytes of messages that are being received or stored.',
@@ -89,19 +109,11 @@ export function addGauges(registry: Registry, sources: GaugeSources): void {
   );
   count('mayfly_sender_checks', 'Messages whose sender is being checked.', sources.senderChecks);
   count('mayfly_store_writes_pending', 'Writes that the database has not completed.', sources.writes);
-  const { droppedLogLines } = sources;
-  new Counter({
-    name: 'mayfly_log_lines_dropped_total',
-    help: 'Log lines dropped because standard output did not take them: a full disk, or a reader that stopped.',
-    registers: [registry],
-    collect() {
-      this.reset();
-      this.inc(droppedLogLines?.() ?? 0);
-    },
-  });
   count('mayfly_http_connections_open', 'Connections to the API that are open.', sources.httpConnections);
   count('mayfly_http_requests_held', 'Waits and event streams that are held open.', sources.heldRequests);
+}
 
+function addFigures(gauge: AddGauge, { clock, store }: GaugeSources): void {
   const figures = remembered(clock, () => store.upkeep.measure(clock.now()));
   const figure = (name: string, help: string, of: (all: StoreFigures) => number): void =>
     gauge(name, help, async () => of(await figures()));
@@ -116,8 +128,10 @@ export function addGauges(registry: Registry, sources: GaugeSources): void {
     'How long the delivery that is due first has been due; 0 when none is.',
     (all) => Math.max(0, clock.now() - (all.firstDueAt ?? clock.now())) / 1_000,
   );
+}
 
-  const disk = remembered(clock, () => sources.measureDisk());
+function addDisk(gauge: AddGauge, { clock, store, measureDisk }: GaugeSources): void {
+  const disk = remembered(clock, () => measureDisk());
   gauge('mayfly_disk_free_bytes', 'Free space where the database is.', async () => (await disk()).freeBytes);
   gauge('mayfly_disk_size_bytes', 'Size of that file system.', async () => (await disk()).totalBytes);
   gauge(

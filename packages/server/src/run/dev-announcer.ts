@@ -34,42 +34,59 @@ function consoleLink(consoleUrl: string, running: RunningApp, config: Config): s
   return `${consoleUrl}console/open#${running.makeSignInCode()}   (signs in once)`;
 }
 
-function startedText(running: RunningApp, config: Config): string {
-  const { http, smtp, firstStart } = running;
-  const lines = [`Mayfly ${VERSION} is ready. Press Ctrl+C to stop it.`, ''];
+/** Where the server listens. */
+function addressLines(running: RunningApp, config: Config): string[] {
+  const { http, smtp, metrics } = running;
+  const lines: string[] = [];
   if (http) lines.push(`  API      ${http.url}   (reference: ${http.url}/docs)`);
   if (http?.consoleUrl) lines.push(`  Console  ${consoleLink(http.consoleUrl, running, config)}`);
   if (smtp) lines.push(`  SMTP     ${smtp.host}:${smtp.port}   (domains: ${config.domains.join(', ')})`);
-  if (running.metrics) lines.push(`  Metrics  ${running.metrics.url}`);
+  if (metrics) lines.push(`  Metrics  ${metrics.url}`);
   else if (config.metricsPort !== null) {
     lines.push(
       `  Metrics  off: port ${config.metricsPort} is in use. MAYFLY_METRICS_PORT selects another one.`,
     );
   }
+  return lines;
+}
+
+/** The first request to try. */
+function requestLines(url: string, { firstStart }: RunningApp, config: Config): string[] {
+  // A key that was given as MAYFLY_API_KEY is not printed: its owner knows it, and output is often kept.
+  const generated = config.apiKey === null && firstStart.made ? firstStart.key : null;
+  return [
+    '',
+    generated === null ? 'Create an inbox, with your API key in MAYFLY_API_KEY:' : 'Create an inbox:',
+    '',
+    `  curl -X POST ${url}/v1/inboxes -H "Authorization: Bearer ${generated ?? '$MAYFLY_API_KEY'}"`,
+  ];
+}
+
+/** The first message to send. */
+function mailLines({ host, port }: { host: string; port: number }): string[] {
+  const server = `${host}:${port}`;
+  const option = server === DEFAULT_SMTP_SERVER ? '' : ` --server ${server}`;
+  return [
+    '',
+    'Send a message to its address, from another terminal in this folder:',
+    '',
+    `  npm run mail -- ADDRESS${option}`,
+  ];
+}
+
+function startedText(running: RunningApp, config: Config): string {
+  const { http, smtp } = running;
+  const lines = [
+    `Mayfly ${VERSION} is ready. Press Ctrl+C to stop it.`,
+    '',
+    ...addressLines(running, config),
+  ];
   if (smtp && config.sink === 'on') {
     lines.push('  Sink     takes all mail that no inbox takes; list it with GET /v1/messages');
   }
   lines.push(`  Data     ${config.dataDir}`, ...keyLines(running, config));
-  if (http) {
-    // A key that was given as MAYFLY_API_KEY is not printed: its owner knows it, and output is often kept.
-    const generated = config.apiKey === null && firstStart.made ? firstStart.key : null;
-    lines.push(
-      '',
-      generated === null ? 'Create an inbox, with your API key in MAYFLY_API_KEY:' : 'Create an inbox:',
-      '',
-      `  curl -X POST ${http.url}/v1/inboxes -H "Authorization: Bearer ${generated ?? '$MAYFLY_API_KEY'}"`,
-    );
-  }
-  if (smtp) {
-    const server = `${smtp.host}:${smtp.port}`;
-    const option = server === DEFAULT_SMTP_SERVER ? '' : ` --server ${server}`;
-    lines.push(
-      '',
-      'Send a message to its address, from another terminal in this folder:',
-      '',
-      `  npm run mail -- ADDRESS${option}`,
-    );
-  }
+  if (http) lines.push(...requestLines(http.url, running, config));
+  if (smtp) lines.push(...mailLines(smtp));
   return `${lines.join('\n')}\n`;
 }
 

@@ -4,7 +4,8 @@ import { AppError } from '../../errors.ts';
 import type { Logger } from '../../log.ts';
 import type { Store } from '../../store/contract/index.ts';
 import { MAX_HELD_PER_ACCOUNT } from '../limits.ts';
-import { type Guard, unknownCredential } from './guard.ts';
+import { unknownCredential } from './credential.ts';
+import type { Guard } from './guard.ts';
 
 /** A revoked key is dead within a second, for what it holds open too. */
 const RECHECK_EVERY_MS = 500;

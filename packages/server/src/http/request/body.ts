@@ -1,3 +1,4 @@
+import type { FastifyRequest, FastifySchema } from 'fastify';
 import { AppError } from '../../errors.ts';
 import type { App } from '../context.ts';
 import { parseJsonBody } from './json-body.ts';
@@ -19,25 +20,29 @@ export function parseBodies(app: App): void {
 /** Converts query parameters to their types, and makes a body that may be omitted an empty object. */
 export function readInputs(app: App): void {
   const types = new WeakMap<object, ParameterTypes>();
+  const readQuery = ({ routeOptions, query }: FastifyRequest, { querystring, body }: FastifySchema): void => {
+    if (querystring === undefined) {
+      const [unknown] = routeOptions.config.access === 'public' ? [] : Object.keys(query as object);
+      if (unknown !== undefined) throw unexpectedParameter(unknown, body !== undefined);
+      return;
+    }
+    const known = types.get(querystring as object) ?? parameterTypes(querystring);
+    types.set(querystring as object, known);
+    readParameters(query as Record<string, unknown>, known);
+  };
+  const readBody = (request: FastifyRequest, { body }: FastifySchema): void => {
+    if (body !== undefined) {
+      if (request.body === undefined && isOptionalBody(app, body)) request.body = {};
+    } else if (request.body !== undefined && request.body !== null) {
+      throw new AppError('invalid_request', 'This operation takes no body. Send the request without one.');
+    }
+  };
   app.addHook('preValidation', (request, _reply, done) => {
     const { schema } = request.routeOptions;
-    if (!schema) return done();
-    if (schema.querystring === undefined) {
-      const [unknown] =
-        request.routeOptions.config.access === 'public' ? [] : Object.keys(request.query as object);
-      if (unknown !== undefined) return done(unexpectedParameter(unknown, schema.body !== undefined));
-    } else {
-      const known = types.get(schema) ?? parameterTypes(schema.querystring);
-      types.set(schema, known);
-      readParameters(request.query as Record<string, unknown>, known);
+    if (schema) {
+      readQuery(request, schema);
+      readBody(request, schema);
     }
-    if (schema.body === undefined) {
-      if (request.body === undefined || request.body === null) return done();
-      return done(
-        new AppError('invalid_request', 'This operation takes no body. Send the request without one.'),
-      );
-    }
-    if (request.body === undefined && isOptionalBody(app, schema.body)) request.body = {};
     done();
   });
 }

@@ -56,31 +56,51 @@ function hintFor(state: State, text: string, position: number): string {
   return '';
 }
 
-/** One step of the scan: the state after the token at `at`, and where it ends; undefined for a fault. */
-function step(state: State, text: string, at: number, open: string[]): [State, number] | undefined {
+/** The state after an object or array was closed, or a value ended. */
+const afterValue = (open: readonly string[]): State => (open.length === 0 ? 'end' : 'next');
+
+/** Closes the innermost object or array. */
+function close(open: string[], at: number): [State, number] {
+  open.pop();
+  return [afterValue(open), at + 1];
+}
+
+/** A comma, or the end of the object or array. */
+function stepNext(character: string, at: number, open: string[]): [State, number] | undefined {
+  const isObject = open.at(-1) === '{';
+  if (character === ',') return [isObject ? 'name' : 'value', at + 1];
+  return character === (isObject ? '}' : ']') ? close(open, at) : undefined;
+}
+
+function stepValue(text: string, at: number, open: string[]): [State, number] | undefined {
   const character = text.charAt(at);
-  const isEmpty = state === 'first value' ? character === ']' : character === '}';
-  if (state.startsWith('first') && isEmpty) {
-    open.pop();
-    return [open.length === 0 ? 'end' : 'next', at + 1];
-  }
-  if (state === 'colon') return character === ':' ? ['value', at + 1] : undefined;
-  if (state === 'next') {
-    if (character === ',') return [open.at(-1) === '{' ? 'name' : 'value', at + 1];
-    if (character !== (open.at(-1) === '{' ? '}' : ']')) return undefined;
-    open.pop();
-    return [open.length === 0 ? 'end' : 'next', at + 1];
-  }
-  if (state === 'end') return undefined;
-  const isName = state.endsWith('name');
-  if (!isName && (character === '{' || character === '[')) {
+  if (character === '{' || character === '[') {
     open.push(character);
     return [character === '{' ? 'first name' : 'first value', at + 1];
   }
   const end = endOf(character === '"' ? STRING : SCALAR, text, at);
-  if (end < 0 || (isName && character !== '"')) return undefined;
-  if (isName) return ['colon', end];
-  return [open.length === 0 ? 'end' : 'next', end];
+  return end < 0 ? undefined : [afterValue(open), end];
+}
+
+/** One step of the scan: the state after the token at `at`, and where it ends; undefined for a fault. */
+function step(state: State, text: string, at: number, open: string[]): [State, number] | undefined {
+  const character = text.charAt(at);
+  switch (state) {
+    case 'colon':
+      return character === ':' ? ['value', at + 1] : undefined;
+    case 'next':
+      return stepNext(character, at, open);
+    case 'end':
+      return undefined;
+    case 'first name':
+    case 'name': {
+      if (state === 'first name' && character === '}') return close(open, at);
+      const end = character === '"' ? endOf(STRING, text, at) : -1;
+      return end < 0 ? undefined : ['colon', end];
+    }
+    default:
+      return state === 'first value' && character === ']' ? close(open, at) : stepValue(text, at, open);
+  }
 }
 
 /** Finds the first place where a text is not JSON; undefined for valid JSON. Nesting costs no stack. */

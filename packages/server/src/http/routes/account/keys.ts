@@ -15,7 +15,13 @@ const TAGS = ['Accounts'];
 const END_OF_TIME = Date.parse('9999-12-31T23:59:59.999Z');
 
 export function keyRoutes(app: App, context: RouteContext): void {
-  const { store, clock } = context.deps;
+  createKey(app, context);
+  listKeys(app, context);
+  deleteKey(app, context);
+}
+
+function createKey(app: App, { deps }: RouteContext): void {
+  const { store, clock } = deps;
 
   app.route({
     method: 'POST',
@@ -46,6 +52,10 @@ export function keyRoutes(app: App, context: RouteContext): void {
       return { ...toKey({ ...record, lastUsedAt: null }), key };
     },
   });
+}
+
+function listKeys(app: App, { deps }: RouteContext): void {
+  const { store } = deps;
 
   app.route({
     method: 'GET',
@@ -64,6 +74,10 @@ export function keyRoutes(app: App, context: RouteContext): void {
       return { keys: keys.map(toKey) };
     },
   });
+}
+
+function deleteKey(app: App, context: RouteContext): void {
+  const { store, clock } = context.deps;
 
   app.route({
     method: 'DELETE',

@@ -31,9 +31,16 @@ const TAGS = ['Inboxes'];
 const PERMANENT = problemAnswer('`permanent_inbox`: the inbox is the sink.');
 
 export function inboxRoutes(app: App, context: RouteContext): void {
-  const { options, deps } = context;
-  const { store, clock, plans, events } = deps;
+  creation(app, context);
+  listing(app, context);
+  deletionByLabels(app, context);
+  fetching(app, context);
+  extension(app, context);
+  expiry(app, context);
+  deletion(app, context);
+}
 
+function creation(app: App, context: RouteContext): void {
   app.route({
     method: 'POST',
     url: '/v1/inboxes',
@@ -64,6 +71,10 @@ export function inboxRoutes(app: App, context: RouteContext): void {
       return inbox;
     },
   });
+}
+
+function listing(app: App, { deps }: RouteContext): void {
+  const { store, clock, plans } = deps;
 
   app.route({
     method: 'GET',
@@ -90,6 +101,10 @@ export function inboxRoutes(app: App, context: RouteContext): void {
       return { inboxes: inboxes.map((inbox) => toInbox(inbox, plans.named(account.plan))), hasMore };
     },
   });
+}
+
+function deletionByLabels(app: App, { deps }: RouteContext): void {
+  const { store, clock, events } = deps;
 
   app.route({
     method: 'DELETE',
@@ -121,6 +136,10 @@ export function inboxRoutes(app: App, context: RouteContext): void {
       return { deleted };
     },
   });
+}
+
+function fetching(app: App, { deps }: RouteContext): void {
+  const { plans } = deps;
 
   app.route({
     method: 'GET',
@@ -140,6 +159,10 @@ export function inboxRoutes(app: App, context: RouteContext): void {
       return toInbox(inbox, plans.named(callerOf(request).account.plan));
     },
   });
+}
+
+function extension(app: App, { deps }: RouteContext): void {
+  const { store, clock, plans, events } = deps;
 
   app.route({
     method: 'PATCH',
@@ -169,6 +192,10 @@ export function inboxRoutes(app: App, context: RouteContext): void {
       return toInbox(updated, plan);
     },
   });
+}
+
+function expiry(app: App, { deps }: RouteContext): void {
+  const { store, clock, events } = deps;
 
   app.route({
     method: 'POST',
@@ -200,6 +227,10 @@ export function inboxRoutes(app: App, context: RouteContext): void {
       return reply.code(204).send();
     },
   });
+}
+
+function deletion(app: App, { options, deps }: RouteContext): void {
+  const { store, clock, events } = deps;
 
   app.route({
     method: 'DELETE',

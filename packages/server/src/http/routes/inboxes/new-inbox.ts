@@ -2,7 +2,7 @@ import type { CreatedInbox, CreateInbox } from '@mayfly/client/contract';
 import { deriveReadToken, hashCredential, newCredential, newId } from '../../../ids.ts';
 import { quoted } from '../../../nearest.ts';
 import type { IdempotentRequest } from '../../../store/contract/index.ts';
-import type { KeyCaller } from '../../access/guard.ts';
+import type { KeyCaller } from '../../access/credential.ts';
 import type { RouteContext } from '../../context.ts';
 import { onFreeAddress, wantedAddress } from '../../request/addresses.ts';
 import { invalidField } from '../../request/invalid-fields.ts';

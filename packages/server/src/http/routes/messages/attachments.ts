@@ -1,4 +1,5 @@
 import { AttachmentParams } from '@mayfly/client/contract';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import { notFound } from '../../../errors.ts';
 import type { MailAttachment } from '../../../mail/mail.ts';
@@ -6,6 +7,7 @@ import { quoted } from '../../../nearest.ts';
 import { callersInbox } from '../../access/guard.ts';
 import type { App, RouteContext } from '../../context.ts';
 import { bytes, ConditionalHeaders, ETAG, NOT_MODIFIED, problemAnswer } from '../../openapi/responses.ts';
+import type { AttachmentContent } from '../../response/bytes/attachment-bytes.ts';
 import { contentDisposition } from '../../response/bytes/content-disposition.ts';
 import { byteRange } from '../../response/bytes/range.ts';
 import { immutableTag, isFresh } from '../../response/etag.ts';
@@ -65,26 +67,33 @@ export function attachmentRoutes(app: App, { deps, attachmentBytes }: RouteConte
       reply.header('etag', tag).header('accept-ranges', 'bytes');
       if (isFresh(request.headers['if-none-match'], tag)) return reply.code(304).send();
 
-      const content = await attachmentBytes.open(message, attachment);
-      const { range, 'if-range': ifRange } = request.headers;
-      const part = ifRange === undefined || ifRange === tag ? byteRange(range, content.size) : 'whole';
-      if (part === 'unsatisfiable') {
-        return sendProblem(reply, {
-          status: 416,
-          headers: { 'content-range': `bytes */${content.size}` },
-          body: problem(
-            'range_not_satisfiable',
-            `The range ${quoted(range ?? '')} lies outside the attachment, which has ${content.size} bytes.`,
-            request.id,
-          ),
-        });
-      }
-      reply.headers(forDownload(attachment));
-      const { first, last } = part === 'whole' ? { first: 0, last: content.size - 1 } : part;
-      if (part !== 'whole') reply.code(206).header('content-range', `bytes ${first}-${last}/${content.size}`);
-      return reply.header('content-length', last + 1 - first).send(content.read({ first, last }));
+      return sendRange(request, reply, await attachmentBytes.open(message, attachment), attachment);
     },
   });
+}
+
+/** Sends the attachment, or the range of it that is asked for (RFC 9110 section 14). */
+function sendRange(
+  { id: requestId, headers: { range, 'if-range': ifRange } }: FastifyRequest,
+  reply: FastifyReply,
+  content: AttachmentContent,
+  attachment: MailAttachment,
+): FastifyReply {
+  const { size } = content;
+  const isCurrent = ifRange === undefined || ifRange === immutableTag(attachment.sha256);
+  const part = isCurrent ? byteRange(range, size) : 'whole';
+  if (part === 'unsatisfiable') {
+    const detail = `The range ${quoted(range ?? '')} lies outside the attachment, which has ${size} bytes.`;
+    return sendProblem(reply, {
+      status: 416,
+      headers: { 'content-range': `bytes */${size}` },
+      body: problem('range_not_satisfiable', detail, requestId),
+    });
+  }
+  reply.headers(forDownload(attachment));
+  const { first, last } = part === 'whole' ? { first: 0, last: size - 1 } : part;
+  if (part !== 'whole') reply.code(206).header('content-range', `bytes ${first}-${last}/${size}`);
+  return reply.header('content-length', last + 1 - first).send(content.read({ first, last }));
 }
 
 const forDownload = ({ contentType, filename, id }: MailAttachment) => ({

@@ -17,10 +17,14 @@ const TAGS = ['Webhooks'];
 const NOT_FOUND = problemAnswer('The id is unknown, or belongs to another account.');
 const DISABLED = problemAnswer('`webhook_disabled`: the webhook is disabled, or its inbox ended.');
 
-/** What webhooks sent, and what they are told to send. */
-export function deliveryRoutes(app: App, { deps }: RouteContext): void {
-  const { store, clock } = deps;
+/** The deliveries of a webhook, tests and replays. */
+export function deliveryRoutes(app: App, context: RouteContext): void {
+  testWebhook(app, context);
+  listDeliveries(app, context);
+  replayDelivery(app, context);
+}
 
+function testWebhook(app: App, { deps }: RouteContext): void {
   app.route({
     method: 'POST',
     url: '/v1/webhooks/:id/test',
@@ -44,6 +48,10 @@ export function deliveryRoutes(app: App, { deps }: RouteContext): void {
       return toDelivery(delivery);
     },
   });
+}
+
+function listDeliveries(app: App, { deps }: RouteContext): void {
+  const { store, clock } = deps;
 
   app.route({
     method: 'GET',
@@ -69,7 +77,9 @@ export function deliveryRoutes(app: App, { deps }: RouteContext): void {
       return { deliveries: found.deliveries.map(toDelivery), hasMore: found.hasMore };
     },
   });
+}
 
+function replayDelivery(app: App, { deps }: RouteContext): void {
   app.route({
     method: 'POST',
     url: '/v1/webhooks/:id/deliveries/:deliveryId/replay',

@@ -1,0 +1,83 @@
+import { LruCache } from '../../cache.ts';
+import { AppError } from '../../errors.ts';
+import { hashCredential, hasValidChecksum } from '../../ids.ts';
+import type { AccountRecord, KeyRecord } from '../../store/contract/index.ts';
+
+/** The account of a request with one of its API keys. */
+export interface KeyCaller {
+  key: KeyRecord;
+  account: AccountRecord;
+  /** Hash of the key, to derive read tokens from; the same for the key and its sessions. */
+  keyHash: string;
+}
+
+/** Longer than any credential; a longer one is not hashed. */
+const MAX_CREDENTIAL = 512;
+/** RFC 6750 section 2.1; the scheme's name has no case (RFC 9110 section 11.1). */
+const BEARER = /^bearer +([A-Za-z0-9._~+/-]+=*) *$/i;
+
+/** A credential of an Authorization header, with the hash by which the store finds it. */
+export interface Credential {
+  text: string;
+  hash: string;
+  /** The last result of the store, used until a monotonic time; undefined before the first look-up. */
+  known: { caller: KeyCaller; until: number; forgotten: number } | undefined;
+}
+
+/** What every message about a credential ends with. Never contains any part of the header. */
+const HOW_TO_AUTHENTICATE =
+  'Send "Authorization: Bearer CREDENTIAL" with an API key (mfk_…) or the read token of the inbox (mft_…).';
+const WHERE_KEYS_COME_FROM =
+  'The first API key comes from the first start of the server: "mayfly dev" prints it, "mayfly serve" writes it to the file first-api-key. "mayfly key create" creates more.';
+
+const unauthorized = (message: string): AppError => new AppError('unauthorized', message);
+
+function bearer(header: string): string {
+  if (header.length > MAX_CREDENTIAL) {
+    throw unauthorized(
+      `The Authorization header is longer than ${MAX_CREDENTIAL} characters. ${HOW_TO_AUTHENTICATE}`,
+    );
+  }
+  const credential = BEARER.exec(header)?.[1];
+  if (credential !== undefined) return credential;
+  const problem = /^mf[kt]_/.test(header)
+    ? 'The word "Bearer" is missing before the credential.'
+    : 'The Authorization header does not have the form "Bearer CREDENTIAL".';
+  throw unauthorized(`${problem} ${HOW_TO_AUTHENTICATE}`);
+}
+
+export const missingCredential = () =>
+  unauthorized(`The Authorization header is missing. ${HOW_TO_AUTHENTICATE} ${WHERE_KEYS_COME_FROM}`);
+
+/** The same 401 for unknown, revoked and expired credentials, so that callers cannot tell them apart. */
+export const unknownCredential = () =>
+  unauthorized(`The API key or token is unknown, revoked or expired. ${WHERE_KEYS_COME_FROM}`);
+
+/** A session that ended: by signing out, by its age, or because nobody used it. */
+export const sessionEnded = () => unauthorized('The session of the console has ended. Sign in again.');
+
+/** Credentials whose hash is cached: those in use now, whether the store knows them or not. */
+const HASHED_CREDENTIALS = 1_000;
+/**
+ * Reads Authorization headers. Computing the hash takes longer than the look-up that follows, so it is cached;
+ * whether the credential is still good is checked for each request.
+ */
+export class CredentialReader {
+  readonly #known = new LruCache<Credential>(HASHED_CREDENTIALS);
+
+  /** @throws AppError `unauthorized` for a missing header, another form, or a wrong checksum */
+  read(header: string | undefined): Credential {
+    if (header === undefined) throw missingCredential();
+    const known = this.#known.get(header);
+    if (known) return known;
+    const text = bearer(header);
+    if (!hasValidChecksum(text)) {
+      throw unauthorized(
+        'The credential is incomplete or mistyped: its checksum is wrong. Copy all of it again.',
+      );
+    }
+    const credential = { text, hash: hashCredential(text), known: undefined };
+    this.#known.set(header, credential);
+    return credential;
+  }
+}
