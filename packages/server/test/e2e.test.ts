@@ -1,13 +1,16 @@
 import { randomBytes } from 'node:crypto';
 import { rmSync } from 'node:fs';
+import { ApiError, Mayfly } from '@mayfly/client';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startApp, TEST_KEY, type TestApp } from './support/start-app.ts';
 
-/** What a user does: make an inbox, have a real program send real mail to it, read it back, delete it. */
+/** What a user does with the client: make an inbox, have a real program send real mail to it, read it back, delete it. */
 describe('the main journey', () => {
   let app: TestApp;
+  let mayfly: Mayfly;
   beforeAll(async () => {
     app = await startApp();
+    mayfly = new Mayfly({ url: app.url, apiKey: TEST_KEY });
   });
   afterAll(() => app.stop());
 
@@ -15,7 +18,9 @@ describe('the main journey', () => {
   const logo = randomBytes(3_000);
 
   it('returns a mail with html, text, attachments, an inline image and a UTF-8 subject complete', async () => {
-    const inbox = await app.createInbox({ ttlMinutes: 10, labels: { run: 'e2e' } });
+    const created = await mayfly.inboxes.create({ ttlMinutes: 10, labels: { run: 'e2e' } });
+    const inbox = mayfly.inbox(created.id, created.token);
+    await inbox.refresh();
     const [local, domain] = inbox.address.split('@');
 
     await app.send({
@@ -31,11 +36,10 @@ describe('the main journey', () => {
       ],
     });
 
-    const path = `/v1/inboxes/${inbox.id}/messages`;
-    const list = await app.api('GET', path, { as: inbox.token });
-    expect(list.status).toBe(200);
-    expect(list.body.messages).toHaveLength(1);
-    const [summary] = list.body.messages;
+    const list = await inbox.list();
+    expect(list).toHaveLength(1);
+    const summary = list[0];
+    if (!summary) throw new Error('the list has one message');
     expect(summary).toMatchObject({
       inboxId: inbox.id,
       from: { address: 'hello@shop.example', name: 'Café Größe' },
@@ -44,9 +48,9 @@ describe('the main journey', () => {
       inlineCount: 1,
       hasAttachments: true,
     });
-    expect(summary.codes[0].value).toBe('482910');
+    expect(summary.codes[0]?.value).toBe('482910');
 
-    const { body: message } = await app.api('GET', `${path}/${summary.id}`, { as: inbox.token });
+    const message = await inbox.read(summary.id);
     expect(message.text).toContain('.\nEine Zeile mit Punkt.');
     expect(message.html).toContain('<b>482910</b>');
     expect(message.links).toContainEqual({
@@ -60,28 +64,26 @@ describe('the main journey', () => {
     });
     expect(message.parseError).toBeNull();
 
-    const byName = Object.fromEntries(
-      message.attachments.map((one: { filename: string }) => [one.filename, one]),
-    );
-    expect(byName['logo.png']).toMatchObject({
+    const attachment = (name: string) => message.attachments.find(({ filename }) => filename === name);
+    expect(attachment('logo.png')).toMatchObject({
       disposition: 'inline',
       contentId: 'logo@shop',
       size: logo.length,
     });
-    expect(byName['agb.txt']).toMatchObject({ size: 7, parameters: { name: 'agb.txt' } });
+    expect(attachment('agb.txt')).toMatchObject({ size: 7, parameters: { name: 'agb.txt' } });
     for (const [name, bytes] of [
       ['Rechnung für März.pdf', pdf],
       ['logo.png', logo],
       ['agb.txt', Buffer.from('Zeile\r\n')],
     ] as const) {
-      const answer = await fetch(byName[name].url, { headers: { authorization: `Bearer ${inbox.token}` } });
-      expect(Buffer.from(await answer.arrayBuffer()).equals(bytes), name).toBe(true);
-      expect(answer.headers.get('content-disposition')).toMatch(/^attachment/);
+      const found = attachment(name);
+      if (!found) throw new Error(`${name} is missing`);
+      expect(Buffer.from(await inbox.attachment(found)).equals(bytes), name).toBe(true);
     }
   });
 
   it('shows one mail in two inboxes, and in neither the address of the other', async () => {
-    const [one, two] = [await app.createInbox(), await app.createInbox()];
+    const [one, two] = [await mayfly.inboxes.create(), await mayfly.inboxes.create()];
     await app.send({
       from: 'a@b.example',
       to: one.address,
@@ -90,11 +92,7 @@ describe('the main journey', () => {
       text: 'hello',
     });
     for (const inbox of [one, two]) {
-      const { body } = await app.api('GET', `/v1/inboxes/${inbox.id}/messages`);
-      const { body: message } = await app.api(
-        'GET',
-        `/v1/inboxes/${inbox.id}/messages/${body.messages[0].id}`,
-      );
+      const message = await inbox.waitForMessage();
       expect(message.envelope.rcptTo).toEqual([inbox.address]);
     }
   });
@@ -112,8 +110,8 @@ describe('the main journey', () => {
   });
 
   it('rejects mail for a deleted inbox like mail for an unknown one', async () => {
-    const inbox = await app.createInbox();
-    expect((await app.api('DELETE', `/v1/inboxes/${inbox.id}`)).status).toBe(204);
+    const inbox = await mayfly.inboxes.create();
+    await inbox.delete();
     const refusal = async (to: string) => {
       const error: unknown = await app.send({ from: 'a@b.example', to, text: 'x' }).catch((caught) => caught);
       return String((error as { response?: string }).response).replaceAll(to, 'ADDRESS');
@@ -121,8 +119,10 @@ describe('the main journey', () => {
     const deleted = await refusal(inbox.address);
     expect(deleted).toMatch(/^550 5\.1\.1/);
     expect(await refusal('never.was@mayfly.test')).toBe(deleted);
-    expect((await app.api('GET', `/v1/inboxes/${inbox.id}`)).status).toBe(404);
-    expect((await app.api('GET', `/v1/inboxes/${inbox.id}`, { as: inbox.token })).status).toBe(401);
+    const statusOf = (promise: Promise<unknown>) =>
+      promise.catch((caught) => caught instanceof ApiError && caught.status);
+    expect(await statusOf(mayfly.inboxes.get(inbox.id))).toBe(404);
+    expect(await statusOf(mayfly.inbox(inbox.id, inbox.token).refresh())).toBe(401);
   });
 
   it('reports a full inbox to the sender and to the owner', async () => {
@@ -149,13 +149,13 @@ describe('the main journey', () => {
   it('keeps acknowledged mail across a restart', async () => {
     const folder = `${app.dataDir}-restart`;
     const first = await startApp({}, {}, folder);
-    const inbox = await first.createInbox();
+    const inbox = await new Mayfly({ url: first.url, apiKey: TEST_KEY }).inboxes.create();
     await first.send({ from: 'a@b.example', to: inbox.address, subject: 'Still here', text: 'x' });
     await first.stop();
     const second = await startApp({}, {}, folder);
     try {
-      const { body } = await second.api('GET', `/v1/inboxes/${inbox.id}/messages`, { as: inbox.token });
-      expect(body.messages.map((message: { subject: string }) => message.subject)).toEqual(['Still here']);
+      const reader = new Mayfly({ url: second.url, apiKey: inbox.token });
+      expect((await reader.inbox(inbox.id).list()).map(({ subject }) => subject)).toEqual(['Still here']);
     } finally {
       await second.stop();
       rmSync(folder, { recursive: true, force: true });
