@@ -103,7 +103,7 @@ export function inboxAddress(parsed: ParsedAddress): string {
   return `${written}@${parsed.domain}`;
 }
 
-/** RFC 2142's mailbox names: whoever serves the domain answers for them, never a client's inbox. */
+/** Mailbox names of RFC 2142: they belong to the operator of the domain and are never a client's inbox. */
 const RESERVED_LOCAL_PARTS: ReadonlySet<string> = new Set([
   'abuse',
   'ftp',

@@ -3,12 +3,12 @@ import { bodyBytes } from './mime/part-index.ts';
 import type { Part } from './mime/parts.ts';
 
 /*
- * Which parts of a mail are its body, and which are attachments: as mail programs show them
- * (RFC 8621 section 4.1.4), and more leniently where a mail is odd. Every part that holds bytes is one or
- * the other, so nothing that was sent is out of reach.
+ * Decides which parts of a mail are its body and which are attachments, as mail programs show them
+ * (RFC 8621 section 4.1.4), and more leniently for malformed mail. Every part with content is one or the
+ * other, so that all of it can be read.
  */
 
-/** The leaves of a mail by what they are, each in the order of the source. */
+/** The parts without children by what they are, each in the order of the source. */
 export interface Bodies {
   text: Part[];
   html: Part[];
@@ -18,7 +18,7 @@ export interface Bodies {
 type BodyKind = 'text' | 'html';
 
 const HTML = new Set(['text/html', 'application/xhtml+xml']);
-/** Of two notations of one body this one counts. */
+/** The type that is used where an alternative has several of one kind. */
 const PREFERRED: Readonly<Record<BodyKind, string>> = { text: 'text/plain', html: 'text/html' };
 /** Subtypes of text that hold data. All others are shown as text (RFC 2046 section 4.1.4). */
 const DATA_SUBTYPES = new Set(
@@ -52,7 +52,7 @@ export function sortParts(source: Buffer, root: Part): Bodies {
   }
 }
 
-/** What a leaf could be shown as; undefined for what no mail program shows as the body. */
+/** What a part without children can be shown as; undefined for what no mail program shows as the body. */
 function kindOf(part: Part): BodyKind | undefined {
   const { type, oddType } = part;
   if (HTML.has(type) || oddType === 'html') return 'html';
@@ -62,7 +62,7 @@ function kindOf(part: Part): BodyKind | undefined {
   return type.startsWith('text/') && !DATA_SUBTYPES.has(type.slice(5)) ? 'text' : undefined;
 }
 
-/** A multipart without any part is a text; one that is nested too deep was not looked into. */
+/** A multipart without any part is a text; one that is nested too deep was not split. */
 const wasTakenApart = (part: Part): boolean => part.isMultipart || !part.parameters.get('boundary');
 
 function isBody(part: Part, kind: BodyKind, hasBody: boolean): boolean {
@@ -140,7 +140,7 @@ export function joinTexts(texts: readonly string[]): string | null {
   return text.includes('\r') ? text.replaceAll('\r\n', '\n') : text;
 }
 
-/** An undeclared part is inline where it is referred to, or says in another notation what the body says. */
+/** A part without a disposition is inline if the body can refer to it, or if it is an alternative of the body. */
 export function isInline({ disposition, contentId, parent }: Part): boolean {
   if (disposition !== '') return disposition === 'inline';
   return contentId !== '' || parent?.type === 'multipart/related' || parent?.type === 'multipart/alternative';

@@ -10,7 +10,7 @@ import { parseAddressList } from './mime/mailboxes/address-list.ts';
 /** The fields of a message's header, as they are shown and as the summary needs them. */
 
 /**
- * Bytes of a message's header that are shown: real ones have a few kilobytes, and a megabyte is met. Fields
+ * Bytes of a message's header that are shown: most have a few kilobytes, and some real ones a megabyte. Fields
  * beyond are cut to {@link MIN_FIELD_BYTES} where the summary needs them, and else left out.
  */
 const MAX_HEADER_BYTES = 2 * 1024 * 1024;

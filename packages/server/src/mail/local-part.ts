@@ -2,8 +2,8 @@ import { randomBytes } from 'node:crypto';
 import { adjectives, nouns } from 'human-id';
 
 /**
- * Words of the lists that may hurt, embarrass or mislead somebody in front of a noun or an adjective:
- * bodies and their looks, drink, what belongs to people rather than things.
+ * Words of the lists that may be offensive or misleading next to another word:
+ * words for bodies, for drinks, and for people.
  */
 const UNFIT: ReadonlySet<string> = new Set([
   ...['chubby', 'curvy', 'dirty', 'hot', 'petite', 'puny', 'slimy', 'wet', 'wicked', 'young', 'fat', 'dull'],

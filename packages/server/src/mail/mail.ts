@@ -21,7 +21,7 @@ export interface MailCode {
 
 export type LinkKind = 'verify' | 'reset' | 'sign-in' | 'unsubscribe' | 'other';
 
-/** A link exactly as the mail holds it, decoded once (HTML entities), never rebuilt. */
+/** A link exactly as in the mail, with its HTML entities decoded and nothing else changed. */
 export interface MailLink {
   href: string;
   /** The visible words of the link; '' where there are none. */
@@ -77,7 +77,7 @@ export interface MailHeader {
   value: string;
 }
 
-/** The part of a mail that lists show and filters look at; small. */
+/** What lists show of a mail and filters compare; small (see limits.ts). */
 export interface MailSummary {
   from: MailAddress | null;
   to: MailAddress[];
@@ -111,7 +111,7 @@ export interface MailContent {
   text: string | null;
   /** `htmlText` where `text` is null, for the `text` filter; not shown. */
   htmlWords: string | null;
-  /** The visible words of `html`: a line a block, a tab between cells. Null without html. */
+  /** The visible words of `html`: a line for each block, a tab between cells. Null without html. */
   htmlText: string | null;
   images: MailImage[];
   attachments: MailAttachment[];
@@ -123,6 +123,6 @@ export interface ParsedMail {
   content: MailContent;
   /** Where each part is in the raw source. */
   index: PartIndex;
-  /** Why the mail could not be read, or not to the end; null when all went well. */
+  /** Why the mail was not read, or not completely; null if it was. */
   parseError: string | null;
 }

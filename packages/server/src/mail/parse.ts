@@ -25,23 +25,23 @@ import { MAX_PARAMETERS } from './mime/parameters.ts';
 import { bodyBytes, bodyText, type PartIndex, type PartRole } from './mime/part-index.ts';
 import { type Limit, MAX_DEPTH, MAX_PARTS, type Part, type Parts, readParts } from './mime/parts.ts';
 
-/** So much of the text is looked at for the preview, which folds white space, characters. */
+/** Characters of the text that are read for the preview, before white space is folded. */
 const PREVIEW_SOURCE = 4_096;
-/** What {@link parseHeaderOnly} reads of a mail, bytes: it runs where hostile mail must cost nothing. */
+/** Bytes that {@link parseHeaderOnly} reads; it may run on the main thread. */
 const HEADER_LOOK_BYTES = 16 * 1024;
 
-/** What `parseError` says of a limit that a mail passed; the rest of the mail is read. */
+/** Text of `parseError` for each limit that a mail exceeds; the rest of the mail is read. */
 const LIMIT_NOTES: Readonly<Record<Limit, string>> = {
   depth: `Parts are nested deeper than ${MAX_DEPTH} levels; those below are left as one attachment.`,
   parts: `The mail has more than ${MAX_PARTS} parts; the others are not listed.`,
   fields: `A header has more than ${MAX_FIELDS} fields; most of the others are not listed.`,
   parameters: `A part has more than ${MAX_PARAMETERS} parameters; the others are not listed.`,
 };
-const HEADER_NOTE = 'The header is larger than 2 MiB; what is beyond is cut or not listed.';
+const HEADER_NOTE = 'The header is larger than 2 MiB; the fields beyond that are cut or not listed.';
 
 /**
  * Reads a mail as it was received. Pure, never throws; hostile mails cost time and memory, so it runs on a
- * parse worker. What passes a limit is left out and `parseError` says so; the rest is read.
+ * parser worker. What exceeds a limit is left out and `parseError` says so; the rest is read.
  * @param raw the whole mail; may be a view of shared memory
  */
 export function parseMail(raw: Uint8Array): ParsedMail {
@@ -219,7 +219,7 @@ function previewOf(text: string): string {
 }
 
 /**
- * What the first header lines tell: sender, recipients, subject. Bounded and cheap, whatever the mail, so
+ * Reads the first header lines: sender, recipients, subject. Bounded and cheap, whatever the mail, so
  * that it may run on the main thread when a parse worker failed. Never throws.
  * @param reason becomes `parseError`
  */
@@ -227,7 +227,7 @@ export function parseHeaderOnly(raw: Uint8Array, reason: string): ParsedMail {
   try {
     return readHeaderOnly(asBuffer(raw).subarray(0, HEADER_LOOK_BYTES), reason);
   } catch {
-    // The reader has a defect. The mail is stored all the same, with nothing known; `reason` is told.
+    // The parser has a defect. The mail is stored without fields, and `parseError` is `reason`.
     return readHeaderOnly(Buffer.alloc(0), reason);
   }
 }

@@ -20,13 +20,13 @@ import {
  */
 
 /**
- * Raw sources up to so many bytes are read as a whole with their message, and stored without copies of html
- * and headers. Of larger ones, most of which is attachments, reading all for some html would cost more.
+ * Largest raw source, in bytes, that is read as a whole with its message; its html and headers are not stored
+ * again. Larger ones are mostly attachments, and reading them for the html would cost more.
  */
 export const MAX_DERIVED_BYTES = 64 * 1024;
 
 /**
- * Summary and content may take so many bytes for each byte of the raw source. Honest mails take less than
+ * Largest size of summary and content, as a multiple of the raw source. Honest mails take less than
  * one; control characters in a text would take six, and a charset of one byte a character three.
  */
 export const MAX_STORED_RATIO = 2;

@@ -13,7 +13,7 @@ const key = (text: string, smtputf8 = false) => {
   return parsed && inboxAddress(parsed);
 };
 
-describe('which inbox an address names', () => {
+describe('the inbox that an address refers to', () => {
   it('does not depend on case', () => {
     expect(key('Calm.Otter1@Mayfly.TEST')).toBe('calm.otter1@mayfly.test');
   });
@@ -34,7 +34,7 @@ describe('which inbox an address names', () => {
     expect(key('"ca\\lm"@mayfly.test')).toBe('calm@mayfly.test');
   });
 
-  it('is never another one: what needs its quotes keeps them', () => {
+  it('is never another one: a local part that needs quotes keeps them', () => {
     expect(key('"a@b"@mayfly.test')).toBe('"a@b"@mayfly.test');
     expect(key('"a\\"b"@mayfly.test')).toBe('"a\\"b"@mayfly.test');
     expect(key('x%y@mayfly.test')).toBe('x%y@mayfly.test');
@@ -51,7 +51,7 @@ describe('which inbox an address names', () => {
   });
 });
 
-describe('what is no address', () => {
+describe('texts that are not an address', () => {
   it.each([
     '',
     '<>',
@@ -110,7 +110,7 @@ describe('what is no address', () => {
   });
 });
 
-describe('a local part that a client chose', () => {
+describe('a local part chosen by a client', () => {
   it('has letters, digits, dots inside, underscores and hyphens', () => {
     for (const fine of ['a', 'calm.otter', 'run_1-x', '0', 'a'.repeat(64)]) {
       expect(isChosenLocalPart(fine), fine).toBe(true);

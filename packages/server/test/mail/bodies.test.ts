@@ -169,7 +169,7 @@ describe('counts', () => {
   });
 });
 
-describe('what is odd costs nothing else', () => {
+describe('an odd part does not affect the others', () => {
   it('a multipart in which no part was found is text', () => {
     const head = 'Content-Type: multipart/mixed; boundary=gone';
     expect(contentOf(head, '', 'just words', '')).toMatchObject({ text: 'just words\n', attachments: [] });
@@ -197,7 +197,7 @@ describe('what is odd costs nothing else', () => {
     expect(content).toMatchObject({ text: 'plain', html: '<p>page</p>', attachments: [{ size: 3 }] });
   });
 
-  it('boundaries that begin alike are told apart', () => {
+  it('boundaries with the same beginning are distinguished', () => {
     const inner = boundedBy('b-inner', 'alternative', text(), html());
     const outer = multipart('mixed', inner, picture());
     expect(contentOf(...outer)).toMatchObject({

@@ -63,7 +63,7 @@ describe.skipIf(!existsSync(oracleFile))(`nasty mails that nobody of us wrote (n
     ? Object.entries(JSON.parse(readFileSync(oracleFile, 'utf8')) as Record<string, Reading>)
     : [];
 
-  it('are all read, soundly', async () => {
+  it('are all read with a consistent result', async () => {
     expect(oracle.length).toBe(161);
     for (const [name] of oracle) {
       const mail = parseMail(asSent(name));
@@ -71,7 +71,7 @@ describe.skipIf(!existsSync(oracleFile))(`nasty mails that nobody of us wrote (n
     }
   });
 
-  it('have the subjects that another reader sees', async () => {
+  it('have the subjects that the Python email package reads', async () => {
     const other: string[] = [];
     for (const [name, { subject }] of oracle) {
       const { summary } = parseMail(asSent(name));
@@ -82,7 +82,7 @@ describe.skipIf(!existsSync(oracleFile))(`nasty mails that nobody of us wrote (n
     expect(other).toEqual([]);
   });
 
-  it('have the attachments that another reader sees, byte for byte', async () => {
+  it('have the attachments that the Python email package reads, byte for byte', async () => {
     const other: string[] = [];
     for (const [name, { leaves }] of oracle) {
       const raw = asSent(name);

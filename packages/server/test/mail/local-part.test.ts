@@ -28,13 +28,13 @@ describe('a random local part', () => {
     }
   });
 
-  it('is a function of the random bytes alone', () => {
+  it('depends only on the random bytes', () => {
     const zero = new Uint8Array(LOCAL_PART_RANDOM_BYTES);
     expect(newLocalPart(zero)).toBe(`${ADJECTIVES[0]}.${NOUNS[0]}000000000`);
     expect(newLocalPart(zero.with(LOCAL_PART_RANDOM_BYTES - 1, 1))).not.toBe(newLocalPart(zero));
   });
 
-  it('reaches every word', () => {
+  it('uses every word', () => {
     const words = new Set<string>();
     for (let i = 0; i < 20_000; i++) {
       for (const word of newLocalPart().replace(/\d+$/, '').split('.')) words.add(word);

@@ -14,7 +14,7 @@ function multipart(subtype: string, ...parts: string[][]): string[] {
 }
 
 describe('a mail of a mail library', () => {
-  it('is read whole: people, bodies, attachments, inline pictures', async () => {
+  it('is read completely: addresses, bodies, attachments, inline images', async () => {
     const picture = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0, 255]);
     const raw = await new MailComposer({
       from: '"Lovelace, Ada" <ada@sender.test>',
@@ -78,7 +78,7 @@ describe('a mail of a mail library', () => {
     expect(attachmentBytes(raw, index, 'att_9')).toBeUndefined();
   });
 
-  it('is read alike from shared memory', () => {
+  it('is read the same from shared memory', () => {
     const raw = bytes('From: a@b.test', 'Subject: x', '', 'text', '');
     const shared = new Uint8Array(new SharedArrayBuffer(raw.length));
     shared.set(raw);
@@ -87,7 +87,7 @@ describe('a mail of a mail library', () => {
 });
 
 describe('text and html are as sent', () => {
-  it('html alone has no text, and its words are kept for the filter', () => {
+  it('html without text has no text, and its words are kept for the text filter', () => {
     const { content } = parseMail(
       bytes('Content-Type: text/html', '', '<p>Hi <b>there</b></p><style>x</style>', ''),
     );
@@ -103,7 +103,7 @@ describe('text and html are as sent', () => {
     expect(content).toMatchObject({ text: 'Hi <there>\n', html: null, htmlWords: null });
   });
 
-  it('text beside html is not mixed into it, in any multipart', () => {
+  it('text and html of one mail stay apart, in any multipart', () => {
     for (const subtype of ['alternative', 'mixed', 'related']) {
       const text = ['Content-Type: text/plain', '', 'plain'];
       const html = ['Content-Type: text/html', '', '<p>page</p>'];
@@ -119,7 +119,7 @@ describe('text and html are as sent', () => {
     expect(content.attachments).toHaveLength(1);
   });
 
-  it('a message inside a message is an attachment, not the text of its bearer', () => {
+  it('a message inside a message is an attachment and not text of the outer one', () => {
     const inner = ['Content-Type: message/rfc822', '', 'Subject: inner', '', 'inner text'];
     const { summary, content } = parseMail(
       bytes('Subject: outer', ...multipart('mixed', ['', 'outer text'], inner)),
@@ -129,7 +129,7 @@ describe('text and html are as sent', () => {
     expect(content.attachments).toMatchObject([{ contentType: 'message/rfc822', id: 'att_1' }]);
   });
 
-  it('charsets and transfer encodings are undone', () => {
+  it('charsets and transfer encodings are decoded', () => {
     const type = (charset: string, encoding: string) => [
       `Content-Type: text/plain; charset=${charset}`,
       `Content-Transfer-Encoding: ${encoding}`,
@@ -173,7 +173,7 @@ describe('headers', () => {
     expect(summary.from).toBeNull();
   });
 
-  it('an encoded line break becomes a blank: no value writes headers', () => {
+  it('an encoded line break becomes a space, so that no value can inject a header', () => {
     const { summary } = parseMail(bytes('Subject: =?utf-8?q?a=0D=0ASet-Cookie:_x?=', '', ''));
     expect(summary.subject).toBe('a Set-Cookie: x');
   });
@@ -192,7 +192,7 @@ describe('headers', () => {
     expect(parseMail(bytes(`Date: ${value}`, '', '')).content.date).toBe(date);
   });
 
-  it('no Date is no date', () => {
+  it('date is null without a Date field', () => {
     expect(parseMail(bytes('Subject: x', '', '')).content.date).toBeNull();
   });
 });
@@ -203,7 +203,7 @@ describe('file names', () => {
     return parseMail(bytes(...multipart('mixed', part))).content.attachments[0]?.filename;
   };
 
-  it('are as sent but for control characters, and paths in them are only words', async () => {
+  it('are as sent without control characters, and paths in them have no effect', async () => {
     expect(await named('attachment; filename="../../x"')).toBe('../../x');
     expect(await named('attachment; filename="=?utf-8?q?a=0D=0ASet-Cookie:_x?="')).toBe('a Set-Cookie: x');
     expect(await named('attachment; filename="=?utf-8?q?a=07b?="')).toBe('ab');

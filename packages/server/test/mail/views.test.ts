@@ -51,7 +51,7 @@ const FORWARDED = mail(
 );
 
 describe('htmlText', () => {
-  it('is the visible words of the page, a line a block and a tab between cells', () => {
+  it('is the visible words of the page: a line for each block, a tab between cells', () => {
     const { htmlText, text } = page(
       '<style>p{}</style><h1>Hi</h1><p>your code</p><table><tr><td>a<td>b</table><p hidden>no</p>',
     );

@@ -4,13 +4,13 @@ import { FairQueue } from './fair-queue.ts';
 import { currentJob, type Failure, fail, type Job, type PoolWorker, send, settle } from './pool-worker.ts';
 import { type BatchResult, DONE, QUEUED, TAKEN } from './protocol.ts';
 
-/** A mail's objects are garbage when it is parsed; with more room V8 would take ten times this before it collects. */
+/** MiB. A mail's objects are garbage once it is parsed; with a larger limit V8 uses ten times this before it collects. */
 const YOUNG_HEAP_MB = 12;
 
 export interface QueueLimits {
-  /** Workers that may run at the same time, those stuck in a slow mail not counted. */
+  /** Workers that may run at the same time, without those that are busy with a slow mail. */
   threads: number;
-  /** Workers that may be stuck in slow mails besides; when all are, the queue waits until one is terminated. */
+  /** Further workers that may be busy with slow mails; when all are, the queue waits until one is terminated. */
   stuck: number;
   /** Jobs of one posted message. */
   batch: number;
@@ -80,7 +80,7 @@ export class JobQueue {
     });
   }
 
-  /** Ends a job without a result. A worker that is at it already goes on to its end, and the result is dropped. */
+  /** Ends a job without a result. A worker that has started it finishes it, and the result is discarded. */
   drop(job: Job): void {
     if (job.settled) return;
     this.queue.remove(job, job.flow);
@@ -216,7 +216,7 @@ export class JobQueue {
     }
   }
 
-  /** Removes a worker that died or is to die: its current job fails, the others are requeued. */
+  /** Removes a worker that ended or is to be ended: its current job fails, the others are requeued. */
   private terminate(worker: PoolWorker, failure: Failure): void {
     if (!this.workers.delete(worker)) return;
     const current = currentJob(worker);

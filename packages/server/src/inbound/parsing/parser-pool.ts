@@ -8,27 +8,27 @@ import { JobQueue, type QueueLimits } from './job-queue.ts';
 import type { Failure, Job } from './pool-worker.ts';
 import type { Task } from './protocol.ts';
 
-/** A mail that takes longer is hostile: the largest allowed ones take well under a second. */
+/** Milliseconds. The largest real mails take well under a second. */
 const PARSE_TIME_LIMIT_MS = 5_000;
 /**
- * After so long the mails behind a slow one go to another worker. On a busy machine any thread waits 30 ms
- * for its turn, and a worker that is started for that makes it busier.
+ * Milliseconds after which the mails behind a slow one go to another worker. On a busy machine any thread waits
+ * 30 ms for the CPU, and another worker would only add load.
  */
 const SLOW_PARSE_MS = 50;
 /** JavaScript heap of one worker, MiB: several times the largest mail, once as text and once as JSON. */
 const PARSE_HEAP_MB = 256;
-/** An extra worker without work is ended after so long: it holds tens of MiB. */
+/** Milliseconds after which an idle extra worker is ended: it uses tens of MiB. */
 const IDLE_WORKER_MS = 30_000;
 /** Mails of one message to a worker: enough to make its cost small, few enough that the first are committed while the next are read. */
 const MAX_BATCH = 4;
 /**
- * The same for large mails: their worker has nothing else, so this is for those that would take seconds. Any
- * more workers would only take the cores from the threads that others wait for.
+ * The same for large mails: their worker has nothing else, so this is for mails that take seconds. More
+ * workers would only take the CPU from the threads that others wait for.
  */
 const SLOW_LARGE_PARSE_MS = 1_000;
 /** Bytes of one message to a worker beside its first mail: two milliseconds of work, ten of the worst kind. */
 const MAX_BATCH_BYTES = 64 * 1024;
-/** Workers that may be stuck in hostile mails while others go on. */
+/** Workers that may be busy with slow mails while others continue. */
 const MAX_STUCK = 3;
 
 /** What the store keeps of a parsed mail: UTF-8 JSON of MailSummary and StoredContent. */
@@ -42,14 +42,14 @@ export interface ParsedBytes {
 export interface ParseRequest {
   /** Account, source address, connection: workers take turns between them. */
   flow?: Flow;
-  /** Aborted when nobody waits for the result: the mail is not read then, if it has not been begun. */
+  /** Aborted when the result is no longer needed: a mail that no worker has started is not read. */
   signal?: AbortSignal | undefined;
 }
 
 export interface Parsing {
   /**
    * Reads a mail on a worker. When the worker was terminated (time, memory, a crash, or {@link close}) the
-   * result holds what the first header lines tell, and `parseError` says why.
+   * result has the fields of the first header lines, and `parseError` says why.
    * @param raw the whole mail
    * @throws the reason of `signal`, once it is aborted; nothing else
    */
@@ -88,7 +88,7 @@ export interface ParsingOptions {
   limits?: Partial<Pick<QueueLimits, 'slowMs' | 'timeLimitMs' | 'idleMs' | 'heapMb'>>;
 }
 
-/** Work for nobody in particular has turns like that of one account. */
+/** The flow of work without an account; it gets the turns of one account. */
 const OTHERS: Flow = ['others'];
 
 const REASONS: Readonly<Record<Failure, string>> = {

@@ -3,7 +3,7 @@ import { buffersToGive, copyIfLarge, copyToGive, freeIfLarge } from '../../memor
 import type { Flow } from './fair-queue.ts';
 import { type BatchResult, type JobBatch, STARTED, TAKEN, type Task } from './protocol.ts';
 
-/** Why a job ended without a result; `dropped`: nobody waits for it any more. */
+/** Why a job ended without a result; `dropped`: the result is no longer needed. */
 export type Failure = 'time' | 'memory' | 'crash' | 'closed' | 'dropped';
 
 export interface Job {
@@ -11,7 +11,7 @@ export interface Job {
   task: Task;
   /** Jobs of different flows get turns in proportion to their bytes. */
   flow: Flow;
-  /** Workers that died with this job in their batch, without being seen at it. Two are enough to fail it. */
+  /** Workers that ended with this job in their batch while it was unknown which job was the cause. At two it fails. */
   deaths: number;
   settled: boolean;
   done(first: Uint8Array | undefined, second: Uint8Array, parseError: string | null): void;
@@ -27,12 +27,12 @@ interface Batch {
 export interface PoolWorker {
   thread: Worker;
   batches: Batch[];
-  /** The job that it was last seen at, and since when (epoch ms). */
+  /** Its current job at the last check, and the time of the first check with that job (monotonic, ms). */
   watched: { job: Job; since: number } | undefined;
   /** Busy with a slow mail; receives no new batch until it finishes. */
   isStuck: boolean;
   idleSince: number;
-  /** It answered once. A worker that dies before that cannot work at all, and is not replaced. */
+  /** It has returned a result. A worker that ends before its first result cannot work at all and is not replaced. */
   isProven: boolean;
 }
 

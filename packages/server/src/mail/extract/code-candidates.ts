@@ -1,9 +1,9 @@
-/** Numbers looked at in one text; a table of thousands holds no code. */
+/** Candidates of one text; a table with thousands of numbers contains no code. */
 const MAX_CANDIDATES = 200;
-/** So many different numbers of one length with no word between them are a list. */
+/** From this many on, different numbers of one length without a word between them are a list. */
 const LIST_FROM = 3;
 
-/** What a token holds that is no plain word. */
+/** What a token contains that is not a plain word. */
 const TELLING = /\d|[A-Z]{3}|-[a-z]{3,12}-[a-z]/g;
 const PART = /[0-9A-Za-z]/;
 const TOKEN = /[0-9A-Za-z]+(?:-[0-9A-Za-z]+)*/y;
@@ -89,7 +89,7 @@ function nextToken(text: string, from: number): { start: number; end: number } |
 }
 
 /**
- * Without what stands in a list: backup codes, the numbers of a table. Nobody says which of them to type.
+ * Without what stands in a list: backup codes, the numbers of a table. Nothing says which of them to type.
  */
 function withoutLists(text: string, all: readonly Candidate[]): Candidate[] {
   const kept: Candidate[] = [];

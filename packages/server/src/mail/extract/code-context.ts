@@ -3,11 +3,11 @@ import { BARE_CODE_SIGN, CODE_SIGNS, DIRECT, OTHER_SIGNS, SALUTATION } from './c
 import { kindOfWord, type WordKind } from './code-words.ts';
 
 /*
- * What the words around a candidate say. Points from 0 to about 100 tell how sure a code is; the rules that
+ * Evidence from the words around a candidate. Points from 0 to about 100 say how likely it is a code; the rules that
  * use them are in code-rules.ts.
  */
 
-/** How far the word "code" may be away, characters and words. */
+/** Largest distance of the word "code" from a candidate, in characters and words. */
 const REACH = 240;
 const REACH_WORDS = 14;
 const REACH_WORDS_OF_LINE = 40;
@@ -22,20 +22,20 @@ const REACH_WORDS_OBJECT = 5;
 /** Words before a number, itself included, that speak of it. */
 const SKIPPED_BEFORE_NUMBER = 3;
 
-/** The result of a rule that knows that a number is something else. */
+/** The result of a rule that recognises a number as something other than a code. */
 export const SOMETHING_ELSE = -1;
 
 const WORD = /[\p{L}\p{M}\p{N}]+|№|#(?!>)|©/gu;
 const SENTENCE_END = /[.!?](?=\s)|[。！？।۔]|\n\s*\n/g;
-/** Scripts that write without blanks. */
+/** Scripts that are written without spaces. */
 const SIGNS = /[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]/;
 
 /** A candidate and the words around it. */
 export interface Setting {
   candidate: Candidate;
-  /** Nothing else stands on its line: the way mails show a code large. */
+  /** It is alone on its line, as a code in large type is. */
   alone: boolean;
-  /** Nothing stands between the code and what announces it but a colon or "is". */
+  /** Only a colon or "is" is between the code and the words that announce it. */
   direct: boolean;
   /** The text before, as far as it may matter. */
   wide: string;
@@ -145,7 +145,7 @@ function reachesOf({ alone, direct, wide }: Setting, entered: boolean): { code: 
   return { code: direct ? REACH_WORDS : REACH_WORDS_LOOSE, other: REACH_WORDS_OTHER };
 }
 
-/** What the words before a candidate make of it: the nearest telling word counts. Undefined if there is none. */
+/** Points from the words before a candidate; the nearest significant word counts. Undefined without one. */
 export function pointsBefore(setting: Setting): number | undefined {
   const words = setting.alone ? wordsOf(setting.wide) : setting.sentenceWords;
   const reach = reachesOf(setting, entersCode(setting.kindsBefore));
@@ -179,7 +179,7 @@ function namesOther(words: readonly string[], at: number): boolean {
   return kind === 'number' && !isCode(kindAt(words, at - 1)) && !isEntered(words.slice(0, at));
 }
 
-/** What the words behind a candidate make of it, to the end of its sentence. */
+/** Points from the words after a candidate, to the end of its sentence. */
 export function pointsAfter({ kindsAfter }: Setting): number | undefined {
   for (const [i, kind] of kindsAfter.slice(0, REACH_WORDS_AFTER).entries()) {
     if (isOther(kind)) return undefined;

@@ -1,5 +1,5 @@
 /*
- * Phrases that tell a one-time code from other numbers, where single words (code-words.ts) do not. To teach
+ * Phrases that distinguish a one-time code from other numbers, where single words (code-words.ts) do not. To add
  * one, add it to the pattern of its meaning.
  */
 

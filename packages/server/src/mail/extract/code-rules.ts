@@ -76,7 +76,7 @@ const ANNOUNCEMENTS: readonly CodeRule[] = [
   { reason: 'the nearest telling word before', points: pointsBefore },
 ];
 
-/** What tells of a code that nothing announces. For clear shapes only. */
+/** Evidence for a code that no word announces. Only for unambiguous shapes. */
 const HINTS: readonly CodeRule[] = [
   { reason: 'the sentence goes on to call it a code', points: pointsAfter },
   {

@@ -1,5 +1,5 @@
 /*
- * Words that tell a one-time code from other numbers, as data. To teach a word or a language, add it to the
+ * Words that distinguish a one-time code from other numbers, as data. To add a word or a language, add it to the
  * row of its meaning. A pattern is compared with one whole word in lower case; a stem with `\p{L}*` takes the
  * endings of its language. Where a word stands in rows of several effects, the effect listed first in
  * `EFFECTS` counts.
@@ -319,7 +319,7 @@ const PATTERNS: readonly (readonly [Effect, RegExp])[] = EFFECTS.map((effect) =>
 });
 
 const known = new Map<string, WordKind>();
-/** Mails bring words without end; so many are remembered. */
+/** Words whose kind is cached; the number of different words in mail is unlimited. */
 const MAX_KNOWN = 20_000;
 
 /** What a word says about a number beside it. */

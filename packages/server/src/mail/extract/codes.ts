@@ -12,15 +12,15 @@ import {
 } from './code-phrases.ts';
 import { judge, type MailFacts } from './code-rules.ts';
 
-/** A code stands near the top; what lies further down is a footer or a long letter, characters. */
+/** Characters searched. A code is near the top; what follows is a footer or a long letter. */
 const MAX_READ = 32 * 1024;
-/** More would be a list, and a list is no answer. */
+/** With more, the numbers are a list and none of them is likely to be the code. */
 const MAX_CODES = 5;
 /** Words around a code that are shown with it, characters on each side. */
 const CONTEXT_SIDE = 40;
-/** The words that send a reader to the subject stand near the top, characters. */
+/** Characters searched for words that refer to the subject. */
 const MAX_POINTER = 2_048;
-/** Below it we are unsure, and say nothing. */
+/** Candidates with a lower score are not reported. */
 const SURE = 45;
 
 /** The zeros of scripts whose digits are in use in mails; each is followed by its nine others. */
@@ -29,10 +29,10 @@ const ZEROS =
 const FOREIGN_DIGIT = [...ZEROS]
   .map((zero) => `${zero}-${String.fromCharCode(zero.charCodeAt(0) + 9)}`)
   .join('');
-/** What no person would type as it stands: also the marks that make a key of a digit (4\ufe0f\u20e3). */
+/** Characters that people do not type as they are written: also the marks that make a key of a digit (4\ufe0f\u20e3). */
 const NOT_TYPED = new RegExp(`[${FOREIGN_DIGIT}${INVISIBLE}\\ufe00-\\ufe0f\\u20e3]`, 'g');
 const LINK = /(?:https?:\/\/|www\.)\S+/gi;
-/** A longer line is a paragraph, not of a program, characters. */
+/** Characters. A longer line is a paragraph and not source code. */
 const MAX_SOURCE_LINE = 200;
 
 function isInSource(text: string, { start, end }: Candidate): boolean {
@@ -49,7 +49,7 @@ function contextOf(text: string, { start, end }: Candidate): string {
     .replace(/^[\udc00-\udfff]|[\ud800-\udbff]$/g, '');
 }
 
-/** As a person would type it: ASCII digits for those of other scripts, and nothing that nobody sees. */
+/** As a person would type it: ASCII digits in place of those of other scripts, without invisible characters. */
 function asTyped(text: string): string {
   return text.replace(NOT_TYPED, (character) => {
     for (const zero of ZEROS) {
@@ -77,7 +77,7 @@ interface Mail extends MailFacts {
   isRecord: boolean;
 }
 
-/** The candidates of one text, but for those of which it says nothing. */
+/** The candidates of one text for which its words are evidence, for or against a code. */
 function read(given: string, mail: Mail): Found[] {
   const text = asTyped(given.slice(0, MAX_READ));
   if (!/\d|[A-Z]{3}|-[a-z]{3,12}-/.test(text)) return [];
@@ -107,7 +107,7 @@ function found(text: string, readable: string, candidate: Candidate, mail: Mail)
   if (isInSource(readable, candidate)) return undefined;
   const score = judge(setting, mail);
   if (score >= 0 && score < SURE) return undefined;
-  // Of what is something else no words are shown.
+  // The words around a number that is something else are not shown.
   const context = score < 0 ? '' : contextOf(text, candidate);
   return { code: { value: candidate.value, context }, score };
 }

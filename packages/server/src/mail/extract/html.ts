@@ -3,12 +3,12 @@ import { cut, MAX_HTML_TEXT, MAX_IMAGE_TEXT, MAX_IMAGES } from '../limits.ts';
 import type { MailImage } from '../mail.ts';
 import { clean, foldBlanks, oneLine, withoutInvisible } from '../mime/clean.ts';
 
-/** So much of a page is read for words and links; a longer one is a bomb or a data dump, characters. */
+/** Characters of a page that are read for words, links and images. */
 export const MAX_HTML_READ = 1024 * 1024;
-/** Words of the text inside one link, characters; a link around a whole page is no label. */
+/** Characters kept of the text of one link; a link around a whole page is no label. */
 const MAX_ANCHOR_TEXT = 500;
 
-/** Links read of one page; a link farm needs no more. */
+/** Links read of one page. */
 const MAX_ANCHORS = 2_000;
 
 export interface HtmlAnchor {
@@ -20,13 +20,13 @@ export interface HtmlAnchor {
 }
 
 export interface HtmlReading {
-  /** What a reader sees: a line a block, a tab between the cells of a row, single blanks else. */
+  /** The visible text: a line for each block, a tab between the cells of a row, otherwise single spaces. */
   words: string;
   anchors: HtmlAnchor[];
   images: MailImage[];
 }
 
-/** Their content is never seen. */
+/** Elements whose content is not shown. */
 const UNSEEN: ReadonlySet<string> = new Set([
   'script',
   'style',
@@ -64,8 +64,8 @@ const LINE = 3;
 const BREAKS = ['', ' ', '\t', '\n'];
 
 /**
- * Reads a page as it streams by: no tree and no stack, so neither depth nor missing end tags cost
- * anything. A hidden element ends where its own name is closed as often as it was opened.
+ * Reads a page in one pass without a tree or a stack, so that neither depth nor missing end tags cost
+ * time. A hidden element ends where its own name is closed as often as it was opened.
  */
 class PageReader implements TokenizerCallbacks {
   words = '';
@@ -248,14 +248,14 @@ function asBrowsersRead(href: string): string {
   return address.slice(start, end);
 }
 
-/** Runs of blanks become one; the invisible fillers of preheaders go. */
+/** Folds white space and removes invisible characters, with which senders fill previews. */
 function fold(text: string): string {
   // A page of "<" or of entities is given one character at a time.
   if (text.length === 1 && text > ' ' && text <= '~') return text;
   return foldBlanks(withoutInvisible(text));
 }
 
-/** Reads what a person would: the visible words, and the links with theirs. Linear in the page's length. */
+/** Reads the visible words, the links with their text, and the images. Linear in the length of the page. */
 export function readHtml(html: string): HtmlReading {
   const page = html.length > MAX_HTML_READ ? html.slice(0, MAX_HTML_READ) : html;
   const reader = new PageReader(page);

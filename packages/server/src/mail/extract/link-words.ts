@@ -1,7 +1,7 @@
 import type { LinkKind } from '../mail.ts';
 
 /*
- * The words that tell what a link is for, as data. To teach a language or a wording, add it to the row of
+ * The words that say what a link is for, as data. To add a language or a wording, add it to the row of
  * its purpose and language, or add a row. Patterns ignore case and match anywhere in the text.
  */
 

@@ -13,17 +13,17 @@ import {
   TRACKING_PARAMETER,
 } from './link-words.ts';
 
-/** Real mails hold tens of links; so many are listed. */
+/** Links listed of one mail. Real mails have tens. */
 export const MAX_LINKS = 200;
-/** A longer address is data, not a link, characters. */
+/** Characters. A longer address is data and not a link. */
 const MAX_HREF = 16 * 1024;
-/** So much of a text is searched, characters. */
+/** Characters of a text that are searched. */
 const MAX_READ = 1024 * 1024;
-/** Words on each side of a bare link that may say what it is for, characters. */
+/** Characters on each side of a bare link that may say what it is for. */
 const WORDS_AROUND = 120;
-/** So much of an address is searched for words, characters. */
+/** Characters of an address that are searched for words. */
 const MAX_HREF_JUDGED = 1_000;
-/** `test/login.test.ts`: a name, whose words say nothing. */
+/** `test/login.test.ts` is a file name; its words say nothing about the link. */
 const FILE_PATH = /^[\w@-]+(?:\/[\w@.-]+)+$/;
 
 /** A web address begins at its scheme, even where a word touches it. */
@@ -56,9 +56,9 @@ const SENTENCE_END = /\n|[.!?](?=\s)|[。！？]/;
 
 const BRACKETS: Readonly<Record<string, string>> = { ')': '(', ']': '[', '}': '{' };
 
-/** Takes off what belongs to the sentence: punctuation, what nobody sees, brackets that the link did not open. */
+/** Removes what belongs to the sentence: punctuation, invisible characters, closing brackets without an opening one. */
 function trimEnd(link: string): string {
-  // How many of each closing bracket have no opening one; counted when the first is met.
+  // How many of each closing bracket have no opening one; counted at the first one.
   const surplus = new Map<string, number>();
   for (let end = link.length; end > 0; end--) {
     const last = link.charAt(end - 1);

@@ -78,7 +78,7 @@ function nextWord(value: string, from: number): Word | undefined {
 
 /**
  * Where the text of a word ends: at its `?=`, or, for a word that is not closed, at the next `=?`. A `?`
- * and blanks within are not allowed, and are met; `=?=` is a wrong "=" and the end.
+ * and blanks within are not allowed but occur; `=?=` is a stray "=" and the end.
  */
 function endOfText(value: string, from: number): number {
   for (let at = value.indexOf('?', from); at >= 0; at = value.indexOf('?', at + 1)) {

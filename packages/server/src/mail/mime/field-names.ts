@@ -1,6 +1,7 @@
 /*
- * Names of header fields that are met in mail, from the IANA registry and from what large senders add.
- * They tell a broken header line from the first line of a text, and which fields a flood must not hide.
+ * Names of header fields that occur in mail, from the IANA registry and from large senders.
+ * They distinguish a broken header line from the first line of a text, and name the fields that are kept when
+ * there are too many.
  */
 
 /** Whole names, lower case. */

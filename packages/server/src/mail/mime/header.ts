@@ -24,8 +24,8 @@ export interface HeaderRange {
 
 /**
  * Fields of one header that are kept. Real mails have fewer than 200; a header of a million lines `a:`
- * would become an answer of tens of megabytes. Of the fields beyond, the first of each name in
- * {@link FIELD_NAMES} is still kept, so that a flood hides neither the subject nor the content type.
+ * would become a response of tens of megabytes. Of the fields beyond, the first of each name in
+ * {@link FIELD_NAMES} is still kept, so that many fields hide neither the subject nor the content type.
  */
 export const MAX_FIELDS = 2_000;
 
@@ -41,7 +41,7 @@ const DELETE = 0x7f;
 /** Written in front of a mail by some editors: UTF-8's byte order mark. */
 const BYTE_ORDER_MARK = [0xef, 0xbb, 0xbf];
 
-/** So much of a line decides what kind of line it is, bytes. */
+/** Bytes at the start of a line that decide what kind of line it is. */
 const LINE_START = 200;
 /** Longer than any name that is looked up, bytes. */
 const LONGEST_NAME = 64;
@@ -103,14 +103,14 @@ class HeaderScan {
   private at: number;
   /** The field that a fold would go on with. */
   private open: FieldRange | undefined;
-  /** Where the last field with a known name begins; looked up once, when it matters. */
+  /** Where the last field with a known name begins; determined once, if needed. */
   private lastKnown: number | undefined;
   private isCut = false;
-  /** True while all fields so far are those that servers put in front. */
+  /** True while all fields read are trace fields, which servers add in front. */
   private hasOnlyTrace = true;
   /** Known names met, once there are too many fields. */
   private met: Set<string> | undefined;
-  /** Of the line that {@link kindOf} looked at last. */
+  /** Of the line that {@link findName} read last. */
   private nameEnd = 0;
   private colon = 0;
 

@@ -9,14 +9,14 @@ import { hexPair } from './transfer-encoding.ts';
 
 /**
  * Parameters of a field that are kept: file names come in up to 60 pieces, and a field of 100,000 would
- * become an answer of megabytes.
+ * become a response of megabytes.
  */
 export const MAX_PARAMETERS = 200;
-/** What is read of such a field, bytes: the largest of mail programs have a few kilobytes. */
+/** Bytes of such a field that are read; real ones have at most a few kilobytes. */
 export const MAX_STRUCTURED_BYTES = 64 * 1024;
 
 export interface Structured {
-  /** What stands before the parameters, lower case; '' for nothing. */
+  /** The value before the parameters, in lower case; '' for none. */
   value: string;
   /** Names in lower case, values decoded; of one given twice the first counts. */
   parameters: ReadonlyMap<string, string>;
@@ -73,7 +73,7 @@ class StructuredScan {
     return this.token().replace(/[\s"]/g, '');
   }
 
-  /** Names in lower case, values as written but for their quotes. */
+  /** Names in lower case, values as written without their quotes. */
   parameters(): Map<string, string> {
     const found = new Map<string, string>();
     while (this.skipSeparators()) {

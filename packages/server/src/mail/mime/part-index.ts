@@ -2,11 +2,11 @@ import { charsetOf, decodeAs } from './charsets/charset.ts';
 import { decodeTransfer, type TransferEncoding } from './transfer-encoding.ts';
 
 /*
- * Where everything in a mail stands, as plain data. Kept with a message, it lets a body or an attachment
- * be decoded from its range of the raw source, without reading the mail again.
+ * The offsets of all parts of a mail, as plain data. Stored with a message, so that a body or an attachment is
+ * decoded from its range of the raw source without parsing the mail again.
  */
 
-/** What a part is to the reader of the message; `none` is shown nowhere, such as a body without bytes. */
+/** What a part is in the parsed message; `none` is not shown, such as a body without bytes. */
 export type PartRole = 'multipart' | 'text' | 'html' | 'attachment' | 'none';
 
 /** The place of a body in the raw source, and how it is encoded. */

@@ -3,20 +3,20 @@ import { isMediaType, MAX_STRUCTURED_BYTES, parseStructured } from './parameters
 import { type TransferEncoding, transferEncoding } from './transfer-encoding.ts';
 
 /*
- * Takes a mail apart (RFC 2045, 2046) in one pass over its bytes. A part is a range of the raw source:
+ * Splits a mail into its parts (RFC 2045, 2046) in one pass over its bytes. A part is a range of the raw source:
  * nothing is copied or decoded here but the few fields that say what a part is. Never throws, and linear
- * in the length of the source; what passes a limit is left whole, and `limits` says so.
+ * in the length of the source; what exceeds a limit is not split, and `limits` says so.
  */
 
 /**
- * Levels of multiparts within each other. Real mails have up to five; a bomb has thousands, and each
- * level costs a look at every delimiter. A multipart below is one part that is not taken apart.
+ * Levels of multiparts within each other. Real mails have up to five; hostile ones have thousands, and each
+ * level is compared with every delimiter. A multipart below that is one part that is not split.
  */
 export const MAX_DEPTH = 100;
-/** Real mails have tens of parts, and each costs an entry in every answer. Parts beyond are not found. */
+/** Real mails have tens of parts, and each is an entry in every response. Parts beyond are not found. */
 export const MAX_PARTS = 1_000;
 
-/** Limits that a mail passed. */
+/** Limits that a mail exceeded. */
 export type Limit = 'depth' | 'parts' | 'fields' | 'parameters';
 
 export interface Part {
@@ -40,7 +40,7 @@ export interface Part {
   filename: string;
   /** As written; '' for none. */
   contentId: string;
-  /** True for a multipart that was taken apart. It may have no parts all the same. */
+  /** True for a multipart that was split. It may still have no parts. */
   isMultipart: boolean;
 }
 
@@ -71,7 +71,7 @@ export function readParts(source: Buffer, start = 0, end = source.length): Parts
   return new PartScan(source.subarray(0, end)).run(start);
 }
 
-/** A multipart whose delimiters are looked for. */
+/** A multipart whose last delimiter has not been found yet. */
 interface OpenMultipart {
   part: Part;
   /** One character a byte, without blanks at its end: those are lost on the way (RFC 2046 section 5.1.1). */
@@ -102,7 +102,7 @@ class PartScan {
   private readonly open: OpenMultipart[] = [];
   /** Where in `open` the innermost multipart with a boundary is. */
   private readonly levels = new Map<string, number>();
-  /** Length of the longest boundary met. */
+  /** Length of the longest boundary so far. */
   private longest = 0;
   /** True once a boundary ended in blanks. */
   private hasBlanks = false;
@@ -176,7 +176,7 @@ class PartScan {
     return undefined;
   }
 
-  /** The whole line counts, but for blanks behind: of boundaries that begin alike each finds its own. */
+  /** Compares the whole line without trailing blanks, so that boundaries with the same beginning are distinguished. */
   private delimiterAt(lineStart: number, next: number): Delimiter | undefined {
     const { source, levels } = this;
     let end = next;

@@ -1,6 +1,6 @@
 /*
  * Undoes the transfer encodings of a body (RFC 2045 section 6). Line ends that were not encoded stay as
- * they were sent. Nothing here fails: what is not of the encoding is passed over or kept, as each says.
+ * they were sent. Nothing here fails: bytes that do not belong to the encoding are skipped or kept, as each function says.
  */
 
 /** How the bytes of a part are encoded; '' for 7bit, 8bit, binary and unknown ones: the bytes are as sent. */
@@ -63,7 +63,7 @@ export function hexPair(bytes: Uint8Array, at: number): number {
  * stands, as in files that were put together from pieces.
  */
 export function decodeBase64(bytes: Buffer): Buffer {
-  // Node decodes many times faster than a loop can, but for padding before the end, and for the two
+  // Node decodes many times faster than a loop, except for padding before the end and for the two
   // characters that it takes for digits of the URL-safe alphabet: in mail they are noise.
   const padding = bytes.indexOf(EQUALS);
   const isPlain = padding < 0 || isEndOfBase64(bytes, padding);

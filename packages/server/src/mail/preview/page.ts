@@ -23,6 +23,8 @@ const LOADING: ReadonlySet<string> = new Set(['src', 'srcset', 'background', 'po
 const HREF_LOADS: ReadonlySet<string> = new Set(['link', 'image', 'use', 'feimage']);
 const LINKS: ReadonlySet<string> = new Set(['a', 'area']);
 const CID = /cid:([^\s"'()<>,]+)/gi;
+/** A further image of a `srcset`. */
+const REMOTE_IN_SET = /,\s*(?:https?:)?\/\//i;
 const REMOTE = /^\s*(?:https?:)?\/\//i;
 const STYLE_URL = /(?:url\(\s*["']?|@import\s+["'])\s*(?:https?:)?\/\//gi;
 /** What may stand before the document type without changing how a browser lays the page out. */
@@ -80,13 +82,7 @@ class PageWriter {
       this.replace(start, end, '');
       return;
     }
-    const changed = { ...attributes };
-    for (const [attribute, value] of Object.entries(attributes)) {
-      const loads = LOADING.has(attribute) || (attribute === 'href' && HREF_LOADS.has(name));
-      if (loads && (REMOTE.test(value) || /,\s*(?:https?:)?\/\//i.test(value))) this.remoteCount += 1;
-      if (attribute === 'style') this.countStyle(value);
-      if (loads || attribute === 'style') changed[attribute] = this.withImages(value);
-    }
+    const changed = this.withLocalImages(name, attributes);
     if (LINKS.has(name) && attributes.href !== undefined) {
       // A place within the mail stays in the frame.
       changed.target = attributes.href.startsWith('#') ? '_self' : '_blank';
@@ -97,6 +93,18 @@ class PageWriter {
     const isClosed = this.source[end - 2] === '/';
     const written = names.map((one) => ` ${one}="${escaped(changed[one] ?? '')}"`).join('');
     this.replace(start, end, `<${name}${written}${isClosed ? '/' : ''}>`);
+  }
+
+  /** The attributes with images of the mail as `data:` URIs; counts what would be loaded from other servers. */
+  private withLocalImages(name: string, attributes: Record<string, string>): Record<string, string> {
+    const changed = { ...attributes };
+    for (const [attribute, value] of Object.entries(attributes)) {
+      const loads = LOADING.has(attribute) || (attribute === 'href' && HREF_LOADS.has(name));
+      if (loads && (REMOTE.test(value) || REMOTE_IN_SET.test(value))) this.remoteCount += 1;
+      if (attribute === 'style') this.countStyle(value);
+      if (loads || attribute === 'style') changed[attribute] = this.withImages(value);
+    }
+    return changed;
   }
 
   private style(start: number, end: number): void {

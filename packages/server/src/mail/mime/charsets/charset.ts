@@ -2,19 +2,19 @@ import { isAscii, isUtf8 } from 'node:buffer';
 import { type CharsetDecoder, rareCharset } from './rare-charsets.ts';
 
 /*
- * Text in any charset. What mail programs make of text whose charset is not told, or told wrongly: bytes
- * that are valid UTF-8 are UTF-8, for no other text looks so by chance; all else is windows-1252, which
- * gives each byte a letter.
+ * Text in any charset. Text with a missing or wrong charset is read as mail programs read it: bytes
+ * that are valid UTF-8 are UTF-8, since other text hardly ever is by chance; everything else is windows-1252,
+ * which has a character for each byte.
  */
 
 const FALLBACK = 'windows-1252';
-/** Names that promise ASCII, and those of gateways that did not know it either; with 8-bit bytes they say nothing. */
+/** Names for ASCII, and those that gateways use for an unknown charset; with 8-bit bytes they mean nothing. */
 const VAGUE = /^(?:(?:us-)?ascii|ansi_x3\.4-1968|(?:x-)?unknown(?:-8bit)?|8bit|)$/;
 const UTF8 = /^(?:utf-?8|unicode-1-1-utf-8|utf_8|utf-?8mb[34])$/;
 /** How far into a page browsers look for its charset, bytes. */
 const META_BYTES = 1_024;
 const META_CHARSET = /<meta[^>]{1,200}?charset\s*=\s*["']?([\w:.-]{2,40})/i;
-/** UTF-16 tells by zeros which of two bytes is the higher one, in so many of its first bytes. */
+/** Bytes at the start of UTF-16 text whose zeros show the byte order. */
 const UTF16_SAMPLE = 256;
 
 /** The platform's names for what mail calls otherwise; keys without signs. */
@@ -48,11 +48,11 @@ const ALIASES: ReadonlyMap<string, string> = new Map([
 
 /** Decoders by name; only of names that are known, some hundreds, so it does not grow with what mails say. */
 const decoders = new Map<string, CharsetDecoder>();
-/** Names are short; longer ones are not looked up, characters. */
+/** Characters. Longer names are not looked up. */
 const MAX_NAME = 40;
 /**
- * Names that were looked up in vain since {@link forgetUnknownCharsets}. Each costs 30 microseconds, and a
- * header has room for a hundred thousand; no honest mail names more than a few.
+ * Unknown names since {@link forgetUnknownCharsets}. Each look-up costs 30 microseconds, and a header can contain
+ * a hundred thousand; no real mail has more than a few.
  */
 const unknown = new Set<string>();
 const MAX_UNKNOWN = 100;

@@ -5,7 +5,8 @@ import { commentText, decodeAddress, encodedMailbox, nameOf, type Token, takeAdd
 /*
  * Mailboxes of an address field (RFC 5322 section 3.4, obsolete forms and what senders write besides).
  * Groups are flattened. An address is never taken out of a quoted string, a comment or an encoded word:
- * what people are shown as a name must not become an address; but for a mailbox that is encoded as a whole. Linear in the length of the field.
+ * what people see as a name must not become an address. The exception is a mailbox that is encoded as a whole.
+ * Linear in the length of the field.
  */
 
 /** Words, and comments, of one mailbox that are read. With more it is no mailbox, and each of them costs memory. */
@@ -25,7 +26,7 @@ export function parseAddressList(field: string): AddressList {
 const SPACE = 0x20;
 /** An encoded word, in which senders leave commas and colons. */
 const ENCODED_WORD = /=\?[^?\s]+\?[bq]\?[^?\s]*\?=/iy;
-/** The way to an address, which is to be ignored (RFC 5322 section 4.4). */
+/** A source route before an address; it is ignored (RFC 5322 section 4.4). */
 const SOURCE_ROUTE = /^@[^:]*:/;
 /** Ends a run of plain characters. */
 const IS_SPECIAL = new Uint8Array(256);
@@ -44,7 +45,7 @@ class AddressScan {
   /** What the angle brackets hold; undefined before any. */
   private bracketed: string | undefined;
   private gap: '' | 'blank' | 'comment' = '';
-  /** Openings that were found to have no end: from there on they are only characters, and are not looked up again. */
+  /** Openings that were found to have no end: they are treated as plain characters from then on. */
   private readonly unclosed = new Set<string>();
 
   constructor(text: string) {
