@@ -185,7 +185,7 @@ function openReceiver(shared: Shared) {
       ? new Authenticator({
           clock,
           dnsServers: config.dnsServers,
-          onThreadLost: (err) => log.warn({ err }, 'the thread that checks senders was terminated'),
+          onThreadLost: (err) => log.warn({ err }, 'The thread that checks senders was terminated'),
           onChecked: metrics.authentication,
         })
       : null;
@@ -203,7 +203,7 @@ function openReceiver(shared: Shared) {
     hostname: config.smtpName ?? firstDomain(config),
     domains: config.domains,
     sink: config.sink === 'on',
-    onRefusalsLost: (err) => log.error({ err }, 'refusals could not be stored'),
+    onRefusalsLost: (err) => log.error({ err }, 'Refusals could not be stored'),
   });
   opened.closers.push(() => receiver.settled());
   return receiver;

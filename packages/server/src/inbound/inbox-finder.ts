@@ -3,7 +3,7 @@ import { CACHE_TTL_MS, TtlCache } from '../cache.ts';
 import type { Clock } from '../clock.ts';
 import type { AddressedInbox, Store } from '../store/contract/index.ts';
 
-/** Addresses to which more than one mail comes just now. */
+/** Cached addresses: those that receive more than one message at the same time. */
 const KNOWN_INBOXES = 1_000;
 
 /** Where a mail is to go: an address in lower case without a tag, and its domain. */

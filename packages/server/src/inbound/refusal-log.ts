@@ -3,16 +3,16 @@ import type { Refusal, RefusalStore } from '../store/contract/index.ts';
 /** Refusals that wait for the store: a flood of them must cost memory for no more than these. */
 const MAX_WAITING = 1000;
 
-/** Writes refusals behind the reply's back: a refused sender never waits for the disk. */
+/** Persists refusals asynchronously; the SMTP reply never waits for the disk. */
 export interface RefusalLog {
   add(refusal: Refusal): void;
-  /** The same if the answer is yes; asked behind the reply's back, too. */
+  /** The same if `isWanted` resolves to true; the reply does not wait for that either. */
   addIf(isWanted: () => Promise<boolean>, refusal: Refusal): void;
   /** Resolves when all that was added before the call has been handed to the store. */
   flushed(): Promise<void>;
 }
 
-/** @param onLost told of the error when a write failed; those refusals are gone */
+/** @param onLost called with the error when a write failed; those refusals are lost */
 export function createRefusalLog(
   store: Pick<RefusalStore, 'add'>,
   onLost: (error: unknown) => void,

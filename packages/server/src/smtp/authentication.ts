@@ -55,16 +55,16 @@ export async function checkCredentials(
     target = await find(credentials);
   } catch (err) {
     const { session } = peer;
-    if (!replyForError(err)) log.error({ session, err }, 'unexpected failure in SMTP authentication');
+    if (!replyForError(err)) log.error({ session, err }, 'SMTP authentication failed unexpectedly');
     return { reply: REPLIES.authUnavailable, target: null };
   }
   if (!target && mode === 'inbox') {
     onResult('refused');
-    log.info(peer, 'SMTP authentication failed');
+    log.info(peer, 'SMTP credentials were refused');
     return { reply: REPLIES.badCredentials, target: null };
   }
   onResult(target ? 'captured' : 'accepted');
-  if (target) log.info({ ...peer, inbox: target.inboxId }, 'SMTP session authenticated');
+  if (target) log.info({ ...peer, inbox: target.inboxId }, 'An SMTP session was authenticated for an inbox');
   // A credential of ours in the password is meant for an inbox: it is mistyped, revoked or expired.
   else if (OUR_CREDENTIAL.test(credentials.password)) log.warn(peer, UNMATCHED);
   else log.info(peer, UNMATCHED);

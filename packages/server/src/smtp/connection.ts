@@ -167,7 +167,7 @@ export class Connection implements Transport, LimitedConnection {
 
   readonly #onError = (err: Error): void => {
     if (this.#deadline && this.#handshake) this.#handshake.failed(err);
-    else this.#context.log.debug({ session: this.#id, err }, 'SMTP connection failed');
+    else this.#context.log.debug({ session: this.#id, err }, 'An SMTP connection failed');
   };
 
   readonly #onDrain = (): void => this.#dialogue?.resume();
@@ -235,7 +235,7 @@ export class Connection implements Transport, LimitedConnection {
     this.certificate().then(
       (certificate) => this.#encrypt(certificate, received),
       (err) => {
-        this.#context.log.error({ err }, 'no certificate could be made');
+        this.#context.log.error({ err }, 'A TLS certificate could not be generated');
         this.#socket.destroy();
       },
     );

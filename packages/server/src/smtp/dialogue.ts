@@ -47,7 +47,7 @@ export class Dialogue {
   readonly #engine: SmtpEngine;
   readonly #session: Session;
   readonly #timer: SessionTimer;
-  /** True while the message that comes in waits for room. */
+  /** True while the incoming message waits for memory. */
   #isHeld = false;
   #linesSeen = 0;
   /** Not written yet. */
@@ -187,7 +187,7 @@ export class Dialogue {
 
   /** Logs an unexpected failure. @returns the reply to it */
   #failed(err: unknown): Reply {
-    this.#context.log.error({ session: this.#id, err }, 'unexpected failure in an SMTP session');
+    this.#context.log.error({ session: this.#id, err }, 'An SMTP session failed unexpectedly');
     return REPLIES.tryLater;
   }
 
@@ -255,7 +255,7 @@ export class Dialogue {
       this.#transport.encrypt(certificate);
     };
     const refuse = (err: unknown): Reply => {
-      this.#context.log.error({ session: this.#id, err }, 'no certificate could be made');
+      this.#context.log.error({ session: this.#id, err }, 'A TLS certificate could not be generated');
       return REPLIES.noTlsNow;
     };
     this.#transport.certificate().then(begin, (err) => this.#answer(Promise.resolve(refuse(err))));

@@ -9,7 +9,7 @@ export interface IncomingMessageOptions {
   now: number;
 }
 
-/** The bytes of one message that is coming in or being stored, under the budget of all messages in flight. */
+/** The bytes of one message that is being received or stored, under the budget of all messages in flight. */
 export class IncomingMessage {
   /** When DATA was accepted, monotonic milliseconds. */
   readonly begunAt: number;
@@ -33,7 +33,7 @@ export class IncomingMessage {
     this.#share = budget.open(owner, { resume, revoke: events.revoke });
   }
 
-  /** @returns false when the budget has no room now: nothing more may be appended until `resume` is called */
+  /** @returns false when the budget grants no bytes now: append nothing more until `resume` is called */
   append(bytes: Uint8Array): boolean {
     if (this.#share.take(bytes.length)) {
       this.#buffer.append(bytes);
@@ -53,7 +53,7 @@ export class IncomingMessage {
     return this.#buffer.finish();
   }
 
-  /** Gives the memory and the share of the budget back. */
+  /** Releases the memory and the share of the budget. */
   release(): void {
     this.#waiting = undefined;
     this.#buffer.clear();

@@ -1,6 +1,6 @@
 import { IN_FLIGHT_BYTES } from '../inbound/in-flight/byte-budget.ts';
 
-/** RFC 5321 section 4.5.3.1.8 asks for at least 100 recipients; a test needs no more. */
+/** RFC 5321 section 4.5.3.1.8 requires at least 100; a test needs no more. */
 const MAX_RECIPIENTS = 100;
 
 const KIB = 1024;
@@ -8,7 +8,7 @@ const MIB = 1024 * KIB;
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;
 
-/** What one sender, and all of them together, may take of the process. Times are milliseconds. */
+/** Limits for one client and for all clients together. Times are in milliseconds. */
 export interface SmtpLimits {
   maxConnections: number;
   maxConnectionsPerAddress: number;
@@ -27,7 +27,7 @@ export interface SmtpLimits {
   slowWindowMs: number;
 }
 
-/** Those that hang on what one client sends, and not on time or on others. */
+/** Limits that depend only on the bytes of one client, not on time or on other clients. */
 export type ProtocolLimits = Pick<
   SmtpLimits,
   | 'maxRecipients'
@@ -40,36 +40,36 @@ export type ProtocolLimits = Pick<
 >;
 
 export const DEFAULT_SMTP_LIMITS: SmtpLimits = {
-  /** A connection costs some 20 KB; two thousand are more than a test farm opens at once. */
+  /** A connection takes about 20 KB; 2,000 are more than a test farm opens at once. */
   maxConnections: 2000,
-  /** As Postfix has it. Addresses of this machine are exempt: a CI job's clients all come from one. */
+  /** The default of Postfix. Addresses of this machine are exempt: all clients of a CI job share one. */
   maxConnectionsPerAddress: 50,
   maxRecipients: MAX_RECIPIENTS,
-  /** 5yz replies since the last mail taken, as Postfix' hard error limit: a guesser of addresses has to reconnect. */
+  /** 5yz replies since the last stored message, like the hard error limit of Postfix: slows down guessing of addresses. */
   maxErrors: 20,
-  /** Libraries try PLAIN and then LOGIN: two rounds of that, and one more. A new connection may try again. */
+  /** Libraries try PLAIN, then LOGIN: enough for two such rounds. A new connection may try again. */
   maxAuthFailures: 5,
-  /** Commands since the last mail taken: a hundred recipients and a lot of RSET and NOOP fit, an endless chat does not. */
+  /** Commands since the last stored message: 100 recipients and many RSET and NOOP fit. */
   maxCommandsPerMail: 1000,
-  /** RFC 5321 section 4.5.3.1.4 asks for 512 and extensions add to it; nothing offered here needs more than this. */
+  /** RFC 5321 section 4.5.3.1.4 requires 512, and extensions add to it; none that is offered needs more than this. */
   maxCommandBytes: 2 * KIB,
-  /** What is thrown away of a longer line before the connection is closed: nobody types that. */
+  /** Bytes of a longer line that are discarded before the connection is closed. */
   maxSkippedLineBytes: 64 * KIB,
   /**
-   * What is read and thrown away of a mail that is refused already, so that its sender stays in step
-   * and reads the 5yz. Past it the reply is given at once and the connection closed.
+   * Bytes of a refused message that are read and discarded, so that its sender reads the 5yz. Beyond them
+   * the reply is sent at once and the connection is closed.
    */
   maxDrainedBytes: 1024 * MIB,
   inFlightBytes: IN_FLIGHT_BYTES,
-  /** RFC 5321 section 4.5.3.2.7 asks for at least five minutes. Counted from the last whole command. */
+  /** RFC 5321 section 4.5.3.2.7 requires at least five minutes. Counted from the last whole command. */
   idleMs: 5 * MINUTE,
-  /** A handshake takes four packets; who needs longer holds a place for nothing. */
+  /** A handshake takes four packets. */
   handshakeMs: 30 * SECOND,
-  /** No honest mail takes an hour; a pool of connections may open a new one. */
+  /** No message takes an hour at the minimum speed below; connection pools may open a new connection. */
   sessionMs: 60 * MINUTE,
-  /** Postfix' smtpd_min_data_rate: slower than a modem is an attack. */
+  /** The default of smtpd_min_data_rate of Postfix: slower than a modem. */
   minDataBytesPerSecond: 500,
-  /** Long enough for a hiccup of the network. */
+  /** Long enough for retransmissions. */
   slowWindowMs: 60 * SECOND,
 };
 

@@ -37,7 +37,7 @@ export interface SmtpServerOptions {
   name: string;
   /** Served domains, lower case: those whose postmaster is meant by `postmaster`. */
   domains: readonly string[];
-  /** The size limit of all mails, which EHLO tells; an inbox may have a smaller one. Default: the largest built-in plan's. */
+  /** The size limit of all messages, announced by EHLO; an inbox may have a smaller one. Default: that of the largest built-in plan. */
   maxMessageBytes?: number;
   /** Mail to postmaster: `log` accepts it, logs that it came, and keeps nothing. Default `refuse`. */
   postmaster?: 'refuse' | 'log';
@@ -80,8 +80,8 @@ export interface SmtpServer {
   /** Bytes of messages that are being received or stored. */
   readonly bytesInFlight: number;
   /**
-   * Stops listening, says 421 to who is idle, lets mails that are coming in or being stored finish,
-   * and cuts what is left after `deadlineMs`. Resolves when all connections are gone. Safe to call twice.
+   * Stops listening, sends 421 to idle clients, lets messages that are being received or stored finish, and
+   * closes the remaining connections after `deadlineMs`. Resolves when all are closed. Safe to call twice.
    */
   stop(deadlineMs: number): Promise<void>;
 }

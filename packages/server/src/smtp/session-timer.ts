@@ -1,9 +1,9 @@
 import type { SmtpLimits } from './limits.ts';
 import { REPLIES, type Reply } from './protocol/replies.ts';
 
-/** What a session is at when its time is looked at. */
+/** Snapshot of session activity, used to evaluate timeouts. */
 interface Activity {
-  /** The client waits for us: for a reply, or for room for its data. */
+  /** The client waits for the server: for a reply, or for memory for its data. */
   waitsForUs: boolean;
   /** Bytes of the mail that is coming in; null when none is. */
   dataBytes: number | null;
@@ -11,12 +11,12 @@ interface Activity {
   idleMs: number;
 }
 
-/** The limits of time of one session: how long it lasts, how long it idles, how slowly data comes. */
+/** Timeouts of one session: its length, its idle time, and the speed of data. */
 export class SessionTimer {
   readonly #limits: SmtpLimits;
   readonly #begunAt: number;
   #lastCommandAt: number;
-  /** Bytes of the mail coming in, when they were last weighed. */
+  /** Bytes of the incoming message at the last check of its speed. */
   #data = { since: 0, bytes: 0 };
 
   /** @param now monotonic milliseconds, as in all methods */
@@ -31,7 +31,7 @@ export class SessionTimer {
     return this.#lastCommandAt;
   }
 
-  /** A command came, or one that took its time was answered. */
+  /** A command came, or a slow one was answered. */
   touch(now: number): void {
     this.#lastCommandAt = now;
   }
@@ -40,7 +40,7 @@ export class SessionTimer {
     this.#data = { since: now, bytes: 0 };
   }
 
-  /** The reply that ends the session now, or undefined when it has time. */
+  /** @returns the reply that ends the session now, or undefined when no timeout has passed */
   check(now: number, { waitsForUs, dataBytes, idleMs }: Activity): Reply | undefined {
     if (waitsForUs) {
       this.#data = { since: now, bytes: dataBytes ?? 0 };

@@ -167,7 +167,7 @@ export class Session {
     return reply;
   }
 
-  /** The connection has ended, perhaps in the middle of a message. @param bytesRead as in {@link endData} */
+  /** The connection has ended, also in the middle of a message. @param bytesRead as in {@link endData} */
   ended(bytesRead: number): void {
     this.#gone?.abort();
     if (!this.#message) return;
@@ -177,7 +177,10 @@ export class Session {
     this.#message = undefined;
     metrics.mail('failed', bytesRead, ms / 1000);
     const recipients = this.#current().recipients.map(({ inboxId }) => inboxId);
-    log.info({ session: this.#id, bytes: bytesRead, ms, recipients }, 'mail interrupted by its sender');
+    log.info(
+      { session: this.#id, bytes: bytesRead, ms, recipients },
+      'The sender closed the connection before the end of a message',
+    );
   }
 
   #current(): Transaction {
@@ -188,7 +191,7 @@ export class Session {
   async #take({ envelope, recipients, postmasters }: Transaction, bytes: Uint8Array): Promise<Reply> {
     const { log } = this.#context;
     if (postmasters > 0)
-      log.info({ session: this.#id, bytes: bytes.length, ...envelope }, 'mail to postmaster');
+      log.info({ session: this.#id, bytes: bytes.length, ...envelope }, 'A message to postmaster came');
     if (recipients.length === 0) return REPLIES.stored;
     this.#gone ??= new AbortController();
     const { signal } = this.#gone;
@@ -197,7 +200,7 @@ export class Session {
       await this.#context.receiver.take({ envelope, recipients, received: bytes, trace, signal });
       return REPLIES.stored;
     } catch (error) {
-      // Nobody reads the reply, and the sender will try again.
+      // The sender got no 250, so it will try again.
       return error === signal.reason ? REPLIES.senderLeft : this.#replyFor(error);
     }
   }
@@ -209,21 +212,21 @@ export class Session {
     const line = { session: this.#id, bytes, ms, recipients };
     if (reply.code < 300) {
       metrics.mail('accepted', bytes, ms / 1000);
-      log.info(line, 'mail accepted');
+      log.info(line, 'A message was stored');
       return;
     }
     metrics.mail(reply.code < 500 ? 'failed' : 'refused', bytes, ms / 1000);
     metrics.refusal(reply.code);
-    log.info({ ...line, reply: replyLine(reply) }, 'mail refused');
+    log.info({ ...line, reply: replyLine(reply) }, 'A message was refused');
     const addresses = new Set(transaction.recipients.map(({ address }) => address));
-    for (const address of addresses) this.#tellRefusal(transaction, address, reply);
+    for (const address of addresses) this.#reportRefusal(transaction, address, reply);
   }
 
   /** Anything but a known error is a defect: logged here, and the sender may try again. */
   #replyFor(error: unknown): Reply {
     const reply = replyForError(error);
     if (reply) return reply;
-    this.#context.log.error({ session: this.#id, err: error }, 'unexpected failure in an SMTP session');
+    this.#context.log.error({ session: this.#id, err: error }, 'An SMTP session failed unexpectedly');
     return REPLIES.tryLater;
   }
 
@@ -239,22 +242,22 @@ export class Session {
     const { metrics, log, receiver, clock, maxMessageBytes } = this.#context;
     metrics.refusal(reply.code);
     const peer = { mailFrom, helo, remoteAddress: this.#remoteAddress };
-    log.info({ session: this.#id, ...peer, declaredBytes, reply: replyLine(reply) }, 'Sender refused');
+    log.info({ session: this.#id, ...peer, declaredBytes, reply: replyLine(reply) }, 'A sender was refused');
     const told = `${replyLine(reply)} (declared: ${declaredBytes} bytes, limit: ${maxMessageBytes} bytes)`;
     receiver.senderRefused({ at: clock.now(), reply: told, ...peer });
   }
 
   #rejectRecipient(transaction: Transaction, rcptTo: string, reply: Reply): Reply {
     this.#context.metrics.refusal(reply.code);
-    this.#tellRefusal(transaction, rcptTo, reply);
-    // One line says it for all of a list that is too long.
+    this.#reportRefusal(transaction, rcptTo, reply);
+    // One log line for all recipients of a list that is too long.
     if (reply === REPLIES.tooManyRecipients && transaction.overshotLogged) return reply;
     transaction.overshotLogged ||= reply === REPLIES.tooManyRecipients;
-    this.#context.log.info({ session: this.#id, rcptTo, reply: replyLine(reply) }, 'recipient refused');
+    this.#context.log.info({ session: this.#id, rcptTo, reply: replyLine(reply) }, 'A recipient was refused');
     return reply;
   }
 
-  #tellRefusal({ envelope }: Transaction, rcptTo: string, reply: Reply): void {
+  #reportRefusal({ envelope }: Transaction, rcptTo: string, reply: Reply): void {
     const { mailFrom, helo, remoteAddress } = envelope;
     const at = this.#context.clock.now();
     // In an authenticated session it is the session's inbox that missed the mail.

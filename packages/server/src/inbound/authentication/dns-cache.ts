@@ -12,15 +12,15 @@ export type Ask = (name: string, type: string) => Promise<Records>;
 /** One question may take so long and is asked so often: together less than the time of one mail. */
 const TIMEOUT_MS = 600;
 const TRIES = 2;
-/** Found and missing records are known for so long. Node.js does not tell what the zone allows; a minute is seldom more. */
+/** How long found and missing records are cached. Node.js does not return the TTL; a minute is seldom more than it. */
 const KNOWN_MS = 60_000;
-/** A name server without an answer is asked again after so long: it must not occupy every mail of its domain. */
+/** How long a failure is cached: a silent name server must not delay every message of its domain. */
 const FAILURE_KNOWN_MS = 5_000;
-/** What the cache may hold, letters: many thousand domains, and a few megabytes. */
+/** Size of the cache in characters: many thousand domains, a few megabytes. */
 const CACHE_LETTERS = 4 * 1024 * 1024;
-/** A place in the cache costs so much besides its name and records. */
+/** Cost of a cache entry beside its name and records. */
 const ENTRY_LETTERS = 100;
-/** Larger answers are nobody's: the largest companies' texts have a few thousand letters in all. */
+/** The largest companies' texts have a few thousand characters in all. */
 const MAX_ANSWER_LETTERS = 16 * 1024;
 /** A strict SPF policy with its mail exchangers, three signatures and a deep From domain need half of it. */
 const MAX_QUESTIONS = 60;
@@ -79,7 +79,7 @@ export function askForOneMail(ask: Ask, over: AbortSignal): Ask {
   const end = new Promise<never>((_, reject) => {
     over.addEventListener('abort', () => reject(dnsError('ETIMEOUT')), { once: true });
   });
-  // Nobody may be asking when the time is over.
+  // It may be rejected when no query is running.
   end.catch(() => undefined);
   return async (name, type) => {
     if (over.aborted) throw dnsError('ETIMEOUT');

@@ -1,6 +1,6 @@
 import type { MailAuthentication } from '../../mail/authentication.ts';
 
-/** What the main thread and the thread that checks senders say to each other; see authenticate.ts. */
+/** Messages between the main thread and the thread that checks senders; see authenticator.ts and worker.ts. */
 
 /** What a thread is started with. */
 export interface CheckerData {

@@ -7,7 +7,7 @@ import type { MailAuthentication } from '../../mail/authentication.ts';
 import type { Ask } from './dns-cache.ts';
 import type { CheckJob } from './protocol.ts';
 
-/** Larger header sections are not looked at: the time of a check grows with their square. */
+/** Larger header sections are not checked: the time of a check grows with their square. */
 const MAX_HEADER_BYTES = 64 * 1024;
 const MAX_HEADER_LINES = 1_000;
 /** Each may cost a pass over the body; RFC 6376 section 6.1 lets a verifier set a limit. Honest mails have up to three. */
@@ -44,7 +44,7 @@ export type CheckedMail = Omit<CheckJob, 'id'>;
 
 /**
  * Checks a mail's sender by SPF, DKIM and DMARC, as strictly as their RFCs are written. Never rejects: what
- * could not be found out is `temperror`; what is out of all bounds, and so is not looked at, `permerror`.
+ * could not be found out is `temperror`; what exceeds the bounds, and is therefore not checked, `permerror`.
  * @param over aborted when the mail's time is over
  */
 export async function authenticateMail(
@@ -64,7 +64,7 @@ export async function authenticateMail(
 async function checkHost(mail: CheckedMail, ask: Ask): Promise<{ result: string; domain: string }> {
   const { mailFrom: sender, helo, remoteAddress: ip } = mail;
   try {
-    // 'unknown' is what RFC 7208 section 7.3 lets a receiver say that does not tell its name to policies.
+    // 'unknown' is the value of RFC 7208 section 7.3 for a receiver that does not disclose its name.
     const { status, domain } = await spf({ sender, helo, ip, mta: 'unknown', resolver: ask, strict: true });
     return { result: status.result, domain };
   } catch {

@@ -4,7 +4,7 @@ import { askForOneMail, createDns } from './dns-cache.ts';
 import type { CheckerData, FromChecker, ToChecker } from './protocol.ts';
 import { authenticateMail } from './verify.ts';
 
-/** The entry of the thread that checks senders; see authenticate.ts. */
+/** The entry of the thread that checks senders; see check-thread.ts. */
 if (parentPort !== null) {
   const port = parentPort;
   const { servers }: CheckerData = workerData;

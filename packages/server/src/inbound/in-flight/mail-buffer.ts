@@ -5,7 +5,7 @@ import { TRACE_HEADROOM_BYTES } from '../received-line.ts';
 const BLOCK_BYTES = 64 * 1024;
 
 /**
- * Gathers the bytes of one mail behind free room for the Received line. The pieces of a small mail are
+ * Collects the bytes of one message behind free space for the Received line. The pieces of a small one are
  * copied once, at its end. A large one is written where it stays: address space is reserved for the
  * largest, and becomes memory as it fills.
  */
@@ -60,7 +60,7 @@ export class MailBuffer {
     return whole.subarray(TRACE_HEADROOM_BYTES);
   }
 
-  /** Lets go of what was gathered. */
+  /** Releases the memory. */
   clear(): void {
     if (this.#large) freeIfLarge(this.#large);
     this.#large = undefined;

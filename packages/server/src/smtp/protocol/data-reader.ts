@@ -59,9 +59,9 @@ const KINDS = new Uint8Array(256).fill(OTHER);
 for (const [kind, byte] of [CR, LF, 0x2e].entries()) KINDS[byte] = kind;
 const stepOf = (state: State, byte = 0): Step => STEPS[state * 4 + (KINDS[byte] ?? OTHER)] ?? hold(END);
 
-/** What needs a look byte by byte: a bare CR, a bare LF, a dot at the start of a line. */
+/** What is examined byte by byte: a bare CR, a bare LF, a dot at the start of a line. */
 const SPECIAL = /\r[^\n]|(?<!\r)\n|\n\./g;
-/** Where a piece is shorter than this, or the last special place less far behind, bytes are looked at singly. */
+/** Where a piece is shorter than this, or the last special place less far behind, bytes are examined one by one. */
 const SEARCH_FROM_BYTES = 12;
 /** What may precede the end, for text that is thrown away. */
 const LINE_WITH_DOT = Buffer.from('\r\n.');
@@ -154,23 +154,32 @@ export class DataReader {
     return at;
   }
 
-  /** Looks at each byte, until {@link SEARCH_FROM_BYTES} in a row were nothing but text. @returns as {@link #keep} */
+  /** Examines each byte, until {@link SEARCH_FROM_BYTES} in a row were text. @returns as {@link #keep} */
   #keepSingly(input: Buffer, start: number): number {
     let textFrom = start;
     let at = start;
     while (at < input.length && at - textFrom < SEARCH_FROM_BYTES) {
-      const byte = input[at] ?? 0;
-      const step = stepOf(this.#state, byte);
-      if (step.bare && !this.#normalises) return this.#refuseBare(at);
-      if (step.before !== '') this.#insert(step.before, at, input);
-      if (step.kept) this.#put(byte);
-      if (this.refusal) return at;
-      this.#state = step.next;
+      if (!this.#keepByte(input, at)) return at;
       at++;
-      if (step.next === END) return at;
-      if (step.next !== TEXT) textFrom = at;
+      if (this.#state === END) return at;
+      if (this.#state !== TEXT) textFrom = at;
     }
     return at;
+  }
+
+  /** @returns false when the message is refused at this byte */
+  #keepByte(input: Buffer, at: number): boolean {
+    const byte = input[at] ?? 0;
+    const step = stepOf(this.#state, byte);
+    if (step.bare && !this.#normalises) {
+      this.#refuseBare();
+      return false;
+    }
+    if (step.before !== '') this.#insert(step.before, at, input);
+    if (step.kept) this.#put(byte);
+    if (this.refusal) return false;
+    this.#state = step.next;
+    return true;
   }
 
   get #room(): number {
@@ -183,10 +192,9 @@ export class DataReader {
   }
 
   /** Only what the limit lets in is judged, so that the verdict does not depend on where TCP cut. */
-  #refuseBare(at: number): number {
+  #refuseBare(): void {
     const heldBack = this.#state === DOT_CR ? 1 : 0;
     this.#refuse(this.#room - heldBack < 1 ? REPLIES.messageTooLarge : REPLIES.bareLineEnding);
-    return at;
   }
 
   #putRange(input: Buffer, at: number, end: number): void {

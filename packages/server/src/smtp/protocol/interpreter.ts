@@ -13,7 +13,7 @@ export interface InterpreterOptions {
   name: string;
   /** The client's address, in the reply to EHLO. */
   peer: string;
-  /** The size limit that EHLO tells. */
+  /** The size limit that EHLO announces. */
   maxMessageBytes: number;
   limits: Pick<SmtpLimits, 'maxRecipients' | 'maxCommandsPerMail'>;
   /** Whether the connection is encrypted from its beginning. */
@@ -32,7 +32,7 @@ export interface Outcome {
   /** A reply of more than one line, each with its CRLF. */
   lines?: string;
   event?: ProtocolEvent;
-  /** True where nothing that the client may say next can make sense. */
+  /** True where the session cannot go on. */
   closes?: boolean;
 }
 

@@ -42,7 +42,7 @@ const V2_ADDRESS_BYTES: ReadonlyMap<number, number> = new Map([
   [0x21, 16],
   [0x31, 108],
 ]);
-/** TCP; addresses of UNIX sockets have no port, and tell nothing about the client. */
+/** TCP; addresses of UNIX sockets have no port, and do not identify the client. */
 const V2_WITH_PORTS: ReadonlySet<number> = new Set([0x11, 0x21]);
 const PORT_BYTES = 2;
 /** Section 2.2: type and length of a TLV. */
@@ -92,7 +92,7 @@ function readVersion2(bytes: Buffer): ProxyHeaderResult {
   const command = versionAndCommand & 0x0f;
   if (versionAndCommand >> 4 !== V2_VERSION || length > MAX_PROXY_HEADER_BYTES) return 'invalid';
   if (command !== V2_LOCAL && command !== V2_PROXY) return 'invalid';
-  // LOCAL is a health check of the load balancer itself: what else the header says is to be ignored.
+  // LOCAL is a health check of the load balancer itself: the rest of the header is ignored.
   const addressBytes = command === V2_LOCAL ? 0 : V2_ADDRESS_BYTES.get(protocol);
   if (addressBytes === undefined) return 'invalid';
   const portBytes = V2_WITH_PORTS.has(protocol) ? PORT_BYTES : 0;

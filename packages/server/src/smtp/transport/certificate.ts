@@ -20,7 +20,7 @@ export type StartTlsMode = 'auto' | 'self-signed' | 'off';
 export const offersStartTls = (mode: StartTlsMode, hasCertificate: boolean): boolean =>
   mode === 'self-signed' || (mode === 'auto' && hasCertificate);
 
-/** What the log says of a certificate. */
+/** Properties of a certificate for the log. */
 export interface CertificateSummary {
   subject: string;
   /** As OpenSSL writes it. */
@@ -30,7 +30,7 @@ export interface CertificateSummary {
 
 /**
  * Checks that a certificate and its key can be used.
- * @throws Error that says what to do: not readable, or not a pair
+ * @throws Error with what to do, when they cannot be read or are not a pair
  */
 export function checkKeyPair({ cert, key }: KeyPair): CertificateSummary {
   try {

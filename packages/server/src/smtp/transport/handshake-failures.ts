@@ -17,7 +17,7 @@ const CLOSED_AFTER =
   'The client closed the connection directly after the handshake; it may not trust the certificate';
 const TOO_LONG = 'The handshake took too long';
 
-/** Kinds of failure by OpenSSL's reason; what an alert says comes from the client (RFC 8446 section 6.2). */
+/** Kinds of failure by OpenSSL's reason; an alert comes from the client (RFC 8446 section 6.2). */
 const KINDS: readonly [RegExp, string][] = [
   [/alert .*(?:certificate|unknown ca)/, 'The client rejected the certificate'],
   [/wrong version number|http request|packet length|record type/, 'The client did not send a TLS handshake'],
@@ -93,7 +93,7 @@ export class HandshakeWatch {
     const reason = this.#state === 'handshake' ? during : CLOSED_AFTER;
     this.#state = 'none';
     if (!hasBegun && !tookTooLong) return;
-    log.warn({ ...this.#peer, reason }, 'TLS handshake failed');
+    log.warn({ ...this.#peer, reason }, 'A TLS handshake failed');
     metrics.tlsHandshakeFailure();
     receiver.handshakeFailed({ at: clock.now(), remoteAddress: this.#peer.remoteAddress, reason });
   }
