@@ -181,6 +181,7 @@ describe('what is not a recording', () => {
       () => indexed({ ...RECORDING, messages: [{ file: 'a' }] }),
       /not a rec/,
     ],
+    ['a time that is none', () => recordingOf([recorded('a', 'yesterday')], { a: 'x' }), /not a rec/],
     ['a file that is not there', () => recordingOf([recorded('a.eml')]), /no file "a.eml"/],
   ];
   it.each(cases)('is rejected with what is wrong: %s', async (_title, make, detail) => {

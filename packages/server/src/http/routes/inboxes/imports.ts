@@ -1,0 +1,165 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import type { Readable } from 'node:stream';
+import type { ImportedInbox, ImportQuery, RecordedMessage } from '@mayfly/client/contract';
+import { AppError } from '../../../errors.ts';
+import type { CaptureTarget } from '../../../inbound/smtp-credentials.ts';
+import type { KeyCaller } from '../../access/credential.ts';
+import type { RouteContext } from '../../context.ts';
+import { type OpenRecording, openRecording } from '../../request/upload/recording-archive.ts';
+import { storeUpload, type UploadedFile } from '../../request/upload/uploaded-file.ts';
+import { toInbox } from '../../response/inbox-json.ts';
+import { toTime } from '../../response/time.ts';
+import { createInbox } from './new-inbox.ts';
+
+/** Archives are stored in a file while they are read; this many bytes of disk an import may take. */
+const MAX_ARCHIVE_BYTES = 512 * 1024 * 1024;
+/** Imports and replays hold a file each; more at once are refused. */
+const MAX_OPEN_ARCHIVES = 20;
+const RETRY_AFTER_SECONDS = 5;
+
+const tooManyArchives = (): AppError =>
+  new AppError(
+    'unavailable',
+    `${MAX_OPEN_ARCHIVES} recordings are being imported or replayed. Retry in ${RETRY_AFTER_SECONDS} seconds.`,
+    { retryAfterSeconds: RETRY_AFTER_SECONDS },
+  );
+
+/** What a request uploads. */
+export interface UploadRequest {
+  caller: KeyCaller;
+  body: Readable;
+  headers: IncomingHttpHeaders;
+  query: ImportQuery;
+  remoteAddress: string;
+}
+
+/** An uploaded archive. */
+interface Upload extends Omit<OpenRecording, 'close'> {
+  /** Closes and deletes it. */
+  close(): Promise<void>;
+}
+
+/** When a recorded message is delivered, in milliseconds after the first. */
+function delayOf({ receivedAt }: RecordedMessage, first: RecordedMessage | undefined, speed: number): number {
+  return Math.max(0, Date.parse(receivedAt) - Date.parse(first?.receivedAt ?? receivedAt)) / speed;
+}
+
+/** Creates inboxes from recordings. */
+export class Imports {
+  readonly #context: RouteContext;
+  #open = 0;
+
+  constructor(context: RouteContext) {
+    this.#context = context;
+  }
+
+  /**
+   * Creates an inbox with the messages of the archive that a request uploads: all of them before it resolves, or
+   * with `speed` in their rhythm afterwards.
+   * @throws AppError `malformed_recording`, `payload_too_large`, `message_too_large`, and those of a creation
+   */
+  async create(request: UploadRequest): Promise<ImportedInbox> {
+    const archive = await this.#receive(request);
+    let isReplayed = false;
+    try {
+      const { speed, ...place } = request.query;
+      const { inbox: recorded, messages } = archive.recording;
+      const body = { ...place, labels: recorded.labels };
+      const created = await createInbox(this.#context, request.caller, body, null);
+      const target = {
+        inboxId: created.id,
+        accountId: request.caller.account.id,
+        address: created.address,
+      };
+      const recordedMessages = messages.length;
+      if (speed === undefined) {
+        await this.#restoreAll(target, archive, request.remoteAddress);
+        return {
+          ...created,
+          ...(await this.#shown(request.caller, created.id)),
+          recordedMessages,
+          replayEndsAt: null,
+        };
+      }
+      isReplayed = true;
+      const endsAt = this.#replay(target, archive, request.remoteAddress, speed);
+      return { ...created, recordedMessages, replayEndsAt: toTime(endsAt) };
+    } finally {
+      if (!isReplayed) await archive.close();
+    }
+  }
+
+  async #receive({ caller, body, headers }: UploadRequest): Promise<Upload> {
+    if (this.#open >= MAX_OPEN_ARCHIVES) throw tooManyArchives();
+    this.#open += 1;
+    let file: UploadedFile | undefined;
+    const close = async () => {
+      this.#open -= 1;
+      await file?.remove();
+    };
+    try {
+      file = await storeUpload(body, headers, MAX_ARCHIVE_BYTES);
+      const { maxMessagesPerInbox } = this.#context.deps.plans.named(caller.account.plan);
+      const archive = await openRecording(file.path, maxMessagesPerInbox);
+      return {
+        ...archive,
+        close() {
+          archive.close();
+          return close();
+        },
+      };
+    } catch (error) {
+      await close();
+      throw error;
+    }
+  }
+
+  /** Stores all messages, or deletes the inbox: a part would make a test fail for a reason that it cannot see. */
+  async #restoreAll(inbox: CaptureTarget, archive: Upload, remoteAddress: string): Promise<void> {
+    try {
+      for (const message of archive.recording.messages) {
+        await this.#restore(inbox, archive, message, remoteAddress);
+      }
+    } catch (error) {
+      const { store, clock } = this.#context.deps;
+      await store.inboxes.delete(inbox.accountId, inbox.inboxId, clock.now());
+      throw error;
+    }
+  }
+
+  /** Delivers the messages in their rhythm, and closes the archive. @returns when the last one is due */
+  #replay(inbox: CaptureTarget, archive: Upload, remoteAddress: string, speed: number): number {
+    const { clock, replays } = this.#context.deps;
+    const { messages } = archive.recording;
+    const steps = messages.map((message) => ({
+      afterMs: delayOf(message, messages[0], speed),
+      deliver: () => this.#restore(inbox, archive, message, remoteAddress),
+    }));
+    replays.start(steps, archive.close);
+    return clock.now() + Math.max(0, ...steps.map(({ afterMs }) => afterMs));
+  }
+
+  async #restore(
+    inbox: CaptureTarget,
+    archive: Upload,
+    message: RecordedMessage,
+    remoteAddress: string,
+  ): Promise<void> {
+    const { rcptTo, ...envelope } = message.envelope;
+    const stream = archive.read(message);
+    const recipients = rcptTo.length === 0 ? [inbox.address] : rcptTo;
+    try {
+      const mail = { stream, envelope, rcptTo: recipients };
+      await this.#context.deps.injection.restore(inbox, mail, remoteAddress);
+    } finally {
+      stream.destroy();
+    }
+  }
+
+  /** The inbox as it is after the import. */
+  async #shown({ account }: KeyCaller, inboxId: string) {
+    const { store, clock, plans } = this.#context.deps;
+    const stored = await store.inboxes.find(account.id, inboxId, clock.now());
+    return stored && toInbox(stored, plans.named(account.plan));
+  }
+}
