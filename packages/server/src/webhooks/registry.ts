@@ -70,9 +70,18 @@ const messageGone = (deliveryId: string): AppError =>
     `The message of the delivery ${quoted(deliveryId)} was deleted or has expired, so it cannot be sent again.`,
   );
 
-export function createWebhooks({ store, guard, events, clock, plans }: WebhooksDeps): Webhooks {
-  /** A webhook of the account whose inbox, if it has one, still lives. */
-  async function living(accountId: string, webhookId: string): Promise<WebhookRecord> {
+export function createWebhooks(deps: WebhooksDeps): Webhooks {
+  const find = createFind(deps);
+  return { ...createRegistration(deps, find), ...createSending(deps, find) };
+}
+
+/** Finds webhooks that may be changed or used. */
+function createFind({ store, clock }: WebhooksDeps) {
+  /**
+   * A webhook of the account whose inbox, if it has one, is live.
+   * @throws AppError `not_found`, `webhook_disabled`
+   */
+  async function live(accountId: string, webhookId: string): Promise<WebhookRecord> {
     const now = clock.now();
     const webhook = await store.webhooks.find(accountId, webhookId, now);
     if (!webhook) throw notFound('webhook', webhookId);
@@ -85,9 +94,9 @@ export function createWebhooks({ store, guard, events, clock, plans }: WebhooksD
     return webhook;
   }
 
-  /** One that takes deliveries, too. */
-  async function enabled(accountId: string, webhookId: string): Promise<void> {
-    const webhook = await living(accountId, webhookId);
+  /** @throws AppError `not_found`, `webhook_disabled` also for one that its owner disabled */
+  async function assertEnabled(accountId: string, webhookId: string): Promise<void> {
+    const webhook = await live(accountId, webhookId);
     if (!webhook.enabled)
       throw new AppError(
         'webhook_disabled',
@@ -95,13 +104,14 @@ export function createWebhooks({ store, guard, events, clock, plans }: WebhooksD
       );
   }
 
-  /** What was just made due, told to the loop. */
-  function announced(delivery: DeliveryRecord | undefined, id: string): DeliveryRecord {
-    if (!delivery) throw notFound('delivery', id);
-    events.publishDeliveries();
-    return delivery;
-  }
+  return { live, assertEnabled };
+}
 
+/** Registering webhooks and changing them. */
+function createRegistration(
+  { store, guard, events, clock, plans }: WebhooksDeps,
+  find: ReturnType<typeof createFind>,
+): Pick<Webhooks, 'register' | 'forNewInbox' | 'update' | 'rotateSecret'> {
   return {
     async register(account, { url, inboxId, description }) {
       const secret = newWebhookSecret();
@@ -126,18 +136,18 @@ export function createWebhooks({ store, guard, events, clock, plans }: WebhooksD
     },
 
     async update(accountId, webhookId, changes) {
-      // A stranger learns nothing about names and addresses: first whether there is such a webhook.
-      await living(accountId, webhookId);
+      // Before the URL is checked: a caller without such a webhook learns nothing about names and addresses.
+      await find.live(accountId, webhookId);
       const url = changes.url === undefined ? {} : { url: await checkUrl(changes.url, guard) };
       const updated = await store.webhooks.update(accountId, webhookId, { ...changes, ...url }, clock.now());
       if (!updated) throw notFound('webhook', webhookId);
-      // Disabling ends what is pending.
+      // Disabling cancels pending deliveries.
       events.publishDeliveries();
       return updated;
     },
 
     async rotateSecret(accountId, webhookId) {
-      await living(accountId, webhookId);
+      await find.live(accountId, webhookId);
       const secret = newWebhookSecret();
       const now = clock.now();
       const webhook = await store.webhooks.rotateSecret(
@@ -150,16 +160,31 @@ export function createWebhooks({ store, guard, events, clock, plans }: WebhooksD
       if (!webhook) throw notFound('webhook', webhookId);
       return { webhook, secret };
     },
+  };
+}
 
+/** Test deliveries and replays. */
+function createSending(
+  { store, events, clock }: WebhooksDeps,
+  find: ReturnType<typeof createFind>,
+): Pick<Webhooks, 'test' | 'replay'> {
+  /** Publishes that a delivery became due. @throws AppError `not_found` */
+  function published(delivery: DeliveryRecord | undefined, id: string): DeliveryRecord {
+    if (!delivery) throw notFound('delivery', id);
+    events.publishDeliveries();
+    return delivery;
+  }
+
+  return {
     async test(accountId, webhookId) {
-      await enabled(accountId, webhookId);
+      await find.assertEnabled(accountId, webhookId);
       const now = clock.now();
       const test = { deliveryId: newId('dlv', now), eventId: newId('evt', now) };
-      return announced(await store.deliveries.addTest(accountId, webhookId, test, now), test.deliveryId);
+      return published(await store.deliveries.addTest(accountId, webhookId, test, now), test.deliveryId);
     },
 
     async replay(accountId, webhookId, deliveryId) {
-      await enabled(accountId, webhookId);
+      await find.assertEnabled(accountId, webhookId);
       const now = clock.now();
       const delivery = await store.deliveries.find(accountId, webhookId, deliveryId, now);
       if (delivery?.inboxId && delivery.messageId) {
@@ -167,7 +192,7 @@ export function createWebhooks({ store, guard, events, clock, plans }: WebhooksD
         if (!message) throw messageGone(deliveryId);
       }
       const replayed = delivery && (await store.deliveries.replay(accountId, webhookId, deliveryId, now));
-      return announced(replayed, deliveryId);
+      return published(replayed, deliveryId);
     },
   };
 }

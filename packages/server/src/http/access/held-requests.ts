@@ -7,10 +7,10 @@ import { MAX_HELD_PER_ACCOUNT } from '../limits.ts';
 import { unknownCredential } from './credential.ts';
 import type { Guard } from './guard.ts';
 
-/** A revoked key is dead within a second, for what it holds open too. */
+/** A revoked key ends the requests that it holds open within a second. */
 const RECHECK_EVERY_MS = 500;
 
-/** Requests whose answer is held back, so that a stop, or their client's leaving, ends them at once. */
+/** Requests whose response is held: they end at once when their client disconnects or the server stops. */
 export interface HeldRequests {
   /**
    * Runs `work` with a signal that aborts when the client disconnects, its credential is revoked, or the server
@@ -19,7 +19,7 @@ export interface HeldRequests {
    *   `unauthorized` when the key died meanwhile; what `work` throws
    */
   hold<T>(reply: FastifyReply, work: (signal: AbortSignal) => Promise<T>): Promise<T>;
-  /** Ends those whose API key is not good any more, and those of read tokens whose account is deleted. */
+  /** Ends those whose API key or session was revoked, and those of read tokens whose account is deleted. */
   recheck(): Promise<void>;
   /** How many are held now. */
   readonly count: number;
@@ -38,28 +38,35 @@ interface Held {
   isDead: boolean;
 }
 
-/** @param deps looked into when it is needed: the description of the API is built without a store */
+/** Counts the held requests of each account. */
+function createPlaces() {
+  const byAccount = new Map<string, number>();
+  return {
+    /** @throws AppError `rate_limited` */
+    enter(accountId: string): void {
+      const count = byAccount.get(accountId) ?? 0;
+      if (count >= MAX_HELD_PER_ACCOUNT) {
+        throw new AppError(
+          'rate_limited',
+          `The account has ${MAX_HELD_PER_ACCOUNT} waits and streams open, the limit on this server. End one, or retry after 1 second.`,
+          { retryAfterSeconds: 1 },
+        );
+      }
+      byAccount.set(accountId, count + 1);
+    },
+    leave(accountId: string): void {
+      const count = byAccount.get(accountId) ?? 0;
+      if (count > 1) byAccount.set(accountId, count - 1);
+      else byAccount.delete(accountId);
+    },
+  };
+}
+
+/** @param deps read at each use: the description of the API is built without a store */
 export function createHeldRequests(guard: Guard, deps: { store: Pick<Store, 'accounts'> }): HeldRequests {
   const held = new Set<Held>();
-  const byAccount = new Map<string, number>();
+  const places = createPlaces();
   let released = false;
-
-  const enter = (accountId: string): void => {
-    const count = byAccount.get(accountId) ?? 0;
-    if (count >= MAX_HELD_PER_ACCOUNT) {
-      throw new AppError(
-        'rate_limited',
-        `The account has ${MAX_HELD_PER_ACCOUNT} waits and streams open, the limit on this server. End one, or retry after 1 second.`,
-        { retryAfterSeconds: 1 },
-      );
-    }
-    byAccount.set(accountId, count + 1);
-  };
-  const leave = (accountId: string): void => {
-    const count = byAccount.get(accountId) ?? 0;
-    if (count > 1) byAccount.set(accountId, count - 1);
-    else byAccount.delete(accountId);
-  };
 
   const isGood = async (credential: string, isSession: boolean): Promise<boolean> => {
     try {
@@ -85,7 +92,7 @@ export function createHeldRequests(guard: Guard, deps: { store: Pick<Store, 'acc
     async hold(reply, work) {
       const { caller, headers, session } = reply.request;
       const accountId = caller?.account.id ?? '';
-      enter(accountId);
+      places.enter(accountId);
       const controller = new AbortController();
       const isSession = headers.authorization === undefined;
       const credential = caller?.key ? (headers.authorization ?? session ?? null) : null;
@@ -100,13 +107,13 @@ export function createHeldRequests(guard: Guard, deps: { store: Pick<Store, 'acc
         return result;
       } finally {
         held.delete(one);
-        leave(accountId);
+        places.leave(accountId);
         reply.raw.off('close', end);
       }
     },
     async recheck() {
       const byKey = Map.groupBy(held, ({ credential }) => credential);
-      // Tokens are too many to ask for each: their inbox's end is told by itself, that of an account is not.
+      // Tokens are too many to check each. The end of their inbox is published as an event, that of an account is not.
       const byToken = Map.groupBy(byKey.get(null) ?? [], ({ accountId }) => accountId);
       byKey.delete(null);
       for (const [credential, all] of byKey) {
@@ -138,14 +145,14 @@ const serverStopping = (): AppError =>
     retryAfterSeconds: 1,
   });
 
-/** Looks again and again, until the signal ends it, whether the keys of held requests still live. */
+/** Checks the credentials of held requests every half second, until the signal aborts. */
 export async function recheckUntil(
   signal: AbortSignal,
   { recheck, clock, log }: { recheck(): Promise<void>; clock: Clock; log: Logger },
 ): Promise<void> {
   while (!signal.aborted) {
     await clock.sleep(RECHECK_EVERY_MS, signal);
-    // Without the storage nobody can say that a key is dead; it is asked again soon.
+    // While the storage is down no credential can be checked; the next round tries again.
     await recheck().catch((err) => log.warn({ err }, 'the keys of held requests could not be checked'));
   }
 }

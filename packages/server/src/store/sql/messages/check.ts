@@ -1,8 +1,14 @@
 import { sql } from 'kysely';
-import { failedConditions, failedContent, needsContent, shortened } from '../../../mail/matching/filters.ts';
-import type { CheckedMessage, MessageStore } from '../../contract/index.ts';
+import {
+  type Filters,
+  failedConditions,
+  failedContent,
+  needsContent,
+  shortened,
+} from '../../../mail/matching/filters.ts';
+import type { CheckedMessage, CheckedPage, CheckRange, MessageStore } from '../../contract/index.ts';
 import type { Engine } from '../engine.ts';
-import { laterThanEmptied, MESSAGE_COLUMNS, parseContent, toMessage } from './rows.ts';
+import { laterThanEmptied, MESSAGE_COLUMNS, parseContent, type SelectedMessage, toMessage } from './rows.ts';
 import { likePattern } from './search.ts';
 
 /** Messages that one call looks at: about ten milliseconds, fifty where the content of each is parsed. */
@@ -62,20 +68,41 @@ export function createCheck({ db, dialect }: Engine): MessageStore['check'] {
       )
       .orderBy('m.received_at', order)
       .execute();
-    const messages: CheckedMessage[] = [];
-    let matches = 0;
-    for (const row of rows) {
-      const message = toMessage(inboxId, row);
-      const failed = failedConditions(message, conditions);
-      if (row.content) {
-        const content = { ...NOTHING, ...parseContent(row.content) };
-        failed.push(...failedContent({ summary: message.summary, content }, conditions));
-      }
-      if (failed.length === 0) matches++;
-      if (failed.length === 0 || !range.onlyMatches)
-        messages.push({ message, failed: failed.map(shortened) });
-      if (matches >= range.limit) return { messages, place: message.receivedAt, isComplete: false };
-    }
-    return { messages, place: stretch.place, isComplete: stretch.isComplete };
+    return pageOf(
+      rows.map((row) => checked(inboxId, row, conditions)),
+      range,
+      stretch,
+    );
   };
+}
+
+function checked(
+  inboxId: string,
+  row: SelectedMessage & { content?: Uint8Array | undefined },
+  conditions: Filters,
+): CheckedMessage {
+  const message = toMessage(inboxId, row);
+  const failed = failedConditions(message, conditions);
+  if (row.content) {
+    const content = { ...NOTHING, ...parseContent(row.content) };
+    failed.push(...failedContent({ summary: message.summary, content }, conditions));
+  }
+  return { message, failed: failed.map(shortened) };
+}
+
+/** The messages up to the last match that was asked for, or all of the stretch. */
+function pageOf(
+  all: readonly CheckedMessage[],
+  { limit, onlyMatches }: CheckRange,
+  { place, isComplete }: Pick<CheckedPage, 'place' | 'isComplete'>,
+): CheckedPage {
+  const messages: CheckedMessage[] = [];
+  let matches = 0;
+  for (const one of all) {
+    const isMatch = one.failed.length === 0;
+    if (isMatch || !onlyMatches) messages.push(one);
+    if (isMatch) matches++;
+    if (matches >= limit) return { messages, place: one.message.receivedAt, isComplete: false };
+  }
+  return { messages, place, isComplete };
 }
