@@ -13,6 +13,7 @@ export * from './previews.ts';
 export * from './problem.ts';
 export * from './recordings.ts';
 export * from './ref.ts';
+export * from './refusals.ts';
 export * from './usage.ts';
 export * from './waits.ts';
 export * from './webhooks.ts';

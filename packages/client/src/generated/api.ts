@@ -698,6 +698,14 @@ export interface ProblemField {
   message: string;
 }
 
+/** Mail that SMTP refused. */
+export interface RefusalList {
+  /** Newest first. */
+  refusals: RefusedMail[];
+  /** True if there are older ones: raise `limit`, or name an `address`. */
+  hasMore: boolean;
+}
+
 /** Mail for the address of this inbox that was refused. */
 export interface RefusedMail {
   /** When it was refused. */
@@ -967,6 +975,8 @@ export interface Operations {
   'POST /v1/inboxes/{id}/messages/{messageId}/preview': { path: { id: string; messageId: string }; body?: PreviewRequest; result: Preview };
   /** Find what is wrong with a message */
   'GET /v1/inboxes/{id}/messages/{messageId}/lint': { path: { id: string; messageId: string }; result: LintReport };
+  /** List refused mail */
+  'GET /v1/refusals': { query?: { since?: string; address?: string; limit?: number }; result: RefusalList };
   /** Wait for messages and learn why none arrived */
   'POST /v1/inboxes/{id}/wait': { path: { id: string }; body?: WaitRequest; result: WaitResult };
   /** Follow an inbox as a stream */

@@ -19,6 +19,7 @@ const RFC3339 =
 
 const EXPECTED =
   'a cursor of this inbox (cur_…), a message id (msg_…), an RFC 3339 time such as 2026-03-04T05:06:07Z, or milliseconds since 1970';
+const EXPECTED_TIME = 'an RFC 3339 time such as 2026-03-04T05:06:07Z, or milliseconds since 1970';
 const EXPECTED_OF_ACCOUNT =
   'a cursor of this account (acur_…), an RFC 3339 time such as 2026-03-04T05:06:07Z, or milliseconds since 1970';
 
@@ -105,6 +106,17 @@ export function placeOfAccountBefore(accountId: string, before: string): number 
   if (order !== undefined) return order;
   const message = `"before" must be the "before" of an earlier response of GET /v1/messages (acur_…), not ${quoted(before)}.`;
   throw new AppError('invalid_request', message, { errors: [{ path: 'before', message }] });
+}
+
+/**
+ * Reads a `since` that is a time.
+ * @returns epoch milliseconds
+ * @throws AppError `invalid_since`
+ */
+export function timeOf(since: string): number {
+  const time = /^\d{1,15}$/.test(since) ? timeOfMillis(since, EXPECTED_TIME) : timeOfRfc3339(since);
+  if (time === undefined) throw invalidSince(since, EXPECTED_TIME);
+  return time;
 }
 
 /**

@@ -70,6 +70,7 @@ export const METHODS: Readonly<Record<MethodPath, MethodKind>> = {
   'refusals.add': 'add',
   'refusals.list': 'read',
   'refusals.listByDomain': 'read',
+  'refusals.listByAccount': 'search',
   'refusals.listAddresses': 'search',
   'webhooks.create': 'write',
   'webhooks.find': 'read',

@@ -64,6 +64,7 @@ const ARGUMENTS: Record<string, unknown[]> = {
   'messages.readRaw': ['inb_1', message, 1, T],
   'refusals.list': ['a', 1, T],
   'refusals.listByDomain': ['mayfly.test', 'inb_1', 1, T],
+  'refusals.listByAccount': ['acc_1', { after: 0, limit: 1 }, T],
   'refusals.listAddresses': ['acc_1', { after: 0, limit: 1 }, T],
   'webhooks.find': ['acc_1', 'whk_1', T],
   'webhooks.list': ['acc_1', { limit: 1, before: 'whk_1' }, T],

@@ -16,6 +16,7 @@ import { lintRoutes } from './messages/lint.ts';
 import { messageListRoute } from './messages/message-list.ts';
 import { messageRoutes } from './messages/messages.ts';
 import { previewRoutes } from './messages/preview.ts';
+import { refusalRoutes } from './messages/refusals.ts';
 import { waitRoutes } from './messages/wait.ts';
 import { deliveryRoutes } from './webhooks/deliveries.ts';
 import { webhookRoutes } from './webhooks/webhooks.ts';
@@ -38,6 +39,7 @@ export function apiRoutes(app: App, context: RouteContext): void {
   attachmentRoutes(app, context);
   previewRoutes(app, context);
   lintRoutes(app, context);
+  refusalRoutes(app, context);
   waitRoutes(app, context);
   eventRoutes(app, context);
   webhookRoutes(app, context);

@@ -291,6 +291,16 @@ export interface RefusalStore {
   /** Of all addresses of a domain, except those that another inbox has, or had within the quarantine. */
   listByDomain(domain: string, inboxId: string, limit: number, now: number): Promise<Refusal[]>;
   /**
+   * For the addresses that an account has, holds, or had within the quarantine, by themselves or by a catch-all
+   * inbox, and for its own domains; if it is the only account, also for addresses that no account has. Newest
+   * first, not older than 24 h. Refusals without a recipient are left out.
+   */
+  listByAccount(
+    accountId: string,
+    query: { after: number; address?: string; limit: number },
+    now: number,
+  ): Promise<Refusal[]>;
+  /**
    * Addresses that were refused after a time and not longer than 24 h ago, the latest first. Addresses
    * that another account has, holds, or had within the quarantine, by themselves or by a catch-all inbox,
    * and those of another account's domains, are left out; for no account (`null`) those of every account.

@@ -25,6 +25,7 @@ const DECISIONS: Record<string, Decision> = {
   listMessages: 'inbox reads',
   injectMessage: 'inbox writes',
   listAccountMessages: 'account reads',
+  listRefusals: 'account reads',
   getMessage: 'inbox reads',
   getRawMessage: 'inbox reads',
   getAttachment: 'inbox reads',

@@ -45,6 +45,7 @@ const ROWS: Record<string, (place: Place) => Row> = {
   exportInbox: ({ inbox }) => ({ path: `/v1/inboxes/${inbox.id}/export` }),
   importInbox: () => ({ path: '/v1/inboxes/import?speed=10', body: EMPTY_ARCHIVE, type: 'application/zip' }),
   listMessages: ({ inbox }) => ({ path: `/v1/inboxes/${inbox.id}/messages?limit=1` }),
+  listRefusals: () => ({ path: '/v1/refusals?limit=1' }),
   listAccountMessages: () => ({ path: '/v1/messages?limit=1' }),
   injectMessage: ({ inbox }) => ({
     path: `/v1/inboxes/${inbox.id}/messages?mailFrom=app@example.org`,

@@ -2,6 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type Insertable, sql } from 'kysely';
 import { isNearMiss, type WantedAddress } from '../../../mail/matching/similar-addresses.ts';
 import type { Refusal, RefusalStore } from '../../contract/index.ts';
+import { NO_RECIPIENT } from '../../contract/messages.ts';
 import { REFUSAL_KEPT_MS } from '../../contract/retention.ts';
 import type { Db, Engine, Tx } from '../engine.ts';
 import { prepare, type Slots } from '../prepared.ts';
@@ -86,6 +87,48 @@ async function selectOfDomain(db: Db, domain: string, inboxId: string, limit: nu
     .orderBy('r.seq', 'desc')
     .limit(limit)
     .execute();
+}
+
+/** Refusals for addresses and domains of an account; if it is the only one, for all that no account has. */
+function selectByAccount(
+  db: Db,
+  accountId: string,
+  { after, address, limit }: Parameters<RefusalStore['listByAccount']>[1],
+  now: number,
+) {
+  return (
+    db
+      .selectFrom('refusals as r')
+      .select(['r.at', 'r.address', 'r.details'])
+      .where('r.at', '>', Math.max(after, now - REFUSAL_KEPT_MS))
+      .where('r.address', '!=', JSON.stringify(NO_RECIPIENT))
+      .$if(address !== undefined, (query) => query.where('r.address', '=', JSON.stringify(address)))
+      // With other accounts, an address that none has may be a typing error of any of them.
+      .where((row) =>
+        row.or([
+          row.exists(
+            row
+              .selectFrom('addresses as a')
+              .select('a.address')
+              .where('a.address', 'in', [unquoted, allOfItsDomain])
+              .where('a.reserved_until', '>', now)
+              .where('a.account_id', '=', accountId),
+          ),
+          row.exists(
+            row
+              .selectFrom('domains as d')
+              .select('d.domain')
+              .whereRef('d.domain', '=', 'r.domain')
+              .where('d.account_id', '=', accountId),
+          ),
+          row.not(row.exists(row.selectFrom('accounts').select('id').where('id', '!=', accountId))),
+        ]),
+      )
+      .orderBy('r.at', 'desc')
+      .orderBy('r.seq', 'desc')
+      .limit(limit)
+      .execute()
+  );
 }
 
 /** Refused addresses that are similar to one, as stored, the latest first. */
@@ -177,6 +220,15 @@ export function createRefusals({ db, transaction }: Engine): RefusalStore {
 
     async listByDomain(domain, inboxId, limit, now) {
       const rows = await selectOfDomain(db, domain, inboxId, limit, now);
+      return rows.map(({ at, address, details }) => ({
+        at,
+        address: JSON.parse(address),
+        ...JSON.parse(details),
+      }));
+    },
+
+    async listByAccount(accountId, query, now) {
+      const rows = await selectByAccount(db, accountId, query, now);
       return rows.map(({ at, address, details }) => ({
         at,
         address: JSON.parse(address),

@@ -1,0 +1,49 @@
+import { DEFAULT_LIMIT, RefusalList, RefusalQuery } from '@mayfly/client/contract';
+import { inboxAddress, parseAddress } from '../../../mail/address.ts';
+import { timeOf } from '../../../messages/cursor.ts';
+import { quoted } from '../../../nearest.ts';
+import { keyCaller } from '../../access/guard.ts';
+import type { App, RouteContext } from '../../context.ts';
+import { json } from '../../openapi/responses.ts';
+import { invalidField } from '../../request/invalid-fields.ts';
+import { toTime } from '../../response/time.ts';
+
+/** Mail that SMTP refused, for all addresses of an account. */
+export function refusalRoutes(app: App, { deps }: RouteContext): void {
+  const { store, clock } = deps;
+  app.route({
+    method: 'GET',
+    url: '/v1/refusals',
+    config: { access: 'account:read' },
+    schema: {
+      operationId: 'listRefusals',
+      tags: ['Messages'],
+      summary: 'List refused mail',
+      description:
+        'Mail that SMTP refused within the last 24 hours, newest first: for addresses that the account has, holds, or had within the last 7 days, and for all addresses of its own domains. On a server with one account, also for addresses that no account ever had. The server keeps at most 50 refusals of an address and 10,000 in all.',
+      querystring: RefusalQuery,
+      response: { 200: json(RefusalList, 'The newest refusals.') },
+    },
+    handler: async (request) => {
+      const { account } = keyCaller(request);
+      const { since, address, limit = DEFAULT_LIMIT } = request.query;
+      const query = {
+        after: since === undefined ? 0 : timeOf(since),
+        ...(address !== undefined && { address: addressOf(address) }),
+        limit: limit + 1,
+      };
+      const found = await store.refusals.listByAccount(account.id, query, clock.now());
+      return {
+        refusals: found.slice(0, limit).map((refusal) => ({ ...refusal, at: toTime(refusal.at) })),
+        hasMore: found.length > limit,
+      };
+    },
+  });
+}
+
+/** @throws AppError `invalid_request` */
+function addressOf(text: string): string {
+  const parsed = parseAddress(text, { smtputf8: true });
+  if (parsed) return inboxAddress(parsed);
+  throw invalidField('address', `"address" must be an e-mail address, not ${quoted(text)}.`);
+}
