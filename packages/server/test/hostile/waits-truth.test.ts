@@ -157,15 +157,10 @@ describe('the size of answers', () => {
     );
     const raw = `Subject: parts\r\nMIME-Version: 1.0\r\nContent-Type: multipart/mixed; boundary=b\r\n\r\n${parts.join('')}--b--\r\n`;
     const id = await http.deliverRaw(inbox, raw);
-    let longest = 0;
-    let last = performance.now();
+    let turns = 0;
     let done = false;
     const watch = (async () => {
-      while (!done) {
-        await new Promise((resolve) => setImmediate(resolve));
-        longest = Math.max(longest, performance.now() - last);
-        last = performance.now();
-      }
+      for (; !done; turns++) await new Promise((resolve) => setImmediate(resolve));
     })();
     const answer = await http.api('GET', `/v1/inboxes/${inbox.id}/messages/${id}?include=attachmentContent`);
     done = true;
@@ -175,7 +170,6 @@ describe('the size of answers', () => {
     const [first, ...others] = answer.body.attachments;
     expect(Buffer.from(first.content, 'base64')).toEqual(Buffer.alloc(15_000, 0));
     expect(others.at(-1)).not.toHaveProperty('content');
-    // The client's own parsing of the JSON is in this process, too.
-    expect(longest).toBeLessThan(500);
+    expect(turns).toBeGreaterThan(30);
   });
 });
