@@ -2,8 +2,10 @@ from __future__ import annotations
 
 import asyncio
 import re
+import smtplib
 import threading
 import time
+from email.message import EmailMessage
 
 import pytest
 from conftest import Send
@@ -146,3 +148,14 @@ def test_gives_each_test_an_inbox_of_its_own(mail_inbox: Inbox, send: Send, numb
     send(mail_inbox.address, "Code", f"Your code is {482900 + number}.")
     assert mail_inbox.wait_for_code() == str(482900 + number)
     assert len(mail_inbox.messages()) == 1
+
+
+def test_returns_the_bytes_of_files_that_are_json(mail_inbox: Inbox, mayfly_smtp: tuple[str, int]) -> None:
+    mail = EmailMessage()
+    mail["From"], mail["To"], mail["Subject"] = "app@shop.example", mail_inbox.address, "File"
+    mail.set_content("See the file.")
+    mail.add_attachment(b'{"a": 1}', maintype="application", subtype="json", filename="a.json")
+    with smtplib.SMTP(*mayfly_smtp) as server:
+        server.send_message(mail)
+    message = mail_inbox.wait_for_message(has_attachments=True)
+    assert mail_inbox.attachment(message.attachments[0]) == b'{"a": 1}'

@@ -48,6 +48,8 @@ export interface AnyInput extends RequestOptions {
   path?: Record<string, string>;
   query?: object;
   body?: unknown;
+  /** For files, which may be JSON themselves. */
+  asBytes?: boolean;
 }
 
 const DEFAULT_URL = 'http://127.0.0.1:8025';
@@ -132,7 +134,7 @@ export class Transport {
       const response = await this.open(operation, input, controller.signal);
       const type = response.headers.get('content-type') ?? '';
       if (response.status === 204) return undefined;
-      return await (/json/.test(type)
+      return await (/json/.test(type) && !input.asBytes
         ? response.json()
         : response.arrayBuffer().then((bytes) => new Uint8Array(bytes)));
     } finally {

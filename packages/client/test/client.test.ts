@@ -156,7 +156,7 @@ describe('an inbox of the client', () => {
       to: inbox.address,
       subject: 'File',
       text: 'x',
-      attachments: [{ filename: 'a.txt', content: 'ABC' }],
+      attachments: [{ filename: 'a.json', content: '{"a": 1}' }],
     });
     await send(inbox.address, 'Second');
     expect((await inbox.list()).map(({ subject }) => subject)).toEqual(['Second', 'File']);
@@ -170,7 +170,7 @@ describe('an inbox of the client', () => {
     expect(followed).toEqual(['File', 'Second']);
     const message = await inbox.waitForMessage({ hasAttachments: true });
     const [file] = message.attachments;
-    expect(file && new TextDecoder().decode(await inbox.attachment(file))).toBe('ABC');
+    expect(file && new TextDecoder().decode(await inbox.attachment(file))).toBe('{"a": 1}');
     expect((await inbox.read(message.id)).subject).toBe('File');
   });
 
