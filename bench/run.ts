@@ -5,6 +5,7 @@
 import { availableParallelism, cpus } from 'node:os';
 import { auth } from './auth.ts';
 import { bombs } from './bombs.ts';
+import { consoleBench } from './console.ts';
 import { hostile } from './hostile/run-all.ts';
 import { http } from './http.ts';
 import { intake } from './intake.ts';
@@ -28,9 +29,10 @@ const BENCHES: Record<string, Bench> = {
   memory,
   scale,
   search,
+  console: consoleBench,
 };
 /** These take long, or much disk: only when named. */
-const ON_REQUEST = ['scale', 'search'];
+const ON_REQUEST = ['scale', 'search', 'console'];
 
 const names = process.argv.slice(2);
 const unknown = names.filter((name) => !(name in BENCHES));

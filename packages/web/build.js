@@ -1,5 +1,5 @@
 /*
- * Builds the console into dist/ with compressed copies of each file beside it: `npm run build`, and after
+ * Builds the console into dist/ with compressed copies of each file beside it: `npm run build -w packages/web`, and after
  * `npm ci`. Plain JavaScript, because it runs before Mayfly's own Node.js may be in place.
  */
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';

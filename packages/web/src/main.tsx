@@ -6,6 +6,10 @@ import './lib/theme.ts';
 import './styles/index.css';
 
 const root = document.getElementById('app');
-if (root) render(<App />, root);
+if (root) {
+  // The name that stands there until the scripts are loaded.
+  root.replaceChildren();
+  render(<App />, root);
+}
 document.addEventListener('click', interceptLinks);
 void loadSession();

@@ -51,7 +51,7 @@ const ENCODINGS = [
 ] as const;
 
 const NOT_BUILT =
-  'The console is not built. Run "npm run build" in the folder of Mayfly, then load this page again.\n';
+  'The console is not built. Run "npm run build -w packages/web" in the folder of Mayfly, then load this page again.\n';
 
 /** Reads files of the build, each once. */
 function createFiles(folder: string) {
