@@ -143,7 +143,7 @@ const KEYS: [key: string, words: string][] = [
   ['n', 'new inbox'],
   ['c', 'copy the address'],
   ['x', 'copy the best code'],
-  ['1 – 8', 'views of a message'],
+  ['1 – 9', 'views of a message'],
   ['r', 'load again'],
   ['Delete', 'delete, with undo'],
   ['p', 'pause the live list'],

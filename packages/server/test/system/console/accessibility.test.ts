@@ -37,6 +37,7 @@ describe.skipIf(!CHROMIUM)(
         source: [`${message}?view=source`, 'Wrap lines'],
         json: [`${message}?view=json`, 'curl'],
         timeline: [`${message}?view=timeline`, 'Stored by Mayfly'],
+        lint: [`${message}?view=lint`, 'Lint'],
         why: [`/inboxes/${inbox.id}/why?subject=invoice`, 'The answer'],
         'why, address': ['/why?address=nobody@mayfly.test', 'No inbox takes mail'],
         live: ['/live', 'Pause'],

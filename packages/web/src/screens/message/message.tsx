@@ -12,6 +12,7 @@ import { type Tab, Tabs } from '../../ui/tabs.tsx';
 import { Codes, firstLink } from './codes.tsx';
 import { Headers } from './headers.tsx';
 import { Json } from './json.tsx';
+import { Lint } from './lint.tsx';
 import { Parts } from './parts.tsx';
 import { Preview } from './preview.tsx';
 import { Source } from './source.tsx';
@@ -84,6 +85,7 @@ function tabsOf({ html, text, codes, links, headers, attachments }: api.Message)
     { id: 'source', label: 'Source' },
     { id: 'json', label: 'JSON' },
     { id: 'timeline', label: 'Timeline' },
+    { id: 'lint', label: 'Lint' },
   ];
 }
 
@@ -96,6 +98,7 @@ const VIEWS: Record<string, (props: { message: api.Message }) => ComponentChildr
   source: Source,
   json: Json,
   timeline: Timeline,
+  lint: Lint,
 };
 
 function Body({ message }: { message: api.Message }) {

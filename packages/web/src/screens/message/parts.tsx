@@ -3,81 +3,79 @@ import { bytes } from '../../lib/format.ts';
 import { Badge, CopyButton } from '../../ui/basics.tsx';
 import { Icon } from '../../ui/icons.tsx';
 
-/** Bodies first, then attachments and inline parts, each with what the mail says about it. */
-export const Parts = ({ message }: { message: api.Message }) => {
-  const { text, html, attachments } = message;
-  const size = (part: string) => new Blob([part]).size;
-  return (
-    <div class="padded">
-      <div class="table-box">
-        <table>
-          <thead>
-            <tr>
-              <th scope="col">Part</th>
-              <th scope="col">Type</th>
-              <th scope="col" class="number">
-                Size
-              </th>
-              <th scope="col">Role</th>
-              <th scope="col">
-                <span class="visually-hidden">Download</span>
-              </th>
-            </tr>
-          </thead>
-          <tbody>
-            {text !== null && (
-              <tr>
-                <td>Text body</td>
-                <td class="mono">text/plain</td>
-                <td class="number">{bytes(size(text))}</td>
-                <td>
-                  <Badge kind="info">body</Badge>
-                </td>
-                <td />
-              </tr>
-            )}
-            {html !== null && (
-              <tr>
-                <td>HTML body</td>
-                <td class="mono">text/html</td>
-                <td class="number">{bytes(size(html))}</td>
-                <td>
-                  <Badge kind="info">body</Badge>
-                </td>
-                <td />
-              </tr>
-            )}
-            {attachments.map((part) => (
-              <tr key={part.id}>
-                <td>
-                  {part.filename ?? <span class="muted">no name</span>}
-                  {part.contentId && <div class="small muted">cid:{part.contentId}</div>}
-                  <div class="small muted">
-                    SHA-256 {part.sha256.slice(0, 12)}… <CopyButton value={part.sha256} what="the SHA-256" />
-                  </div>
-                </td>
-                <td class="mono">{part.contentType}</td>
-                <td class="number">{bytes(part.size)}</td>
-                <td>
-                  <Badge>{part.disposition}</Badge>
-                </td>
-                <td>
-                  <a
-                    class="icon-button"
-                    href={part.url}
-                    download={part.filename ?? part.id}
-                    title="Download"
-                    aria-label={`Download ${part.filename ?? part.id}`}
-                  >
-                    <Icon name="download" />
-                  </a>
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
-      {attachments.length === 0 && <p class="muted">The mail has no attachments and no inline parts.</p>}
+/** How deep a part is: `2.1` lies within `2`, which lies within the message. */
+const depthOf = (part: string): number => (part === '' ? 0 : part.split('.').length);
+/** Deeper parts are not moved further to the right. */
+const MAX_DEPTH = 6;
+
+/** The MIME structure, in the order of the source. */
+const Structure = ({ parts }: { parts: readonly api.StructurePart[] }) => (
+  // biome-ignore lint/a11y/noNoninteractiveTabindex: the table scrolls sideways, also by keyboard.
+  <section class="table-box" tabIndex={0} aria-label="MIME structure">
+    <table>
+      <caption>MIME structure</caption>
+      <thead>
+        <tr>
+          <th scope="col">Part</th>
+          <th scope="col">Name</th>
+          <th scope="col" class="number">
+            Size as sent
+          </th>
+          <th scope="col">Disposition</th>
+        </tr>
+      </thead>
+      <tbody>
+        {parts.map(({ part, contentType, size, disposition, filename, contentId }, index) => (
+          <tr key={`${part} ${index}`}>
+            <td class={`mono depth-${Math.min(MAX_DEPTH, depthOf(part))}`}>
+              <span class="muted">{part}</span> {contentType}
+            </td>
+            <td>
+              {filename}
+              {contentId && <div class="small muted">cid:{contentId}</div>}
+            </td>
+            <td class="number">{bytes(size)}</td>
+            <td>{disposition && <Badge>{disposition}</Badge>}</td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  </section>
+);
+
+const File = ({ part }: { part: api.Attachment }) => (
+  <li class="seen">
+    <div class="row-line">
+      <b class="cut">{part.filename ?? 'no name'}</b>
+      <span class="small muted mono">{part.contentType}</span>
+      <span class="small muted">{bytes(part.size)}</span>
+      <Badge>{part.disposition}</Badge>
+      <a
+        class="icon-button"
+        href={part.url}
+        download={part.filename ?? part.id}
+        title="Download"
+        aria-label={`Download ${part.filename ?? part.id}`}
+      >
+        <Icon name="download" />
+      </a>
     </div>
-  );
-};
+    <span class="small muted cell-long">
+      SHA-256 {part.sha256.slice(0, 16)}… <CopyButton value={part.sha256} what="the SHA-256" />
+    </span>
+  </li>
+);
+
+/** Attachments and inline parts with their downloads, and the tree of all parts. */
+export const Parts = ({ message }: { message: api.Message }) => (
+  <div class="padded">
+    <h2>Attachments and inline parts</h2>
+    {message.attachments.length === 0 && <p class="muted">The mail has none.</p>}
+    <ul>
+      {message.attachments.map((part) => (
+        <File key={part.id} part={part} />
+      ))}
+    </ul>
+    <Structure parts={message.structure} />
+  </div>
+);
