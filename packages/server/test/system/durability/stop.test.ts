@@ -61,8 +61,8 @@ describe(`${STOPS} times SIGTERM under load (seed ${random.seed})`, () => {
         for (const reply of ledger.refused.values()) expect(reply).toMatch(/^4\d\d /);
         for (const wait of waits) {
           const answer = await wait;
-          expect(answer.status).toBe(200);
-          expect(await answer.json()).toMatchObject({ messages: [], cursor: quiet.cursor });
+          expect(answer.status).toBe(503);
+          expect(await answer.json()).toMatchObject({ code: 'server_stopping' });
         }
         server = await startServer({ dataDir });
       }

@@ -196,7 +196,7 @@ describe.concurrent.each(cases)('$title', ({ sender, program, command, exempt })
     const { message, protocol } = await onlyMessage(encrypted, inbox);
     await expectWhole(encrypted, sender, message);
     expect(message.envelope).toMatchObject({ rcptTo: [ELSEWHERE], tls: true });
-    expect(protocol).toBe('ESMTPS');
+    expect(protocol).toBe('ESMTPSA');
   });
 
   test.skipIf(isAbsent || !openssl || exempt !== '')(

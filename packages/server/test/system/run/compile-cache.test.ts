@@ -39,7 +39,11 @@ beforeEach(() => {
      parentPort?.postMessage(where ?? 'nowhere');`,
   );
 });
-afterEach(() => rmSync(project, { recursive: true, force: true }));
+afterEach(() => {
+  // A test takes the right to write away.
+  chmodSync(join(project, 'node_modules'), 0o755);
+  rmSync(project, { recursive: true, force: true });
+});
 
 const source = (name: string) => join(project, 'packages/server/src', name);
 const ours = () => join(project, 'node_modules/.cache/mayfly');
