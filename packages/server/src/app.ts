@@ -53,7 +53,7 @@ export interface Overrides {
   resolve?: Resolve;
   /** Waits between the attempts of a webhook delivery, milliseconds. */
   retryDelays?: readonly number[];
-  /** A port for metrics that is in use is a warning: `mayfly dev` runs without one that nobody asked for. */
+  /** True where a metrics port that is in use is only logged: `mayfly dev` opens one by default. */
   mayLackMetrics?: boolean;
 }
 

@@ -78,7 +78,7 @@ function hasTerminal(): boolean {
   }
 }
 
-/** What can ask this process to stop. @param parent the process id of the parent when this one began */
+/** The sources of requests to stop this process. @param parent the process id of the parent when this one began */
 function stopSources(parent: number): StopSources {
   const writesToTerminal = process.stdout.isTTY || process.stderr.isTTY;
   return {
@@ -89,7 +89,7 @@ function stopSources(parent: number): StopSources {
   };
 }
 
-/** Node writes to a pipe or a terminal without waiting, and to a regular file only with a pause of all else. */
+/** Node's own stream queues writes to a pipe, but blocks on a regular file and stops at its first error. */
 function writeToStandardOutput(): WriteLog {
   const { stdout } = process;
   return fstatSync(stdout.fd).isFile()
@@ -99,7 +99,7 @@ function writeToStandardOutput(): WriteLog {
       };
 }
 
-/** So long a stopped server waits for those who read its output, milliseconds. */
+/** How long a stopped server waits until its last lines are written, milliseconds. */
 const LAST_LINES_MS = 500;
 
 /** Ends the process where its output takes no more: a line that cannot be written would keep it running. */
@@ -111,7 +111,7 @@ async function endOutput(output: LogOutput): Promise<void> {
   await written;
 }
 
-/** Runs a server until it is told to stop. @param parent as {@link stopSources} */
+/** Runs a server until a signal or its parent stops it. @param parent as {@link stopSources} */
 async function serve(config: Config, parent: number, announcerOf: (log: Logger) => Announcer): Promise<void> {
   // A server outlives its terminal and the program that read its output.
   for (const output of [process.stdout, process.stderr]) output.on('error', () => undefined);

@@ -3,9 +3,9 @@ import type { DomainRecord } from '../store/contract/index.ts';
 /** A domain under which an account may have inboxes. */
 export interface UsableDomain {
   domain: string;
-  /** Where inboxes are that name none. */
+  /** Used for inboxes whose creation names no domain. */
   isDefault: boolean;
-  /** Every account may use it; otherwise it is this account's alone. */
+  /** True where every account may use it, false for the account's own domain. */
   shared: boolean;
 }
 
@@ -16,7 +16,7 @@ export function isSubdomainOf(domains: { has(domain: string): boolean }, domain:
 
 /**
  * The domains that an account may use: the default, then by name. A configured domain is shared,
- * whoever it belonged to before.
+ * even if it belonged to one account before.
  * @param configured the default first
  * @param owned those of the account
  */

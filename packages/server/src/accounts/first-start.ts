@@ -8,8 +8,8 @@ export type FirstStart =
   | { made: false; account: AccountRecord };
 
 /**
- * Makes sure that there is an account to work with: on the first start one is made with a key that
- * is shown this once. A key chosen by the operator is added to the first account whenever it is new.
+ * Makes sure that there is an account: the first start creates one, with a key that is returned this once.
+ * A key chosen by the operator is added to the first account when it is new.
  */
 export async function ensureFirstAccount(
   store: Pick<Store, 'accounts' | 'keys'>,

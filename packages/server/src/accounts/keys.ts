@@ -7,10 +7,10 @@ export const MAX_KEYS_PER_ACCOUNT = 1000;
 const SHOWN_SECRET_LETTERS = 4;
 const MADE_KEY = /^mfk_/;
 
-/** What a new key shall be. */
+/** Properties of a new key. */
 export interface WantedKey {
   accountId: string;
-  /** For people: what the key is for. */
+  /** What the key is for. */
   name: string;
   scope: KeyScope;
   /** Epoch milliseconds; null: never. */
@@ -24,8 +24,8 @@ export interface MadeKey {
 }
 
 /**
- * Makes an API key; storing its record makes it good.
- * @param chosen the credential, where somebody chose it; made at random otherwise
+ * Makes an API key, which is valid once its record is stored.
+ * @param chosen the credential, if the operator chose it; otherwise it is random
  */
 export function newKey(wanted: WantedKey, now: number, chosen: string | null = null): MadeKey {
   const { accountId, name, scope, expiresAt } = wanted;

@@ -2,13 +2,13 @@ import { didYouMean, quoted } from '../nearest.ts';
 
 const MIB = 1024 * 1024;
 
-/** What an account of a plan may use. `Infinity` stands for no limit. */
+/** Limits of an account on a plan. `Infinity` means no limit. */
 export interface Plan {
   /** Requests in a calendar month (UTC). */
   requestsPerMonth: number;
-  /** Requests a second that may go on for ever. */
+  /** Sustained requests per second. */
   requestsPerSecond: number;
-  /** Requests that may come at once after a pause. */
+  /** Requests that may arrive at once after a pause. */
   burst: number;
   /** Longest lifetime of an inbox, minutes. */
   maxTtlMinutes: number;
@@ -20,7 +20,7 @@ export interface Plan {
   maxWebhooks: number;
 }
 
-/** What a configuration says of plans: limits by plan name; a built-in plan may be changed in part. */
+/** Configured limits by plan name; a built-in plan may be changed in part. */
 export type PlanSettings = Readonly<Record<string, Partial<Plan>>>;
 
 const NO_LIMIT = Number.POSITIVE_INFINITY;
@@ -75,7 +75,7 @@ export interface Plans {
   named(name: string): Plan;
 }
 
-/** The plans as configured, upon the built-in ones. */
+/** The built-in plans with the configured changes and additions. */
 export function createPlans(settings: PlanSettings = {}): Plans {
   const plans = new Map<string, Plan>(Object.entries(BUILT_IN_PLANS));
   for (const [name, limits] of Object.entries(settings)) {
@@ -114,7 +114,7 @@ const UNITS: Readonly<Record<keyof Plan, string>> = {
   maxMessageBytes: 'bytes',
   maxWebhooks: 'webhooks',
 };
-/** A plan's name stands in command lines and logs. */
+/** Safe in command lines and logs. */
 const PLAN_NAME = /^[a-z0-9][a-z0-9_-]{0,39}$/;
 
 function readLimit(limit: keyof Plan, value: unknown): number {

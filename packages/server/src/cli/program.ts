@@ -3,7 +3,7 @@ import { SETTINGS } from '../config/settings.ts';
 import { didYouMean, nearest, quoted } from '../nearest.ts';
 import { ArgumentError } from './arguments.ts';
 
-/** What people type who look for the command that starts a server. */
+/** Names that users try for the command that starts a server. */
 const MEANS_START = ['start', 'run', 'up', 'server', 'daemon', 'launch', 'begin'];
 const SETTING_PREFIX = 'MAYFLY_';
 /** Commands that are configured by settings alone. */

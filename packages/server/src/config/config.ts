@@ -99,7 +99,7 @@ export function readCertificate(env: Environment): { cert: string; key: string }
 }
 
 /**
- * Reads the configuration. Names that are no settings are not looked at; see `unusedVariables`.
+ * Reads the configuration. Ignores names that are no settings; see `unusedVariables`.
  * @param defaults used instead of the settings' own, by variable name: {@link DEV_DEFAULTS}
  * @throws ConfigError that names every problem
  */

@@ -21,20 +21,20 @@ import type { ConnectionLimits } from './limits.ts';
 import type { AttachmentBytes, AttachmentParsing } from './response/bytes/attachment-bytes.ts';
 import type { Answers } from './response/response-cache.ts';
 
-/** What the HTTP listener is told. */
+/** Options of the HTTP listener. */
 export interface HttpOptions {
   host: string;
-  /** 0 takes any free one. */
+  /** 0 selects a free one. */
   port: number;
   /** The domains served, the default first. */
   domains: readonly string[];
-  /** The base of URLs in answers, without a slash at its end; null: the host that each request names. */
+  /** Base of the URLs in responses, without a trailing slash; null: the host of each request. */
   publicUrl: string | null;
-  /** Origins whose pages may call the API; `['*']` is every origin, none (the default) is none. */
+  /** Origins whose pages may call the API; `['*']` allows every origin, an empty list (the default) none. */
   corsOrigins?: readonly string[];
-  /** A URL that webhooks may have on this server, for the API description; the default is a public one. */
+  /** Example of a webhook URL that this server accepts, for the API description; the default is a public one. */
   webhookExample?: string | undefined;
-  /** The plan of accounts that anyone may make; null, the default: nobody may. */
+  /** The plan of accounts created by sign-up; null (the default) switches sign-up off. */
   signUpPlan?: string | null;
   /** Whether the sink takes mail; it cannot be deleted then. Default false. */
   sink?: boolean;
@@ -48,7 +48,7 @@ export interface HttpOptions {
   limits?: Partial<ConnectionLimits>;
 }
 
-/** What the HTTP listener works with. */
+/** The parts that the HTTP listener uses. */
 export interface HttpDeps {
   store: Store;
   parsing: AttachmentParsing;
@@ -66,7 +66,7 @@ export interface HttpDeps {
   metrics: Registry;
 }
 
-/** What routes work with. */
+/** The parts that routes use. */
 export interface RouteContext {
   options: HttpOptions;
   deps: HttpDeps;
@@ -75,7 +75,7 @@ export interface RouteContext {
   heldDeps: HeldDeps;
   attachmentBytes: AttachmentBytes;
   answers: Answers;
-  /** Lets the guard of this node ask the store again for a key that was revoked. */
+  /** Authenticates requests; `forget` empties its cache after a key was revoked. */
   guard: Guard;
   admission: Admission;
 }

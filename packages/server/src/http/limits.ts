@@ -9,7 +9,7 @@ export const MAX_HEADER_BYTES = 16 * 1024;
  * a slow client keep the memory that all mails in flight share.
  */
 export const REQUEST_TIMEOUT_MS = 60_000;
-/** A connection on which nothing moves: longer than the longest held request, with room to spare. */
+/** A connection without traffic: twice as long as the longest held request. */
 export const IDLE_CONNECTION_MS = 120_000;
 /** How often connections are checked against the time limits, which may end late by so much. */
 export const CONNECTION_CHECK_MS = 1_000;
@@ -54,7 +54,7 @@ export const MAX_PARAMETER = 1_000;
 export const DECODED_HERE_BYTES = 256 * 1024;
 /** Each decoding holds a whole message in memory, and the parse workers are few. */
 export const MAX_DECODINGS = 2;
-/** A collision of random addresses is already a wonder; a fifth means that the generator is broken. */
+/** One collision of random addresses is unlikely already; five mean that the generator is broken. */
 export const ADDRESS_ATTEMPTS = 5;
 /** Answers kept ready: some thousand lists or messages that are read again and again. */
 export const ANSWER_CACHE_BYTES = 16 * 1024 * 1024;

@@ -1,14 +1,14 @@
 import type { MetricType, Histogram as PrometheusHistogram, Registry } from 'prom-client';
 import { Histogram } from '../metrics.ts';
 
-/** From an answer out of memory (1 ms) to the longest held one, seconds. */
+/** Seconds: from a response from memory (1 ms) to the longest held one. */
 const BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
 const NAME = 'mayfly_http_request_seconds';
 
 const METRIC = {
   name: NAME,
   help: 'Seconds from the headers of a request to the end of its response, by method, route and status.',
-  // Declared as a numeric enum, and a word in truth.
+  // The types declare a numeric enum; the value is a string.
   type: 'histogram' as unknown as MetricType,
   aggregator: 'sum' as const,
   collect: () => undefined,
@@ -27,8 +27,8 @@ interface Counted {
 }
 
 /**
- * The durations of requests for `/metrics`. The library looks labels up in a way that took a
- * twentieth of a request, so requests are counted here and shown to it when somebody reads them.
+ * The durations of requests for `/metrics`. The library's own look-up of labels took a
+ * twentieth of the time of a request, so requests are counted here and passed to it when metrics are read.
  */
 export class RequestSeconds extends Histogram<Labels> {
   readonly #counted = new Map<string, Counted>();
@@ -73,7 +73,7 @@ export class RequestSeconds extends Histogram<Labels> {
     return { ...METRIC, values };
   }
 
-  /** What the library's registry asks in place of `get`. */
+  /** The registry calls this instead of `get`. */
   getForPromString(): Promise<Shown> {
     return this.get();
   }

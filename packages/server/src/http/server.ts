@@ -13,16 +13,16 @@ export interface HttpServer {
   readonly heldRequests: number;
   /** Connections that are open now. */
   readonly connections: number;
-  /** Ends held requests whose API key is not good any more. */
+  /** Ends held requests whose API key was revoked or expired. */
   recheckHeld(): Promise<void>;
   /**
-   * Stops listening, ends held requests with a normal answer, lets the others finish, and cuts what is
+   * Stops listening, ends held requests with a response, lets the others finish, and closes what is
    * left after the deadline. Safe to call twice, and before `start`.
    */
   stop(deadlineMs: number): Promise<void>;
 }
 
-/** Constructs it; nothing happens before `start`. */
+/** Creates the listener; nothing is opened before `start`. */
 export function createHttpServer(options: HttpOptions, deps: HttpDeps): HttpServer {
   let built: BuiltApp | undefined;
   let second: Server | undefined;
@@ -53,7 +53,7 @@ export function createHttpServer(options: HttpOptions, deps: HttpDeps): HttpServ
       second?.close();
       const done = new AbortController();
       const closed = app.close().then(() => done.abort());
-      // What is left then is kept alive, half asked or silent, and would hold the listener open.
+      // Connections that are left are idle or have sent part of a request; they would delay the close.
       void listener.answered().then(() => app.server.closeAllConnections());
       await deps.clock.sleep(deadlineMs, done.signal);
       app.server.closeAllConnections();

@@ -44,7 +44,7 @@ export class AccountMonth {
   #wanted = 0;
   /** The quota of the last request. */
   #limit: number;
-  /** A quota that had nothing left, and until when not to ask again, monotonic milliseconds. */
+  /** A used-up quota, and the monotonic time until which the store is not queried again, milliseconds. */
   #empty: { limit: number; until: number } | null = null;
   /** Requests counted since the last report. */
   #days = new Map<Day, number>();

@@ -4,7 +4,7 @@ import type { Clock } from '../clock.ts';
 /** Full buckets carry no information and are dropped this often, rather than searched for at every request. */
 const FORGET_EVERY_MS = 60_000;
 const SECOND_MS = 1_000;
-/** Tolerance for rounding of fractions: a client that waited as long as it was told is admitted. */
+/** Tolerance for rounding of fractions: a client that waited for `Retry-After` is admitted. */
 const ROUNDING = 1e-6;
 
 /** The result of one request, and the state of its account's bucket. */
@@ -36,7 +36,7 @@ export const limitsRate = ({ requestsPerSecond, burst }: Plan): boolean =>
   Number.isFinite(requestsPerSecond) && Number.isFinite(burst);
 
 /**
- * Keeps the buckets in memory: a restart forgets a pause of at most `burst / requestsPerSecond` seconds.
+ * Keeps the buckets in memory: a restart loses a wait of at most `burst / requestsPerSecond` seconds.
  * @param nodes how many nodes answer requests now; each has that share of every bucket
  */
 export function createRateLimit(clock: Pick<Clock, 'monotonic'>, nodes: () => number = () => 1): RateLimit {

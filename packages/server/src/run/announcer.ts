@@ -1,7 +1,7 @@
 import type { RunningApp } from '../app.ts';
 import type { StopReason, StopSignal } from './stop-request.ts';
 
-/** What a server tells its operator while it starts and stops: text in `dev`, log lines in `serve`. */
+/** Messages to the operator at the start and the stop of a server: text in `dev`, log lines in `serve`. */
 export interface Announcer {
   /** A setting that is not known, or is ignored. */
   warning(text: string): void;

@@ -3,7 +3,7 @@ import type { Config } from '../config/config.ts';
 import { VERSION } from '../version.ts';
 import type { Announcer } from './announcer.ts';
 
-/** Where `npm run mail` sends to when it is told nothing. */
+/** Where `npm run mail` sends to by default. */
 const DEFAULT_SMTP_SERVER = '127.0.0.1:2525';
 
 /** Hosts of listeners that only this machine reaches. */
@@ -28,7 +28,7 @@ function keyLines({ firstStart }: RunningApp, config: Config): string[] {
   ];
 }
 
-/** Only a server that nobody else can reach prints a link that signs in: output is often kept. */
+/** Only a server on loopback prints a link that signs in: output is often kept in logs. */
 function consoleLink(consoleUrl: string, running: RunningApp, config: Config): string {
   if (!LOOPBACK.test(config.httpHost) || config.publicUrl !== null) return consoleUrl;
   return `${consoleUrl}console/open#${running.makeSignInCode()}   (signs in once)`;

@@ -1,7 +1,7 @@
 import type { Clock } from '../clock.ts';
 import type { ParentEvent } from './npm.ts';
 
-/** How often a server that npm started looks at its parent: a few system calls. */
+/** How often a server that npm started checks its parent: each check is a few system calls. */
 const PARENT_CHECK_MS = 250;
 /**
  * Ctrl+C in `npm start` sends SIGINT twice: the terminal sends it to the whole process group, and npm

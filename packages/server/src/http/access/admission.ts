@@ -6,21 +6,21 @@ import type { Charge, UsageMeter } from '../../quota/usage-meter.ts';
 import type { AccountRecord, KeyRecord } from '../../store/contract/index.ts';
 import type { MaybePromise } from '../maybe-promise.ts';
 
-/** A request that its account's limits let in. */
+/** A request with the state of its account's limits. */
 export interface Admitted {
   readonly accountId: string;
   readonly plan: Plan;
-  /** How its account's rate stood when it came; null for a plan without one. */
+  /** State of the rate limit when the request arrived; null for a plan without one. */
   readonly rate: Taken | null;
-  /** What it cost; null for a free one. */
+  /** What the request cost; null for a free one. */
   charge: Charge | null;
 }
 
-/** The limits of accounts, as requests meet them: rate first, then the month. */
+/** Applies the limits of an account to its requests: first the rate, then the quota of the month. */
 export interface Admission {
   /**
-   * @param isFree costs nothing of the month; the rate holds for it too
-   * @param note given what the request is let in with, or what it is refused with, before anything is thrown
+   * @param isFree does not count against the quota; the rate limit applies all the same
+   * @param note called with the state of the limits before anything is thrown
    * @throws AppError `rate_limited`, `quota_exceeded`, `unavailable`
    */
   admit(
@@ -29,21 +29,21 @@ export interface Admission {
     isFree: boolean,
     note: (admitted: Admitted) => void,
   ): MaybePromise<void>;
-  /** Gives the request back where its answer costs nothing. */
+  /** Refunds the request where its response is free. */
   settle(admitted: Admitted, status: number): void;
-  /** What every answer tells of the account's limits; names in lower case. */
+  /** The headers that state the limits of the account; names in lower case. */
   headers(admitted: Admitted): Record<string, string>;
 }
 
 const NOT_MODIFIED = 304;
 const TOO_MANY_REQUESTS = 429;
 const SERVER_ERROR = 500;
-/** What a plan without a quota says in place of a number. */
+/** Value of the quota headers for a plan without a quota. */
 const UNLIMITED = 'unlimited';
 /** A month as the policy's window, seconds: the real length differs, and `t` of RateLimit is exact. */
 const MONTH_SECONDS = 30 * 24 * 60 * 60;
 
-/** What the headers say of a plan in every answer. */
+/** The parts of the headers that depend on the plan only. */
 interface PlanTexts {
   policy: string;
   quota: string;
@@ -105,7 +105,7 @@ export function createAdmission(
       if (taken && taken.retryAfterSeconds > 0) {
         throw rateLimited(account.plan, plan, taken.retryAfterSeconds);
       }
-      // Its answer tells what is left, too.
+      // The response to a free request also states what is left.
       if (isFree) return usage.lookUp(account.id, plan.requestsPerMonth);
       const charge = usage.charge(account.id, plan.requestsPerMonth);
       if (!(charge instanceof Promise)) {

@@ -45,8 +45,8 @@ export interface Cors {
   /** Sets the headers of a response, also of an error. */
   allow(request: FastifyRequest, reply: FastifyReply): void;
   /**
-   * Answers a preflight of an allowed origin. A preflight carries no credential, so it is answered before any
-   * is looked for, and costs nothing of a quota.
+   * Answers a preflight of an allowed origin. A preflight carries no credential, so it is answered before
+   * authentication, and does not count against a quota.
    * @returns true when the request was one
    */
   answerPreflight(request: FastifyRequest, reply: FastifyReply): boolean;

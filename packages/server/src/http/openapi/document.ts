@@ -3,11 +3,24 @@ import fastify, { type FastifySchema } from 'fastify';
 import { VERSION } from '../../version.ts';
 import type { Access } from '../access/guard.ts';
 import type { App, RouteContext } from '../context.ts';
-import { CHALLENGE, problemAnswer, RETRY_AFTER } from '../openapi/responses.ts';
+import {
+  CONNECTION_LIMITS,
+  MAX_BODY_BYTES,
+  MAX_HEADER_BYTES,
+  MAX_HELD_PER_ACCOUNT,
+  MAX_PARAMETER,
+  MAX_UNREAD_BYTES_PER_ACCOUNT,
+  REQUEST_TIMEOUT_MS,
+  UNREAD_ANSWER_MS,
+} from '../limits.ts';
 import { apiRoutes } from '../routes/api.ts';
 import { type Accepted, complete } from './complete.ts';
+import { CHALLENGE, problemAnswer, RETRY_AFTER } from './responses.ts';
 
 // Imported only when a client requests what is made here: see routes/reference.ts.
+
+const KIB = 1024;
+const SECOND_MS = 1_000;
 
 const DESCRIPTION = `Disposable inboxes for automated tests: create an inbox, let the system under test send mail to its address, and read the mail here.
 
@@ -17,7 +30,9 @@ const DESCRIPTION = `Disposable inboxes for automated tests: create an inbox, le
 
 **Errors**: every response that is not a success is a problem document (RFC 9457, \`application/problem+json\`) with a \`code\` for programs and a \`detail\` for people, which says what was wrong and what to do next. Unknown fields and query parameters are errors. A method that a path does not support gets 405 with \`Allow\`.
 
-**Limits**: the quota of the month and the rate are limits of the account. Every response states them in \`X-Quota-…\` and \`RateLimit\` headers; 304, 429 and 5xx are free.`;
+**Limits**: the quota of the month and the rate are limits of the account. Every response states them in \`X-Quota-…\` and \`RateLimit\` headers; 304, 429 and 5xx are free. Every 429 says in \`Retry-After\` when to retry.
+
+**Bounds of this server**: a JSON body has at most ${MAX_BODY_BYTES / KIB} KiB, the request line and the headers together ${MAX_HEADER_BYTES / KIB} KiB (431), a part of a path ${MAX_PARAMETER.toLocaleString('en')} characters. The headers of a request must arrive within ${CONNECTION_LIMITS.headersTimeoutMs / SECOND_MS} seconds and all of it within ${REQUEST_TIMEOUT_MS / SECOND_MS} (408). Bodies are sent uncompressed (415). One client address may have ${CONNECTION_LIMITS.maxConnectionsPerAddress.toLocaleString('en')} connections open unless the operator changed that, and one connection ${CONNECTION_LIMITS.maxPipelined} pipelined requests. An account may hold ${MAX_HELD_PER_ACCOUNT.toLocaleString('en')} waits and streams, and have ${MAX_UNREAD_BYTES_PER_ACCOUNT / KIB / KIB} MiB of responses that its clients have not read yet (429). A client that reads nothing of a large response for ${UNREAD_ANSWER_MS / SECOND_MS} seconds is disconnected.`;
 
 const SECURITY_SCHEMES = {
   apiKey: { type: 'http', scheme: 'bearer', description: 'An API key of the account (`mfk_…`).' },
@@ -74,7 +89,7 @@ function commonProblems(access: Access, schema: FastifySchema) {
     ...(isGuarded && {
       401: problemAnswer('The credential is missing, malformed, unknown, revoked or expired.', CHALLENGE),
       429: problemAnswer(
-        'The account exceeded the rate of its plan (`rate_limited`), or the quota of the month (`quota_exceeded`).',
+        'The account exceeded the rate of its plan, holds too many waits and streams, or has too many unread responses (`rate_limited`), or it exceeded the quota of the month (`quota_exceeded`).',
         RETRY_AFTER,
       ),
     }),
@@ -86,7 +101,9 @@ function commonProblems(access: Access, schema: FastifySchema) {
     }),
     ...(schema.body !== undefined && {
       413: problemAnswer('`payload_too_large`: the body is larger than the limit of this operation.'),
-      415: problemAnswer('`unsupported_media_type`: the body has another media type.'),
+      415: problemAnswer(
+        '`unsupported_media_type`: the body has another media type, or a `Content-Encoding`.',
+      ),
     }),
     500: problemAnswer('`internal_error`: the server failed.'),
     503: problemAnswer('`unavailable`: the storage does not respond, or it is full.', RETRY_AFTER),

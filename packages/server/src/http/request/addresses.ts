@@ -18,7 +18,7 @@ export interface Place {
   domain: string;
 }
 
-/** What mail a new inbox shall take. */
+/** The mail that a new inbox receives. */
 export interface Wanted {
   kind: InboxKind;
   /** Makes an address for it: always the same one, or another at random each time. */
@@ -35,17 +35,17 @@ const placeAt = (localPart: string, domain: string): Place => ({
   domain,
 });
 
-/** Where an account's domains are looked for. */
+/** The domains that an account may use. */
 export interface DomainsOf {
   accountId: string;
   /** Those that all accounts share, the default first. */
   configured: readonly string[];
-  /** Asked for what is not configured; only for the account's own, so that others' are as unknown as any. */
+  /** Finds the account's own domains. Those of other accounts are treated as unknown. */
   owned: Pick<DomainStore, 'list'>;
 }
 
 /**
- * The served domain that was asked for, or the default.
+ * The requested domain if it is served, or the default.
  * @throws AppError `invalid_request` that lists those that the account may use
  */
 export async function servedDomain(
@@ -122,7 +122,7 @@ async function wantedCatchAll(body: CreateInbox, domains: DomainsOf): Promise<Wa
   };
 }
 
-/** Reads what mail a new inbox shall take. @throws AppError `invalid_request` */
+/** Reads from the body which mail a new inbox receives. @throws AppError `invalid_request` */
 export async function wantedAddress(body: CreateInbox, domains: DomainsOf): Promise<Wanted> {
   const { address, localPart, domain } = body;
   if (body.catchAll) return wantedCatchAll(body, domains);

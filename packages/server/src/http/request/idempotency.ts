@@ -3,7 +3,7 @@ import { quoted } from '../../nearest.ts';
 import type { IdempotentRequest } from '../../store/contract/index.ts';
 import { invalidField } from './invalid-fields.ts';
 
-/** Unguessable, as the read token of an idempotent creation hangs on it. */
+/** Long enough that nobody can guess it: the read token of an idempotent creation is derived from it. */
 const NONCE_BYTES = 16;
 /** Visible ASCII (RFC 9110 section 5.5) of a length that a client library can count on. */
 const IDEMPOTENCY_KEY = /^[\x21-\x7e]{1,255}$/;

@@ -10,7 +10,7 @@ export interface Page {
 }
 
 /**
- * Reads which page is asked for.
+ * Reads the parameters of a page.
  * @param what what the id is of, with its article, for the error
  * @throws AppError `invalid_request` for a `before` that is no such id
  */

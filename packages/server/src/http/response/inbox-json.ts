@@ -24,7 +24,7 @@ export function toInbox(inbox: InboxRecord, plan: Plan): Inbox {
   };
 }
 
-/** The same with what only its creation tells. @param token the read token */
+/** The same with the fields that only the response to its creation has. @param token the read token */
 export const toCreatedInbox = (
   { inbox, webhook }: CreatedRecord,
   plan: Plan,

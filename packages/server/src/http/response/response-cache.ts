@@ -3,19 +3,19 @@ import type { InboxRecord } from '../../store/contract/index.ts';
 import { ANSWER_CACHE_BYTES, MAX_CACHED_ANSWER_BYTES } from '../limits.ts';
 import type { MaybePromise } from '../maybe-promise.ts';
 
-/** Requests that were answered once and may come again. */
+/** Requests that were answered once, to recognise the second one. */
 const ASKED_ONCE = 2_000;
 
 /**
- * Answers about an inbox, ready to send, for readers that ask again before anything changed: pollers
- * and parallel tests. An inbox's `version` grows with every change of it or of its messages, and the
+ * Responses about an inbox, ready to send, for clients that repeat a request before anything changed:
+ * pollers and parallel tests. An inbox's `version` grows with every change of it or of its messages, and the
  * guard reads it for every request, so an answer under the same version is the same answer.
  */
 export interface Answers {
   /**
    * The JSON of an answer and its weak validator (RFC 9110 section 8.8.3; one stands for its own URL
    * alone), worked out only when they are not known. A change while `make` works only makes the validator fall short.
-   * @param inbox as the guard read it, before `make` looks at anything
+   * @param inbox as the guard read it, before `make` reads anything
    * @param make makes the JSON, or its bytes in UTF-8 where they are at hand
    * @param request all that the answer depends on besides: the URL, and the base of URLs in it
    */
@@ -44,7 +44,7 @@ export function createAnswers(): Answers {
           body: typeof json === 'string' ? Buffer.from(json) : json,
           tag: `W/"${inbox.version}"`,
         };
-        // Most requests never come again: only what was asked twice is worth its place.
+        // Most requests are never repeated: only a request that came twice is cached.
         if (asked.has(key)) cache.set(key, answer);
         else asked.set(key, true);
         return answer;

@@ -1,6 +1,6 @@
 import type { App, RouteContext } from '../context.ts';
 
-/** What operators and tools ask: is it alive, is it ready, how is it doing. */
+/** Routes for operators and monitoring: liveness, readiness, metrics. */
 export function operationRoutes(app: App, { options, deps }: RouteContext): void {
   const hidden = { hide: true };
 

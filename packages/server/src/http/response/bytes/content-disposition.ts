@@ -1,6 +1,6 @@
-/** Longer names help nobody, and file systems end at 255 bytes. */
+/** Characters of a file name. File systems allow 255 bytes. */
 const MAX_NAME = 150;
-/** What must not reach a file system or a header: controls, separators, direction marks, half pairs. */
+/** Characters that are not safe in file names and headers: controls, separators, direction marks, unpaired surrogates. */
 const UNSAFE = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}/\\:*?"<>|]/gu;
 
 /** RFC 8187 section 3.2.1: everything but attr-char is percent-encoded. */

@@ -4,7 +4,7 @@ import { addressGroup } from '../../connection/address-group.ts';
 import type { App, RouteContext } from '../../context.ts';
 import { problemAnswer, RETRY_AFTER } from '../../openapi/responses.ts';
 
-/** Sign-up without an operator. Where it is off nothing is registered: the path is as unknown as any. */
+/** Sign-up without an operator. Where it is off, no route is registered and the path is unknown. */
 export function accountRoutes(app: App, { options, deps }: RouteContext): void {
   const { signUpPlan = null } = options;
   if (signUpPlan === null) return;

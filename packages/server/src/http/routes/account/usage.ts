@@ -18,7 +18,7 @@ export function usageRoutes(app: App, { deps }: RouteContext): void {
   app.route({
     method: 'GET',
     url: '/v1/usage',
-    // Whoever has used the month up can still see that, and why.
+    // An account that exceeded its quota can still read its usage.
     config: { access: 'account:read', free: true },
     schema: {
       operationId: 'getUsage',
@@ -72,7 +72,7 @@ const toLimits = (plan: Plan): PlanLimits => ({
   maxWebhooks: orNull(plan.maxWebhooks),
 });
 
-/** Each of the last days, newest first: what the store knows and what this node has not told it yet. */
+/** Each of the last days, newest first: those in the store and those that this node has not stored yet. */
 function lastDays(stored: DayUsage[], here: ReadonlyMap<string, number>, now: number): UsageDay[] {
   const known = new Map(stored.map(({ day, requests }) => [day, requests]));
   return Array.from({ length: SHOWN_DAYS }, (_, back) => {

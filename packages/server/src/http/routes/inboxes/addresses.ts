@@ -7,7 +7,7 @@ import { json } from '../../openapi/responses.ts';
 import { anyAddress, onFreeAddress, type Place, servedDomain } from '../../request/addresses.ts';
 import { toTime } from '../../response/time.ts';
 
-/** A generated address waits so long for the inbox that it was generated for. */
+/** How long a generated address is reserved for the account. */
 const ADDRESS_HOLD_MS = 10 * 60_000;
 
 export function addressRoutes(app: App, { options, deps }: RouteContext): void {

@@ -129,7 +129,7 @@ function deletionByLabels(app: App, { deps }: RouteContext): void {
       }
       const { account } = keyCaller(request);
       const now = clock.now();
-      // Who waits for one that is created meanwhile is not told, and waits its time.
+      // A wait for an inbox that is created in between is not notified and runs to its timeout.
       const ids = await idsByLabels(store.inboxes, account.id, labels, now);
       const deleted = await store.inboxes.deleteByLabels(account.id, labels, now);
       for (const id of ids) events.publishInboxChange(id);
