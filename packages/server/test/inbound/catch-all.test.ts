@@ -68,7 +68,7 @@ const wait = async ({ id }: Body, body: object, as = TEST_KEY): Promise<Body> =>
 beforeAll(() => give('ours.test', ownId));
 
 describe('a catch-all inbox on a sub-domain of its own', () => {
-  it('has a usable address with the local part inbox, and says everywhere that it takes all', async () => {
+  it('has a usable address with the local part inbox, and shows everywhere that it is a catch-all inbox', async () => {
     const inbox = await catchAll({ labels: { run: '1' } });
     expect(inbox.address).toMatch(/^inbox@[a-z]+-[a-z]+\d{9}\.mayfly\.test$/);
     expect(inbox).toMatchObject({ catchAll: true, domain: inbox.address.slice('inbox@'.length) });
@@ -193,7 +193,7 @@ describe('a catch-all inbox on a sub-domain of its own', () => {
       expect((await wait(neighbour, { match: { subject: 'never' } }, as)).explanation.refused).toEqual([]);
   });
 
-  it('is told of mail to a mistyped sub-domain', async () => {
+  it('shows mail to a mistyped sub-domain in an explained wait', async () => {
     const inbox = await catchAll();
     const mistyped = `signup@${inbox.domain.replace(/\d/, '')}`;
     expect(await ask(mistyped)).toBe(UNKNOWN);

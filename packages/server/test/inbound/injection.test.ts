@@ -315,7 +315,7 @@ describe('a client that sends Expect: 100-continue', () => {
 });
 
 describe('a slow or broken upload', () => {
-  it('leaves nothing behind when its client goes away', async () => {
+  it('leaves nothing behind when its client disconnects', async () => {
     const inbox = await app.createInbox();
     for (const headers of [{ 'content-length': 5_000 }, { 'transfer-encoding': 'chunked' }]) {
       const upload = await talk(

@@ -48,7 +48,7 @@ it('a flush waits for what was added before it, also behind a write that runs, a
   expect(store.written.at(-1)).toEqual(['d']);
 });
 
-it('a write that failed is told of, and the next ones are made', async () => {
+it('reports a failed write, and goes on with the next ones', async () => {
   const lost: unknown[] = [];
   const written: string[] = [];
   const log = createRefusalLog(
@@ -67,7 +67,7 @@ it('a write that failed is told of, and the next ones are made', async () => {
   expect([lost, written]).toEqual([[new Error('the disk is full')], ['b']]);
 });
 
-it('keeps what is asked about when the answer is yes, tells of a question that failed, and a flush waits for both', async () => {
+it('keeps what is wanted, reports a look-up that failed, and a flush waits for both', async () => {
   const written: string[] = [];
   const lost: unknown[] = [];
   const log = createRefusalLog(

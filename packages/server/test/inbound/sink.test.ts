@@ -124,7 +124,7 @@ describe('with the sink on', () => {
     expect(await recipientsOf(app, inbox)).toEqual([[address]]);
   });
 
-  it('is an inbox of the first account like any other to read, and to nobody else', async () => {
+  it('is read like any other inbox of the first account, and by no other account', async () => {
     await send('ada@example.com', 'grace@example.com');
     const listed = (await app.api('GET', '/v1/inboxes')).body.inboxes;
     expect(listed.find(({ id }: Body) => id === sink.id)).toMatchObject({

@@ -133,7 +133,7 @@ describe('AUTH succeeds', () => {
     ]);
   });
 
-  test('and the size limit of the inbox applies; the refusal is told for its address', async () => {
+  test('and the size limit of the inbox applies; the rejection is recorded for its address', async () => {
     await begin();
     await client.play([
       { send: `AUTH PLAIN ${RIGHT}`, expect: 235 },
@@ -401,7 +401,7 @@ describe('AUTH is offered', () => {
     expect(await client.say(`AUTH PLAIN ${RIGHT}`)).toMatch(/^235/);
   });
 
-  test('without TLS to another machine where the operator says so', async () => {
+  test('without TLS to another machine where the operator allows it', async () => {
     smtp = await startSmtp({ auth: 'inbox', authPlaintext: true, proxyFrom: ['127.0.0.1'] });
     client = await smtpClient(smtp.port);
     await client.play([{ send: 'PROXY TCP4 198.51.100.7 192.0.2.1 40000 25', expect: 220 }]);

@@ -196,7 +196,7 @@ describe('wrong credentials get 535, always with the same text', () => {
     expect(await authReply(inbox.id, inbox.token)).toMatch(/^235 /);
   });
 
-  test('and mail after a failed login goes by its recipients', async () => {
+  test('delivers mail by its recipients after a failed login', async () => {
     const inbox: Inbox = await app.createInbox();
     const client = await connected();
     await client.say(`AUTH PLAIN ${plain(inbox.id, 'wrong password')}`);
@@ -219,7 +219,7 @@ describe('wrong credentials get 535, always with the same text', () => {
 });
 
 describe('the inbox of a session', () => {
-  test('that is full refuses at RCPT, and its explained wait says so under its own address', async () => {
+  test('that is full rejects RCPT with 452, and its explained wait shows the rejection under its own address', async () => {
     const inbox: Inbox = await app.createInbox();
     const client = await connected();
     await client.say(`AUTH PLAIN ${plain(inbox.id, inbox.token)}`);

@@ -31,7 +31,7 @@ async function clientFrom(address: string): Promise<SmtpClient> {
 }
 
 describe('connections', () => {
-  test('above the limit hear 421, and a place that is freed is given again', async () => {
+  test('above the limit get 421, and a freed place is given to the next client', async () => {
     await start({ maxConnections: 2 });
     const first = await newClient();
     await first.play([{ expect: 220 }]);
@@ -60,7 +60,7 @@ describe('connections', () => {
     expect(smtp.metrics.open).toBe(5);
   });
 
-  test('that idle in great number keep nobody out', async () => {
+  test('that idle in great number do not prevent others', async () => {
     await start();
     const idle = await Promise.all(Array.from({ length: 500 }, () => newClient()));
     await (await newClient()).play([
@@ -72,8 +72,8 @@ describe('connections', () => {
   });
 });
 
-describe('a client that errs', () => {
-  test('is sent away at the twentieth error', async () => {
+describe('a client that makes errors', () => {
+  test('is disconnected with 421 at the twentieth error', async () => {
     await start();
     const client = await newClient();
     await client.play([{ expect: 220 }, { send: 'EHLO c', expect: 250 }]);
@@ -82,7 +82,7 @@ describe('a client that errs', () => {
     expect(await client.closed()).toBe('');
   });
 
-  test('is forgiven when it delivers a mail', async () => {
+  test('starts again with no errors when it delivers a message', async () => {
     await start();
     const client = await newClient();
     const nineteen = Array.from({ length: 19 }, () => ({ send: 'WHAT', expect: 500 }));
@@ -90,7 +90,7 @@ describe('a client that errs', () => {
     await client.play([...upToData.slice(0, 2), ...nineteen, ...mail, ...nineteen, ...mail]);
   });
 
-  test('is sent away when it chats without a mail', async () => {
+  test('is disconnected with 421 after too many commands without a message', async () => {
     await start({ limits: { maxCommandsPerMail: 10 } });
     const client = await newClient();
     const ten = Array.from({ length: 10 }, () => ({ send: 'NOOP', expect: 250 }));
@@ -163,7 +163,7 @@ describe('time', () => {
     expect(smtp.receiver.mails).toEqual([]);
   });
 
-  test('data that comes fast enough may take its time', async () => {
+  test('data that comes fast enough may take long', async () => {
     const clock = await start();
     const client = await newClient();
     await client.play([...upToData, { send: 'DATA', expect: 354 }]);

@@ -91,7 +91,7 @@ describe('RCPT decides', () => {
     },
   );
 
-  test('for at most 100; the 101st hears 452 and the hundred stay', async () => {
+  test('for at most 100; the 101st gets 452 and the hundred stay', async () => {
     const hundred = Array.from({ length: 100 }, (_, i) => rcpt(`inbox${i}@mayfly.test`, 250));
     const more = Array.from({ length: 1500 }, (_, i) => `RCPT TO:<more${i}@mayfly.test>\r\n`).join('');
     await playSmtp(smtp.port, [

@@ -14,7 +14,7 @@ const refusesConnections = (port: number) =>
     socket.once('error', () => resolve(true));
   });
 
-test('a stop says 421 to who is idle, and frees the port', async () => {
+test('a stop sends 421 to idle clients and frees the port', async () => {
   const smtp = await startSmtp();
   const client = await smtpClient(smtp.port);
   await client.play(upToData);
@@ -61,7 +61,7 @@ test('a stop cuts what is left at its deadline', async () => {
   expect(smtp.receiver.mails).toEqual([]);
 });
 
-test('a stop ends a handshake that is not done, and may be asked for twice', async () => {
+test('a stop ends an incomplete handshake, and may be called twice', async () => {
   const smtp = await startSmtp({ tlsPort: 0 });
   const socket = connect(smtp.tlsPort ?? 0, '127.0.0.1');
   socket.on('error', () => undefined);
@@ -72,7 +72,7 @@ test('a stop ends a handshake that is not done, and may be asked for twice', asy
   await client.closed();
 });
 
-test('a start on a port that is taken says so, and leaves nothing open', async () => {
+test('a start on a port in use fails with the reason, and leaves nothing open', async () => {
   const first = await startSmtp();
   await expect(startSmtp({ tlsPort: first.port })).rejects.toThrow(/EADDRINUSE/);
   await first.stop();

@@ -57,7 +57,7 @@ describe('storing fails', () => {
   });
 });
 
-describe('a sender that goes away', () => {
+describe('a sender that disconnects', () => {
   test('in the middle of the data leaves nothing', async () => {
     await client.play([...upToData, { send: 'DATA', expect: 354 }, { send: 'half a mail' }]);
     client.close();

@@ -105,7 +105,7 @@ describe('the authentication of a message', () => {
     });
   });
 
-  it('is found out once for all the inboxes that a mail goes to', async () => {
+  it('is checked once for all inboxes of a message', async () => {
     const running = await startBehindProxy();
     const inboxes = [await running.createInbox(), await running.createInbox()];
     await send(running, OUTSIDE, { to: inboxes.map(({ address }) => address) }, shop);
@@ -138,7 +138,7 @@ describe('the authentication of a message', () => {
     ]);
   });
 
-  it('is null for mail of this machine, and no name server is asked', async () => {
+  it('is null for mail of this machine, and no name server is queried', async () => {
     const running = await startBehindProxy();
     const inbox = await running.createInbox();
     await send(running, THIS_MACHINE, { to: inbox.address }, shop);
@@ -146,7 +146,7 @@ describe('the authentication of a message', () => {
     expect(names.questions).toEqual([]);
   });
 
-  it('is null where the operator wants no checks, and no name server is asked', async () => {
+  it('is null where checks are off, and no name server is queried', async () => {
     const running = await startBehindProxy({ MAYFLY_MAIL_AUTH: 'off' });
     const inbox = await running.createInbox();
     await send(running, OUTSIDE, { to: inbox.address }, shop);

@@ -193,7 +193,7 @@ describe('the sender of a mail from outside', () => {
     expect(names.questions).toEqual([`TXT ${domain}`]);
   });
 
-  it('is asked for by three kinds of records and by nothing else, whatever the mail and its domain invite to', async () => {
+  it('is checked by three kinds of records and nothing else, whatever the message and its domain refer to', async () => {
     const inviting = createSigner('inviting.test');
     Object.assign(names.zone, {
       'inviting.test': { TXT: ['v=spf1 ip4:198.51.100.7 -all'] },
@@ -402,7 +402,7 @@ describe('the thread that checks', () => {
     expect(await check(signed)).toEqual(ALL_PASS);
   });
 
-  it('goes after a minute without mail, and comes back with the next', async () => {
+  it('ends after a minute without mail, and starts again with the next', async () => {
     expect(await check(signed)).toEqual(ALL_PASS);
     await clock.advance(59_000);
     expect(await check(signed)).toEqual(ALL_PASS);

@@ -25,7 +25,7 @@ describe('records of senders', () => {
     expect(names.questions).toEqual(['TXT a.test', 'TXT a.test']);
   });
 
-  it('are asked for once at the same time', async () => {
+  it('are queried once at the same time', async () => {
     await Promise.all([ask('a.test', 'TXT'), ask('a.test', 'TXT'), ask('A.TEST', 'TXT')]);
     expect(names.questions).toEqual(['TXT a.test']);
   });
@@ -41,7 +41,7 @@ describe('records of senders', () => {
     expect(await ask('b.test', 'TXT')).toEqual([['now']]);
   });
 
-  it('are asked for again some seconds after a failure', async () => {
+  it('are queried again some seconds after a failure', async () => {
     names.zone['c.test'] = 'servfail';
     for (let i = 0; i < 3; i++) expect(await codeOf(ask('c.test', 'TXT'))).toBe('ESERVFAIL');
     const asked = names.questions.length;
@@ -72,7 +72,7 @@ describe('the questions of one mail', () => {
     expect(await codeOf(askForOneMail(ask, new AbortController().signal)('a.test', 'TXT'))).toBe('none');
   });
 
-  it('end with its time, like a timeout; what another mail asks goes on', async () => {
+  it('end with its time, like a timeout; queries of another message go on', async () => {
     names.zone['e.test'] = 'silent';
     const over = new AbortController();
     const one = askForOneMail(ask, over.signal);

@@ -51,7 +51,7 @@ describe('the size of a mail', () => {
     expect(smtp.receiver.mails[0]?.bytes.toString()).toBe(line.repeat(1000));
   });
 
-  test('counts by truth: a SIZE that says less changes nothing', async () => {
+  test('counts the bytes received: a smaller SIZE parameter changes nothing', async () => {
     await playSmtp(smtp.port, [
       ...upToData.slice(0, 2),
       { send: 'MAIL FROM:<s@example.com> SIZE=10', expect: 250 },

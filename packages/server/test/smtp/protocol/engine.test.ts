@@ -20,7 +20,7 @@ const codes = (output: string): string =>
     .join(' ');
 
 describe('a mail', () => {
-  it('is told as transaction, recipients, bytes and end', () => {
+  it('is reported as transaction, recipients, bytes and end', () => {
     const { output, events, mails } = say(`${HELLO}${MAIL}hello\r\n.\r\nQUIT\r\n`);
     expect(codes(output)).toBe('250 250 250 354 250 221');
     expect(events.map((event) => JSON.parse(event))).toEqual([

@@ -148,7 +148,7 @@ test('nor is one whose header of version 2 is malformed, or longer than any need
   }
 });
 
-test('a client that goes before its header is whole leaves nothing behind', async () => {
+test('a client that disconnects before its header is complete leaves nothing open', async () => {
   smtp = await startSmtp({ proxyFrom: ['127.0.0.1/32'] });
   for (const go of ['end', 'resetAndDestroy'] as const) {
     client = await smtpClient(smtp.port);

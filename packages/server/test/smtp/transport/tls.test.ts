@@ -93,7 +93,7 @@ describe('STARTTLS', () => {
     ]);
   });
 
-  test('that goes no further is ended after 30 seconds, by the clock of the server', async () => {
+  test('that does not complete is closed after 30 seconds, by the clock of the server', async () => {
     const clock = new FakeClock();
     smtp = await startSmtp({ startTls: 'self-signed' }, clock);
     client = await smtpClient(smtp.port);
