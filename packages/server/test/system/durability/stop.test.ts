@@ -61,7 +61,7 @@ describe(`${STOPS} times SIGTERM under load (seed ${random.seed})`, () => {
         for (const reply of ledger.refused.values()) expect(reply).toMatch(/^4\d\d /);
         for (const wait of waits) {
           const answer = await wait;
-          expect(answer.status).toBe(503);
+          expect([answer.status, answer.headers.get('retry-after')]).toEqual([503, '1']);
           expect(await answer.json()).toMatchObject({ code: 'server_stopping' });
         }
         server = await startServer({ dataDir });
