@@ -1,12 +1,16 @@
 import { createTransport } from 'nodemailer';
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
 import { type StartedSmtp, startSmtp } from '../smtp/start-smtp.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 import { playSmtp } from '../support/smtp-script.ts';
+import { startApp } from '../support/start-app.ts';
 
 const LIMIT = 1_000_000;
-let smtp: StartedSmtp;
-afterEach(() => smtp.stop());
+let smtp: StartedSmtp | undefined;
+afterEach(async () => {
+  await smtp?.stop();
+  smtp = undefined;
+});
 
 describe('a message that MAIL declares too large', () => {
   it('is recorded with its sender, source, size and limit, though no recipient was named', async () => {
@@ -50,5 +54,22 @@ describe('a message that MAIL declares too large', () => {
       { send: 'MAIL FROM:app', expect: 501 },
     ]);
     expect(smtp.receiver.refusedSenders).toEqual([]);
+  });
+
+  it('shows in an explained wait with its size and the limit', async () => {
+    const app = await startApp();
+    onTestFinished(() => app.stop());
+    const inbox = await app.createInbox();
+    await playSmtp(app.smtp.port, [
+      { expect: 220 },
+      { send: 'EHLO app.example.org', expect: 250 },
+      { send: 'MAIL FROM:<app@example.org> SIZE=99000000', expect: '552 5.3.4' },
+    ]);
+    const body = { timeoutSeconds: 0 };
+    const waited = await app.api('POST', `/v1/inboxes/${inbox.id}/wait`, { body });
+    expect(waited.body.explanation.refused).toMatchObject([
+      { mailFrom: 'app@example.org', reply: expect.stringContaining('declared: 99000000 bytes') },
+    ]);
+    expect(waited.body.explanation.failedHandshakes).toEqual([]);
   });
 });
