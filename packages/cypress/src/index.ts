@@ -1,5 +1,6 @@
 /** `@mayfly/cypress`: the tasks, for `setupNodeEvents`. Specs import `@mayfly/cypress/commands`. */
 import {
+  type api,
   type CreateOptions,
   type Inbox,
   type LinkMatch,
@@ -34,7 +35,7 @@ export function createTasks(options: MayflyOptions = {}) {
       const { id, address, expiresAt } = inbox.data;
       return { id, address, expiresAt };
     },
-    'mayfly:waitForMail': async ({ inboxId, match, options: wait }: WaitArguments) => ({
+    'mayfly:waitForMail': async ({ inboxId, match, options: wait }: WaitArguments): Promise<api.Message> => ({
       ...(await handle(inboxId).waitForMessage(fromJson(match) as Match, wait)),
     }),
     'mayfly:waitForCode': ({ inboxId, match, options: wait }: WaitArguments): Promise<string> =>
