@@ -7,9 +7,9 @@ import { ensureSink } from './accounts/sink.ts';
 import { type Clock, systemClock } from './clock.ts';
 import type { Config } from './config/config.ts';
 import { explainListening, type ListenerName } from './config/explain-listening.ts';
-import { createEventBus } from './events.ts';
+import { createEventBus, type EventBus } from './events.ts';
 import { recheckUntil } from './http/access/held-requests.ts';
-import { randomFraction } from './ids.ts';
+import { newSessionId, randomFraction } from './ids.ts';
 import { Authenticator } from './inbound/authentication/authenticator.ts';
 import { ByteBudget, IN_FLIGHT_BYTES } from './inbound/in-flight/byte-budget.ts';
 import { createInjection } from './inbound/injection.ts';
@@ -24,6 +24,7 @@ import { addGauges, type GaugeSources } from './monitoring/gauges.ts';
 import { createRateLimit } from './quota/rate-limit.ts';
 import { UsageMeter } from './quota/usage-meter.ts';
 import type { SmtpServer } from './smtp/server.ts';
+import { openPostgres } from './store/postgres/open.ts';
 import { measureDisk } from './store/sqlite/disk-figures.ts';
 import { openSqlite } from './store/sqlite/open.ts';
 import { sweepUntil } from './store/sweeper.ts';
@@ -120,17 +121,42 @@ const listening = <T>(name: ListenerName, config: Config, started: Promise<T>): 
     throw explainListening(error, name, config);
   });
 
+/** Opens the store: the embedded one, or PostgreSQL, whose other nodes publish on the event bus of this one. */
+function openStore({ config, clock, log }: Given, events: EventBus, onWriting: (change: 1 | -1) => void) {
+  if (config.databaseUrl === null) {
+    return openSqlite({
+      path: databasePath(config.dataDir),
+      onWriting,
+      onCrash: (err) => log.error({ err }, 'a thread of the database died; its next call starts it again'),
+    });
+  }
+  return openPostgres({
+    url: config.databaseUrl,
+    onError: (err) => log.warn({ err }, 'a connection to the database failed; the next call opens a new one'),
+    hints: {
+      clock,
+      node: newSessionId(),
+      waiting: events.subscribed,
+      onHint(hint) {
+        if (hint.kind === 'message') events.publish(hint);
+        else if (hint.kind === 'inbox') events.publishInboxChange(hint.inboxId);
+        else if (hint.kind === 'deliveries') events.publishDeliveries();
+        else events.publishAll();
+      },
+    },
+  });
+}
+
+/** On PostgreSQL the disk is not of this machine, and its figures are absent (NaN). */
+const NO_DISK = { databaseBytes: Number.NaN, freeBytes: Number.NaN, totalBytes: Number.NaN };
+
 /** Opens the store and the parts that all roles share. */
 async function openShared(given: Given, onFirstKey?: (key: string) => void) {
   const { config, clock, log, opened } = given;
-  const path = databasePath(config.dataDir);
+  const events = createEventBus();
   let writes = 0;
-  const store = await openSqlite({
-    path,
-    onWriting: (change) => {
-      writes += change;
-    },
-    onCrash: (err) => log.error({ err }, 'a thread of the database died; its next call starts it again'),
+  const store = await openStore(given, events, (change) => {
+    writes += change;
   });
   opened.closers.push(() => store.close());
   const firstStart = await ensureFirstAccount(store, config.apiKey, clock.now());
@@ -142,14 +168,14 @@ async function openShared(given: Given, onFirstKey?: (key: string) => void) {
   usage.start();
   opened.closers.push(() => usage.stop());
   await checkSetup({ store, plans, domains: config.domains, log });
-  const events = createEventBus();
   const metrics = createMetrics();
   const parsing = createParsing({ clock });
   opened.closers.push(() => parsing.close());
   const gauges: GaugeSources = {
     clock,
     store,
-    measureDisk: () => measureDisk(path),
+    measureDisk: async () =>
+      config.databaseUrl === null ? measureDisk(databasePath(config.dataDir)) : NO_DISK,
     droppedLogLines: given.overrides.droppedLogLines,
     parserJobs: () => parsing.jobs,
     writes: () => writes,
@@ -310,7 +336,7 @@ async function startHttp(
 async function startDeliverer(parts: Parts, http: RunningApp['http']): Promise<void> {
   const { config, overrides, store, guard, events, metrics, clock, log, opened } = parts;
   // The embedded store has one server: no other process holds these leases.
-  await store.deliveries.releaseAll(clock.now());
+  if (config.databaseUrl === null) await store.deliveries.releaseAll(clock.now());
   const deliverer = createDeliverer({
     store,
     sender: createSender({ ...guard, clock, userAgent: `Mayfly/${VERSION}` }),

@@ -27,6 +27,10 @@ export interface EventBus {
   publishInboxChange(inboxId: string): void;
   /** Publishes a message to all listeners. What a listener throws reaches the caller. */
   publish(received: MessageReceived): void;
+  /** Publishes to all listeners that anything may have changed. */
+  publishAll(): void;
+  /** Ids of the inboxes and accounts with listeners. */
+  subscribed(): { inboxes: string[]; accounts: string[] };
 }
 
 /** Listeners by id; an id without listeners takes no memory. */
@@ -44,6 +48,7 @@ function createListeners() {
     notify(id: string): void {
       for (const listener of [...(byId.get(id) ?? [])]) listener();
     },
+    ids: (): string[] => [...byId.keys()],
   };
 }
 
@@ -72,5 +77,11 @@ export function createEventBus(): EventBus {
       byAccount.notify(received.accountId);
       for (const listener of [...ofAnyMessage]) listener(received);
     },
+    publishAll() {
+      for (const id of byInbox.ids()) byInbox.notify(id);
+      for (const id of byAccount.ids()) byAccount.notify(id);
+      for (const listener of [...ofDeliveries]) listener();
+    },
+    subscribed: () => ({ inboxes: byInbox.ids(), accounts: byAccount.ids() }),
   };
 }

@@ -26,6 +26,7 @@ import { runServer } from './run/run-server.ts';
 import { createServeAnnouncer } from './run/serve-announcer.ts';
 import { exitCodeOf, type StopSources, watchForStop } from './run/stop-request.ts';
 import type { Store } from './store/contract/index.ts';
+import { openPostgres } from './store/postgres/open.ts';
 import { backUp, restore } from './store/sqlite/backup.ts';
 import { openSqlite } from './store/sqlite/open.ts';
 import { VERSION } from './version.ts';
@@ -58,7 +59,8 @@ async function readLine(question: string): Promise<string> {
 }
 
 /** Opens the store of a server, which may be running. */
-async function openStore({ dataDir }: Config): Promise<Store> {
+async function openStore({ dataDir, databaseUrl }: Config): Promise<Store> {
+  if (databaseUrl !== null) return openPostgres({ url: databaseUrl });
   const path = databasePath(dataDir);
   if (!existsSync(path)) {
     throw new Error(

@@ -16,6 +16,15 @@ export interface BackupEdge {
 
 const MIB = 1024 * 1024;
 
+/** @throws Error where the database is PostgreSQL */
+function embeddedFolder(env: BackupEdge['env']): string {
+  const { dataDir, databaseUrl } = parseConfig(env);
+  if (databaseUrl === null) return dataDir;
+  throw new Error(
+    'MAYFLY_DATABASE_URL is set: this command is for the embedded database. Use the tools of PostgreSQL, such as pg_basebackup or pg_dump.',
+  );
+}
+
 /** Adds `backup` and `restore`, for the embedded database in `MAYFLY_DATA_DIR`. */
 export function addBackupCommands(program: Command, { env, print, now, backUp, restore }: BackupEdge): void {
   program
@@ -23,7 +32,7 @@ export function addBackupCommands(program: Command, { env, print, now, backUp, r
     .description('Copy the embedded database to a file, also while the server runs')
     .argument('<file>', 'Path of the file to create')
     .action((file: string) => {
-      const bytes = backUp(parseConfig(env).dataDir, file);
+      const bytes = backUp(embeddedFolder(env), file);
       print(`Backed up to ${file} (${(bytes / MIB).toFixed(1)} MiB).`);
     });
   program
@@ -31,7 +40,7 @@ export function addBackupCommands(program: Command, { env, print, now, backUp, r
     .description('Replace the embedded database by a backup; stop the server first')
     .argument('<file>', 'A file made by "mayfly backup"')
     .action(async (file: string) => {
-      const { dataDir } = parseConfig(env);
+      const dataDir = embeddedFolder(env);
       const suffix = `.replaced-${new Date(now()).toISOString().replaceAll(/[-:]|\.\d+/g, '')}`;
       const replaced = await restore(dataDir, file, suffix);
       print(

@@ -10,6 +10,7 @@ import {
   oneOf,
   orNone,
   plans,
+  postgresUrl,
 } from './values.ts';
 
 /** What serves both sides: data, domains, accounts, webhooks, logs. */
@@ -20,6 +21,16 @@ export const GENERAL_SETTINGS = {
     allowed: 'the path of a folder; it is created when it is missing',
     sentence: 'Folder of the embedded database.',
     parse: folder,
+  }),
+  databaseUrl: setting({
+    name: 'MAYFLY_DATABASE_URL',
+    fallback: '',
+    allowed:
+      'a URL such as postgres://user:password@host:5432/database, or nothing for the embedded database',
+    sentence:
+      'PostgreSQL 15 or newer instead of the embedded database. Several servers may share one (docs/operations.md).',
+    secret: true,
+    parse: orNone(postgresUrl),
   }),
   domains: setting({
     name: 'MAYFLY_DOMAINS',

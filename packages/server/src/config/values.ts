@@ -90,6 +90,13 @@ export function folder(text: string): string {
   return text;
 }
 
+/** The URL of a PostgreSQL database. */
+export function postgresUrl(text: string): string {
+  const { protocol, hostname: host } = new URL(text);
+  if (!/^postgres(ql)?:$/.test(protocol) || host === '') throw new Error('not a URL of PostgreSQL');
+  return text;
+}
+
 /** The base of URLs. @returns it without a slash at its end */
 export function baseUrl(text: string): string {
   const url = new URL(text);

@@ -7,6 +7,7 @@ import { createSqlStore } from '../sql/sql-store.ts';
 import { createPool, requireDurable } from './connection.ts';
 import { postgresEngine } from './engine.ts';
 import { toUnavailable } from './errors.ts';
+import { Hints, type HintsDeps, hintsAfter } from './hints.ts';
 import { kyselyOn, postgresDialect } from './kysely.ts';
 
 export interface PostgresOptions {
@@ -14,6 +15,8 @@ export interface PostgresOptions {
   url: string;
   /** Called when a connection that is not in use fails; the next call opens a new one. */
   onError?: (error: Error) => void;
+  /** How this node hears of changes by others; without it no connection is kept for that. */
+  hints?: Pick<HintsDeps, 'clock' | 'node' | 'onHint' | 'waiting'>;
 }
 
 /** Checks the server and brings its tables up to date, on a connection of its own. */
@@ -31,11 +34,15 @@ async function prepare(pool: Pool): Promise<void> {
  * Opens the store on PostgreSQL. Any number of processes may use the same database.
  * @throws Error that says what to do if the server cannot be reached, is too old, or could lose acknowledged mail
  */
-export async function openPostgres({ url, onError = () => undefined }: PostgresOptions): Promise<Store> {
+export async function openPostgres(options: PostgresOptions): Promise<Store> {
+  const { url, onError = () => undefined } = options;
   const pool = createPool(url, onError);
+  const hints = options.hints && new Hints({ ...options.hints, pool, url, onError });
   try {
     await prepare(pool);
+    await hints?.start();
   } catch (error) {
+    await hints?.close();
     await pool.end();
     const reason = error instanceof Error ? error.message : String(error);
     throw new Error(`The PostgreSQL database cannot be used: ${reason}`, { cause: error });
@@ -46,7 +53,9 @@ export async function openPostgres({ url, onError = () => undefined }: PostgresO
     async (method, args) => {
       if (closing) throw unavailable('closed');
       try {
-        return await methods[method](...args);
+        const result = await methods[method](...args);
+        hints?.send(hintsAfter(method, args, result));
+        return result;
       } catch (error) {
         throw toUnavailable(error) ?? error;
       }
@@ -55,7 +64,7 @@ export async function openPostgres({ url, onError = () => undefined }: PostgresO
       // Other nodes write as well.
       generation: () => null,
       close: () => {
-        closing ??= pool.end();
+        closing ??= Promise.resolve(hints?.close()).then(() => pool.end());
         return closing;
       },
     },

@@ -4,7 +4,7 @@ import { createPool } from '../../../src/store/postgres/connection.ts';
 import { postgresEngine } from '../../../src/store/postgres/engine.ts';
 import { openPostgres } from '../../../src/store/postgres/open.ts';
 import { createSqlStore } from '../../../src/store/sql/sql-store.ts';
-import { type PostgresCluster, startPostgres } from '../../support/postgres.ts';
+import { type PostgresCluster, type PostgresOptions, startPostgres } from '../../support/postgres.ts';
 import type { Opened } from '../contract/suite.ts';
 import { TABLES } from '../sqlite/open-sqlite.ts';
 
@@ -21,8 +21,8 @@ export async function createDatabase(cluster: PostgresCluster): Promise<string> 
 }
 
 /** A cluster for the tests of a file, and stores in databases of their own. */
-export async function startCluster() {
-  const cluster = await startPostgres();
+export async function startCluster(options: PostgresOptions = {}) {
+  const cluster = await startPostgres(options);
   return { cluster, open: async () => openOn(await createDatabase(cluster)) };
 }
 

@@ -1,0 +1,103 @@
+import { Client } from 'pg';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { openStream } from '../../support/event-stream.ts';
+import { hasPostgres, type PostgresCluster, startPostgres } from '../../support/postgres.ts';
+import { startApp, TEST_KEY, type TestApp } from '../../support/start-app.ts';
+import { createDatabase } from './open-postgres.ts';
+
+/** The npm package has programs for Linux on x64 only; elsewhere these tests are skipped. */
+const IS_THERE = await hasPostgres();
+/** A wait on another node is answered within this time, milliseconds, also on a busy machine. */
+const SOON_MS = 900;
+
+describe.skipIf(!IS_THERE)('two servers on one PostgreSQL', () => {
+  let cluster: PostgresCluster;
+  let url: string;
+  let nodes: TestApp[] = [];
+  beforeAll(async () => {
+    cluster = await startPostgres();
+  });
+  afterAll(() => cluster.remove());
+  beforeEach(async () => {
+    url = await createDatabase(cluster);
+    nodes = await Promise.all([1, 2].map(() => startApp({ MAYFLY_DATABASE_URL: url })));
+  });
+  afterEach(async () => {
+    for (const node of nodes.splice(0)) await node.stop();
+  });
+
+  const pair = () => nodes as [TestApp, TestApp];
+  const mail = (to: string, subject: string) => ({ from: 'app@example.org', to, subject, text: 'Hello.' });
+  async function endListeners(): Promise<void> {
+    const admin = new Client(url);
+    await admin.connect();
+    await admin.query(
+      "select pg_terminate_backend(pid) from pg_stat_activity where query ilike 'listen %' and datname = current_database()",
+    );
+    await admin.end();
+  }
+
+  it('make one first account, and know the inboxes of each other', async () => {
+    const [a, b] = pair();
+    const inbox = await a.createInbox();
+    await b.send(mail(inbox.address, 'Over the other server'));
+    const { body } = await a.api('GET', `/v1/inboxes/${inbox.id}/messages`);
+    expect(body.messages).toMatchObject([{ subject: 'Over the other server' }]);
+    const { body: list } = await b.api('GET', '/v1/inboxes');
+    expect(list.inboxes).toMatchObject([{ id: inbox.id }]);
+  });
+
+  it('answer a wait on one as soon as the mail came to the other', async () => {
+    const [a, b] = pair();
+    const inbox = await a.createInbox();
+    for (let n = 0; n < 5; n++) {
+      const held = a.api('POST', `/v1/inboxes/${inbox.id}/wait`, {
+        body: { count: n + 1, timeoutSeconds: 20 },
+      });
+      await b.send(mail(inbox.address, `mail ${n}`));
+      const sent = performance.now();
+      const { body } = await held;
+      expect(performance.now() - sent).toBeLessThan(SOON_MS);
+      expect(body.messages).toHaveLength(n + 1);
+    }
+  });
+
+  it('end a wait on one when the inbox is deleted on the other', async () => {
+    const [a, b] = pair();
+    const inbox = await a.createInbox();
+    const held = a.api('POST', `/v1/inboxes/${inbox.id}/wait`, { body: { timeoutSeconds: 20 } });
+    await expect.poll(async () => (await b.api('DELETE', `/v1/inboxes/${inbox.id}`)).status).toBe(404);
+    expect((await held).status).toBe(404);
+  });
+
+  it('lose no message while the connections for hints are cut at random', async () => {
+    const [a, b] = pair();
+    const inbox = await a.createInbox();
+    const seen: string[] = [];
+    const follow = (async () => {
+      for (let since = inbox.cursor; seen.length < 60; ) {
+        const { body } = await a.api('GET', `/v1/inboxes/${inbox.id}/messages?since=${since}&wait=10`);
+        since = body.cursor;
+        // A page has its newest message first.
+        for (const { subject } of body.messages.toReversed()) seen.push(subject);
+      }
+    })();
+    for (let n = 0; n < 60; n++) {
+      await (n % 3 === 0 ? a : b).send(mail(inbox.address, `${n}`));
+      if (n % 10 === 5) await endListeners();
+    }
+    await follow;
+    expect(seen).toEqual(Array.from({ length: 60 }, (_, n) => `${n}`));
+  });
+
+  it('show the stream of an account every message of both, once and in order', async () => {
+    const [a, b] = pair();
+    const inbox = await a.createInbox();
+    const stream = await openStream(`${a.url}/v1/events`, { as: TEST_KEY });
+    for (let n = 0; n < 10; n++) await (n % 2 === 0 ? a : b).send(mail(inbox.address, `${n}`));
+    const subjects: string[] = [];
+    while (subjects.length < 10) subjects.push((await stream.nextEvent())?.data.message.subject);
+    expect(subjects).toEqual(Array.from({ length: 10 }, (_, n) => `${n}`));
+    stream.close();
+  });
+});
