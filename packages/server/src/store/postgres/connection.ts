@@ -23,8 +23,6 @@ export function createPool(url: string, onError: (error: Error) => void): Pool {
     connectionString: url,
     application_name: 'mayfly',
     max: MAX_CONNECTIONS,
-    // Statements of one transaction are sent without waiting for each other.
-    pipeline: true,
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
     idle_in_transaction_session_timeout: IDLE_TRANSACTION_TIMEOUT_MS,
     types: {
