@@ -26,9 +26,10 @@ const CID = /cid:([^\s"'()<>,]+)/gi;
 /** A further image of a `srcset`. */
 const REMOTE_IN_SET = /,\s*(?:https?:)?\/\//i;
 const REMOTE = /^\s*(?:https?:)?\/\//i;
-const STYLE_URL = /(?:url\(\s*["']?|@import\s+["'])\s*(?:https?:)?\/\//gi;
-/** What may stand before the document type without changing how a browser lays the page out. */
-const DOCTYPE = /^(?:\s|<!--[\s\S]*?-->)*<!doctype[^>]*>/i;
+const STYLE_URL = /(?:url\(\s{0,9}["']?|@import\s{1,9}["'])(?:https?:)?\/\//gi;
+const DOCTYPE = '<!doctype';
+const BLANKS = ' \t\r\n\f';
+/** Links open in a new tab, also those that are not changed. */
 const HEAD = '<base target="_blank">';
 
 const escaped = (value: string): string =>
@@ -83,10 +84,10 @@ class PageWriter {
       return;
     }
     const changed = this.withLocalImages(name, attributes);
-    if (LINKS.has(name) && attributes.href !== undefined) {
-      // A place within the mail stays in the frame.
-      changed.target = attributes.href.startsWith('#') ? '_self' : '_blank';
-      changed.rel = 'noopener noreferrer';
+    if (LINKS.has(name)) {
+      // A place within the mail stays in the frame; a target of the mail's own would be a frame or this one.
+      if (attributes.href?.startsWith('#')) changed.target = '_self';
+      else if (attributes.target !== undefined) changed.target = '_blank';
     }
     const names = Object.keys(changed);
     if (names.every((one) => changed[one] === attributes[one])) return;
@@ -123,6 +124,19 @@ class PageWriter {
   }
 }
 
+/** Where the document type ends, which only blanks and comments may precede; 0 without one. */
+function doctypeEnd(html: string): number {
+  let at = html.length - html.trimStart().length;
+  while (html.startsWith('<!--', at)) {
+    const end = html.indexOf('-->', at + 4);
+    if (end === -1) return 0;
+    at = end + 3;
+    while (BLANKS.includes(html.charAt(at)) && at < html.length) at++;
+  }
+  if (html.slice(at, at + DOCTYPE.length).toLowerCase() !== DOCTYPE) return 0;
+  return html.indexOf('>', at) + 1;
+}
+
 /**
  * @param imageOf the `data:` URI of an image of the mail by its Content-ID; undefined where there is none
  * @returns the page, and what it would load from elsewhere
@@ -130,10 +144,9 @@ class PageWriter {
 export function previewPage(source: string, imageOf: (contentId: string) => string | undefined): PreviewPage {
   const writer = new PageWriter(source, imageOf);
   const written = writer.write();
-  const doctype = DOCTYPE.exec(written)?.[0];
-  const html =
-    doctype === undefined
-      ? `<!doctype html>${HEAD}${written}`
-      : doctype + HEAD + written.slice(doctype.length);
+  const end = doctypeEnd(written);
+  // A page without a document type is laid out by the rules of old browsers.
+  const start = end === 0 ? '<!doctype html>' : written.slice(0, end);
+  const html = start + HEAD + written.slice(end);
   return { html, remoteCount: writer.remoteCount };
 }

@@ -128,9 +128,15 @@ describe.skipIf(!CHROMIUM)('the preview of a hostile mail (skipped where there i
     await page.getByText('MX').first().waitFor();
     const names = ['hints', 'prefetch control'].map((name) => previewOf(HOSTILE[name] ?? ''));
     await show(page, await Promise.all(names), CONSOLE_SANDBOX);
+    // The log does show a name that is resolved.
+    await show(
+      page,
+      [await previewOf('<img src="http://control.canary.test/x.png">', true)],
+      CONSOLE_SANDBOX,
+    );
     await watched.close();
     const written = readFileSync(log, 'utf8');
-    expect(written).toContain('127.0.0.1');
+    expect(written).toContain('control.canary.test');
     expect(written).not.toMatch(/(dns|link)\.canary\.test/);
   });
 
@@ -209,7 +215,7 @@ describe.skipIf(!CHROMIUM)('the preview of a hostile mail (skipped where there i
     const inner = page.frames()[1];
     expect(
       await inner?.evaluate(
-        "[document.compatMode, getComputedStyle(document.querySelector('p')).color, document.querySelector('#i').naturalWidth, innerWidth, document.querySelector('#out').href, document.querySelector('#out').target, matchMedia('(prefers-color-scheme: dark)').matches]",
+        "[document.compatMode, getComputedStyle(document.querySelector('p')).color, document.querySelector('#i').naturalWidth, innerWidth, document.querySelector('#out').href, document.querySelector('base').target, matchMedia('(prefers-color-scheme: dark)').matches]",
       ),
     ).toEqual(['CSS1Compat', 'rgb(1, 2, 3)', 10, 375, 'https://shop.example/?a=1&b=2', '_blank', true]);
     expect(complaints).toEqual([]);
