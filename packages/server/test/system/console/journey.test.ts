@@ -88,8 +88,14 @@ describe.skipIf(!CHROMIUM)('the console in a browser (skipped where there is no 
     await page.keyboard.press('?');
     await page.getByRole('dialog', { name: 'Keys' }).waitFor();
     await page.keyboard.press('Escape');
+    await page.getByRole('dialog', { name: 'Keys' }).waitFor({ state: 'hidden' });
     await page.keyboard.press('Control+k');
+    await page.locator('[role=combobox]:focus').waitFor();
     await page.keyboard.type('webhooks');
+    await page
+      .getByRole('option', { name: /Webhooks/ })
+      .first()
+      .waitFor();
     await page.keyboard.press('Enter');
     await page.getByRole('heading', { level: 1, name: 'Webhooks' }).waitFor();
     expect(complaints).toEqual([]);
