@@ -16,6 +16,8 @@ export default defineConfig(({ mode }) => {
       isolate: false,
       // Two cores: with more workers the sockets of one test wait for those of another.
       maxWorkers: 2,
+      // Concurrent tests of a file start processes: more at a time only make each other late.
+      maxConcurrency: 2,
       env: {
         // Threads and servers that tests start find their modules compiled, as those of `npm start` do.
         NODE_COMPILE_CACHE: fileURLToPath(new URL('node_modules/.cache/mayfly', import.meta.url)),

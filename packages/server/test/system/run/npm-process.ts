@@ -1,7 +1,8 @@
 import { type ChildProcess, spawn } from 'node:child_process';
+import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { type AddressInfo, connect, createServer } from 'node:net';
+import { connect } from 'node:net';
 import { join } from 'node:path';
 
 const PROJECT = join(import.meta.dirname, '../../../../..');
@@ -85,12 +86,15 @@ export async function startByNpm(command: string[], env: Record<string, string>)
   };
 }
 
+/** Below the ports that the kernel gives to connections (32768 and up), which others open meanwhile. */
+const PORTS = { from: 20_000, to: 32_000 };
+
+/** Two ports that nothing listens on, and that nothing gets by chance until the server listens there. */
 async function freePorts(): Promise<[number, number]> {
-  const servers = [createServer().listen(0, '127.0.0.1'), createServer().listen(0, '127.0.0.1')] as const;
-  await Promise.all(servers.map((server) => once(server, 'listening')));
-  const [http, smtp] = servers.map((server) => (server.address() as AddressInfo).port);
-  for (const server of servers) server.close();
-  return [http ?? 0, smtp ?? 0];
+  for (;;) {
+    const http = randomInt(PORTS.from, PORTS.to);
+    if ((await isFree(http)) && (await isFree(http + 1))) return [http, http + 1];
+  }
 }
 
 /** The processes of a group that have not ended (proc(5): field 3 of `stat` is the state, 5 the group). */
