@@ -5,7 +5,7 @@ import { useQuery } from '../lib/query.ts';
 import { href, navigate } from '../lib/router.ts';
 import { mayfly } from '../lib/session.ts';
 import { Button, CopyButton, Field, IconButton } from '../ui/basics.tsx';
-import { Dialog } from '../ui/dialog.tsx';
+import { Dialog, FormFoot } from '../ui/dialog.tsx';
 
 type Pair = [name: string, value: string];
 
@@ -190,12 +190,7 @@ export function CreateInbox({ onClose }: { onClose: () => void }) {
             </p>
           )}
         </div>
-        <div class="dialog-foot">
-          <Button onClick={onClose}>Cancel</Button>
-          <Button kind="primary" type="submit" disabled={isBusy}>
-            Create
-          </Button>
-        </div>
+        <FormFoot verb="Create" onClose={onClose} isBusy={isBusy} />
       </form>
     </Dialog>
   );

@@ -6,7 +6,7 @@ import { query, setQuery } from '../lib/router.ts';
 import { loadSession, mayfly, mayWrite, session } from '../lib/session.ts';
 import { exact, now } from '../lib/time.ts';
 import { Ago, Badge, Button, Field, IconButton, ScreenHead } from '../ui/basics.tsx';
-import { Confirm, Dialog } from '../ui/dialog.tsx';
+import { Confirm, Dialog, DoneFoot, FormFoot } from '../ui/dialog.tsx';
 import { Loaded } from '../ui/states.tsx';
 import { Shown } from './create-inbox.tsx';
 
@@ -36,11 +36,7 @@ function CreateKey({ onClose }: { onClose: () => void }) {
         <div class="dialog-body">
           <Shown label="API key, shown only now: the server keeps its hash" value={key} />
         </div>
-        <div class="dialog-foot">
-          <Button kind="primary" onClick={onClose}>
-            Done
-          </Button>
-        </div>
+        <DoneFoot onClose={onClose} />
       </Dialog>
     );
   }
@@ -68,12 +64,7 @@ function CreateKey({ onClose }: { onClose: () => void }) {
             </Field>
           </div>
         </div>
-        <div class="dialog-foot">
-          <Button onClick={onClose}>Cancel</Button>
-          <Button kind="primary" type="submit">
-            Create
-          </Button>
-        </div>
+        <FormFoot verb="Create" onClose={onClose} />
       </form>
     </Dialog>
   );

@@ -5,7 +5,7 @@ import { useQuery } from '../lib/query.ts';
 import { href, query, setQuery } from '../lib/router.ts';
 import { mayfly, mayWrite } from '../lib/session.ts';
 import { Ago, Badge, Button, Field, ScreenHead, Snippet } from '../ui/basics.tsx';
-import { Dialog } from '../ui/dialog.tsx';
+import { Dialog, DoneFoot, FormFoot } from '../ui/dialog.tsx';
 import { Loaded, Notice } from '../ui/states.tsx';
 import { Shown } from './create-inbox.tsx';
 
@@ -33,11 +33,7 @@ export const SecretDialog = ({
       </p>
       <Snippet what="the code" text={VERIFY} />
     </div>
-    <div class="dialog-foot">
-      <Button kind="primary" onClick={onClose}>
-        Done
-      </Button>
-    </div>
+    <DoneFoot onClose={onClose} />
   </Dialog>
 );
 
@@ -92,12 +88,7 @@ function CreateWebhook({ onClose }: { onClose: () => void }) {
             <input name="description" maxLength={256} placeholder="Sign-up tests" />
           </Field>
         </div>
-        <div class="dialog-foot">
-          <Button onClick={onClose}>Cancel</Button>
-          <Button kind="primary" type="submit">
-            Register
-          </Button>
-        </div>
+        <FormFoot verb="Register" onClose={onClose} />
       </form>
     </Dialog>
   );

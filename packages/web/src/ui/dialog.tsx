@@ -35,6 +35,33 @@ export function Dialog({ title, onClose, isWide, children }: DialogProps) {
   );
 }
 
+/** The end of a form in a dialog. @param verb what the form does */
+export const FormFoot = ({
+  verb,
+  onClose,
+  isBusy = false,
+}: {
+  verb: string;
+  onClose: () => void;
+  isBusy?: boolean;
+}) => (
+  <div class="dialog-foot">
+    <Button onClick={onClose}>Cancel</Button>
+    <Button kind="primary" type="submit" disabled={isBusy}>
+      {verb}
+    </Button>
+  </div>
+);
+
+/** The end of a dialog that only shows something. */
+export const DoneFoot = ({ onClose }: { onClose: () => void }) => (
+  <div class="dialog-foot">
+    <Button kind="primary" onClick={onClose}>
+      Done
+    </Button>
+  </div>
+);
+
 interface ConfirmProps {
   title: string;
   verb: string;
