@@ -1,12 +1,12 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { type Insertable, sql } from 'kysely';
+import { type ExpressionBuilder, type Insertable, sql } from 'kysely';
 import { isNearMiss, type WantedAddress } from '../../../mail/matching/similar-addresses.ts';
 import type { Refusal, RefusalStore } from '../../contract/index.ts';
 import { NO_RECIPIENT } from '../../contract/messages.ts';
 import { REFUSAL_KEPT_MS } from '../../contract/retention.ts';
 import type { Db, Engine, Tx } from '../engine.ts';
 import { prepare, type Slots } from '../prepared.ts';
-import type { RefusalsTable } from '../tables.ts';
+import type { RefusalsTable, Tables } from '../tables.ts';
 
 /** Enough to explain a failed test; a sender that retries forever must not fill the store. */
 const MAX_PER_ADDRESS = 50;
@@ -89,6 +89,29 @@ async function selectOfDomain(db: Db, domain: string, inboxId: string, limit: nu
     .execute();
 }
 
+type RefusalRow = ExpressionBuilder<Tables & { r: Tables['refusals'] }, 'r'>;
+
+/** Whether an account, or one that is not it, has reserved the address of a refusal, or has a catch-all for it. */
+const isReserved = (row: RefusalRow, same: '=' | '!=', accountId: string, now: number) =>
+  row.exists(
+    row
+      .selectFrom('addresses as a')
+      .select('a.address')
+      .where('a.address', 'in', [unquoted, allOfItsDomain])
+      .where('a.reserved_until', '>', now)
+      .where('a.account_id', same, accountId),
+  );
+
+/** Whether the address of a refusal is on a domain of an account, or of one that is not it. */
+const isOnDomain = (row: RefusalRow, same: '=' | '!=', accountId: string) =>
+  row.exists(
+    row
+      .selectFrom('domains as d')
+      .select('d.domain')
+      .whereRef('d.domain', '=', 'r.domain')
+      .where('d.account_id', same, accountId),
+  );
+
 /** Refusals for addresses and domains of an account; if it is the only one, for all that no account has. */
 function selectByAccount(
   db: Db,
@@ -106,21 +129,8 @@ function selectByAccount(
       // With other accounts, an address that none has may be a typing error of any of them.
       .where((row) =>
         row.or([
-          row.exists(
-            row
-              .selectFrom('addresses as a')
-              .select('a.address')
-              .where('a.address', 'in', [unquoted, allOfItsDomain])
-              .where('a.reserved_until', '>', now)
-              .where('a.account_id', '=', accountId),
-          ),
-          row.exists(
-            row
-              .selectFrom('domains as d')
-              .select('d.domain')
-              .whereRef('d.domain', '=', 'r.domain')
-              .where('d.account_id', '=', accountId),
-          ),
+          isReserved(row, '=', accountId, now),
+          isOnDomain(row, '=', accountId),
           row.not(row.exists(row.selectFrom('accounts').select('id').where('id', '!=', accountId))),
         ]),
       )
@@ -165,29 +175,8 @@ async function selectAddresses(
     .select((row) => ['r.address', row.fn.max('r.at').as('at'), row.fn.countAll().as('times')])
     .where('r.at', '>', Math.max(after, now - REFUSAL_KEPT_MS))
     .$if(among !== undefined, (query) => query.where('r.address', 'in', among ?? []))
-    .where((row) =>
-      row.not(
-        row.exists(
-          row
-            .selectFrom('addresses as a')
-            .select('a.address')
-            .where('a.address', 'in', [unquoted, allOfItsDomain])
-            .where('a.reserved_until', '>', now)
-            .where('a.account_id', '!=', accountId),
-        ),
-      ),
-    )
-    .where((row) =>
-      row.not(
-        row.exists(
-          row
-            .selectFrom('domains as d')
-            .select('d.domain')
-            .whereRef('d.domain', '=', 'r.domain')
-            .where('d.account_id', '!=', accountId),
-        ),
-      ),
-    )
+    .where((row) => row.not(isReserved(row, '!=', accountId, now)))
+    .where((row) => row.not(isOnDomain(row, '!=', accountId)))
     .groupBy('r.address')
     .orderBy('at', 'desc')
     .limit(limit)
