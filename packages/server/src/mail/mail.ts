@@ -118,6 +118,25 @@ export interface MailContent {
   links: MailLink[];
 }
 
+/** The content of a mail that was not read, or of which only the summary is shown. */
+export const NO_CONTENT: MailContent = {
+  replyTo: [],
+  bcc: [],
+  sender: null,
+  date: null,
+  rfcMessageId: null,
+  inReplyTo: null,
+  references: [],
+  headers: [],
+  html: null,
+  text: null,
+  htmlWords: null,
+  htmlText: null,
+  images: [],
+  attachments: [],
+  links: [],
+};
+
 export interface ParsedMail {
   summary: MailSummary;
   content: MailContent;

@@ -16,7 +16,7 @@ import {
   MAX_PREVIEW,
   MAX_SUBJECT,
 } from './limits.ts';
-import type { InnerMail, MailAttachment, ParsedMail } from './mail.ts';
+import { type InnerMail, type MailAttachment, NO_CONTENT, type ParsedMail } from './mail.ts';
 import { forgetUnknownCharsets } from './mime/charsets/charset.ts';
 import { clean, cleanFilename, foldBlanks, oneLine } from './mime/clean.ts';
 import { decodeHeaderText } from './mime/encoded-words.ts';
@@ -247,18 +247,11 @@ function readHeaderOnly(source: Buffer, reason: string): ParsedMail {
       codes: [],
     },
     content: {
+      ...NO_CONTENT,
       replyTo: fields.addresses('reply-to'),
-      bcc: [],
       sender: fields.firstAddress('sender'),
       ...fields.identification(),
       headers: fields.headers,
-      html: null,
-      text: null,
-      htmlWords: null,
-      htmlText: null,
-      images: [],
-      attachments: [],
-      links: [],
     },
     index: [],
     parseError: reason,

@@ -13,11 +13,11 @@ import {
   UpdateInbox,
 } from '@mayfly/client/contract';
 import { Type } from 'typebox';
-import type { InboxStore } from '../../../store/contract/index.ts';
+import type { InboxRecord, InboxStore } from '../../../store/contract/index.ts';
 import { throwEnded } from '../../access/ended-inbox.ts';
 import { callerOf, callersInbox, keyCaller } from '../../access/guard.ts';
 import { assertNoSink } from '../../access/permanent-inbox.ts';
-import type { App, RouteContext } from '../../context.ts';
+import type { App, HttpDeps, RouteContext } from '../../context.ts';
 import { empty, json, problemAnswer } from '../../openapi/responses.ts';
 import { addressOf } from '../../request/addresses.ts';
 import { idempotentRequest } from '../../request/idempotency.ts';
@@ -162,7 +162,7 @@ function fetching(app: App, { deps }: RouteContext): void {
 }
 
 function extension(app: App, { deps }: RouteContext): void {
-  const { store, clock, plans, events } = deps;
+  const { clock, plans } = deps;
 
   app.route({
     method: 'PATCH',
@@ -186,17 +186,12 @@ function extension(app: App, { deps }: RouteContext): void {
       const ttlMinutes = lifetime(request.body.ttlMinutes, plan.maxTtlMinutes, account.plan);
       const now = clock.now();
       const expiresAt = Math.min(now + ttlMinutes * MINUTE_MS, inbox.maxExpiresAt);
-      const updated = await store.inboxes.setExpiry(account.id, inbox.id, { ttlMinutes, expiresAt }, now);
-      if (!updated) return throwEnded(store.inboxes, inbox, now);
-      events.publishInboxChange(inbox.id);
-      return toInbox(updated, plan);
+      return toInbox(await setExpiry(deps, inbox, { ttlMinutes, expiresAt }, now), plan);
     },
   });
 }
 
 function expiry(app: App, { deps }: RouteContext): void {
-  const { store, clock, events } = deps;
-
   app.route({
     method: 'POST',
     url: '/v1/inboxes/:id/expire',
@@ -211,22 +206,29 @@ function expiry(app: App, { deps }: RouteContext): void {
       response: { 204: empty('The inbox has expired.'), 409: PERMANENT },
     },
     handler: async (request, reply) => {
-      const { account } = keyCaller(request);
       const inbox = callersInbox(request);
       assertNoSink(inbox);
-      const { ttlMinutes } = inbox;
-      const now = clock.now();
-      const expired = await store.inboxes.setExpiry(
-        account.id,
-        inbox.id,
-        { ttlMinutes, expiresAt: now },
-        now,
-      );
-      if (!expired) return throwEnded(store.inboxes, inbox, now);
-      events.publishInboxChange(inbox.id);
+      const now = deps.clock.now();
+      await setExpiry(deps, inbox, { ttlMinutes: inbox.ttlMinutes, expiresAt: now }, now);
       return reply.code(204).send();
     },
   });
+}
+
+/**
+ * Sets the end of an inbox, and reports the change to those who wait.
+ * @throws AppError `inbox_expired` or `not_found` for an inbox that ended meanwhile
+ */
+async function setExpiry(
+  { store, events }: Pick<HttpDeps, 'store' | 'events'>,
+  inbox: InboxRecord,
+  change: { ttlMinutes: number; expiresAt: number },
+  now: number,
+): Promise<InboxRecord> {
+  const changed = await store.inboxes.setExpiry(inbox.accountId, inbox.id, change, now);
+  if (!changed) return throwEnded(store.inboxes, inbox, now);
+  events.publishInboxChange(inbox.id);
+  return changed;
 }
 
 function deletion(app: App, { options, deps }: RouteContext): void {
