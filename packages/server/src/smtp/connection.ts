@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net';
 import { type SecureContext, TLSSocket } from 'node:tls';
 import { newSessionId } from '../ids.ts';
+import { plainAddress } from '../inbound/source-key.ts';
 import type { ConnectionLimiter, LimitedConnection } from './connection-limiter.ts';
 import { Dialogue, type DialogueContext, type Transport } from './dialogue.ts';
 import { readProxyHeader } from './protocol/proxy-header.ts';
@@ -37,8 +38,7 @@ const LINGER_MS = 2_000;
 const MAX_BYTES_AFTER_END = 64 * 1024;
 const NOTHING = Buffer.alloc(0);
 
-/** A listener on both families shows an IPv4 peer as ::ffff:a.b.c.d. */
-const addressOf = ({ remoteAddress = '' }: Socket): string => remoteAddress.replace(/^::ffff:/i, '');
+const addressOf = ({ remoteAddress = '' }: Socket): string => plainAddress(remoteAddress);
 
 /** The socket of one client, from accept to close: PROXY header, TLS, SMTP dialogue. */
 export class Connection implements Transport, LimitedConnection {

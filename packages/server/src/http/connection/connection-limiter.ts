@@ -1,7 +1,7 @@
 import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
+import { sourceKey } from '../../inbound/source-key.ts';
 import type { ConnectionLimits } from '../limits.ts';
-import { addressGroup } from './address-group.ts';
 
 /** From this share of all connections on, idle ones get the shorter times of {@link ConnectionLimits}. */
 const BUSY_SHARE = 0.5;
@@ -45,7 +45,7 @@ export class ConnectionLimiter {
 
   /** Counts a new connection, until it closes. @returns which limit rejects it; null when it may stay */
   admit(socket: Socket): 'address' | 'server' | null {
-    const address = addressGroup(socket.remoteAddress);
+    const address = sourceKey(socket.remoteAddress);
     const client = this.#clients.get(address) ?? { silent: new Set(), used: new Set() };
     if (sizeOf(client) >= this.#limits.maxConnectionsPerAddress) {
       if (!this.#closeIdle(client)) return 'address';
@@ -64,7 +64,7 @@ export class ConnectionLimiter {
 
   /** Notes that a request arrived on a connection. */
   noteRequest(socket: Socket): void {
-    const client = this.#clients.get(addressGroup(socket.remoteAddress));
+    const client = this.#clients.get(sourceKey(socket.remoteAddress));
     if (client?.silent.delete(socket)) client.used.add(socket);
   }
 

@@ -23,12 +23,9 @@ export interface FailedHandshake {
 export interface ExplanationCaller {
   /** False for a read token, whose holder may know one inbox only, and nothing of its account. */
   ownsAccount: boolean;
-  /** The address that the request came from. */
+  /** The address that the request came from; IPv4 as such. */
   remoteAddress: string;
 }
-
-/** An IPv4 address that a dual-stack listener shows as IPv6, as IPv4. */
-const plainAddress = (address: string): string => address.replace(/^::ffff:(?=\d+\.)/i, '');
 
 /**
  * Refusals after a time that name no recipient, newest first: TLS handshakes that failed, and mail that was
@@ -48,8 +45,7 @@ export async function withoutRecipient(
   const recent = all.filter(({ at }) => at > begin);
   if (recent.length === 0) return { refused: [], failedHandshakes: [] };
   const seesAll = caller.ownsAccount && (await isOnlyAccount(store));
-  const own = plainAddress(caller.remoteAddress);
-  const visible = recent.filter(({ remoteAddress }) => seesAll || remoteAddress === own);
+  const visible = recent.filter(({ remoteAddress }) => seesAll || remoteAddress === caller.remoteAddress);
   return {
     refused: visible.filter(({ reply }) => HAS_CODE.test(reply)),
     failedHandshakes: visible

@@ -1,6 +1,6 @@
 import { CreateAccount, CreatedAccount } from '@mayfly/client/contract';
 import { createSignUp, SIGN_UPS_PER_ADDRESS, SIGN_UPS_PER_MINUTE } from '../../../accounts/sign-up.ts';
-import { addressGroup } from '../../connection/address-group.ts';
+import { sourceKey } from '../../../inbound/source-key.ts';
 import type { App, RouteContext } from '../../context.ts';
 import { problemAnswer, RETRY_AFTER } from '../../openapi/responses.ts';
 
@@ -33,7 +33,7 @@ export function accountRoutes(app: App, { options, deps }: RouteContext): void {
       },
     },
     handler: async (request, reply) => {
-      const { account, key } = await signUp(request.body.name, addressGroup(request.ip));
+      const { account, key } = await signUp(request.body.name, sourceKey(request.ip));
       deps.log.info({ requestId: request.id, accountId: account.id }, 'An account was created by sign-up');
       reply.code(201).header('cache-control', 'no-store');
       const { id, name, plan } = account;

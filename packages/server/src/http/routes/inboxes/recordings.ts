@@ -1,13 +1,12 @@
-import type { Readable } from 'node:stream';
 import { ImportedInbox, ImportQuery, InboxParams } from '@mayfly/client/contract';
-import type { FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import { AppError } from '../../../errors.ts';
+import { plainAddress } from '../../../inbound/source-key.ts';
 import { callersInbox, keyCaller } from '../../access/guard.ts';
 import type { App, RouteContext } from '../../context.ts';
 import { bytes, json, problemAnswer } from '../../openapi/responses.ts';
+import { bodyStream, withStreams } from '../../request/upload/body-stream.ts';
 import { recordingArchive } from '../../response/bytes/recording-archive.ts';
-import { unsupportedMediaType } from '../../response/problems.ts';
 import { Imports } from './imports.ts';
 
 const ZIP = 'application/zip';
@@ -20,6 +19,9 @@ const ARCHIVE_BODY = Type.Unsafe({
   description:
     'A zip archive as `GET /v1/inboxes/{id}/export` returns it, or a form with it as its first file.',
 });
+
+const emptyArchive = (): AppError =>
+  new AppError('malformed_recording', 'The body is empty. Send the zip archive as its bytes.');
 
 export function recordingRoutes(app: App, context: RouteContext): void {
   exportRoute(app, context);
@@ -52,10 +54,7 @@ function exportRoute(app: App, { deps: { store, clock } }: RouteContext): void {
 
 function importRoute(app: App, context: RouteContext): void {
   const imports = new Imports(context);
-  // A context of its own, so that no other route takes a stream for its body.
-  app.register(async (scope: App) => {
-    scope.removeAllContentTypeParsers();
-    scope.addContentTypeParser(ACCEPTS, (_request, payload, done) => done(null, payload));
+  withStreams(app, ACCEPTS, (scope) =>
     scope.route({
       method: 'POST',
       url: '/v1/inboxes/import',
@@ -80,9 +79,10 @@ function importRoute(app: App, context: RouteContext): void {
         },
       },
       handler: async (request, reply) => {
-        const body = streamOf(request);
+        const body = bodyStream(request, ACCEPTS, emptyArchive);
         const caller = keyCaller(request);
-        const { headers, query, ip: remoteAddress } = request;
+        const { headers, query } = request;
+        const remoteAddress = plainAddress(request.ip);
         try {
           const inbox = await imports.create({ caller, body, headers, query, remoteAddress });
           reply.code(201).header('location', `/v1/inboxes/${inbox.id}`).header('cache-control', 'no-store');
@@ -92,15 +92,6 @@ function importRoute(app: App, context: RouteContext): void {
           body.resume();
         }
       },
-    });
-  });
-}
-
-/** The bytes of the body. @throws AppError for a request without one */
-function streamOf({ body, headers }: FastifyRequest): Readable {
-  const stream = body as Readable | undefined;
-  if (stream) return stream;
-  throw headers['content-type'] === undefined
-    ? unsupportedMediaType(undefined, ACCEPTS)
-    : new AppError('malformed_recording', 'The body is empty. Send the zip archive as its bytes.');
+    }),
+  );
 }

@@ -1,9 +1,9 @@
-import type { Readable } from 'node:stream';
 import { InboxParams, InjectQuery, Message } from '@mayfly/client/contract';
 import type { FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import { AppError, notFound } from '../../../errors.ts';
 import { emptyMessage } from '../../../inbound/injection.ts';
+import { plainAddress } from '../../../inbound/source-key.ts';
 import { parseAddress } from '../../../mail/address.ts';
 import { quoted } from '../../../nearest.ts';
 import { throwEnded } from '../../access/ended-inbox.ts';
@@ -11,15 +11,12 @@ import { callersInbox } from '../../access/guard.ts';
 import type { App, RouteContext } from '../../context.ts';
 import { json, problemAnswer } from '../../openapi/responses.ts';
 import { invalidField } from '../../request/invalid-fields.ts';
+import { bodyStream, withStreams } from '../../request/upload/body-stream.ts';
 import { baseUrl } from '../../request/urls.ts';
 import { toMessage } from '../../response/message-json.ts';
-import { unsupportedMediaType } from '../../response/problems.ts';
 
 /** The second is what generated clients send bytes as. */
 const ACCEPTS = ['message/rfc822', 'application/octet-stream'];
-/** An IPv4 address as a socket for both families shows it (RFC 4291 section 2.5.5.2). */
-const MAPPED_IPV4 = /^::ffff:(?=\d+\.)/i;
-
 /** A message as it is typed, with line feeds: it has a code, and an attachment. */
 const EXAMPLE = `From: Shop <no-reply@shop.example>
 To: signup-test@mayfly.test
@@ -57,10 +54,7 @@ export function injectionRoutes(app: App, { options, deps }: RouteContext): void
     return throwEnded(store.inboxes, callersInbox(request), clock.now());
   };
 
-  // A context of its own, so that no other route takes a stream for its body.
-  app.register(async (scope: App) => {
-    scope.removeAllContentTypeParsers();
-    scope.addContentTypeParser(ACCEPTS, (_request, payload, done) => done(null, payload));
+  withStreams(app, ACCEPTS, (scope) =>
     scope.route({
       method: 'POST',
       url: '/v1/inboxes/:id/messages',
@@ -93,11 +87,11 @@ export function injectionRoutes(app: App, { options, deps }: RouteContext): void
         const { mailFrom = '', rcptTo = inbox.address } = request.query;
         if (mailFrom !== '') assertAddress('mailFrom', mailFrom);
         assertAddress('rcptTo', rcptTo);
-        const stream = streamOf(request);
+        const stream = bodyStream(request, ACCEPTS, emptyMessage);
         const messageId = await deps.injection
           .inject(targetOf(request), {
             ...{ stream, mailFrom, rcptTo, requestId: request.id },
-            remoteAddress: request.ip.replace(MAPPED_IPV4, ''),
+            remoteAddress: plainAddress(request.ip),
           })
           .catch((error: unknown) => {
             // The rest of a rejected message is read and dropped, so that its sender gets to the response.
@@ -109,15 +103,8 @@ export function injectionRoutes(app: App, { options, deps }: RouteContext): void
         reply.code(201).header('location', `/v1/inboxes/${inbox.id}/messages/${messageId}`);
         return toMessage(message, baseUrl(options.publicUrl, request));
       },
-    });
-  });
-}
-
-/** The bytes of the body. @throws AppError for a request without one */
-function streamOf({ body, headers }: FastifyRequest): Readable {
-  const stream = body as Readable | undefined;
-  if (stream) return stream;
-  throw headers['content-type'] === undefined ? unsupportedMediaType(undefined, ACCEPTS) : emptyMessage();
+    }),
+  );
 }
 
 function assertAddress(name: string, value: string): void {

@@ -7,7 +7,8 @@ import {
   WaitRequest,
   WaitResult,
 } from '@mayfly/client/contract';
-import type { MailContent } from '../../../mail/mail.ts';
+import { plainAddress } from '../../../inbound/source-key.ts';
+import { NO_CONTENT } from '../../../mail/mail.ts';
 import type { Explanation, Outcome, WaitedMessage } from '../../../messages/wait/outcome.ts';
 import { waitAndExplain } from '../../../messages/wait/wait.ts';
 import type { FullMessageRecord } from '../../../store/contract/index.ts';
@@ -44,7 +45,7 @@ export function waitRoutes(app: App, { options, deps, held, heldDeps }: RouteCon
       const inbox = callersInbox(request);
       const { match = {}, since, count = 1, timeoutSeconds = DEFAULT_WAIT } = request.body;
       const expectation = { match, since, count, waitMs: timeoutSeconds * SECOND_MS };
-      const caller = { ownsAccount: request.caller?.key != null, remoteAddress: request.ip };
+      const caller = { ownsAccount: request.caller?.key != null, remoteAddress: plainAddress(request.ip) };
       const { store, refusalsWritten } = deps;
       const waitDeps = { held: heldDeps, store, refusalsWritten, domains: options.domains };
       const outcome = await held.hold(reply, (signal) =>
@@ -60,20 +61,7 @@ export function waitRoutes(app: App, { options, deps, held, heldDeps }: RouteCon
   });
 }
 
-/** What a message in full has beside what a list shows; of a message that is too large it is left empty. */
-const NO_CONTENT: MailContent = {
-  ...{ replyTo: [], bcc: [], sender: null, date: null, rfcMessageId: null, inReplyTo: null, references: [] },
-  ...{
-    headers: [],
-    html: null,
-    text: null,
-    htmlWords: null,
-    htmlText: null,
-    images: [],
-    attachments: [],
-    links: [],
-  },
-};
+/** Of a message that is too large. */
 const NO_ENVELOPE = { mailFrom: '', helo: '', remoteAddress: '', tls: false };
 
 /** Makes the JSON of messages in full, once for all waits that return the same one at the same time. */
