@@ -105,11 +105,9 @@ class AccountList {
 
   /** The next messages below a place; more than `limit` where that costs nothing. */
   #step(range: Range & { limit: number }, now: number): Promise<AccountPage> {
-    const { store, turns } = this.#deps;
-    if (!isSearch(this.#query)) return store.messages.listNewest(this.#accountId, range, now);
-    return turns.run(this.#accountId, this.#signal, () =>
-      store.messages.search(this.#accountId, this.#query, range, now),
-    );
+    const { messages } = this.#deps.store;
+    if (!isSearch(this.#query)) return messages.listNewest(this.#accountId, range, now);
+    return messages.search(this.#accountId, this.#query, range, now, this.#signal);
   }
 }
 

@@ -3,10 +3,11 @@ import { AppError } from '../errors.ts';
 import { timeOfId } from '../ids.ts';
 import { type Filters, failedConditions, needsContent } from '../mail/matching/filters.ts';
 import { quoted } from '../nearest.ts';
-import type { InboxRecord, MessageRecord, MessageRow, Store } from '../store/contract/index.ts';
+import type { InboxRecord, MessageRecord, MessageRow } from '../store/contract/index.ts';
 import { cursorAt, timeOfSince } from './cursor.ts';
 import { readUntil, type WaitDeps } from './held/change-signal.ts';
 import type { HeldDeps } from './held/held-deps.ts';
+import type { SharedReads } from './held/shared-reads.ts';
 import { liveInbox } from './live-inbox.ts';
 import type { Newest } from './newest-cache.ts';
 
@@ -32,8 +33,8 @@ export interface MessagePage {
   hasMore: boolean;
 }
 
-export interface ListDeps extends WaitDeps, Pick<HeldDeps, 'search'> {
-  store: { messages: Pick<Store['messages'], 'list' | 'listRows'> };
+export interface ListDeps extends WaitDeps {
+  store: { messages: Pick<SharedReads['messages'], 'list' | 'listRows' | 'check'> };
   /** Where given, the newest messages are read from it. */
   newest?: Newest;
 }
@@ -134,7 +135,7 @@ async function scanSummaries(
 }
 
 async function searchContent(
-  { search, clock }: ListDeps,
+  { store, clock }: ListDeps,
   inbox: InboxRecord,
   { after, before: from }: Range,
   query: ListQuery,
@@ -145,7 +146,7 @@ async function searchContent(
   for (;;) {
     const limit = query.limit + 1 - found.length;
     const range = { after, before, limit, order: 'newest-first', onlyMatches: true } as const;
-    const page = await search(inbox, query, range, clock.now(), signal);
+    const page = await store.messages.check(inbox, query, range, clock.now(), signal);
     found.push(...page.messages.map(({ message }) => message));
     if (page.isComplete || found.length > query.limit) return found;
     before = page.place;

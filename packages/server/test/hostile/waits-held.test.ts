@@ -1,6 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { SearchTurns } from '../../src/messages/held/search-turns.ts';
+import { createEventBus } from '../../src/events.ts';
+import { createHeldDeps } from '../../src/messages/held/held-deps.ts';
+import { AbandonedSearch, SearchTurns } from '../../src/messages/held/search-turns.ts';
 import { WakeQueue } from '../../src/messages/held/wake-queue.ts';
+import type { Store } from '../../src/store/contract/index.ts';
 import { startHttp, type TestHttp, type TestInbox } from '../http/start-http.ts';
 import { openStream } from '../support/event-stream.ts';
 
@@ -17,7 +20,7 @@ describe('many held requests on one inbox', () => {
     reads = [];
     const messages = http.store.messages as unknown as Record<string, (...args: unknown[]) => unknown>;
     for (const [name, read] of Object.entries(messages)) {
-      if (!/^(list|find|examine|newestInAccount)/.test(name)) continue;
+      if (!/^(list|find|check|search|newestInAccount)/.test(name)) continue;
       messages[name] = (...args) => {
         reads.push(name);
         return read(...args);
@@ -129,19 +132,60 @@ describe('the searches of an account', () => {
       await Promise.resolve();
       running--;
     };
-    const all = Array.from({ length: 100 }, () => turns.run('account', never, work));
+    const all = Array.from({ length: 100 }, () => turns.run('account', [never], work));
     const gone = new AbortController();
-    const left = turns.run('account', gone.signal, async () => expect.unreachable());
+    const left = turns.run('account', [gone.signal], async () => expect.unreachable());
     gone.abort(new Error('gone'));
     let done = false;
     const watch = (async () => {
       for (; !done; others++) await turn();
     })();
     await Promise.all(all);
-    await expect(left).rejects.toThrow('gone');
+    await expect(left).rejects.toThrow(AbandonedSearch);
     done = true;
     await watch;
     expect(most).toBe(1);
     expect(others).toBeGreaterThan(50);
+  });
+
+  it('are made once for all that ask the same, and one that leaves takes nothing from the others', async () => {
+    const http = await startHttp();
+    const inbox = await http.createInbox();
+    const record = { id: inbox.id, accountId: http.accountId };
+    let checks = 0;
+    const messages: Store['messages'] = {
+      ...http.store.messages,
+      check: (...args) => {
+        checks++;
+        return http.store.messages.check(...args);
+      },
+    };
+    const { store, turns } = createHeldDeps({
+      ...{ events: createEventBus(), clock: http.clock },
+      store: { ...http.store, messages },
+    });
+    const range = { after: 0, before: 9e15, order: 'oldest-first', limit: 1, onlyMatches: true } as const;
+    const search = (signal: AbortSignal) =>
+      store.messages.check(record, { text: 'hello' }, range, http.clock.now(), signal);
+    const [left, stays] = [new AbortController(), new AbortController()];
+    let begin = () => {};
+    const before = turns.run(
+      record.accountId,
+      [stays.signal],
+      () => new Promise<void>((resolve) => (begin = resolve)),
+    );
+    const first = search(left.signal);
+    left.abort(new Error('gone'));
+    const others = [search(stays.signal), search(stays.signal)];
+    await turn();
+    begin();
+    await before;
+    // Its result was made for the others; alone it would have been abandoned.
+    expect((await first).messages).toEqual([]);
+    for (const page of await Promise.all(others)) expect(page.isComplete).toBe(true);
+    expect(checks).toBe(1);
+    await http.deliver(inbox);
+    await expect(search(left.signal)).rejects.toThrow('gone');
+    await http.stop();
   });
 });

@@ -1,5 +1,8 @@
 import { setImmediate } from 'node:timers/promises';
 
+/** Nobody waited any more for the result of a search when its turn came. */
+export class AbandonedSearch extends Error {}
+
 /**
  * Runs the searches of each account one after the other. A search thread that takes calls in the order in
  * which they arrive then serves all accounts in turn, and one with many searches delays only itself.
@@ -11,16 +14,16 @@ export class SearchTurns {
   /**
    * Calls `work` when the account's earlier calls have ended.
    * @param work one bounded step of a search
-   * @param signal if it is aborted by then, `work` is not called
-   * @throws the reason of the signal; what `work` throws
+   * @param waiting of those that wait for the result; `work` is not called if all of them have aborted by then
+   * @throws AbandonedSearch then; what `work` throws
    */
-  run<T>(accountId: string, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
+  run<T>(accountId: string, waiting: readonly AbortSignal[], work: () => Promise<T>): Promise<T> {
     const step = (): Promise<T> => {
-      signal.throwIfAborted();
+      if (waiting.every(({ aborted }) => aborted)) throw new AbandonedSearch();
       return work();
     };
     const result = (this.#last.get(accountId) ?? Promise.resolve()).then(step);
-    // A thousand calls that find their result in memory would hold the event loop one after the other.
+    // Other requests have their turn between two searches.
     const ended = result.then(
       () => setImmediate(),
       () => setImmediate(),

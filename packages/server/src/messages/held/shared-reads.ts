@@ -1,6 +1,16 @@
 import { CACHE_TTL_MS } from '../../cache.ts';
 import type { Clock } from '../../clock.ts';
-import type { CheckedPage, FullMessageRecord, Store } from '../../store/contract/index.ts';
+import type { Filters } from '../../mail/matching/filters.ts';
+import type {
+  AccountPage,
+  CheckedPage,
+  CheckRange,
+  FullMessageRecord,
+  InboxRecord,
+  SearchConditions,
+  Store,
+} from '../../store/contract/index.ts';
+import { AbandonedSearch, type SearchTurns } from './search-turns.ts';
 
 /** Results kept at a time; more only costs reads. A page of summaries takes some 50 KB. */
 const MAX_RESULTS = 100;
@@ -8,6 +18,17 @@ const MAX_RESULTS = 100;
 const MAX_KEPT_MESSAGES = 60;
 /** The same for the text and the html of a message in full. */
 const MAX_KEPT_CONTENT_LENGTH = 256 * 1024;
+
+type SearchRange = Parameters<Store['messages']['search']>[2];
+
+/** A read that was made or is being made. */
+interface Read {
+  result: Promise<unknown>;
+  /** Until when it is used, monotonic milliseconds. */
+  until: number;
+  /** Of those that wait for it; only while it is being made, and only of searches. */
+  waiting: AbortSignal[] | undefined;
+}
 
 /** The reads that held requests repeat after each change. */
 export interface SharedReads {
@@ -23,10 +44,25 @@ export interface SharedReads {
     | 'newestInAccount'
     | 'placeInAccount'
     | 'existing'
-    | 'check'
-    | 'search'
     | 'listSimilar'
-  >;
+  > & {
+    /** `MessageStore.check` in the account's turn. @throws the reason of the signal */
+    check(
+      inbox: Pick<InboxRecord, 'id' | 'accountId'>,
+      conditions: Filters,
+      range: CheckRange,
+      now: number,
+      signal: AbortSignal,
+    ): Promise<CheckedPage>;
+    /** `MessageStore.search` in the account's turn. @throws the reason of the signal */
+    search(
+      accountId: string,
+      conditions: SearchConditions,
+      range: SearchRange,
+      now: number,
+      signal: AbortSignal,
+    ): Promise<AccountPage>;
+  };
   refusals: Pick<Store['refusals'], 'listAddresses'>;
 }
 
@@ -40,25 +76,57 @@ export interface SharedReads {
 export function createSharedReads(
   store: Pick<Store, 'inboxes' | 'messages' | 'refusals' | 'generation'>,
   clock: Pick<Clock, 'monotonic'>,
+  turns: SearchTurns,
 ): SharedReads {
-  const results = new Map<string, { result: Promise<unknown>; until: number }>();
+  const results = new Map<string, Read>();
   let generation: number | null = null;
 
-  const shared = <T>(key: string, read: () => Promise<T>): Promise<T> => {
+  /** @param signal of the caller, where a read that nobody waits for is not made */
+  const shared = <T>(
+    key: string,
+    read: (waiting: readonly AbortSignal[]) => Promise<T>,
+    signal?: AbortSignal,
+  ): Promise<T> => {
+    const waiting = signal ? [signal] : [];
     const current = store.generation();
-    if (current === null) return read();
+    if (current === null) return read(waiting);
     if (current !== generation || results.size >= MAX_RESULTS) results.clear();
     generation = current;
     const now = clock.monotonic();
     const known = results.get(key);
-    if (known && now < known.until) return known.result as Promise<T>;
-    const result = read();
-    results.set(key, { result, until: now + CACHE_TTL_MS });
+    if (known && now < known.until) {
+      if (signal) known.waiting?.push(signal);
+      return known.result as Promise<T>;
+    }
+    const result = read(waiting);
+    const made: Read = { result, until: now + CACHE_TTL_MS, waiting };
+    results.set(key, made);
     const drop = () => {
-      if (results.get(key)?.result === result) results.delete(key);
+      if (results.get(key) === made) results.delete(key);
     };
-    result.then((value) => isTooLarge(value) && drop(), drop);
+    result.then((value) => {
+      made.waiting = undefined;
+      if (isTooLarge(value)) drop();
+    }, drop);
     return result;
+  };
+
+  /** One step of a search, shared, in the account's turn. @throws the reason of the signal */
+  const searched = async <T>(
+    accountId: string,
+    key: string,
+    step: () => Promise<T>,
+    signal: AbortSignal,
+  ): Promise<T> => {
+    for (;;) {
+      signal.throwIfAborted();
+      try {
+        return await shared(key, (waiting) => turns.run(accountId, waiting, step), signal);
+      } catch (error) {
+        // It was abandoned by those that wanted it before this caller came.
+        if (!(error instanceof AbandonedSearch)) throw error;
+      }
+    }
   };
 
   return {
@@ -87,17 +155,23 @@ export function createSharedReads(
       existing: (id, ids, now) => store.messages.existing(id, ids, now),
       placeInAccount: (id, time) =>
         shared(`time ${id} ${time}`, () => store.messages.placeInAccount(id, time)),
-      check: (id, conditions, range, now) =>
-        shared(`check ${id} ${JSON.stringify([conditions, range])}`, () =>
-          store.messages.check(id, conditions, range, now),
+      check: ({ id, accountId }, conditions, range, now, signal) =>
+        searched(
+          accountId,
+          `check ${id} ${JSON.stringify([conditions, range])}`,
+          () => store.messages.check(id, conditions, range, now),
+          signal,
         ),
       listSimilar: (scope, wanted, after, now) =>
         shared(`similar ${JSON.stringify([scope, wanted, after])}`, () =>
           store.messages.listSimilar(scope, wanted, after, now),
         ),
-      search: (id, conditions, range, now) =>
-        shared(`search ${id} ${JSON.stringify([conditions, range])}`, () =>
-          store.messages.search(id, conditions, range, now),
+      search: (id, conditions, range, now, signal) =>
+        searched(
+          id,
+          `search ${id} ${JSON.stringify([conditions, range])}`,
+          () => store.messages.search(id, conditions, range, now),
+          signal,
         ),
     },
   };

@@ -122,7 +122,7 @@ async function refusedElsewhere(
 ): Promise<NearMiss[]> {
   const similarTo = { kind, address, domain };
   const page = { after: wholeSeconds(from), limit: MAX_NEAR_MISSES, similarTo };
-  const found = await turns.run(accountId, never, () =>
+  const found = await turns.run(accountId, [never], () =>
     store.refusals.listAddresses(ownsAccount ? accountId : null, page, now),
   );
   return found.map((refusal) => ({ ...refusal, outcome: 'refused', inboxId: null }));
@@ -144,7 +144,7 @@ async function receivedElsewhere(
   const misses: NearMiss[] = [];
   if (ownsAccount) {
     const after = await messages.placeInAccount(accountId, time);
-    const found = await held.turns.run(accountId, never, () =>
+    const found = await held.turns.run(accountId, [never], () =>
       messages.listSimilar({ accountId }, wanted, after, now),
     );
     const others = found.filter(({ inboxId }) => inboxId !== inbox.id);
@@ -153,7 +153,7 @@ async function receivedElsewhere(
   const isOwn = ownsAccount && sink?.accountId === accountId;
   if (sink && !isOwn && sink.inboxId !== inbox.id) {
     const { inboxId } = sink;
-    const found = await held.turns.run(accountId, never, () =>
+    const found = await held.turns.run(accountId, [never], () =>
       messages.listSimilar({ inboxId }, wanted, time, now),
     );
     const visible = found.filter(({ address }) => isUsable(address));

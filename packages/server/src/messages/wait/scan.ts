@@ -105,7 +105,7 @@ export class WaitScan {
       ...{ order: 'oldest-first', limit: this.#enough - this.matched.length, onlyMatches: false },
     };
     try {
-      return await this.#deps.search(this.#inbox, this.#match, range, now, signal);
+      return await this.#deps.store.messages.check(this.#inbox, this.#match, range, now, signal);
     } catch (error) {
       if (signal.aborted) return undefined;
       throw error;

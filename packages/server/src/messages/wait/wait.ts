@@ -107,8 +107,14 @@ async function explain(
 
 /** The newest message that matches and arrived before the wait's `since`: a wait in vain often missed it. */
 async function matchBefore({ deps, inbox, expectation, from }: Waiting): Promise<MessageRecord | undefined> {
-  const { clock, search } = deps.held;
+  const { clock, store } = deps.held;
   const range = { after: 0, before: from + 1, order: 'newest-first', limit: 1, onlyMatches: true } as const;
-  const page = await search(inbox, expectation.match, range, clock.now(), new AbortController().signal);
+  const page = await store.messages.check(
+    inbox,
+    expectation.match,
+    range,
+    clock.now(),
+    new AbortController().signal,
+  );
   return page.messages[0]?.message;
 }
