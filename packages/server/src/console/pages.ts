@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { existsSync, readdirSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -18,7 +19,6 @@ const IMMUTABLE = 'public, max-age=31536000, immutable';
 const TYPES: Record<string, string> = {
   css: 'text/css; charset=utf-8',
   js: 'text/javascript; charset=utf-8',
-  svg: 'image/svg+xml',
   html: 'text/html; charset=utf-8',
 };
 
@@ -26,11 +26,12 @@ const TYPES: Record<string, string> = {
  * The page runs only its own scripts, talks only to this server, and cannot turn text into markup
  * (`require-trusted-types-for`); mail is shown in a frame with a policy of its own.
  */
-const PAGE_HEADERS = {
+const pageHeaders = (html: string) => ({
   'content-security-policy': [
     "default-src 'none'",
     "script-src 'self'",
-    "style-src 'self'",
+    // The style sheet is part of the page, and no other style is: text of a mail cannot become one.
+    `style-src 'sha256-${createHash('sha256').update(styleOf(html)).digest('base64')}'`,
     "img-src 'self' data:",
     "connect-src 'self'",
     "frame-src 'self'",
@@ -42,7 +43,9 @@ const PAGE_HEADERS = {
   ].join('; '),
   'cross-origin-opener-policy': 'same-origin',
   'cache-control': 'no-cache',
-};
+});
+
+const styleOf = (html: string): string => /<style>([\s\S]*?)<\/style>/.exec(html)?.[1] ?? '';
 
 /** Names of the compressed files that the build leaves beside each file, best first. */
 const ENCODINGS = [
@@ -88,9 +91,11 @@ export function consolePages(app: FastifyInstance, notFound: (url: string) => Er
     return reply.send(await files.read(`${path}${encoding?.ending ?? ''}`));
   };
 
+  let headers: ReturnType<typeof pageHeaders> | undefined;
   const page = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
     if (!existsSync(join(folder, 'index.html'))) return reply.code(503).type('text/plain').send(NOT_BUILT);
-    reply.headers(PAGE_HEADERS);
+    headers ??= pageHeaders((await files.read('index.html')).toString());
+    reply.headers(headers);
     return send(request, reply, 'index.html');
   };
 
