@@ -6,6 +6,7 @@ import { ArgumentError } from './cli/arguments.ts';
 import { addBackupCommands } from './cli/backup.ts';
 import { addOperatorCommands } from './cli/commands.ts';
 import { addMailCommand } from './cli/mail/command.ts';
+import { addMigrateCommand } from './cli/migrate.ts';
 import { createProgram } from './cli/program.ts';
 import { systemClock } from './clock.ts';
 import {
@@ -29,6 +30,7 @@ import type { Store } from './store/contract/index.ts';
 import { openPostgres } from './store/postgres/open.ts';
 import { backUp, restore } from './store/sqlite/backup.ts';
 import { openSqlite } from './store/sqlite/open.ts';
+import { transfer } from './store/transfer/transfer.ts';
 import { VERSION } from './version.ts';
 
 // The only file that uses `process`: arguments, environment, signals, output, exit code.
@@ -196,6 +198,11 @@ export async function main(parent: number): Promise<void> {
     now: Date.now,
     backUp: (dataDir, file) => backUp(databasePath(dataDir), file),
     restore: (dataDir, file, suffix) => restore(databasePath(dataDir), file, suffix),
+  });
+  addMigrateCommand(program, {
+    env: process.env,
+    print,
+    transfer: (dataDir, url, onTable) => transfer(databasePath(dataDir), url, onTable),
   });
   try {
     await program.parseAsync(process.argv);

@@ -1,0 +1,101 @@
+import { createHash } from 'node:crypto';
+import { expect } from 'vitest';
+import { TEST_KEY, type TestApp } from '../../support/start-app.ts';
+
+/** A piece of the raw source has 256 KiB: this mail has many. */
+const LARGE_ATTACHMENT = 20 * 1024 * 1024;
+
+type Inbox = Awaited<ReturnType<TestApp['createInbox']>>;
+
+/** What the test asks for on both engines. */
+export interface Filled {
+  inboxes: Inbox[];
+  expired: Inbox;
+  webhookId: string;
+  readKey: string;
+  /** Headers and body of a creation that may be repeated. */
+  repeatable: { body: object; headers: Record<string, string> };
+}
+
+/**
+ * Uses every part of a server, so that all tables have rows.
+ * @param webhookUrl a receiver that refuses, so that deliveries stay pending
+ */
+export async function fill(app: TestApp, webhookUrl: string): Promise<Filled> {
+  const { api } = app;
+  const webhook = await api('POST', '/v1/webhooks', { body: { url: webhookUrl } });
+  expect(webhook.status).toBe(201);
+  const key = await api('POST', '/v1/keys', { body: { name: 'käy 🗝', scope: 'read' } });
+  const inboxes = [
+    await app.createInbox({ labels: { run: 'ünïcode' } }),
+    await app.createInbox({ catchAll: true }),
+    await app.createInbox(),
+  ];
+  const [first, , last] = inboxes as [Inbox, Inbox, Inbox];
+  const content = Buffer.alloc(LARGE_ATTACHMENT, 'All bytes, from \u0000 to ÿ. ');
+  const from = 'app@example.org';
+  await app.send({
+    from,
+    to: first.address,
+    subject: 'Large',
+    attachments: [{ content, filename: 'a.bin' }],
+  });
+  for (let n = 0; n < 30; n++) {
+    await app.send({ from, to: first.address, subject: `Code ${1000 + n}`, html: `<p>é ${n} 😀</p>` });
+  }
+  await app.send({ from, to: [first.address, last.address], subject: 'Shared', text: 'For both.' });
+  await app.send({ from, to: `any.one@${inboxes[1]?.address.split('@')[1]}`, subject: 'Caught' });
+  await expect(app.send({ from, to: 'nobody@mayfly.test' })).rejects.toThrow(/550/);
+
+  const expired = await app.createInbox();
+  await app.send({ from, to: expired.address, subject: 'Of an ended inbox' });
+  expect((await api('POST', `/v1/inboxes/${expired.id}/expire`)).status).toBe(204);
+  const emptied = await app.createInbox();
+  await app.send({ from, to: emptied.address, subject: 'Of an emptied inbox' });
+  expect((await api('DELETE', `/v1/inboxes/${emptied.id}/messages`)).status).toBe(204);
+
+  const repeatable = {
+    body: { labels: { n: '1' }, webhookUrl },
+    headers: { 'idempotency-key': 'once-and-only-once' },
+  };
+  expect((await api('POST', '/v1/inboxes', repeatable)).status).toBe(201);
+  await api('POST', '/v1/addresses/generate');
+  expect((await api('POST', '/console/session')).status).toBeLessThan(300);
+  return { inboxes, expired, webhookId: webhook.body.id, readKey: key.body.key, repeatable };
+}
+
+const digest = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex');
+
+/** Everything that clients can read, with the hash of each body of bytes; times of use are left out. */
+export async function readEverything(
+  { api, url }: TestApp,
+  filled: Filled,
+): Promise<Record<string, unknown>> {
+  const seen: Record<string, unknown> = {};
+  const read = async (path: string, as: string = TEST_KEY) => {
+    const { status, body, bytes, headers } = await api('GET', path, { as });
+    const isJson = headers.get('content-type')?.includes('json');
+    if (isJson) for (const field of ['requestId', 'expiresAt']) delete body[field];
+    seen[`${path} ${as.slice(0, 4)}`] = {
+      status,
+      content: isJson ? JSON.stringify(body).replaceAll(url, '') : digest(bytes),
+    };
+    return body;
+  };
+  for (const { id, token } of filled.inboxes) {
+    await read(`/v1/inboxes/${id}`, token);
+    const { messages } = await read(`/v1/inboxes/${id}/messages?limit=200`, filled.readKey);
+    for (const message of messages) {
+      const path = `/v1/inboxes/${id}/messages/${message.id}`;
+      const { attachments } = await read(path);
+      await read(`${path}/raw`);
+      for (const attachment of attachments) await read(`${path}/attachments/${attachment.id}`);
+    }
+  }
+  await read(`/v1/inboxes/${filled.expired.id}`);
+  await read('/v1/messages?q=shared');
+  await read('/v1/refusals');
+  const keys = await api('GET', '/v1/keys');
+  seen.keys = keys.body.keys.map(({ lastUsedAt, ...rest }: { lastUsedAt: unknown }) => rest);
+  return seen;
+}

@@ -1,0 +1,211 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { Client, types } from 'pg';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { databasePath } from '../../../src/app.ts';
+import { openSqlite } from '../../../src/store/sqlite/open.ts';
+import { transfer } from '../../../src/store/transfer/transfer.ts';
+import { hasPostgres, type PostgresCluster, startPostgres } from '../../support/postgres.ts';
+import { startApp, type TestApp } from '../../support/start-app.ts';
+import { type HttpReceiver, startHttp } from '../../webhooks/receivers.ts';
+import { createDatabase } from '../postgres/open-postgres.ts';
+import { type Filled, fill, readEverything } from './filled-server.ts';
+
+/** The npm package has programs for Linux on x64 only; elsewhere these tests are skipped. */
+const IS_THERE = await hasPostgres();
+
+const WAIT = { timeout: 60_000 };
+/** `pg` returns 64-bit integers as text. */
+const INT8 = 20;
+const numbers = {
+  getTypeParser: (id: number, format?: 'text' | 'binary') =>
+    id === INT8 ? Number : types.getTypeParser(id, format),
+} as typeof types;
+
+type Row = Record<string, unknown>;
+const hex = (value: unknown) => (value instanceof Uint8Array ? Buffer.from(value).toString('hex') : value);
+/** Rows in an order that does not depend on the engine. */
+const sorted = (rows: Row[]): string[] =>
+  rows
+    .map((row) => Object.entries(row).map(([name, value]) => [name, hex(value)]))
+    .map((row) => JSON.stringify(row.sort()))
+    .sort();
+
+describe.skipIf(!IS_THERE)('mayfly migrate: from the embedded database to PostgreSQL', () => {
+  let cluster: PostgresCluster;
+  let receiver: HttpReceiver;
+  let accepting = false;
+  let dataDir: string;
+  let filled: Filled;
+  let before: Record<string, unknown>;
+  let accountCursor: string;
+  const settings = { MAYFLY_WEBHOOK_ALLOW: '127.0.0.0/8' };
+
+  const tables = (): string[] => {
+    const database = new DatabaseSync(databasePath(dataDir), { readOnly: true });
+    const rows = database.prepare("select name from sqlite_schema where type = 'table'").all();
+    database.close();
+    return rows.map(({ name }) => String(name)).filter((name) => !/^(sqlite|kysely)_/.test(name));
+  };
+  const sourceRows = (table: string): Row[] => {
+    const database = new DatabaseSync(databasePath(dataDir), { readOnly: true });
+    const rows = database.prepare(`select * from ${table}`).all();
+    database.close();
+    return rows;
+  };
+  const query = async (url: string, text: string): Promise<Row[]> => {
+    const client = new Client({ connectionString: url, types: numbers });
+    await client.connect();
+    const { rows } = await client.query(text);
+    await client.end();
+    return rows;
+  };
+  const filledTables = async (url: string): Promise<string[]> => {
+    const each = tables().map((table) => `select '${table}' as name where exists (select 1 from ${table})`);
+    return (await query(url, each.join(' union all '))).map(({ name }) => String(name));
+  };
+
+  beforeAll(async () => {
+    cluster = await startPostgres();
+    receiver = await startHttp((response) => response.writeHead(accepting ? 200 : 503).end());
+    dataDir = mkdtempSync(join(tmpdir(), 'mayfly-transfer-'));
+    const app = await startApp(settings, {}, dataDir);
+    filled = await fill(app, `http://127.0.0.1:${receiver.port}/`);
+    await vi.waitFor(() => expect(receiver.requests.length).toBeGreaterThan(5), WAIT);
+    before = await readEverything(app, filled);
+    accountCursor = (await app.api('GET', '/v1/messages?limit=1')).body.cursor;
+    await app.stop();
+    const store = await openSqlite({ path: databasePath(dataDir) });
+    const account = await store.accounts.findFirst();
+    await store.domains.add({ domain: 'own.test', accountId: account?.id ?? '', createdAt: 1 });
+    await store.close();
+    // Rows that exist only for a moment, while a large mail is being deleted.
+    const database = new DatabaseSync(databasePath(dataDir));
+    database.exec('insert into parked_sources (source_seq) values (123456789012)');
+    database.close();
+  });
+  afterAll(async () => {
+    await receiver?.close();
+    await cluster?.remove();
+    if (dataDir) rmSync(dataDir, { recursive: true, force: true });
+  });
+
+  it('copies every table: none is empty in this test, and each has the same rows afterwards', async () => {
+    expect(tables().filter((table) => sourceRows(table).length === 0)).toEqual([]);
+    const url = await createDatabase(cluster);
+    const copied = await transfer(databasePath(dataDir), url);
+    expect(copied.map(({ name }) => name).sort()).toEqual(tables().sort());
+    for (const table of tables()) {
+      const rows = await query(url, `select * from ${table}`);
+      expect(sorted(rows), table).toEqual(sorted(sourceRows(table)));
+    }
+  });
+
+  describe('a server on the copy', () => {
+    let app: TestApp;
+    beforeAll(async () => {
+      accepting = true;
+      const url = await createDatabase(cluster);
+      await transfer(databasePath(dataDir), url);
+      app = await startApp({ ...settings, MAYFLY_DATABASE_URL: url });
+    });
+    afterAll(() => app?.stop());
+
+    it('returns everything as before, byte for byte', async () => {
+      expect(await readEverything(app, filled)).toEqual(before);
+      expect((await app.api('GET', `/v1/inboxes/${filled.expired.id}`)).status).toBe(410);
+    });
+
+    it('continues the cursors of inboxes and of the account', async () => {
+      const [inbox] = filled.inboxes;
+      const list = await app.api('GET', `/v1/inboxes/${inbox?.id}/messages?limit=1`);
+      await app.send({ from: 'a@example.org', to: inbox?.address ?? '', subject: 'After the move' });
+      const since = async (path: string, cursor: string) =>
+        (await app.api('GET', `${path}?since=${cursor}`)).body.messages.map(
+          ({ subject }: { subject: string }) => subject,
+        );
+      expect(await since(`/v1/inboxes/${inbox?.id}/messages`, list.body.cursor)).toEqual(['After the move']);
+      expect(await since('/v1/messages', accountCursor)).toEqual(['After the move']);
+    });
+
+    it('repeats the response of an idempotent creation, and creates new inboxes', async () => {
+      const again = await app.api('POST', '/v1/inboxes', filled.repeatable);
+      expect(again.status).toBe(201);
+      const { body } = await app.api('GET', '/v1/inboxes?label.n=1');
+      expect(body.inboxes).toMatchObject([{ id: again.body.id }]);
+      expect((await app.api('POST', '/v1/inboxes', { body: {} })).status).toBe(201);
+    });
+
+    it('sends the pending deliveries, under the ids that they had', async () => {
+      const firstIds = new Set(receiver.requests.map(({ headers }) => headers['webhook-id']));
+      const path = `/v1/webhooks/${filled.webhookId}/deliveries?limit=100`;
+      const delivered = async () =>
+        (await app.api('GET', path)).body.deliveries.filter(
+          ({ state }: { state: string }) => state === 'delivered',
+        ).length;
+      await expect.poll(delivered).toBeGreaterThan(5);
+      const later = receiver.requests.map(({ headers }) => headers['webhook-id']);
+      expect(later.filter((id) => firstIds.has(id)).length).toBeGreaterThan(firstIds.size);
+    });
+  });
+
+  it('leaves an empty database when it is cut at any table, and succeeds when it is run again', async () => {
+    const small = mkdtempSync(join(tmpdir(), 'mayfly-transfer-'));
+    const app = await startApp({}, {}, small);
+    const { address } = await app.createInbox();
+    await app.send({ from: 'a@example.org', to: address, subject: 'One' });
+    await app.stop();
+    const url = await createDatabase(cluster);
+    for (let last = 1; last <= tables().length; last++) {
+      let count = 0;
+      const cut = () => {
+        count += 1;
+        if (count === last) throw new Error('cut');
+      };
+      await expect(transfer(databasePath(small), url, cut)).rejects.toThrow('cut');
+      expect(await filledTables(url)).toEqual([]);
+    }
+    await transfer(databasePath(small), url);
+    expect(await filledTables(url)).toEqual(expect.arrayContaining(['accounts', 'inboxes', 'messages']));
+    rmSync(small, { recursive: true });
+  });
+
+  it('refuses a database that has rows, and changes nothing in it', async () => {
+    const url = await createDatabase(cluster);
+    await (await startApp({ MAYFLY_DATABASE_URL: url })).stop();
+    const accounts = await query(url, 'select id from accounts');
+    await expect(transfer(databasePath(dataDir), url)).rejects.toThrow(
+      /Nothing was copied\. The PostgreSQL database is not empty: its table ".*" has rows\. Give the URL/,
+    );
+    expect(await query(url, 'select id from accounts')).toEqual(accounts);
+  });
+
+  it('refuses an embedded database that a server uses', async () => {
+    const app = await startApp(settings, {}, dataDir);
+    const url = await createDatabase(cluster);
+    await expect(transfer(databasePath(dataDir), url)).rejects.toThrow(
+      /Another Mayfly server uses .*Stop it/,
+    );
+    await app.stop();
+  });
+
+  it('notices a row that is altered on its way', async () => {
+    const url = await createDatabase(cluster);
+    await transfer(databasePath(dataDir), url);
+    const client = new Client(url);
+    await client.connect();
+    await client.query(`truncate ${tables().join(', ')}`);
+    await client.query(`create function alter_row() returns trigger language plpgsql as
+      $$ begin new.rcpt_to := upper(new.rcpt_to); return new; end $$`);
+    await client.query(
+      'create trigger altered before insert on messages for each row execute function alter_row()',
+    );
+    await client.end();
+    await expect(transfer(databasePath(dataDir), url)).rejects.toThrow(
+      /The copy of the table "messages" differs from the original/,
+    );
+    expect(await filledTables(url)).toEqual([]);
+  });
+});
