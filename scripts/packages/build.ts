@@ -52,9 +52,16 @@ const common = (source: PackageJson) => ({
   publishConfig: { access: 'public', provenance: true },
 });
 
+/** `./src/index.ts` as `index`. */
+const outputOf = (source: string) => source.replace('./src/', '').replace(/\.ts$/, '');
+
+/** Both module systems have the same types, so that an inbox of one can be passed to the other. */
+const shareTypes = (target: string, file: string) =>
+  writeFileSync(join(target, `dist/esm/${file}.d.ts`), `export * from '../cjs/${file}.js';\n`);
+
 /** `./src/index.ts` as its outputs, types first. */
 function exportOf(source: string, withCjs: boolean) {
-  const file = source.replace('./src/', '').replace(/\.ts$/, '');
+  const file = outputOf(source);
   const entry = (format: string) => ({
     types: `./dist/${format}/${file}.d.ts`,
     default: `./dist/${format}/${file}.js`,
@@ -66,7 +73,16 @@ function buildLibrary({ folder, withCjs, onlyEsm, without }: Library): void {
   const source = readPackage(folder);
   const target = join(BUILD, folder);
   const sources = `packages/${folder}/src`;
-  compile({ source: sources, target: join(target, 'dist/esm'), format: 'esm', withTypes: true, without });
+  const exported = Object.entries(source.exports ?? {}).filter(
+    ([, file]) => !without.some((name) => file.includes(`/${name}/`)),
+  );
+  compile({
+    source: sources,
+    target: join(target, 'dist/esm'),
+    format: 'esm',
+    withTypes: !withCjs,
+    without,
+  });
   if (withCjs) {
     compile({
       source: sources,
@@ -76,10 +92,8 @@ function buildLibrary({ folder, withCjs, onlyEsm, without }: Library): void {
       without: [...without, ...onlyEsm],
     });
     writeJson(join(target, 'dist/cjs/package.json'), { type: 'commonjs' });
+    for (const [, file] of exported) shareTypes(target, outputOf(file));
   }
-  const exported = Object.entries(source.exports ?? {}).filter(
-    ([, file]) => !without.some((name) => file.includes(`/${name}/`)),
-  );
   writeJson(join(target, 'package.json'), {
     name: source.name,
     version,

@@ -29,7 +29,7 @@ export interface Compilation {
   source: string;
   target: string;
   format: Format;
-  /** Declarations are only for packages that programs import. */
+  /** Declarations are only for packages that programs import. Comments are in them, and not in the JavaScript. */
   withTypes: boolean;
   /** Files and folders of the sources that are left out. */
   without?: string[];
@@ -38,6 +38,13 @@ export interface Compilation {
 /** Names of files that the compiler leaves as they are: those of workers, and all in declarations. */
 const namesOfOutput = (code: string) =>
   code.replaceAll(/((?:new URL\(|from |import\()'\.[^']*)\.ts'/g, "$1.js'");
+
+/**
+ * Modules that are loaded later. Test runners such as Jest load CommonJS in a context of their own, in which
+ * `import()` is not available.
+ */
+const withRequire = (code: string) =>
+  code.replaceAll(/\bimport\(('[^']+')\)/g, 'Promise.resolve().then(() => require($1))');
 
 /** Compiles a copy in a folder of its own: its package.json says whether the output is ESM or CommonJS. */
 export function compile({ source, target, format, withTypes, without = [] }: Compilation): void {
@@ -61,7 +68,6 @@ export function compile({ source, target, format, withTypes, without = [] }: Com
         noEmit: false,
         rootDir: 'src',
         outDir: 'out',
-        declaration: withTypes,
         stripInternal: true,
         rewriteRelativeImportExtensions: true,
         verbatimModuleSyntax: format === 'esm',
@@ -74,13 +80,16 @@ export function compile({ source, target, format, withTypes, without = [] }: Com
       exclude: [],
     };
     writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify(config));
-    execFileSync(process.execPath, [TSC, '-p', folder], { stdio: 'inherit' });
+    const tsc = (...options: string[]) =>
+      execFileSync(process.execPath, [TSC, '-p', folder, ...options], { stdio: 'inherit' });
+    tsc('--removeComments');
+    if (withTypes) tsc('--declaration', '--emitDeclarationOnly');
     for (const file of globSync('**/*.{js,d.ts}', { cwd: join(folder, 'out') })) {
       const text = readFileSync(join(folder, 'out', file), 'utf8');
       mkdirSync(dirname(join(target, file)), { recursive: true });
       const contract = relative(dirname(file), join('..', CONTRACT, 'index.js'));
       const code = namesOfOutput(text).replaceAll("'@mayfly/client/contract'", `'${contract}'`);
-      writeFileSync(join(target, file), code);
+      writeFileSync(join(target, file), format === 'cjs' && file.endsWith('.js') ? withRequire(code) : code);
     }
   } finally {
     rmSync(folder, { recursive: true, force: true });

@@ -60,6 +60,7 @@ export const errorClassOf = (status: number): typeof ApiError =>
 
 /** The server could not be reached, or its response did not arrive in full. */
 export class ConnectionError extends MayflyError {
+  readonly url: string;
   readonly attempts: number;
 
   constructor(url: string, attempts: number, cause: unknown) {
@@ -69,6 +70,7 @@ export class ConnectionError extends MayflyError {
       `${url} did not respond in ${attempts} attempt${attempts === 1 ? '' : 's'}: ${(inner as Error)?.message || (inner as { code?: string })?.code || inner}. Check that Mayfly is running there, or set MAYFLY_URL.`,
       { cause },
     );
+    this.url = url;
     this.attempts = attempts;
   }
 }

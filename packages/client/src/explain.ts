@@ -1,4 +1,6 @@
+/** `@mayfly/client/explain`: matches and explanations of waits as text, for tools that show them. */
 import type * as api from './generated/api.ts';
+import type { Match } from './match.ts';
 
 /** Rows that help; more fill the screen of a test run. */
 const MAX_ROWS = 10;
@@ -49,3 +51,31 @@ export function explanationLines({
       .map(({ at, remoteAddress, reason }) => `TLS failed: ${clock(at)}  ${reason}  from ${remoteAddress}`),
   ];
 }
+
+/** A match in words, such as `with subject "reset" and a code`. */
+export function describeMatch(match: Match): string {
+  const words = Object.entries(match).flatMap(([name, value]) => {
+    if (value === undefined) return [];
+    if (typeof value === 'boolean') {
+      const noun = name === 'hasAttachments' ? 'attachment' : name;
+      return [`${value ? 'a' : 'no'} ${noun}`];
+    }
+    if (name === 'where') return ['the given "where"'];
+    const isLink = name === 'link' && Object.keys(value).length > 0;
+    const parts = isLink ? Object.entries(value) : [['', value]];
+    return parts.map(
+      ([part, wanted]) =>
+        `${name}${part && ` ${part}`} ${wanted instanceof RegExp ? wanted : JSON.stringify(wanted)}`,
+    );
+  });
+  return words.length > 0 ? ` with ${words.join(' and ')}` : '';
+}
+
+/** Why a silence was broken. */
+export const silenceText = (
+  name: string,
+  match: Match,
+  forMs: number,
+  { subject, from, receivedAt }: api.MessageSummary,
+): string =>
+  `A mail${describeMatch(match)} reached ${name} within ${seconds(forMs)}, and none was expected: ${JSON.stringify(subject)} from ${from?.address ?? 'no sender'} at ${receivedAt}.`;

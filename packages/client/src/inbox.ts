@@ -1,9 +1,8 @@
 import { MayflyError, UnexpectedMessageError, WaitTimeoutError } from './errors.ts';
-import { seconds } from './explain.ts';
 import type * as api from './generated/api.ts';
-import { describe, type Match } from './match.ts';
+import type { Match } from './match.ts';
 import { type LinkMatch, Message } from './message.ts';
-import { type FollowOptions, follow, toSince } from './stream.ts';
+import { type FollowOptions, toSince } from './since.ts';
 import type { RequestOptions, Transport } from './transport.ts';
 import { type WaitTarget, waitForMessages } from './wait.ts';
 
@@ -131,11 +130,8 @@ export class Inbox {
       throw error;
     });
     if (!mail) return;
-    const { subject, from, receivedAt } = mail;
-    throw new UnexpectedMessageError(
-      `A mail${describe(match)} reached ${this.#name} within ${seconds(forMs)}, and none was expected: ${JSON.stringify(subject)} from ${from?.address ?? 'no sender'} at ${receivedAt}.`,
-      mail,
-    );
+    const { silenceText } = await import('./explain.ts');
+    throw new UnexpectedMessageError(silenceText(this.#name, match, forMs, mail), mail);
   }
 
   /**
@@ -143,6 +139,7 @@ export class Inbox {
    */
   async *messages(options: FollowOptions & { follow?: boolean } = {}): AsyncGenerator<api.MessageSummary> {
     if (options.follow) {
+      const { follow } = await import('./stream.ts');
       for await (const { message } of follow(this.#transport, `/v1/inboxes/${this.id}/events`, options))
         yield message;
       return;

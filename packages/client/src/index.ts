@@ -16,10 +16,10 @@ export {
 } from './errors.ts';
 export type * as api from './generated/api.ts';
 export { Inbox, type SilenceOptions, type WaitOptions } from './inbox.ts';
-export { describe as describeMatch, type Match } from './match.ts';
+export type { Match } from './match.ts';
 export { type CreateOptions, Mayfly } from './mayfly.ts';
 export { type LinkMatch, Message } from './message.ts';
-export type { FollowOptions, MessageEvent } from './stream.ts';
+export type { FollowOptions, MessageEvent } from './since.ts';
 export {
   type CallArguments,
   type CallInput,

@@ -1,6 +1,6 @@
 import type * as api from './generated/api.ts';
 import { Inbox } from './inbox.ts';
-import { type FollowOptions, follow, type MessageEvent } from './stream.ts';
+import type { FollowOptions, MessageEvent } from './since.ts';
 import { type CallArguments, type MayflyOptions, type RequestOptions, Transport } from './transport.ts';
 
 export interface CreateOptions extends api.CreateInbox, RequestOptions {
@@ -141,7 +141,8 @@ export class Mayfly {
   }
 
   /** Every message of the account as it arrives, once each, over cuts and restarts. */
-  events(options: FollowOptions = {}): AsyncGenerator<MessageEvent> {
-    return follow(this.transport, '/v1/events', options);
+  async *events(options: FollowOptions = {}): AsyncGenerator<MessageEvent> {
+    const { follow } = await import('./stream.ts');
+    yield* follow(this.transport, '/v1/events', options);
   }
 }

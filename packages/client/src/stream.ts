@@ -1,29 +1,64 @@
+/** Streams of events that continue over cuts. Loaded by the first stream that is opened. */
 import { ApiError } from './errors.ts';
-import type { MessageSummary } from './generated/api.ts';
+import { type FollowOptions, type MessageEvent, toSince } from './since.ts';
 import { sleep } from './time.ts';
-import { pauseBefore, type Transport } from './transport.ts';
-
-/** A new message, from a stream. */
-export interface MessageEvent {
-  /** Position of the event: pass it as `since` to continue after it. */
-  id: string;
-  inboxId: string;
-  message: MessageSummary;
-}
-
-export interface FollowOptions {
-  /** A cursor, the id of an event, or a time. Default: the oldest message that exists. */
-  since?: string | Date | undefined;
-  signal?: AbortSignal | undefined;
-  /** Called with true when the stream is open, and with false when it is cut and will be resumed. */
-  onConnection?: ((isOpen: boolean) => void) | undefined;
-}
+import { type AnyInput, pauseBefore, type Transport } from './transport.ts';
 
 /** The server writes a line every 15 seconds; a silence this long is a dead connection. */
 const SILENCE_MS = 40_000;
 
-export const toSince = (since: string | Date | undefined) =>
-  since instanceof Date ? since.toISOString() : since;
+/** A block of server-sent events, with the lines that this library uses. */
+interface Block {
+  id: string | undefined;
+  data: string | undefined;
+}
+
+/** The blocks of one response as they come; one that is cut in the middle is left out, with its id. */
+async function* blocksOf(response: Response, onChunk: () => void): AsyncGenerator<Block> {
+  const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader();
+  for (let text = ''; ; ) {
+    const { value, done } = (await reader?.read()) ?? { done: true };
+    if (done) return;
+    onChunk();
+    const blocks = (text + value).split('\n\n');
+    text = blocks.pop() ?? '';
+    for (const block of blocks) {
+      yield { id: /^id: (.*)$/m.exec(block)?.[1], data: /^data: (.*)$/m.exec(block)?.[1] };
+    }
+  }
+}
+
+/** One connection. It ends when the server ends it, when it is silent for too long, or with the loop of the caller. */
+async function* connect(
+  transport: Transport,
+  path: string,
+  input: AnyInput,
+  onOpen: () => void,
+): AsyncGenerator<Block> {
+  const { signal } = input;
+  const controller = new AbortController();
+  const abort = () => controller.abort(signal?.reason);
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const keepAlive = () => {
+    clearTimeout(timer);
+    timer = setTimeout(abort, SILENCE_MS);
+  };
+  signal?.addEventListener('abort', abort, { once: true });
+  try {
+    signal?.throwIfAborted();
+    keepAlive();
+    const response = await transport.open(`GET ${path}`, input, controller.signal);
+    onOpen();
+    yield* blocksOf(response, keepAlive);
+  } finally {
+    clearTimeout(timer);
+    signal?.removeEventListener('abort', abort);
+    controller.abort();
+  }
+}
+
+/** A response after which the next attempt is answered likewise. */
+const isRefusal = (error: unknown) => error instanceof ApiError && pauseBefore(error, 1) === Infinity;
 
 /**
  * Every event once, over cuts and restarts: each new connection continues after the last complete event.
@@ -33,54 +68,29 @@ export const toSince = (since: string | Date | undefined) =>
 export async function* follow(
   transport: Transport,
   path: string,
-  options: FollowOptions,
+  { since, signal, onConnection }: FollowOptions,
 ): AsyncGenerator<MessageEvent> {
-  const { signal, onConnection } = options;
   let last: string | undefined;
   for (let failures = 0; ; ) {
-    const controller = new AbortController();
-    const abort = () => controller.abort(signal?.reason);
-    signal?.addEventListener('abort', abort, { once: true });
-    let timer: ReturnType<typeof setTimeout> | undefined;
-    const keepAlive = () => {
-      clearTimeout(timer);
-      timer = setTimeout(abort, SILENCE_MS);
+    const input = {
+      query: { since: toSince(since) },
+      ...(last && { headers: { 'last-event-id': last } }),
+      signal,
+    };
+    const onOpen = () => {
+      failures = 0;
+      onConnection?.(true);
     };
     try {
-      signal?.throwIfAborted();
-      keepAlive();
-      const response = await transport.open(
-        `GET ${path}`,
-        { query: { since: toSince(options.since) }, ...(last && { headers: { 'last-event-id': last } }) },
-        controller.signal,
-      );
-      onConnection?.(true);
-      failures = 0;
-      const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader();
-      let text = '';
-      for (;;) {
-        const { value, done } = (await reader?.read()) ?? { done: true };
-        if (done) break;
-        keepAlive();
-        const blocks = (text + value).split('\n\n');
-        // An incomplete block; its id must not be used yet.
-        text = blocks.pop() ?? '';
-        for (const block of blocks) {
-          last = /^id: (.*)$/m.exec(block)?.[1] ?? last;
-          const data = /^data: (.*)$/m.exec(block)?.[1];
-          if (data) yield { id: last ?? '', ...JSON.parse(data) };
-        }
+      for await (const { id, data } of connect(transport, path, input, onOpen)) {
+        last = id ?? last;
+        if (data) yield { id: last ?? '', ...JSON.parse(data) };
       }
     } catch (error) {
       signal?.throwIfAborted();
-      if (error instanceof ApiError && pauseBefore(error, 1) === undefined) throw error;
-    } finally {
-      // Also when the caller leaves its loop.
-      clearTimeout(timer);
-      signal?.removeEventListener('abort', abort);
-      controller.abort();
+      if (isRefusal(error)) throw error;
     }
     onConnection?.(false);
-    await sleep(pauseBefore(undefined, ++failures) ?? 0, signal);
+    await sleep(pauseBefore(undefined, ++failures), signal);
   }
 }

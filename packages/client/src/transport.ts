@@ -104,28 +104,23 @@ export class Transport {
     const end = now() + (input.timeoutMs ?? this.#options.timeoutMs ?? DEFAULT_TIMEOUT_MS);
     for (let attempt = 1; ; attempt++) {
       const started = now();
-      let failure: unknown;
       try {
         return await this.#attempt(operation, input, end - started);
-      } catch (error) {
+      } catch (failure) {
         input.signal?.throwIfAborted();
-        failure = error;
+        if (isDeletedBefore(operation, failure, attempt)) return undefined;
+        const pause = pauseBefore(failure, attempt, isRepeatable(operation, input));
+        if (attempt > retries || now() + pause >= end) throw errorFor(failure, this.url, attempt);
+        // After a long attempt the cut was a proxy's limit and not a server that is down.
+        await sleep(now() - started < LONGEST_PAUSE_MS ? pause : 0, input.signal);
       }
-      // The first of two attempts did it, and only its response was lost.
-      if (attempt > 1 && operation.startsWith('DELETE') && (failure as ApiError).status === 404) {
-        return undefined;
-      }
-      const pause = pauseBefore(failure, attempt, isRepeatable(operation, input));
-      if (pause === undefined || attempt > retries || now() + pause >= end) {
-        throw failure instanceof ApiError ? failure : new ConnectionError(this.url, attempt, failure);
-      }
-      // After a long attempt the cut was a proxy's limit and not a server that is down.
-      if (now() - started < LONGEST_PAUSE_MS) await sleep(pause, input.signal);
     }
   }
 
   /** One attempt. @throws ApiError, whatever `fetch` throws, or the signal's reason */
   async #attempt(operation: string, input: AnyInput, ms: number): Promise<unknown> {
+    // A signal that is aborted already calls no listener.
+    input.signal?.throwIfAborted();
     const controller = new AbortController();
     const abort = () => controller.abort(input.signal?.reason);
     const timer = setTimeout(() => controller.abort(new Error(`no response in ${Math.round(ms)} ms`)), ms);
@@ -187,21 +182,29 @@ export class Transport {
   }
 }
 
+/** What the caller gets of whatever `fetch` threw. */
+const errorFor = (failure: unknown, url: string, attempts: number) =>
+  failure instanceof ApiError ? failure : new ConnectionError(url, attempts, failure);
+
+/** The first of several attempts deleted it, and only its response was lost. */
+const isDeletedBefore = (operation: string, failure: unknown, attempt: number): boolean =>
+  attempt > 1 && operation.startsWith('DELETE') && (failure as ApiError).status === 404;
+
 /** Whether a second execution changes nothing. */
 const isRepeatable = (operation: string, { headers }: AnyInput): boolean =>
   !operation.startsWith('POST') ||
   /\/(wait|preview|generate|expire)$/.test(operation) ||
   headers?.['idempotency-key'] !== undefined;
 
-/** How long to wait before the next attempt, in ms; undefined when there must not be one. */
-export function pauseBefore(failure: unknown, attempt: number, isSafe = true): number | undefined {
+/** How long to wait before the next attempt, in ms; Infinity when there must not be one. */
+export function pauseBefore(failure: unknown, attempt: number, isSafe = true): number {
   const backoff = Math.min(FIRST_PAUSE_MS * 2 ** (attempt - 1), LONGEST_PAUSE_MS);
-  if (!(failure instanceof ApiError)) return isSafe ? backoff : undefined;
+  if (!(failure instanceof ApiError)) return isSafe ? backoff : Infinity;
   const { status, code, retryAfterMs = backoff } = failure;
   // A 429 was refused before anything was done.
   if (status === 429) return retryAfterMs;
-  if (!isSafe) return undefined;
-  return TRANSIENT.includes(status) || code === 'idempotency_in_progress' ? retryAfterMs : undefined;
+  if (!isSafe) return Infinity;
+  return TRANSIENT.includes(status) || code === 'idempotency_in_progress' ? retryAfterMs : Infinity;
 }
 
 async function errorOf(response: Response, request: string): Promise<ApiError> {

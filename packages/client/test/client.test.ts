@@ -135,6 +135,9 @@ describe('an inbox of the client', () => {
     const waiting = inbox.waitForMessage({}, { signal: controller.signal });
     controller.abort(new Error('the test ended'));
     expect(await failureOf(waiting)).toEqual(new Error('the test ended'));
+    const { signal } = controller;
+    expect(await failureOf(inbox.waitForMessage({}, { signal }))).toEqual(new Error('the test ended'));
+    expect(await failureOf(inbox.refresh({ signal }))).toEqual(new Error('the test ended'));
   });
 
   it('refuses options and conditions that it does not know', async () => {

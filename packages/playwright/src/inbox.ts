@@ -2,7 +2,6 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import {
   ApiError,
   type api,
-  describeMatch,
   Inbox,
   type LinkMatch,
   type Match,
@@ -11,6 +10,7 @@ import {
   type Transport,
   type WaitOptions,
 } from '@mayfly/client';
+import { describeMatch } from '@mayfly/client/explain';
 import { type Page, type TestInfo, test } from '@playwright/test';
 
 /** A wait without a timeout of its own. */

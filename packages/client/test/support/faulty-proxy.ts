@@ -60,30 +60,36 @@ export async function faultyProxy(target: string, next: () => Fault): Promise<Fa
     const chunks: Buffer[] = [];
     for await (const chunk of incoming) chunks.push(chunk);
     const body = Buffer.concat(chunks);
-    const destroy = () => incoming.socket.destroy();
-    if (fault === 'reset-before') return void destroy();
+    if (fault === 'reset-before') return void incoming.socket.destroy();
     if (fault === '502')
       return void response.writeHead(502, { 'content-type': 'text/html' }).end('<h1>Bad Gateway</h1>');
     if (fault === 'delay') await new Promise((resolve) => setTimeout(resolve, DELAY_MS));
     if (fault === 'duplicate') await forward(incoming, body);
-    let isOver = false;
-    const timer = setTimeout(() => {
-      if (fault !== 'cut-held' && fault !== '504-held') return;
-      isOver = true;
-      if (fault === 'cut-held') destroy();
-      else response.writeHead(504).end('Gateway Timeout');
-    }, CUT_AFTER_MS);
+    const timer = setTimeout(() => respond(fault, incoming, response), CUT_AFTER_MS);
+    if (fault !== 'cut-held' && fault !== '504-held') clearTimeout(timer);
     try {
       const { head, bytes } = await forward(incoming, body);
-      if (isOver) return;
-      if (fault === 'reset-after') return void destroy();
-      if (fault === '504-held') return void response.writeHead(504).end('Gateway Timeout');
-      response.writeHead(head.statusCode ?? 500, head.headers);
-      if (fault !== 'cut-body') return void response.end(bytes);
-      response.write(bytes.subarray(0, bytes.length / 2), destroy);
+      respond(fault, incoming, response, head, bytes);
     } finally {
       clearTimeout(timer);
     }
+  }
+
+  /** @param head undefined when the server has not responded yet */
+  function respond(
+    fault: Fault,
+    incoming: IncomingMessage,
+    response: ServerResponse,
+    head?: IncomingMessage,
+    bytes: Buffer = Buffer.alloc(0),
+  ): void {
+    const destroy = () => incoming.socket.destroy();
+    if (response.headersSent) return;
+    if (fault === 'reset-after' || (fault === 'cut-held' && !head)) return void destroy();
+    if (fault === '504-held') return void response.writeHead(504).end('Gateway Timeout');
+    response.writeHead(head?.statusCode ?? 500, head?.headers);
+    if (fault !== 'cut-body') return void response.end(bytes);
+    response.write(bytes.subarray(0, bytes.length / 2), destroy);
   }
 
   const server = createServer((incoming, response) => {

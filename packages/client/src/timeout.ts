@@ -1,0 +1,61 @@
+/** The error of a wait that fails. It is loaded when the first one fails, so that programs that wait stay small. */
+import { WaitTimeoutError } from './errors.ts';
+import { describeMatch, explanationLines, seconds } from './explain.ts';
+import type * as api from './generated/api.ts';
+import { splitMatch } from './match.ts';
+import { Message } from './message.ts';
+import { type Held, WAIT, type WaitFor, type WaitTarget } from './wait.ts';
+
+/** For the question whether a message came too early: without an answer its line is left out. */
+const HINT_MS = 1_000;
+
+/**
+ * The error with the explanation as a table.
+ * @param rejected messages that met the conditions of the server, but not those of the client, newest first
+ */
+export async function timeoutError(
+  target: WaitTarget,
+  wanted: WaitFor,
+  foundCount: number,
+  rejected: api.SeenMessage[],
+  { result, isFinal }: Held,
+): Promise<WaitTimeoutError> {
+  const { match, count, timeoutMs } = wanted;
+  const explanation = result.explanation && {
+    ...result.explanation,
+    seenCount: result.explanation.seenCount + rejected.length,
+    seen: [...rejected, ...result.explanation.seen],
+  };
+  const lines = [
+    ...(explanation ? explanationLines(explanation) : []),
+    ...(await earlierLines(target, wanted)),
+    ...(isFinal ? [] : ['The server could not be reached at the end: this is what it said before.']),
+    `Look: ${target.url}`,
+  ];
+  const text = `${missing(foundCount, count)}${describeMatch(match)} reached ${target.name} in ${seconds(timeoutMs)}.\n  ${lines.join('\n  ')}`;
+  return new WaitTimeoutError(text, target.inboxId, timeoutMs, explanation, isFinal);
+}
+
+function missing(foundCount: number, count: number): string {
+  if (foundCount > 0) return `Only ${foundCount} of ${count} mails`;
+  return count > 1 ? `None of ${count} mails` : 'No mail';
+}
+
+/** A message that matches, but came before the one that the handle returned last, is a common surprise. */
+async function earlierLines(target: WaitTarget, { match, since, signal }: WaitFor): Promise<string[]> {
+  if (!since) return [];
+  const { onServer, failures } = await splitMatch(match);
+  try {
+    const body = { match: onServer, timeoutSeconds: 0 };
+    const input = { path: { id: target.inboxId }, body, signal, timeoutMs: HINT_MS };
+    const { messages } = (await target.transport.send(WAIT, input, 0)) as api.WaitResult;
+    const [first] = messages.map((fields) => new Message(fields));
+    if (!first || (failures && failures(first).length > 0)) return [];
+    return [
+      `${JSON.stringify(first.subject)} matches, but came before the position at which this wait began: pass since: 'start' to include it.`,
+    ];
+  } catch {
+    signal?.throwIfAborted();
+    return [];
+  }
+}
