@@ -314,7 +314,7 @@ async function startHttp(
       rate: createRateLimit(clock),
       usage: parts.usage,
       refusalsWritten: () => receiver.refusalsWritten(),
-      injection: createInjection({ receiver, budget }),
+      injection: createInjection({ receiver, budget, clock }),
       replays,
       clock,
       log,

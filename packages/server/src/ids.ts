@@ -62,6 +62,9 @@ export function newId(prefix: IdPrefix, now: number, random: Uint8Array = drawRa
   return `${prefix}_${timePart(now)}${randomPart(random)}`;
 }
 
+/** The beginning of all ids of that kind from a time on: it sorts before them. @param time epoch milliseconds */
+export const firstIdAt = (prefix: IdPrefix, time: number): string => `${prefix}_${timePart(time)}`;
+
 /** A new id of an SMTP session: sixteen letters of hexadecimal, all of them random. */
 export function newSessionId(): string {
   return Buffer.from(drawRandom()).toString('hex', 0, 8);

@@ -762,6 +762,46 @@ export interface StructurePart {
   contentId: string | null;
 }
 
+/** When what happened to a message. */
+export interface Timeline {
+  /** In the order in which they must have happened: the Date header, the hops, the SMTP session, webhooks. A connection that is older than the Date header comes before it. */
+  events: TimelineEvent[];
+}
+
+/** One step of a message. */
+export interface TimelineEvent {
+  /** When it happened, by the clock that `clock` names; null where the message does not say. Headers give whole seconds. */
+  at: string | null;
+  /** `date-header`: the Date header. `received-header`: a Received header of another server. `connected`, `tls`, `authenticated`, `mail-from`, `rcpt-to` (the last recipient was accepted), `data`, `end-of-data`: the SMTP session. `fault`: a fault that the inbox asked for, since the last message of the session. `injected`: the request that injected the message. `imported`: it was read from a recording. `parsed`: it was read. `sender-checked`: SPF, DKIM and DMARC were checked. `committed`: `receivedAt`, the time of the transaction that stored it; the 250 reply was sent when that was on the disk. `webhook-attempt`: an attempt to deliver its event. */
+  event: "date-header" | "received-header" | "connected" | "tls" | "authenticated" | "fault" | "mail-from" | "rcpt-to" | "data" | "injected" | "imported" | "end-of-data" | "parsed" | "sender-checked" | "committed" | "webhook-attempt";
+  /** Whose clock `at` was read from: that of the sender, of another mail server, or of Mayfly. */
+  clock: "sender" | "relay" | "mayfly";
+  /** Milliseconds since the event before that has a time; negative where the two clocks differ. Null for the first one. */
+  sincePreviousMs: number | null;
+  /** What happened, in one line. */
+  detail: string;
+  /** What is odd about the time, such as a Date header in the future or hops out of order; null where nothing is. */
+  note: string | null;
+  /** Of a `webhook-attempt`; null for other events. */
+  webhook: TimelineWebhook | null;
+}
+
+/** The outcome of an attempt to deliver the event of a message. */
+export interface TimelineWebhook {
+  /** Identifier of a webhook. */
+  webhookId: string;
+  /** Id of the delivery. */
+  deliveryId: string;
+  /** Number of the attempt, from 1. */
+  attempt: number;
+  /** Status of the response; null without a response. */
+  status: number | null;
+  /** How long the attempt took, milliseconds. */
+  durationMs: number;
+  /** Code of the error; null if and only if the attempt succeeded. */
+  error: string | null;
+}
+
 /** Fields to change. */
 export interface UpdateInbox {
   /** New lifetime in minutes from now, from 1 to the maximum of your plan; the inbox never lives longer than `maxExpiresAt`. */
@@ -975,6 +1015,8 @@ export interface Operations {
   'POST /v1/inboxes/{id}/messages/{messageId}/preview': { path: { id: string; messageId: string }; body?: PreviewRequest; result: Preview };
   /** Find what is wrong with a message */
   'GET /v1/inboxes/{id}/messages/{messageId}/lint': { path: { id: string; messageId: string }; result: LintReport };
+  /** Read when what happened to a message */
+  'GET /v1/inboxes/{id}/messages/{messageId}/timeline': { path: { id: string; messageId: string }; result: Timeline };
   /** List refused mail */
   'GET /v1/refusals': { query?: { since?: string; address?: string; limit?: number }; result: RefusalList };
   /** Wait for messages and learn why none arrived */

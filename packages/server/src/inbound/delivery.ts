@@ -2,6 +2,7 @@ import type { Clock } from '../clock.ts';
 import type { EventBus } from '../events.ts';
 import type { MailAuthentication } from '../mail/authentication.ts';
 import type { MailEnvelope, NewMailRecipient, Placed, Store } from '../store/contract/index.ts';
+import { encodeTrail, type Trail, type TrailEvent } from '../store/contract/trail.ts';
 import type { Authenticator } from './authentication/authenticator.ts';
 import type { Parsing } from './parsing/parser-pool.ts';
 import { receivedLine, TRACE_HEADROOM_BYTES, type Trace } from './received-line.ts';
@@ -19,6 +20,8 @@ export interface ReceivedMail {
   received: Uint8Array;
   /** Null: no Received line is added, as to the recorded message of an imported inbox. */
   trace: Trace | null;
+  /** What happened until the message was there as a whole. */
+  trail: Trail;
   /** Aborted when the sender left: the message is dropped if reading it has not begun. */
   signal?: AbortSignal | undefined;
 }
@@ -64,13 +67,19 @@ export class Delivery implements Delivering {
     const line = trace ? receivedLine({ hostname, trace, envelope, now: clock.now() }) : '';
     const raw = withReceivedLine(line, received);
     const flow = [recipients[0]?.accountId ?? '', envelope.remoteAddress, trace?.id ?? ''];
+    const trail = [...mail.trail];
+    const noted = <T>(event: TrailEvent, value: T): T => {
+      if (value !== null) trail.push({ event, at: clock.now() });
+      return value;
+    };
     const [parsed, authentication] = await Promise.all([
-      parsing.parse(raw, { flow, signal }),
-      this.#authenticate(mail),
+      parsing.parse(raw, { flow, signal }).then((value) => noted('parsed', value)),
+      this.#authenticate(mail)?.then((value) => noted('sender-checked', value)) ?? null,
     ]);
     const placed = await this.#commit({
       ...parsed,
       ...{ raw, envelope, authentication },
+      trail: encodeTrail(trail),
       recipients: byInbox(recipients),
     });
     assertStored(placed);

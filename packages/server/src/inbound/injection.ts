@@ -1,6 +1,8 @@
 import type { Readable } from 'node:stream';
+import type { Clock } from '../clock.ts';
 import { AppError } from '../errors.ts';
 import type { MailEnvelope } from '../store/contract/index.ts';
+import type { TrailEvent } from '../store/contract/trail.ts';
 import type { Delivering, ReceivedMail } from './delivery.ts';
 import type { ByteBudget } from './in-flight/byte-budget.ts';
 import { readMessage } from './in-flight/read-message.ts';
@@ -59,23 +61,27 @@ export const emptyMessage = (): AppError =>
 export function createInjection({
   receiver,
   budget,
+  clock,
 }: {
   receiver: Pick<Receiver, 'accept'> & Delivering;
   budget: ByteBudget;
+  clock: Clock;
 }): Injection {
   /** @returns the message's id */
   const deliver = async (
     stream: Readable,
     remoteAddress: string,
     recipients: Recipient[],
-    mail: Pick<ReceivedMail, 'envelope' | 'trace'>,
+    { begin, ...mail }: Pick<ReceivedMail, 'envelope' | 'trace'> & { begin: TrailEvent },
   ): Promise<string> => {
+    const begun = { event: begin, at: clock.now() };
     const { maxMessageBytes: limit = 0, accountId: account = '' } = recipients[0] ?? {};
     const owner = { source: sourceKey(remoteAddress), account };
     const { bytes, release } = await readMessage(stream, { limit, tooLarge: messageTooLarge, budget, owner });
     try {
       if (bytes.length === 0) throw emptyMessage();
-      const [place] = await receiver.deliver({ ...mail, recipients, received: bytes });
+      const trail = [begun, { event: 'end-of-data' as const, at: clock.now() }];
+      const [place] = await receiver.deliver({ ...mail, recipients, received: bytes, trail });
       if (!place || !('messageId' in place)) throw new Error('a delivered message is in its inbox');
       return place.messageId;
     } finally {
@@ -93,12 +99,13 @@ export function createInjection({
       return deliver(stream, remoteAddress, [recipient], {
         envelope: { mailFrom, helo: '', remoteAddress, tls: false },
         trace: { id: requestId, protocol: 'HTTP' },
+        begin: 'injected',
       });
     },
 
     async restore(inbox, { stream, envelope, rcptTo }, remoteAddress) {
       const recipients = await Promise.all(rcptTo.map((path) => receiver.accept(path, 0, inbox)));
-      await deliver(stream, remoteAddress, recipients, { envelope, trace: null });
+      await deliver(stream, remoteAddress, recipients, { envelope, trace: null, begin: 'imported' });
     },
   };
 }

@@ -38,6 +38,9 @@ const LINGER_MS = 2_000;
 const MAX_BYTES_AFTER_END = 64 * 1024;
 const NOTHING = Buffer.alloc(0);
 
+/** Such as `TLSv1.3 TLS_AES_256_GCM_SHA384`. */
+const cipherOf = (socket: TLSSocket): string => `${socket.getProtocol()} ${socket.getCipher().standardName}`;
+
 const addressOf = ({ remoteAddress = '' }: Socket): string => plainAddress(remoteAddress);
 
 /** The socket of one client, from accept to close: PROXY header, TLS, SMTP dialogue. */
@@ -64,6 +67,8 @@ export class Connection implements Transport, LimitedConnection {
   #bytesAfterEnd = 0;
   /** Monotonic milliseconds. */
   readonly #acceptedAt: number;
+  /** Epoch milliseconds. */
+  readonly #connectedAt: number;
 
   constructor(socket: Socket, options: ConnectionOptions, context: ConnectionContext) {
     this.#plain = socket;
@@ -72,6 +77,7 @@ export class Connection implements Transport, LimitedConnection {
     this.#context = context;
     this.#remoteAddress = addressOf(socket);
     this.#acceptedAt = context.clock.monotonic();
+    this.#connectedAt = context.clock.now();
     this.#listen(socket);
     if (options.expectsProxyHeader) {
       this.#header = NOTHING;
@@ -226,7 +232,7 @@ export class Connection implements Transport, LimitedConnection {
     }
     this.#hasEntered = true;
     if (!this.#options.implicitTls) {
-      this.#greet(false);
+      this.#greet(null);
       if (received.length > 0) this.#onData(received);
       return;
     }
@@ -263,19 +269,20 @@ export class Connection implements Transport, LimitedConnection {
     this.#socket = secure;
     this.#listen(secure);
     secure.on('_tlsError', this.#onError);
-    secure.once('secure', () => this.#secured());
+    secure.once('secure', () => this.#secured(cipherOf(secure)));
   }
 
-  #secured(): void {
+  #secured(cipher: string): void {
     this.#stopDeadline();
     this.#handshake?.done();
-    if (this.#dialogue) this.#dialogue.secured();
-    else this.#greet(true);
+    if (this.#dialogue) this.#dialogue.secured(cipher);
+    else this.#greet(cipher);
   }
 
-  #greet(tls: boolean): void {
+  #greet(cipher: string | null): void {
     const { name, startTls } = this.#options;
-    const options = { id: this.#id, name, remoteAddress: this.#remoteAddress, tls, startTls };
+    const session = { id: this.#id, remoteAddress: this.#remoteAddress, connectedAt: this.#connectedAt };
+    const options = { ...session, name, cipher, startTls };
     this.#dialogue = new Dialogue(options, this.#context, this);
     this.#dialogue.greet();
   }

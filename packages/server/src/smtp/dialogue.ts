@@ -4,7 +4,7 @@ import type { BareLineEndings } from './protocol/data-reader.ts';
 import { SmtpEngine } from './protocol/engine.ts';
 import type { ProtocolEvent } from './protocol/events.ts';
 import { REPLIES, type Reply } from './protocol/replies.ts';
-import { Session, type SessionContext } from './session.ts';
+import { Session, type SessionContext, type SessionOptions } from './session.ts';
 import { SessionTimer } from './session-timer.ts';
 
 /** What all dialogues share. */
@@ -12,14 +12,11 @@ export interface DialogueContext extends SessionContext {
   bareLineEndings: BareLineEndings;
 }
 
-export interface DialogueOptions {
-  /** The session's id, for the log and the Received line. */
-  id: string;
+export interface DialogueOptions extends SessionOptions {
   /** The server's name, in the greeting. */
   name: string;
-  remoteAddress: string;
-  /** Whether the connection is encrypted already. */
-  tls: boolean;
+  /** Protocol and cipher of a connection that is encrypted already; null for one that is not. */
+  cipher: string | null;
   /** Whether STARTTLS is offered while it is not. */
   startTls: boolean;
 }
@@ -55,27 +52,28 @@ export class Dialogue {
   #isOver = false;
 
   constructor(
-    { id, name, remoteAddress, tls, startTls }: DialogueOptions,
+    { name, cipher, startTls, ...session }: DialogueOptions,
     context: DialogueContext,
     transport: Transport,
   ) {
     this.#context = context;
-    this.#id = id;
+    this.#id = session.id;
     this.#transport = transport;
     const { maxMessageBytes, bareLineEndings, limits, clock } = context;
-    const auth = authOffer(context.auth, remoteAddress);
-    const peer = remoteAddress;
+    const peer = session.remoteAddress;
+    const auth = authOffer(context.auth, peer);
     this.#engine = new SmtpEngine({
       name,
       peer,
       maxMessageBytes,
       bareLineEndings,
       limits,
-      tls,
+      tls: cipher !== null,
       startTls,
       auth,
     });
-    this.#session = new Session(id, remoteAddress, context);
+    this.#session = new Session(session, context);
+    if (cipher !== null) this.#session.secured(cipher);
     this.#timer = new SessionTimer(limits, clock.monotonic());
   }
 
@@ -98,9 +96,10 @@ export class Dialogue {
     this.resume();
   }
 
-  secured(): void {
+  /** A TLS handshake is complete. @param cipher protocol and cipher */
+  secured(cipher: string): void {
     this.#engine.secured();
-    this.#session.secured();
+    this.#session.secured(cipher);
   }
 
   /** Closes with a reply after the message that is coming in or being stored, or else now. */

@@ -2,6 +2,7 @@ import type { Clock } from '../clock.ts';
 import type { ByteBudget, ShareEvents } from '../inbound/in-flight/byte-budget.ts';
 import type { Receiver } from '../inbound/receiver.ts';
 import type { Recipient } from '../inbound/recipients.ts';
+import { SessionTrail } from '../inbound/session-trail.ts';
 import type { CaptureTarget, SmtpCredentials } from '../inbound/smtp-credentials.ts';
 import { sourceKey } from '../inbound/source-key.ts';
 import type { Logger } from '../log.ts';
@@ -50,6 +51,14 @@ interface Transaction {
   overshotLogged: boolean;
 }
 
+export interface SessionOptions {
+  /** For the log and the Received line. */
+  id: string;
+  remoteAddress: string;
+  /** When the connection was accepted, epoch milliseconds. */
+  connectedAt: number;
+}
+
 /**
  * The mail transactions of one connection (RFC 5321 section 3.3): what the application decides about the events
  * of the protocol. Knows nothing of sockets, and nothing of the order of commands.
@@ -59,6 +68,7 @@ export class Session {
   readonly #remoteAddress: string;
   readonly #source: string;
   readonly #context: SessionContext;
+  readonly #trail: SessionTrail;
   /** The inbox that takes all mail of this session; null for delivery by recipients. */
   #target: CaptureTarget | null = null;
   #isAuthenticated = false;
@@ -67,18 +77,20 @@ export class Session {
   #transaction: Transaction | undefined;
   #message: IncomingMessage | undefined;
 
-  constructor(id: string, remoteAddress: string, context: SessionContext) {
+  constructor({ id, remoteAddress, connectedAt }: SessionOptions, context: SessionContext) {
     this.#id = id;
     this.#remoteAddress = remoteAddress;
     this.#source = sourceKey(remoteAddress);
     this.#context = context;
+    this.#trail = new SessionTrail(context.clock, connectedAt);
   }
 
-  /** The connection is encrypted: forgets who the client is (RFC 3207 section 4.2). */
-  secured(): void {
+  /** The connection is encrypted: forgets who the client is (RFC 3207 section 4.2). @param cipher for the timeline */
+  secured(cipher: string): void {
     this.#target = null;
     this.#isAuthenticated = false;
     this.#transaction = undefined;
+    this.#trail.secured(cipher);
   }
 
   /** @returns the reply to AUTH; never rejects */
@@ -87,6 +99,7 @@ export class Session {
     const { reply, target } = await checkCredentials(this.#context.auth, credentials, peer);
     this.#target = target;
     this.#isAuthenticated = reply === REPLIES.authenticated;
+    if (this.#isAuthenticated) this.#trail.authenticated(target !== null);
     return reply;
   }
 
@@ -94,6 +107,7 @@ export class Session {
   mail({ mailFrom, declaredBytes, helo, tls }: MailEvent): void {
     const envelope = { mailFrom, helo, remoteAddress: this.#remoteAddress, tls };
     this.#transaction = { envelope, declaredBytes, recipients: [], postmasters: 0, overshotLogged: false };
+    this.#trail.mail();
   }
 
   /** A command that the protocol rejected: a MAIL for its size, or a RCPT. */
@@ -114,6 +128,7 @@ export class Session {
     try {
       const { receiver } = this.#context;
       transaction.recipients.push(await receiver.accept(rcptTo, transaction.declaredBytes, this.#target));
+      this.#trail.rcpt();
       return REPLIES.recipientOk;
     } catch (error) {
       return this.#rejectRecipient(transaction, rcptTo, this.#replyFor(error));
@@ -135,6 +150,7 @@ export class Session {
     );
     const maxBytes = Math.min(largest, maxMessageBytes);
     const owner = { source: this.#source, account: recipients[0]?.accountId ?? '' };
+    this.#trail.data();
     this.#message = new IncomingMessage(maxBytes, { budget, owner, events, now: clock.monotonic() });
     return maxBytes;
   }
@@ -196,8 +212,10 @@ export class Session {
     this.#gone ??= new AbortController();
     const { signal } = this.#gone;
     const trace = { id: this.#id, protocol: 'SMTP' as const, authenticated: this.#isAuthenticated };
+    const trail = this.#trail.endOfData();
     try {
-      await this.#context.receiver.take({ envelope, recipients, received: bytes, trace, signal });
+      await this.#context.receiver.take({ envelope, recipients, received: bytes, trace, trail, signal });
+      this.#trail.stored();
       return REPLIES.stored;
     } catch (error) {
       // The sender got no 250, so it will try again.

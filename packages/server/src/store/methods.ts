@@ -87,6 +87,7 @@ export const METHODS: Readonly<Record<MethodPath, MethodKind>> = {
   'deliveries.replay': 'write',
   'deliveries.find': 'read',
   'deliveries.list': 'read',
+  'deliveries.listOfMessage': 'read',
   'upkeep.measure': 'read',
   'upkeep.newestTime': 'read',
   'upkeep.sweep': 'write',

@@ -190,6 +190,7 @@ export async function startHttp(
       refusalsWritten: () => hooks.refusalsWritten(),
       injection: createInjection({
         receiver,
+        clock,
         budget: new ByteBudget({ capacity: IN_FLIGHT_BYTES, largest, clock }),
       }),
       replays: createReplays({ clock, log }),

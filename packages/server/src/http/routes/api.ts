@@ -17,6 +17,7 @@ import { messageListRoute } from './messages/message-list.ts';
 import { messageRoutes } from './messages/messages.ts';
 import { previewRoutes } from './messages/preview.ts';
 import { refusalRoutes } from './messages/refusals.ts';
+import { timelineRoutes } from './messages/timeline.ts';
 import { waitRoutes } from './messages/wait.ts';
 import { deliveryRoutes } from './webhooks/deliveries.ts';
 import { webhookRoutes } from './webhooks/webhooks.ts';
@@ -39,6 +40,7 @@ export function apiRoutes(app: App, context: RouteContext): void {
   attachmentRoutes(app, context);
   previewRoutes(app, context);
   lintRoutes(app, context);
+  timelineRoutes(app, context);
   refusalRoutes(app, context);
   waitRoutes(app, context);
   eventRoutes(app, context);

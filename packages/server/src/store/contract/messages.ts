@@ -3,6 +3,7 @@ import type { MailContent, MailSummary } from '../../mail/mail.ts';
 import type { FailedCondition, Filters } from '../../mail/matching/filters.ts';
 import type { WantedAddress } from '../../mail/matching/similar-addresses.ts';
 import type { PartIndex } from '../../mail/mime/part-index.ts';
+import type { Trail } from './trail.ts';
 
 /** Messages and rejections. Part of the Store's contract. */
 
@@ -36,6 +37,8 @@ export interface NewMail {
   envelope: MailEnvelope;
   /** Null where it was not checked. */
   authentication: MailAuthentication | null;
+  /** As `encodeTrail` returns it, without the commit; left out where nothing is known. */
+  trail?: string;
   recipients: NewMailRecipient[];
 }
 
@@ -157,6 +160,8 @@ export interface FullMessageRecord extends MessageRecord {
   envelope: MailEnvelope;
   /** Null where it was not checked. */
   authentication: MailAuthentication | null;
+  /** Without the commit, which is at `receivedAt`. */
+  trail: Trail;
   content: MailContent;
   /** Where the parts are in the raw source; null where that is not known, as of messages stored before it was. */
   index: PartIndex | null;

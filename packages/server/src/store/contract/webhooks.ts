@@ -205,6 +205,20 @@ export interface DeliveryStore {
     page: { limit: number; before: string | null },
     now: number,
   ): Promise<{ deliveries: DeliveryRecord[]; hasMore: boolean }>;
+  /**
+   * Those of a message of a live inbox of the account, newest first. Deliveries that ended more than 7 days ago
+   * are deleted.
+   */
+  listOfMessage(accountId: string, message: DeliveredMessage, now: number): Promise<DeliveryRecord[]>;
+}
+
+/** A message whose deliveries are searched. */
+export interface DeliveredMessage {
+  inboxId: string;
+  messageId: string;
+  /** When it was stored, at the earliest and at the latest; epoch milliseconds. */
+  from: number;
+  to: number;
 }
 
 /** Attempts in progress at once for a prompt webhook: enough to hide its latency. All others have one. */

@@ -14,6 +14,7 @@ import { createUpkeep } from './maintenance.ts';
 import { createMessages } from './messages/messages.ts';
 import { createUsage } from './usage.ts';
 import { createDeliveries } from './webhooks/deliveries.ts';
+import { createListOfMessage } from './webhooks/of-message.ts';
 import { createWebhooks } from './webhooks/webhooks.ts';
 
 /** The store on an engine. The tables must exist (`migrate`). Closing it closes the engine's database. */
@@ -34,7 +35,11 @@ export function createSqlStore(engine: Engine & { hot: HotCalls }): Store {
     },
     refusals: createRefusals(engine),
     webhooks: createWebhooks(engine),
-    deliveries: { ...createDeliveries(engine), claim: hot.claim, record: hot.record },
+    deliveries: {
+      ...createDeliveries(engine),
+      listOfMessage: createListOfMessage(engine),
+      ...{ claim: hot.claim, record: hot.record },
+    },
     upkeep: createUpkeep(engine, removal),
     // A transaction, because it tells whether the storage can be written to.
     ping: () =>

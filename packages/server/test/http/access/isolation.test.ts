@@ -33,6 +33,7 @@ const DECISIONS: Record<string, Decision> = {
   deleteMessages: 'inbox writes',
   previewMessage: 'inbox reads',
   lintMessage: 'inbox reads',
+  getTimeline: 'inbox reads',
   waitForMessages: 'inbox reads',
   streamInboxEvents: 'inbox reads',
   streamAccountEvents: 'account reads',

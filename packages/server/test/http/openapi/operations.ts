@@ -61,6 +61,9 @@ const ROWS: Record<string, (place: Place) => Row> = {
     path: `/v1/inboxes/${inbox.id}/messages/${messageId}/preview`,
     body: { remoteContent: false },
   }),
+  getTimeline: ({ inbox, messageId }) => ({
+    path: `/v1/inboxes/${inbox.id}/messages/${messageId}/timeline`,
+  }),
   lintMessage: ({ inbox, messageId }) => ({ path: `/v1/inboxes/${inbox.id}/messages/${messageId}/lint` }),
   waitForMessages: ({ inbox }) => ({ path: `/v1/inboxes/${inbox.id}/wait`, body: { timeoutSeconds: 0 } }),
   streamInboxEvents: ({ inbox }) => ({ path: `/v1/inboxes/${inbox.id}/events` }),

@@ -14,6 +14,7 @@ import { describeExplain } from './messages/suite-explain.ts';
 import { describeMessages } from './messages/suite-messages.ts';
 import { describeSearch } from './messages/suite-search.ts';
 import { describeTakers } from './messages/suite-takers.ts';
+import { describeTimeline } from './messages/suite-timeline.ts';
 import { describeReading } from './suite-reading.ts';
 import { describeTwoWriters } from './suite-two-writers.ts';
 import { describeUsage } from './suite-usage.ts';
@@ -99,5 +100,6 @@ export function describeStore(name: string, open: () => Promise<Opened>, openFre
     describeEnds(given);
     describeWebhooks(given);
     describeExplain(given);
+    describeTimeline(given);
   });
 }

@@ -70,7 +70,10 @@ class MessageTexts {
 
   of({ message, full }: WaitedMessage, base: string): string {
     if (!full) {
-      const empty = { content: NO_CONTENT, envelope: NO_ENVELOPE, authentication: null, index: null };
+      const empty = {
+        ...{ content: NO_CONTENT, envelope: NO_ENVELOPE, authentication: null, index: null },
+        trail: [],
+      };
       return JSON.stringify({ ...toMessage({ ...message, ...empty }, base), truncated: true });
     }
     const known = this.#known.get(full);

@@ -2,6 +2,7 @@ import { type RawBuilder, sql } from 'kysely';
 import type { MailSummary } from '../../../mail/mail.ts';
 import { type AnyStoredContent, MAX_DERIVED_BYTES } from '../../../mail/stored-content.ts';
 import type { FullMessageRecord, MessageRecord, NewMail } from '../../contract/index.ts';
+import { decodeTrail } from '../../contract/trail.ts';
 
 const utf8 = new TextDecoder();
 
@@ -72,14 +73,14 @@ export function toMessage(inboxId: string, row: SelectedMessage): MessageRecord 
   };
 }
 
-/** The stored form of a mail's envelope, with the result of the sender's authentication if it was checked. */
-export function envelopeJson({ envelope, authentication }: NewMail): string {
-  return JSON.stringify(authentication === null ? envelope : { ...envelope, authentication });
+/** The stored form of a mail's envelope, with its trail, and the sender's authentication if it was checked. */
+export function envelopeJson({ envelope, authentication, trail }: NewMail): string {
+  return JSON.stringify({ ...envelope, ...(authentication && { authentication }), trail });
 }
 
-export function readEnvelope(text: string): Pick<FullMessageRecord, 'envelope' | 'authentication'> {
-  const { authentication = null, ...envelope } = JSON.parse(text);
-  return { envelope, authentication };
+export function readEnvelope(text: string): Pick<FullMessageRecord, 'envelope' | 'authentication' | 'trail'> {
+  const { authentication = null, trail = '', ...envelope } = JSON.parse(text);
+  return { envelope, authentication, trail: decodeTrail(trail) };
 }
 
 /**

@@ -1,8 +1,8 @@
-import type { Selectable } from 'kysely';
+import type { Selectable, SelectQueryBuilder } from 'kysely';
 import { TOMBSTONE_MS } from '../../contract/retention.ts';
 import type { AttemptRecord, DeliveryRecord, DeliveryStore } from '../../contract/webhooks.ts';
 import type { Db, Dialect, Engine, Tx } from '../engine.ts';
-import type { AttemptsTable, DeliveriesTable } from '../tables.ts';
+import type { AttemptsTable, DeliveriesTable, Tables } from '../tables.ts';
 import { createReschedule } from './queue.ts';
 
 /** A row of the log: a delivery with one of its attempts, or with none. */
@@ -45,21 +45,14 @@ interface LogQuery {
 }
 
 /**
- * Deliveries of a webhook of the account, newest first, with their attempts: in one statement, so that
- * no delivery is seen after an attempt and its attempts before it.
+ * Deliveries with their attempts, newest first: in one statement, so that no delivery is seen after an attempt
+ * and its attempts before it.
+ * @param deliveries selects rows of deliveries
  */
-async function readLog(on: Db, query: LogQuery, now: number): Promise<DeliveryRecord[]> {
-  let deliveries = on
-    .selectFrom('deliveries as d')
-    .innerJoin('webhooks as w', 'w.id', 'd.webhook_id')
-    .selectAll('d')
-    .where('d.webhook_id', '=', query.webhookId)
-    .where('w.account_id', '=', query.accountId)
-    .where('w.ends_at', '>', now - TOMBSTONE_MS)
-    .orderBy('d.id', 'desc')
-    .limit(query.limit);
-  if (query.id !== undefined) deliveries = deliveries.where('d.id', '=', query.id);
-  if (query.before) deliveries = deliveries.where('d.id', '<', query.before);
+export async function readDeliveries(
+  on: Db,
+  deliveries: SelectQueryBuilder<Tables, never, Selectable<DeliveriesTable>>,
+): Promise<DeliveryRecord[]> {
   const rows = await on
     .selectFrom(deliveries.as('d'))
     .leftJoin('attempts as a', 'a.delivery_id', 'd.id')
@@ -72,6 +65,22 @@ async function readLog(on: Db, query: LogQuery, now: number): Promise<DeliveryRe
     const [delivery] = group;
     return delivery ? [toDelivery(delivery, group.flatMap(toAttempt))] : [];
   });
+}
+
+/** Deliveries of a webhook of the account, newest first. */
+async function readLog(on: Db, query: LogQuery, now: number): Promise<DeliveryRecord[]> {
+  let deliveries = on
+    .selectFrom('deliveries as d')
+    .innerJoin('webhooks as w', 'w.id', 'd.webhook_id')
+    .selectAll('d')
+    .where('d.webhook_id', '=', query.webhookId)
+    .where('w.account_id', '=', query.accountId)
+    .where('w.ends_at', '>', now - TOMBSTONE_MS)
+    .orderBy('d.id', 'desc')
+    .limit(query.limit);
+  if (query.id !== undefined) deliveries = deliveries.where('d.id', '=', query.id);
+  if (query.before) deliveries = deliveries.where('d.id', '<', query.before);
+  return readDeliveries(on, deliveries);
 }
 
 /** A live webhook of the account, locked. */
@@ -119,7 +128,7 @@ function createReads({ db }: Engine): Pick<DeliveryStore, 'nextAt' | 'find' | 'l
 }
 
 /** The queue and log of deliveries; each engine claims and records them in its own way. */
-export function createDeliveries(engine: Engine): Omit<DeliveryStore, 'claim' | 'record'> {
+export function createDeliveries(engine: Engine): Omit<DeliveryStore, 'claim' | 'record' | 'listOfMessage'> {
   const { db, dialect, transaction } = engine;
   const reschedule = createReschedule(db);
   return {

@@ -1,0 +1,133 @@
+import { createTransport } from 'nodemailer';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Body } from '../../../support/api-client.ts';
+import { startApp, type TestApp } from '../../../support/start-app.ts';
+import { type HttpReceiver, startHttp } from '../../../webhooks/receivers.ts';
+
+let app: TestApp;
+let receiver: HttpReceiver;
+const answers: number[] = [];
+
+beforeAll(async () => {
+  app = await startApp(
+    { MAYFLY_WEBHOOK_ALLOW: '127.0.0.1/32', MAYFLY_SMTP_STARTTLS: 'self-signed', MAYFLY_SMTP_AUTH: 'inbox' },
+    { retryDelays: [10] },
+  );
+  receiver = await startHttp((response) => response.writeHead(answers.shift() ?? 200).end('thanks'));
+});
+afterAll(async () => {
+  await receiver.close();
+  await app.stop();
+});
+
+/** The path of the only message of an inbox. */
+async function messagePath(inboxId: string): Promise<string> {
+  const { messages } = (await app.api('GET', `/v1/inboxes/${inboxId}/messages?wait=5`)).body;
+  return `/v1/inboxes/${inboxId}/messages/${messages[0].id}`;
+}
+const timelineOf = async (path: string, as?: string): Promise<Body[]> => {
+  const { status, body } = await app.api('GET', `${path}/timeline`, as === undefined ? {} : { as });
+  expect(status).toBe(200);
+  return body.events;
+};
+const names = (events: Body[]): string[] => events.map(({ event }) => event);
+async function send(mail: object): Promise<void> {
+  const transport = createTransport({ ...app.smtp, ignoreTLS: true });
+  await transport.sendMail(mail);
+  transport.close();
+}
+const mailTo = (to: string) => ({ from: 'app@shop.example', to, subject: 'Code', text: '482913' });
+
+describe('GET /v1/inboxes/{id}/messages/{messageId}/timeline', () => {
+  it('shows an SMTP session with TLS and AUTH, and each attempt of a webhook, to the key and the read token', async () => {
+    answers.push(500);
+    const webhookUrl = `http://127.0.0.1:${receiver.port}/hook/secret-path`;
+    const inbox = await app.createInbox({ webhookUrl });
+    const transport = createTransport({
+      ...app.smtp,
+      auth: { user: inbox.id, pass: inbox.token },
+      tls: { rejectUnauthorized: false },
+    });
+    await transport.sendMail(mailTo('someone@else.example'));
+    transport.close();
+    const path = await messagePath(inbox.id);
+    let events: Body[] = [];
+    while (events.filter(({ webhook }) => webhook).length < 2) events = await timelineOf(path);
+    expect(names(events)).toEqual([
+      'date-header',
+      ...['connected', 'tls', 'authenticated', 'mail-from', 'rcpt-to', 'data', 'end-of-data'],
+      ...['parsed', 'committed', 'webhook-attempt', 'webhook-attempt'],
+    ]);
+    expect(events.find(({ event }) => event === 'tls')?.detail).toMatch(/^TLSv1\.[23] TLS_/);
+    expect(events.find(({ event }) => event === 'rcpt-to')?.detail).toBe('RCPT TO:<someone@else.example>');
+    expect(events.flatMap(({ webhook }) => webhook ?? [])).toMatchObject([
+      { attempt: 1, status: 500, error: 'status' },
+      { attempt: 2, status: 200, error: null },
+    ]);
+    const message = (await app.api('GET', path)).body;
+    expect(events.find(({ event }) => event === 'committed')?.at).toBe(message.receivedAt);
+    expect(events.slice(1).every(({ sincePreviousMs }) => Number.isInteger(sincePreviousMs))).toBe(true);
+    expect(await timelineOf(path, inbox.token)).toEqual(events);
+    expect(JSON.stringify(events)).not.toContain('secret-path');
+    expect(message).not.toHaveProperty('trail');
+    expect(message.envelope).not.toHaveProperty('trail');
+  });
+
+  it('forgets what belonged to the message before on the same connection', async () => {
+    const inbox = await app.createInbox();
+    const transport = createTransport({ ...app.smtp, pool: true, maxConnections: 1, ignoreTLS: true });
+    for (let n = 0; n < 3; n++) await transport.sendMail(mailTo(inbox.address));
+    transport.close();
+    const { messages } = (await app.api('GET', `/v1/inboxes/${inbox.id}/messages`)).body;
+    for (const { id } of messages) {
+      const events = names(await timelineOf(`/v1/inboxes/${inbox.id}/messages/${id}`));
+      expect(events.toSorted()).toEqual(
+        [
+          'committed',
+          'connected',
+          'data',
+          'date-header',
+          'end-of-data',
+          'mail-from',
+          'parsed',
+          'rcpt-to',
+        ].toSorted(),
+      );
+    }
+  });
+
+  it('shows one recipient of a mail nothing of the others', async () => {
+    const [first, second] = [await app.createInbox(), await app.createInbox()];
+    await send({ ...mailTo(first.address), bcc: second.address });
+    const events = await timelineOf(await messagePath(first.id));
+    expect(JSON.stringify(events)).not.toContain(second.address);
+  });
+
+  it('shows a message that was injected, and one that was imported', async () => {
+    const inbox = await app.createInbox();
+    const body = 'Date: Wed, 4 Mar 2026 05:06:07 +0000\r\nSubject: x\r\n\r\nx\r\n';
+    const headers = { 'content-type': 'message/rfc822' };
+    await app.api('POST', `/v1/inboxes/${inbox.id}/messages`, { body, headers });
+    const injected = await timelineOf(await messagePath(inbox.id));
+    expect(names(injected)).toEqual(['date-header', 'injected', 'end-of-data', 'parsed', 'committed']);
+
+    const archive = (await app.api('GET', `/v1/inboxes/${inbox.id}/export`)).bytes;
+    const copy = await app.api('POST', '/v1/inboxes/import', {
+      body: archive,
+      headers: { 'content-type': 'application/zip' },
+    });
+    const imported = await timelineOf(await messagePath(copy.body.id));
+    expect(names(imported)).toEqual([
+      ...['date-header', 'received-header', 'imported', 'end-of-data', 'parsed', 'committed'],
+    ]);
+  });
+
+  it('is gone with the message', async () => {
+    const inbox = await app.createInbox();
+    await send(mailTo(inbox.address));
+    const path = await messagePath(inbox.id);
+    await timelineOf(path);
+    await app.api('DELETE', path);
+    expect((await app.api('GET', `${path}/timeline`)).status).toBe(404);
+  });
+});

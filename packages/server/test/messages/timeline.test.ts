@@ -1,0 +1,195 @@
+import { describe, expect, it } from 'vitest';
+import { timelineOf } from '../../src/messages/timeline.ts';
+import type { DeliveryRecord, FullMessageRecord } from '../../src/store/contract/index.ts';
+import { decodeTrail, encodeTrail, type Trail } from '../../src/store/contract/trail.ts';
+import { SILENT_CONTENT, SILENT_SUMMARY } from '../support/mail/silent-mail.ts';
+
+const T = Date.UTC(2026, 2, 4, 5, 6, 7);
+const OURS = 'from app ([127.0.0.1])\tby mayfly with ESMTP id 1; Wed, 4 Mar 2026 05:06:07 +0000';
+
+const SESSION: Trail = [
+  { event: 'connected', at: T },
+  { event: 'mail-from', at: T + 2 },
+  { event: 'rcpt-to', at: T + 3 },
+  { event: 'data', at: T + 3 },
+  { event: 'end-of-data', at: T + 10 },
+  { event: 'parsed', at: T + 14 },
+];
+
+/** A message received by SMTP. @param headers `[name, value]`, below our own Received header */
+function messageOf(headers: [string, string][], trail: Trail = SESSION): FullMessageRecord {
+  const all: [string, string][] = trail.length > 0 ? [['Received', OURS], ...headers] : headers;
+  return {
+    ...{ id: 'msg_1', inboxId: 'inb_1', receivedAt: T + 15, size: 100, contentBytes: 1 },
+    ...{ rcptTo: ['a+b@mayfly.test'], parseError: null, summary: SILENT_SUMMARY, authentication: null },
+    envelope: { mailFrom: 'app@shop.example', helo: 'app', remoteAddress: '127.0.0.1', tls: false },
+    content: { ...SILENT_CONTENT, headers: all.map(([name, value]) => ({ name, value })) },
+    ...{ index: null, trail },
+  };
+}
+
+const rows = (message: FullMessageRecord, deliveries: DeliveryRecord[] = []) =>
+  timelineOf(message, deliveries).map(({ event, sincePreviousMs }) => [event, sincePreviousMs]);
+const notes = (message: FullMessageRecord) =>
+  timelineOf(message, []).flatMap(({ event, note }) => (note === null ? [] : [[event, note]]));
+const date = (value: string): [string, string] => ['Date', value];
+const hop = (time: string): [string, string] => ['Received', `from a\r\n by b (x; y);\r\n ${time}`];
+
+describe('a timeline', () => {
+  it('goes from the Date header over the hops and the session to the commit', () => {
+    const message = messageOf([
+      hop('Wed, 4 Mar 2026 05:06:06 +0000'),
+      hop('Wed, 4 Mar 2026 06:06:04 +0100'),
+      date('Wed, 4 Mar 2026 00:06:03 -0500'),
+    ]);
+    expect(rows(message)).toEqual([
+      ['date-header', null],
+      ['received-header', 1000],
+      ['received-header', 2000],
+      ['connected', 1000],
+      ['mail-from', 2],
+      ['rcpt-to', 1],
+      ['data', 0],
+      ['end-of-data', 7],
+      ['parsed', 4],
+      ['committed', 1],
+    ]);
+    expect(notes(message)).toEqual([]);
+    const details = timelineOf(message, []).map(({ detail }) => detail);
+    expect(details[1]).toBe('Received: from a by b (x; y)');
+    expect(details[4]).toBe('MAIL FROM:<app@shop.example>');
+    expect(details[5]).toBe('RCPT TO:<a+b@mayfly.test>');
+  });
+
+  it('begins with the connection when the application kept it and wrote the mail later', () => {
+    const trail = SESSION.map((step, index) => (index === 0 ? { ...step, at: T - 60_000 } : step));
+    const message = messageOf([date('Wed, 4 Mar 2026 05:06:07 +0000')], trail);
+    expect(rows(message).slice(0, 3)).toEqual([
+      ['connected', null],
+      ['date-header', 60_000],
+      ['mail-from', 2],
+    ]);
+  });
+
+  it('says when the Date header is in the future', () => {
+    const message = messageOf([date('Wed, 4 Mar 2026 06:06:07 +0000')]);
+    expect(notes(message)).toEqual([
+      [
+        'date-header',
+        'This time is 3599990 ms after the message arrived here: the clock that wrote it is ahead.',
+      ],
+    ]);
+    expect(rows(message).find(([event]) => event === 'mail-from')).toEqual(['mail-from', -3599998]);
+  });
+
+  it('says when hops are out of order, or ahead of this server', () => {
+    const message = messageOf([
+      hop('Thu, 5 Mar 2026 05:06:07 +0000'),
+      hop('Wed, 4 Mar 2026 04:06:07 +0000'),
+      date('Wed, 4 Mar 2026 05:06:01 +0000'),
+    ]);
+    expect(notes(message).map(([event, note]) => [event, note?.slice(0, 40)])).toEqual([
+      ['received-header', 'This time is 3594000 ms before the one a'],
+      ['received-header', 'This time is 86399990 ms after the messa'],
+    ]);
+  });
+
+  it('says when a header is missing or unreadable, and goes on', () => {
+    const message = messageOf([hop('some day'), ['Received', 'nothing']]);
+    expect(rows(message).slice(0, 4)).toEqual([
+      ['date-header', null],
+      ['received-header', null],
+      ['received-header', null],
+      ['connected', null],
+    ]);
+    expect(notes(message)).toEqual([
+      ['received-header', 'The time could not be read.'],
+      ['received-header', 'The time could not be read.'],
+    ]);
+    expect(timelineOf(message, [])[0]?.detail).toBe('The message has no Date header.');
+    expect(notes(messageOf([date('yesterday')]))).toEqual([['date-header', 'The time could not be read.']]);
+  });
+
+  it('says when a clock of Mayfly ran back', () => {
+    const trail = SESSION.map((step, index) => (index > 3 ? { ...step, at: step.at - 5_000 } : step));
+    const message = { ...messageOf([date('Wed, 4 Mar 2026 05:06:02 +0000')], trail), receivedAt: T - 4_000 };
+    const [[event, note] = []] = notes(message);
+    expect(event).toBe('end-of-data');
+    expect(note).toContain('4993 ms before the one above: the clock of this server was set back');
+  });
+
+  it('shows faults before the message, and attempts of webhooks with their outcome, by time', () => {
+    const trail: Trail = [
+      { event: 'connected', at: T - 50 },
+      { event: 'fault', at: T - 20, detail: '451 at end-of-data' },
+      ...SESSION.slice(1),
+    ];
+    const attempt = (at: number, status: number | null, code: string | null) => ({
+      ...{ at, status, durationMs: 7, responseStart: 'secret' },
+      error: code === null ? null : { code, message: 'secret' },
+    });
+    const deliveries = ['whk_1', 'whk_2'].map((webhookId, index) => ({
+      ...{ id: `dlv_${index}`, webhookId, eventId: 'evt_1', inboxId: 'inb_1', messageId: 'msg_1' },
+      ...{ state: 'delivered' as const, reason: null, createdAt: T, nextAttemptAt: null },
+      attempts: [attempt(T + 30 + index, 500, 'status'), attempt(T + 5_000 - index, null, 'timeout')],
+    }));
+    const timeline = timelineOf(messageOf([], trail), deliveries);
+    expect(timeline.filter(({ event }) => event === 'fault')).toMatchObject([
+      { detail: '451 at end-of-data' },
+    ]);
+    expect(timeline.flatMap(({ webhook }) => webhook ?? [])).toEqual([
+      { webhookId: 'whk_1', deliveryId: 'dlv_0', attempt: 1, status: 500, durationMs: 7, error: 'status' },
+      { webhookId: 'whk_2', deliveryId: 'dlv_1', attempt: 1, status: 500, durationMs: 7, error: 'status' },
+      { webhookId: 'whk_2', deliveryId: 'dlv_1', attempt: 2, status: null, durationMs: 7, error: 'timeout' },
+      { webhookId: 'whk_1', deliveryId: 'dlv_0', attempt: 2, status: null, durationMs: 7, error: 'timeout' },
+    ]);
+    expect(JSON.stringify(timeline)).not.toContain('secret');
+  });
+
+  it('of a message stored without a trail has its headers and the commit', () => {
+    const message = messageOf([['Received', OURS], date('Wed, 4 Mar 2026 05:06:07 +0000')], []);
+    expect(rows(message)).toEqual([
+      ['date-header', null],
+      ['received-header', 0],
+      ['committed', 15],
+    ]);
+  });
+
+  it('is short for a message with a hundred thousand Received headers', () => {
+    const many = Array.from({ length: 100_000 }, (): [string, string] => ['Received', 'x'.repeat(10_000)]);
+    const timeline = timelineOf(messageOf(many), []);
+    expect(timeline.length).toBeLessThan(120);
+    expect(JSON.stringify(timeline).length).toBeLessThan(64 * 1024);
+  });
+});
+
+describe('a stored trail', () => {
+  it('comes back as it was, with times that run back and any detail but its own separator', () => {
+    const trail: Trail = [
+      { event: 'connected', at: T },
+      { event: 'tls', at: T - 7, detail: 'TLSv1.3 TLS_AES_256_GCM_SHA384' },
+      { event: 'fault', at: T + 1e9, detail: '\0\n|m2 \ud800' },
+      { event: 'sender-checked', at: T },
+    ];
+    const [first, second, third, last] = trail;
+    expect(decodeTrail(encodeTrail(trail))).toEqual([
+      first,
+      second,
+      { ...third, detail: '\0\n/m2 \ud800' },
+      last,
+    ]);
+  });
+
+  it('takes about 35 bytes for a plain session', () => {
+    expect(encodeTrail(SESSION)).toBe('cmmbq8ocw|m2|r1|d0|e7|p4'.replace(/^c[^|]*/, `c${T.toString(36)}`));
+    expect(encodeTrail(SESSION).length).toBeLessThan(35);
+  });
+
+  it('is read as far as it is understood', () => {
+    expect(decodeTrail('')).toEqual([]);
+    expect(decodeTrail('zz|c5|!!|m2')).toEqual([
+      { event: 'connected', at: 40 },
+      { event: 'mail-from', at: 42 },
+    ]);
+  });
+});
