@@ -96,6 +96,8 @@ def test_reads_and_lists(mail_inbox: Inbox, send: Send) -> None:
     message = mail_inbox.read(newest.id)
     assert message.html is not None and "<p>html</p>" in message.html
     assert b"Subject: Two" in mail_inbox.raw(newest.id)
+    assert "committed" in [event["event"] for event in mail_inbox.timeline(newest.id)]
+    assert "missing-date" in [finding["rule"] for finding in mail_inbox.lint(newest.id)]
 
 
 def test_opens_a_message_in_a_page(mail_inbox: Inbox, send: Send) -> None:

@@ -191,6 +191,16 @@ export class Inbox {
     return { url: new URL(answer.url, this.#transport.url).href, expiresAt: new Date(answer.expiresAt) };
   }
 
+  /** When what happened to a message, from its Date header to each webhook attempt. */
+  async timeline(messageId: string, options?: RequestOptions): Promise<api.TimelineEvent[]> {
+    return ((await this.#call('GET', `/messages/${messageId}/timeline`, options)) as api.Timeline).events;
+  }
+
+  /** What is wrong with a message, the most severe first. */
+  async lint(messageId: string, options?: RequestOptions): Promise<api.LintFinding[]> {
+    return ((await this.#call('GET', `/messages/${messageId}/lint`, options)) as api.LintReport).findings;
+  }
+
   /** Lets it live so many minutes from now. Needs an API key. */
   async extend(ttlMinutes: number, options?: RequestOptions): Promise<void> {
     this.#data = {

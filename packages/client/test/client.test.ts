@@ -175,6 +175,8 @@ describe('an inbox of the client', () => {
     const [file] = message.attachments;
     expect(file && new TextDecoder().decode(await inbox.attachment(file))).toBe('{"a": 1}');
     expect((await inbox.read(message.id)).subject).toBe('File');
+    expect((await inbox.timeline(message.id)).map(({ event }) => event)).toContain('committed');
+    expect(await inbox.lint(message.id)).toEqual([]);
   });
 
   it('is readable by its token alone, which may not delete it', async () => {

@@ -208,6 +208,16 @@ class Inbox:
         answer = self._call("POST", "messages", message_id, "preview", body={})
         return str(urljoin(self._transport.settings.url + "/", answer["url"]))
 
+    def timeline(self, message_id: str) -> list[dict[str, Any]]:
+        """When what happened to a message, from its Date header to each webhook attempt."""
+        events: list[dict[str, Any]] = self._call("GET", "messages", message_id, "timeline")["events"]
+        return events
+
+    def lint(self, message_id: str) -> list[dict[str, Any]]:
+        """What is wrong with a message, the most severe first."""
+        findings: list[dict[str, Any]] = self._call("GET", "messages", message_id, "lint")["findings"]
+        return findings
+
     def extend(self, ttl_minutes: int) -> None:
         """Lets it live so many minutes from now. Needs an API key."""
         self._data = {**self._data, **self._call("PATCH", body={"ttlMinutes": ttl_minutes})}
