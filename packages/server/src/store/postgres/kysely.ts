@@ -14,6 +14,12 @@ import type { Db, Dialect } from '../sql/engine.ts';
 import type { Tables } from '../sql/tables.ts';
 import { isConflict, toUnavailable } from './errors.ts';
 
+/**
+ * A named statement with all columns of a table would fail as soon as a newer server adds a column ("cached
+ * plan must not change result type"), and servers of two versions run during a rolling upgrade.
+ */
+const SELECTS_ALL = /(?:select|returning|\.) ?\*/;
+
 type Queryable = Pick<PoolClient, 'query'>;
 
 /**
@@ -39,7 +45,7 @@ class Connection implements DatabaseConnection {
   }
 
   async executeQuery<Row>({ sql: text, parameters, query }: CompiledQuery): Promise<QueryResult<Row>> {
-    const name = nameOf(query);
+    const name = SELECTS_ALL.test(text) ? undefined : nameOf(query);
     const values = [...parameters];
     const { rows, rowCount } = await this.#client.query(name ? { name, text, values } : { text, values });
     return { rows: rows as Row[], numAffectedRows: BigInt(rowCount ?? 0) };

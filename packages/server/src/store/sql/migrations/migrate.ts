@@ -9,7 +9,7 @@ import * as emptying from './0006-emptying.ts';
 import * as sessions from './0007-sessions.ts';
 
 /** All migrations by name, oldest first; a released one is never changed. */
-const MIGRATIONS = {
+export const MIGRATIONS = {
   '0001-init': init,
   '0002-webhooks': webhooks,
   '0003-accounts': accounts,

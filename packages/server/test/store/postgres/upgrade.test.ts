@@ -1,0 +1,147 @@
+import { Client } from 'pg';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { newId } from '../../../src/ids.ts';
+import { openPostgres } from '../../../src/store/postgres/open.ts';
+import { MIGRATIONS } from '../../../src/store/sql/migrations/migrate.ts';
+import { hasPostgres, type PostgresCluster, startPostgres } from '../../support/postgres.ts';
+import { startServer } from '../../support/server-process.ts';
+import { startApp, type TestApp } from '../../support/start-app.ts';
+import { startHttp } from '../../webhooks/receivers.ts';
+import { T } from '../builders.ts';
+import { createDatabase } from './open-postgres.ts';
+
+/** The npm package has programs for Linux on x64 only; elsewhere these tests are skipped. */
+const IS_THERE = await hasPostgres();
+/** Servers that start at once on an empty database, and how often that is tried. */
+const STARTS = 6;
+const ROUNDS = 5;
+
+describe.skipIf(!IS_THERE)('an upgrade of the tables in PostgreSQL', () => {
+  let cluster: PostgresCluster;
+  beforeAll(async () => {
+    cluster = await startPostgres();
+  });
+  afterAll(() => cluster?.remove());
+
+  async function query(url: string, text: string): Promise<Record<string, unknown>[]> {
+    const client = new Client(url);
+    await client.connect();
+    const { rows } = await client.query(text);
+    await client.end();
+    return rows;
+  }
+
+  it('runs once, however many servers start at the same time', async () => {
+    for (let round = 0; round < ROUNDS; round++) {
+      const url = await createDatabase(cluster);
+      const stores = await Promise.all(Array.from({ length: STARTS }, () => openPostgres({ url })));
+      await Promise.all(stores.map((store) => store.close()));
+      const rows = await query(url, 'select name from kysely_migration order by name');
+      expect(rows.map(({ name }) => name)).toEqual(Object.keys(MIGRATIONS));
+    }
+  });
+
+  it('runs once when two processes start at the same time, and both serve', async () => {
+    const url = await createDatabase(cluster);
+    const servers = await Promise.all(
+      [1, 2].map(() => startServer({ dataDir: '/nonexistent', env: { MAYFLY_DATABASE_URL: url } })),
+    );
+    const inbox = await servers[0]?.createInbox();
+    expect(await servers[1]?.getJson(`/v1/inboxes/${inbox?.id}`)).toMatchObject({ id: inbox?.id });
+    for (const server of servers) await server.end('SIGTERM');
+    expect(await query(url, 'select count(*)::int as n from accounts')).toEqual([{ n: 1 }]);
+  });
+
+  /** What the next version may do to every table (the test of additive migrations holds it to that). */
+  async function upgradeByNextVersion(url: string): Promise<void> {
+    const tables = await query(
+      url,
+      "select table_name as name from information_schema.tables where table_schema = 'public' and table_name not like 'kysely%'",
+    );
+    for (const { name } of tables) {
+      await query(url, `alter table "${name}" add column next_a text`);
+      await query(url, `alter table "${name}" add column next_b bigint default 0 not null`);
+      await query(url, `create index "${name}_next" on "${name}" (next_b)`);
+    }
+    await query(url, 'create table next_things (id text primary key)');
+    await query(url, "insert into kysely_migration values ('9999-next', '2030-01-01T00:00:00.000Z')");
+  }
+
+  async function useEverything(app: TestApp, webhookUrl: string): Promise<void> {
+    const inbox = await app.createInbox({ labels: { a: 'b' }, webhookUrl });
+    const get = async (path: string) => {
+      const { status, body } = await app.api('GET', path);
+      expect(status, JSON.stringify(body)).toBe(200);
+      return body;
+    };
+    await app.send({ from: 'a@example.org', to: inbox.address, subject: 'One', text: 'Hello.' });
+    await expect(app.send({ from: 'a@example.org', to: 'nobody@mayfly.test' })).rejects.toThrow(/550/);
+    const { messages } = await get(`/v1/inboxes/${inbox.id}/messages`);
+    expect(messages).toHaveLength(1);
+    await get(`/v1/inboxes/${inbox.id}/messages/${messages[0].id}`);
+    await get(`/v1/inboxes/${inbox.id}/messages/${messages[0].id}/raw`);
+    for (const path of ['inboxes', 'messages', 'webhooks', 'keys', 'usage', 'domains', 'refusals']) {
+      await get(`/v1/${path}`);
+    }
+    const { webhooks } = await get('/v1/webhooks');
+    await get(`/v1/webhooks/${webhooks[0].id}/deliveries`);
+    const key = await app.api('POST', '/v1/keys', { body: { name: 'k' } });
+    expect(key.status).toBe(201);
+    expect((await app.api('DELETE', `/v1/keys/${key.body.id}`)).status).toBe(204);
+    expect((await app.api('DELETE', `/v1/inboxes/${inbox.id}`)).status).toBe(204);
+  }
+
+  it('leaves servers of the previous version working', async () => {
+    const url = await createDatabase(cluster);
+    const receiver = await startHttp();
+    const hook = `http://127.0.0.1:${receiver.port}/`;
+    const app = await startApp({ MAYFLY_DATABASE_URL: url, MAYFLY_WEBHOOK_ALLOW: '127.0.0.0/8' });
+    const own = await app.api('POST', '/v1/webhooks', { body: { url: hook } });
+    // PostgreSQL has planned each statement on each connection by then.
+    for (let n = 0; n < 15; n++) await Promise.all([useEverything(app, hook), useEverything(app, hook)]);
+    await upgradeByNextVersion(url);
+    for (let n = 0; n < 15; n++) await Promise.all([useEverything(app, hook), useEverything(app, hook)]);
+    const path = `/v1/webhooks/${own.body.id}/deliveries?limit=100`;
+    const states = async () =>
+      (await app.api('GET', path)).body.deliveries.map(({ state }: { state: string }) => state);
+    // The inboxes were deleted: what was not delivered by then is cancelled.
+    await expect.poll(states).not.toContain('pending');
+    await app.send({ from: 'a@example.org', to: (await app.createInbox()).address, subject: 'Last' });
+    await expect.poll(states).toContain('delivered');
+    await app.stop();
+    await receiver.close();
+  });
+
+  it('does not break statements that PostgreSQL has planned before', async () => {
+    const url = await createDatabase(cluster);
+    const store = await openPostgres({ url });
+    const account = { id: newId('acc', T), name: 'a', plan: 'free', createdAt: T };
+    await store.accounts.create(account, null);
+    // A statement is planned when a connection runs it for the second time.
+    const readOften = async () => {
+      for (let n = 0; n < 60; n++) {
+        await Promise.all([
+          store.accounts.find(account.id, T),
+          store.accounts.findFirst(),
+          store.domains.find('x.test'),
+          store.sessions.find('hash', T),
+          store.keys.findByHash('hash', T),
+        ]);
+      }
+    };
+    await readOften();
+    await upgradeByNextVersion(url);
+    await readOften();
+    expect(await store.accounts.find(account.id, T)).toEqual(account);
+    await store.close();
+  });
+
+  it('is refused by a server of an older version, which says what to do', async () => {
+    const url = await createDatabase(cluster);
+    await (await openPostgres({ url })).close();
+    await upgradeByNextVersion(url);
+    await expect(openPostgres({ url })).rejects.toThrow(
+      'The PostgreSQL database cannot be used: The database was written by a newer version of Mayfly. Start that version, or restore a backup of this one.',
+    );
+  });
+});
