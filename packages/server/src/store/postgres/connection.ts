@@ -4,6 +4,11 @@ import { Pool, type PoolClient, types } from 'pg';
 const MAX_CONNECTIONS = 10;
 /** How long a call waits for a free connection, or for a new one, milliseconds. */
 const CONNECT_TIMEOUT_MS = 5_000;
+/**
+ * How long a call waits for the answer to a statement, milliseconds. A firewall or a machine that is gone may
+ * answer nothing at all and close nothing; without a limit, calls on such connections would wait for ever.
+ */
+const ANSWER_TIMEOUT_MS = 15_000;
 /** Ends transactions of a process that stopped in the middle of one: their locks would stop all others. */
 const IDLE_TRANSACTION_TIMEOUT_MS = 10_000;
 /** The oldest supported version, as `server_version_num` has it. */
@@ -13,6 +18,12 @@ const OLDEST_VERSION = 150_000;
 const INT8 = 20;
 const NUMERIC = 1700;
 const PARSERS: Readonly<Record<number, (value: string) => unknown>> = { [INT8]: Number, [NUMERIC]: Number };
+
+/** How values of results are read. */
+export const TYPES = {
+  getTypeParser: (id: number, format?: 'text' | 'binary') =>
+    (format !== 'binary' && PARSERS[id]) || types.getTypeParser(id, format),
+} as typeof types;
 
 /**
  * Connections to a database.
@@ -24,11 +35,9 @@ export function createPool(url: string, onError: (error: Error) => void): Pool {
     application_name: 'mayfly',
     max: MAX_CONNECTIONS,
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+    query_timeout: ANSWER_TIMEOUT_MS,
     idle_in_transaction_session_timeout: IDLE_TRANSACTION_TIMEOUT_MS,
-    types: {
-      getTypeParser: (id: number, format?: 'text' | 'binary') =>
-        (format !== 'binary' && PARSERS[id]) || types.getTypeParser(id, format),
-    } as typeof types,
+    types: TYPES,
   });
   // Without a listener the error of an idle connection would end the process.
   pool.on('error', onError);
@@ -42,7 +51,7 @@ export function createPool(url: string, onError: (error: Error) => void): Pool {
  * Makes sure that a server keeps what it has acknowledged.
  * @throws Error that names the wrong setting
  */
-export async function requireDurable(client: PoolClient): Promise<void> {
+export async function requireDurable(client: Pick<PoolClient, 'query'>): Promise<void> {
   const { rows } = await client.query(
     `select current_setting('server_version_num')::int as version, current_setting('fsync') as fsync,
        current_setting('synchronous_commit') as commit, current_setting('synchronous_standby_names') as standbys,

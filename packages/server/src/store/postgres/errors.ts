@@ -25,6 +25,9 @@ const UNREACHABLE =
 const UNREACHABLE_TEXT =
   /connection (terminated|ended)|timeout exceeded|after calling end|not queryable|client was closed/i;
 
+/** The error of `pg` for a statement that was not answered in time. */
+const NO_ANSWER = 'Query read timeout';
+
 const SERIALIZATION_FAILURE = '40001';
 const DEADLOCK = '40P01';
 
@@ -39,13 +42,18 @@ export function isConflict(error: unknown): boolean {
   return [SERIALIZATION_FAILURE, DEADLOCK].includes(codeOf(error));
 }
 
+/** True if the connection of a statement did not answer in time: nothing more can be sent on it. */
+export function isUnanswered(error: unknown): boolean {
+  return error instanceof Error && error.message === NO_ANSWER;
+}
+
 /** Translates an error of PostgreSQL or of the connection to it; undefined for any other error. */
 export function toUnavailable(error: unknown): AppError | undefined {
   if (error instanceof AppError || !(error instanceof Error)) return undefined;
   const code = codeOf(error);
   const state = STATES[code] ?? (/^[0-9A-Z]{5}$/.test(code) ? STATES_BY_CLASS[code.slice(0, 2)] : undefined);
   if (state !== undefined) return unavailable(state, error);
-  if (UNREACHABLE.test(code) || UNREACHABLE_TEXT.test(error.message))
+  if (UNREACHABLE.test(code) || UNREACHABLE_TEXT.test(error.message) || isUnanswered(error))
     return unavailable('unreachable', error);
   return undefined;
 }

@@ -23,6 +23,10 @@ const HINTS_PER_PAYLOAD = 100;
 /** With more hints at once, each node reads everything again. */
 const MAX_HINTS = 1_000;
 const RECONNECT_AFTER_MS = 250;
+/** How often the connection that listens is asked for a sign of life. */
+const HEARTBEAT_MS = 1_000;
+/** A connection that gives none for so long is replaced. It may be half-open: closed by nothing and dead. */
+const SILENT_AFTER_MS = 3_000;
 /** How often all held waits of a node are checked by one statement, in case a hint was lost. */
 const CHECK_EVERY_MS = 1_000;
 
@@ -101,7 +105,7 @@ export class Hints {
   /** Resolves when hints of other nodes are received. */
   async start(): Promise<void> {
     await this.#listen();
-    this.#running = Promise.all([this.#keepListening(), this.#keepChecking()]);
+    this.#running = Promise.all([this.#keepListening(), this.#keepAlive(), this.#keepChecking()]);
   }
 
   async close(): Promise<void> {
@@ -136,6 +140,8 @@ export class Hints {
       connectionString: this.#deps.url,
       application_name: 'mayfly',
       keepAlive: true,
+      connectionTimeoutMillis: SILENT_AFTER_MS,
+      query_timeout: SILENT_AFTER_MS,
     });
     client.on('error', (error) => {
       this.#deps.onError(error);
@@ -170,6 +176,20 @@ export class Hints {
       } catch (error) {
         onError(error instanceof Error ? error : new Error(String(error)));
       }
+    }
+  }
+
+  async #keepAlive(): Promise<void> {
+    const { clock, onError } = this.#deps;
+    while (!this.#stop.signal.aborted) {
+      await clock.sleep(HEARTBEAT_MS, this.#stop.signal);
+      const listener = this.#listener;
+      if (!listener || this.#stop.signal.aborted) continue;
+      await listener.query('select 1').catch((error: Error) => {
+        onError(error);
+        this.#lose(listener);
+        void listener.end().catch(onError);
+      });
     }
   }
 

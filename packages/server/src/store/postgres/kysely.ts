@@ -9,7 +9,7 @@ import {
   type QueryResult,
   sql,
 } from 'kysely';
-import type { Pool, PoolClient } from 'pg';
+import type { PoolClient } from 'pg';
 import type { Db, Dialect } from '../sql/engine.ts';
 import type { Tables } from '../sql/tables.ts';
 import { isConflict, toUnavailable } from './errors.ts';
@@ -91,7 +91,7 @@ class ConnectionDriver implements Driver {
 }
 
 /** Kysely on a connection or, for reads outside transactions, on a pool; it closes neither. */
-export function kyselyOn(client: PoolClient | Pool): Db {
+export function kyselyOn(client: Queryable): Db {
   return new Kysely<Tables>({
     dialect: {
       createAdapter: () => new PostgresAdapter(),

@@ -1,10 +1,10 @@
-import type { Pool } from 'pg';
+import { Client } from 'pg';
 import type { Store } from '../contract/index.ts';
 import { unavailable } from '../failures.ts';
 import { methodsOf, storeOf } from '../methods.ts';
 import { migrate } from '../sql/migrations/migrate.ts';
 import { createSqlStore } from '../sql/sql-store.ts';
-import { createPool, requireDurable } from './connection.ts';
+import { createPool, requireDurable, TYPES } from './connection.ts';
 import { postgresEngine } from './engine.ts';
 import { toUnavailable } from './errors.ts';
 import { Hints, type HintsDeps, hintsAfter } from './hints.ts';
@@ -19,14 +19,16 @@ export interface PostgresOptions {
   hints?: Pick<HintsDeps, 'clock' | 'node' | 'onHint' | 'waiting'>;
 }
 
-/** Checks the server and brings its tables up to date, on a connection of its own. */
-async function prepare(pool: Pool): Promise<void> {
-  const client = await pool.connect();
+/** Checks the server and brings its tables up to date, on a connection of its own: that may take minutes. */
+async function prepare(url: string, onError: (error: Error) => void): Promise<void> {
+  const client = new Client({ connectionString: url, application_name: 'mayfly', types: TYPES });
+  client.on('error', onError);
+  await client.connect();
   try {
     await requireDurable(client);
     await migrate(kyselyOn(client), postgresDialect);
   } finally {
-    client.release();
+    await client.end();
   }
 }
 
@@ -39,7 +41,7 @@ export async function openPostgres(options: PostgresOptions): Promise<Store> {
   const pool = createPool(url, onError);
   const hints = options.hints && new Hints({ ...options.hints, pool, url, onError });
   try {
-    await prepare(pool);
+    await prepare(url, onError);
     await hints?.start();
   } catch (error) {
     await hints?.close();

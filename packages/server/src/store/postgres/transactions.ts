@@ -1,6 +1,6 @@
 import type { Pool, PoolClient } from 'pg';
 import { outcomeUnknown } from '../failures.ts';
-import { isConflict, toUnavailable } from './errors.ts';
+import { isConflict, isUnanswered, toUnavailable } from './errors.ts';
 
 /** A transaction that was chosen to end a deadlock is run again this often. */
 const MAX_ATTEMPTS = 5;
@@ -46,7 +46,7 @@ async function attempt<T>(pool: Pool, work: (client: PoolClient) => Promise<T>):
     await commit(client);
     return result;
   } catch (error) {
-    if (error instanceof CommitFailed) broken = error;
+    if (error instanceof CommitFailed || (error instanceof Error && isUnanswered(error))) broken = error;
     else {
       await client.query('rollback').catch((cause: Error) => {
         broken = cause;

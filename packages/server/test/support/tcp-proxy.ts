@@ -1,0 +1,125 @@
+import { once } from 'node:events';
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import { setTimeout as pause } from 'node:timers/promises';
+
+/** A connection through the proxy. */
+export interface ProxiedConnection {
+  /** The first bytes that the client sent, as Latin-1; enough to tell kinds of connections apart. */
+  begin: string;
+  /** Resets both sides (RST), as a machine that crashed and came back does. */
+  reset(): void;
+  /** Drops everything in both directions and closes nothing, as a firewall that lost its state does. */
+  freeze(): void;
+}
+
+/** A TCP proxy on loopback that spoils connections on request. */
+export interface TcpProxy {
+  port: number;
+  /** Those that are open. */
+  connections(): ProxiedConnection[];
+  /** Each piece is passed on this much later, milliseconds. */
+  delayMs: number;
+  /** While true, new connections are reset. */
+  refuses: boolean;
+  close(): Promise<void>;
+}
+
+/** How much of what the client sends is kept, so that a test can recognize the connection. */
+const KEPT_LETTERS = 4_000;
+
+class Connection implements ProxiedConnection {
+  begin = '';
+  readonly #client: Socket;
+  readonly #server: Socket;
+  readonly #delay: () => number;
+  #isFrozen = false;
+
+  constructor(client: Socket, server: Socket, delay: () => number, onClosed: () => void) {
+    this.#client = client;
+    this.#server = server;
+    this.#delay = delay;
+    client.setNoDelay(true);
+    server.setNoDelay(true);
+    this.#pass(client, server);
+    this.#pass(server, client);
+    client.on('data', (piece: Buffer) => {
+      if (this.begin.length < KEPT_LETTERS) this.begin += piece.toString('latin1');
+    });
+    for (const socket of [client, server]) {
+      socket.on('error', () => undefined);
+      socket.on('close', () => {
+        onClosed();
+        if (this.#isFrozen) return;
+        client.destroy();
+        server.destroy();
+      });
+    }
+  }
+
+  reset(): void {
+    this.#client.resetAndDestroy();
+    this.#server.resetAndDestroy();
+  }
+
+  freeze(): void {
+    this.#isFrozen = true;
+  }
+
+  /** Ends it for good, also when it is frozen. */
+  end(): void {
+    this.#client.destroy();
+    this.#server.destroy();
+  }
+
+  #pass(from: Socket, to: Socket): void {
+    let last = Promise.resolve();
+    from.on('data', (piece: Buffer) => {
+      if (this.#isFrozen) return;
+      const ms = this.#delay();
+      if (ms === 0) {
+        to.write(piece);
+        return;
+      }
+      const due = pause(ms);
+      last = last.then(() => due).then(() => void (this.#isFrozen || to.write(piece)));
+    });
+    from.on('end', () => {
+      void last.then(() => {
+        if (!this.#isFrozen) to.end();
+      });
+    });
+  }
+}
+
+/** Starts a proxy to a port of loopback. */
+export async function startTcpProxy(target: () => number): Promise<TcpProxy> {
+  const open = new Set<Connection>();
+  const proxy = {
+    port: 0,
+    delayMs: 0,
+    refuses: false,
+    connections: () => [...open],
+    async close() {
+      server.close();
+      for (const connection of open) connection.end();
+      await once(server, 'close');
+    },
+  };
+  const server = createServer((client) => {
+    if (proxy.refuses) {
+      client.on('error', () => undefined);
+      client.resetAndDestroy();
+      return;
+    }
+    const connection: Connection = new Connection(
+      client,
+      connect(target(), '127.0.0.1'),
+      () => proxy.delayMs,
+      () => open.delete(connection),
+    );
+    open.add(connection);
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  proxy.port = (server.address() as AddressInfo).port;
+  return proxy;
+}

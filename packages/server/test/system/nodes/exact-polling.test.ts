@@ -1,0 +1,223 @@
+/* TEST_SEED=… repeats the choices of a run, but not its timing. */
+import { setTimeout as pause } from 'node:timers/promises';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { chance } from '../../support/chance.ts';
+import { openStream } from '../../support/event-stream.ts';
+import { inForm, timeLimit } from '../../support/form.ts';
+import { hasPostgres } from '../../support/postgres.ts';
+import type { Inbox, ServerProcess } from '../../support/server-process.ts';
+import { slowness } from '../../support/slowness.ts';
+import { startTcpProxy, type TcpProxy } from '../../support/tcp-proxy.ts';
+import { MailQueue } from './mail-queue.ts';
+import { type Site, startSite, throughPort } from './nodes.ts';
+import { allMessages } from './truth.ts';
+
+/** The npm package has programs for Linux on x64 only; elsewhere these tests are skipped. */
+const IS_THERE = await hasPostgres();
+const MAILS = inForm(150, 5_000);
+const INBOXES = 3;
+const CONNECTIONS = 6;
+/** Between two cuts, milliseconds. */
+const CUT_EVERY = { low: 40, high: 300 };
+/** A wait whose hints are lost is answered by the check that every node makes once a second. */
+const FLOOR_MS = 2_500;
+const PROMISED_STOP_MS = 10_000;
+
+const random = chance();
+
+interface Page {
+  messages: { id: string; subject: string }[];
+  cursor: string;
+}
+
+describe.skipIf(!IS_THERE)(`two nodes whose connections for hints are spoilt (seed ${random.seed})`, () => {
+  let site: Site;
+  let proxies: TcpProxy[];
+  let inboxes: Inbox[];
+  beforeEach(async () => {
+    site = await startSite();
+    proxies = [];
+    for (let n = 0; n < 2; n++) {
+      const proxy = await startTcpProxy(() => site.postgres.port);
+      proxies.push(proxy);
+      await site.startNode({ env: { MAYFLY_DATABASE_URL: throughPort(site.url, proxy.port) } });
+    }
+    inboxes = await Promise.all(Array.from({ length: INBOXES }, () => node(0).createInbox()));
+  });
+  afterEach(async () => {
+    await site.close();
+    for (const proxy of proxies) await proxy.close();
+  });
+
+  const node = (n: number): ServerProcess => {
+    const found = site.nodes[n % site.nodes.length];
+    if (!found) throw new Error('There is no node.');
+    return found;
+  };
+  const listeners = () =>
+    proxies.flatMap((proxy) => proxy.connections().filter(({ begin }) => /listen mayfly/i.test(begin)));
+
+  /** Follows an inbox by its cursor on one node after another until it has seen enough. */
+  async function follow(inbox: Inbox, first: number, enough: () => boolean): Promise<string[]> {
+    const seen: string[] = [];
+    let cursor = inbox.cursor;
+    for (let turn = first; !enough(); turn++) {
+      const page = await node(turn).getJson<Page>(
+        `/v1/inboxes/${inbox.id}/messages?since=${cursor}&limit=200&wait=1`,
+      );
+      cursor = page.cursor;
+      seen.push(...page.messages.map(({ id }) => id).reverse());
+    }
+    return seen;
+  }
+
+  /** Follows the account's stream; a stream that ends is opened again on the other node. */
+  async function stream(enough: () => boolean): Promise<string[]> {
+    const seen: string[] = [];
+    let lastEventId: string | undefined;
+    for (let turn = 0; !enough(); turn++) {
+      const { url, key } = node(turn);
+      const reader = await openStream(`${url}/v1/events`, { as: key, lastEventId });
+      const timer = setInterval(() => enough() && reader.close(), 100);
+      const readsUntil = seen.length + random.between(20, 60);
+      while (seen.length < readsUntil) {
+        const event = await reader.nextEvent();
+        if (!event) break;
+        lastEventId = event.id;
+        seen.push(event.data.message.id);
+      }
+      clearInterval(timer);
+      reader.close();
+    }
+    return seen;
+  }
+
+  test(
+    `show ${MAILS} mails once and in order to three followers and to a stream that change nodes`,
+    async ({ annotate }) => {
+      let made = 0;
+      const next = () => {
+        if (made >= MAILS) return undefined;
+        made += 1;
+        const inbox = inboxes[random.between(0, INBOXES - 1)];
+        return { id: `mail-${random.seed}-${made}`, to: inbox ? [inbox.address] : [] };
+      };
+      // The first event of a stream is what comes after it was opened.
+      let over = false;
+      const streaming = stream(() => over);
+      await pause(300);
+      const following = inboxes.map((inbox, n) => follow(inbox, n, () => over));
+      const queue = new MailQueue(() => [node(0).smtpPort, node(1).smtpPort], next, CONNECTIONS);
+      let cuts = 0;
+      let isSending = true;
+      const cutting = (async () => {
+        while (isSending) {
+          await pause(random.between(CUT_EVERY.low, CUT_EVERY.high));
+          const all = listeners();
+          const one = all[random.between(0, Math.max(0, all.length - 1))];
+          if (!one) continue;
+          cuts += 1;
+          if (random.between(1, 4) === 1) one.freeze();
+          else one.reset();
+        }
+      })();
+      await queue.untilAcknowledged(MAILS);
+      isSending = false;
+      await Promise.all([cutting, queue.drained()]);
+      // By then each of them has asked again.
+      await pause(FLOOR_MS);
+      over = true;
+      const seen = await Promise.all(following);
+      const streamed = await streaming;
+      for (const [n, inbox] of inboxes.entries()) {
+        const truth = (await allMessages(node(n), inbox)).map(({ id }) => id);
+        expect(seen[n]).toEqual(truth);
+        expect(streamed.filter((id) => truth.includes(id))).toEqual(truth);
+      }
+      expect(streamed).toHaveLength(MAILS);
+      expect(new Set(streamed).size).toBe(MAILS);
+      expect(queue.permanent).toEqual([]);
+      await annotate(`${MAILS} mails, ${cuts} cuts of the connections for hints`);
+    },
+    timeLimit(600_000),
+  );
+
+  test('answer a wait within two seconds while no hint comes through, and at once when they come again', async () => {
+    const [inbox] = inboxes;
+    if (!inbox) throw new Error('There is no inbox.');
+    for (const connection of listeners()) connection.freeze();
+    const deliver = async () => {
+      const queue = new MailQueue(
+        () => [node(1).smtpPort],
+        (() => {
+          let left = 1;
+          return () =>
+            left-- > 0 ? { id: `wait-${random.between(1, 1e9)}`, to: [inbox.address] } : undefined;
+        })(),
+        1,
+      );
+      await queue.untilAcknowledged(1);
+      await queue.drained();
+    };
+    const waitFor = async (since: string) => {
+      const held = node(0).getJson<Page>(`/v1/inboxes/${inbox.id}/messages?since=${since}&wait=30`);
+      await pause(200);
+      await deliver();
+      const sent = performance.now();
+      const page = await held;
+      expect(page.messages).toHaveLength(1);
+      return { cursor: page.cursor, ms: performance.now() - sent };
+    };
+    const first = await waitFor(inbox.cursor);
+    expect(first.ms).toBeLessThan(FLOOR_MS);
+    // A frozen connection is noticed and replaced: then a hint comes through again.
+    let { cursor } = first;
+    await expect
+      .poll(
+        async () => {
+          const answer = await waitFor(cursor);
+          cursor = answer.cursor;
+          return answer.ms;
+        },
+        { timeout: 30_000 },
+      )
+      .toBeLessThan(150);
+  });
+
+  // Only in the long form: a statement that is not answered is given up after 15 seconds.
+  test.runIf(inForm(false, true))(
+    'go on after all connections to the database became half-open, and stop within 10 s on such connections',
+    async () => {
+      let made = 0;
+      let isSending = true;
+      const next = () => {
+        made += 1;
+        const inbox = inboxes[made % INBOXES];
+        return isSending && inbox ? { id: `pause-${random.seed}-${made}`, to: [inbox.address] } : undefined;
+      };
+      const queue = new MailQueue(() => [node(0).smtpPort, node(1).smtpPort], next, CONNECTIONS);
+      await queue.untilAcknowledged(20);
+      // All connections of one node become half-open; new ones work.
+      for (const connection of proxies[0]?.connections() ?? []) connection.freeze();
+      const frozenAt = performance.now();
+      const before = queue.acknowledged.size;
+      await queue.untilAcknowledged(before + 30);
+      // The node that lost its connections answers again.
+      await expect
+        .poll(async () => (await node(0).request('GET', `/v1/inboxes/${inboxes[0]?.id}`)).status, {
+          timeout: 40_000,
+        })
+        .toBe(200);
+      expect(performance.now() - frozenAt).toBeLessThan(40_000);
+      isSending = false;
+      await queue.drained();
+      const ids = new Set<string>();
+      for (const inbox of inboxes)
+        for (const { subject } of await allMessages(node(0), inbox)) ids.add(subject);
+      for (const id of queue.acknowledged.keys()) expect(ids.has(id), id).toBe(true);
+      for (const connection of proxies[0]?.connections() ?? []) connection.freeze();
+      // Its exit code says whether the last usage could be written, which it could not.
+      expect((await node(0).end('SIGTERM')).ms).toBeLessThan(PROMISED_STOP_MS * slowness());
+    },
+  );
+});

@@ -1,0 +1,180 @@
+/* TEST_SEED=… repeats the choices of a run, but not its timing. */
+import { setTimeout as pause } from 'node:timers/promises';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { chance } from '../../support/chance.ts';
+import { inForm, timeLimit } from '../../support/form.ts';
+import { hasPostgres } from '../../support/postgres.ts';
+import type { Inbox, ServerProcess } from '../../support/server-process.ts';
+import { slowness } from '../../support/slowness.ts';
+import { smtpClient } from '../../support/smtp-script.ts';
+import { MailQueue } from './mail-queue.ts';
+import { type Site, startSite } from './nodes.ts';
+import { allMessages, assertTruth } from './truth.ts';
+
+/** The npm package has programs for Linux on x64 only; elsewhere these tests are skipped. */
+const IS_THERE = await hasPostgres();
+const NODES = 2;
+const KILLS = inForm(2, 50);
+const RESTARTS = inForm(1, 10);
+const CONNECTIONS = inForm(6, 10);
+const INBOXES = 3;
+/** Mails between two kills. */
+const MAILS_BETWEEN = { low: 20, high: inForm(40, 120) };
+/** Mail is accepted again within this time after the return of the database, milliseconds. */
+const RECOVERY_MS = 5_000;
+const ENV = { MAYFLY_PLANS: JSON.stringify({ unlimited: { maxMessagesPerInbox: 1_000_000 } }) };
+
+const random = chance();
+
+interface Page {
+  messages: { id: string }[];
+  cursor: string;
+}
+
+describe.skipIf(!IS_THERE)(`${NODES} nodes under load (seed ${random.seed})`, () => {
+  let site: Site;
+  let inboxes: Inbox[];
+  let queue: MailQueue;
+  let made: number;
+  let isSending: boolean;
+  beforeEach(async () => {
+    site = await startSite();
+    for (let n = 0; n < NODES; n++) await site.startNode({ env: ENV });
+    inboxes = await Promise.all(Array.from({ length: INBOXES }, () => node(0).createInbox()));
+    made = 0;
+    isSending = true;
+    queue = new MailQueue(() => site.nodes.map(({ smtpPort }) => smtpPort), nextMail, CONNECTIONS);
+  });
+  afterEach(() => site.close());
+
+  const node = (n: number): ServerProcess => {
+    const found = site.nodes[n % site.nodes.length];
+    if (!found) throw new Error('There is no node.');
+    return found;
+  };
+
+  /** One in five goes to all inboxes: it must be in all of them or in none. */
+  function nextMail() {
+    if (!isSending) return undefined;
+    made += 1;
+    const addresses = inboxes.map(({ address }) => address);
+    const first = random.between(0, INBOXES - 1);
+    const to = random.between(1, 5) === 1 ? addresses : addresses.slice(first, first + 1);
+    return { id: `mail-${random.seed}-${made}`, to };
+  }
+
+  /** Follows an inbox by its cursor, on any node that answers. */
+  async function follow(inbox: Inbox, enough: () => boolean): Promise<string[]> {
+    const seen: string[] = [];
+    let cursor = inbox.cursor;
+    for (let turn = 0; ; turn++) {
+      const isLast = enough();
+      const path = `/v1/inboxes/${inbox.id}/messages?since=${cursor}&limit=200&wait=1`;
+      const response = await node(turn)
+        .request('GET', path)
+        .catch(() => undefined);
+      if (response?.status === 200) {
+        const page = (await response.json()) as Page;
+        cursor = page.cursor;
+        seen.push(...page.messages.map(({ id }) => id).reverse());
+        if (isLast) return seen;
+      } else {
+        if (response) expect([503, await response.text()]).toEqual([response.status, expect.anything()]);
+        await pause(50);
+      }
+    }
+  }
+
+  const someMails = () =>
+    queue.untilAcknowledged(queue.acknowledged.size + random.between(MAILS_BETWEEN.low, MAILS_BETWEEN.high));
+
+  /** What holds after any trouble. */
+  async function expectTruth(following: Promise<string[]>[]): Promise<string> {
+    isSending = false;
+    await queue.drained();
+    await pause(1_500);
+    over = true;
+    const seen = await Promise.all(following);
+    const { stored, repeated } = await assertTruth(node(0), inboxes, queue);
+    for (const [n, inbox] of inboxes.entries()) {
+      expect(seen[n]).toEqual((await allMessages(node(1), inbox)).map(({ id }) => id));
+    }
+    const replies = [...queue.replies].map(([code, count]) => `${count} × ${code}`).join(', ');
+    return `${queue.acknowledged.size} acknowledged, ${stored} stored, ${repeated} twice after an unknown outcome; other replies: ${replies}`;
+  }
+  let over: boolean;
+
+  test(
+    `lose and alter nothing that was acknowledged in ${KILLS} kills; what was refused arrives by its sender's retry`,
+    async ({ annotate }) => {
+      over = false;
+      const following = inboxes.map((inbox) => follow(inbox, () => over));
+      for (let kill = 0; kill < KILLS; kill++) {
+        await someMails();
+        await pause(random.between(0, 30));
+        const place = random.between(0, NODES - 1);
+        await node(place).end('SIGKILL');
+        // The other one goes on alone.
+        if (random.between(1, 2) === 1) await someMails();
+        await site.startNode({ env: ENV }, place);
+      }
+      await someMails();
+      await annotate(`${KILLS} kills: ${await expectTruth(following)}`);
+    },
+    timeLimit(1_200_000),
+  );
+
+  test(
+    `lose and alter nothing in ${RESTARTS} crashes of the database, and accept mail again within ${RECOVERY_MS / 1000} s of its return`,
+    async ({ annotate }) => {
+      over = false;
+      const following = inboxes.map((inbox) => follow(inbox, () => over));
+      const times: number[] = [];
+      for (let restart = 0; restart < RESTARTS; restart++) {
+        await someMails();
+        await pause(random.between(0, 30));
+        await site.postgres.stop(random.between(1, 3) === 1 ? 'SIGINT' : 'SIGQUIT');
+        const [mail, api, ready] = await Promise.all([
+          refusalOfMail(),
+          node(0).request('POST', '/v1/inboxes'),
+          node(1).request('GET', '/readyz'),
+        ]);
+        expect(mail).toMatch(/^451 4\.3\.0 /);
+        expect([api.status, Number(api.headers.get('retry-after')) > 0]).toEqual([503, true]);
+        expect(await api.json()).toMatchObject({ code: 'unavailable' });
+        expect(ready.status).toBe(503);
+        expect((await node(0).request('GET', '/healthz')).status).toBe(200);
+        await site.postgres.start();
+        const returned = performance.now();
+        await queue.untilAcknowledged(queue.acknowledged.size + 1);
+        const ms = performance.now() - returned;
+        expect(ms).toBeLessThan(RECOVERY_MS * slowness());
+        times.push(Math.round(ms));
+        await expect.poll(async () => (await node(1).request('GET', '/readyz')).status).toBe(200);
+      }
+      await someMails();
+      for (const { process: child } of site.nodes)
+        expect([child.exitCode, child.signalCode]).toEqual([null, null]);
+      await annotate(
+        `${RESTARTS} restarts, mail accepted again after ${times.join(', ')} ms: ${await expectTruth(following)}`,
+      );
+    },
+    timeLimit(1_200_000),
+  );
+
+  /** The reply to a mail while the database is down. */
+  async function refusalOfMail(): Promise<string> {
+    const client = await smtpClient(node(0).smtpPort);
+    try {
+      await client.reply();
+      for (const line of ['EHLO a.example', 'MAIL FROM:<a@b.example>', `RCPT TO:<${inboxes[0]?.address}>`]) {
+        const reply = await client.say(line);
+        if (!reply.startsWith('250')) return reply;
+      }
+      await client.say('DATA');
+      return await client.say('Subject: one\r\n\r\nHello.\r\n.');
+    } finally {
+      client.close();
+    }
+  }
+});
