@@ -1,4 +1,4 @@
-import { Pool, type PoolClient, types } from 'pg';
+import { Client, Pool, types } from 'pg';
 
 /** Connections of a node for reads, writes and deliveries. */
 const MAX_CONNECTIONS = 10;
@@ -20,7 +20,7 @@ const NUMERIC = 1700;
 const PARSERS: Readonly<Record<number, (value: string) => unknown>> = { [INT8]: Number, [NUMERIC]: Number };
 
 /** How values of results are read. */
-export const TYPES = {
+const TYPES = {
   getTypeParser: (id: number, format?: 'text' | 'binary') =>
     (format !== 'binary' && PARSERS[id]) || types.getTypeParser(id, format),
 } as typeof types;
@@ -48,10 +48,28 @@ export function createPool(url: string, onError: (error: Error) => void): Pool {
 }
 
 /**
+ * A connection outside of the pool, whose statements may take any time: migrations and copies.
+ * @param onError called when it fails while no statement is under way
+ * @throws Error if the server cannot be reached
+ */
+export async function connectAlone(url: string, onError: (error: Error) => void): Promise<Client> {
+  const client = new Client({
+    connectionString: url,
+    application_name: 'mayfly',
+    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+    idle_in_transaction_session_timeout: IDLE_TRANSACTION_TIMEOUT_MS,
+    types: TYPES,
+  });
+  client.on('error', onError);
+  await client.connect();
+  return client;
+}
+
+/**
  * Makes sure that a server keeps what it has acknowledged.
  * @throws Error that names the wrong setting
  */
-export async function requireDurable(client: Pick<PoolClient, 'query'>): Promise<void> {
+export async function requireDurable(client: Client): Promise<void> {
   const { rows } = await client.query(
     `select current_setting('server_version_num')::int as version, current_setting('fsync') as fsync,
        current_setting('synchronous_commit') as commit, current_setting('synchronous_standby_names') as standbys,

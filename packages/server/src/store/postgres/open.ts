@@ -1,10 +1,9 @@
-import { Client } from 'pg';
 import type { Store } from '../contract/index.ts';
 import { unavailable } from '../failures.ts';
 import { methodsOf, storeOf } from '../methods.ts';
 import { migrate } from '../sql/migrations/migrate.ts';
 import { createSqlStore } from '../sql/sql-store.ts';
-import { createPool, requireDurable, TYPES } from './connection.ts';
+import { connectAlone, createPool, requireDurable } from './connection.ts';
 import { postgresEngine } from './engine.ts';
 import { toUnavailable } from './errors.ts';
 import { Hints, type HintsDeps, hintsAfter } from './hints.ts';
@@ -21,9 +20,7 @@ export interface PostgresOptions {
 
 /** Checks the server and brings its tables up to date, on a connection of its own: that may take minutes. */
 async function prepare(url: string, onError: (error: Error) => void): Promise<void> {
-  const client = new Client({ connectionString: url, application_name: 'mayfly', types: TYPES });
-  client.on('error', onError);
-  await client.connect();
+  const client = await connectAlone(url, onError);
   try {
     await requireDurable(client);
     await migrate(kyselyOn(client), postgresDialect);

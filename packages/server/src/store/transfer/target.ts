@@ -1,4 +1,4 @@
-import { createPool, requireDurable } from '../postgres/connection.ts';
+import { connectAlone, requireDurable } from '../postgres/connection.ts';
 import { kyselyOn, postgresDialect } from '../postgres/kysely.ts';
 import { migrate } from '../sql/migrations/migrate.ts';
 import type { Value } from './row-hash.ts';
@@ -98,15 +98,9 @@ const BYTEA = 17;
  */
 export async function openTarget(url: string): Promise<Target> {
   // The error of a connection is thrown by the query that meets it.
-  const pool = createPool(url, () => undefined);
-  let client: Client | undefined;
-  const close = async (): Promise<void> => {
-    client?.release(true);
-    await pool.end();
-  };
+  const connected = await connectAlone(url, () => undefined).catch(nothingCopied);
+  const close = () => connected.end();
   try {
-    const connected = await pool.connect();
-    client = connected;
     await requireDurable(connected);
     await migrate(kyselyOn(connected), postgresDialect);
     await connected.query('begin');
@@ -134,7 +128,11 @@ export async function openTarget(url: string): Promise<Target> {
     };
   } catch (error) {
     await close();
-    const reason = error instanceof Error ? error.message : String(error);
-    throw new Error(`Nothing was copied. ${reason}`, { cause: error });
+    return nothingCopied(error);
   }
+}
+
+function nothingCopied(error: unknown): never {
+  const reason = error instanceof Error ? error.message : String(error);
+  throw new Error(`Nothing was copied. ${reason}`, { cause: error });
 }
