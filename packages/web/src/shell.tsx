@@ -2,8 +2,10 @@ import type { ComponentChildren } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import icon from './icon.svg';
 import { dismiss, toasts } from './lib/actions.ts';
+import { count } from './lib/format.ts';
 import { useShortcuts } from './lib/keys.ts';
 import { connection, lastHeardAt, startLive } from './lib/live.ts';
+import { quota } from './lib/quota.ts';
 import { href } from './lib/router.ts';
 import { type Session, session, signOut } from './lib/session.ts';
 import { nextTheme, theme } from './lib/theme.ts';
@@ -121,6 +123,28 @@ function Lost() {
   );
 }
 
+/** Share of the month's quota from which every screen says so. */
+const QUOTA_WARNING = 0.8;
+
+/** Above the screen when the quota of the month is nearly or quite used up. */
+function Quota({ who }: { who: Session }) {
+  if (quota.value === null) return null;
+  const { limit, remaining, resetAt } = quota.value;
+  const share = (limit - remaining) / limit;
+  if (share < QUOTA_WARNING) return null;
+  const reset = new Date(resetAt).toLocaleDateString(undefined, { dateStyle: 'long', timeZone: 'UTC' });
+  return (
+    <div class="banner" role="status">
+      <Icon name="warn" />
+      <span>
+        {remaining === 0 ? 'All' : `${Math.floor(share * 100)} % of the`} {count(limit)} requests of this
+        month are used. The count starts again on {reset} (UTC).{' '}
+        {who.account && <a href={href('/usage')}>Show the usage</a>}
+      </span>
+    </div>
+  );
+}
+
 const Toasts = () => (
   <div class="toasts" role="status" aria-live="polite">
     {toasts.value.map(({ id, text, kind, undo }) => (
@@ -179,6 +203,7 @@ export function Shell({ at, children }: { at: string; children: ComponentChildre
       <Rail at={at} isShown={isMenu} who={who} onPalette={() => setOverlay('palette')} />
       <main id="main" tabIndex={-1}>
         <Lost />
+        <Quota who={who} />
         {children}
       </main>
       <Toasts />

@@ -1,5 +1,6 @@
 import { Mayfly } from '@mayfly/client';
 import { computed, signal } from '@preact/signals';
+import { fetchAndNoteQuota, quota } from './quota.ts';
 
 /** Who is signed in, and what the console needs to know of the server. */
 export interface Session {
@@ -22,7 +23,12 @@ export const session = signal<Session | null | undefined>(undefined);
 export const mayWrite = computed(() => session.value?.scope === 'full');
 
 /** The API with the session's cookie; the console never holds a key. */
-export const mayfly = new Mayfly({ url: location.origin, session: true, retries: 1 });
+export const mayfly = new Mayfly({
+  url: location.origin,
+  session: true,
+  retries: 1,
+  fetch: fetchAndNoteQuota,
+});
 
 const SESSION = '/console/session';
 
@@ -71,4 +77,5 @@ export async function signInByCode(code: string): Promise<void> {
 export async function signOut(): Promise<void> {
   await ask('DELETE', SESSION).catch(() => undefined);
   session.value = null;
+  quota.value = null;
 }

@@ -1,3 +1,4 @@
+import { useKeys } from '../lib/keys.ts';
 import { useQuery } from '../lib/query.ts';
 import { mayfly, session } from '../lib/session.ts';
 import { Badge, CopyButton, ScreenHead, Snippet } from '../ui/basics.tsx';
@@ -6,6 +7,7 @@ import { Loaded } from '../ui/states.tsx';
 /** The domains for addresses, and what DNS has to say about them. */
 export function Domains() {
   const domains = useQuery('domains', (signal) => mayfly.domains({ signal }));
+  useKeys({ r: domains.reload });
   const host = location.hostname;
   return (
     <div class="screen">

@@ -1,6 +1,7 @@
 import type { api } from '@mayfly/client';
 import { useState } from 'preact/hooks';
 import { attempt, toast, wordsOf } from '../lib/actions.ts';
+import { useKeys } from '../lib/keys.ts';
 import { useQuery } from '../lib/query.ts';
 import { query, setQuery } from '../lib/router.ts';
 import { loadSession, mayfly, mayWrite, session } from '../lib/session.ts';
@@ -103,6 +104,7 @@ function Revoke({ one, onClose, onDone }: { one: api.Key; onClose: () => void; o
 /** The API keys of the account. */
 export function Keys() {
   const keys = useQuery('keys', (signal) => mayfly.keys.list({ signal }));
+  useKeys({ r: keys.reload });
   const [revoking, setRevoking] = useState<api.Key>();
   const isCreating = query.value.has('new');
   return (

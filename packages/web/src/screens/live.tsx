@@ -3,11 +3,12 @@ import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { createFeed } from '../lib/feed.ts';
 import { count } from '../lib/format.ts';
 import { useKeys } from '../lib/keys.ts';
+import { connection } from '../lib/live.ts';
 import { href, navigate, query, setQuery } from '../lib/router.ts';
 import { mayfly, session } from '../lib/session.ts';
 import { Button, ScreenHead } from '../ui/basics.tsx';
 import { Icon } from '../ui/icons.tsx';
-import { Failure, Loading, Notice } from '../ui/states.tsx';
+import { Failure, Loading, Notice, Stale } from '../ui/states.tsx';
 import { focusRow, WindowList } from '../ui/window-list.tsx';
 import { rowHeight } from './inbox.tsx';
 import { MessageRow } from './message/row.tsx';
@@ -84,6 +85,9 @@ export function Live() {
           />
         </span>
       </div>
+      {messages.length > 0 && feed.error.value !== undefined && connection.value === 'open' && (
+        <Stale retry={feed.reload} />
+      )}
       {messages.length > 0 ? (
         <WindowList
           items={messages}

@@ -1,5 +1,6 @@
 import type { api } from '@mayfly/client';
 import { bytes, count } from '../lib/format.ts';
+import { useKeys } from '../lib/keys.ts';
 import { useQuery } from '../lib/query.ts';
 import { mayfly } from '../lib/session.ts';
 import { exact } from '../lib/time.ts';
@@ -78,6 +79,7 @@ function Month({ usage }: { usage: api.Usage }) {
 /** What the account used of its plan. */
 export function Usage() {
   const usage = useQuery('usage', (signal) => mayfly.usage({ signal }));
+  useKeys({ r: usage.reload });
   return (
     <div class="screen">
       <ScreenHead title="Usage" lead="Requests of the account, by calendar month and day in UTC" />

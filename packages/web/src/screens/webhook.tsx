@@ -2,6 +2,7 @@ import type { api } from '@mayfly/client';
 import { useEffect, useState } from 'preact/hooks';
 import { attempt, toast } from '../lib/actions.ts';
 import { plural } from '../lib/format.ts';
+import { useKeys } from '../lib/keys.ts';
 import { onArrivals } from '../lib/live.ts';
 import { useQuery } from '../lib/query.ts';
 import { href, navigate, query, setQuery } from '../lib/router.ts';
@@ -153,6 +154,7 @@ export function Webhook({ id, deliveryId }: { id: string; deliveryId?: string })
     ]);
     return { webhook, deliveries };
   });
+  useKeys({ r: loaded.reload });
   const isPending = loaded.data?.deliveries.some(({ state }) => state === 'pending') ?? false;
   // Attempts are not in the stream of messages: a pending delivery is looked at again.
   useEffect(() => {

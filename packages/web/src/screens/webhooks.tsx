@@ -1,6 +1,7 @@
 import type { api } from '@mayfly/client';
 import { useState } from 'preact/hooks';
 import { wordsOf } from '../lib/actions.ts';
+import { useKeys } from '../lib/keys.ts';
 import { useQuery } from '../lib/query.ts';
 import { href, query, setQuery } from '../lib/router.ts';
 import { mayfly, mayWrite } from '../lib/session.ts';
@@ -109,6 +110,7 @@ export const WebhookState = ({ webhook }: { webhook: api.Webhook }) =>
 /** The webhooks of the account. */
 export function Webhooks() {
   const list = useQuery('webhooks', (signal) => mayfly.webhooks.list({ signal }));
+  useKeys({ r: list.reload });
   const isCreating = query.value.has('new');
   const create = () => setQuery({ new: '1' });
   return (

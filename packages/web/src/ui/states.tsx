@@ -10,7 +10,7 @@ import { Icon, type IconName } from './icons.tsx';
 const SLOW_MS = 150;
 
 /** Grey lines in the place of what is being loaded. */
-export function Loading({ rows = 5, label = 'Loading' }: { rows?: number; label?: string }) {
+export function Loading({ rows = 5, isScreen }: { rows?: number; isScreen?: boolean | undefined }) {
   const [isSlow, setSlow] = useState(false);
   useEffect(() => {
     const timer = setTimeout(() => setSlow(true), SLOW_MS);
@@ -18,7 +18,7 @@ export function Loading({ rows = 5, label = 'Loading' }: { rows?: number; label?
   }, []);
   return (
     <div class={`skeleton ${isSlow ? 'shown' : ''}`} role="status">
-      <span class="visually-hidden">{label}</span>
+      {isScreen ? <h1 class="visually-hidden">Loading</h1> : <span class="visually-hidden">Loading</span>}
       {Array.from({ length: rows }, (_, index) => (
         <i key={index} />
       ))}
@@ -136,7 +136,7 @@ export function Loaded<T>({ query, rows, isScreen, children }: LoadedProps<T>) {
   const { data, error, reload } = query;
   if (data === undefined) {
     return error === undefined ? (
-      <Loading {...(rows && { rows })} />
+      <Loading isScreen={isScreen} {...(rows && { rows })} />
     ) : (
       <Failure error={error} retry={reload} isScreen={isScreen} />
     );
