@@ -3,7 +3,7 @@ import type { Config } from '../config/config.ts';
 import { VERSION } from '../version.ts';
 import type { Announcer } from './announcer.ts';
 
-/** Where `npm run mail` sends to by default. */
+/** Where `mayfly mail` sends to by default. */
 const DEFAULT_SMTP_SERVER = '127.0.0.1:2525';
 
 /** Hosts of listeners that only this machine reaches. */
@@ -70,7 +70,7 @@ function mailLines({ host, port }: { host: string; port: number }): string[] {
     '',
     'Send a message to its address, from another terminal in this folder:',
     '',
-    `  npm run mail -- ADDRESS${option}`,
+    `  npx mayfly mail ADDRESS${option}`,
   ];
 }
 

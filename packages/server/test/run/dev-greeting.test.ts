@@ -37,7 +37,7 @@ describe('the greeting of mayfly dev', () => {
     expect(text).toContain(
       'curl -X POST http://127.0.0.1:8025/v1/inboxes -H "Authorization: Bearer mfk_example"',
     );
-    expect(text).toMatch(/npm run mail -- ADDRESS$/m);
+    expect(text).toMatch(/npx mayfly mail ADDRESS$/m);
   });
 
   it('shows a link that signs in to the console, on loopback only', () => {

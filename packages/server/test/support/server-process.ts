@@ -112,7 +112,7 @@ function addressesIn(output: string): { url: string; port: string } | undefined 
     const { http, smtp } = JSON.parse(line);
     return { url: http.url, port: String(smtp.port) };
   }
-  const [, url, port] = /API +(http\S+)[\s\S]*SMTP +\S+:(\d+) [\s\S]*npm run mail .*\n/.exec(output) ?? [];
+  const [, url, port] = /API +(http\S+)[\s\S]*SMTP +\S+:(\d+) [\s\S]*npx mayfly mail .*\n/.exec(output) ?? [];
   return url && port ? { url, port } : undefined;
 }
 

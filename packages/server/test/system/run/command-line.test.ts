@@ -40,7 +40,7 @@ async function start(): Promise<{ child: ChildProcess; greeting: string }> {
   let greeting = '';
   for await (const text of child.stdout.setEncoding('utf8')) {
     greeting += text;
-    if (/npm run mail/.test(greeting)) return { child, greeting };
+    if (/npx mayfly mail/.test(greeting)) return { child, greeting };
   }
   throw new Error(`it ended: ${greeting}`);
 }
