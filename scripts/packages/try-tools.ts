@@ -1,0 +1,98 @@
+/* What the parts of `npm run try-packages` share: empty projects, programs, and lines of the report. */
+import { execFileSync, spawn } from 'node:child_process';
+import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { delimiter, dirname, join } from 'node:path';
+import { ROOT } from './compile.ts';
+
+/** Everything that is installed; removed at the end. */
+export const folder = mkdtempSync(join(tmpdir(), 'mayfly-packages-'));
+/** By the name of the folder below build/: the tarball. */
+export type Tarballs = Map<string, string>;
+
+export const say = (text: string) => process.stdout.write(`${text}\n`);
+export const kb = (bytes: number) => `${(bytes / 1024).toFixed(1)} KB`;
+export const bin = (name: string) => join(ROOT, 'node_modules/.bin', name);
+
+/** The environment with this Node.js first. */
+export const withNode = (node: string, env: Record<string, string> = {}) => ({
+  ...process.env,
+  PATH: [dirname(node), process.env.PATH].join(delimiter),
+  ...env,
+});
+
+/** Runs a program, shows its output only when it fails. @returns its standard output and the milliseconds it took */
+export function run(
+  program: string,
+  args: string[],
+  cwd: string,
+  node = process.execPath,
+  env: Record<string, string> = {},
+) {
+  const started = performance.now();
+  const output = execFileSync(program, args, { cwd, encoding: 'utf8', env: withNode(node, env) });
+  return { output, ms: Math.round(performance.now() - started) };
+}
+
+/** An empty project with the tarballs in it. */
+export function project(
+  name: string,
+  packages: string[],
+  node = process.execPath,
+): { cwd: string; ms: number } {
+  const cwd = join(folder, name);
+  mkdirSync(cwd);
+  writeFileSync(join(cwd, 'package.json'), JSON.stringify({ name, version: '1.0.0', private: true }));
+  const { ms } = run(
+    'npm',
+    ['install', '--no-audit', '--no-fund', '--loglevel=error', ...packages],
+    cwd,
+    node,
+  );
+  return { cwd, ms };
+}
+
+/** A first start on a busy machine. */
+const START_MS = 30_000;
+
+/** What a running server printed, and how to stop it. */
+export interface RunningServer {
+  url: string;
+  smtpPort: string;
+  /** Until it was ready. */
+  ms: number;
+  stop(): Promise<void>;
+}
+
+/** `npx mayfly dev` in a project that has the package. */
+export async function startServer(cwd: string, env: Record<string, string>): Promise<RunningServer> {
+  const started = performance.now();
+  const server = spawn('npx', ['mayfly', 'dev'], {
+    cwd,
+    env: withNode(process.execPath, env),
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let printed = '';
+  await new Promise<void>((resolve, reject) => {
+    const timer = setTimeout(() => reject(new Error(`The server did not start: ${printed}`)), START_MS);
+    const read = (chunk: Buffer) => {
+      printed += chunk;
+      if (!/API +http\S+[\s\S]*SMTP +\S+/.test(printed)) return;
+      clearTimeout(timer);
+      resolve();
+    };
+    server.stdout.on('data', read);
+    server.stderr.on('data', read);
+  });
+  return {
+    url: /API +(http:\S+)/.exec(printed)?.[1] ?? '',
+    smtpPort: /SMTP +\S*?:(\d+)/.exec(printed)?.[1] ?? '',
+    ms: Math.round(performance.now() - started),
+    stop: () =>
+      new Promise((resolve) => {
+        // Not `exit`: npx ends before the server that it started.
+        server.once('close', () => resolve());
+        server.kill('SIGTERM');
+      }),
+  };
+}
