@@ -10,6 +10,9 @@ const receiver: Receiver = {
     const inbox = { inboxId: 'inb_1', accountId: 'acc_1', address };
     return { ...inbox, rcptTo: address, maxMessages: Infinity, maxMessageBytes: Infinity };
   },
+  async meetFault() {
+    return undefined;
+  },
   async take() {},
   refused: nothing,
   senderRefused: nothing,

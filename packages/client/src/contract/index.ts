@@ -5,6 +5,7 @@ export * from './addresses.ts';
 export * from './common.ts';
 export * from './domains.ts';
 export * from './events.ts';
+export * from './faults.ts';
 export * from './inboxes.ts';
 export * from './keys.ts';
 export * from './lint.ts';

@@ -1,5 +1,6 @@
 import { type Static, Type } from 'typebox';
 import { closed, InboxId, Timestamp, unit } from './common.ts';
+import { AppliedFault } from './faults.ts';
 import { MAX_FILTER, MAX_SINCE, MAX_WAIT, Message, MessageSummary, messageFilters } from './messages.ts';
 import { nullable, ref } from './ref.ts';
 
@@ -122,8 +123,13 @@ export const RefusedMail = Type.Object(
         "The recipient, in lower case and without a tag; '' for a mail that was refused at MAIL for its size, before it named a recipient. Of those, callers see the same as of failed handshakes.",
     }),
     reply: Type.String({
-      description: 'The SMTP reply to the sender.',
+      description:
+        "The SMTP reply to the sender; '' where a fault rule delayed the reply or closed the connection without one.",
       examples: ['452 4.2.2 The inbox is full'],
+    }),
+    fault: nullable(ref(AppliedFault), {
+      description:
+        'The fault rule of the inbox that caused it; null where there was none. A rule that only delayed the reply is listed too.',
     }),
     mailFrom: Type.String({ description: "Reverse-path of the MAIL command; '' for a bounce." }),
     helo: Type.String({ description: 'The host name that the client sent with HELO or EHLO.' }),

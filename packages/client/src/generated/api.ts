@@ -12,6 +12,18 @@ export interface AccountMessageList {
   before: string | null;
 }
 
+/** A fault rule that was applied. */
+export interface AppliedFault {
+  /** Which rule it was, from 1 on. */
+  rule: number;
+  /** Where the rule applies: `rcpt` in place of the reply to RCPT, `data` in place of the 354, `end-of-data` in place of the 250 to the final dot. */
+  at: "rcpt" | "data" | "end-of-data";
+  /** Milliseconds for which the reply was delayed; 0 for none. */
+  delayMs: number;
+  /** Whether the connection was closed. */
+  disconnect: boolean;
+}
+
 /** A part that is not the text or html body; inline parts included. */
 export interface Attachment {
   /** Identifier of an attachment within its message. */
@@ -201,6 +213,49 @@ export interface FailedHandshake {
   remoteAddress: string;
   /** The error. */
   reason: string;
+}
+
+/** The SMTP reply of a fault rule. */
+export interface FaultReply {
+  /** Reply code: 400 to 499 tells the sender to try again, 500 to 599 to give up. After 421 the connection is closed. */
+  code: number;
+  /** Text after the code, printable ASCII; nothing is added to it, so put an enhanced status code in front where the sender should see one. Default: A fault rule of this inbox gives this reply. */
+  text?: string;
+}
+
+/** One fault: at least one of `reply`, `delayMs` and `disconnect: true` is required. */
+export interface FaultRule {
+  /** Where the rule applies: `rcpt` in place of the reply to RCPT, `data` in place of the 354, `end-of-data` in place of the 250 to the final dot. */
+  at: "rcpt" | "data" | "end-of-data";
+  reply?: FaultReply;
+  /** Wait so long before the reply. Without `reply` and `disconnect` the server then goes on as usual. */
+  delayMs?: number;
+  /** Close the connection, after the `reply` if there is one. */
+  disconnect?: boolean;
+  /** How often the rule applies before the next one does. Default: 1. */
+  times?: number;
+}
+
+/** A fault rule and how often it still applies. */
+export interface FaultState {
+  /** Where the rule applies: `rcpt` in place of the reply to RCPT, `data` in place of the 354, `end-of-data` in place of the 250 to the final dot. */
+  at: "rcpt" | "data" | "end-of-data";
+  /** Null where the rule gives no reply. */
+  reply: FaultReply | null;
+  /** Milliseconds before the reply; 0 for none. */
+  delayMs: number;
+  /** Whether the connection is closed. */
+  disconnect: boolean;
+  /** How often the rule was to apply. */
+  times: number;
+  /** How often it still applies. */
+  left: number;
+}
+
+/** The fault rules of an inbox. */
+export interface Faults {
+  /** All rules in their order, also those of which nothing is left. */
+  rules: FaultState[];
 }
 
 /** Which address to generate. All fields are optional. */
@@ -712,8 +767,10 @@ export interface RefusedMail {
   at: string;
   /** The recipient, in lower case and without a tag; '' for a mail that was refused at MAIL for its size, before it named a recipient. Of those, callers see the same as of failed handshakes. */
   address: string;
-  /** The SMTP reply to the sender. */
+  /** The SMTP reply to the sender; '' where a fault rule delayed the reply or closed the connection without one. */
   reply: string;
+  /** The fault rule of the inbox that caused it; null where there was none. A rule that only delayed the reply is listed too. */
+  fault: AppliedFault | null;
   /** Reverse-path of the MAIL command; '' for a bounce. */
   mailFrom: string;
   /** The host name that the client sent with HELO or EHLO. */
@@ -737,6 +794,12 @@ export interface ServedDomain {
   default: boolean;
   /** True if every account may use it, false if only yours may. */
   shared: boolean;
+}
+
+/** The fault rules of an inbox. They replace the ones before. */
+export interface SetFaults {
+  /** Applied in this order, each `times` times. None: the inbox has no faults. */
+  rules: FaultRule[];
 }
 
 /** The data of an event: a new message. */
@@ -991,6 +1054,12 @@ export interface Operations {
   'DELETE /v1/inboxes/{id}': { path: { id: string }; result: undefined };
   /** Let an inbox expire now */
   'POST /v1/inboxes/{id}/expire': { path: { id: string }; result: undefined };
+  /** Let mail to an inbox fail */
+  'PUT /v1/inboxes/{id}/faults': { path: { id: string }; body: SetFaults; result: Faults };
+  /** Show the faults of an inbox */
+  'GET /v1/inboxes/{id}/faults': { path: { id: string }; result: Faults };
+  /** Remove the faults of an inbox */
+  'DELETE /v1/inboxes/{id}/faults': { path: { id: string }; result: undefined };
   /** Export an inbox as a recording */
   'GET /v1/inboxes/{id}/export': { path: { id: string }; result: Uint8Array };
   /** Generate a free address */

@@ -1,5 +1,5 @@
 import { isSubdomainOf } from '../accounts/domains.ts';
-import type { Refusal, Store } from '../store/contract/index.ts';
+import type { FaultPoint, MailEnvelope, MetFault, Refusal, Store } from '../store/contract/index.ts';
 import { NO_RECIPIENT } from '../store/contract/messages.ts';
 import { type Delivering, Delivery, type DeliveryDeps, type ReceivedMail } from './delivery.ts';
 import { type Recipient, type RecipientDeps, Recipients } from './recipients.ts';
@@ -17,6 +17,12 @@ export interface Receiver {
    *   `message_too_large`, `unavailable`
    */
   accept(address: string, declaredBytes: number, target?: CaptureTarget | null): Promise<Recipient>;
+  /**
+   * Takes one application of a fault rule of a recipient's inbox, if the next one is for this point. It is stored
+   * among the refusals.
+   * @throws AppError `unavailable`
+   */
+  meetFault(recipient: Recipient, at: FaultPoint, envelope: MailEnvelope): Promise<MetFault | undefined>;
   /** Stores a message, before the 250 is sent; see {@link Delivering.deliver}, also for what it throws. */
   take(mail: ReceivedMail): Promise<void>;
   /**
@@ -62,6 +68,11 @@ export function createReceiver(deps: ReceiverDeps): Receiver & Delivering & Sett
   return {
     accept: (path, declaredBytes, target = null) => recipients.accept(path, declaredBytes, target),
     deliver: (mail) => delivery.deliver(mail),
+
+    meetFault({ inboxId, address, faultsOf = address }, at, { mailFrom, helo, remoteAddress }) {
+      const sender = { address: faultsOf, mailFrom, helo, remoteAddress };
+      return store.faults.spend(inboxId, at, sender, deps.clock.now());
+    },
 
     async take(mail) {
       await delivery.deliver(mail);

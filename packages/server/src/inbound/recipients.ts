@@ -19,6 +19,11 @@ export interface Recipient {
   /** At `maxMessages` the oldest message is dropped, and none refused. */
   evictsOldest?: true;
   maxMessageBytes: number;
+  /**
+   * Set where fault rules of the inbox are still to be applied: the address under which they are recorded, which
+   * is the inbox's own where `address` may be on a domain that nobody here has.
+   */
+  faultsOf?: string;
 }
 
 export interface RecipientDeps {
@@ -66,7 +71,10 @@ export class Recipients {
       inbox.kind === 'sink'
         ? { maxMessages: SINK_MESSAGES, evictsOldest: true as const }
         : { maxMessages: maxMessagesPerInbox };
-    return { inboxId, accountId, address, rcptTo: path, ...holds, maxMessageBytes };
+    const recipient = { inboxId, accountId, address, rcptTo: path, ...holds, maxMessageBytes };
+    return inbox.hasFaults
+      ? { ...recipient, faultsOf: inbox.kind === 'sink' ? inbox.address : address }
+      : recipient;
   }
 
   /** A message was stored in the inbox of an address: keeps the cached count of its messages up to date. */
@@ -86,13 +94,15 @@ export class Recipients {
   /** The inbox of an authenticated session, if it is still live; found by its id, whatever its domain is. */
   async #findTarget({ accountId, inboxId }: CaptureTarget): Promise<AddressedInbox | undefined> {
     const now = this.#clock.now();
-    const [inbox, account] = await Promise.all([
+    const [inbox, account, faults = []] = await Promise.all([
       this.#store.inboxes.find(accountId, inboxId, now),
       this.#store.accounts.find(accountId),
+      this.#store.faults.read(accountId, inboxId, now),
     ]);
     if (!inbox || inbox.expiresAt <= now || !account) return undefined;
     const { kind, address, messageCount, expiresAt } = inbox;
-    return { inboxId, kind, accountId, plan: account.plan, address, messageCount, expiresAt };
+    const hasFaults = faults.some(({ left }) => left > 0);
+    return { inboxId, kind, accountId, plan: account.plan, address, messageCount, expiresAt, hasFaults };
   }
 
   #withRoom(inbox: AddressedInbox | undefined): AddressedInbox {

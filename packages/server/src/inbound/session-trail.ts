@@ -1,6 +1,9 @@
 import type { Clock } from '../clock.ts';
 import type { Trail, TrailEvent, TrailStep } from '../store/contract/trail.ts';
 
+/** A step, and the inbox whose fault it was. */
+type Step = TrailStep & { inboxId?: string };
+
 /** Faults of a session that a trail shows: more than a test of retries needs. */
 const MAX_FAULTS = 20;
 
@@ -14,7 +17,7 @@ export class SessionTrail {
    * In the order in which they happened: those of the connection, the faults since the last message that was
    * stored, and the present transaction.
    */
-  #steps: TrailStep[];
+  #steps: Step[];
 
   /** @param connectedAt when the connection was accepted, epoch milliseconds */
   constructor(clock: Clock, connectedAt: number) {
@@ -33,10 +36,13 @@ export class SessionTrail {
     this.#add('authenticated', isCaptured ? 'inbox' : undefined);
   }
 
-  /** A fault was applied. The next message that is stored shows it. @param detail such as `451 at end-of-data` */
-  fault(detail: string): void {
+  /**
+   * A fault of an inbox was applied. The next message that is stored in that inbox shows it.
+   * @param detail such as `451 at end-of-data`
+   */
+  fault(detail: string, inboxId: string): void {
     const faults = this.#steps.filter(({ event }) => event === 'fault').length;
-    if (faults < MAX_FAULTS) this.#add('fault', detail);
+    if (faults < MAX_FAULTS) this.#steps.push({ event: 'fault', at: this.#clock.now(), detail, inboxId });
   }
 
   /** MAIL: a transaction begins, and the one before is forgotten. */
@@ -55,9 +61,17 @@ export class SessionTrail {
     this.#add('data');
   }
 
-  /** The message is there as a whole. @returns all steps so far */
-  endOfData(): Trail {
-    return [...this.#steps, { event: 'end-of-data', at: this.#clock.now() }];
+  /**
+   * The message is there as a whole.
+   * @returns all steps so far, without the faults of other inboxes: all who have the message read them, so for
+   *   recipients of several accounts there are none
+   */
+  endOfData(recipients: readonly { inboxId: string; accountId: string }[]): Trail {
+    const isShared = new Set(recipients.map(({ accountId }) => accountId)).size > 1;
+    const inboxes = new Set(isShared ? [] : recipients.map(({ inboxId }) => inboxId));
+    const own = this.#steps.filter(({ inboxId }) => inboxId === undefined || inboxes.has(inboxId));
+    const steps = own.map(({ event, at, detail }): TrailStep => ({ event, at, detail }));
+    return [...steps, { event: 'end-of-data', at: this.#clock.now() }];
   }
 
   /** The message was stored, and shows the faults before it. */

@@ -14,6 +14,8 @@ export interface LimitedConnection {
 
 /** From these shares of all connections on, idle ones are closed sooner. */
 const CROWDED = 0.5;
+/** Of all connections, so many more may be delayed by fault rules without being counted. */
+const EXEMPT = 0.5;
 const NEARLY_FULL = 0.9;
 
 /** Limits the connections of all listeners, in all and by source (see `sourceKey`). */
@@ -21,6 +23,7 @@ export class ConnectionLimiter {
   readonly #limits: Pick<SmtpLimits, 'maxConnections' | 'maxConnectionsPerAddress' | 'idleMs'>;
   readonly #metrics: { connection(): void; disconnection(): void };
   readonly #bySource = new Map<string, Set<LimitedConnection>>();
+  readonly #exempt = new Set<LimitedConnection>();
   #count = 0;
 
   constructor(
@@ -51,21 +54,44 @@ export class ConnectionLimiter {
     if (fromThere >= maxConnectionsPerAddress && !isLoopback(remoteAddress)) return REPLIES.tooManyFromYou;
     if (this.#count >= maxConnections) this.#longestIdle(fromThere + 1)?.makeRoom();
     if (this.#count >= maxConnections) return REPLIES.tooManyConnections;
-    const connections = this.#bySource.get(key) ?? new Set();
-    connections.add(connection);
-    this.#bySource.set(key, connections);
-    this.#count++;
+    this.#add(connection);
     this.#metrics.connection();
     return undefined;
   }
 
+  /**
+   * Does not count a connection until `readmit`, because a fault rule delays it: it holds nobody else up.
+   * Where too many are delayed, it stays counted.
+   */
+  exempt(connection: LimitedConnection): void {
+    if (this.#exempt.size >= EXEMPT * this.#limits.maxConnections) return;
+    if (this.#remove(connection)) this.#exempt.add(connection);
+  }
+
+  /** Counts a connection again after its delay, also where no place is free. */
+  readmit(connection: LimitedConnection): void {
+    if (this.#exempt.delete(connection)) this.#add(connection);
+  }
+
   leave(connection: LimitedConnection): void {
+    if (this.#exempt.delete(connection) || this.#remove(connection)) this.#metrics.disconnection();
+  }
+
+  #add(connection: LimitedConnection): void {
+    const key = sourceKey(connection.remoteAddress);
+    const connections = this.#bySource.get(key) ?? new Set();
+    connections.add(connection);
+    this.#bySource.set(key, connections);
+    this.#count++;
+  }
+
+  #remove(connection: LimitedConnection): boolean {
     const key = sourceKey(connection.remoteAddress);
     const connections = this.#bySource.get(key);
-    if (!connections?.delete(connection)) return;
+    if (!connections?.delete(connection)) return false;
     if (connections.size === 0) this.#bySource.delete(key);
     this.#count--;
-    this.#metrics.disconnection();
+    return true;
   }
 
   /** Of the source with the most connections, if it has more than so many. */

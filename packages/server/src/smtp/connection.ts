@@ -118,6 +118,12 @@ export class Connection implements Transport, LimitedConnection {
     else this.#socket.pause();
   }
 
+  setDelayed(isDelayed: boolean): void {
+    if (!this.#hasEntered) return;
+    if (isDelayed) this.#context.limiter.exempt(this);
+    else this.#context.limiter.readmit(this);
+  }
+
   certificate(): Promise<SecureContext> {
     return this.#options.certificate();
   }

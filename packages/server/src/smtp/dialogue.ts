@@ -4,8 +4,9 @@ import type { BareLineEndings } from './protocol/data-reader.ts';
 import { SmtpEngine } from './protocol/engine.ts';
 import type { ProtocolEvent } from './protocol/events.ts';
 import { REPLIES, type Reply } from './protocol/replies.ts';
-import { Session, type SessionContext, type SessionOptions } from './session.ts';
-import { SessionTimer } from './session-timer.ts';
+import type { Fault } from './session/faults.ts';
+import { Session, type SessionContext, type SessionOptions } from './session/session.ts';
+import { SessionTimer } from './session/session-timer.ts';
 
 /** What all dialogues share. */
 export interface DialogueContext extends SessionContext {
@@ -30,6 +31,8 @@ export interface Transport {
   end(text: string): void;
   /** Starts or stops reading from the client. */
   setReading(reads: boolean): void;
+  /** A delay that a fault rule asks for begins or ends. */
+  setDelayed(isDelayed: boolean): void;
   /** The certificate to show; it may have to be generated first. */
   certificate(): Promise<SecureContext>;
   /** Discards unread bytes and begins a TLS handshake; calls `secured` of the dialogue when it is complete. */
@@ -72,7 +75,7 @@ export class Dialogue {
       startTls,
       auth,
     });
-    this.#session = new Session(session, context);
+    this.#session = new Session(session, context, (isDelayed) => this.#setDelayed(isDelayed));
     if (cipher !== null) this.#session.secured(cipher);
     this.#timer = new SessionTimer(limits, clock.monotonic());
   }
@@ -104,6 +107,7 @@ export class Dialogue {
 
   /** Closes with a reply after the message that is coming in or being stored, or else now. */
   leave(reply: Reply): void {
+    this.#session.endDelays();
     this.#engine.leave(reply);
     this.resume();
   }
@@ -203,7 +207,8 @@ export class Dialogue {
         this.#answer(session.rcpt(event.rcptTo));
         break;
       case 'data':
-        this.#beginData();
+        if (session.hasFaults) this.#checkData();
+        else this.#beginData();
         break;
       case 'bytes':
         this.#isHeld = !session.append(event.bytes);
@@ -224,13 +229,34 @@ export class Dialogue {
     }
   }
 
-  #answer(reply: Promise<Reply>): void {
+  #answer(reply: Promise<Reply | Fault>): void {
     const answered = reply.catch((error) => this.#failed(error));
-    void answered.then((given) => {
-      this.#timer.touch(this.#context.clock.monotonic());
-      this.#engine.answer(given);
+    void answered.then((given) => this.#give(given));
+  }
+
+  #give(given: Reply | Fault): void {
+    this.#timer.touch(this.#context.clock.monotonic());
+    if ('disconnects' in given) this.#engine.fail(given.reply, given.disconnects);
+    else this.#engine.answer(given);
+    this.resume();
+  }
+
+  /** DATA where a recipient's inbox has fault rules. */
+  #checkData(): void {
+    const found = this.#session.data().catch((error) => this.#failed(error));
+    void found.then((given) => {
+      if (this.#isOver) return;
+      if (given) return this.#give(given);
+      this.#beginData();
       this.resume();
     });
+  }
+
+  #setDelayed(isDelayed: boolean): void {
+    const now = this.#context.clock.monotonic();
+    if (isDelayed) this.#timer.pause(now);
+    else this.#timer.goOn(now);
+    this.#transport.setDelayed(isDelayed);
   }
 
   #beginData(): void {

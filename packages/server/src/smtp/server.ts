@@ -14,7 +14,7 @@ import {
 } from './limits.ts';
 import { Listener, type ListenerContext, type ListenerOptions } from './listener.ts';
 import type { BareLineEndings } from './protocol/data-reader.ts';
-import type { SmtpMetrics } from './session.ts';
+import type { SmtpMetrics } from './session/reports.ts';
 import {
   type CertificateSummary,
   checkKeyPair,
@@ -25,7 +25,7 @@ import {
 } from './transport/certificate.ts';
 import { networkMatch } from './transport/networks.ts';
 
-export type { SmtpMetrics } from './session.ts';
+export type { SmtpMetrics } from './session/reports.ts';
 
 export interface SmtpServerOptions {
   host: string;

@@ -6,7 +6,7 @@ const NOW = 1_000;
 
 const inbox = (kind: InboxKind, address: string, accountId = 'acc_1'): AddressedInbox => ({
   ...{ inboxId: `inb_${address}`, kind, accountId, plan: 'free', address },
-  ...{ messageCount: 0, expiresAt: NOW + 1_000_000 },
+  ...{ messageCount: 0, expiresAt: NOW + 1_000_000, hasFaults: false },
 });
 const known = inbox('address', 'known@mayfly.test');
 const owned = inbox('address', 'known@ours.test');

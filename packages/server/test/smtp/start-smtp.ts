@@ -8,8 +8,8 @@ import type { Recipient } from '../../src/inbound/recipients.ts';
 import type { CaptureTarget, FindCaptureTarget } from '../../src/inbound/smtp-credentials.ts';
 import { createLog } from '../../src/log.ts';
 import { createSmtpServer, type SmtpServer, type SmtpServerOptions } from '../../src/smtp/server.ts';
-import type { SmtpMetrics } from '../../src/smtp/session.ts';
-import type { MailEnvelope, Refusal } from '../../src/store/contract/index.ts';
+import type { SmtpMetrics } from '../../src/smtp/session/reports.ts';
+import type { FaultPoint, MailEnvelope, MetFault, Refusal } from '../../src/store/contract/index.ts';
 
 export interface TakenMail {
   envelope: MailEnvelope;
@@ -80,7 +80,25 @@ export class MemoryReceiver implements Receiver {
       rcptTo: address,
       maxMessages: 1000,
       maxMessageBytes,
+      ...(name.startsWith('inbox-faulty') && { faultsOf: `${name}@mayfly.test` }),
     };
+  }
+
+  /** Rules of all inboxes whose name begins with `inbox-faulty`, in their order. */
+  readonly faults: Omit<MetFault, 'rule'>[] = [];
+  async meetFault(
+    { address }: Recipient,
+    at: FaultPoint,
+    { tls: _, ...sender }: MailEnvelope,
+  ): Promise<MetFault | undefined> {
+    const [next] = this.faults;
+    if (next?.at !== at) return undefined;
+    this.faults.shift();
+    const { reply, ...rest } = next;
+    const fault = { rule: 1, ...rest };
+    const line = reply ? `${reply.code} ${reply.text}` : '';
+    this.refusals.push({ at: 0, address, reply: line, ...sender, fault });
+    return { ...fault, reply };
   }
 
   async take({ envelope, recipients, received, trace }: ReceivedMail): Promise<void> {

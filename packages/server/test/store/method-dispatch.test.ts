@@ -39,6 +39,7 @@ const ARGUMENTS: Record<string, unknown[]> = {
   'inboxes.list': ['acc_1', { labels: { a: 'b' }, address: 'a@mayfly.test', limit: 1, before: 'inb_2' }, T],
   'inboxes.findByAddress': ['a@mayfly.test', T],
   'inboxes.findTakers': ['a@mayfly.test', T],
+  'faults.read': ['acc_1', 'inb_1', T],
   'messages.list': ['inb_1', everything, T],
   'messages.listRows': ['inb_1', everything, T],
   'messages.listAfter': ['inb_1', { after: 0, limit: 1 }, T],

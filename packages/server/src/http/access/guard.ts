@@ -20,10 +20,18 @@ import {
  * - `public`: nothing
  * - `account:read`, `account:write`: an API key; a key of scope `read` only reads
  * - `inbox:read`: an API key of the owner of the inbox `:id`, or that inbox's read token
+ * - `inbox:key-read`: an API key of its owner
  * - `inbox:write`: an API key of its owner, not of scope `read`
  * - `any`: an API key, or the read token of any live inbox, which the caller then has
  */
-export type Access = 'public' | 'account:read' | 'account:write' | 'inbox:read' | 'inbox:write' | 'any';
+export type Access =
+  | 'public'
+  | 'account:read'
+  | 'account:write'
+  | 'inbox:read'
+  | 'inbox:key-read'
+  | 'inbox:write'
+  | 'any';
 
 /** The caller of a request, as far as the access of its route says. */
 export interface Caller {

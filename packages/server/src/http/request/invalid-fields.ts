@@ -1,4 +1,4 @@
-import { LABEL_NAME, PLAIN_TEXT } from '@mayfly/client/contract';
+import { LABEL_NAME, PLAIN_TEXT, PRINTABLE_ASCII } from '@mayfly/client/contract';
 import { AppError, type FieldError } from '../../errors.ts';
 import { didYouMean, quoted, withoutCredentials } from '../../nearest.ts';
 
@@ -120,6 +120,8 @@ function range(error: SchemaError, part: RequestPart): string {
 const PATTERNS: Record<string, (error: SchemaError, part: RequestPart) => string> = {
   [PLAIN_TEXT]: (error, part) =>
     `${subjectOf(error, part)} must not contain control characters or unpaired surrogates. Remove them.`,
+  [PRINTABLE_ASCII]: (error, part) =>
+    `${subjectOf(error, part)} must have only printable ASCII characters (space to ~), because it is part of one line of SMTP. Remove the others.`,
   [LABEL_NAME]: ({ propertyName = '' }) =>
     `The label name ${quoted(propertyName)} must have 1 to 64 of the characters A-Z a-z 0-9 . _ - and begin with a letter or digit.`,
 };

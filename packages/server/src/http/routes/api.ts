@@ -6,6 +6,7 @@ import { keyRoutes } from './account/keys.ts';
 import { usageRoutes } from './account/usage.ts';
 import { addressRoutes } from './inboxes/addresses.ts';
 import { domainRoutes } from './inboxes/domains.ts';
+import { faultRoutes } from './inboxes/faults.ts';
 import { inboxRoutes } from './inboxes/inboxes.ts';
 import { recordingRoutes } from './inboxes/recordings.ts';
 import { accountMessageRoutes } from './messages/account-messages.ts';
@@ -31,6 +32,7 @@ export function apiRoutes(app: App, context: RouteContext): void {
     if (isNamed(schema)) app.addSchema(schema);
   }
   inboxRoutes(app, context);
+  faultRoutes(app, context);
   recordingRoutes(app, context);
   addressRoutes(app, context);
   messageListRoute(app, context);

@@ -1,6 +1,6 @@
 import type { FailedCondition, Filters } from '../../mail/matching/filters.ts';
 import { quoted } from '../../nearest.ts';
-import type { MessageRecord } from '../../store/contract/index.ts';
+import type { FaultPoint, MessageRecord, Refusal } from '../../store/contract/index.ts';
 import type { Expectation, Explanation, SeenMessage } from './outcome.ts';
 
 const SECOND_MS = 1_000;
@@ -104,10 +104,26 @@ function closest(
   return `Closest: ${subjectOf(best.message)} meets all conditions but "${failed.condition}".`;
 }
 
+const COMMANDS: Record<FaultPoint, string> = {
+  rcpt: 'RCPT',
+  data: 'DATA',
+  'end-of-data': 'the end of the message',
+};
+
+/** A refusal for this address, by the fault rule that caused it where one did. */
+function refusalSentence({ reply, fault }: Refusal): string {
+  if (!fault) return `Mail for this address was refused: ${quoted(reply)}.`;
+  const { rule, at, delayMs, disconnect } = fault;
+  const delay = delayMs === 0 ? '' : ` after ${duration(delayMs)}`;
+  if (reply !== '') return `Fault rule ${rule} answered ${COMMANDS[at]} with ${quoted(reply)}${delay}.`;
+  if (disconnect) return `Fault rule ${rule} closed the connection at ${COMMANDS[at]}${delay}.`;
+  return `Fault rule ${rule} delayed the reply to ${COMMANDS[at]} by ${duration(delayMs)}.`;
+}
+
 /** Mail that did not reach the inbox. */
 function elsewhere({ refused, nearMisses, failedHandshakes }: Omit<Explanation, 'summary'>): string {
   const [refusal] = refused;
-  if (refusal) return `Mail for this address was refused: ${quoted(refusal.reply)}.`;
+  if (refusal) return refusalSentence(refusal);
   const [miss] = nearMisses;
   if (miss) {
     const outcome = miss.outcome === 'refused' ? 'was refused' : 'went to another inbox';

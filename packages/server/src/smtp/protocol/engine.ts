@@ -164,6 +164,24 @@ export class SmtpEngine {
     if (awaited === 'auth') this.#endAuth(reply);
   }
 
+  /**
+   * Answers the last request as a fault rule says: the reply is no error of the client, so it is not counted.
+   * @param reply null for none
+   * @param disconnects whether the session ends then; it does after a 421
+   */
+  fail(reply: Reply | null, disconnects: boolean): void {
+    const awaited = this.#awaited;
+    if (!awaited || awaited === 'handshake') return;
+    this.#awaited = undefined;
+    if (awaited === 'end-of-data') {
+      this.#data = undefined;
+      this.#interpreter.mailEnded(false);
+    }
+    if (reply) this.#write(`${replyLine(reply)}\r\n`);
+    if (disconnects || reply?.code === 421) this.#close();
+    if (this.#leaveWith) this.close(this.#leaveWith);
+  }
+
   /** Answers `data`: the message may come. @param maxBytes the size it may have */
   acceptData(maxBytes: number): void {
     if (this.#awaited !== 'data') return;

@@ -157,4 +157,6 @@ export interface AddressedInbox {
   address: string;
   messageCount: number;
   expiresAt: number;
+  /** Whether fault rules of it are still to be applied. */
+  hasFaults: boolean;
 }

@@ -1,10 +1,12 @@
 import type { AccountStore, DomainStore, KeyStore, SessionStore } from './accounts.ts';
+import type { FaultStore } from './faults.ts';
 import type { AddressStore, InboxStore } from './inboxes.ts';
 import type { MessageStore, RefusalStore } from './messages.ts';
 import type { UsageStore } from './usage.ts';
 import type { DeliveryStore, WebhookStore } from './webhooks.ts';
 
 export type * from './accounts.ts';
+export type * from './faults.ts';
 export type * from './inboxes.ts';
 export type * from './messages.ts';
 export type * from './usage.ts';
@@ -33,6 +35,7 @@ export interface Store {
   domains: DomainStore;
   addresses: AddressStore;
   inboxes: InboxStore;
+  faults: FaultStore;
   messages: MessageStore;
   refusals: RefusalStore;
   webhooks: WebhookStore;

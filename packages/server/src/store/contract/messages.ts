@@ -3,6 +3,7 @@ import type { MailContent, MailSummary } from '../../mail/mail.ts';
 import type { FailedCondition, Filters } from '../../mail/matching/filters.ts';
 import type { WantedAddress } from '../../mail/matching/similar-addresses.ts';
 import type { PartIndex } from '../../mail/mime/part-index.ts';
+import type { MetFault } from './faults.ts';
 import type { Trail } from './trail.ts';
 
 /** Messages and rejections. Part of the Store's contract. */
@@ -272,11 +273,13 @@ export interface Refusal {
   at: number;
   /** Lower case, without a tag; or {@link NO_RECIPIENT}. */
   address: string;
-  /** Code and text of the reply; the reason of a failed handshake. */
+  /** Code and text of the reply; the reason of a failed handshake; '' where a fault gave no reply. */
   reply: string;
   mailFrom: string;
   helo: string;
   remoteAddress: string;
+  /** The fault rule that caused it, also one that only delayed the reply. */
+  fault?: Omit<MetFault, 'reply'>;
 }
 
 /** An address to which mail was refused. */

@@ -8,6 +8,7 @@ import { createSessions } from './accounts/sessions.ts';
 import { createRemoval } from './delete-in-steps.ts';
 import type { Engine, HotCalls } from './engine.ts';
 import { createAddresses } from './inboxes/addresses.ts';
+import { createFaults } from './inboxes/faults.ts';
 import { createInboxes } from './inboxes/inboxes.ts';
 import { createRefusals } from './inboxes/refusals.ts';
 import { createUpkeep } from './maintenance.ts';
@@ -29,6 +30,7 @@ export function createSqlStore(engine: Engine & { hot: HotCalls }): Store {
     domains: createDomains(engine),
     addresses: createAddresses(engine),
     inboxes: createInboxes(engine, removal),
+    faults: createFaults(engine),
     messages: {
       ...createMessages(engine, removal),
       addBatch: createMailBatcher(hot.addBatch, dialect.mayDependOnContent),

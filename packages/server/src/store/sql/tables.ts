@@ -137,6 +137,10 @@ export interface InboxesTable {
   /** 1 once it had a webhook of its own; of other inboxes no webhook is searched. */
   has_webhook: Generated<number>;
   kind: InboxKind;
+  /** JSON text of its fault rules; null without any. */
+  faults: string | null;
+  /** How many faults are still to be applied. */
+  faults_left: Generated<number>;
 }
 
 /**

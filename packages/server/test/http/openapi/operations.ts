@@ -42,6 +42,12 @@ const ROWS: Record<string, (place: Place) => Row> = {
   getInbox: ({ inbox }) => ({ path: `/v1/inboxes/${inbox.id}` }),
   updateInbox: ({ inbox }) => ({ path: `/v1/inboxes/${inbox.id}`, body: { ttlMinutes: 10 } }),
   expireInbox: ({ inbox }) => ({ path: `/v1/inboxes/${inbox.id}/expire` }),
+  setFaults: ({ inbox }) => ({
+    path: `/v1/inboxes/${inbox.id}/faults`,
+    body: { rules: [{ at: 'rcpt', reply: { code: 451 } }] },
+  }),
+  getFaults: ({ inbox }) => ({ path: `/v1/inboxes/${inbox.id}/faults` }),
+  deleteFaults: ({ inbox }) => ({ path: `/v1/inboxes/${inbox.id}/faults` }),
   exportInbox: ({ inbox }) => ({ path: `/v1/inboxes/${inbox.id}/export` }),
   importInbox: () => ({ path: '/v1/inboxes/import?speed=10', body: EMPTY_ARCHIVE, type: 'application/zip' }),
   listMessages: ({ inbox }) => ({ path: `/v1/inboxes/${inbox.id}/messages?limit=1` }),

@@ -6,6 +6,7 @@ import { describeAccountPages } from './accounts/suite-account-pages.ts';
 import { describeAccounts } from './accounts/suite-accounts.ts';
 import { describeDeletion } from './accounts/suite-deletion.ts';
 import { describeEnds } from './inboxes/suite-ends.ts';
+import { describeFaults } from './inboxes/suite-faults.ts';
 import { describeInboxes } from './inboxes/suite-inboxes.ts';
 import { describeSink } from './inboxes/suite-sink.ts';
 import { describeCheck } from './messages/suite-check.ts';
@@ -89,6 +90,7 @@ export function describeStore(name: string, open: () => Promise<Opened>, openFre
     describeTwoWriters(given);
     describeUsage(given);
     describeInboxes(given);
+    describeFaults(given);
     describeTakers(given);
     describeSink(given);
     describeMessages(given);

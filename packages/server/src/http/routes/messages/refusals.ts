@@ -1,12 +1,20 @@
-import { DEFAULT_LIMIT, RefusalList, RefusalQuery } from '@mayfly/client/contract';
+import { DEFAULT_LIMIT, RefusalList, RefusalQuery, type RefusedMail } from '@mayfly/client/contract';
 import { inboxAddress, parseAddress } from '../../../mail/address.ts';
 import { timeOf } from '../../../messages/cursor.ts';
 import { quoted } from '../../../nearest.ts';
+import type { Refusal } from '../../../store/contract/index.ts';
 import { keyCaller } from '../../access/guard.ts';
 import type { App, RouteContext } from '../../context.ts';
 import { json } from '../../openapi/responses.ts';
 import { invalidField } from '../../request/invalid-fields.ts';
 import { toTime } from '../../response/time.ts';
+
+/** As the API shows it. */
+export const toRefusedMail = ({ at, fault, ...rest }: Refusal): RefusedMail => ({
+  ...rest,
+  at: toTime(at),
+  fault: fault ?? null,
+});
 
 /** Mail that SMTP refused, for all addresses of an account. */
 export function refusalRoutes(app: App, { deps }: RouteContext): void {
@@ -34,7 +42,7 @@ export function refusalRoutes(app: App, { deps }: RouteContext): void {
       };
       const found = await store.refusals.listByAccount(account.id, query, clock.now());
       return {
-        refusals: found.slice(0, limit).map((refusal) => ({ ...refusal, at: toTime(refusal.at) })),
+        refusals: found.slice(0, limit).map(toRefusedMail),
         hasMore: found.length > limit,
       };
     },

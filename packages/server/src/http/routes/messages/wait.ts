@@ -19,6 +19,7 @@ import { baseUrl } from '../../request/urls.ts';
 import { sendJson } from '../../response/etag.ts';
 import { toMessage, toSummary } from '../../response/message-json.ts';
 import { toTime } from '../../response/time.ts';
+import { toRefusedMail } from './refusals.ts';
 
 const SECOND_MS = 1_000;
 
@@ -107,7 +108,7 @@ function toExplanation(explanation: Explanation): WaitExplanation {
   return {
     ...{ reason, summary, seenCount },
     seen: seen.map(({ message, failed }) => ({ message: toSummary(message), failed })),
-    refused: refused.map((refusal) => ({ ...refusal, at: toTime(refusal.at) })),
+    refused: refused.map(toRefusedMail),
     nearMisses: nearMisses.map((miss) => ({ ...miss, at: toTime(miss.at) })),
     failedHandshakes: failedHandshakes.map((failure) => ({ ...failure, at: toTime(failure.at) })),
   };

@@ -19,7 +19,8 @@ const MAX_SIMILAR = 200;
 /** Rejections written in one transaction: a millisecond or two, for which other writes wait. */
 const ADDED_PER_STEP = 100;
 
-function createInsert(db: Db): (tx: Tx, refusals: Refusal[]) => Promise<void> {
+/** Stores refusals in a transaction, and deletes the oldest of those that are too many. */
+export function createInsert(db: Db): (tx: Tx, refusals: Refusal[]) => Promise<void> {
   const insertRow = prepare((value: Slots<Insertable<RefusalsTable>>) =>
     db.insertInto('refusals').values({
       address: value.address,

@@ -10,8 +10,20 @@ interface Row {
   address: string;
   message_count: number;
   expires_at: number;
+  faults_left: number;
   plan: string;
 }
+
+const COLUMNS = [
+  'i.id',
+  'i.kind',
+  'i.account_id',
+  'i.address',
+  'i.message_count',
+  'i.expires_at',
+  'i.faults_left',
+  'c.plan',
+] as const;
 
 const toAddressed = (row: Row): AddressedInbox => ({
   inboxId: row.id,
@@ -21,6 +33,7 @@ const toAddressed = (row: Row): AddressedInbox => ({
   address: row.address,
   messageCount: row.message_count,
   expiresAt: row.expires_at,
+  hasFaults: row.faults_left > 0,
 });
 
 /** The inbox of a row of the outer join, if it is live. */
@@ -48,7 +61,7 @@ export function createTakers(db: Db): Pick<InboxStore, 'findByAddress' | 'findTa
       .selectFrom('addresses as a')
       .innerJoin('inboxes as i', 'i.id', 'a.inbox_id')
       .innerJoin('accounts as c', 'c.id', 'i.account_id')
-      .select(['i.id', 'i.kind', 'i.account_id', 'i.address', 'i.message_count', 'i.expires_at', 'c.plan'])
+      .select(COLUMNS)
       .where('a.address', '=', value.address)
       .where('i.expires_at', '>', value.now),
   );
@@ -60,7 +73,7 @@ export function createTakers(db: Db): Pick<InboxStore, 'findByAddress' | 'findTa
       )
       .leftJoin('accounts as c', 'c.id', 'i.account_id')
       .select(['a.address as place', 'a.inbox_id'])
-      .select(['i.id', 'i.kind', 'i.account_id', 'i.address', 'i.message_count', 'i.expires_at', 'c.plan'])
+      .select(COLUMNS)
       .where('a.address', 'in', [value.address, value.domain, EVERYTHING])
       // A hold has never been busy.
       .where('a.busy_until', '>', 0)

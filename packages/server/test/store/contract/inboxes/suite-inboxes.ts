@@ -71,6 +71,7 @@ export function describeInboxes(given: Given): void {
       expect(await given.store.inboxes.findByAddress(wish.address, T)).toEqual({
         inboxId: wish.id,
         kind: 'address',
+        hasFaults: false,
         accountId: owner,
         plan: 'developer',
         address: wish.address,

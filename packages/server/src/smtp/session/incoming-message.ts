@@ -1,5 +1,5 @@
-import type { ByteBudget, Share, ShareEvents, ShareOwner } from '../inbound/in-flight/byte-budget.ts';
-import { MailBuffer } from '../inbound/in-flight/mail-buffer.ts';
+import type { ByteBudget, Share, ShareEvents, ShareOwner } from '../../inbound/in-flight/byte-budget.ts';
+import { MailBuffer } from '../../inbound/in-flight/mail-buffer.ts';
 
 export interface IncomingMessageOptions {
   budget: ByteBudget;

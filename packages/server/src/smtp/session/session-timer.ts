@@ -1,5 +1,5 @@
-import type { SmtpLimits } from './limits.ts';
-import { REPLIES, type Reply } from './protocol/replies.ts';
+import type { SmtpLimits } from '../limits.ts';
+import { REPLIES, type Reply } from '../protocol/replies.ts';
 
 /** Snapshot of session activity, used to evaluate timeouts. */
 interface Activity {
@@ -14,7 +14,8 @@ interface Activity {
 /** Timeouts of one session: its length, its idle time, and the speed of data. */
 export class SessionTimer {
   readonly #limits: SmtpLimits;
-  readonly #begunAt: number;
+  #begunAt: number;
+  #pausedAt: number;
   #lastCommandAt: number;
   /** Bytes of the incoming message at the last check of its speed. */
   #data = { since: 0, bytes: 0 };
@@ -23,6 +24,7 @@ export class SessionTimer {
   constructor(limits: SmtpLimits, now: number) {
     this.#limits = limits;
     this.#begunAt = now;
+    this.#pausedAt = now;
     this.#lastCommandAt = now;
   }
 
@@ -34,6 +36,16 @@ export class SessionTimer {
   /** A command came, or a slow one was answered. */
   touch(now: number): void {
     this.#lastCommandAt = now;
+  }
+
+  /** A delay that a fault rule asks for begins: it counts against no limit of the session. */
+  pause(now: number): void {
+    this.#pausedAt = now;
+  }
+
+  /** The delay has ended. */
+  goOn(now: number): void {
+    this.#begunAt += now - this.#pausedAt;
   }
 
   beginData(now: number): void {

@@ -1,32 +1,20 @@
-import type { Clock } from '../clock.ts';
-import type { ByteBudget, ShareEvents } from '../inbound/in-flight/byte-budget.ts';
-import type { Receiver } from '../inbound/receiver.ts';
-import type { Recipient } from '../inbound/recipients.ts';
-import { SessionTrail } from '../inbound/session-trail.ts';
-import type { CaptureTarget, SmtpCredentials } from '../inbound/smtp-credentials.ts';
-import { sourceKey } from '../inbound/source-key.ts';
-import type { Logger } from '../log.ts';
-import type { MailEnvelope } from '../store/contract/index.ts';
-import { type AuthContext, checkCredentials } from './authentication.ts';
+import type { Clock } from '../../clock.ts';
+import type { ByteBudget, ShareEvents } from '../../inbound/in-flight/byte-budget.ts';
+import type { Receiver } from '../../inbound/receiver.ts';
+import type { Recipient } from '../../inbound/recipients.ts';
+import { SessionTrail } from '../../inbound/session-trail.ts';
+import type { CaptureTarget, SmtpCredentials } from '../../inbound/smtp-credentials.ts';
+import { sourceKey } from '../../inbound/source-key.ts';
+import type { Logger } from '../../log.ts';
+import type { FaultPoint, MailEnvelope } from '../../store/contract/index.ts';
+import { type AuthContext, checkCredentials } from '../authentication.ts';
+import type { SmtpLimits } from '../limits.ts';
+import type { MailEvent, RejectedEvent } from '../protocol/events.ts';
+import { REPLIES, type Reply } from '../protocol/replies.ts';
+import { replyForError } from '../replies.ts';
+import { type Fault, SessionFaults } from './faults.ts';
 import { IncomingMessage } from './incoming-message.ts';
-import type { SmtpLimits } from './limits.ts';
-import type { MailEvent, RejectedEvent, RejectedMailEvent } from './protocol/events.ts';
-import { REPLIES, type Reply, replyLine } from './protocol/replies.ts';
-import { replyForError } from './replies.ts';
-
-/** What the SMTP server counts; given by the app. */
-export interface SmtpMetrics {
-  connection(): void;
-  disconnection(): void;
-  /** A DATA command came to its end. @param seconds from DATA to the reply */
-  mail(result: 'accepted' | 'refused' | 'failed', bytes: number, seconds: number): void;
-  /** A RCPT or DATA got a reply that is not 2xx. @param code the three digits */
-  refusal(code: number): void;
-  /** Credentials were checked: those of an inbox, any others that were accepted, or refused ones. */
-  authentication(result: 'captured' | 'accepted' | 'refused'): void;
-  /** A TLS handshake failed. */
-  tlsHandshakeFailure(): void;
-}
+import { SessionReports, type SmtpMetrics } from './reports.ts';
 
 /** What all sessions share. */
 export interface SessionContext {
@@ -58,6 +46,7 @@ export interface SessionOptions {
   /** When the connection was accepted, epoch milliseconds. */
   connectedAt: number;
 }
+const hasFaults = ({ faultsOf }: Recipient): boolean => faultsOf !== undefined;
 
 /**
  * The mail transactions of one connection (RFC 5321 section 3.3): what the application decides about the events
@@ -72,17 +61,28 @@ export class Session {
   /** The inbox that takes all mail of this session; null for delivery by recipients. */
   #target: CaptureTarget | null = null;
   #isAuthenticated = false;
+  readonly #faults: SessionFaults;
+  readonly #reports: SessionReports;
   /** Aborted when the connection is gone; made when the first message is stored. */
   #gone: AbortController | undefined;
   #transaction: Transaction | undefined;
   #message: IncomingMessage | undefined;
 
-  constructor({ id, remoteAddress, connectedAt }: SessionOptions, context: SessionContext) {
+  /** @param onDelay called when a delay that a fault rule asks for begins (true) or ends (false) */
+  constructor(
+    { id, remoteAddress, connectedAt }: SessionOptions,
+    context: SessionContext,
+    onDelay: (isDelayed: boolean) => void,
+  ) {
+    const { receiver, clock, log } = context;
+    const trail = new SessionTrail(clock, connectedAt);
+    this.#reports = new SessionReports({ id, remoteAddress }, context);
+    this.#faults = new SessionFaults({ receiver, clock, log, trail, session: id, onDelay });
+    this.#trail = trail;
     this.#id = id;
     this.#remoteAddress = remoteAddress;
     this.#source = sourceKey(remoteAddress);
     this.#context = context;
-    this.#trail = new SessionTrail(context.clock, connectedAt);
   }
 
   /** The connection is encrypted: forgets who the client is (RFC 3207 section 4.2). @param cipher for the timeline */
@@ -113,13 +113,13 @@ export class Session {
   /** A command that the protocol rejected: a MAIL for its size, or a RCPT. */
   rejected(event: RejectedEvent): void {
     const { metrics } = this.#context;
-    if (event.command === 'MAIL') this.#rejectSender(event);
+    if (event.command === 'MAIL') this.#reports.sender(event);
     else if (event.rcptTo === null) metrics.refusal(event.reply.code);
     else this.#rejectRecipient(this.#current(), event.rcptTo, event.reply);
   }
 
-  /** @returns the reply to RCPT; never rejects */
-  async rcpt(rcptTo: string): Promise<Reply> {
+  /** @returns the reply to RCPT, or what a fault rule does instead; never rejects */
+  async rcpt(rcptTo: string): Promise<Reply | Fault> {
     const transaction = this.#current();
     if (!this.#target && this.#isPostmaster(rcptTo)) {
       transaction.postmasters++;
@@ -127,12 +127,34 @@ export class Session {
     }
     try {
       const { receiver } = this.#context;
-      transaction.recipients.push(await receiver.accept(rcptTo, transaction.declaredBytes, this.#target));
+      const recipient = await receiver.accept(rcptTo, transaction.declaredBytes, this.#target);
+      const fault = hasFaults(recipient) ? await this.#meet('rcpt', transaction, [recipient]) : undefined;
+      if (fault) return fault;
+      transaction.recipients.push(recipient);
       this.#trail.rcpt();
       return REPLIES.recipientOk;
     } catch (error) {
       return this.#rejectRecipient(transaction, rcptTo, this.#replyFor(error));
     }
+  }
+
+  /** Whether the inbox of a recipient has fault rules, so that {@link data} is to be called. */
+  get hasFaults(): boolean {
+    return this.#current().recipients.some(hasFaults);
+  }
+
+  /** @returns what a fault rule does in place of the 354; undefined for nothing; never rejects */
+  async data(): Promise<Reply | Fault | undefined> {
+    try {
+      return await this.#meet('data', this.#current());
+    } catch (error) {
+      return this.#replyFor(error);
+    }
+  }
+
+  /** Ends delays, and leaves out later ones: the server stops. */
+  endDelays(): void {
+    this.#faults.end();
   }
 
   /**
@@ -168,40 +190,68 @@ export class Session {
   /**
    * Takes the message, when it is not refused.
    * @param bytesRead bytes of it that came, kept or not
-   * @returns the reply to the end of the data; never rejects
+   * @returns the reply to the end of the data, or what a fault rule does instead; never rejects
    */
-  async endData(refusal: Reply | null, bytesRead: number): Promise<Reply> {
+  async endData(refusal: Reply | null, bytesRead: number): Promise<Reply | Fault> {
     const transaction = this.#current();
     const message = this.#message;
     if (!message) throw new Error('The end of a message that was not begun');
     this.#message = undefined;
     this.#transaction = undefined;
     const bytes = refusal ? bytesRead : message.length;
-    const reply = refusal ?? (await this.#take(transaction, message.finish()));
+    const { given, delayMs } = refusal
+      ? { given: refusal, delayMs: 0 }
+      : await this.#finish(transaction, message.finish());
+    // A delay holds no memory that others wait for.
     message.release();
-    this.#report(transaction, reply, bytes, message.begunAt);
-    return reply;
+    const { begunAt } = message;
+    this.#reports.message({ ...transaction, bytes, begunAt }, given, this.#target?.address);
+    await this.#faults.delay(delayMs);
+    return given;
   }
 
   /** The connection has ended, also in the middle of a message. @param bytesRead as in {@link endData} */
   ended(bytesRead: number): void {
     this.#gone?.abort();
+    this.#faults.end();
     if (!this.#message) return;
-    const { metrics, clock, log } = this.#context;
-    const ms = clock.monotonic() - this.#message.begunAt;
+    const { begunAt } = this.#message;
     this.#message.release();
     this.#message = undefined;
-    metrics.mail('failed', bytesRead, ms / 1000);
-    const recipients = this.#current().recipients.map(({ inboxId }) => inboxId);
-    log.info(
-      { session: this.#id, bytes: bytesRead, ms, recipients },
-      'The sender closed the connection before the end of a message',
-    );
+    this.#reports.interrupted({ ...this.#current(), bytes: bytesRead, begunAt });
   }
 
   #current(): Transaction {
     if (!this.#transaction) throw new Error('No mail transaction');
     return this.#transaction;
+  }
+
+  /** Applies the rules that are next for this point, with their delay. @throws AppError `unavailable` */
+  async #meet(
+    at: FaultPoint,
+    { envelope, recipients }: Transaction,
+    asked: readonly Recipient[] = recipients,
+  ): Promise<Fault | undefined> {
+    const { delayMs, fault } = await this.#faults.find(at, asked, envelope);
+    if (fault?.reply) this.#context.metrics.refusal(fault.reply.code);
+    await this.#faults.delay(delayMs);
+    return fault;
+  }
+
+  /** Stores a whole message, unless a fault rule refuses it. @returns what to answer after the delay */
+  async #finish(
+    transaction: Transaction,
+    bytes: Uint8Array,
+  ): Promise<{ given: Reply | Fault; delayMs: number }> {
+    const { recipients, envelope } = transaction;
+    if (!recipients.some(hasFaults)) return { given: await this.#take(transaction, bytes), delayMs: 0 };
+    this.#gone ??= new AbortController();
+    try {
+      const { delayMs, fault } = await this.#faults.find('end-of-data', recipients, envelope);
+      return { given: fault ?? (await this.#take(transaction, bytes)), delayMs };
+    } catch (error) {
+      return { given: this.#replyFor(error), delayMs: 0 };
+    }
   }
 
   async #take({ envelope, recipients, postmasters }: Transaction, bytes: Uint8Array): Promise<Reply> {
@@ -212,7 +262,7 @@ export class Session {
     this.#gone ??= new AbortController();
     const { signal } = this.#gone;
     const trace = { id: this.#id, protocol: 'SMTP' as const, authenticated: this.#isAuthenticated };
-    const trail = this.#trail.endOfData();
+    const trail = this.#trail.endOfData(recipients);
     try {
       await this.#context.receiver.take({ envelope, recipients, received: bytes, trace, trail, signal });
       this.#trail.stored();
@@ -223,29 +273,8 @@ export class Session {
     }
   }
 
-  #report(transaction: Transaction, reply: Reply, bytes: number, begunAt: number): void {
-    const { metrics, clock, log } = this.#context;
-    const ms = clock.monotonic() - begunAt;
-    const recipients = transaction.recipients.map(({ inboxId }) => inboxId);
-    const line = { session: this.#id, bytes, ms, recipients };
-    if (reply.code < 300) {
-      metrics.mail('accepted', bytes, ms / 1000);
-      log.info(line, 'A message was stored');
-      return;
-    }
-    metrics.mail(reply.code < 500 ? 'failed' : 'refused', bytes, ms / 1000);
-    metrics.refusal(reply.code);
-    log.info({ ...line, reply: replyLine(reply) }, 'A message was refused');
-    const addresses = new Set(transaction.recipients.map(({ address }) => address));
-    for (const address of addresses) this.#reportRefusal(transaction, address, reply);
-  }
-
-  /** Anything but a known error is a defect: logged here, and the sender may try again. */
   #replyFor(error: unknown): Reply {
-    const reply = replyForError(error);
-    if (reply) return reply;
-    this.#context.log.error({ session: this.#id, err: error }, 'An SMTP session failed unexpectedly');
-    return REPLIES.tryLater;
+    return replyForError(error) ?? this.#reports.defect(error);
   }
 
   #isPostmaster(rcptTo: string): boolean {
@@ -255,31 +284,13 @@ export class Session {
     return local === 'postmaster' && (domain === undefined || postmasterDomains.has(domain));
   }
 
-  /** Of a MAIL command for its size, so that the owner of an inbox can find out why nothing came. */
-  #rejectSender({ reply, mailFrom, declaredBytes, helo }: RejectedMailEvent): void {
-    const { metrics, log, receiver, clock, maxMessageBytes } = this.#context;
-    metrics.refusal(reply.code);
-    const peer = { mailFrom, helo, remoteAddress: this.#remoteAddress };
-    log.info({ session: this.#id, ...peer, declaredBytes, reply: replyLine(reply) }, 'A sender was refused');
-    const told = `${replyLine(reply)} (declared: ${declaredBytes} bytes, limit: ${maxMessageBytes} bytes)`;
-    receiver.senderRefused({ at: clock.now(), reply: told, ...peer });
-  }
-
   #rejectRecipient(transaction: Transaction, rcptTo: string, reply: Reply): Reply {
-    this.#context.metrics.refusal(reply.code);
-    this.#reportRefusal(transaction, rcptTo, reply);
     // One log line for all recipients of a list that is too long.
-    if (reply === REPLIES.tooManyRecipients && transaction.overshotLogged) return reply;
-    transaction.overshotLogged ||= reply === REPLIES.tooManyRecipients;
-    this.#context.log.info({ session: this.#id, rcptTo, reply: replyLine(reply) }, 'A recipient was refused');
-    return reply;
-  }
-
-  #reportRefusal({ envelope }: Transaction, rcptTo: string, reply: Reply): void {
-    const { mailFrom, helo, remoteAddress } = envelope;
-    const at = this.#context.clock.now();
-    // In an authenticated session it is the session's inbox that missed the mail.
+    const isOvershoot = reply === REPLIES.tooManyRecipients;
+    const isLogged = !(isOvershoot && transaction.overshotLogged);
+    transaction.overshotLogged ||= isOvershoot;
     const address = this.#target?.address ?? rcptTo;
-    this.#context.receiver.refused({ at, address, reply: replyLine(reply), mailFrom, helo, remoteAddress });
+    this.#reports.recipient(transaction.envelope, { rcptTo, address, reply }, isLogged);
+    return reply;
   }
 }

@@ -1,0 +1,136 @@
+import type { Clock } from '../../clock.ts';
+import type { Receiver } from '../../inbound/receiver.ts';
+import type { Logger } from '../../log.ts';
+import type { MailEnvelope } from '../../store/contract/index.ts';
+import type { RejectedMailEvent } from '../protocol/events.ts';
+import { REPLIES, type Reply, replyLine } from '../protocol/replies.ts';
+import type { Fault } from './faults.ts';
+
+/** What the SMTP server counts; given by the app. */
+export interface SmtpMetrics {
+  connection(): void;
+  disconnection(): void;
+  /** A DATA command came to its end. @param seconds from DATA to the reply, without the delays of fault rules */
+  mail(result: 'accepted' | 'refused' | 'failed', bytes: number, seconds: number): void;
+  /** A RCPT or DATA got a reply that is not 2xx. @param code the three digits */
+  refusal(code: number): void;
+  /** Credentials were checked: those of an inbox, any others that were accepted, or refused ones. */
+  authentication(result: 'captured' | 'accepted' | 'refused'): void;
+  /** A TLS handshake failed. */
+  tlsHandshakeFailure(): void;
+}
+
+export interface ReportsDeps {
+  receiver: Pick<Receiver, 'refused' | 'senderRefused'>;
+  clock: Clock;
+  log: Logger;
+  metrics: SmtpMetrics;
+  maxMessageBytes: number;
+}
+
+/** A DATA command that came to its end. */
+export interface EndedMessage {
+  envelope: MailEnvelope;
+  recipients: readonly { inboxId: string; address: string }[];
+  /** Bytes that came. */
+  bytes: number;
+  /** When DATA was accepted, monotonic milliseconds. */
+  begunAt: number;
+}
+
+/** What became of the commands of one session: in the metrics, the log and the refusals. */
+export class SessionReports {
+  readonly #session: string;
+  readonly #remoteAddress: string;
+  readonly #deps: ReportsDeps;
+
+  constructor({ id, remoteAddress }: { id: string; remoteAddress: string }, deps: ReportsDeps) {
+    this.#session = id;
+    this.#remoteAddress = remoteAddress;
+    this.#deps = deps;
+  }
+
+  /** A MAIL command was refused for its size; stored, so that the owner of an inbox can find out why nothing came. */
+  sender({ reply, mailFrom, declaredBytes, helo }: RejectedMailEvent): void {
+    const { metrics, log, receiver, clock, maxMessageBytes } = this.#deps;
+    metrics.refusal(reply.code);
+    const peer = { mailFrom, helo, remoteAddress: this.#remoteAddress };
+    log.info(
+      { session: this.#session, ...peer, declaredBytes, reply: replyLine(reply) },
+      'A sender was refused',
+    );
+    const told = `${replyLine(reply)} (declared: ${declaredBytes} bytes, limit: ${maxMessageBytes} bytes)`;
+    receiver.senderRefused({ at: clock.now(), reply: told, ...peer });
+  }
+
+  /**
+   * A recipient was refused.
+   * @param address the one that missed the mail: in an authenticated session that of its inbox
+   * @param isLogged whether there is a line in the log
+   */
+  recipient(
+    envelope: MailEnvelope,
+    { rcptTo, address, reply }: { rcptTo: string; address: string; reply: Reply },
+    isLogged: boolean,
+  ): void {
+    const { metrics, log } = this.#deps;
+    metrics.refusal(reply.code);
+    this.#refusal(envelope, address, reply);
+    if (isLogged)
+      log.info({ session: this.#session, rcptTo, reply: replyLine(reply) }, 'A recipient was refused');
+  }
+
+  /** A message was stored or refused. @param address as in {@link recipient}; undefined for each recipient's */
+  message(
+    { envelope, recipients, bytes, begunAt }: EndedMessage,
+    given: Reply | Fault,
+    address: string | undefined,
+  ): void {
+    const { metrics, clock, log } = this.#deps;
+    const reply = 'disconnects' in given ? given.reply : given;
+    const ms = clock.monotonic() - begunAt;
+    const line = { session: this.#session, bytes, ms, recipients: recipients.map(({ inboxId }) => inboxId) };
+    if (reply && reply.code < 300) {
+      metrics.mail('accepted', bytes, ms / 1000);
+      log.info(line, 'A message was stored');
+      return;
+    }
+    metrics.mail(!reply || reply.code < 500 ? 'failed' : 'refused', bytes, ms / 1000);
+    if (reply) metrics.refusal(reply.code);
+    log.info({ ...line, reply: reply ? replyLine(reply) : '' }, 'A message was refused');
+    // Faults are stored where they are applied.
+    if ('disconnects' in given) return;
+    for (const one of new Set(recipients.map((recipient) => address ?? recipient.address))) {
+      this.#refusal(envelope, one, given);
+    }
+  }
+
+  /** The connection ended in the middle of a message. */
+  interrupted({ recipients, bytes, begunAt }: Omit<EndedMessage, 'envelope'>): void {
+    const { metrics, clock, log } = this.#deps;
+    const ms = clock.monotonic() - begunAt;
+    metrics.mail('failed', bytes, ms / 1000);
+    log.info(
+      { session: this.#session, bytes, ms, recipients: recipients.map(({ inboxId }) => inboxId) },
+      'The sender closed the connection before the end of a message',
+    );
+  }
+
+  /** Anything but a known error is a defect: logged here, and the sender may try again. */
+  defect(err: unknown): Reply {
+    this.#deps.log.error({ session: this.#session, err }, 'An SMTP session failed unexpectedly');
+    return REPLIES.tryLater;
+  }
+
+  #refusal({ mailFrom, helo, remoteAddress }: MailEnvelope, address: string, reply: Reply): void {
+    const { receiver, clock } = this.#deps;
+    receiver.refused({
+      at: clock.now(),
+      address,
+      reply: replyLine(reply),
+      mailFrom,
+      helo,
+      remoteAddress,
+    });
+  }
+}

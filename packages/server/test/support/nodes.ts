@@ -1,0 +1,38 @@
+import { describe } from 'vitest';
+import { createDatabase } from '../store/postgres/open-postgres.ts';
+import { hasPostgres, startPostgres } from './postgres.ts';
+
+/** An engine, and how to give a fresh database of it to the servers of a test. */
+export interface EngineUnderTest {
+  name: string;
+  /** How many servers may run on one database. */
+  nodes: 1 | 2;
+  /** @returns settings of the servers, and how to end the engine */
+  start(): Promise<{ env(): Promise<Record<string, string>>; stop(): Promise<void> }>;
+}
+
+const sqlite: EngineUnderTest = {
+  name: 'SQLite',
+  nodes: 1,
+  start: async () => ({ env: async () => ({}), stop: async () => undefined }),
+};
+
+const postgres: EngineUnderTest = {
+  name: 'two servers on PostgreSQL',
+  nodes: 2,
+  async start() {
+    const cluster = await startPostgres();
+    return {
+      env: async () => ({ MAYFLY_DATABASE_URL: await createDatabase(cluster) }),
+      stop: () => cluster.remove(),
+    };
+  },
+};
+
+const HAS_POSTGRES = await hasPostgres();
+
+/** Runs the cases on both engines; PostgreSQL only where its programs are (Linux on x64). */
+export function describeOnEngines(name: string, cases: (engine: EngineUnderTest) => void): void {
+  describe(`${name}, SQLite`, () => cases(sqlite));
+  describe.skipIf(!HAS_POSTGRES)(`${name}, two servers on PostgreSQL`, () => cases(postgres));
+}

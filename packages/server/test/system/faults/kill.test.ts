@@ -1,0 +1,80 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { describeOnEngines } from '../../support/nodes.ts';
+import { type ServerProcess, startServer } from '../../support/server-process.ts';
+import { smtpClient } from '../../support/smtp-script.ts';
+
+/** Between two sessions of a sender that tries again, milliseconds. */
+const DELAY_MS = 300_000;
+
+describeOnEngines('a server that is killed in the middle of faults', (engine) => {
+  let env: Record<string, string>;
+  let stopEngine: () => Promise<void>;
+  let dataDir: string;
+  beforeAll(async () => {
+    const started = await engine.start();
+    stopEngine = started.stop;
+    env = await started.env();
+    dataDir = await mkdtemp(join(tmpdir(), 'mayfly-faults-'));
+  });
+  afterAll(async () => {
+    await rm(dataDir, { recursive: true, force: true });
+    await stopEngine();
+  });
+
+  const rcpt = async (server: ServerProcess, address: string) => {
+    const client = await smtpClient(server.smtpPort);
+    await client.play([
+      { expect: 220 },
+      { send: 'EHLO app.example.org', expect: 250 },
+      { send: 'MAIL FROM:<app@example.org>', expect: 250 },
+    ]);
+    return { client, reply: client.say(`RCPT TO:<${address}>`) };
+  };
+  type Rules = { rules: { left: number }[] };
+
+  it('has counted what it began, and goes on with what is left', async () => {
+    let server = await startServer({ dataDir, env });
+    const inbox = await server.createInbox();
+    const path = `/v1/inboxes/${inbox.id}/faults`;
+    const rules = [
+      { at: 'rcpt', reply: { code: 451, text: 'one' }, times: 2 },
+      { at: 'rcpt', reply: { code: 451, text: 'two' }, delayMs: DELAY_MS, times: 2 },
+      { at: 'rcpt', reply: { code: 452, text: 'three' } },
+    ];
+    expect((await server.request('PUT', path, { rules })).status).toBe(200);
+    const left = async (): Promise<number[]> =>
+      (await server.getJson<Rules>(path)).rules.map((rule) => rule.left);
+
+    expect(await (await rcpt(server, inbox.address)).reply).toBe('451 one');
+    await server.end('SIGKILL');
+    server = await startServer({ dataDir, env });
+    expect(await left()).toEqual([1, 2, 1]);
+    expect(await (await rcpt(server, inbox.address)).reply).toBe('451 one');
+
+    // In the middle of a delay: it has begun, so it counts, and the sender sees a closed connection.
+    const { client, reply } = await rcpt(server, inbox.address);
+    await expect.poll(left).toEqual([0, 1, 1]);
+    await server.end('SIGKILL');
+    expect(await reply).toBe('');
+    client.close();
+    server = await startServer({ dataDir, env });
+    expect(await left()).toEqual([0, 1, 1]);
+    const { refusals } = await server.getJson<{ refusals: { reply: string }[] }>('/v1/refusals');
+    expect(refusals.map((refusal) => refusal.reply)).toEqual(['451 two', '451 one', '451 one']);
+
+    // A stop ends a delay, and does not wait for it.
+    const delayed = await rcpt(server, inbox.address);
+    await expect.poll(left).toEqual([0, 0, 1]);
+    const { code, ms } = await server.end('SIGTERM');
+    expect(code).toBe(0);
+    expect(ms).toBeLessThan(10_000);
+    expect(await delayed.reply).toMatch(/^421 4\.3\.2/);
+    server = await startServer({ dataDir, env });
+    expect(await (await rcpt(server, inbox.address)).reply).toBe('452 three');
+    expect(await (await rcpt(server, inbox.address)).reply).toMatch(/^250 /);
+    await server.end('SIGTERM');
+  });
+});

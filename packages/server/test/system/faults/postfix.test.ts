@@ -1,0 +1,69 @@
+import { createTransport } from 'nodemailer';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { startApp, type TestApp } from '../../support/start-app.ts';
+import { HAS_POSTFIX, type Postfix, startPostfix } from './postfix.ts';
+
+describe.skipIf(!HAS_POSTFIX)('the queue of Postfix, in front of an inbox with faults', () => {
+  let app: TestApp;
+  let postfix: Postfix;
+  beforeAll(async () => {
+    app = await startApp();
+    postfix = await startPostfix(app.smtp.port);
+  });
+  afterAll(async () => {
+    await postfix.stop();
+    await app.stop();
+  });
+
+  /** Hands a mail to Postfix, which takes it into its queue. */
+  async function queue(to: string, subject: string): Promise<void> {
+    const transport = createTransport({ host: '127.0.0.1', port: postfix.port });
+    await transport.sendMail({ from: 'app@example.org', to, subject, text: 'Hello.' });
+    transport.close();
+  }
+  const wait = async (id: string, match: object) =>
+    (await app.api('POST', `/v1/inboxes/${id}/wait`, { body: { match, timeoutSeconds: 40 } })).body;
+  const left = async (id: string): Promise<number[]> =>
+    (await app.api('GET', `/v1/inboxes/${id}/faults`)).body.rules.map((rule: { left: number }) => rule.left);
+
+  it.each(['rcpt', 'data', 'end-of-data'])(
+    'retries after 451 twice at %s, then delivers once',
+    async (at) => {
+      const inbox = await app.createInbox();
+      const rules = [{ at, reply: { code: 451, text: '4.7.1 Greylisted' }, times: 2 }];
+      await app.api('PUT', `/v1/inboxes/${inbox.id}/faults`, { body: { rules } });
+      await queue(inbox.address, `451 at ${at}`);
+      expect((await wait(inbox.id, { subject: `451 at ${at}` })).matched).toBe(true);
+      expect(await left(inbox.id)).toEqual([0]);
+      const { body } = await app.api('GET', `/v1/inboxes/${inbox.id}/messages`);
+      expect(body.messages).toHaveLength(1);
+    },
+  );
+
+  it.each(['rcpt', 'data', 'end-of-data'])('retries after a closed connection at %s', async (at) => {
+    const inbox = await app.createInbox();
+    const rules = [{ at, disconnect: true }];
+    await app.api('PUT', `/v1/inboxes/${inbox.id}/faults`, { body: { rules } });
+    await queue(inbox.address, `closed at ${at}`);
+    expect((await wait(inbox.id, { subject: `closed at ${at}` })).matched).toBe(true);
+    expect(await left(inbox.id)).toEqual([0]);
+  });
+
+  it('waits for a delayed reply, and sends a bounce after 554', async () => {
+    const [sender, inbox] = [await app.createInbox(), await app.createInbox()];
+    const rules = [
+      { at: 'end-of-data', delayMs: 1500 },
+      { at: 'rcpt', reply: { code: 554, text: '5.7.1 Not today' } },
+    ];
+    await app.api('PUT', `/v1/inboxes/${inbox.id}/faults`, { body: { rules } });
+    await queue(inbox.address, 'delayed');
+    expect((await wait(inbox.id, { subject: 'delayed' })).matched).toBe(true);
+    await expect.poll(() => left(inbox.id)).toEqual([0, 1]);
+    const transport = createTransport({ host: '127.0.0.1', port: postfix.port });
+    await transport.sendMail({ from: sender.address, to: inbox.address, subject: 'bounced', text: 'Hello.' });
+    transport.close();
+    const { matched, messages } = await wait(sender.id, { subject: 'Undelivered Mail Returned to Sender' });
+    expect(matched).toBe(true);
+    expect(messages[0].text).toMatch(/said: 554 5\.7\.1\s+Not today \(in reply to RCPT TO command\)/);
+  });
+});

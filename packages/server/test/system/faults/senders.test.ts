@@ -1,0 +1,284 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+import { createTransport } from 'nodemailer';
+import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
+import { findProgram, reportAbsent } from '../../support/find-program.ts';
+import { describeOnEngines } from '../../support/nodes.ts';
+import { playSmtp, smtpClient } from '../../support/smtp-script.ts';
+import { startApp, type TestApp } from '../../support/start-app.ts';
+
+const run = promisify(execFile);
+const LATER = { code: 451, text: '4.7.1 Greylisted, try again later' };
+
+const python = findProgram('python3');
+if (!python) reportAbsent('Python', 'python3');
+const smtpSource = findProgram('smtp-source');
+if (!smtpSource) reportAbsent('smtp-source', 'postfix');
+
+/** Sends once and prints what smtplib raised: the name of the exception and the reply that it has. */
+const SMTPLIB = `
+import smtplib, sys
+from email.message import EmailMessage
+mail = EmailMessage()
+mail["From"], mail["To"], mail["Subject"] = "app@example.org", sys.argv[2], "Hello"
+mail.set_content("Hello.")
+try:
+    with smtplib.SMTP("127.0.0.1", int(sys.argv[1])) as smtp:
+        smtp.send_message(mail)
+    print("sent")
+except smtplib.SMTPRecipientsRefused as error:
+    print("SMTPRecipientsRefused", *(code for code, text in error.recipients.values()))
+except smtplib.SMTPResponseException as error:
+    print(type(error).__name__, error.smtp_code, error.smtp_error.decode())
+except (smtplib.SMTPException, OSError) as error:
+    print(type(error).__name__)
+`;
+
+describeOnEngines('faults as senders meet them', (engine) => {
+  const apps: TestApp[] = [];
+  let stopEngine: () => Promise<void>;
+  let inbox: Awaited<ReturnType<TestApp['createInbox']>>;
+  beforeAll(async () => {
+    const { env, stop } = await engine.start();
+    stopEngine = stop;
+    const settings = { ...(await env()), MAYFLY_SMTP_AUTH: 'inbox', MAYFLY_SINK: 'on' };
+    for (let n = 0; n < engine.nodes; n++) apps.push(await startApp(settings));
+  });
+  afterAll(async () => {
+    for (const app of apps.splice(0)) await app.stop();
+    await stopEngine();
+  });
+  /** The server that takes requests; `last` may be another one, on the same database. */
+  const first = (): TestApp => apps[0] as TestApp;
+  const last = (): TestApp => apps.at(-1) as TestApp;
+  beforeEach(async () => {
+    inbox = await first().createInbox();
+  });
+
+  const faults = (rules: object[], id = inbox.id) =>
+    first().api('PUT', `/v1/inboxes/${id}/faults`, { body: { rules } });
+  const left = async (id = inbox.id): Promise<number[]> =>
+    (await last().api('GET', `/v1/inboxes/${id}/faults`)).body.rules.map(
+      (rule: { left: number }) => rule.left,
+    );
+  const subjects = async (): Promise<string[]> =>
+    (await first().api('GET', `/v1/inboxes/${inbox.id}/messages`)).body.messages.map(
+      ({ subject }: { subject: string }) => subject,
+    );
+  const explain = async (id = inbox.id) =>
+    (
+      await first().api('POST', `/v1/inboxes/${id}/wait`, {
+        body: { timeoutSeconds: 0, match: { subject: 'never' } },
+      })
+    ).body.explanation;
+
+  /** What an application does: three attempts, and its own decision which failures are worth another. */
+  async function sendWithRetries(to: string, attempts = 3): Promise<{ accepted: number; codes: number[] }> {
+    const { smtp } = last();
+    const pool = createTransport({ pool: true, host: smtp.host, port: smtp.port });
+    const codes: number[] = [];
+    try {
+      for (let attempt = 1; attempt <= attempts; attempt++) {
+        try {
+          await pool.sendMail({ from: 'app@example.org', to, subject: `attempt ${attempt}`, text: 'Hello.' });
+          return { accepted: attempt, codes };
+        } catch (error) {
+          codes.push((error as { responseCode?: number }).responseCode ?? 0);
+        }
+      }
+      return { accepted: 0, codes };
+    } finally {
+      pool.close();
+    }
+  }
+
+  it.each(['rcpt', 'data', 'end-of-data'])(
+    'the pool of nodemailer gets 451 twice at %s, and its third attempt arrives, once',
+    async (at) => {
+      await faults([{ at, reply: LATER, times: 2 }]);
+      expect(await sendWithRetries(inbox.address)).toEqual({ accepted: 3, codes: [451, 451] });
+      expect(await subjects()).toEqual(['attempt 3']);
+      expect(await left()).toEqual([0]);
+    },
+  );
+
+  it.each(['rcpt', 'data', 'end-of-data'])(
+    'the pool of nodemailer loses its connection at %s, and sends again',
+    async (at) => {
+      await faults([{ at, disconnect: true }]);
+      const { accepted, codes } = await sendWithRetries(inbox.address);
+      expect(codes).toEqual([0].slice(0, accepted - 1));
+      expect(await subjects()).toEqual([`attempt ${accepted}`]);
+      expect(await left()).toEqual([0]);
+    },
+  );
+
+  it('a delay delays the sender of that inbox, and nobody else', async () => {
+    const other = await first().createInbox();
+    await faults([{ at: 'end-of-data', delayMs: 1500 }]);
+    const begun = performance.now();
+    let isDelayed = true;
+    const slow = sendWithRetries(inbox.address).then(() => {
+      isDelayed = false;
+    });
+    await expect.poll(() => left()).toEqual([0]);
+    for (let n = 0; n < 10; n++) {
+      await last().send({ from: 'a@example.org', to: other.address, subject: `mail ${n}`, text: 'x' });
+    }
+    expect(isDelayed).toBe(true);
+    await slow;
+    expect(performance.now() - begun).toBeGreaterThanOrEqual(1500);
+  });
+
+  it('the refusals name the rule, and so does an explained wait', async () => {
+    await faults([
+      { at: 'rcpt', reply: LATER },
+      { at: 'data', disconnect: true, delayMs: 10 },
+      { at: 'end-of-data', delayMs: 20 },
+    ]);
+    const replies: string[] = [];
+    for (let n = 0; n < 3; n++) {
+      await sendWithRetries(inbox.address, 1);
+      replies.push((await explain()).summary);
+    }
+    expect(replies).toEqual([
+      'No message arrived. Fault rule 1 answered RCPT with "451 4.7.1 Greylisted, try again later".',
+      'No message arrived. Fault rule 2 closed the connection at DATA after 10 ms.',
+      '1 message arrived; none has "never" in its subject. Fault rule 3 delayed the reply to the end of the message by 20 ms.',
+    ]);
+    const { body } = await first().api('GET', `/v1/refusals?address=${encodeURIComponent(inbox.address)}`);
+    expect(body.refusals).toMatchObject([
+      { reply: '', fault: { rule: 3, at: 'end-of-data', delayMs: 20, disconnect: false } },
+      { reply: '', fault: { rule: 2, at: 'data', delayMs: 10, disconnect: true } },
+      { reply: '451 4.7.1 Greylisted, try again later', fault: { rule: 1, at: 'rcpt', delayMs: 0 } },
+    ]);
+  });
+
+  it('of many senders at once, over all servers, exactly as many meet a rule as it says', async () => {
+    for (const times of [1, 5]) {
+      await faults([{ at: 'rcpt', reply: LATER, times }]);
+      const outcomes = await Promise.all(
+        Array.from({ length: 12 }, async (_, n) => {
+          const { smtp } = apps[n % apps.length] as TestApp;
+          const client = await smtpClient(smtp.port);
+          await client.play([
+            { expect: 220 },
+            { send: 'EHLO x', expect: 250 },
+            { send: 'MAIL FROM:<a@b.test>', expect: 250 },
+          ]);
+          const reply = await client.say(`RCPT TO:<${inbox.address}>`);
+          client.close();
+          return reply.slice(0, 3);
+        }),
+      );
+      expect(outcomes.toSorted()).toEqual([...Array(12 - times).fill('250'), ...Array(times).fill('451')]);
+      expect(await left()).toEqual([0]);
+    }
+  });
+
+  it('rules are in force for the first RCPT after the response of any server, also where mail came just before', async () => {
+    for (let n = 0; n < 5; n++) {
+      const rcpt = async (): Promise<string> => {
+        const client = await smtpClient(last().smtp.port);
+        await client.play([
+          { expect: 220 },
+          { send: 'EHLO x', expect: 250 },
+          { send: 'MAIL FROM:<a@b.test>', expect: 250 },
+        ]);
+        const reply = await client.say(`RCPT TO:<${inbox.address}>`);
+        client.close();
+        return reply.slice(0, 3);
+      };
+      expect(await rcpt()).toBe('250');
+      await faults([{ at: 'rcpt', reply: LATER }]);
+      expect(await rcpt()).toBe('451');
+      expect(await rcpt()).toBe('250');
+      await faults([{ at: 'rcpt', reply: LATER }]);
+      await last().api('DELETE', `/v1/inboxes/${inbox.id}/faults`);
+      expect(await rcpt()).toBe('250');
+    }
+  });
+
+  it('reach a catch-all inbox, the sink, and sessions that authenticate for an inbox', async () => {
+    const at = { at: 'rcpt', reply: LATER };
+    const catchAll = await first().createInbox({ catchAll: true });
+    const domain = catchAll.address.split('@')[1];
+    await faults([at], catchAll.id);
+    expect(await sendWithRetries(`anyone@${domain}`)).toEqual({ accepted: 2, codes: [451] });
+    expect((await explain(catchAll.id)).refused).toMatchObject([
+      { address: `anyone@${domain}`, fault: { rule: 1 } },
+    ]);
+
+    const { body } = await first().api('GET', '/v1/inboxes?label.mayfly=sink');
+    const [sink] = body.inboxes;
+    await faults([at], sink.id);
+    expect(await sendWithRetries('customer@customers.example')).toEqual({ accepted: 2, codes: [451] });
+    expect((await explain(sink.id)).refused).toMatchObject([{ address: sink.address, fault: { rule: 1 } }]);
+
+    await faults([at, { at: 'end-of-data', reply: LATER }]);
+    const credentials = Buffer.from(`\0${inbox.id}\0${inbox.token}`).toString('base64');
+    await playSmtp(last().smtp.port, [
+      { expect: 220 },
+      { send: 'EHLO app.example.org', expect: 250 },
+      { send: `AUTH PLAIN ${credentials}`, expect: 235 },
+      { send: 'MAIL FROM:<a@b.test>', expect: 250 },
+      { send: 'RCPT TO:<someone@elsewhere.example>', expect: '451 4.7.1' },
+      { send: 'RCPT TO:<someone@elsewhere.example>', expect: 250 },
+      { send: 'RCPT TO:<another@elsewhere.example>', expect: 250 },
+      { send: 'DATA', expect: 354 },
+      { send: 'Subject: x\r\n\r\nx\r\n.', expect: '451 4.7.1' },
+      { send: 'QUIT', expect: 221 },
+    ]);
+    expect(await left()).toEqual([0, 0]);
+  });
+
+  it('one message for several inboxes meets one rule at a time, in the order of its recipients', async () => {
+    const second = await first().createInbox();
+    await faults([{ at: 'end-of-data', reply: LATER }]);
+    await faults([{ at: 'end-of-data', reply: { code: 452, text: 'full today' } }], second.id);
+    const to = `${inbox.address}, ${second.address}`;
+    expect(await sendWithRetries(to)).toEqual({ accepted: 3, codes: [451, 452] });
+    for (const id of [inbox.id, second.id]) {
+      const { body } = await first().api('GET', `/v1/inboxes/${id}/messages`);
+      expect(body.messages).toMatchObject([{ subject: 'attempt 3' }]);
+    }
+  });
+
+  it.skipIf(!python)("Python's smtplib raises what its documentation says", async () => {
+    const attempt = async (rule: object): Promise<string> => {
+      await faults([rule]);
+      const { stdout } = await run(python as string, [
+        '-c',
+        SMTPLIB,
+        String(last().smtp.port),
+        inbox.address,
+      ]);
+      return stdout.trim();
+    };
+    expect(await attempt({ at: 'rcpt', reply: LATER })).toBe('SMTPRecipientsRefused 451');
+    expect(await attempt({ at: 'data', reply: LATER })).toBe(`SMTPDataError 451 ${LATER.text}`);
+    expect(await attempt({ at: 'end-of-data', reply: { code: 554, text: 'no' } })).toBe(
+      'SMTPDataError 554 no',
+    );
+    for (const at of ['rcpt', 'data', 'end-of-data']) {
+      expect(await attempt({ at, disconnect: true })).toBe('SMTPServerDisconnected');
+    }
+    expect(await subjects()).toEqual([]);
+    expect(await attempt({ at: 'data', delayMs: 100 })).toBe('sent');
+    expect(await subjects()).toEqual(['Hello']);
+  });
+
+  it.skipIf(!smtpSource)('smtp-source of Postfix goes on after 4yz and 5yz replies', async () => {
+    await faults([
+      { at: 'rcpt', reply: LATER, times: 3 },
+      { at: 'data', reply: { code: 554, text: 'no' }, times: 2 },
+      { at: 'end-of-data', reply: LATER },
+    ]);
+    const target = `127.0.0.1:${last().smtp.port}`;
+    const args = ['-A', '-m', '10', '-s', '2', '-f', 'app@example.org', '-t', inbox.address, target];
+    // `-A`: refusals are no errors for it.
+    await run(smtpSource as string, args);
+    expect(await left()).toEqual([0, 0, 0]);
+    expect(await subjects()).toHaveLength(4);
+  });
+});
