@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact';
-import { useRef } from 'preact/hooks';
+import { useEffect, useRef } from 'preact/hooks';
 
 export interface Tab {
   id: string;
@@ -21,6 +21,11 @@ const STEPS: Record<string, number> = { ArrowRight: 1, ArrowLeft: -1 };
 /** Tabs as the ARIA Authoring Practices describe them: arrows move and select, Tab goes to the panel. */
 export function Tabs({ label, tabs, current, onSelect, children }: TabsProps) {
   const list = useRef<HTMLDivElement>(null);
+  // On a narrow screen the list of tabs scrolls sideways.
+  useEffect(() => {
+    const selected = list.current?.querySelector('[aria-selected="true"]');
+    selected?.scrollIntoView({ block: 'nearest', inline: 'nearest' });
+  }, [current]);
   const onKeyDown = (event: KeyboardEvent) => {
     const at = tabs.findIndex(({ id }) => id === current);
     const step = STEPS[event.key];

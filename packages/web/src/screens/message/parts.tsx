@@ -43,28 +43,43 @@ const Structure = ({ parts }: { parts: readonly api.StructurePart[] }) => (
   </section>
 );
 
-const File = ({ part }: { part: api.Attachment }) => (
-  <li class="seen">
-    <div class="row-line">
-      <b class="cut">{part.filename ?? 'no name'}</b>
-      <span class="small muted mono">{part.contentType}</span>
-      <span class="small muted">{bytes(part.size)}</span>
-      <Badge>{part.disposition}</Badge>
-      <a
-        class="icon-button"
-        href={part.url}
-        download={part.filename ?? part.id}
-        title="Download"
-        aria-label={`Download ${part.filename ?? part.id}`}
-      >
-        <Icon name="download" />
-      </a>
-    </div>
-    <span class="small muted cell-long">
-      SHA-256 {part.sha256.slice(0, 16)}… <CopyButton value={part.sha256} what="the SHA-256" />
-    </span>
-  </li>
-);
+/** Types that browsers only decode; an SVG or a PDF could do more, and is only downloaded. */
+const SHOWN = ['image/png', 'image/jpeg', 'image/gif', 'image/webp'];
+/** A larger image is only downloaded. */
+const MAX_SHOWN_BYTES = 5 * 1024 * 1024;
+
+function File({ part }: { part: api.Attachment }) {
+  const name = part.filename ?? 'no name';
+  return (
+    <li class="seen">
+      <div class="row-line">
+        <b class="cut" title={name}>
+          {name}
+        </b>
+        <a
+          class="icon-button"
+          href={part.url}
+          download={part.filename ?? part.id}
+          title="Download"
+          aria-label={`Download ${part.filename ?? part.id}`}
+        >
+          <Icon name="download" />
+        </a>
+      </div>
+      <div class="badges small muted">
+        <span class="mono">{part.contentType}</span>
+        <span>{bytes(part.size)}</span>
+        <Badge>{part.disposition}</Badge>
+        <span>
+          SHA-256 {part.sha256.slice(0, 16)}… <CopyButton value={part.sha256} what="the SHA-256" />
+        </span>
+      </div>
+      {SHOWN.includes(part.contentType) && part.size <= MAX_SHOWN_BYTES && (
+        <img class="part-image" src={part.url} alt={`Content of ${name}`} loading="lazy" />
+      )}
+    </li>
+  );
+}
 
 /** Attachments and inline parts with their downloads, and the tree of all parts. */
 export const Parts = ({ message }: { message: api.Message }) => (

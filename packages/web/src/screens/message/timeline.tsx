@@ -1,72 +1,95 @@
 import type { api } from '@mayfly/client';
+import { useQuery } from '../../lib/query.ts';
+import { href } from '../../lib/router.ts';
+import { mayfly } from '../../lib/session.ts';
 import { duration, exact } from '../../lib/time.ts';
+import { Badge } from '../../ui/basics.tsx';
+import { Icon } from '../../ui/icons.tsx';
+import { Loaded } from '../../ui/states.tsx';
 
-interface Step {
-  at: number | null;
-  event: string;
-  detail: string;
+const TITLES: Record<api.TimelineEvent['event'], string> = {
+  'date-header': 'Date header',
+  'received-header': 'Received by another server',
+  connected: 'Connected',
+  tls: 'TLS',
+  authenticated: 'AUTH',
+  fault: 'Fault that was asked for',
+  'mail-from': 'MAIL FROM',
+  'rcpt-to': 'RCPT TO',
+  data: 'DATA',
+  injected: 'Injected by the API',
+  imported: 'Read from a recording',
+  'end-of-data': 'End of DATA',
+  parsed: 'Parsed',
+  'sender-checked': 'SPF, DKIM and DMARC checked',
+  committed: 'Stored by Mayfly',
+  'webhook-attempt': 'Webhook',
+};
+const CLOCKS = { sender: 'by the sender', relay: 'by that server', mayfly: '' } as const;
+/** Below it a gap is shown in milliseconds. */
+const MOST_MS = 10_000;
+
+/** A gap: `+431 ms`, `−2 h`. */
+function gap(ms: number): string {
+  const size = Math.abs(ms);
+  return `${ms < 0 ? '−' : '+'}${size < MOST_MS ? `${size} ms` : duration(size)}`;
 }
 
-/** The way of the mail by its own header fields, oldest first, and when it was stored here. */
-function stepsOf(message: api.Message): Step[] {
-  const hops = message.headers
-    .filter(({ name }) => name.toLowerCase() === 'received')
-    .map(({ value }) => {
-      const end = value.lastIndexOf(';');
-      const time = end < 0 ? Number.NaN : Date.parse(value.slice(end + 1));
-      return {
-        at: Number.isNaN(time) ? null : time,
-        event: 'Received by a server',
-        detail: value.slice(0, end < 0 ? undefined : end),
-      };
-    })
-    .reverse();
-  return [
-    ...(message.date
-      ? [
-          {
-            at: Date.parse(message.date),
-            event: 'Date header',
-            detail: 'When the sender says that it was written',
-          },
-        ]
-      : []),
-    ...hops,
-    {
-      at: Date.parse(message.receivedAt),
-      event: 'Stored by Mayfly',
-      detail: 'Acknowledged with 250: readable from here on',
-    },
-  ];
-}
-
-/** When what happened to the mail, with the time between the steps. */
-export function Timeline({ message }: { message: api.Message }) {
-  const steps = stepsOf(message);
-  const end = Date.parse(message.receivedAt);
+function Attempt({ webhook }: { webhook: api.TimelineWebhook }) {
+  const { webhookId, deliveryId, attempt, status, error, durationMs } = webhook;
   return (
-    <div class="padded">
-      <ol class="timeline">
-        {steps.map(({ at, event, detail }, index) => {
-          const ms = at === null ? null : at - end;
-          return (
-            <li key={index}>
-              <span class="at small">
-                {ms === null ? 'no time' : ms === 0 ? '0' : `${ms < 0 ? '−' : '+'}${gap(Math.abs(ms))}`}
-              </span>
-              <span class="mark" />
-              <span>
-                <b>{event}</b>
-                {at !== null && <div class="small muted">{exact(new Date(at).toISOString())}</div>}
-                <div class="small mono cell-long">{detail}</div>
-              </span>
-            </li>
-          );
-        })}
-      </ol>
-      <p class="muted small">Times in headers are those of other machines and have whole seconds.</p>
-    </div>
+    <span class="badges">
+      <Badge kind={error === null ? 'ok' : 'bad'}>{status ?? error}</Badge>
+      <span class="small">
+        attempt {attempt}, {durationMs} ms
+      </span>
+      <a class="small" href={href(`/webhooks/${webhookId}/deliveries/${deliveryId}`)}>
+        Show the delivery
+      </a>
+    </span>
   );
 }
 
-const gap = (ms: number): string => (ms < 10_000 ? `${ms} ms` : duration(ms));
+function Event({ one }: { one: api.TimelineEvent }) {
+  const { at, event, clock, sincePreviousMs, detail, note, webhook } = one;
+  const hasFailed = event === 'fault' || (webhook !== null && webhook.error !== null);
+  return (
+    <li class={hasFailed ? 'failed' : clock}>
+      <span class="at small">{sincePreviousMs === null ? '' : gap(sincePreviousMs)}</span>
+      <span class="mark" />
+      <span>
+        <b>{TITLES[event]}</b>{' '}
+        <span class="small muted" title={at === null ? undefined : exact(at)}>
+          {at === null ? 'no time' : at.replace('T', ' ')} {CLOCKS[clock]}
+        </span>
+        {webhook ? <Attempt webhook={webhook} /> : <div class="small cell-long">{detail}</div>}
+        {note && (
+          <p class="small note">
+            <Icon name="warn" /> {note}
+          </p>
+        )}
+      </span>
+    </li>
+  );
+}
+
+/** When what happened to the mail, from its Date header to each webhook attempt, with the gaps. */
+export function Timeline({ message }: { message: api.Message }) {
+  const { id: messageId, inboxId: id } = message;
+  const timeline = useQuery(`timeline ${messageId}`, (signal) =>
+    mayfly.call('GET /v1/inboxes/{id}/messages/{messageId}/timeline', { path: { id, messageId }, signal }),
+  );
+  return (
+    <div class="padded">
+      <Loaded query={timeline} rows={6}>
+        {({ events }) => (
+          <ol class="timeline">
+            {events.map((one, index) => (
+              <Event key={index} one={one} />
+            ))}
+          </ol>
+        )}
+      </Loaded>
+    </div>
+  );
+}
