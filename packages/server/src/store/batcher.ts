@@ -2,8 +2,8 @@ import type { MessageStore, NewMail, Placed } from './contract/index.ts';
 
 /** Messages in one batch: beyond about a hundred, the cost per message no longer falls and latency grows. */
 const MAX_MAILS = 128;
-/** Bytes in one batch: about 20 ms of writing, for which the small messages behind it wait. */
-const MAX_BYTES = 4 * 1024 * 1024;
+/** Bytes in one batch: about 10 ms of writing, for which others wait. A larger message is a batch of its own. */
+const MAX_BYTES = 2 * 1024 * 1024;
 /** Calls with so few bytes do not wait behind larger ones. */
 const SMALL_BYTES = 64 * 1024;
 
@@ -31,13 +31,18 @@ function takeBatch(waiting: Call[]): Call[] {
   return waiting.splice(0, end < 0 ? waiting.length : end);
 }
 
+/** Calls that are written one batch after the other, independently of those of other lanes. */
+interface Lane {
+  waiting: Call[];
+  running: boolean;
+}
+
 /** See {@link createMailBatcher}. */
 class MailBatcher {
   readonly #addBatch: AddBatch;
   readonly #mayDependOnContent: (error: unknown) => boolean;
-  readonly #small: Call[] = [];
-  readonly #large: Call[] = [];
-  #running = false;
+  readonly #small: Lane = { waiting: [], running: false };
+  readonly #large: Lane = { waiting: [], running: false };
 
   constructor(addBatch: AddBatch, mayDependOnContent: (error: unknown) => boolean) {
     this.#addBatch = addBatch;
@@ -47,21 +52,18 @@ class MailBatcher {
   add(mails: NewMail[], now: number): Promise<Placed[][]> {
     return new Promise((resolve, reject) => {
       const call = { mails, now, resolve, reject };
-      (bytesOf(call) <= SMALL_BYTES ? this.#small : this.#large).push(call);
-      if (this.#running) return;
-      this.#running = true;
+      const lane = bytesOf(call) <= SMALL_BYTES ? this.#small : this.#large;
+      lane.waiting.push(call);
+      if (lane.running) return;
+      lane.running = true;
       // After the other calls of this turn.
-      queueMicrotask(() => void this.#writeAll());
+      queueMicrotask(() => void this.#writeAll(lane));
     });
   }
 
-  /** Writes a batch of small calls and one of large calls in turn. */
-  async #writeAll(): Promise<void> {
-    while (this.#small.length + this.#large.length > 0) {
-      if (this.#small.length > 0) await this.#write(takeBatch(this.#small));
-      if (this.#large.length > 0) await this.#write(takeBatch(this.#large));
-    }
-    this.#running = false;
+  async #writeAll(lane: Lane): Promise<void> {
+    while (lane.waiting.length > 0) await this.#write(takeBatch(lane.waiting));
+    lane.running = false;
   }
 
   async #write(calls: readonly Call[]): Promise<void> {
@@ -82,14 +84,17 @@ class MailBatcher {
       return;
     }
     // The calls behind a storage that fails would wait as long, for the same error.
-    const failed = isStorage ? [...calls, ...this.#small.splice(0), ...this.#large.splice(0)] : calls;
+    const failed = isStorage
+      ? [...calls, ...this.#small.waiting.splice(0), ...this.#large.waiting.splice(0)]
+      : calls;
     for (const { reject } of failed) reject(error);
   }
 }
 
 /**
  * Group commit, above any engine: calls that arrive while a batch is written are joined into the next one,
- * and share its transaction and its sync to the disk. Small messages share no batch with large ones.
+ * and share its transaction and its sync to the disk. Small messages share no batch with large ones, and do not
+ * wait for them: the batches of both are written at the same time, as far as the engine can.
  * @param addBatch writes one batch in one transaction
  * @param mayDependOnContent true for errors after which each call of a batch is tried alone
  */

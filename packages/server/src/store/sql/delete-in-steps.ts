@@ -13,7 +13,10 @@ const ROWS_PER_STEP = 100;
 export type FreeStep = (tx: Tx, limit: number) => Promise<number>;
 
 /** Repeats a step until nothing is left, each in a transaction of its own; other calls run between them. */
-export async function freeInSteps({ transaction }: Engine, step: FreeStep): Promise<void> {
+export async function freeInSteps(
+  { transaction }: Pick<Engine, 'transaction'>,
+  step: FreeStep,
+): Promise<void> {
   for (;;) {
     const freed = await transaction((tx) => step(tx, ROWS_PER_STEP));
     if (freed < ROWS_PER_STEP) return;

@@ -216,9 +216,11 @@ export interface SharedSourcesTable {
   messages: number;
 }
 
-/** Large sources without messages, which are deleted in steps. */
+/** Large sources without messages: those that are deleted in steps, and those that are being written. */
 export interface ParkedSourcesTable {
   source_seq: number;
+  /** A name that the writer of a source gave it until its message is committed; null where it is to be deleted. */
+  stage: Generated<string | null>;
 }
 
 export interface RefusalsTable {

@@ -1,9 +1,8 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { newId } from '../../ids.ts';
 import type { NewMail, Placed } from '../contract/index.ts';
-import { RAW_PIECE_BYTES } from '../contract/messages.ts';
 import { type BatchInbox, type BatchPlan, type PlannedMail, planBatch } from '../sql/messages/plan-batch.ts';
-import { envelopeJson } from '../sql/messages/rows.ts';
+import type { SourceWriter, Staged } from './staging.ts';
 
 /*
  * `addBatch` on SQLite: statements without a network between them, so each row is written by itself, and what
@@ -20,8 +19,6 @@ interface Statements {
   inbox: StatementSync;
   moveInbox: StatementSync;
   takeOrders: StatementSync;
-  source: StatementSync;
-  piece: StatementSync;
   share: StatementSync;
   message: StatementSync;
   accountWebhooks: StatementSync;
@@ -43,10 +40,6 @@ function prepareStatements(database: DatabaseSync): Statements {
     takeOrders: database.prepare(
       `update accounts set message_order = message_order + ? where id = ? returning seq, message_order`,
     ),
-    source: database.prepare(
-      `insert into sources (size, parse_error, summary, envelope, content, raw) values (?, ?, ?, ?, ?, ?)`,
-    ),
-    piece: database.prepare(`insert into source_pieces (source_seq, piece, bytes) values (?, ?, ?)`),
     share: database.prepare(`insert into shared_sources (source_seq, messages) values (?, ?)`),
     message: database.prepare(
       `insert into messages (inbox_seq, received_at, id, source_seq, rcpt_to, account_seq, account_order)
@@ -71,21 +64,29 @@ function prepareStatements(database: DatabaseSync): Statements {
   };
 }
 
-/** Writes a batch of mails in the transaction that is open. */
+/**
+ * Writes a batch of mails in the transaction that is open.
+ * @param staged the sources that were written before
+ */
 export type AddBatchNow = (
   mails: readonly NewMail[],
   now: number,
+  staged: Staged,
 ) => { placed: Placed[][]; overfull: BatchPlan['overfull'] };
 
-export function createAddBatch(database: DatabaseSync): AddBatchNow {
+export function createAddBatch(database: DatabaseSync, sources: Pick<SourceWriter, 'add'>): AddBatchNow {
   let prepared: Statements | undefined;
 
-  return (mails, now) => {
+  return (mails, now, staged) => {
     // The tables are there when the first batch arrives.
     prepared ??= prepareStatements(database);
     const plan = planBatch(mails, readInboxes(prepared, mails, now), now);
     const nextPlace = takePlaces(prepared, plan.mails);
-    for (const planned of plan.mails) if (planned.messages.length > 0) addMail(prepared, planned, nextPlace);
+    for (const planned of plan.mails) {
+      const { mail, messages } = planned;
+      if (messages.length === 0) continue;
+      addMessages(prepared, sources.add(mail, staged.get(mail)), planned, nextPlace);
+    }
     addDeliveries(prepared, plan.mails, now);
     for (const [inbox, added] of plan.changed) {
       prepared.moveInbox.run(inbox.messageCount, inbox.lastReceivedAt, added, inbox.seq);
@@ -137,27 +138,16 @@ function takePlaces(
   };
 }
 
-function addMail(
-  { source, piece, share, message }: Statements,
-  { mail, messages }: PlannedMail,
+function addMessages(
+  { share, message }: Statements,
+  source: number,
+  { messages }: PlannedMail,
   nextPlace: (accountId: string) => AccountPlace,
 ): void {
-  const { raw, summary, content, parseError } = mail;
-  const { lastInsertRowid: seq } = source.run(
-    raw.length,
-    parseError === null ? null : JSON.stringify(parseError),
-    summary,
-    envelopeJson(mail),
-    content,
-    raw.subarray(0, RAW_PIECE_BYTES),
-  );
-  for (let number = 1; number * RAW_PIECE_BYTES < raw.length; number++) {
-    piece.run(seq, number, raw.subarray(number * RAW_PIECE_BYTES, (number + 1) * RAW_PIECE_BYTES));
-  }
-  if (messages.length > 1) share.run(seq, messages.length);
+  if (messages.length > 1) share.run(source, messages.length);
   for (const { id, receivedAt, inbox, recipient } of messages) {
     const { account, order } = nextPlace(recipient.accountId);
-    message.run(inbox.seq, receivedAt, id, seq, JSON.stringify(recipient.rcptTo), account, order);
+    message.run(inbox.seq, receivedAt, id, source, JSON.stringify(recipient.rcptTo), account, order);
   }
 }
 

@@ -79,6 +79,11 @@ export interface DiskReserve {
   /** Empties the log into the database; called between transactions when the disk is full. */
   emptyLog(): void;
   /**
+   * Called with the change of the bytes that running calls have written already, so that they do not count
+   * twice: as what a call may still add, and as space that is no longer free.
+   */
+  noteStaged(change: number): void;
+  /**
    * Runs a call of the store unless it would use the reserve.
    * @param betweenTransactions runs a function while no transaction is open
    * @throws AppError `unavailable` if the call adds data and there is no space for it
@@ -101,8 +106,9 @@ export function createDiskReserve(database: DatabaseSync, { path, busyTimeoutMs 
   const freePages = reader('freelist_count');
   /** Free bytes when the log could not be emptied for lack of space; with no more, trying again is useless. */
   let freeWhenFailed = Number.NEGATIVE_INFINITY;
-  /** Bytes that the running calls may add. */
-  let promised = 0;
+  /** Bytes that the running calls may add, and how many of them they have added. */
+  let admitted = 0;
+  let staged = 0;
 
   function measure(): DiskSpace {
     try {
@@ -142,6 +148,7 @@ export function createDiskReserve(database: DatabaseSync, { path, busyTimeoutMs 
   /** New data is written to the log, then to the database: to its free pages, and beyond those the file grows. */
   function hasSpace(): boolean {
     const { reserve, free } = measure();
+    const promised = admitted - staged;
     const growth = promised - freePages() * pageBytes;
     return free - promised >= (growth > 0 ? reserve + growth : reserve * DELETIONS_SHARE);
   }
@@ -149,17 +156,20 @@ export function createDiskReserve(database: DatabaseSync, { path, busyTimeoutMs 
   return {
     beforeTransaction: () => makeSpace(0),
     emptyLog,
+    noteStaged(change) {
+      staged += change;
+    },
     async admit({ path: method, args }, run, betweenTransactions) {
       const bytes = bytesAdded(method, args);
-      promised += bytes;
+      admitted += bytes;
       try {
         if (bytes > 0 && !hasSpace()) {
-          await betweenTransactions(() => makeSpace(2 * promised));
+          await betweenTransactions(() => makeSpace(2 * (admitted - staged)));
           if (!hasSpace()) throw unavailable('full');
         }
         return await run();
       } finally {
-        promised -= bytes;
+        admitted -= bytes;
       }
     },
   };

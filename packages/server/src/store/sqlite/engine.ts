@@ -7,12 +7,17 @@ import { createClaim } from '../sql/webhooks/claim.ts';
 import { createRecord } from '../sql/webhooks/record-attempts.ts';
 import { createAddBatch } from './add-batch.ts';
 import { kyselyOn, sqliteDialect } from './kysely.ts';
+import { SourceWriter } from './staging.ts';
 import type { Transactions } from './transactions.ts';
 
-/** The engine on the writer connection. */
+/**
+ * The engine on the writer connection.
+ * @param onStaged called with the change of the bytes that were written for messages which are not stored yet
+ */
 export function writingEngine(
   database: DatabaseSync,
   transactions: Transactions,
+  onStaged: (change: number) => void = () => undefined,
 ): Engine & { hot: HotCalls } {
   const db = kyselyOn(database);
   const engine: Engine = {
@@ -21,17 +26,21 @@ export function writingEngine(
     // There is one connection, so whatever runs during a transaction is part of it.
     transaction: (work) => transactions.run(() => work(db as Parameters<typeof work>[0])),
   };
-  const addBatch = createAddBatch(database);
-  const evict = createEvict(engine, createSources(engine));
+  const sources = createSources(engine);
+  const sourceWriter = new SourceWriter(database, engine, sources, onStaged);
+  const addBatch = createAddBatch(database, sourceWriter);
+  const evict = createEvict(engine, sources);
   return {
     ...engine,
     hot: {
       addBatch: (mails, now) =>
-        engine.transaction(async (tx) => {
-          const { placed, overfull } = addBatch(mails, now);
-          for (const { inboxSeq, maxMessages } of overfull) await evict(tx, inboxSeq, maxMessages);
-          return placed;
-        }),
+        sourceWriter.stage(mails, (staged) =>
+          engine.transaction(async (tx) => {
+            const { placed, overfull } = addBatch(mails, now, staged);
+            for (const { inboxSeq, maxMessages } of overfull) await evict(tx, inboxSeq, maxMessages);
+            return placed;
+          }),
+        ),
       claim: createClaim(engine),
       record: createRecord(engine),
     },

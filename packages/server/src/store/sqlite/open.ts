@@ -140,9 +140,10 @@ async function createReader(path: string): Promise<Runner & { endSnapshot(): voi
 }
 
 async function openConnections(options: SqliteOptions): Promise<Store> {
-  const { path, busyTimeoutMs = WRITER_BUSY_TIMEOUT_MS, maxPages, onCrash = () => undefined } = options;
+  const { path, exclusive = true, busyTimeoutMs = WRITER_BUSY_TIMEOUT_MS, maxPages } = options;
+  const { onCrash = () => undefined } = options;
   const writer = await openThread(
-    { role: 'writer', path, busyTimeoutMs, maxPages },
+    { role: 'writer', path, exclusive, busyTimeoutMs, maxPages },
     options.startThread ?? startThread,
     onCrash,
   );

@@ -47,7 +47,7 @@ describe('mails that wait at the same time', () => {
     expect(ids.map((id) => subjects.get(id ?? ''))).toEqual(mails.map((_, n) => `mail ${n}`));
   });
 
-  it('are at most 128 mails or 4 MiB a transaction, and a larger one is taken alone', async () => {
+  it('are at most 128 mails or 2 MiB a transaction', async () => {
     const { store, path, inbox } = await openWithInbox();
     // Someone who still reads the old state keeps the log from being begun anew.
     const reader = new DatabaseSync(path, { readOnly: true });
@@ -60,8 +60,8 @@ describe('mails that wait at the same time', () => {
     };
     expect(await commitsFor(256, 10)).toBe(2);
     expect(await commitsFor(257, 10)).toBe(3);
-    expect(await commitsFor(6, 1.2 * MIB)).toBe(2);
-    expect(await commitsFor(2, 5 * MIB)).toBe(2);
+    expect(await commitsFor(6, 0.6 * MIB)).toBe(2);
+    expect(await commitsFor(2, 1.9 * MIB)).toBe(2);
     reader.close();
   });
 

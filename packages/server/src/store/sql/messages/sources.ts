@@ -103,7 +103,7 @@ export function createSources({ dialect }: Pick<Engine, 'dialect'>): Sources {
     async freeParked(tx, limit, only) {
       let freed = 0;
       while (freed < limit) {
-        let query = tx.selectFrom('parked_sources').select('source_seq').limit(1);
+        let query = tx.selectFrom('parked_sources').select('source_seq').where('stage', 'is', null).limit(1);
         if (only !== undefined) query = query.where('source_seq', '=', only);
         // Locked, because its row must outlive its pieces while another transaction deletes those.
         const parked = await dialect.lockRows(query).executeTakeFirst();

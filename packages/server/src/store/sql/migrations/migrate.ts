@@ -8,6 +8,7 @@ import * as catchAll from './0005-catch-all.ts';
 import * as emptying from './0006-emptying.ts';
 import * as sessions from './0007-sessions.ts';
 import * as faults from './0010-faults.ts';
+import * as staging from './0013-staging.ts';
 
 /** All migrations by name, oldest first; a released one is never changed. */
 export const MIGRATIONS = {
@@ -19,6 +20,7 @@ export const MIGRATIONS = {
   '0006-emptying': emptying,
   '0007-sessions': sessions,
   '0010-faults': faults,
+  '0013-staging': staging,
 };
 
 /**

@@ -7,6 +7,8 @@ export interface ThreadOptions {
   role: 'writer' | 'search';
   path: string;
   busyTimeoutMs: number;
+  /** Whether no other server uses the database. */
+  exclusive?: boolean;
   maxPages?: number | undefined;
 }
 

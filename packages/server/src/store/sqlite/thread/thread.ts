@@ -13,6 +13,7 @@ import { openReader, openWriter } from '../connection.ts';
 import { createDiskReserve } from '../disk-reserve.ts';
 import { readingEngine, writingEngine } from '../engine.ts';
 import { toUnavailable } from '../errors.ts';
+import { giveUpStages } from '../staging.ts';
 import { Transactions } from '../transactions.ts';
 import {
   type Answer,
@@ -62,7 +63,7 @@ function endThread(error: unknown): void {
   });
 }
 
-async function openForWriting({ maxPages, ...connection }: ThreadOptions): Promise<Served> {
+async function openForWriting({ maxPages, exclusive, ...connection }: ThreadOptions): Promise<Served> {
   const database = openWriter(connection, maxPages);
   const reserve = createDiskReserve(database, connection);
   const transactions = new Transactions(database, {
@@ -71,9 +72,10 @@ async function openForWriting({ maxPages, ...connection }: ThreadOptions): Promi
     onBusy: rejectSent,
     onBroken: endThread,
   });
-  const engine = writingEngine(database, transactions);
+  const engine = writingEngine(database, transactions, reserve.noteStaged);
   try {
     await migrate(engine.db, engine.dialect);
+    if (exclusive) giveUpStages(database);
     return {
       store: createSqlStore(engine),
       run: (call, method) => reserve.admit(call, method, (work) => transactions.between(work)),

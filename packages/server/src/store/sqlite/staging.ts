@@ -1,0 +1,179 @@
+import type { DatabaseSync, StatementSync } from 'node:sqlite';
+import { newId } from '../../ids.ts';
+import type { NewMail } from '../contract/index.ts';
+import { RAW_PIECE_BYTES } from '../contract/messages.ts';
+import { unavailable } from '../failures.ts';
+import { freeInSteps, freeNowOrLater } from '../sql/delete-in-steps.ts';
+import type { Engine } from '../sql/engine.ts';
+import { envelopeJson } from '../sql/messages/rows.ts';
+import type { Sources } from '../sql/messages/sources.ts';
+
+/*
+ * The source of a large message is written in steps, each a short transaction, between which those of small
+ * messages have their turn. Until its last step it is parked under a name: no message has it, so it cannot be
+ * read. The transaction that makes the message removes the name. What still has a name when a server starts
+ * was left by a crash; it loses its name then, and the sweeper deletes it like any other parked source.
+ */
+
+/** Messages with more bytes are written in steps: more than fit into one batch (store/batcher.ts). */
+const STAGED_BYTES = 2 * 1024 * 1024;
+/** Bytes of the raw source in one step: about five milliseconds of writing, for which small messages wait. */
+const STEP_BYTES = 1024 * 1024;
+const PIECES_PER_STEP = STEP_BYTES / RAW_PIECE_BYTES;
+
+/** A source that is stored and has no message yet. */
+export interface StagedSource {
+  seq: number;
+  /** The name under which it is parked. */
+  stage: string;
+}
+
+/** The staged sources of a batch. */
+export type Staged = ReadonlyMap<NewMail, StagedSource>;
+
+interface Statements {
+  source: StatementSync;
+  piece: StatementSync;
+  park: StatementSync;
+  takeOver: StatementSync;
+  giveUp: StatementSync;
+}
+
+function prepareStatements(database: DatabaseSync): Statements {
+  return {
+    source: database.prepare(
+      `insert into sources (size, parse_error, summary, envelope, content, raw) values (?, ?, ?, ?, ?, ?)`,
+    ),
+    piece: database.prepare(`insert into source_pieces (source_seq, piece, bytes) values (?, ?, ?)`),
+    park: database.prepare(`insert into parked_sources (source_seq, stage) values (?, ?)`),
+    takeOver: database.prepare(`delete from parked_sources where source_seq = ? and stage = ?`),
+    giveUp: database.prepare(`update parked_sources set stage = null where source_seq = ? and stage = ?`),
+  };
+}
+
+/** Leaves what a crash left half written to the sweeper. Only for the one server of a database, before it writes. */
+export function giveUpStages(database: DatabaseSync): void {
+  database.exec('update parked_sources set stage = null where stage is not null');
+}
+
+const pieceOf = (raw: Uint8Array, piece: number): Uint8Array =>
+  raw.subarray(piece * RAW_PIECE_BYTES, (piece + 1) * RAW_PIECE_BYTES);
+
+/** Writes the sources of mails: small ones in the transaction of their message, large ones in steps before it. */
+export class SourceWriter {
+  readonly #database: DatabaseSync;
+  readonly #engine: Pick<Engine, 'transaction'>;
+  readonly #sources: Sources;
+  readonly #onStaged: (bytes: number) => void;
+  #prepared: Statements | undefined;
+  /** Sources that could not be given up yet, because the disk was full or another process held the lock. */
+  readonly #left = new Set<StagedSource>();
+
+  /** @param onStaged called with the bytes that a step has written, and with their negative sum at the end */
+  constructor(
+    database: DatabaseSync,
+    engine: Pick<Engine, 'transaction'>,
+    sources: Sources,
+    onStaged: (bytes: number) => void,
+  ) {
+    this.#database = database;
+    this.#engine = engine;
+    this.#sources = sources;
+    this.#onStaged = onStaged;
+  }
+
+  /**
+   * Writes the sources of the large mails of a batch, then calls `use`, whose transaction makes messages of
+   * them by {@link add}. Sources without a message are deleted afterwards.
+   */
+  async stage<T>(mails: readonly NewMail[], use: (staged: Staged) => Promise<T>): Promise<T> {
+    const large = mails.filter(({ raw, content }) => raw.length + content.length > STAGED_BYTES);
+    if (large.length === 0) return use(new Map());
+    const staged = new Map<NewMail, StagedSource>();
+    let written = 0;
+    const note = (bytes: number): void => {
+      written += bytes;
+      this.#onStaged(bytes);
+    };
+    try {
+      for (const mail of large) await this.#writeInSteps(mail, staged, note);
+      return await use(staged);
+    } finally {
+      this.#onStaged(-written);
+      await this.#giveUp(staged.values());
+    }
+  }
+
+  /**
+   * Writes the source of a mail in the open transaction, or takes over the staged one.
+   * @returns its number
+   * @throws AppError `unavailable` if the staged one is gone
+   */
+  add(mail: NewMail, staged: StagedSource | undefined): number {
+    if (staged) {
+      const { changes } = this.#statements.takeOver.run(staged.seq, staged.stage);
+      if (changes !== 1) throw unavailable('in use by another process, which deleted a part of the message');
+      return staged.seq;
+    }
+    const seq = this.#addFirstPiece(mail);
+    this.#addPieces(seq, mail.raw, 1, Math.ceil(mail.raw.length / RAW_PIECE_BYTES));
+    return seq;
+  }
+
+  get #statements(): Statements {
+    // The tables are there when the first mail arrives.
+    this.#prepared ??= prepareStatements(this.#database);
+    return this.#prepared;
+  }
+
+  #addFirstPiece(mail: NewMail): number {
+    const { raw, summary, content, parseError } = mail;
+    const error = parseError === null ? null : JSON.stringify(parseError);
+    const { lastInsertRowid } = this.#statements.source.run(
+      ...[raw.length, error, summary, envelopeJson(mail), content, pieceOf(raw, 0)],
+    );
+    return Number(lastInsertRowid);
+  }
+
+  #addPieces(seq: number, raw: Uint8Array, from: number, to: number): void {
+    for (let piece = from; piece < to; piece++) this.#statements.piece.run(seq, piece, pieceOf(raw, piece));
+  }
+
+  /** Notes the source in `staged` as soon as there is something to delete. */
+  async #writeInSteps(
+    mail: NewMail,
+    staged: Map<NewMail, StagedSource>,
+    note: (bytes: number) => void,
+  ): Promise<void> {
+    const { raw, content } = mail;
+    const stage = newId('msg', 0);
+    const seq = await this.#engine.transaction(async () => {
+      const added = this.#addFirstPiece(mail);
+      this.#statements.park.run(added, stage);
+      return added;
+    });
+    staged.set(mail, { seq, stage });
+    note(content.length + Math.min(raw.length, RAW_PIECE_BYTES));
+    const pieces = Math.ceil(raw.length / RAW_PIECE_BYTES);
+    for (let from = 1; from < pieces; from += PIECES_PER_STEP) {
+      const to = Math.min(from + PIECES_PER_STEP, pieces);
+      await this.#engine.transaction(async () => this.#addPieces(seq, raw, from, to));
+      note(Math.min(raw.length, to * RAW_PIECE_BYTES) - from * RAW_PIECE_BYTES);
+    }
+  }
+
+  /** Deletes the sources that no message took over; what cannot be deleted now is tried again at the next call. */
+  async #giveUp(staged: Iterable<StagedSource>): Promise<void> {
+    for (const source of staged) this.#left.add(source);
+    for (const source of [...this.#left]) {
+      await freeNowOrLater(async () => {
+        const { changes } = await this.#engine.transaction(async () =>
+          this.#statements.giveUp.run(source.seq, source.stage),
+        );
+        this.#left.delete(source);
+        if (changes === 0) return;
+        await freeInSteps(this.#engine, (tx, limit) => this.#sources.freeParked(tx, limit, source.seq));
+      });
+    }
+  }
+}
