@@ -1,3 +1,5 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+
 /**
  * Gives back what starting took and nothing holds any more: 10 MB a thread, of which half is room for young
  * objects, that V8 shrinks only in a collection of this kind. Takes 25 ms on a thread with few modules and
@@ -17,6 +19,8 @@ export function giveBackMemory(): void {
 /** From so many bytes on it is worth the trouble; no buffer of this size is shared with other data. */
 export const LARGE_BYTES = 256 * 1024;
 
+export const isLarge = ({ length }: Uint8Array): boolean => length >= LARGE_BYTES;
+
 /**
  * Gives the memory of these bytes back now if it is large, and is not another thread's by now; the
  * collector has the rest. Only for whoever is the last to use them.
@@ -27,23 +31,34 @@ export function freeIfLarge({ buffer }: Uint8Array): void {
   else buffer.transfer(0);
 }
 
+/** Bytes that are copied in one turn of the event loop: a third of a millisecond. */
+const COPIED_PER_TURN = 1024 * 1024;
+
 /**
  * Bytes to be posted to another thread, which frees them if they are large: then they are a copy to be
- * transferred ({@link buffersToGive}), for posting would copy them twice; and in a plain buffer, for what
- * reads byte by byte takes twice as long in a resizable one.
+ * transferred ({@link buffersToGive}), because posting would copy them twice; and in a plain buffer, because
+ * code that reads byte by byte takes twice as long in a resizable one. Other work has turns meanwhile.
+ * @param isNeeded asked before each turn; where it is false the result is empty
  */
-export function copyIfLarge(bytes: Uint8Array): Uint8Array {
-  return bytes.length < LARGE_BYTES ? bytes : new Uint8Array(bytes);
+export async function copyInTurns(bytes: Uint8Array, isNeeded: () => boolean): Promise<Uint8Array> {
+  if (!isLarge(bytes)) return bytes;
+  const copy = new Uint8Array(bytes.length);
+  for (let at = 0; at < copy.length; at += COPIED_PER_TURN) {
+    if (at > 0) await nextTurn();
+    if (!isNeeded()) return new Uint8Array();
+    copy.set(bytes.subarray(at, at + COPIED_PER_TURN), at);
+  }
+  return copy;
 }
 
 /** What is transferred with these bytes: the memory of the large ones. */
 export function buffersToGive(all: readonly Uint8Array[]): ArrayBuffer[] {
-  return all.filter(({ length }) => length >= LARGE_BYTES).map(({ buffer }) => buffer as ArrayBuffer);
+  return all.filter(isLarge).map(({ buffer }) => buffer as ArrayBuffer);
 }
 
 /** A copy that the store may take over and free: a large one is in a resizable buffer of its own. */
 export function copyToGive(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
-  if (bytes.length < LARGE_BYTES) return bytes.slice() as Uint8Array<ArrayBuffer>;
+  if (!isLarge(bytes)) return bytes.slice() as Uint8Array<ArrayBuffer>;
   const copy = new Uint8Array(new ArrayBuffer(bytes.length, { maxByteLength: bytes.length }));
   copy.set(bytes);
   return copy;

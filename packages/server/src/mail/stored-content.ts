@@ -2,6 +2,7 @@ import { joinTexts } from './bodies.ts';
 import { MessageFields } from './fields.ts';
 import { cut } from './limits.ts';
 import type { MailContent, MailHeader, MailImage, ParsedMail } from './mail.ts';
+import type { FilteredContent } from './matching/filters.ts';
 import { decodeAs } from './mime/charsets/charset.ts';
 import { readHeader } from './mime/header.ts';
 import {
@@ -32,6 +33,13 @@ export const MAX_DERIVED_BYTES = 64 * 1024;
 export const MAX_STORED_RATIO = 2;
 /** Added to that for the tables of small mails, bytes: a message with many short parts or recipients. */
 export const STORED_ALLOWANCE_BYTES = 32 * 1024;
+/**
+ * Largest stored summary and content of any mail, bytes: they are written in one step and parsed on the main
+ * thread, in a few milliseconds each. A longer text is decoded from the raw source when it is needed.
+ */
+export const MAX_STORED_BYTES = 2 * 1024 * 1024;
+/** Only of larger raw sources is a text left out that {@link MAX_STORED_RATIO} allows. */
+export const MAY_LACK_TEXT_BYTES = (MAX_STORED_BYTES - STORED_ALLOWANCE_BYTES) / MAX_STORED_RATIO;
 /** UTF-8 JSON takes at most so many bytes for a UTF-16 code unit, as in `\u0001`. */
 const MAX_CHARACTER_BYTES = 6;
 /** The same without control characters, quotes and backslashes. */
@@ -79,7 +87,8 @@ export function contentJson(
   summaryBytes = 0,
 ): string {
   if (index.length === 0) return JSON.stringify(content);
-  const budget = MAX_STORED_RATIO * size + STORED_ALLOWANCE_BYTES - summaryBytes;
+  const ofSource = MAX_STORED_RATIO * size + STORED_ALLOWANCE_BYTES;
+  const budget = Math.min(ofSource, MAX_STORED_BYTES) - summaryBytes;
   const { html, htmlText, images, text, headers, ...rest } = content;
   const kept = { ...rest, index: writeIndex(index) };
   const copies =
@@ -123,6 +132,27 @@ function characterBytes(code: number): number {
   if (code < 0x80) return code === QUOTE || code === BACKSLASH ? 2 : 1;
   const isSurrogate = code >= 0xd800 && code <= 0xdfff;
   return code < 0x800 || isSurrogate ? 2 : MAX_LETTER_BYTES;
+}
+
+/**
+ * What conditions read of a stored content. The text of a large mail is decoded from its raw source where it
+ * is not stored; of a mail whose content is not stored at all, and of a text that takes more space than its
+ * bytes in the raw source, only the beginning is known.
+ * @param size of the raw source, bytes
+ * @param load loads the raw source
+ */
+export async function readWords(
+  stored: AnyStoredContent,
+  size: number,
+  load: () => Promise<Uint8Array>,
+): Promise<FilteredContent['content']> {
+  if ('isUnstored' in stored) return { text: null, links: [], htmlWords: stored.htmlWords };
+  const { text = null, htmlWords, links, index: written } = stored;
+  const index =
+    stored.text === undefined && size > MAY_LACK_TEXT_BYTES && written ? readIndex(written) : null;
+  if (!index) return { text, htmlWords, links };
+  const { buffer, byteOffset, byteLength } = await load();
+  return { text: bodyOf(Buffer.from(buffer, byteOffset, byteLength), index, 'text'), htmlWords, links };
 }
 
 /**

@@ -4,7 +4,9 @@ import { indexMail, parseHeaderOnly, parseMail } from '../../src/mail/parse.ts';
 import {
   contentJson,
   MAX_DERIVED_BYTES,
+  MAX_STORED_BYTES,
   readContent,
+  readWords,
   type StoredContent,
 } from '../../src/mail/stored-content.ts';
 import { boundedBy, bytes, multipart, utf8 } from './support/mails.ts';
@@ -107,6 +109,17 @@ describe('a content that is stored', () => {
     expect(kept.html).toBe('<p>page</p>');
     expect(back.content).toEqual(mail.content);
     expect(back.index).toEqual(mail.index);
+  });
+
+  it('takes at most 2 MiB of any mail, and the text that is left out is read from the raw source', async () => {
+    const raw = bytes(...multipart('mixed', html(), ['', `needle${'x\r\n'.repeat(2_000_000)}haystack`]));
+    const { mail, kept, back } = await stored(raw);
+    expect(JSON.stringify(kept).length).toBeLessThanOrEqual(MAX_STORED_BYTES);
+    expect(kept).not.toHaveProperty('text');
+    expect(back.content.text).toBe(mail.content.text);
+    const words = await readWords(kept, raw.length, async () => raw);
+    expect(words.text).toBe(mail.content.text);
+    expect(words.links).toEqual(mail.content.links);
   });
 
   it('has them where the mail could not be read', async () => {

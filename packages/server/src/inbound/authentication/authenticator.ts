@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import ipaddr from 'ipaddr.js';
 import type { Clock } from '../../clock.ts';
 import type { MailAuthentication } from '../../mail/authentication.ts';
-import { copyIfLarge } from '../../memory.ts';
+import { copyInTurns, isLarge } from '../../memory.ts';
 import type { MailEnvelope } from '../../store/contract/index.ts';
 import { sourceKey } from '../source-key.ts';
 import { CheckThread } from './check-thread.ts';
@@ -86,7 +86,7 @@ export class Authenticator {
    * Checks the sender of a message from outside by SPF, DKIM and DMARC. Never rejects, and resolves within
    * {@link CHECK_TIME_LIMIT_MS}: what could not be found out until then is `temperror`. Null for mail of
    * this machine, which costs nothing.
-   * @param received the message without our Received line; may be changed when the call returns
+   * @param received the message without our Received line; read until the call resolves
    * @param signal aborted when nobody waits for the result
    */
   async check(
@@ -114,15 +114,20 @@ export class Authenticator {
     const source = sourceKey(mail.remoteAddress);
     const bytes = received.byteLength;
     if (this.#isClosed || signal?.aborted || !this.#hasRoom(source, bytes)) return NOT_IN_TIME;
-    this.#thread ??= this.#startThread();
-    this.#idle.abort();
     const id = ++this.#lastId;
-    const { mailFrom, helo, remoteAddress } = mail;
-    this.#thread.check({ id, mailFrom, helo, remoteAddress, raw: copyIfLarge(received) });
     this.#count(source, { checks: 1, bytes });
     const { promise, resolve } = Promise.withResolvers<MailAuthentication>();
     const check: Check = { bytes, source, settle: resolve, over: new AbortController() };
     this.#checks.set(id, check);
+    const raw = isLarge(received)
+      ? await copyInTurns(received, () => this.#checks.has(id) && !signal?.aborted)
+      : received;
+    if (signal?.aborted) this.#finish(id, NOT_IN_TIME);
+    if (!this.#checks.has(id)) return promise;
+    this.#thread ??= this.#startThread();
+    this.#idle.abort();
+    const { mailFrom, helo, remoteAddress } = mail;
+    this.#thread.check({ id, mailFrom, helo, remoteAddress, raw });
     void this.#watch(this.#thread, id, check);
     const leave = (): void => {
       resolve(NOT_IN_TIME);

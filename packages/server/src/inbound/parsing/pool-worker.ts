@@ -1,5 +1,5 @@
 import type { Worker } from 'node:worker_threads';
-import { buffersToGive, copyIfLarge, copyToGive, freeIfLarge } from '../../memory.ts';
+import { buffersToGive, copyInTurns, copyToGive, freeIfLarge, isLarge } from '../../memory.ts';
 import type { Flow } from './fair-queue.ts';
 import { type BatchResult, type JobBatch, STARTED, TAKEN, type Task } from './protocol.ts';
 
@@ -39,6 +39,7 @@ export interface PoolWorker {
 /** Hands each job of a batch its part of the result, but those that were requeued meanwhile. */
 export function settle({ jobs, states }: Batch, { bytes, lengths, errors }: BatchResult): void {
   let at = 0;
+  let isGiven = false;
   jobs.forEach((job, index) => {
     const first = lengths[2 * index] ?? -1;
     const second = lengths[2 * index + 1] ?? 0;
@@ -47,21 +48,38 @@ export function settle({ jobs, states }: Batch, { bytes, lengths, errors }: Batc
     at = middle + second;
     if (job.settled || Atomics.load(states, index) === TAKEN) return;
     job.settled = true;
-    job.done(
-      first < 0 ? undefined : bytes.slice(start, middle),
-      copyToGive(bytes.subarray(middle, at)),
-      errors[index] ?? null,
-    );
+    // Decoded bytes may be as large as a mail: they are not copied.
+    isGiven = first === bytes.length && isLarge(bytes);
+    const beginning = isGiven ? bytes : bytes.slice(start, middle);
+    const rest = copyToGive(bytes.subarray(middle, at));
+    job.done(first < 0 ? undefined : beginning, rest, errors[index] ?? null);
   });
-  freeIfLarge(bytes);
+  if (!isGiven) freeIfLarge(bytes);
 }
 
 export function send(worker: PoolWorker, jobs: Job[]): void {
-  const states = new Int32Array(new SharedArrayBuffer(4 * jobs.length));
-  worker.batches.push({ jobs, states });
-  const inputs = jobs.map(({ input }) => copyIfLarge(input));
+  const batch = { jobs, states: new Int32Array(new SharedArrayBuffer(4 * jobs.length)) };
+  worker.batches.push(batch);
+  if (jobs.some(({ input }) => isLarge(input))) void postCopies(worker, batch);
+  else
+    post(
+      worker,
+      batch,
+      jobs.map(({ input }) => input),
+    );
+}
+
+/** Posts a batch with large jobs. Its worker gets no other one before. */
+async function postCopies(worker: PoolWorker, batch: Batch): Promise<void> {
+  const inputs: Uint8Array[] = [];
+  for (const job of batch.jobs) inputs.push(await copyInTurns(job.input, () => !job.settled));
+  post(worker, batch, inputs);
+}
+
+/** A job without bytes is one that was dropped: the worker sees that in `states`. */
+function post({ thread }: PoolWorker, { jobs, states }: Batch, inputs: Uint8Array[]): void {
   const batch: JobBatch = { states, inputs, tasks: jobs.map(({ task }) => task) };
-  worker.thread.postMessage(batch, buffersToGive(inputs));
+  thread.postMessage(batch, buffersToGive(inputs));
 }
 
 export function fail(job: Job, failure: Failure): void {

@@ -165,7 +165,7 @@ export function missingWords({ summary, rcptTo }: FilteredSummary, words: readon
 }
 
 /** True when all words are in the visible text. */
-export function hasWords(content: MailContent, words: readonly string[]): boolean {
+export function hasWords(content: FilteredContent['content'], words: readonly string[]): boolean {
   const text = fold(visibleText(content));
   return words.every((word) => text.includes(word));
 }

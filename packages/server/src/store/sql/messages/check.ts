@@ -1,4 +1,4 @@
-import { sql } from 'kysely';
+import { type SqlBool, sql } from 'kysely';
 import {
   type Filters,
   failedConditions,
@@ -6,18 +6,23 @@ import {
   needsContent,
   shortened,
 } from '../../../mail/matching/filters.ts';
+import { MAY_LACK_TEXT_BYTES, readWords } from '../../../mail/stored-content.ts';
 import type { CheckedMessage, CheckedPage, CheckRange, MessageStore } from '../../contract/index.ts';
-import type { Engine } from '../engine.ts';
-import { laterThanEmptied, MESSAGE_COLUMNS, parseContent, type SelectedMessage, toMessage } from './rows.ts';
+import type { Db, Engine } from '../engine.ts';
+import {
+  laterThanEmptied,
+  loadSource,
+  MESSAGE_COLUMNS,
+  parseContent,
+  type SelectedMessage,
+  toMessage,
+} from './rows.ts';
 import { likePattern } from './search.ts';
 
 /** Messages that one call looks at: about ten milliseconds, fifty where the content of each is parsed. */
 const ROWS_PER_CALL = 500;
 /** Bytes of mail that one call looks at, beside its first message. */
 const BYTES_PER_CALL = 8 * 1024 * 1024;
-
-/** What a content that is not stored in full lacks. */
-const NOTHING = { text: null, htmlWords: null, links: [] };
 
 /** Checking the messages of one inbox against the conditions of a list or a wait. */
 export function createCheck({ db, dialect }: Engine): MessageStore['check'] {
@@ -62,29 +67,29 @@ export function createCheck({ db, dialect }: Engine): MessageStore['check'] {
     const pattern = conditions.text === undefined ? null : likePattern(conditions.text);
     const rows = await ofInbox(inboxId, part, now)
       .select(MESSAGE_COLUMNS)
-      .$if(needsContent(conditions), (needy) => needy.select('s.content'))
+      .$if(needsContent(conditions), (needy) => needy.select(['s.content', 'm.source_seq']))
       .$if(range.onlyMatches && pattern !== null, (query) =>
-        query.where(dialect.isLike(dialect.asText(sql.ref('s.content')), pattern ?? '')),
+        // The text of a large mail may be in its raw source alone.
+        query.where(
+          sql<SqlBool>`(${sql.ref('s.size')} > ${MAY_LACK_TEXT_BYTES} or ${dialect.isLike(dialect.asText(sql.ref('s.content')), pattern ?? '')})`,
+        ),
       )
       .orderBy('m.received_at', order)
       .execute();
-    return pageOf(
-      rows.map((row) => checked(inboxId, row, conditions)),
-      range,
-      stretch,
-    );
+    const messages: CheckedMessage[] = [];
+    for (const row of rows) messages.push(await checked(db, inboxId, row, conditions));
+    return pageOf(messages, range, stretch);
   };
 }
 
-function checked(
-  inboxId: string,
-  row: SelectedMessage & { content?: Uint8Array | undefined },
-  conditions: Filters,
-): CheckedMessage {
+type Selected = SelectedMessage & { content?: Uint8Array | undefined; source_seq?: number | undefined };
+
+async function checked(db: Db, inboxId: string, row: Selected, conditions: Filters): Promise<CheckedMessage> {
   const message = toMessage(inboxId, row);
   const failed = failedConditions(message, conditions);
-  if (row.content) {
-    const content = { ...NOTHING, ...parseContent(row.content) };
+  const { content: stored, source_seq: source } = row;
+  if (stored && source !== undefined) {
+    const content = await readWords(parseContent(stored), row.size, () => loadSource(db, source));
     failed.push(...failedContent({ summary: message.summary, content }, conditions));
   }
   return { message, failed: failed.map(shortened) };

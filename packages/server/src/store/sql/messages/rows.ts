@@ -3,6 +3,7 @@ import type { MailSummary } from '../../../mail/mail.ts';
 import { type AnyStoredContent, MAX_DERIVED_BYTES } from '../../../mail/stored-content.ts';
 import type { FullMessageRecord, MessageRecord, NewMail } from '../../contract/index.ts';
 import { decodeTrail } from '../../contract/trail.ts';
+import type { Db } from '../engine.ts';
 
 const utf8 = new TextDecoder();
 
@@ -13,6 +14,18 @@ const jsonText = (bytes: Uint8Array): string => utf8.decode(bytes);
 export const parseContent = (bytes: Uint8Array): AnyStoredContent =>
   parseOr(jsonText(bytes), { isUnstored: true, htmlWords: null });
 
+/** The raw source of a message by the number of its source; without pieces that were deleted meanwhile. */
+export async function loadSource(db: Db, source: number): Promise<Uint8Array> {
+  const first = await db.selectFrom('sources').select('raw').where('seq', '=', source).execute();
+  const others = await db
+    .selectFrom('source_pieces')
+    .select('bytes')
+    .where('source_seq', '=', source)
+    .orderBy('piece')
+    .execute();
+  return Buffer.concat([...first.map(({ raw }) => raw), ...others.map(({ bytes }) => bytes)]);
+}
+
 const UNREADABLE: MailSummary = {
   ...{ from: null, to: [], cc: [], subject: '', preview: '' },
   ...{ attachmentCount: 0, inlineCount: 0, codes: [] },
@@ -21,7 +34,7 @@ const UNREADABLE_NOTE =
   'The stored summary of this message is damaged, so its fields are empty. Read the raw source instead.';
 
 /** A stored value; `otherwise` for bytes that are no JSON, so that one damaged row does not cost a whole list. */
-function parseOr<T>(text: string, otherwise: T): T {
+export function parseOr<T>(text: string, otherwise: T): T {
   try {
     return JSON.parse(text);
   } catch {

@@ -1,11 +1,12 @@
 import { type Expression, type SqlBool, sql } from 'kysely';
 import type { MailSummary } from '../../../mail/mail.ts';
 import { failedConditions, failedContent, hasWords, missingWords } from '../../../mail/matching/filters.ts';
+import { MAY_LACK_TEXT_BYTES, readWords } from '../../../mail/stored-content.ts';
 import type { AccountMessageRow, MessageStore, SearchConditions } from '../../contract/index.ts';
 import type { Db, Dialect, Engine } from '../engine.ts';
 import { prepare, type Slots } from '../prepared.ts';
 import { emptyPage, prepareSelectAccount } from './account-pages.ts';
-import { bounded, parseContent, summaryText } from './rows.ts';
+import { bounded, loadSource, parseContent, parseOr, summaryText } from './rows.ts';
 
 /** Messages that one call reads: about ten milliseconds, fifty where each must be parsed. */
 const ROWS_PER_CALL = 500;
@@ -34,6 +35,7 @@ interface Candidate {
   inbox_id: string;
   received_at: number;
   account_order: number;
+  source_seq: number;
   rcpt_to: string;
   size: number;
   summary: Uint8Array;
@@ -41,15 +43,15 @@ interface Candidate {
   content?: Uint8Array | undefined;
 }
 
-function isMatch({ rcpt_to, summary: bytes, content }: Candidate, conditions: SearchConditions): boolean {
-  const summary: MailSummary = JSON.parse(summaryText(bytes));
-  const message = { summary, rcptTo: JSON.parse(rcpt_to) };
+async function isMatch(db: Db, row: Candidate, conditions: SearchConditions): Promise<boolean> {
+  const summary: MailSummary = JSON.parse(summaryText(row.summary));
+  const message = { summary, rcptTo: parseOr(row.rcpt_to, []) };
   if (failedConditions(message, conditions).length > 0) return false;
   const missing = missingWords(message, conditions.words ?? []);
   if (missing.length === 0 && conditions.text === undefined) return true;
-  if (!content) throw new Error('The content was not selected.');
-  const full = { summary, content: parseContent(content) as Parameters<typeof hasWords>[0] };
-  return failedContent(full, conditions).length === 0 && hasWords(full.content, missing);
+  if (!row.content) throw new Error('The content was not selected.');
+  const content = await readWords(parseContent(row.content), row.size, () => loadSource(db, row.source_seq));
+  return failedContent({ summary, content }, conditions).length === 0 && hasWords(content, missing);
 }
 
 const toRow = (row: Candidate): AccountMessageRow => ({
@@ -61,14 +63,16 @@ const toRow = (row: Candidate): AccountMessageRow => ({
 function mayMatch(dialect: Dialect, { words = [], text }: SearchConditions): Expression<SqlBool>[] {
   const isLike = (column: Expression<string>, pattern: string) => dialect.isLike(column, pattern);
   const [summary, content] = [dialect.asText(sql.ref('s.summary')), dialect.asText(sql.ref('s.content'))];
+  // Their text may be in their raw source alone.
+  const isLarge = sql`${sql.ref('s.size')} > ${MAY_LACK_TEXT_BYTES}`;
   const conditions: Expression<SqlBool>[] = [];
   for (const pattern of words.map(likePattern)) {
     if (pattern === null) continue;
     const places = [summary, sql.ref<string>('m.rcpt_to'), content].map((column) => isLike(column, pattern));
-    conditions.push(sql`(${sql.join(places, sql` or `)})`);
+    conditions.push(sql`(${sql.join([isLarge, ...places], sql` or `)})`);
   }
   const pattern = text === undefined ? null : likePattern(text);
-  if (pattern !== null) conditions.push(isLike(content, pattern));
+  if (pattern !== null) conditions.push(sql`(${isLarge} or ${isLike(content, pattern)})`);
   return conditions;
 }
 
@@ -85,7 +89,7 @@ function selectCandidates(
       .selectFrom('messages as m')
       .innerJoin('inboxes as i', 'i.seq', 'm.inbox_seq')
       .innerJoin('sources as s', 's.seq', 'm.source_seq')
-      .select(['m.id', 'i.id as inbox_id', 'm.received_at', 'm.account_order', 'm.rcpt_to'])
+      .select(['m.id', 'i.id as inbox_id', 'm.received_at', 'm.account_order', 'm.source_seq', 'm.rcpt_to'])
       .select(['s.size', 's.summary'])
       .where('m.account_seq', '=', account)
       .where('m.account_order', '>=', from)
@@ -143,7 +147,7 @@ export function createSearch({ db, dialect }: Engine): MessageStore['search'] {
       .execute();
     const messages: AccountMessageRow[] = [];
     for (const row of rows) {
-      if (!isMatch(row, conditions)) continue;
+      if (!(await isMatch(db, row, conditions))) continue;
       messages.push(toRow(row));
       if (messages.length >= limit)
         return { ...stretch, messages, place: row.account_order, isComplete: false };

@@ -1,4 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import { parseMail } from '../../../../src/mail/parse.ts';
+import { contentJson, MAX_STORED_BYTES } from '../../../../src/mail/stored-content.ts';
 import type { CheckRange, InboxRecord, NewMail } from '../../../../src/store/contract/index.ts';
 import { everything, json, mailTo, onlyPlaced, T } from '../../builders.ts';
 import type { Given } from '../suite.ts';
@@ -45,6 +47,24 @@ export function describeCheck(given: Given): void {
       expect(first).toMatchObject({ isComplete: false, messages: { length: 2 } });
       const rest = await check(inbox.id, { text: 'needle' }, { ...newest, before: first.place }, T);
       expect(rest.messages.map(({ message }) => message.id)).toEqual([ids[0]]);
+    });
+
+    it('finds the words of a text that is too long to be stored beside its raw source', async () => {
+      const inbox = await given.inbox(await given.account());
+      const raw = Buffer.from(`Subject: long\r\n\r\n${`${'x'.repeat(78)}\r\n`.repeat(30_000)}needle\r\n`);
+      const parsed = parseMail(raw);
+      const content = Buffer.from(contentJson(parsed, raw.length));
+      expect(content.length).toBeLessThan(MAX_STORED_BYTES);
+      const { messageId } = await onlyPlaced(given.store, { ...mailTo([inbox], { raw }), content }, T);
+      const { check, search } = given.store.messages;
+      const found = await check(inbox.id, { text: 'Needle' }, newest, T);
+      expect(found.messages.map(({ message }) => message.id)).toEqual([messageId]);
+      expect((await check(inbox.id, { text: 'haystack' }, newest, T)).messages).toEqual([]);
+      for (const conditions of [{ text: 'needle' }, { words: ['needle'] }]) {
+        const page = await search(inbox.accountId, conditions, everything, T);
+        expect(page.messages.map(({ id }) => id)).toEqual([messageId]);
+      }
+      expect((await search(inbox.accountId, { text: 'haystack' }, everything, T)).messages).toEqual([]);
     });
 
     it('goes through more messages than one call looks at, in either order', async () => {
