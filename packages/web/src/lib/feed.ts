@@ -1,5 +1,5 @@
 import type { api } from '@mayfly/client';
-import { effect, type Signal, signal } from '@preact/signals';
+import { effect, signal } from '@preact/signals';
 import { onArrivals, openings } from './live.ts';
 import { noteFailure } from './query.ts';
 
@@ -18,155 +18,151 @@ export type FetchPage = (
   signal: AbortSignal,
 ) => Promise<FeedPage>;
 
-/** A list of messages that stays current: exact over cuts, whatever the stream loses. */
-export interface Feed {
-  /** Newest first, each once. */
-  readonly messages: Signal<readonly api.MessageSummary[]>;
-  readonly hasMore: Signal<boolean>;
-  readonly isLoading: Signal<boolean>;
-  readonly error: Signal<unknown>;
-  /** How many came since the last call of {@link Feed.seen}. */
-  readonly unseen: Signal<number>;
-  seen(): void;
-  loadOlder(): Promise<void>;
-  remove(messageId: string): void;
-  /** Loads the list again; what was removed from it may come back. */
-  reload(): void;
-  stop(): void;
-}
-
 /**
- * @param isDirect true where every arrival of `inboxId` belongs to the list; with filters the server decides
- * @param inboxId null for all inboxes
+ * A list of messages that stays current while it is not stopped: exact over cuts, whatever the stream loses.
  */
-export function createFeed(fetchPage: FetchPage, isDirect: boolean, inboxId: string | null): Feed {
-  const messages = signal<readonly api.MessageSummary[]>([]);
-  const hasMore = signal(false);
-  const isLoading = signal(true);
-  const error = signal<unknown>(undefined);
-  const unseen = signal(0);
-  const known = new Set<string>();
-  const removed = new Set<string>();
-  let controller = new AbortController();
-  let cursor: string | undefined;
-  let before: string | null = null;
+export class Feed {
+  /** Newest first, each once. */
+  readonly messages = signal<readonly api.MessageSummary[]>([]);
+  readonly hasMore = signal(false);
+  readonly isLoading = signal(true);
+  readonly error = signal<unknown>(undefined);
+  /** How many came since the last call of {@link Feed.seen}. */
+  readonly unseen = signal(0);
+  readonly #fetchPage: FetchPage;
+  readonly #known = new Set<string>();
+  readonly #removed = new Set<string>();
+  readonly #endings: (() => void)[];
+  #controller = new AbortController();
+  #cursor: string | undefined;
+  #before: string | null = null;
+  #catching: Promise<void> | undefined;
+  #isBehind = false;
 
-  const add = (fresh: readonly api.MessageSummary[], isNew: boolean): void => {
-    const added = fresh.filter(({ id }) => !known.has(id) && !removed.has(id));
-    if (added.length === 0) return;
-    for (const { id } of added) known.add(id);
-    const newest = messages.value[0]?.id ?? '';
-    const sorted = added.toSorted((a, b) => (a.id < b.id ? 1 : -1));
-    if ((sorted.at(-1)?.id ?? '') > newest) messages.value = [...sorted, ...messages.value];
-    else messages.value = [...messages.value, ...sorted].sort((a, b) => (a.id < b.id ? 1 : -1));
-    if (isNew) unseen.value += added.length;
+  /**
+   * @param isDirect true where every arrival of `inboxId` belongs to the list; with filters the server decides
+   * @param inboxId null for all inboxes
+   */
+  constructor(fetchPage: FetchPage, isDirect: boolean, inboxId: string | null) {
+    this.#fetchPage = fetchPage;
+    void this.#loadFirst();
+    this.#endings = [
+      onArrivals((arrivals) => {
+        const own = arrivals.filter((one) => inboxId === null || one.inboxId === inboxId);
+        if (own.length === 0) return;
+        if (!isDirect) return this.#catchUp();
+        const messages = own.map(({ message }) => message);
+        this.#add(messages, true);
+      }),
+      effect(() => {
+        if (openings.value > 0) queueMicrotask(() => this.#catchUp());
+      }),
+    ];
+  }
+
+  seen(): void {
+    this.unseen.value = 0;
+  }
+
+  async loadOlder(): Promise<void> {
+    const at = this.#before;
+    if (this.isLoading.value || !this.hasMore.value || at === null) return;
+    this.isLoading.value = true;
+    await this.#guarded(async (given) => {
+      const page = await this.#fetchPage({ before: at }, given);
+      if (given.aborted) return;
+      this.#before = page.before;
+      this.hasMore.value = page.hasMore;
+      this.#add(page.messages, false);
+    });
+    this.isLoading.value = false;
+  }
+
+  remove(messageId: string): void {
+    this.#removed.add(messageId);
+    this.messages.value = this.messages.value.filter(({ id }) => id !== messageId);
+  }
+
+  /** Loads the list again; what was removed from it may come back. */
+  reload = (): void => {
+    this.#removed.clear();
+    this.#controller.abort();
+    this.#controller = new AbortController();
+    void this.#loadFirst();
   };
 
-  const guarded = async (work: (signal: AbortSignal) => Promise<void>): Promise<void> => {
-    const { signal: given } = controller;
+  stop(): void {
+    this.#controller.abort();
+    for (const end of this.#endings) end();
+  }
+
+  #add(fresh: readonly api.MessageSummary[], isNew: boolean): void {
+    const added = fresh.filter(({ id }) => !this.#known.has(id) && !this.#removed.has(id));
+    if (added.length === 0) return;
+    for (const { id } of added) this.#known.add(id);
+    const old = this.messages.value;
+    const sorted = added.toSorted(newestFirst);
+    const areNewer = (sorted.at(-1)?.id ?? '') > (old[0]?.id ?? '');
+    this.messages.value = areNewer ? [...sorted, ...old] : [...old, ...sorted].sort(newestFirst);
+    if (isNew) this.unseen.value += added.length;
+  }
+
+  /** Keeps a failure of the work, unless the list was loaded again or stopped meanwhile. */
+  async #guarded(work: (signal: AbortSignal) => Promise<void>): Promise<void> {
+    const { signal: given } = this.#controller;
     try {
       await work(given);
-      if (!given.aborted) error.value = undefined;
+      if (!given.aborted) this.error.value = undefined;
     } catch (failure) {
       if (given.aborted) return;
-      error.value = failure;
+      this.error.value = failure;
       noteFailure(failure);
     }
-  };
+  }
 
-  const first = () =>
-    guarded(async (given) => {
-      isLoading.value = true;
+  #loadFirst(): Promise<void> {
+    return this.#guarded(async (given) => {
+      this.isLoading.value = true;
       try {
-        const page = await fetchPage({}, given);
+        const page = await this.#fetchPage({}, given);
         if (given.aborted) return;
-        ({ cursor, before } = page);
-        hasMore.value = page.hasMore;
-        known.clear();
-        messages.value = [];
-        add(page.messages, false);
-        unseen.value = 0;
+        this.#cursor = page.cursor;
+        this.#before = page.before;
+        this.hasMore.value = page.hasMore;
+        this.#known.clear();
+        this.messages.value = [];
+        this.#add(page.messages, false);
+        this.unseen.value = 0;
       } finally {
-        if (!given.aborted) isLoading.value = false;
+        if (!given.aborted) this.isLoading.value = false;
       }
     });
+  }
 
-  let catching: Promise<void> | undefined;
-  let again = false;
   /** Adds all that came after the cursor. */
-  const catchUp = (): void => {
-    if (cursor === undefined) return;
-    if (catching) {
-      again = true;
-      return;
-    }
-    catching = guarded(async (given) => {
-      let page = await fetchPage({ ...(cursor && { since: cursor }) }, given);
-      const next = page.cursor;
-      const found = [...page.messages];
-      while (page.hasMore && page.before !== null && page.messages.every(({ id }) => !known.has(id))) {
-        page = await fetchPage({ ...(cursor && { since: cursor }), before: page.before }, given);
-        found.push(...page.messages);
-      }
-      if (given.aborted) return;
-      cursor = next;
-      add(found, true);
-    }).finally(() => {
-      catching = undefined;
-      if (again) {
-        again = false;
-        catchUp();
-      }
+  #catchUp(): void {
+    if (this.#cursor === undefined) return;
+    this.#isBehind = this.#catching !== undefined;
+    if (this.#catching) return;
+    this.#catching = this.#guarded((given) => this.#loadNewer(given)).finally(() => {
+      this.#catching = undefined;
+      if (this.#isBehind) this.#catchUp();
     });
-  };
+  }
 
-  void first();
-  const stopArrivals = onArrivals((arrivals) => {
-    const own = arrivals.filter((one) => inboxId === null || one.inboxId === inboxId);
-    if (own.length === 0) return;
-    if (isDirect)
-      add(
-        own.map(({ message }) => message),
-        true,
-      );
-    else catchUp();
-  });
-  const stopOpenings = effect(() => {
-    if (openings.value > 0) queueMicrotask(catchUp);
-  });
-
-  return {
-    ...{ messages, hasMore, isLoading, error, unseen },
-    seen() {
-      unseen.value = 0;
-    },
-    async loadOlder() {
-      if (isLoading.value || !hasMore.value || before === null) return;
-      isLoading.value = true;
-      const at = before;
-      await guarded(async (given) => {
-        const page = await fetchPage({ before: at }, given);
-        if (given.aborted) return;
-        before = page.before;
-        hasMore.value = page.hasMore;
-        add(page.messages, false);
-      });
-      isLoading.value = false;
-    },
-    remove(messageId) {
-      removed.add(messageId);
-      messages.value = messages.value.filter(({ id }) => id !== messageId);
-    },
-    reload() {
-      removed.clear();
-      controller.abort();
-      controller = new AbortController();
-      void first();
-    },
-    stop() {
-      controller.abort();
-      stopArrivals();
-      stopOpenings();
-    },
-  };
+  async #loadNewer(given: AbortSignal): Promise<void> {
+    const since = this.#cursor ? { since: this.#cursor } : {};
+    let page = await this.#fetchPage(since, given);
+    const next = page.cursor;
+    const found = [...page.messages];
+    while (page.hasMore && page.before !== null && page.messages.every(({ id }) => !this.#known.has(id))) {
+      page = await this.#fetchPage({ ...since, before: page.before }, given);
+      found.push(...page.messages);
+    }
+    if (given.aborted) return;
+    this.#cursor = next;
+    this.#add(found, true);
+  }
 }
+
+const newestFirst = (a: api.MessageSummary, b: api.MessageSummary): number => (a.id < b.id ? 1 : -1);

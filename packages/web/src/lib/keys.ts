@@ -35,6 +35,28 @@ const GO: Record<string, string> = {
 /** Time for the second key. */
 const SECOND_KEY_MS = 1_200;
 
+/** True when no key may act: one types, or a dialog is open. */
+const isQuiet = (event: KeyboardEvent): boolean =>
+  event.ctrlKey ||
+  event.metaKey ||
+  event.altKey ||
+  isTyping(event.target) ||
+  document.querySelector('dialog[open]') !== null;
+
+function focusSearch(event: KeyboardEvent): void {
+  const search = document.querySelector<HTMLInputElement>('main input[type="search"]');
+  if (search) event.preventDefault();
+  search?.focus();
+}
+
+/** Does what the newest layer says of the key. */
+function runVerb(event: KeyboardEvent): void {
+  const verb = layers.findLast(({ current }) => event.key in current)?.current[event.key];
+  if (!verb) return;
+  event.preventDefault();
+  verb();
+}
+
 /** Keys of the whole console. None acts while one types, none with modifiers but the palette's. */
 export function useShortcuts({ openPalette, openHelp }: { openPalette(): void; openHelp(): void }): void {
   useEffect(() => {
@@ -43,27 +65,14 @@ export function useShortcuts({ openPalette, openHelp }: { openPalette(): void; o
       if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === 'k') {
         event.preventDefault();
         openPalette();
-        return;
       }
-      if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return;
-      if (document.querySelector('dialog[open]')) return;
-      const to = GO[event.key];
-      if (to && event.timeStamp < goUntil) {
-        goUntil = 0;
-        navigate(href(to));
-        return;
-      }
+      if (isQuiet(event)) return;
+      const to = event.timeStamp < goUntil ? GO[event.key] : undefined;
       goUntil = event.key === 'g' ? event.timeStamp + SECOND_KEY_MS : 0;
-      if (event.key === '?') return openHelp();
-      if (event.key === '/') {
-        const search = document.querySelector<HTMLInputElement>('main input[type="search"]');
-        if (search) event.preventDefault();
-        return search?.focus();
-      }
-      const verb = layers.findLast(({ current }) => event.key in current)?.current[event.key];
-      if (!verb) return;
-      event.preventDefault();
-      verb();
+      if (to) navigate(href(to));
+      else if (event.key === '?') openHelp();
+      else if (event.key === '/') focusSearch(event);
+      else runVerb(event);
     };
     addEventListener('keydown', onKey);
     return () => removeEventListener('keydown', onKey);

@@ -1,7 +1,7 @@
 import type { api } from '@mayfly/client';
 import { useEffect, useMemo, useRef } from 'preact/hooks';
 import { attempt, copy, deleteLater, toast } from '../lib/actions.ts';
-import { createFeed, type Feed } from '../lib/feed.ts';
+import { Feed } from '../lib/feed.ts';
 import { count, plural } from '../lib/format.ts';
 import { useKeys } from '../lib/keys.ts';
 import { connection } from '../lib/live.ts';
@@ -70,7 +70,7 @@ function useFeed(id: string, filters: Filters): Feed {
   const key = `${id} ${JSON.stringify(filters)}`;
   const feed = useMemo(
     () =>
-      createFeed(
+      new Feed(
         async (range, signal) => {
           const page = await mayfly.call('GET /v1/inboxes/{id}/messages', {
             path: { id },

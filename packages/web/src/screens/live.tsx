@@ -1,6 +1,7 @@
+import type { api } from '@mayfly/client';
 import { signal } from '@preact/signals';
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
-import { createFeed } from '../lib/feed.ts';
+import { Feed } from '../lib/feed.ts';
 import { count } from '../lib/format.ts';
 import { useKeys } from '../lib/keys.ts';
 import { connection } from '../lib/live.ts';
@@ -31,6 +32,59 @@ function addressOf(id: string): string {
   return addresses.value.get(id) ?? '';
 }
 
+/** The messages, or the state that the list is in. */
+function Messages({
+  feed,
+  messages,
+  isSearch,
+}: {
+  feed: Feed;
+  messages: readonly api.MessageSummary[];
+  isSearch: boolean;
+}) {
+  const error = feed.error.value;
+  if (messages.length > 0) {
+    return (
+      <>
+        {error !== undefined && connection.value === 'open' && <Stale retry={feed.reload} />}
+        <WindowList
+          items={messages}
+          rowHeight={rowHeight()}
+          label="Messages of all inboxes"
+          render={(message) => <MessageRow message={message} address={addressOf(message.inboxId)} />}
+          onEnd={() => void feed.loadOlder()}
+        />
+      </>
+    );
+  }
+  if (error !== undefined) return <Failure error={error} retry={feed.reload} />;
+  if (feed.isLoading.value) return <Loading />;
+  if (!isSearch) return <Waiting />;
+  return (
+    <Notice icon="search" title="No message matches">
+      <Button onClick={() => navigate(href('/live'))}>Show all messages</Button>
+    </Notice>
+  );
+}
+
+function Waiting() {
+  const smtp = session.value?.server.smtp;
+  return (
+    <Notice icon="live" title="Waiting for mail">
+      <p>
+        Mail for any inbox of the account appears here by itself
+        {smtp && (
+          <>
+            ; the SMTP server is <b class="mono">{`${smtp.host}:${smtp.port}`}</b>
+          </>
+        )}
+        .
+      </p>
+      <a href={href('/connect')}>Connect an application</a>
+    </Notice>
+  );
+}
+
 /** All mail of the account as it comes. */
 export function Live() {
   const q = query.value.get('q') ?? '';
@@ -38,7 +92,7 @@ export function Live() {
   const box = useRef<HTMLDivElement>(null);
   const feed = useMemo(
     () =>
-      createFeed(
+      new Feed(
         (range, given) =>
           mayfly.call('GET /v1/messages', {
             query: { limit: PAGE, ...(q && { q }), ...range },
@@ -59,7 +113,6 @@ export function Live() {
     focusRow(box.current, Math.min(messages.length - 1, Math.max(0, at + step)), rowHeight());
   };
   useKeys({ j: () => move(1), k: () => move(-1), r: feed.reload, p: togglePause });
-  const smtp = session.value?.server.smtp;
   return (
     <div class="screen fixed" ref={box}>
       <ScreenHead title="Live" lead="All mail of the account as it comes">
@@ -85,39 +138,7 @@ export function Live() {
           />
         </span>
       </div>
-      {messages.length > 0 && feed.error.value !== undefined && connection.value === 'open' && (
-        <Stale retry={feed.reload} />
-      )}
-      {messages.length > 0 ? (
-        <WindowList
-          items={messages}
-          rowHeight={rowHeight()}
-          label="Messages of all inboxes"
-          render={(message) => <MessageRow message={message} address={addressOf(message.inboxId)} />}
-          onEnd={() => void feed.loadOlder()}
-        />
-      ) : feed.error.value !== undefined ? (
-        <Failure error={feed.error.value} retry={feed.reload} />
-      ) : feed.isLoading.value ? (
-        <Loading />
-      ) : q ? (
-        <Notice icon="search" title="No message matches">
-          <Button onClick={() => navigate(href('/live'))}>Show all messages</Button>
-        </Notice>
-      ) : (
-        <Notice icon="live" title="Waiting for mail">
-          <p>
-            Mail for any inbox of the account appears here by itself
-            {smtp && (
-              <>
-                ; the SMTP server is <b class="mono">{`${smtp.host}:${smtp.port}`}</b>
-              </>
-            )}
-            .
-          </p>
-          <a href={href('/connect')}>Connect an application</a>
-        </Notice>
-      )}
+      <Messages feed={feed} messages={messages} isSearch={q !== ''} />
     </div>
   );
 }
