@@ -2,8 +2,8 @@ import { type ComponentType, h } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { href, match, navigate, path, query, url } from './lib/router.ts';
 import { session } from './lib/session.ts';
-import { Inbox } from './screens/inbox.tsx';
-import { Inboxes } from './screens/inboxes.tsx';
+import { Inbox } from './screens/inbox/inbox.tsx';
+import { Inboxes } from './screens/inboxes/inboxes.tsx';
 import { Open, SignIn } from './screens/sign-in.tsx';
 import { Shell } from './shell.tsx';
 import { Failure, Loading, Notice } from './ui/states.tsx';
@@ -30,21 +30,21 @@ function load(screen: () => Promise<Screen>): Screen {
   };
 }
 
-const webhooks = () => import('./screens/webhooks.tsx');
+const webhooks = () => import('./screens/webhooks/webhooks.tsx');
 /** Screens by path. Those that most visits do not need are loaded when they are opened. */
 const ROUTES: [pattern: string, screen: Screen, title: string][] = [
   ['/inboxes', Inboxes, 'Inboxes'],
   ['/inboxes/:id', Inbox, 'Inbox'],
   ['/inboxes/:id/messages/:messageId', Inbox, 'Message'],
-  ['/inboxes/:id/why', load(async () => (await import('./screens/why.tsx')).Why), 'Why nothing came'],
-  ['/why', load(async () => (await import('./screens/why.tsx')).WhyAddress), 'Why nothing came'],
+  ['/inboxes/:id/why', load(async () => (await import('./screens/why/why.tsx')).Why), 'Why nothing came'],
+  ['/why', load(async () => (await import('./screens/why/why.tsx')).WhyAddress), 'Why nothing came'],
   ['/live', load(async () => (await import('./screens/live.tsx')).Live), 'Live'],
-  ['/connect', load(async () => (await import('./screens/connect.tsx')).Connect), 'Connect'],
+  ['/connect', load(async () => (await import('./screens/connect/connect.tsx')).Connect), 'Connect'],
   ['/webhooks', load(async () => (await webhooks()).Webhooks), 'Webhooks'],
-  ['/webhooks/:id', load(async () => (await import('./screens/webhook.tsx')).Webhook), 'Webhook'],
+  ['/webhooks/:id', load(async () => (await import('./screens/webhooks/webhook.tsx')).Webhook), 'Webhook'],
   [
     '/webhooks/:id/deliveries/:deliveryId',
-    load(async () => (await import('./screens/webhook.tsx')).Webhook),
+    load(async () => (await import('./screens/webhooks/webhook.tsx')).Webhook),
     'Delivery',
   ],
   ['/keys', load(async () => (await import('./screens/keys.tsx')).Keys), 'API keys'],

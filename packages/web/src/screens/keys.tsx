@@ -9,7 +9,7 @@ import { exact, now } from '../lib/time.ts';
 import { Ago, Badge, Button, Field, IconButton, ScreenHead } from '../ui/basics.tsx';
 import { Confirm, Dialog, DoneFoot, FormFoot } from '../ui/dialog.tsx';
 import { Loaded } from '../ui/states.tsx';
-import { Shown } from './create-inbox.tsx';
+import { Shown } from './inboxes/create-inbox.tsx';
 
 const DAY_MS = 86_400_000;
 

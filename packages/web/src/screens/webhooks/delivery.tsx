@@ -1,10 +1,10 @@
 import type { api } from '@mayfly/client';
-import { attempt, toast } from '../lib/actions.ts';
-import { href } from '../lib/router.ts';
-import { mayfly, mayWrite } from '../lib/session.ts';
-import { duration, exact, now } from '../lib/time.ts';
-import { Badge, Button, CopyButton, ScreenHead, Snippet } from '../ui/basics.tsx';
-import { Notice } from '../ui/states.tsx';
+import { attempt, toast } from '../../lib/actions.ts';
+import { href } from '../../lib/router.ts';
+import { mayfly, mayWrite } from '../../lib/session.ts';
+import { duration, exact, now } from '../../lib/time.ts';
+import { Badge, Button, CopyButton, ScreenHead, Snippet } from '../../ui/basics.tsx';
+import { Notice } from '../../ui/states.tsx';
 import { STATE_KINDS } from './webhook.tsx';
 
 const Attempt = ({ one, number }: { one: api.DeliveryAttempt; number: number }) => (

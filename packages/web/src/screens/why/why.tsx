@@ -1,12 +1,12 @@
 import type { api } from '@mayfly/client';
 import { useState } from 'preact/hooks';
-import { person, plural } from '../lib/format.ts';
-import { useQuery } from '../lib/query.ts';
-import { href, navigate, query, setQuery } from '../lib/router.ts';
-import { mayfly, mayWrite } from '../lib/session.ts';
-import { Ago, Badge, Button, Field, ScreenHead } from '../ui/basics.tsx';
-import { Icon } from '../ui/icons.tsx';
-import { Loaded, Notice } from '../ui/states.tsx';
+import { person, plural } from '../../lib/format.ts';
+import { useQuery } from '../../lib/query.ts';
+import { href, navigate, query, setQuery } from '../../lib/router.ts';
+import { mayfly, mayWrite } from '../../lib/session.ts';
+import { Ago, Badge, Button, Field, ScreenHead } from '../../ui/basics.tsx';
+import { Icon } from '../../ui/icons.tsx';
+import { Loaded, Notice } from '../../ui/states.tsx';
 import { Letters, sentences } from './explanation.tsx';
 
 /** Conditions of a wait that are entered as text. */

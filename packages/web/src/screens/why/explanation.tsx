@@ -1,6 +1,6 @@
 import type { api } from '@mayfly/client';
-import { person, plural } from '../lib/format.ts';
-import { ago } from '../lib/time.ts';
+import { person, plural } from '../../lib/format.ts';
+import { ago } from '../../lib/time.ts';
 
 /** An explanation as sentences, the likeliest cause first. */
 export function sentences(

@@ -1,10 +1,10 @@
 import { useState } from 'preact/hooks';
-import { attempt } from '../lib/actions.ts';
-import { useQuery } from '../lib/query.ts';
-import { href, navigate, query, setQuery } from '../lib/router.ts';
-import { mayfly, mayWrite, session } from '../lib/session.ts';
-import { Button, CopyButton, ScreenHead, Snippet } from '../ui/basics.tsx';
-import { Loaded } from '../ui/states.tsx';
+import { attempt } from '../../lib/actions.ts';
+import { useQuery } from '../../lib/query.ts';
+import { href, navigate, query, setQuery } from '../../lib/router.ts';
+import { mayfly, mayWrite, session } from '../../lib/session.ts';
+import { Button, CopyButton, ScreenHead, Snippet } from '../../ui/basics.tsx';
+import { Loaded } from '../../ui/states.tsx';
 import { SNIPPETS } from './snippets.ts';
 import { sendTestMail } from './test-mail.ts';
 

@@ -1,5 +1,5 @@
-import { attempt, toast } from '../lib/actions.ts';
-import { mayfly } from '../lib/session.ts';
+import { attempt, toast } from '../../lib/actions.ts';
+import { mayfly } from '../../lib/session.ts';
 
 const BOUNDARY = 'mayfly-test-mail';
 

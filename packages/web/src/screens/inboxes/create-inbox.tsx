@@ -1,11 +1,11 @@
 import type { api } from '@mayfly/client';
 import { useState } from 'preact/hooks';
-import { wordsOf } from '../lib/actions.ts';
-import { useQuery } from '../lib/query.ts';
-import { href, navigate } from '../lib/router.ts';
-import { mayfly } from '../lib/session.ts';
-import { Button, CopyButton, Field, IconButton } from '../ui/basics.tsx';
-import { Dialog, FormFoot } from '../ui/dialog.tsx';
+import { wordsOf } from '../../lib/actions.ts';
+import { useQuery } from '../../lib/query.ts';
+import { href, navigate } from '../../lib/router.ts';
+import { mayfly } from '../../lib/session.ts';
+import { Button, CopyButton, Field, IconButton } from '../../ui/basics.tsx';
+import { Dialog, FormFoot } from '../../ui/dialog.tsx';
 
 type Pair = [name: string, value: string];
 

@@ -1,14 +1,14 @@
 import type { api } from '@mayfly/client';
 import { useState } from 'preact/hooks';
-import { wordsOf } from '../lib/actions.ts';
-import { useKeys } from '../lib/keys.ts';
-import { useQuery } from '../lib/query.ts';
-import { href, query, setQuery } from '../lib/router.ts';
-import { mayfly, mayWrite } from '../lib/session.ts';
-import { Ago, Badge, Button, Field, ScreenHead, Snippet } from '../ui/basics.tsx';
-import { Dialog, DoneFoot, FormFoot } from '../ui/dialog.tsx';
-import { Loaded, Notice } from '../ui/states.tsx';
-import { Shown } from './create-inbox.tsx';
+import { wordsOf } from '../../lib/actions.ts';
+import { useKeys } from '../../lib/keys.ts';
+import { useQuery } from '../../lib/query.ts';
+import { href, query, setQuery } from '../../lib/router.ts';
+import { mayfly, mayWrite } from '../../lib/session.ts';
+import { Ago, Badge, Button, Field, ScreenHead, Snippet } from '../../ui/basics.tsx';
+import { Dialog, DoneFoot, FormFoot } from '../../ui/dialog.tsx';
+import { Loaded, Notice } from '../../ui/states.tsx';
+import { Shown } from '../inboxes/create-inbox.tsx';
 
 /** How a receiver checks that a request came from this server. */
 const VERIFY = `import { Webhook } from 'standardwebhooks';
