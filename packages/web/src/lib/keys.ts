@@ -43,6 +43,9 @@ const isQuiet = (event: KeyboardEvent): boolean =>
   isTyping(event.target) ||
   document.querySelector('dialog[open]') !== null;
 
+const isPaletteKey = ({ ctrlKey, metaKey, key }: KeyboardEvent): boolean =>
+  (ctrlKey || metaKey) && key.toLowerCase() === 'k';
+
 function focusSearch(event: KeyboardEvent): void {
   const search = document.querySelector<HTMLInputElement>('main input[type="search"]');
   if (search) event.preventDefault();
@@ -57,23 +60,33 @@ function runVerb(event: KeyboardEvent): void {
   verb();
 }
 
+interface Overlays {
+  openPalette(): void;
+  openHelp(): void;
+}
+
+/** @returns what a key does; it remembers a `g`, which waits for the key of a screen */
+function createShortcuts({ openPalette, openHelp }: Overlays): (event: KeyboardEvent) => void {
+  let goUntil = 0;
+  return (event) => {
+    if (isPaletteKey(event)) {
+      event.preventDefault();
+      openPalette();
+    }
+    if (isQuiet(event)) return;
+    const to = event.timeStamp < goUntil ? GO[event.key] : undefined;
+    goUntil = event.key === 'g' ? event.timeStamp + SECOND_KEY_MS : 0;
+    if (to) navigate(href(to));
+    else if (event.key === '?') openHelp();
+    else if (event.key === '/') focusSearch(event);
+    else runVerb(event);
+  };
+}
+
 /** Keys of the whole console. None acts while one types, none with modifiers but the palette's. */
-export function useShortcuts({ openPalette, openHelp }: { openPalette(): void; openHelp(): void }): void {
+export function useShortcuts(overlays: Overlays): void {
   useEffect(() => {
-    let goUntil = 0;
-    const onKey = (event: KeyboardEvent) => {
-      if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === 'k') {
-        event.preventDefault();
-        openPalette();
-      }
-      if (isQuiet(event)) return;
-      const to = event.timeStamp < goUntil ? GO[event.key] : undefined;
-      goUntil = event.key === 'g' ? event.timeStamp + SECOND_KEY_MS : 0;
-      if (to) navigate(href(to));
-      else if (event.key === '?') openHelp();
-      else if (event.key === '/') focusSearch(event);
-      else runVerb(event);
-    };
+    const onKey = createShortcuts(overlays);
     addEventListener('keydown', onKey);
     return () => removeEventListener('keydown', onKey);
   }, []);

@@ -11,7 +11,7 @@ import { Button, ScreenHead } from '../ui/basics.tsx';
 import { Icon } from '../ui/icons.tsx';
 import { Failure, Loading, Notice, Stale } from '../ui/states.tsx';
 import { focusRow, WindowList } from '../ui/window-list.tsx';
-import { rowHeight } from './inbox/inbox.tsx';
+import { rowHeight } from './inbox/list.tsx';
 import { MessageRow } from './message/row.tsx';
 
 const PAGE = 50;

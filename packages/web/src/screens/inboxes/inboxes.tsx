@@ -4,21 +4,18 @@ import { attempt, deleteLater, toast } from '../../lib/actions.ts';
 import { count, plural } from '../../lib/format.ts';
 import { useKeys } from '../../lib/keys.ts';
 import { onArrivals, openings } from '../../lib/live.ts';
-import { useQuery } from '../../lib/query.ts';
+import { type Query, useQuery } from '../../lib/query.ts';
 import { href, navigate, query, setQuery } from '../../lib/router.ts';
 import { mayfly, mayWrite, session } from '../../lib/session.ts';
-import { duration, now } from '../../lib/time.ts';
-import { Meter } from '../../ui/bars.tsx';
-import { Ago, Badge, Button, ScreenHead, Snippet } from '../../ui/basics.tsx';
+import { Button, ScreenHead, Snippet } from '../../ui/basics.tsx';
 import { Confirm } from '../../ui/dialog.tsx';
 import { Icon } from '../../ui/icons.tsx';
 import { Loaded, Notice } from '../../ui/states.tsx';
 import { focusRow, WindowList } from '../../ui/window-list.tsx';
 import { CreateInbox } from './create-inbox.tsx';
+import { InboxRow, isSink } from './row.tsx';
 
 const ROW = 76;
-/** Inboxes that expire so soon are marked, milliseconds. */
-const SOON_MS = 5 * 60_000;
 /** Bounds the list: an account may have many thousands. */
 const MAX_SHOWN = 5_000;
 
@@ -40,61 +37,6 @@ async function loadInboxes(labels: Record<string, string>, signal: AbortSignal):
     if (!page.hasMore || found.length >= MAX_SHOWN) return found;
   }
 }
-
-export const isSink = (inbox: api.Inbox): boolean => inbox.labels.mayfly === 'sink';
-
-/** What is left of an inbox's life, in words and as a bar. */
-export function TimeLeft({ inbox }: { inbox: api.Inbox }) {
-  if (isSink(inbox)) return <span>permanent</span>;
-  const left = Date.parse(inbox.expiresAt) - now.value;
-  const whole = Date.parse(inbox.expiresAt) - Date.parse(inbox.createdAt);
-  const words = left <= 0 ? 'expired' : `${duration(left)} left`;
-  return (
-    <>
-      <span>{words}</span>
-      <Meter share={left / whole} label={words} kind={left < SOON_MS ? 'warn' : undefined} />
-    </>
-  );
-}
-
-const InboxRow = ({ inbox }: { inbox: api.Inbox }) => (
-  <a class="row inbox-row" href={href(`/inboxes/${inbox.id}`)}>
-    <span>
-      <span class="row-line">
-        <span class="address cut">
-          {inbox.catchAll ? inbox.address.replace(/^[^@]+/, '*') : inbox.address}
-        </span>
-      </span>
-      <span class="labels">
-        {isSink(inbox) && <Badge kind="info">takes all other mail</Badge>}
-        {inbox.catchAll && <Badge kind="info">catch-all</Badge>}
-        {inbox.full && <Badge kind="bad">full</Badge>}
-        {Object.entries(inbox.labels)
-          .filter(([name]) => name !== 'mayfly')
-          .map(([name, value]) => (
-            <span class="chip" key={name}>
-              {name}={value}
-            </span>
-          ))}
-        {Object.keys(inbox.labels).length === 0 && !inbox.catchAll && (
-          <span class="small muted">no labels</span>
-        )}
-      </span>
-    </span>
-    <span class="row-side">
-      <span>
-        <b>{count(inbox.messageCount)}</b> {inbox.messageCount === 1 ? 'mail' : 'mails'}
-        {inbox.lastMessageAt && (
-          <>
-            {' · '}
-            <Ago time={inbox.lastMessageAt} />
-          </>
-        )}
-      </span>
-      <TimeLeft inbox={inbox} />
-    </span>
-  </a>
-);
 
 function Empty({ onCreate }: { onCreate: () => void }) {
   const smtp = session.value?.server.smtp;
@@ -161,17 +103,11 @@ function DeleteByLabel({
   );
 }
 
-/** All live inboxes of the account. */
-export function Inboxes() {
-  const labels = labelsIn(query.value);
-  const words = query.value.get('q') ?? '';
-  const isCreating = query.value.has('new');
+/** The inboxes of the account, kept current while the component is shown. */
+function useInboxes(labels: Record<string, string>): Query<api.Inbox[]> {
   const list = useQuery(`inboxes ${JSON.stringify(labels)}`, (signal) => loadInboxes(labels, signal));
-  const [hidden, setHidden] = useState<readonly string[]>([]);
-  const box = useRef<HTMLDivElement>(null);
   const latest = useRef(list);
   latest.current = list;
-
   // New mail moves the figures of its row; an inbox that is not in the list is loaded.
   useEffect(
     () =>
@@ -194,42 +130,77 @@ export function Inboxes() {
   useEffect(() => {
     if (opened > 1) latest.current.reload();
   }, [opened]);
+  return list;
+}
 
-  const create = () => setQuery({ new: '1' });
-  const shown = (list.data ?? []).filter(
-    (inbox) =>
-      !hidden.includes(inbox.id) &&
-      (words === '' ||
-        `${inbox.address} ${Object.entries(inbox.labels).join(' ')}`
-          .toLowerCase()
-          .includes(words.toLowerCase())),
+/** Search in what is loaded, and the labels by which the server filters. */
+function Toolbar({ words, labels }: { words: string; labels: Record<string, string> }) {
+  return (
+    <div class="toolbar">
+      <span class="search">
+        <Icon name="search" />
+        <input
+          type="search"
+          aria-label="Search inboxes"
+          placeholder="Address or label"
+          value={words}
+          onInput={(event) => setQuery({ q: event.currentTarget.value })}
+          onKeyDown={(event) => {
+            if (event.key !== 'Enter') return;
+            // `run=4711` filters on the server, by label.
+            const label = /^([\w.-]+)=(.+)$/.exec(words);
+            if (label) setQuery({ q: null, [`label.${label[1]}`]: label[2] ?? '' });
+          }}
+        />
+      </span>
+      {Object.entries(labels).map(([name, value]) => (
+        <Button key={name} icon="close" onClick={() => setQuery({ [`label.${name}`]: null })}>
+          {name}={value}
+        </Button>
+      ))}
+    </div>
   );
-  const move = (step: number) => {
-    const at = Number(document.activeElement?.closest('li')?.getAttribute('aria-posinset') ?? 0) - 1;
-    focusRow(box.current, Math.min(shown.length - 1, Math.max(0, at + step)), ROW);
-  };
-  const current = () =>
-    shown[Number(document.activeElement?.closest('li')?.getAttribute('aria-posinset') ?? 0) - 1];
-  const remove = (inbox: api.Inbox) =>
+}
+
+/** True when the words are in the address or in a label. */
+const hasWords = ({ address, labels }: api.Inbox, words: string): boolean =>
+  `${address} ${Object.entries(labels).join(' ')}`.toLowerCase().includes(words.toLowerCase());
+
+/** Moving in the list and deleting; also by keys. */
+function useVerbs(list: Query<api.Inbox[]>, shown: readonly api.Inbox[], hide: Hide) {
+  const box = useRef<HTMLDivElement>(null);
+  const focused = () => Number(document.activeElement?.closest('li')?.getAttribute('aria-posinset') ?? 0) - 1;
+  const move = (step: number) =>
+    focusRow(box.current, Math.min(shown.length - 1, Math.max(0, focused() + step)), ROW);
+  const remove = (inbox: api.Inbox | undefined) => {
+    if (!inbox || isSink(inbox)) return;
     deleteLater(
       `${inbox.address} is deleted`,
-      () => setHidden((all) => [...all, inbox.id]),
-      () => setHidden((all) => all.filter((id) => id !== inbox.id)),
+      () => hide((all) => [...all, inbox.id]),
+      () => hide((all) => all.filter((id) => id !== inbox.id)),
       () => mayfly.call('DELETE /v1/inboxes/{id}', { path: { id: inbox.id } }),
     );
+  };
   useKeys({
     j: () => move(1),
     k: () => move(-1),
     r: list.reload,
-    ...(mayWrite.value && {
-      n: create,
-      Delete: () => {
-        const inbox = current();
-        if (inbox && !isSink(inbox)) remove(inbox);
-      },
-    }),
+    ...(mayWrite.value && { n: create, Delete: () => remove(shown[focused()]) }),
   });
+  return box;
+}
 
+type Hide = (change: (hidden: readonly string[]) => readonly string[]) => void;
+const create = () => setQuery({ new: '1' });
+
+/** All live inboxes of the account. */
+export function Inboxes() {
+  const labels = labelsIn(query.value);
+  const words = query.value.get('q') ?? '';
+  const list = useInboxes(labels);
+  const [hidden, hide] = useState<readonly string[]>([]);
+  const shown = (list.data ?? []).filter((inbox) => !hidden.includes(inbox.id) && hasWords(inbox, words));
+  const box = useVerbs(list, shown, hide);
   const isFiltered = Object.keys(labels).length > 0;
   return (
     <div class="screen fixed" ref={box}>
@@ -243,29 +214,7 @@ export function Inboxes() {
           </Button>
         )}
       </ScreenHead>
-      <div class="toolbar">
-        <span class="search">
-          <Icon name="search" />
-          <input
-            type="search"
-            aria-label="Search inboxes"
-            placeholder="Address or label"
-            value={words}
-            onInput={(event) => setQuery({ q: event.currentTarget.value })}
-            onKeyDown={(event) => {
-              if (event.key !== 'Enter') return;
-              // `run=4711` filters on the server, by label.
-              const label = /^([\w.-]+)=(.+)$/.exec(words);
-              if (label) setQuery({ q: null, [`label.${label[1]}`]: label[2] ?? '' });
-            }}
-          />
-        </span>
-        {Object.entries(labels).map(([name, value]) => (
-          <Button key={name} icon="close" onClick={() => setQuery({ [`label.${name}`]: null })}>
-            {name}={value}
-          </Button>
-        ))}
-      </div>
+      <Toolbar words={words} labels={labels} />
       <Loaded query={list}>
         {(inboxes) =>
           inboxes.length === 0 && !isFiltered ? (
@@ -284,7 +233,7 @@ export function Inboxes() {
           )
         }
       </Loaded>
-      {isCreating && mayWrite.value && <CreateInbox onClose={() => setQuery({ new: null })} />}
+      {query.value.has('new') && mayWrite.value && <CreateInbox onClose={() => setQuery({ new: null })} />}
     </div>
   );
 }

@@ -1,0 +1,81 @@
+import { useRef } from 'preact/hooks';
+import type { Feed } from '../../lib/feed.ts';
+import { setQuery } from '../../lib/router.ts';
+import { IconButton } from '../../ui/basics.tsx';
+import { Icon } from '../../ui/icons.tsx';
+
+/** Filters of the list, as the API names them. */
+const FILTERS = ['from', 'to', 'subject', 'text'] as const;
+
+export type Filters = Partial<Record<(typeof FILTERS)[number], string>> & { hasAttachments?: boolean };
+
+export function filtersIn(search: URLSearchParams): Filters {
+  const filters: Filters = {};
+  for (const name of FILTERS) {
+    const value = search.get(name);
+    if (value) filters[name] = value;
+  }
+  if (search.get('attachments')) filters.hasAttachments = true;
+  return filters;
+}
+
+/** `subject:hello from:ada words` as filters; bare words search the text. */
+export function parseSearch(text: string): Record<string, string | null> {
+  const found: Record<string, string | null> = {
+    from: null,
+    to: null,
+    subject: null,
+    text: null,
+    attachments: null,
+  };
+  const words: string[] = [];
+  for (const [, name, quoted, plain] of text.matchAll(
+    /(?:(from|to|subject|text|has):)?(?:"([^"]*)"|(\S+))/g,
+  )) {
+    const value = quoted ?? plain ?? '';
+    if (name === 'has') found.attachments = '1';
+    else if (name) found[name] = value;
+    else words.push(value);
+  }
+  if (words.length > 0) found.text = words.join(' ');
+  return found;
+}
+
+const quote = (value: string) => (/\s/.test(value) ? `"${value}"` : value);
+
+function searchText(filters: Filters): string {
+  const parts = FILTERS.flatMap((name) =>
+    filters[name] ? [name === 'text' ? filters[name] : `${name}:${quote(filters[name])}`] : [],
+  );
+  return [...parts, ...(filters.hasAttachments ? ['has:attachment'] : [])].join(' ');
+}
+
+/** The field that filters the list, and the button that loads it again. */
+export function Search({ filters, feed }: { filters: Filters; feed: Feed }) {
+  const input = useRef<HTMLInputElement>(null);
+  return (
+    <form
+      class="toolbar"
+      aria-label="Search"
+      onSubmit={(event) => {
+        event.preventDefault();
+        setQuery(parseSearch(input.current?.value ?? ''));
+      }}
+    >
+      <span class="search">
+        <Icon name="search" />
+        <input
+          ref={input}
+          type="search"
+          aria-label="Search messages"
+          placeholder="Text, from:, to:, subject:, has:attachment"
+          defaultValue={searchText(filters)}
+          onSearch={(event: Event) => {
+            if ((event.currentTarget as HTMLInputElement).value === '') setQuery(parseSearch(''));
+          }}
+        />
+      </span>
+      <IconButton icon="refresh" label="Load again" onClick={feed.reload} />
+    </form>
+  );
+}
