@@ -46,8 +46,9 @@ function fillGroup(database: DatabaseSync, inboxes: readonly Inbox[], each: numb
     `${counted} insert into messages
        (inbox_seq, received_at, id, source_seq, rcpt_to, account_seq, account_order)
      select inboxes.seq, inboxes.created_at + 1 + i, message_id(inboxes.created_at + 1 + i), ? + i * ?,
-       '["' || address || '"]', accounts.seq, accounts.message_order + 1 + ? + i * ?
-     from n, inboxes join accounts on accounts.id = inboxes.account_id where inboxes.id = ?`,
+       '["' || address || '"]', accounts.seq, account_orders.last + 1 + ? + i * ?
+     from n, inboxes join accounts on accounts.id = inboxes.account_id
+       join account_orders on account_orders.account_seq = accounts.seq where inboxes.id = ?`,
   );
   const counts = database.prepare(
     'update inboxes set message_count = ?, last_received_at = created_at + ?, version = version + 1 where id = ?',
@@ -56,8 +57,6 @@ function fillGroup(database: DatabaseSync, inboxes: readonly Inbox[], each: numb
     messages.run(each, last + 1 + index, inboxes.length, index, inboxes.length, id);
     counts.run(each, each, id);
   });
-  database
-    .prepare('update accounts set message_order = message_order + ? where deleted_at is null')
-    .run(inboxes.length * each);
+  database.prepare('update account_orders set last = last + ?').run(inboxes.length * each);
   database.exec('commit');
 }

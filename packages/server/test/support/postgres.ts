@@ -15,7 +15,7 @@ const OWNER = process.getuid?.() === 0 ? { uid: NOBODY, gid: NOBODY } : {};
 export const DEBIAN_PROGRAMS = '/usr/lib/postgresql/15/bin';
 
 /** For tests: connections without a password, a port of its own, no socket in a folder that may not exist. */
-const TEST_SETTINGS = { listen_addresses: '127.0.0.1', unix_socket_directories: '', max_connections: '200' };
+const TEST_SETTINGS = { listen_addresses: '127.0.0.1', unix_socket_directories: '', max_connections: '500' };
 
 const execute = promisify(execFile);
 

@@ -6,9 +6,9 @@ import { type BatchInbox, type BatchPlan, type PlannedMail, planBatch } from '..
 import { envelopeJson } from '../sql/messages/rows.ts';
 
 /*
- * `addBatch` on PostgreSQL, in three flights of statements that are sent without waiting for each other: the
- * bytes first, without locks; then the rows of accounts, inboxes, both in the order of their ids, so that no
- * two batches wait for each other; then what is small, and the COMMIT.
+ * `addBatch` on PostgreSQL, in two flights of statements that are sent without waiting for each other's results.
+ * The first writes the bytes, without locks, and then locks the rows of account orders and inboxes, each in one
+ * order, so that no two batches wait for each other. The second writes what is small; the COMMIT follows it.
  */
 
 /** Rows of one INSERT. Few sizes, so that each connection plans few statements. */
@@ -86,33 +86,39 @@ async function lock(client: PoolClient, mails: readonly NewMail[], now: number):
   const recipients = mails.flatMap((mail) => mail.recipients);
   const counts = new Map<string, number>();
   for (const { accountId } of recipients) counts.set(accountId, (counts.get(accountId) ?? 0) + 1);
-  const accountIds = [...counts.keys()].sort();
+  const accountIds = [...counts.keys()];
   const owners = new Map(recipients.map(({ inboxId, accountId }) => [inboxId, accountId]));
-  const taking = accountIds.map((id) =>
+  const [orders, inboxes, webhooks] = await Promise.all([
     client.query({
       name: 'take places',
-      text: 'update accounts set message_order = message_order + $1 where id = $2 returning id, seq, message_order',
-      values: [counts.get(id), id],
+      text: `with taken as (
+          insert into account_orders (account_seq, last)
+          select a.seq, wanted.count from unnest($1::text[], $2::bigint[]) as wanted(id, count)
+          join accounts a on a.id = wanted.id order by a.seq
+          on conflict (account_seq) do update set last = account_orders.last + excluded.last
+          returning account_seq, last)
+        select a.id, taken.account_seq, taken.last from taken join accounts a on a.seq = taken.account_seq`,
+      values: [accountIds, [...counts.values()]],
     }),
-  );
-  const locking = client.query({
-    name: 'lock inboxes',
-    text: `select id, account_id, seq, message_count, last_received_at, has_webhook from inboxes
-      where id = any($1) and expires_at > $2 and freed = 0 order by id for update`,
-    values: [[...owners.keys()], now],
-  });
-  const reading = client.query({
-    name: 'read webhooks',
-    text: `select id, account_id, inbox_id from webhooks
-      where account_id = any($1) and enabled = 1 and ends_at > $2 and (inbox_id is null or inbox_id = any($3))`,
-    values: [accountIds, now, [...owners.keys()]],
-  });
-  const [inboxes, webhooks, ...accounts] = await Promise.all([locking, reading, ...taking]);
+    client.query({
+      name: 'lock inboxes',
+      text: `select id, account_id, seq, message_count, last_received_at, has_webhook from inboxes
+        where id = any($1) and expires_at > $2 and freed = 0 order by id for no key update`,
+      values: [[...owners.keys()], now],
+    }),
+    client.query({
+      name: 'read webhooks',
+      text: `select id, account_id, inbox_id from webhooks
+        where account_id = any($1) and enabled = 1 and ends_at > $2 and (inbox_id is null or inbox_id = any($3))`,
+      values: [accountIds, now, [...owners.keys()]],
+    }),
+  ]);
   return {
     places: new Map(
-      accounts
-        .flatMap(({ rows }) => rows)
-        .map((row) => [row.id, { account: row.seq, order: row.message_order - (counts.get(row.id) ?? 0) }]),
+      orders.rows.map(({ id, account_seq, last }) => [
+        id,
+        { account: account_seq, order: last - (counts.get(id) ?? 0) },
+      ]),
     ),
     inboxes: new Map(
       inboxes.rows
@@ -203,28 +209,38 @@ async function moveInboxes(client: PoolClient, changed: BatchPlan['changed']): P
   });
 }
 
+/** What a batch becomes, and the statements of it that are still under way. */
+export interface SentBatch {
+  placed: Placed[][];
+  overfull: BatchPlan['overfull'];
+  /** Resolves when all statements have succeeded; rejects when one fails. */
+  written: Promise<unknown>;
+}
+
 /** Writes a batch of mails in the open transaction of a connection. */
 export async function addBatch(
   client: PoolClient,
   mails: readonly NewMail[],
   now: number,
-): Promise<{ placed: Placed[][]; overfull: BatchPlan['overfull'] }> {
-  const sources = await addSources(client, mails);
-  const { places, inboxes, webhooks } = await lock(client, mails, now);
+): Promise<SentBatch> {
+  const adding = addSources(client, mails);
+  // Large mails are written in many statements: no row is locked before they are there.
+  if (mails.some(({ raw }) => raw.length > RAW_PIECE_BYTES)) await adding;
+  const [sources, { places, inboxes, webhooks }] = await Promise.all([adding, lock(client, mails, now)]);
   const plan = planBatch(mails, inboxes, now);
   const shared = plan.mails
     .map(({ messages }, index) => [sources[index], messages.length])
     .filter(([, count]) => count !== undefined && count > 1);
   const unused = sources.filter((_, index) => plan.mails[index]?.messages.length === 0);
   const columns = ['inbox_seq', 'received_at', 'id', 'source_seq', 'rcpt_to', 'account_seq', 'account_order'];
-  await Promise.all([
+  const written = Promise.all([
     insertRows(client, 'messages', columns, messageRows(plan.mails, sources, places)),
     insertRows(client, 'shared_sources', ['source_seq', 'messages'], shared),
     addDeliveries(client, deliveryRows(plan.mails, webhooks, now), now),
     moveInboxes(client, plan.changed),
     removeSources(client, unused),
   ]);
-  return plan;
+  return { placed: plan.placed, overfull: plan.overfull, written };
 }
 
 /** Removes the sources of mails that were refused for all recipients. */

@@ -34,6 +34,8 @@ export function createPool(url: string, onError: (error: Error) => void): Pool {
     connectionString: url,
     application_name: 'mayfly',
     max: MAX_CONNECTIONS,
+    // Statements of one transaction are sent without waiting for each other's results.
+    pipeline: true,
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
     query_timeout: ANSWER_TIMEOUT_MS,
     idle_in_transaction_session_timeout: IDLE_TRANSACTION_TIMEOUT_MS,

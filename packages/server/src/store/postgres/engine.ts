@@ -6,7 +6,7 @@ import { createClaim } from '../sql/webhooks/claim.ts';
 import { createRecord } from '../sql/webhooks/record-attempts.ts';
 import { addBatch } from './add-batch.ts';
 import { kyselyOn, postgresDialect } from './kysely.ts';
-import { runTransaction } from './transactions.ts';
+import { runFlights, runTransaction } from './transactions.ts';
 
 /** The engine on a pool of connections. */
 export function postgresEngine(pool: Pool): Engine & { hot: HotCalls } {
@@ -26,10 +26,11 @@ export function postgresEngine(pool: Pool): Engine & { hot: HotCalls } {
     ...engine,
     hot: {
       addBatch: (mails, now) =>
-        runTransaction(pool, async (client) => {
-          const { placed, overfull } = await addBatch(client, mails, now);
+        runFlights(pool, async (client) => {
+          const { placed, overfull, written } = await addBatch(client, mails, now);
+          if (overfull.length > 0) await written;
           for (const { inboxSeq, maxMessages } of overfull) await evict(txOn(client), inboxSeq, maxMessages);
-          return placed;
+          return { result: placed, written };
         }),
       claim: createClaim(engine),
       record: createRecord(engine),

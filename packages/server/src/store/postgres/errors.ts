@@ -47,6 +47,11 @@ export function isUnanswered(error: unknown): boolean {
   return error instanceof Error && error.message === NO_ANSWER;
 }
 
+/** True for an error that PostgreSQL itself reported about a statement: the statement has changed nothing. */
+export function isOfStatement(error: unknown): boolean {
+  return /^[0-9A-Z]{5}$/.test(codeOf(error)) && !UNREACHABLE.test(codeOf(error));
+}
+
 /** Translates an error of PostgreSQL or of the connection to it; undefined for any other error. */
 export function toUnavailable(error: unknown): AppError | undefined {
   if (error instanceof AppError || !(error instanceof Error)) return undefined;

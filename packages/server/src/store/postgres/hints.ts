@@ -210,7 +210,8 @@ export class Hints {
       const { rows } = await pool.query({
         name: 'versions',
         text: `select id, version, 'inbox' as kind from inboxes where id = any($1)
-          union all select id, message_order, 'account' from accounts where id = any($2)`,
+          union all select a.id, o.last, 'account' from accounts a join account_orders o on o.account_seq = a.seq
+          where a.id = any($2)`,
         values: [inboxes, accounts],
       });
       for (const { id, version, kind } of rows) {

@@ -108,7 +108,10 @@ export const postgresDialect: Dialect = {
   integer: 'bigint',
   rowNumber: (column) => column.primaryKey().generatedByDefaultAsIdentity(),
   keyed: (table) => table,
-  lockRows: (query) => query.forUpdate(),
+  lockRows: (query) => query.forNoKeyUpdate(),
+  async onlyOnPostgres(db, statements) {
+    for (const statement of statements) await sql.raw(statement).execute(db);
+  },
   asText: (bytes) => sql`convert_from(${bytes}, 'UTF8')`,
   isLike: (text, pattern) => sql`${text} ilike ${pattern}`,
   toUnavailable,

@@ -1,6 +1,6 @@
 import type { Pool, PoolClient } from 'pg';
 import { outcomeUnknown } from '../failures.ts';
-import { isConflict, isUnanswered, toUnavailable } from './errors.ts';
+import { isConflict, isOfStatement, isUnanswered, toUnavailable } from './errors.ts';
 
 /** A transaction that was chosen to end a deadlock is run again this often. */
 const MAX_ATTEMPTS = 5;
@@ -9,6 +9,8 @@ const MAX_ATTEMPTS = 5;
  * it (PostgreSQL manual, section 26.2.8).
  */
 const NOT_REPLICATED = '01000';
+
+const DONE = Promise.resolve();
 
 /** A transaction that failed before its COMMIT was sent changed nothing. */
 class CommitFailed extends Error {}
@@ -37,13 +39,43 @@ async function commit(client: PoolClient): Promise<void> {
   if (warning !== undefined) throw new CommitFailed(warning);
 }
 
-async function attempt<T>(pool: Pool, work: (client: PoolClient) => Promise<T>): Promise<T> {
+/** What a transaction returns, and the statements of it that are still under way; the COMMIT follows them. */
+export interface Flight<T> {
+  result: T;
+  written: Promise<unknown>;
+}
+
+/**
+ * Sends the COMMIT behind statements whose results are not there yet. If one of them fails, PostgreSQL answers
+ * the COMMIT with a rollback, and the error of the statement is the one to report.
+ */
+async function commitBehind(client: PoolClient, written: Promise<unknown>): Promise<void> {
+  const [statements, committed] = await Promise.allSettled([written, commit(client)]);
+  if (statements.status === 'rejected' && isOfStatement(statements.reason)) throw statements.reason;
+  if (committed.status === 'rejected') throw committed.reason;
+  // Only a connection that fails rejects statements without an error of their own, and the COMMIT with them.
+  if (statements.status === 'rejected') {
+    throw new CommitFailed('The outcome is unknown.', { cause: statements.reason });
+  }
+}
+
+/**
+ * The statements of a transaction.
+ * @param begun resolves when the transaction is open. Statements that are sent before are executed without one
+ *   if that fails, so they must do no harm by themselves.
+ */
+type Work<T> = (client: PoolClient, begun: Promise<unknown>) => Promise<Flight<T>>;
+
+async function attempt<T>(pool: Pool, work: Work<T>): Promise<T> {
   const client = await pool.connect();
   let broken: Error | undefined;
   try {
-    await client.query('begin');
-    const result = await work(client);
-    await commit(client);
+    const begun = client.query('begin').catch((cause: Error) => {
+      broken = cause;
+      throw cause;
+    });
+    const [, { result, written }] = await Promise.all([begun, work(client, begun)]);
+    await commitBehind(client, written);
     return result;
   } catch (error) {
     if (error instanceof CommitFailed || (error instanceof Error && isUnanswered(error))) broken = error;
@@ -60,10 +92,11 @@ async function attempt<T>(pool: Pool, work: (client: PoolClient) => Promise<T>):
 }
 
 /**
- * Runs `work` in a transaction (READ COMMITTED), and once more if it lost a deadlock.
+ * Runs `work` in a transaction (READ COMMITTED), and again if it lost a deadlock. BEGIN and COMMIT may
+ * be sent together with its first and last statements.
  * @throws what `work` throws; AppError `unavailable`, or `outcome_unknown` if it may have been committed
  */
-export async function runTransaction<T>(pool: Pool, work: (client: PoolClient) => Promise<T>): Promise<T> {
+export async function runFlights<T>(pool: Pool, work: Work<T>): Promise<T> {
   for (let attempts = 1; ; attempts++) {
     try {
       return await attempt(pool, work);
@@ -72,4 +105,12 @@ export async function runTransaction<T>(pool: Pool, work: (client: PoolClient) =
       if (!isConflict(error) || attempts >= MAX_ATTEMPTS) throw toUnavailable(error) ?? error;
     }
   }
+}
+
+/** The same for work that waits for each of its statements. */
+export function runTransaction<T>(pool: Pool, work: (client: PoolClient) => Promise<T>): Promise<T> {
+  return runFlights(pool, async (client, begun) => {
+    await begun;
+    return { result: await work(client), written: DONE };
+  });
 }

@@ -64,11 +64,14 @@ export interface Dialect {
   ): CreateTableBuilder<Name, Columns>;
   /**
    * Locks the rows that a query reads until the transaction ends. SQLite has one writer at a time, and `for
-   * update` is an error there.
+   * update` is an error there. On PostgreSQL it is `for no key update`, which does not hold up transactions
+   * that insert rows with a foreign key to these.
    */
   lockRows<TB extends keyof Tables, Row>(
     query: SelectQueryBuilder<Tables, TB, Row>,
   ): SelectQueryBuilder<Tables, TB, Row>;
+  /** Runs statements of a migration that concern how PostgreSQL stores rows; on SQLite it does nothing. */
+  onlyOnPostgres(db: Kysely<unknown>, statements: readonly string[]): Promise<void>;
   /** Stored UTF-8 as text. SQLite casts; PostgreSQL would cast to hex and needs `convert_from`. */
   asText(bytes: Expression<Uint8Array>): Expression<string>;
   /** `LIKE` that ignores at least the case of ASCII letters: SQLite's own does, PostgreSQL needs `ILIKE`. */

@@ -222,9 +222,9 @@ async function measure(db: Db, now: number): Promise<StoreFigures> {
 /** One search of an index for each account. */
 async function newestTime(db: Db): Promise<number> {
   const { newest } = await db
-    .selectFrom('accounts as a')
+    .selectFrom('account_orders as o')
     .innerJoin('messages as m', (join) =>
-      join.onRef('m.account_seq', '=', 'a.seq').onRef('m.account_order', '=', 'a.message_order'),
+      join.onRef('m.account_seq', '=', 'o.account_seq').onRef('m.account_order', '=', 'o.last'),
     )
     .select((row) => row.fn.max('m.received_at').as('newest'))
     .executeTakeFirstOrThrow();

@@ -9,6 +9,7 @@ import type { InboxKind } from '../contract/index.ts';
 export interface Tables {
   markers: MarkersTable;
   accounts: AccountsTable;
+  account_orders: AccountOrdersTable;
   keys: KeysTable;
   sessions: SessionsTable;
   usage_months: UsageMonthsTable;
@@ -41,10 +42,15 @@ export interface AccountsTable {
   name: string;
   plan: string;
   created_at: number;
-  /** The largest `account_order` of a message so far. */
-  message_order: Generated<number>;
   /** Set while the account is being deleted; its row is deleted last. */
   deleted_at: number | null;
+}
+
+/** The order of an account's messages; an account that never got one has no row. */
+export interface AccountOrdersTable {
+  account_seq: number;
+  /** The largest `account_order` of a message so far. */
+  last: number;
 }
 
 /** Sessions of the console. */

@@ -38,7 +38,8 @@ function prepareStatements(database: DatabaseSync): Statements {
       `update inboxes set message_count = ?, last_received_at = ?, version = version + ? where seq = ?`,
     ),
     takeOrders: database.prepare(
-      `update accounts set message_order = message_order + ? where id = ? returning seq, message_order`,
+      `insert into account_orders (account_seq, last) select seq, ? from accounts where id = ?
+       on conflict (account_seq) do update set last = last + excluded.last returning account_seq, last`,
     ),
     share: database.prepare(`insert into shared_sources (source_seq, messages) values (?, ?)`),
     message: database.prepare(
@@ -128,7 +129,7 @@ function takePlaces(
   const places = new Map<string, AccountPlace>();
   for (const [accountId, count] of counts) {
     const row = takeOrders.get(count, accountId);
-    if (row) places.set(accountId, { account: Number(row.seq), order: Number(row.message_order) - count });
+    if (row) places.set(accountId, { account: Number(row.account_seq), order: Number(row.last) - count });
   }
   return (accountId) => {
     const place = places.get(accountId);

@@ -115,6 +115,7 @@ export const sqliteDialect: Dialect = {
   rowNumber: (column) => column.primaryKey(),
   keyed: (table) => table.modifyEnd(sql`without rowid`),
   lockRows: (query) => query,
+  onlyOnPostgres: async () => undefined,
   asText: (bytes) => sql`cast(${bytes} as text)`,
   isLike: (text, pattern) => sql`${text} like ${pattern}`,
   toUnavailable,

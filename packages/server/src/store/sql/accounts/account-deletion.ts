@@ -99,6 +99,11 @@ async function removeInboxes(tx: Tx, removal: Removal, accountId: string, limit:
   return freed;
 }
 
+async function removeAccount(tx: Tx, accountId: string): Promise<void> {
+  const gone = await tx.deleteFrom('accounts').where('id', '=', accountId).returning('seq').execute();
+  for (const { seq } of gone) await tx.deleteFrom('account_orders').where('account_seq', '=', seq).execute();
+}
+
 /** `AccountStore.delete`. */
 export function createAccountDeletion(engine: Engine, removal: Removal): AccountStore['delete'] {
   const { dialect, transaction } = engine;
@@ -121,7 +126,7 @@ export function createAccountDeletion(engine: Engine, removal: Removal): Account
         (tx, limit) => removal.sources.freeParked(tx, limit),
       ),
     );
-    await transaction((tx) => tx.deleteFrom('accounts').where('id', '=', accountId).execute());
+    await transaction((tx) => removeAccount(tx, accountId));
     return 'deleted';
   };
 }

@@ -1,3 +1,4 @@
+import { sql } from 'kysely';
 import type { AccountPage, MessageStore } from '../../contract/index.ts';
 import type { Db, Engine } from '../engine.ts';
 import { prepare, type Slots } from '../prepared.ts';
@@ -6,7 +7,11 @@ import { bounded, summaryText } from './rows.ts';
 /** Finds the row number of an account and the place of its newest message. */
 export function prepareSelectAccount(db: Db) {
   return prepare((value: Slots<{ accountId: string }>) =>
-    db.selectFrom('accounts').select(['seq', 'message_order']).where('id', '=', value.accountId),
+    db
+      .selectFrom('accounts as a')
+      .leftJoin('account_orders as o', 'o.account_seq', 'a.seq')
+      .select((row) => ['a.seq', row.fn.coalesce('o.last', sql.lit(0)).as('last')])
+      .where('a.id', '=', value.accountId),
   );
 }
 
@@ -73,7 +78,7 @@ export function createAccountPages({ db }: Engine): Pick<MessageStore, 'listNewe
 
     async newestInAccount(accountId) {
       const [account] = await selectAccount(db, { accountId });
-      return account?.message_order ?? 0;
+      return account?.last ?? 0;
     },
   };
 }

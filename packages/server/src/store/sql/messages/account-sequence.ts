@@ -100,7 +100,7 @@ export function createPlaces({ db }: Engine): Pick<MessageStore, 'placeInAccount
       // The newest first, so that whatever is committed meanwhile comes after the result.
       const [account] = await selectAccount(db, { accountId });
       if (!account) return 0;
-      const { seq, message_order: newest } = account;
+      const { seq, last: newest } = account;
       const place = await placeUpTo(seq, newest, time);
       const [first] = await selectFirstAfter(db, { account: seq, place, time });
       return first ? first.account_order - 1 : newest;

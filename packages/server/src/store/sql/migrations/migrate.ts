@@ -7,6 +7,7 @@ import * as accountDeletion from './0004-account-deletion.ts';
 import * as catchAll from './0005-catch-all.ts';
 import * as emptying from './0006-emptying.ts';
 import * as sessions from './0007-sessions.ts';
+import * as accountOrders from './0008-account-orders.ts';
 import * as faults from './0010-faults.ts';
 import * as staging from './0013-staging.ts';
 
@@ -19,6 +20,7 @@ export const MIGRATIONS = {
   '0005-catch-all': catchAll,
   '0006-emptying': emptying,
   '0007-sessions': sessions,
+  '0008-account-orders': accountOrders,
   '0010-faults': faults,
   '0013-staging': staging,
 };
