@@ -7,7 +7,7 @@ import { hasPostgres, type PostgresCluster, startPostgres } from '../../support/
 import { startServer } from '../../support/server-process.ts';
 import { startApp, type TestApp } from '../../support/start-app.ts';
 import { startHttp } from '../../webhooks/receivers.ts';
-import { T } from '../builders.ts';
+import { inboxAt, mailTo, onlyPlaced, T } from '../builders.ts';
 import { createDatabase } from './open-postgres.ts';
 
 /** The npm package has programs for Linux on x64 only; elsewhere these tests are skipped. */
@@ -133,6 +133,28 @@ describe.skipIf(!IS_THERE)('an upgrade of the tables in PostgreSQL', () => {
     await upgradeByNextVersion(url);
     await readOften();
     expect(await store.accounts.find(account.id)).toEqual(account);
+    await store.close();
+  });
+
+  it('gives servers before the migration 0008 places in the order that all servers use', async () => {
+    const url = await createDatabase(cluster);
+    const store = await openPostgres({ url });
+    const accountId = newId('acc', T);
+    await store.accounts.create({ id: accountId, name: 'a', plan: 'free', createdAt: T }, null);
+    const { inbox } = await store.inboxes.create(accountId, inboxAt(), 10, null);
+    // As servers took the places of a batch before.
+    const takePlaces = (count: number) =>
+      query(
+        url,
+        `update accounts set message_order = message_order + ${count} where id = '${accountId}' returning message_order`,
+      );
+    expect(await takePlaces(2)).toEqual([{ message_order: '2' }]);
+    await onlyPlaced(store, mailTo([inbox]), T);
+    await onlyPlaced(store, mailTo([inbox]), T);
+    expect(await takePlaces(3)).toEqual([{ message_order: '7' }]);
+    await onlyPlaced(store, mailTo([inbox]), T);
+    const listed = await store.messages.listByAccount(accountId, { after: 0, limit: 10 }, T);
+    expect(listed.map(({ accountOrder }) => accountOrder)).toEqual([3, 4, 8]);
     await store.close();
   });
 
