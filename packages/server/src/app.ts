@@ -21,7 +21,8 @@ import { createLog, type Logger } from './log.ts';
 import { giveBackMemory } from './memory.ts';
 import { createMetrics } from './metrics.ts';
 import { addGauges, type GaugeSources } from './monitoring/gauges.ts';
-import { createRateLimit } from './quota/rate-limit.ts';
+import { createRateLimit, type RateLimit } from './quota/rate-limit.ts';
+import { SharedRates } from './quota/shared-rates.ts';
 import { UsageMeter } from './quota/usage-meter.ts';
 import type { SmtpServer } from './smtp/server.ts';
 import { openPostgres } from './store/postgres/open.ts';
@@ -281,6 +282,16 @@ async function startSmtp(parts: Parts): Promise<{ server: SmtpServer; smtp: Runn
   return { server, smtp: { host: config.smtpHost, ...(await listening('smtp', config, server.start())) } };
 }
 
+/** The rate limit of this node, on PostgreSQL together with those of other nodes. */
+function openRateLimit({ config, store, clock, log, opened }: Parts): RateLimit {
+  const rate = createRateLimit(clock);
+  if (config.databaseUrl === null) return rate;
+  const shared = new SharedRates({ rate, store, clock, log });
+  shared.start();
+  opened.closers.push(() => shared.stop());
+  return rate;
+}
+
 async function startHttp(
   parts: Parts,
   smtp: RunningApp['smtp'],
@@ -311,7 +322,7 @@ async function startHttp(
       events: parts.events,
       webhooks: parts.webhooks,
       plans: parts.plans,
-      rate: createRateLimit(clock),
+      rate: openRateLimit(parts),
       usage: parts.usage,
       refusalsWritten: () => receiver.refusalsWritten(),
       injection: createInjection({ receiver, budget, clock }),

@@ -37,6 +37,8 @@ export const METHODS: Readonly<Record<MethodPath, MethodKind>> = {
   'usage.lease': 'add',
   'usage.report': 'add',
   'usage.read': 'read',
+  'limits.use': 'add',
+  'limits.admit': 'add',
   'domains.add': 'write',
   'domains.remove': 'write',
   'domains.find': 'read',

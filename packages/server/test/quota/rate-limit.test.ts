@@ -19,9 +19,9 @@ const pauses = fc.array(fc.oneof(fc.constant(0), fc.integer({ min: 0, max: 40 })
 const plans = fc.record({ rate: fc.integer({ min: 1, max: 1_000 }), burst: fc.integer({ min: 1, max: 50 }) });
 
 /** One account's bucket on a clock that the test moves. */
-function bucketOf(plan: Plan, nodes = 1) {
+function bucketOf(plan: Plan) {
   let now = Date.UTC(2026, 2, 4);
-  const limit = createRateLimit({ monotonic: () => now }, () => nodes);
+  const limit = createRateLimit({ monotonic: () => now });
   return {
     ...{ take: () => limit.take('acc', plan)?.retryAfterSeconds, ask: () => limit.take('acc', plan) },
     get now() {
@@ -108,16 +108,6 @@ describe('the rate limit', () => {
     expect([take('one'), take('two')]).toEqual([1, 0]);
     for (const plan of [BUILT_IN_PLANS.unlimited, planOf(Infinity, 1), planOf(1, Infinity)]) {
       for (let i = 0; i < 100; i++) expect(limit.take('one', plan)).toBeNull();
-    }
-  });
-
-  it('shares every bucket among the nodes', () => {
-    const [here, there] = [bucketOf(FREE, 2), bucketOf(FREE, 2)];
-    for (const node of [here, there]) {
-      for (let i = 0; i < 5; i++) expect(node.take()).toBe(0);
-      expect(node.take()).toBe(1);
-      node.wait(1_000);
-      expect([node.take(), node.take()]).toEqual([0, 1]);
     }
   });
 

@@ -1,6 +1,7 @@
 import type { AccountStore, DomainStore, KeyStore, SessionStore } from './accounts.ts';
 import type { FaultStore } from './faults.ts';
 import type { AddressStore, InboxStore } from './inboxes.ts';
+import type { LimitStore } from './limits.ts';
 import type { MessageStore, RefusalStore } from './messages.ts';
 import type { UsageStore } from './usage.ts';
 import type { DeliveryStore, WebhookStore } from './webhooks.ts';
@@ -8,6 +9,7 @@ import type { DeliveryStore, WebhookStore } from './webhooks.ts';
 export type * from './accounts.ts';
 export type * from './faults.ts';
 export type * from './inboxes.ts';
+export type * from './limits.ts';
 export type * from './messages.ts';
 export type * from './usage.ts';
 export type * from './webhooks.ts';
@@ -32,6 +34,7 @@ export interface Store {
   keys: KeyStore;
   sessions: SessionStore;
   usage: UsageStore;
+  limits: LimitStore;
   domains: DomainStore;
   addresses: AddressStore;
   inboxes: InboxStore;

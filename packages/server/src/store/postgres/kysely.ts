@@ -114,6 +114,7 @@ export const postgresDialect: Dialect = {
   },
   asText: (bytes) => sql`convert_from(${bytes}, 'UTF8')`,
   isLike: (text, pattern) => sql`${text} ilike ${pattern}`,
+  time: () => sql`(extract(epoch from statement_timestamp()) * 1000)::bigint`,
   toUnavailable,
   mayDependOnContent: (error) => toUnavailable(error) === undefined && !isConflict(error),
 };

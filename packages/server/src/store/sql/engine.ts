@@ -77,6 +77,11 @@ export interface Dialect {
   /** `LIKE` that ignores at least the case of ASCII letters: SQLite's own does, PostgreSQL needs `ILIKE`. */
   isLike(text: Expression<string>, pattern: string): Expression<SqlBool>;
   /**
+   * The time by which nodes agree, epoch milliseconds: that of the database, which several machines with
+   * clocks of their own may use; SQLite has the clock of the one machine.
+   */
+  time(now: number): Expression<number>;
+  /**
    * Translates an engine's error: `unavailable` if the storage is down, full, busy or broken, undefined if
    * the error is not about the storage (a defect).
    */

@@ -85,6 +85,18 @@ const removeSessions: Chore = async (tx, limit, now) => {
   return (await tx.deleteFrom('sessions').where('hash', 'in', old).returning('hash').execute()).length;
 };
 
+const removeSharedLimits: Chore = async (tx, limit, now) => {
+  const ended = tx.selectFrom('shared_limits').select('key').where('ends_at', '<=', now).limit(limit);
+  const removed = await tx
+    .deleteFrom('shared_limits')
+    .where('key', 'in', ended)
+    // Again, because another node may have moved the end meanwhile.
+    .where('ends_at', '<=', now)
+    .returning('key')
+    .execute();
+  return removed.length;
+};
+
 const removeIdempotencyKeys: Chore = async (tx, limit, now) => {
   const removed = await tx
     .deleteFrom('idempotency')
@@ -247,6 +259,7 @@ export function createUpkeep(engine: Engine, removal: Removal): Upkeep {
     removeRefusals,
     removeIdempotencyKeys,
     removeSessions,
+    removeSharedLimits,
     removeOldUsageDays,
     removeOldUsageMonths,
   ];

@@ -11,6 +11,7 @@ import { createAddresses } from './inboxes/addresses.ts';
 import { createFaults } from './inboxes/faults.ts';
 import { createInboxes } from './inboxes/inboxes.ts';
 import { createRefusals } from './inboxes/refusals.ts';
+import { createLimits } from './limits.ts';
 import { createUpkeep } from './maintenance.ts';
 import { createMessages } from './messages/messages.ts';
 import { createUsage } from './usage.ts';
@@ -27,6 +28,7 @@ export function createSqlStore(engine: Engine & { hot: HotCalls }): Store {
     keys: createKeys(engine),
     sessions: createSessions(engine),
     usage: createUsage(engine),
+    limits: createLimits(engine),
     domains: createDomains(engine),
     addresses: createAddresses(engine),
     inboxes: createInboxes(engine, removal),

@@ -28,6 +28,7 @@ export interface Tables {
   webhooks: WebhooksTable;
   deliveries: DeliveriesTable;
   attempts: AttemptsTable;
+  shared_limits: SharedLimitsTable;
 }
 
 /** Things that are done once only, by the transaction that inserts the name. */
@@ -288,6 +289,14 @@ export interface DeliveriesTable {
   round: number;
   /** Attempts in all. */
   attempts: number;
+}
+
+/** A limit that all nodes keep together; see limits.ts. */
+export interface SharedLimitsTable {
+  key: string;
+  /** JSON text of the times of events, oldest first; of a rate, how long its last uses take to refill. */
+  times: string;
+  ends_at: number;
 }
 
 export interface AttemptsTable {

@@ -118,6 +118,7 @@ export const sqliteDialect: Dialect = {
   onlyOnPostgres: async () => undefined,
   asText: (bytes) => sql`cast(${bytes} as text)`,
   isLike: (text, pattern) => sql`${text} like ${pattern}`,
+  time: (now) => sql`${now}`,
   toUnavailable,
   mayDependOnContent: (error) => !isBusy(error) && !isBroken(error),
 };

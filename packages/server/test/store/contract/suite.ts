@@ -16,6 +16,7 @@ import { describeMessages } from './messages/suite-messages.ts';
 import { describeSearch } from './messages/suite-search.ts';
 import { describeTakers } from './messages/suite-takers.ts';
 import { describeTimeline } from './messages/suite-timeline.ts';
+import { describeLimits } from './suite-limits.ts';
 import { describeReading } from './suite-reading.ts';
 import { describeTwoWriters } from './suite-two-writers.ts';
 import { describeUsage } from './suite-usage.ts';
@@ -89,6 +90,7 @@ export function describeStore(name: string, open: () => Promise<Opened>, openFre
     describeDeletion(given);
     describeTwoWriters(given);
     describeUsage(given);
+    describeLimits(given);
     describeInboxes(given);
     describeFaults(given);
     describeTakers(given);

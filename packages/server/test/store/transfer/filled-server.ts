@@ -25,6 +25,7 @@ export async function fill(app: TestApp, webhookUrl: string): Promise<Filled> {
   const { api } = app;
   const webhook = await api('POST', '/v1/webhooks', { body: { url: webhookUrl } });
   expect(webhook.status).toBe(201);
+  expect((await api('POST', '/v1/accounts', { as: null, body: { name: 'Another' } })).status).toBe(201);
   const key = await api('POST', '/v1/keys', { body: { name: 'käy 🗝', scope: 'read' } });
   const inboxes = [
     await app.createInbox({ labels: { run: 'ünïcode' } }),

@@ -41,7 +41,7 @@ describe.skipIf(!IS_THERE)('mayfly migrate: from the embedded database to Postgr
   let filled: Filled;
   let before: Record<string, unknown>;
   let accountCursor: string;
-  const settings = { MAYFLY_WEBHOOK_ALLOW: '127.0.0.0/8' };
+  const settings = { MAYFLY_WEBHOOK_ALLOW: '127.0.0.0/8', MAYFLY_SIGNUP_PLAN: 'free' };
 
   const tables = (): string[] => {
     const database = new DatabaseSync(databasePath(dataDir), { readOnly: true });

@@ -8,7 +8,7 @@ import { problemAnswer, RETRY_AFTER } from '../../openapi/responses.ts';
 export function accountRoutes(app: App, { options, deps }: RouteContext): void {
   const { signUpPlan = null } = options;
   if (signUpPlan === null) return;
-  const signUp = createSignUp(deps.store.accounts, deps.clock, signUpPlan);
+  const signUp = createSignUp(deps.store, deps.clock, signUpPlan);
 
   app.route({
     method: 'POST',
