@@ -10,7 +10,7 @@ import * as sessions from './0007-sessions.ts';
 import * as accountOrders from './0008-account-orders.ts';
 import * as faults from './0010-faults.ts';
 import * as staging from './0013-staging.ts';
-import * as sharedLimits from './0013-shared-limits.ts';
+import * as sharedLimits from './0014-shared-limits.ts';
 
 /** All migrations by name, oldest first; a released one is never changed. */
 export const MIGRATIONS = {
@@ -24,7 +24,7 @@ export const MIGRATIONS = {
   '0008-account-orders': accountOrders,
   '0010-faults': faults,
   '0013-staging': staging,
-  '0013-shared-limits': sharedLimits,
+  '0014-shared-limits': sharedLimits,
 };
 
 /**
