@@ -47,6 +47,7 @@ export const METHODS: Readonly<Record<MethodPath, MethodKind>> = {
   'inboxes.create': 'write',
   'inboxes.find': 'read',
   'inboxes.findByToken': 'read',
+  'inboxes.findTokenHash': 'read',
   'inboxes.setExpiry': 'write',
   'inboxes.list': 'read',
   'inboxes.delete': 'write',

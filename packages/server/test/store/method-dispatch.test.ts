@@ -36,6 +36,7 @@ const ARGUMENTS: Record<string, unknown[]> = {
   'domains.list': ['acc_1'],
   'inboxes.find': ['acc_1', 'inb_1', T],
   'inboxes.findByToken': ['t', T],
+  'inboxes.findTokenHash': ['inb_1', T],
   'inboxes.list': ['acc_1', { labels: { a: 'b' }, address: 'a@mayfly.test', limit: 1, before: 'inb_2' }, T],
   'inboxes.findByAddress': ['a@mayfly.test', T],
   'inboxes.findTakers': ['a@mayfly.test', T],

@@ -97,6 +97,8 @@ export interface InboxStore {
   find(accountId: string, inboxId: string, now: number): Promise<InboxRecord | undefined>;
   /** The same by {@link hashCredential} of its read token. */
   findByToken(tokenHash: string, now: number): Promise<InboxRecord | undefined>;
+  /** The hash of the read token of a live inbox, with which short-lived links into it are signed. */
+  findTokenHash(inboxId: string, now: number): Promise<string | undefined>;
   /**
    * Sets a live inbox's expiry. `plan` may have changed since creation: `expiresAt` is used as given,
    * the caller keeps it within `maxExpiresAt`; set to `now`, the inbox expires at once. Undefined if it

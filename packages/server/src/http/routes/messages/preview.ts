@@ -1,7 +1,5 @@
 import { MessageParams, Preview, PreviewRequest, ref } from '@mayfly/client/contract';
-import { LRUCache } from 'lru-cache';
 import { AppError, notFound } from '../../../errors.ts';
-import { newCredential } from '../../../ids.ts';
 import { MAX_IMAGE_BYTES, MAX_IMAGES_BYTES, previewPage } from '../../../mail/preview/page.ts';
 import type { FullMessageRecord } from '../../../store/contract/index.ts';
 import { callersInbox } from '../../access/guard.ts';
@@ -10,11 +8,10 @@ import { json } from '../../openapi/responses.ts';
 import { baseUrl } from '../../request/urls.ts';
 import type { AttachmentBytes } from '../../response/bytes/attachment-bytes.ts';
 import { toTime } from '../../response/time.ts';
+import { readCapability, writeCapability } from './preview-link.ts';
 
 /** Long enough to look at a mail and to take a screenshot; the console asks for another link. */
 const LINK_MS = 10 * 60_000;
-/** Links that are valid at once on a server; the one that was not used for longest ends first. */
-const MAX_LINKS = 5_000;
 /** Making the page of the largest mail takes the main thread 20 to 100 ms, by the number of its tags. */
 const MAX_HTML = 1024 * 1024;
 
@@ -40,18 +37,9 @@ const PAGE_HEADERS = {
   'x-dns-prefetch-control': 'off',
 };
 
-/** What a link leads to. Kept in memory: a link ends with the process that made it. */
-interface Link {
-  inboxId: string;
-  messageId: string;
-  isRemote: boolean;
-  /** On the monotonic clock. */
-  endsAt: number;
-}
-
 export function previewRoutes(app: App, { options, deps, attachmentBytes }: RouteContext): void {
   const { store, clock } = deps;
-  const links = new LRUCache<string, Link>({ max: MAX_LINKS });
+  const findTokenHash = (inboxId: string) => store.inboxes.findTokenHash(inboxId, clock.now());
 
   const findMessage = async (inboxId: string, messageId: string): Promise<FullMessageRecord> => {
     const message = await store.messages.find(inboxId, messageId, clock.now());
@@ -77,18 +65,16 @@ export function previewRoutes(app: App, { options, deps, attachmentBytes }: Rout
       const { id: inboxId } = callersInbox(request);
       const message = await findMessage(inboxId, request.params.messageId);
       const { remoteContent: isRemote = false } = request.body;
-      const capability = newCredential('mfs').replace('mfs_', 'pv_');
-      links.set(capability, {
-        inboxId,
-        messageId: message.id,
-        isRemote,
-        endsAt: clock.monotonic() + LINK_MS,
-      });
+      const tokenHash = await findTokenHash(inboxId);
+      // The inbox has ended since the message was read.
+      if (tokenHash === undefined) throw notFound('message', message.id);
+      const endsAt = clock.now() + LINK_MS;
+      const capability = writeCapability({ inboxId, messageId: message.id, isRemote, endsAt }, tokenHash);
       const { html } = message.content;
       reply.header('cache-control', 'no-store');
       return {
         url: `${baseUrl(options.publicUrl, request)}/preview/${capability}`,
-        expiresAt: toTime(clock.now() + LINK_MS),
+        expiresAt: toTime(endsAt),
         remoteCount:
           html === null || html.length > MAX_HTML ? 0 : previewPage(html, () => undefined).remoteCount,
       } satisfies Preview;
@@ -100,8 +86,8 @@ export function previewRoutes(app: App, { options, deps, attachmentBytes }: Rout
     { config: { access: 'public' }, schema: { hide: true } },
     async (request, reply) => {
       const { capability } = request.params as { capability: string };
-      const link = links.get(capability);
-      if (!link || clock.monotonic() >= link.endsAt) throw linkEnded();
+      const link = await readCapability(capability, findTokenHash, clock.now());
+      if (!link) throw linkEnded();
       const message = await findMessage(link.inboxId, link.messageId);
       const policy = link.isRemote ? REMOTE_POLICY : POLICY;
       reply.headers({ ...PAGE_HEADERS, 'content-security-policy': policy });

@@ -50,7 +50,7 @@ function toInbox(row: Pick<Selectable<InboxesTable>, (typeof COLUMNS)[number]>, 
 }
 
 /** The queries that only read. */
-function createReads(db: Db): Pick<InboxStore, 'find' | 'findByToken' | 'list'> {
+function createReads(db: Db): Pick<InboxStore, 'find' | 'findByToken' | 'findTokenHash' | 'list'> {
   const selectById = prepare((value: Slots<{ accountId: string; inboxId: string; after: number }>) =>
     db
       .selectFrom('inboxes')
@@ -66,6 +66,14 @@ function createReads(db: Db): Pick<InboxStore, 'find' | 'findByToken' | 'list'> 
       .where('token_hash', '=', value.tokenHash)
       .where('expires_at', '>', value.after),
   );
+  const selectTokenHash = prepare((value: Slots<{ inboxId: string; now: number }>) =>
+    db
+      .selectFrom('inboxes')
+      .select('token_hash')
+      .where('id', '=', value.inboxId)
+      .where('expires_at', '>', value.now)
+      .where('freed', '=', 0),
+  );
   return {
     async find(accountId, inboxId, now) {
       const [row] = await selectById(db, { accountId, inboxId, after: now - TOMBSTONE_MS });
@@ -75,6 +83,11 @@ function createReads(db: Db): Pick<InboxStore, 'find' | 'findByToken' | 'list'> 
     async findByToken(tokenHash, now) {
       const [row] = await selectByToken(db, { tokenHash, after: now - TOMBSTONE_MS });
       return row && toInbox(row, now);
+    },
+
+    async findTokenHash(inboxId, now) {
+      const [row] = await selectTokenHash(db, { inboxId, now });
+      return row?.token_hash;
     },
 
     async list(accountId, { labels, address, limit, before }, now) {
