@@ -10,6 +10,7 @@ import { rolldown } from 'rolldown';
 import { BUILD, build } from './build.ts';
 import { ROOT } from './compile.ts';
 import { tryContainers } from './try-containers.ts';
+import { tryPython } from './try-python.ts';
 import { bin, folder, kb, project, run, say, startServer, type Tarballs } from './try-tools.ts';
 
 const TARBALLS = join(BUILD, 'tarballs');
@@ -184,6 +185,7 @@ const PARTS: Record<string, (tarballs: Tarballs) => void | Promise<void>> = {
   types: (tarballs) => tryTypes(tarballs.get('client') ?? ''),
   others: tryOthers,
   server: tryServer,
+  python: tryPython,
   containers: tryContainers,
 };
 

@@ -1,0 +1,61 @@
+/* The Python package: its wheel and source archive, installed into an empty environment and used with pytest. */
+import { mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { BUILD } from './build.ts';
+import { ROOT } from './compile.ts';
+import { folder, kb, project, run, say, startServer, type Tarballs } from './try-tools.ts';
+
+const TESTS = `
+import smtplib
+
+def test_code(mail_inbox, mayfly_smtp):
+    with smtplib.SMTP(*mayfly_smtp) as server:
+        server.sendmail("app@shop.example", mail_inbox.address, "Subject: Code\\n\\nYour code is 482913.")
+    assert mail_inbox.wait_for_code() == "482913"
+`;
+
+/** A virtual environment with some packages. */
+function environment(name: string, packages: string[]) {
+  const venv = join(folder, name);
+  run('python3', ['-m', 'venv', venv], folder);
+  const pip = ['install', '--quiet', '--disable-pip-version-check', ...packages];
+  const { ms } = run(join(venv, 'bin/pip'), pip, folder);
+  return { python: join(venv, 'bin/python'), ms };
+}
+
+export async function tryPython(tarballs: Tarballs): Promise<void> {
+  const target = join(BUILD, 'python');
+  rmSync(target, { recursive: true, force: true });
+  mkdirSync(target, { recursive: true });
+  const builder = environment('build', ['build']);
+  run(builder.python, ['-m', 'build', '--outdir', target, join(ROOT, 'python')], folder);
+  // What the build leaves behind in the sources.
+  for (const left of ['python/build', 'python/src/pytest_mayfly.egg-info'])
+    rmSync(join(ROOT, left), { recursive: true, force: true });
+  const files = readdirSync(target);
+  const wheel = files.find((file) => file.endsWith('.whl')) ?? '';
+  for (const file of files) say(`pytest-mayfly: ${file} ${kb(statSync(join(target, file)).size)}`);
+
+  const user = environment('user', [join(target, wheel)]);
+  const imported = run(user.python, ['-c', 'import mayfly'], folder);
+  const { cwd } = project('pytest', [tarballs.get('mayfly') ?? '']);
+  const key = 'try_key_0123456789abcdef';
+  const server = await startServer(cwd, {
+    MAYFLY_HTTP_PORT: '0',
+    MAYFLY_SMTP_PORT: '0',
+    MAYFLY_METRICS_PORT: '0',
+    MAYFLY_DATA_DIR: join(cwd, 'data'),
+    MAYFLY_API_KEY: key,
+  });
+  try {
+    writeFileSync(join(cwd, 'test_code.py'), TESTS);
+    const env = { MAYFLY_URL: server.url, MAYFLY_API_KEY: key, MAYFLY_SMTP: `127.0.0.1:${server.smtpPort}` };
+    const { output, ms } = run(user.python, ['-m', 'pytest', '-q'], cwd, process.execPath, env);
+    if (!/1 passed/.test(output)) throw new Error(output);
+    say(
+      `pytest-mayfly: install ${user.ms} ms with pytest, import mayfly ${imported.ms} ms, a run with one test ${ms} ms`,
+    );
+  } finally {
+    await server.stop();
+  }
+}
