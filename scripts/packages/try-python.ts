@@ -3,7 +3,7 @@ import { mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs
 import { join } from 'node:path';
 import { BUILD } from './build.ts';
 import { ROOT } from './compile.ts';
-import { folder, kb, project, run, say, startServer, type Tarballs } from './try-tools.ts';
+import { folder, kb, run, say, serverProject, startServer, type Tarballs } from './try-tools.ts';
 
 const TESTS = `
 import smtplib
@@ -38,15 +38,9 @@ export async function tryPython(tarballs: Tarballs): Promise<void> {
 
   const user = environment('user', [join(target, wheel)]);
   const imported = run(user.python, ['-c', 'import mayfly'], folder);
-  const { cwd } = project('pytest', [tarballs.get('mayfly') ?? '']);
+  const { cwd } = serverProject(tarballs);
   const key = 'try_key_0123456789abcdef';
-  const server = await startServer(cwd, {
-    MAYFLY_HTTP_PORT: '0',
-    MAYFLY_SMTP_PORT: '0',
-    MAYFLY_METRICS_PORT: '0',
-    MAYFLY_DATA_DIR: join(cwd, 'data'),
-    MAYFLY_API_KEY: key,
-  });
+  const server = await startServer(cwd, key);
   try {
     writeFileSync(join(cwd, 'test_code.py'), TESTS);
     const env = { MAYFLY_URL: server.url, MAYFLY_API_KEY: key, MAYFLY_SMTP: `127.0.0.1:${server.smtpPort}` };

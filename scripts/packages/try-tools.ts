@@ -39,6 +39,7 @@ export function project(
   name: string,
   packages: string[],
   node = process.execPath,
+  env: Record<string, string> = {},
 ): { cwd: string; ms: number } {
   const cwd = join(folder, name);
   mkdirSync(cwd);
@@ -48,6 +49,7 @@ export function project(
     ['install', '--no-audit', '--no-fund', '--loglevel=error', ...packages],
     cwd,
     node,
+    env,
   );
   return { cwd, ms };
 }
@@ -64,9 +66,23 @@ export interface RunningServer {
   stop(): Promise<void>;
 }
 
-/** `npx mayfly dev` in a project that has the package. */
-export async function startServer(cwd: string, env: Record<string, string>): Promise<RunningServer> {
+let server: ReturnType<typeof project> | undefined;
+/** A project with the server and `mf`; its installation takes longest, so that it is shared. */
+export function serverProject(tarballs: Tarballs): ReturnType<typeof project> {
+  server ??= project('server', [tarballs.get('mayfly') ?? '', tarballs.get('client') ?? '']);
+  return server;
+}
+
+/** `npx mayfly dev` on free ports, in a project that has the package. */
+export async function startServer(cwd: string, apiKey: string): Promise<RunningServer> {
   const started = performance.now();
+  const env = {
+    MAYFLY_HTTP_PORT: '0',
+    MAYFLY_SMTP_PORT: '0',
+    MAYFLY_METRICS_PORT: '0',
+    MAYFLY_DATA_DIR: join(cwd, 'data'),
+    MAYFLY_API_KEY: apiKey,
+  };
   const server = spawn('npx', ['mayfly', 'dev'], {
     cwd,
     env: withNode(process.execPath, env),
