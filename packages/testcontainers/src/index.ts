@@ -9,7 +9,7 @@ import { AbstractStartedContainer, GenericContainer, type StartedTestContainer, 
 /** The official image of Node.js; the server itself comes from npm. */
 const NODE_IMAGE = 'node:24-slim';
 /** Set by the release script. */
-const VERSION = '0.1.0';
+const VERSION = '0.2.0';
 const HTTP_PORT = 8025;
 const SMTP_PORT = 2525;
 /** The first start downloads the server. */

@@ -14,7 +14,7 @@ from ._inbox import Inbox
 
 # The official image of Node.js; the server itself comes from npm.
 NODE_IMAGE = "node:24-slim"
-VERSION = "0.1.0"
+VERSION = "0.2.0"
 HTTP_PORT = 8025
 SMTP_PORT = 2525
 # Seconds; the first start downloads the server.
