@@ -75,8 +75,8 @@ async function packagedPrograms(home: string): Promise<Programs> {
   return { folder: join(native, 'bin'), env: { LD_LIBRARY_PATH: `${libraries}:${join(native, 'lib')}` } };
 }
 
-/** Lets the user who runs PostgreSQL reach its own folder in one that only root may enter; nothing more is readable. */
-async function letOthersPass(folder: string): Promise<void> {
+/** Lets another user reach a folder of its own in one that only root may enter; nothing more is readable. */
+export async function letOthersPass(folder: string): Promise<void> {
   const { mode } = await stat(folder);
   if ((mode & 0o001) === 0) await chmod(folder, (mode & 0o777) | 0o011);
 }

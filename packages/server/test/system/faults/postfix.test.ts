@@ -22,7 +22,17 @@ describe.skipIf(!HAS_POSTFIX)('the queue of Postfix, in front of an inbox with f
     transport.close();
   }
   const wait = async (id: string, match: object) =>
-    (await app.api('POST', `/v1/inboxes/${id}/wait`, { body: { match, timeoutSeconds: 40 } })).body;
+    (await app.api('POST', `/v1/inboxes/${id}/wait`, { body: { match, timeoutSeconds: 4 } })).body;
+  /** Resolves when the mail arrived; its failure tells what Postfix did. */
+  async function arrived(id: string, subject: string) {
+    for (let round = 1; round <= 10; round++) {
+      const { matched, messages } = await wait(id, { subject });
+      if (matched) return messages[0];
+      // A mail that is found in the queue while its last attempt ends is put aside for five minutes.
+      await postfix.flush();
+    }
+    throw new Error(`The mail did not arrive. ${await postfix.log()}`);
+  }
   const left = async (id: string): Promise<number[]> =>
     (await app.api('GET', `/v1/inboxes/${id}/faults`)).body.rules.map((rule: { left: number }) => rule.left);
 
@@ -33,7 +43,7 @@ describe.skipIf(!HAS_POSTFIX)('the queue of Postfix, in front of an inbox with f
       const rules = [{ at, reply: { code: 451, text: '4.7.1 Greylisted' }, times: 2 }];
       await app.api('PUT', `/v1/inboxes/${inbox.id}/faults`, { body: { rules } });
       await queue(inbox.address, `451 at ${at}`);
-      expect((await wait(inbox.id, { subject: `451 at ${at}` })).matched).toBe(true);
+      await arrived(inbox.id, `451 at ${at}`);
       expect(await left(inbox.id)).toEqual([0]);
       const { body } = await app.api('GET', `/v1/inboxes/${inbox.id}/messages`);
       expect(body.messages).toHaveLength(1);
@@ -45,7 +55,7 @@ describe.skipIf(!HAS_POSTFIX)('the queue of Postfix, in front of an inbox with f
     const rules = [{ at, disconnect: true }];
     await app.api('PUT', `/v1/inboxes/${inbox.id}/faults`, { body: { rules } });
     await queue(inbox.address, `closed at ${at}`);
-    expect((await wait(inbox.id, { subject: `closed at ${at}` })).matched).toBe(true);
+    await arrived(inbox.id, `closed at ${at}`);
     expect(await left(inbox.id)).toEqual([0]);
   });
 
@@ -57,13 +67,14 @@ describe.skipIf(!HAS_POSTFIX)('the queue of Postfix, in front of an inbox with f
     ];
     await app.api('PUT', `/v1/inboxes/${inbox.id}/faults`, { body: { rules } });
     await queue(inbox.address, 'delayed');
-    expect((await wait(inbox.id, { subject: 'delayed' })).matched).toBe(true);
+    await arrived(inbox.id, 'delayed');
     await expect.poll(() => left(inbox.id)).toEqual([0, 1]);
     const transport = createTransport({ host: '127.0.0.1', port: postfix.port });
     await transport.sendMail({ from: sender.address, to: inbox.address, subject: 'bounced', text: 'Hello.' });
     transport.close();
-    const { matched, messages } = await wait(sender.id, { subject: 'Undelivered Mail Returned to Sender' });
-    expect(matched).toBe(true);
-    expect(messages[0].text).toMatch(/said: 554 5\.7\.1\s+Not today \(in reply to RCPT TO command\)/);
+    const bounce = await arrived(sender.id, 'Undelivered Mail Returned to Sender');
+    expect(bounce.text).toMatch(
+      /said: 554 5\.7\.1\s+Not\s+today\s+\(in\s+reply\s+to\s+RCPT\s+TO\s+command\)/,
+    );
   });
 });

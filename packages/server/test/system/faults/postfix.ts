@@ -1,10 +1,11 @@
 import { execFile } from 'node:child_process';
-import { chown, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { chown, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { findProgram, reportAbsent } from '../../support/find-program.ts';
 import { freePort } from '../../support/ports.ts';
+import { letOthersPass } from '../../support/postgres.ts';
 
 const run = promisify(execFile);
 
@@ -63,6 +64,10 @@ postlog unix-dgram n - n - 1 postlogd
 export interface Postfix {
   /** Takes mail by SMTP from this machine, and queues it for the relay. */
   port: number;
+  /** Tries to deliver all that is queued, also what it would not try for minutes. */
+  flush(): Promise<unknown>;
+  /** What it did, for the message of a test that fails. */
+  log(): Promise<string>;
   stop(): Promise<void>;
 }
 
@@ -72,7 +77,8 @@ export async function startPostfix(relayPort: number): Promise<Postfix> {
   const port = await freePort();
   for (const name of ['etc', 'queue', 'data']) await mkdir(join(folder, name));
   const { stdout: owner } = await run('id', ['-u', 'postfix']);
-  await run('chmod', ['755', folder]);
+  await letOthersPass(tmpdir());
+  await letOthersPass(folder);
   await chown(join(folder, 'data'), Number(owner), 0);
   await writeFile(join(folder, 'etc/main.cf'), mainConfig(folder, relayPort));
   await writeFile(join(folder, 'etc/master.cf'), services(port));
@@ -80,6 +86,8 @@ export async function startPostfix(relayPort: number): Promise<Postfix> {
   await postfix('start');
   return {
     port,
+    flush: () => postfix('flush'),
+    log: () => readFile(join(folder, 'log'), 'utf8'),
     async stop() {
       await postfix('stop');
       await rm(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
