@@ -97,6 +97,9 @@ def test_reads_and_lists(mail_inbox: Inbox, send: Send) -> None:
     assert message.html is not None and "<p>html</p>" in message.html
     assert b"Subject: Two" in mail_inbox.raw(newest.id)
     assert "committed" in [event["event"] for event in mail_inbox.timeline(newest.id)]
+    assert mail_inbox.set_faults({"at": "rcpt", "delayMs": 5}) == mail_inbox.faults() != []
+    mail_inbox.clear_faults()
+    assert mail_inbox.faults() == []
     assert "missing-date" in [finding["rule"] for finding in mail_inbox.lint(newest.id)]
 
 

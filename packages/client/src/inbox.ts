@@ -201,6 +201,25 @@ export class Inbox {
     return ((await this.#call('GET', `/messages/${messageId}/lint`, options)) as api.LintReport).findings;
   }
 
+  /**
+   * Lets mail to the inbox fail: senders meet the rules in their order, each `times` times, then normal service.
+   * Replaces the rules before. Needs an API key.
+   */
+  async setFaults(rules: api.FaultRule[], options?: RequestOptions): Promise<api.FaultState[]> {
+    const input = { ...options, body: { rules } };
+    return ((await this.#call('PUT', '/faults', input)) as api.Faults).rules;
+  }
+
+  /** The fault rules, with how often each still applies. Needs an API key. */
+  async faults(options?: RequestOptions): Promise<api.FaultState[]> {
+    return ((await this.#call('GET', '/faults', options)) as api.Faults).rules;
+  }
+
+  /** Removes the fault rules. Needs an API key. */
+  async clearFaults(options?: RequestOptions): Promise<void> {
+    await this.#call('DELETE', '/faults', options);
+  }
+
   /** Lets it live so many minutes from now. Needs an API key. */
   async extend(ttlMinutes: number, options?: RequestOptions): Promise<void> {
     this.#data = {

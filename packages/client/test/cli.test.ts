@@ -80,6 +80,22 @@ describe('mf', () => {
     expect((await mf(['rm', '--label', 'run=1'])).notes).toBe('Deleted 1 inbox.\n');
   });
 
+  it('sets, shows and removes the fault rules of an inbox', async () => {
+    const env = await newInbox();
+    const { out } = await mf(['faults', '{"at": "rcpt", "reply": {"code": 451}, "times": 2}'], env);
+    expect(JSON.parse(out)).toMatchObject({ at: 'rcpt', reply: { code: 451 }, times: 2, left: 2 });
+    expect(await mf(['faults'], env)).toEqual({ exitCode: 0, out, notes: '' });
+    expect(await mf(['faults', '[]'], env)).toEqual({ exitCode: 0, out: '', notes: '' });
+    expect(await mf(['faults', 'rcpt'], env)).toMatchObject({
+      exitCode: 1,
+      notes: expect.stringContaining('The rules are not JSON: rcpt.'),
+    });
+    expect(await mf(['faults', '{"at": "rctp"}'], env)).toMatchObject({
+      exitCode: 2,
+      notes: expect.stringContaining('Did you mean "rcpt"?'),
+    });
+  });
+
   it('reads with the token of the inbox alone', async () => {
     const { out } = await mf(['new', '--export']);
     expect(out).toMatch(/^export INBOX_ID=inb_\w+\nexport INBOX_ADDRESS=\S+\nexport INBOX_TOKEN=mft_\w+\n$/);

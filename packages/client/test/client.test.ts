@@ -177,6 +177,11 @@ describe('an inbox of the client', () => {
     expect((await inbox.read(message.id)).subject).toBe('File');
     expect((await inbox.timeline(message.id)).map(({ event }) => event)).toContain('committed');
     expect(await inbox.lint(message.id)).toEqual([]);
+    const rule = { at: 'rcpt', reply: { code: 451, text: 'later' }, times: 2 } as const;
+    expect(await inbox.setFaults([rule])).toMatchObject([{ ...rule, left: 2 }]);
+    expect(await inbox.faults()).toMatchObject([{ ...rule, left: 2 }]);
+    await inbox.clearFaults();
+    expect(await inbox.faults()).toEqual([]);
   });
 
   it('is readable by its token alone, which may not delete it', async () => {

@@ -218,6 +218,24 @@ class Inbox:
         findings: list[dict[str, Any]] = self._call("GET", "messages", message_id, "lint")["findings"]
         return findings
 
+    def set_faults(self, *rules: dict[str, Any]) -> list[dict[str, Any]]:
+        """Lets mail to the inbox fail. Senders meet the rules in their order, each "times" times, then normal
+        service: set_faults({"at": "rcpt", "reply": {"code": 451, "text": "4.7.1 later"}, "times": 2}).
+        Replaces the rules before. Needs an API key.
+        """
+        answer = self._call("PUT", "faults", body={"rules": list(rules)})
+        set_rules: list[dict[str, Any]] = answer["rules"]
+        return set_rules
+
+    def faults(self) -> list[dict[str, Any]]:
+        """The fault rules, with how often each still applies ("left"). Needs an API key."""
+        rules: list[dict[str, Any]] = self._call("GET", "faults")["rules"]
+        return rules
+
+    def clear_faults(self) -> None:
+        """Removes the fault rules. Needs an API key."""
+        self._call("DELETE", "faults")
+
     def extend(self, ttl_minutes: int) -> None:
         """Lets it live so many minutes from now. Needs an API key."""
         self._data = {**self._data, **self._call("PATCH", body={"ttlMinutes": ttl_minutes})}

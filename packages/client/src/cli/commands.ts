@@ -167,6 +167,22 @@ const open: Command = async (context, values) => {
   context.out(`${(await inboxOf(context, values)).consoleUrl}\n`);
 };
 
+const faults: Command = async (context, values, [rules]) => {
+  const inbox = await inboxOf(context, values);
+  const shown = rules === undefined ? await inbox.faults() : await inbox.setFaults(rulesOf(rules));
+  for (const rule of shown) context.out(json(rule));
+};
+
+function rulesOf(text: string): api.FaultRule[] {
+  try {
+    return [JSON.parse(text)].flat();
+  } catch {
+    throw new UsageError(
+      `The rules are not JSON: ${text}. Write: mf faults '{"at": "rcpt", "reply": {"code": 451}, "times": 2}'`,
+    );
+  }
+}
+
 const remove: Command = async (context, values) => {
   if (values.label === undefined) return (await inboxOf(context, values)).delete();
   const count = await client(context).inboxes.deleteByLabels(labels(values.label));
@@ -199,6 +215,7 @@ export const COMMANDS: Record<string, Command> = {
   read,
   save,
   open,
+  faults,
   rm: remove,
   'wait-ready': waitReady,
 };
@@ -212,6 +229,7 @@ export const HELP = `Usage: mf <command> [options]
   mf silence [--for 2s]                                        fails when a mail comes
   mf tail [--all]                                              prints mails as they come
   mf list [--all] · mf read [ID] [--text|--html|--raw] · mf save FILE [ID] · mf open
+  mf faults ['JSON']                                           sets the fault rules of the inbox, [] for none; prints them
   mf rm [--label name=value]                                   deletes the inbox, or all with the labels
   mf wait-ready                                                waits for the server
 
