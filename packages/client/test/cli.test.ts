@@ -91,7 +91,7 @@ describe('mf', () => {
       notes: expect.stringContaining('The rules are not JSON: rcpt.'),
     });
     expect(await mf(['faults', '{"at": "rctp"}'], env)).toMatchObject({
-      exitCode: 2,
+      exitCode: 1,
       notes: expect.stringContaining('Did you mean "rcpt"?'),
     });
   });
