@@ -7,6 +7,7 @@ import { createEventBodies } from './event-body.ts';
 import type { AttemptOutcome } from './outbound/outcome.ts';
 import { ATTEMPT_TIMEOUT_MS, type Sender } from './outbound/send.ts';
 import { hasOnlyFailed, type NextStep, nextStep } from './schedule.ts';
+import { createScheduleClock, type ScheduleClock } from './schedule-clock.ts';
 import { signatureHeaders } from './sign.ts';
 
 /**
@@ -23,8 +24,11 @@ const OTHER_SLOTS = 512;
 export const MAX_CONCURRENT_ATTEMPTS = PROMPT_SLOTS + OTHER_SLOTS;
 /** Longer than any attempt including its reads and writes: an expired lease belongs to a dead process. */
 const LEASE_MS = ATTEMPT_TIMEOUT_MS + 45_000;
-/** Due deliveries are announced by an event; this poll finds those whose event was missed. */
-const IDLE_POLL_MS = 15_000;
+/**
+ * Due deliveries are announced by an event; this poll finds those whose event was missed, so that no first
+ * attempt is later than this while slots are free. It reads a few rows by index.
+ */
+const IDLE_POLL_MS = 1_000;
 /** Pause when something is due but nothing could be claimed: its slots are taken, or it is being cancelled. */
 const NOTHING_CLAIMED_MS = 100;
 /** Pause after a storage failure: short for deliveries, long enough not to flood the log. */
@@ -63,7 +67,8 @@ export interface Deliverer {
 
 export function createDeliverer(deps: DelivererDeps): Deliverer {
   const { store, sender, events, clock, log } = deps;
-  const attempt = createAttempt(deps);
+  const schedule = createScheduleClock(clock, () => store.deliveries.storageTime());
+  const attempt = createAttempt(deps, schedule);
   const stopping = new AbortController();
   const aborting = new AbortController();
   const free = { prompt: PROMPT_SLOTS, other: OTHER_SLOTS };
@@ -89,10 +94,10 @@ export function createDeliverer(deps: DelivererDeps): Deliverer {
 
   /** Starts the attempts that are due. @returns how long to wait before the next call, milliseconds */
   const startDue = async (): Promise<number> => {
-    const nextAt = await store.deliveries.nextAt();
-    const now = clock.now();
+    const now = await schedule.read();
+    const nextAt = await store.deliveries.nextAt(now);
     if (nextAt === null || nextAt > now) return Math.min(IDLE_POLL_MS, (nextAt ?? now + IDLE_POLL_MS) - now);
-    const claimed = await store.deliveries.claim({ ...free, leaseMs: LEASE_MS }, now);
+    const claimed = await store.deliveries.claim({ ...free, leaseMs: LEASE_MS }, clock.now(), now);
     for (const delivery of claimed) begin(delivery);
     return claimed.length > 0 ? 0 : NOTHING_CLAIMED_MS;
   };
@@ -132,10 +137,12 @@ export function createDeliverer(deps: DelivererDeps): Deliverer {
 }
 
 /** One attempt of a claimed delivery, from reading the message to recording the result. */
-function createAttempt(deps: DelivererDeps) {
+function createAttempt(deps: DelivererDeps, schedule: ScheduleClock) {
   const { store, sender, clock, log, metrics } = deps;
   const bodyOf = createEventBodies(deps);
-  const recorder = createBatcher((results: AttemptResult[]) => store.deliveries.record(results, clock.now()));
+  const recorder = createBatcher((results: AttemptResult[]) =>
+    store.deliveries.record(results, clock.now(), schedule.now()),
+  );
 
   const conclude = async (claimed: ClaimedDelivery, outcome: AttemptOutcome, at: number): Promise<void> => {
     const now = clock.now();
@@ -144,7 +151,7 @@ function createAttempt(deps: DelivererDeps) {
     const streak = await recorder.add({
       ...proofOf(claimed),
       attempt: { at, status, durationMs: Math.max(0, Math.round(durationMs)), error, responseStart },
-      next: standing(step),
+      next: standing(step, schedule.now()),
     });
     metrics.attempt(outcome.ok ? 'ok' : 'failed', durationMs / 1_000);
     if (step.kind !== 'retry') metrics.delivery(step.kind === 'delivered' ? 'delivered' : 'failed');
@@ -156,7 +163,7 @@ function createAttempt(deps: DelivererDeps) {
         error: error?.code,
         ms: Math.round(durationMs),
         next: step.kind,
-        ...(step.kind === 'retry' && { nextAt: new Date(step.at).toISOString() }),
+        ...(step.kind === 'retry' && { nextAt: new Date(now + step.inMs).toISOString() }),
       },
       'webhook attempt',
     );
@@ -203,8 +210,8 @@ const idsOf = ({ id, webhookId, accountId, eventId, messageId }: ClaimedDelivery
   messageId,
 });
 
-function standing(step: NextStep): AttemptResult['next'] {
-  if (step.kind === 'retry') return { state: 'pending', at: step.at };
+function standing(step: NextStep, now: number): AttemptResult['next'] {
+  if (step.kind === 'retry') return { state: 'pending', at: now + step.inMs };
   if (step.kind === 'delivered') return { state: 'delivered', reason: null };
   const reason = step.kind === 'disable' ? step.reason : 'All attempts failed.';
   return { state: 'failed', reason };

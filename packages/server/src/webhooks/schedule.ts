@@ -37,8 +37,7 @@ export interface AttemptResult {
 
 export type NextStep =
   | { kind: 'delivered' }
-  /** `at` is epoch milliseconds. */
-  | { kind: 'retry'; at: number }
+  | { kind: 'retry'; inMs: number }
   | { kind: 'given-up' }
   /** The delivery ends and the endpoint gets no more; the reason is shown to its owner. */
   | { kind: 'disable'; reason: string };
@@ -46,7 +45,7 @@ export type NextStep =
 /**
  * Decides what follows an attempt.
  * @param attemptNumber number of the attempt that has ended, from 1
- * @param now epoch milliseconds at its end
+ * @param now epoch milliseconds at its end, by the wall clock: a Retry-After may name a date
  * @param random in [0, 1)
  * @param delays replaces {@link RETRY_DELAYS_MS} in tests
  */
@@ -68,7 +67,7 @@ export function nextStep(
   const jittered = Math.round(delay * (1 - JITTER + 2 * JITTER * random));
   const requested = result.retryAfter === null ? undefined : parseRetryAfter(result.retryAfter, now);
   // Retry-After can only postpone a retry: earlier ones would use up the attempts too soon.
-  return { kind: 'retry', at: now + Math.max(jittered, requested ?? 0) };
+  return { kind: 'retry', inMs: Math.max(jittered, requested ?? 0) };
 }
 
 /** IMF-fixdate and the obsolete RFC 850 form. */

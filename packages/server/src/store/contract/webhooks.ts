@@ -147,9 +147,8 @@ export interface AttemptResult {
   leasedUntil: number;
   /** Null if no attempt was made because the message does not exist any more. */
   attempt: AttemptRecord | null;
-  next:
-    | { state: 'pending'; at: number }
-    | { state: Exclude<DeliveryState, 'pending'>; reason: string | null };
+  next: /** `at` is a time of the schedule. */
+  { state: 'pending'; at: number } | { state: Exclude<DeliveryState, 'pending'>; reason: string | null };
 }
 
 /** Failures of a webhook since its last success, after an attempt was recorded. */
@@ -158,23 +157,36 @@ export interface FailureStreak {
   failedAttempts: number;
 }
 
+/**
+ * The queue and log of deliveries. Delays and leases are counted on the time of schedules (`schedule`, epoch
+ * milliseconds, by default `now`), which steps of a machine's wall clock do not move. If it runs back
+ * nevertheless, each delay and lease lasts as long as it would have: nothing waits for the old time.
+ */
 export interface DeliveryStore {
   /**
    * Leases due deliveries, the longest due first: at most {@link CONCURRENCY} at once of a prompt webhook and
    * one of any other. A delivery whose lease ran out is due again. It also cancels pending deliveries of
    * webhooks that are disabled or ended.
    */
-  claim(limits: ClaimLimits, now: number): Promise<ClaimedDelivery[]>;
-  /** The earliest time at which a claim may find something; null when nothing is pending. May be too early. */
-  nextAt(): Promise<number | null>;
+  claim(limits: ClaimLimits, now: number, schedule?: number): Promise<ClaimedDelivery[]>;
+  /**
+   * The earliest time of the schedule at which a claim may find something; null when nothing is pending. May
+   * be too early.
+   */
+  nextAt(schedule: number): Promise<number | null>;
+  /**
+   * The storage's own clock in epoch milliseconds, from which all its servers derive the time of schedules;
+   * null for a storage with one server.
+   */
+  storageTime(): Promise<number | null>;
   /**
    * Stores attempts and the new states of their deliveries in one transaction. A delivery whose lease ended
    * keeps its state; the attempt is logged nevertheless.
    * @returns the failures of each result's webhook, undefined if the webhook does not exist any more
    */
-  record(results: AttemptResult[], now: number): Promise<(FailureStreak | undefined)[]>;
+  record(results: AttemptResult[], now: number, schedule?: number): Promise<(FailureStreak | undefined)[]>;
   /** Ends all leases, for a storage with one server: at its start, deliveries of the last process are due at once. */
-  releaseAll(now: number): Promise<void>;
+  releaseAll(schedule: number): Promise<void>;
   /** Adds the delivery of a test event, due at once. Undefined if there is no such live webhook. */
   addTest(
     accountId: string,

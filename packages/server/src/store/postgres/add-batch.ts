@@ -180,15 +180,12 @@ async function addDeliveries(client: PoolClient, rows: unknown[][], now: number)
   const columns = ['id', 'webhook_id', 'event_id', 'inbox_id', 'message_id', 'state', 'created_at', 'due_at'];
   await Promise.all([
     insertRows(client, 'deliveries', [...columns, 'round', 'attempts'], rows),
-    client.query({
-      name: 'wake webhooks',
-      text: `with due as (select id from webhooks where id = any($1) order by id for update)
-        update webhooks w set kept = kept + added.count,
-          next_at = case when next_at < $3 then next_at when blocked_until > $3 then blocked_until else $3 end
-        from due, unnest($1::text[], $2::bigint[]) as added(id, count)
-        where w.id = due.id and added.id = w.id`,
-      values: [[...counts.keys()], [...counts.values()], now],
-    }),
+    insertRows(
+      client,
+      'wakes',
+      ['webhook_id', 'at', 'added'],
+      [...counts].map(([webhook, count]) => [webhook, now, count]),
+    ),
   ]);
 }
 

@@ -1,4 +1,5 @@
 import type { Pool, PoolClient } from 'pg';
+import { randomFraction } from '../../ids.ts';
 import type { Engine, HotCalls, Tx } from '../sql/engine.ts';
 import { createEvict } from '../sql/messages/eviction.ts';
 import { createSources } from '../sql/messages/sources.ts';
@@ -7,6 +8,13 @@ import { createRecord } from '../sql/webhooks/record-attempts.ts';
 import { addBatch } from './add-batch.ts';
 import { kyselyOn, postgresDialect } from './kysely.ts';
 import { runFlights, runTransaction } from './transactions.ts';
+
+/** In random order, so that several nodes do not begin with the same webhook. */
+const shuffled = (ids: string[]): string[] =>
+  ids
+    .map((id) => ({ id, place: randomFraction() }))
+    .sort((a, b) => a.place - b.place)
+    .map(({ id }) => id);
 
 /** The engine on a pool of connections. */
 export function postgresEngine(pool: Pool): Engine & { hot: HotCalls } {
@@ -32,7 +40,7 @@ export function postgresEngine(pool: Pool): Engine & { hot: HotCalls } {
           for (const { inboxSeq, maxMessages } of overfull) await evict(txOn(client), inboxSeq, maxMessages);
           return { result: placed, written };
         }),
-      claim: createClaim(engine),
+      claim: createClaim(engine, { transactions: 'each webhook', order: shuffled }),
       record: createRecord(engine),
     },
   };

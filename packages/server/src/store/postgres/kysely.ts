@@ -108,10 +108,12 @@ export const postgresDialect: Dialect = {
   integer: 'bigint',
   rowNumber: (column) => column.primaryKey().generatedByDefaultAsIdentity(),
   keyed: (table) => table,
-  lockRows: (query) => query.forNoKeyUpdate(),
   async onlyOnPostgres(db, statements) {
     for (const statement of statements) await sql.raw(statement).execute(db);
   },
+  // Not `for update`, which the foreign keys of rows that the intake inserts would wait for.
+  lockRows: (query) => query.forNoKeyUpdate(),
+  lockFreeRows: (query) => query.forNoKeyUpdate().skipLocked(),
   asText: (bytes) => sql`convert_from(${bytes}, 'UTF8')`,
   isLike: (text, pattern) => sql`${text} ilike ${pattern}`,
   time: () => sql`(extract(epoch from statement_timestamp()) * 1000)::bigint`,

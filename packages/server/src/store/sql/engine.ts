@@ -72,15 +72,19 @@ export interface Dialect {
   ): SelectQueryBuilder<Tables, TB, Row>;
   /** Runs statements of a migration that concern how PostgreSQL stores rows; on SQLite it does nothing. */
   onlyOnPostgres(db: Kysely<unknown>, statements: readonly string[]): Promise<void>;
+  /** As {@link lockRows}, but leaves out rows that another transaction has locked instead of waiting. */
+  lockFreeRows<TB extends keyof Tables, Row>(
+    query: SelectQueryBuilder<Tables, TB, Row>,
+  ): SelectQueryBuilder<Tables, TB, Row>;
   /** Stored UTF-8 as text. SQLite casts; PostgreSQL would cast to hex and needs `convert_from`. */
   asText(bytes: Expression<Uint8Array>): Expression<string>;
   /** `LIKE` that ignores at least the case of ASCII letters: SQLite's own does, PostgreSQL needs `ILIKE`. */
   isLike(text: Expression<string>, pattern: string): Expression<SqlBool>;
   /**
    * The time by which nodes agree, epoch milliseconds: that of the database, which several machines with
-   * clocks of their own may use; SQLite has the clock of the one machine.
+   * clocks of their own may use; SQLite has none, and it is `now`.
    */
-  time(now: number): Expression<number>;
+  time<Now extends number | null>(now: Now): Expression<number | Now>;
   /**
    * Translates an engine's error: `unavailable` if the storage is down, full, busy or broken, undefined if
    * the error is not about the storage (a defect).

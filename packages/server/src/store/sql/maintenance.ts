@@ -10,6 +10,7 @@ import {
 import { inSequence, type Removal } from './delete-in-steps.ts';
 import type { Db, Engine, Tx } from './engine.ts';
 import { cancelOfInbox, removeDeliveries, removeEachWebhook } from './webhooks/queue.ts';
+import { createTakeWakes } from './webhooks/wakes.ts';
 
 /**
  * Deletes about `limit` rows that are no longer needed at `now`; fewer mean that nothing is left. A row that
@@ -182,6 +183,15 @@ const removeOldDeliveries: Chore = (tx, limit, now) => {
   return removeDeliveries(tx, old, 'ended');
 };
 
+/** Wakes are taken within a second wherever a worker runs. */
+const STALE_WAKE_MS = 24 * 60 * 60_000;
+
+/** Takes the wakes that no worker has taken for long, so that their number is bounded without a worker. */
+function takeStaleWakes(engine: Engine): Chore {
+  const takeWakes = createTakeWakes(engine);
+  return (tx, _limit, now) => takeWakes(tx, now - STALE_WAKE_MS, now);
+}
+
 /** Removes the oldest ended deliveries of webhooks with a long log. */
 const trimDeliveries: Chore = async (tx, limit) => {
   const full = await tx
@@ -254,6 +264,7 @@ export function createUpkeep(engine: Engine, removal: Removal): Upkeep {
     removeTombstones,
     removeEndedWebhooks,
     removeOldDeliveries,
+    takeStaleWakes(engine),
     trimDeliveries,
     removeReservations,
     removeRefusals,

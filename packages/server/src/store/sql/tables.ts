@@ -26,6 +26,7 @@ export interface Tables {
   parked_sources: ParkedSourcesTable;
   refusals: RefusalsTable;
   webhooks: WebhooksTable;
+  wakes: WakesTable;
   deliveries: DeliveriesTable;
   attempts: AttemptsTable;
   shared_limits: SharedLimitsTable;
@@ -265,8 +266,25 @@ export interface WebhooksTable {
   next_at: number | null;
   /** Nothing is claimed before: the maximum of attempts is in progress, or it pauses after failures. */
   blocked_until: Generated<number>;
-  /** Deliveries in the log. */
+  /** Deliveries in the log, but those of wakes that no claim has taken yet. */
   kept: number;
+  /** The schedule's time at which `next_at` was last set; see webhooks/schedule.ts. */
+  scheduled_at: Generated<number>;
+  /** How far the times of its deliveries run ahead of the schedule's time; see webhooks/schedule.ts. */
+  ahead_ms: Generated<number>;
+}
+
+/**
+ * New deliveries of a webhook, for the next claim: the intake only inserts, so that it never waits for the
+ * lock of a webhook's row.
+ */
+export interface WakesTable {
+  seq: Generated<number>;
+  webhook_id: string;
+  /** The `due_at` of the deliveries, by the wall clock of the node that added them. */
+  at: number;
+  /** How many deliveries were added. */
+  added: number;
 }
 
 /** `ends_at` of what does not end by itself: later than any time. */

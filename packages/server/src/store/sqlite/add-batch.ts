@@ -57,11 +57,7 @@ function prepareStatements(database: DatabaseSync): Statements {
          (id, webhook_id, event_id, inbox_id, message_id, state, created_at, due_at, round, attempts)
        values (?, ?, ?, ?, ?, 'pending', ?, ?, 0, 0)`,
     ),
-    wake: database.prepare(
-      `update webhooks set kept = kept + ?,
-         next_at = case when next_at < ?2 then next_at when blocked_until > ?2 then blocked_until else ?2 end
-       where id = ?3`,
-    ),
+    wake: database.prepare(`insert into wakes (webhook_id, at, added) values (?, ?, ?)`),
   };
 }
 
@@ -152,7 +148,7 @@ function addMessages(
   }
 }
 
-/** Adds the deliveries of new messages, and makes their webhooks due. */
+/** Adds the deliveries of new messages, and wakes their webhooks. */
 function addDeliveries(statements: Statements, mails: readonly PlannedMail[], now: number): void {
   const { accountWebhooks, inboxWebhooks, delivery, wake } = statements;
   const ofAccounts = new Map<string, unknown[]>();
@@ -171,5 +167,5 @@ function addDeliveries(statements: Statements, mails: readonly PlannedMail[], no
     }
     placed.deliveries = webhooks.length;
   }
-  for (const [webhook, count] of added) wake.run(count, now, webhook);
+  for (const [webhook, count] of added) wake.run(webhook, now, count);
 }

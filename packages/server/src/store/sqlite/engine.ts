@@ -41,7 +41,7 @@ export function writingEngine(
             return placed;
           }),
         ),
-      claim: createClaim(engine),
+      claim: createClaim(engine, { transactions: 'one', order: (ids) => ids }),
       record: createRecord(engine),
     },
   };

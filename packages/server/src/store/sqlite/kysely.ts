@@ -116,6 +116,7 @@ export const sqliteDialect: Dialect = {
   keyed: (table) => table.modifyEnd(sql`without rowid`),
   lockRows: (query) => query,
   onlyOnPostgres: async () => undefined,
+  lockFreeRows: (query) => query,
   asText: (bytes) => sql`cast(${bytes} as text)`,
   isLike: (text, pattern) => sql`${text} like ${pattern}`,
   time: (now) => sql`${now}`,

@@ -20,6 +20,7 @@ import { describeLimits } from './suite-limits.ts';
 import { describeReading } from './suite-reading.ts';
 import { describeTwoWriters } from './suite-two-writers.ts';
 import { describeUsage } from './suite-usage.ts';
+import { describeWebhookClocks } from './suite-webhook-clocks.ts';
 import { describeWebhooks } from './suite-webhooks.ts';
 
 /** An engine's store on an empty storage, with what the contract has no method for. */
@@ -103,6 +104,7 @@ export function describeStore(name: string, open: () => Promise<Opened>, openFre
     describeReading(given);
     describeEnds(given);
     describeWebhooks(given);
+    describeWebhookClocks(given);
     describeExplain(given);
     describeTimeline(given);
   });

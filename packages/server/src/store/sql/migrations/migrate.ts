@@ -8,6 +8,7 @@ import * as catchAll from './0005-catch-all.ts';
 import * as emptying from './0006-emptying.ts';
 import * as sessions from './0007-sessions.ts';
 import * as accountOrders from './0008-account-orders.ts';
+import * as wakes from './0009-wakes.ts';
 import * as faults from './0010-faults.ts';
 import * as staging from './0013-staging.ts';
 import * as sharedLimits from './0014-shared-limits.ts';
@@ -22,6 +23,7 @@ export const MIGRATIONS = {
   '0006-emptying': emptying,
   '0007-sessions': sessions,
   '0008-account-orders': accountOrders,
+  '0009-wakes': wakes,
   '0010-faults': faults,
   '0013-staging': staging,
   '0014-shared-limits': sharedLimits,

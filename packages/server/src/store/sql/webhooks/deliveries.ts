@@ -1,9 +1,9 @@
-import type { Selectable, SelectQueryBuilder } from 'kysely';
+import { type Selectable, type SelectQueryBuilder, sql } from 'kysely';
 import { TOMBSTONE_MS } from '../../contract/retention.ts';
 import type { AttemptRecord, DeliveryRecord, DeliveryStore } from '../../contract/webhooks.ts';
 import type { Db, Dialect, Engine, Tx } from '../engine.ts';
 import type { AttemptsTable, DeliveriesTable, Tables } from '../tables.ts';
-import { createReschedule } from './queue.ts';
+import { CLOCK_TOLERANCE_MS } from './schedule.ts';
 
 /** A row of the log: a delivery with one of its attempts, or with none. */
 type Joined = { [K in keyof Omit<AttemptsTable, 'delivery_id'>]: AttemptsTable[K] | null };
@@ -19,7 +19,10 @@ function toAttempt({ at, status, duration_ms, error, response_start }: Joined): 
   ];
 }
 
-function toDelivery(row: Selectable<DeliveriesTable>, attempts: AttemptRecord[]): DeliveryRecord {
+function toDelivery(
+  row: Selectable<DeliveriesTable> & { ahead_ms: number },
+  attempts: AttemptRecord[],
+): DeliveryRecord {
   return {
     id: row.id,
     webhookId: row.webhook_id,
@@ -29,7 +32,7 @@ function toDelivery(row: Selectable<DeliveriesTable>, attempts: AttemptRecord[])
     state: row.state,
     reason: row.reason,
     createdAt: row.created_at,
-    nextAttemptAt: row.due_at,
+    nextAttemptAt: row.due_at === null ? null : row.due_at - row.ahead_ms,
     attempts,
   };
 }
@@ -55,8 +58,10 @@ export async function readDeliveries(
 ): Promise<DeliveryRecord[]> {
   const rows = await on
     .selectFrom(deliveries.as('d'))
+    .innerJoin('webhooks as w', 'w.id', 'd.webhook_id')
     .leftJoin('attempts as a', 'a.delivery_id', 'd.id')
     .selectAll('d')
+    .select('w.ahead_ms')
     .select(['a.number', 'a.at', 'a.status', 'a.duration_ms', 'a.error', 'a.response_start'])
     .orderBy('d.id', 'desc')
     .orderBy('a.number')
@@ -83,11 +88,16 @@ async function readLog(on: Db, query: LogQuery, now: number): Promise<DeliveryRe
   return readDeliveries(on, deliveries);
 }
 
+/** Makes a webhook due for the next claim, after deliveries were added or became due at `at`. */
+async function wake(tx: Tx, webhookId: string, at: number, added: number): Promise<void> {
+  await tx.insertInto('wakes').values({ webhook_id: webhookId, at, added }).execute();
+}
+
 /** A live webhook of the account, locked. */
 async function lockOwn(tx: Tx, dialect: Dialect, accountId: string, webhookId: string, now: number) {
   const own = tx
     .selectFrom('webhooks')
-    .select(['id', 'prompt'])
+    .select('id')
     .where('id', '=', webhookId)
     .where('account_id', '=', accountId)
     .where('ends_at', '>', now);
@@ -99,9 +109,22 @@ async function findOn(on: Db, accountId: string, webhookId: string, id: string, 
 }
 
 /** Reading the log of deliveries, and when the next is due. */
-function createReads({ db }: Engine): Pick<DeliveryStore, 'nextAt' | 'find' | 'list'> {
+function createReads({
+  db,
+  dialect,
+}: Engine): Pick<DeliveryStore, 'nextAt' | 'storageTime' | 'find' | 'list'> {
   return {
-    async nextAt() {
+    async nextAt(now) {
+      const woken = await db.selectFrom('wakes').select('seq').limit(1).executeTakeFirst();
+      if (woken) return now;
+      const ahead = await db
+        .selectFrom('webhooks')
+        .select('id')
+        .where('scheduled_at', '>', now + CLOCK_TOLERANCE_MS)
+        .where('next_at', 'is not', null)
+        .limit(1)
+        .executeTakeFirst();
+      if (ahead) return now;
       // One query for each value of `prompt`, because the index begins with it.
       const times: number[] = [];
       for (const prompt of [0, 1]) {
@@ -118,6 +141,11 @@ function createReads({ db }: Engine): Pick<DeliveryStore, 'nextAt' | 'find' | 'l
       return times.length > 0 ? Math.min(...times) : null;
     },
 
+    async storageTime() {
+      const time = sql<number | null>`${dialect.time(null)}`.as('time');
+      return (await db.selectNoFrom(time).executeTakeFirstOrThrow()).time;
+    },
+
     find: (accountId, webhookId, deliveryId, now) => findOn(db, accountId, webhookId, deliveryId, now),
 
     async list(accountId, webhookId, { limit, before }, now) {
@@ -129,8 +157,7 @@ function createReads({ db }: Engine): Pick<DeliveryStore, 'nextAt' | 'find' | 'l
 
 /** The queue and log of deliveries; each engine claims and records them in its own way. */
 export function createDeliveries(engine: Engine): Omit<DeliveryStore, 'claim' | 'record' | 'listOfMessage'> {
-  const { db, dialect, transaction } = engine;
-  const reschedule = createReschedule(db);
+  const { dialect, transaction } = engine;
   return {
     ...createReads(engine),
 
@@ -164,12 +191,7 @@ export function createDeliveries(engine: Engine): Omit<DeliveryStore, 'claim' | 
             attempts: 0,
           })
           .execute();
-        await tx
-          .updateTable('webhooks')
-          .set((row) => ({ kept: row('kept', '+', 1) }))
-          .where('id', '=', webhookId)
-          .execute();
-        await reschedule(tx, webhook);
+        await wake(tx, webhookId, now, 1);
         return findOn(tx, accountId, webhookId, deliveryId, now);
       }),
 
@@ -184,7 +206,7 @@ export function createDeliveries(engine: Engine): Omit<DeliveryStore, 'claim' | 
           .where('webhook_id', '=', webhookId)
           .where('leased_until', 'is', null)
           .execute();
-        await reschedule(tx, webhook);
+        await wake(tx, webhookId, now, 0);
         return findOn(tx, accountId, webhookId, deliveryId, now);
       }),
   };

@@ -1,63 +1,9 @@
 import type { SelectQueryBuilder } from 'kysely';
-import { CONCURRENCY } from '../../contract/webhooks.ts';
-import type { Db, Tx } from '../engine.ts';
-import { prepare, type Slots } from '../prepared.ts';
+import type { Tx } from '../engine.ts';
 import type { Tables } from '../tables.ts';
 
 /** The reason of deliveries whose inbox was deleted or expired; the log shows it. */
 export const INBOX_ENDED = 'The inbox ended.';
-
-/** Selects how many attempts of a webhook are in progress, and when the first of their leases ends. */
-export function prepareUnderWay(db: Db) {
-  return prepare((value: Slots<{ webhook: string }>) =>
-    db
-      .selectFrom('deliveries')
-      .select((row) => [row.fn.countAll<number>().as('underWay'), row.fn.min('leased_until').as('leaseEnds')])
-      .where('webhook_id', '=', value.webhook)
-      .where('leased_until', 'is not', null),
-  );
-}
-
-/** Sets the time of a webhook's next claim, after anything changed in its queue. */
-export type Reschedule = (
-  tx: Tx,
-  webhook: { id: string; prompt: number },
-  /** Nothing is claimed before. */
-  pausedUntil?: number,
-) => Promise<void>;
-
-export function createReschedule(db: Db): Reschedule {
-  const selectUnderWay = prepareUnderWay(db);
-  const selectDue = prepare((value: Slots<{ webhook: string }>) =>
-    db
-      .selectFrom('deliveries')
-      .select((row) => row.fn.min('due_at').as('dueAt'))
-      .where('webhook_id', '=', value.webhook)
-      .where('due_at', 'is not', null),
-  );
-  const update = prepare((value: Slots<{ webhook: string; nextAt: number | null; blockedUntil: number }>) =>
-    db
-      .updateTable('webhooks')
-      .set({ next_at: value.nextAt, blocked_until: value.blockedUntil })
-      .where('id', '=', value.webhook),
-  );
-  return async (tx, { id: webhook, prompt }, pausedUntil = 0) => {
-    const [{ underWay, leaseEnds } = { underWay: 0, leaseEnds: null }] = await selectUnderWay(tx, {
-      webhook,
-    });
-    const [{ dueAt } = { dueAt: null }] = await selectDue(tx, { webhook });
-    const isFull = underWay >= concurrencyOf({ prompt });
-    const blockedUntil = Math.max(pausedUntil, isFull && leaseEnds !== null ? leaseEnds : 0);
-    const times = [leaseEnds, dueAt].filter((time) => time !== null);
-    const nextAt = times.length > 0 ? Math.max(blockedUntil, Math.min(...times)) : null;
-    await update(tx, { webhook, nextAt, blockedUntil });
-  };
-}
-
-/** Attempts of a webhook that may be in progress at once. */
-export function concurrencyOf({ prompt }: { prompt: number }): number {
-  return prompt === 1 ? CONCURRENCY : 1;
-}
 
 const cancelled = (reason: string, now: number) => ({
   state: 'cancelled' as const,

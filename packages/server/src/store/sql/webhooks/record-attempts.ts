@@ -7,7 +7,7 @@ import {
 } from '../../contract/webhooks.ts';
 import type { Db, Engine, Tx } from '../engine.ts';
 import { prepare, type Slots } from '../prepared.ts';
-import { createReschedule } from './queue.ts';
+import { aheadAt, createReschedule } from './schedule.ts';
 
 /**
  * A failing webhook pauses between its attempts, longer after each failure: otherwise one that is down and
@@ -22,11 +22,14 @@ function pauseAfter(failedAttempts: number): number {
   return Math.min(MAX_PAUSE_MS, FIRST_PAUSE_MS * 2 ** Math.min(failedAttempts - 1, 10));
 }
 
-/** The columns of a delivery's state. */
-function stateColumns(next: AttemptResult['next'], now: number) {
+/**
+ * The columns of a delivery's state.
+ * @param aheadMs how far the times of its webhook's deliveries run ahead
+ */
+function stateColumns(next: AttemptResult['next'], wall: number, aheadMs: number) {
   return next.state === 'pending'
-    ? { state: next.state, reason: null, dueAt: next.at, endedAt: null }
-    : { state: next.state, reason: next.reason, dueAt: null, endedAt: now };
+    ? { state: next.state, reason: null, dueAt: next.at + aheadMs, endedAt: null }
+    : { state: next.state, reason: next.reason, dueAt: null, endedAt: wall };
 }
 
 /** A webhook's failures since its last success. */
@@ -91,7 +94,7 @@ export function createRecord(engine: Engine): DeliveryStore['record'] {
     dialect.lockRows(
       db
         .selectFrom('webhooks')
-        .select(['id', 'prompt', 'failing_since', 'failed_attempts'])
+        .select(['id', 'prompt', 'scheduled_at', 'ahead_ms', 'failing_since', 'failed_attempts'])
         .where('id', '=', value.webhook),
     ),
   );
@@ -120,7 +123,11 @@ export function createRecord(engine: Engine): DeliveryStore['record'] {
       .where('leased_until', '=', value.leasedUntil),
   );
 
-  async function recordOne(tx: Tx, result: AttemptResult, now: number): Promise<FailureStreak | undefined> {
+  async function recordOne(
+    tx: Tx,
+    result: AttemptResult,
+    { wall, schedule }: { wall: number; schedule: number },
+  ): Promise<FailureStreak | undefined> {
     const { webhookId: webhook, deliveryId: delivery, attempt, leasedUntil, next } = result;
     const [before] = await lockWebhook(tx, { webhook });
     if (!before) return undefined;
@@ -130,17 +137,18 @@ export function createRecord(engine: Engine): DeliveryStore['record'] {
       await updateStreak(tx, { ...streak, webhook });
       after = { ...before, ...streak };
     }
-    await updateState(tx, { ...stateColumns(next, now), delivery, leasedUntil });
-    await reschedule(tx, after, now + pauseAfter(after.failed_attempts));
+    const state = stateColumns(next, wall, aheadAt(before, schedule));
+    await updateState(tx, { ...state, delivery, leasedUntil });
+    await reschedule(tx, after, schedule, pauseAfter(after.failed_attempts));
     return { failingSince: after.failing_since, failedAttempts: after.failed_attempts };
   }
 
-  return (results, now) =>
+  return (results, wall, schedule = wall) =>
     transaction(async (tx) => {
       const streaks: (FailureStreak | undefined)[] = [];
       // Webhooks are locked in the order of their ids, so that no two transactions wait for each other.
       const order = [...results.entries()].sort(([, a], [, b]) => (a.webhookId < b.webhookId ? -1 : 1));
-      for (const [index, result] of order) streaks[index] = await recordOne(tx, result, now);
+      for (const [index, result] of order) streaks[index] = await recordOne(tx, result, { wall, schedule });
       return streaks;
     });
 }

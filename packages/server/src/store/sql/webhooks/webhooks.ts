@@ -130,14 +130,14 @@ async function claimInbox(tx: Tx, accountId: string, inboxId: string, now: numbe
   return inbox.expires_at;
 }
 
-function toRow({ url, description, enabled }: WebhookChanges, now: number) {
+function toRow({ url, description, enabled }: WebhookChanges) {
   return {
     ...(url === undefined ? {} : { url }),
     ...(description === undefined ? {} : { description: JSON.stringify(description) }),
     ...(enabled === undefined ? {} : { enabled: enabled ? 1 : 0, disabled_reason: null }),
     ...(enabled === true && { failing_since: null, failed_attempts: 0, blocked_until: 0 }),
-    // The next claim finds it disabled and cancels what is pending.
-    ...(enabled === false && { next_at: now }),
+    // Time 0: the next claim finds it disabled and cancels what is pending.
+    ...(enabled === false && { next_at: 0 }),
   };
 }
 
@@ -207,7 +207,7 @@ function createChanges({ dialect, transaction }: Engine): Pick<WebhookStore, 'up
       const row = await transaction((tx) =>
         updateLive(tx, accountId, webhookId, now)
           // An update needs a column to set, also if there is nothing to change.
-          .set({ ...toRow(changes, now), account_id: accountId })
+          .set({ ...toRow(changes), account_id: accountId })
           .returning(COLUMNS)
           .executeTakeFirst(),
       );

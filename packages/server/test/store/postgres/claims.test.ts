@@ -1,0 +1,100 @@
+import type { Pool } from 'pg';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { newId } from '../../../src/ids.ts';
+import type { InboxRecord, Store } from '../../../src/store/contract/index.ts';
+import { createPool } from '../../../src/store/postgres/connection.ts';
+import { postgresEngine } from '../../../src/store/postgres/engine.ts';
+import { openPostgres } from '../../../src/store/postgres/open.ts';
+import { createClaim } from '../../../src/store/sql/webhooks/claim.ts';
+import { hasPostgres, type PostgresCluster, startPostgres } from '../../support/postgres.ts';
+import { inboxAt, mailTo, T } from '../builders.ts';
+import { createDatabase } from './open-postgres.ts';
+
+const limits = { prompt: 100, other: 100, leaseMs: 1_000 };
+
+describe.skipIf(!(await hasPostgres()))('a claim of webhook deliveries on PostgreSQL', () => {
+  let cluster: PostgresCluster;
+  let store: Store;
+  let other: Store;
+  let pool: Pool;
+  const owner = newId('acc', T);
+  let inbox: InboxRecord;
+  const webhooks = [1, 2, 3].map((n) => newId('whk', T + n));
+
+  beforeAll(async () => {
+    cluster = await startPostgres();
+    const url = await createDatabase(cluster);
+    store = await openPostgres({ url });
+    other = await openPostgres({ url });
+    pool = createPool(url, () => undefined);
+    await store.accounts.create({ id: owner, name: 'Test', plan: 'unlimited', createdAt: T }, null);
+    inbox = (await store.inboxes.create(owner, inboxAt(), 10, null)).inbox;
+    for (const id of webhooks) {
+      const wish = { id, inboxId: null, url: 'http://127.0.0.1:9/', description: '', secret: 'whsec_a' };
+      await store.webhooks.create(owner, { ...wish, createdAt: T }, 9);
+    }
+  });
+  afterAll(async () => {
+    await pool.end();
+    await other.close();
+    await store.close();
+    await cluster.remove();
+  });
+
+  /** A claim whose transactions stay open, with their locks, until `release` is called. */
+  function openClaim() {
+    const engine = postgresEngine(pool);
+    const gate = Promise.withResolvers<void>();
+    const reached = Promise.withResolvers<void>();
+    const claim = createClaim(
+      {
+        ...engine,
+        transaction: (work) =>
+          engine.transaction(async (tx) => {
+            const result = await work(tx);
+            // Not after taking the wakes, which comes first and locks less.
+            if (Array.isArray(result) && result.length > 0) {
+              reached.resolve();
+              await gate.promise;
+            }
+            return result;
+          }),
+      },
+      { transactions: 'each webhook', order: (ids) => ids },
+    );
+    const claimed = claim({ ...limits, other: 1 }, T);
+    return { claimed, reached: reached.promise, release: gate.resolve };
+  }
+
+  it('that stays open delays no message, and no claim of other webhooks', async () => {
+    await store.messages.addBatch([mailTo([inbox])], T);
+    const open = openClaim();
+    await open.reached;
+    // These wait for the lock for ever if the intake writes to rows of webhooks.
+    const [[placed] = []] = await store.messages.addBatch([mailTo([inbox])], T);
+    expect(placed).toMatchObject({ deliveries: 3 });
+    const mine = await other.deliveries.claim(limits, T);
+    expect(mine).toHaveLength(2);
+    open.release();
+    const theirs = await open.claimed;
+    expect(new Set([...theirs, ...mine].map(({ webhookId }) => webhookId)).size).toBe(3);
+    // The wake of the locked webhook was put back, and the message is not forgotten.
+    await other.deliveries.claim(limits, T);
+    const page = { limit: 9, before: null };
+    for (const id of webhooks) {
+      expect((await store.deliveries.list(owner, id, page, T)).deliveries).toHaveLength(2);
+    }
+    expect((await other.deliveries.claim(limits, T + 2_000)).length).toBe(3);
+  });
+
+  it('by four nodes at once takes each delivery once, and one at a time of each webhook', async () => {
+    const messages = Array.from({ length: 20 }, () => mailTo([inbox]));
+    await store.messages.addBatch(messages, T);
+    const claims = await Promise.all(
+      [store, other, store, other].map((by) => by.deliveries.claim(limits, T + 9_000)),
+    );
+    const ids = claims.flat().map(({ id }) => id);
+    expect(new Set(ids).size).toBe(ids.length);
+    expect(ids).toHaveLength(3);
+  });
+});

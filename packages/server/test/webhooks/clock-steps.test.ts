@@ -1,0 +1,150 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { createDatabase } from '../store/postgres/open-postgres.ts';
+import type { Body } from '../support/api-client.ts';
+import { hasPostgres, type PostgresCluster, startPostgres } from '../support/postgres.ts';
+import { type HttpReceiver, startHttp } from './receivers.ts';
+import { startWebhookApp, until, type WebhookApp } from './start-webhooks.ts';
+
+const HOUR = 60 * 60_000;
+const STEP_MS = 10;
+/** Far less than the hour that the clock is stepped by. */
+const TIME_LIMIT_MS = 30_000;
+const HAS_POSTGRES = await hasPostgres();
+
+/** Lets time pass, in short steps between which the store can answer, until it is so. */
+async function whileTimePasses(apps: readonly WebhookApp[], isSo: () => Promise<boolean>): Promise<void> {
+  while (!(await isSo())) for (const { clock } of apps) await clock.advance(STEP_MS);
+}
+
+describe.each(['SQLite', 'PostgreSQL'])('webhooks on %s while the wall clock is stepped', (engine) => {
+  const isPostgres = engine === 'PostgreSQL';
+  let cluster: PostgresCluster | undefined;
+  let env: Record<string, string>;
+  let folder: string;
+  let receiver: HttpReceiver;
+  /** The status of the next responses; 200 when there are no more. */
+  let statuses: number[];
+  const apps: WebhookApp[] = [];
+
+  beforeAll(async () => {
+    if (isPostgres && HAS_POSTGRES) cluster = await startPostgres();
+  });
+  afterAll(() => cluster?.remove());
+  beforeEach(async () => {
+    folder = mkdtempSync(join(tmpdir(), 'mayfly-clock-'));
+    env = cluster ? { MAYFLY_DATABASE_URL: await createDatabase(cluster) } : {};
+    statuses = [];
+    receiver = await startHttp((response) => response.writeHead(statuses.shift() ?? 200).end());
+  });
+  afterEach(async () => {
+    for (const app of apps.splice(0)) await app.stop();
+    await receiver.close();
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  async function start(): Promise<WebhookApp> {
+    const app = await startWebhookApp(env, {}, folder);
+    apps.push(app);
+    return app;
+  }
+  const logOf = async (app: WebhookApp, id: string): Promise<Body[]> =>
+    (await app.api('GET', `/v1/webhooks/${id}/deliveries`)).body.deliveries;
+  const inboxOf = (app: WebhookApp) => app.createInbox({ ttlMinutes: 600 });
+  const subjects = () =>
+    receiver.requests.map(({ body }) => JSON.parse(body.toString()).data.message.subject);
+  const received = (app: WebhookApp, subject: string) =>
+    whileTimePasses([app], async () => subjects().includes(subject));
+  const withoutPostgres = isPostgres && !HAS_POSTGRES;
+
+  it.skipIf(withoutPostgres)(
+    'attempt each message at once after an hour ahead and back',
+    async () => {
+      const app = await start();
+      const inbox = await inboxOf(app);
+      await app.register(receiver.port);
+      for (const [index, step] of [0, HOUR, -HOUR, -HOUR, HOUR].entries()) {
+        app.clock.step(step);
+        statuses = [500];
+        const before = receiver.requests.length;
+        await app.mail(inbox.address, `${index} fails`);
+        await app.mail(inbox.address, `${index} succeeds`);
+        await received(app, `${index} succeeds`);
+        expect(subjects().slice(before)).toContain(`${index} fails`);
+      }
+    },
+    TIME_LIMIT_MS,
+  );
+
+  it.skipIf(withoutPostgres)('repeat no attempt in progress when the clock is set ahead', async () => {
+    const app = await start();
+    const inbox = await inboxOf(app);
+    const held: (() => void)[] = [];
+    const slow = await startHttp((response) => held.push(() => response.end()));
+    const webhook = await app.register(slow.port);
+    await app.mail(inbox.address, 'in progress');
+    await until(
+      () => held.length,
+      (count) => count === 1,
+    );
+    app.clock.step(HOUR);
+    await app.clock.advance(5_000);
+    for (const answer of held) answer();
+    const [delivery] = await app.untilDeliveries(webhook.id, ([one]: Body[]) => one?.state === 'delivered');
+    expect(delivery.attempts).toHaveLength(1);
+    await app.clock.advance(5_000);
+    expect(slow.requests).toHaveLength(1);
+    await slow.close();
+  });
+
+  it.skipIf(withoutPostgres)(
+    'go on after a restart by which the clock was set back',
+    async () => {
+      const first = await start();
+      const inbox = await inboxOf(first);
+      const webhook = await first.register(receiver.port);
+      first.clock.step(HOUR);
+      statuses = [500, 500, 500];
+      for (const subject of ['one', 'two', 'three']) await first.mail(inbox.address, subject);
+      const isAttempted = ({ attempts }: Body) => attempts.length === 1;
+      await whileTimePasses([first], async () => (await logOf(first, webhook.id)).every(isAttempted));
+      await first.stop();
+      apps.splice(0);
+      // Its clock begins an hour earlier than the last one ended.
+      const second = await start();
+      await second.mail(inbox.address, 'after the restart');
+      await received(second, 'after the restart');
+      const isDelivered = ({ state }: Body) => state === 'delivered';
+      await whileTimePasses([second], async () => (await logOf(second, webhook.id)).every(isDelivered));
+    },
+    TIME_LIMIT_MS,
+  );
+});
+
+describe.skipIf(!HAS_POSTGRES)('webhooks on two nodes with different clocks', () => {
+  it(
+    'attempt once, and at once, whichever node received the message',
+    async () => {
+      const cluster = await startPostgres();
+      const env = { MAYFLY_DATABASE_URL: await createDatabase(cluster) };
+      const receiver = await startHttp();
+      const nodes = [await startWebhookApp(env), await startWebhookApp(env)];
+      const [ahead, behind] = nodes as [WebhookApp, WebhookApp];
+      ahead.clock.step(HOUR);
+      const inbox = await behind.createInbox({ ttlMinutes: 600 });
+      await behind.register(receiver.port);
+      for (let i = 0; i < 20; i++) {
+        await (i % 2 === 0 ? ahead : behind).mail(inbox.address, `mail ${i}`);
+      }
+      const events = () => new Set(receiver.requests.map(({ headers }) => headers['webhook-id']));
+      await whileTimePasses(nodes, async () => events().size === 20);
+      expect(receiver.requests).toHaveLength(20);
+      for (const node of nodes) await node.stop();
+      await receiver.close();
+      await cluster.remove();
+    },
+    TIME_LIMIT_MS,
+  );
+});
