@@ -116,6 +116,9 @@ export class Mayfly {
       this.call('POST /v1/webhooks/{id}/test', { ...options, path: { id } }),
     deliveries: (id: string, options?: RequestOptions) =>
       this.call('GET /v1/webhooks/{id}/deliveries', { ...options, path: { id } }),
+    /** Replays all deliveries in a state, such as `{state: 'failed'}`; tells how many. */
+    replayMany: (id: string, body: api.ReplayDeliveries, options?: RequestOptions) =>
+      this.call('POST /v1/webhooks/{id}/deliveries/replay', { ...options, path: { id }, body }),
     replay: (id: string, deliveryId: string, options?: RequestOptions) =>
       this.call('POST /v1/webhooks/{id}/deliveries/{deliveryId}/replay', {
         ...options,

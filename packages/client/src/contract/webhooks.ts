@@ -12,7 +12,7 @@ import {
   WebhookUrl,
 } from './common.ts';
 import { Labels } from './inboxes.ts';
-import { Message, MessageSummary } from './messages.ts';
+import { MAX_SINCE, Message, MessageSummary } from './messages.ts';
 import { nullable, ref } from './ref.ts';
 
 /** A note for people. */
@@ -123,6 +123,9 @@ export const DeliveryAttempt = Type.Object(
 );
 export type DeliveryAttempt = Static<typeof DeliveryAttempt>;
 
+/** The states of a delivery. */
+const DELIVERY_STATES = ['pending', 'delivered', 'failed', 'cancelled'] as const;
+
 export const WebhookDelivery = Type.Object(
   {
     id: Type.String({
@@ -135,7 +138,7 @@ export const WebhookDelivery = Type.Object(
     }),
     inboxId: nullable(Type.String(), { description: 'The inbox of the message; null for a test event.' }),
     messageId: nullable(Type.String(), { description: 'The message; null for a test event.' }),
-    state: Type.Enum(['pending', 'delivered', 'failed', 'cancelled'], {
+    state: Type.Enum(DELIVERY_STATES, {
       description:
         '`pending`: to be attempted. `delivered`: a 2xx response. `failed`: all attempts failed, or the response was 410. `cancelled`: not attempted to the end; `reason` says why.',
     }),
@@ -157,6 +160,42 @@ export const WebhookDeliveryList = Type.Object(
   { $id: 'WebhookDeliveryList', description: 'A page of deliveries.' },
 );
 export type WebhookDeliveryList = Static<typeof WebhookDeliveryList>;
+
+/** Body of `POST /v1/webhooks/{id}/deliveries/replay`. */
+export const ReplayDeliveries = Type.Object(
+  {
+    state: Type.Enum(['failed', 'cancelled', 'delivered'], {
+      description: 'Replay the deliveries in this state. Those that are pending are attempted anyway.',
+    }),
+    since: Type.Optional(
+      Type.String({
+        description:
+          'Only deliveries that were recorded at this time or later: an RFC 3339 time, or milliseconds since 1970. Default: all that are kept.',
+        maxLength: MAX_SINCE,
+        examples: ['2026-03-04T05:06:07Z'],
+      }),
+    ),
+  },
+  {
+    ...closed,
+    $id: 'ReplayDeliveries',
+    description: 'Which deliveries to replay.',
+    examples: [{ state: 'failed' }, { state: 'failed', since: '2026-03-04T05:06:07Z' }],
+  },
+);
+export type ReplayDeliveries = Static<typeof ReplayDeliveries>;
+
+export const ReplayedDeliveries = Type.Object(
+  {
+    replayed: Type.Integer({
+      description: 'How many deliveries are pending again.',
+      minimum: 0,
+      examples: [12],
+    }),
+  },
+  { $id: 'ReplayedDeliveries', description: 'The result of a replay.' },
+);
+export type ReplayedDeliveries = Static<typeof ReplayedDeliveries>;
 
 /** The body of every webhook request. */
 export const MessageReceivedEvent = Type.Object(
@@ -218,6 +257,9 @@ export const DeliveryQuery = Type.Object(
   {
     limit: Type.Optional(Limit),
     before: Type.Optional(Type.String({ description: 'A delivery id: only older deliveries.' })),
+    state: Type.Optional(
+      Type.Enum(DELIVERY_STATES, { description: 'Only deliveries in this state.', examples: ['failed'] }),
+    ),
   },
   closed,
 );

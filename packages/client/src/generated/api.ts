@@ -779,6 +779,20 @@ export interface RefusedMail {
   remoteAddress: string;
 }
 
+/** Which deliveries to replay. */
+export interface ReplayDeliveries {
+  /** Replay the deliveries in this state. Those that are pending are attempted anyway. */
+  state: "failed" | "cancelled" | "delivered";
+  /** Only deliveries that were recorded at this time or later: an RFC 3339 time, or milliseconds since 1970. Default: all that are kept. */
+  since?: string;
+}
+
+/** The result of a replay. */
+export interface ReplayedDeliveries {
+  /** How many deliveries are pending again. */
+  replayed: number;
+}
+
 /** A message that arrived and did not match. */
 export interface SeenMessage {
   message: MessageSummary;
@@ -1109,9 +1123,16 @@ export interface Operations {
   /** Send a test event */
   'POST /v1/webhooks/{id}/test': { path: { id: string }; result: WebhookDelivery };
   /** List deliveries */
-  'GET /v1/webhooks/{id}/deliveries': { path: { id: string }; query?: { limit?: number; before?: string }; result: WebhookDeliveryList };
+  'GET /v1/webhooks/{id}/deliveries': { path: { id: string }; query?: { limit?: number; before?: string; state?: "pending" | "delivered" | "failed" | "cancelled" }; result: WebhookDeliveryList };
   /** Replay a delivery */
   'POST /v1/webhooks/{id}/deliveries/{deliveryId}/replay': { path: { id: string; deliveryId: string }; result: WebhookDelivery };
+  /** Replay many deliveries */
+  'POST /v1/webhooks/{id}/deliveries/replay': { path: { id: string }; body: {
+      /** Replay the deliveries in this state. Those that are pending are attempted anyway. */
+      state: "failed" | "cancelled" | "delivered";
+      /** Only deliveries that were recorded at this time or later: an RFC 3339 time, or milliseconds since 1970. Default: all that are kept. */
+      since?: string;
+    }; result: ReplayedDeliveries };
   /** Create an API key */
   'POST /v1/keys': { body: CreateKey; result: CreatedKey };
   /** List API keys */

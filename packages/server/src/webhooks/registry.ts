@@ -7,6 +7,7 @@ import { quoted } from '../nearest.ts';
 import type {
   AccountRecord,
   DeliveryRecord,
+  ReplayStep,
   Store,
   WebhookChanges,
   WebhookRecord,
@@ -16,6 +17,11 @@ import { newWebhookSecret } from './sign.ts';
 
 /** After a rotation the old secret signs too for so long: receivers are changed one by one. */
 const OLD_SECRET_MS = 24 * 60 * 60_000;
+
+/** Deliveries that one step of a replay looks at: about two milliseconds in which other writes wait. */
+const REPLAY_STEP = 500;
+/** The random part of the smallest and the largest id of a time. */
+const [SMALLEST, LARGEST] = [0, 255].map((byte) => new Uint8Array(10).fill(byte));
 
 /** A webhook with a secret that is shown this once. */
 export interface WebhookWithSecret {
@@ -46,6 +52,17 @@ export interface Webhooks {
   test(accountId: string, webhookId: string): Promise<DeliveryRecord>;
   /** Begins a new round of attempts. @throws AppError `webhook_disabled` */
   replay(accountId: string, webhookId: string, deliveryId: string): Promise<DeliveryRecord>;
+  /**
+   * Begins a new round of attempts of all deliveries in a state that were recorded at `since` (epoch
+   * milliseconds) or later.
+   * @returns how many
+   * @throws AppError `webhook_disabled`
+   */
+  replayMany(
+    accountId: string,
+    webhookId: string,
+    which: { state: ReplayStep['state']; since: number },
+  ): Promise<number>;
 }
 
 export interface NewInboxWebhook {
@@ -167,7 +184,7 @@ function createRegistration(
 function createSending(
   { store, events, clock }: WebhooksDeps,
   find: ReturnType<typeof createFind>,
-): Pick<Webhooks, 'test' | 'replay'> {
+): Pick<Webhooks, 'test' | 'replay' | 'replayMany'> {
   /** Publishes that a delivery became due. @throws AppError `not_found` */
   function published(delivery: DeliveryRecord | undefined, id: string): DeliveryRecord {
     if (!delivery) throw notFound('delivery', id);
@@ -193,6 +210,24 @@ function createSending(
       }
       const replayed = delivery && (await store.deliveries.replay(accountId, webhookId, deliveryId, now));
       return published(replayed, deliveryId);
+    },
+
+    async replayMany(accountId, webhookId, { state, since }) {
+      await find.assertEnabled(accountId, webhookId);
+      const now = clock.now();
+      const upTo = newId('dlv', now, LARGEST);
+      let replayed = 0;
+      // A delivery recorded at `since` counts, so the first step begins before all ids of that time.
+      const first = newId('dlv', Math.min(Math.max(since, 0), now + 1), SMALLEST);
+      for (let after: string | null = first; after !== null; ) {
+        const step = { state, after, upTo, limit: REPLAY_STEP };
+        const done = await store.deliveries.replaySome(accountId, webhookId, step, now);
+        if (!done) throw notFound('webhook', webhookId);
+        replayed += done.replayed;
+        after = done.last;
+      }
+      if (replayed > 0) events.publishDeliveries();
+      return replayed;
     },
   };
 }

@@ -75,6 +75,7 @@ const ARGUMENTS: Record<string, unknown[]> = {
   'upkeep.measure': [T],
   'upkeep.newestTime': [],
   'deliveries.find': ['acc_1', 'whk_1', 'dlv_1', T],
+  'deliveries.listByState': ['acc_1', 'whk_1', { limit: 1, before: 'dlv_1', state: 'failed' }, T],
   'deliveries.list': ['acc_1', 'whk_1', { limit: 1, before: 'dlv_1' }, T],
   'deliveries.listOfMessage': ['acc_1', { inboxId: 'inb_1', messageId: 'msg_1', from: T, to: T }, T],
 };

@@ -151,6 +151,15 @@ export interface AttemptResult {
   { state: 'pending'; at: number } | { state: Exclude<DeliveryState, 'pending'>; reason: string | null };
 }
 
+/** Which deliveries a step of a replay looks at; its result's `last` is the next step's `after`, null at the end. */
+export interface ReplayStep {
+  state: Exclude<DeliveryState, 'pending'>;
+  after: string;
+  /** The last id to look at: deliveries that are added during the replay are left alone. */
+  upTo: string;
+  limit: number;
+}
+
 /** Failures of a webhook since its last success, after an attempt was recorded. */
 export interface FailureStreak {
   failingSince: number | null;
@@ -204,12 +213,30 @@ export interface DeliveryStore {
     deliveryId: string,
     now: number,
   ): Promise<DeliveryRecord | undefined>;
+  /**
+   * One step of replaying many: looks at up to `limit` deliveries after the id `after`, oldest first, and
+   * begins a new round of those in the state whose inbox still exists. Undefined if there is no such live
+   * webhook.
+   */
+  replaySome(
+    accountId: string,
+    webhookId: string,
+    which: ReplayStep,
+    now: number,
+  ): Promise<{ replayed: number; last: string | null } | undefined>;
   find(
     accountId: string,
     webhookId: string,
     deliveryId: string,
     now: number,
   ): Promise<DeliveryRecord | undefined>;
+  /** As `list`, of one state: it may have to look at the whole log. */
+  listByState(
+    accountId: string,
+    webhookId: string,
+    page: { limit: number; before: string | null; state: DeliveryState },
+    now: number,
+  ): Promise<{ deliveries: DeliveryRecord[]; hasMore: boolean }>;
   /** Newest first, those before the id `before`; none of an unknown webhook. */
   list(
     accountId: string,

@@ -61,6 +61,7 @@ export function hintsAfter(method: MethodPath, args: readonly unknown[], result:
       return [{ kind: 'inbox', inboxId: String(args[0]) }];
     case 'deliveries.addTest':
     case 'deliveries.replay':
+    case 'deliveries.replaySome':
       return [{ kind: 'deliveries' }];
     case 'inboxes.deleteByLabels':
     case 'accounts.delete':

@@ -49,6 +49,7 @@ const DECISIONS: Record<string, Decision> = {
   testWebhook: 'account writes',
   listWebhookDeliveries: 'account reads',
   replayWebhookDelivery: 'account writes',
+  replayWebhookDeliveries: 'account writes',
   createKey: 'account writes',
   listKeys: 'account reads',
   deleteKey: 'account writes',

@@ -84,6 +84,10 @@ const ROWS: Record<string, (place: Place) => Row> = {
   replayWebhookDelivery: ({ webhookId, deliveryId }) => ({
     path: `/v1/webhooks/${webhookId}/deliveries/${deliveryId}/replay`,
   }),
+  replayWebhookDeliveries: ({ webhookId }) => ({
+    path: `/v1/webhooks/${webhookId}/deliveries/replay`,
+    body: { state: 'failed' },
+  }),
   deleteWebhook: ({ webhookId }) => ({ path: `/v1/webhooks/${webhookId}` }),
   createKey: () => ({ path: '/v1/keys', body: { name: 'ci', scope: 'read' } }),
   listKeys: () => ({ path: '/v1/keys' }),

@@ -4,6 +4,7 @@ import type {
   AttemptRecord,
   AttemptResult,
   ClaimedDelivery,
+  DeliveryState,
   NewWebhook,
 } from '../../../src/store/contract/index.ts';
 import { DELIVERY_KEPT_MS, MAX_KEPT_DELIVERIES } from '../../../src/store/contract/retention.ts';
@@ -289,6 +290,64 @@ export function describeWebhooks(given: Given): void {
       const [third] = (await store.deliveries.claim(limits, T + 60)) as [ClaimedDelivery];
       expect(third).toMatchObject({ id: claimed.id, eventId: claimed.eventId, attemptNumber: 1 });
       expect((await log())[0]?.attempts).toHaveLength(2);
+    });
+
+    it('those in one state are listed by themselves, and replayed together, from a time on', async () => {
+      const { store, owner, webhook, mail, inbox, on } = await start();
+      const ended = await given.inbox(owner, { expiresAt: T + 1000 }, on);
+      const end = async (now: number, state: 'failed' | 'delivered') => {
+        const claimed = await store.deliveries.claim(limits, now);
+        await store.deliveries.record(
+          claimed.map((one) => result(one, { next: { state, reason: null } })),
+          now,
+        );
+        return claimed.map(({ id }) => id);
+      };
+      await mail(T);
+      const early = await end(T, 'failed');
+      await mail(T + 1);
+      await end(T + 1, 'delivered');
+      await store.messages.addBatch([mailTo([ended])], T + 2);
+      await end(T + 2, 'failed');
+      await mail(T + 3);
+      const late = await end(T + 3, 'failed');
+      await mail(T + 4);
+      const listed = async (state: DeliveryState, limit = 9) => {
+        const page = { limit, before: null, state };
+        const { deliveries, hasMore } = await store.deliveries.listByState(owner, webhook, page, T + 9);
+        return { ids: deliveries.map(({ id }) => id), hasMore };
+      };
+      const failures = await listed('failed');
+      expect(failures).toMatchObject({ ids: [late[0], expect.any(String), early[0]], hasMore: false });
+      expect(await listed('failed', 2)).toEqual({ ids: failures.ids.slice(0, 2), hasMore: true });
+      expect((await listed('delivered')).ids).toHaveLength(1);
+      expect((await listed('pending')).ids).toHaveLength(1);
+
+      const now = T + 2000;
+      const step = { state: 'failed', after: '', upTo: 'dlv_z', limit: 2 } as const;
+      const stranger = await given.account(on);
+      expect(await store.deliveries.replaySome(stranger, webhook, step, now)).toBeUndefined();
+      const since = newId('dlv', T + 3, new Uint8Array(10));
+      const recent = { ...step, after: since, limit: 9 };
+      expect(await store.deliveries.replaySome(owner, webhook, recent, now)).toEqual({
+        replayed: 1,
+        last: null,
+      });
+      expect((await listed('pending')).ids).toHaveLength(2);
+      let replayed = 0;
+      let last: string | null = '';
+      while (last !== null) {
+        const done = await store.deliveries.replaySome(owner, webhook, { ...step, after: last }, now);
+        replayed += done?.replayed ?? 0;
+        last = done?.last ?? null;
+      }
+      // One was replayed above, and the inbox of another has ended.
+      expect(replayed).toBe(1);
+      expect((await listed('failed')).ids).toHaveLength(1);
+      expect(await store.deliveries.nextAt(now)).toBeLessThanOrEqual(now);
+      expect(inbox.expiresAt).toBeGreaterThan(now);
+      const [claimed] = await store.deliveries.claim(limits, now);
+      expect(claimed).toMatchObject({ attemptNumber: 1 });
     });
 
     it('failures are counted until a success, or until the webhook is enabled anew', async () => {

@@ -1,11 +1,14 @@
 import {
   DeliveryParams,
   DeliveryQuery,
+  ReplayDeliveries,
+  ReplayedDeliveries,
   WebhookDelivery,
   WebhookDeliveryList,
   WebhookParams,
 } from '@mayfly/client/contract';
 import { notFound } from '../../../errors.ts';
+import { timeOf } from '../../../messages/cursor.ts';
 import type { AttemptRecord, DeliveryRecord } from '../../../store/contract/index.ts';
 import { keyCaller } from '../../access/guard.ts';
 import type { App, RouteContext } from '../../context.ts';
@@ -22,6 +25,7 @@ export function deliveryRoutes(app: App, context: RouteContext): void {
   testWebhook(app, context);
   listDeliveries(app, context);
   replayDelivery(app, context);
+  replayDeliveries(app, context);
 }
 
 function testWebhook(app: App, { deps }: RouteContext): void {
@@ -62,7 +66,7 @@ function listDeliveries(app: App, { deps }: RouteContext): void {
       tags: TAGS,
       summary: 'List deliveries',
       description:
-        'All deliveries of the webhook with their attempts, newest first. They are kept for 7 days after they ended.',
+        'The deliveries of the webhook with their attempts, newest first, with `state` those in one state. They are kept for 7 days after they ended, at most 10,000 of them.',
       params: WebhookParams,
       querystring: DeliveryQuery,
       response: { 200: json(WebhookDeliveryList, 'A page of deliveries.'), 404: NOT_FOUND },
@@ -73,7 +77,10 @@ function listDeliveries(app: App, { deps }: RouteContext): void {
       const now = clock.now();
       const page = readPage(request.query, 'dlv', 'a delivery');
       if (!(await store.webhooks.find(account.id, id, now))) throw notFound('webhook', id);
-      const found = await store.deliveries.list(account.id, id, page, now);
+      const { state } = request.query;
+      const found = state
+        ? await store.deliveries.listByState(account.id, id, { ...page, state }, now)
+        : await store.deliveries.list(account.id, id, page, now);
       return { deliveries: found.deliveries.map(toDelivery), hasMore: found.hasMore };
     },
   });
@@ -102,6 +109,36 @@ function replayDelivery(app: App, { deps }: RouteContext): void {
       const delivery = await deps.webhooks.replay(keyCaller(request).account.id, id, deliveryId);
       reply.code(202);
       return toDelivery(delivery);
+    },
+  });
+}
+
+function replayDeliveries(app: App, { deps }: RouteContext): void {
+  app.route({
+    method: 'POST',
+    url: '/v1/webhooks/:id/deliveries/replay',
+    config: { access: 'account:write' },
+    schema: {
+      operationId: 'replayWebhookDeliveries',
+      tags: TAGS,
+      summary: 'Replay many deliveries',
+      description:
+        'Starts a new series of attempts at once of all deliveries in a state, each with its `webhook-id`, oldest first. Deliveries whose inbox has ended are left out; one whose message was deleted is cancelled again.',
+      params: WebhookParams,
+      body: ReplayDeliveries,
+      response: {
+        202: json(ReplayedDeliveries, 'How many deliveries are pending again.'),
+        404: NOT_FOUND,
+        409: DISABLED,
+      },
+    },
+    handler: async (request, reply) => {
+      const { state, since } = request.body;
+      const which = { state, since: since === undefined ? 0 : timeOf(since) };
+      const { account } = keyCaller(request);
+      const replayed = await deps.webhooks.replayMany(account.id, request.params.id, which);
+      reply.code(202);
+      return { replayed };
     },
   });
 }

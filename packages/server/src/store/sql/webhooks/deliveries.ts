@@ -1,6 +1,6 @@
 import { type Selectable, type SelectQueryBuilder, sql } from 'kysely';
 import { TOMBSTONE_MS } from '../../contract/retention.ts';
-import type { AttemptRecord, DeliveryRecord, DeliveryStore } from '../../contract/webhooks.ts';
+import type { AttemptRecord, DeliveryRecord, DeliveryState, DeliveryStore } from '../../contract/webhooks.ts';
 import type { Db, Dialect, Engine, Tx } from '../engine.ts';
 import type { AttemptsTable, DeliveriesTable, Tables } from '../tables.ts';
 import { CLOCK_TOLERANCE_MS } from './schedule.ts';
@@ -44,6 +44,7 @@ interface LogQuery {
   /** One delivery, or those before an id. */
   id?: string;
   before?: string | null;
+  state?: DeliveryState;
   limit: number;
 }
 
@@ -85,6 +86,7 @@ async function readLog(on: Db, query: LogQuery, now: number): Promise<DeliveryRe
     .limit(query.limit);
   if (query.id !== undefined) deliveries = deliveries.where('d.id', '=', query.id);
   if (query.before) deliveries = deliveries.where('d.id', '<', query.before);
+  if (query.state !== undefined) deliveries = deliveries.where('d.state', '=', query.state);
   return readDeliveries(on, deliveries);
 }
 
@@ -92,6 +94,50 @@ async function readLog(on: Db, query: LogQuery, now: number): Promise<DeliveryRe
 async function wake(tx: Tx, webhookId: string, at: number, added: number): Promise<void> {
   await tx.insertInto('wakes').values({ webhook_id: webhookId, at, added }).execute();
 }
+
+/** A page of the log. */
+async function readPage(on: Db, query: LogQuery, now: number) {
+  const { limit } = query;
+  const found = await readLog(on, { ...query, limit: limit + 1 }, now);
+  return { deliveries: found.slice(0, limit), hasMore: found.length > limit };
+}
+
+/** Makes ended deliveries pending again, of those with the ids; returns how many. */
+async function replayAll(
+  tx: Tx,
+  state: Exclude<DeliveryState, 'pending'>,
+  ids: string[],
+  now: number,
+): Promise<number> {
+  if (ids.length === 0) return 0;
+  const replayed = await tx
+    .updateTable('deliveries')
+    .set(newRound(now))
+    .where('id', 'in', ids)
+    .where('state', '=', state)
+    .where((row) =>
+      row.or([
+        row('inbox_id', 'is', null),
+        row(
+          'inbox_id',
+          'in',
+          row.selectFrom('inboxes').select('id').where('expires_at', '>', now).where('freed', '=', 0),
+        ),
+      ]),
+    )
+    .returning('id')
+    .execute();
+  return replayed.length;
+}
+
+/** The columns of a delivery that is attempted anew. */
+const newRound = (now: number) => ({
+  state: 'pending' as const,
+  reason: null,
+  due_at: now,
+  ended_at: null,
+  round: 0,
+});
 
 /** A live webhook of the account, locked. */
 async function lockOwn(tx: Tx, dialect: Dialect, accountId: string, webhookId: string, now: number) {
@@ -112,7 +158,7 @@ async function findOn(on: Db, accountId: string, webhookId: string, id: string, 
 function createReads({
   db,
   dialect,
-}: Engine): Pick<DeliveryStore, 'nextAt' | 'storageTime' | 'find' | 'list'> {
+}: Engine): Pick<DeliveryStore, 'nextAt' | 'storageTime' | 'find' | 'list' | 'listByState'> {
   return {
     async nextAt(now) {
       const woken = await db.selectFrom('wakes').select('seq').limit(1).executeTakeFirst();
@@ -148,10 +194,9 @@ function createReads({
 
     find: (accountId, webhookId, deliveryId, now) => findOn(db, accountId, webhookId, deliveryId, now),
 
-    async list(accountId, webhookId, { limit, before }, now) {
-      const found = await readLog(db, { accountId, webhookId, before, limit: limit + 1 }, now);
-      return { deliveries: found.slice(0, limit), hasMore: found.length > limit };
-    },
+    list: (accountId, webhookId, page, now) => readPage(db, { ...page, accountId, webhookId }, now),
+
+    listByState: (accountId, webhookId, page, now) => readPage(db, { ...page, accountId, webhookId }, now),
   };
 }
 
@@ -201,13 +246,31 @@ export function createDeliveries(engine: Engine): Omit<DeliveryStore, 'claim' | 
         if (!webhook) return undefined;
         await tx
           .updateTable('deliveries')
-          .set({ state: 'pending', reason: null, due_at: now, ended_at: null, round: 0 })
+          .set(newRound(now))
           .where('id', '=', deliveryId)
           .where('webhook_id', '=', webhookId)
           .where('leased_until', 'is', null)
           .execute();
         await wake(tx, webhookId, now, 0);
         return findOn(tx, accountId, webhookId, deliveryId, now);
+      }),
+
+    replaySome: (accountId, webhookId, { state, after, upTo, limit }, now) =>
+      transaction(async (tx) => {
+        if (!(await lockOwn(tx, dialect, accountId, webhookId, now))) return undefined;
+        const rows = await tx
+          .selectFrom('deliveries')
+          .select(['id', 'state'])
+          .where('webhook_id', '=', webhookId)
+          .where('id', '>', after)
+          .where('id', '<=', upTo)
+          .orderBy('id')
+          .limit(limit)
+          .execute();
+        const ids = rows.filter((row) => row.state === state).map(({ id }) => id);
+        const replayed = await replayAll(tx, state, ids, now);
+        if (replayed > 0) await wake(tx, webhookId, now, 0);
+        return { replayed, last: rows.length < limit ? null : (rows.at(-1)?.id ?? null) };
       }),
   };
 }

@@ -128,6 +128,43 @@ describe('webhooks', () => {
     expect((await http.api('POST', `/v1/webhooks/${id}/test`)).status).toBe(202);
   });
 
+  it('list deliveries of one state, and replay all of them', async () => {
+    const { id } = await register();
+    for (let i = 0; i < 3; i++) await http.api('POST', `/v1/webhooks/${id}/test`);
+    const path = `/v1/webhooks/${id}/deliveries`;
+    const listed = async (state: string) => (await http.api('GET', `${path}?state=${state}`)).body.deliveries;
+    expect([(await listed('pending')).length, (await listed('failed')).length]).toEqual([3, 0]);
+    await http.api('PATCH', `/v1/webhooks/${id}`, { body: { enabled: false } });
+    const limits = { prompt: 999, other: 999, leaseMs: 9 };
+    await http.store.deliveries.claim(limits, http.clock.now());
+    expect(await listed('cancelled')).toHaveLength(3);
+    const replay = (body: object) => http.api('POST', `${path}/replay`, { body });
+    expect(await replay({ state: 'cancelled' })).toMatchObject({
+      status: 409,
+      body: { code: 'webhook_disabled' },
+    });
+    await http.api('PATCH', `/v1/webhooks/${id}`, { body: { enabled: true } });
+    for (const since of ['2999-01-01T00:00:00Z', '999999999999999']) {
+      expect(await replay({ state: 'cancelled', since })).toMatchObject({
+        status: 202,
+        body: { replayed: 0 },
+      });
+    }
+    expect((await replay({ state: 'cancelled', since: '1960-01-01T00:00:00Z' })).body).toEqual({
+      replayed: 3,
+    });
+    expect((await replay({ state: 'cancelled' })).body).toEqual({ replayed: 0 });
+    expect(await listed('pending')).toHaveLength(3);
+    for (const [body, code] of [
+      [{}, 'invalid_request'],
+      [{ state: 'pending' }, 'invalid_request'],
+      [{ state: 'failed', since: 'yesterday' }, 'invalid_since'],
+    ] as const) {
+      expect(await replay(body)).toMatchObject({ status: 400, body: { code } });
+    }
+    expect((await http.api('GET', `${path}?state=lost`)).status).toBe(400);
+  });
+
   it('are gone with their log when a deletion answers', async () => {
     const { id } = await register();
     for (let i = 0; i < 150; i++) await http.api('POST', `/v1/webhooks/${id}/test`);
