@@ -68,11 +68,10 @@ describe.each(['SQLite', 'PostgreSQL'])('webhooks on %s while the wall clock is 
       for (const [index, step] of [0, HOUR, -HOUR, -HOUR, HOUR].entries()) {
         app.clock.step(step);
         statuses = [500];
-        const before = receiver.requests.length;
-        await app.mail(inbox.address, `${index} fails`);
-        await app.mail(inbox.address, `${index} succeeds`);
-        await received(app, `${index} succeeds`);
-        expect(subjects().slice(before)).toContain(`${index} fails`);
+        await app.mail(inbox.address, `${index} one`);
+        await app.mail(inbox.address, `${index} two`);
+        // One of them fails, and the other does not wait for its retry.
+        for (const subject of ['one', 'two']) await received(app, `${index} ${subject}`);
       }
     },
     TIME_LIMIT_MS,

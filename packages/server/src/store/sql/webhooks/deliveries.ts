@@ -90,8 +90,13 @@ async function readLog(on: Db, query: LogQuery, now: number): Promise<DeliveryRe
   return readDeliveries(on, deliveries);
 }
 
-/** Makes a webhook due for the next claim, after deliveries were added or became due at `at`. */
+/**
+ * Makes a webhook due for the next claim, also during a pause after failures, because its owner asked for it.
+ * @param at the time at which its deliveries became due, by the wall clock
+ * @param added how many of them are new
+ */
 async function wake(tx: Tx, webhookId: string, at: number, added: number): Promise<void> {
+  await tx.updateTable('webhooks').set({ blocked_until: 0 }).where('id', '=', webhookId).execute();
   await tx.insertInto('wakes').values({ webhook_id: webhookId, at, added }).execute();
 }
 

@@ -144,7 +144,7 @@ describe('webhooks', () => {
       body: { code: 'webhook_disabled' },
     });
     await http.api('PATCH', `/v1/webhooks/${id}`, { body: { enabled: true } });
-    for (const since of ['2999-01-01T00:00:00Z', '999999999999999']) {
+    for (const since of ['2999-01-01T00:00:00Z', String(2 ** 45)]) {
       expect(await replay({ state: 'cancelled', since })).toMatchObject({
         status: 202,
         body: { replayed: 0 },
