@@ -1127,12 +1127,7 @@ export interface Operations {
   /** Replay a delivery */
   'POST /v1/webhooks/{id}/deliveries/{deliveryId}/replay': { path: { id: string; deliveryId: string }; result: WebhookDelivery };
   /** Replay many deliveries */
-  'POST /v1/webhooks/{id}/deliveries/replay': { path: { id: string }; body: {
-      /** Replay the deliveries in this state. Those that are pending are attempted anyway. */
-      state: "failed" | "cancelled" | "delivered";
-      /** Only deliveries that were recorded at this time or later: an RFC 3339 time, or milliseconds since 1970. Default: all that are kept. */
-      since?: string;
-    }; result: ReplayedDeliveries };
+  'POST /v1/webhooks/{id}/deliveries/replay': { path: { id: string }; body: ReplayDeliveries; result: ReplayedDeliveries };
   /** Create an API key */
   'POST /v1/keys': { body: CreateKey; result: CreatedKey };
   /** List API keys */

@@ -3,6 +3,7 @@ import {
   DeliveryQuery,
   ReplayDeliveries,
   ReplayedDeliveries,
+  ref,
   WebhookDelivery,
   WebhookDeliveryList,
   WebhookParams,
@@ -125,7 +126,7 @@ function replayDeliveries(app: App, { deps }: RouteContext): void {
       description:
         'Starts a new series of attempts at once of all deliveries in a state, each with its `webhook-id`, oldest first. Deliveries whose inbox has ended are left out; one whose message was deleted is cancelled again.',
       params: WebhookParams,
-      body: ReplayDeliveries,
+      body: ref(ReplayDeliveries),
       response: {
         202: json(ReplayedDeliveries, 'How many deliveries are pending again.'),
         404: NOT_FOUND,
