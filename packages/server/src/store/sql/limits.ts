@@ -1,4 +1,4 @@
-import { sql } from 'kysely';
+import { type Expression, sql } from 'kysely';
 import type { EventWindow, FullWindow, LimitStore, RateLevel, RateUse } from '../contract/limits.ts';
 import type { Engine, Tx } from './engine.ts';
 
@@ -101,7 +101,7 @@ export function createLimits({ db, dialect, transaction }: Engine): LimitStore {
 }
 
 /** Locks the row of a window. @returns the times of its events that still count, oldest first */
-async function lockWindow(tx: Tx, window: EventWindow, now: ReturnType<Engine['dialect']['time']>) {
+async function lockWindow(tx: Tx, window: EventWindow, now: Expression<number>) {
   const row = await tx
     .insertInto('shared_limits')
     .values({ key: windowKey(window.key), times: '[]', ends_at: now })
