@@ -79,6 +79,8 @@ const HOME: Record<string, RegExp> = {
 const LEAF_TYPES = new Set(['metrics.ts imports mail/authentication.ts']);
 /** More files than a reader takes in at a glance. */
 const MAX_FILES_PER_FOLDER = 12;
+/** A released migration is never changed or removed, so this list only grows; each is read by itself. */
+const MIGRATIONS = 'store/sql/migrations';
 
 describe('the architecture', () => {
   it('lets each folder import only the folders of the table', () => {
@@ -134,7 +136,7 @@ describe('the architecture', () => {
         count: readdirSync(join(SRC, folder)).filter((name) => statSync(join(SRC, folder, name)).isFile())
           .length,
       }))
-      .filter(({ count }) => count > MAX_FILES_PER_FOLDER);
+      .filter(({ folder, count }) => count > MAX_FILES_PER_FOLDER && folder !== MIGRATIONS);
     expect(large).toEqual([]);
   });
 
