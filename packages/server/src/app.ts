@@ -20,6 +20,7 @@ import { createFindCaptureTarget } from './inbound/smtp-credentials.ts';
 import { createLog, type Logger } from './log.ts';
 import { giveBackMemory } from './memory.ts';
 import { createMetrics } from './metrics.ts';
+import { warnOfClock } from './monitoring/clock-difference.ts';
 import { addGauges, type GaugeSources } from './monitoring/gauges.ts';
 import { createRateLimit, type RateLimit } from './quota/rate-limit.ts';
 import { SharedRates } from './quota/shared-rates.ts';
@@ -169,6 +170,7 @@ async function openShared(given: Given, onFirstKey?: (key: string) => void) {
   usage.start();
   opened.closers.push(() => usage.stop());
   await checkSetup({ store, plans, domains: config.domains, log });
+  await warnOfClock({ store, clock, log });
   const metrics = createMetrics();
   const parsing = createParsing({ clock });
   opened.closers.push(() => parsing.close());

@@ -3,6 +3,7 @@ import type { Clock } from '../clock.ts';
 import { Counter, Gauge } from '../metrics.ts';
 import type { Store, StoreFigures } from '../store/contract/index.ts';
 import { VERSION } from '../version.ts';
+import { clockAheadSeconds } from './clock-difference.ts';
 
 /** Sizes in bytes. */
 export interface Disk {
@@ -144,6 +145,12 @@ function addDisk(gauge: AddGauge, { clock, store, measureDisk }: GaugeSources): 
       () => 1,
       () => 0,
     ),
+  );
+  const ahead = remembered(clock, () => clockAheadSeconds({ store, clock }));
+  gauge(
+    'mayfly_clock_ahead_seconds',
+    'How far the clock of this machine is ahead of that of the database; negative when it is behind.',
+    ahead,
   );
   gauge('mayfly_database_up', 'Whether the database can be written to: 1 or 0.', isUp);
 }

@@ -99,6 +99,7 @@ export const METHODS: Readonly<Record<MethodPath, MethodKind>> = {
   'deliveries.listByState': 'search',
   'upkeep.measure': 'read',
   'upkeep.newestTime': 'read',
+  'upkeep.time': 'read',
   'upkeep.sweep': 'write',
   ping: 'write',
 };

@@ -74,6 +74,7 @@ const ARGUMENTS: Record<string, unknown[]> = {
   'deliveries.storageTime': [],
   'upkeep.measure': [T],
   'upkeep.newestTime': [],
+  'upkeep.time': [T],
   'deliveries.find': ['acc_1', 'whk_1', 'dlv_1', T],
   'deliveries.listByState': ['acc_1', 'whk_1', { limit: 1, before: 'dlv_1', state: 'failed' }, T],
   'deliveries.list': ['acc_1', 'whk_1', { limit: 1, before: 'dlv_1' }, T],

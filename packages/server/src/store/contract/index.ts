@@ -73,6 +73,11 @@ export interface Upkeep {
    * the result for a time in proportion to its cost.
    */
   measure(now: number): Promise<StoreFigures>;
+  /**
+   * The time by which nodes agree, epoch milliseconds: that of the database, and `now` where the storage is on this
+   * machine.
+   */
+  time(now: number): Promise<number>;
   /** The newest `receivedAt` of an account's last message, of all accounts; 0 without messages. */
   newestTime(): Promise<number>;
   /**

@@ -1,3 +1,4 @@
+import { sql } from 'kysely';
 import type { StoreFigures, Upkeep } from '../contract/index.ts';
 import {
   DELIVERY_KEPT_MS,
@@ -255,7 +256,7 @@ async function newestTime(db: Db): Promise<number> {
 
 /** Freeing space and counting; no other read depends on it. */
 export function createUpkeep(engine: Engine, removal: Removal): Upkeep {
-  const { db, transaction } = engine;
+  const { db, dialect, transaction } = engine;
   const chores: Chore[] = [
     freeEndedInboxes(engine, removal),
     (tx, limit) => removal.freeEmptied(tx, limit),
@@ -277,6 +278,10 @@ export function createUpkeep(engine: Engine, removal: Removal): Upkeep {
   return {
     measure: (now) => measure(db, now),
     newestTime: () => newestTime(db),
+    async time(now) {
+      const asked = db.selectNoFrom(sql<number>`${dialect.time(now)}`.as('time'));
+      return (await asked.executeTakeFirstOrThrow()).time;
+    },
     sweep: (now, limit) => {
       const steps = chores.map((chore) => (tx: Tx, left: number) => chore(tx, left, now));
       return transaction((tx) => inSequence(...steps)(tx, limit));

@@ -7,6 +7,9 @@ const RETRY_MS = 150;
 /** A sender gives up an answer after this, milliseconds. RFC 5321 section 4.5.3.2 demands minutes. */
 const PATIENCE_MS = 30_000;
 
+/** Key of the count of final dots without an answer. */
+export const NO_ANSWER = 'no answer';
+
 /** What became of an attempt: a reply, or none because the connection ended. */
 type Outcome = { reply: string; atDot: boolean } | 'unanswered';
 
@@ -120,9 +123,9 @@ export class MailQueue {
         if (outcome !== 'unanswered' && outcome.atDot && outcome.reply.startsWith('250')) break;
         if (outcome === 'unanswered') {
           if (dialogue) before.unknown += 1;
-          this.#count('none');
+          this.#count(dialogue ? NO_ANSWER : 'no connection');
         } else {
-          const code = outcome.reply.slice(0, 3) || 'none';
+          const code = outcome.reply.slice(0, 3) || 'closed';
           this.#count(code);
           if (code.startsWith('5')) this.permanent.push(outcome.reply);
           if (outcome.atDot) before.unknown += 1;
