@@ -128,6 +128,7 @@ def test_deletes_and_extends(mayfly: Mayfly) -> None:
         inbox.extend(60)
         assert inbox.expires_at > before
         assert [one.id for one in mayfly.inboxes(labels={"purpose": "delete"})] == [inbox.id]
+        assert mayfly.report({"purpose": "delete"})["totals"]["inboxes"] == 1
     with pytest.raises(NotFoundError):
         mayfly.get_inbox(inbox.id)
 

@@ -143,6 +143,15 @@ export class Mayfly {
     return (await this.call('GET /v1/domains', options)).domains;
   }
 
+  /**
+   * What became of the mail of a test run: of all inboxes with these labels, also for 24 hours after their end.
+   * @param labels at least one
+   */
+  report(labels: Record<string, string>, options?: RequestOptions): Promise<api.RunReport> {
+    const input = { ...options, query: labelQuery(labels) };
+    return this.transport.send('GET /v1/reports/runs', input) as Promise<api.RunReport>;
+  }
+
   /** Every message of the account as it arrives, once each, over cuts and restarts. */
   async *events(options: FollowOptions = {}): AsyncGenerator<MessageEvent> {
     const { follow } = await import('./stream.ts');

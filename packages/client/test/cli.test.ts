@@ -78,6 +78,10 @@ describe('mf', () => {
     expect((await mf(['open'], env)).out).toContain(`/console/inboxes/${env.INBOX_ID}`);
     expect((await mf(['rm'], env)).exitCode).toBe(0);
     expect((await mf(['rm', '--label', 'run=1'])).notes).toBe('Deleted 1 inbox.\n');
+    const { out } = await mf(['report', '--label', 'run=1']);
+    expect(out).toMatch(
+      /^\d+ inboxes \(\d without mail\), \d messages, 0 refused\. Waits: \d+ succeeded, \d+ failed\.\n/,
+    );
   });
 
   it('sets, shows and removes the fault rules of an inbox', async () => {

@@ -218,6 +218,7 @@ describe('the client', () => {
     for await (const inbox of mayfly.inboxes.list({ labels })) found.push(inbox.address);
     expect(found).toHaveLength(3);
     expect(await mayfly.inboxes.deleteByLabels(labels)).toBe(3);
+    expect((await mayfly.report(labels)).totals).toMatchObject({ inboxes: 3, messages: 0 });
   });
 
   it('covers addresses, webhooks, keys, usage and domains', async () => {

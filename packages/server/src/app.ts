@@ -19,6 +19,7 @@ import { createReplays } from './inbound/replay.ts';
 import { createFindCaptureTarget } from './inbound/smtp-credentials.ts';
 import { createLog, type Logger } from './log.ts';
 import { giveBackMemory } from './memory.ts';
+import { createWaitLog } from './messages/wait/wait-log.ts';
 import { createMetrics } from './metrics.ts';
 import { warnOfClock } from './monitoring/clock-difference.ts';
 import { addGauges, type GaugeSources } from './monitoring/gauges.ts';
@@ -184,11 +185,28 @@ async function openShared(given: Given, onFirstKey?: (key: string) => void) {
     writes: () => writes,
   };
   const guard = webhookGuard(given);
+  const waitLog = createWaitLog(store.reports, clock, (err) =>
+    log.error({ err }, 'Ended waits could not be stored'),
+  );
+  opened.closers.push(() => waitLog.flushed());
   const webhooks = createWebhooks({ store, guard, events, clock, plans });
   const budget = new ByteBudget({ capacity: IN_FLIGHT_BYTES, largest: plans.largestMessageBytes, clock });
   return {
     ...given,
-    ...{ store, firstStart, plans, usage, events, metrics, parsing, gauges, guard, webhooks, budget },
+    ...{
+      store,
+      firstStart,
+      plans,
+      usage,
+      events,
+      metrics,
+      parsing,
+      gauges,
+      guard,
+      webhooks,
+      budget,
+      waitLog,
+    },
   };
 }
 
@@ -323,6 +341,7 @@ async function startHttp(
       parsing: parts.parsing,
       events: parts.events,
       webhooks: parts.webhooks,
+      waitLog: parts.waitLog,
       plans: parts.plans,
       rate: openRateLimit(parts),
       usage: parts.usage,

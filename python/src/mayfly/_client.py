@@ -104,6 +104,15 @@ class Mayfly:
         answer = self._transport.request("DELETE", "/v1/inboxes", query=_label_query(labels))
         return int(answer["deleted"])
 
+    def report(self, labels: dict[str, str]) -> dict[str, Any]:
+        """What became of the mail of a test run, also for 24 hours after its inboxes end.
+
+        `labels` are those of its inboxes, at least one.
+        """
+        query = _label_query(labels)
+        report: dict[str, Any] = self._transport.request("GET", "/v1/reports/runs", query=query)
+        return report
+
     def generate_address(self, domain: str | None = None) -> str:
         """A free address, held for ten minutes."""
         body = {} if domain is None else {"domain": domain}

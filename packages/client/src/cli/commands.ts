@@ -189,6 +189,17 @@ const remove: Command = async (context, values) => {
   context.note(`Deleted ${count} inbox${count === 1 ? '' : 'es'}.\n`);
 };
 
+const report: Command = async (context, values) => {
+  const found = await client(context).report(labels(values.label));
+  if (values.json) return context.out(json(found));
+  const { inboxes, inboxesWithoutMail, messages, waitsSucceeded, waitsFailed, refusals } = found.totals;
+  context.out(
+    `${inboxes} inboxes (${inboxesWithoutMail} without mail), ${messages} messages, ${refusals} refused. Waits: ${waitsSucceeded} succeeded, ${waitsFailed} failed.\n`,
+  );
+  for (const problem of found.problems) context.out(`- ${problem}\n`);
+  if (found.hasMore) context.note('More inboxes have these labels than a report shows. Add a --label.\n');
+};
+
 const waitReady: Command = async (context, values) => {
   const end = now() + duration(values.timeout ?? DEFAULT_TIMEOUT);
   const { url } = new Mayfly({ url: context.env.MAYFLY_URL, apiKey: 'none' });
@@ -217,6 +228,7 @@ export const COMMANDS: Record<string, Command> = {
   open,
   faults,
   rm: remove,
+  report,
   'wait-ready': waitReady,
 };
 
@@ -231,6 +243,7 @@ export const HELP = `Usage: mf <command> [options]
   mf list [--all] · mf read [ID] [--text|--html|--raw] · mf save FILE [ID] · mf open
   mf faults ['JSON']                                           sets the fault rules of the inbox, [] for none; prints them
   mf rm [--label name=value]                                   deletes the inbox, or all with the labels
+  mf report --label name=value                                 what was wrong with the mail of a test run
   mf wait-ready                                                waits for the server
 
 Waits: --subject, --from, --to, --body (part of it), --timeout 30s. Every command: --json, --inbox ID-or-address.

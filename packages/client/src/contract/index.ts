@@ -15,6 +15,7 @@ export * from './problem.ts';
 export * from './recordings.ts';
 export * from './ref.ts';
 export * from './refusals.ts';
+export * from './reports.ts';
 export * from './timeline.ts';
 export * from './usage.ts';
 export * from './waits.ts';

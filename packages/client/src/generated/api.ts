@@ -793,6 +793,99 @@ export interface ReplayedDeliveries {
   replayed: number;
 }
 
+/** An inbox of a run. */
+export interface ReportedInbox {
+  /** Identifier of an inbox. */
+  id: string;
+  /** The email address of the inbox. */
+  address: string;
+  labels: Labels;
+  /** When the inbox was created. */
+  createdAt: string;
+  /** Whether and how the inbox ended. */
+  state: "live" | "expired" | "deleted";
+  /** When it ended; null for a live one. */
+  endedAt: string | null;
+  /** Messages received so far, deleted ones included. */
+  messageCount: number;
+  /** When the first message arrived; null before it. */
+  firstMessageAt: string | null;
+  /** Milliseconds from the creation of the inbox to its first message; null before it. */
+  firstMessageAfterMs: number | null;
+  /** Ended waits of `POST /v1/inboxes/{id}/wait`. */
+  waits: {
+    /** Waits that succeeded. */
+    succeeded: number;
+    /** Waits that failed. */
+    failed: number;
+    /** The first 10 that failed, oldest first. */
+    failures: ReportedWait[];
+  };
+  /** Refused mail, also after the end of the inbox. */
+  refusals: {
+    /** How often SMTP refused mail for the address, within the last 24 hours. */
+    count: number;
+    /** The last one; null without any. */
+    last: ReportedRefusal | null;
+  };
+}
+
+/** Mail for an inbox of the run that was refused. */
+export interface ReportedRefusal {
+  /** When it was refused. */
+  at: string;
+  /** The SMTP reply to the sender. */
+  reply: string;
+  /** Reverse-path of the MAIL command; '' for a bounce. */
+  mailFrom: string;
+  /** The IP address of the client. */
+  remoteAddress: string;
+}
+
+/** A wait that failed. */
+export interface ReportedWait {
+  /** When the wait ended. */
+  endedAt: string;
+  /** How long it was held, milliseconds. */
+  waitedMs: number;
+  /** How many messages were wanted; 0 for silence. */
+  count: number;
+  /** The conditions of the wait as texts, cut after 100 characters. */
+  match: Record<string, string>;
+  /** `unexpected_message`: a message came although none was wanted. */
+  reason: "timeout" | "unexpected_message";
+  /** How many messages arrived that did not match. */
+  seenCount: number;
+  /** Why it failed, in one or more sentences. They name conditions and addresses, and nothing that a message said. */
+  summary: string;
+}
+
+/** What became of the mail of a test run. */
+export interface RunReport {
+  labels: Labels;
+  /** Sums over `inboxes`. */
+  totals: {
+    /** Inboxes of the run. */
+    inboxes: number;
+    /** Inboxes that received nothing. */
+    inboxesWithoutMail: number;
+    /** Messages received. */
+    messages: number;
+    /** Waits that succeeded. */
+    waitsSucceeded: number;
+    /** Waits that failed. */
+    waitsFailed: number;
+    /** Refused mails. */
+    refusals: number;
+  };
+  /** What was wrong, in sentences that begin with the address: failed waits, then refused mail. At most 100. */
+  problems: string[];
+  /** Newest first, at most 1,000. */
+  inboxes: ReportedInbox[];
+  /** True if the labels fit more inboxes, which are not counted: name a further label. */
+  hasMore: boolean;
+}
+
 /** A message that arrived and did not match. */
 export interface SeenMessage {
   message: MessageSummary;
@@ -1076,6 +1169,8 @@ export interface Operations {
   'DELETE /v1/inboxes/{id}/faults': { path: { id: string }; result: undefined };
   /** Export an inbox as a recording */
   'GET /v1/inboxes/{id}/export': { path: { id: string }; result: Uint8Array };
+  /** Report what became of the mail of a test run */
+  'GET /v1/reports/runs': { query?: { [label: `label.${string}`]: string | undefined }; result: RunReport };
   /** Generate a free address */
   'POST /v1/addresses/generate': { body?: GenerateAddress; result: GeneratedAddress };
   /** List messages, or wait for one */

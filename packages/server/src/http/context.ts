@@ -10,6 +10,7 @@ import type { Injection } from '../inbound/injection.ts';
 import type { Replays } from '../inbound/replay.ts';
 import type { Logger } from '../log.ts';
 import type { HeldDeps } from '../messages/held/held-deps.ts';
+import type { WaitLog } from '../messages/wait/wait-log.ts';
 import type { RateLimit } from '../quota/rate-limit.ts';
 import type { UsageMeter } from '../quota/usage-meter.ts';
 import type { Store } from '../store/contract/index.ts';
@@ -58,6 +59,8 @@ export interface HttpDeps {
   /** Resolves when the refusals that SMTP gave before the call can be read. */
   refusalsWritten(): Promise<void>;
   webhooks: Webhooks;
+  /** Stores how waits ended, for reports. */
+  waitLog: WaitLog;
   plans: Plans;
   rate: RateLimit;
   usage: UsageMeter;

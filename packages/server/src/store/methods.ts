@@ -97,6 +97,8 @@ export const METHODS: Readonly<Record<MethodPath, MethodKind>> = {
   'deliveries.list': 'read',
   'deliveries.listOfMessage': 'read',
   'deliveries.listByState': 'search',
+  'reports.addWaits': 'add',
+  'reports.listRun': 'search',
   'upkeep.measure': 'read',
   'upkeep.newestTime': 'read',
   'upkeep.time': 'read',

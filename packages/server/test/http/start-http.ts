@@ -14,6 +14,7 @@ import { createParsing } from '../../src/inbound/parsing/parser-pool.ts';
 import { createReceiver } from '../../src/inbound/receiver.ts';
 import { createReplays } from '../../src/inbound/replay.ts';
 import type { MailContent, MailSummary } from '../../src/mail/mail.ts';
+import { createWaitLog } from '../../src/messages/wait/wait-log.ts';
 import { createRateLimit } from '../../src/quota/rate-limit.ts';
 import { UsageMeter } from '../../src/quota/usage-meter.ts';
 import type { KeyScope, NewMail, Store } from '../../src/store/contract/index.ts';
@@ -184,6 +185,7 @@ export async function startHttp(
       parsing,
       events,
       webhooks,
+      waitLog: createWaitLog(store.reports, clock, (err) => log.error({ err }, 'ended waits were not kept')),
       plans,
       rate: createRateLimit(clock),
       usage,

@@ -39,7 +39,7 @@ const labelParameter = (required: boolean) => ({
 const PLACES = ['path', 'query', 'header'];
 
 /** Operations that take labels in their query, and whether they need one. */
-const LABELLED: Record<string, boolean> = { listInboxes: false, deleteInboxes: true };
+const LABELLED: Record<string, boolean> = { listInboxes: false, deleteInboxes: true, getRunReport: true };
 
 /**
  * Only required parameters keep an `example`: pages that send requests fill fields with it, and optional

@@ -46,3 +46,11 @@ export function unexpectedParameter(name: string, hasBody: boolean): AppError {
     `${quoted(name)} is not a known query parameter: this operation takes none. ${instead}`,
   );
 }
+
+const LABEL = 'label.';
+
+/** The labels of a query, such as `{ run: '4711' }` of `label.run=4711`. */
+export function labelsOf(query: object): Record<string, string> {
+  const labels = Object.entries(query).filter(([name]) => name.startsWith(LABEL));
+  return Object.fromEntries(labels.map(([name, value]) => [name.slice(LABEL.length), String(value)]));
+}

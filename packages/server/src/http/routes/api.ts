@@ -9,6 +9,7 @@ import { domainRoutes } from './inboxes/domains.ts';
 import { faultRoutes } from './inboxes/faults.ts';
 import { inboxRoutes } from './inboxes/inboxes.ts';
 import { recordingRoutes } from './inboxes/recordings.ts';
+import { reportRoutes } from './inboxes/reports.ts';
 import { accountMessageRoutes } from './messages/account-messages.ts';
 import { attachmentRoutes } from './messages/attachments.ts';
 import { eventRoutes } from './messages/events.ts';
@@ -34,6 +35,7 @@ export function apiRoutes(app: App, context: RouteContext): void {
   inboxRoutes(app, context);
   faultRoutes(app, context);
   recordingRoutes(app, context);
+  reportRoutes(app, context);
   addressRoutes(app, context);
   messageListRoute(app, context);
   messageRoutes(app, context);

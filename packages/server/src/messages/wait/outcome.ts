@@ -37,6 +37,8 @@ export interface Explanation extends Elsewhere {
   reason: 'timeout' | 'unexpected_message' | 'server_stopping';
   /** One or more sentences for a person. */
   summary: string;
+  /** The same without anything that a message says, for reports that outlive the messages. */
+  reportSummary: string;
   /** How many messages did not match. */
   seenCount: number;
   /** The newest of them, newest first. */

@@ -46,8 +46,16 @@ const DEMANDS: Record<keyof Filters, (expected: string) => string> = {
 
 const demandOf = ({ condition, expected }: FailedCondition): string => DEMANDS[condition](expected);
 
+type Unsummarised = Omit<Explanation, 'summary' | 'reportSummary'>;
+
+/** The summary for reports: it names conditions and addresses, and nothing that a message says. */
+export function reportSummaryOf(explanation: Unsummarised, facts: SummaryFacts): string {
+  if (explanation.reason === 'unexpected_message') return 'A message arrived although none was expected.';
+  return [arrived(explanation, facts), elsewhere(explanation)].join(' ').trim();
+}
+
 /** Why a wait was in vain, in one to four sentences. Only what the explanation shows is named. */
-export function summaryOf(explanation: Omit<Explanation, 'summary'>, facts: SummaryFacts): string {
+export function summaryOf(explanation: Unsummarised, facts: SummaryFacts): string {
   if (explanation.reason === 'server_stopping') {
     return 'The server is stopping. Repeat the wait with the cursor as since.';
   }
@@ -64,7 +72,7 @@ export function summaryOf(explanation: Omit<Explanation, 'summary'>, facts: Summ
   return sentences.filter((sentence) => sentence !== '').join(' ');
 }
 
-function arrived({ seenCount, seen }: Omit<Explanation, 'summary'>, facts: SummaryFacts): string {
+function arrived({ seenCount, seen }: Unsummarised, facts: SummaryFacts): string {
   const { expectation, matched } = facts;
   if (matched.length > 0) {
     const others =
@@ -88,10 +96,7 @@ function commonDemand(seen: readonly SeenMessage[]): string {
   return common ? demandOf(common) : 'meets all conditions';
 }
 
-function closest(
-  { seen }: Omit<Explanation, 'summary'>,
-  { earlier, from, expectation }: SummaryFacts,
-): string {
+function closest({ seen }: Unsummarised, { earlier, from, expectation }: SummaryFacts): string {
   if (earlier) {
     const before = from - earlier.receivedAt;
     const time = before <= 0 ? "at this wait's since" : `${duration(before)} before this wait's since`;
@@ -121,7 +126,7 @@ function refusalSentence({ reply, fault }: Refusal): string {
 }
 
 /** Mail that did not reach the inbox. */
-function elsewhere({ refused, nearMisses, failedHandshakes }: Omit<Explanation, 'summary'>): string {
+function elsewhere({ refused, nearMisses, failedHandshakes }: Unsummarised): string {
   const [refusal] = refused;
   if (refusal) return refusalSentence(refusal);
   const [miss] = nearMisses;

@@ -7,7 +7,7 @@ import { lookElsewhere } from './elsewhere.ts';
 import { goneOf, readInFull } from './full-messages.ts';
 import type { Expectation, Explanation, Outcome, WaitedMessage } from './outcome.ts';
 import { WaitScan } from './scan.ts';
-import { summaryOf } from './summary.ts';
+import { reportSummaryOf, summaryOf } from './summary.ts';
 import type { ExplanationCaller } from './without-recipient.ts';
 
 export interface ExplainDeps {
@@ -92,17 +92,22 @@ async function explain(
   const shown = [...scan.seen.map(({ message }) => message), ...(earlier ? [earlier] : [])];
   const gone = new Set(await goneOf(deps.held.store, shown, deps.held.clock.now()));
   const unexpected = expectation.count === 0 && ended.messages.length > 0;
-  const reason = unexpected ? 'unexpected_message' : ended.wasStopped ? 'server_stopping' : 'timeout';
-  const explanation: Omit<Explanation, 'summary'> = {
+  const reason: Explanation['reason'] = unexpected
+    ? 'unexpected_message'
+    : ended.wasStopped
+      ? 'server_stopping'
+      : 'timeout';
+  const explanation = {
     ...{ reason, seenCount: scan.seenCount, ...elsewhere },
     seen: scan.seen.filter(({ message }) => !gone.has(message.id)).toReversed(),
   };
-  const summary = summaryOf(explanation, {
+  const facts = {
     ...{ expectation, from, isComplete: scan.isComplete },
     matched: ended.messages.map(({ message }) => message),
     earlier: earlier && !gone.has(earlier.id) ? earlier : undefined,
-  });
-  return { ...explanation, summary };
+  };
+  const summary = summaryOf(explanation, facts);
+  return { ...explanation, summary, reportSummary: reportSummaryOf(explanation, facts) };
 }
 
 /** The newest message that matches and arrived before the wait's `since`: a wait in vain often missed it. */

@@ -3,6 +3,7 @@ import type { FaultStore } from './faults.ts';
 import type { AddressStore, InboxStore } from './inboxes.ts';
 import type { LimitStore } from './limits.ts';
 import type { MessageStore, RefusalStore } from './messages.ts';
+import type { ReportStore } from './reports.ts';
 import type { UsageStore } from './usage.ts';
 import type { DeliveryStore, WebhookStore } from './webhooks.ts';
 
@@ -11,6 +12,7 @@ export type * from './faults.ts';
 export type * from './inboxes.ts';
 export type * from './limits.ts';
 export type * from './messages.ts';
+export type * from './reports.ts';
 export type * from './usage.ts';
 export type * from './webhooks.ts';
 
@@ -43,6 +45,7 @@ export interface Store {
   refusals: RefusalStore;
   webhooks: WebhookStore;
   deliveries: DeliveryStore;
+  reports: ReportStore;
   upkeep: Upkeep;
   /**
    * A version of the stored data: it grows with every write of this process. While it is the same, inboxes and

@@ -189,12 +189,14 @@ async function addDeliveries(client: PoolClient, rows: unknown[][], now: number)
   ]);
 }
 
-async function moveInboxes(client: PoolClient, changed: BatchPlan['changed']): Promise<void> {
+async function moveInboxes(client: PoolClient, changed: BatchPlan['changed'], now: number): Promise<void> {
   const inboxes = [...changed.keys()];
   await client.query({
     name: 'move inboxes',
     text: `update inboxes i
-      set message_count = moved.messages, last_received_at = moved.last, version = version + moved.added
+      set message_count = moved.messages, last_received_at = moved.last, version = version + moved.added,
+        received_messages = received_messages + moved.added,
+        first_received_at = case first_received_at when 0 then $5 else first_received_at end
       from unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[]) as moved(seq, messages, last, added)
       where i.seq = moved.seq`,
     values: [
@@ -202,6 +204,7 @@ async function moveInboxes(client: PoolClient, changed: BatchPlan['changed']): P
       inboxes.map(({ messageCount }) => messageCount),
       inboxes.map(({ lastReceivedAt }) => lastReceivedAt),
       [...changed.values()],
+      now,
     ],
   });
 }
@@ -234,7 +237,7 @@ export async function addBatch(
     insertRows(client, 'messages', columns, messageRows(plan.mails, sources, places)),
     insertRows(client, 'shared_sources', ['source_seq', 'messages'], shared),
     addDeliveries(client, deliveryRows(plan.mails, webhooks, now), now),
-    moveInboxes(client, plan.changed),
+    moveInboxes(client, plan.changed, now),
     removeSources(client, unused),
   ]);
   return { placed: plan.placed, overfull: plan.overfull, written };

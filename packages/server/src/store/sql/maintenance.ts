@@ -10,6 +10,7 @@ import {
 } from '../contract/retention.ts';
 import { inSequence, type Removal } from './delete-in-steps.ts';
 import type { Db, Engine, Tx } from './engine.ts';
+import { removeOldDeletedInboxes } from './reports/deleted-inboxes.ts';
 import { cancelOfInbox, removeDeliveries, removeEachWebhook } from './webhooks/queue.ts';
 import { createTakeWakes } from './webhooks/wakes.ts';
 
@@ -269,6 +270,7 @@ export function createUpkeep(engine: Engine, removal: Removal): Upkeep {
     trimDeliveries,
     removeReservations,
     removeRefusals,
+    removeOldDeletedInboxes,
     removeIdempotencyKeys,
     removeSessions,
     removeSharedLimits,

@@ -1,5 +1,6 @@
 import type { Generated } from 'kysely';
 import type { InboxKind } from '../contract/index.ts';
+import type { DeletedInboxesTable, InboxWaitsTable } from './reports/tables.ts';
 
 /**
  * The tables as both engines have them: text ids that we make ourselves, whole epoch milliseconds,
@@ -18,6 +19,8 @@ export interface Tables {
   addresses: AddressesTable;
   inboxes: InboxesTable;
   inbox_labels: InboxLabelsTable;
+  inbox_waits: InboxWaitsTable;
+  deleted_inboxes: DeletedInboxesTable;
   idempotency: IdempotencyTable;
   messages: MessagesTable;
   sources: SourcesTable;
@@ -149,6 +152,10 @@ export interface InboxesTable {
   faults: string | null;
   /** How many faults are still to be applied. */
   faults_left: Generated<number>;
+  /** All messages so far, deleted ones included. */
+  received_messages: Generated<number>;
+  /** When the first of them came; 0 before. */
+  first_received_at: Generated<number>;
 }
 
 /**

@@ -35,7 +35,10 @@ function prepareStatements(database: DatabaseSync): Statements {
        where id = ? and account_id = ? and expires_at > ? and freed = 0`,
     ),
     moveInbox: database.prepare(
-      `update inboxes set message_count = ?, last_received_at = ?, version = version + ? where seq = ?`,
+      `update inboxes set message_count = ?, last_received_at = ?, version = version + ?3,
+         received_messages = received_messages + ?3,
+         first_received_at = case first_received_at when 0 then ?4 else first_received_at end
+       where seq = ?5`,
     ),
     takeOrders: database.prepare(
       `insert into account_orders (account_seq, last) select seq, ? from accounts where id = ?
@@ -86,7 +89,7 @@ export function createAddBatch(database: DatabaseSync, sources: Pick<SourceWrite
     }
     addDeliveries(prepared, plan.mails, now);
     for (const [inbox, added] of plan.changed) {
-      prepared.moveInbox.run(inbox.messageCount, inbox.lastReceivedAt, added, inbox.seq);
+      prepared.moveInbox.run(inbox.messageCount, inbox.lastReceivedAt, added, now, inbox.seq);
     }
     return plan;
   };

@@ -23,6 +23,7 @@ const DECISIONS: Record<string, Decision> = {
   getFaults: 'account reads',
   deleteFaults: 'inbox writes',
   exportInbox: 'inbox reads',
+  getRunReport: 'account reads',
   importInbox: 'account writes',
   generateAddress: 'account writes',
   listMessages: 'inbox reads',

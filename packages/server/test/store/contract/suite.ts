@@ -18,6 +18,7 @@ import { describeTakers } from './messages/suite-takers.ts';
 import { describeTimeline } from './messages/suite-timeline.ts';
 import { describeLimits } from './suite-limits.ts';
 import { describeReading } from './suite-reading.ts';
+import { describeReports } from './suite-reports.ts';
 import { describeTwoWriters } from './suite-two-writers.ts';
 import { describeUsage } from './suite-usage.ts';
 import { describeWebhookClocks } from './suite-webhook-clocks.ts';
@@ -107,5 +108,6 @@ export function describeStore(name: string, open: () => Promise<Opened>, openFre
     describeWebhookClocks(given);
     describeExplain(given);
     describeTimeline(given);
+    describeReports(given);
   });
 }

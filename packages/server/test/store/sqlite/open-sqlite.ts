@@ -14,10 +14,12 @@ import type { Opened } from '../contract/suite.ts';
 export const TABLES = [
   'addresses',
   'attempts',
+  'deleted_inboxes',
   'deliveries',
   'domains',
   'idempotency',
   'inbox_labels',
+  'inbox_waits',
   'inboxes',
   'messages',
   'parked_sources',

@@ -23,6 +23,7 @@ import { addressOf } from '../../request/addresses.ts';
 import { idempotentRequest } from '../../request/idempotency.ts';
 import { invalidField } from '../../request/invalid-fields.ts';
 import { readPage } from '../../request/page.ts';
+import { labelsOf } from '../../request/query.ts';
 import { toInbox } from '../../response/inbox-json.ts';
 import { createInbox, lifetime } from './new-inbox.ts';
 
@@ -277,11 +278,4 @@ async function idsByLabels(
     ids.push(...page.inboxes.map(({ id }) => id));
     if (!page.hasMore) return ids;
   }
-}
-
-const LABEL = 'label.';
-
-function labelsOf(query: object): Record<string, string> {
-  const labels = Object.entries(query).filter(([name]) => name.startsWith(LABEL));
-  return Object.fromEntries(labels.map(([name, value]) => [name.slice(LABEL.length), String(value)]));
 }

@@ -47,11 +47,14 @@ export function waitRoutes(app: App, { options, deps, held, heldDeps }: RouteCon
       const { match = {}, since, count = 1, timeoutSeconds = DEFAULT_WAIT } = request.body;
       const expectation = { match, since, count, waitMs: timeoutSeconds * SECOND_MS };
       const caller = { ownsAccount: request.caller?.key != null, remoteAddress: plainAddress(request.ip) };
-      const { store, refusalsWritten } = deps;
+      const { store, refusalsWritten, clock, waitLog } = deps;
+      const begun = clock.monotonic();
       const waitDeps = { held: heldDeps, store, refusalsWritten, domains: options.domains };
       const outcome = await held.hold(reply, (signal) =>
         waitAndExplain(waitDeps, inbox, expectation, caller, signal),
       );
+      const waitedMs = Math.round(clock.monotonic() - begun);
+      waitLog.add(inbox, expectation, { ...outcome, waitedMs });
       return sendJson(
         request,
         reply,

@@ -2,6 +2,7 @@ import type { AccountStore } from '../../contract/index.ts';
 import { freeInSteps, inSequence, type Removal } from '../delete-in-steps.ts';
 import type { Dialect, Engine, Tx } from '../engine.ts';
 import { vacateAddress } from '../inboxes/addresses.ts';
+import { removeDeletedInboxesOf } from '../reports/deleted-inboxes.ts';
 import { DELETED } from '../tables.ts';
 import { removeEachWebhook } from '../webhooks/queue.ts';
 import { revokeAll } from './keys.ts';
@@ -123,6 +124,7 @@ export function createAccountDeletion(engine: Engine, removal: Removal): Account
       inSequence(
         (tx, limit) => removeWebhooks(tx, accountId, limit),
         (tx, limit) => removeInboxes(tx, removal, accountId, limit),
+        (tx, limit) => removeDeletedInboxesOf(tx, accountId, limit),
         (tx, limit) => removal.sources.freeParked(tx, limit),
       ),
     );

@@ -1,6 +1,7 @@
 import type { InboxStore } from '../../contract/index.ts';
 import { type FreeStep, freeInSteps, freeNowOrLater, inSequence, type Removal } from '../delete-in-steps.ts';
 import type { Engine, Tx } from '../engine.ts';
+import { keepForReports } from '../reports/deleted-inboxes.ts';
 import { DELETED } from '../tables.ts';
 import { cancelOfInbox } from '../webhooks/queue.ts';
 import { moveWebhookEnd } from '../webhooks/webhooks.ts';
@@ -30,6 +31,7 @@ export function createInboxDeletion(
     if (!ended) return false;
     await vacateAddress(tx, { address: ended.address, inboxId }, now);
     await moveWebhookEnd(tx, { accountId, inboxId, expiresAt: now });
+    await keepForReports(tx, inboxId, now);
     return true;
   }
 

@@ -10,6 +10,7 @@ import * as sessions from './0007-sessions.ts';
 import * as accountOrders from './0008-account-orders.ts';
 import * as wakes from './0009-wakes.ts';
 import * as faults from './0010-faults.ts';
+import * as reports from './0011-reports.ts';
 import * as staging from './0013-staging.ts';
 import * as sharedLimits from './0014-shared-limits.ts';
 
@@ -25,6 +26,7 @@ export const MIGRATIONS = {
   '0008-account-orders': accountOrders,
   '0009-wakes': wakes,
   '0010-faults': faults,
+  '0011-reports': reports,
   '0013-staging': staging,
   '0014-shared-limits': sharedLimits,
 };

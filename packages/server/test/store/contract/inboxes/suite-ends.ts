@@ -15,6 +15,8 @@ const EMPTY = {
   inboxes: 0,
   messages: 0,
   parked_sources: 0,
+  deleted_inboxes: 0,
+  inbox_waits: 0,
   refusals: 0,
   shared_sources: 0,
   source_pieces: 0,
@@ -95,6 +97,8 @@ export function describeEnds(given: Given): void {
         messages: messages + 1,
         sources: sources + 1,
         shared_sources: 1,
+        // What reports show: its address, labels and figures.
+        deleted_inboxes: 1,
       });
       expect(await on.store.inboxes.find(owner, inbox.id, T)).toBeUndefined();
       expect(await on.store.inboxes.findByToken(wish.tokenHash, T)).toBeUndefined();

@@ -1,0 +1,61 @@
+import { InboxLabelQuery, RunReport } from '@mayfly/client/contract';
+import { problemsOf, totalsOf } from '../../../messages/run-report.ts';
+import type { RunInbox } from '../../../store/contract/index.ts';
+import { keyCaller } from '../../access/guard.ts';
+import type { App, RouteContext } from '../../context.ts';
+import { json } from '../../openapi/responses.ts';
+import { invalidField } from '../../request/invalid-fields.ts';
+import { labelsOf } from '../../request/query.ts';
+import { toTime, toTimeOrNull } from '../../response/time.ts';
+
+export function reportRoutes(app: App, { deps }: RouteContext): void {
+  const { store, clock, waitLog, refusalsWritten } = deps;
+
+  app.route({
+    method: 'GET',
+    url: '/v1/reports/runs',
+    config: { access: 'account:read' },
+    schema: {
+      operationId: 'getRunReport',
+      tags: ['Inboxes'],
+      summary: 'Report what became of the mail of a test run',
+      description:
+        'For all inboxes that carry all the given labels and are live, or expired or were deleted within the last 24 hours: how many messages each received and how long after its creation the first one, which waits failed and why, and which mail was refused. `problems` says in sentences what was wrong. Nothing that a message said is in it, so it can be read after the inboxes are gone. Waits that end on another node are in it after a moment.',
+      querystring: InboxLabelQuery,
+      response: { 200: json(RunReport, 'The report.') },
+    },
+    handler: async (request) => {
+      const labels = labelsOf(request.query);
+      if (Object.keys(labels).length === 0) {
+        throw invalidField(
+          'label.NAME',
+          'A report needs at least one label. Add "label.NAME=VALUE" to the query, with a label of the inboxes of the run.',
+        );
+      }
+      const { account } = keyCaller(request);
+      await Promise.all([waitLog.flushed(), refusalsWritten()]);
+      const { inboxes, hasMore } = await store.reports.listRun(account.id, labels, clock.now());
+      return {
+        ...{ labels, totals: totalsOf(inboxes), problems: problemsOf(inboxes) },
+        ...{ inboxes: inboxes.map(toReportedInbox), hasMore },
+      };
+    },
+  });
+}
+
+function toReportedInbox(inbox: RunInbox) {
+  const { id, address, labels, createdAt, state, endedAt, received, firstReceivedAt, waits, refusals } =
+    inbox;
+  const { count, last } = refusals;
+  return {
+    ...{ id, address, labels, state },
+    ...{ createdAt: toTime(createdAt), endedAt: toTimeOrNull(endedAt), messageCount: received },
+    firstMessageAt: toTimeOrNull(firstReceivedAt),
+    firstMessageAfterMs: firstReceivedAt === null ? null : firstReceivedAt - createdAt,
+    waits: {
+      ...waits,
+      failures: waits.failures.map(({ at, ...wait }) => ({ endedAt: toTime(at), ...wait })),
+    },
+    refusals: { count, last: last && { ...last, at: toTime(last.at) } },
+  };
+}

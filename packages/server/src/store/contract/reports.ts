@@ -1,0 +1,77 @@
+/** Reports of test runs: what became of the inboxes with some labels. Part of the Store's contract. */
+
+/** Failed waits that are kept of an inbox: the first ones, because the later ones often follow from them. */
+export const MAX_FAILED_WAITS = 10;
+/** Inboxes of one report, the newest. */
+export const MAX_RUN_INBOXES = 1_000;
+
+/** A wait in vain. It has nothing of a message's content, so that it can outlive the messages. */
+export interface FailedWait {
+  /** When it ended, epoch milliseconds. */
+  at: number;
+  waitedMs: number;
+  /** How many messages were wanted; 0 for silence. */
+  count: number;
+  /** The wait's conditions as texts, cut where they are long. */
+  match: Record<string, string>;
+  reason: 'timeout' | 'unexpected_message';
+  /** How many messages arrived that did not match. */
+  seenCount: number;
+  /** One or more sentences for a person. */
+  summary: string;
+}
+
+/** A wait that ended, of an inbox with labels. */
+export interface EndedWait {
+  accountId: string;
+  inboxId: string;
+  /** Null for one that succeeded. */
+  failed: FailedWait | null;
+}
+
+/** The waits of an inbox. */
+export interface InboxWaits {
+  succeeded: number;
+  failed: number;
+  /** The first {@link MAX_FAILED_WAITS}, oldest first. */
+  failures: FailedWait[];
+}
+
+/** The refusals of an inbox's address while it was the address of this inbox, or after its end. */
+export interface InboxRefusals {
+  count: number;
+  /** Null without any. */
+  last: { at: number; reply: string; mailFrom: string; remoteAddress: string } | null;
+}
+
+/** An inbox of a run, live or ended within the last 24 hours. */
+export interface RunInbox {
+  id: string;
+  address: string;
+  labels: Record<string, string>;
+  createdAt: number;
+  state: 'live' | 'expired' | 'deleted';
+  /** Null for a live one. */
+  endedAt: number | null;
+  /** Messages received so far, deleted ones included. */
+  received: number;
+  /** Null before the first. */
+  firstReceivedAt: number | null;
+  waits: InboxWaits;
+  refusals: InboxRefusals;
+}
+
+export interface ReportStore {
+  /** Adds ended waits to what is kept of their inboxes, also of inboxes that were deleted meanwhile. */
+  addWaits(waits: EndedWait[]): Promise<void>;
+  /**
+   * The account's inboxes that have all the labels and are live or ended within the last 24 hours, newest first:
+   * at most {@link MAX_RUN_INBOXES}. Of deleted inboxes only those that had labels are known.
+   * @param labels at least one
+   */
+  listRun(
+    accountId: string,
+    labels: Record<string, string>,
+    now: number,
+  ): Promise<{ inboxes: RunInbox[]; hasMore: boolean }>;
+}

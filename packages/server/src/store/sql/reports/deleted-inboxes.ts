@@ -1,0 +1,40 @@
+import { sql } from 'kysely';
+import { TOMBSTONE_MS } from '../../contract/retention.ts';
+import type { Tx } from '../engine.ts';
+
+/** Keeps what reports show of an inbox that is being deleted, if it has labels. */
+export async function keepForReports(tx: Tx, inboxId: string, now: number): Promise<void> {
+  await tx
+    .insertInto('deleted_inboxes')
+    .columns([
+      ...(['id', 'account_id', 'address', 'labels', 'created_at', 'deleted_at'] as const),
+      ...(['received_messages', 'first_received_at', 'waits'] as const),
+    ])
+    .expression((row) =>
+      row
+        .selectFrom('inboxes as i')
+        .leftJoin('inbox_waits as w', 'w.inbox_seq', 'i.seq')
+        .select(['i.id', 'i.account_id', 'i.address', 'i.labels', 'i.created_at'])
+        .select(sql<number>`cast(${now} as bigint)`.as('deleted_at'))
+        .select(['i.received_messages', 'i.first_received_at', 'w.waits'])
+        .where('i.id', '=', inboxId)
+        .where('i.labels', '!=', '{}'),
+    )
+    .execute();
+}
+
+/** Removes up to `limit` rows that no report shows any more. @returns how many */
+export async function removeOldDeletedInboxes(tx: Tx, limit: number, now: number): Promise<number> {
+  const old = tx
+    .selectFrom('deleted_inboxes')
+    .select('id')
+    .where('deleted_at', '<=', now - TOMBSTONE_MS)
+    .limit(limit);
+  return (await tx.deleteFrom('deleted_inboxes').where('id', 'in', old).returning('id').execute()).length;
+}
+
+/** Removes up to `limit` rows of an account. @returns how many */
+export async function removeDeletedInboxesOf(tx: Tx, accountId: string, limit: number): Promise<number> {
+  const of = tx.selectFrom('deleted_inboxes').select('id').where('account_id', '=', accountId).limit(limit);
+  return (await tx.deleteFrom('deleted_inboxes').where('id', 'in', of).returning('id').execute()).length;
+}

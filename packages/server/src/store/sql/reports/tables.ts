@@ -1,0 +1,21 @@
+/** The waits that were held for an inbox with labels; its row is deleted with the inbox's. */
+export interface InboxWaitsTable {
+  inbox_seq: number;
+  /** JSON text of an InboxWaits. */
+  waits: string;
+}
+
+/** What reports show of inboxes with labels that were deleted, for 24 h. */
+export interface DeletedInboxesTable {
+  id: string;
+  account_id: string;
+  address: string;
+  /** JSON text. */
+  labels: string;
+  created_at: number;
+  deleted_at: number;
+  received_messages: number;
+  first_received_at: number;
+  /** JSON text of an InboxWaits; null without waits. */
+  waits: string | null;
+}

@@ -1,0 +1,87 @@
+import { describe, expect, it } from 'vitest';
+import type { Explanation } from '../../src/messages/wait/outcome.ts';
+import { createWaitLog } from '../../src/messages/wait/wait-log.ts';
+import type { EndedWait, InboxRecord } from '../../src/store/contract/index.ts';
+import { inboxAt } from '../store/builders.ts';
+import { FakeClock } from '../support/fake-clock.ts';
+
+const inboxWith = (labels: Record<string, string>): InboxRecord => ({
+  ...inboxAt(),
+  ...{ accountId: 'acc_1', labels, messageCount: 0, lastReceivedAt: 0, version: 0 },
+});
+const labelled = inboxWith({ run: '1' });
+const expectation = { match: {}, count: 1, waitMs: 5 };
+const succeeded = { matched: true, explanation: null, waitedMs: 5 };
+const failed = (reason: Explanation['reason'], reportSummary = 'No message arrived.') => ({
+  ...{ matched: false, waitedMs: 5 },
+  explanation: {
+    ...{ reason, reportSummary, summary: 'not this', seenCount: 0, seen: [] },
+    ...{ refused: [], nearMisses: [], failedHandshakes: [] },
+  },
+});
+
+/** A log whose store notes each batch, or fails. */
+function start(fails = false) {
+  const clock = new FakeClock();
+  const batches: EndedWait[][] = [];
+  const lost: unknown[] = [];
+  const addWaits = async (waits: EndedWait[]) => {
+    if (fails) throw new Error('down');
+    batches.push(waits);
+  };
+  return { clock, batches, lost, log: createWaitLog({ addWaits }, clock, (error) => lost.push(error)) };
+}
+
+describe('the log of waits', () => {
+  it('writes what ended within 100 ms at once', async () => {
+    const { clock, batches, log } = start();
+    for (let n = 0; n < 5; n++) log.add(labelled, expectation, succeeded);
+    await clock.untilSleeping(1);
+    expect(batches).toEqual([]);
+    await clock.advance(100);
+    await log.flushed();
+    expect(batches.map(({ length }) => length)).toEqual([5]);
+    log.add(labelled, expectation, failed('timeout'));
+    await log.flushed();
+    expect(batches[1]?.[0]?.failed).toMatchObject({
+      waitedMs: 5,
+      reason: 'timeout',
+      summary: 'No message arrived.',
+    });
+  });
+
+  it('stores nothing of inboxes without labels, and of waits that a stop of the server ended', async () => {
+    const { batches, log } = start();
+    log.add(inboxWith({}), expectation, succeeded);
+    log.add(labelled, expectation, failed('server_stopping'));
+    await log.flushed();
+    expect(batches).toEqual([]);
+  });
+
+  it('cuts long conditions and summaries', async () => {
+    const { batches, log } = start();
+    const match = { subject: 'x'.repeat(500), link: { href: 'y'.repeat(500) }, code: true };
+    log.add(labelled, { ...expectation, match }, failed('timeout', 'z'.repeat(9_000)));
+    await log.flushed();
+    const stored = batches[0]?.[0]?.failed;
+    expect(stored?.match.code).toBe('true');
+    expect(JSON.stringify(stored).length).toBeLessThan(1_000);
+  });
+
+  it('reports waits that could not be stored, and goes on', async () => {
+    const { lost, log } = start(true);
+    log.add(labelled, expectation, succeeded);
+    await log.flushed();
+    expect(lost).toHaveLength(1);
+    log.add(labelled, expectation, succeeded);
+    await log.flushed();
+    expect(lost).toHaveLength(2);
+  });
+
+  it('keeps at most 1,000 in memory while the store does not answer', async () => {
+    const { batches, log } = start();
+    for (let n = 0; n < 3_000; n++) log.add(labelled, expectation, succeeded);
+    await log.flushed();
+    expect(batches.flat()).toHaveLength(1_000);
+  });
+});

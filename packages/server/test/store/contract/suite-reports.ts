@@ -1,0 +1,171 @@
+import { describe, expect, it } from 'vitest';
+import type { EndedWait, FailedWait, InboxRecord } from '../../../src/store/contract/index.ts';
+import { MAX_FAILED_WAITS, MAX_RUN_INBOXES } from '../../../src/store/contract/reports.ts';
+import { mailTo, T } from '../builders.ts';
+import type { Given } from './suite.ts';
+
+const HOUR = 3_600_000;
+const DAY = 24 * HOUR;
+const NO_WAITS = { succeeded: 0, failed: 0, failures: [] };
+const NO_REFUSALS = { count: 0, last: null };
+
+/** Reports of test runs. */
+export function describeReports(given: Given): void {
+  const failedAt = (at: number): FailedWait => ({
+    ...{ at, waitedMs: 5, count: 1, match: { subject: 'NUL \0 \ud800' }, reason: 'timeout' },
+    ...{ seenCount: 0, summary: 'No message arrived.' },
+  });
+  const waitOf = (
+    { id, accountId }: { id: string; accountId: string },
+    failed: FailedWait | null,
+  ): EndedWait => ({
+    ...{ accountId, inboxId: id, failed },
+  });
+
+  describe('the report of a run', () => {
+    it('has live, expired and deleted inboxes with their mail, for 24 h after their end', async () => {
+      const on = await given.fresh();
+      const { store } = on;
+      const owner = await given.account(on);
+      const labels = { run: '4711', worker: '1' };
+      const live = await given.inbox(owner, { labels, expiresAt: T + 3 * HOUR }, on);
+      const expired = await given.inbox(owner, { labels }, on);
+      const deleted = await given.inbox(owner, { labels }, on);
+      await given.inbox(owner, { labels: { run: '4712' } }, on);
+      await given.inbox(owner, {}, on);
+      await store.messages.addBatch([mailTo([live, deleted])], T + 10);
+      await store.messages.addBatch([mailTo([live]), mailTo([live])], T + 20);
+      await store.messages.deleteAll(live.id, T + 30);
+      await store.inboxes.delete(owner, deleted.id, T + 40);
+      await given.inbox(owner, { labels: { run: '4711' }, expiresAt: T + 3 * HOUR }, on);
+
+      const now = T + 2 * HOUR;
+      const { inboxes, hasMore } = await store.reports.listRun(owner, labels, now);
+      const base = { labels, createdAt: T, waits: NO_WAITS, refusals: NO_REFUSALS };
+      expect(inboxes).toEqual(
+        [
+          {
+            ...{ ...base, id: live.id, address: live.address, state: 'live', endedAt: null },
+            ...{ received: 3, firstReceivedAt: T + 10 },
+          },
+          {
+            ...{ ...base, id: expired.id, address: expired.address, state: 'expired', endedAt: T + HOUR },
+            ...{ received: 0, firstReceivedAt: null },
+          },
+          {
+            ...{ ...base, id: deleted.id, address: deleted.address, state: 'deleted', endedAt: T + 40 },
+            ...{ received: 1, firstReceivedAt: T + 10 },
+          },
+        ].toSorted((a, b) => (a.id < b.id ? 1 : -1)),
+      );
+      expect(hasMore).toBe(false);
+      expect((await store.reports.listRun(owner, { run: '4711' }, now)).inboxes).toHaveLength(4);
+      const states = async (at: number) =>
+        (await store.reports.listRun(owner, labels, at)).inboxes.map(({ state }) => state).sort();
+      expect(await states(T + 40 + DAY - 1)).toEqual(['deleted', 'expired', 'expired']);
+      expect(await states(T + 40 + DAY)).toEqual(['expired', 'expired']);
+      while ((await store.upkeep.sweep(T + 40 + DAY, 1000)) > 0);
+      expect(await states(T + 40 + DAY - 1)).toEqual(['expired', 'expired']);
+      expect(await states(T + DAY + 3 * HOUR)).toEqual([]);
+    });
+
+    it('has the waits of each inbox, the first failed ones with their explanation, also of a deleted one', async () => {
+      const owner = await given.account();
+      const labels = { run: 'waits' };
+      const [inbox, gone] = [await given.inbox(owner, { labels }), await given.inbox(owner, { labels })];
+      const { reports, inboxes } = given.store;
+      await reports.addWaits([waitOf(inbox, null), waitOf(gone, failedAt(T)), waitOf(inbox, failedAt(T))]);
+      await inboxes.delete(owner, gone.id, T);
+      const more = Array.from({ length: 2 * MAX_FAILED_WAITS }, (_, n) => waitOf(inbox, failedAt(T + n + 1)));
+      // A wait often ends just before its test deletes the inbox.
+      await reports.addWaits([...more, waitOf(gone, null), waitOf({ ...gone, id: 'inb_unknown' }, null)]);
+      const run = (await reports.listRun(owner, labels, T)).inboxes;
+      const waits = new Map(run.map((one) => [one.id, one.waits]));
+      expect(waits.get(gone.id)).toEqual({ succeeded: 1, failed: 1, failures: [failedAt(T)] });
+      expect(waits.get(inbox.id)).toEqual({
+        ...{ succeeded: 1, failed: 1 + 2 * MAX_FAILED_WAITS },
+        failures: Array.from({ length: MAX_FAILED_WAITS }, (_, n) => failedAt(T + n)),
+      });
+    });
+
+    it('has every wait when many end at once, while mail comes and inboxes are deleted', async () => {
+      const on = await given.freshServer();
+      const owner = await given.account(on);
+      const labels = { run: 'busy' };
+      const all: InboxRecord[] = [];
+      for (let n = 0; n < 10; n++) all.push(await given.inbox(owner, { labels }, on));
+      const { store } = on;
+      const rounds = Array.from({ length: 20 }, async (_, round) => {
+        await Promise.all([
+          store.reports.addWaits(all.map((inbox) => waitOf(inbox, null))),
+          store.messages.addBatch([mailTo(all.slice(5))], T),
+          ...(round < 5 ? [store.inboxes.delete(owner, all[round]?.id ?? '', T)] : []),
+        ]);
+      });
+      await Promise.all(rounds);
+      const { inboxes } = await store.reports.listRun(owner, labels, T);
+      expect(inboxes.map(({ waits }) => waits.succeeded)).toEqual(all.map(() => 20));
+      expect(inboxes.filter(({ state }) => state === 'deleted')).toHaveLength(5);
+      expect(inboxes.filter(({ received }) => received === 20)).toHaveLength(5);
+    });
+
+    it('has the refusals of each address since the creation of the inbox', async () => {
+      const owner = await given.account();
+      const labels = { run: 'refusals' };
+      const first = await given.inbox(owner, { labels });
+      const refusal = (at: number, reply: string) => ({
+        ...{
+          at,
+          address: first.address,
+          reply,
+          mailFrom: 'a@x.example',
+          helo: 'x',
+          remoteAddress: '192.0.2.1',
+        },
+      });
+      await given.store.refusals.add([refusal(T + 1, '452 full'), refusal(T + 2, '550 \0 none')]);
+      await given.store.inboxes.delete(owner, first.id, T + 3);
+      const second = await given.inbox(owner, { labels, address: first.address, createdAt: T + 5 });
+      await given.store.refusals.add([refusal(T - 1, '550 before'), refusal(T + 6, '451 later')]);
+      const run = (await given.store.reports.listRun(owner, labels, T + 10)).inboxes;
+      const { mailFrom, remoteAddress } = refusal(0, '');
+      expect(run.map(({ id, refusals }) => [id, refusals])).toEqual([
+        [second.id, { count: 1, last: { at: T + 6, reply: '451 later', mailFrom, remoteAddress } }],
+        [first.id, { count: 2, last: { at: T + 2, reply: '550 \0 none', mailFrom, remoteAddress } }],
+      ]);
+    });
+
+    it('has nothing of another account, and nothing of a deleted account is kept', async () => {
+      const on = await given.fresh();
+      const [owner, stranger] = [await given.account(on), await given.account(on)];
+      const labels = { run: 'mine', 'a"b%_': '\\"}' };
+      const inbox = await given.inbox(owner, { labels }, on);
+      const deleted = await given.inbox(owner, { labels }, on);
+      await on.store.inboxes.delete(owner, deleted.id, T);
+      await on.store.reports.addWaits([waitOf(inbox, null), waitOf(deleted, null)]);
+      const { reports } = on.store;
+      expect((await reports.listRun(owner, labels, T)).inboxes).toHaveLength(2);
+      expect((await reports.listRun(owner, { ...labels, run: 'min' }, T)).inboxes).toEqual([]);
+      expect((await reports.listRun(owner, { 'a"b%_': '' }, T)).inboxes).toEqual([]);
+      expect((await reports.listRun(stranger, labels, T)).inboxes).toEqual([]);
+      await on.store.accounts.delete(owner, T);
+      expect((await reports.listRun(owner, labels, T)).inboxes).toEqual([]);
+      expect(await on.counts()).toMatchObject({ inboxes: 0, inbox_waits: 0, deleted_inboxes: 0 });
+    });
+
+    it('has the newest inboxes where there are more than a report shows', async () => {
+      const owner = await given.account();
+      const labels = { run: 'large' };
+      const { inboxes, reports } = given.store;
+      const ids: string[] = [];
+      const add = async () => ids.push((await given.inbox(owner, { labels, createdAt: T + ids.length })).id);
+      for (let n = 0; n < MAX_RUN_INBOXES; n++) await add();
+      expect((await reports.listRun(owner, labels, T)).hasMore).toBe(false);
+      await inboxes.deleteByLabels(owner, labels, T);
+      await add();
+      const run = await reports.listRun(owner, labels, T);
+      expect(run.hasMore).toBe(true);
+      expect(run.inboxes.map(({ id }) => id)).toEqual(ids.toSorted().toReversed().slice(0, MAX_RUN_INBOXES));
+    });
+  });
+}
