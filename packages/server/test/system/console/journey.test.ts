@@ -1,3 +1,6 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { inForm } from '../../support/form.ts';
@@ -9,7 +12,7 @@ describe.skipIf(!CHROMIUM)('the console in a browser (skipped where there is no 
   let app: TestApp;
   let browser: Browser;
   beforeAll(async () => {
-    [app, browser] = await Promise.all([startApp(), launchBrowser()]);
+    [app, browser] = await Promise.all([startApp({ MAYFLY_WEBHOOK_ALLOW: '127.0.0.0/8' }), launchBrowser()]);
   });
   afterAll(async () => {
     await browser?.close();
@@ -165,5 +168,45 @@ describe.skipIf(!CHROMIUM)('the console in a browser (skipped where there is no 
     await app.send({ ...signUpMail(inbox.address), subject: 'A second one' });
     await page.getByRole('link', { name: /A second one/ }).waitFor();
     await context.close();
+  });
+
+  it('replays all deliveries that failed, and shows those of one state', async () => {
+    let status = 410;
+    const endpoint = createServer((_request, response) => {
+      response.statusCode = status;
+      response.end();
+    });
+    endpoint.listen(0, '127.0.0.1');
+    await once(endpoint, 'listening');
+    const { port } = endpoint.address() as AddressInfo;
+    const body = { url: `http://127.0.0.1:${port}/mail` };
+    const { body: webhook } = await app.api('POST', '/v1/webhooks', { body });
+    const inbox = await app.createInbox();
+    const states = async () =>
+      (await app.api('GET', `/v1/webhooks/${webhook.id}/deliveries`)).body.deliveries.map(
+        (one: { state: string }) => one.state,
+      );
+    // A 410 fails at once and disables the endpoint.
+    await app.send(signUpMail(inbox.address));
+    await expect.poll(states).toEqual(['failed']);
+    status = 204;
+    await app.api('PATCH', `/v1/webhooks/${webhook.id}`, { body: { enabled: true } });
+    await app.send(signUpMail(inbox.address));
+    await expect.poll(states).toEqual(['delivered', 'failed']);
+
+    const { context, page, open, complaints } = await openConsole(browser, app);
+    await open(`/webhooks/${webhook.id}?state=failed`);
+    const rows = page.locator('tbody tr');
+    await expect.poll(() => rows.count()).toBe(1);
+    await page.getByRole('button', { name: 'Replay…' }).click();
+    await page.getByRole('button', { name: 'Replay', exact: true }).click();
+    await page.getByText('1 delivery is attempted again').waitFor();
+    await expect.poll(states).toEqual(['delivered', 'delivered']);
+    await page.getByRole('button', { name: 'delivered' }).click();
+    await expect.poll(() => rows.count()).toBe(2);
+    expect(complaints).toEqual([]);
+    await context.close();
+    await app.api('DELETE', `/v1/webhooks/${webhook.id}`);
+    endpoint.close();
   });
 });

@@ -5,7 +5,7 @@ import { mayfly, mayWrite } from '../../lib/session.ts';
 import { duration, exact, now } from '../../lib/time.ts';
 import { Badge, Button, CopyButton, ScreenHead, Snippet } from '../../ui/basics.tsx';
 import { Notice } from '../../ui/states.tsx';
-import { STATE_KINDS } from './webhook.tsx';
+import { STATE_KINDS } from './deliveries.tsx';
 
 const Attempt = ({ one, number }: { one: api.DeliveryAttempt; number: number }) => (
   <li class="seen">
