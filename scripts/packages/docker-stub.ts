@@ -5,8 +5,8 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import { type AddressInfo, createServer as createNetServer } from 'node:net';
 import { json } from 'node:stream/consumers';
+import { freePort } from './try-tools.ts';
 
 /** What `POST /containers/create` carries, as far as it is used. */
 interface Create {
@@ -30,14 +30,6 @@ const PORT_SETTINGS: Record<string, string> = {
   '8025/tcp': 'MAYFLY_HTTP_PORT',
   '2525/tcp': 'MAYFLY_SMTP_PORT',
 };
-
-async function freePort(): Promise<number> {
-  const server = createNetServer();
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
-}
 
 const hasEnded = ({ exitCode, signalCode }: ChildProcess) => exitCode !== null || signalCode !== null;
 

@@ -15,7 +15,7 @@ def test_code(mail_inbox, mayfly_smtp):
 `;
 
 /** A virtual environment with some packages. */
-function environment(name: string, packages: string[]) {
+export function environment(name: string, packages: string[]) {
   const venv = join(folder, name);
   run('python3', ['-m', 'venv', venv], folder);
   const pip = ['install', '--quiet', '--disable-pip-version-check', ...packages];

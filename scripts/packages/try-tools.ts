@@ -1,6 +1,7 @@
 /* What the parts of `npm run try-packages` share: empty projects, programs, and lines of the report. */
 import { execFileSync, spawn } from 'node:child_process';
 import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
+import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
 import { ROOT } from './compile.ts';
@@ -13,6 +14,15 @@ export type Tarballs = Map<string, string>;
 export const say = (text: string) => process.stdout.write(`${text}\n`);
 export const kb = (bytes: number) => `${(bytes / 1024).toFixed(1)} KB`;
 export const bin = (name: string) => join(ROOT, 'node_modules/.bin', name);
+
+/** A port of this machine that is not in use. */
+export async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}
 
 /** The environment with this Node.js first. */
 export const withNode = (node: string, env: Record<string, string> = {}) => ({

@@ -7,6 +7,7 @@ import { mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { BUILD, build } from './build.ts';
 import { ROOT } from './compile.ts';
+import { tryCi } from './try-ci.ts';
 import { tryNodes, trySize, tryTypes } from './try-client.ts';
 import { tryContainers } from './try-containers.ts';
 import { tryCypress } from './try-cypress.ts';
@@ -97,6 +98,7 @@ const PARTS: Record<string, (tarballs: Tarballs) => void | Promise<void>> = {
   others: tryOthers,
   cypress: tryCypress,
   python: tryPython,
+  ci: tryCi,
   containers: tryContainers,
 };
 
