@@ -135,6 +135,8 @@ function openStore({ config, clock, log }: Given, events: EventBus, onWriting: (
   }
   return openPostgres({
     url: config.databaseUrl,
+    directUrl: config.databaseDirectUrl,
+    notify: config.databaseNotify === 'on',
     onError: (err) => log.warn({ err }, 'a connection to the database failed; the next call opens a new one'),
     hints: {
       clock,

@@ -90,10 +90,13 @@ export function folder(text: string): string {
   return text;
 }
 
-/** The URL of a PostgreSQL database. */
+/** The URL of a PostgreSQL database, with one host or several, separated by commas. */
 export function postgresUrl(text: string): string {
-  const { protocol, hostname: host } = new URL(text);
-  if (!/^postgres(ql)?:$/.test(protocol) || host === '') throw new Error('not a URL of PostgreSQL');
+  const [, before = '', hosts = '', after = ''] = /^(\w+:\/\/(?:[^@/?#]*@)?)([^/?#]*)(.*)$/s.exec(text) ?? [];
+  for (const host of hosts.split(',')) {
+    const { protocol, hostname } = new URL(before + host + after);
+    if (!/^postgres(ql)?:$/.test(protocol) || hostname === '') throw new Error('not a URL of PostgreSQL');
+  }
   return text;
 }
 

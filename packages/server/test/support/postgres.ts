@@ -1,7 +1,7 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { accessSync, constants } from 'node:fs';
-import { chmod, chown, cp, mkdir, mkdtemp, readFile, rm, stat, symlink } from 'node:fs/promises';
+import { chmod, chown, cp, mkdir, mkdtemp, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { promisify } from 'node:util';
@@ -36,6 +36,11 @@ export interface PostgresCluster {
   start(): Promise<void>;
   /** SIGINT (the default) ends all sessions and shuts down; SIGQUIT ends it as a crash does. */
   stop(signal?: 'SIGINT' | 'SIGQUIT'): Promise<void>;
+  /**
+   * Restarts it with a standby that follows it. The standby is removed with it; `select pg_promote()` on the
+   * standby makes that the primary. Nothing waits for it before `synchronous_standby_names` is set.
+   */
+  startStandby(): Promise<PostgresCluster>;
   /** Stops it and deletes its folder. */
   remove(): Promise<void>;
 }
@@ -99,11 +104,60 @@ async function untilReady(server: ChildProcess): Promise<void> {
   await new Promise<void>((resolve, reject) => {
     server.stderr?.on('data', (text: string) => {
       if (output.length < 100_000) output += text;
-      if (output.includes('database system is ready to accept connections')) resolve();
+      if (/database system is ready to accept (read-only )?connections/.test(output)) resolve();
     });
     server.on('exit', () => reject(new Error(`PostgreSQL has ended: ${output}`)));
     server.on('error', reject);
   });
+}
+
+/** Where a cluster is, and how it is started. */
+interface Place {
+  programs: Programs;
+  home: string;
+  dataDir: string;
+  settings: Record<string, string>;
+}
+
+/** Starts a server on a data folder, on a port of its own. */
+async function startServer(place: Place): Promise<PostgresCluster> {
+  const { programs, home, dataDir } = place;
+  const port = await freePort();
+  const settings = Object.entries({ ...TEST_SETTINGS, port: String(port), ...place.settings });
+  const args = ['-D', dataDir, ...settings.flatMap(([name, value]) => ['-c', `${name}=${value}`])];
+  const env = { PATH: process.env.PATH ?? '', ...programs.env };
+  let server: ChildProcess | undefined;
+  const cluster: PostgresCluster = {
+    dataDir,
+    port,
+    url: (database = 'postgres') => `postgres://postgres@127.0.0.1:${port}/${database}`,
+    async start() {
+      const stdio: ['ignore', 'ignore', 'pipe'] = ['ignore', 'ignore', 'pipe'];
+      server = spawn(join(programs.folder, 'postgres'), args, { ...OWNER, cwd: home, env, stdio });
+      await untilReady(server);
+    },
+    async stop(signal = 'SIGINT') {
+      if (!server || server.exitCode !== null || server.signalCode !== null) return;
+      const exited = once(server, 'exit');
+      server.kill(signal);
+      await exited;
+    },
+    async startStandby() {
+      await cluster.stop();
+      const copy = join(home, `standby-${port}`);
+      await execute('cp', ['-a', dataDir, copy], OWNER);
+      await writeFile(join(copy, 'standby.signal'), '');
+      await cluster.start();
+      const primary_conninfo = `host=127.0.0.1 port=${port} user=postgres`;
+      return startServer({ ...place, dataDir: copy, settings: { ...place.settings, primary_conninfo } });
+    },
+    async remove() {
+      await cluster.stop('SIGQUIT');
+      await rm(home, { recursive: true, force: true });
+    },
+  };
+  await cluster.start();
+  return cluster;
 }
 
 /**
@@ -117,38 +171,11 @@ export async function startPostgres(options: PostgresOptions = {}): Promise<Post
     await chown(home, OWNER.uid, OWNER.gid);
     await letOthersPass(tmpdir());
   }
-  const { folder, env } = options.programs
-    ? { folder: options.programs, env: {} }
-    : await packagedPrograms(home);
+  const programs = options.programs ? { folder: options.programs, env: {} } : await packagedPrograms(home);
   const dataDir = join(home, 'data');
-  const inherited = { PATH: process.env.PATH ?? '', ...env };
+  const env = { PATH: process.env.PATH ?? '', ...programs.env };
   const locale = ['--encoding=UTF8', '--locale=C', '--locale-provider=icu', '--icu-locale=en-US'];
   const creation = ['--pgdata', dataDir, '--username=postgres', '--auth=trust', '--no-sync', ...locale];
-  await execute(join(folder, 'initdb'), creation, { ...OWNER, cwd: home, env: inherited });
-  const port = await freePort();
-  const settings = Object.entries({ ...TEST_SETTINGS, port: String(port), ...options.settings });
-  const args = ['-D', dataDir, ...settings.flatMap(([name, value]) => ['-c', `${name}=${value}`])];
-  let server: ChildProcess | undefined;
-  const cluster: PostgresCluster = {
-    dataDir,
-    port,
-    url: (database = 'postgres') => `postgres://postgres@127.0.0.1:${port}/${database}`,
-    async start() {
-      const stdio: ['ignore', 'ignore', 'pipe'] = ['ignore', 'ignore', 'pipe'];
-      server = spawn(join(folder, 'postgres'), args, { ...OWNER, cwd: home, env: inherited, stdio });
-      await untilReady(server);
-    },
-    async stop(signal = 'SIGINT') {
-      if (!server || server.exitCode !== null || server.signalCode !== null) return;
-      const exited = once(server, 'exit');
-      server.kill(signal);
-      await exited;
-    },
-    async remove() {
-      await cluster.stop('SIGQUIT');
-      await rm(home, { recursive: true, force: true });
-    },
-  };
-  await cluster.start();
-  return cluster;
+  await execute(join(programs.folder, 'initdb'), creation, { ...OWNER, cwd: home, env });
+  return startServer({ programs, home, dataDir, settings: options.settings ?? {} });
 }

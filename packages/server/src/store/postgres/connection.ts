@@ -1,9 +1,13 @@
-import { Client, Pool, types } from 'pg';
+import { Client, Pool, type PoolClient, types } from 'pg';
+import { isClosed, isPoolExhausted } from './errors.ts';
+import { type Servers, StandbyError } from './servers.ts';
 
 /** Connections of a node for reads, writes and deliveries. */
 const MAX_CONNECTIONS = 10;
-/** How long a call waits for a free connection, or for a new one, milliseconds. */
-const CONNECT_TIMEOUT_MS = 5_000;
+/** How long a call waits for a free connection, milliseconds. */
+const ACQUIRE_TIMEOUT_MS = 5_000;
+/** How long it takes a server at most to accept a connection, milliseconds; then the next one is tried. */
+const CONNECT_TIMEOUT_MS = 2_000;
 /**
  * How long a call waits for the answer to a statement, milliseconds. A firewall or a machine that is gone may
  * answer nothing at all and close nothing; without a limit, calls on such connections would wait for ever.
@@ -11,6 +15,8 @@ const CONNECT_TIMEOUT_MS = 5_000;
 const ANSWER_TIMEOUT_MS = 15_000;
 /** Ends transactions of a process that stopped in the middle of one: their locks would stop all others. */
 const IDLE_TRANSACTION_TIMEOUT_MS = 10_000;
+const STANDBY =
+  'The PostgreSQL server is a standby. Give the address of the primary in MAYFLY_DATABASE_URL, or those of all servers, separated by commas.';
 /** The oldest supported version, as `server_version_num` has it. */
 const OLDEST_VERSION = 150_000;
 
@@ -25,46 +31,138 @@ const TYPES = {
     (format !== 'binary' && PARSERS[id]) || types.getTypeParser(id, format),
 } as typeof types;
 
+/** Connections for calls of the store. */
+export interface Connections {
+  /** A connection to the primary, for this caller alone until it releases it. */
+  connect(): Promise<PoolClient>;
+  /** Runs a statement that may be run twice: a read, or a notification. */
+  query: PoolClient['query'];
+  end(): Promise<void>;
+}
+
+interface ClientOptions {
+  pipeline?: boolean;
+  query_timeout?: number;
+}
+
+/** A class of connections that go to the server which is taken for the primary when one is made. */
+function clientOf(servers: Servers, options: ClientOptions = {}) {
+  return class extends Client {
+    readonly url: string;
+
+    constructor() {
+      const { url } = servers;
+      super({
+        connectionString: url,
+        application_name: 'mayfly',
+        connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+        idle_in_transaction_session_timeout: IDLE_TRANSACTION_TIMEOUT_MS,
+        keepAlive: true,
+        types: TYPES,
+        stream: () => servers.socketTo(url),
+        ...options,
+      });
+      this.url = url;
+    }
+
+    /** @throws StandbyError if its server is not the primary */
+    async requirePrimary(): Promise<void> {
+      const question = { text: 'select pg_is_in_recovery() as standby', query_timeout: CONNECT_TIMEOUT_MS };
+      const { rows } = await this.query(question);
+      if (rows[0].standby) throw new StandbyError(STANDBY);
+      servers.confirm(this.url);
+    }
+  };
+}
+
 /**
- * Connections to a database.
+ * Calls `attempt` until it succeeds, once for each server.
+ * @throws the first error that does not only say that a server is a standby
+ */
+async function onEachServer<T>(servers: Servers, attempt: () => Promise<T>): Promise<T> {
+  const errors: unknown[] = [];
+  while (errors.length < servers.urls.length) {
+    const { url } = servers;
+    try {
+      return await attempt();
+    } catch (error) {
+      errors.push(error);
+      // All connections are in use; that says nothing about the server.
+      if (isPoolExhausted(error)) break;
+      servers.leave(url);
+    }
+  }
+  throw errors.find((error) => !(error instanceof StandbyError)) ?? errors[0];
+}
+
+/**
+ * Connections to the primary of a database.
  * @param onError called when a connection that is not in use fails, such as when the server is restarted
  */
-export function createPool(url: string, onError: (error: Error) => void): Pool {
+export function createPool(servers: Servers, onError: (error: Error) => void): Connections {
+  // Statements of one transaction are sent without waiting for each other's results.
+  const PrimaryClient = clientOf(servers, { pipeline: true, query_timeout: ANSWER_TIMEOUT_MS });
   const pool = new Pool({
-    connectionString: url,
-    application_name: 'mayfly',
+    Client: PrimaryClient,
     max: MAX_CONNECTIONS,
-    // Statements of one transaction are sent without waiting for each other's results.
-    pipeline: true,
-    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
-    query_timeout: ANSWER_TIMEOUT_MS,
-    idle_in_transaction_session_timeout: IDLE_TRANSACTION_TIMEOUT_MS,
-    types: TYPES,
+    connectionTimeoutMillis: ACQUIRE_TIMEOUT_MS,
+    onConnect: (client) => (client instanceof PrimaryClient ? client.requirePrimary() : undefined),
   });
   // Without a listener the error of an idle connection would end the process.
   pool.on('error', onError);
   pool.on('connect', (client) => {
     client.on('error', onError);
   });
-  return pool;
+  const connect = () => onEachServer(servers, () => pool.connect());
+
+  async function query(...statement: Parameters<PoolClient['query']>): Promise<unknown> {
+    const client = await connect();
+    let broken: Error | undefined;
+    try {
+      return await client.query(...statement);
+    } catch (error) {
+      broken = error instanceof Error ? error : new Error(String(error));
+      throw error;
+    } finally {
+      client.release(broken);
+    }
+  }
+
+  return {
+    connect,
+    // Once more on another connection where the first one was closed, as all are when the database restarts.
+    query: ((...statement: Parameters<PoolClient['query']>) =>
+      query(...statement).catch((error) => {
+        if (!isClosed(error)) throw error;
+        return query(...statement);
+      })) as PoolClient['query'],
+    end: () => pool.end(),
+  };
 }
 
 /**
- * A connection outside of the pool, whose statements may take any time: migrations and copies.
+ * A connection outside of the pool, for one caller: to listen, or for migrations and copies, whose statements
+ * may take any time.
  * @param onError called when it fails while no statement is under way
- * @throws Error if the server cannot be reached
+ * @throws Error if no server can be reached; StandbyError if none of several is the primary
  */
-export async function connectAlone(url: string, onError: (error: Error) => void): Promise<Client> {
-  const client = new Client({
-    connectionString: url,
-    application_name: 'mayfly',
-    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
-    idle_in_transaction_session_timeout: IDLE_TRANSACTION_TIMEOUT_MS,
-    types: TYPES,
+export function connectAlone(
+  servers: Servers,
+  onError: (error: Error) => void,
+  options: Pick<ClientOptions, 'query_timeout'> = {},
+): Promise<Client> {
+  return onEachServer(servers, async () => {
+    const client = new (clientOf(servers, options))();
+    client.on('error', onError);
+    try {
+      await client.connect();
+      await client.requirePrimary();
+      return client;
+    } catch (error) {
+      await client.end().catch(onError);
+      throw error;
+    }
   });
-  client.on('error', onError);
-  await client.connect();
-  return client;
 }
 
 /**
@@ -74,17 +172,11 @@ export async function connectAlone(url: string, onError: (error: Error) => void)
 export async function requireDurable(client: Client): Promise<void> {
   const { rows } = await client.query(
     `select current_setting('server_version_num')::int as version, current_setting('fsync') as fsync,
-       current_setting('synchronous_commit') as commit, current_setting('synchronous_standby_names') as standbys,
-       pg_is_in_recovery() as recovering`,
+       current_setting('synchronous_commit') as commit, current_setting('synchronous_standby_names') as standbys`,
   );
-  const [{ version, fsync, commit, standbys, recovering }] = rows;
+  const [{ version, fsync, commit, standbys }] = rows;
   if (version < OLDEST_VERSION) {
     throw new Error('PostgreSQL is older than version 15. Use PostgreSQL 15 or newer.');
-  }
-  if (recovering) {
-    throw new Error(
-      'The PostgreSQL server is a standby. Give the address of the primary in MAYFLY_DATABASE_URL.',
-    );
   }
   if (fsync !== 'on')
     throw new Error('PostgreSQL runs with fsync = off, so mail could be lost. Set it to on.');

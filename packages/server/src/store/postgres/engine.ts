@@ -1,4 +1,4 @@
-import type { Pool, PoolClient } from 'pg';
+import type { PoolClient } from 'pg';
 import { randomFraction } from '../../ids.ts';
 import type { Engine, HotCalls, Tx } from '../sql/engine.ts';
 import { createEvict } from '../sql/messages/eviction.ts';
@@ -6,6 +6,7 @@ import { createSources } from '../sql/messages/sources.ts';
 import { createClaim } from '../sql/webhooks/claim.ts';
 import { createRecord } from '../sql/webhooks/record-attempts.ts';
 import { addBatch } from './add-batch.ts';
+import type { Connections } from './connection.ts';
 import { kyselyOn, postgresDialect } from './kysely.ts';
 import { runFlights, runTransaction } from './transactions.ts';
 
@@ -17,7 +18,7 @@ const shuffled = (ids: string[]): string[] =>
     .map(({ id }) => id);
 
 /** The engine on a pool of connections. */
-export function postgresEngine(pool: Pool): Engine & { hot: HotCalls } {
+export function postgresEngine(pool: Connections): Engine & { hot: HotCalls } {
   const transactions = new WeakMap<PoolClient, Tx>();
   const txOn = (client: PoolClient): Tx => {
     const tx = transactions.get(client) ?? (kyselyOn(client) as Tx);

@@ -1,5 +1,6 @@
 import { AppError } from '../../errors.ts';
 import { unavailable } from '../failures.ts';
+import { StandbyError } from './servers.ts';
 
 /** State of the storage by the class of an SQLSTATE (PostgreSQL manual, appendix A). */
 const STATES_BY_CLASS: Readonly<Record<string, string>> = {
@@ -22,8 +23,8 @@ const STATES: Readonly<Record<string, string>> = {
 /** Errors of sockets and of the pool, which have no SQLSTATE. */
 const UNREACHABLE =
   /^(ECONNREFUSED|ECONNRESET|EPIPE|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|ENOTFOUND|EAI_AGAIN)$/;
-const UNREACHABLE_TEXT =
-  /connection (terminated|ended)|timeout exceeded|after calling end|not queryable|client was closed/i;
+const CLOSED_TEXT = /connection (terminated|ended)|not queryable|client was closed/i;
+const NO_CONNECTION_TEXT = /timeout (exceeded|expired)|after calling end/i;
 
 /** The error of `pg` for a statement that was not answered in time. */
 const NO_ANSWER = 'Query read timeout';
@@ -42,6 +43,22 @@ export function isConflict(error: unknown): boolean {
   return [SERIALIZATION_FAILURE, DEADLOCK].includes(codeOf(error));
 }
 
+/** True if the connection was closed before the statement was answered. */
+export function isClosed(error: unknown): boolean {
+  const code = codeOf(error);
+  // 57P01 to 57P03: the server shuts down, has crashed, or does not accept connections yet.
+  return (
+    /^57P0[123]$/.test(code) ||
+    UNREACHABLE.test(code) ||
+    (error instanceof Error && CLOSED_TEXT.test(error.message))
+  );
+}
+
+/** True if all connections were in use for too long. */
+export function isPoolExhausted(error: unknown): boolean {
+  return error instanceof Error && /timeout exceeded when trying to connect/.test(error.message);
+}
+
 /** True if the connection of a statement did not answer in time: nothing more can be sent on it. */
 export function isUnanswered(error: unknown): boolean {
   return error instanceof Error && error.message === NO_ANSWER;
@@ -58,7 +75,8 @@ export function toUnavailable(error: unknown): AppError | undefined {
   const code = codeOf(error);
   const state = STATES[code] ?? (/^[0-9A-Z]{5}$/.test(code) ? STATES_BY_CLASS[code.slice(0, 2)] : undefined);
   if (state !== undefined) return unavailable(state, error);
-  if (UNREACHABLE.test(code) || UNREACHABLE_TEXT.test(error.message) || isUnanswered(error))
+  if (error instanceof StandbyError) return unavailable('without a primary', error);
+  if (isClosed(error) || isUnanswered(error) || NO_CONNECTION_TEXT.test(error.message))
     return unavailable('unreachable', error);
   return undefined;
 }

@@ -1,7 +1,9 @@
-import { Client, type Pool } from 'pg';
+import type { Client } from 'pg';
 import type { Clock } from '../../clock.ts';
 import type { Placed } from '../contract/index.ts';
 import type { MethodPath } from '../methods.ts';
+import { type Connections, connectAlone } from './connection.ts';
+import type { Servers } from './servers.ts';
 
 /**
  * Hints between nodes that something changed, by LISTEN and NOTIFY. A hint only says that reading again is
@@ -29,6 +31,8 @@ const HEARTBEAT_MS = 1_000;
 const SILENT_AFTER_MS = 3_000;
 /** How often all held waits of a node are checked by one statement, in case a hint was lost. */
 const CHECK_EVERY_MS = 1_000;
+/** The same where the database tells nothing by itself. */
+const POLL_EVERY_MS = 100;
 
 const write = (hint: Hint): string => {
   if (hint.kind === 'message') return `m ${hint.accountId} ${hint.inboxId}`;
@@ -78,8 +82,9 @@ export interface Waiting {
 }
 
 export interface HintsDeps {
-  pool: Pool;
-  url: string;
+  pool: Pick<Connections, 'query'>;
+  /** Where the connection that listens goes; null where none is kept, and changes are asked for instead. */
+  listensAt: Servers | null;
   clock: Clock;
   /** Distinguishes the hints of this node from those of others. */
   node: string;
@@ -105,8 +110,10 @@ export class Hints {
 
   /** Resolves when hints of other nodes are received. */
   async start(): Promise<void> {
-    await this.#listen();
-    this.#running = Promise.all([this.#keepListening(), this.#keepAlive(), this.#keepChecking()]);
+    const { listensAt } = this.#deps;
+    if (listensAt) await this.#listen(listensAt);
+    const listening = listensAt ? [this.#keepListening(listensAt), this.#keepAlive(listensAt)] : [];
+    this.#running = Promise.all([...listening, this.#keepChecking()]);
   }
 
   async close(): Promise<void> {
@@ -117,7 +124,7 @@ export class Hints {
 
   /** Sends hints soon. */
   send(hints: readonly Hint[]): void {
-    if (hints.length === 0 || this.#stop.signal.aborted) return;
+    if (hints.length === 0 || this.#stop.signal.aborted || !this.#deps.listensAt) return;
     const isIdle = this.#outbox.size === 0;
     for (const hint of hints) this.#outbox.add(write(hint));
     if (isIdle) void this.#flush();
@@ -136,21 +143,11 @@ export class Hints {
     }
   }
 
-  async #listen(): Promise<void> {
-    const client = new Client({
-      connectionString: this.#deps.url,
-      application_name: 'mayfly',
-      keepAlive: true,
-      connectionTimeoutMillis: SILENT_AFTER_MS,
-      query_timeout: SILENT_AFTER_MS,
-    });
-    client.on('error', (error) => {
-      this.#deps.onError(error);
-      this.#lose(client);
-    });
+  async #listen(servers: Servers): Promise<void> {
+    const client = await connectAlone(servers, this.#deps.onError, { query_timeout: SILENT_AFTER_MS });
+    client.on('error', () => this.#lose(client));
     client.on('end', () => this.#lose(client));
     client.on('notification', ({ payload = '' }) => this.#receive(payload));
-    await client.connect();
     await client.query(`listen ${CHANNEL}`);
     this.#listener = client;
   }
@@ -165,13 +162,13 @@ export class Hints {
     for (const hint of hints) this.#deps.onHint(read(hint));
   }
 
-  async #keepListening(): Promise<void> {
+  async #keepListening(servers: Servers): Promise<void> {
     const { clock, onHint, onError } = this.#deps;
     while (!this.#stop.signal.aborted) {
       await clock.sleep(RECONNECT_AFTER_MS, this.#stop.signal);
       if (this.#listener || this.#stop.signal.aborted) continue;
       try {
-        await this.#listen();
+        await this.#listen(servers);
         // Hints were lost meanwhile.
         onHint({ kind: 'all' });
       } catch (error) {
@@ -180,7 +177,7 @@ export class Hints {
     }
   }
 
-  async #keepAlive(): Promise<void> {
+  async #keepAlive(servers: Servers): Promise<void> {
     const { clock, onError } = this.#deps;
     while (!this.#stop.signal.aborted) {
       await clock.sleep(HEARTBEAT_MS, this.#stop.signal);
@@ -189,16 +186,22 @@ export class Hints {
       await listener.query('select 1').catch((error: Error) => {
         onError(error);
         this.#lose(listener);
+        // If there are several servers, another one may be the primary by now.
+        servers.leave(servers.url);
         void listener.end().catch(onError);
       });
     }
   }
 
   async #keepChecking(): Promise<void> {
-    const { clock, onError } = this.#deps;
-    while (!this.#stop.signal.aborted) {
-      await clock.sleep(CHECK_EVERY_MS, this.#stop.signal);
-      if (!this.#stop.signal.aborted) await this.#check().catch(onError);
+    const { clock, onError, onHint, listensAt } = this.#deps;
+    const checks = listensAt ? 1 : CHECK_EVERY_MS / POLL_EVERY_MS;
+    for (let count = 1; !this.#stop.signal.aborted; count++) {
+      await clock.sleep(CHECK_EVERY_MS / checks, this.#stop.signal);
+      if (this.#stop.signal.aborted) return;
+      await this.#check().catch(onError);
+      // Whether deliveries are due is not part of a check.
+      if (!listensAt && count % checks === 0) onHint({ kind: 'deliveries' });
     }
   }
 

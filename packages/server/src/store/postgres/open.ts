@@ -8,10 +8,15 @@ import { postgresEngine } from './engine.ts';
 import { toUnavailable } from './errors.ts';
 import { Hints, type HintsDeps, hintsAfter } from './hints.ts';
 import { kyselyOn, postgresDialect } from './kysely.ts';
+import { Servers } from './servers.ts';
 
 export interface PostgresOptions {
-  /** `postgres://user:password@host:port/database` */
+  /** `postgres://user:password@host:port/database`; several hosts with their ports, separated by commas. */
   url: string;
+  /** The same for connections that a pooler would not keep: migrations, LISTEN. By default `url`. */
+  directUrl?: string | null;
+  /** Whether nodes tell each other of changes by LISTEN and NOTIFY; otherwise each asks the database. */
+  notify?: boolean;
   /** Called when a connection that is not in use fails; the next call opens a new one. */
   onError?: (error: Error) => void;
   /** How this node hears of changes by others; without it no connection is kept for that. */
@@ -19,8 +24,8 @@ export interface PostgresOptions {
 }
 
 /** Checks the server and brings its tables up to date, on a connection of its own: that may take minutes. */
-async function prepare(url: string, onError: (error: Error) => void): Promise<void> {
-  const client = await connectAlone(url, onError);
+async function prepare(servers: Servers, onError: (error: Error) => void): Promise<void> {
+  const client = await connectAlone(servers, onError);
   try {
     await requireDurable(client);
     await migrate(kyselyOn(client), postgresDialect);
@@ -34,11 +39,14 @@ async function prepare(url: string, onError: (error: Error) => void): Promise<vo
  * @throws Error that says what to do if the server cannot be reached, is too old, or could lose acknowledged mail
  */
 export async function openPostgres(options: PostgresOptions): Promise<Store> {
-  const { url, onError = () => undefined } = options;
-  const pool = createPool(url, onError);
-  const hints = options.hints && new Hints({ ...options.hints, pool, url, onError });
+  const { url, directUrl, notify = true, onError = () => undefined } = options;
+  const servers = new Servers(url);
+  const direct = directUrl ? new Servers(directUrl) : servers;
+  const pool = createPool(servers, onError);
+  const listensAt = notify ? direct : null;
+  const hints = options.hints && new Hints({ ...options.hints, pool, listensAt, onError });
   try {
-    await prepare(url, onError);
+    await prepare(direct, onError);
     await hints?.start();
   } catch (error) {
     await hints?.close();

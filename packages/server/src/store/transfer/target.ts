@@ -1,5 +1,6 @@
 import { connectAlone, requireDurable } from '../postgres/connection.ts';
 import { kyselyOn, postgresDialect } from '../postgres/kysely.ts';
+import { Servers } from '../postgres/servers.ts';
 import { migrate } from '../sql/migrations/migrate.ts';
 import type { Value } from './row-hash.ts';
 import { quote, type SourceTable } from './source.ts';
@@ -98,7 +99,7 @@ const BYTEA = 17;
  */
 export async function openTarget(url: string): Promise<Target> {
   // The error of a connection is thrown by the query that meets it.
-  const connected = await connectAlone(url, () => undefined).catch(nothingCopied);
+  const connected = await connectAlone(new Servers(url), () => undefined).catch(nothingCopied);
   const close = () => connected.end();
   try {
     await requireDurable(connected);

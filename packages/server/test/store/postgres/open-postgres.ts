@@ -3,6 +3,7 @@ import type { Store } from '../../../src/store/contract/index.ts';
 import { createPool } from '../../../src/store/postgres/connection.ts';
 import { postgresEngine } from '../../../src/store/postgres/engine.ts';
 import { openPostgres } from '../../../src/store/postgres/open.ts';
+import { Servers } from '../../../src/store/postgres/servers.ts';
 import { createSqlStore } from '../../../src/store/sql/sql-store.ts';
 import { type PostgresCluster, type PostgresOptions, startPostgres } from '../../support/postgres.ts';
 import type { Opened } from '../contract/suite.ts';
@@ -38,7 +39,7 @@ async function openOn(url: string): Promise<Opened> {
       return another;
     },
     async gated(beforeTransaction) {
-      const pool = createPool(url, () => undefined);
+      const pool = createPool(new Servers(url), () => undefined);
       const engine = postgresEngine(pool);
       const another = createSqlStore({
         ...engine,

@@ -5,6 +5,7 @@ import { newId } from '../../../src/ids.ts';
 import type { InboxRecord, Store } from '../../../src/store/contract/index.ts';
 import { createPool } from '../../../src/store/postgres/connection.ts';
 import { openPostgres } from '../../../src/store/postgres/open.ts';
+import { Servers } from '../../../src/store/postgres/servers.ts';
 import { runTransaction } from '../../../src/store/postgres/transactions.ts';
 import { hasPostgres, type PostgresCluster, startPostgres } from '../../support/postgres.ts';
 import { everything, inboxAt, mailTo, onlyPlaced, T } from '../builders.ts';
@@ -60,7 +61,7 @@ describe.skipIf(!IS_THERE)('PostgreSQL in trouble', () => {
     );
 
   it('acknowledges nothing when a commit answers that it was rolled back', async () => {
-    const pool = createPool(url, () => undefined);
+    const pool = createPool(new Servers(url), () => undefined);
     const committed = runTransaction(pool, async (client) => {
       await client.query('delete from inboxes');
       await client.query('select 1 / 0').catch(() => undefined);

@@ -62,6 +62,23 @@ describe.skipIf(!IS_THERE)('two servers on one PostgreSQL', () => {
     }
   });
 
+  it('answer it without LISTEN and NOTIFY as well, within the time in which each asks for changes', async () => {
+    const quiet = await Promise.all(
+      [1, 2].map(() => startApp({ MAYFLY_DATABASE_URL: url, MAYFLY_DATABASE_NOTIFY: 'off' })),
+    );
+    nodes.push(...quiet);
+    const [a, b] = quiet as [TestApp, TestApp];
+    const inbox = await a.createInbox();
+    for (let n = 0; n < 5; n++) {
+      const body = { count: n + 1, timeoutSeconds: 20 };
+      const held = a.api('POST', `/v1/inboxes/${inbox.id}/wait`, { body });
+      await b.send(mail(inbox.address, `mail ${n}`));
+      const sent = performance.now();
+      expect((await held).body.messages).toHaveLength(n + 1);
+      expect(performance.now() - sent).toBeLessThan(SOON_MS);
+    }
+  });
+
   it('end a wait on one when the inbox is deleted on the other', async () => {
     const [a, b] = pair();
     const inbox = await a.createInbox();

@@ -15,7 +15,7 @@ const REASONED: Readonly<Record<string, string>> = {
   'inbound/authentication/verify.ts':
     'uses three functions of mailauth, which ask for records by the function given',
   'store/postgres/connection.ts': 'connects to the database that MAYFLY_DATABASE_URL names',
-  'store/postgres/hints.ts': 'listens at the same database',
+  'store/postgres/servers.ts': 'makes the sockets of those connections',
   'smtp/connection.ts': 'puts TLS upon sockets that clients have opened, as their server',
 };
 
