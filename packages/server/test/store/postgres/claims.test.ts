@@ -1,10 +1,10 @@
-import type { Pool } from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { newId } from '../../../src/ids.ts';
 import type { InboxRecord, Store } from '../../../src/store/contract/index.ts';
-import { createPool } from '../../../src/store/postgres/connection.ts';
+import { type Connections, createPool } from '../../../src/store/postgres/connection.ts';
 import { postgresEngine } from '../../../src/store/postgres/engine.ts';
 import { openPostgres } from '../../../src/store/postgres/open.ts';
+import { Servers } from '../../../src/store/postgres/servers.ts';
 import { createClaim } from '../../../src/store/sql/webhooks/claim.ts';
 import { hasPostgres, type PostgresCluster, startPostgres } from '../../support/postgres.ts';
 import { inboxAt, mailTo, T } from '../builders.ts';
@@ -16,7 +16,7 @@ describe.skipIf(!(await hasPostgres()))('a claim of webhook deliveries on Postgr
   let cluster: PostgresCluster;
   let store: Store;
   let other: Store;
-  let pool: Pool;
+  let pool: Connections;
   const owner = newId('acc', T);
   let inbox: InboxRecord;
   const webhooks = [1, 2, 3].map((n) => newId('whk', T + n));
@@ -26,7 +26,7 @@ describe.skipIf(!(await hasPostgres()))('a claim of webhook deliveries on Postgr
     const url = await createDatabase(cluster);
     store = await openPostgres({ url });
     other = await openPostgres({ url });
-    pool = createPool(url, () => undefined);
+    pool = createPool(new Servers(url), () => undefined);
     await store.accounts.create({ id: owner, name: 'Test', plan: 'unlimited', createdAt: T }, null);
     inbox = (await store.inboxes.create(owner, inboxAt(), 10, null)).inbox;
     for (const id of webhooks) {
