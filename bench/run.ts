@@ -16,6 +16,7 @@ import { slowDisk } from './slow-disk.ts';
 import { store } from './store.ts';
 import { type Bench, type Row, table } from './support/rows.ts';
 import { wait } from './wait.ts';
+import { waitNodes } from './wait-nodes.ts';
 
 const BENCHES: Record<string, Bench> = {
   intake,
@@ -24,6 +25,7 @@ const BENCHES: Record<string, Bench> = {
   'slow-disk': slowDisk,
   store,
   wait,
+  'wait-nodes': waitNodes,
   http,
   auth,
   memory,

@@ -42,7 +42,7 @@ export async function wait(): Promise<Row[]> {
   });
 }
 
-async function underLoad<T>(mayfly: Mayfly, mail: Buffer, work: () => Promise<T>): Promise<T> {
+export async function underLoad<T>(mayfly: Mayfly, mail: Buffer, work: () => Promise<T>): Promise<T> {
   const senders = await openSenders(mayfly, BACKGROUND_SENDERS);
   const stop = new AbortController();
   const sending = sendUntil(stop.signal, senders, mail, BACKGROUND_EVERY_MS);
@@ -55,9 +55,13 @@ async function underLoad<T>(mayfly: Mayfly, mail: Buffer, work: () => Promise<T>
   }
 }
 
-async function latencies(mayfly: Mayfly, mail: Buffer): Promise<number[]> {
+/**
+ * Milliseconds from the 250 of each mail to the whole answer of a wait for it.
+ * @param receiving the node that the mails are sent to; by default that of the waits
+ */
+export async function latencies(mayfly: Mayfly, mail: Buffer, receiving = mayfly): Promise<number[]> {
   const { id, address, token, cursor } = await mayfly.createInbox();
-  const client = await SmtpClient.open(mayfly.smtpPort);
+  const client = await SmtpClient.open(receiving.smtpPort);
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
   const seen: number[] = [];
   let since = cursor;
@@ -147,9 +151,9 @@ function hold(url: string, token: string, agent: Agent): Promise<Answer> {
   });
 }
 
-const rows = (by: string, ms: number[]): Row[] => [
+export const rows = (by: string, ms: number[], atMost = 10): Row[] => [
   alone(`250 to seen by ${by}, p50`, 'ms', [percentile(ms, 0.5)]),
-  alone(`250 to seen by ${by}, p99`, 'ms', [percentile(ms, 0.99)], { atMost: 10 }),
+  alone(`250 to seen by ${by}, p99`, 'ms', [percentile(ms, 0.99)], { atMost }),
 ];
 
 /** A delivery is claimed and signed first, so it is measured without the budget of those who only look. */
