@@ -4,8 +4,10 @@ import type { App, RouteContext } from '../context.ts';
 import { JSON_TYPE } from '../openapi/responses.ts';
 import { unknownPath } from '../request/paths.ts';
 import { prepareStatic, type StaticAnswer, sendStatic } from '../response/static-answer.ts';
+import { LLMS_TEXT } from './llms-text.ts';
 
 const DOCUMENT = '/openapi.json';
+const GUIDE = '/llms.txt';
 /** The pages. The files that they load are below `/docs/static/`. */
 const PAGES = ['/docs', '/docs/', '/docs/json', '/docs/yaml'];
 const FILES = '/docs/static/*';
@@ -53,7 +55,7 @@ async function preparePage({ pages }: Reference, path: string): Promise<StaticAn
   return prepareStatic(statusCode, Object.fromEntries(own), rawPayload);
 }
 
-/** The API description as OpenAPI, and pages that show it and try it. Each response is prepared once. */
+/** The API description as OpenAPI, pages that show it and try it, and a guide. Each response is prepared once. */
 export function referenceRoutes(app: App, context: RouteContext): void {
   const reference = once(() => makeReference(context));
   const prepared = new Map<string, () => Promise<StaticAnswer>>();
@@ -79,7 +81,11 @@ export function referenceRoutes(app: App, context: RouteContext): void {
       return prepareStatic(200, { 'content-type': JSON_TYPE }, Buffer.from(JSON.stringify(document)));
     }),
   );
-  for (const path of [DOCUMENT, ...PAGES])
+  prepared.set(
+    GUIDE,
+    once(() => prepareStatic(200, { 'content-type': 'text/plain; charset=utf-8' }, Buffer.from(LLMS_TEXT))),
+  );
+  for (const path of [DOCUMENT, GUIDE, ...PAGES])
     app.get(path, route, (request, reply) => send(path, request, reply));
   app.get(FILES, route, (request, reply) => {
     const { '*': name = '' } = request.params as { '*'?: string };

@@ -59,7 +59,16 @@ const DECISIONS: Record<string, Decision> = {
 };
 
 /** What needs no credential and is not in the document: tools and people ask it, about no account. */
-const OPEN = ['/', '/healthz', '/readyz', '/openapi.json', '/metrics', '/docs', '/preview/{capability}'];
+const OPEN = [
+  '/',
+  '/healthz',
+  '/readyz',
+  '/openapi.json',
+  '/llms.txt',
+  '/metrics',
+  '/docs',
+  '/preview/{capability}',
+];
 
 type Outcome = 'success' | '401 unauthorized' | '403 insufficient_scope' | '404 not_found';
 const REFUSED: Outcome = '401 unauthorized';

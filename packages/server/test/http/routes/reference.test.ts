@@ -17,6 +17,47 @@ const statusOf = (path: string, headers: Record<string, string> = {}) =>
     );
   });
 
+describe('/llms.txt', () => {
+  it('is there without a credential, as text, compressed, and 304 for those who have it', async () => {
+    const answer = await fetch(`http://127.0.0.1:${http.port}/llms.txt`);
+    const text = await answer.text();
+    expect(answer.headers.get('content-type')).toBe('text/plain; charset=utf-8');
+    expect(answer.headers.get('content-encoding')).toBe('gzip');
+    expect(text).toMatch(/^# Mayfly\n\n> /);
+    // A page: a model reads it whole.
+    expect(text.length).toBeLessThan(6_000);
+    const etag = answer.headers.get('etag') ?? '';
+    expect(await statusOf('/llms.txt', { 'if-none-match': etag, 'accept-encoding': 'gzip' })).toBe(304);
+  });
+
+  it('names only operations, fields and conditions that the API description has', async () => {
+    const text = await (await fetch(`http://127.0.0.1:${http.port}/llms.txt`)).text();
+    const { body: document } = await http.api('GET', '/openapi.json', { as: null });
+    const operations = [...text.matchAll(/`([A-Z]+) (\/v1\/[^`?]*)`/g)];
+    expect(operations.length).toBeGreaterThan(8);
+    for (const [, method = '', path = ''] of operations) {
+      expect([path, Object.keys(document.paths[path] ?? {})]).toEqual([
+        path,
+        expect.arrayContaining([method.toLowerCase()]),
+      ]);
+    }
+    const inbox = await http.createInbox();
+    for (const [path, action] of [
+      ['wait', 'POST'],
+      ['faults', 'PUT'],
+    ] as const) {
+      const [, example = ''] = new RegExp(`/${path}\` with \`([^\`]*)\``).exec(text) ?? [];
+      const request = { ...JSON.parse(example), ...(path === 'wait' && { timeoutSeconds: 0 }) };
+      const { status } = await http.api(action, `/v1/inboxes/${inbox.id}/${path}`, { body: request });
+      expect(status).toBe(200);
+    }
+    const conditions = /Conditions are optional: ([^\n]*)\./.exec(text)?.[1] ?? '';
+    const { properties } = document.components.schemas.MessageMatch;
+    for (const [, name = ''] of conditions.matchAll(/`(\w+)`/g))
+      expect(Object.keys(properties)).toContain(name);
+  });
+});
+
 describe('the reference pages', () => {
   it('are there for all who ask first, at the same time', async () => {
     const paths = ['/docs', '/openapi.json', '/docs/json', '/docs/yaml', '/docs', '/openapi.json'];
