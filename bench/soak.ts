@@ -2,13 +2,14 @@
  * `npm run soak [-- minutes]`, by default 20: one server under everything at once. 200 mails a second to 25
  * inboxes with 500 waits and 50 streams, a second account with a webhook that fails three times of ten, mails
  * that are expensive to read, senders that trickle, a wall clock that is stepped by an hour twice in each
- * direction, and a full disk of the log for up to a minute. Every answer is checked. Exits with 1 after a
- * wrong answer, a restart, or memory and handles that grow.
+ * direction, and a full disk of the log for up to a minute. Every answer is checked, and every attempt of the
+ * webhook against its schedule. Exits with 1 after a wrong answer, a restart, memory and handles that grow, or
+ * a budget that was missed while the machine had no other work.
  */
 import { setTimeout as pause } from 'node:timers/promises';
-import { Findings, type Usage, usageOf } from './soak/findings.ts';
-import { request, runLanes } from './soak/lanes.ts';
-import { openOtherAccount } from './soak/other-account.ts';
+import { Findings, measureOtherWork, type Usage, usageOf } from './soak/findings.ts';
+import { MAILS_PER_SECOND, request, runLanes } from './soak/lanes.ts';
+import { FIRST_ATTEMPT, openOtherAccount } from './soak/other-account.ts';
 import { sendBombs, trickle } from './soak/senders.ts';
 import { startTarget, type Target } from './soak/target.ts';
 
@@ -20,11 +21,16 @@ const MAX_LOG_DISK_FULL_MS = 60_000;
 const MAX_GROWTH_MIB = 96;
 /** The load's own idle connections come and go by some hundred; a leak of one in a request makes thousands. */
 const MAX_MORE_HANDLES = 300;
-/** Promised beside any load of others (docs/security.md). */
+/** Promised beside any load of others (docs/security.md), and of webhooks (docs/webhooks.md). */
 const P99_BUDGETS_MS = {
   'other account: reply to the final dot': 100,
   'other account: a list': 100,
+  [FIRST_ATTEMPT]: 1_000,
 };
+/** The share of the 200 mails a second that must be accepted for the run to count. */
+const LEAST_LOAD = 0.9;
+/** With more of the processors' time used by other programs the p99 say nothing about the server. */
+const MAX_OTHER_WORK = 0.1;
 
 const minutes = Number(process.argv[2] ?? DEFAULT_MINUTES);
 if (!(minutes > 0)) {
@@ -93,7 +99,21 @@ function checkUsage(): void {
   }
 }
 
+/** Prints what was promised of times and load; returns how many budgets were missed. */
+function checkBudgets(): number {
+  const rate = (findings.counts.get('mails accepted') ?? 0) / (durationMs / 1000);
+  const results = Object.entries(P99_BUDGETS_MS).map(([what, budget]) => ({
+    text: `${what}: p99 ${Math.round(findings.p99(what))} ms, budget ${budget} ms`,
+    isMet: findings.p99(what) <= budget,
+  }));
+  const text = `mails accepted a second: ${Math.round(rate)}, at least ${LEAST_LOAD * MAILS_PER_SECOND}`;
+  results.push({ text, isMet: rate >= LEAST_LOAD * MAILS_PER_SECOND });
+  for (const result of results) console.log(`${result.text}: ${result.isMet ? 'met' : 'missed'}`);
+  return results.filter(({ isMet }) => !isMet).length;
+}
+
 const target = await startTarget();
+const measureWork = measureOtherWork([process.pid, target.pid]);
 const other = await openOtherAccount(target, findings);
 const { address } = await request(target, findings, {
   method: 'POST',
@@ -112,6 +132,7 @@ await Promise.all([
   sample(target, over),
 ]);
 await other.checkWebhooks();
+const otherWork = measureWork();
 const { code, ms } = await target.stop();
 if (code !== 0) findings.fail(`the server ended with ${code}`);
 
@@ -119,10 +140,10 @@ console.log(`${minutes} minutes; the stop took ${Math.round(ms)} ms`);
 checkUsage();
 for (const [what, count] of findings.counts) console.log(`${what}: ${count}`);
 for (const line of findings.timeLines()) console.log(line);
-for (const [what, budget] of Object.entries(P99_BUDGETS_MS)) {
-  const isMet = findings.p99(what) <= budget;
-  console.log(`${what}: budget of p99 ${budget} ms ${isMet ? 'met' : 'missed'}`);
-}
+const missed = checkBudgets();
+const isJudged = otherWork <= MAX_OTHER_WORK;
+console.log(`other programs used ${Math.round(100 * otherWork)} % of the processors`);
+if (missed > 0 && !isJudged) console.log('The budgets are not judged: the machine was busy with other work.');
 console.log(`${findings.wrongCount} wrong answers`);
 for (const text of findings.wrong) console.log(`- ${text}`);
-process.exit(findings.wrongCount > 0 ? 1 : 0);
+process.exit(findings.wrongCount > 0 || (missed > 0 && isJudged) ? 1 : 0);

@@ -9,7 +9,7 @@ const LANES = 25;
 const WAITS_PER_LANE = 20;
 /** Mails of one inbox before it is checked as a whole and deleted. */
 const MAILS_PER_INBOX = 120;
-const MAILS_PER_SECOND = 200;
+export const MAILS_PER_SECOND = 200;
 const INTERVAL_MS = (1000 * LANES) / MAILS_PER_SECOND;
 /** Longer than anything should take; a mail that comes later is a wrong answer. */
 const WAIT_SECONDS = 60;
@@ -54,6 +54,9 @@ interface Request {
   body?: object;
   expected?: number[];
 }
+
+/** What the lanes hold open now. */
+const held = { waits: 0, streams: 0 };
 
 /** Runs all lanes until the signal. */
 export async function runLanes(target: Target, findings: Findings, signal: AbortSignal): Promise<void> {
@@ -131,9 +134,12 @@ class Episode {
     const wait = new AbortController();
     this.#openWaits.set(subject, wait);
     const request = { match: { subject }, timeoutSeconds: WAIT_SECONDS };
-    const answer = await this.#explained(inbox, request, wait.signal).catch((error) => {
-      if (!wait.signal.aborted) throw error;
-    });
+    this.#findings.most('waits held at once', ++held.waits);
+    const answer = await this.#explained(inbox, request, wait.signal)
+      .catch((error) => {
+        if (!wait.signal.aborted) throw error;
+      })
+      .finally(() => held.waits--);
     if (!answer) return;
     const { body, status } = answer;
     const acceptedAt = this.#acceptedAt.get(subject);
@@ -208,6 +214,7 @@ class Episode {
   /** Follows a stream until it is checked. */
   async #follow(path: string, as: string): Promise<{ check(expected: string[]): Promise<void> }> {
     const reader = await openStream(this.#target.url + path, { as });
+    this.#findings.most('streams open at once', ++held.streams);
     const seen: string[] = [];
     const reading = (async () => {
       for (let event = await reader.nextEvent(); event; event = await reader.nextEvent()) {
@@ -219,6 +226,7 @@ class Episode {
         const end = performance.now() + LATE_MS;
         while (seen.length < expected.length && performance.now() < end) await pause(20);
         reader.close();
+        held.streams--;
         await reading;
         this.#compare('a stream', seen);
       },

@@ -8,7 +8,7 @@ import type { InboxRecord, InboxStore } from '../../store/contract/index.ts';
  */
 export async function throwEnded(
   inboxes: Pick<InboxStore, 'find'>,
-  { accountId, id }: InboxRecord,
+  { accountId, id }: Pick<InboxRecord, 'accountId' | 'id'>,
   now: number,
 ): Promise<never> {
   liveInbox(await inboxes.find(accountId, id, now), now, id);

@@ -9,8 +9,9 @@ import {
   WebhookWithSecret,
 } from '@mayfly/client/contract';
 import { Type } from 'typebox';
-import { notFound } from '../../../errors.ts';
+import { AppError, notFound } from '../../../errors.ts';
 import type { WebhookRecord } from '../../../store/contract/index.ts';
+import { throwEnded } from '../../access/ended-inbox.ts';
 import { keyCaller } from '../../access/guard.ts';
 import type { App, RouteContext } from '../../context.ts';
 import { empty, json, problemAnswer } from '../../openapi/responses.ts';
@@ -47,6 +48,7 @@ function collection(app: App, { deps }: RouteContext): void {
           Location: Type.String({ description: 'Path of the webhook.' }),
         }),
         404: problemAnswer('The inbox is unknown, or belongs to another account.'),
+        410: problemAnswer('`inbox_expired`: the inbox expired within the last 24 hours.'),
         409: problemAnswer('`limit_reached`: the account has as many webhooks as its plan allows.'),
         422: URL_REFUSED,
       },
@@ -54,7 +56,12 @@ function collection(app: App, { deps }: RouteContext): void {
     handler: async (request, reply) => {
       const { url, inboxId = null, description = '' } = request.body;
       const { account } = keyCaller(request);
-      const { webhook, secret } = await deps.webhooks.register(account, { url, inboxId, description });
+      const wish = { url, inboxId, description };
+      const { webhook, secret } = await deps.webhooks.register(account, wish).catch((error) => {
+        const isInbox = inboxId !== null && error instanceof AppError && error.code === 'not_found';
+        if (!isInbox) throw error;
+        return throwEnded(store.inboxes, { accountId: account.id, id: inboxId }, clock.now());
+      });
       reply.code(201).header('location', `/v1/webhooks/${webhook.id}`).header('cache-control', 'no-store');
       return { ...toWebhook(webhook, clock.now()), secret };
     },

@@ -62,10 +62,15 @@ describe('webhooks', () => {
   });
 
   it("cannot be registered for another account's inbox, an expired or an unknown one", async () => {
-    const foreign = await http.createInbox({}, http.keys.foreign);
+    const foreign = await http.createInbox({ ttlMinutes: 1 }, http.keys.foreign);
     const expired = await http.createInbox({ ttlMinutes: 1 });
+    const deleted = await http.createInbox();
+    await http.api('DELETE', `/v1/inboxes/${deleted.id}`);
     await http.clock.advance(60_000);
-    for (const inboxId of [foreign.id, expired.id, newId('inb', http.clock.now()), 'x']) {
+    const late = await http.api('POST', '/v1/webhooks', { body: { url: HOOK, inboxId: expired.id } });
+    expect([late.status, late.body.code]).toEqual([410, 'inbox_expired']);
+    expect(Date.parse(late.body.expiredAt)).toBe(http.clock.now());
+    for (const inboxId of [foreign.id, deleted.id, newId('inb', http.clock.now()), 'x']) {
       const answer = await http.api('POST', '/v1/webhooks', { body: { url: HOOK, inboxId } });
       expect([answer.status, answer.body.detail]).toEqual([
         404,
