@@ -100,6 +100,27 @@ describe('mf', () => {
     });
   });
 
+  it('tells when what happened to the newest message, and what is wrong with it', async () => {
+    const env = await newInbox();
+    await app.send({
+      from: 'a@shop.example',
+      to: env.INBOX_ADDRESS,
+      subject: 'Code',
+      html: '<img src="https://a.example/x.png"><script>1</script>',
+    });
+    const { out } = await mf(['timeline'], env);
+    expect(out).toMatch(/^[\d:.]+ +connected .*\n[\d:.]+ +mail-from +\d+ ms /m);
+    expect(JSON.parse((await mf(['timeline', '--json'], env)).out)).toContainEqual(
+      expect.objectContaining({ event: 'committed', clock: 'mayfly' }),
+    );
+    const { exitCode, out: findings } = await mf(['lint'], env);
+    expect(exitCode).toBe(0);
+    expect(findings).toMatch(/^(error|warning|info) +[\w-]+.*: [A-Z]/);
+    expect(JSON.parse((await mf(['lint', '--json'], env)).out).length).toBe(
+      findings.trim().split('\n').length,
+    );
+  });
+
   it('reads with the token of the inbox alone', async () => {
     const { out } = await mf(['new', '--export']);
     expect(out).toMatch(/^export INBOX_ID=inb_\w+\nexport INBOX_ADDRESS=\S+\nexport INBOX_TOKEN=mft_\w+\n$/);

@@ -163,6 +163,27 @@ const save: Command = async (context, values, [file, id]) => {
   context.note(`Saved ${file}.\n`);
 };
 
+const timeline: Command = async (context, values, [id]) => {
+  const inbox = await inboxOf(context, values);
+  const events = await inbox.timeline((await messageOf(inbox, id)).id);
+  if (values.json) return context.out(json(events));
+  for (const { at, event, sincePreviousMs, detail } of events) {
+    const since = sincePreviousMs === null ? '' : `${sincePreviousMs} ms`;
+    context.out(
+      `${at?.slice(11, 23) ?? ''.padEnd(12)}  ${event.padEnd(15)} ${since.padStart(9)}  ${detail}\n`,
+    );
+  }
+};
+
+const lint: Command = async (context, values, [id]) => {
+  const inbox = await inboxOf(context, values);
+  const findings = await inbox.lint((await messageOf(inbox, id)).id);
+  if (values.json) return context.out(json(findings));
+  if (findings.length === 0) context.note('Nothing is wrong with the message.\n');
+  for (const { severity, rule, where, message } of findings)
+    context.out(`${severity.padEnd(7)}  ${rule}${where === null ? '' : ` (${where})`}: ${message}\n`);
+};
+
 const open: Command = async (context, values) => {
   context.out(`${(await inboxOf(context, values)).consoleUrl}\n`);
 };
@@ -227,6 +248,8 @@ export const COMMANDS: Record<string, Command> = {
   save,
   open,
   faults,
+  lint,
+  timeline,
   rm: remove,
   report,
   'wait-ready': waitReady,
@@ -241,6 +264,7 @@ export const HELP = `Usage: mf <command> [options]
   mf silence [--for 2s]                                        fails when a mail comes
   mf tail [--all]                                              prints mails as they come
   mf list [--all] · mf read [ID] [--text|--html|--raw] · mf save FILE [ID] · mf open
+  mf timeline [ID] · mf lint [ID]                              when what happened to a mail; what is wrong with it
   mf faults ['JSON']                                           sets the fault rules of the inbox, [] for none; prints them
   mf rm [--label name=value]                                   deletes the inbox, or all with the labels
   mf report --label name=value                                 what was wrong with the mail of a test run

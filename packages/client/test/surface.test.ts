@@ -1,0 +1,86 @@
+import { readFileSync } from 'node:fs';
+import { expect, it } from 'vitest';
+import { ROOT } from '../scripts/generate-api.ts';
+import { Mayfly } from '../src/index.ts';
+
+/** Each request that is made, without its query; the responses are empty. */
+const requests: string[] = [];
+const fetch: typeof globalThis.fetch = async (url, init) => {
+  requests.push(`${init?.method} ${new URL(String(url)).pathname}`);
+  return new Response('{"inboxes":[],"messages":[]}', { headers: { 'content-type': 'application/json' } });
+};
+const mayfly = new Mayfly({ url: 'http://mayfly.test', apiKey: 'x', fetch, retries: 0 });
+const inbox = mayfly.inbox('I');
+const first = (items: AsyncGenerator<unknown>) => items.next().finally(() => items.return(undefined));
+const attachment = { url: 'http://mayfly.test/v1/inboxes/I/messages/M/attachments/A' };
+const { webhooks, keys } = mayfly;
+
+/** The method of each operation. */
+const METHODS: Record<string, () => Promise<unknown>> = {
+  'POST /v1/inboxes': () => mayfly.inboxes.create(),
+  'GET /v1/inboxes': () => first(mayfly.inboxes.list()),
+  'DELETE /v1/inboxes': () => mayfly.inboxes.deleteByLabels({ run: '1' }),
+  'GET /v1/inboxes/{id}': () => mayfly.inboxes.get('I'),
+  'PATCH /v1/inboxes/{id}': () => inbox.extend(5),
+  'DELETE /v1/inboxes/{id}': () => inbox.delete(),
+  'PUT /v1/inboxes/{id}/faults': () => inbox.setFaults([]),
+  'GET /v1/inboxes/{id}/faults': () => inbox.faults(),
+  'DELETE /v1/inboxes/{id}/faults': () => inbox.clearFaults(),
+  'GET /v1/inboxes/{id}/messages': () => inbox.list(),
+  'GET /v1/inboxes/{id}/messages/{messageId}': () => inbox.read('M'),
+  'GET /v1/inboxes/{id}/messages/{messageId}/raw': () => inbox.raw('M'),
+  'GET /v1/inboxes/{id}/messages/{messageId}/attachments/{attachmentId}': () =>
+    inbox.attachment(attachment as Parameters<typeof inbox.attachment>[0]),
+  'POST /v1/inboxes/{id}/messages/{messageId}/preview': () => inbox.preview('M'),
+  'GET /v1/inboxes/{id}/messages/{messageId}/lint': () => inbox.lint('M'),
+  'GET /v1/inboxes/{id}/messages/{messageId}/timeline': () => inbox.timeline('M'),
+  'POST /v1/inboxes/{id}/wait': () => inbox.waitForMessage({}, { timeoutMs: 0 }),
+  'GET /v1/inboxes/{id}/events': () =>
+    first(inbox.messages({ follow: true, signal: AbortSignal.timeout(50) })),
+  'GET /v1/events': () => first(mayfly.events({ signal: AbortSignal.timeout(50) })),
+  'GET /v1/reports/runs': () => mayfly.report({ run: '1' }),
+  'POST /v1/addresses/generate': () => mayfly.addresses.generate(),
+  'POST /v1/webhooks': () => webhooks.create({ url: 'https://a.example' }),
+  'GET /v1/webhooks': () => webhooks.list(),
+  'GET /v1/webhooks/{id}': () => webhooks.get('W'),
+  'PATCH /v1/webhooks/{id}': () => webhooks.update('W', {}),
+  'DELETE /v1/webhooks/{id}': () => webhooks.delete('W'),
+  'POST /v1/webhooks/{id}/rotate-secret': () => webhooks.rotateSecret('W'),
+  'POST /v1/webhooks/{id}/test': () => webhooks.test('W'),
+  'GET /v1/webhooks/{id}/deliveries': () => webhooks.deliveries('W'),
+  'POST /v1/webhooks/{id}/deliveries/{deliveryId}/replay': () => webhooks.replay('W', 'D'),
+  'POST /v1/webhooks/{id}/deliveries/replay': () => webhooks.replayMany('W', { state: 'failed' }),
+  'POST /v1/keys': () => keys.create({ name: 'ci' }),
+  'GET /v1/keys': () => keys.list(),
+  'DELETE /v1/keys/{id}': () => keys.delete('K'),
+  'GET /v1/usage': () => mayfly.usage(),
+  'GET /v1/domains': () => mayfly.domains(),
+};
+
+/** Rare in tests: `mayfly.call()` makes them, typed, so that the library stays small. */
+const BY_CALL = [
+  'POST /v1/inboxes/{id}/expire',
+  'GET /v1/inboxes/{id}/export',
+  'POST /v1/inboxes/import',
+  'POST /v1/inboxes/{id}/messages',
+  'DELETE /v1/inboxes/{id}/messages',
+  'DELETE /v1/inboxes/{id}/messages/{messageId}',
+  'GET /v1/messages',
+  'GET /v1/refusals',
+];
+
+it('every operation of openapi.json has a method, or is on the list of those that call() makes', () => {
+  const { paths } = JSON.parse(readFileSync(`${ROOT}openapi.json`, 'utf8')) as { paths: object };
+  const operations = Object.entries(paths).flatMap(([path, methods]) =>
+    Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`),
+  );
+  expect([...Object.keys(METHODS), ...BY_CALL].sort()).toEqual(operations.sort());
+});
+
+it.each(Object.entries(METHODS))('%s is what its method requests', async (operation, method) => {
+  requests.length = 0;
+  // The empty response is none that the method can return.
+  await method().catch(() => undefined);
+  const template = operation.replaceAll(/\{\w+\}/g, '[A-Z]');
+  expect(requests[0]).toMatch(new RegExp(`^${template}$`));
+});

@@ -1,0 +1,79 @@
+"""Every operation of openapi.json has a method of the Python client, or is on the list of those that request() makes."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mayfly import Attachment, Inbox, Mayfly
+
+OPENAPI = Path(__file__).parents[2] / "openapi.json"
+
+
+class Requested(Exception):
+    """Ends a method at its first request."""
+
+
+def _attachment() -> Attachment:
+    attachment = object.__new__(Attachment)
+    object.__setattr__(attachment, "url", "http://mayfly.test/v1/inboxes/I/messages/M/attachments/A")
+    return attachment
+
+
+METHODS: dict[str, Callable[[Mayfly, Inbox], Any]] = {
+    "POST /v1/inboxes": lambda mayfly, inbox: mayfly.create_inbox(),
+    "GET /v1/inboxes": lambda mayfly, inbox: next(mayfly.inboxes()),
+    "DELETE /v1/inboxes": lambda mayfly, inbox: mayfly.delete_inboxes({"run": "1"}),
+    "GET /v1/inboxes/{id}": lambda mayfly, inbox: mayfly.get_inbox("I"),
+    "PATCH /v1/inboxes/{id}": lambda mayfly, inbox: inbox.extend(5),
+    "DELETE /v1/inboxes/{id}": lambda mayfly, inbox: inbox.delete(),
+    "PUT /v1/inboxes/{id}/faults": lambda mayfly, inbox: inbox.set_faults(),
+    "GET /v1/inboxes/{id}/faults": lambda mayfly, inbox: inbox.faults(),
+    "DELETE /v1/inboxes/{id}/faults": lambda mayfly, inbox: inbox.clear_faults(),
+    "GET /v1/inboxes/{id}/messages": lambda mayfly, inbox: inbox.messages(),
+    "GET /v1/inboxes/{id}/messages/{messageId}": lambda mayfly, inbox: inbox.read("M"),
+    "GET /v1/inboxes/{id}/messages/{messageId}/raw": lambda mayfly, inbox: inbox.raw("M"),
+    "GET /v1/inboxes/{id}/messages/{messageId}/attachments/{attachmentId}": (
+        lambda mayfly, inbox: inbox.attachment(_attachment())
+    ),
+    "POST /v1/inboxes/{id}/messages/{messageId}/preview": lambda mayfly, inbox: inbox.preview("M"),
+    "GET /v1/inboxes/{id}/messages/{messageId}/lint": lambda mayfly, inbox: inbox.lint("M"),
+    "GET /v1/inboxes/{id}/messages/{messageId}/timeline": lambda mayfly, inbox: inbox.timeline("M"),
+    "POST /v1/inboxes/{id}/wait": lambda mayfly, inbox: inbox.wait_for_message(timeout=0),
+    "GET /v1/reports/runs": lambda mayfly, inbox: mayfly.report({"run": "1"}),
+    "POST /v1/addresses/generate": lambda mayfly, inbox: mayfly.generate_address(),
+}
+
+# Not for tests in Python, or rare in them: Mayfly.request() makes them.
+BY_REQUEST = re.compile(
+    r"/v1/(webhooks|keys|usage|domains|messages|refusals|events)\b"
+    r"|/(events|expire|export|import)$"
+    r"|(POST|DELETE) /v1/inboxes/{id}/messages(/{messageId})?$"
+)
+
+
+def test_every_operation_has_a_method_or_is_listed() -> None:
+    paths = json.loads(OPENAPI.read_text())["paths"]
+    operations = {f"{method.upper()} {path}" for path, methods in paths.items() for method in methods}
+    missing = {one for one in operations - METHODS.keys() if not BY_REQUEST.search(one)}
+    assert missing == set()
+    assert METHODS.keys() <= operations
+
+
+@pytest.mark.parametrize("operation", METHODS)
+def test_a_method_requests_its_operation(operation: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    requests: list[str] = []
+
+    def request(self: object, method: str, path: str, **_: Any) -> Any:
+        requests.append(f"{method} {path}")
+        raise Requested
+
+    monkeypatch.setattr("mayfly._transport.Transport.request", request)
+    mayfly = Mayfly("http://mayfly.test", "x")
+    with pytest.raises(Requested):
+        METHODS[operation](mayfly, mayfly.inbox("I"))
+    assert re.fullmatch(re.sub(r"{\w+}", "[A-Z]", operation), requests[0])
