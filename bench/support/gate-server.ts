@@ -43,6 +43,9 @@ const deps: HttpDeps = {
     attachment: async () => undefined,
     decode: async (bytes) => bytes,
     lint: async () => new Uint8Array(),
+    fullJson: async () => new Uint8Array(),
+    attachments: async () => ({ attachments: [], index: null }),
+    preview: async () => ({ page: new Uint8Array(), remoteCount: 0 }),
   },
   refusalsWritten: async () => undefined,
   injection: {

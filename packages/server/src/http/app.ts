@@ -13,6 +13,7 @@ import { parseBodies, readInputs } from './request/body.ts';
 import { answerExpect } from './request/expect-continue.ts';
 import { collectPaths, unknownPath } from './request/paths.ts';
 import { createAttachmentBytes } from './response/bytes/attachment-bytes.ts';
+import { createWholeMails } from './response/bytes/whole-mails.ts';
 import { setCommonHeaders } from './response/common-headers.ts';
 import { answerErrors, finishAnswers, observeRequests, sendError } from './response/finish.ts';
 import { createAnswers } from './response/response-cache.ts';
@@ -37,17 +38,18 @@ export async function buildApp(
   const cors = createCors(options.corsOrigins ?? []);
   const { app, listener } = createFastify(options, deps, cors);
   const held = createHeldRequests(gate.guard, deps);
-  const attachmentBytes = createAttachmentBytes({
+  const reading = {
     messages: () => deps.store.messages,
     parsing: () => deps.parsing,
     now: () => deps.clock.now(),
-  });
+  };
   const context: RouteContext = {
     options,
     deps,
     held,
     heldDeps: createHeldDeps(deps),
-    attachmentBytes,
+    attachmentBytes: createAttachmentBytes(reading),
+    wholeMails: createWholeMails(reading),
     answers: createAnswers(),
     ...gate,
   };

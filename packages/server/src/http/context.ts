@@ -20,6 +20,7 @@ import type { Guard } from './access/guard.ts';
 import type { HeldRequests } from './access/held-requests.ts';
 import type { ConnectionLimits } from './limits.ts';
 import type { AttachmentBytes, AttachmentParsing } from './response/bytes/attachment-bytes.ts';
+import type { WholeMailParsing, WholeMails } from './response/bytes/whole-mails.ts';
 import type { Answers } from './response/response-cache.ts';
 
 /** Options of the HTTP listener. */
@@ -52,7 +53,7 @@ export interface HttpOptions {
 /** The parts that the HTTP listener uses. */
 export interface HttpDeps {
   store: Store;
-  parsing: AttachmentParsing;
+  parsing: AttachmentParsing & WholeMailParsing;
   injection: Injection;
   replays: Pick<Replays, 'start'>;
   events: Pick<EventBus, 'onMessage' | 'onAccountMessage' | 'publishInboxChange'>;
@@ -77,6 +78,7 @@ export interface RouteContext {
   /** What held requests share. */
   heldDeps: HeldDeps;
   attachmentBytes: AttachmentBytes;
+  wholeMails: WholeMails;
   answers: Answers;
   /** Authenticates requests; `forget` empties its cache after a key was revoked. */
   guard: Guard;

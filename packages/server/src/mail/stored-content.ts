@@ -1,7 +1,7 @@
 import { joinTexts } from './bodies.ts';
 import { MessageFields } from './fields.ts';
 import { cut } from './limits.ts';
-import type { MailContent, MailHeader, MailImage, ParsedMail } from './mail.ts';
+import { type MailContent, type MailHeader, type MailImage, NO_CONTENT, type ParsedMail } from './mail.ts';
 import type { FilteredContent } from './matching/filters.ts';
 import { decodeAs } from './mime/charsets/charset.ts';
 import { readHeader } from './mime/header.ts';
@@ -40,6 +40,8 @@ export const STORED_ALLOWANCE_BYTES = 32 * 1024;
 export const MAX_STORED_BYTES = 2 * 1024 * 1024;
 /** Only of larger raw sources is a text left out that {@link MAX_STORED_RATIO} allows. */
 export const MAY_LACK_TEXT_BYTES = (MAX_STORED_BYTES - STORED_ALLOWANCE_BYTES) / MAX_STORED_RATIO;
+/** Characters of a body that is not stored: what webhooks send of it. */
+const MAX_BEGINNING = 256 * 1024;
 /** UTF-8 JSON takes at most so many bytes for a UTF-16 code unit, as in `\u0001`. */
 const MAX_CHARACTER_BYTES = 6;
 /** The same without control characters, quotes and backslashes. */
@@ -55,8 +57,10 @@ export interface StoredContent extends Omit<MailContent, FromSource> {
   htmlText?: string | null;
   images?: MailImage[];
   headers?: MailHeader[];
-  /** Missing where the text takes more space than its bytes in the raw source. */
+  /** Missing where the text takes more space than its bytes in the raw source, or is longer than may be stored. */
   text?: string | null;
+  /** The beginnings of bodies of a large mail that are not stored. */
+  beginnings?: { text: string | null; html: string | null };
   /** Missing in messages that were stored before it was kept, and where a mail could not be read. */
   index?: WrittenIndex;
 }
@@ -76,6 +80,37 @@ interface UnstoredContent {
 
 export type AnyStoredContent = StoredContent | UnstoredContent;
 
+/** A content as far as it is known without the raw source. */
+export interface KnownContent {
+  content: MailContent;
+  /** Where the parts are; null where that is not known. */
+  index: PartIndex | null;
+  /** Whether the raw source has more than `content`: bodies are null or cut, or lists are empty. */
+  isPartial: boolean;
+}
+
+/** What is known of a stored content of a mail of more than {@link MAX_DERIVED_BYTES} without its raw source. */
+export function knownContent(stored: AnyStoredContent): KnownContent {
+  if ('isUnstored' in stored) {
+    return { content: { ...NO_CONTENT, htmlWords: stored.htmlWords }, index: null, isPartial: true };
+  }
+  const { index: written, beginnings, html, htmlText, images = [], text, headers, ...rest } = stored;
+  // Messages that were stored before there was a htmlText have none of their page.
+  const hasPage = html !== undefined && (html === null || htmlText !== undefined);
+  return {
+    content: {
+      ...rest,
+      html: html ?? beginnings?.html ?? null,
+      htmlText: htmlText ?? null,
+      images,
+      text: text ?? beginnings?.text ?? null,
+      headers: headers ?? [],
+    },
+    index: written === undefined ? null : readIndex(written),
+    isPartial: !hasPage || text === undefined || headers === undefined,
+  };
+}
+
 /**
  * The JSON text of a mail's content, to be stored.
  * @param size of the raw source, bytes
@@ -91,12 +126,19 @@ export function contentJson(
   const budget = Math.min(ofSource, MAX_STORED_BYTES) - summaryBytes;
   const { html, htmlText, images, text, headers, ...rest } = content;
   const kept = { ...rest, index: writeIndex(index) };
-  const copies =
-    size > MAX_DERIVED_BYTES
-      ? jsonWithin(budget, { ...kept, text, html, htmlText, images, headers })
-      : undefined;
-  return copies ?? jsonWithin(budget, { ...kept, text }) ?? jsonWithoutText(budget, kept, text);
+  if (size <= MAX_DERIVED_BYTES) {
+    return jsonWithin(budget, { ...kept, text }) ?? jsonWithoutText(budget, kept, text);
+  }
+  const beginnings = { text: beginningOf(text), html: beginningOf(html) };
+  return (
+    jsonWithin(budget, { ...kept, text, html, htmlText, images, headers }) ??
+    jsonWithin(budget, { ...kept, text, headers, beginnings }) ??
+    jsonWithin(budget, { ...kept, headers, beginnings }) ??
+    jsonWithoutText(budget, kept, text)
+  );
 }
+
+const beginningOf = (body: string | null): string | null => body && cut(body, MAX_BEGINNING);
 
 function jsonWithoutText(budget: number, kept: Omit<StoredContent, FromSource>, text: string | null): string {
   const words = text ?? kept.htmlWords;

@@ -25,6 +25,8 @@ export interface PayloadMessage {
   size: number;
   summary: MailSummary;
   content: Pick<MailContent, 'html' | 'text' | 'links' | 'attachments'>;
+  /** Whether `content` lacks a part of the message. */
+  isPartial?: boolean;
 }
 
 export interface MessageReceived {
@@ -56,7 +58,7 @@ export function messageReceived({ eventId, inbox, message, publicUrl }: MessageR
 function messageBody(message: PayloadMessage, receivedAt: string, publicUrl: string) {
   const { summary, content } = message;
   const url = `${publicUrl}/v1/inboxes/${message.inboxId}/messages/${message.id}`;
-  let truncated = false;
+  let truncated = message.isPartial === true;
   const note = <T>(kept: { value: T; cut: boolean }): T => {
     truncated ||= kept.cut;
     return kept.value;

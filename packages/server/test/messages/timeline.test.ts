@@ -24,7 +24,7 @@ function messageOf(headers: [string, string][], trail: Trail = SESSION): FullMes
     ...{ rcptTo: ['a+b@mayfly.test'], parseError: null, summary: SILENT_SUMMARY, authentication: null },
     envelope: { mailFrom: 'app@shop.example', helo: 'app', remoteAddress: '127.0.0.1', tls: false },
     content: { ...SILENT_CONTENT, headers: all.map(([name, value]) => ({ name, value })) },
-    ...{ index: null, trail },
+    ...{ index: null, isPartial: false, trail },
   };
 }
 

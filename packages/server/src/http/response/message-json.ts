@@ -1,5 +1,5 @@
 import type { Message, MessageSummary } from '@mayfly/client/contract';
-import { structureOf } from '../../mail/structure.ts';
+import { contentFields } from '../../mail/full/content-fields.ts';
 import type { ListedMessage } from '../../messages/list.ts';
 import type { FullMessageRecord, MessageRecord, MessageRow } from '../../store/contract/index.ts';
 import { toTime } from './time.ts';
@@ -76,37 +76,21 @@ export class ListTexts {
   }
 }
 
+const urlOf = ({ inboxId, id }: FullMessageRecord, base: string): string =>
+  `${base}/v1/inboxes/${inboxId}/messages/${id}`;
+
+/** The URL of an attachment without its id. */
+export const attachmentsUrl = (message: FullMessageRecord, base: string): string =>
+  `${urlOf(message, base)}/attachments/`;
+
 /**
- * A message in full.
+ * The fields of a message in full that do not come from its content.
  * @param base of the URLs in it
  */
-export function toMessage(message: FullMessageRecord, base: string): Message {
-  const { content, envelope } = message;
-  const url = `${base}/v1/inboxes/${message.inboxId}/messages/${message.id}`;
+export function messageHead(message: FullMessageRecord, base: string) {
+  const { envelope } = message;
   return {
     ...toSummary(message),
-    replyTo: content.replyTo,
-    bcc: content.bcc,
-    sender: content.sender ?? null,
-    date: content.date,
-    rfcMessageId: content.rfcMessageId,
-    inReplyTo: content.inReplyTo,
-    references: content.references,
-    headers: content.headers,
-    html: content.html,
-    text: content.text,
-    htmlText: content.htmlText,
-    attachments: content.attachments.map(
-      ({ id, filename, contentType, parameters, size, disposition, contentId, sha256, message }) => ({
-        ...{ id, filename, contentType, parameters: parameters ?? {} },
-        ...{ size, disposition, contentId, sha256 },
-        url: `${url}/attachments/${encodeURIComponent(id)}`,
-        ...(message && { message }),
-      }),
-    ),
-    links: content.links,
-    images: content.images,
-    structure: structureOf(message.index ?? [], content.attachments),
     envelope: {
       mailFrom: envelope.mailFrom,
       rcptTo: message.rcptTo,
@@ -115,7 +99,15 @@ export function toMessage(message: FullMessageRecord, base: string): Message {
       tls: envelope.tls,
     },
     authentication: message.authentication,
-    rawUrl: `${url}/raw`,
+    rawUrl: `${urlOf(message, base)}/raw`,
     parseError: message.parseError,
+  };
+}
+
+/** A message in full, of which the store has returned the whole content. */
+export function toMessage(message: FullMessageRecord, base: string): Message {
+  return {
+    ...messageHead(message, base),
+    ...contentFields(message.content, message.index, attachmentsUrl(message, base)),
   };
 }

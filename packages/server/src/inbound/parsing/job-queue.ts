@@ -235,7 +235,9 @@ export class JobQueue {
   /** @param isSuspect true when no other job was seen to be the cause of the death */
   private requeue(job: Job, isSuspect: boolean, failure: Failure): void {
     if (job.settled) return;
-    if (isSuspect && ++job.deaths > 1) fail(job, failure);
+    // What was given is gone with its worker.
+    const isLost = job.isGiven && job.input.length === 0;
+    if (isLost || (isSuspect && ++job.deaths > 1)) fail(job, failure);
     else this.requeued.unshift(job);
   }
 

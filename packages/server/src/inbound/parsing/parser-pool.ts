@@ -1,8 +1,10 @@
 import { availableParallelism } from 'node:os';
 import type { Clock } from '../../clock.ts';
 import { AppError } from '../../errors.ts';
+import { type AttachmentList, readAttachmentList } from '../../mail/full/attachment-list.ts';
+import type { FullJson } from '../../mail/full/full-json.ts';
 import type { TransferEncoding } from '../../mail/mime/transfer-encoding.ts';
-import { LARGE_BYTES } from '../../memory.ts';
+import { isLarge } from '../../memory.ts';
 import type { Flow } from './fair-queue.ts';
 import { JobQueue, type QueueLimits } from './job-queue.ts';
 import type { Failure, Job } from './pool-worker.ts';
@@ -67,10 +69,20 @@ export interface Parsing {
   decode(bytes: Uint8Array, encoding: TransferEncoding): Promise<Uint8Array>;
   /**
    * What is wrong with a mail.
+   * @param raw given to the pool: it must not be read after the call, nor may its memory have other uses
    * @returns UTF-8 JSON of findings (`mail/lint/finding.ts`)
-   * @throws AppError `unavailable` when the worker was terminated
+   * @throws AppError `unavailable` when the worker was terminated; the reason of the request's `signal`
    */
-  lint(raw: Uint8Array, request?: Pick<ParseRequest, 'flow'>): Promise<Uint8Array>;
+  lint(raw: Uint8Array, request?: ParseRequest): Promise<Uint8Array>;
+  /**
+   * The page that shows the HTML of a mail, and how many resources on other servers it names.
+   * @throws as {@link lint}
+   */
+  preview(raw: Uint8Array, request?: ParseRequest): Promise<{ page: Uint8Array; remoteCount: number }>;
+  /** The attachments of a mail whose list is not stored. @throws as {@link lint} */
+  attachments(raw: Uint8Array, request?: ParseRequest): Promise<AttachmentList>;
+  /** UTF-8 JSON of a message in full. @throws as {@link lint} */
+  fullJson(raw: Uint8Array, about: FullJson, request?: ParseRequest): Promise<Uint8Array>;
   /** Number of live worker threads. */
   readonly threads: number;
   /** Messages and attachments that wait for a worker or are on one. */
@@ -96,7 +108,7 @@ const REASONS: Readonly<Record<Failure, string>> = {
   memory: `Reading the mail needed more than ${PARSE_HEAP_MB} MiB of memory.`,
   crash: 'The parser ended unexpectedly.',
   closed: 'The server stopped before the mail was read.',
-  dropped: 'The sender disconnected before the mail was read.',
+  dropped: 'The client disconnected before the mail was read.',
 };
 
 /** Starts the parser pool; one worker is started at once, others when they are needed. */
@@ -151,11 +163,14 @@ class ParserPool implements Parsing {
   async parse(raw: Uint8Array, { flow = OTHERS, signal }: ParseRequest = {}): Promise<ParsedBytes> {
     signal?.throwIfAborted();
     const { promise, resolve, reject } = Promise.withResolvers<ParsedBytes>();
-    const drop = this.start(raw, 'parse', flow, {
-      done: (summary = new Uint8Array(), content, parseError) => resolve({ summary, content, parseError }),
-      failed: (failure) =>
-        failure === 'dropped' ? reject(signal?.reason) : resolve(parseHere(raw, REASONS[failure])),
-    });
+    const drop = this.start(
+      { input: raw, task: 'parse', flow, isGiven: false },
+      {
+        done: (summary = new Uint8Array(), content, parseError) => resolve({ summary, content, parseError }),
+        failed: (failure) =>
+          failure === 'dropped' ? reject(signal?.reason) : resolve(parseHere(raw, REASONS[failure])),
+      },
+    );
     signal?.addEventListener('abort', drop, { once: true });
     try {
       return await promise;
@@ -172,8 +187,24 @@ class ParserPool implements Parsing {
     return (await this.decoded(bytes, { encoding })) ?? new Uint8Array();
   }
 
-  async lint(raw: Uint8Array, { flow = OTHERS }: Pick<ParseRequest, 'flow'> = {}): Promise<Uint8Array> {
-    return (await this.decoded(raw, 'lint', flow)) ?? new Uint8Array();
+  async lint(raw: Uint8Array, request: ParseRequest = {}): Promise<Uint8Array> {
+    return (await this.given(raw, 'lint', request)).first;
+  }
+
+  async preview(
+    raw: Uint8Array,
+    request: ParseRequest = {},
+  ): Promise<{ page: Uint8Array; remoteCount: number }> {
+    const { first: page, second } = await this.given(raw, 'preview', request);
+    return { page, ...JSON.parse(new TextDecoder().decode(second)) };
+  }
+
+  async attachments(raw: Uint8Array, request: ParseRequest = {}): Promise<AttachmentList> {
+    return readAttachmentList((await this.given(raw, 'attachments', request)).first);
+  }
+
+  async fullJson(raw: Uint8Array, about: FullJson, request: ParseRequest = {}): Promise<Uint8Array> {
+    return (await this.given(raw, { fullJson: about }, request)).first;
   }
 
   async close(): Promise<void> {
@@ -181,20 +212,50 @@ class ParserPool implements Parsing {
     await Promise.all([this.small.close(), this.large.close()]);
   }
 
-  private decoded(input: Uint8Array, task: Task, flow: Flow = OTHERS): Promise<Uint8Array | undefined> {
+  private decoded(input: Uint8Array, task: Task): Promise<Uint8Array | undefined> {
     return new Promise((resolve, reject) => {
-      this.start(input, task, flow, {
-        done: (bytes) => resolve(bytes),
-        failed: (failure) => reject(new AppError('unavailable', REASONS[failure])),
-      });
+      this.start(
+        { input, task, flow: OTHERS, isGiven: false },
+        {
+          done: (bytes) => resolve(bytes),
+          failed: (failure) => reject(new AppError('unavailable', REASONS[failure])),
+        },
+      );
     });
   }
 
+  /** Runs a task on bytes that are given to the pool. */
+  private async given(
+    input: Uint8Array,
+    task: Task,
+    { flow = OTHERS, signal }: ParseRequest,
+  ): Promise<{ first: Uint8Array; second: Uint8Array }> {
+    signal?.throwIfAborted();
+    const { promise, resolve, reject } = Promise.withResolvers<{ first: Uint8Array; second: Uint8Array }>();
+    const drop = this.start(
+      { input, task, flow, isGiven: true },
+      {
+        done: (first = new Uint8Array(), second) => resolve({ first, second }),
+        failed: (failure) =>
+          reject(failure === 'dropped' ? signal?.reason : new AppError('unavailable', REASONS[failure])),
+      },
+    );
+    signal?.addEventListener('abort', drop, { once: true });
+    try {
+      return await promise;
+    } finally {
+      signal?.removeEventListener('abort', drop);
+    }
+  }
+
   /** @returns what drops the job */
-  private start(input: Uint8Array, task: Task, flow: Flow, ends: Pick<Job, 'done' | 'failed'>): () => void {
-    const queue = input.length >= LARGE_BYTES ? this.large : this.small;
+  private start(
+    work: Pick<Job, 'input' | 'task' | 'flow' | 'isGiven'>,
+    ends: Pick<Job, 'done' | 'failed'>,
+  ): () => void {
+    const queue = isLarge(work.input) ? this.large : this.small;
     const job: Job = {
-      ...{ input, task, flow, deaths: 0, settled: false },
+      ...{ ...work, deaths: 0, settled: false },
       done: (...result) => {
         this.unsettled -= 1;
         ends.done(...result);

@@ -9,6 +9,8 @@ export type Failure = 'time' | 'memory' | 'crash' | 'closed' | 'dropped';
 export interface Job {
   input: Uint8Array;
   task: Task;
+  /** Whether large bytes are the worker's from the beginning; otherwise it gets a copy. */
+  isGiven: boolean;
   /** Jobs of different flows get turns in proportion to their bytes. */
   flow: Flow;
   /** Workers that ended with this job in their batch while it was unknown which job was the cause. At two it fails. */
@@ -69,10 +71,12 @@ export function send(worker: PoolWorker, jobs: Job[]): void {
     );
 }
 
-/** Posts a batch with large jobs. Its worker gets no other one before. */
+/** Posts a batch with large jobs, mostly after copying them. Its worker gets no other one before. */
 async function postCopies(worker: PoolWorker, batch: Batch): Promise<void> {
   const inputs: Uint8Array[] = [];
-  for (const job of batch.jobs) inputs.push(await copyInTurns(job.input, () => !job.settled));
+  for (const job of batch.jobs) {
+    inputs.push(job.isGiven ? job.input : await copyInTurns(job.input, () => !job.settled));
+  }
   post(worker, batch, inputs);
 }
 

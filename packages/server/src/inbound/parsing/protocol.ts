@@ -1,3 +1,4 @@
+import type { FullJson } from '../../mail/full/full-json.ts';
 import type { TransferEncoding } from '../../mail/mime/transfer-encoding.ts';
 
 /**
@@ -15,10 +16,18 @@ export const DONE = 2;
 export const TAKEN = 3;
 
 /**
- * What a worker does with the bytes of a job: read a mail; find what is wrong with a mail; decode one attachment of a mail, which it
- * finds by reading the mail; or undo a transfer encoding.
+ * What a worker does with the bytes of a job: read a mail; find what is wrong with it; make the page that shows
+ * it; list its attachments; write the JSON of its message; decode one of its attachments, which it finds by
+ * reading the mail; or undo a transfer encoding.
  */
-export type Task = 'parse' | 'lint' | { attachmentId: string } | { encoding: TransferEncoding };
+export type Task =
+  | 'parse'
+  | 'lint'
+  | 'preview'
+  | 'attachments'
+  | { fullJson: FullJson }
+  | { attachmentId: string }
+  | { encoding: TransferEncoding };
 
 /** One posted message: several jobs, done in order. */
 export interface JobBatch {

@@ -1,9 +1,10 @@
 import type { MessagePort } from 'node:worker_threads';
+import type { FullJson } from '../../mail/full/full-json.ts';
 import type { ParsedMail } from '../../mail/mail.ts';
 import type { TransferEncoding } from '../../mail/mime/transfer-encoding.ts';
 import { contentJson } from '../../mail/stored-content.ts';
 import { freeIfLarge } from '../../memory.ts';
-import { type BatchResult, DONE, type JobBatch, QUEUED, STARTED } from './protocol.ts';
+import { type BatchResult, DONE, type JobBatch, QUEUED, STARTED, type Task } from './protocol.ts';
 
 /** What a parse worker does. Results may be views of what is given. */
 export interface MailReader {
@@ -13,10 +14,19 @@ export interface MailReader {
   decode(bytes: Uint8Array, encoding: TransferEncoding): Uint8Array;
   /** Findings as JSON text. */
   lint(raw: Uint8Array): string;
+  /** A page, and JSON text of what is told of it. */
+  preview(raw: Uint8Array): { page: string; about: string };
+  /** JSON text. */
+  attachments(raw: Uint8Array): string;
+  /** UTF-8 JSON. */
+  fullJson(raw: Uint8Array, about: FullJson): readonly Uint8Array[];
 }
 
 /** A result before it is copied behind the others: JSON text, or bytes. */
 type Piece = string | Uint8Array;
+
+/** A result of one task, for {@link Results.add}. */
+type Result = [first: Piece | readonly Uint8Array[] | undefined, second?: Piece, error?: string | null];
 
 /** The results of a batch, in the order of its jobs. */
 class Results {
@@ -26,9 +36,10 @@ class Results {
   private total = 0;
 
   /** @param first undefined where there is no result */
-  add(first: Piece | undefined, second: Piece = '', error: string | null = null): void {
+  add(...[first, second = '', error = null]: Result): void {
     this.errors.push(error);
-    this.lengths.push(first === undefined ? -1 : this.keep(first), this.keep(second));
+    const pieces = isPiece(first) ? [first] : first;
+    this.lengths.push(pieces?.reduce((sum, piece) => sum + this.keep(piece), 0) ?? -1, this.keep(second));
   }
 
   /** Copies all results into one buffer. */
@@ -54,6 +65,26 @@ class Results {
   }
 }
 
+const isPiece = (result: Result[0]): result is Piece =>
+  typeof result === 'string' || result instanceof Uint8Array;
+
+function run(input: Uint8Array, task: Task, reader: MailReader): Result {
+  if (task === 'parse') {
+    const mail = reader.parse(input);
+    const summary = JSON.stringify(mail.summary);
+    return [summary, contentJson(mail, input.length, Buffer.byteLength(summary)), mail.parseError];
+  }
+  if (task === 'lint') return [reader.lint(input)];
+  if (task === 'attachments') return [reader.attachments(input)];
+  if (task === 'preview') {
+    const { page, about } = reader.preview(input);
+    return [page, about];
+  }
+  if ('encoding' in task) return [reader.decode(input, task.encoding)];
+  if ('fullJson' in task) return [reader.fullJson(input, task.fullJson)];
+  return [reader.attachment(input, task.attachmentId)];
+}
+
 function runBatch({ states, inputs, tasks }: JobBatch, reader: MailReader): BatchResult {
   const results = new Results();
   for (const [index, input] of inputs.entries()) {
@@ -61,14 +92,7 @@ function runBatch({ states, inputs, tasks }: JobBatch, reader: MailReader): Batc
       results.add(undefined);
       continue;
     }
-    const task = tasks[index] ?? 'parse';
-    if (task === 'parse') {
-      const mail = reader.parse(input);
-      const summary = JSON.stringify(mail.summary);
-      results.add(summary, contentJson(mail, input.length, Buffer.byteLength(summary)), mail.parseError);
-    } else if (task === 'lint') results.add(reader.lint(input));
-    else if ('encoding' in task) results.add(reader.decode(input, task.encoding));
-    else results.add(reader.attachment(input, task.attachmentId));
+    results.add(...run(input, tasks[index] ?? 'parse', reader));
     Atomics.store(states, index, DONE);
   }
   const result = results.finish();

@@ -1,9 +1,12 @@
 import { parentPort } from 'node:worker_threads';
 import { systemClock } from '../../clock.ts';
 import { attachmentBytes } from '../../mail/attachment.ts';
+import { attachmentListJson } from '../../mail/full/attachment-list.ts';
+import { fullJson } from '../../mail/full/full-json.ts';
 import { lintMail } from '../../mail/lint/lint.ts';
 import { decodeTransfer } from '../../mail/mime/transfer-encoding.ts';
 import { indexMail, parseMail } from '../../mail/parse.ts';
+import { previewMail } from '../../mail/preview/mail-preview.ts';
 import { giveBackMemory } from '../../memory.ts';
 import { serve } from './serve.ts';
 
@@ -16,6 +19,12 @@ if (parentPort !== null) {
     parse: parseMail,
     attachment: (raw, id) => attachmentBytes(raw, indexMail(raw), id),
     lint: (raw) => JSON.stringify(lintMail(raw)),
+    preview(raw) {
+      const { html, ...about } = previewMail(raw);
+      return { page: html, about: JSON.stringify(about) };
+    },
+    attachments: attachmentListJson,
+    fullJson,
     decode: ({ buffer, byteOffset, length }, encoding) =>
       decodeTransfer(Buffer.from(buffer, byteOffset, length), encoding),
   });

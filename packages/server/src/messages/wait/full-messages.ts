@@ -29,7 +29,8 @@ export async function readInFull(
     }
     left -= contentBytes;
     const full = await store.messages.find(inboxId, id, clock.now());
-    if (full) found.push({ message, full });
+    // A part of a message would not be the message in full.
+    if (full) found.push({ message, full: full.isPartial ? null : full });
     else gone.add(id);
     if (contentBytes > LONG_READ_BYTES) await setImmediate();
   }

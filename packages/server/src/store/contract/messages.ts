@@ -164,6 +164,11 @@ export interface FullMessageRecord extends MessageRecord {
   /** Without the commit, which is at `receivedAt`. */
   trail: Trail;
   content: MailContent;
+  /**
+   * Whether `content` lacks something that the raw source has: of a large message the store returns only what
+   * it can read in a few milliseconds. Bodies are then null or cut, and lists may be empty.
+   */
+  isPartial: boolean;
   /** Where the parts are in the raw source; null where that is not known, as of messages stored before it was. */
   index: PartIndex | null;
 }

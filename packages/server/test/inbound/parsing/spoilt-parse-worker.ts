@@ -8,6 +8,9 @@ if (parentPort !== null) {
   serve(parentPort, {
     decode: (bytes) => bytes,
     lint: () => '[]',
+    preview: () => ({ page: '', about: '{}' }),
+    attachments: () => '{}',
+    fullJson: () => [],
     attachment: (raw, id) => attachmentBytes(raw, indexMail(raw), id),
     parse: (raw) => {
       const fault = /^X-Fault: (\w+)/m.exec(Buffer.from(raw).toString('latin1'))?.[1];

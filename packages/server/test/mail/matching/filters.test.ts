@@ -23,6 +23,7 @@ const MESSAGE: FullMessageRecord = {
   envelope: { mailFrom: '', helo: '', remoteAddress: '', tls: false },
   authentication: null,
   index: null,
+  isPartial: false,
   trail: [],
   content: {
     ...{

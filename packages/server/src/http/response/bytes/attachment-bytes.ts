@@ -7,6 +7,7 @@ import { decodeTransfer, type TransferEncoding } from '../../../mail/mime/transf
 import type { FullMessageRecord, Store } from '../../../store/contract/index.ts';
 import { DECODED_HERE_BYTES, MAX_DECODINGS } from '../../limits.ts';
 import { Base64Pieces } from './base64-pieces.ts';
+import { QuotedPrintablePieces, UuPieces } from './line-pieces.ts';
 import type { ByteRange } from './range.ts';
 import { rawPieces, rawRange } from './raw-source.ts';
 
@@ -36,8 +37,6 @@ export interface AttachmentParsing {
   attachment(raw: Uint8Array, attachmentId: string): Promise<Uint8Array | undefined>;
   /** The bytes of a part without their transfer encoding. */
   decode(bytes: Uint8Array, encoding: TransferEncoding): Promise<Uint8Array>;
-  /** UTF-8 JSON of what is wrong with a mail. */
-  lint(raw: Uint8Array, request?: { flow?: readonly string[] }): Promise<Uint8Array>;
 }
 
 /** Lets at most `limit` run at once; the others queue in order. */
@@ -106,17 +105,25 @@ async function readAttachment(
   return decoded;
 }
 
-/** The decoded pieces of a part in base64. */
+/** Decoders of parts that arrive in pieces. */
+const DECODERS = {
+  base64: () => new Base64Pieces(),
+  'quoted-printable': () => new QuotedPrintablePieces(),
+  uuencode: () => new UuPieces(),
+};
+
+/** The decoded pieces of a part. */
 async function* decodedPieces(
   pieces: AsyncIterable<Uint8Array>,
+  encoding: keyof typeof DECODERS,
   itsTurn: () => Promise<void>,
 ): AsyncGenerator<Buffer> {
-  const base64 = new Base64Pieces();
+  const decoder = DECODERS[encoding]();
   for await (const piece of pieces) {
     await itsTurn();
-    yield* base64.decode(piece);
+    yield* decoder.decode(piece);
   }
-  yield base64.end();
+  yield decoder.end();
 }
 
 /** The bytes of a range. @throws Error when there are fewer: a short response must not look complete */
@@ -147,7 +154,7 @@ function openStream(
       Readable.from(
         encoding === ''
           ? pieces(bodyStart + range.first, bodyStart + range.last + 1)
-          : cut(decodedPieces(pieces(bodyStart, bodyEnd), itsTurn), range),
+          : cut(decodedPieces(pieces(bodyStart, bodyEnd), encoding, itsTurn), range),
         { objectMode: false },
       ),
   };
@@ -162,8 +169,7 @@ export function createAttachmentBytes(deps: Deps): AttachmentBytes {
     read,
     async open(message, attachment) {
       const part = message.index && attachmentPart(message.index, attachment.id);
-      const isStreamable = part?.encoding === '' || part?.encoding === 'base64';
-      if (part && isStreamable && encodedLength(part) > DECODED_HERE_BYTES) {
+      if (part && encodedLength(part) > DECODED_HERE_BYTES) {
         return openStream(deps, message, part, attachment.size, itsTurn);
       }
       const bytes = await read(message, attachment.id);

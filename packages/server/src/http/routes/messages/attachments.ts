@@ -31,7 +31,7 @@ const RangeHeaders = Type.Object({
   ),
 });
 
-export function attachmentRoutes(app: App, { deps, attachmentBytes }: RouteContext): void {
+export function attachmentRoutes(app: App, { deps, held, attachmentBytes, wholeMails }: RouteContext): void {
   const { store, clock } = deps;
 
   app.route({
@@ -59,9 +59,10 @@ export function attachmentRoutes(app: App, { deps, attachmentBytes }: RouteConte
     },
     handler: async (request, reply) => {
       const { messageId, attachmentId } = request.params;
-      const message = await store.messages.find(callersInbox(request).id, messageId, clock.now());
-      const attachment = message?.content.attachments.find(({ id }) => id === attachmentId);
-      if (!message) throw notFound('message', messageId);
+      const found = await store.messages.find(callersInbox(request).id, messageId, clock.now());
+      if (!found) throw notFound('message', messageId);
+      const message = await held.hold(reply, (signal) => wholeMails.withAttachments(found, signal));
+      const attachment = message.content.attachments.find(({ id }) => id === attachmentId);
       if (!attachment) throw notFound('attachment', attachmentId);
       const tag = immutableTag(attachment.sha256);
       reply.header('etag', tag).header('accept-ranges', 'bytes');

@@ -9,11 +9,10 @@ import { quoted } from '../../../nearest.ts';
 import { throwEnded } from '../../access/ended-inbox.ts';
 import { callersInbox } from '../../access/guard.ts';
 import type { App, RouteContext } from '../../context.ts';
-import { json, problemAnswer } from '../../openapi/responses.ts';
+import { JSON_TYPE, json, problemAnswer } from '../../openapi/responses.ts';
 import { invalidField } from '../../request/invalid-fields.ts';
 import { bodyStream, withStreams } from '../../request/upload/body-stream.ts';
 import { baseUrl } from '../../request/urls.ts';
-import { toMessage } from '../../response/message-json.ts';
 
 /** The second is what generated clients send bytes as. */
 const ACCEPTS = ['message/rfc822', 'application/octet-stream'];
@@ -39,7 +38,7 @@ const MESSAGE_BODY = Type.Unsafe({
   examples: [EXAMPLE],
 });
 
-export function injectionRoutes(app: App, { options, deps }: RouteContext): void {
+export function injectionRoutes(app: App, { options, deps, held, wholeMails }: RouteContext): void {
   const { store, clock } = deps;
 
   const targetOf = (request: FastifyRequest) => {
@@ -101,7 +100,9 @@ export function injectionRoutes(app: App, { options, deps }: RouteContext): void
         const message = await store.messages.find(inbox.id, messageId, clock.now());
         if (!message) throw notFound('message', messageId);
         reply.code(201).header('location', `/v1/inboxes/${inbox.id}/messages/${messageId}`);
-        return toMessage(message, baseUrl(options.publicUrl, request));
+        const base = baseUrl(options.publicUrl, request);
+        const json = await held.hold(reply, (signal) => wholeMails.json(message, base, signal));
+        return reply.type(JSON_TYPE).send(json);
       },
     }),
   );

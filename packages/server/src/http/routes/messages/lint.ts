@@ -3,15 +3,9 @@ import { notFound } from '../../../errors.ts';
 import { callersInbox } from '../../access/guard.ts';
 import type { App, RouteContext } from '../../context.ts';
 import { json } from '../../openapi/responses.ts';
-import { createTurnstile } from '../../response/bytes/attachment-bytes.ts';
-import { rawRange } from '../../response/bytes/raw-source.ts';
 
-/** Messages in memory for that at the same time: each is read whole, up to 50 MiB. */
-const MAX_LINTS = 2;
-
-export function lintRoutes(app: App, { deps }: RouteContext): void {
-  const { store, parsing, clock } = deps;
-  const takeTurn = createTurnstile(MAX_LINTS);
+export function lintRoutes(app: App, { deps, held, wholeMails }: RouteContext): void {
+  const { store, clock } = deps;
 
   app.route({
     method: 'GET',
@@ -29,13 +23,9 @@ export function lintRoutes(app: App, { deps }: RouteContext): void {
     handler: async (request, reply) => {
       const { id: inboxId } = callersInbox(request);
       const { messageId } = request.params;
-      const findings = await takeTurn(async () => {
-        const message = await store.messages.find(inboxId, messageId, clock.now());
-        if (!message) throw notFound('message', messageId);
-        const now = () => clock.now();
-        const raw = await rawRange(store.messages, message, { start: 0, end: message.size }, now);
-        return parsing.lint(raw, { flow: [inboxId] });
-      });
+      const message = await store.messages.find(inboxId, messageId, clock.now());
+      if (!message) throw notFound('message', messageId);
+      const findings = await held.hold(reply, (signal) => wholeMails.lint(message, signal));
       const text = new TextDecoder().decode(findings);
       return reply.type('application/json; charset=utf-8').send(`{"findings":${text}}`);
     },

@@ -40,7 +40,10 @@ export function messageRoutes(app: App, context: RouteContext): void {
   deleteRoutes(app, context);
 }
 
-function readRoute(app: App, { options, deps, held, attachmentBytes, answers }: RouteContext): void {
+function readRoute(
+  app: App,
+  { options, deps, held, attachmentBytes, wholeMails, answers }: RouteContext,
+): void {
   const { store, clock } = deps;
   app.route({
     method: 'GET',
@@ -64,6 +67,11 @@ function readRoute(app: App, { options, deps, held, attachmentBytes, answers }: 
       const base = baseUrl(options.publicUrl, request);
       const answer = answers.json(inbox, `${base} ${request.url}`, async () => {
         const message = await findMessage(store, inbox.id, messageId, clock.now());
+        if (message.isPartial) {
+          // Of a message that is read as a whole, no attachment is included.
+          const fields = include ? { truncated: true as const } : {};
+          return held.hold(reply, (signal) => wholeMails.json(message, base, signal, fields));
+        }
         if (!include) return JSON.stringify(toMessage(message, base));
         return held.hold(reply, (signal) => messageWithAttachments(message, base, attachmentBytes, signal));
       });

@@ -1,29 +1,15 @@
 import { MessageParams, Preview, PreviewRequest, ref } from '@mayfly/client/contract';
 import { AppError, notFound } from '../../../errors.ts';
-import { MAX_IMAGE_BYTES, MAX_IMAGES_BYTES, previewPage } from '../../../mail/preview/page.ts';
 import type { FullMessageRecord } from '../../../store/contract/index.ts';
 import { callersInbox } from '../../access/guard.ts';
 import type { App, RouteContext } from '../../context.ts';
 import { json } from '../../openapi/responses.ts';
 import { baseUrl } from '../../request/urls.ts';
-import type { AttachmentBytes } from '../../response/bytes/attachment-bytes.ts';
 import { toTime } from '../../response/time.ts';
 import { readCapability, writeCapability } from './preview-link.ts';
 
 /** Long enough to look at a mail and to take a screenshot; the console asks for another link. */
 const LINK_MS = 10 * 60_000;
-/** Making the page of the largest mail takes the main thread 20 to 100 ms, by the number of its tags. */
-const MAX_HTML = 1024 * 1024;
-
-/** Types that an image within the page may have: none of them can contain a script. */
-const IMAGE_TYPES: ReadonlySet<string> = new Set([
-  'image/png',
-  'image/jpeg',
-  'image/gif',
-  'image/webp',
-  'image/bmp',
-]);
-
 /** The page can run nothing and load nothing, whatever frame it is in (CSP 3, section 6.4.1). */
 const SANDBOX = 'sandbox allow-popups allow-popups-to-escape-sandbox';
 const POLICY = `${SANDBOX}; default-src 'none'; style-src 'unsafe-inline'; img-src data:; font-src data:; base-uri 'none'; form-action 'none'`;
@@ -37,7 +23,7 @@ const PAGE_HEADERS = {
   'x-dns-prefetch-control': 'off',
 };
 
-export function previewRoutes(app: App, { options, deps, attachmentBytes }: RouteContext): void {
+export function previewRoutes(app: App, { options, deps, held, wholeMails }: RouteContext): void {
   const { store, clock } = deps;
   const findTokenHash = (inboxId: string) => store.inboxes.findTokenHash(inboxId, clock.now());
 
@@ -70,13 +56,12 @@ export function previewRoutes(app: App, { options, deps, attachmentBytes }: Rout
       if (tokenHash === undefined) throw notFound('message', message.id);
       const endsAt = clock.now() + LINK_MS;
       const capability = writeCapability({ inboxId, messageId: message.id, isRemote, endsAt }, tokenHash);
-      const { html } = message.content;
+      const { remoteCount } = await held.hold(reply, (signal) => wholeMails.preview(message, signal));
       reply.header('cache-control', 'no-store');
       return {
         url: `${baseUrl(options.publicUrl, request)}/preview/${capability}`,
         expiresAt: toTime(endsAt),
-        remoteCount:
-          html === null || html.length > MAX_HTML ? 0 : previewPage(html, () => undefined).remoteCount,
+        remoteCount,
       } satisfies Preview;
     },
   });
@@ -91,7 +76,8 @@ export function previewRoutes(app: App, { options, deps, attachmentBytes }: Rout
       const message = await findMessage(link.inboxId, link.messageId);
       const policy = link.isRemote ? REMOTE_POLICY : POLICY;
       reply.headers({ ...PAGE_HEADERS, 'content-security-policy': policy });
-      return reply.send(await pageOf(message, attachmentBytes));
+      const { page } = await held.hold(reply, (signal) => wholeMails.preview(message, signal));
+      return reply.send(Buffer.from(page.buffer, page.byteOffset, page.length));
     },
   );
 }
@@ -101,37 +87,3 @@ const linkEnded = (): AppError =>
     'not_found',
     'This link to a message has ended. Request a new one with POST /v1/inboxes/{id}/messages/{messageId}/preview.',
   );
-
-/** A page in place of one that cannot be made. */
-const note = (text: string): string =>
-  `<!doctype html><title>Mayfly</title><p style="font:14px system-ui,sans-serif;margin:24px">${text}</p>`;
-
-async function pageOf(message: FullMessageRecord, attachmentBytes: AttachmentBytes): Promise<string> {
-  const { html } = message.content;
-  if (html === null) return note('The message has no HTML.');
-  if (html.length > MAX_HTML) {
-    return note(
-      'The HTML of this message is larger than 1 MiB. Read it in the view “Source”, or download the message.',
-    );
-  }
-  const images = await imagesOf(message, html, attachmentBytes);
-  return previewPage(html, (contentId) => images.get(contentId)).html;
-}
-
-/** The images that the HTML names by their Content-ID, as `data:` URIs, within the limits. */
-async function imagesOf(message: FullMessageRecord, html: string, attachmentBytes: AttachmentBytes) {
-  const images = new Map<string, string>();
-  let left = MAX_IMAGES_BYTES;
-  for (const { id, contentId, contentType, size } of message.content.attachments) {
-    if (contentId === null || !IMAGE_TYPES.has(contentType)) continue;
-    if (size > Math.min(MAX_IMAGE_BYTES, left)) continue;
-    const encoded = encodeURIComponent(contentId);
-    if (!html.includes(contentId) && !html.includes(encoded)) continue;
-    const bytes = await attachmentBytes.read(message, id);
-    left -= size;
-    const uri = `data:${contentType};base64,${Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('base64')}`;
-    images.set(contentId, uri);
-    images.set(encoded, uri);
-  }
-  return images;
-}

@@ -77,6 +77,7 @@ class MessageTexts {
       const empty = {
         ...{ content: NO_CONTENT, envelope: NO_ENVELOPE, authentication: null, index: null },
         trail: [],
+        isPartial: true,
       };
       return JSON.stringify({ ...toMessage({ ...message, ...empty }, base), truncated: true });
     }

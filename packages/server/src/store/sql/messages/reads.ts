@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import { timeOfId } from '../../../ids.ts';
-import { MAX_DERIVED_BYTES, readContent } from '../../../mail/stored-content.ts';
+import { knownContent, MAX_DERIVED_BYTES, readContent } from '../../../mail/stored-content.ts';
 import type { FullMessageRecord, MessageStore } from '../../contract/index.ts';
 import type { Db, Engine } from '../engine.ts';
 import { prepare, type Slots } from '../prepared.ts';
@@ -86,15 +86,6 @@ export function createReads({ db }: Engine): Pick<MessageStore, 'existing' | 'fi
     return row?.bytes;
   }
 
-  /** Empty if the message was deleted since its row was read. */
-  async function readWholeRaw(place: Place): Promise<Uint8Array> {
-    const pieces: Uint8Array[] = [];
-    for (let bytes = await readPiece(place, 0); bytes; bytes = await readPiece(place, pieces.length)) {
-      pieces.push(bytes);
-    }
-    return Buffer.concat(pieces);
-  }
-
   return {
     async existing(inboxId, messageIds, now) {
       const times = messageIds.flatMap((id) => timeOfId('msg', id) ?? []);
@@ -118,7 +109,7 @@ export function createReads({ db }: Engine): Pick<MessageStore, 'existing' | 'fi
       return {
         ...toMessage(inboxId, row),
         ...readEnvelope(row.envelope),
-        ...(await readContent(stored, row.raw ?? (() => readWholeRaw(place)))),
+        ...(row.raw ? { ...(await readContent(stored, row.raw)), isPartial: false } : knownContent(stored)),
       };
     },
 
