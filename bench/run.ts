@@ -4,7 +4,6 @@
  */
 import { availableParallelism, cpus } from 'node:os';
 import { auth } from './auth.ts';
-import { bombs } from './bombs.ts';
 import { consoleBench } from './console.ts';
 import { hostile } from './hostile/run-all.ts';
 import { http } from './http.ts';
@@ -20,7 +19,6 @@ import { waitNodes } from './wait-nodes.ts';
 
 const BENCHES: Record<string, Bench> = {
   intake,
-  bombs,
   hostile,
   'slow-disk': slowDisk,
   store,

@@ -1,7 +1,7 @@
 /** The thread of the bomb senders: one connection for each address, each with another order of the bombs. */
 import { parentPort, workerData } from 'node:worker_threads';
 import { BOMBS } from '../../packages/server/test/hostile/bombs.ts';
-import { onTheWire, SmtpClient } from '../support/smtp-client.ts';
+import { anyOnTheWire, SmtpClient } from '../support/smtp-client.ts';
 
 export interface BombLoad {
   port: number;
@@ -14,14 +14,6 @@ export interface BombLoad {
 const { port, addresses, bytes } = workerData as BombLoad;
 let isStopped = false;
 let taken = 0;
-
-/** With CRLF as the only line end, and dots doubled (RFC 5321 section 4.5.2). */
-function asSent(mail: Buffer): Buffer {
-  const lines = mail.toString('latin1').split(/\r\n|\r|\n/);
-  return onTheWire(
-    Buffer.from(`${lines.map((line) => line.replace(/^\./, '..')).join('\r\n')}\r\n`, 'latin1'),
-  );
-}
 
 async function send(client: SmtpClient, address: string, from: number): Promise<void> {
   for (let at = from; !isStopped; at++) {
@@ -46,7 +38,7 @@ async function keepSending(address: string, index: number): Promise<void> {
   }
 }
 
-const mails = BOMBS.map(({ mail }) => asSent(mail(bytes)));
+const mails = BOMBS.map(({ mail }) => anyOnTheWire(mail(bytes)));
 parentPort?.once('message', () => {
   isStopped = true;
   parentPort?.postMessage(taken);

@@ -15,6 +15,8 @@ const BOMB_BYTES = 1_000_000;
 const EVERY_MS = 20;
 /** What the others may wait, milliseconds. */
 const HONEST_MS = 100;
+/** How late the main thread may be, milliseconds. */
+const MAIN_THREAD_MS = 20;
 
 interface Round {
   honest: number;
@@ -31,13 +33,16 @@ export async function manyBombSenders(): Promise<Row[]> {
   return withMayfly({}, async (mayfly) => {
     await measure(mayfly, mail);
     const rounds: (Round & { quiet: Round })[] = [];
+    const delays: number[] = [];
     let taken = 0;
     for (let round = 0; round < ROUNDS; round++) {
       const quiet = await measure(mayfly, mail);
       const bombs = await startBombs(mayfly);
       try {
         await sleep(500);
+        await mayfly.resetDelay();
         rounds.push({ ...(await measure(mayfly, mail)), quiet });
+        delays.push((await mayfly.delay()).p99);
       } finally {
         taken += await bombs.stop();
       }
@@ -54,6 +59,7 @@ export async function manyBombSenders(): Promise<Row[]> {
     return [
       row(`an honest mail beside ${SENDERS} senders of 1 MB bombs, p99; baseline without them`, 'honest'),
       row('NOOP beside them, p99', 'noop'),
+      alone('main thread delayed meanwhile, p99', 'ms', delays, { atMost: MAIN_THREAD_MS }),
       alone('bombs taken meanwhile', '1/s', [taken / seconds]),
     ];
   });

@@ -84,3 +84,11 @@ export class SmtpClient {
     this.#waiting = undefined;
   }
 }
+
+/** The same for a mail with any bytes: with CRLF as the only line end, and dots doubled (RFC 5321 section 4.5.2). */
+export function anyOnTheWire(mail: Buffer): Buffer {
+  const lines = mail.toString('latin1').split(/\r\n|\r|\n/);
+  return onTheWire(
+    Buffer.from(`${lines.map((line) => line.replace(/^\./, '..')).join('\r\n')}\r\n`, 'latin1'),
+  );
+}

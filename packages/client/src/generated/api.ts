@@ -547,7 +547,7 @@ export interface Message {
   rawUrl: string;
   /** Why the message could not be read in full; null if it could. */
   parseError: string | null;
-  /** True if the response would have become too large. In a wait, only the fields of a list are filled then, and `envelope.rcptTo`: read the message with `GET /v1/inboxes/{id}/messages/{messageId}`. With `include=attachmentContent`, `content` is missing in some attachments: download them from their `url`. */
+  /** True if the response would have become too large. In a wait, only the fields of a list are filled then, and `envelope.rcptTo`: read the message with `GET /v1/inboxes/{id}/messages/{messageId}`. With `include=attachmentContent`, `content` is missing in some attachments: download them from their `url`. In any other response, texts of more than 128 MiB of JSON are cut: read the raw source. */
   truncated?: boolean;
 }
 
