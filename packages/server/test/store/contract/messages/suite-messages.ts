@@ -37,6 +37,7 @@ export function describeMessages(given: Given): void {
         authentication: null,
         content: json(mail.content),
         index: null,
+        isPartial: false,
         trail: [],
       });
       expect(await rawOf(given.store, to.id, messageId, T)).toEqual(raw);
