@@ -3,7 +3,9 @@
  * into an empty project, and uses it there: the libraries under Node 20, 22 and 24 as ES module and CommonJS, the
  * server with `npx mayfly dev` and without this repository. Prints sizes and times. Takes two to three minutes.
  */
-import { mkdirSync, readFileSync, rmSync } from 'node:fs';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdirSync, rmSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { BUILD, build } from './build.ts';
 import { ROOT } from './compile.ts';
@@ -22,6 +24,7 @@ import {
   serverProject,
   startServer,
   type Tarballs,
+  withNode,
 } from './try-tools.ts';
 
 const TARBALLS = join(BUILD, 'tarballs');
@@ -66,25 +69,38 @@ async function tryServer(tarballs: Tarballs): Promise<void> {
   }
 }
 
-function tryOthers(tarballs: Tarballs): void {
-  const client = tarballs.get('client') ?? '';
-  const peers: Record<string, string[]> = {
-    playwright: ['@playwright/test@1.65.1'],
-    cypress: [],
-    mcp: [],
-  };
-  for (const [name, others] of Object.entries(peers)) {
-    const tarball = tarballs.get(name);
-    if (!tarball) continue;
-    const { cwd, ms } = project(name, [client, tarball, ...others]);
-    const manifest = JSON.parse(readFileSync(join(BUILD, name, 'package.json'), 'utf8'));
-    const main = run(
-      process.execPath,
-      ['--input-type=module', '-e', `console.log(Object.keys(await import('${manifest.name}')).join(' '))`],
-      cwd,
-    );
+/** The first message of an agent's host. */
+const INITIALIZE = {
+  jsonrpc: '2.0',
+  id: 1,
+  method: 'initialize',
+  params: { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: 'try', version: '1' } },
+};
+
+/** Starts the MCP server as a host does. @returns ms until it answers */
+async function startMcp(cwd: string): Promise<number> {
+  const started = performance.now();
+  // Nothing listens there: that does not keep the server from starting.
+  const env = withNode(process.execPath, { MAYFLY_API_KEY: 'none', MAYFLY_URL: 'http://127.0.0.1:9' });
+  const server = spawn('npx', ['mayfly-mcp'], { cwd, env, stdio: ['pipe', 'pipe', 'inherit'] });
+  server.stdin.write(`${JSON.stringify(INITIALIZE)}\n`);
+  const [answer] = await once(server.stdout, 'data');
+  if (!/"serverInfo":{"name":"mayfly"/.test(String(answer))) throw new Error(String(answer));
+  server.stdin.end();
+  await once(server, 'close');
+  return Math.round(performance.now() - started);
+}
+
+async function tryOthers(tarballs: Tarballs): Promise<void> {
+  const others: Record<string, string[]> = { playwright: ['@playwright/test@1.65.1'], mcp: [] };
+  for (const [name, peers] of Object.entries(others)) {
+    const packages = [tarballs.get('client') ?? '', tarballs.get(name) ?? '', ...peers];
+    const { cwd, ms } = project(name, packages);
+    const script = `console.log(Object.keys(await import('@mayfly/${name}')).join(' '))`;
+    const main = run(process.execPath, ['--input-type=module', '-e', script], cwd);
+    const mcp = name === 'mcp' ? `, answers an agent after ${await startMcp(cwd)} ms` : '';
     say(
-      `${manifest.name}: install ${ms} ms${others.length > 0 ? ` with ${others.join(' ')}` : ''}, start ${main.ms} ms, exports ${main.output.trim()}`,
+      `@mayfly/${name}: install ${ms} ms${peers.map((peer) => ` with ${peer}`)}, start ${main.ms} ms, exports ${main.output.trim()}${mcp}`,
     );
   }
 }
