@@ -11,6 +11,9 @@ const EXAMPLE = 'examples/signup/package.json';
 const LINES: Array<[file: string, line: RegExp]> = [
   ['python/pyproject.toml', /^version = "(.*)"$/m],
   ['python/src/mayfly/testcontainers.py', /^VERSION = "(.*)"$/m],
+  ['deploy/helm/mayfly/Chart.yaml', /^version: (.*)$/m],
+  ['deploy/helm/mayfly/Chart.yaml', /^appVersion: (.*)$/m],
+  ['deploy/helm/mayfly/values.yaml', /^image: mayfly:(.*)$/m],
   ['packages/mcp/src/server.ts', /^const VERSION = '(.*)';$/m],
   ['packages/testcontainers/src/index.ts', /^const VERSION = '(.*)';$/m],
 ];
@@ -31,7 +34,7 @@ export function versions(): Record<string, string> {
     if (file !== EXAMPLE) found[file] = manifest.version;
     for (const [name, version] of ours(manifest)) found[`${file} ${name}`] = version;
   }
-  for (const [file, line] of LINES) found[file] = line.exec(read(file))?.[1] ?? 'none';
+  for (const [file, line] of LINES) found[`${file} ${line}`] = line.exec(read(file))?.[1] ?? 'none';
   found['openapi.json'] = JSON.parse(read('openapi.json')).info.version;
   return found;
 }
