@@ -37,6 +37,7 @@ import { isAllowedAddress, parseCidrs } from './webhooks/outbound/address-guard.
 import { createResolve, type Resolve, systemResolve } from './webhooks/outbound/resolve.ts';
 import { createSender } from './webhooks/outbound/send.ts';
 import { createWebhooks } from './webhooks/registry.ts';
+import { createScheduleClock } from './webhooks/schedule-clock.ts';
 
 /** SIGTERM to exit is promised within 10 s; what is in flight gets most of it. */
 const DRAIN_MS = 8_000;
@@ -368,11 +369,14 @@ async function startHttp(
 
 /** @param http where the API listens in this process; null where it does not */
 async function startDeliverer(parts: Parts, http: RunningApp['http']): Promise<void> {
-  const { config, overrides, store, guard, events, metrics, clock, log, opened } = parts;
+  const { config, overrides, store, guard, events, metrics, gauges, clock, log, opened } = parts;
   // The embedded store has one server: no other process holds these leases.
   if (config.databaseUrl === null) await store.deliveries.releaseAll(clock.now());
+  const schedule = createScheduleClock(clock, () => store.deliveries.storageTime());
+  gauges.scheduleNow = schedule.now;
   const deliverer = createDeliverer({
     store,
+    schedule,
     sender: createSender({ ...guard, clock, userAgent: `Mayfly/${VERSION}` }),
     events,
     clock,

@@ -21,6 +21,8 @@ export interface GaugeSources {
   smtpBytes?: () => number;
   parserJobs: () => number;
   senderChecks?: () => number;
+  /** The time by which webhook deliveries are due, where they are sent; by default that of the clock. */
+  scheduleNow?: () => number;
   writes: () => number;
   heldRequests?: () => number;
   droppedLogLines?: (() => number) | undefined;
@@ -114,7 +116,8 @@ function addQueues(gauge: AddGauge, sources: GaugeSources): void {
   count('mayfly_http_requests_held', 'Waits and event streams that are held open.', sources.heldRequests);
 }
 
-function addFigures(gauge: AddGauge, { clock, store }: GaugeSources): void {
+function addFigures(gauge: AddGauge, sources: GaugeSources): void {
+  const { clock, store } = sources;
   const figures = remembered(clock, () => store.upkeep.measure(clock.now()));
   const figure = (name: string, help: string, of: (all: StoreFigures) => number): void =>
     gauge(name, help, async () => of(await figures()));
@@ -127,7 +130,10 @@ function addFigures(gauge: AddGauge, { clock, store }: GaugeSources): void {
   figure(
     'mayfly_webhook_overdue_seconds',
     'How long the delivery that is due first has been due; 0 when none is.',
-    (all) => Math.max(0, clock.now() - (all.firstDueAt ?? clock.now())) / 1_000,
+    ({ firstDueAt }) => {
+      const now = sources.scheduleNow?.() ?? clock.now();
+      return Math.max(0, now - (firstDueAt ?? now)) / 1_000;
+    },
   );
 }
 

@@ -7,7 +7,7 @@ import { createEventBodies } from './event-body.ts';
 import type { AttemptOutcome } from './outbound/outcome.ts';
 import { ATTEMPT_TIMEOUT_MS, type Sender } from './outbound/send.ts';
 import { hasOnlyFailed, type NextStep, nextStep } from './schedule.ts';
-import { createScheduleClock, type ScheduleClock } from './schedule-clock.ts';
+import type { ScheduleClock } from './schedule-clock.ts';
 import { signatureHeaders } from './sign.ts';
 
 /**
@@ -38,6 +38,7 @@ const STOP_GRACE_MS = 5_000;
 
 export interface DelivererDeps {
   store: Pick<Store, 'inboxes' | 'messages' | 'webhooks' | 'deliveries'>;
+  schedule: ScheduleClock;
   /** Closed by {@link Deliverer.stop}. */
   sender: Sender;
   events: Pick<EventBus, 'onDeliveries'>;
@@ -66,9 +67,8 @@ export interface Deliverer {
 }
 
 export function createDeliverer(deps: DelivererDeps): Deliverer {
-  const { store, sender, events, clock, log } = deps;
-  const schedule = createScheduleClock(clock, () => store.deliveries.storageTime());
-  const attempt = createAttempt(deps, schedule);
+  const { store, schedule, sender, events, clock, log } = deps;
+  const attempt = createAttempt(deps);
   const stopping = new AbortController();
   const aborting = new AbortController();
   const free = { prompt: PROMPT_SLOTS, other: OTHER_SLOTS };
@@ -137,8 +137,8 @@ export function createDeliverer(deps: DelivererDeps): Deliverer {
 }
 
 /** One attempt of a claimed delivery, from reading the message to recording the result. */
-function createAttempt(deps: DelivererDeps, schedule: ScheduleClock) {
-  const { store, sender, clock, log, metrics } = deps;
+function createAttempt(deps: DelivererDeps) {
+  const { store, schedule, sender, clock, log, metrics } = deps;
   const bodyOf = createEventBodies(deps);
   const recorder = createBatcher((results: AttemptResult[]) =>
     store.deliveries.record(results, clock.now(), schedule.now()),

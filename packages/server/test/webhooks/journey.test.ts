@@ -3,6 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { databasePath } from '../../src/app.ts';
+import { newId } from '../../src/ids.ts';
+import { openSqlite } from '../../src/store/sqlite/open.ts';
 import type { Body } from '../support/api-client.ts';
 import { type HttpReceiver, startHttp } from './receivers.ts';
 import { bodyOf, startWebhookApp, until, verified, type WebhookApp } from './start-webhooks.ts';
@@ -105,6 +108,21 @@ describe('a webhook', () => {
     const times = receiver.requests.map(({ headers }) => Number(headers['webhook-timestamp']));
     expect(times).toEqual(times.toSorted());
     expect(new Set(times).size).toBe(8);
+  });
+
+  it('is attempted within a second when no event told of it', async () => {
+    const webhook = await app.register(receiver.port);
+    // As another process would: nothing in this one is published.
+    const store = await openSqlite({ path: databasePath(app.dataDir), exclusive: false });
+    const owner = await store.accounts.findFirst();
+    const now = app.clock.now();
+    const ids = { deliveryId: newId('dlv', now), eventId: newId('evt', now) };
+    await store.deliveries.addTest(owner?.id ?? '', webhook.id, ids, now);
+    await store.close();
+    await app.clock.untilSleeping();
+    await app.clock.advance(1_000);
+    await received(1);
+    expect(receiver.requests[0]?.headers['webhook-id']).toBe(ids.eventId);
   });
 
   it('waits as long as Retry-After asks', async () => {

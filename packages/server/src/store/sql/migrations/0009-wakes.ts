@@ -11,6 +11,10 @@ export async function up(db: Kysely<unknown>, dialect: Dialect): Promise<void> {
     .addColumn('at', dialect.integer, (c) => c.notNull())
     .addColumn('added', dialect.integer, (c) => c.notNull())
     .execute();
+  // Rows live for milliseconds: dead ones are removed by number, not by share of a table that is empty.
+  await dialect.onlyOnPostgres(db, [
+    'alter table wakes set (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000)',
+  ]);
   for (const column of ['scheduled_at', 'ahead_ms']) {
     await db.schema
       .alterTable('webhooks')
