@@ -67,8 +67,8 @@ export const BODY_RULES: readonly Rule[] = [
     name: 'missing-text-alternative',
     severity: 'warning',
     reference: 'RFC 2046 section 5.1.4',
-    check: ({ mail: { content } }) =>
-      content.html !== null && !content.text?.trim()
+    check: ({ mail: { content }, page }) =>
+      !content.text?.trim() && (content.htmlText?.trim() || page?.images.length)
         ? [
             {
               message:
@@ -118,13 +118,16 @@ export const BODY_RULES: readonly Rule[] = [
     name: 'attachment-without-filename',
     severity: 'warning',
     reference: 'RFC 2183 section 2.3',
-    check: ({ mail: { content } }) =>
-      content.attachments
+    check: ({ mail: { content }, parts }) =>
+      // The parts of an encrypted message are nothing to store (RFC 3156 section 4).
+      (parts.root.type === 'multipart/encrypted' ? [] : content.attachments)
         .filter(
-          ({ disposition, filename, contentType }) =>
+          ({ disposition, filename, contentType, parameters }) =>
             disposition === 'attachment' &&
             filename === null &&
-            !/^(?:message|multipart)\//.test(contentType),
+            !/^(?:message\/|multipart\/|application\/(?:pgp|(?:x-)?pkcs7)-)/.test(contentType) &&
+            // An invitation that calendars read (RFC 6047 section 2.4).
+            !(contentType === 'text/calendar' && 'method' in parameters),
         )
         .map(({ id, contentType }) => ({
           message: `The attachment of type ${contentType} has no file name. Add a "filename" to its Content-Disposition.`,

@@ -2,7 +2,8 @@
  * Which mail clients support features of HTML and CSS without which content or layout is lost. The shares are
  * figures of caniemail.com as of 2026-05-13 (its data as published in the npm package caniemail 2.0.2, MIT
  * licence): of all tested clients in their newest tested version, those with full support and half of those
- * with partial support. Features that only decorate, such as shadows and transitions, are not listed.
+ * with partial support. Features that only decorate, such as shadows and transitions, are not listed,
+ * and neither is <picture>, which shows its <img> where it is not supported.
  */
 
 export interface ClientSupport {
@@ -22,7 +23,6 @@ export const ELEMENTS: Readonly<Record<string, ClientSupport>> = {
   form: { feature: '<form>', share: 48, slug: 'html-form' },
   input: { feature: '<input>', share: 45, slug: 'html-input-text' },
   object: { feature: '<object>', share: 9, slug: 'html-object' },
-  picture: { feature: '<picture>', share: 23, slug: 'html-picture' },
   dialog: { feature: '<dialog>', share: 29, slug: 'html-dialog' },
   base: { feature: '<base>', share: 39, slug: 'html-base' },
   meter: { feature: '<meter>', share: 45, slug: 'html-meter' },

@@ -1,3 +1,5 @@
+import { isUtf8 } from 'node:buffer';
+import type { MailSummary } from '../mail.ts';
 import { type FieldRange, fieldKey } from '../mime/header.ts';
 import type { LintedMail, Rule } from './finding.ts';
 
@@ -70,17 +72,16 @@ export const HEADER_RULES: readonly Rule[] = [
     name: '8-bit-header',
     severity: 'warning',
     reference: 'RFC 5322 section 2.2, RFC 2047',
-    check: ({ source, parts }) =>
-      [
-        ...new Set(
-          parts.header.fields
-            .filter((field) => has8Bit(source, field))
-            .map((field) => fieldKey(source, field)),
-        ),
-      ].map((key) => ({
+    check: ({ source, parts, mail }) => {
+      const fields = parts.header.fields.filter((field) => has8Bit(source, field));
+      // An internationalised address cannot be encoded: the whole header is UTF-8 (RFC 6532 section 3).
+      const isInternational = hasInternationalAddress(mail.summary) && fields.every(isUtf8Field(source));
+      const keys = isInternational ? [] : fields.map((field) => fieldKey(source, field));
+      return [...new Set(keys)].map((key) => ({
         message: `The field "${key}" has bytes beyond ASCII. Encode them (RFC 2047); only recipients with SMTPUTF8 read them as they are.`,
         where: key,
-      })),
+      }));
+    },
   },
   {
     name: 'long-line',
@@ -148,15 +149,25 @@ export const HEADER_RULES: readonly Rule[] = [
   },
 ];
 
-/** Mail to many: it says so itself, or offers to unsubscribe. */
-function isBulk({ mail: { content } }: LintedMail): boolean {
+const isUtf8Field =
+  (source: Buffer) =>
+  ({ nameStart, end }: FieldRange): boolean =>
+    isUtf8(source.subarray(nameStart, end));
+
+const hasInternationalAddress = ({ from, to, cc }: MailSummary): boolean =>
+  [...(from ? [from] : []), ...to, ...cc].some(({ address }) => /[^\p{ASCII}]/u.test(address));
+
+/**
+ * Mail to subscribers: it says so itself, or offers to unsubscribe. Automatic messages (RFC 3834) are often
+ * marked as bulk, so that nobody answers them, and quoted newsletters have links to unsubscribe.
+ */
+function isBulk({ mail: { content, summary } }: LintedMail): boolean {
   const value = (name: string) =>
-    content.headers.find((field) => field.name.toLowerCase() === name)?.value ?? '';
-  return (
-    /^(?:bulk|list)$/i.test(value('precedence').trim()) ||
-    value('feedback-id') !== '' ||
-    content.links.some(({ kind }) => kind === 'unsubscribe')
-  );
+    content.headers.find((field) => field.name.toLowerCase() === name)?.value.trim() ?? '';
+  const isAutomatic = !/^(?:no\b.*)?$/i.test(value('auto-submitted'));
+  if (/^(?:bulk|list)$/i.test(value('precedence')) && !isAutomatic) return true;
+  const isQuoting = value('in-reply-to') !== '' || /^(?:re|fwd?|aw|wg|tr)\s*:/i.test(summary.subject);
+  return !isQuoting && content.links.some(({ kind }) => kind === 'unsubscribe');
 }
 
 function longLines(source: Buffer): { count: number; first: number } {

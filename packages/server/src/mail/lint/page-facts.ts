@@ -32,6 +32,8 @@ export interface PageFacts {
 }
 
 const ADDRESS_ATTRIBUTES: ReadonlySet<string> = new Set(['href', 'src', 'background', 'action']);
+/** A style sheet with fonts only decorates: without it the text has another font. */
+const FONT_SHEET = /font|typekit/i;
 const ONE_PIXEL = /^\s*[01](?:px)?\s*$/;
 
 /** Reads the HTML as it streams by, without a tree, so that no nesting costs anything. */
@@ -102,7 +104,8 @@ class FactReader implements TokenizerCallbacks {
     const element = ELEMENTS[tag];
     if (element !== undefined && attributes.get('type') !== 'hidden')
       this.features.set(element.slug, element);
-    if (tag === 'link' && /stylesheet/i.test(attributes.get('rel') ?? ''))
+    const isSheet = tag === 'link' && /stylesheet/i.test(attributes.get('rel') ?? '');
+    if (isSheet && !FONT_SHEET.test(attributes.get('href') ?? ''))
       this.features.set(STYLE_SHEET.slug, STYLE_SHEET);
     this.addCss(attributes.get('style') ?? '');
     for (const [name, value] of attributes) {
@@ -128,18 +131,39 @@ function imageOf(attributes: ReadonlyMap<string, string>): LintedImage {
   };
 }
 
-/** Features of CSS with little support. Cut at every brace and semicolon, so it is linear. */
+/**
+ * The declarations of style sheets, cut at every brace and semicolon, so it is linear. Those within `@supports`
+ * are left out: they are for clients that support them, and the others have what is outside.
+ */
+function* declarationsOf(css: string): Generator<string> {
+  let depth = 0;
+  /** The depth at which the outermost `@supports` began; 0 outside. */
+  let guarded = 0;
+  for (const [, piece = '', end = ''] of css.matchAll(/([^;{}]*)([;{}]?)/g)) {
+    const declaration = piece.trim().toLowerCase();
+    if (guarded === 0 && declaration !== '') yield declaration;
+    if (end === '{') {
+      depth += 1;
+      if (guarded === 0 && declaration.startsWith('@supports')) guarded = depth;
+    }
+    if (end === '}' && depth > 0) {
+      if (guarded === depth) guarded = 0;
+      depth -= 1;
+    }
+  }
+}
+
+/** Features of CSS with little support. */
 function featuresOfCss(css: string, found: Map<string, ClientSupport>): void {
   const add = (support: ClientSupport | undefined) => support && found.set(support.slug, support);
-  for (const piece of css.slice(0, MAX_CSS).split(/[;{}]/)) {
-    const declaration = piece.trim().toLowerCase();
-    if (declaration.startsWith('@import')) add(AT_IMPORT);
+  for (const declaration of declarationsOf(css.slice(0, MAX_CSS))) {
+    if (declaration.startsWith('@import') && !FONT_SHEET.test(declaration)) add(AT_IMPORT);
     const colon = declaration.indexOf(':');
     if (colon < 0 || declaration.startsWith('@')) continue;
     const property = declaration.slice(0, colon).trim();
     const value = declaration.slice(colon + 1).trim();
-    // What resets a property to its initial value needs no support.
-    if (!/^(?:static|initial|auto|0|none|normal)\b/.test(value)) add(PROPERTIES[property]);
+    // What resets a property to its initial value needs no support, nor a position that moves nothing.
+    if (!/^(?:static|relative|initial|auto|0|none|normal)\b/.test(value)) add(PROPERTIES[property]);
     for (const [name, support] of Object.entries(FUNCTIONS)) if (value.includes(name)) add(support);
   }
 }

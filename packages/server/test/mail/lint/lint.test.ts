@@ -50,7 +50,11 @@ const CASES: Record<string, { bad: Buffer[]; good: Buffer[] }> = {
   },
   '8-bit-header': {
     bad: [mail([...without('Subject'), 'Subject: café'])],
-    good: [mail([...without('Subject'), 'Subject: =?utf-8?q?caf=C3=A9?=']), mail(HEAD, 'café')],
+    good: [
+      mail([...without('Subject'), 'Subject: =?utf-8?q?caf=C3=A9?=']),
+      mail(HEAD, 'café'),
+      mail([...without('To'), 'To: jürgen@müller.example', 'X-A: café']),
+    ],
   },
   'long-line': {
     bad: [mail(HEAD, 'x'.repeat(999)), mail([...HEAD, `X-A: ${'x'.repeat(999)}`])],
@@ -60,12 +64,23 @@ const CASES: Record<string, { bad: Buffer[]; good: Buffer[] }> = {
   'missing-list-unsubscribe': {
     bad: [
       mail([...HEAD, 'Precedence: bulk']),
+      mail([...HEAD, 'Precedence: bulk', 'Auto-Submitted: no']),
       page('<a href="https://shop.example/unsubscribe?u=1">Unsubscribe</a>'),
     ],
     good: [
       mail(HEAD),
       mail([...HEAD, 'Precedence: bulk', 'List-Unsubscribe: <mailto:off@shop.example>']),
       mail([...HEAD, 'Auto-Submitted: auto-generated']),
+      mail([...HEAD, 'Precedence: bulk', 'Auto-Submitted: auto-replied']),
+      mail([...HEAD, 'Feedback-ID: receipts:pay.example']),
+      page('<a href="https://shop.example/unsubscribe?u=1">x</a>', 'x', [
+        ...HEAD,
+        'In-Reply-To: <1@a.example>',
+      ]),
+      page('<a href="https://shop.example/unsubscribe?u=1">x</a>', 'x', [
+        ...without('Subject'),
+        'Subject: Fwd: x',
+      ]),
     ],
   },
   'no-one-click-unsubscribe': {
@@ -97,8 +112,11 @@ const CASES: Record<string, { bad: Buffer[]; good: Buffer[] }> = {
     good: [mail(HEAD, 'cafe', 'Content-Type: text/plain'), mail(HEAD, 'café')],
   },
   'missing-text-alternative': {
-    bad: [mail(HEAD, '<p>Hello', 'Content-Type: text/html; charset=utf-8')],
-    good: [page('<p>Hello'), mail(HEAD, 'Hello')],
+    bad: [
+      mail(HEAD, '<p>Hello', 'Content-Type: text/html; charset=utf-8'),
+      mail(HEAD, '<img src="https://shop.example/a.png" alt="">', 'Content-Type: text/html; charset=utf-8'),
+    ],
+    good: [page('<p>Hello'), mail(HEAD, 'Hello'), mail(HEAD, '<p> </p>', 'Content-Type: text/html')],
   },
   'different-text-alternative': {
     bad: [page(`<p>${words}`, 'Your mail program shows no HTML. See https://shop.example/web')],
@@ -113,6 +131,8 @@ const CASES: Record<string, { bad: Buffer[]; good: Buffer[] }> = {
     good: [
       mail(HEAD, 'x', 'Content-Type: application/pdf\r\nContent-Disposition: attachment; filename=a.pdf'),
       mail(HEAD, 'Subject: x\r\n\r\ny', 'Content-Type: message/rfc822'),
+      mail(HEAD, 'x', 'Content-Type: text/calendar; method=REQUEST\r\nContent-Disposition: attachment'),
+      mail(HEAD, 'x', 'Content-Type: application/pgp-signature\r\nContent-Disposition: attachment'),
     ],
   },
   'image-without-alt': {
@@ -170,10 +190,16 @@ const CASES: Record<string, { bad: Buffer[]; good: Buffer[] }> = {
       page('<svg></svg>'),
       page('<p style="position:absolute">a'),
       page('<link rel=stylesheet href="https://shop.example/a.css">'),
+      page('<style>@import url(https://shop.example/a.css);</style>'),
+      page('<style>@supports (gap:1px){p{gap:1px}} p{gap:1px}</style><p>a'),
     ],
     good: [
       page('<style>p{color:red;transition:all 1s;position:static}@media print{p{color:#000}}</style><p>a'),
       page('<input type=hidden name=a>'),
+      page('<style>@supports (gap:1px){p{gap:1px} @media print{p{gap:2px}} q{gap:3px}}</style><p>a'),
+      page('<link rel=stylesheet href="https://fonts.googleapis.com/css?family=Inter">'),
+      page('<picture><source srcset=b><img src=a alt="" width=1 height=2></picture>'),
+      page('<p style="position:relative">a'),
     ],
   },
 };
