@@ -147,8 +147,13 @@ async function receivedElsewhere(
     const found = await held.turns.run(accountId, [never], () =>
       messages.listSimilar({ accountId }, wanted, after, now),
     );
-    const others = found.filter(({ inboxId }) => inboxId !== inbox.id);
-    misses.push(...others.map((one) => ({ ...one, outcome: 'received' as const })));
+    const others = found.filter(({ inboxId }) => inboxId !== inbox.id).toSorted((a, b) => b.at - a.at);
+    for (const one of others) {
+      if (misses.length === MAX_NEAR_MISSES) break;
+      // The search may be a moment old, and an inbox that ended since must not show.
+      const other = await held.store.inboxes.find(accountId, one.inboxId, now);
+      if (other && other.expiresAt > now) misses.push({ ...one, outcome: 'received' });
+    }
   }
   const isOwn = ownsAccount && sink?.accountId === accountId;
   if (sink && !isOwn && sink.inboxId !== inbox.id) {

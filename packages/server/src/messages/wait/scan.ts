@@ -1,5 +1,11 @@
 import { setImmediate } from 'node:timers/promises';
-import { type Filters, failedConditions, needsContent, shortened } from '../../mail/matching/filters.ts';
+import {
+  type FailedCondition,
+  type Filters,
+  failedConditions,
+  needsContent,
+  shortened,
+} from '../../mail/matching/filters.ts';
 import type {
   CheckedMessage,
   CheckedPage,
@@ -26,6 +32,8 @@ export class WaitScan {
   seenCount = 0;
   /** The newest that did not match, oldest first. */
   seen: SeenMessage[] = [];
+  /** The conditions that none of those meets that did not match, also of those that are not in `seen`. */
+  commonFailed: readonly FailedCondition[] = [];
   /** Whether all messages that had arrived at the last call were checked. */
   isComplete = false;
   readonly #deps: HeldDeps;
@@ -91,6 +99,10 @@ export class WaitScan {
       this.matched.push(message);
       return;
     }
+    this.commonFailed =
+      this.seenCount === 0
+        ? failed
+        : this.commonFailed.filter(({ condition }) => failed.some((one) => one.condition === condition));
     this.seenCount++;
     this.seen.push({ message, failed });
     if (this.seen.length > MAX_SEEN) this.seen.shift();

@@ -1,7 +1,8 @@
 import type { FailedCondition, Filters } from '../../mail/matching/filters.ts';
 import { quoted } from '../../nearest.ts';
 import type { FaultPoint, MessageRecord, Refusal } from '../../store/contract/index.ts';
-import type { Expectation, Explanation, SeenMessage } from './outcome.ts';
+import { NO_RECIPIENT } from '../../store/contract/messages.ts';
+import type { Expectation, Explanation } from './outcome.ts';
 
 const SECOND_MS = 1_000;
 const MINUTE_MS = 60 * SECOND_MS;
@@ -14,6 +15,8 @@ export interface SummaryFacts {
   from: number;
   /** Whether all messages were checked. */
   isComplete: boolean;
+  /** The conditions that none of the messages meets that did not match. */
+  commonFailed: readonly FailedCondition[];
   /** The messages that matched. */
   matched: readonly MessageRecord[];
   /** The newest message that matches but arrived before `since`. */
@@ -54,7 +57,7 @@ export function reportSummaryOf(explanation: Unsummarised, facts: SummaryFacts):
   return [arrived(explanation, facts), elsewhere(explanation)].join(' ').trim();
 }
 
-/** Why a wait was in vain, in one to four sentences. Only what the explanation shows is named. */
+/** Why a wait was in vain, in one to five sentences. Only what the explanation shows is named. */
 export function summaryOf(explanation: Unsummarised, facts: SummaryFacts): string {
   if (explanation.reason === 'server_stopping') {
     return 'The server is stopping. Repeat the wait with the cursor as since.';
@@ -72,8 +75,8 @@ export function summaryOf(explanation: Unsummarised, facts: SummaryFacts): strin
   return sentences.filter((sentence) => sentence !== '').join(' ');
 }
 
-function arrived({ seenCount, seen }: Unsummarised, facts: SummaryFacts): string {
-  const { expectation, matched } = facts;
+function arrived({ seenCount }: Unsummarised, facts: SummaryFacts): string {
+  const { expectation, matched, commonFailed } = facts;
   if (matched.length > 0) {
     const others =
       seenCount === 0 ? '' : `; ${counted(seenCount, 'other message')} arrived and did not match`;
@@ -84,16 +87,9 @@ function arrived({ seenCount, seen }: Unsummarised, facts: SummaryFacts): string
       ? 'No message arrived.'
       : "No message arrived after this wait's since.";
   }
-  return `${counted(seenCount, 'message')} arrived; none ${commonDemand(seen)}.`;
-}
-
-/** The condition that all of the messages fail; where there is none, that they do not meet all together. */
-function commonDemand(seen: readonly SeenMessage[]): string {
-  const [first, ...others] = seen;
-  const common = first?.failed.find(({ condition }) =>
-    others.every(({ failed }) => failed.some((one) => one.condition === condition)),
-  );
-  return common ? demandOf(common) : 'meets all conditions';
+  const [common] = commonFailed;
+  const demand = common ? demandOf(common) : 'meets all conditions';
+  return `${counted(seenCount, 'message')} arrived; none ${demand}.`;
 }
 
 function closest({ seen }: Unsummarised, { earlier, from, expectation }: SummaryFacts): string {
@@ -116,8 +112,11 @@ const COMMANDS: Record<FaultPoint, string> = {
 };
 
 /** A refusal for this address, by the fault rule that caused it where one did. */
-function refusalSentence({ reply, fault }: Refusal): string {
-  if (!fault) return `Mail for this address was refused: ${quoted(reply)}.`;
+function refusalSentence({ address, reply, fault }: Refusal): string {
+  if (!fault) {
+    const whose = address === NO_RECIPIENT ? 'that named no recipient yet' : 'for this address';
+    return `Mail ${whose} was refused: ${quoted(reply)}.`;
+  }
   const { rule, at, delayMs, disconnect } = fault;
   const delay = delayMs === 0 ? '' : ` after ${duration(delayMs)}`;
   if (reply !== '') return `Fault rule ${rule} answered ${COMMANDS[at]} with ${quoted(reply)}${delay}.`;
@@ -127,13 +126,17 @@ function refusalSentence({ reply, fault }: Refusal): string {
 
 /** Mail that did not reach the inbox. */
 function elsewhere({ refused, nearMisses, failedHandshakes }: Unsummarised): string {
+  const sentences: string[] = [];
   const [refusal] = refused;
-  if (refusal) return refusalSentence(refusal);
+  if (refusal) sentences.push(refusalSentence(refusal));
   const [miss] = nearMisses;
   if (miss) {
     const outcome = miss.outcome === 'refused' ? 'was refused' : 'went to another inbox';
-    return `Mail for the similar address ${quoted(miss.address)} ${outcome}.`;
+    sentences.push(`Mail for the similar address ${quoted(miss.address)} ${outcome}.`);
   }
   const [failure] = failedHandshakes;
-  return failure ? `A TLS handshake with the SMTP server failed: ${quoted(failure.reason)}.` : '';
+  if (failure && sentences.length === 0) {
+    sentences.push(`A TLS handshake with the SMTP server failed: ${quoted(failure.reason)}.`);
+  }
+  return sentences.join(' ');
 }

@@ -91,6 +91,7 @@ async function explain(
   // The last step, so that nothing is shown of a message that was deleted meanwhile.
   const shown = [...scan.seen.map(({ message }) => message), ...(earlier ? [earlier] : [])];
   const gone = new Set(await goneOf(deps.held.store, shown, deps.held.clock.now()));
+  const deleted = scan.seen.filter(({ message }) => gone.has(message.id)).length;
   const unexpected = expectation.count === 0 && ended.messages.length > 0;
   const reason: Explanation['reason'] = unexpected
     ? 'unexpected_message'
@@ -98,11 +99,11 @@ async function explain(
       ? 'server_stopping'
       : 'timeout';
   const explanation = {
-    ...{ reason, seenCount: scan.seenCount, ...elsewhere },
+    ...{ reason, seenCount: scan.seenCount - deleted, ...elsewhere },
     seen: scan.seen.filter(({ message }) => !gone.has(message.id)).toReversed(),
   };
   const facts = {
-    ...{ expectation, from, isComplete: scan.isComplete },
+    ...{ expectation, from, isComplete: scan.isComplete, commonFailed: scan.commonFailed },
     matched: ended.messages.map(({ message }) => message),
     earlier: earlier && !gone.has(earlier.id) ? earlier : undefined,
   };

@@ -261,7 +261,11 @@ describe('a wait that explains itself', () => {
       const at = (second: number) => new Date(now - second * SECOND).toISOString();
       const { explanation } = await look({});
       expect(explanation.refused).toEqual(
-        [1, 2, 3].map((second) => ({ ...refusal('brave.otter@mayfly.test', 0), at: at(second) })),
+        [1, 2, 3].map((second) => ({
+          ...refusal('brave.otter@mayfly.test', 0),
+          at: at(second),
+          fault: null,
+        })),
       );
       const later = await wait({ since: at(2), timeoutSeconds: 0 });
       expect(later.body.explanation.refused).toMatchObject([{ at: at(1) }]);
