@@ -70,7 +70,7 @@ describeOnEngines('STARTTLS and AUTH as the settings say', (engine) => {
   });
 
   it('AUTH without TLS is offered to this machine, and to others only with MAYFLY_SMTP_AUTH_PLAINTEXT=on', async () => {
-    const settings = { MAYFLY_SMTP_AUTH: 'inbox', MAYFLY_SMTP_PROXY_FROM: '127.0.0.1' };
+    const settings = { MAYFLY_SMTP_AUTH: 'inbox', MAYFLY_SMTP_PROXY_FROM: '127.0.0.1/32' };
     const app = await start(settings);
     expect((await connected(app, '127.0.0.1')).offer).toContain('AUTH PLAIN LOGIN');
     const { client, offer } = await connected(app, '198.51.100.7');
