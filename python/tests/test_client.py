@@ -6,15 +6,18 @@ import smtplib
 import threading
 import time
 from email.message import EmailMessage
+from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 from conftest import Send
 from mayfly import (
     AmbiguousError,
+    ApiError,
     AsyncInbox,
     ConnectionFailedError,
     Inbox,
     Mayfly,
+    MayflyError,
     NotFoundError,
     ScopeError,
     UnexpectedMessageError,
@@ -136,6 +139,29 @@ def test_deletes_and_extends(mayfly: Mayfly) -> None:
 def test_names_what_to_do_when_no_server_responds() -> None:
     with pytest.raises(ConnectionFailedError, match="did not respond in 2 attempts.*Check that Mayfly is running"):
         Mayfly("http://127.0.0.1:9", "x", retries=1).request("GET", "/v1/usage")
+
+
+def test_refuses_a_url_without_a_scheme() -> None:
+    with pytest.raises(MayflyError, match='"localhost:8025" is not the URL of a server'):
+        Mayfly("localhost:8025", "x")
+
+
+def test_says_that_another_program_answers() -> None:
+    class Page(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.send_header("content-type", "text/html")
+            self.end_headers()
+            self.wfile.write(b"<h1>Another program</h1>")
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with HTTPServer(("127.0.0.1", 0), Page) as server:
+        threading.Thread(target=server.handle_request).start()
+        mayfly = Mayfly(f"http://127.0.0.1:{server.server_port}", "x")
+        with pytest.raises(ApiError, match="did not come from Mayfly: check MAYFLY_URL"):
+            mayfly.get_inbox("inb_1")
 
 
 def test_waits_in_a_coroutine(mail_inbox_async: AsyncInbox, send: Send) -> None:

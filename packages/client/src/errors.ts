@@ -32,7 +32,7 @@ export class ApiError extends MayflyError {
   constructor(request: string, status: number, problem?: Problem, retryAfterMs?: number) {
     super(
       problem?.code ?? 'http_error',
-      `${problem?.detail ?? 'The response did not come from Mayfly.'} (${request}: ${status}${problem ? `, request ${problem.requestId}` : ''})`,
+      `${problem?.detail ?? 'The response did not come from Mayfly: check MAYFLY_URL.'} (${request}: ${status}${problem ? `, request ${problem.requestId}` : ''})`,
     );
     this.status = status;
     this.problem = problem;

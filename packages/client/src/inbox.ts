@@ -174,7 +174,7 @@ export class Inbox {
   /** The decoded bytes of an attachment of a message in full. */
   async attachment({ url }: api.Attachment, options?: RequestOptions): Promise<Uint8Array> {
     const request = `GET ${new URL(url, this.#transport.url).pathname}`;
-    return (await this.#transport.send(request, { ...options, asBytes: true })) as Uint8Array;
+    return (await this.#transport.send(request, options)) as Uint8Array;
   }
 
   /** A link to the message as a browser shows it, valid for some minutes. */

@@ -48,8 +48,6 @@ export interface AnyInput extends RequestOptions {
   path?: Record<string, string>;
   query?: object;
   body?: unknown;
-  /** For files, which may be JSON themselves. */
-  asBytes?: boolean;
 }
 
 const DEFAULT_URL = 'http://127.0.0.1:8025';
@@ -73,6 +71,12 @@ export class Transport {
   constructor(options: MayflyOptions) {
     this.#options = options;
     this.url = (options.url ?? environment('MAYFLY_URL') ?? DEFAULT_URL).replace(/\/+$/, '');
+    if (!/^https?:\/\//.test(this.url)) {
+      throw new MayflyError(
+        'invalid_url',
+        `"${this.url}" is not the URL of a server. Write http://127.0.0.1:8025.`,
+      );
+    }
     this.#credential = options.session ? undefined : (options.apiKey ?? environment('MAYFLY_API_KEY'));
     if (!this.#credential && !options.session) {
       throw new MayflyError('no_credential', 'There is no API key: set MAYFLY_API_KEY, or pass "apiKey".');
@@ -129,9 +133,12 @@ export class Transport {
       const response = await this.open(operation, input, controller.signal);
       const type = response.headers.get('content-type') ?? '';
       if (response.status === 204) return undefined;
-      return await (/json/.test(type) && !input.asBytes
-        ? response.json()
-        : response.arrayBuffer().then((bytes) => new Uint8Array(bytes)));
+      // Files may be JSON or HTML themselves.
+      const isFile = operation.includes('/attachments/');
+      if (/json/.test(type) && !isFile) return await response.json();
+      // Of another program on that port, or of the login page of a proxy.
+      if (/html/.test(type) && !isFile) throw await errorOf(response, operation);
+      return new Uint8Array(await response.arrayBuffer());
     } finally {
       clearTimeout(timer);
       input.signal?.removeEventListener('abort', abort);

@@ -129,6 +129,16 @@ describe('an inbox of the client', () => {
     expect((error as UnexpectedMessageError).mail.subject).toBe('Your invoice');
   });
 
+  it('says when the URL is none, or of another program', async () => {
+    expect(() => new Mayfly({ url: 'localhost:8025', apiKey: 'x' })).toThrow(
+      '"localhost:8025" is not the URL of a server.',
+    );
+    const page = async () => new Response('<h1>Another</h1>', { headers: { 'content-type': 'text/html' } });
+    const other = new Mayfly({ url: app.url, apiKey: 'x', fetch: page });
+    for (const wrong of [() => other.inboxes.create(), () => other.inbox('inb_1').waitForCode()])
+      expect(String(await failureOf(wrong()))).toMatch(/did not come from Mayfly: check MAYFLY_URL\. \(POST/);
+  });
+
   it('rejects with the reason of an aborted signal', async () => {
     const inbox = await mayfly.inboxes.create();
     const controller = new AbortController();

@@ -36,6 +36,8 @@ class Mayfly:
         if not key:
             raise MayflyError("There is no API key: set MAYFLY_API_KEY, or pass api_key.")
         address = (url or os.environ.get("MAYFLY_URL") or DEFAULT_URL).rstrip("/")
+        if not address.startswith(("http://", "https://")):
+            raise MayflyError(f'"{address}" is not the URL of a server. Write http://127.0.0.1:8025.')
         self._transport = Transport(Settings(address, key, timeout, retries))
 
     @property

@@ -81,10 +81,13 @@ class Transport:
         while True:
             attempt += 1
             try:
-                content, is_json = self._attempt(method, path, query, body, headers or {}, end)
-                if as_bytes or not is_json:
+                content, kind = self._attempt(method, path, query, body, headers or {}, end)
+                if as_bytes or content is None:
                     return content
-                return json.loads(content or b"null")
+                if "html" in kind:
+                    # Of another program on that port, or of the login page of a proxy.
+                    raise ApiError(f"{method} {path}", 200, {}, None)
+                return json.loads(content) if "json" in kind else content
             except (OSError, http.client.HTTPException, ValueError, ApiError) as failure:
                 if attempt > 1 and method == "DELETE" and getattr(failure, "status", 0) == 404:
                     return None  # The attempt before did it, and only its response was lost.
@@ -103,7 +106,7 @@ class Transport:
         body: Any,
         headers: dict[str, str],
         end: float,
-    ) -> tuple[bytes | None, bool]:
+    ) -> tuple[bytes | None, str]:
         values = {
             name: str(value).lower() if isinstance(value, bool) else value
             for name, value in (query or {}).items()
@@ -119,7 +122,7 @@ class Transport:
         response, content = self._exchange(method, target, data, sent, end)
         kind = response.headers.get("content-type", "")
         if 200 <= response.status < 300:
-            return content or None, bool(content) and "json" in kind
+            return content or None, kind
         problem = json.loads(content) if "problem+json" in kind else {}
         after = response.headers.get("retry-after", "")
         error = BY_STATUS.get(response.status, ApiError)

@@ -18,7 +18,7 @@ class ApiError(MayflyError):
     def __init__(
         self, request: str, status: int, problem: dict[str, Any], retry_after: float | None
     ) -> None:
-        detail = problem.get("detail", "The response did not come from Mayfly.")
+        detail = problem.get("detail", "The response did not come from Mayfly: check MAYFLY_URL.")
         self.status = status
         self.problem = problem
         self.code: str = problem.get("code", "http_error")
