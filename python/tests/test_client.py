@@ -117,6 +117,17 @@ def test_opens_a_message_in_a_page(mail_inbox: Inbox, send: Send) -> None:
     mail_inbox.wait_for_message().open(Page())
     assert opened[0].startswith(("data:text/html", mail_inbox.console_url[:4]))
 
+    class Refused:
+        ok = False
+        status = 503
+
+    class BusyPage:
+        def goto(self, url: str) -> Refused:
+            return Refused()
+
+    with pytest.raises(MayflyError, match="cannot be shown: .* responded 503"):
+        mail_inbox.wait_for_message(since="start").open(BusyPage())
+
 
 def test_reads_with_the_token_alone(mayfly: Mayfly, mail_inbox: Inbox) -> None:
     reader = mayfly.inbox(mail_inbox.id, mail_inbox.token)

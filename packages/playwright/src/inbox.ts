@@ -102,7 +102,12 @@ export class TestInbox extends Inbox {
     await test.step(
       `Open the mail ${JSON.stringify(shown.subject)}`,
       async () => {
-        await page.goto(await this.#pageOf(page, shown.id));
+        const response = await page.goto(await this.#pageOf(page, shown.id));
+        // Playwright shows error pages as any other.
+        if (response && !response.ok())
+          throw new Error(
+            `The mail cannot be shown: ${response.url()} responded ${response.status()}. ${await response.text()}`,
+          );
         // A mail program opens links in a new tab; a test goes on in its page.
         await page.evaluate(
           `document.querySelectorAll('[target]').forEach((element) => element.removeAttribute('target'))`,

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol
 
-from .errors import AmbiguousError, ApiError, NoCodeError
+from .errors import AmbiguousError, ApiError, MayflyError, NoCodeError
 
 if TYPE_CHECKING:
     from ._inbox import Inbox
@@ -212,4 +212,7 @@ class Message(MessageSummary):
             url = "data:text/html;charset=utf-8;base64," + base64.b64encode(
                 page_source.encode()
             ).decode("ascii")
-        page.goto(url)
+        response = page.goto(url)
+        # Playwright shows error pages as any other. Of a data: URL there is no response.
+        if getattr(response, "ok", True) is False:
+            raise MayflyError(f"The mail cannot be shown: {url} responded {getattr(response, 'status', '')}.")
