@@ -1,7 +1,13 @@
 import type * as api from './generated/api.ts';
 import { Inbox } from './inbox.ts';
 import type { FollowOptions, MessageEvent } from './since.ts';
-import { type CallArguments, type MayflyOptions, type RequestOptions, Transport } from './transport.ts';
+import {
+  type CallArguments,
+  type CallInput,
+  type MayflyOptions,
+  type RequestOptions,
+  Transport,
+} from './transport.ts';
 
 export interface CreateOptions extends api.CreateInbox, RequestOptions {
   /** Default: a random one, so that a repeated request creates no second inbox. */
@@ -114,7 +120,8 @@ export class Mayfly {
       this.call('POST /v1/webhooks/{id}/rotate-secret', { ...options, path: { id } }),
     test: (id: string, options?: RequestOptions) =>
       this.call('POST /v1/webhooks/{id}/test', { ...options, path: { id } }),
-    deliveries: (id: string, options?: RequestOptions) =>
+    /** The newest first, in pages: `query` takes `state`, `limit` and `before`. */
+    deliveries: (id: string, options?: Omit<CallInput<'GET /v1/webhooks/{id}/deliveries'>, 'path'>) =>
       this.call('GET /v1/webhooks/{id}/deliveries', { ...options, path: { id } }),
     /** Replays all deliveries in a state, such as `{state: 'failed'}`; tells how many. */
     replayMany: (id: string, body: api.ReplayDeliveries, options?: RequestOptions) =>
