@@ -9,6 +9,8 @@ import { hostile } from './hostile/run-all.ts';
 import { http } from './http.ts';
 import { intake } from './intake.ts';
 import { memory } from './memory.ts';
+import { postgres } from './postgres/run-all.ts';
+import { postgresScale } from './postgres/scale.ts';
 import { scale } from './scale.ts';
 import { search } from './search.ts';
 import { slowDisk } from './slow-disk.ts';
@@ -30,9 +32,11 @@ const BENCHES: Record<string, Bench> = {
   scale,
   search,
   console: consoleBench,
+  postgres,
+  'postgres-scale': postgresScale,
 };
 /** These take long, or much disk: only when named. */
-const ON_REQUEST = ['scale', 'search', 'console'];
+const ON_REQUEST = ['scale', 'search', 'console', 'postgres', 'postgres-scale'];
 
 const names = process.argv.slice(2);
 const unknown = names.filter((name) => !(name in BENCHES));

@@ -26,7 +26,8 @@ const BUDGET = { atMost: 1.3 };
 const SINCE = { list: 1e11, poll: 3e12 };
 type Kind = keyof typeof SINCE;
 
-interface Filled {
+/** A server whose database is filled, and inboxes of it to ask. */
+export interface Filled {
   mayfly: Mayfly;
   inboxes: Inbox[];
 }
@@ -65,25 +66,39 @@ export async function scale(): Promise<Row[]> {
 
 /** A server whose database was filled while it stood still. */
 async function filled(dataDir: string, { inboxes, each }: typeof SMALL): Promise<Filled> {
-  const made = await withMayfly({ dataDir }, async (mayfly) => {
-    const sample = await mayfly.createInbox();
-    const client = await SmtpClient.open(mayfly.smtpPort);
-    await client.send(sample.address, onTheWire(Buffer.from('Subject: A sample\r\n\r\nIt is copied.\r\n')));
-    client.close();
-    const all: Inbox[] = [];
-    while (all.length < inboxes) {
-      const makers = Math.min(MAKERS, inboxes - all.length);
-      all.push(...(await Promise.all(Array.from({ length: makers }, () => mayfly.createInbox()))));
-    }
-    return all;
-  });
+  const made = await withMayfly({ dataDir }, (mayfly) => makeInboxes(mayfly, inboxes));
   fillDatabase(join(dataDir, 'mayfly.db'), made, each);
-  const mayfly = await startMayfly({ dataDir });
-  const asked = Array.from({ length: ASKED }, () => made[Math.floor(Math.random() * made.length)]);
-  return { mayfly, inboxes: asked.filter((inbox) => inbox !== undefined) };
+  return { mayfly: await startMayfly({ dataDir }), inboxes: drawn(made) };
 }
 
-async function against(what: string, kind: Kind, large: Filled, small: Filled, folder: string): Promise<Row> {
+/** Makes inboxes, and one mail in another one, whose row is copied later. */
+export async function makeInboxes(mayfly: Mayfly, count: number): Promise<Inbox[]> {
+  const sample = await mayfly.createInbox();
+  const client = await SmtpClient.open(mayfly.smtpPort);
+  await client.send(sample.address, onTheWire(Buffer.from('Subject: A sample\r\n\r\nIt is copied.\r\n')));
+  client.close();
+  const all: Inbox[] = [];
+  while (all.length < count) {
+    const makers = Math.min(MAKERS, count - all.length);
+    all.push(...(await Promise.all(Array.from({ length: makers }, () => mayfly.createInbox()))));
+  }
+  return all;
+}
+
+/** The inboxes that are asked. */
+export function drawn(made: readonly Inbox[]): Inbox[] {
+  const asked = Array.from({ length: ASKED }, () => made[Math.floor(Math.random() * made.length)]);
+  return asked.filter((inbox) => inbox !== undefined);
+}
+
+/** Compares requests to two servers, no request like another. */
+export async function against(
+  what: string,
+  kind: Kind,
+  large: Filled,
+  small: Filled,
+  folder: string,
+): Promise<Row> {
   const script = { large: join(folder, 'large.lua'), small: join(folder, 'small.lua') };
   writeFileSync(script.large, await requests(large, kind));
   writeFileSync(script.small, await requests(small, kind));

@@ -54,7 +54,8 @@ export async function store(): Promise<Row[]> {
   }
 }
 
-async function create(on: Store, accountId: string): Promise<InboxRecord> {
+/** Creates an inbox for an hour. */
+export async function create(on: Store, accountId: string): Promise<InboxRecord> {
   const createdAt = Date.now();
   const id = newId('inb', createdAt);
   const [localPart, domain] = [id.slice(4).toLowerCase(), 'mayfly.test'];
@@ -74,7 +75,7 @@ async function create(on: Store, accountId: string): Promise<InboxRecord> {
 }
 
 /** What the store gets of a realistic mail. */
-async function storedMail(): Promise<(inbox: InboxRecord) => NewMail> {
+export async function storedMail(): Promise<(inbox: InboxRecord) => NewMail> {
   const source = await realisticMail();
   const parsed = await parseMail(source);
   const summary = encoder.encode(JSON.stringify(parsed.summary));

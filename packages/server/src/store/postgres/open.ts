@@ -6,6 +6,7 @@ import { createSqlStore } from '../sql/sql-store.ts';
 import { connectAlone, createPool, requireDurable } from './connection.ts';
 import { postgresEngine } from './engine.ts';
 import { toUnavailable } from './errors.ts';
+import { createGatheredReads } from './gathered-reads.ts';
 import { Hints, type HintsDeps, hintsAfter } from './hints.ts';
 import { kyselyOn, postgresDialect } from './kysely.ts';
 import { Servers } from './servers.ts';
@@ -54,7 +55,9 @@ export async function openPostgres(options: PostgresOptions): Promise<Store> {
     const reason = error instanceof Error ? error.message : String(error);
     throw new Error(`The PostgreSQL database cannot be used: ${reason}`, { cause: error });
   }
-  const methods = methodsOf(createSqlStore(postgresEngine(pool)));
+  const engine = postgresEngine(pool);
+  const store = createSqlStore(engine);
+  const methods = methodsOf({ ...store, inboxes: { ...store.inboxes, ...createGatheredReads(engine.db) } });
   let closing: Promise<void> | undefined;
   return storeOf(
     async (method, args) => {

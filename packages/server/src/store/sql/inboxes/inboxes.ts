@@ -12,7 +12,8 @@ import { createInboxDeletion } from './deletion.ts';
 import { liveInboxes } from './live-inboxes.ts';
 import { createTakers, takerOf } from './takers.ts';
 
-const COLUMNS = [
+/** What an InboxRecord is made from. */
+export const INBOX_COLUMNS = [
   'id',
   'account_id',
   'address',
@@ -28,8 +29,10 @@ const COLUMNS = [
   'freed',
 ] as const satisfies (keyof Tables['inboxes'])[];
 
+export type InboxRow = Pick<Selectable<InboxesTable>, (typeof INBOX_COLUMNS)[number]>;
+
 /** @param now epoch milliseconds; an inbox that was swept has ended, also when the clock runs back before its end */
-function toInbox(row: Pick<Selectable<InboxesTable>, (typeof COLUMNS)[number]>, now: number): InboxRecord {
+export function toInbox(row: InboxRow, now: number): InboxRecord {
   const at = row.address.lastIndexOf('@');
   return {
     id: row.id,
@@ -54,7 +57,7 @@ function createReads(db: Db): Pick<InboxStore, 'find' | 'findByToken' | 'findTok
   const selectById = prepare((value: Slots<{ accountId: string; inboxId: string; after: number }>) =>
     db
       .selectFrom('inboxes')
-      .select(COLUMNS)
+      .select(INBOX_COLUMNS)
       .where('id', '=', value.inboxId)
       .where('account_id', '=', value.accountId)
       .where('expires_at', '>', value.after),
@@ -62,7 +65,7 @@ function createReads(db: Db): Pick<InboxStore, 'find' | 'findByToken' | 'findTok
   const selectByToken = prepare((value: Slots<{ tokenHash: string; after: number }>) =>
     db
       .selectFrom('inboxes')
-      .select(COLUMNS)
+      .select(INBOX_COLUMNS)
       .where('token_hash', '=', value.tokenHash)
       .where('expires_at', '>', value.after),
   );
@@ -94,7 +97,7 @@ function createReads(db: Db): Pick<InboxStore, 'find' | 'findByToken' | 'findTok
       let query = liveInboxes(db, accountId, labels, before, now);
       if (address !== undefined) query = query.where('i.id', '=', takerOf(db, address, now));
       const rows = await query
-        .select(COLUMNS.map((column) => `i.${column}` as const))
+        .select(INBOX_COLUMNS.map((column) => `i.${column}` as const))
         .limit(limit + 1)
         .execute();
       return { inboxes: rows.slice(0, limit).map((row) => toInbox(row, now)), hasMore: rows.length > limit };
@@ -125,7 +128,7 @@ export function createInboxes(engine: Engine, removal: Removal): InboxStore {
           .where('account_id', '=', accountId)
           .where('expires_at', '>', now)
           .where('freed', '=', 0)
-          .returning(COLUMNS)
+          .returning(INBOX_COLUMNS)
           .executeTakeFirst();
         if (!row) return undefined;
         await moveAddressEnd(tx, { address: row.address, inboxId, expiresAt });

@@ -1,0 +1,91 @@
+import { Client } from 'pg';
+import { newId } from '../../packages/server/src/ids.ts';
+import { against, drawn, type Filled, makeInboxes } from '../scale.ts';
+import { makeFolder, removeFolder } from '../support/folder.ts';
+import { startMayfly } from '../support/mayfly.ts';
+import { type Row, skipped } from '../support/rows.ts';
+import { NO_WRK, wrkProgram } from '../support/wrk.ts';
+import { type BenchCluster, withCluster } from './cluster.ts';
+
+const SMALL = { inboxes: 500, each: 20 };
+/** One million messages, about 2 GB. */
+const LARGE = { inboxes: 1000, each: 1000 };
+/** Rows of one statement. */
+const STEP = 20_000;
+
+/** List and poll on PostgreSQL with a million stored messages against ten thousand. */
+export async function postgresScale(): Promise<Row[]> {
+  if (wrkProgram === undefined) return [skipped('list and poll at 1 million messages', NO_WRK)];
+  return withCluster(async (cluster) => {
+    const folder = makeFolder();
+    const small = await filled(cluster, SMALL);
+    const large = await filled(cluster, LARGE);
+    const what = 'at 1 million stored on PostgreSQL; baseline at 10 thousand';
+    try {
+      return [
+        await against(`list 20 messages ${what}`, 'list', large, small, folder),
+        await against(`poll without news ${what}`, 'poll', large, small, folder),
+      ];
+    } finally {
+      await small.mayfly.stop();
+      await large.mayfly.stop();
+      removeFolder(folder);
+    }
+  });
+}
+
+async function filled(cluster: BenchCluster, { inboxes, each }: typeof SMALL): Promise<Filled> {
+  const url = await cluster.createDatabase();
+  const mayfly = await startMayfly({ env: { MAYFLY_DATABASE_URL: url } });
+  const made = await makeInboxes(mayfly, inboxes);
+  const client = new Client(url);
+  await client.connect();
+  await fill(client, each);
+  await client.end();
+  return { mayfly, inboxes: drawn(made) };
+}
+
+/** Gives every inbox but the one of the sample so many messages, mixed on the disk as if they had come in turn. */
+async function fill(client: Client, each: number): Promise<void> {
+  const { rows: inboxes } = await client.query(
+    'select seq, created_at::float8 as created_at from inboxes where message_count = 0 order by seq',
+  );
+  const total = inboxes.length * each;
+  const messages = (from: number, to: number) => {
+    const columns = { inbox: [] as number[], at: [] as number[], id: [] as string[] };
+    for (let n = from; n < to; n++) {
+      const { seq, created_at } = inboxes[n % inboxes.length];
+      const at = created_at + 1 + Math.floor(n / inboxes.length);
+      columns.inbox.push(seq);
+      columns.at.push(at);
+      columns.id.push(newId('msg', at));
+    }
+    return columns;
+  };
+  await client.query('begin');
+  for (let from = 0; from < total; from += STEP) {
+    const to = Math.min(total, from + STEP);
+    const { inbox, at, id } = messages(from, to);
+    // The sample has the numbers 1.
+    await client.query(
+      `insert into sources (seq, size, parse_error, summary, envelope, content, raw)
+       select n + 2, size, parse_error, summary, envelope, content, raw from generate_series($1::int, $2::int) n,
+         (select * from sources where seq = 1) as sample`,
+      [from, to - 1],
+    );
+    await client.query(
+      `insert into messages (inbox_seq, received_at, id, source_seq, rcpt_to, account_seq, account_order)
+       select inbox, at, id, $1::bigint + place + 1, '["a@mayfly.test"]', 1, $1::bigint + place + 1
+       from unnest($2::bigint[], $3::bigint[], $4::text[]) with ordinality as new(inbox, at, id, place)`,
+      [from, inbox, at, id],
+    );
+  }
+  await client.query(
+    `update inboxes set message_count = $1, last_received_at = created_at + $1, version = version + 1
+     where message_count = 0`,
+    [each],
+  );
+  await client.query('update account_orders set last = last + $1', [total]);
+  await client.query('commit');
+  await client.query('vacuum analyze');
+}
