@@ -12,6 +12,7 @@ import { MAILS_PER_SECOND, request, runLanes } from './soak/lanes.ts';
 import { FIRST_ATTEMPT, openOtherAccount } from './soak/other-account.ts';
 import { sendBombs, trickle } from './soak/senders.ts';
 import { startTarget, type Target } from './soak/target.ts';
+import { median } from './support/stats.ts';
 
 const DEFAULT_MINUTES = 20;
 const HOUR_MS = 3_600_000;
@@ -94,6 +95,12 @@ function checkUsage(): void {
     ['handles', MAX_MORE_HANDLES],
   ] as const) {
     const [before, after] = [most(early, field), most(late, field)];
+    const eighth = Math.max(1, Math.ceil(samples.length / 8));
+    const course = Array.from({ length: 8 }, (_, n) => samples.slice(n * eighth, (n + 1) * eighth));
+    const medians = course
+      .filter((part) => part.length > 0)
+      .map((part) => median(part.map((usage) => usage[field])));
+    console.log(`${field}, medians of the eighths of the run: ${medians.join(' ')}`);
     console.log(`${field}: at most ${before} in the second quarter, ${after} in the last`);
     if (after > before + limit) findings.fail(`${field} grew from ${before} to ${after}`);
   }
