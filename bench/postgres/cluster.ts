@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { Client } from 'pg';
+import { connectAlone } from '../../packages/server/src/store/postgres/connection.ts';
+import { Servers } from '../../packages/server/src/store/postgres/servers.ts';
 import { type PostgresCluster, startPostgres } from '../../packages/server/test/support/postgres.ts';
 
 /** `/proc/PID/stat` counts in ticks of 10 ms (USER_HZ). */
@@ -41,10 +42,12 @@ function cpuSecondsOf(postmaster: string): number {
   return ticks / TICKS_PER_SECOND;
 }
 
+/** A connection whose statements may take any time. */
+export const connect = (url: string) => connectAlone(new Servers(url), (error) => console.error(error));
+
 /** Runs one statement on a connection of its own. @returns its first row */
 export async function queryOnce(url: string, text: string, values: unknown[] = []) {
-  const client = new Client(url);
-  await client.connect();
+  const client = await connect(url);
   try {
     const { rows } = await client.query(text, values);
     return rows[0] ?? {};

@@ -1,11 +1,10 @@
-import { Client } from 'pg';
 import { newId } from '../../packages/server/src/ids.ts';
 import { against, drawn, type Filled, makeInboxes } from '../scale.ts';
 import { makeFolder, removeFolder } from '../support/folder.ts';
 import { startMayfly } from '../support/mayfly.ts';
 import { type Row, skipped } from '../support/rows.ts';
 import { NO_WRK, wrkProgram } from '../support/wrk.ts';
-import { type BenchCluster, withCluster } from './cluster.ts';
+import { type BenchCluster, connect, withCluster } from './cluster.ts';
 
 const SMALL = { inboxes: 500, each: 20 };
 /** One million messages, about 2 GB. */
@@ -38,15 +37,14 @@ async function filled(cluster: BenchCluster, { inboxes, each }: typeof SMALL): P
   const url = await cluster.createDatabase();
   const mayfly = await startMayfly({ env: { MAYFLY_DATABASE_URL: url } });
   const made = await makeInboxes(mayfly, inboxes);
-  const client = new Client(url);
-  await client.connect();
+  const client = await connect(url);
   await fill(client, each);
   await client.end();
   return { mayfly, inboxes: drawn(made) };
 }
 
 /** Gives every inbox but the one of the sample so many messages, mixed on the disk as if they had come in turn. */
-async function fill(client: Client, each: number): Promise<void> {
+async function fill(client: Awaited<ReturnType<typeof connect>>, each: number): Promise<void> {
   const { rows: inboxes } = await client.query(
     'select seq, created_at::float8 as created_at from inboxes where message_count = 0 order by seq',
   );

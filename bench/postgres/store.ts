@@ -1,4 +1,3 @@
-import type { PoolClient } from 'pg';
 import { newId } from '../../packages/server/src/ids.ts';
 import type { InboxRecord, Store } from '../../packages/server/src/store/contract/index.ts';
 import { type Connections, createPool } from '../../packages/server/src/store/postgres/connection.ts';
@@ -21,6 +20,7 @@ const POLLS = 20_000;
 /** Polls that wait at the same time. */
 const POLLERS = 50;
 
+type PoolClient = Awaited<ReturnType<Connections['connect']>>;
 type Mail = Awaited<ReturnType<typeof storedMail>>;
 
 /** The store alone, without SMTP, HTTP and parsing. */

@@ -22,7 +22,7 @@ interface Question<Row> {
  * @param readMany returns the rows of some keys, each key once
  * @param keyOf the key of a row
  */
-export function gathered<Row>(
+function gathered<Row>(
   readMany: (keys: string[]) => Promise<Row[]>,
   keyOf: (row: Row) => string,
 ): (key: string) => Promise<Row | undefined> {
