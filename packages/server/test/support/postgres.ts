@@ -30,6 +30,8 @@ export interface PostgresOptions {
 export interface PostgresCluster {
   dataDir: string;
   port: number;
+  /** The beginning of what it has written to its log since it was first started. */
+  log(): string;
   /** @returns a URL of the superuser for a database; the default is `postgres` */
   url(database?: string): string;
   /** Starts it again after `stop`, on the same port. */
@@ -97,13 +99,17 @@ export async function hasPostgres(programs?: string): Promise<boolean> {
   }
 }
 
+/** What is kept of a server's output. */
+const MAX_OUTPUT = 100_000;
+
 /** Resolves when the server accepts connections; rejects with its output if it ends before. */
-async function untilReady(server: ChildProcess): Promise<void> {
+async function untilReady(server: ChildProcess, onOutput: (text: string) => void): Promise<void> {
   let output = '';
   server.stderr?.setEncoding('utf8');
   await new Promise<void>((resolve, reject) => {
     server.stderr?.on('data', (text: string) => {
-      if (output.length < 100_000) output += text;
+      if (output.length < MAX_OUTPUT) output += text;
+      onOutput(text);
       if (/database system is ready to accept (read-only )?connections/.test(output)) resolve();
     });
     server.on('exit', () => reject(new Error(`PostgreSQL has ended: ${output}`)));
@@ -127,14 +133,18 @@ async function startServer(place: Place): Promise<PostgresCluster> {
   const args = ['-D', dataDir, ...settings.flatMap(([name, value]) => ['-c', `${name}=${value}`])];
   const env = { PATH: process.env.PATH ?? '', ...programs.env };
   let server: ChildProcess | undefined;
+  let log = '';
   const cluster: PostgresCluster = {
     dataDir,
     port,
+    log: () => log,
     url: (database = 'postgres') => `postgres://postgres@127.0.0.1:${port}/${database}`,
     async start() {
       const stdio: ['ignore', 'ignore', 'pipe'] = ['ignore', 'ignore', 'pipe'];
       server = spawn(join(programs.folder, 'postgres'), args, { ...OWNER, cwd: home, env, stdio });
-      await untilReady(server);
+      await untilReady(server, (text) => {
+        if (log.length < MAX_OUTPUT) log += text;
+      });
     },
     async stop(signal = 'SIGINT') {
       if (!server || server.exitCode !== null || server.signalCode !== null) return;
