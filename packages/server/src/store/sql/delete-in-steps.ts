@@ -5,6 +5,7 @@ import type { Engine, Tx } from './engine.ts';
 import { createSources, rowsToFree, type Sources } from './messages/sources.ts';
 import { prepare, type Slots } from './prepared.ts';
 import { DELETED } from './tables.ts';
+import { cancelOfInbox } from './webhooks/queue.ts';
 
 /** Rows deleted in one transaction: one or two milliseconds, during which other writes wait. */
 const ROWS_PER_STEP = 100;
@@ -60,8 +61,11 @@ export interface Removal {
   freeMessages(tx: Tx, inbox: number, limit: number, upTo?: number): Promise<number>;
   /** Deletes about `limit` rows of messages of all emptied inboxes, or of the one with the id `only`. */
   freeEmptied(tx: Tx, limit: number, only?: string): Promise<number>;
-  /** Deletes about `limit` rows of a deleted inbox, its own row last; large sources are left parked. */
-  freeDeletedInbox(tx: Tx, limit: number, inboxId: string): Promise<number>;
+  /**
+   * Cancels the deliveries of a deleted inbox and deletes its rows, about `limit` in all, its own row last; large
+   * sources are left parked.
+   */
+  freeDeletedInbox(tx: Tx, limit: number, inboxId: string, now: number): Promise<number>;
 }
 
 /** The oldest messages of an inbox, and their deletion up to a time; returns the sources that they had. */
@@ -126,7 +130,9 @@ export function createRemoval(engine: Engine): Removal {
         .select(['seq', 'emptied_up_to'])
         .where('emptied_up_to', '>', sql.lit(0));
       if (only !== undefined) query = query.where('id', '=', only);
-      const emptied = await dialect.lockRows(query.limit(1)).executeTakeFirst();
+      // Another node that empties one now goes on with it; the deletion that asked for this one waits.
+      const lock = only === undefined ? dialect.lockFreeRows : dialect.lockRows;
+      const emptied = await lock(query.limit(1)).executeTakeFirst();
       if (!emptied) break;
       const left = limit - freed;
       const rows = await freeMessages(tx, emptied.seq, left, emptied.emptied_up_to);
@@ -140,14 +146,19 @@ export function createRemoval(engine: Engine): Removal {
 
   // The inbox is found by its id in each step: the sweeper or another process may have removed it since the
   // step before, and a new inbox may have its number.
-  async function freeDeletedInbox(tx: Tx, limit: number, inboxId: string): Promise<number> {
+  async function freeDeletedInbox(tx: Tx, limit: number, inboxId: string, now: number): Promise<number> {
+    // The inbox is locked before its deliveries, as the sweeper does: otherwise the two could deadlock.
     const inbox = await dialect
       .lockRows(
         tx.selectFrom('inboxes').select('seq').where('id', '=', inboxId).where('expires_at', '=', DELETED),
       )
       .executeTakeFirst();
     if (!inbox) return 0;
-    const freed = await freeMessages(tx, inbox.seq, limit);
+    const free = inSequence(
+      (_, left) => cancelOfInbox(tx, left, inboxId, now),
+      (_, left) => freeMessages(tx, inbox.seq, left),
+    );
+    const freed = await free(tx, limit);
     if (freed >= limit) return freed;
     await tx.deleteFrom('inboxes').where('seq', '=', inbox.seq).execute();
     return freed + 1;

@@ -26,7 +26,7 @@ function freeEndedInboxes({ dialect }: Engine, { freeMessages }: Removal): Chore
     let freed = 0;
     while (freed < limit) {
       const ended = await dialect
-        .lockRows(
+        .lockFreeRows(
           tx
             .selectFrom('inboxes')
             .select(['seq', 'id'])
@@ -88,16 +88,15 @@ const removeSessions: Chore = async (tx, limit, now) => {
   return (await tx.deleteFrom('sessions').where('hash', 'in', old).returning('hash').execute()).length;
 };
 
-const removeSharedLimits: Chore = async (tx, limit, now) => {
-  const ended = tx.selectFrom('shared_limits').select('key').where('ends_at', '<=', now).limit(limit);
-  const removed = await tx
-    .deleteFrom('shared_limits')
-    .where('key', 'in', ended)
-    // Again, because another node may have moved the end meanwhile.
-    .where('ends_at', '<=', now)
-    .returning('key')
-    .execute();
-  return removed.length;
+/** Not those that another node counts with at this moment. */
+const removeSharedLimits = ({ dialect }: Engine): Chore => {
+  return async (tx, limit, now) => {
+    const ended = dialect.lockFreeRows(
+      tx.selectFrom('shared_limits').select('key').where('ends_at', '<=', now).limit(limit),
+    );
+    const removed = tx.deleteFrom('shared_limits').where('key', 'in', ended).returning('key');
+    return (await removed.execute()).length;
+  };
 };
 
 const removeIdempotencyKeys: Chore = async (tx, limit, now) => {
@@ -273,7 +272,7 @@ export function createUpkeep(engine: Engine, removal: Removal): Upkeep {
     removeOldDeletedInboxes,
     removeIdempotencyKeys,
     removeSessions,
-    removeSharedLimits,
+    removeSharedLimits(engine),
     removeOldUsageDays,
     removeOldUsageMonths,
   ];

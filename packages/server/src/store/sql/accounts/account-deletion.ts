@@ -54,6 +54,8 @@ async function endInboxes(
         .select(['seq', 'id', 'address', 'expires_at'])
         .where('account_id', '=', accountId)
         .where('expires_at', '>', DELETED)
+        // In the order of the intake: otherwise the two could deadlock.
+        .orderBy('id')
         .limit(limit),
     )
     .execute();
@@ -84,7 +86,13 @@ function removeWebhooks(tx: Tx, accountId: string, limit: number): Promise<numbe
 }
 
 /** Removes about `limit` rows of an account's deleted inboxes. */
-async function removeInboxes(tx: Tx, removal: Removal, accountId: string, limit: number): Promise<number> {
+async function removeInboxes(
+  tx: Tx,
+  { freeDeletedInbox }: Removal,
+  accountId: string,
+  limit: number,
+  now: number,
+): Promise<number> {
   let freed = 0;
   while (freed < limit) {
     const inbox = await tx
@@ -95,7 +103,7 @@ async function removeInboxes(tx: Tx, removal: Removal, accountId: string, limit:
       .limit(1)
       .executeTakeFirst();
     if (!inbox) break;
-    freed += await removal.freeDeletedInbox(tx, limit - freed, inbox.id);
+    freed += await freeDeletedInbox(tx, limit - freed, inbox.id, now);
   }
   return freed;
 }
@@ -123,7 +131,7 @@ export function createAccountDeletion(engine: Engine, removal: Removal): Account
       engine,
       inSequence(
         (tx, limit) => removeWebhooks(tx, accountId, limit),
-        (tx, limit) => removeInboxes(tx, removal, accountId, limit),
+        (tx, limit) => removeInboxes(tx, removal, accountId, limit, now),
         (tx, limit) => removeDeletedInboxesOf(tx, accountId, limit),
         (tx, limit) => removal.sources.freeParked(tx, limit),
       ),

@@ -1,9 +1,8 @@
 import type { InboxStore } from '../../contract/index.ts';
-import { type FreeStep, freeInSteps, freeNowOrLater, inSequence, type Removal } from '../delete-in-steps.ts';
+import { freeInSteps, freeNowOrLater, type Removal } from '../delete-in-steps.ts';
 import type { Engine, Tx } from '../engine.ts';
 import { keepForReports } from '../reports/deleted-inboxes.ts';
 import { DELETED } from '../tables.ts';
-import { cancelOfInbox } from '../webhooks/queue.ts';
 import { moveWebhookEnd } from '../webhooks/webhooks.ts';
 import { vacateAddress } from './addresses.ts';
 import { liveInboxes } from './live-inboxes.ts';
@@ -37,18 +36,13 @@ export function createInboxDeletion(
 
   /** Removes what is left of ended inboxes; the sweeper does the same if this is interrupted. */
   const free = (inboxIds: string[], now: number): Promise<void> =>
-    freeNowOrLater(() =>
-      freeInSteps(
-        engine,
-        inSequence(
-          ...inboxIds.flatMap((inboxId): FreeStep[] => [
-            (tx, limit) => cancelOfInbox(tx, limit, inboxId, now),
-            (tx, limit) => removal.freeDeletedInbox(tx, limit, inboxId),
-          ]),
-          (tx, limit) => removal.sources.freeParked(tx, limit),
-        ),
-      ),
-    );
+    freeNowOrLater(async () => {
+      // Each in transactions of its own: two that free several inboxes with the same sources could deadlock.
+      for (const inboxId of inboxIds) {
+        await freeInSteps(engine, (tx, limit) => removal.freeDeletedInbox(tx, limit, inboxId, now));
+      }
+      await freeInSteps(engine, (tx, limit) => removal.sources.freeParked(tx, limit));
+    });
 
   return {
     async delete(accountId, inboxId, now) {
@@ -70,7 +64,8 @@ export function createInboxDeletion(
             .limit(ENDED_PER_STEP)
             .execute();
           const ended: string[] = [];
-          for (const { id } of ids) if (await end(tx, accountId, id, now)) ended.push(id);
+          // Locked in the order of the intake, upwards: otherwise the two could deadlock.
+          for (const { id } of ids.toReversed()) if (await end(tx, accountId, id, now)) ended.push(id);
           return { ids: ids.map(({ id }) => id), ended };
         });
         await free(walked.ended, now);
