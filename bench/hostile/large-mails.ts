@@ -1,9 +1,11 @@
-import { BOMBS } from '../../packages/server/test/hostile/bombs.ts';
+import { BOMBS, type Bomb } from '../../packages/server/test/hostile/bombs.ts';
 import { type Mayfly, withMayfly } from '../support/mayfly.ts';
 import { alone, type Row } from '../support/rows.ts';
 import { anyOnTheWire, onTheWire, SmtpClient } from '../support/smtp-client.ts';
 
 const BYTES = 48 * 1_000_000;
+/** The limit of the plan, and what the end of the message takes. */
+const MAX_WIRE_BYTES = 50 * 1024 * 1024 + 5;
 /** No request may hold up the main thread for longer, milliseconds. */
 const MAX_BLOCK_MS = 20;
 /** Every so many of the list of bombs is sent: all of them at this size would take ten minutes. */
@@ -66,9 +68,9 @@ export async function largeMails(): Promise<Row[]> {
   return [...(await longestBlocks()), ...(await memoryOfBombs())];
 }
 
-/** Sends a request and reads the whole answer. @returns the longest delay of the main thread meanwhile */
+/** Sends a request and reads the whole answer. @returns the longest block of the main thread meanwhile */
 async function blockOf(mayfly: Mayfly, [method, path, body]: Request): Promise<number> {
-  await mayfly.resetDelay();
+  await mayfly.watchBlocks();
   const response = await fetch(`${mayfly.url}${path}`, {
     method,
     headers: {
@@ -79,10 +81,10 @@ async function blockOf(mayfly: Mayfly, [method, path, body]: Request): Promise<n
   });
   for await (const _ of response.body ?? []);
   if (response.status >= 500) throw new Error(`${method} ${path}: ${response.status}`);
-  return (await mayfly.delay()).max;
+  return mayfly.longestBlock();
 }
 
-function longestBlocks(): Promise<Row[]> {
+export function longestBlocks(): Promise<Row[]> {
   const blocks = new Map<string, number[]>();
   const note = (what: string, ms: number) => blocks.set(what, [...(blocks.get(what) ?? []), ms]);
   return withMayfly({}, async (mayfly) => {
@@ -90,9 +92,9 @@ function longestBlocks(): Promise<Row[]> {
       const inbox = await mayfly.createInbox();
       const wire = onTheWire(make());
       const client = await SmtpClient.open(mayfly.smtpPort);
-      await mayfly.resetDelay();
+      await mayfly.watchBlocks();
       await client.send(inbox.address, wire);
-      note('while it comes in', (await mayfly.delay()).max);
+      note('while it comes in', await mayfly.longestBlock());
       client.close();
       const list = await mayfly.get<{ messages: { id: string }[] }>(`/v1/inboxes/${inbox.id}/messages`);
       const base = `/v1/inboxes/${inbox.id}`;
@@ -102,7 +104,7 @@ function longestBlocks(): Promise<Row[]> {
     }
     return [...blocks].map(([what, times]) =>
       alone(
-        `a mail of 48 MB, ${Object.keys(KINDS).length} kinds, longest delay of the main thread: ${what}`,
+        `a mail of 48 MB, ${Object.keys(KINDS).length} kinds, longest block of the main thread, CPU time: ${what}`,
         'ms',
         times,
         {
@@ -113,7 +115,13 @@ function longestBlocks(): Promise<Row[]> {
   });
 }
 
-function memoryOfBombs(): Promise<Row[]> {
+/** A bomb as large as it may be: some grow by the line ends that SMTP demands. */
+function largestOnTheWire({ mail }: Bomb): Buffer {
+  const wire = anyOnTheWire(mail(BYTES));
+  return wire.length <= MAX_WIRE_BYTES ? wire : anyOnTheWire(mail(BYTES / 2 - 1_000_000));
+}
+
+export function memoryOfBombs(): Promise<Row[]> {
   const bombs = BOMBS.filter((_, index) => index % EACH_BOMB === 0);
   return withMayfly({}, async (mayfly) => {
     const { address } = await mayfly.createInbox();
@@ -122,13 +130,13 @@ function memoryOfBombs(): Promise<Row[]> {
     const sendAll = async (): Promise<void> => {
       for (let bomb = waiting.shift(); bomb; bomb = waiting.shift()) {
         const client = await SmtpClient.open(mayfly.smtpPort);
-        await client.send(address, anyOnTheWire(bomb.mail(BYTES)));
+        await client.send(address, largestOnTheWire(bomb));
         client.close();
       }
     };
-    await mayfly.resetDelay();
+    await mayfly.watchBlocks();
     await Promise.all(Array.from({ length: SENDERS }, sendAll));
-    const { max } = await mayfly.delay();
+    const longest = await mayfly.longestBlock();
     return [
       alone(
         `memory taken while ${bombs.length} bombs of 48 MB are read, ${SENDERS} senders at once`,
@@ -136,7 +144,7 @@ function memoryOfBombs(): Promise<Row[]> {
         [mayfly.memory().peak - before],
         { atMost: MAX_MEMORY_MIB },
       ),
-      alone('longest delay of the main thread meanwhile', 'ms', [max]),
+      alone('longest block of the main thread meanwhile, CPU time', 'ms', [longest]),
     ];
   });
 }

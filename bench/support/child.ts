@@ -20,8 +20,13 @@ export interface DelayReport {
   max: number;
 }
 
-type ProbeRequest = 'pid' | 'reset' | 'report';
-type ProbeAnswer = { pid: number } | { reset: true } | { report: DelayReport };
+type ProbeRequest = 'pid' | 'reset' | 'report' | 'watch' | 'longest';
+type ProbeAnswer =
+  | { pid: number }
+  | { reset: true }
+  | { report: DelayReport }
+  | { watch: true }
+  | { longest: number };
 
 /** A measured process. */
 export interface Child {
@@ -33,6 +38,10 @@ export interface Child {
   resetDelay(): Promise<void>;
   /** How late its main thread was since the last reset. */
   delay(): Promise<DelayReport>;
+  /** Begins to watch for the longest time in which its main thread computes without a pause. */
+  watchBlocks(): Promise<void>;
+  /** The longest since then, milliseconds of CPU time. */
+  longestBlock(): Promise<number>;
   /** CPU time of all its threads so far, seconds. */
   cpuSeconds(): number;
   /** CPU time of its main thread so far, seconds. */
@@ -132,6 +141,14 @@ function controls(child: ChildProcess, exited: Promise<unknown>, pid: number, re
       const answer = await ask(child, 'report');
       if (!('report' in answer)) throw new Error('the probe answered something else');
       return answer.report;
+    },
+    async watchBlocks() {
+      await ask(child, 'watch');
+    },
+    async longestBlock() {
+      const answer = await ask(child, 'longest');
+      if (!('longest' in answer)) throw new Error('the probe answered something else');
+      return answer.longest;
     },
     cpuSeconds: () => cpuSecondsOf(`/proc/${pid}/stat`),
     mainCpuSeconds: () => cpuSecondsOf(`/proc/${pid}/task/${pid}/stat`),

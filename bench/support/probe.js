@@ -14,7 +14,25 @@ if (isMainThread && process.channel) {
   histogram.enable();
   // The histogram holds the time from tick to tick, of which one resolution is no delay.
   const late = (nanoseconds) => Math.max(0, nanoseconds / 1e6 - RESOLUTION_MS);
+  // CPU time instead of time: on a busy machine any thread waits for the CPU.
+  let watch;
+  let longest = 0;
   const answers = {
+    watch: () => {
+      longest = 0;
+      let before = process.threadCpuUsage();
+      watch ??= setInterval(() => {
+        const { user, system } = process.threadCpuUsage(before);
+        before = process.threadCpuUsage();
+        longest = Math.max(longest, (user + system) / 1e3);
+      }, RESOLUTION_MS).unref();
+      return { watch: true };
+    },
+    longest: () => {
+      clearInterval(watch);
+      watch = undefined;
+      return { longest };
+    },
     pid: () => ({ pid: process.pid }),
     reset: () => {
       histogram.reset();

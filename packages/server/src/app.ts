@@ -14,6 +14,7 @@ import { Authenticator } from './inbound/authentication/authenticator.ts';
 import { ByteBudget, IN_FLIGHT_BYTES } from './inbound/in-flight/byte-budget.ts';
 import { createInjection } from './inbound/injection.ts';
 import { createParsing } from './inbound/parsing/parser-pool.ts';
+import { TRACE_HEADROOM_BYTES } from './inbound/received-line.ts';
 import { createReceiver } from './inbound/receiver.ts';
 import { createReplays } from './inbound/replay.ts';
 import { createFindCaptureTarget } from './inbound/smtp-credentials.ts';
@@ -193,7 +194,12 @@ async function openShared(given: Given, onFirstKey?: (key: string) => void) {
   );
   opened.closers.push(() => waitLog.flushed());
   const webhooks = createWebhooks({ store, guard, events, clock, plans });
-  const budget = new ByteBudget({ capacity: IN_FLIGHT_BYTES, largest: plans.largestMessageBytes, clock });
+  // A recorded message that is imported has a Received line already.
+  const budget = new ByteBudget({
+    capacity: IN_FLIGHT_BYTES + TRACE_HEADROOM_BYTES,
+    largest: plans.largestMessageBytes + TRACE_HEADROOM_BYTES,
+    clock,
+  });
   return {
     ...given,
     ...{

@@ -4,11 +4,6 @@
 export const MAX_BODY_BYTES = 64 * 1024;
 /** Node's own default, named: a credential, a host and a few tracing headers need less. */
 export const MAX_HEADER_BYTES = 16 * 1024;
-/**
- * The same for a whole request: an injected message of the largest size (50 MiB) at 7 Mbit/s. Longer would let
- * a slow client keep the memory that all mails in flight share.
- */
-export const REQUEST_TIMEOUT_MS = 60_000;
 /** A connection without traffic: twice as long as the longest held request. */
 export const IDLE_CONNECTION_MS = 120_000;
 /** How often connections are checked against the time limits, which may end late by so much. */
@@ -26,6 +21,8 @@ export interface ConnectionLimits {
   maxPipelined: number;
   headersTimeoutMs: number;
   busyHeadersTimeoutMs: number;
+  requestTimeoutMs: number;
+  unreadAnswerMs: number;
   keepAliveMs: number;
   busyKeepAliveMs: number;
 }
@@ -41,6 +38,13 @@ export const CONNECTION_LIMITS: ConnectionLimits = {
   headersTimeoutMs: 10_000,
   /** The same while more than half of all connections are open. */
   busyHeadersTimeoutMs: 3_000,
+  /**
+   * The same for a whole request: an injected message of the largest size (50 MiB) at 7 Mbit/s. Longer would let
+   * a slow client keep the memory that all mails in flight share.
+   */
+  requestTimeoutMs: 60_000,
+  /** A client that reads nothing of a large response for so long has hung. */
+  unreadAnswerMs: 30_000,
   /** Longer than the idle time of common load balancers (60 s), so that they close first and no request is lost. */
   keepAliveMs: 72_000,
   /** While more than half of all connections are open, idle ones must not take the place of new clients. */
@@ -74,5 +78,3 @@ export const MAX_UNREAD_BYTES = 192 * 1024 * 1024;
 export const SMALL_ANSWER_BYTES = 16 * 1024;
 /** What a streamed response holds: the piece that is being written and the next one. */
 export const STREAM_BYTES = 512 * 1024;
-/** A client that reads nothing of a large response for so long, milliseconds, has hung. */
-export const UNREAD_ANSWER_MS = 30_000;

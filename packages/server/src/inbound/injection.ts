@@ -6,6 +6,7 @@ import type { TrailEvent } from '../store/contract/trail.ts';
 import type { Delivering, ReceivedMail } from './delivery.ts';
 import type { ByteBudget } from './in-flight/byte-budget.ts';
 import { readMessage } from './in-flight/read-message.ts';
+import { TRACE_HEADROOM_BYTES } from './received-line.ts';
 import type { Receiver } from './receiver.ts';
 import { messageTooLarge, type Recipient } from './recipients.ts';
 import type { CaptureTarget } from './smtp-credentials.ts';
@@ -104,7 +105,12 @@ export function createInjection({
     },
 
     async restore(inbox, { stream, envelope, rcptTo }, remoteAddress) {
-      const recipients = await Promise.all(rcptTo.map((path) => receiver.accept(path, 0, inbox)));
+      const accepted = await Promise.all(rcptTo.map((path) => receiver.accept(path, 0, inbox)));
+      // The plan's limit is for a message as it was sent; this one has our Received line.
+      const recipients = accepted.map((recipient) => ({
+        ...recipient,
+        maxMessageBytes: recipient.maxMessageBytes + TRACE_HEADROOM_BYTES,
+      }));
       await deliver(stream, remoteAddress, recipients, { envelope, trace: null, begin: 'imported' });
     },
   };

@@ -5,6 +5,10 @@ import { startHttp, type TestHttp } from '../http/start-http.ts';
 
 const MIB = 1024 * 1024;
 
+async function until(isTrue: () => boolean): Promise<void> {
+  while (!isTrue()) await new Promise((resolve) => setTimeout(resolve, 10));
+}
+
 describe('connections', () => {
   let http: TestHttp;
   const sockets: Socket[] = [];
@@ -121,5 +125,57 @@ describe('connections', () => {
     received = '';
     client.write(`${head}Authorization: Bearer ${http.keys.own}\r\n\r\n${body}`);
     await expect.poll(() => received).toMatch(/^HTTP\/1\.1 201 /);
+  });
+
+  /** A client that has sent that and takes no answer; resolves when the server has closed the connection. */
+  const cutOff = async (sent: string): Promise<number> => {
+    const others = http.connections();
+    const socket = open();
+    await until(() => http.connections() > others);
+    const begun = performance.now();
+    socket.pause();
+    socket.write(sent);
+    await until(() => http.connections() <= others);
+    return performance.now() - begun;
+  };
+
+  it('whose client reads nothing of a large response are closed after 30 seconds (here 0.3)', async () => {
+    http = await startHttp({ limits: { unreadAnswerMs: 300 } });
+    const inbox = await http.createInbox();
+    const raw = new Uint8Array(24 * MIB).fill(0x61);
+    const id = await http.deliver(inbox, { raw });
+    const path = `/v1/inboxes/${inbox.id}/messages/${id}/raw`;
+    const ms = await cutOff(
+      `GET ${path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${http.keys.own}\r\n\r\n`,
+    );
+    expect(ms).toBeGreaterThan(250);
+    // One that reads gets all of it, however long that takes.
+    expect((await http.api('GET', path)).bytes.length).toBe(raw.length);
+  });
+
+  it('with a request that is not complete after 60 seconds (here 0.4) get 408 and are closed', async () => {
+    http = await startHttp({ limits: { requestTimeoutMs: 400, headersTimeoutMs: 300 } });
+    const socket = open();
+    socket.write(
+      `POST /v1/inboxes HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 20\r\nAuthorization: Bearer ${http.keys.own}\r\n\r\n{`,
+    );
+    expect(await text(socket)).toMatch(/^HTTP\/1\.1 408 [\s\S]*"code":"request_timeout"/);
+    await until(() => http.connections() === 0);
+  });
+
+  it('that are kept open without a request are closed sooner while more than half of all are open', async () => {
+    http = await startHttp({ limits: { maxConnections: 10, keepAliveMs: 60_000, busyKeepAliveMs: 200 } });
+    const kept = async (): Promise<Socket> => {
+      const socket = open();
+      socket.write('GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n');
+      await new Promise((resolve) => socket.once('data', resolve));
+      return socket;
+    };
+    const few = await kept();
+    const many: Socket[] = [];
+    for (let count = 0; count < 6; count++) many.push(await kept());
+    // The last ones were answered while more than half were open.
+    await closed(many.at(-1)?.resume() ?? few);
+    expect(few.destroyed).toBe(false);
   });
 });

@@ -61,12 +61,30 @@ describe('pipelined requests without a credential', () => {
     expect(text()).toContain('"alive"');
   });
 
-  it('beyond that limit close their connection', async () => {
+  it('beyond that limit are ignored: those before are answered, then the connection is closed', async () => {
     const { socket, closed, text } = client();
-    socket.write(get('/readyz').repeat(1_000));
+    const paths = Array.from({ length: 1_000 }, (_, index) => `/nothing-${index}`);
+    socket.write(paths.map((path) => get(path)).join(''));
     await closed;
-    expect(text().split('HTTP/1.1').length).toBeLessThan(150);
+    const answered = [...text().matchAll(/nothing-(\d+)/g)].map(([, index]) => Number(index));
+    expect(answered).toEqual(Array.from({ length: 101 }, (_, index) => index));
+    expect(text().match(/connection: close/gi)).toHaveLength(1);
     expect((await http.api('GET', '/healthz', { as: null })).status).toBe(200);
+  });
+
+  it('of many connections beyond the limit close them without the responses that are owed', async () => {
+    const many = Array.from({ length: 10 }, () => client());
+    for (const { socket } of many) {
+      socket.pause();
+      socket.write(get('/readyz').repeat(1_500));
+    }
+    const answer = await http.api('GET', '/healthz', { as: null });
+    expect(answer.status).toBe(200);
+    for (const { socket } of many) socket.resume();
+    await Promise.all(many.map(({ closed }) => closed));
+    const counts = many.map(({ text }) => text().split('HTTP/1.1 ').length - 1);
+    expect(Math.max(...counts)).toBeLessThanOrEqual(101);
+    expect(Math.min(...counts)).toBeLessThan(101);
   });
 
   it('are begun one after the other: the next one when the client has taken the last response', async () => {

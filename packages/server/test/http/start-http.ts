@@ -97,6 +97,8 @@ export interface TestHttp extends Accounts {
   logged: string[];
   /** What the SMTP side does in the app; a case may put its own there. */
   hooks: { refusalsWritten(): Promise<void> };
+  /** How many connections are open. */
+  connections(): number;
   /** What the app does twice a second. */
   recheckHeld(): Promise<void>;
   /** By default with the first account's key. */
@@ -222,6 +224,7 @@ export async function startHttp(
         if (answer.status !== 201) throw new Error(`no inbox: ${JSON.stringify(answer.body)}`);
         return answer.body;
       },
+      connections: () => server.connections,
       recheckHeld: () => server.recheckHeld(),
       deliver: (inbox, mail = {}, owner = accountId) => commit(newMail(inbox, owner, mail)),
       async deliverMany(inbox, count) {

@@ -8,7 +8,6 @@ import {
   type ConnectionLimits,
   IDLE_CONNECTION_MS,
   MAX_HEADER_BYTES,
-  REQUEST_TIMEOUT_MS,
 } from '../limits.ts';
 import { rawProblem } from '../response/problems.ts';
 import { ConnectionLimiter } from './connection-limiter.ts';
@@ -41,8 +40,12 @@ export function createListener(process: RequestListener, given: Partial<Connecti
   const server = createServer(
     {
       maxHeaderSize: MAX_HEADER_BYTES,
-      requestTimeout: REQUEST_TIMEOUT_MS,
-      connectionsCheckingInterval: Math.min(CONNECTION_CHECK_MS, limits.headersTimeoutMs),
+      requestTimeout: limits.requestTimeoutMs,
+      connectionsCheckingInterval: Math.min(
+        CONNECTION_CHECK_MS,
+        limits.headersTimeoutMs,
+        limits.requestTimeoutMs,
+      ),
       // The check is ours, with a problem document as the response.
       requireHostHeader: false,
       // Requests without a body get no stream for it: a quarter less CPU time for a GET.

@@ -11,7 +11,16 @@ interface Connection {
   waiting: Exchange[];
   /** Runs when the current response is complete; no further request is processed then. */
   afterwards: (() => void) | null;
+  /** Requests that arrived beyond the limit; with the first one no further request is taken. */
+  ignored: number;
 }
+
+/**
+ * Requests beyond the limits of their connections that are in memory until those close, of all connections: what
+ * two packets of the smallest requests hold, 20 MB. Beyond, a connection is closed without the responses that it
+ * is owed.
+ */
+const MAX_IGNORED = 5_000;
 
 /**
  * Processes the requests of each connection one after the other: the next one begins when the client's system
@@ -23,9 +32,10 @@ export class RequestQueue {
   readonly #process: RequestListener;
   readonly #connections = new WeakMap<Socket, Connection>();
   #open = 0;
+  #ignored = 0;
   #whenNone: (() => void) | undefined;
 
-  /** @param maxWaiting unanswered requests of one connection; one more closes it */
+  /** @param maxWaiting unanswered requests of one connection; with one more it is closed after their responses */
   constructor(maxWaiting: number, process: RequestListener) {
     this.#maxWaiting = maxWaiting;
     this.#process = process;
@@ -36,9 +46,10 @@ export class RequestQueue {
     const { socket } = request;
     const connection = this.#connectionOf(socket);
     if (connection.afterwards || !socket.writable) return;
-    if (connection.current === null) this.#begin(connection, [request, response]);
+    if (connection.ignored > 0) this.#ignore(connection, socket);
+    else if (connection.current === null) this.#begin(connection, [request, response]);
     else if (connection.waiting.length < this.#maxWaiting) connection.waiting.push([request, response]);
-    else socket.destroy();
+    else this.#ignore(connection, socket);
   };
 
   /** True while a request of this connection is not answered. */
@@ -69,10 +80,25 @@ export class RequestQueue {
     });
   }
 
+  /** Takes no further request of a connection, which is closed after the last response that it is owed. */
+  #ignore(connection: Connection, socket: Socket): void {
+    if (connection.ignored === 0) {
+      const [, last] = connection.waiting.at(-1) ?? connection.current ?? [];
+      if (last) last.shouldKeepAlive = false;
+      socket.once('close', () => {
+        this.#ignored -= connection.ignored;
+      });
+    }
+    connection.ignored++;
+    this.#ignored++;
+    if (this.#ignored > MAX_IGNORED) socket.destroy();
+    else socket.pause();
+  }
+
   #connectionOf(socket: Socket): Connection {
     const known = this.#connections.get(socket);
     if (known) return known;
-    const connection: Connection = { current: null, waiting: [], afterwards: null };
+    const connection: Connection = { current: null, waiting: [], afterwards: null, ignored: 0 };
     this.#connections.set(socket, connection);
     return connection;
   }

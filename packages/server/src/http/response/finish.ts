@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { App, HttpDeps, RouteContext } from '../context.ts';
-import { MAX_DISCARDED_BYTES, SMALL_ANSWER_BYTES, STREAM_BYTES, UNREAD_ANSWER_MS } from '../limits.ts';
+import { CONNECTION_LIMITS, MAX_DISCARDED_BYTES, SMALL_ANSWER_BYTES, STREAM_BYTES } from '../limits.ts';
 import { discardBody } from '../request/discard-body.ts';
 import { hasBody } from '../request/headers.ts';
 import { type KnownPaths, nothingThere } from '../request/paths.ts';
@@ -70,8 +70,8 @@ function heldBytes(payload: unknown): number {
 }
 
 /** Cuts off a client that does not read its response: Node's own limit is the longer one of idle connections. */
-function limitReading({ raw }: FastifyReply, giveBack: () => void): void {
-  raw.socket?.setTimeout(UNREAD_ANSWER_MS);
+function limitReading({ raw }: FastifyReply, ms: number, giveBack: () => void): void {
+  raw.socket?.setTimeout(ms);
   raw.once('close', giveBack);
 }
 
@@ -87,7 +87,8 @@ const isDiscarding = (request: FastifyRequest): boolean =>
  * Adds the headers of the account's limits to every response, counts it in the budget of unread ones, and
  * closes connections while the server stops.
  */
-export function finishAnswers(app: App, { admission, held }: RouteContext): void {
+export function finishAnswers(app: App, { options, admission, held }: RouteContext): void {
+  const { unreadAnswerMs: unreadMs } = { ...CONNECTION_LIMITS, ...options.limits };
   const budget = new AnswerBudget();
   app.addHook('onSend', (request, reply, payload, done) => {
     const { admitted } = request;
@@ -95,7 +96,7 @@ export function finishAnswers(app: App, { admission, held }: RouteContext): void
       const bytes = heldBytes(payload);
       if (bytes > SMALL_ANSWER_BYTES) {
         try {
-          limitReading(reply, budget.take(admitted.accountId, bytes));
+          limitReading(reply, unreadMs, budget.take(admitted.accountId, bytes));
         } catch (error) {
           return done(error as Error);
         }

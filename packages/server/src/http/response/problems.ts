@@ -2,7 +2,7 @@ import type { Problem } from '@mayfly/client/contract';
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
 import { AppError, type ErrorCode } from '../../errors.ts';
 import { quoted } from '../../nearest.ts';
-import { MAX_BODY_BYTES, MAX_HEADER_BYTES, MAX_PARAMETER, REQUEST_TIMEOUT_MS } from '../limits.ts';
+import { CONNECTION_LIMITS, MAX_BODY_BYTES, MAX_HEADER_BYTES, MAX_PARAMETER } from '../limits.ts';
 import { type RequestPart, type SchemaError, toInvalidRequest } from '../request/invalid-fields.ts';
 import { toTime } from './time.ts';
 
@@ -208,7 +208,7 @@ const PARSE_CODES: Record<string, [ProblemCode, string]> = {
   ],
   ERR_HTTP_REQUEST_TIMEOUT: [
     'request_timeout',
-    `The request did not arrive in time: its headers within a few seconds, all of it within ${REQUEST_TIMEOUT_MS / 1_000} seconds. Send it again.`,
+    `The request did not arrive in time: its headers within a few seconds, all of it within ${CONNECTION_LIMITS.requestTimeoutMs / 1_000} seconds. Send it again.`,
   ],
   TOO_MANY_FROM_ADDRESS: [
     'rate_limited',

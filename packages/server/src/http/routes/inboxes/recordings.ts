@@ -73,7 +73,7 @@ function importRoute(app: App, context: RouteContext): void {
           }),
           409: problemAnswer('`address_taken`, `limit_reached`.'),
           413: problemAnswer(
-            '`payload_too_large`: the archive is larger than 512 MiB. `message_too_large`: a message is larger than the plan allows, its Received line included.',
+            '`payload_too_large`: the archive is larger than 512 MiB. `message_too_large`: a message is larger than the plan allows, by more than the 1,024 bytes that are left for its Received line.',
           ),
           422: problemAnswer('`malformed_recording`: the archive is not a recording, or is damaged.'),
         },

@@ -6,6 +6,7 @@ import { NO_RECIPIENT } from '../../contract/messages.ts';
 import { REFUSAL_KEPT_MS } from '../../contract/retention.ts';
 import type { Db, Engine, Tx } from '../engine.ts';
 import { prepare, type Slots } from '../prepared.ts';
+import { parseOr } from '../stored-json.ts';
 import type { RefusalsTable, Tables } from '../tables.ts';
 
 /** Enough to explain a failed test; a sender that retries forever must not fill the store. */
@@ -18,6 +19,9 @@ const MAX_SIMILAR = 200;
 
 /** Rejections written in one transaction: a millisecond or two, for which other writes wait. */
 const ADDED_PER_STEP = 100;
+
+/** What is shown of a refusal whose row is damaged. */
+const UNKNOWN: Omit<Refusal, 'at' | 'address'> = { reply: '', mailFrom: '', helo: '', remoteAddress: '' };
 
 /** Stores refusals in a transaction, and deletes the oldest of those that are too many. */
 export function createInsert(db: Db): (tx: Tx, refusals: Refusal[]) => Promise<void> {
@@ -158,7 +162,7 @@ async function similarAddresses(
     .execute();
   return rows
     .map(({ address }) => address)
-    .filter((address) => isNearMiss(JSON.parse(address), wanted))
+    .filter((address) => isNearMiss(parseOr(address, ''), wanted))
     .slice(0, MAX_SIMILAR);
 }
 
@@ -205,15 +209,15 @@ export function createRefusals({ db, transaction }: Engine): RefusalStore {
         .orderBy('seq', 'desc')
         .limit(limit)
         .execute();
-      return rows.map(({ at, details }) => ({ at, address, ...JSON.parse(details) }));
+      return rows.map(({ at, details }) => ({ at, address, ...parseOr(details, UNKNOWN) }));
     },
 
     async listByDomain(domain, inboxId, limit, now) {
       const rows = await selectOfDomain(db, domain, inboxId, limit, now);
       return rows.map(({ at, address, details }) => ({
         at,
-        address: JSON.parse(address),
-        ...JSON.parse(details),
+        address: parseOr(address, ''),
+        ...parseOr(details, UNKNOWN),
       }));
     },
 
@@ -221,15 +225,15 @@ export function createRefusals({ db, transaction }: Engine): RefusalStore {
       const rows = await selectByAccount(db, accountId, query, now);
       return rows.map(({ at, address, details }) => ({
         at,
-        address: JSON.parse(address),
-        ...JSON.parse(details),
+        address: parseOr(address, ''),
+        ...parseOr(details, UNKNOWN),
       }));
     },
 
     async listAddresses(accountId, page, now) {
       const rows = await selectAddresses(db, accountId ?? '', page, now);
       return rows.map(({ address, at, times }) => ({
-        address: JSON.parse(address),
+        address: parseOr(address, ''),
         at,
         times: Number(times),
       }));

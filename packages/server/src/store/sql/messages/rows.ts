@@ -1,9 +1,11 @@
 import { type RawBuilder, sql } from 'kysely';
+import type { MailAuthentication } from '../../../mail/authentication.ts';
 import type { MailSummary } from '../../../mail/mail.ts';
 import { type AnyStoredContent, MAX_DERIVED_BYTES } from '../../../mail/stored-content.ts';
-import type { FullMessageRecord, MessageRecord, NewMail } from '../../contract/index.ts';
+import type { FullMessageRecord, MailEnvelope, MessageRecord, NewMail } from '../../contract/index.ts';
 import { decodeTrail } from '../../contract/trail.ts';
 import type { Db } from '../engine.ts';
+import { parseOr, parseTexts } from '../stored-json.ts';
 
 const utf8 = new TextDecoder();
 
@@ -33,19 +35,13 @@ const UNREADABLE: MailSummary = {
 const UNREADABLE_NOTE =
   'The stored summary of this message is damaged, so its fields are empty. Read the raw source instead.';
 
-/** A stored value; `otherwise` for bytes that are no JSON, so that one damaged row does not cost a whole list. */
-export function parseOr<T>(text: string, otherwise: T): T {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return otherwise;
-  }
-}
+const isSummary = (stored: MailSummary | null): stored is MailSummary =>
+  Array.isArray(stored?.to) && Array.isArray(stored.cc) && Array.isArray(stored.codes);
 
 /** The JSON text of a stored summary; that of an empty one where it is damaged. */
 export function summaryText(bytes: Uint8Array): string {
   const text = jsonText(bytes);
-  return parseOr<MailSummary | null>(text, null)?.to === undefined ? JSON.stringify(UNREADABLE) : text;
+  return isSummary(parseOr(text, null)) ? text : JSON.stringify(UNREADABLE);
 }
 
 /** The columns that {@link toMessage} needs, of the tables `messages as m` and `sources as s`. */
@@ -72,7 +68,7 @@ export interface SelectedMessage {
 
 export function toMessage(inboxId: string, row: SelectedMessage): MessageRecord {
   const summary = parseOr<MailSummary | null>(jsonText(row.summary), null);
-  const isReadable = summary?.to !== undefined;
+  const isReadable = isSummary(summary);
   const parseError = row.parse_error === null ? null : parseOr(row.parse_error, UNREADABLE_NOTE);
   return {
     id: row.id,
@@ -80,7 +76,7 @@ export function toMessage(inboxId: string, row: SelectedMessage): MessageRecord 
     receivedAt: row.received_at,
     size: row.size,
     contentBytes: row.content_bytes + (row.size <= MAX_DERIVED_BYTES ? row.size : 0),
-    rcptTo: parseOr(row.rcpt_to, []),
+    rcptTo: parseTexts(row.rcpt_to),
     parseError: isReadable ? parseError : UNREADABLE_NOTE,
     summary: isReadable ? summary : UNREADABLE,
   };
@@ -91,8 +87,13 @@ export function envelopeJson({ envelope, authentication, trail }: NewMail): stri
   return JSON.stringify({ ...envelope, ...(authentication && { authentication }), trail });
 }
 
+/** What is shown of an envelope whose row is damaged. */
+const UNKNOWN_ENVELOPE: MailEnvelope & { authentication?: MailAuthentication | null; trail?: string } = {
+  ...{ mailFrom: '', helo: '', remoteAddress: '', tls: false },
+};
+
 export function readEnvelope(text: string): Pick<FullMessageRecord, 'envelope' | 'authentication' | 'trail'> {
-  const { authentication = null, trail = '', ...envelope } = JSON.parse(text);
+  const { authentication = null, trail = '', ...envelope } = parseOr(text, UNKNOWN_ENVELOPE);
   return { envelope, authentication, trail: decodeTrail(trail) };
 }
 

@@ -5,8 +5,9 @@ import { MAY_LACK_TEXT_BYTES, readWords } from '../../../mail/stored-content.ts'
 import type { AccountMessageRow, MessageStore, SearchConditions } from '../../contract/index.ts';
 import type { Db, Dialect, Engine } from '../engine.ts';
 import { prepare, type Slots } from '../prepared.ts';
+import { parseTexts } from '../stored-json.ts';
 import { emptyPage, prepareSelectAccount } from './account-pages.ts';
-import { bounded, loadSource, parseContent, parseOr, summaryText } from './rows.ts';
+import { bounded, loadSource, parseContent, summaryText } from './rows.ts';
 
 /** Messages that one call reads: about ten milliseconds, fifty where each must be parsed. */
 const ROWS_PER_CALL = 500;
@@ -45,7 +46,7 @@ interface Candidate {
 
 async function isMatch(db: Db, row: Candidate, conditions: SearchConditions): Promise<boolean> {
   const summary: MailSummary = JSON.parse(summaryText(row.summary));
-  const message = { summary, rcptTo: parseOr(row.rcpt_to, []) };
+  const message = { summary, rcptTo: parseTexts(row.rcpt_to) };
   if (failedConditions(message, conditions).length > 0) return false;
   const missing = missingWords(message, conditions.words ?? []);
   if (missing.length === 0 && conditions.text === undefined) return true;

@@ -3,6 +3,7 @@ import { inboxAddress, parseAddress } from '../../../mail/address.ts';
 import { isNearMiss, type WantedAddress } from '../../../mail/matching/similar-addresses.ts';
 import type { MessageStore, SimilarRecipient } from '../../contract/index.ts';
 import type { Engine } from '../engine.ts';
+import { parseTexts } from '../stored-json.ts';
 import { prepareSelectAccount } from './account-pages.ts';
 
 /** Messages whose recipients are compared between two turns of the event loop: about five milliseconds. */
@@ -87,8 +88,7 @@ function countNearMisses(
   wanted: WantedAddress,
   { inboxId, receivedAt, rcptTo }: Row,
 ): void {
-  const recipients: string[] = JSON.parse(rcptTo);
-  const addresses = recipients.map((recipient) => parseAddress(recipient, { smtputf8: true }));
+  const addresses = parseTexts(rcptTo).map((recipient) => parseAddress(recipient, { smtputf8: true }));
   for (const address of new Set(addresses.map((parsed) => (parsed ? inboxAddress(parsed) : '')))) {
     if (!isNearMiss(address, wanted)) continue;
     const key = `${inboxId} ${address}`;
