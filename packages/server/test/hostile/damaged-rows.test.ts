@@ -3,7 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startApp, type TestApp } from '../support/start-app.ts';
+import { openStream } from '../support/event-stream.ts';
+import { startApp, TEST_KEY, type TestApp } from '../support/start-app.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'mayfly-damaged-'));
 let app: TestApp;
@@ -67,6 +68,60 @@ describe('one damaged row', () => {
     const { status, body } = await app.api('GET', `${path}/${second.id}`);
     expect([status, body.text]).toEqual([200, 'text of second\n']);
     expect(await list(`${path}?text=third`)).toHaveLength(1);
+  });
+});
+
+describe('one damaged row of a message', () => {
+  const OF_SECOND = `where source_seq = (select seq from sources ${SECOND})`;
+
+  it.each([
+    ['recipients that are no JSON', `update messages set rcpt_to = cast(? as text) ${OF_SECOND}`, '["a'],
+    ['recipients that are no list', `update messages set rcpt_to = cast(? as text) ${OF_SECOND}`, '5'],
+    ['an envelope that is no JSON', `update sources set envelope = cast(? as text) ${SECOND}`, '{"mail'],
+    ['a parse error that is no JSON', `update sources set parse_error = cast(? as text) ${SECOND}`, '"x'],
+    ['a summary with fields of other types', `update sources set summary = ? ${SECOND}`, '{"to":1,"cc":"x"}'],
+  ])('%s costs neither lists, nor searches, nor waits, nor streams', async (_, statement, value) => {
+    await damage(statement, Buffer.from(value));
+    const path = `/v1/inboxes/${inbox.id}`;
+    expect(await list(`${path}/messages`)).toHaveLength(3);
+    expect(await list('/v1/messages')).toHaveLength(3);
+    for (const query of ['rcptTo=nobody', 'text=third', 'subject=third', 'to=nobody']) {
+      const found = await app.api('GET', `${path}/messages?${query}`);
+      expect([query, found.status]).toEqual([query, 200]);
+    }
+    expect(await list('/v1/messages?q=third')).toHaveLength(1);
+    expect(await list(`/v1/messages?rcptTo=${inbox.address}&text=third`)).toHaveLength(1);
+    const wait = await app.api('POST', `${path}/wait`, {
+      body: { match: { subject: 'nothing like that' }, timeoutSeconds: 0 },
+    });
+    expect([wait.status, wait.body.explanation.seenCount]).toEqual([200, 3]);
+    const [, damaged] = await list(`${path}/messages`);
+    expect((await app.api('GET', `${path}/messages/${damaged.id}`)).status).toBe(200);
+    for (const stream of [`${path}/events`, '/v1/events']) {
+      const reader = await openStream(`${app.url}${stream}?since=0`, { as: TEST_KEY });
+      const events = [await reader.nextEvent(), await reader.nextEvent(), await reader.nextEvent()];
+      reader.close();
+      expect(events.map((event) => event?.data.message.subject).at(-1)).toBe('third');
+    }
+  });
+
+  it('of a refusal costs neither the list of refusals nor an explanation', async () => {
+    await app
+      .send({ from: 'a@sender.test', to: 'nobody@mayfly.test', subject: 'x', text: 'x' })
+      .catch(() => undefined);
+    await app.api('POST', `/v1/inboxes/${inbox.id}/wait`, {
+      body: { match: { subject: 'no' }, timeoutSeconds: 0 },
+    });
+    await damage(
+      `update refusals set details = cast(? as text) where seq = (select max(seq) from refusals)`,
+      Buffer.from('{"re'),
+    );
+    const refusals = await app.api('GET', '/v1/refusals');
+    expect([refusals.status, refusals.body.refusals[0].reply]).toEqual([200, '']);
+    const wait = await app.api('POST', `/v1/inboxes/${inbox.id}/wait`, {
+      body: { match: { subject: 'no' }, timeoutSeconds: 0 },
+    });
+    expect(wait.status).toBe(200);
   });
 });
 

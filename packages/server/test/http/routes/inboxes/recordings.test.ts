@@ -217,4 +217,31 @@ describe('what is not a recording', () => {
     const { tmpdir } = await import('node:os');
     expect(readdirSync(tmpdir()).filter((name) => name.startsWith('mayfly-upload-'))).toEqual([]);
   });
+
+  it('with a message of exactly the size that the plan allows is imported, and one that is larger is not', async () => {
+    const maxMessageBytes = 20_000;
+    const small = await startApp({ MAYFLY_PLANS: JSON.stringify({ unlimited: { maxMessageBytes } }) });
+    try {
+      const inbox = await small.createInbox();
+      const inject = (bytes: number) =>
+        small.api('POST', `/v1/inboxes/${inbox.id}/messages`, {
+          body: `Subject: x\r\n\r\n${'x'.repeat(bytes - 14)}`,
+          headers: { 'content-type': 'message/rfc822' },
+        });
+      expect((await inject(maxMessageBytes + 1)).status).toBe(413);
+      const { body } = await inject(maxMessageBytes);
+      expect(body.size).toBeGreaterThan(maxMessageBytes);
+      const importAgain = async (id: string) =>
+        small.api('POST', '/v1/inboxes/import', {
+          body: (await small.api('GET', `/v1/inboxes/${id}/export`)).bytes,
+          headers: { 'content-type': 'application/zip' },
+        });
+      const imported = await importAgain(inbox.id);
+      expect([imported.status, imported.body.messageCount]).toEqual([201, 1]);
+      // Again and again, because nothing is added to it.
+      expect((await importAgain(imported.body.id)).status).toBe(201);
+    } finally {
+      await small.stop();
+    }
+  });
 });
