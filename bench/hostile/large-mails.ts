@@ -84,7 +84,7 @@ async function blockOf(mayfly: Mayfly, [method, path, body]: Request): Promise<n
   return mayfly.longestBlock();
 }
 
-export function longestBlocks(): Promise<Row[]> {
+function longestBlocks(): Promise<Row[]> {
   const blocks = new Map<string, number[]>();
   const note = (what: string, ms: number) => blocks.set(what, [...(blocks.get(what) ?? []), ms]);
   return withMayfly({}, async (mayfly) => {
@@ -121,7 +121,7 @@ function largestOnTheWire({ mail }: Bomb): Buffer {
   return wire.length <= MAX_WIRE_BYTES ? wire : anyOnTheWire(mail(BYTES / 2 - 1_000_000));
 }
 
-export function memoryOfBombs(): Promise<Row[]> {
+function memoryOfBombs(): Promise<Row[]> {
   const bombs = BOMBS.filter((_, index) => index % EACH_BOMB === 0);
   return withMayfly({}, async (mayfly) => {
     const { address } = await mayfly.createInbox();

@@ -33,8 +33,9 @@ export async function* rawPieces(
     const offset = at - piece * RAW_PIECE_BYTES;
     const part = bytes?.subarray(offset, offset + end - at);
     if (!part || part.length === 0) throw notFound('message', id);
-    yield part;
+    // The reader may give the memory of the part back.
     at += part.length;
+    yield part;
   }
 }
 
