@@ -5,6 +5,7 @@
 import { availableParallelism, cpus } from 'node:os';
 import { auth } from './auth.ts';
 import { consoleBench } from './console.ts';
+import { costs } from './costs.ts';
 import { hostile } from './hostile/run-all.ts';
 import { http } from './http.ts';
 import { intake } from './intake.ts';
@@ -34,9 +35,10 @@ const BENCHES: Record<string, Bench> = {
   console: consoleBench,
   postgres,
   'postgres-scale': postgresScale,
+  costs,
 };
 /** These take long, or much disk: only when named. */
-const ON_REQUEST = ['scale', 'search', 'console', 'postgres', 'postgres-scale'];
+const ON_REQUEST = ['scale', 'search', 'console', 'postgres', 'postgres-scale', 'costs'];
 
 const names = process.argv.slice(2);
 const unknown = names.filter((name) => !(name in BENCHES));
