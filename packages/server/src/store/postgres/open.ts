@@ -10,6 +10,7 @@ import { createGatheredReads } from './gathered-reads.ts';
 import { Hints, type HintsDeps, hintsAfter } from './hints.ts';
 import { kyselyOn, postgresDialect } from './kysely.ts';
 import { Servers } from './servers.ts';
+import { runTransaction } from './transactions.ts';
 
 export interface PostgresOptions {
   /** `postgres://user:password@host:port/database`; several hosts with their ports, separated by commas. */
@@ -36,6 +37,22 @@ async function prepare(servers: Servers, onError: (error: Error) => void): Promi
 }
 
 /**
+ * A transaction that writes to the log and to nothing else. An empty one would succeed while no mail can be
+ * stored, because its COMMIT does not wait for a synchronous standby. Calls at the same time share one.
+ */
+function createPing(pool: ReturnType<typeof createPool>): () => Promise<void> {
+  let running: Promise<void> | undefined;
+  return () => {
+    running ??= runTransaction(pool, async (client) => {
+      await client.query("select pg_logical_emit_message(true, 'mayfly', '')");
+    }).finally(() => {
+      running = undefined;
+    });
+    return running;
+  };
+}
+
+/**
  * Opens the store on PostgreSQL. Any number of processes may use the same database.
  * @throws Error that says what to do if the server cannot be reached, is too old, or could lose acknowledged mail
  */
@@ -57,7 +74,8 @@ export async function openPostgres(options: PostgresOptions): Promise<Store> {
   }
   const engine = postgresEngine(pool);
   const store = createSqlStore(engine);
-  const methods = methodsOf({ ...store, inboxes: { ...store.inboxes, ...createGatheredReads(engine.db) } });
+  const inboxes = { ...store.inboxes, ...createGatheredReads(engine.db) };
+  const methods = methodsOf({ ...store, inboxes, ping: createPing(pool) });
   let closing: Promise<void> | undefined;
   return storeOf(
     async (method, args) => {

@@ -1,0 +1,53 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { Client } from 'pg';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { hasPostgres, type PostgresCluster, startPostgres } from '../../support/postgres.ts';
+import { startApp } from '../../support/start-app.ts';
+import { createDatabase } from './open-postgres.ts';
+
+/** The npm package has programs for Linux on x64 only; elsewhere these tests are skipped. */
+const IS_THERE = await hasPostgres();
+/** A readiness probe waits no longer. */
+const PROBE_MS = 1_000;
+
+describe.skipIf(!IS_THERE)('readiness on PostgreSQL', () => {
+  let cluster: PostgresCluster;
+  let admin: Client;
+  beforeAll(async () => {
+    cluster = await startPostgres();
+    admin = new Client(cluster.url());
+    await admin.connect();
+  });
+  afterAll(async () => {
+    await admin?.end();
+    await cluster?.remove();
+  });
+  const waitForStandby = async (name: string) => {
+    await admin.query(`alter system set synchronous_standby_names = '${name}'`);
+    await admin.query('select pg_reload_conf()');
+    const show = async () => (await admin.query('show synchronous_standby_names')).rows[0];
+    await expect.poll(show).toEqual({ synchronous_standby_names: name });
+    // The processes of the other connections read the settings a moment later.
+    await delay(200);
+  };
+
+  it('is red while the synchronous standby is gone and nothing can be stored, and green again with it', async () => {
+    const url = new URL(await createDatabase(cluster));
+    await admin.query('create role mayfly login');
+    await admin.query(`alter database ${url.pathname.slice(1)} owner to mayfly`);
+    url.username = 'mayfly';
+    const app = await startApp({ MAYFLY_DATABASE_URL: url.href });
+    const isReady = () =>
+      fetch(`${app.url}/readyz`, { signal: AbortSignal.timeout(PROBE_MS) }).then(
+        ({ ok }) => ok,
+        () => false,
+      );
+    expect(await isReady()).toBe(true);
+    await waitForStandby('absent');
+    // More probes than the server has connections.
+    expect(await Promise.all(Array.from({ length: 20 }, isReady))).not.toContain(true);
+    await waitForStandby('');
+    await expect.poll(isReady).toBe(true);
+    await app.stop();
+  });
+});
