@@ -18,8 +18,8 @@ import { newWebhookSecret } from './sign.ts';
 /** After a rotation the old secret signs too for so long: receivers are changed one by one. */
 const OLD_SECRET_MS = 24 * 60 * 60_000;
 
-/** Deliveries that one step of a replay looks at: about two milliseconds in which other writes wait. */
-const REPLAY_STEP = 500;
+/** Deliveries that one step of a replay looks at: about four milliseconds in which other writes wait. */
+const REPLAY_STEP = 250;
 /** The random part of the smallest and the largest id of a time. */
 const [SMALLEST, LARGEST] = [0, 255].map((byte) => new Uint8Array(10).fill(byte));
 

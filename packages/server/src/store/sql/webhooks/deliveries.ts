@@ -123,10 +123,14 @@ async function replayAll(
     .where((row) =>
       row.or([
         row('inbox_id', 'is', null),
-        row(
-          'inbox_id',
-          'in',
-          row.selectFrom('inboxes').select('id').where('expires_at', '>', now).where('freed', '=', 0),
+        // Correlated: a list of all live inboxes may have a million entries.
+        row.exists(
+          row
+            .selectFrom('inboxes')
+            .select('inboxes.id')
+            .whereRef('inboxes.id', '=', 'deliveries.inbox_id')
+            .where('inboxes.expires_at', '>', now)
+            .where('inboxes.freed', '=', 0),
         ),
       ]),
     )
