@@ -4,7 +4,7 @@ import { oneLine } from './mime/clean.ts';
 import { parseDate } from './mime/date.ts';
 import { decodeHeaderText } from './mime/encoded-words.ts';
 import { FIELD_NAMES } from './mime/field-names.ts';
-import { type FieldRange, fieldValue } from './mime/header.ts';
+import { type FieldRange, fieldValue, readHeader } from './mime/header.ts';
 import { parseAddressList } from './mime/mailboxes/address-list.ts';
 
 /** The fields of a message's header, as they are shown and as the summary needs them. */
@@ -18,6 +18,11 @@ const MAX_HEADER_BYTES = 2 * 1024 * 1024;
 const MIN_FIELD_BYTES = 64 * 1024;
 /** Message ids of a References field; threads are shorter. */
 const MAX_REFERENCES = 1_000;
+
+/** The header fields at the beginning of a raw source. @param beginning its first bytes; a header that is longer is cut */
+export function headersAt(beginning: Buffer): MailHeader[] {
+  return new MessageFields(beginning, readHeader(beginning, 0, beginning.length).fields).headers;
+}
 
 interface Field {
   /** Lower case. */

@@ -1,13 +1,28 @@
 import { MessageParams, Timeline } from '@mayfly/client/contract';
 import { notFound } from '../../../errors.ts';
+import { headersAt } from '../../../mail/fields.ts';
 import { timelineOf } from '../../../messages/timeline.ts';
+import type { FullMessageRecord } from '../../../store/contract/index.ts';
 import { callersInbox } from '../../access/guard.ts';
 import type { App, RouteContext } from '../../context.ts';
 import { json } from '../../openapi/responses.ts';
 import { toTimeOrNull } from '../../response/time.ts';
 
+/** Bytes of a large message in which its Date and Received headers are searched; real headers are shorter. */
+const MAX_HEADER_READ = 64 * 1024;
+
 export function timelineRoutes(app: App, { deps }: RouteContext): void {
   const { store, clock } = deps;
+
+  /** A message with its header fields, also where those are not stored. */
+  async function withHeaders(message: FullMessageRecord): Promise<FullMessageRecord> {
+    if (!message.isPartial || message.content.headers.length > 0) return message;
+    const { inboxId, id } = message;
+    const first = await store.messages.readRaw(inboxId, id, 0, clock.now());
+    if (!first) throw notFound('message', id);
+    const headers = headersAt(Buffer.from(first.subarray(0, MAX_HEADER_READ)));
+    return { ...message, content: { ...message.content, headers } };
+  }
 
   app.route({
     method: 'GET',
@@ -26,13 +41,14 @@ export function timelineRoutes(app: App, { deps }: RouteContext): void {
       const { id: inboxId, accountId } = callersInbox(request);
       const { messageId } = request.params;
       const now = clock.now();
-      const message = await store.messages.find(inboxId, messageId, now);
-      if (!message) throw notFound('message', messageId);
+      const stored = await store.messages.find(inboxId, messageId, now);
+      if (!stored) throw notFound('message', messageId);
+      const message = await withHeaders(stored);
       const { trail, receivedAt } = message;
-      const stored = { from: Math.min(trail.at(-1)?.at ?? receivedAt, receivedAt), to: receivedAt };
+      const times = { from: Math.min(trail.at(-1)?.at ?? receivedAt, receivedAt), to: receivedAt };
       const deliveries = await store.deliveries.listOfMessage(
         accountId,
-        { inboxId, messageId, ...stored },
+        { inboxId, messageId, ...times },
         now,
       );
       const events = timelineOf(message, deliveries);
