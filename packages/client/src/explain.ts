@@ -21,6 +21,17 @@ function seenRow({ message, failed }: api.SeenMessage): [string, string, string]
   return [clock(message.receivedAt), why.join(', '), message.from?.address ?? 'no sender'];
 }
 
+/** The reply, or what a fault rule did. */
+function refusal({ reply, fault }: api.RefusedMail): string {
+  if (!fault) return reply;
+  const deeds = [
+    reply,
+    fault.disconnect ? 'connection closed' : '',
+    fault.delayMs > 0 ? `delayed by ${fault.delayMs} ms` : '',
+  ];
+  return `fault rule ${fault.rule} at ${fault.at}: ${deeds.filter((deed) => deed !== '').join(', ')}`;
+}
+
 /**
  * The explanation of a wait as lines of a table, times in UTC.
  */
@@ -38,7 +49,7 @@ export function explanationLines({
     ...rows.map(([time, why, from]) => `  ${time}  ${why.padEnd(width)}  from ${from}`),
     ...refused
       .slice(0, MAX_ROWS)
-      .map(({ at, reply, mailFrom }) => `Refused: ${clock(at)}  ${reply}  from ${mailFrom || '<>'}`),
+      .map((one) => `Refused: ${clock(one.at)}  ${refusal(one)}  from ${one.mailFrom || '<>'}`),
     ...nearMisses
       .slice(0, MAX_ROWS)
       .map(({ address, at, times, outcome, inboxId }) =>

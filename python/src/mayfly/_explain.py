@@ -45,6 +45,19 @@ def _near_miss(near: dict[str, Any]) -> str:
     return f"Near miss: {near['address']} got {plural(near['times'], 'mail')} ({at}): {taker} took it."
 
 
+def _refusal(one: dict[str, Any]) -> str:
+    """The reply, or what a fault rule did."""
+    fault = one.get("fault")
+    if not fault:
+        return str(one["reply"])
+    deeds = [
+        one["reply"],
+        "connection closed" if fault["disconnect"] else "",
+        f"delayed by {fault['delayMs']} ms" if fault["delayMs"] else "",
+    ]
+    return f"fault rule {fault['rule']} at {fault['at']}: {', '.join(filter(None, deeds))}"
+
+
 def explanation_lines(explanation: dict[str, Any]) -> list[str]:
     """Times are UTC."""
     count = explanation["seenCount"]
@@ -53,7 +66,7 @@ def explanation_lines(explanation: dict[str, Any]) -> list[str]:
         head,
         *_seen_rows(explanation["seen"]),
         *(
-            f"Refused: {clock(one['at'])}  {one['reply']}  from {one['mailFrom'] or '<>'}"
+            f"Refused: {clock(one['at'])}  {_refusal(one)}  from {one['mailFrom'] or '<>'}"
             for one in explanation["refused"][:MAX_ROWS]
         ),
         *(_near_miss(near) for near in explanation["nearMisses"][:MAX_ROWS]),

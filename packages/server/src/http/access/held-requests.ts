@@ -31,7 +31,8 @@ export interface HeldRequests {
 
 interface Held {
   controller: AbortController;
-  accountId: string;
+  /** Null for a request without a credential, such as that of a preview link: nothing of it can be revoked. */
+  accountId: string | null;
   /** What a request with an API key came with, its header or its session; null for a read token. */
   credential: string | null;
   isSession: boolean;
@@ -91,8 +92,8 @@ export function createHeldRequests(guard: Guard, deps: { store: Pick<Store, 'acc
   return {
     async hold(reply, work) {
       const { caller, headers, session } = reply.request;
-      const accountId = caller?.account.id ?? '';
-      places.enter(accountId);
+      const accountId = caller?.account.id ?? null;
+      if (accountId !== null) places.enter(accountId);
       const controller = new AbortController();
       const isSession = headers.authorization === undefined;
       const credential = caller?.key ? (headers.authorization ?? session ?? null) : null;
@@ -107,7 +108,7 @@ export function createHeldRequests(guard: Guard, deps: { store: Pick<Store, 'acc
         return result;
       } finally {
         held.delete(one);
-        places.leave(accountId);
+        if (accountId !== null) places.leave(accountId);
         reply.raw.off('close', end);
       }
     },
@@ -120,7 +121,9 @@ export function createHeldRequests(guard: Guard, deps: { store: Pick<Store, 'acc
         const isSession = all[0]?.isSession ?? false;
         if (credential !== null && !(await isGood(credential, isSession))) kill(all);
       }
-      for (const [accountId, all] of byToken) if (!(await deps.store.accounts.find(accountId))) kill(all);
+      for (const [accountId, all] of byToken) {
+        if (accountId !== null && !(await deps.store.accounts.find(accountId))) kill(all);
+      }
     },
     release() {
       released = true;

@@ -314,7 +314,7 @@ export interface RefusalStore {
     now: number,
   ): Promise<Refusal[]>;
   /**
-   * Addresses that were refused after a time and not longer than 24 h ago, the latest first. Addresses
+   * Addresses that were refused with 550 5.1.1, because no inbox had them, after a time and not longer than 24 h ago, the latest first. Addresses
    * that another account has, holds, or had within the quarantine, by themselves or by a catch-all inbox,
    * and those of another account's domains, are left out; for no account (`null`) those of every account.
    */

@@ -1,4 +1,7 @@
+import { EventEmitter } from 'node:events';
+import type { FastifyReply } from 'fastify';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { createHeldRequests } from '../../../src/http/access/held-requests.ts';
 import { MAX_HELD_PER_ACCOUNT } from '../../../src/http/limits.ts';
 import { startHttp, type TestHttp } from '../start-http.ts';
 
@@ -71,4 +74,18 @@ describe('a held request', () => {
     await http.deliver(inbox);
     expect((await again).status).toBe(200);
   });
+});
+
+it('a request without a credential has none that can be revoked: a preview that takes long is not ended', async () => {
+  const guard = { check: () => Promise.reject(new Error('not to be asked')), forget: () => undefined };
+  const held = createHeldRequests(guard, { store: { accounts: { find: async () => undefined } as never } });
+  const request = { caller: null, headers: {}, session: undefined };
+  const reply = () => ({ request, raw: new EventEmitter() }) as unknown as FastifyReply;
+  const pages = Array.from({ length: MAX_HELD_PER_ACCOUNT + 1 }, () =>
+    held.hold(reply(), async () => {
+      await held.recheck();
+      return 'the page';
+    }),
+  );
+  expect(new Set(await Promise.all(pages))).toEqual(new Set(['the page']));
 });

@@ -188,7 +188,7 @@ function Explanation({ inbox, result }: { inbox: api.Inbox; result: api.WaitResu
             {refused.map((one) => (
               <li class="seen" key={`${one.at}${one.reply}`}>
                 <div class="row-line">
-                  <code class="cut">{one.reply}</code>
+                  <code class="cut">{one.reply || `fault rule ${one.fault?.rule}`}</code>
                   <Ago time={one.at} />
                 </div>
                 <span class="small muted">

@@ -146,6 +146,12 @@ function selectByAccount(
   );
 }
 
+/**
+ * Only an address that no inbox had is a near miss: not one whose inbox was full, or asked for faults. The JSON of
+ * other fields has no such text, because it escapes quotes.
+ */
+const hadNoInbox = sql<boolean>`r.details like '%"reply":"550 5.1.1 %' and r.details not like '%"fault":%'`;
+
 /** Refused addresses that are similar to one, as stored, the latest first. */
 async function similarAddresses(
   db: Db,
@@ -154,10 +160,11 @@ async function similarAddresses(
   now: number,
 ): Promise<string[]> {
   const rows = await db
-    .selectFrom('refusals')
-    .select((row) => ['address', row.fn.max('at').as('at')])
-    .where('at', '>', Math.max(after, now - REFUSAL_KEPT_MS))
-    .groupBy('address')
+    .selectFrom('refusals as r')
+    .select((row) => ['r.address', row.fn.max('r.at').as('at')])
+    .where('r.at', '>', Math.max(after, now - REFUSAL_KEPT_MS))
+    .where(hadNoInbox)
+    .groupBy('r.address')
     .orderBy('at', 'desc')
     .execute();
   return rows
@@ -179,6 +186,7 @@ async function selectAddresses(
     .selectFrom('refusals as r')
     .select((row) => ['r.address', row.fn.max('r.at').as('at'), row.fn.countAll().as('times')])
     .where('r.at', '>', Math.max(after, now - REFUSAL_KEPT_MS))
+    .where(hadNoInbox)
     .$if(among !== undefined, (query) => query.where('r.address', 'in', among ?? []))
     .where((row) => row.not(isReserved(row, '!=', accountId, now)))
     .where((row) => row.not(isOnDomain(row, '!=', accountId)))

@@ -130,6 +130,22 @@ export function describeExplain(given: Given): void {
       expect(await listed(store, null, T + REFUSAL_KEPT_MS + 1)).toEqual([{ ...a, times: 1 }]);
     });
 
+    it('are those that no inbox had, and not those that were full or had faults', async () => {
+      const owner = await given.account();
+      const fault = { rule: 1, at: 'rcpt' as const, delayMs: 0, disconnect: false };
+      const [none, full, faulty] = ['none', 'full', 'faulty'].map(
+        (name) => `${name}-${owner.slice(-8)}@k.test`,
+      );
+      await given.store.refusals.add([
+        { ...refusalOf(none ?? ''), mailFrom: '"fault":' },
+        { ...refusalOf(full ?? ''), reply: '452 4.2.2 Inbox is full', mailFrom: '"reply":"550 5.1.1 no' },
+        { ...refusalOf(faulty ?? ''), fault },
+      ]);
+      const listed = await given.store.refusals.listAddresses(owner, { after: 0, limit: 1000 }, T);
+      const found = listed.map(({ address }) => address).filter((address) => address.endsWith('@k.test'));
+      expect(found).toEqual([none]);
+    });
+
     it('leave out those that another account has, holds, or had lately', async () => {
       const on = await given.fresh();
       const [owner, other] = [await given.account(on), await given.account(on)];
