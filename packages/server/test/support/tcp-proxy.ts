@@ -19,8 +19,6 @@ export interface TcpProxy {
   connections(): ProxiedConnection[];
   /** Each piece is passed on this much later, milliseconds. */
   delayMs: number;
-  /** While true, new connections are reset. */
-  refuses: boolean;
   close(): Promise<void>;
 }
 
@@ -73,15 +71,23 @@ class Connection implements ProxiedConnection {
 
   #pass(from: Socket, to: Socket): void {
     let last = Promise.resolve();
+    let waiting = 0;
     from.on('data', (piece: Buffer) => {
       if (this.#isFrozen) return;
       const ms = this.#delay();
-      if (ms === 0) {
+      // Never past what still waits: bytes keep their order.
+      if (ms === 0 && waiting === 0) {
         to.write(piece);
         return;
       }
       const due = pause(ms);
-      last = last.then(() => due).then(() => void (this.#isFrozen || to.write(piece)));
+      waiting += 1;
+      last = last
+        .then(() => due)
+        .then(() => {
+          waiting -= 1;
+          if (!this.#isFrozen) to.write(piece);
+        });
     });
     from.on('end', () => {
       void last.then(() => {
@@ -97,7 +103,6 @@ export async function startTcpProxy(target: () => number): Promise<TcpProxy> {
   const proxy = {
     port: 0,
     delayMs: 0,
-    refuses: false,
     connections: () => [...open],
     async close() {
       server.close();
@@ -106,11 +111,6 @@ export async function startTcpProxy(target: () => number): Promise<TcpProxy> {
     },
   };
   const server = createServer((client) => {
-    if (proxy.refuses) {
-      client.on('error', () => undefined);
-      client.resetAndDestroy();
-      return;
-    }
     const connection: Connection = new Connection(
       client,
       connect(target(), '127.0.0.1'),
