@@ -244,7 +244,7 @@ function deletion(app: App, { options, deps }: RouteContext): void {
       tags: TAGS,
       summary: 'Delete an inbox',
       description:
-        'After the response the inbox, its messages, their sources and its read token are gone. The sink can be emptied, but not deleted while the server runs with `MAYFLY_SINK=on`: 409 `permanent_inbox`.',
+        'After the response the inbox, its messages, their sources and its read token are gone. Of an inbox with labels, its address, labels and figures are kept for 24 hours for `GET /v1/reports/runs`. The sink can be emptied, but not deleted while the server runs with `MAYFLY_SINK=on`: 409 `permanent_inbox`.',
       params: InboxParams,
       response: { 204: empty('Deleted.'), 409: PERMANENT },
     },

@@ -122,24 +122,13 @@ describe('GET /v1/inboxes/{id}/messages/{messageId}/timeline', () => {
     ]);
   });
 
-  it('has the headers of a message of which nothing but the summary is stored', async () => {
+  it('has the headers of a message whose header is too large to be stored again', async () => {
     const inbox = await app.createInbox();
-    // Control characters take six bytes each in what is stored, so nothing is.
-    const body = `Date: Wed, 4 Mar 2026 05:06:07 +0000\r\nSubject: x\r\n\r\n${'\x01'.repeat(3_000_000)}\r\n`;
     const headers = { 'content-type': 'message/rfc822' };
-    const posted = await app.api('POST', `/v1/inboxes/${inbox.id}/messages`, { body, headers });
-    expect(posted.status).toBe(201);
-    const [first] = await timelineOf(await messagePath(inbox.id));
-    expect(first).toMatchObject({ event: 'date-header', at: '2026-03-04T05:06:07.000Z' });
-    const attachment = { filename: 'a.bin', content: Buffer.alloc(400_000, 1) };
-    const large = await app.createInbox();
-    await send({
-      ...mailTo(large.address),
-      date: new Date('2026-03-04T05:06:08Z'),
-      attachments: [attachment],
-    });
-    const [date] = await timelineOf(await messagePath(large.id));
-    expect(date).toMatchObject({ event: 'date-header', at: '2026-03-04T05:06:08.000Z' });
+    const body = `Date: Wed, 4 Mar 2026 05:06:07 +0000\r\nX-A: ${'x'.repeat(3_000_000)}\r\n\r\nx\r\n`;
+    expect((await app.api('POST', `/v1/inboxes/${inbox.id}/messages`, { body, headers })).status).toBe(201);
+    const [date] = await timelineOf(await messagePath(inbox.id));
+    expect(date).toMatchObject({ event: 'date-header', at: '2026-03-04T05:06:07.000Z' });
   });
 
   it('is gone with the message', async () => {
