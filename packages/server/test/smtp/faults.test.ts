@@ -249,3 +249,31 @@ it('commands that were pipelined behind a delayed one are answered after it, in 
   await clock.advance(1000);
   await client.play([{ expect: ['451 4.7.1', '250 2.1.5', 354] }, text]);
 });
+
+it('after a refused DATA the recipients stand, and DATA may be sent again; after a refused message they do not', async () => {
+  await start();
+  rule('data', { reply: BUSY });
+  rule('end-of-data', { reply: BUSY });
+  const client = await smtpClient(smtp.port);
+  await client.play([
+    ...hello,
+    mail,
+    rcpt,
+    { ...data, expect: '451 4.7.1' },
+    data,
+    { ...text, expect: '451 4.7.1' },
+  ]);
+  await client.play([{ send: 'DATA', expect: '503 5.5.1' }, mail, rcpt, data, text]);
+  expect(smtp.receiver.mails).toHaveLength(1);
+});
+
+it('more delayed connections than are exempt are counted, so that a flood of them keeps others waiting no more than one of idle ones', async () => {
+  await start({ maxConnections: 4 });
+  for (let n = 0; n < 6; n++) {
+    rule('rcpt', { delayMs: 5000 });
+    await (await smtpClient(smtp.port)).play(UP_TO.rcpt);
+    await clock.untilSleeping(2 + n);
+  }
+  const late = await smtpClient(smtp.port);
+  await late.play([{ expect: '421 4.3.2' }]);
+});
