@@ -179,8 +179,10 @@ async function openShared(given: Given, onFirstKey?: (key: string) => void) {
   const metrics = createMetrics();
   const parsing = createParsing({ clock });
   opened.closers.push(() => parsing.close());
+  const schedule = createScheduleClock(clock, () => store.deliveries.storageTime());
   const gauges: GaugeSources = {
     clock,
+    scheduleNow: schedule.now,
     store,
     measureDisk: async () =>
       config.databaseUrl === null ? measureDisk(databasePath(config.dataDir)) : NO_DISK,
@@ -212,6 +214,7 @@ async function openShared(given: Given, onFirstKey?: (key: string) => void) {
       parsing,
       gauges,
       guard,
+      schedule,
       webhooks,
       budget,
       waitLog,
@@ -350,6 +353,7 @@ async function startHttp(
       parsing: parts.parsing,
       events: parts.events,
       webhooks: parts.webhooks,
+      scheduleNow: parts.schedule.now,
       waitLog: parts.waitLog,
       plans: parts.plans,
       rate: openRateLimit(parts),
@@ -375,11 +379,9 @@ async function startHttp(
 
 /** @param http where the API listens in this process; null where it does not */
 async function startDeliverer(parts: Parts, http: RunningApp['http']): Promise<void> {
-  const { config, overrides, store, guard, events, metrics, gauges, clock, log, opened } = parts;
+  const { config, overrides, store, schedule, guard, events, metrics, clock, log, opened } = parts;
   // The embedded store has one server: no other process holds these leases.
   if (config.databaseUrl === null) await store.deliveries.releaseAll(clock.now());
-  const schedule = createScheduleClock(clock, () => store.deliveries.storageTime());
-  gauges.scheduleNow = schedule.now;
   const deliverer = createDeliverer({
     store,
     schedule,

@@ -60,6 +60,8 @@ export interface HttpDeps {
   /** Resolves when the refusals that SMTP gave before the call can be read. */
   refusalsWritten(): Promise<void>;
   webhooks: Webhooks;
+  /** The time by which webhook deliveries are due; by default that of the clock. */
+  scheduleNow?: () => number;
   /** Stores how waits ended, for reports. */
   waitLog: WaitLog;
   plans: Plans;

@@ -82,7 +82,16 @@ function listDeliveries(app: App, { deps }: RouteContext): void {
       const found = state
         ? await store.deliveries.listByState(account.id, id, { ...page, state }, now)
         : await store.deliveries.list(account.id, id, page, now);
-      return { deliveries: found.deliveries.map(toDelivery), hasMore: found.hasMore };
+      // The wall clock may have been set since the server started; clients compare with theirs.
+      const stepMs = clock.now() - (deps.scheduleNow?.() ?? clock.now());
+      const atWallTime = (delivery: DeliveryRecord): DeliveryRecord => ({
+        ...delivery,
+        nextAttemptAt: delivery.nextAttemptAt && delivery.nextAttemptAt + stepMs,
+      });
+      return {
+        deliveries: found.deliveries.map((delivery) => toDelivery(atWallTime(delivery))),
+        hasMore: found.hasMore,
+      };
     },
   });
 }
