@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { inForm, timeLimit } from '../../support/form.ts';
 import { hasPostgres } from '../../support/postgres.ts';
 import type { Inbox, ServerProcess } from '../../support/server-process.ts';
@@ -25,18 +25,14 @@ describe.skipIf(!IS_THERE)(`two nodes, one of whose clocks is ${AHEAD_MS} ms ahe
   let site: Site;
   let right: ServerProcess;
   let ahead: ServerProcess;
-  beforeEach(async () => {
+  const start = async (env: Record<string, string>): Promise<void> => {
     site = await startSite();
-    const env = {
-      MAYFLY_PLANS: JSON.stringify({ unlimited: { requestsPerMonth: QUOTA * 100 } }),
-      MAYFLY_METRICS: 'on',
-      MAYFLY_LOG_LEVEL: 'info',
-      CLOCK_AHEAD_MS: String(AHEAD_MS),
-    };
     right = await site.startNode({ env });
-    ahead = await site.startNode({ env, nodeArgs: ['--import', SHIFT_CLOCK] });
-  });
-  afterEach(() => site.close());
+    const shift = { CLOCK_AHEAD_MS: String(AHEAD_MS) };
+    ahead = await site.startNode({ env: { ...env, ...shift }, nodeArgs: ['--import', SHIFT_CLOCK] });
+  };
+  beforeAll(() => start({ MAYFLY_METRICS: 'on', MAYFLY_LOG_LEVEL: 'info' }));
+  afterAll(() => site?.close());
 
   test('warn of it in the log of the one, and show it in its metrics', async () => {
     expect(ahead.greeting).toMatch(
@@ -107,13 +103,7 @@ describe.skipIf(!IS_THERE)(`two nodes, one of whose clocks is ${AHEAD_MS} ms ahe
     'count one month together, and never more than its quota',
     async () => {
       await site.close();
-      site = await startSite();
-      const env = {
-        MAYFLY_PLANS: JSON.stringify({ unlimited: { requestsPerMonth: QUOTA } }),
-        CLOCK_AHEAD_MS: String(AHEAD_MS),
-      };
-      right = await site.startNode({ env });
-      ahead = await site.startNode({ env, nodeArgs: ['--import', SHIFT_CLOCK] });
+      await start({ MAYFLY_PLANS: JSON.stringify({ unlimited: { requestsPerMonth: QUOTA } }) });
       let answered = 0;
       let refused = 0;
       await Promise.all(
