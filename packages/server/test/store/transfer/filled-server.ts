@@ -55,6 +55,13 @@ export async function fill(app: TestApp, webhookUrl: string): Promise<Filled> {
   await app.send({ from, to: emptied.address, subject: 'Of an emptied inbox' });
   expect((await api('DELETE', `/v1/inboxes/${emptied.id}/messages`)).status).toBe(204);
 
+  const wait = { body: { match: { subject: 'Shared' }, timeoutSeconds: 5 } };
+  const waited = await api('POST', `/v1/inboxes/${first.id}/wait`, wait);
+  expect(waited.status, JSON.stringify(waited.body)).toBe(200);
+  const deleted = await app.createInbox({ labels: { run: '1' } });
+  await app.send({ from, to: deleted.address, subject: 'Of a deleted inbox' });
+  expect((await api('DELETE', `/v1/inboxes/${deleted.id}`)).status).toBe(204);
+
   const repeatable = {
     body: { labels: { n: '1' }, webhookUrl },
     headers: { 'idempotency-key': 'once-and-only-once' },
