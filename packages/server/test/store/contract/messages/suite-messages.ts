@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { newId, timeOfId } from '../../../../src/ids.ts';
 import { parseMail } from '../../../../src/mail/parse.ts';
 import { contentJson } from '../../../../src/mail/stored-content.ts';
+import { RAW_PIECE_BYTES } from '../../../../src/store/contract/messages.ts';
 import { TOMBSTONE_MS } from '../../../../src/store/contract/retention.ts';
 import { everything, json, mailTo, onlyPlaced, placedIn, rawOf, T } from '../../builders.ts';
 import type { Given } from '../suite.ts';
@@ -120,13 +121,38 @@ export function describeMessages(given: Given): void {
       await onlyPlaced(given.store, mailTo([fine], small), T);
     });
 
-    it('a mail that no recipient can have is not kept', async () => {
+    it.each([100, 5_000_000])('a mail of %i bytes that no recipient can have is not kept', async (size) => {
       const on = await given.fresh();
       const to = await given.inbox(await given.account(on), {}, on);
       const before = await on.counts();
-      const placed = await on.store.messages.addBatch([mailTo([to], { maxMessages: 0 }), mailTo([])], T);
+      const full = mailTo([to], { raw: new Uint8Array(size), maxMessages: 0 });
+      const placed = await on.store.messages.addBatch([full, mailTo([])], T);
       expect(placed).toEqual([[{ inboxId: to.id, accountId: to.accountId, refused: 'full' }], []]);
       expect(await on.counts()).toEqual(before);
+    });
+
+    it('a mail of 5 MB is whole or not there, whatever is deleted meanwhile', async () => {
+      const on = await given.fresh();
+      const owner = await given.account(on);
+      const raw = new Uint8Array(5_000_000).fill(3);
+      for (let turn = 0; turn < 4; turn++) {
+        const to = await given.inbox(owner, {}, on);
+        const added = on.store.messages.addBatch([mailTo([to], { raw })], T);
+        for (let read = 0; read < turn; read++) await on.store.messages.list(to.id, everything, T);
+        await on.store.inboxes.delete(owner, to.id, T);
+        await added;
+      }
+      const kept = await given.inbox(owner, {}, on);
+      const { messageId } = await onlyPlaced(on.store, mailTo([kept], { raw }), T);
+      expect(Buffer.compare(await rawOf(on.store, kept.id, messageId, T), raw)).toBe(0);
+      while ((await on.store.upkeep.sweep(T, 200)) >= 200);
+      const pieces = Math.ceil(raw.length / RAW_PIECE_BYTES) - 1;
+      expect(await on.counts()).toMatchObject({
+        messages: 1,
+        sources: 1,
+        source_pieces: pieces,
+        parked_sources: 0,
+      });
     });
 
     it('a batch fills an inbox to its cap, in the order of the mails, and not beyond', async () => {
