@@ -5,7 +5,7 @@ import { createAccountPages } from './account-pages.ts';
 import { createFollowing, createPlaces } from './account-sequence.ts';
 import { createCheck } from './check.ts';
 import { createDeletion } from './deletion.ts';
-import { createLists, createReads } from './reads.ts';
+import { createLists, createRawReads, createReads } from './reads.ts';
 import { createSearch } from './search.ts';
 import { createSimilar } from './similar.ts';
 
@@ -14,6 +14,7 @@ export function createMessages(engine: Engine, removal: Removal): Omit<MessageSt
   return {
     ...createLists(engine),
     ...createReads(engine),
+    ...createRawReads(engine),
     ...createFollowing(engine),
     ...createPlaces(engine),
     ...createAccountPages(engine),

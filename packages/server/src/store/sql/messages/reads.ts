@@ -56,36 +56,22 @@ export function createLists({ db }: Engine): Pick<MessageStore, 'list' | 'listRo
   };
 }
 
-/** The queries that find one message of a live inbox. */
-export function createReads({ db }: Engine): Pick<MessageStore, 'existing' | 'find' | 'readRaw'> {
-  const oneMessage = (value: Slots<Place>) =>
-    ofLiveInbox(db, value.inboxId, value.now)
-      .where('m.received_at', '=', value.receivedAt)
-      .where('m.id', '=', value.messageId)
-      .whereRef('m.received_at', '>', 'i.emptied_up_to');
+/** One message of a live inbox, by its id and the time in it. */
+const oneMessage = (db: Db, value: Slots<Place>) =>
+  ofLiveInbox(db, value.inboxId, value.now)
+    .where('m.received_at', '=', value.receivedAt)
+    .where('m.id', '=', value.messageId)
+    .whereRef('m.received_at', '>', 'i.emptied_up_to');
+
+/** The queries that find messages of a live inbox by their ids. */
+export function createReads({ db }: Engine): Pick<MessageStore, 'existing' | 'find'> {
   const selectFull = prepare((value: Slots<Place>) =>
-    oneMessage(value)
+    oneMessage(db, value)
       .innerJoin('sources as s', 's.seq', 'm.source_seq')
       .select([...MESSAGE_COLUMNS, 's.envelope', 's.content'])
       // Of a small mail the content is stored without what the raw source has.
       .select(sql<Uint8Array | null>`case when s.size <= ${MAX_DERIVED_BYTES} then s.raw end`.as('raw')),
   );
-  const selectFirstPiece = prepare((value: Slots<Place>) =>
-    oneMessage(value).innerJoin('sources as s', 's.seq', 'm.source_seq').select('s.raw as bytes'),
-  );
-  const selectPiece = prepare((value: Slots<Place & { piece: number }>) =>
-    oneMessage(value)
-      .innerJoin('source_pieces as p', 'p.source_seq', 'm.source_seq')
-      .select('p.bytes')
-      .where('p.piece', '=', value.piece),
-  );
-
-  async function readPiece(place: Place, piece: number): Promise<Uint8Array | undefined> {
-    const [row] =
-      piece === 0 ? await selectFirstPiece(db, place) : await selectPiece(db, { ...place, piece });
-    return row?.bytes;
-  }
-
   return {
     async existing(inboxId, messageIds, now) {
       const times = messageIds.flatMap((id) => timeOfId('msg', id) ?? []);
@@ -112,10 +98,28 @@ export function createReads({ db }: Engine): Pick<MessageStore, 'existing' | 'fi
         ...(row.raw ? { ...(await readContent(stored, row.raw)), isPartial: false } : knownContent(stored)),
       };
     },
+  };
+}
 
+/** The raw sources of the messages of a live inbox. */
+export function createRawReads({ db }: Engine): Pick<MessageStore, 'readRaw'> {
+  const selectFirstPiece = prepare((value: Slots<Place>) =>
+    oneMessage(db, value).innerJoin('sources as s', 's.seq', 'm.source_seq').select('s.raw as bytes'),
+  );
+  const selectPiece = prepare((value: Slots<Place & { piece: number }>) =>
+    oneMessage(db, value)
+      .innerJoin('source_pieces as p', 'p.source_seq', 'm.source_seq')
+      .select('p.bytes')
+      .where('p.piece', '=', value.piece),
+  );
+  return {
     async readRaw(inboxId, messageId, piece, now) {
       const receivedAt = timeOfId('msg', messageId);
-      return receivedAt === undefined ? undefined : readPiece({ inboxId, messageId, receivedAt, now }, piece);
+      if (receivedAt === undefined) return undefined;
+      const place = { inboxId, messageId, receivedAt, now };
+      const [row] =
+        piece === 0 ? await selectFirstPiece(db, place) : await selectPiece(db, { ...place, piece });
+      return row?.bytes;
     },
   };
 }
