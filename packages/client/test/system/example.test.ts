@@ -1,5 +1,5 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
-import { existsSync } from 'node:fs';
+import { existsSync, globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -56,6 +56,7 @@ describe(`the suites of examples/signup, ${RUNS} time(s) in a row`, () => {
     'pass with Playwright, four workers',
     async () => {
       const program = join(ROOT, 'node_modules/@playwright/test/cli.js');
+      const output = join(process.env.TMPDIR ?? '/tmp', 'example');
       const args = [
         program,
         'test',
@@ -66,11 +67,15 @@ describe(`the suites of examples/signup, ${RUNS} time(s) in a row`, () => {
         '--reporter',
         'line',
         '--output',
-        join(process.env.TMPDIR ?? '/tmp', 'example'),
+        output,
       ];
       for (let i = 0; i < RUNS; i++) {
         const { stdout } = await run(process.execPath, args, { cwd: EXAMPLE, env }).catch((error) => error);
-        expect(stdout).toMatch(/\n +4 passed/);
+        // What the pages showed when a test failed.
+        const pages = globSync('*/error-context.md', { cwd: output }).map((file) =>
+          readFileSync(join(output, file), 'utf8'),
+        );
+        expect(stdout, pages.join('\n')).toMatch(/\n +4 passed/);
       }
     },
     600_000,
