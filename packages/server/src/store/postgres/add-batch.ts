@@ -4,6 +4,7 @@ import type { NewMail, Placed } from '../contract/index.ts';
 import { RAW_PIECE_BYTES } from '../contract/messages.ts';
 import { type BatchInbox, type BatchPlan, type PlannedMail, planBatch } from '../sql/messages/plan-batch.ts';
 import { envelopeJson } from '../sql/messages/rows.ts';
+import { together } from './errors.ts';
 
 /*
  * `addBatch` on PostgreSQL, in two flights of statements that are sent without waiting for each other's results.
@@ -226,14 +227,14 @@ export async function addBatch(
   const adding = addSources(client, mails);
   // Large mails are written in many statements: no row is locked before they are there.
   if (mails.some(({ raw }) => raw.length > RAW_PIECE_BYTES)) await adding;
-  const [sources, { places, inboxes, webhooks }] = await Promise.all([adding, lock(client, mails, now)]);
+  const [sources, { places, inboxes, webhooks }] = await together([adding, lock(client, mails, now)]);
   const plan = planBatch(mails, inboxes, now);
   const shared = plan.mails
     .map(({ messages }, index) => [sources[index], messages.length])
     .filter(([, count]) => count !== undefined && count > 1);
   const unused = sources.filter((_, index) => plan.mails[index]?.messages.length === 0);
   const columns = ['inbox_seq', 'received_at', 'id', 'source_seq', 'rcpt_to', 'account_seq', 'account_order'];
-  const written = Promise.all([
+  const written = together([
     insertRows(client, 'messages', columns, messageRows(plan.mails, sources, places)),
     insertRows(client, 'shared_sources', ['source_seq', 'messages'], shared),
     addDeliveries(client, deliveryRows(plan.mails, webhooks, now), now),

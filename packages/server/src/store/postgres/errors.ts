@@ -31,6 +31,8 @@ const NO_ANSWER = 'Query read timeout';
 
 const SERIALIZATION_FAILURE = '40001';
 const DEADLOCK = '40P01';
+/** The error of statements that follow a failed one in its transaction. */
+const TRANSACTION_FAILED = '25P02';
 
 /** The SQLSTATE or the code of a system call; '' for other errors. */
 function codeOf(error: unknown): string {
@@ -62,6 +64,19 @@ export function isPoolExhausted(error: unknown): boolean {
 /** True if the connection of a statement did not answer in time: nothing more can be sent on it. */
 export function isUnanswered(error: unknown): boolean {
   return error instanceof Error && error.message === NO_ANSWER;
+}
+
+/**
+ * The results of statements that were sent without waiting for each other.
+ * @throws the error of the statement that failed; those behind it fail only because the transaction has
+ */
+export async function together<T extends readonly unknown[]>(
+  statements: readonly [...{ [K in keyof T]: Promise<T[K]> }],
+): Promise<T> {
+  const results = await Promise.allSettled(statements);
+  const reasons = results.flatMap((result) => (result.status === 'rejected' ? [result.reason] : []));
+  if (reasons.length > 0) throw reasons.find((reason) => codeOf(reason) !== TRANSACTION_FAILED) ?? reasons[0];
+  return results.map((result) => (result.status === 'fulfilled' ? result.value : undefined)) as unknown as T;
 }
 
 /** True for an error that PostgreSQL itself reported about a statement: the statement has changed nothing. */

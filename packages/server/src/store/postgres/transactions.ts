@@ -1,7 +1,7 @@
 import type { PoolClient } from 'pg';
 import { outcomeUnknown } from '../failures.ts';
 import type { Connections } from './connection.ts';
-import { isConflict, isOfStatement, isUnanswered, toUnavailable } from './errors.ts';
+import { isConflict, isOfStatement, isUnanswered, together, toUnavailable } from './errors.ts';
 
 /** A transaction that was chosen to end a deadlock is run again this often. */
 const MAX_ATTEMPTS = 5;
@@ -75,7 +75,7 @@ async function attempt<T>(pool: Connections, work: Work<T>): Promise<T> {
       broken = cause;
       throw cause;
     });
-    const [, { result, written }] = await Promise.all([begun, work(client, begun)]);
+    const [, { result, written }] = await together([begun, work(client, begun)]);
     await commitBehind(client, written);
     return result;
   } catch (error) {

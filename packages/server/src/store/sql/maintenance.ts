@@ -20,7 +20,11 @@ import { createTakeWakes } from './webhooks/wakes.ts';
  */
 type Chore = (tx: Tx, limit: number, now: number) => Promise<number>;
 
-/** Cancels the deliveries of inboxes that ended, deleted ones first, and frees their messages. */
+/**
+ * Cancels the deliveries of inboxes that ended, deleted ones first, and frees their messages. An inbox that
+ * another transaction has locked is left for later: a sweep that waits for one inbox while it has locked another
+ * could deadlock.
+ */
 function freeEndedInboxes({ dialect }: Engine, { freeMessages }: Removal): Chore {
   return async (tx, limit, now) => {
     let freed = 0;

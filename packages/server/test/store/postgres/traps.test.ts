@@ -1,0 +1,172 @@
+import { chownSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
+import { Client } from 'pg';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { newId } from '../../../src/ids.ts';
+import type { InboxRecord, Store } from '../../../src/store/contract/index.ts';
+import { type Connections, createPool, requireDurable } from '../../../src/store/postgres/connection.ts';
+import { openPostgres } from '../../../src/store/postgres/open.ts';
+import { Servers } from '../../../src/store/postgres/servers.ts';
+import { runFlights, runTransaction } from '../../../src/store/postgres/transactions.ts';
+import { hasPostgres, type PostgresCluster, startPostgres } from '../../support/postgres.ts';
+import { MAY_MOUNT, mountSmallDisk, unmount } from '../../support/small-disk.ts';
+import { inboxAt, mailTo, onlyPlaced, T } from '../builders.ts';
+import { createDatabase } from './open-postgres.ts';
+
+/** The npm package has programs for Linux on x64 only; elsewhere these tests are skipped. */
+const IS_THERE = await hasPostgres();
+const DISK_MIB = 32;
+const MAIL_BYTES = 200_000;
+/** Of the file that an operator keeps, to have something to delete: vacuum itself needs some space. */
+const BALLAST_BYTES = 2 * 1024 * 1024;
+/** Who runs PostgreSQL where the tests run as root. */
+const NOBODY = 65_534;
+
+describe.skipIf(!IS_THERE)('a transaction on PostgreSQL', () => {
+  let cluster: PostgresCluster;
+  let url: string;
+  let pool: Connections;
+  beforeAll(async () => {
+    cluster = await startPostgres();
+    url = await createDatabase(cluster);
+    pool = createPool(new Servers(url), () => undefined);
+    await pool.query('create table notes (text text)');
+  });
+  afterEach(() => pool.query('delete from notes'));
+  afterAll(async () => {
+    await pool?.end();
+    await cluster?.remove();
+  });
+
+  const notes = async () => (await pool.query('select text from notes')).rows;
+
+  it('reports the error of a statement that fails while its COMMIT is under way, and keeps nothing', async () => {
+    const committed = runFlights(pool, async (client) => {
+      await client.query("insert into notes values ('kept?')");
+      const written = Promise.all([
+        client.query('select 1 / 0'),
+        client.query("insert into notes values ('x')"),
+      ]);
+      return { result: 'acknowledged', written };
+    });
+    await expect(committed).rejects.toMatchObject({ code: '22012' });
+    expect(await notes()).toEqual([]);
+  });
+
+  it('keeps all of it when statements and COMMIT are sent without waiting for results', async () => {
+    const result = await runFlights(pool, async (client) => ({
+      result: 'acknowledged',
+      written: Promise.all([1, 2, 3].map((n) => client.query('insert into notes values ($1)', [`${n}`]))),
+    }));
+    expect(result).toBe('acknowledged');
+    expect(await notes()).toEqual([{ text: '1' }, { text: '2' }, { text: '3' }]);
+  });
+
+  it('is outcome_unknown if the connection ends while statements and COMMIT are under way', async () => {
+    const committed = runFlights(pool, async (client) => {
+      await client.query('select 1');
+      const written = client.query('select pg_sleep(0.05)');
+      (client as unknown as Client).connection.stream.destroy();
+      return { result: 'acknowledged', written };
+    });
+    await expect(committed).rejects.toMatchObject({ code: 'outcome_unknown' });
+  });
+
+  it('that says nothing for too long is ended by PostgreSQL, and is unavailable', async () => {
+    const idle = runTransaction(pool, async (client) => {
+      await client.query("set local idle_in_transaction_session_timeout = '50ms'");
+      await client.query("insert into notes values ('idle')");
+      await setTimeout(200);
+      await client.query('select 1');
+    });
+    await expect(idle).rejects.toMatchObject({ code: 'unavailable' });
+    expect(await notes()).toEqual([]);
+  });
+
+  it('prints no warning about queued statements', async () => {
+    const warnings: Error[] = [];
+    const onWarning = (warning: Error) => warnings.push(warning);
+    process.on('warning', onWarning);
+    await runTransaction(pool, (client) =>
+      Promise.all(Array.from({ length: 20 }, () => client.query('select 1'))),
+    );
+    await setTimeout(10);
+    process.off('warning', onWarning);
+    expect(warnings).toEqual([]);
+  });
+});
+
+describe('a PostgreSQL of version 14', () => {
+  it('is refused, with the version that is needed', async () => {
+    const settings = { version: 140_012, fsync: 'on', commit: 'on', standbys: '' };
+    const client = { query: async () => ({ rows: [settings] }) } as unknown as Client;
+    await expect(requireDurable(client)).rejects.toThrow(
+      'PostgreSQL is older than version 15. Use PostgreSQL 15 or newer.',
+    );
+  });
+});
+
+describe.skipIf(!IS_THERE || !MAY_MOUNT)('a PostgreSQL whose disk is full', () => {
+  let cluster: PostgresCluster;
+  let store: Store;
+  let disk: string;
+  let ballast: string;
+  beforeAll(async () => {
+    cluster = await startPostgres();
+    disk = mkdtempSync(join(tmpdir(), 'mayfly-full-'));
+    mountSmallDisk(disk, DISK_MIB);
+    if (process.getuid?.() === 0) chownSync(disk, NOBODY, NOBODY);
+    ballast = join(disk, 'ballast');
+    const admin = new Client(cluster.url());
+    await admin.connect();
+    await admin.query(`create tablespace small location '${disk}'`);
+    await admin.query('create database small tablespace small');
+    await admin.end();
+    store = await openPostgres({ url: cluster.url('small') });
+    writeFileSync(ballast, Buffer.alloc(BALLAST_BYTES));
+  });
+  afterAll(async () => {
+    await store?.close();
+    await cluster?.stop('SIGQUIT');
+    unmount(disk);
+    rmSync(disk, { recursive: true, force: true });
+    await cluster?.remove();
+  });
+
+  async function fillInbox(accountId: string, inbox: InboxRecord): Promise<number> {
+    const raw = 'x'.repeat(MAIL_BYTES);
+    for (let count = 0; ; count++) {
+      const mail = { ...mailTo([inbox], { maxMessages: 1e6 }), raw: new TextEncoder().encode(raw) };
+      const stored = await store.messages.addBatch([mail], T).then(
+        () => true,
+        (error) => {
+          expect(error).toMatchObject({ code: 'unavailable', message: expect.stringContaining('full') });
+          return false;
+        },
+      );
+      if (stored) continue;
+      expect(await store.inboxes.find(accountId, inbox.id, T)).toMatchObject({ messageCount: count });
+      return count;
+    }
+  }
+
+  it('answers unavailable, keeps what was acknowledged, and lets inboxes be deleted; takes mail again when there is space', async () => {
+    const accountId = newId('acc', T);
+    await store.accounts.create({ id: accountId, name: 'a', plan: 'free', createdAt: T }, null);
+    const { inbox } = await store.inboxes.create(accountId, inboxAt(), 10, null);
+    const count = await fillInbox(accountId, inbox);
+    expect(count).toBeGreaterThan(20);
+    expect(await store.messages.listAfter(inbox.id, { after: 0, limit: 1e6 }, T)).toHaveLength(count);
+    expect(await store.inboxes.delete(accountId, inbox.id, T)).toBe(true);
+    rmSync(ballast);
+    const admin = new Client(cluster.url('small'));
+    await admin.connect();
+    // As autovacuum does within a minute.
+    await admin.query('vacuum');
+    await admin.end();
+    const { inbox: next } = await store.inboxes.create(accountId, inboxAt(), 10, null);
+    await onlyPlaced(store, mailTo([next]), T);
+  });
+});
