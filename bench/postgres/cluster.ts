@@ -45,12 +45,11 @@ function cpuSecondsOf(postmaster: string): number {
 /** A connection whose statements may take any time. */
 export const connect = (url: string) => connectAlone(new Servers(url), (error) => console.error(error));
 
-/** Runs one statement on a connection of its own. @returns its first row */
-export async function queryOnce(url: string, text: string, values: unknown[] = []) {
+/** Runs one statement on a connection of its own. */
+async function runOnce(url: string, text: string): Promise<void> {
   const client = await connect(url);
   try {
-    const { rows } = await client.query(text, values);
-    return rows[0] ?? {};
+    await client.query(text);
   } finally {
     await client.end();
   }
@@ -66,7 +65,7 @@ export async function withCluster<T>(use: (cluster: BenchCluster) => Promise<T>)
       ...cluster,
       async createDatabase() {
         const name = `bench_${++databases}`;
-        await queryOnce(cluster.url(), `create database ${name}`);
+        await runOnce(cluster.url(), `create database ${name}`);
         return cluster.url(name);
       },
       cpuSeconds: () => cpuSecondsOf(pid),
