@@ -215,7 +215,7 @@ const report: Command = async (context, values) => {
   if (values.json) return context.out(json(found));
   const { inboxes, inboxesWithoutMail, messages, waitsSucceeded, waitsFailed, refusals } = found.totals;
   context.out(
-    `${inboxes} inboxes (${inboxesWithoutMail} without mail), ${messages} messages, ${refusals} refused. Waits: ${waitsSucceeded} succeeded, ${waitsFailed} failed.\n`,
+    `Inboxes: ${inboxes}, ${inboxesWithoutMail} without mail. Messages: ${messages}, ${refusals} refused. Waits: ${waitsSucceeded} succeeded, ${waitsFailed} failed.\n`,
   );
   for (const problem of found.problems) context.out(`- ${problem}\n`);
   if (found.hasMore) context.note('More inboxes have these labels than a report shows. Add a --label.\n');

@@ -76,7 +76,7 @@ export const ReportedInbox = Type.Object(
         count: Count('How often SMTP refused mail for the address, within the last 24 hours.'),
         last: nullable(ref(ReportedRefusal), { description: 'The last one; null without any.' }),
       },
-      { description: 'Refused mail, also after the end of the inbox.' },
+      { description: 'Refused mail, also after the end of the inbox; not what faults of the inbox refused.' },
     ),
   },
   { $id: 'ReportedInbox', description: 'An inbox of a run.' },

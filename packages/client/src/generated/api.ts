@@ -821,7 +821,7 @@ export interface ReportedInbox {
     /** The first 10 that failed, oldest first. */
     failures: ReportedWait[];
   };
-  /** Refused mail, also after the end of the inbox. */
+  /** Refused mail, also after the end of the inbox; not what faults of the inbox refused. */
   refusals: {
     /** How often SMTP refused mail for the address, within the last 24 hours. */
     count: number;

@@ -37,7 +37,7 @@ export interface InboxWaits {
   failures: FailedWait[];
 }
 
-/** The refusals of an inbox's address while it was the address of this inbox, or after its end. */
+/** The refusals of an inbox's address while it was the address of this inbox, or after its end; not those by faults. */
 export interface InboxRefusals {
   count: number;
   /** Null without any. */

@@ -123,7 +123,12 @@ export function describeReports(given: Given): void {
           remoteAddress: '192.0.2.1',
         },
       });
-      await given.store.refusals.add([refusal(T + 1, '452 full'), refusal(T + 2, '550 \0 none')]);
+      const fault = { rule: 1, at: 'rcpt' as const, delayMs: 5, disconnect: false };
+      await given.store.refusals.add([
+        { ...refusal(T + 1, '452 full'), mailFrom: '"fault":@x.example' },
+        refusal(T + 2, '550 \0 none'),
+        { ...refusal(T + 3, '451 asked for'), fault },
+      ]);
       await given.store.inboxes.delete(owner, first.id, T + 3);
       const second = await given.inbox(owner, { labels, address: first.address, createdAt: T + 5 });
       await given.store.refusals.add([refusal(T - 1, '550 before'), refusal(T + 6, '451 later')]);

@@ -73,7 +73,7 @@ async function selectDeleted(db: Db, accountId: string, labels: Labels, now: num
     .filter((inbox) => Object.entries(labels).every(([name, value]) => inbox.labels[name] === value));
 }
 
-/** Refusals by the JSON text of their address, oldest first. */
+/** Refusals by the JSON text of their address, oldest first, without those that the inbox asked for by faults. */
 async function selectRefusals(db: Db, addresses: string[], now: number): Promise<Map<string, RefusalAt[]>> {
   const found = new Map<string, RefusalAt[]>();
   for (let from = 0; from < addresses.length; from += ADDRESSES_PER_STATEMENT) {
@@ -82,6 +82,7 @@ async function selectRefusals(db: Db, addresses: string[], now: number): Promise
       .select(['seq', 'address', 'at'])
       .where('address', 'in', addresses.slice(from, from + ADDRESSES_PER_STATEMENT))
       .where('at', '>', now - REFUSAL_KEPT_MS)
+      .where('details', 'not like', '%"fault":%')
       .orderBy('at')
       .orderBy('seq')
       .execute();
