@@ -127,10 +127,16 @@ function memoryOfBombs(): Promise<Row[]> {
     const { address } = await mayfly.createInbox();
     const before = mayfly.memory().now;
     const waiting = [...bombs];
+    let taken = 0;
     const sendAll = async (): Promise<void> => {
       for (let bomb = waiting.shift(); bomb; bomb = waiting.shift()) {
         const client = await SmtpClient.open(mayfly.smtpPort);
-        await client.send(address, largestOnTheWire(bomb));
+        // A sender that is too slow for the others is sent away, as on a machine that is busy.
+        const isTaken = await client.send(address, largestOnTheWire(bomb)).then(
+          () => true,
+          () => false,
+        );
+        if (isTaken) taken++;
         client.close();
       }
     };
@@ -139,7 +145,7 @@ function memoryOfBombs(): Promise<Row[]> {
     const longest = await mayfly.longestBlock();
     return [
       alone(
-        `memory taken while ${bombs.length} bombs of 48 MB are read, ${SENDERS} senders at once`,
+        `memory taken while bombs of 48 MB are read, ${SENDERS} senders at once; ${taken} of ${bombs.length} were taken`,
         'MiB',
         [mayfly.memory().peak - before],
         { atMost: MAX_MEMORY_MIB },
