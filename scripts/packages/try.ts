@@ -1,7 +1,7 @@
 /*
  * `npm run try-packages`: builds and packs every package, checks the tarballs with publint and attw, installs each
  * into an empty project, and uses it there: the libraries under Node 20, 22 and 24 as ES module and CommonJS, the
- * server with `npx mayfly dev` and without this repository. Prints sizes and times. Takes two to three minutes.
+ * server with `npx mayfly dev` and without this repository. Prints sizes and times. Takes about five minutes.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
