@@ -168,7 +168,8 @@ export function describeTakers(given: Given): void {
       const [owner, stranger] = [await given.account(), await given.account()];
       const domain = newDomain();
       await catchAllOn(owner, domain);
-      await given.store.refusals.add([refusalOf(`secret@${domain}`)]);
+      const refused = { ...refusalOf(`secret@${domain}`), reply: '550 5.1.1 none' };
+      await given.store.refusals.add([refused]);
       const addresses = async (accountId: string | null) =>
         (await given.store.refusals.listAddresses(accountId, { after: 0, limit: 500 }, T)).map(
           ({ address }) => address,
