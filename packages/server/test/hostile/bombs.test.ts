@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { parseMail } from '../../src/mail/parse.ts';
 import { contentJson, readContent } from '../../src/mail/stored-content.ts';
+import { cpuSlowness } from '../support/slowness.ts';
 import { BOMBS } from './bombs.ts';
 
 const MB = 1_000_000;
@@ -31,7 +32,7 @@ function costBelow(limit: number, source: Buffer): number {
 describe('a mail of 1 MB is read within 100 ms of CPU, and one of 2 MB in about twice the time', () => {
   it.each(BOMBS)('$name', ({ mail }) => {
     const once = costBelow(NOISE_MS, mail(MB));
-    expect(once).toBeLessThan(MAX_MS_PER_MB);
+    if (once >= MAX_MS_PER_MB) expect(once).toBeLessThan(MAX_MS_PER_MB * cpuSlowness());
     const limit = MAX_RATIO * Math.max(once, NOISE_MS);
     expect(costBelow(limit, mail(2 * MB))).toBeLessThan(limit);
   });

@@ -77,7 +77,7 @@ describe.skipIf(!CHROMIUM)('the states of a screen (skipped where there is no Ch
 
   /** The short form tries each screen in some of the states, the long form in all. */
   const tried = (state: number) =>
-    Object.entries(listings).filter((_, index) => inForm(index % 4 === state, true));
+    Object.entries(listings).filter((_, index) => inForm(index % 8 === state, true));
 
   it('loading: grey lines after a moment, then the list', async () => {
     const { context, page, open } = await openConsole(browser, app, NARROW);

@@ -9,7 +9,7 @@ import { type Site, startSite } from './nodes.ts';
 const IS_THERE = await hasPostgres();
 const RATE = 2;
 const BURST = 10;
-const SECONDS = inForm(5, 30);
+const SECONDS = inForm(3, 30);
 const NODES = 3;
 /** Between two requests of a client that asks again at once when it is refused, milliseconds. */
 const ASK_EVERY_MS = 25;

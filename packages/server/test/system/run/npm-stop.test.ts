@@ -2,6 +2,7 @@ import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, it, type TestContext } from 'vitest';
+import { inForm } from '../../support/form.ts';
 import { slowness } from '../../support/slowness.ts';
 import { smtpClient } from '../../support/smtp-script.ts';
 import { HAS_NPM, isFree, type NpmServer, startByNpm } from './npm-process.ts';
@@ -78,7 +79,7 @@ const END_OF_MESSAGE = { send: 'body\r\n.', expect: ['250 2.0.0', '421 4.3.2'] }
 describe
   .skipIf(!HAS_NPM)
   .concurrent('a server that npm started (skipped where there is no npm, or no /proc)', () => {
-    describe.each(['npm start', 'npx mayfly serve'])('by `%s`', (line) => {
+    describe.each(inForm(['npm start'], ['npm start', 'npx mayfly serve']))('by `%s`', (line) => {
       const command = line.split(' ');
       it.for(['SIGTERM', 'SIGINT'] as const)(
         'ends gracefully within 10 s of %s to npm alone, and frees its ports',
@@ -160,7 +161,7 @@ describe
       expect(server.output()).toMatch(STOPPED);
     });
 
-    it.for(['nohup npm start', 'nohup npx mayfly serve'])(
+    it.for(inForm(['nohup npm start'], ['nohup npm start', 'nohup npx mayfly serve']))(
       'goes on as `%s` when the terminal is closed: SIGHUP to all of them, and output that is no terminal',
       async (line, test) => {
         const server = await start(test, line.split(' '));
