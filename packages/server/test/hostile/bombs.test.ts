@@ -12,6 +12,8 @@ const MAX_RATIO = 3.5;
 /** Shorter times are mostly the garbage collector's, milliseconds. */
 const NOISE_MS = 20;
 
+const RUNS = 5;
+
 /** CPU time of this thread for all that a parse worker does with a mail, milliseconds. */
 function cost(source: Buffer): number {
   const before = process.threadCpuUsage();
@@ -22,10 +24,10 @@ function cost(source: Buffer): number {
   return (user + system) / 1_000;
 }
 
-/** The first cost below `limit`, or the least of three: the first run of a function is the slowest. */
+/** The first cost below `limit`, or the least of {@link RUNS}: the first run of a function is the slowest. */
 function costBelow(limit: number, source: Buffer): number {
   let least = cost(source);
-  for (let run = 1; run < 3 && least >= limit; run++) least = Math.min(least, cost(source));
+  for (let run = 1; run < RUNS && least >= limit; run++) least = Math.min(least, cost(source));
   return least;
 }
 

@@ -11,6 +11,10 @@ const PLUS = 0x2b;
 const HYPHEN = 0x2d;
 const TILDE = 0x7e;
 
+// Made once: a header can have a hundred thousand encoded words, and to make one costs more than to decode a word.
+const EUC_KR = new TextDecoder('euc-kr');
+const GBK = new TextDecoder('gbk');
+
 /**
  * Unicode (RFC 2152): between "+" and the first byte that is no digit of base64 stand UTF-16 code units,
  * highest byte first. The library takes 40 times as long for text that switches often.
@@ -66,11 +70,12 @@ interface Switch {
 /**
  * Text of two sets: while shifted, the bytes are those of an eight-bit charset less their highest bit. Each
  * line begins unshifted.
+ * @param decoder of the eight-bit charset
  * @param switchAt undefined where a byte is only a byte
  */
 function decodeShifted(
   bytes: Buffer,
-  charset: string,
+  decoder: InstanceType<typeof TextDecoder>,
   switchAt: (bytes: Buffer, at: number, isShifted: boolean) => Switch | undefined,
 ): string {
   const decoded = Buffer.allocUnsafe(bytes.length);
@@ -84,12 +89,12 @@ function decodeShifted(
     if (byte === undefined) continue;
     decoded[length++] = found === undefined && isShifted && byte > SPACE ? byte | 0x80 : byte;
   }
-  return new TextDecoder(charset).decode(decoded.subarray(0, length));
+  return decoder.decode(decoded.subarray(0, length));
 }
 
 /** Korean (RFC 1557): EUC-KR between shift-out and shift-in. */
 export function decodeIso2022Kr(bytes: Buffer): string {
-  return decodeShifted(bytes, 'euc-kr', (source, at, isShifted) => {
+  return decodeShifted(bytes, EUC_KR, (source, at, isShifted) => {
     const byte = source[at];
     // The announcer, ESC $ ) C.
     if (byte === ESC && source[at + 1] === 0x24 && source[at + 2] === 0x29) return { length: 4, isShifted };
@@ -100,7 +105,7 @@ export function decodeIso2022Kr(bytes: Buffer): string {
 
 /** Chinese (RFC 1843): GB 2312 between `~{` and `~}`; `~~` is a tilde, and `~` at the end of a line joins two. */
 export function decodeHz(bytes: Buffer): string {
-  return decodeShifted(bytes, 'gbk', (source, at, isShifted) => {
+  return decodeShifted(bytes, GBK, (source, at, isShifted) => {
     if (source[at] !== TILDE) return undefined;
     const next = source[at + 1];
     if (next === 0x7b || next === 0x7d) return { length: 2, isShifted: next === 0x7b };
