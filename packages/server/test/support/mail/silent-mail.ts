@@ -1,4 +1,6 @@
-import type { MailContent, MailSummary } from '../../../src/mail/mail.ts';
+import type { MailSummary } from '../../../src/mail/mail.ts';
+
+export { NO_CONTENT as SILENT_CONTENT } from '../../../src/mail/mail.ts';
 
 /** What is read of a mail that says nothing; tests write over it what theirs says. */
 export const SILENT_SUMMARY: MailSummary = {
@@ -10,22 +12,4 @@ export const SILENT_SUMMARY: MailSummary = {
   attachmentCount: 0,
   inlineCount: 0,
   codes: [],
-};
-
-export const SILENT_CONTENT: MailContent = {
-  replyTo: [],
-  bcc: [],
-  sender: null,
-  date: null,
-  rfcMessageId: null,
-  inReplyTo: null,
-  references: [],
-  headers: [],
-  html: null,
-  text: null,
-  htmlWords: null,
-  htmlText: null,
-  images: [],
-  attachments: [],
-  links: [],
 };
