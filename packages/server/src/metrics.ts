@@ -30,7 +30,7 @@ export interface Metrics {
   smtp: {
     connection(): void;
     disconnection(): void;
-    /** A DATA command was answered. @param seconds from DATA to the reply */
+    /** A DATA command came to its end. @param seconds from DATA to the reply, without the delays of fault rules */
     mail(result: 'accepted' | 'refused' | 'failed', bytes: number, seconds: number): void;
     /** A RCPT or DATA got a reply that is not 2xx. @param code the three digits */
     refusal(code: number): void;

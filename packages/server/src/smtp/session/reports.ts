@@ -1,24 +1,14 @@
 import type { Clock } from '../../clock.ts';
 import type { Receiver } from '../../inbound/receiver.ts';
 import type { Logger } from '../../log.ts';
+import type { Metrics } from '../../metrics.ts';
 import type { MailEnvelope } from '../../store/contract/index.ts';
 import type { RejectedMailEvent } from '../protocol/events.ts';
 import { REPLIES, type Reply, replyLine } from '../protocol/replies.ts';
 import type { Fault } from './faults.ts';
 
 /** What the SMTP server counts; given by the app. */
-export interface SmtpMetrics {
-  connection(): void;
-  disconnection(): void;
-  /** A DATA command came to its end. @param seconds from DATA to the reply, without the delays of fault rules */
-  mail(result: 'accepted' | 'refused' | 'failed', bytes: number, seconds: number): void;
-  /** A RCPT or DATA got a reply that is not 2xx. @param code the three digits */
-  refusal(code: number): void;
-  /** Credentials were checked: those of an inbox, any others that were accepted, or refused ones. */
-  authentication(result: 'captured' | 'accepted' | 'refused'): void;
-  /** A TLS handshake failed. */
-  tlsHandshakeFailure(): void;
-}
+export type SmtpMetrics = Metrics['smtp'];
 
 export interface ReportsDeps {
   receiver: Pick<Receiver, 'refused' | 'senderRefused'>;
