@@ -7,8 +7,7 @@ import { useKeys } from '../lib/keys.ts';
 import { connection } from '../lib/live.ts';
 import { href, navigate, query, setQuery } from '../lib/router.ts';
 import { mayfly, session } from '../lib/session.ts';
-import { Button, ScreenHead } from '../ui/basics.tsx';
-import { Icon } from '../ui/icons.tsx';
+import { Button, ScreenHead, SearchField } from '../ui/basics.tsx';
 import { Failure, Loading, Notice, Stale } from '../ui/states.tsx';
 import { focusRow, WindowList } from '../ui/window-list.tsx';
 import { rowHeight } from './inbox/list.tsx';
@@ -125,18 +124,14 @@ export function Live() {
         </Button>
       </ScreenHead>
       <div class="toolbar">
-        <span class="search">
-          <Icon name="search" />
-          <input
-            type="search"
-            aria-label="Search all messages"
-            placeholder="Words in subject, addresses and text; press Enter"
-            defaultValue={q}
-            onKeyDown={(event) => {
-              if (event.key === 'Enter') setQuery({ q: event.currentTarget.value.trim() });
-            }}
-          />
-        </span>
+        <SearchField
+          aria-label="Search all messages"
+          placeholder="Words in subject, addresses and text; press Enter"
+          defaultValue={q}
+          onKeyDown={(event) => {
+            if (event.key === 'Enter') setQuery({ q: event.currentTarget.value.trim() });
+          }}
+        />
       </div>
       <Messages feed={feed} messages={messages} isSearch={q !== ''} />
     </div>

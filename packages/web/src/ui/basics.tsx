@@ -116,6 +116,14 @@ export const Field = ({ label, hint, error, children }: FieldProps) => (
   </label>
 );
 
+/** A search field with its icon; the key `/` focuses it. Accepts the props of `<input>`. */
+export const SearchField = (props: Omit<JSX.IntrinsicElements['input'], 'type' | 'list' | 'role'>) => (
+  <span class="search">
+    <Icon name="search" />
+    <input type="search" {...props} />
+  </span>
+);
+
 /** Text as it is typed in a terminal or file, with a button that copies all of it. */
 export const Snippet = ({ text, what }: { text: string; what: string }) => (
   <div class="snippet">

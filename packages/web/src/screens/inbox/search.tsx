@@ -1,8 +1,7 @@
 import { useRef } from 'preact/hooks';
 import type { Feed } from '../../lib/feed.ts';
 import { setQuery } from '../../lib/router.ts';
-import { IconButton } from '../../ui/basics.tsx';
-import { Icon } from '../../ui/icons.tsx';
+import { IconButton, SearchField } from '../../ui/basics.tsx';
 
 /** Filters of the list, as the API names them. */
 const FILTERS = ['from', 'to', 'subject', 'text'] as const;
@@ -62,19 +61,15 @@ export function Search({ filters, feed }: { filters: Filters; feed: Feed }) {
         setQuery(parseSearch(input.current?.value ?? ''));
       }}
     >
-      <span class="search">
-        <Icon name="search" />
-        <input
-          ref={input}
-          type="search"
-          aria-label="Search messages"
-          placeholder="Text, from:, to:, subject:, has:attachment"
-          defaultValue={searchText(filters)}
-          onSearch={(event: Event) => {
-            if ((event.currentTarget as HTMLInputElement).value === '') setQuery(parseSearch(''));
-          }}
-        />
-      </span>
+      <SearchField
+        ref={input}
+        aria-label="Search messages"
+        placeholder="Text, from:, to:, subject:, has:attachment"
+        defaultValue={searchText(filters)}
+        onSearch={(event: Event) => {
+          if ((event.currentTarget as HTMLInputElement).value === '') setQuery(parseSearch(''));
+        }}
+      />
       <IconButton icon="refresh" label="Load again" onClick={feed.reload} />
     </form>
   );

@@ -4,7 +4,7 @@ import { person, plural } from '../../lib/format.ts';
 import { useQuery } from '../../lib/query.ts';
 import { href, navigate, query, setQuery } from '../../lib/router.ts';
 import { mayfly, mayWrite } from '../../lib/session.ts';
-import { Ago, Badge, Button, Field, ScreenHead } from '../../ui/basics.tsx';
+import { Ago, Badge, Button, Field, ScreenHead, SearchField } from '../../ui/basics.tsx';
 import { Icon } from '../../ui/icons.tsx';
 import { Loaded, Notice } from '../../ui/states.tsx';
 import { Letters, sentences } from './explanation.tsx';
@@ -279,16 +279,12 @@ export function WhyAddress() {
             setQuery({ address: text.trim() });
           }}
         >
-          <span class="search">
-            <Icon name="search" />
-            <input
-              type="search"
-              aria-label="Address"
-              placeholder="brave.otter482136@mayfly.test"
-              value={text}
-              onInput={(event) => setText(event.currentTarget.value)}
-            />
-          </span>
+          <SearchField
+            aria-label="Address"
+            placeholder="brave.otter482136@mayfly.test"
+            value={text}
+            onInput={(event) => setText(event.currentTarget.value)}
+          />
           <Button kind="primary" type="submit">
             Explain
           </Button>
