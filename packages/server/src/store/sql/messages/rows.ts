@@ -38,10 +38,18 @@ const UNREADABLE_NOTE =
 const isSummary = (stored: MailSummary | null): stored is MailSummary =>
   Array.isArray(stored?.to) && Array.isArray(stored.cc) && Array.isArray(stored.codes);
 
+function readSummary(text: string): MailSummary {
+  const stored = parseOr<MailSummary | null>(text, null);
+  return isSummary(stored) ? stored : UNREADABLE;
+}
+
+/** A stored summary; an empty one where it is damaged. */
+export const parseSummary = (bytes: Uint8Array): MailSummary => readSummary(jsonText(bytes));
+
 /** The JSON text of a stored summary; that of an empty one where it is damaged. */
 export function summaryText(bytes: Uint8Array): string {
   const text = jsonText(bytes);
-  return isSummary(parseOr(text, null)) ? text : JSON.stringify(UNREADABLE);
+  return readSummary(text) === UNREADABLE ? JSON.stringify(UNREADABLE) : text;
 }
 
 /** The columns that {@link toMessage} needs, of the tables `messages as m` and `sources as s`. */
@@ -67,8 +75,7 @@ export interface SelectedMessage {
 }
 
 export function toMessage(inboxId: string, row: SelectedMessage): MessageRecord {
-  const summary = parseOr<MailSummary | null>(jsonText(row.summary), null);
-  const isReadable = isSummary(summary);
+  const summary = parseSummary(row.summary);
   const parseError = row.parse_error === null ? null : parseOr(row.parse_error, UNREADABLE_NOTE);
   return {
     id: row.id,
@@ -77,8 +84,8 @@ export function toMessage(inboxId: string, row: SelectedMessage): MessageRecord 
     size: row.size,
     contentBytes: row.content_bytes + (row.size <= MAX_DERIVED_BYTES ? row.size : 0),
     rcptTo: parseTexts(row.rcpt_to),
-    parseError: isReadable ? parseError : UNREADABLE_NOTE,
-    summary: isReadable ? summary : UNREADABLE,
+    parseError: summary === UNREADABLE ? UNREADABLE_NOTE : parseError,
+    summary,
   };
 }
 

@@ -1,5 +1,4 @@
 import { type Expression, type SqlBool, sql } from 'kysely';
-import type { MailSummary } from '../../../mail/mail.ts';
 import { failedConditions, failedContent, hasWords, missingWords } from '../../../mail/matching/filters.ts';
 import { MAY_LACK_TEXT_BYTES, readWords } from '../../../mail/stored-content.ts';
 import type { AccountMessageRow, MessageStore, SearchConditions } from '../../contract/index.ts';
@@ -7,7 +6,7 @@ import type { Db, Dialect, Engine } from '../engine.ts';
 import { prepare, type Slots } from '../prepared.ts';
 import { parseTexts } from '../stored-json.ts';
 import { emptyPage, prepareSelectAccount } from './account-pages.ts';
-import { bounded, loadSource, parseContent, summaryText } from './rows.ts';
+import { bounded, loadSource, parseContent, parseSummary, summaryText } from './rows.ts';
 
 /** Messages that one call reads: about ten milliseconds, fifty where each must be parsed. */
 const ROWS_PER_CALL = 500;
@@ -45,7 +44,7 @@ interface Candidate {
 }
 
 async function isMatch(db: Db, row: Candidate, conditions: SearchConditions): Promise<boolean> {
-  const summary: MailSummary = JSON.parse(summaryText(row.summary));
+  const summary = parseSummary(row.summary);
   const message = { summary, rcptTo: parseTexts(row.rcpt_to) };
   if (failedConditions(message, conditions).length > 0) return false;
   const missing = missingWords(message, conditions.words ?? []);
