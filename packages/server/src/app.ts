@@ -179,7 +179,7 @@ async function openShared(given: Given, onFirstKey?: (key: string) => void) {
   const metrics = createMetrics();
   const parsing = createParsing({ clock });
   opened.closers.push(() => parsing.close());
-  const schedule = createScheduleClock(clock, () => store.deliveries.storageTime());
+  const schedule = createScheduleClock(clock, () => store.upkeep.time());
   const gauges: GaugeSources = {
     clock,
     scheduleNow: schedule.now,

@@ -87,7 +87,6 @@ export const METHODS: Readonly<Record<MethodPath, MethodKind>> = {
   'webhooks.disable': 'write',
   'deliveries.claim': 'add',
   'deliveries.nextAt': 'read',
-  'deliveries.storageTime': 'read',
   'deliveries.record': 'add',
   'deliveries.releaseAll': 'write',
   'deliveries.addTest': 'write',

@@ -77,10 +77,10 @@ export interface Upkeep {
    */
   measure(now: number): Promise<StoreFigures>;
   /**
-   * The time by which nodes agree, epoch milliseconds: that of the database, and `now` where the storage is on this
-   * machine.
+   * The database's own clock in epoch milliseconds, by which all nodes agree; null for a storage that has only
+   * one server.
    */
-  time(now: number): Promise<number>;
+  time(): Promise<number | null>;
   /** The newest `receivedAt` of an account's last message, of all accounts; 0 without messages. */
   newestTime(): Promise<number>;
   /**

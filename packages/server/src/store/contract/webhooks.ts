@@ -184,11 +184,6 @@ export interface DeliveryStore {
    */
   nextAt(schedule: number): Promise<number | null>;
   /**
-   * The storage's own clock in epoch milliseconds, from which all its servers derive the time of schedules;
-   * null for a storage with one server.
-   */
-  storageTime(): Promise<number | null>;
-  /**
    * Stores attempts and the new states of their deliveries in one transaction. A delivery whose lease ended
    * keeps its state; the attempt is logged nevertheless.
    * @returns the failures of each result's webhook, undefined if the webhook does not exist any more

@@ -283,9 +283,9 @@ export function createUpkeep(engine: Engine, removal: Removal): Upkeep {
   return {
     measure: (now) => measure(db, now),
     newestTime: () => newestTime(db),
-    async time(now) {
-      const asked = db.selectNoFrom(sql<number>`${dialect.time(now)}`.as('time'));
-      return (await asked.executeTakeFirstOrThrow()).time;
+    async time() {
+      const time = sql<number | null>`${dialect.time(null)}`.as('time');
+      return (await db.selectNoFrom(time).executeTakeFirstOrThrow()).time;
     },
     sweep: (now, limit) => {
       const steps = chores.map((chore) => (tx: Tx, left: number) => chore(tx, left, now));

@@ -1,4 +1,4 @@
-import { type Selectable, type SelectQueryBuilder, sql } from 'kysely';
+import type { Selectable, SelectQueryBuilder } from 'kysely';
 import { TOMBSTONE_MS } from '../../contract/retention.ts';
 import type { AttemptRecord, DeliveryRecord, DeliveryState, DeliveryStore } from '../../contract/webhooks.ts';
 import type { Db, Dialect, Engine, Tx } from '../engine.ts';
@@ -164,10 +164,7 @@ async function findOn(on: Db, accountId: string, webhookId: string, id: string, 
 }
 
 /** Reading the log of deliveries, and when the next is due. */
-function createReads({
-  db,
-  dialect,
-}: Engine): Pick<DeliveryStore, 'nextAt' | 'storageTime' | 'find' | 'list' | 'listByState'> {
+function createReads({ db }: Engine): Pick<DeliveryStore, 'nextAt' | 'find' | 'list' | 'listByState'> {
   return {
     async nextAt(now) {
       const woken = await db.selectFrom('wakes').select('seq').limit(1).executeTakeFirst();
@@ -194,11 +191,6 @@ function createReads({
         if (row && row.next_at !== null) times.push(row.next_at);
       }
       return times.length > 0 ? Math.min(...times) : null;
-    },
-
-    async storageTime() {
-      const time = sql<number | null>`${dialect.time(null)}`.as('time');
-      return (await db.selectNoFrom(time).executeTakeFirstOrThrow()).time;
     },
 
     find: (accountId, webhookId, deliveryId, now) => findOn(db, accountId, webhookId, deliveryId, now),
