@@ -1,7 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { createEventBus } from '../../src/events.ts';
-import { createHeldDeps } from '../../src/messages/held/held-deps.ts';
 import { AbandonedSearch, SearchTurns } from '../../src/messages/held/search-turns.ts';
+import { createSharedReads } from '../../src/messages/held/shared-reads.ts';
 import { WakeQueue } from '../../src/messages/held/wake-queue.ts';
 import type { Store } from '../../src/store/contract/index.ts';
 import { startHttp, type TestHttp, type TestInbox } from '../http/start-http.ts';
@@ -160,10 +159,8 @@ describe('the searches of an account', () => {
         return http.store.messages.check(...args);
       },
     };
-    const { store, turns } = createHeldDeps({
-      ...{ events: createEventBus(), clock: http.clock },
-      store: { ...http.store, messages },
-    });
+    const turns = new SearchTurns();
+    const store = createSharedReads({ ...http.store, messages }, http.clock, turns);
     const range = { after: 0, before: 9e15, order: 'oldest-first', limit: 1, onlyMatches: true } as const;
     const search = (signal: AbortSignal) =>
       store.messages.check(record, { text: 'hello' }, range, http.clock.now(), signal);

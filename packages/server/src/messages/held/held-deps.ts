@@ -11,7 +11,6 @@ export interface HeldDeps extends WaitDeps {
   /** Reads that many of them want at the same time are made once. */
   store: SharedReads;
   events: Pick<EventBus, 'onMessage' | 'onAccountMessage'>;
-  turns: SearchTurns;
 }
 
 /** Once for each HTTP listener. */
@@ -21,7 +20,6 @@ export function createHeldDeps(deps: {
   clock: Clock;
 }): HeldDeps {
   const { events, clock } = deps;
-  const turns = new SearchTurns();
-  const store = createSharedReads(deps.store, clock, turns);
-  return { events, clock, turns, store, wakes: new WakeQueue() };
+  const store = createSharedReads(deps.store, clock, new SearchTurns());
+  return { events, clock, store, wakes: new WakeQueue() };
 }

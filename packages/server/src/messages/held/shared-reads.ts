@@ -44,7 +44,6 @@ export interface SharedReads {
     | 'newestInAccount'
     | 'placeInAccount'
     | 'existing'
-    | 'listSimilar'
   > & {
     /** `MessageStore.check` in the account's turn. @throws the reason of the signal */
     check(
@@ -62,9 +61,23 @@ export interface SharedReads {
       now: number,
       signal: AbortSignal,
     ): Promise<AccountPage>;
+    /** `MessageStore.listSimilar` in the turn of `accountId`. */
+    listSimilar(
+      accountId: string,
+      ...args: Parameters<Store['messages']['listSimilar']>
+    ): ReturnType<Store['messages']['listSimilar']>;
   };
-  refusals: Pick<Store['refusals'], 'listAddresses'>;
+  refusals: {
+    /** `RefusalStore.listAddresses` in the turn of `accountId`. */
+    listAddresses(
+      accountId: string,
+      ...args: Parameters<Store['refusals']['listAddresses']>
+    ): ReturnType<Store['refusals']['listAddresses']>;
+  };
 }
+
+/** Of searches that always run to their end: they are short. */
+const NEVER = new AbortController().signal;
 
 /**
  * The same reads, each made once for all that ask for the same until anything is written. A thousand waits on
@@ -116,7 +129,7 @@ export function createSharedReads(
     accountId: string,
     key: string,
     step: () => Promise<T>,
-    signal: AbortSignal,
+    signal = NEVER,
   ): Promise<T> => {
     for (;;) {
       signal.throwIfAborted();
@@ -135,8 +148,10 @@ export function createSharedReads(
         shared(`inbox ${accountId} ${id}`, () => store.inboxes.find(accountId, id, now)),
     },
     refusals: {
-      listAddresses: (id, page, now) =>
-        shared(`refused ${JSON.stringify([id, page])}`, () => store.refusals.listAddresses(id, page, now)),
+      listAddresses: (accountId, scope, page, now) =>
+        searched(accountId, `refused ${JSON.stringify([scope, page])}`, () =>
+          store.refusals.listAddresses(scope, page, now),
+        ),
     },
     messages: {
       find: (inboxId, id, now) =>
@@ -162,8 +177,8 @@ export function createSharedReads(
           () => store.messages.check(id, conditions, range, now),
           signal,
         ),
-      listSimilar: (scope, wanted, after, now) =>
-        shared(`similar ${JSON.stringify([scope, wanted, after])}`, () =>
+      listSimilar: (accountId, scope, wanted, after, now) =>
+        searched(accountId, `similar ${JSON.stringify([scope, wanted, after])}`, () =>
           store.messages.listSimilar(scope, wanted, after, now),
         ),
       search: (id, conditions, range, now, signal) =>

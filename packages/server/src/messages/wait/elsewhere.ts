@@ -109,22 +109,19 @@ function refusedOf(
     : refusals.list(address, MAX_REFUSED, now);
 }
 
-const never = new AbortController().signal;
 /** Whole seconds, so that waits that end together share their reads. */
 const wholeSeconds = (time: number): number => Math.floor(time / SECOND_MS) * SECOND_MS;
 
 /** Refused mail for similar addresses. */
 async function refusedElsewhere(
-  { store, turns }: HeldDeps,
+  { store }: HeldDeps,
   { accountId, kind, address, domain }: InboxRecord,
   { ownsAccount }: ExplanationCaller,
   { from, now }: Times,
 ): Promise<NearMiss[]> {
   const similarTo = { kind, address, domain };
   const page = { after: wholeSeconds(from), limit: MAX_NEAR_MISSES, similarTo };
-  const found = await turns.run(accountId, [never], () =>
-    store.refusals.listAddresses(ownsAccount ? accountId : null, page, now),
-  );
+  const found = await store.refusals.listAddresses(accountId, ownsAccount ? accountId : null, page, now);
   return found.map((refusal) => ({ ...refusal, outcome: 'refused', inboxId: null }));
 }
 
@@ -144,9 +141,7 @@ async function receivedElsewhere(
   const misses: NearMiss[] = [];
   if (ownsAccount) {
     const after = await messages.placeInAccount(accountId, time);
-    const found = await held.turns.run(accountId, [never], () =>
-      messages.listSimilar({ accountId }, wanted, after, now),
-    );
+    const found = await messages.listSimilar(accountId, { accountId }, wanted, after, now);
     const others = found.filter(({ inboxId }) => inboxId !== inbox.id).toSorted((a, b) => b.at - a.at);
     for (const one of others) {
       if (misses.length === MAX_NEAR_MISSES) break;
@@ -158,9 +153,7 @@ async function receivedElsewhere(
   const isOwn = ownsAccount && sink?.accountId === accountId;
   if (sink && !isOwn && sink.inboxId !== inbox.id) {
     const { inboxId } = sink;
-    const found = await held.turns.run(accountId, [never], () =>
-      messages.listSimilar({ inboxId }, wanted, time, now),
-    );
+    const found = await messages.listSimilar(accountId, { inboxId }, wanted, time, now);
     const visible = found.filter(({ address }) => isUsable(address));
     misses.push(...visible.map((one) => ({ ...one, outcome: 'received' as const, inboxId: null })));
   }
