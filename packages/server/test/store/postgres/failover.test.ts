@@ -9,13 +9,13 @@ import { openPostgres } from '../../../src/store/postgres/open.ts';
 import { urlsOf } from '../../../src/store/postgres/servers.ts';
 import { hasPostgres, type PostgresCluster, startPostgres } from '../../support/postgres.ts';
 import { startTcpProxy } from '../../support/tcp-proxy.ts';
-import { inboxAt, mailTo, T } from '../builders.ts';
+import { inboxAt, T } from '../builders.ts';
+import { keepSending, RETRY_MS } from './keep-sending.ts';
 
 /** The npm package has programs for Linux on x64 only; elsewhere these tests are skipped. */
 const IS_THERE = await hasPostgres();
 /** How long a store takes at most to work again once there is a primary, milliseconds. */
 const RECOVERED_WITHIN_MS = 5_000;
-const RETRY_MS = 20;
 
 describe('a URL with several servers', () => {
   it.each([
@@ -69,24 +69,6 @@ describe.skipIf(!IS_THERE)('a PostgreSQL with a synchronous standby', () => {
     inbox = (await store.inboxes.create(accountId, inboxAt(), 10, null)).inbox;
   }
 
-  /** Sends mail, and again what was refused, until it is told to stop. @returns what was acknowledged */
-  function sendUntil(signal: AbortSignal): Promise<string[]> {
-    const acknowledged: string[] = [];
-    const sender = async (name: number): Promise<void> => {
-      for (let n = 0; !signal.aborted; n++) {
-        const subject = `${name}-${n}`;
-        await store.messages
-          .addBatch([mailTo([inbox], { subject, maxMessages: 1e6 })], T)
-          .then(() => acknowledged.push(subject))
-          .catch(async (error) => {
-            expect(error.code).toMatch(/^(unavailable|outcome_unknown)$/);
-            await setTimeout(RETRY_MS);
-          });
-      }
-    };
-    return Promise.all([1, 2, 3].map(sender)).then(() => acknowledged);
-  }
-
   async function expectAllThere(acknowledged: readonly string[]): Promise<void> {
     const rows = await store.messages.listAfter(inbox.id, { after: 0, limit: 1e6 }, T);
     const subjects = rows.map(({ summary }) => summary.subject);
@@ -112,7 +94,8 @@ describe.skipIf(!IS_THERE)('a PostgreSQL with a synchronous standby', () => {
   it('loses nothing acknowledged when the primary crashes, and works on the standby once that is promoted', async () => {
     await open([primary.port, standby.port]);
     const stop = new AbortController();
-    const sending = sendUntil(stop.signal);
+    const acknowledged: string[] = [];
+    const sending = keepSending(store, inbox, acknowledged, stop.signal);
     await setTimeout(300);
     await primary.stop('SIGQUIT');
     await expect(store.ping()).rejects.toMatchObject({ code: 'unavailable' });
@@ -121,7 +104,7 @@ describe.skipIf(!IS_THERE)('a PostgreSQL with a synchronous standby', () => {
     expect(await timeToRecover()).toBeLessThan(RECOVERED_WITHIN_MS);
     await setTimeout(300);
     stop.abort();
-    const acknowledged = await sending;
+    await sending;
     expect(acknowledged.length).toBeGreaterThan(20);
     await expectAllThere(acknowledged);
     // The connection that listens is there again: everything may have changed meanwhile.
@@ -132,7 +115,8 @@ describe.skipIf(!IS_THERE)('a PostgreSQL with a synchronous standby', () => {
     const proxy = await startTcpProxy(() => primary.port);
     await open([proxy.port, standby.port]);
     const stop = new AbortController();
-    const sending = sendUntil(stop.signal);
+    const acknowledged: string[] = [];
+    const sending = keepSending(store, inbox, acknowledged, stop.signal);
     await setTimeout(300);
     // Also the connections that are opened later.
     const freezing = setInterval(() => {
@@ -144,7 +128,8 @@ describe.skipIf(!IS_THERE)('a PostgreSQL with a synchronous standby', () => {
     expect(performance.now() - from).toBeLessThan(2 * RECOVERED_WITHIN_MS);
     await setTimeout(300);
     stop.abort();
-    await expectAllThere(await sending);
+    await sending;
+    await expectAllThere(acknowledged);
     clearInterval(freezing);
     await proxy.close();
   });

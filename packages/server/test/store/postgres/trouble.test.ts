@@ -1,4 +1,3 @@
-import { setTimeout } from 'node:timers/promises';
 import { Client } from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { newId } from '../../../src/ids.ts';
@@ -9,6 +8,7 @@ import { Servers } from '../../../src/store/postgres/servers.ts';
 import { runTransaction } from '../../../src/store/postgres/transactions.ts';
 import { hasPostgres, type PostgresCluster, startPostgres } from '../../support/postgres.ts';
 import { everything, inboxAt, mailTo, onlyPlaced, T } from '../builders.ts';
+import { keepSending } from './keep-sending.ts';
 import { createDatabase } from './open-postgres.ts';
 
 /** The npm package has programs for Linux on x64 only; elsewhere these tests are skipped. */
@@ -21,8 +21,6 @@ beforeAll(async () => {
   if (IS_THERE) cluster = await startPostgres();
 });
 afterAll(() => cluster?.remove());
-
-const RETRY_MS = 50;
 
 /** A connection as an operator has one. */
 async function connect(to = cluster.url()): Promise<Client> {
@@ -129,21 +127,8 @@ describe.skipIf(!IS_THERE)('PostgreSQL in trouble', () => {
 
   it('survives restarts of the server under load; nothing acknowledged is lost or stored twice', async () => {
     const acknowledged: string[] = [];
-    let running = true;
-    const sender = async (name: number): Promise<void> => {
-      for (let n = 0; running; n++) {
-        const subject = `${name}-${n}`;
-        await store.messages
-          .addBatch([mailTo([inbox], { subject, maxMessages: 1e6 })], T)
-          .then(() => acknowledged.push(subject))
-          .catch(async (error) => {
-            expect(error.code).toMatch(/^(unavailable|outcome_unknown)$/);
-            // As senders do; calls without a pause would take the processor from the server that starts.
-            await setTimeout(RETRY_MS);
-          });
-      }
-    };
-    const senders = [1, 2, 3].map(sender);
+    const stop = new AbortController();
+    const sending = keepSending(store, inbox, acknowledged, stop.signal);
     for (const signal of ['SIGQUIT', 'SIGINT'] as const) {
       const before = acknowledged.length;
       await expect.poll(() => acknowledged.length).toBeGreaterThan(before + 20);
@@ -153,8 +138,8 @@ describe.skipIf(!IS_THERE)('PostgreSQL in trouble', () => {
     }
     const before = acknowledged.length;
     await expect.poll(() => acknowledged.length).toBeGreaterThan(before + 20);
-    running = false;
-    await Promise.all(senders);
+    stop.abort();
+    await sending;
     const rows = await store.messages.listAfter(inbox.id, { after: 0, limit: 1e6 }, T);
     const subjects = rows.map(({ summary }) => summary.subject);
     expect(new Set(subjects).size).toBe(subjects.length);
