@@ -40,19 +40,19 @@ const LEAVES = [
   'ids',
   'log',
   'memory',
-  'metrics',
   'nearest',
   'version',
+  'write-behind',
 ];
 /** Which folders a folder may import, beside the leaves and itself (docs/architecture.md). */
 const MAY_IMPORT: Record<string, string[]> = {
-  smtp: ['inbound', 'mail', 'store', 'accounts'],
+  smtp: ['inbound', 'mail', 'monitoring', 'store', 'accounts'],
   inbound: ['mail', 'store', 'quota', 'accounts'],
-  http: ['messages', 'accounts', 'quota', 'webhooks', 'inbound', 'mail', 'store', 'console'],
+  http: ['messages', 'accounts', 'quota', 'webhooks', 'inbound', 'mail', 'monitoring', 'store', 'console'],
   console: [],
   cli: ['config', 'accounts', 'quota', 'store'],
   config: ['accounts', 'webhooks'],
-  monitoring: ['store'],
+  monitoring: ['mail', 'store'],
   run: ['app', 'config'],
   messages: ['accounts', 'mail', 'store'],
   accounts: ['mail', 'store'],
@@ -75,8 +75,6 @@ const HOME: Record<string, RegExp> = {
   mailauth: /^inbound\/authentication\//,
   commander: /^(cli\/|main\.ts$)/,
 };
-/** Imports of a leaf that are types of its users only. */
-const LEAF_TYPES = new Set(['metrics.ts imports mail/authentication.ts']);
 /** More files than a reader takes in at a glance. */
 const MAX_FILES_PER_FOLDER = 12;
 /** A released migration is never changed or removed, so this list only grows; each is read by itself. */
@@ -96,7 +94,7 @@ describe('the architecture', () => {
         }
       }
     }
-    expect(violations.filter((violation) => !LEAF_TYPES.has(violation))).toEqual([]);
+    expect(violations).toEqual([]);
   });
 
   it('knows every folder of the sources', () => {

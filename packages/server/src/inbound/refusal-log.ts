@@ -1,7 +1,8 @@
 import type { Refusal, RefusalStore } from '../store/contract/index.ts';
+import { createWriteBehind } from '../write-behind.ts';
 
-/** Refusals that wait for the store: a flood of them must cost memory for no more than these. */
-const MAX_WAITING = 1000;
+/** Look-ups of {@link RefusalLog.addIf} at a time; a flood of refusals must not become one of queries. */
+const MAX_LOOKUPS = 1_000;
 
 /** Persists refusals asynchronously; the SMTP reply never waits for the disk. */
 export interface RefusalLog {
@@ -12,38 +13,15 @@ export interface RefusalLog {
   flushed(): Promise<void>;
 }
 
-/** @param onLost called with the error when a write failed; those refusals are lost */
+/** @param onLost called with the error when a write or a look-up failed; those refusals are lost */
 export function createRefusalLog(
   store: Pick<RefusalStore, 'add'>,
   onLost: (error: unknown) => void,
 ): RefusalLog {
-  let waiting: Refusal[] = [];
-  /** The write that takes what waits now, after those before it. */
-  let next = Promise.resolve();
-  let scheduled = false;
-  /** Refusals of which it is not known yet whether they are wanted. */
-  const asked = new Set<Promise<void>>();
+  const { add, flushed } = createWriteBehind<Refusal>({ write: (refusals) => store.add(refusals), onLost });
+  const lookups = new Set<Promise<void>>();
 
-  const write = async (): Promise<void> => {
-    const batch = waiting;
-    waiting = [];
-    scheduled = false;
-    try {
-      await store.add(batch);
-    } catch (error) {
-      onLost(error);
-    }
-  };
-
-  const add = (refusal: Refusal): void => {
-    if (waiting.length === MAX_WAITING) waiting.shift();
-    waiting.push(refusal);
-    if (scheduled) return;
-    scheduled = true;
-    next = next.then(write);
-  };
-
-  const ask = async (isWanted: () => Promise<boolean>, refusal: Refusal): Promise<void> => {
+  const lookUp = async (isWanted: () => Promise<boolean>, refusal: Refusal): Promise<void> => {
     try {
       if (await isWanted()) add(refusal);
     } catch (error) {
@@ -54,13 +32,13 @@ export function createRefusalLog(
   return {
     add,
     addIf(isWanted, refusal) {
-      if (asked.size === MAX_WAITING) return;
-      const answered = ask(isWanted, refusal).finally(() => asked.delete(answered));
-      asked.add(answered);
+      if (lookups.size === MAX_LOOKUPS) return;
+      const ended = lookUp(isWanted, refusal).finally(() => lookups.delete(ended));
+      lookups.add(ended);
     },
     async flushed() {
-      await Promise.all(asked);
-      await next;
+      await Promise.all(lookups);
+      await flushed();
     },
   };
 }

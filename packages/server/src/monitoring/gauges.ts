@@ -1,9 +1,9 @@
 import type { Registry } from 'prom-client';
 import type { Clock } from '../clock.ts';
-import { Counter, Gauge } from '../metrics.ts';
 import type { Store, StoreFigures } from '../store/contract/index.ts';
 import { VERSION } from '../version.ts';
 import { clockAheadSeconds } from './clock-difference.ts';
+import { Counter, Gauge } from './metrics.ts';
 
 /** Sizes in bytes. */
 export interface Disk {

@@ -1,12 +1,11 @@
 import type { Clock } from '../../clock.ts';
 import type { Filters } from '../../mail/matching/filters.ts';
 import type { EndedWait, FailedWait, InboxRecord, ReportStore } from '../../store/contract/index.ts';
+import { createWriteBehind } from '../../write-behind.ts';
 import type { Expectation, Outcome } from './outcome.ts';
 
-/** Ended waits are written together this often: a report that is a moment late costs nobody anything. */
+/** Ended waits are written together this often: reports may be a moment late. */
 const PAUSE_MS = 100;
-/** Ended waits in memory while the store is slow or down; more are lost. */
-const MAX_WAITING = 1_000;
 /** A condition or a summary in a report; longer ones are cut. */
 const MAX_CONDITION = 100;
 const MAX_SUMMARY = 500;
@@ -55,35 +54,17 @@ export function createWaitLog(
   clock: Clock,
   onLost: (error: unknown) => void,
 ): WaitLog {
-  let waiting: EndedWait[] = [];
-  let writing: Promise<void> = Promise.resolve();
-  let pause: AbortController | undefined;
-
-  const write = async (): Promise<void> => {
-    const batch = waiting;
-    waiting = [];
-    pause = undefined;
-    try {
-      await store.addWaits(batch);
-    } catch (error) {
-      onLost(error);
-    }
-  };
-
+  const log = createWriteBehind<EndedWait>({
+    write: (waits) => store.addWaits(waits),
+    onLost,
+    pause: (signal) => clock.sleep(PAUSE_MS, signal),
+  });
   return {
     add(inbox, expectation, ended) {
-      if (Object.keys(inbox.labels).length === 0 || waiting.length >= MAX_WAITING) return;
+      if (Object.keys(inbox.labels).length === 0) return;
       const failed = failureOf(expectation, ended, clock.now());
-      if (failed === undefined) return;
-      waiting.push({ accountId: inbox.accountId, inboxId: inbox.id, failed });
-      if (pause) return;
-      pause = new AbortController();
-      const { signal } = pause;
-      writing = writing.then(() => clock.sleep(PAUSE_MS, signal)).then(write);
+      if (failed !== undefined) log.add({ accountId: inbox.accountId, inboxId: inbox.id, failed });
     },
-    flushed() {
-      pause?.abort();
-      return writing;
-    },
+    flushed: () => log.flushed(),
   };
 }

@@ -1,7 +1,7 @@
 import type { Clock } from '../../clock.ts';
 import type { Receiver } from '../../inbound/receiver.ts';
 import type { Logger } from '../../log.ts';
-import type { Metrics } from '../../metrics.ts';
+import type { Metrics } from '../../monitoring/metrics.ts';
 import type { MailEnvelope } from '../../store/contract/index.ts';
 import type { RejectedMailEvent } from '../protocol/events.ts';
 import { REPLIES, type Reply, replyLine } from '../protocol/replies.ts';
