@@ -31,6 +31,7 @@ const NO_ANSWER = 'Query read timeout';
 
 const SERIALIZATION_FAILURE = '40001';
 const DEADLOCK = '40P01';
+const LOCK_NOT_AVAILABLE = '55P03';
 /** The error of statements that follow a failed one in its transaction. */
 const TRANSACTION_FAILED = '25P02';
 
@@ -43,6 +44,11 @@ function codeOf(error: unknown): string {
 /** True if the same transaction may succeed when it is run again. */
 export function isConflict(error: unknown): boolean {
   return [SERIALIZATION_FAILURE, DEADLOCK].includes(codeOf(error));
+}
+
+/** True if the lock of a row or table was not free in time. */
+export function isLocked(error: unknown): boolean {
+  return codeOf(error) === LOCK_NOT_AVAILABLE;
 }
 
 /** True if the connection was closed before the statement was answered. */

@@ -1,16 +1,15 @@
 import type { Store } from '../contract/index.ts';
 import { unavailable } from '../failures.ts';
 import { methodsOf, storeOf } from '../methods.ts';
-import { migrate } from '../sql/migrations/migrate.ts';
 import { createSqlStore } from '../sql/sql-store.ts';
 import { connectAlone, createPool, requireDurable } from './connection.ts';
 import { postgresEngine } from './engine.ts';
 import { toUnavailable } from './errors.ts';
 import { createGatheredReads } from './gathered-reads.ts';
 import { Hints, type HintsDeps, hintsAfter } from './hints.ts';
-import { kyselyOn, postgresDialect } from './kysely.ts';
 import { Servers } from './servers.ts';
 import { runTransaction } from './transactions.ts';
+import { upgradeTables } from './upgrade.ts';
 
 export interface PostgresOptions {
   /** `postgres://user:password@host:port/database`; several hosts with their ports, separated by commas. */
@@ -30,7 +29,7 @@ async function prepare(servers: Servers, onError: (error: Error) => void): Promi
   const client = await connectAlone(servers, onError);
   try {
     await requireDurable(client);
-    await migrate(kyselyOn(client), postgresDialect);
+    await upgradeTables(client);
   } finally {
     await client.end();
   }

@@ -33,6 +33,7 @@ export interface Tables {
   deliveries: DeliveriesTable;
   attempts: AttemptsTable;
   shared_limits: SharedLimitsTable;
+  schema_compatibility: SchemaCompatibilityTable;
 }
 
 /** Things that are done once only, by the transaction that inserts the name. */
@@ -322,6 +323,14 @@ export interface SharedLimitsTable {
   /** JSON text of the times of events, oldest first; of a rate, how long its last uses take to refill. */
   times: string;
   ends_at: number;
+}
+
+/** Which older servers can use the tables after a migration; see migrations/migrate.ts. */
+export interface SchemaCompatibilityTable {
+  /** The number of the migration. */
+  schema: number;
+  /** The number of the oldest migration whose servers can use the tables. */
+  usable_from: number;
 }
 
 export interface AttemptsTable {

@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { migrate } from '../sql/migrations/migrate.ts';
+import { MIGRATION_TABLES, migrate } from '../sql/migrations/migrate.ts';
 import { openWriter } from '../sqlite/connection.ts';
 import { kyselyOn, sqliteDialect } from '../sqlite/kysely.ts';
 import { lockForServer } from '../sqlite/open.ts';
@@ -55,9 +55,10 @@ function requireSound(database: Database, path: string): void {
 function readTables(database: Database): SourceTable[] {
   const found = names(
     database,
-    "select name from sqlite_schema where type = 'table' and name not like 'sqlite_%' and name not like 'kysely_%' order by name",
+    "select name from sqlite_schema where type = 'table' and name not like 'sqlite_%' order by name",
   );
-  return inOrderOfReference(database, found).map((name) => ({
+  const copied = found.filter((name) => !MIGRATION_TABLES.includes(name));
+  return inOrderOfReference(database, copied).map((name) => ({
     name,
     columns: names(database, 'select name from pragma_table_info(?) order by name', name),
   }));

@@ -1,7 +1,7 @@
 import { connectAlone, requireDurable } from '../postgres/connection.ts';
-import { kyselyOn, postgresDialect } from '../postgres/kysely.ts';
 import { Servers } from '../postgres/servers.ts';
-import { migrate } from '../sql/migrations/migrate.ts';
+import { upgradeTables } from '../postgres/upgrade.ts';
+import { MIGRATION_TABLES } from '../sql/migrations/migrate.ts';
 import type { Value } from './row-hash.ts';
 import { quote, type SourceTable } from './source.ts';
 
@@ -31,8 +31,9 @@ async function readColumns(client: Client): Promise<Map<string, string[]>> {
   const { rows } = await client.query(
     `select table_name::text as name, array_agg(column_name::text order by column_name::text collate "C") as columns
      from information_schema.columns join information_schema.tables using (table_schema, table_name)
-     where table_schema = current_schema() and table_type = 'BASE TABLE' and table_name not like 'kysely%'
+     where table_schema = current_schema() and table_type = 'BASE TABLE' and table_name <> all($1)
      group by table_name`,
+    [MIGRATION_TABLES],
   );
   return new Map(rows.map(({ name, columns }) => [name, columns]));
 }
@@ -103,7 +104,7 @@ export async function openTarget(url: string): Promise<Target> {
   const close = () => connected.end();
   try {
     await requireDurable(connected);
-    await migrate(kyselyOn(connected), postgresDialect);
+    await upgradeTables(connected);
     await connected.query('begin');
     await connected.query(`set local lock_timeout = ${LOCK_TIMEOUT_MS}`);
     // The source may be slow to read.

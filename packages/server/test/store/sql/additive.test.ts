@@ -102,6 +102,13 @@ describe.each(Object.entries(ENGINES))('a migration after the released ones, on 
   });
 });
 
+describe('a migration after 0014', () => {
+  const later = Object.entries(MIGRATIONS).filter(([name]) => name >= '0015');
+  it.each(later)('%s says that servers of the version before can use the tables', (name, { usableFrom }) => {
+    expect(usableFrom).toBeLessThan(Number(name.slice(0, 4)));
+  });
+});
+
 describe('the check of migrations', () => {
   const BREAKING = [
     'drop table "inboxes"',
