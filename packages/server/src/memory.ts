@@ -31,6 +31,19 @@ export function freeIfLarge({ buffer }: Uint8Array): void {
   else buffer.transfer(0);
 }
 
+/** A smaller read is left to the collector; it may share its memory with others. */
+const FREED_READ_BYTES = 16 * 1024;
+
+/**
+ * Gives back the memory of bytes that a socket read, where nothing else is in it. 48 MB in reads of 64 KiB made
+ * V8 mark the whole heap several times a second, up to 20 ms without a pause. Only for whoever is the last to
+ * use them.
+ */
+export function freeRead({ buffer, byteLength }: Uint8Array): void {
+  if (byteLength < FREED_READ_BYTES || byteLength !== buffer.byteLength) return;
+  if (buffer instanceof ArrayBuffer && !buffer.resizable) buffer.transfer(0);
+}
+
 /** Bytes that are copied in one turn of the event loop: a third of a millisecond. */
 const COPIED_PER_TURN = 1024 * 1024;
 

@@ -1,4 +1,5 @@
 import type { SecureContext } from 'node:tls';
+import { freeRead } from '../memory.ts';
 import { authOffer } from './authentication.ts';
 import type { BareLineEndings } from './protocol/data-reader.ts';
 import { SmtpEngine } from './protocol/engine.ts';
@@ -91,6 +92,8 @@ export class Dialogue {
     if (!this.#engine.wantsInput) this.#transport.setReading(false);
     this.#engine.push(bytes);
     this.resume();
+    const { isReceiving, backlog } = this.#engine;
+    if (isReceiving && backlog === 0 && this.#session.hasCopied) freeRead(bytes);
   }
 
   /** The client has closed its side: it still gets the replies to what it sent. */

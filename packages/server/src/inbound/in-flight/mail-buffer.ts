@@ -28,6 +28,11 @@ export class MailBuffer {
     return this.#length;
   }
 
+  /** Whether the last piece was copied, so that its memory is not needed any more. */
+  get hasCopied(): boolean {
+    return this.#large !== undefined;
+  }
+
   append(piece: Uint8Array): void {
     if (this.#length + piece.length >= LARGE_BYTES) this.#appendLarge(piece);
     // Most mails come in one piece.

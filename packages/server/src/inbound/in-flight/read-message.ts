@@ -1,5 +1,6 @@
 import type { Readable } from 'node:stream';
 import { AppError } from '../../errors.ts';
+import { freeRead } from '../../memory.ts';
 import type { ByteBudget, Share, ShareOwner } from './byte-budget.ts';
 import { MailBuffer } from './mail-buffer.ts';
 
@@ -92,6 +93,7 @@ export async function readMessage(stream: Readable, limits: ReadLimits): Promise
       if (buffer.length + next.value.length > limit) throw tooLarge(limit);
       await gate.take(next.value.length);
       buffer.append(next.value);
+      if (buffer.hasCopied) freeRead(next.value);
     }
     gate.share.complete();
     return { bytes: buffer.finish(), release };

@@ -43,6 +43,11 @@ export class IncomingMessage {
     return false;
   }
 
+  /** Whether the memory of what was appended is not needed any more. */
+  get hasCopied(): boolean {
+    return this.#buffer.hasCopied && !this.#waiting;
+  }
+
   get length(): number {
     return this.#buffer.length;
   }

@@ -182,6 +182,11 @@ export class Session {
     return this.#message?.append(bytes) ?? true;
   }
 
+  /** Whether the memory of what was given to {@link append} is not needed any more. */
+  get hasCopied(): boolean {
+    return this.#message?.hasCopied ?? false;
+  }
+
   /** The message is refused: what came of it is dropped. */
   refuseData(): void {
     this.#message?.release();

@@ -27,7 +27,7 @@ export function writingEngine(
     transaction: (work) => transactions.run(() => work(db as Parameters<typeof work>[0])),
   };
   const sources = createSources(engine);
-  const sourceWriter = new SourceWriter(database, engine, sources, onStaged);
+  const sourceWriter = new SourceWriter({ database, engine, sources, transactions, onStaged });
   const addBatch = createAddBatch(database, sourceWriter);
   const evict = createEvict(engine, sources);
   return {

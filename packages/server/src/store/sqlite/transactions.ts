@@ -31,12 +31,13 @@ export interface TransactionHooks {
 /**
  * The transactions on the writer connection. Units of work that wait at the same time share one transaction,
  * and so one sync to the disk; each resolves when that is on stable storage. A unit that throws is rolled
- * back by itself and takes nothing from the others.
+ * back by itself and takes nothing from the others. The steps of something long take turns with them.
  */
 export class Transactions {
   readonly #database: DatabaseSync;
   readonly #hooks: TransactionHooks;
   readonly #waiting: Unit[] = [];
+  readonly #steps: Unit[] = [];
   #running = false;
 
   constructor(database: DatabaseSync, hooks: TransactionHooks) {
@@ -46,17 +47,30 @@ export class Transactions {
 
   /** Runs `work` in a transaction; more than once if the disk is full or another unit's failure ended it. */
   run<T>(work: () => Promise<T>): Promise<T> {
-    return this.#add(work, false);
+    return this.#add(this.#waiting, work, false);
+  }
+
+  /**
+   * As {@link run}, for one step of something long: in a transaction of its own, after the calls that wait. So
+   * what comes during a step waits for the rest of that step, and not for the next one as well.
+   */
+  step<T>(work: () => Promise<T>): Promise<T> {
+    return this.#add(this.#steps, work, false);
   }
 
   /** Runs `work` while no transaction is open. */
   between(work: () => void): Promise<void> {
-    return this.#add(async () => work(), true);
+    return this.#add(this.#waiting, async () => work(), true);
   }
 
-  #add<T>(work: () => Promise<T>, outside: boolean): Promise<T> {
+  /** As {@link between}, after the calls that wait. */
+  betweenSteps(work: () => void): Promise<void> {
+    return this.#add(this.#steps, async () => work(), true);
+  }
+
+  #add<T>(queue: Unit[], work: () => Promise<T>, outside: boolean): Promise<T> {
     return new Promise((resolve, reject) => {
-      this.#waiting.push({ work, resolve: (value) => resolve(value as T), reject, outside });
+      queue.push({ work, resolve: (value) => resolve(value as T), reject, outside });
       if (this.#running) return;
       this.#running = true;
       // After the other calls of this turn.
@@ -65,13 +79,24 @@ export class Transactions {
   }
 
   async #runAll(): Promise<void> {
-    while (this.#waiting.length > 0) {
-      if (this.#waiting[0]?.outside) await this.#runOutside(this.#waiting.shift());
-      else await this.#runTogether(this.#waiting, true);
-      // The results are sent before the next sync blocks this thread, and calls that arrived join the queue.
-      if (this.#waiting.length > 0) await nextTurn();
+    while (this.#isNeeded) {
+      await this.#runFirst(this.#waiting);
+      await this.#runFirst(this.#steps.splice(0, 1));
     }
     this.#running = false;
+  }
+
+  get #isNeeded(): boolean {
+    return this.#waiting.length + this.#steps.length > 0;
+  }
+
+  /** Runs the first units of a queue that fit into one transaction, or the first one outside of any. */
+  async #runFirst(queue: Unit[]): Promise<void> {
+    if (queue.length === 0) return;
+    if (queue[0]?.outside) await this.#runOutside(queue.shift());
+    else await this.#runTogether(queue, true);
+    // The results are sent before the next sync blocks this thread, and calls that arrived join the queue.
+    if (this.#isNeeded) await nextTurn();
   }
 
   async #runOutside(unit: Unit | undefined): Promise<void> {
@@ -141,7 +166,7 @@ export class Transactions {
   }
 
   #rejectAll(units: readonly Unit[], error: unknown): void {
-    for (const { reject } of [...units, ...this.#waiting.splice(0)]) reject(error);
+    for (const { reject } of [...units, ...this.#waiting.splice(0), ...this.#steps.splice(0)]) reject(error);
   }
 }
 

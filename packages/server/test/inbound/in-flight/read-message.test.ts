@@ -31,6 +31,17 @@ describe('reading a message from a stream', () => {
     expect(budget.held).toBe(0);
   });
 
+  it('gives back the memory of each piece of a large message, and of no piece that shares its memory', async () => {
+    const shared = Buffer.alloc(100_000, 'b');
+    const pieces = [300_000, 64_000, 1_000].map((bytes) => Buffer.from(new ArrayBuffer(bytes)).fill('a'));
+    const stream = Readable.from([...pieces, shared.subarray(50_000)], { objectMode: false });
+    const { bytes, release } = await read(stream, twoMessages());
+    expect(Buffer.from(bytes).toString()).toBe('a'.repeat(365_000) + 'b'.repeat(50_000));
+    expect(pieces.map(({ length }) => length)).toEqual([0, 0, 1_000]);
+    expect(shared.length).toBe(100_000);
+    release();
+  });
+
   it('rejects a message above the limit, frees what it holds, and leaves the stream open', async () => {
     const budget = twoMessages();
     const stream = open();

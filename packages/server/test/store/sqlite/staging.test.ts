@@ -1,5 +1,6 @@
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
+import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -61,6 +62,12 @@ describe('a mail of 48 MB', () => {
     const raw = await rawOf(store, inbox.id, placed.messageId, T);
     expect(raw.length).toBe(LARGE);
     expect(raw.every((byte) => byte === 7)).toBe(true);
+  });
+
+  it('leaves no more than a few steps in the write-ahead log, which a commit would have to copy', async () => {
+    const { store, inbox, path } = await openWithInbox();
+    await store.messages.addBatch([mailTo([inbox], { raw: new Uint8Array(LARGE) })], T);
+    expect(statSync(`${path}-wal`).size).toBeLessThan(8 * MIB);
   });
 
   it('is in no list, count or event before all of it is stored', async () => {
