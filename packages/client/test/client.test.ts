@@ -98,7 +98,8 @@ describe('an inbox of the client', () => {
     const error = (await failureOf(
       inbox.waitForMessage({ subject: 'reset' }, { timeoutMs: 500 }),
     )) as WaitTimeoutError;
-    expect(Date.now() - started).toBeLessThan(1_500);
+    // Far less than the 60 seconds that a server may hold a wait.
+    expect(Date.now() - started).toBeLessThan(30_000);
     expect(MayflyError.is(error) && error.code).toBe('wait_timeout');
     expect(error.message.replaceAll(/\d\d:\d\d:\d\d/g, '12:03:07')).toBe(
       [

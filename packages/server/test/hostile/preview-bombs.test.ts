@@ -1,11 +1,12 @@
 import { expect, it } from 'vitest';
 import { previewPage } from '../../src/mail/preview/page.ts';
+import { growth } from '../support/growth.ts';
 
 const KB = 1_000;
-/** Twice the size may take so many times as long; quadratic cost would be four times. */
-const MAX_RATIO = 3.5;
+/** Four times the size may take so many times as long; quadratic cost would be sixteen times. */
+const LIMIT = 9;
 /** Shorter times are mostly the garbage collector's, milliseconds of CPU. */
-const NOISE_MS = 20;
+const NOISE_MS = 8;
 
 /** HTML that is expensive to take apart, repeated up to a number of characters. */
 const BOMBS: [string, (characters: number) => string][] = [
@@ -23,17 +24,8 @@ const BOMBS: [string, (characters: number) => string][] = [
   ['url( and blanks', (n) => `<style>${`url(${' '.repeat(2_000)}`.repeat(n / 2_004)}`],
 ];
 
-function cost(html: string): number {
-  const before = process.threadCpuUsage();
-  previewPage(html, () => undefined);
-  const { user, system } = process.threadCpuUsage(before);
-  return (user + system) / 1_000;
-}
-
-const leastCost = (html: string): number => Math.min(cost(html), cost(html), cost(html));
-
 it.each(BOMBS)('the preview of %s takes time in proportion to its size', (_name, html) => {
-  const once = leastCost(html(250 * KB));
-  const twice = leastCost(html(500 * KB));
-  expect(twice).toBeLessThan(MAX_RATIO * Math.max(once, NOISE_MS));
+  const [small, large] = [html(125 * KB), html(500 * KB)];
+  const preview = (page: string) => () => previewPage(page, () => undefined);
+  expect(growth(preview(small), preview(large), { limit: LIMIT, noiseMs: NOISE_MS })).toBeLessThan(LIMIT);
 });

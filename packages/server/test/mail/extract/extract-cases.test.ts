@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { findCodes } from '../../../src/mail/extract/codes.ts';
 import { readHtml } from '../../../src/mail/extract/html.ts';
 import { findLinks } from '../../../src/mail/extract/links.ts';
+import { growth } from '../../support/growth.ts';
 
 /*
  * One sentence a rule: words that once hid a code or made one of another number, and addresses of every form.
@@ -132,19 +133,17 @@ describe('the links of a mail', () => {
 
 describe('codes and links are found in time proportional to the size', () => {
   const times = (unit: string, length: number) => unit.repeat(Math.ceil(length / unit.length));
-  /** CPU time of this thread, milliseconds; the best of a few. */
-  const cost = (read: () => void) => {
-    const runs = [0, 1, 2].map(() => {
-      const before = process.threadCpuUsage();
-      read();
-      const { user, system } = process.threadCpuUsage(before);
-      return (user + system) / 1_000;
-    });
-    return Math.min(...runs);
+  const KB = 1024;
+  /** Four times the size takes sixteen times the time where something is quadratic. */
+  const limits = { limit: 9, noiseMs: 8 };
+  const growthOf = (read: (text: string) => unknown, unit: string): number => {
+    const [small, large] = [times(unit, 256 * KB), times(unit, 1024 * KB)];
+    return growth(
+      () => read(small),
+      () => read(large),
+      limits,
+    );
   };
-  const MB = 1024 * 1024;
-  /** Today the slowest takes 80 ms; what is quadratic takes minutes. */
-  const MAX_MS = 1_000;
 
   it.each([
     '7',
@@ -162,8 +161,8 @@ describe('codes and links are found in time proportional to the size', () => {
     'https://x.test/a完',
     ' [(',
   ])('in a text of 1 MB of %j', (unit) => {
-    const text = times(unit, MB);
-    expect(cost(() => [findCodes('code', text, null), findLinks(text, null, '')])).toBeLessThan(MAX_MS);
+    const read = (text: string) => [findCodes('code', text, null), findLinks(text, null, '')];
+    expect(growthOf(read, unit)).toBeLessThan(limits.limit);
   });
 
   it.each([
@@ -173,11 +172,10 @@ describe('codes and links are found in time proportional to the size', () => {
     '<td>7',
     '<td>A</td><td>7</td>',
   ])('in a page of 1 MB of %j', (unit) => {
-    const html = times(unit, MB);
-    const read = () => {
+    const read = (html: string) => {
       const page = readHtml(html);
       return [findCodes('code', null, page.words), findLinks(null, page, '')];
     };
-    expect(cost(read)).toBeLessThan(MAX_MS);
+    expect(growthOf(read, unit)).toBeLessThan(limits.limit);
   });
 });

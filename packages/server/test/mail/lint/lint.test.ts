@@ -2,6 +2,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { lintMail, MAX_FINDINGS, RULES } from '../../../src/mail/lint/lint.ts';
 import { BOMBS } from '../../hostile/bombs.ts';
+import { growth } from '../../support/growth.ts';
 import { wellMade } from './well-made.ts';
 
 const CORPORA = '../shared/corpora';
@@ -250,29 +251,27 @@ describe('any mail', () => {
     expect(lintMail(page(many)).length).toBeLessThanOrEqual(MAX_FINDINGS);
   });
 
-  it.each(BOMBS)('$name: 300 kB are checked within 150 ms of CPU', ({ mail: bomb }) => {
-    const source = bomb(300_000);
-    let least = Number.POSITIVE_INFINITY;
-    for (let run = 0; run < 3 && least > 50; run++) {
-      const before = process.threadCpuUsage();
-      const findings = lintMail(source);
-      const { user, system } = process.threadCpuUsage(before);
-      least = Math.min(least, (user + system) / 1_000);
-      expect(Buffer.byteLength(JSON.stringify(findings))).toBeLessThan(100_000);
-    }
-    expect(least).toBeLessThan(150);
+  it.each(BOMBS)('$name: 300 kB are checked in time in proportion to the size', ({ mail: bomb }) => {
+    const [small, large] = [bomb(75_000), bomb(300_000)];
+    // Where something is quadratic, four times the size takes sixteen times the time.
+    const limits = { limit: 9, noiseMs: 8 };
+    expect(
+      growth(
+        () => lintMail(small),
+        () => lintMail(large),
+        limits,
+      ),
+    ).toBeLessThan(limits.limit);
+    expect(Buffer.byteLength(JSON.stringify(lintMail(large)))).toBeLessThan(100_000);
   });
 
   it.skipIf(!existsSync(CORPORA))('every mail of the corpora is checked (skipped without them)', () => {
     const files = readdirSync(CORPORA, { recursive: true, encoding: 'utf8' }).filter((name) =>
       /^(?:cpython-test-email|cutiemail-torture|mime4j)\/.*\.(?:eml|msg|txt)$/.test(name),
     );
-    const times = files.map((file) => {
-      const source = readFileSync(`${CORPORA}/${file}`);
-      const begun = performance.now();
-      expect(Array.isArray(lintMail(source))).toBe(true);
-      return performance.now() - begun;
-    });
-    expect(Math.max(...times)).toBeLessThan(1_000);
+    expect(files.length).toBeGreaterThan(100);
+    for (const file of files) {
+      expect(Array.isArray(lintMail(readFileSync(`${CORPORA}/${file}`))), file).toBe(true);
+    }
   });
 });

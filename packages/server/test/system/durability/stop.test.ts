@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { chance } from '../../support/chance.ts';
+import { DEADLINE_MS } from '../../support/deadline.ts';
 import { inForm, timeLimit } from '../../support/form.ts';
 import { type Inbox, type ServerProcess, startServer } from '../../support/server-process.ts';
-import { slowness } from '../../support/slowness.ts';
 import { smtpClient } from '../../support/smtp-script.ts';
 import { Ledger, Sender } from './ledger.ts';
 import { assertNothingLost } from './readback.ts';
@@ -13,7 +13,6 @@ import { assertNothingLost } from './readback.ts';
 const STOPS = inForm(3, 50);
 const CONNECTIONS = 10;
 const WAITS = 3;
-const PROMISED_MS = 10_000;
 
 const random = chance();
 const dataDir = mkdtempSync(join(tmpdir(), 'mayfly-stop-'));
@@ -33,7 +32,7 @@ const mailTo = (inbox: Inbox) => () => ({
 
 describe(`${STOPS} times SIGTERM under load (seed ${random.seed})`, () => {
   test(
-    'ends every SMTP dialogue with a reply, answers every held wait and loses nothing, within 10 s',
+    'ends every SMTP dialogue with a reply, answers every held wait at once and loses nothing',
     async ({ annotate }) => {
       server = await startServer({ dataDir });
       const [busy, quiet] = [await server.createInbox(), await server.createInbox()];
@@ -53,7 +52,8 @@ describe(`${STOPS} times SIGTERM under load (seed ${random.seed})`, () => {
 
         const { code, ms } = await server.end('SIGTERM');
         expect(code).toBe(0);
-        expect(ms).toBeLessThan(PROMISED_MS * slowness());
+        // A stop that waited for the held waits would take a minute.
+        expect(ms).toBeLessThan(DEADLINE_MS);
         times.push(Math.round(ms));
         for (const { ended } of senders) expect(await ended).toMatch(/^421 4\.3\.2 /);
         expect(await idle.closed()).toMatch(/^421 4\.3\.2 /);

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { findProgram, reportAbsent } from '../../support/find-program.ts';
-import { freePort } from '../../support/ports.ts';
+import { freePort, untilListening } from '../../support/ports.ts';
 import { letOthersPass } from '../../support/postgres.ts';
 
 const run = promisify(execFile);
@@ -84,6 +84,8 @@ export async function startPostfix(relayPort: number): Promise<Postfix> {
   await writeFile(join(folder, 'etc/master.cf'), services(port));
   const postfix = (command: string) => run(program as string, ['-c', join(folder, 'etc'), command]);
   await postfix('start');
+  // It listens when all its services are there; flushing needs them.
+  await untilListening(port);
   return {
     port,
     flush: () => postfix('flush'),

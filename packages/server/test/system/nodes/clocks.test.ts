@@ -1,4 +1,3 @@
-import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { inForm, timeLimit } from '../../support/form.ts';
@@ -10,7 +9,9 @@ import { allMessages, assertTruth } from './truth.ts';
 
 /** The npm package has programs for Linux on x64 only; elsewhere these tests are skipped. */
 const IS_THERE = await hasPostgres();
-const AHEAD_MS = 2_000;
+const AHEAD_MS = 5_000;
+/** What the queries for the database's time may add on a busy machine, milliseconds. */
+const ERROR_MS = 2_000;
 const MAILS = inForm(60, 1_000);
 const QUOTA = 100;
 const SHIFT_CLOCK = fileURLToPath(new URL('./clock-ahead.js', import.meta.url));
@@ -36,16 +37,16 @@ describe.skipIf(!IS_THERE)(`two nodes, one of whose clocks is ${AHEAD_MS} ms ahe
 
   test('warn of it in the log of the one, and show it in its metrics', async () => {
     expect(ahead.greeting).toMatch(
-      /"level":"?(warn|40)"?.*The clock of this machine is 2\.\d s ahead of that of the database/,
+      /"level":"?(warn|40)"?.*The clock of this machine is [3-7]\.\d s ahead of that of the database/,
     );
     expect(right.greeting).not.toContain('The clock of this machine');
     const shown = async (node: ServerProcess) => {
       const text = await (await node.request('GET', '/metrics')).text();
       return Number(/^mayfly_clock_ahead_seconds (\S+)$/m.exec(text)?.[1]);
     };
-    expect(await shown(ahead)).toBeGreaterThan(AHEAD_MS / 1_000 - 0.5);
-    expect(await shown(ahead)).toBeLessThan(AHEAD_MS / 1_000 + 0.5);
-    expect(Math.abs(await shown(right))).toBeLessThan(0.5);
+    // What the query for the time took is in it.
+    expect(Math.abs((await shown(ahead)) - AHEAD_MS / 1_000)).toBeLessThan(ERROR_MS / 1_000);
+    expect(Math.abs(await shown(right))).toBeLessThan(ERROR_MS / 1_000);
   });
 
   test('store mail to both in one order, and show each of them once to followers on both', async () => {
@@ -56,21 +57,21 @@ describe.skipIf(!IS_THERE)(`two nodes, one of whose clocks is ${AHEAD_MS} ms ahe
     const follow = async (first: number): Promise<string[]> => {
       const seen: string[] = [];
       let cursor = inbox.cursor;
-      for (let turn = first; !over; turn++) {
+      for (let turn = first; ; turn++) {
+        const isLast = over;
         const node = turn % 2 === 0 ? right : ahead;
         const page = await node.getJson<Page>(
           `/v1/inboxes/${inbox.id}/messages?since=${cursor}&limit=200&wait=1`,
         );
         cursor = page.cursor;
         seen.push(...page.messages.map(({ id }) => id).reverse());
+        if (isLast) return seen;
       }
-      return seen;
     };
     const following = [0, 1].map(follow);
     const queue = new MailQueue(() => [right.smtpPort, ahead.smtpPort], next, 4);
     await queue.untilAcknowledged(MAILS);
     await queue.drained();
-    await pause(2_500);
     over = true;
     await assertTruth(right, [inbox], queue);
     const truth = (await allMessages(right, inbox)).map(({ id }) => id);
