@@ -46,6 +46,7 @@ maillog_file_prefixes = ${tmpdir()}
 const services = (port: number): string => `
 127.0.0.1:${port} inet n - n - - smtpd
 cleanup unix n - n - 0 cleanup
+pickup unix n - n 60 1 pickup
 qmgr unix n - n 300 1 qmgr
 rewrite unix - - n - - trivial-rewrite
 bounce unix - - n - 0 bounce
@@ -84,7 +85,6 @@ export async function startPostfix(relayPort: number): Promise<Postfix> {
   await writeFile(join(folder, 'etc/master.cf'), services(port));
   const postfix = (command: string) => run(program as string, ['-c', join(folder, 'etc'), command]);
   await postfix('start');
-  // It listens when all its services are there; flushing needs them.
   await untilListening(port);
   return {
     port,
