@@ -1,5 +1,5 @@
 /** CPU time of this thread for a piece of work, milliseconds. */
-export function cpuTime(work: () => unknown): number {
+function cpuTime(work: () => unknown): number {
   const before = process.threadCpuUsage();
   work();
   const { user, system } = process.threadCpuUsage(before);
