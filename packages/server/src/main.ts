@@ -1,7 +1,7 @@
 import { closeSync, existsSync, fstatSync, openSync } from 'node:fs';
 import { createInterface } from 'node:readline/promises';
 import { type Command, CommanderError } from 'commander';
-import { createApp, databasePath } from './app.ts';
+import { createApp } from './app.ts';
 import { ArgumentError } from './cli/arguments.ts';
 import { addBackupCommands } from './cli/backup.ts';
 import { addOperatorCommands } from './cli/commands.ts';
@@ -26,6 +26,7 @@ import { isForegroundScript, watchParent } from './run/npm.ts';
 import { runServer } from './run/run-server.ts';
 import { createServeAnnouncer } from './run/serve-announcer.ts';
 import { exitCodeOf, type StopSources, watchForStop } from './run/stop-request.ts';
+import { databasePath } from './start/store.ts';
 import type { Store } from './store/contract/index.ts';
 import { openPostgres } from './store/postgres/open.ts';
 import { backUp, restore } from './store/sqlite/backup.ts';

@@ -53,6 +53,10 @@ const MAY_IMPORT: Record<string, string[]> = {
   cli: ['config', 'accounts', 'quota', 'store'],
   config: ['accounts', 'webhooks'],
   monitoring: ['mail', 'store'],
+  start: [
+    ...['accounts', 'config', 'http', 'inbound', 'messages', 'monitoring', 'quota', 'smtp', 'store'],
+    'webhooks',
+  ],
   run: ['app', 'config'],
   messages: ['accounts', 'mail', 'store'],
   accounts: ['mail', 'store'],

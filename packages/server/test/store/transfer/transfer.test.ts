@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { Client, types } from 'pg';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { databasePath } from '../../../src/app.ts';
+import { databasePath } from '../../../src/start/store.ts';
 import { openSqlite } from '../../../src/store/sqlite/open.ts';
 import { transfer } from '../../../src/store/transfer/transfer.ts';
 import { hasPostgres, type PostgresCluster, startPostgres } from '../../support/postgres.ts';

@@ -1,0 +1,94 @@
+import type { SignInCodes } from '../accounts/sessions.ts';
+import { recheckUntil } from '../http/access/held-requests.ts';
+import { createInjection } from '../inbound/injection.ts';
+import { createReplays } from '../inbound/replay.ts';
+import { createWaitLog } from '../messages/wait/wait-log.ts';
+import { createRateLimit, type RateLimit } from '../quota/rate-limit.ts';
+import { SharedRates } from '../quota/shared-rates.ts';
+import { isAllowedAddress } from '../webhooks/outbound/address-guard.ts';
+import { createWebhooks } from '../webhooks/registry.ts';
+import { listening, urlOf } from './given.ts';
+import type { Receiving } from './receiving.ts';
+import type { Shared } from './shared.ts';
+import type { SmtpPlace } from './smtp.ts';
+
+/** The webhook URL of examples where loopback is allowed: an application on the developer's machine. */
+const LOOPBACK_HOOK = 'http://127.0.0.1:3000/hooks/mayfly';
+
+export interface HttpPlace {
+  url: string;
+  /** Null where the console is off. */
+  consoleUrl: string | null;
+}
+
+/**
+ * Starts the API and the console. They are loaded only by processes with this role.
+ * @param smtp where this process takes mail; null where it does not
+ */
+export async function startHttp(
+  shared: Shared,
+  { receiver, budget }: Receiving,
+  smtp: SmtpPlace | null,
+  signInCodes: SignInCodes,
+): Promise<HttpPlace> {
+  const { config, store, guard, events, plans, metrics, gauges, clock, log, opened } = shared;
+  const { createHttpServer } = await import('../http/server.ts');
+  const waitLog = createWaitLog(store.reports, clock, (err) =>
+    log.error({ err }, 'Ended waits could not be stored'),
+  );
+  opened.onClose(() => waitLog.flushed());
+  const replays = createReplays({ clock, log });
+  opened.onClose(() => replays.stop());
+  const server = createHttpServer(
+    {
+      host: config.httpHost,
+      port: config.httpPort,
+      domains: config.domains,
+      publicUrl: config.publicUrl,
+      corsOrigins: config.corsOrigins,
+      signUpPlan: config.signUpPlan,
+      webhookExample: isAllowedAddress('127.0.0.1', guard.allow) ? LOOPBACK_HOOK : undefined,
+      sink: config.sink === 'on',
+      metrics: config.metrics === 'on',
+      smtp,
+      console: config.console === 'on' ? { signInCodes } : null,
+      limits: { maxConnectionsPerAddress: config.httpMaxConnectionsPerAddress },
+    },
+    {
+      store,
+      parsing: shared.parsing,
+      events,
+      webhooks: createWebhooks({ store, guard, events, clock, plans }),
+      scheduleNow: shared.schedule.now,
+      waitLog,
+      plans,
+      rate: openRateLimit(shared),
+      usage: shared.usage,
+      refusalsWritten: () => receiver.refusalsWritten(),
+      injection: createInjection({ receiver, budget, clock }),
+      replays,
+      clock,
+      log,
+      metrics: metrics.registry,
+    },
+  );
+  opened.addListener(server);
+  gauges.heldRequests = () => server.heldRequests;
+  gauges.httpConnections = () => server.connections;
+  const rechecking = new AbortController();
+  opened.onClose(async () => rechecking.abort());
+  void recheckUntil(rechecking.signal, { recheck: () => server.recheckHeld(), clock, log });
+  const { port } = await listening('http', config, server.start());
+  const url = config.publicUrl ?? urlOf(config.httpHost, port);
+  return { url, consoleUrl: config.console === 'on' ? `${url}/` : null };
+}
+
+/** The rate limit of this node, on PostgreSQL together with those of other nodes. */
+function openRateLimit({ config, store, clock, log, opened }: Shared): RateLimit {
+  const rate = createRateLimit(clock);
+  if (config.databaseUrl === null) return rate;
+  const shared = new SharedRates({ rate, store, clock, log });
+  shared.start();
+  opened.onClose(() => shared.stop());
+  return rate;
+}

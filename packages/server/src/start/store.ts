@@ -1,0 +1,45 @@
+import { join } from 'node:path';
+import type { EventBus } from '../events.ts';
+import { newSessionId } from '../ids.ts';
+import type { Store } from '../store/contract/index.ts';
+import { openPostgres } from '../store/postgres/open.ts';
+import { openSqlite } from '../store/sqlite/open.ts';
+import type { Given } from './given.ts';
+
+/** Where the embedded store keeps its database inside the data folder. */
+export const databasePath = (dataDir: string): string => join(dataDir, 'mayfly.db');
+
+/**
+ * Opens the store: the embedded one, or PostgreSQL, whose other nodes publish on the event bus of this one.
+ * @param onWriting called when a write begins (1) and when it has ended (-1); only by the embedded store
+ */
+export function openStore(
+  { config, clock, log }: Given,
+  events: EventBus,
+  onWriting: (change: 1 | -1) => void,
+): Promise<Store> {
+  if (config.databaseUrl === null) {
+    return openSqlite({
+      path: databasePath(config.dataDir),
+      onWriting,
+      onCrash: (err) => log.error({ err }, 'a thread of the database died; its next call starts it again'),
+    });
+  }
+  return openPostgres({
+    url: config.databaseUrl,
+    directUrl: config.databaseDirectUrl,
+    notify: config.databaseNotify === 'on',
+    onError: (err) => log.warn({ err }, 'a connection to the database failed; the next call opens a new one'),
+    hints: {
+      clock,
+      node: newSessionId(),
+      waiting: events.subscribed,
+      onHint(hint) {
+        if (hint.kind === 'message') events.publish(hint);
+        else if (hint.kind === 'inbox') events.publishInboxChange(hint.inboxId);
+        else if (hint.kind === 'deliveries') events.publishDeliveries();
+        else events.publishAll();
+      },
+    },
+  });
+}
