@@ -116,12 +116,16 @@ export function newCredential(prefix: CredentialPrefix): string {
 }
 
 /**
- * The read token of an inbox as a function of the API key that made it, so that a repeated idempotent request
- * returns the same token although only hashes are stored, also when the key's session repeats it. `nonce` is
- * random and stays on the server.
+ * The read token of an inbox as a function of the Idempotency-Key that made it, so that a repeated request
+ * returns the same token although only hashes are stored, whichever credential of the account repeats it.
+ * @param idempotencyKey of which the server stores only a hash
+ * @param nonce random, and stored
  */
-export function deriveReadToken(keyHash: string, nonce: string): string {
-  return credential('mft', createHmac('sha256', keyHash).update(`mayfly read token ${nonce}`).digest());
+export function deriveReadToken(idempotencyKey: string, nonce: string): string {
+  return credential(
+    'mft',
+    createHmac('sha256', nonce).update(`mayfly read token ${idempotencyKey}`).digest(),
+  );
 }
 
 /**

@@ -218,7 +218,7 @@ export const IdempotencyHeaders = Type.Object({
   'idempotency-key': Type.Optional(
     Type.String({
       description:
-        '1 to 255 visible ASCII characters of your choice. A request with the same key and body within 24 hours returns the same inbox, with its token.',
+        '1 to 255 visible ASCII characters of your choice. A request of the same account with the same key and body within 24 hours returns the same inbox, with its token.',
       examples: ['run-4711-worker-3'],
     }),
   ),

@@ -7,8 +7,6 @@ import type { AccountRecord, KeyRecord } from '../../store/contract/index.ts';
 export interface KeyCaller {
   key: KeyRecord;
   account: AccountRecord;
-  /** Hash of the key, to derive read tokens from; the same for the key and its sessions. */
-  keyHash: string;
 }
 
 /** Longer than any credential; a longer one is not hashed. */

@@ -21,6 +21,13 @@ export const createGate = (deps: HttpDeps): Gate => ({
 const hasEmptyPart = ({ params }: FastifyRequest): boolean =>
   Object.entries(params as Record<string, string>).some(([name, value]) => value === '' && name !== '*');
 
+/** Replaces NUL in path parameters, in place: no id has one, and PostgreSQL rejects a query with it. */
+function replaceNul(params: Record<string, string>): void {
+  for (const [name, value] of Object.entries(params)) {
+    if (value.includes('\0')) params[name] = value.replaceAll('\0', '\ufffd');
+  }
+}
+
 /** Checks what is known of each request before its body is read: header, path, credential, limits. */
 export function guardRequests(
   app: App,
@@ -36,6 +43,7 @@ export function guardRequests(
     assertReadable(request);
     // Before the body is parsed: an error in the body would hide that the path is wrong.
     if (request.is404 || hasEmptyPart(request)) throw nothingThere(request, known);
+    replaceNul(request.params as Record<string, string>);
     const { access = 'account:write', free = false } = request.routeOptions.config;
     if (access === 'public') return null;
     const { id: inboxId } = request.params as { id?: string };

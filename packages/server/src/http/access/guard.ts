@@ -196,9 +196,8 @@ class CachingGuard implements Guard {
     if (isFresh && now < (known.caller.key.expiresAt ?? Number.POSITIVE_INFINITY)) return known.caller;
     // A result of a query that began before the last `forget` is not cached for later requests.
     const forgotten = this.#forgotten;
-    return this.#store.keys.findByHash(credential.hash, now).then((found) => {
-      if (!found) throw unknownCredential();
-      const caller = { ...found, keyHash: credential.hash };
+    return this.#store.keys.findByHash(credential.hash, now).then((caller) => {
+      if (!caller) throw unknownCredential();
       credential.known = { caller, until: monotonic + CACHE_TTL_MS, forgotten };
       return caller;
     });

@@ -1,9 +1,10 @@
 import { hash, randomBytes } from 'node:crypto';
+import { deriveReadToken } from '../../ids.ts';
 import { quoted } from '../../nearest.ts';
 import type { IdempotentRequest } from '../../store/contract/index.ts';
 import { invalidField } from './invalid-fields.ts';
 
-/** Long enough that nobody can guess it: the read token of an idempotent creation is derived from it. */
+/** Too long to guess: the read token of an idempotent creation is derived from it. */
 const NONCE_BYTES = 16;
 /** Visible ASCII (RFC 9110 section 5.5) of a length that a client library can count on. */
 const IDEMPOTENCY_KEY = /^[\x21-\x7e]{1,255}$/;
@@ -18,16 +19,19 @@ const canonical = (value: unknown): string =>
 
 const sha256 = (text: string): string => hash('sha256', text, 'hex');
 
+/** A request with an Idempotency-Key. */
+export interface RepeatableRequest {
+  /** What the store keeps of it. */
+  stored: IdempotentRequest;
+  /** @returns the read token of the inbox that was created with the nonce */
+  readToken(nonce: string): string;
+}
+
 /**
  * Reads an Idempotency-Key header.
- * @param keyId the API key record of the request
  * @throws AppError `invalid_request`
  */
-export function idempotentRequest(
-  header: string | undefined,
-  keyId: string,
-  body: unknown,
-): IdempotentRequest | null {
+export function repeatableRequest(header: string | undefined, body: unknown): RepeatableRequest | null {
   if (header === undefined) return null;
   if (!IDEMPOTENCY_KEY.test(header)) {
     throw invalidField(
@@ -36,9 +40,11 @@ export function idempotentRequest(
     );
   }
   return {
-    keyId,
-    keyHash: sha256(header),
-    bodyHash: sha256(canonical(body)),
-    nonce: randomBytes(NONCE_BYTES).toString('base64url'),
+    stored: {
+      keyHash: sha256(header),
+      bodyHash: sha256(canonical(body)),
+      nonce: randomBytes(NONCE_BYTES).toString('base64url'),
+    },
+    readToken: (nonce) => deriveReadToken(header, nonce),
   };
 }

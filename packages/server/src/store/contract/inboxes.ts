@@ -45,10 +45,8 @@ export interface InboxRecord extends Omit<NewInbox, 'tokenHash'> {
   version: number;
 }
 
-/** The idempotent form of a creation; `keyId` and `keyHash` are its identity. */
+/** The idempotent form of a creation; within the account, `keyHash` is its identity. */
 export interface IdempotentRequest {
-  /** The API key of the request. */
-  keyId: string;
   /** SHA-256 of the Idempotency-Key header. */
   keyHash: string;
   /** SHA-256 of the request's body. */

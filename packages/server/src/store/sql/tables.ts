@@ -175,6 +175,7 @@ export interface InboxLabelsTable {
 }
 
 export interface IdempotencyTable {
+  /** The account; in rows that versions before 0.2.0 wrote, the API key. */
   key_id: string;
   key_hash: string;
   body_hash: string;

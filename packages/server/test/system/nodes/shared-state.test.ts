@@ -40,6 +40,14 @@ describe.skipIf(!IS_THERE)('a user of two nodes behind a balancer', () => {
     }
   }
 
+  test('gets 404 for an id with a NUL, which PostgreSQL has no text for', async () => {
+    const [api] = apis;
+    const inbox = await node(0).createInbox();
+    const paths = ['/v1/inboxes/a%00', `/v1/inboxes/${inbox.id}/messages/msg_%00`, '/v1/webhooks/%00'];
+    for (const path of paths) expect([path, (await api('GET', path)).status]).toEqual([path, 404]);
+    expect((await api('DELETE', '/v1/keys/key_%00')).status).toBe(404);
+  });
+
   test('opens a link to a preview on another node than issued it, also after that node was killed', async () => {
     const [one, other] = apis;
     const inbox = await node(0).createInbox();

@@ -20,7 +20,7 @@ import { assertNoSink } from '../../access/permanent-inbox.ts';
 import type { App, HttpDeps, RouteContext } from '../../context.ts';
 import { empty, json, problemAnswer } from '../../openapi/responses.ts';
 import { addressOf } from '../../request/addresses.ts';
-import { idempotentRequest } from '../../request/idempotency.ts';
+import { repeatableRequest } from '../../request/idempotency.ts';
 import { invalidField } from '../../request/invalid-fields.ts';
 import { readPage } from '../../request/page.ts';
 import { labelsOf } from '../../request/query.ts';
@@ -66,7 +66,7 @@ function creation(app: App, context: RouteContext): void {
     },
     handler: async (request, reply) => {
       const caller = keyCaller(request);
-      const repeat = idempotentRequest(request.headers['idempotency-key'], caller.key.id, request.body);
+      const repeat = repeatableRequest(request.headers['idempotency-key'], request.body);
       const inbox = await createInbox(context, caller, request.body, repeat);
       reply.code(201).header('location', `/v1/inboxes/${inbox.id}`).header('cache-control', 'no-store');
       return inbox;

@@ -1,10 +1,10 @@
 import type { CreatedInbox, CreateInbox } from '@mayfly/client/contract';
-import { deriveReadToken, hashCredential, newCredential, newId } from '../../../ids.ts';
+import { hashCredential, newCredential, newId } from '../../../ids.ts';
 import { quoted } from '../../../nearest.ts';
-import type { IdempotentRequest } from '../../../store/contract/index.ts';
 import type { KeyCaller } from '../../access/credential.ts';
 import type { RouteContext } from '../../context.ts';
 import { onFreeAddress, wantedAddress } from '../../request/addresses.ts';
+import type { RepeatableRequest } from '../../request/idempotency.ts';
 import { invalidField } from '../../request/invalid-fields.ts';
 import { toCreatedInbox } from '../../response/inbox-json.ts';
 
@@ -19,9 +19,9 @@ const MINUTE_MS = 60_000;
  */
 export async function createInbox(
   { options, deps }: RouteContext,
-  { account, keyHash }: KeyCaller,
+  { account }: KeyCaller,
   body: CreateInbox,
-  repeat: IdempotentRequest | null,
+  repeat: RepeatableRequest | null,
 ): Promise<CreatedInbox> {
   const { store, clock, plans, webhooks } = deps;
   const plan = plans.named(account.plan);
@@ -32,7 +32,7 @@ export async function createInbox(
     configured: options.domains,
     owned: store.domains,
   });
-  const token = repeat ? deriveReadToken(keyHash, repeat.nonce) : newCredential('mft');
+  const token = repeat ? repeat.readToken(repeat.stored.nonce) : newCredential('mft');
   const webhook = body.webhookUrl === undefined ? null : await webhooks.forNewInbox(account, body.webhookUrl);
   const now = clock.now();
   const created = await onFreeAddress(wanted, (place) =>
@@ -50,11 +50,11 @@ export async function createInbox(
         maxExpiresAt: now + plan.maxTtlMinutes * MINUTE_MS,
       },
       plan.maxLiveInboxes,
-      repeat,
+      repeat?.stored ?? null,
       webhook,
     ),
   );
-  const shown = created.replayed && created.nonce ? deriveReadToken(keyHash, created.nonce) : token;
+  const shown = repeat && created.nonce ? repeat.readToken(created.nonce) : token;
   return toCreatedInbox(created, plan, shown);
 }
 

@@ -71,10 +71,13 @@ async function endInboxes(
   return inboxes.length;
 }
 
-/** Removes up to `limit` stored responses to a key's requests; they contain the secrets of webhooks. */
-async function forgetResponses(tx: Tx, keyId: string, limit: number): Promise<number> {
-  const old = tx.selectFrom('idempotency').select('key_hash').where('key_id', '=', keyId).limit(limit);
-  const gone = tx.deleteFrom('idempotency').where('key_id', '=', keyId).where('key_hash', 'in', old);
+/**
+ * Removes up to `limit` stored responses; they contain the secrets of webhooks.
+ * @param owner the account, or one of its keys for what versions before 0.2.0 stored
+ */
+async function forgetResponses(tx: Tx, owner: string, limit: number): Promise<number> {
+  const old = tx.selectFrom('idempotency').select('key_hash').where('key_id', '=', owner).limit(limit);
+  const gone = tx.deleteFrom('idempotency').where('key_id', '=', owner).where('key_hash', 'in', old);
   return (await gone.returning('key_hash').execute()).length;
 }
 
@@ -124,8 +127,8 @@ export function createAccountDeletion(engine: Engine, removal: Removal): Account
     if (typeof begun === 'string') return begun;
     // All inboxes end before any is freed, which takes longer: if this is interrupted, the sweeper does the rest.
     await freeInSteps(engine, (tx, limit) => endInboxes(tx, dialect, accountId, limit, now));
-    for (const keyId of begun.keyIds) {
-      await freeInSteps(engine, (tx, limit) => forgetResponses(tx, keyId, limit));
+    for (const owner of [accountId, ...begun.keyIds]) {
+      await freeInSteps(engine, (tx, limit) => forgetResponses(tx, owner, limit));
     }
     await freeInSteps(
       engine,

@@ -30,13 +30,14 @@ export function pairOf(name: string, value: string): string {
 /** The response to an earlier request with the same idempotency key. */
 async function findReplay(
   tx: Tx,
+  accountId: string,
   request: IdempotentRequest,
   now: number,
 ): Promise<CreatedInbox | undefined> {
   const earlier = await tx
     .selectFrom('idempotency')
     .select(['body_hash', 'nonce', 'inbox', 'webhook'])
-    .where('key_id', '=', request.keyId)
+    .where('key_id', '=', accountId)
     .where('key_hash', '=', request.keyHash)
     .where('expires_at', '>', now)
     .executeTakeFirst();
@@ -72,7 +73,7 @@ async function storeResponse(
   };
   await tx
     .insertInto('idempotency')
-    .values({ key_id: request.keyId, key_hash: request.keyHash, ...response })
+    .values({ key_id: inbox.accountId, key_hash: request.keyHash, ...response })
     // An existing row is too old to be replayed.
     .onConflict((conflict) => conflict.columns(['key_id', 'key_hash']).doUpdateSet(response))
     .execute();
@@ -149,7 +150,7 @@ export async function createInbox(tx: Tx, dialect: Dialect, creation: Creation):
   const { accountId, inbox, maxLiveInboxes, request } = creation;
   const now = inbox.createdAt;
   await lockAccount(tx, dialect, accountId);
-  const replay = request && (await findReplay(tx, request, now));
+  const replay = request && (await findReplay(tx, accountId, request, now));
   if (replay) return replay;
   await checkLiveInboxes(tx, accountId, maxLiveInboxes, now);
   const tenancy = { accountId, address: inbox.address, inboxId: inbox.id, expiresAt: inbox.expiresAt };

@@ -293,6 +293,14 @@ describe('an idempotency key', () => {
     expect((await create('run-3', { ttlMinutes: 6 })).status).toBe(201);
   });
 
+  it('returns the same inbox and the same token whichever credential of the account repeats the request', async () => {
+    const first = await create('run-5', { ttlMinutes: 5 });
+    const { body: other } = await http.api('POST', '/v1/keys', { body: { name: 'other' } });
+    const second = await create('run-5', { ttlMinutes: 5 }, other.key);
+    expect([second.status, second.body]).toEqual([201, first.body]);
+    expect((await create('run-5', { ttlMinutes: 6 }, other.key)).body.code).toBe('idempotency_key_reused');
+  });
+
   it('means nothing to another account', async () => {
     const own = await create('run-4', {});
     const foreign = await create('run-4', {}, http.keys.foreign);

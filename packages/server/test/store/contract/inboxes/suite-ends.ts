@@ -138,7 +138,7 @@ export function describeEnds(given: Given): void {
     /** One of everything that ends. */
     async function fill(on: Opened): Promise<void> {
       const owner = await given.account(on);
-      const request = { keyId: 'key_1', keyHash: 'k', bodyHash: 'b', nonce: 'n' };
+      const request = { keyHash: 'k', bodyHash: 'b', nonce: 'n' };
       await on.store.inboxes.create(owner, inboxAt({ labels: { a: 'b' } }), 10, request);
       const [a, b] = [await given.inbox(owner, {}, on), await given.inbox(owner, {}, on)];
       await on.store.messages.addBatch(

@@ -141,7 +141,7 @@ export function describeInboxes(given: Given): void {
 
     it('a repeated idempotent creation answers as the first did and makes nothing', async () => {
       const owner = await given.account();
-      const request = { keyId: newId('key', T), keyHash: 'k', bodyHash: 'b', nonce: 'first' };
+      const request = { keyHash: 'k', bodyHash: 'b', nonce: 'first' };
       const both = await Promise.all([
         given.store.inboxes.create(owner, inboxAt({ labels: { a: '\0' } }), 10, request),
         given.store.inboxes.create(owner, inboxAt(), 10, { ...request, nonce: 'second' }),
@@ -159,7 +159,7 @@ export function describeInboxes(given: Given): void {
 
     it('an idempotency key with another body is refused, and forgotten after 24 hours', async () => {
       const owner = await given.account();
-      const request = { keyId: newId('key', T), keyHash: 'k', bodyHash: 'b', nonce: 'n' };
+      const request = { keyHash: 'k', bodyHash: 'b', nonce: 'n' };
       const other = { ...request, bodyHash: 'c' };
       await given.store.inboxes.create(owner, inboxAt(), 10, request);
       const before = inboxAt({ createdAt: T + IDEMPOTENCY_MS - 1 });
