@@ -111,7 +111,9 @@ const TEXTS: Partial<Record<ProblemCode, string[]>> = {
   last_key: [
     'This is the last live API key of the account with the scope "full". Create another one with POST /v1/keys first.',
   ],
-  malformed_recording: ['The archive has no file "inbox.json".'],
+  malformed_recording: [
+    'The archive has no file "inbox.json". Send it as GET /v1/inboxes/{id}/export returned it.',
+  ],
   webhook_disabled: [
     `The webhook "${IDS.webhook}" is disabled. Enable it first: PATCH /v1/webhooks/{id} with {"enabled": true}.`,
   ],

@@ -183,8 +183,10 @@ const WORDINGS: Record<string, Wording> = {
   },
   type: (error, part) => {
     const types = [error.params.type].flat().map((one) => TYPES[String(one)] ?? String(one));
-    const wanted =
-      error.instancePath === '' && part === 'body' ? 'a JSON object' : [...new Set(types)].join(' or ');
+    const isBody = error.instancePath === '' && part === 'body';
+    // The validator is given null for a body that is missing.
+    if (isBody && error.data === null) return 'The body is missing or null. Send a JSON object.';
+    const wanted = isBody ? 'a JSON object' : [...new Set(types)].join(' or ');
     return `${subjectOf(error, part)} must be ${wanted}, not ${shownValue(error, part)}.`;
   },
 };

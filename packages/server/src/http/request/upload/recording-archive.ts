@@ -27,7 +27,9 @@ export interface OpenRecording {
 }
 
 const malformed = (text: string): AppError => new AppError('malformed_recording', text);
-const reasonOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+/** The text of an error without its full stop. */
+const reasonOf = (error: unknown): string =>
+  (error instanceof Error ? error.message : String(error)).replace(/\.$/, '');
 
 /** The files of an archive by their names. */
 async function entriesOf(zip: ZipFile, most: number): Promise<Map<string, Entry>> {
@@ -62,11 +64,16 @@ function readIndex(text: string): Recording {
  */
 export async function openRecording(path: string, maxMessages: number): Promise<OpenRecording> {
   const zip = await openPromise(path, { lazyEntries: true, autoClose: false }).catch((error: unknown) => {
-    throw malformed(`The body is not a zip archive: ${reasonOf(error)}.`);
+    throw malformed(
+      `The body is not a whole zip archive (${reasonOf(error)}). Send the file as GET /v1/inboxes/{id}/export returned it.`,
+    );
   });
   async function* bytesOf(entries: Map<string, Entry>, name: string): AsyncGenerator<Uint8Array> {
     const entry = entries.get(name);
-    if (!entry) throw malformed(`The archive has no file ${quoted(name)}.`);
+    if (!entry)
+      throw malformed(
+        `The archive has no file ${quoted(name)}. Send it as GET /v1/inboxes/{id}/export returned it.`,
+      );
     try {
       // yauzl fails when an entry has more or fewer bytes than it says.
       yield* await zip.openReadStreamPromise(entry);

@@ -49,7 +49,11 @@ async function storeFirstFile(
 ): Promise<void> {
   const parser = formParser(contentType);
   let stored: Promise<void> | undefined;
+  let isCut = false;
   parser.on('file', (_field: string, file: Readable) => {
+    file.once('error', () => {
+      isCut = true;
+    });
     stored = pipeline(file, limitedTo(limit), createWriteStream(path));
     // The file ends with the parser; the failure is awaited below.
     stored.catch(() => body.unpipe(parser).resume());
@@ -60,7 +64,9 @@ async function storeFirstFile(
     if (!stored) throw noFile();
   }
   if (!stored) throw noFile();
-  await stored;
+  await stored.catch((error: unknown) => {
+    throw isCut ? cutOff() : error;
+  });
 }
 
 const noFile = (): AppError =>
@@ -69,10 +75,16 @@ const noFile = (): AppError =>
     'The body of the type "multipart/form-data" has no file. Send the archive as its first file, for example with "curl --form file=@inbox.zip".',
   );
 
+const cutOff = (): AppError =>
+  new AppError(
+    'malformed_recording',
+    'The body of the type "multipart/form-data" ends within its file. Send the whole form, with its last boundary.',
+  );
+
 /**
  * Stores the body of a request in a file: all of it, or the first file of a multipart body.
  * @param limit bytes of the file
- * @throws AppError `payload_too_large`, `malformed_recording` for a multipart body without a file
+ * @throws AppError `payload_too_large`, `malformed_recording` for a multipart body without a whole file
  */
 export async function storeUpload(
   body: Readable,

@@ -53,5 +53,5 @@ export function refusalRoutes(app: App, { deps }: RouteContext): void {
 function addressOf(text: string): string {
   const parsed = parseAddress(text, { smtputf8: true });
   if (parsed) return inboxAddress(parsed);
-  throw invalidField('address', `"address" must be an e-mail address, not ${quoted(text)}.`);
+  throw invalidField('address', `"address" must be an email address, not ${quoted(text)}.`);
 }

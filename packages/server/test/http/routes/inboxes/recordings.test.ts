@@ -172,7 +172,7 @@ describe('a recorded inbox', () => {
 describe('what is not a recording', () => {
   const indexed = (index: unknown) => zipOf({ 'inbox.json': JSON.stringify(index) });
   const cases: [string, () => Promise<Uint8Array>, RegExp][] = [
-    ['no zip archive', async () => Buffer.from('PK no, hello'), /not a zip archive/],
+    ['no zip archive', async () => Buffer.from('PK no, hello'), /not a whole zip archive/],
     ['an archive without an index', () => zipOf({ 'a.eml': 'x' }), /no file "inbox.json"/],
     ['an index that is not JSON', () => zipOf({ 'inbox.json': '{' }), /is not JSON/],
     ['an index of a later version', () => indexed({ ...RECORDING, version: 2 }), /version 1 at "\/version"/],
@@ -210,6 +210,15 @@ describe('what is not a recording', () => {
     const unbounded = await importZip(Buffer.from('x'), '', 'multipart/form-data');
     expect([none.status, text.status, form.status, unbounded.status]).toEqual([415, 415, 422, 422]);
     expect((await importZip(await zipOf({}), '?speed=0')).body.errors[0].path).toBe('speed');
+  });
+
+  it('is rejected when the form ends within its file, and says so', async () => {
+    const part = '--b\r\nContent-Disposition: form-data; name="file"; filename="a.zip"\r\n\r\nPK';
+    for (const rest of ['', '\r\n']) {
+      const answer = await importZip(Buffer.from(part + rest), '', 'multipart/form-data; boundary=b');
+      expect([answer.status, answer.body.code]).toEqual([422, 'malformed_recording']);
+      expect(answer.body.detail).toMatch(/ends within its file/);
+    }
   });
 
   it('leaves no file behind', async () => {
