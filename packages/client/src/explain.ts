@@ -23,7 +23,7 @@ function seenRow({ message, failed }: api.SeenMessage): [string, string, string]
 
 /** The reply, or what a fault rule did. */
 function refusal({ reply, fault }: api.RefusedMail): string {
-  if (!fault) return reply;
+  if (!fault) return reply === '' ? 'connection ended in the middle of the message' : reply;
   const deeds = [
     reply,
     fault.disconnect ? 'connection closed' : '',
@@ -40,6 +40,7 @@ export function explanationLines({
   seen,
   refused,
   nearMisses,
+  otherMail = [],
   failedHandshakes,
 }: api.WaitExplanation): string[] {
   const rows = seen.slice(0, MAX_ROWS).map(seenRow);
@@ -57,6 +58,11 @@ export function explanationLines({
           ? `Near miss: ${address} was refused ${plural(times, 'time')} (${clock(at)}): no inbox has that address.`
           : `Near miss: ${address} got ${plural(times, 'mail')} (${clock(at)}): ${inboxId ?? 'another inbox or the sink'} took it.`,
       ),
+    ...otherMail.map(({ address, at, reason, inboxId }) =>
+      reason === 'refused'
+        ? `Other mail: ${address} was refused (${clock(at)}): no inbox has that address.`
+        : `Other mail: ${clock(at)}  for ${address} is in ${inboxId}${reason === 'meets-conditions' ? ' and meets all conditions' : ''}.`,
+    ),
     ...failedHandshakes
       .slice(0, MAX_ROWS)
       .map(({ at, remoteAddress, reason }) => `TLS failed: ${clock(at)}  ${reason}  from ${remoteAddress}`),

@@ -45,11 +45,19 @@ def _near_miss(near: dict[str, Any]) -> str:
     return f"Near miss: {near['address']} got {plural(near['times'], 'mail')} ({at}): {taker} took it."
 
 
+def _other_mail(other: dict[str, Any]) -> str:
+    at = clock(other["at"])
+    if other["reason"] == "refused":
+        return f"Other mail: {other['address']} was refused ({at}): no inbox has that address."
+    matches = " and meets all conditions" if other["reason"] == "meets-conditions" else ""
+    return f"Other mail: {at}  for {other['address']} is in {other['inboxId']}{matches}."
+
+
 def _refusal(one: dict[str, Any]) -> str:
     """The reply, or what a fault rule did."""
     fault = one.get("fault")
     if not fault:
-        return str(one["reply"])
+        return str(one["reply"]) or "connection ended in the middle of the message"
     deeds = [
         one["reply"],
         "connection closed" if fault["disconnect"] else "",
@@ -70,6 +78,7 @@ def explanation_lines(explanation: dict[str, Any]) -> list[str]:
             for one in explanation["refused"][:MAX_ROWS]
         ),
         *(_near_miss(near) for near in explanation["nearMisses"][:MAX_ROWS]),
+        *(_other_mail(other) for other in explanation.get("otherMail", [])),
         *(
             f"TLS failed: {clock(one['at'])}  {one['reason']}  from {one['remoteAddress']}"
             for one in explanation["failedHandshakes"][:MAX_ROWS]

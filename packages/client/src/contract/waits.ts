@@ -120,11 +120,11 @@ export const RefusedMail = Type.Object(
     at: Timestamp('When it was refused.'),
     address: Type.String({
       description:
-        "The recipient, in lower case and without a tag; '' for a mail that was refused at MAIL for its size, before it named a recipient. Of those, callers see the same as of failed handshakes.",
+        "The recipient, in lower case and without a tag; '' for a mail that was refused at MAIL for its size, before it named a recipient, and for a user name that was refused at AUTH and is no address. Of those, callers see the same as of failed handshakes.",
     }),
     reply: Type.String({
       description:
-        "The SMTP reply to the sender; '' where a fault rule delayed the reply or closed the connection without one.",
+        "The SMTP reply to the sender; '' where a fault rule delayed the reply or closed the connection without one, and, without a fault rule, where the connection ended in the middle of the message.",
       examples: ['452 4.2.2 The inbox is full'],
     }),
     fault: nullable(ref(AppliedFault), {
@@ -160,6 +160,26 @@ export const NearMiss = Type.Object(
   },
 );
 export type NearMiss = Static<typeof NearMiss>;
+
+export const OtherMail = Type.Object(
+  {
+    address: Type.String({
+      description: 'The address that the mail was sent to, in lower case and without a tag.',
+    }),
+    at: Timestamp('When it arrived or was refused.'),
+    reason: Type.Enum(['same-recipient', 'meets-conditions', 'refused'], {
+      description:
+        '`same-recipient`: it was sent to the address of this inbox, but another inbox has it: its sender had authenticated for that one by SMTP AUTH, or this inbox did not exist yet and the sink took it. `meets-conditions`: another inbox of the account received it, and it meets all conditions of this wait. `refused`: no inbox has the address; told only where nothing else is known.',
+    }),
+    inboxId: nullable(InboxId, { description: 'The inbox that has the mail; null for refused mail.' }),
+  },
+  {
+    $id: 'OtherMail',
+    description:
+      'Mail of the account that was possibly intended for this inbox, though its address is not similar.',
+  },
+);
+export type OtherMail = Static<typeof OtherMail>;
 
 export const FailedHandshake = Type.Object(
   {
@@ -198,6 +218,10 @@ export const WaitExplanation = Type.Object(
     }),
     nearMisses: Type.Array(ref(NearMiss), {
       description: 'Up to 20 similar addresses that mail was sent to meanwhile, the latest first.',
+    }),
+    otherMail: Type.Array(ref(OtherMail), {
+      description:
+        'Up to 5 mails of the account that this inbox did not get, since a minute before the wait began. Only for API keys, and only where no message matched.',
     }),
     failedHandshakes: Type.Array(ref(FailedHandshake), {
       description:

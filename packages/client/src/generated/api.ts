@@ -689,6 +689,18 @@ export interface NearMiss {
   inboxId: string | null;
 }
 
+/** Mail of the account that was possibly intended for this inbox, though its address is not similar. */
+export interface OtherMail {
+  /** The address that the mail was sent to, in lower case and without a tag. */
+  address: string;
+  /** When it arrived or was refused. */
+  at: string;
+  /** `same-recipient`: it was sent to the address of this inbox, but another inbox has it: its sender had authenticated for that one by SMTP AUTH, or this inbox did not exist yet and the sink took it. `meets-conditions`: another inbox of the account received it, and it meets all conditions of this wait. `refused`: no inbox has the address; told only where nothing else is known. */
+  reason: "same-recipient" | "meets-conditions" | "refused";
+  /** The inbox that has the mail; null for refused mail. */
+  inboxId: string | null;
+}
+
 /** Limits of a plan. */
 export interface PlanLimits {
   /** Requests per calendar month (UTC); null without a limit. */
@@ -765,9 +777,9 @@ export interface RefusalList {
 export interface RefusedMail {
   /** When it was refused. */
   at: string;
-  /** The recipient, in lower case and without a tag; '' for a mail that was refused at MAIL for its size, before it named a recipient. Of those, callers see the same as of failed handshakes. */
+  /** The recipient, in lower case and without a tag; '' for a mail that was refused at MAIL for its size, before it named a recipient, and for a user name that was refused at AUTH and is no address. Of those, callers see the same as of failed handshakes. */
   address: string;
-  /** The SMTP reply to the sender; '' where a fault rule delayed the reply or closed the connection without one. */
+  /** The SMTP reply to the sender; '' where a fault rule delayed the reply or closed the connection without one, and, without a fault rule, where the connection ended in the middle of the message. */
   reply: string;
   /** The fault rule of the inbox that caused it; null where there was none. A rule that only delayed the reply is listed too. */
   fault: AppliedFault | null;
@@ -1037,6 +1049,8 @@ export interface WaitExplanation {
   refused: RefusedMail[];
   /** Up to 20 similar addresses that mail was sent to meanwhile, the latest first. */
   nearMisses: NearMiss[];
+  /** Up to 5 mails of the account that this inbox did not get, since a minute before the wait began. Only for API keys, and only where no message matched. */
+  otherMail: OtherMail[];
   /** The newest 20 TLS handshakes that failed after `since`, or after the inbox was created, within 24 hours, newest first. The recipient is not known before the handshake, so a failure may concern other mail. On a server with one account, API keys see all failures. All other callers see only those from the address of their own request, because the others may belong to another account. */
   failedHandshakes: FailedHandshake[];
 }

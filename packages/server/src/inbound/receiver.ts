@@ -1,4 +1,5 @@
 import { isSubdomainOf } from '../accounts/domains.ts';
+import { areDomainsAlike } from '../mail/matching/similar-addresses.ts';
 import type { FaultPoint, MailEnvelope, MetFault, Refusal, Store } from '../store/contract/index.ts';
 import { NO_RECIPIENT } from '../store/contract/messages.ts';
 import { type Delivering, Delivery, type DeliveryDeps, type ReceivedMail } from './delivery.ts';
@@ -26,8 +27,8 @@ export interface Receiver {
   /** Stores a message, before the 250 is sent; see {@link Delivering.deliver}, also for what it throws. */
   take(mail: ReceivedMail): Promise<void>;
   /**
-   * Stores a refusal for the owner's explanations, if its address is on a served domain or one label below one
-   * that all accounts share.
+   * Stores a refusal for the owner's explanations, if its address is on a served domain, or one label below one
+   * that all accounts share, or on a domain that is a typing error of one of these.
    */
   refused(refusal: Refusal): void;
   /** Stores that a MAIL command was refused for its size, before any recipient was named. */
@@ -82,7 +83,9 @@ export function createReceiver(deps: ReceiverDeps): Receiver & Delivering & Sett
       const place = recipients.placeOf(refusal.address);
       if (!place) return;
       const { address, domain } = place;
-      if (shared.has(domain) || isSubdomainOf(shared, domain)) refusals.add({ ...refusal, address });
+      const isServed = shared.has(domain) || isSubdomainOf(shared, domain);
+      if (isServed || deps.domains.some((one) => areDomainsAlike(domain, one)))
+        refusals.add({ ...refusal, address });
       else refusals.addIf(async () => Boolean(await store.domains.find(domain)), { ...refusal, address });
     },
 

@@ -45,5 +45,7 @@ function waitSentence({ waitedMs, count, summary }: RunInbox['waits']['failures'
 }
 
 function refusalSentence(count: number, reply: string): string {
+  if (reply === '')
+    return `${count === 1 ? 'A mail was' : `${count} mails were`} not received; the connection of the last sender ended in the middle.`;
   return `${count === 1 ? 'A mail was' : `${count} mails were`} refused, the last one with "${reply}".`;
 }

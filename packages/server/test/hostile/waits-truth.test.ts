@@ -108,10 +108,12 @@ describe('the truth of explained waits', () => {
     });
 
     it('says that nothing arrived, and what was refused', async () => {
-      expect(await summary({})).toBe('No message arrived.');
+      expect(await summary({})).toBe(
+        `No message arrived. No mail for "${inbox.address}" was refused either: check that the application has sent it, to this address and to this SMTP server.`,
+      );
       await refuse(inbox.address, http.clock.now(), '452 4.2.2 The inbox is full');
       expect(await summary({})).toBe(
-        'No message arrived. Mail for this address was refused: "452 4.2.2 The inbox is full".',
+        'No message arrived. Mail for this address was refused: "452 4.2.2 The inbox is full". Its sender has not tried again yet.',
       );
     });
 

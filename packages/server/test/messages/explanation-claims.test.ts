@@ -44,7 +44,9 @@ describe('what a summary says', () => {
     const { explanation } = (await held).body;
     expect(JSON.stringify(explanation)).not.toContain('Secret');
     expect(explanation).toMatchObject({ seenCount: 1, seen: [{ message: { subject: 'Welcome' } }] });
-    expect(explanation.summary).toBe('1 message arrived; none has "confirm" in its subject.');
+    expect(explanation.summary).toBe(
+      '1 message arrived; none has "confirm" in its subject. Closest: "Welcome". 1 message of this inbox was deleted.',
+    );
   });
 
   it('names no mail of an inbox that has ended a moment ago', async () => {
@@ -72,7 +74,7 @@ describe('what a summary says', () => {
     );
     await refuse({});
     expect((await explain()).summary).toBe(
-      'No message arrived. Mail for this address was refused: "452 4.2.2 Inbox is full". Mail for the similar address "checkout-471@mayfly.test" was refused.',
+      'No message arrived. Mail for this address was refused: "452 4.2.2 Inbox is full". Its sender has not tried again yet. Mail for the similar address "checkout-471@mayfly.test" was refused.',
     );
   });
 });

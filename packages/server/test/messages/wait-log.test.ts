@@ -7,7 +7,7 @@ import { FakeClock } from '../support/fake-clock.ts';
 
 const inboxWith = (labels: Record<string, string>): InboxRecord => ({
   ...inboxAt(),
-  ...{ accountId: 'acc_1', labels, messageCount: 0, lastReceivedAt: 0, version: 0 },
+  ...{ accountId: 'acc_1', labels, messageCount: 0, receivedCount: 0, lastReceivedAt: 0, version: 0 },
 });
 const labelled = inboxWith({ run: '1' });
 const expectation = { match: {}, count: 1, waitMs: 5 };
@@ -16,7 +16,7 @@ const failed = (reason: Explanation['reason'], reportSummary = 'No message arriv
   ...{ matched: false, waitedMs: 5 },
   explanation: {
     ...{ reason, reportSummary, summary: 'not this', seenCount: 0, seen: [] },
-    ...{ refused: [], nearMisses: [], failedHandshakes: [] },
+    ...{ refused: [], nearMisses: [], otherMail: [], failedHandshakes: [] },
   },
 });
 

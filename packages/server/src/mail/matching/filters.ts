@@ -1,6 +1,9 @@
 import type { LinkKind, MailAddress, MailContent, MailLink, MailSummary } from '../mail.ts';
 
-/** Conditions on a message. Text is compared without regard to case and may be anywhere. */
+/**
+ * Conditions on a message. Text may be anywhere; it is compared without regard to case, to the kind and number of
+ * spaces, and to the kind of quotation marks and hyphens.
+ */
 export interface Filters {
   /** In the author's address or display name. */
   from?: string | undefined;
@@ -63,10 +66,30 @@ export const shortened = ({ condition, expected, got }: FailedCondition): Failed
 /** True when the conditions need a message's content and not only its summary. */
 export const needsContent = ({ text, link }: Filters): boolean => text !== undefined || link !== undefined;
 
-/** Letters that differ only in case or in composition (é as one or two code points) become one. */
-const fold = (text: string): string => text.normalize('NFC').toLowerCase().normalize('NFC');
+/** Characters without a width, which mail programs insert into words: soft hyphen, zero-width space and joiners. */
+const INVISIBLE = /[\u00ad\u200b-\u200d\u2060\ufeff]/g;
+/** White space that is not one space: no-break and other spaces, line breaks, and several in a row. */
+const WHITE_SPACE = /[^\S ]\s*| \s+/g;
+
+/**
+ * Letters that differ only in case or in composition (é as one or two code points) become one; so do the kinds of
+ * apostrophes, quotation marks and hyphens. Any white space becomes one space, because lines are wrapped anywhere.
+ */
+const fold = (text: string): string =>
+  text
+    .normalize('NFC')
+    .toLowerCase()
+    .normalize('NFC')
+    .replace(/[\u2018\u2019\u201a\u201b]/g, "'")
+    .replace(/[\u201c-\u201f]/g, '"')
+    .replace(/[\u2010-\u2015\u2212]/g, '-')
+    .replace(WHITE_SPACE, ' ');
 
 const contains = (text: string, part: string): boolean => fold(text).includes(fold(part));
+
+/** The same for subjects, in which characters without a width do not count. */
+const subjectContains = (text: string, part: string): boolean =>
+  contains(text.replace(INVISIBLE, ''), part.replace(INVISIBLE, ''));
 
 const mailbox = ({ name, address }: MailAddress): string => (name === '' ? address : `${name} <${address}>`);
 
@@ -83,7 +106,10 @@ export function failedConditions(message: FilteredSummary, filters: Filters): Fa
   demand('from', filters.from, summary.from ? mailbox(summary.from) : '');
   demand('to', filters.to, [...[...summary.to, ...summary.cc].map(mailbox), ...message.rcptTo].join(', '));
   demand('rcptTo', filters.rcptTo, message.rcptTo.join(', '));
-  demand('subject', filters.subject, summary.subject);
+  const { subject } = filters;
+  if (subject !== undefined && !subjectContains(summary.subject, subject)) {
+    failed.push({ condition: 'subject', expected: subject, got: summary.subject });
+  }
   const hasAttachments = summary.attachmentCount > 0;
   if (filters.hasAttachments === !hasAttachments) {
     const expected = String(filters.hasAttachments);

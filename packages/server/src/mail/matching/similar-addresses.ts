@@ -78,7 +78,7 @@ function areLocalPartsSimilar(a: string, b: string): boolean {
 }
 
 /** True for two different domains that differ in one or two characters. Both in lower case. */
-function areDomainsAlike(a: string, b: string): boolean {
+export function areDomainsAlike(a: string, b: string): boolean {
   return a !== b && typos(a, b, MAX_TYPOS) <= MAX_TYPOS;
 }
 

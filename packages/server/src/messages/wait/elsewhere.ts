@@ -1,4 +1,5 @@
 import { isSubdomainOf, usableDomains } from '../../accounts/domains.ts';
+import { areDomainsAlike } from '../../mail/matching/similar-addresses.ts';
 import type { InboxRecord, Refusal, Store } from '../../store/contract/index.ts';
 import { REFUSAL_KEPT_MS } from '../../store/contract/retention.ts';
 import type { HeldDeps } from '../held/held-deps.ts';
@@ -11,7 +12,7 @@ const MAX_REFUSED = 20;
 /** Near misses that it shows, the latest. */
 const MAX_NEAR_MISSES = 20;
 /** A near miss elsewhere counts from so long before the wait: the mail is sent, and then waited for. */
-const BEFORE_WAIT_MS = 60_000;
+export const BEFORE_WAIT_MS = 60_000;
 
 /** Mail sent to a similar address, possibly intended for the inbox that waits. */
 export interface NearMiss {
@@ -30,6 +31,8 @@ export interface Elsewhere {
   refused: Refusal[];
   nearMisses: NearMiss[];
   failedHandshakes: FailedHandshake[];
+  /** The inbox that takes what no other one takes; null without one. */
+  sinkId: string | null;
 }
 
 export interface ElsewhereDeps {
@@ -64,9 +67,10 @@ export async function lookElsewhere(
   const refused = isUsable(inbox.address) ? await refusedOf(store, inbox, now) : [];
   const unnamed = await withoutRecipient(store, inbox, caller, { after, now });
   const times = { from: after, begun, now };
+  const { sink } = await store.inboxes.findTakers(inbox.address, now);
   const nearMisses = [
     ...(await refusedElsewhere(held, inbox, caller, times)).filter(({ address }) => isUsable(address)),
-    ...(await receivedElsewhere(deps, inbox, caller, times, isUsable)),
+    ...(await receivedElsewhere({ deps, sink }, inbox, caller, times, isUsable)),
   ];
   return {
     refused: [...refused.filter(({ at }) => at > after), ...unnamed.refused]
@@ -74,14 +78,16 @@ export async function lookElsewhere(
       .slice(0, MAX_REFUSED),
     nearMisses: nearMisses.toSorted((a, b) => b.at - a.at).slice(0, MAX_NEAR_MISSES),
     failedHandshakes: unnamed.failedHandshakes,
+    sinkId: sink?.inboxId ?? null,
   };
 }
 
 const domainOf = (address: string): string => address.slice(address.lastIndexOf('@') + 1);
 
 /**
- * The test whether an account may have inboxes on the domain of an address. A domain may have gone to
- * another account since, and mail that is sent there is not visible to this one any more.
+ * The test whether an account may have inboxes on the domain of an address, or that domain is a typing error of a
+ * shared one. A domain may have gone to another account since, and mail that is sent there is not visible to this
+ * one any more.
  */
 async function usableAddresses(
   store: ElsewhereDeps['store'],
@@ -92,9 +98,10 @@ async function usableAddresses(
   const usable = new Set(
     usableDomains(domains, await store.domains.list(accountId)).map(({ domain }) => domain),
   );
+  const isMistyped = (domain: string): boolean => domains.some((served) => areDomainsAlike(domain, served));
   return (address) => {
     const domain = domainOf(address);
-    return usable.has(domain) || isSubdomainOf(shared, domain);
+    return usable.has(domain) || isSubdomainOf(shared, domain) || isMistyped(domain);
   };
 }
 
@@ -125,9 +132,11 @@ async function refusedElsewhere(
   return found.map((refusal) => ({ ...refusal, outcome: 'refused', inboxId: null }));
 }
 
+type Sink = Awaited<ReturnType<Store['inboxes']['findTakers']>>['sink'];
+
 /** Mail for similar addresses that other inboxes of the account received, or the sink. */
 async function receivedElsewhere(
-  { held, store }: ElsewhereDeps,
+  { deps: { held }, sink }: { deps: ElsewhereDeps; sink: Sink },
   inbox: InboxRecord,
   { ownsAccount }: ExplanationCaller,
   { begun, now }: Times,
@@ -137,7 +146,6 @@ async function receivedElsewhere(
   const { messages } = held.store;
   const wanted = { kind: inbox.kind, address: inbox.address, domain: inbox.domain };
   const time = wholeSeconds(begun - BEFORE_WAIT_MS);
-  const { sink } = await store.inboxes.findTakers(inbox.address, now);
   const misses: NearMiss[] = [];
   if (ownsAccount) {
     const after = await messages.placeInAccount(accountId, time);

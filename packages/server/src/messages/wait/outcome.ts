@@ -1,6 +1,7 @@
 import type { FailedCondition, Filters } from '../../mail/matching/filters.ts';
 import type { FullMessageRecord, MessageRecord } from '../../store/contract/index.ts';
 import type { Elsewhere } from './elsewhere.ts';
+import type { OtherMail } from './other-mail.ts';
 
 /** What is waited for. */
 export interface Expectation {
@@ -33,12 +34,14 @@ export interface SeenMessage {
   failed: FailedCondition[];
 }
 
-export interface Explanation extends Elsewhere {
+export interface Explanation extends Omit<Elsewhere, 'sinkId'> {
   reason: 'timeout' | 'unexpected_message' | 'server_stopping';
   /** One or more sentences for a person. */
   summary: string;
   /** The same without anything that a message says, for reports that outlive the messages. */
   reportSummary: string;
+  /** Only for callers that own the account. */
+  otherMail: OtherMail[];
   /** How many messages did not match. */
   seenCount: number;
   /** The newest of them, newest first. */

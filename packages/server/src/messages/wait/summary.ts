@@ -1,7 +1,10 @@
 import type { FailedCondition, Filters } from '../../mail/matching/filters.ts';
 import { quoted } from '../../nearest.ts';
-import type { FaultPoint, MessageRecord, Refusal } from '../../store/contract/index.ts';
+import type { FaultPoint, InboxRecord, MessageRecord, Refusal } from '../../store/contract/index.ts';
 import { NO_RECIPIENT } from '../../store/contract/messages.ts';
+import { closestHint, closestOf, closestSentence, conditionHint, counted, subjectOf } from './closest.ts';
+import type { NearMiss } from './elsewhere.ts';
+import type { OtherMail } from './other-mail.ts';
 import type { Expectation, Explanation } from './outcome.ts';
 
 const SECOND_MS = 1_000;
@@ -13,6 +16,11 @@ export interface SummaryFacts {
   expectation: Pick<Expectation, 'match' | 'count' | 'since'>;
   /** The time of the wait's `since`, epoch ms. */
   from: number;
+  /** When the wait ended, epoch ms. */
+  now: number;
+  inbox: Pick<InboxRecord, 'address' | 'kind' | 'createdAt' | 'messageCount' | 'receivedCount'>;
+  /** The inbox that takes what no other one takes; null without one. */
+  sinkId: string | null;
   /** Whether all messages were checked. */
   isComplete: boolean;
   /** The conditions that none of the messages meets that did not match. */
@@ -22,10 +30,6 @@ export interface SummaryFacts {
   /** The newest message that matches but arrived before `since`. */
   earlier: MessageRecord | undefined;
 }
-
-const counted = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? '' : 's'}`;
-const subjectOf = ({ summary }: MessageRecord): string =>
-  summary.subject === '' ? 'a message without a subject' : quoted(summary.subject);
 
 /** A length of time as a person would say it. @param ms milliseconds */
 function duration(ms: number): string {
@@ -54,10 +58,10 @@ type Unsummarised = Omit<Explanation, 'summary' | 'reportSummary'>;
 /** The summary for reports: it names conditions and addresses, and nothing that a message says. */
 export function reportSummaryOf(explanation: Unsummarised, facts: SummaryFacts): string {
   if (explanation.reason === 'unexpected_message') return 'A message arrived although none was expected.';
-  return [arrived(explanation, facts), elsewhere(explanation)].join(' ').trim();
+  return sentences(arrived(explanation, facts), deleted(facts), elsewhere(explanation, facts));
 }
 
-/** Why a wait was in vain, in one to five sentences. Only what the explanation shows is named. */
+/** Why a wait was in vain, in one to six sentences. Only what the explanation shows is named. */
 export function summaryOf(explanation: Unsummarised, facts: SummaryFacts): string {
   if (explanation.reason === 'server_stopping') {
     return 'The server is stopping. Repeat the wait with the cursor as since.';
@@ -66,14 +70,22 @@ export function summaryOf(explanation: Unsummarised, facts: SummaryFacts): strin
     const [first] = facts.matched;
     return `A message arrived although none was expected: ${first ? subjectOf(first) : 'it was deleted'}.`;
   }
-  const sentences = [
-    arrived(explanation, facts),
+  const causes = sentences(
     facts.isComplete ? '' : 'Not all messages could be checked in time: continue with the cursor as since.',
     closest(explanation, facts),
-    elsewhere(explanation),
-  ];
-  return sentences.filter((sentence) => sentence !== '').join(' ');
+    futureSince(facts),
+    deleted(facts),
+    elsewhere(explanation, facts),
+  );
+  const isUnexplained = causes === '' && explanation.seenCount === 0 && facts.matched.length === 0;
+  return sentences(arrived(explanation, facts), isUnexplained ? advice(facts) : causes);
 }
+
+const sentences = (...all: string[]): string => all.filter((sentence) => sentence !== '').join(' ');
+
+/** What to check when nothing is known. */
+const advice = ({ inbox: { address } }: SummaryFacts): string =>
+  `No mail for ${quoted(address)} was refused either: check that the application has sent it, to this address and to this SMTP server.`;
 
 function arrived({ seenCount }: Unsummarised, facts: SummaryFacts): string {
   const { expectation, matched, commonFailed } = facts;
@@ -95,14 +107,33 @@ function arrived({ seenCount }: Unsummarised, facts: SummaryFacts): string {
 function closest({ seen }: Unsummarised, { earlier, from, expectation }: SummaryFacts): string {
   if (earlier) {
     const before = from - earlier.receivedAt;
-    const time = before <= 0 ? "at this wait's since" : `${duration(before)} before this wait's since`;
-    return `Closest: ${subjectOf(earlier)} arrived ${time}.`;
+    const time =
+      before <= 0
+        ? "is the message of this wait's since, after which it begins"
+        : `arrived ${duration(before)} before this wait's since`;
+    return `Closest: ${subjectOf(earlier)} ${time}.`;
   }
-  const [best] = seen.toSorted((a, b) => a.failed.length - b.failed.length);
-  if (!best || Object.keys(expectation.match).length < 2) return '';
-  const [failed] = best.failed;
-  if (!failed || best.failed.length > 1) return '';
-  return `Closest: ${subjectOf(best.message)} meets all conditions but "${failed.condition}".`;
+  const best = closestOf(seen);
+  if (!best) return '';
+  const conditions = Object.values(expectation.match).filter((condition) => condition !== undefined).length;
+  const hint = conditionHint(expectation.match);
+  return sentences(closestSentence(best, conditions), hint === '' ? closestHint(best) : hint);
+}
+
+/** A time of another clock, or in another unit. */
+function futureSince({ from, now }: SummaryFacts): string {
+  if (from <= now) return '';
+  return `This wait's since is ${duration(from - now)} in the future: pass a cursor rather than a time of another clock.`;
+}
+
+/** Messages that are not there any more; a sink drops its oldest by itself. */
+function deleted({ inbox: { kind, messageCount, receivedCount } }: SummaryFacts): string {
+  const count = receivedCount - messageCount;
+  if (count <= 0 || kind === 'sink') return '';
+  if (messageCount > 0)
+    return `${counted(count, 'message')} of this inbox ${count === 1 ? 'was' : 'were'} deleted.`;
+  if (count === 1) return 'The only message that this inbox has received was deleted.';
+  return `All ${receivedCount} messages that this inbox has received were deleted.`;
 }
 
 const COMMANDS: Record<FaultPoint, string> = {
@@ -111,32 +142,84 @@ const COMMANDS: Record<FaultPoint, string> = {
   'end-of-data': 'the end of the message',
 };
 
-/** A refusal for this address, by the fault rule that caused it where one did. */
-function refusalSentence({ address, reply, fault }: Refusal): string {
+const timesOf = (count: number): string => (count > 1 ? ` ${count} times` : '');
+
+/**
+ * A refusal for this address, by the fault rule that caused it where one did.
+ * @param times how often there was the same reply
+ */
+function refusalSentence(
+  { address, at, reply, fault }: Refusal,
+  times: number,
+  { inbox }: SummaryFacts,
+): string {
   if (!fault) {
+    if (reply === '') return 'The connection of a sender ended in the middle of a message for this address.';
+    if (reply.startsWith('535 '))
+      return 'A sender failed to authenticate (535): its user name or password is wrong.';
     const whose = address === NO_RECIPIENT ? 'that named no recipient yet' : 'for this address';
-    return `Mail ${whose} was refused: ${quoted(reply)}.`;
+    const early = inbox.createdAt - at;
+    const isEarly = reply.startsWith('550 5.1.1') && early >= 0;
+    const time = isEarly ? `, ${duration(early)} before this inbox was created` : '';
+    return `Mail ${whose} was refused${timesOf(times)}${time}: ${quoted(reply)}.`;
   }
-  const { rule, at, delayMs, disconnect } = fault;
+  const { rule, at: point, delayMs, disconnect } = fault;
   const delay = delayMs === 0 ? '' : ` after ${duration(delayMs)}`;
-  if (reply !== '') return `Fault rule ${rule} answered ${COMMANDS[at]} with ${quoted(reply)}${delay}.`;
-  if (disconnect) return `Fault rule ${rule} closed the connection at ${COMMANDS[at]}${delay}.`;
-  return `Fault rule ${rule} delayed the reply to ${COMMANDS[at]} by ${duration(delayMs)}.`;
+  if (reply !== '') return `Fault rule ${rule} answered ${COMMANDS[point]} with ${quoted(reply)}${delay}.`;
+  if (disconnect) return `Fault rule ${rule} closed the connection at ${COMMANDS[point]}${delay}.`;
+  return `Fault rule ${rule} delayed the reply to ${COMMANDS[point]} by ${duration(delayMs)}.`;
 }
 
+function nearMissSentence({ address, outcome, inboxId, times }: NearMiss, { sinkId }: SummaryFacts): string {
+  const mail = `Mail for the similar address ${quoted(address)}`;
+  if (outcome === 'refused') return `${mail} was refused${timesOf(times)}.`;
+  const isSink = inboxId === null || inboxId === sinkId;
+  return `${mail} went to ${isSink ? 'the sink, because no inbox has that address' : 'another inbox'}.`;
+}
+
+function otherMailSentence(
+  [first, ...others]: readonly OtherMail[],
+  { inbox, sinkId }: SummaryFacts,
+): string {
+  if (!first) return '';
+  const { address, at, reason, inboxId } = first;
+  if (reason === 'refused') return `Mail for another address was refused meanwhile: ${quoted(address)}.`;
+  if (reason === 'meets-conditions') {
+    const more = others.length === 0 ? '' : `, and ${others.length} more elsewhere`;
+    return `Mail that meets all conditions arrived for ${quoted(address)}, in another inbox of this account${more}.`;
+  }
+  if (inboxId !== sinkId) {
+    return `Mail for this address was stored in the inbox ${quoted(inboxId ?? '')}: its sender had authenticated for that one.`;
+  }
+  const early = inbox.createdAt - at;
+  const time = early > 0 ? `${duration(early)} before this inbox was created, and` : 'and';
+  return `Mail for this address arrived ${time} went to the sink.`;
+}
+
+/** Whether a sender that was told to try again has not done so: nothing arrived, and nothing was refused later. */
+const isUnrepeated = (
+  { reply }: Refusal,
+  { seenCount }: Unsummarised,
+  { matched, inbox }: SummaryFacts,
+): boolean =>
+  reply.startsWith('4') && seenCount + matched.length === 0 && inbox.messageCount === inbox.receivedCount;
+
 /** Mail that did not reach the inbox. */
-function elsewhere({ refused, nearMisses, failedHandshakes }: Unsummarised): string {
-  const sentences: string[] = [];
+function elsewhere(explanation: Unsummarised, facts: SummaryFacts): string {
+  const { refused, nearMisses, failedHandshakes, otherMail } = explanation;
   const [refusal] = refused;
-  if (refusal) sentences.push(refusalSentence(refusal));
   const [miss] = nearMisses;
-  if (miss) {
-    const outcome = miss.outcome === 'refused' ? 'was refused' : 'went to another inbox';
-    sentences.push(`Mail for the similar address ${quoted(miss.address)} ${outcome}.`);
-  }
+  // Where messages arrived, mail such as this in other inboxes is most likely that of other tests.
+  const isElsewhere = explanation.seenCount === 0;
+  const found = sentences(
+    refusal
+      ? refusalSentence(refusal, refused.filter(({ reply }) => reply === refusal.reply).length, facts)
+      : '',
+    refusal && isUnrepeated(refusal, explanation, facts) ? 'Its sender has not tried again yet.' : '',
+    miss ? nearMissSentence(miss, facts) : '',
+    isElsewhere ? otherMailSentence(otherMail, facts) : '',
+  );
   const [failure] = failedHandshakes;
-  if (failure && sentences.length === 0) {
-    sentences.push(`A TLS handshake with the SMTP server failed: ${quoted(failure.reason)}.`);
-  }
-  return sentences.join(' ');
+  if (!failure || found !== '') return found;
+  return `A TLS handshake with the SMTP server failed: ${quoted(failure.reason)}.`;
 }

@@ -3,8 +3,9 @@ import { cursorAt, timeOfSince } from '../cursor.ts';
 import { readUntil } from '../held/change-signal.ts';
 import type { HeldDeps } from '../held/held-deps.ts';
 import { liveInbox } from '../live-inbox.ts';
-import { lookElsewhere } from './elsewhere.ts';
+import { type Elsewhere, lookElsewhere } from './elsewhere.ts';
 import { goneOf, readInFull } from './full-messages.ts';
+import { findInOtherInboxes, findOtherRefusals, type OtherMail } from './other-mail.ts';
 import type { Expectation, Explanation, Outcome, WaitedMessage } from './outcome.ts';
 import { WaitScan } from './scan.ts';
 import { reportSummaryOf, summaryOf } from './summary.ts';
@@ -86,7 +87,7 @@ async function explain(
 ): Promise<Explanation> {
   const { deps, inbox, expectation, from, begun, scan } = waiting;
   await deps.refusalsWritten();
-  const elsewhere = await lookElsewhere(deps, inbox, { from, begun }, ended.caller);
+  const { sinkId, ...elsewhere } = await lookElsewhere(deps, inbox, { from, begun }, ended.caller);
   const earlier = expectation.since === undefined ? undefined : await matchBefore(waiting);
   // The last step, so that nothing is shown of a message that was deleted meanwhile.
   const shown = [...scan.seen.map(({ message }) => message), ...(earlier ? [earlier] : [])];
@@ -98,17 +99,37 @@ async function explain(
     : ended.wasStopped
       ? 'server_stopping'
       : 'timeout';
+  const isQuiet = reason === 'timeout' && ended.messages.length === 0 && !earlier;
+  const otherMail = isQuiet && ended.caller.ownsAccount ? await findOtherMail(waiting, elsewhere) : [];
   const explanation = {
-    ...{ reason, seenCount: scan.seenCount - deleted, ...elsewhere },
+    ...{ reason, seenCount: scan.seenCount - deleted, ...elsewhere, otherMail },
     seen: scan.seen.filter(({ message }) => !gone.has(message.id)).toReversed(),
   };
   const facts = {
-    ...{ expectation, from, isComplete: scan.isComplete, commonFailed: scan.commonFailed },
+    ...{ expectation, from, isComplete: scan.isComplete, commonFailed: scan.commonFailed, sinkId },
+    ...{ inbox: await countsOf(waiting), now: deps.held.clock.now() },
     matched: ended.messages.map(({ message }) => message),
     earlier: earlier && !gone.has(earlier.id) ? earlier : undefined,
   };
   const summary = summaryOf(explanation, facts);
   return { ...explanation, summary, reportSummary: reportSummaryOf(explanation, facts) };
+}
+
+/** Mail of the account that may have been intended for the inbox, though its address is not similar. */
+async function findOtherMail(
+  { deps, inbox, expectation, begun, scan }: Waiting,
+  { refused, nearMisses }: Pick<Elsewhere, 'refused' | 'nearMisses'>,
+): Promise<OtherMail[]> {
+  const search = { inbox, match: expectation.match, begun };
+  const found = await findInOtherInboxes(deps, search);
+  const isExplained = found.length + refused.length + nearMisses.length + scan.seenCount > 0;
+  return isExplained ? found : findOtherRefusals(deps, search);
+}
+
+/** The inbox with its counts as they are now. */
+async function countsOf({ deps, inbox }: Waiting): Promise<InboxRecord> {
+  const { clock, store } = deps.held;
+  return (await store.inboxes.find(inbox.accountId, inbox.id, clock.now())) ?? inbox;
 }
 
 /** The newest message that matches and arrived before the wait's `since`: a wait in vain often missed it. */

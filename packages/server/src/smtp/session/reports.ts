@@ -1,6 +1,7 @@
 import type { Clock } from '../../clock.ts';
 import type { Receiver } from '../../inbound/receiver.ts';
 import type { Logger } from '../../log.ts';
+import { parseAddress } from '../../mail/address.ts';
 import type { Metrics } from '../../monitoring/metrics.ts';
 import type { MailEnvelope } from '../../store/contract/index.ts';
 import type { RejectedMailEvent } from '../protocol/events.ts';
@@ -95,15 +96,30 @@ export class SessionReports {
     }
   }
 
-  /** The connection ended in the middle of a message. */
-  interrupted({ recipients, bytes, begunAt }: Omit<EndedMessage, 'envelope'>): void {
+  /**
+   * Credentials were refused; stored for the owner of the inbox that the user name is the address of.
+   * @param username not checked in any way
+   */
+  credentials(username: string, reply: Reply): void {
+    const { receiver, clock } = this.#deps;
+    const told = { at: clock.now(), reply: replyLine(reply), mailFrom: '', helo: '' };
+    const refusal = { ...told, remoteAddress: this.#remoteAddress };
+    if (parseAddress(username, { smtputf8: true })) receiver.refused({ ...refusal, address: username });
+    else receiver.senderRefused(refusal);
+  }
+
+  /** The connection ended in the middle of a message. @param address as in {@link recipient}; undefined for each recipient's */
+  interrupted({ envelope, recipients, bytes, begunAt }: EndedMessage, address: string | undefined): void {
     const { metrics, clock, log } = this.#deps;
     const ms = clock.monotonic() - begunAt;
     metrics.mail('failed', bytes, ms / 1000);
     log.info(
       { session: this.#session, bytes, ms, recipients: recipients.map(({ inboxId }) => inboxId) },
-      'The sender closed the connection before the end of a message',
+      'The connection ended before the end of a message',
     );
+    for (const one of new Set(recipients.map((recipient) => address ?? recipient.address))) {
+      this.#refusal(envelope, one, null);
+    }
   }
 
   /** Anything but a known error is a defect: logged here, and the sender may try again. */
@@ -112,12 +128,12 @@ export class SessionReports {
     return REPLIES.tryLater;
   }
 
-  #refusal({ mailFrom, helo, remoteAddress }: MailEnvelope, address: string, reply: Reply): void {
+  #refusal({ mailFrom, helo, remoteAddress }: MailEnvelope, address: string, reply: Reply | null): void {
     const { receiver, clock } = this.#deps;
     receiver.refused({
       at: clock.now(),
       address,
-      reply: replyLine(reply),
+      reply: reply ? replyLine(reply) : '',
       mailFrom,
       helo,
       remoteAddress,

@@ -100,6 +100,7 @@ export class Session {
     this.#target = target;
     this.#isAuthenticated = reply === REPLIES.authenticated;
     if (this.#isAuthenticated) this.#trail.authenticated(target !== null);
+    if (reply === REPLIES.badCredentials) this.#reports.credentials(credentials.username, reply);
     return reply;
   }
 
@@ -223,7 +224,7 @@ export class Session {
     const { begunAt } = this.#message;
     this.#message.release();
     this.#message = undefined;
-    this.#reports.interrupted({ ...this.#current(), bytes: bytesRead, begunAt });
+    this.#reports.interrupted({ ...this.#current(), bytes: bytesRead, begunAt }, this.#target?.address);
   }
 
   #current(): Transaction {

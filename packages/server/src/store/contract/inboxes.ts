@@ -36,6 +36,8 @@ export interface NewInbox {
 export interface InboxRecord extends Omit<NewInbox, 'tokenHash'> {
   accountId: string;
   messageCount: number;
+  /** Messages that it ever received, deleted ones included. */
+  receivedCount: number;
   /**
    * `receivedAt` of the newest message that was ever committed here, deleted ones included; 0 before
    * the first. Cursors are made of it.

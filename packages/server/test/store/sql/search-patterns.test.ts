@@ -5,9 +5,9 @@ import { likePattern } from '../../../src/store/sql/messages/search.ts';
 describe('the pattern by which the database finds candidates', () => {
   it.each([
     ['invoice', '%_nvo_ce%'],
-    ['INV-4711', '%_nv-4711%'],
+    ['INV-4711', '%_nv_4711%'],
     ['shop@example.org', '%shop@example.org%'],
-    ['über-großer-umbau', '%er-umbau%'],
+    ['über-großer-umbau', '%er_umbau%'],
     ['"zebra"', '%zebra%'],
     ['a%b_cde', '%cde%'],
     ['kiki', null],
@@ -23,8 +23,8 @@ describe('the pattern by which the database finds candidates', () => {
     for (let code = 0x80; code <= 0x10ffff; code++) {
       if (code >= 0xd800 && code <= 0xdfff) continue;
       const [folded = ''] = searchWords(String.fromCodePoint(code));
-      // i and k are wildcards in patterns.
-      if (/[a-hjl-z0-9@.+-]/.test(folded)) others.push(code.toString(16));
+      // i, k and the hyphen are wildcards in patterns.
+      if (/[a-hjl-z0-9@.+]/.test(folded)) others.push(code.toString(16));
     }
     expect(others).toEqual([]);
   });

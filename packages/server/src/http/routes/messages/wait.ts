@@ -37,7 +37,7 @@ export function waitRoutes(app: App, { options, deps, held, heldDeps }: RouteCon
       tags: ['Messages'],
       summary: 'Wait for messages and learn why none arrived',
       description:
-        'The response is held until `count` messages match, and contains them in full, **oldest first** (a list is newest first). Without `since` the wait begins with the first message of the inbox, so two identical waits return the same old message: pass the `cursor` of the first as `since` in the second. Without success the response explains why: which messages arrived and which conditions they did not meet, what SMTP refused, which similar addresses received mail, and which senders failed at the TLS handshake; `summary` says it in a sentence. Messages with more than 2 MiB of text and headers, and those beyond 8 MiB together, are returned without their content, with `truncated: true`: read them one by one. A wait changes nothing and can be repeated; it counts as one request.',
+        'The response is held until `count` messages match, and contains them in full, **oldest first** (a list is newest first). Without `since` the wait begins with the first message of the inbox, so two identical waits return the same old message: pass the `cursor` of the first as `since` in the second. Without success the response explains why: which messages arrived and which conditions they did not meet, what SMTP refused, which similar addresses and other inboxes received mail, and which senders failed at the TLS handshake; `summary` says it in a sentence. Messages with more than 2 MiB of text and headers, and those beyond 8 MiB together, are returned without their content, with `truncated: true`: read them one by one. A wait changes nothing and can be repeated; it counts as one request.',
       params: InboxParams,
       body: ref(WaitRequest),
       response: { 200: json(WaitResult, 'How the wait ended.') },
@@ -108,12 +108,13 @@ async function resultJson(outcome: Outcome, base: string, texts: MessageTexts): 
 }
 
 function toExplanation(explanation: Explanation): WaitExplanation {
-  const { reason, summary, seenCount, seen, refused, nearMisses, failedHandshakes } = explanation;
+  const { reason, summary, seenCount, seen, refused, nearMisses, otherMail, failedHandshakes } = explanation;
   return {
     ...{ reason, summary, seenCount },
     seen: seen.map(({ message, failed }) => ({ message: toSummary(message), failed })),
     refused: refused.map(toRefusedMail),
     nearMisses: nearMisses.map((miss) => ({ ...miss, at: toTime(miss.at) })),
+    otherMail: otherMail.map((mail) => ({ ...mail, at: toTime(mail.at) })),
     failedHandshakes: failedHandshakes.map((failure) => ({ ...failure, at: toTime(failure.at) })),
   };
 }

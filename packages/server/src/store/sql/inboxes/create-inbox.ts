@@ -104,7 +104,8 @@ async function checkLiveInboxes(tx: Tx, accountId: string, max: number, now: num
 
 async function insertInbox(tx: Tx, { accountId, inbox, webhook }: Creation): Promise<InboxRecord> {
   const { tokenHash, ...rest } = inbox;
-  const record: InboxRecord = { ...rest, accountId, messageCount: 0, lastReceivedAt: 0, version: 1 };
+  const counts = { messageCount: 0, receivedCount: 0, lastReceivedAt: 0, version: 1 };
+  const record: InboxRecord = { ...rest, accountId, ...counts };
   const { seq } = await tx
     .insertInto('inboxes')
     .values({

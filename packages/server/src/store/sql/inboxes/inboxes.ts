@@ -23,6 +23,7 @@ export const INBOX_COLUMNS = [
   'expires_at',
   'max_expires_at',
   'message_count',
+  'received_messages',
   'last_received_at',
   'version',
   'kind',
@@ -47,6 +48,7 @@ export function toInbox(row: InboxRow, now: number): InboxRecord {
     expiresAt: row.freed === 0 ? row.expires_at : Math.min(row.expires_at, now),
     maxExpiresAt: row.max_expires_at,
     messageCount: row.message_count,
+    receivedCount: row.received_messages,
     lastReceivedAt: row.last_received_at,
     version: row.version,
   };

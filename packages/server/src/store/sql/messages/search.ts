@@ -18,13 +18,13 @@ const MIN_LETTERS = 3;
 /**
  * A `LIKE` pattern that matches every stored JSON text which contains `text`, whatever its case and the
  * composition of its letters; null if no pattern would help. It is the longest run of characters of `text`
- * that JSON does not escape and to which no other character folds. `i` and `k` become wildcards, because the
- * dotted capital I and the Kelvin sign fold to them.
+ * that JSON does not escape and to which no other character folds. `i`, `k` and the hyphen become wildcards, because
+ * the dotted capital I, the Kelvin sign and other dashes fold to them.
  * @param text folded or not
  */
 export function likePattern(text: string): string | null {
   const stretches = text.toLowerCase().match(/[a-z0-9@.+-]+/g) ?? [];
-  const patterns = stretches.map((stretch) => stretch.replaceAll(/[ik]/g, '_'));
+  const patterns = stretches.map((stretch) => stretch.replaceAll(/[ik-]/g, '_'));
   const letters = (pattern: string): number => pattern.replaceAll('_', '').length;
   const [best = ''] = patterns.toSorted((a, b) => letters(b) - letters(a));
   return letters(best) < MIN_LETTERS ? null : `%${best}%`;
