@@ -26,7 +26,7 @@ type ProbeAnswer =
   | { reset: true }
   | { report: DelayReport }
   | { watch: true }
-  | { longest: number };
+  | { longest: Record<string, number> };
 
 /** A measured process. */
 export interface Child {
@@ -38,9 +38,11 @@ export interface Child {
   resetDelay(): Promise<void>;
   /** How late its main thread was since the last reset. */
   delay(): Promise<DelayReport>;
-  /** Begins to watch for the longest time in which its main thread computes without a pause. */
+  /** Begins to watch for the longest time in which each thread computes without a pause. */
   watchBlocks(): Promise<void>;
-  /** The longest since then, milliseconds of CPU time. */
+  /** The longest since then by the thread's name, milliseconds of CPU time; that of the main thread is `main`. */
+  longestBlocks(): Promise<Record<string, number>>;
+  /** That of the main thread. */
   longestBlock(): Promise<number>;
   /** CPU time of all its threads so far, seconds. */
   cpuSeconds(): number;
@@ -131,6 +133,11 @@ function cpuSecondsOf(path: string): number {
 }
 
 function controls(child: ChildProcess, exited: Promise<unknown>, pid: number, ready: string[]): Child {
+  const longestBlocks = async (): Promise<Record<string, number>> => {
+    const answer = await ask(child, 'longest');
+    if (!('longest' in answer)) throw new Error('the probe answered something else');
+    return answer.longest;
+  };
   return {
     pid,
     ready,
@@ -145,11 +152,8 @@ function controls(child: ChildProcess, exited: Promise<unknown>, pid: number, re
     async watchBlocks() {
       await ask(child, 'watch');
     },
-    async longestBlock() {
-      const answer = await ask(child, 'longest');
-      if (!('longest' in answer)) throw new Error('the probe answered something else');
-      return answer.longest;
-    },
+    longestBlocks,
+    longestBlock: async () => (await longestBlocks()).main ?? Number.NaN,
     cpuSeconds: () => cpuSecondsOf(`/proc/${pid}/stat`),
     mainCpuSeconds: () => cpuSecondsOf(`/proc/${pid}/task/${pid}/stat`),
     memory() {
