@@ -1,7 +1,7 @@
 import { isSubdomainOf } from '../accounts/domains.ts';
 import { areDomainsAlike } from '../mail/matching/similar-addresses.ts';
 import type { FaultPoint, MailEnvelope, MetFault, Refusal, Store } from '../store/contract/index.ts';
-import { NO_RECIPIENT } from '../store/contract/messages.ts';
+import { NO_RECIPIENT } from '../store/contract/refusals.ts';
 import { type Delivering, Delivery, type DeliveryDeps, type ReceivedMail } from './delivery.ts';
 import { type Recipient, type RecipientDeps, Recipients } from './recipients.ts';
 import { createRefusalLog } from './refusal-log.ts';

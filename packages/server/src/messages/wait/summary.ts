@@ -1,7 +1,7 @@
 import type { FailedCondition, Filters } from '../../mail/matching/filters.ts';
 import { quoted } from '../../nearest.ts';
 import type { FaultPoint, InboxRecord, MessageRecord, Refusal } from '../../store/contract/index.ts';
-import { NO_RECIPIENT } from '../../store/contract/messages.ts';
+import { NO_RECIPIENT } from '../../store/contract/refusals.ts';
 import { closestHint, closestOf, closestSentence, conditionHint, counted, subjectOf } from './closest.ts';
 import type { NearMiss } from './elsewhere.ts';
 import type { OtherMail } from './other-mail.ts';

@@ -1,5 +1,5 @@
 import type { InboxRecord, Refusal, Store } from '../../store/contract/index.ts';
-import { NO_RECIPIENT } from '../../store/contract/messages.ts';
+import { NO_RECIPIENT } from '../../store/contract/refusals.ts';
 
 /** The newest are looked through; the store keeps no more of them than a few dozen. */
 const MAX_CANDIDATES = 100;

@@ -2,7 +2,8 @@ import type { AccountStore, DomainStore, KeyStore, SessionStore } from './accoun
 import type { FaultStore } from './faults.ts';
 import type { AddressStore, InboxStore } from './inboxes.ts';
 import type { LimitStore } from './limits.ts';
-import type { MessageStore, RefusalStore } from './messages.ts';
+import type { MessageStore } from './messages.ts';
+import type { RefusalStore } from './refusals.ts';
 import type { ReportStore } from './reports.ts';
 import type { UsageStore } from './usage.ts';
 import type { DeliveryStore, WebhookStore } from './webhooks.ts';
@@ -12,12 +13,14 @@ export type * from './faults.ts';
 export type * from './inboxes.ts';
 export type * from './limits.ts';
 export type * from './messages.ts';
+export type * from './refusals.ts';
 export type * from './reports.ts';
 export type * from './usage.ts';
 export type * from './webhooks.ts';
 
 /**
- * The store of accounts, inboxes and messages. This file and those that it exports are its contract; the conformance suite in `test/store/contract/suite.ts` holds every engine to it.
+ * The store of accounts, inboxes and messages. This file and those that it exports are its contract; the
+ * conformance suite in `test/store/contract/suite.ts` holds every engine to it.
  *
  * All times are epoch milliseconds, and `now` is always an argument. Every read checks that the inbox is
  * live, so nothing depends on the sweeper. A `find…` returns `undefined` if there is no such row or it belongs

@@ -11,7 +11,7 @@ import {
 } from 'kysely';
 import type { PoolClient } from 'pg';
 import type { Db, Dialect } from '../sql/engine.ts';
-import type { Tables } from '../sql/tables.ts';
+import type { Tables } from '../sql/tables/index.ts';
 import { isConflict, toUnavailable } from './errors.ts';
 
 /**

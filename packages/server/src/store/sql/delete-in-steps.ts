@@ -4,7 +4,7 @@ import { AppError } from '../../errors.ts';
 import type { Engine, Tx } from './engine.ts';
 import { createSources, rowsToFree, type Sources } from './messages/sources.ts';
 import { prepare, type Slots } from './prepared.ts';
-import { DELETED } from './tables.ts';
+import { DELETED } from './tables/index.ts';
 import { cancelOfInbox } from './webhooks/queue.ts';
 
 /** Rows deleted in one transaction: one or two milliseconds, during which other writes wait. */

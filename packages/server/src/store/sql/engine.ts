@@ -9,7 +9,7 @@ import type {
 } from 'kysely';
 import type { AppError } from '../../errors.ts';
 import type { DeliveryStore, MessageStore } from '../contract/index.ts';
-import type { Tables } from './tables.ts';
+import type { Tables } from './tables/index.ts';
 
 /** The database for reads outside a transaction, or a transaction. */
 export type Db = Kysely<Tables>;

@@ -2,7 +2,7 @@ import { USAGE_THRESHOLDS } from '../contract/retention.ts';
 import type { DayUsage, UsageReport, UsageStore, UsageThreshold } from '../contract/usage.ts';
 import type { Db, Engine, Tx } from './engine.ts';
 import { prepare, type Slots } from './prepared.ts';
-import type { UsageMonthsTable } from './tables.ts';
+import type { UsageMonthsTable } from './tables/accounts.ts';
 
 /** The columns that say when a threshold was passed. */
 const PASSED_AT = {

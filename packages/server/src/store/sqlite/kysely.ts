@@ -12,7 +12,7 @@ import {
 } from 'kysely';
 import { LRUCache } from 'lru-cache';
 import type { Db, Dialect } from '../sql/engine.ts';
-import type { Tables } from '../sql/tables.ts';
+import type { Tables } from '../sql/tables/index.ts';
 import { isBroken, isBusy, toUnavailable } from './errors.ts';
 
 /** More than the store has queries; queries with labels differ by the number of labels. */

@@ -3,7 +3,7 @@ import { freeInSteps, inSequence, type Removal } from '../delete-in-steps.ts';
 import type { Dialect, Engine, Tx } from '../engine.ts';
 import { vacateAddress } from '../inboxes/addresses.ts';
 import { removeDeletedInboxesOf } from '../reports/deleted-inboxes.ts';
-import { DELETED } from '../tables.ts';
+import { DELETED } from '../tables/index.ts';
 import { removeEachWebhook } from '../webhooks/queue.ts';
 import { revokeAll } from './keys.ts';
 

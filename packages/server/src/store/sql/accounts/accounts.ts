@@ -2,7 +2,7 @@ import type { Insertable } from 'kysely';
 import type { AccountRecord, AccountStore } from '../../contract/index.ts';
 import type { Db, Engine } from '../engine.ts';
 import { prepare, type Slots } from '../prepared.ts';
-import type { AccountsTable } from '../tables.ts';
+import type { AccountsTable } from '../tables/accounts.ts';
 import { insertKey, keyRow } from './keys.ts';
 import { toAccount } from './rows.ts';
 

@@ -2,7 +2,7 @@ import type { Selectable } from 'kysely';
 import type { DomainRecord, DomainStore } from '../../contract/accounts.ts';
 import type { Engine } from '../engine.ts';
 import { prepare, type Slots } from '../prepared.ts';
-import type { DomainsTable } from '../tables.ts';
+import type { DomainsTable } from '../tables/accounts.ts';
 
 function toDomain(row: Selectable<DomainsTable>): DomainRecord {
   return { domain: row.domain, accountId: row.account_id, createdAt: row.created_at };

@@ -3,7 +3,7 @@ import { AppError } from '../../../errors.ts';
 import type { KeyRecord, KeyStore, ListedKey } from '../../contract/index.ts';
 import type { Db, Engine, Tx } from '../engine.ts';
 import { prepare, type Slots } from '../prepared.ts';
-import type { KeysTable } from '../tables.ts';
+import type { KeysTable } from '../tables/accounts.ts';
 import { lockAccount } from './lock-account.ts';
 import { toAccount } from './rows.ts';
 

@@ -1,6 +1,6 @@
 import type { Selectable } from 'kysely';
 import type { AccountRecord } from '../../contract/index.ts';
-import type { AccountsTable } from '../tables.ts';
+import type { AccountsTable } from '../tables/accounts.ts';
 
 export function toAccount(
   row: Pick<Selectable<AccountsTable>, 'id' | 'name' | 'plan' | 'created_at'>,

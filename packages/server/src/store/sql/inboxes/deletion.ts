@@ -2,7 +2,7 @@ import type { InboxStore } from '../../contract/index.ts';
 import { freeInSteps, freeNowOrLater, type Removal } from '../delete-in-steps.ts';
 import type { Engine, Tx } from '../engine.ts';
 import { keepForReports } from '../reports/deleted-inboxes.ts';
-import { DELETED } from '../tables.ts';
+import { DELETED } from '../tables/index.ts';
 import { moveWebhookEnd } from '../webhooks/webhooks.ts';
 import { vacateAddress } from './addresses.ts';
 import { liveInboxes } from './live-inboxes.ts';

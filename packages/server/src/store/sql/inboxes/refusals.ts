@@ -2,12 +2,13 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type ExpressionBuilder, type Insertable, sql } from 'kysely';
 import { isNearMiss, type WantedAddress } from '../../../mail/matching/similar-addresses.ts';
 import type { Refusal, RefusalStore } from '../../contract/index.ts';
-import { NO_RECIPIENT } from '../../contract/messages.ts';
+import { NO_RECIPIENT } from '../../contract/refusals.ts';
 import { REFUSAL_KEPT_MS } from '../../contract/retention.ts';
 import type { Db, Engine, Tx } from '../engine.ts';
 import { prepare, type Slots } from '../prepared.ts';
 import { parseOr } from '../stored-json.ts';
-import type { RefusalsTable, Tables } from '../tables.ts';
+import type { RefusalsTable } from '../tables/inboxes.ts';
+import type { Tables } from '../tables/index.ts';
 
 /** Enough to explain a failed test; a sender that retries forever must not fill the store. */
 const MAX_PER_ADDRESS = 50;

@@ -1,7 +1,7 @@
 import type { Kysely } from 'kysely';
 import type { Dialect } from '../engine.ts';
 
-/** Makes the tables that `tables.ts` describes. */
+/** Makes the tables that `tables/` describes. */
 export async function up(db: Kysely<unknown>, dialect: Dialect): Promise<void> {
   await accounts(db, dialect);
   await addresses(db, dialect);

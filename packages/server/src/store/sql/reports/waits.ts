@@ -5,7 +5,7 @@ import {
   type ReportStore,
 } from '../../contract/reports.ts';
 import type { Engine, Tx } from '../engine.ts';
-import { DELETED } from '../tables.ts';
+import { DELETED } from '../tables/index.ts';
 
 export const NO_WAITS: InboxWaits = { succeeded: 0, failed: 0, failures: [] };
 

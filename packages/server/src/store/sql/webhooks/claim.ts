@@ -2,7 +2,7 @@ import type { Selectable } from 'kysely';
 import type { ClaimedDelivery, ClaimLimits, DeliveryStore } from '../../contract/webhooks.ts';
 import type { Db, Engine, Tx } from '../engine.ts';
 import { prepare, type Slots } from '../prepared.ts';
-import type { DeliveriesTable, WebhooksTable } from '../tables.ts';
+import type { DeliveriesTable, WebhooksTable } from '../tables/webhooks.ts';
 import { cancelOfWebhook, INBOX_ENDED } from './queue.ts';
 import { aheadAt, CLOCK_TOLERANCE_MS, concurrencyOf, createReschedule, prepareUnderWay } from './schedule.ts';
 import { createTakeWakes } from './wakes.ts';

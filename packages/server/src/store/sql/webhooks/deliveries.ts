@@ -2,7 +2,8 @@ import type { Selectable, SelectQueryBuilder } from 'kysely';
 import { TOMBSTONE_MS } from '../../contract/retention.ts';
 import type { AttemptRecord, DeliveryRecord, DeliveryState, DeliveryStore } from '../../contract/webhooks.ts';
 import type { Db, Dialect, Engine, Tx } from '../engine.ts';
-import type { AttemptsTable, DeliveriesTable, Tables } from '../tables.ts';
+import type { Tables } from '../tables/index.ts';
+import type { AttemptsTable, DeliveriesTable } from '../tables/webhooks.ts';
 import { CLOCK_TOLERANCE_MS } from './schedule.ts';
 
 /** A row of the log: a delivery with one of its attempts, or with none. */

@@ -1,6 +1,6 @@
 import type { SelectQueryBuilder } from 'kysely';
 import type { Tx } from '../engine.ts';
-import type { Tables } from '../tables.ts';
+import type { Tables } from '../tables/index.ts';
 
 /** The reason of deliveries whose inbox was deleted or expired; the log shows it. */
 export const INBOX_ENDED = 'The inbox ended.';

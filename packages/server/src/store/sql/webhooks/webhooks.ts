@@ -5,7 +5,8 @@ import type { NewWebhook, WebhookChanges, WebhookRecord, WebhookStore } from '..
 import { lockAccount } from '../accounts/lock-account.ts';
 import { freeInSteps, freeNowOrLater } from '../delete-in-steps.ts';
 import type { Engine, Tx } from '../engine.ts';
-import { DELETED, NEVER, type WebhooksTable } from '../tables.ts';
+import { DELETED, NEVER } from '../tables/index.ts';
+import type { WebhooksTable } from '../tables/webhooks.ts';
 import { removeEachWebhook } from './queue.ts';
 
 const COLUMNS = [
