@@ -18,17 +18,16 @@ export function openStore(
   events: EventBus,
   onWriting: (change: 1 | -1) => void,
 ): Promise<Store> {
+  const onCrash = (err: Error) =>
+    log.error({ err }, 'a thread of the database died; its next call starts it again');
   if (config.databaseUrl === null) {
-    return openSqlite({
-      path: databasePath(config.dataDir),
-      onWriting,
-      onCrash: (err) => log.error({ err }, 'a thread of the database died; its next call starts it again'),
-    });
+    return openSqlite({ path: databasePath(config.dataDir), onWriting, onCrash });
   }
   return openPostgres({
     url: config.databaseUrl,
     directUrl: config.databaseDirectUrl,
     notify: config.databaseNotify === 'on',
+    onCrash,
     onError: (err) => log.warn({ err }, 'a connection to the database failed; the next call opens a new one'),
     hints: {
       clock,

@@ -2,7 +2,7 @@ import { Client, Pool, type PoolClient, types } from 'pg';
 import { isClosed, isPoolExhausted } from './errors.ts';
 import { type Servers, StandbyError } from './servers.ts';
 
-/** Connections of a node for reads, writes and deliveries. */
+/** Connections of a node for short reads, writes and deliveries. */
 const MAX_CONNECTIONS = 10;
 /** How long a call waits for a free connection, milliseconds. */
 const ACQUIRE_TIMEOUT_MS = 5_000;
@@ -99,12 +99,16 @@ async function onEachServer<T>(servers: Servers, attempt: () => Promise<T>): Pro
  * Connections to the primary of a database.
  * @param onError called when a connection that is not in use fails, such as when the server is restarted
  */
-export function createPool(servers: Servers, onError: (error: Error) => void): Connections {
+export function createPool(
+  servers: Servers,
+  onError: (error: Error) => void,
+  max: number = MAX_CONNECTIONS,
+): Connections {
   // Statements of one transaction are sent without waiting for each other's results.
   const PrimaryClient = clientOf(servers, { pipeline: true, query_timeout: ANSWER_TIMEOUT_MS });
   const pool = new Pool({
     Client: PrimaryClient,
-    max: MAX_CONNECTIONS,
+    max,
     connectionTimeoutMillis: ACQUIRE_TIMEOUT_MS,
     onConnect: (client) => (client instanceof PrimaryClient ? client.requirePrimary() : undefined),
   });

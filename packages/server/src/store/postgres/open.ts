@@ -1,7 +1,9 @@
+import { Worker } from 'node:worker_threads';
 import type { Store } from '../contract/index.ts';
 import { unavailable } from '../failures.ts';
-import { methodsOf, storeOf } from '../methods.ts';
+import { METHODS, methodsOf, storeOf } from '../methods.ts';
 import { createSqlStore } from '../sql/sql-store.ts';
+import { openWhenCalled } from '../thread/client.ts';
 import { connectAlone, createPool, requireDurable } from './connection.ts';
 import { postgresEngine } from './engine.ts';
 import { toUnavailable } from './errors.ts';
@@ -20,6 +22,8 @@ export interface PostgresOptions {
   notify?: boolean;
   /** Called when a connection that is not in use fails; the next call opens a new one. */
   onError?: (error: Error) => void;
+  /** Called when the search thread died; its next call starts it again. */
+  onCrash?: (error: Error) => void;
   /** How this node hears of changes by others; without it no connection is kept for that. */
   hints?: Pick<HintsDeps, 'clock' | 'node' | 'onHint' | 'waiting'>;
 }
@@ -71,6 +75,10 @@ export async function openPostgres(options: PostgresOptions): Promise<Store> {
     const reason = error instanceof Error ? error.message : String(error);
     throw new Error(`The PostgreSQL database cannot be used: ${reason}`, { cause: error });
   }
+  const searcher = openWhenCalled(
+    () => new Worker(new URL('./search-thread.ts', import.meta.url), { workerData: { url }, name: 'search' }),
+    options.onCrash ?? onError,
+  );
   const engine = postgresEngine(pool);
   const store = createSqlStore(engine);
   const inboxes = { ...store.inboxes, ...createGatheredReads(engine.db) };
@@ -80,6 +88,7 @@ export async function openPostgres(options: PostgresOptions): Promise<Store> {
     async (method, args) => {
       if (closing) throw unavailable('closed');
       try {
+        if (METHODS[method] === 'search') return await searcher.call(method, args);
         const result = await methods[method](...args);
         hints?.send(hintsAfter(method, args, result));
         return result;
@@ -91,7 +100,7 @@ export async function openPostgres(options: PostgresOptions): Promise<Store> {
       // Other nodes write as well.
       generation: () => null,
       close: () => {
-        closing ??= Promise.resolve(hints?.close()).then(() => pool.end());
+        closing ??= Promise.all([hints?.close(), searcher.close()]).then(() => pool.end());
         return closing;
       },
     },

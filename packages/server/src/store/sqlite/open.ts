@@ -3,11 +3,12 @@ import type { Store } from '../contract/index.ts';
 import { unavailable } from '../failures.ts';
 import { METHODS, type MethodKind, type MethodPath, methodsOf, storeOf } from '../methods.ts';
 import { createSqlStore } from '../sql/sql-store.ts';
+import { openThread, openWhenCalled } from '../thread/client.ts';
 import { openReader } from './connection.ts';
 import { prepareFolder } from './data-folder.ts';
 import { readingEngine } from './engine.ts';
 import { isBusy, toUnavailable } from './errors.ts';
-import { openThread, type StartThread, startThread, type ThreadClient } from './thread/client.ts';
+import { type StartThread, startThread } from './thread/start.ts';
 
 /** How long the writer waits for the lock of another process (the command line, a backup). */
 const WRITER_BUSY_TIMEOUT_MS = 3000;
@@ -88,32 +89,6 @@ interface Runner {
   close(): Promise<void>;
 }
 
-/** The search thread. It starts with the first search, because it takes memory and many servers never search. */
-function createSearcher({ path, ...options }: SqliteOptions): Runner {
-  let opening: Promise<ThreadClient> | undefined;
-  const open = (): Promise<ThreadClient> => {
-    const { startThread: start = startThread, onCrash = () => undefined } = options;
-    return openThread(
-      { role: 'search', path, busyTimeoutMs: SEARCHER_BUSY_TIMEOUT_MS },
-      start,
-      onCrash,
-    ).catch((error) => {
-      opening = undefined;
-      throw unavailable('inaccessible', error);
-    });
-  };
-  return {
-    async call(method, args) {
-      opening ??= open();
-      return (await opening).call(method, args);
-    },
-    async close() {
-      const thread = await opening?.catch(() => undefined);
-      await thread?.close();
-    },
-  };
-}
-
 /** The connection for short reads on the calling thread. */
 async function createReader(path: string): Promise<Runner & { endSnapshot(): void }> {
   const connection = openReader({ path, busyTimeoutMs: READER_BUSY_TIMEOUT_MS });
@@ -141,15 +116,17 @@ async function createReader(path: string): Promise<Runner & { endSnapshot(): voi
 
 async function openConnections(options: SqliteOptions): Promise<Store> {
   const { path, exclusive = true, busyTimeoutMs = WRITER_BUSY_TIMEOUT_MS, maxPages } = options;
-  const { onCrash = () => undefined } = options;
+  const { onCrash = () => undefined, startThread: start = startThread } = options;
   const writer = await openThread(
-    { role: 'writer', path, exclusive, busyTimeoutMs, maxPages },
-    options.startThread ?? startThread,
+    () => start({ role: 'writer', path, exclusive, busyTimeoutMs, maxPages }),
     onCrash,
   );
   try {
     const reader = await createReader(path);
-    const searcher = createSearcher(options);
+    const searcher = openWhenCalled(
+      () => start({ role: 'search', path, busyTimeoutMs: SEARCHER_BUSY_TIMEOUT_MS }),
+      onCrash,
+    );
     let closed = false;
     const generations = { all: 0, inboxes: 0 };
 

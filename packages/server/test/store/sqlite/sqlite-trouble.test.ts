@@ -9,7 +9,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { newId } from '../../../src/ids.ts';
 import { openWriter, requireDurable, requireSqlite } from '../../../src/store/sqlite/connection.ts';
 import { openSqlite, type SqliteOptions } from '../../../src/store/sqlite/open.ts';
-import { startThread } from '../../../src/store/sqlite/thread/client.ts';
+import { startThread } from '../../../src/store/sqlite/thread/start.ts';
 import { everything, inboxAt, mailTo, onlyPlaced, rawOf, T } from '../builders.ts';
 import { openTemporary, temporaryPath } from './open-sqlite.ts';
 

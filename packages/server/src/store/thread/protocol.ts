@@ -1,16 +1,6 @@
-import { AppError, type ErrorCode, type ErrorDetails } from '../../../errors.ts';
-import type { NewMail } from '../../contract/index.ts';
-import type { MethodPath } from '../../methods.ts';
-
-/** What a thread is started with: the writer thread, or the search thread, which only reads. */
-export interface ThreadOptions {
-  role: 'writer' | 'search';
-  path: string;
-  busyTimeoutMs: number;
-  /** Whether no other server uses the database. */
-  exclusive?: boolean;
-  maxPages?: number | undefined;
-}
+import { AppError, type ErrorCode, type ErrorDetails } from '../../errors.ts';
+import type { NewMail } from '../contract/index.ts';
+import type { MethodPath } from '../methods.ts';
 
 /** A call of a method; its answer carries the same `id`. */
 export interface Call {

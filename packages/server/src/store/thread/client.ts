@@ -1,31 +1,17 @@
 import { setImmediate } from 'node:timers/promises';
-import { Worker } from 'node:worker_threads';
-import { outcomeUnknown, unavailable } from '../../failures.ts';
-import { changesData, type MethodPath } from '../../methods.ts';
+import type { Worker } from 'node:worker_threads';
+import { outcomeUnknown, unavailable } from '../failures.ts';
+import { changesData, type MethodPath } from '../methods.ts';
 import {
   type Answer,
   type Call,
   type FromThread,
   memoryGiven,
   receiveError,
-  type ThreadOptions,
   type ToThread,
 } from './protocol.ts';
 
-/** Limits the young generation, MB: the messages of a batch are garbage once it is committed. */
-const YOUNG_HEAP_MB = 12;
-
-/** Starts the thread of `thread.ts`; tests replace it to end the thread. */
-export type StartThread = (options: ThreadOptions) => Worker;
-
-export const startThread: StartThread = (workerData) =>
-  new Worker(new URL('./thread.ts', import.meta.url), {
-    workerData,
-    name: `sqlite ${workerData.role}`,
-    resourceLimits: { maxYoungGenerationSizeMb: YOUNG_HEAP_MB },
-  });
-
-/** The main thread's interface to the writer thread or the search thread. */
+/** The main thread's interface to a thread of the store. */
 export interface ThreadClient {
   /**
    * Calls a method of the thread's store and throws what it throws. If the thread dies, writes that were sent
@@ -101,8 +87,7 @@ function send({ worker, outbox }: ThreadInstance): void {
  * @throws Error when the database does not open the first time
  */
 export async function openThread(
-  options: ThreadOptions,
-  start: StartThread,
+  start: () => Worker,
   onCrash: (error: Error) => void,
 ): Promise<ThreadClient> {
   let instance: ThreadInstance | undefined;
@@ -112,13 +97,10 @@ export async function openThread(
 
   function runningInstance(): ThreadInstance {
     if (instance) return instance;
-    const next = startInstance(
-      () => start(options),
-      (error) => {
-        if (instance === next) instance = undefined;
-        if (opened && !closing) onCrash(error ?? new Error('The SQLite thread ended unexpectedly.'));
-      },
-    );
+    const next = startInstance(start, (error) => {
+      if (instance === next) instance = undefined;
+      if (opened && !closing) onCrash(error ?? new Error('A thread of the database ended unexpectedly.'));
+    });
     instance = next;
     return next;
   }
@@ -149,6 +131,26 @@ export async function openThread(
         await instance.exited;
       })();
       return closing;
+    },
+  };
+}
+
+/** A thread that starts with its first call, because it takes memory and may never be needed. */
+export function openWhenCalled(start: () => Worker, onCrash: (error: Error) => void): ThreadClient {
+  let opening: Promise<ThreadClient> | undefined;
+  const open = (): Promise<ThreadClient> =>
+    openThread(start, onCrash).catch((error) => {
+      opening = undefined;
+      throw unavailable('inaccessible', error);
+    });
+  return {
+    async call(path, args) {
+      opening ??= open();
+      return (await opening).call(path, args);
+    },
+    async close() {
+      const thread = await opening?.catch(() => undefined);
+      await thread?.close();
     },
   };
 }

@@ -1,0 +1,24 @@
+import { Worker } from 'node:worker_threads';
+
+/** Limits the young generation, MB: the messages of a batch are garbage once it is committed. */
+const YOUNG_HEAP_MB = 12;
+
+/** What a thread is started with: the writer thread, or the search thread, which only reads. */
+export interface ThreadOptions {
+  role: 'writer' | 'search';
+  path: string;
+  busyTimeoutMs: number;
+  /** Whether no other server uses the database. */
+  exclusive?: boolean;
+  maxPages?: number | undefined;
+}
+
+/** Starts the thread of `thread.ts`; tests replace it to end the thread. */
+export type StartThread = (options: ThreadOptions) => Worker;
+
+export const startThread: StartThread = (workerData) =>
+  new Worker(new URL('./thread.ts', import.meta.url), {
+    workerData,
+    name: `sqlite ${workerData.role}`,
+    resourceLimits: { maxYoungGenerationSizeMb: YOUNG_HEAP_MB },
+  });
