@@ -3,9 +3,9 @@
  * makes the tarball. The console is built first, where its package has a build script.
  */
 import { execFileSync } from 'node:child_process';
-import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { CONTRACT, compile, ROOT } from './compile.ts';
+import { cpSync, existsSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { bundle, CONTRACT, compile, type Format, outputOf, ROOT } from './compile.ts';
 
 export const BUILD = join(ROOT, 'build');
 
@@ -23,12 +23,18 @@ interface PackageJson {
 
 /** Libraries: every export of the sources as an ES module, and for most as CommonJS too. */
 const LIBRARIES = [
-  // The contract is made of TypeBox values, for this repository only; `mf` needs no second copy.
-  { folder: 'client', withCjs: true, onlyEsm: ['cli'], without: ['contract'] },
-  { folder: 'playwright', withCjs: true, onlyEsm: [], without: [] },
-  { folder: 'cypress', withCjs: true, onlyEsm: [], without: [] },
-  { folder: 'testcontainers', withCjs: true, onlyEsm: [], without: [] },
-  { folder: 'mcp', withCjs: false, onlyEsm: ['main.ts'], without: [] },
+  {
+    folder: 'client',
+    withCjs: true,
+    // What every test needs that waits for mail.
+    core: ['errors', 'inbox', 'match', 'mayfly', 'message', 'since', 'time', 'transport', 'wait'],
+    // The contract is made of TypeBox values, for this repository only.
+    without: ['contract'],
+  },
+  { folder: 'playwright', withCjs: true, core: [], without: [] },
+  { folder: 'cypress', withCjs: true, core: [], without: [] },
+  { folder: 'testcontainers', withCjs: true, core: [], without: [] },
+  { folder: 'mcp', withCjs: false, core: [], without: [] },
 ];
 type Library = (typeof LIBRARIES)[number];
 
@@ -53,48 +59,68 @@ const common = (source: PackageJson) => ({
   publishConfig: { access: 'public', provenance: true },
 });
 
-/** `./src/index.ts` as `index`. */
-const outputOf = (source: string) => source.replace('./src/', '').replace(/\.ts$/, '');
-
-/** Both module systems have the same types, so that an inbox of one can be passed to the other. */
-const shareTypes = (target: string, file: string) =>
-  writeFileSync(join(target, `dist/esm/${file}.d.ts`), `export * from '../cjs/${file}.js';\n`);
-
 /** `./src/index.ts` as its outputs, types first. */
 function exportOf(source: string, withCjs: boolean) {
   const file = outputOf(source);
-  const entry = (format: string) => ({
+  const entry = (format: Format) => ({
     types: `./dist/${format}/${file}.d.ts`,
     default: `./dist/${format}/${file}.js`,
   });
   return withCjs ? { import: entry('esm'), require: entry('cjs') } : entry('esm');
 }
 
-function buildLibrary({ folder, withCjs, onlyEsm, without }: Library): void {
+/** A declaration and those that it names. */
+function withNamed(folder: string, file: string, known = new Set<string>()): Set<string> {
+  if (known.has(file)) return known;
+  known.add(file);
+  for (const [, name = ''] of readFileSync(join(folder, file), 'utf8').matchAll(/['"]\.\/([\w/-]+)\.js['"]/g))
+    withNamed(folder, join(dirname(file), `${name}.d.ts`), known);
+  return known;
+}
+
+/** Indented by tabs, as the JavaScript is. */
+const withTabs = (code: string) =>
+  code.replaceAll(/^(?: {4})+/gm, (spaces) => '\t'.repeat(spaces.length / 4));
+
+/**
+ * Writes the declarations of the exports, and no others. Both module systems have the same ones, so that an inbox
+ * of one can be passed to the other.
+ */
+function writeTypes({ folder, withCjs, without }: Library, exported: string[], dist: string): void {
+  const types = join(dist, withCjs ? 'cjs' : 'esm');
+  compile({ source: `packages/${folder}/src`, target: types, output: 'declarations', without });
+  const named = new Set(exported.flatMap((file) => [...withNamed(types, `${outputOf(file)}.d.ts`)]));
+  for (const file of globSync('**/*.d.ts', { cwd: types })) {
+    if (!named.has(file)) rmSync(join(types, file));
+    else writeFileSync(join(types, file), withTabs(readFileSync(join(types, file), 'utf8')));
+  }
+  if (!withCjs) return;
+  for (const file of exported)
+    writeFileSync(join(dist, `esm/${outputOf(file)}.d.ts`), `export * from '../cjs/${outputOf(file)}.js';\n`);
+}
+
+async function buildLibrary(library: Library): Promise<void> {
+  const { folder, withCjs, core, without } = library;
   const source = readPackage(folder);
   const target = join(BUILD, folder);
-  const sources = `packages/${folder}/src`;
+  const dist = join(target, 'dist');
   const exported = Object.entries(source.exports ?? {}).filter(
     ([, file]) => !without.some((name) => file.includes(`/${name}/`)),
   );
-  compile({
-    source: sources,
-    target: join(target, 'dist/esm'),
+  const entries = (files: string[]) => files.map((file) => join('packages', folder, file));
+  const imported = exported.map(([, file]) => file);
+  const programs = Object.values(source.bin ?? {});
+  await bundle({
+    entries: entries([...imported, ...programs]),
+    core,
+    target: join(dist, 'esm'),
     format: 'esm',
-    withTypes: !withCjs,
-    without,
   });
   if (withCjs) {
-    compile({
-      source: sources,
-      target: join(target, 'dist/cjs'),
-      format: 'cjs',
-      withTypes: true,
-      without: [...without, ...onlyEsm],
-    });
-    writeJson(join(target, 'dist/cjs/package.json'), { type: 'commonjs' });
-    for (const [, file] of exported) shareTypes(target, outputOf(file));
+    await bundle({ entries: entries(imported), core, target: join(dist, 'cjs'), format: 'cjs' });
+    writeJson(join(dist, 'cjs/package.json'), { type: 'commonjs' });
   }
+  writeTypes(library, imported, dist);
   writeJson(join(target, 'package.json'), {
     name: source.name,
     version,
@@ -107,10 +133,7 @@ function buildLibrary({ folder, withCjs, onlyEsm, without }: Library): void {
     },
     ...(source.bin && {
       bin: Object.fromEntries(
-        Object.entries(source.bin).map(([name, file]) => [
-          name,
-          file.replace('./src/', 'dist/esm/').replace(/\.ts$/, '.js'),
-        ]),
+        Object.entries(source.bin).map(([name, file]) => [name, `dist/esm/${outputOf(file)}.js`]),
       ),
     }),
     // The contract alone needs TypeBox.
@@ -127,13 +150,8 @@ function buildServer(): void {
   const source = readPackage('server');
   const target = join(BUILD, 'mayfly');
   const server = join(target, 'server');
-  compile({ source: 'packages/server/src', target: join(server, 'dist'), format: 'esm', withTypes: false });
-  compile({
-    source: 'packages/client/src/contract',
-    target: join(server, CONTRACT),
-    format: 'esm',
-    withTypes: false,
-  });
+  compile({ source: 'packages/server/src', target: join(server, 'dist'), output: 'javascript' });
+  compile({ source: 'packages/client/src/contract', target: join(server, CONTRACT), output: 'javascript' });
   cpSync(join(ROOT, 'packages/server/bin'), join(server, 'bin'), { recursive: true });
   const bin = join(server, 'bin/mayfly.js');
   const text = readFileSync(bin, 'utf8')
@@ -174,7 +192,7 @@ function finish(folder: string, target: string): void {
 }
 
 /** @returns the folders of the packages, ready for `npm pack` */
-export function build(): string[] {
+export async function build(): Promise<string[]> {
   rmSync(BUILD, { recursive: true, force: true });
   mkdirSync(BUILD, { recursive: true });
   mkdirSync(join(ROOT, 'node_modules/.cache'), { recursive: true });
@@ -184,11 +202,11 @@ export function build(): string[] {
   const libraries = LIBRARIES.filter(({ folder }) =>
     existsSync(join(ROOT, 'packages', folder, 'package.json')),
   );
-  for (const library of libraries) buildLibrary(library);
+  for (const library of libraries) await buildLibrary(library);
   buildServer();
   return [...libraries.map(({ folder }) => join(BUILD, folder)), join(BUILD, 'mayfly')];
 }
 
 if (process.argv[1] === import.meta.filename) {
-  for (const folder of build()) process.stdout.write(`${folder.slice(ROOT.length)}\n`);
+  for (const folder of await build()) process.stdout.write(`${folder.slice(ROOT.length)}\n`);
 }

@@ -1,6 +1,6 @@
 /*
- * Compiles one package to JavaScript and declarations, with the compiler and the options of the project. Node
- * strips types only outside of node_modules, so what is published must be JavaScript.
+ * Compiles packages to JavaScript and declarations. Node.js strips types only outside of node_modules, so what is
+ * published must be JavaScript.
  */
 import { execFileSync } from 'node:child_process';
 import {
@@ -13,8 +13,9 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
-import { dirname, join, relative } from 'node:path';
+import { basename, dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { rolldown } from 'rolldown';
 
 export const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 const TSC = join(ROOT, 'node_modules/typescript/bin/tsc');
@@ -24,13 +25,50 @@ export const CONTRACT = 'contract';
 
 export type Format = 'esm' | 'cjs';
 
+/** What a library is made of. */
+export interface Bundle {
+  /** Files that are imported or run, relative to the root. */
+  entries: string[];
+  /** Names of modules that always load together, and become one file. */
+  core: string[];
+  target: string;
+  format: Format;
+}
+
+/** The file names of outputs, without their extension: `src/cli/main.ts` as `cli/main`. */
+export const outputOf = (source: string) => source.replace(/^.*\/src\//, '').replace(/\.ts$/, '');
+
+/**
+ * Writes the JavaScript of a library: one file for each entry, for `core`, and for what is loaded later. Comments
+ * are in the declarations only. In CommonJS, `import()` of own files becomes `require`: test runners such as Jest
+ * load CommonJS in a context of their own, in which `import()` is not available.
+ */
+export async function bundle({ entries, core, target, format }: Bundle): Promise<void> {
+  const built = await rolldown({
+    input: Object.fromEntries(entries.map((entry) => [outputOf(entry), join(ROOT, entry)])),
+    external: (id) => !/^[./]/.test(id),
+    platform: 'neutral',
+    // The index exports the errors by name, and programs that import few of its names load them later.
+    onLog: (level, log, report) => log.code === 'INEFFECTIVE_DYNAMIC_IMPORT' || report(level, log),
+    transform: { target: 'es2022' },
+  });
+  await built.write({
+    dir: target,
+    format,
+    entryFileNames: '[name].js',
+    chunkFileNames: '[name].js',
+    comments: false,
+    minifyInternalExports: false,
+    codeSplitting: { groups: [{ name: 'core', test: (id) => core.includes(basename(id, '.ts')) }] },
+  });
+}
+
 export interface Compilation {
   /** Folder of the sources, relative to the root. */
   source: string;
   target: string;
-  format: Format;
-  /** Declarations are only for packages that programs import. Comments are in them, and not in the JavaScript. */
-  withTypes: boolean;
+  /** What is written. Declarations are only for packages that programs import. */
+  output: 'javascript' | 'declarations';
   /** Files and folders of the sources that are left out. */
   without?: string[];
 }
@@ -39,15 +77,8 @@ export interface Compilation {
 const namesOfOutput = (code: string) =>
   code.replaceAll(/((?:new URL\(|from |import\()'\.[^']*)\.ts'/g, "$1.js'");
 
-/**
- * Modules that are loaded later. Test runners such as Jest load CommonJS in a context of their own, in which
- * `import()` is not available.
- */
-const withRequire = (code: string) =>
-  code.replaceAll(/\bimport\(('[^']+')\)/g, 'Promise.resolve().then(() => require($1))');
-
-/** Compiles a copy in a folder of its own: its package.json says whether the output is ESM or CommonJS. */
-export function compile({ source, target, format, withTypes, without = [] }: Compilation): void {
+/** Compiles a copy in a folder of its own, file by file, with the options of the project. */
+export function compile({ source, target, output, without = [] }: Compilation): void {
   const folder = mkdtempSync(join(ROOT, 'node_modules/.cache/compile-'));
   try {
     cpSync(join(ROOT, source), join(folder, 'src'), {
@@ -55,10 +86,7 @@ export function compile({ source, target, format, withTypes, without = [] }: Com
       filter: (path) => !without.some((name) => path.endsWith(`/${name}`)),
     });
     symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'));
-    writeFileSync(
-      join(folder, 'package.json'),
-      JSON.stringify({ type: format === 'esm' ? 'module' : 'commonjs' }),
-    );
+    writeFileSync(join(folder, 'package.json'), JSON.stringify({ type: 'module' }));
     // version.ts reads it.
     if (source.startsWith('packages/server'))
       cpSync(join(ROOT, 'packages/server/package.json'), join(folder, 'package.json'));
@@ -70,7 +98,6 @@ export function compile({ source, target, format, withTypes, without = [] }: Com
         outDir: 'out',
         stripInternal: true,
         rewriteRelativeImportExtensions: true,
-        verbatimModuleSyntax: format === 'esm',
         // Copies of sources of other packages are checked by `npm run check`.
         noCheck: true,
         types: ['node'],
@@ -80,16 +107,15 @@ export function compile({ source, target, format, withTypes, without = [] }: Com
       exclude: [],
     };
     writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify(config));
-    const tsc = (...options: string[]) =>
-      execFileSync(process.execPath, [TSC, '-p', folder, ...options], { stdio: 'inherit' });
-    tsc('--removeComments');
-    if (withTypes) tsc('--declaration', '--emitDeclarationOnly');
+    const options =
+      output === 'javascript' ? ['--removeComments'] : ['--declaration', '--emitDeclarationOnly'];
+    execFileSync(process.execPath, [TSC, '-p', folder, ...options], { stdio: 'inherit' });
     for (const file of globSync('**/*.{js,d.ts}', { cwd: join(folder, 'out') })) {
       const text = readFileSync(join(folder, 'out', file), 'utf8');
       mkdirSync(dirname(join(target, file)), { recursive: true });
       const contract = relative(dirname(file), join('..', CONTRACT, 'index.js'));
       const code = namesOfOutput(text).replaceAll("'@mayfly/client/contract'", `'${contract}'`);
-      writeFileSync(join(target, file), format === 'cjs' && file.endsWith('.js') ? withRequire(code) : code);
+      writeFileSync(join(target, file), code);
     }
   } finally {
     rmSync(folder, { recursive: true, force: true });

@@ -121,7 +121,7 @@ const PARTS: Record<string, (tarballs: Tarballs) => void | Promise<void>> = {
 const names = process.argv.slice(2);
 const unknown = names.find((name) => !PARTS[name]);
 if (unknown) throw new Error(`"${unknown}" is not a part. Parts: ${Object.keys(PARTS).join(', ')}.`);
-const packages = build();
+const packages = await build();
 try {
   const tarballs = pack();
   for (const [name, part] of Object.entries(PARTS)) {

@@ -26,7 +26,6 @@ interface Parameter {
 }
 type Content = Record<string, { schema: Schema }>;
 interface Operation {
-  summary?: string;
   parameters?: Parameter[];
   requestBody?: { required?: boolean; content: Content };
   responses: Record<string, { content?: Content }>;
@@ -47,6 +46,27 @@ const PRIMITIVES: Record<string, string> = {
 
 const comment = (text: string | undefined, indent: string) =>
   text ? `${indent}/** ${text.replaceAll('*/', '* /').replaceAll(/\s+/g, ' ')} */\n` : '';
+/** Schemas with fewer common fields have them by chance. */
+const MIN_SHARED = 5;
+/** For editors; the whole description is in the OpenAPI document. */
+const firstSentence = (text = '') => text.split(/(?<=[.!?]) (?=[A-Z`])/)[0];
+
+/** A field as it is declared, without its description. */
+const declared = (schema: Schema, name: string, field: Schema) =>
+  `${key(name)}${schema.required?.includes(name) ? '' : '?'}: ${typeOf(field, '  ')};`;
+
+/** The largest other schema whose fields all occur in this one, with the same types: it is extended. */
+function baseOf(schema: Schema, all: Schema[]): Schema | undefined {
+  const fieldsOf = (one: Schema) =>
+    Object.entries(one.properties ?? {}).map(([name, field]) => declared(one, name, field));
+  const own = new Set(fieldsOf(schema));
+  const isPart = (one: Schema) => {
+    const fields = fieldsOf(one);
+    return fields.length >= MIN_SHARED && fields.length < own.size && fields.every((field) => own.has(field));
+  };
+  const size = (one: Schema) => fieldsOf(one).length;
+  return all.filter(isPart).sort((a, b) => size(b) - size(a))[0];
+}
 /** Parameters of any name that begins so. */
 const LABELS = `[label: \`label.\${string}\`]: string | undefined`;
 const key = (name: string) => (/^[A-Za-z_]\w*$/.test(name) ? name : `'${name}'`);
@@ -78,7 +98,7 @@ function objectOf(schema: Schema, indent: string): string {
   const inner = `${indent}  `;
   const lines = fields.map(
     ([name, field]) =>
-      `${comment(field.description, inner)}${inner}${key(name)}${schema.required?.includes(name) ? '' : '?'}: ${typeOf(field, inner)};\n`,
+      `${comment(firstSentence(field.description), inner)}${inner}${key(name)}${schema.required?.includes(name) ? '' : '?'}: ${typeOf(field, inner)};\n`,
   );
   return `{\n${lines.join('')}${indent}}`;
 }
@@ -121,16 +141,23 @@ function operationOf(operation: Operation): string {
 
 /** The whole file. */
 export function generateApi(document: OpenApi): string {
-  const schemas = Object.entries(document.components.schemas).map(([name, schema]) => {
+  const named = Object.entries(document.components.schemas);
+  const nameOf = new Map(named.map(([name, schema]) => [schema, name]));
+  const schemas = named.map(([name, schema]) => {
     const head = comment(schema.description, '');
-    return schema.type === 'object' && schema.properties
-      ? `${head}export interface ${name} ${objectOf(schema, '')}\n`
-      : `${head}export type ${name} = ${typeOf(schema, '')};\n`;
+    if (schema.type !== 'object' || !schema.properties)
+      return `${head}export type ${name} = ${typeOf(schema, '')};\n`;
+    const base = baseOf(schema, [...nameOf.keys()]);
+    if (!base) return `${head}export interface ${name} ${objectOf(schema, '')}\n`;
+    const own = Object.entries(schema.properties).filter(([field]) => !base.properties?.[field]);
+    const rest = { ...schema, properties: Object.fromEntries(own) };
+    return `${head}export interface ${name} extends ${nameOf.get(base)} ${objectOf(rest, '')}\n`;
   });
   const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(
       ([method, operation]) =>
-        `${comment(operation.summary, '  ')}  '${method.toUpperCase()} ${path}': ${operationOf(operation)};\n`,
+        // Editors show no comments in the completion of such names.
+        `  '${method.toUpperCase()} ${path}': ${operationOf(operation)};\n`,
     ),
   );
   const head = '/** Every operation of the API: what goes in and what comes out. */\n';

@@ -1,55 +1,35 @@
-/** Conditions that the server does not know. Loaded by the first wait that has one. */
+/** Waits with conditions that the server does not know. Loaded by the first one. */
 import type * as api from './generated/api.ts';
-import type { Match, SplitMatch } from './match.ts';
-import { isIn, type LinkMatch, type Message } from './message.ts';
+import { Message } from './message.ts';
+import { split } from './split.ts';
+import { now } from './time.ts';
+import { timeoutError } from './timeout.ts';
+import type { Transport } from './transport.ts';
+import { hold, type WaitFor, type WaitTarget } from './wait.ts';
 
-const people = (list: api.MailAddress[]) =>
-  list.map(({ name, address }) => `${name} <${address}>`).join(', ');
-
-/** The text of the field that a regular expression is tried on. */
-const fieldOf = (message: Message, name: string): string => {
-  if (name === 'subject') return message.subject;
-  if (name === 'from') return people(message.from ? [message.from] : []);
-  if (name === 'to') return people([...message.to, ...message.cc]);
-  return message.text ?? message.htmlText ?? '';
-};
-
-type Check = (message: Message) => Omit<api.FailedCondition, 'condition'> | undefined;
-
-function linkCheck(link: LinkMatch): Check {
-  return (message) =>
-    message.linksLike(link).length > 0
-      ? undefined
-      : {
-          expected: String(link.href ?? link.text),
-          got: message.links.map(({ href }) => href).join(' ') || 'no link',
-        };
-}
-
-/** Plain conditions go to the server; regular expressions and functions stay here. */
-export function split(match: Match): SplitMatch {
-  const onServer: Record<string, unknown> = {};
-  const checks: Array<[string, Check]> = [];
-  for (const [name, value] of Object.entries(match)) {
-    if (name === 'where') {
-      checks.push([name, (message) => (value(message) ? undefined : { expected: 'where', got: 'false' })]);
-    } else if (value instanceof RegExp) {
-      checks.push([
-        name,
-        (message) => {
-          const got = fieldOf(message, name);
-          return isIn(got, value) ? undefined : { expected: String(value), got };
-        },
-      ]);
-    } else if (name === 'link' && (value?.href instanceof RegExp || value?.text instanceof RegExp)) {
-      onServer[name] = true;
-      checks.push([name, linkCheck(value)]);
-    } else if (value !== undefined) onServer[name] = value;
+/** As {@link waitForMessages}, with conditions that are checked here. @throws WaitTimeoutError */
+export async function waitAndCheck(
+  transport: Transport,
+  inbox: WaitTarget,
+  wanted: WaitFor,
+): Promise<Message[]> {
+  const { match, count, timeoutMs, signal } = wanted;
+  const end = now() + timeoutMs;
+  const { onServer, failures } = split(match);
+  const found: Message[] = [];
+  const rejected: api.SeenMessage[] = [];
+  for (let { since } = wanted; ; ) {
+    // One message at a time, each behind the one before.
+    const held = await hold(transport, inbox.id, { match: onServer, count: 1, since }, end, signal);
+    if (!held.result.matched)
+      throw await timeoutError(transport, inbox, wanted, found.length, rejected, held);
+    for (const fields of held.result.messages) {
+      const message = new Message(fields);
+      const failed = failures(message);
+      if (failed.length === 0) found.push(message);
+      else rejected.unshift({ message, failed });
+    }
+    if (found.length >= count) return found;
+    since = held.result.cursor;
   }
-  const failures = (message: Message) =>
-    checks.flatMap(([condition, check]) => {
-      const failed = check(message);
-      return failed ? [{ condition, ...failed } as api.FailedCondition] : [];
-    });
-  return { onServer, failures };
 }

@@ -1,10 +1,11 @@
-import { MayflyError, UnexpectedMessageError, WaitTimeoutError } from './errors.ts';
+import { MayflyError } from './errors.ts';
 import type * as api from './generated/api.ts';
 import type { Match } from './match.ts';
 import { type LinkMatch, Message } from './message.ts';
+import type { RareMethods } from './rare.ts';
 import { type FollowOptions, toSince } from './since.ts';
 import type { RequestOptions, Transport } from './transport.ts';
-import { type WaitTarget, waitForMessages } from './wait.ts';
+import { waitForMessages } from './wait.ts';
 
 export interface WaitOptions {
   /** Default: 30,000. The server is asked once more at the end, for which it has 5 seconds if it is very busy. */
@@ -23,18 +24,6 @@ export interface SilenceOptions extends Omit<WaitOptions, 'timeoutMs'> {
 
 const DEFAULT_WAIT_MS = 30_000;
 const OPTIONS = ['timeoutMs', 'forMs', 'since', 'signal'];
-
-/** An option that does nothing would be a wait with another meaning than its author's. */
-function checkOptions(options: object): void {
-  const unknown = Object.keys(options).find((name) => !OPTIONS.includes(name));
-  if (unknown) {
-    throw new MayflyError(
-      'invalid_option',
-      `"${unknown}" is not an option of a wait. Options: ${OPTIONS.join(', ')}. Conditions of the message go into the first argument.`,
-    );
-  }
-}
-
 /** An inbox. Each wait begins after the message that the last wait of this object returned. */
 export class Inbox {
   readonly id: string;
@@ -84,10 +73,17 @@ export class Inbox {
 
   /** As many messages as asked for (1 to 50), oldest first. @throws WaitTimeoutError */
   async waitForMessages(count: number, match: Match = {}, options: WaitOptions = {}): Promise<Message[]> {
-    checkOptions(options);
     const { timeoutMs = DEFAULT_WAIT_MS, since = 'last', signal } = options;
+    const unknown = Object.keys(options).find((name) => !OPTIONS.includes(name));
+    if (unknown || !(timeoutMs >= 0)) throw (await this.#rare()).invalidOption(unknown, timeoutMs, OPTIONS);
     const from = since === 'last' ? this.#last : since === 'start' ? undefined : toSince(since);
-    const messages = await waitForMessages(this.#target(), { match, count, timeoutMs, since: from, signal });
+    const messages = await waitForMessages(this.#transport, this, {
+      match,
+      count,
+      timeoutMs,
+      since: from,
+      signal,
+    });
     for (const { id } of messages) if (!this.#last || id > this.#last) this.#last = id;
     return messages;
   }
@@ -123,43 +119,19 @@ export class Inbox {
 
   /** Resolves when no message matches until the time is over. @throws UnexpectedMessageError at once if one does */
   async expectSilence(match: Match, options: SilenceOptions): Promise<void> {
-    checkOptions(options);
-    const { forMs, ...rest } = options;
-    const mail = await this.waitForMessage(match, { ...rest, timeoutMs: forMs }).catch((error: unknown) => {
-      if (error instanceof WaitTimeoutError && error.isFinal) return undefined;
-      throw error;
-    });
-    if (!mail) return;
-    const { silenceText } = await import('./explain.ts');
-    throw new UnexpectedMessageError(silenceText(this.#name, match, forMs, mail), mail);
+    return (await this.#rare()).expectSilence(match, options);
   }
 
   /**
    * The messages as lists show them: newest first, or with `follow` as they arrive, without an end.
    */
   async *messages(options: FollowOptions & { follow?: boolean } = {}): AsyncGenerator<api.MessageSummary> {
-    if (options.follow) {
-      const { follow } = await import('./stream.ts');
-      for await (const { message } of follow(this.#transport, `/v1/inboxes/${this.id}/events`, options))
-        yield message;
-      return;
-    }
-    const { signal } = options;
-    let before: string | undefined;
-    for (let hasMore = true; hasMore; ) {
-      const query = { limit: 200, since: toSince(options.since), before };
-      const page = (await this.#call('GET', '/messages', { query, signal })) as api.MessageList;
-      yield* page.messages;
-      ({ hasMore } = page);
-      before = page.messages.at(-1)?.id;
-    }
+    yield* (await this.#rare()).messages(options);
   }
 
   /** All messages as lists show them, newest first. */
   async list(options?: { since?: string | Date; signal?: AbortSignal }): Promise<api.MessageSummary[]> {
-    const all: api.MessageSummary[] = [];
-    for await (const message of this.messages(options)) all.push(message);
-    return all;
+    return (await this.#rare()).list(options);
   }
 
   async read(messageId: string, options?: RequestOptions): Promise<Message> {
@@ -168,13 +140,12 @@ export class Inbox {
 
   /** The raw source, byte for byte. */
   async raw(messageId: string, options?: RequestOptions): Promise<Uint8Array> {
-    return (await this.#call('GET', `/messages/${messageId}/raw`, options)) as Uint8Array;
+    return (await this.#rare()).raw(messageId, options);
   }
 
   /** The decoded bytes of an attachment of a message in full. */
-  async attachment({ url }: api.Attachment, options?: RequestOptions): Promise<Uint8Array> {
-    const request = `GET ${new URL(url, this.#transport.url).pathname}`;
-    return (await this.#transport.send(request, options)) as Uint8Array;
+  async attachment(attachment: api.Attachment, options?: RequestOptions): Promise<Uint8Array> {
+    return (await this.#rare()).attachment(attachment, options);
   }
 
   /** A link to the message as a browser shows it, valid for some minutes. */
@@ -182,23 +153,17 @@ export class Inbox {
     messageId: string,
     options?: RequestOptions & { remoteContent?: boolean },
   ): Promise<{ url: string; expiresAt: Date }> {
-    const { remoteContent, ...rest } = options ?? {};
-    const body = remoteContent === undefined ? {} : { remoteContent };
-    const answer = (await this.#call('POST', `/messages/${messageId}/preview`, { ...rest, body })) as {
-      url: string;
-      expiresAt: string;
-    };
-    return { url: new URL(answer.url, this.#transport.url).href, expiresAt: new Date(answer.expiresAt) };
+    return (await this.#rare()).preview(messageId, options);
   }
 
   /** When what happened to a message, from its Date header to each webhook attempt. */
   async timeline(messageId: string, options?: RequestOptions): Promise<api.TimelineEvent[]> {
-    return ((await this.#call('GET', `/messages/${messageId}/timeline`, options)) as api.Timeline).events;
+    return (await this.#rare()).timeline(messageId, options);
   }
 
   /** What is wrong with a message, the most severe first. */
   async lint(messageId: string, options?: RequestOptions): Promise<api.LintFinding[]> {
-    return ((await this.#call('GET', `/messages/${messageId}/lint`, options)) as api.LintReport).findings;
+    return (await this.#rare()).lint(messageId, options);
   }
 
   /**
@@ -206,18 +171,17 @@ export class Inbox {
    * Replaces the rules before. Needs an API key.
    */
   async setFaults(rules: api.FaultRule[], options?: RequestOptions): Promise<api.FaultState[]> {
-    const input = { ...options, body: { rules } };
-    return ((await this.#call('PUT', '/faults', input)) as api.Faults).rules;
+    return (await this.#rare()).setFaults(rules, options);
   }
 
   /** The fault rules, with how often each still applies. Needs an API key. */
   async faults(options?: RequestOptions): Promise<api.FaultState[]> {
-    return ((await this.#call('GET', '/faults', options)) as api.Faults).rules;
+    return (await this.#rare()).faults(options);
   }
 
   /** Removes the fault rules. Needs an API key. */
   async clearFaults(options?: RequestOptions): Promise<void> {
-    await this.#call('DELETE', '/faults', options);
+    return (await this.#rare()).clearFaults(options);
   }
 
   /** Lets it live so many minutes from now. Needs an API key. */
@@ -239,15 +203,16 @@ export class Inbox {
     return this.delete();
   }
 
-  get #name(): string {
+  /** For people: the address where it is known, else the id. */
+  get name(): string {
     return this.#data.address ?? this.id;
-  }
-
-  #target(): WaitTarget {
-    return { transport: this.#transport, inboxId: this.id, name: this.#name, url: `${this.consoleUrl}/why` };
   }
 
   #call(method: string, path: string, input?: object): Promise<unknown> {
     return this.#transport.send(`${method} /v1/inboxes/${this.id}${path}`, input);
+  }
+
+  async #rare(): Promise<RareMethods> {
+    return new (await import('./rare.ts')).RareMethods(this, this.#transport);
   }
 }

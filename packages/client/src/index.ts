@@ -2,18 +2,17 @@
  * `@mayfly/client`: disposable inboxes for tests. `Mayfly` makes requests, `Inbox` waits for mail, `Message`
  * gives codes and links. Nothing here belongs to Node.js: it runs in browsers and workers too.
  */
+export { AmbiguousError, MayflyError } from './errors.ts';
 export {
-  AmbiguousError,
   ApiError,
   ConnectionError,
   GoneError,
   LimitError,
-  MayflyError,
   NotFoundError,
   ScopeError,
   UnexpectedMessageError,
   WaitTimeoutError,
-} from './errors.ts';
+} from './failures.ts';
 export type * as api from './generated/api.ts';
 export { Inbox, type SilenceOptions, type WaitOptions } from './inbox.ts';
 export type { Match } from './match.ts';

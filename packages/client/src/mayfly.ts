@@ -1,21 +1,35 @@
+import type { Addresses, Keys, Webhooks } from './account.ts';
 import type * as api from './generated/api.ts';
 import { Inbox } from './inbox.ts';
 import type { FollowOptions, MessageEvent } from './since.ts';
-import {
-  type CallArguments,
-  type CallInput,
-  type MayflyOptions,
-  type RequestOptions,
-  Transport,
-} from './transport.ts';
+import { type CallArguments, type MayflyOptions, type RequestOptions, Transport } from './transport.ts';
 
 export interface CreateOptions extends api.CreateInbox, RequestOptions {
   /** Default: a random one, so that a repeated request creates no second inbox. */
   idempotencyKey?: string;
 }
 
-const labelQuery = (labels: Record<string, string> = {}) =>
-  Object.fromEntries(Object.entries(labels).map(([name, value]) => [`label.${name}`, value]));
+type Labels = Record<string, string>;
+
+export interface ListOptions extends RequestOptions {
+  labels?: Labels;
+  address?: string;
+}
+
+const account = () => import('./account.ts');
+
+/** Methods that are loaded by the first call of one of them. */
+const later = <Methods extends object>(load: () => Promise<Methods>): Methods =>
+  new Proxy({} as Methods, {
+    get: (_, name) =>
+      // Promises that are resolved with this object look for it.
+      name === 'then'
+        ? undefined
+        : async (...args: unknown[]) => {
+            const methods = (await load()) as Record<string | symbol, (...args: unknown[]) => unknown>;
+            return methods[name]?.(...args);
+          },
+  });
 
 /** A server and a credential for it. */
 export class Mayfly {
@@ -40,7 +54,7 @@ export class Mayfly {
     operation: Name,
     ...args: CallArguments<Name>
   ): Promise<api.Operations[Name]['result']> {
-    return this.transport.call(operation, ...args);
+    return this.transport.send(operation, ...args) as Promise<api.Operations[Name]['result']>;
   }
 
   readonly inboxes = {
@@ -65,27 +79,15 @@ export class Mayfly {
       new Inbox(this.transport, await this.call('GET /v1/inboxes/{id}', { ...options, path: { id } })),
 
     /** All live inboxes, newest first. */
-    list: (options?: RequestOptions & { labels?: Record<string, string>; address?: string }) =>
-      this.#inboxes(options),
+    list: (options?: ListOptions) => this.#inboxes(options),
 
     /** Deletes all inboxes with these labels. @returns how many */
-    deleteByLabels: async (labels: Record<string, string>, options?: RequestOptions): Promise<number> =>
-      (await this.call('DELETE /v1/inboxes', { ...options, query: labelQuery(labels) })).deleted,
+    deleteByLabels: async (labels: Labels, options?: RequestOptions): Promise<number> =>
+      (await account()).deleteByLabels(this, labels, options),
   };
 
-  async *#inboxes({
-    labels,
-    address,
-    ...options
-  }: RequestOptions & { labels?: Record<string, string>; address?: string } = {}): AsyncGenerator<Inbox> {
-    let before: string | undefined;
-    for (let hasMore = true; hasMore; ) {
-      const query = { limit: 200, address, before, ...labelQuery(labels) };
-      const page = (await this.transport.send('GET /v1/inboxes', { ...options, query })) as api.InboxList;
-      for (const data of page.inboxes) yield new Inbox(this.transport, data);
-      ({ hasMore } = page);
-      before = page.inboxes.at(-1)?.id;
-    }
+  async *#inboxes(options?: ListOptions): AsyncGenerator<Inbox> {
+    yield* (await account()).listInboxes(this, options);
   }
 
   /** An inbox of which only the id and the read token are known. Makes no request. */
@@ -96,51 +98,9 @@ export class Mayfly {
     });
   }
 
-  readonly addresses = {
-    generate: (options: api.GenerateAddress & RequestOptions = {}): Promise<api.GeneratedAddress> => {
-      const { domain, ...rest } = options;
-      return this.call('POST /v1/addresses/generate', {
-        ...rest,
-        body: domain === undefined ? {} : { domain },
-      });
-    },
-  };
-
-  readonly webhooks = {
-    create: (body: api.CreateWebhook, options?: RequestOptions) =>
-      this.call('POST /v1/webhooks', { ...options, body }),
-    list: (options?: RequestOptions) => this.call('GET /v1/webhooks', options),
-    get: (id: string, options?: RequestOptions) =>
-      this.call('GET /v1/webhooks/{id}', { ...options, path: { id } }),
-    update: (id: string, body: api.UpdateWebhook, options?: RequestOptions) =>
-      this.call('PATCH /v1/webhooks/{id}', { ...options, path: { id }, body }),
-    delete: (id: string, options?: RequestOptions) =>
-      this.call('DELETE /v1/webhooks/{id}', { ...options, path: { id } }),
-    rotateSecret: (id: string, options?: RequestOptions) =>
-      this.call('POST /v1/webhooks/{id}/rotate-secret', { ...options, path: { id } }),
-    test: (id: string, options?: RequestOptions) =>
-      this.call('POST /v1/webhooks/{id}/test', { ...options, path: { id } }),
-    /** The newest first, in pages: `query` takes `state`, `limit` and `before`. */
-    deliveries: (id: string, options?: Omit<CallInput<'GET /v1/webhooks/{id}/deliveries'>, 'path'>) =>
-      this.call('GET /v1/webhooks/{id}/deliveries', { ...options, path: { id } }),
-    /** Replays all deliveries in a state, such as `{state: 'failed'}`; tells how many. */
-    replayMany: (id: string, body: api.ReplayDeliveries, options?: RequestOptions) =>
-      this.call('POST /v1/webhooks/{id}/deliveries/replay', { ...options, path: { id }, body }),
-    replay: (id: string, deliveryId: string, options?: RequestOptions) =>
-      this.call('POST /v1/webhooks/{id}/deliveries/{deliveryId}/replay', {
-        ...options,
-        path: { id, deliveryId },
-      }),
-  };
-
-  readonly keys = {
-    create: (body: api.CreateKey, options?: RequestOptions) =>
-      this.call('POST /v1/keys', { ...options, body }),
-    list: async (options?: RequestOptions): Promise<api.Key[]> =>
-      (await this.call('GET /v1/keys', options)).keys,
-    delete: (id: string, options?: RequestOptions) =>
-      this.call('DELETE /v1/keys/{id}', { ...options, path: { id } }),
-  };
+  readonly addresses = later<Addresses>(async () => new (await account()).Addresses(this));
+  readonly webhooks = later<Webhooks>(async () => new (await account()).Webhooks(this));
+  readonly keys = later<Keys>(async () => new (await account()).Keys(this));
 
   usage(options?: RequestOptions): Promise<api.Usage> {
     return this.call('GET /v1/usage', options);
@@ -154,9 +114,8 @@ export class Mayfly {
    * What became of the mail of a test run: of all inboxes with these labels, also for 24 hours after their end.
    * @param labels at least one
    */
-  report(labels: Record<string, string>, options?: RequestOptions): Promise<api.RunReport> {
-    const input = { ...options, query: labelQuery(labels) };
-    return this.transport.send('GET /v1/reports/runs', input) as Promise<api.RunReport>;
+  async report(labels: Labels, options?: RequestOptions): Promise<api.RunReport> {
+    return (await account()).report(this, labels, options);
   }
 
   /** Every message of the account as it arrives, once each, over cuts and restarts. */

@@ -1,5 +1,5 @@
 /** Streams of events that continue over cuts. Loaded by the first stream that is opened. */
-import { ApiError } from './errors.ts';
+import { ApiError } from './failures.ts';
 import { type FollowOptions, type MessageEvent, toSince } from './since.ts';
 import { sleep } from './time.ts';
 import { type AnyInput, pauseBefore, type Transport } from './transport.ts';

@@ -1,9 +1,10 @@
 /** The error of a wait that fails. It is loaded when the first one fails, so that programs that wait stay small. */
-import { WaitTimeoutError } from './errors.ts';
 import { describeMatch, explanationLines, seconds } from './explain.ts';
+import { WaitTimeoutError } from './failures.ts';
 import type * as api from './generated/api.ts';
-import { splitMatch } from './match.ts';
 import { Message } from './message.ts';
+import { split } from './split.ts';
+import type { Transport } from './transport.ts';
 import { type Held, WAIT, type WaitFor, type WaitTarget } from './wait.ts';
 
 /** For the question whether a message came too early: without an answer its line is left out. */
@@ -14,7 +15,8 @@ const HINT_MS = 1_000;
  * @param rejected messages that met the conditions of the server, but not those of the client, newest first
  */
 export async function timeoutError(
-  target: WaitTarget,
+  transport: Transport,
+  inbox: WaitTarget,
   wanted: WaitFor,
   foundCount: number,
   rejected: api.SeenMessage[],
@@ -28,12 +30,12 @@ export async function timeoutError(
   };
   const lines = [
     ...(explanation ? explanationLines(explanation) : []),
-    ...(await earlierLines(target, wanted)),
+    ...(await earlierLines(transport, inbox.id, wanted)),
     ...(isFinal ? [] : ['The server could not be reached at the end: this is what it said before.']),
-    `Look: ${target.url}`,
+    `Look: ${inbox.consoleUrl}/why`,
   ];
-  const text = `${missing(foundCount, count)}${describeMatch(match)} reached ${target.name} in ${seconds(timeoutMs)}.\n  ${lines.join('\n  ')}`;
-  return new WaitTimeoutError(text, target.inboxId, timeoutMs, explanation, isFinal);
+  const text = `${missing(foundCount, count)}${describeMatch(match)} reached ${inbox.name} in ${seconds(timeoutMs)}.\n  ${lines.join('\n  ')}`;
+  return new WaitTimeoutError(text, inbox.id, timeoutMs, explanation, isFinal);
 }
 
 function missing(foundCount: number, count: number): string {
@@ -42,15 +44,19 @@ function missing(foundCount: number, count: number): string {
 }
 
 /** A message that matches, but came before the one that the handle returned last, is a common surprise. */
-async function earlierLines(target: WaitTarget, { match, since, signal }: WaitFor): Promise<string[]> {
+async function earlierLines(
+  transport: Transport,
+  id: string,
+  { match, since, signal }: WaitFor,
+): Promise<string[]> {
   if (!since) return [];
-  const { onServer, failures } = await splitMatch(match);
+  const { onServer, failures } = split(match);
   try {
     const body = { match: onServer, timeoutSeconds: 0 };
-    const input = { path: { id: target.inboxId }, body, signal, timeoutMs: HINT_MS };
-    const { messages } = (await target.transport.send(WAIT, input, 0)) as api.WaitResult;
+    const input = { path: { id }, body, signal, timeoutMs: HINT_MS };
+    const { messages } = (await transport.send(WAIT, input)) as api.WaitResult;
     const [first] = messages.map((fields) => new Message(fields));
-    if (!first || (failures && failures(first).length > 0)) return [];
+    if (!first || failures(first).length > 0) return [];
     return [
       `${JSON.stringify(first.subject)} matches, but came before the position at which this wait began: pass since: 'start' to include it.`,
     ];

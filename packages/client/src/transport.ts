@@ -1,5 +1,6 @@
-import { ApiError, ConnectionError, errorClassOf, MayflyError } from './errors.ts';
-import type { Operations, Problem } from './generated/api.ts';
+import { MayflyError } from './errors.ts';
+import type { ApiError } from './failures.ts';
+import type { Operations } from './generated/api.ts';
 import { now, sleep } from './time.ts';
 
 /** What happened to one attempt of a request, for logs. */
@@ -92,37 +93,31 @@ export class Transport {
    * Sends a request and repeats it where that is safe.
    * @throws ApiError, ConnectionError, or the reason of the signal
    */
-  async call<Name extends keyof Operations>(
-    operation: Name,
-    ...[input]: CallArguments<Name>
-  ): Promise<Operations[Name]['result']> {
-    return (await this.send(operation, input)) as Operations[Name]['result'];
-  }
-
-  /** As {@link call}, without types. @param retries 0 for callers that repeat by themselves */
-  async send(
-    operation: string,
-    input: AnyInput = {},
-    retries = this.#options.retries ?? DEFAULT_RETRIES,
-  ): Promise<unknown> {
-    const end = now() + (input.timeoutMs ?? this.#options.timeoutMs ?? DEFAULT_TIMEOUT_MS);
+  async send(operation: string, input: AnyInput = {}): Promise<unknown> {
+    const { retries = DEFAULT_RETRIES, timeoutMs = DEFAULT_TIMEOUT_MS } = this.#options;
+    const end = now() + (input.timeoutMs ?? timeoutMs);
     for (let attempt = 1; ; attempt++) {
       const started = now();
       try {
-        return await this.#attempt(operation, input, end - started);
+        return await this.attempt(operation, input, end - started);
       } catch (failure) {
         input.signal?.throwIfAborted();
         if (isDeletedBefore(operation, failure, attempt)) return undefined;
         const pause = pauseBefore(failure, attempt, isRepeatable(operation, input));
-        if (attempt > retries || now() + pause >= end) throw errorFor(failure, this.url, attempt);
+        if (attempt > retries || now() + pause >= end) throw await this.errorFor(failure, attempt);
         // After a long attempt the cut was a proxy's limit and not a server that is down.
         await sleep(now() - started < LONGEST_PAUSE_MS ? pause : 0, input.signal);
       }
     }
   }
 
-  /** One attempt. @throws ApiError, whatever `fetch` throws, or the signal's reason */
-  async #attempt(operation: string, input: AnyInput, ms: number): Promise<unknown> {
+  /** What the caller gets of whatever the last attempt threw. */
+  async errorFor(failure: unknown, attempts: number): Promise<MayflyError> {
+    return (await failures()).errorFor(failure, this.url, attempts);
+  }
+
+  /** One attempt of at most `ms`. @throws ApiError, whatever `fetch` throws, or the signal's reason */
+  async attempt(operation: string, input: AnyInput, ms: number): Promise<unknown> {
     // A signal that is aborted already calls no listener.
     input.signal?.throwIfAborted();
     const controller = new AbortController();
@@ -137,7 +132,7 @@ export class Transport {
       const isFile = operation.includes('/attachments/');
       if (/json/.test(type) && !isFile) return await response.json();
       // Of another program on that port, or of the login page of a proxy.
-      if (/html/.test(type) && !isFile) throw await errorOf(response, operation);
+      if (/html/.test(type) && !isFile) throw await apiError(response, operation);
       return new Uint8Array(await response.arrayBuffer());
     } finally {
       clearTimeout(timer);
@@ -176,7 +171,7 @@ export class Transport {
         ...(session && { credentials: 'same-origin' }),
       } as RequestInit);
       if (response.ok) return response;
-      throw await errorOf(response, `${method} ${path}`);
+      throw await apiError(response, `${method} ${path}`);
     } finally {
       onRequest?.({
         method,
@@ -189,9 +184,9 @@ export class Transport {
   }
 }
 
-/** What the caller gets of whatever `fetch` threw. */
-const errorFor = (failure: unknown, url: string, attempts: number) =>
-  failure instanceof ApiError ? failure : new ConnectionError(url, attempts, failure);
+const failures = () => import('./failures.ts');
+const apiError = async (response: Response, request: string) =>
+  (await failures()).apiError(response, request);
 
 /** The first of several attempts deleted it, and only its response was lost. */
 const isDeletedBefore = (operation: string, failure: unknown, attempt: number): boolean =>
@@ -206,20 +201,9 @@ const isRepeatable = (operation: string, { headers }: AnyInput): boolean =>
 /** How long to wait before the next attempt, in ms; Infinity when there must not be one. */
 export function pauseBefore(failure: unknown, attempt: number, isSafe = true): number {
   const backoff = Math.min(FIRST_PAUSE_MS * 2 ** (attempt - 1), LONGEST_PAUSE_MS);
-  if (!(failure instanceof ApiError)) return isSafe ? backoff : Infinity;
-  const { status, code, retryAfterMs = backoff } = failure;
+  const { status, code, retryAfterMs = backoff } = (failure ?? {}) as Partial<ApiError>;
   // A 429 was refused before anything was done.
   if (status === 429) return retryAfterMs;
-  if (!isSafe) return Infinity;
-  return TRANSIENT.includes(status) || code === 'idempotency_in_progress' ? retryAfterMs : Infinity;
-}
-
-async function errorOf(response: Response, request: string): Promise<ApiError> {
-  const { status, headers } = response;
-  const isProblem = /problem\+json/.test(headers.get('content-type') ?? '');
-  const problem: Problem | undefined = isProblem ? ((await response.json()) as Problem) : undefined;
-  if (!isProblem) await response.body?.cancel();
-  const seconds = Number(headers.get('retry-after') ?? Number.NaN);
-  const ErrorClass = errorClassOf(status);
-  return new ErrorClass(request, status, problem, seconds >= 0 ? seconds * 1000 : undefined);
+  const isTransient = !status || TRANSIENT.includes(status) || code === 'idempotency_in_progress';
+  return isSafe && isTransient ? retryAfterMs : Infinity;
 }

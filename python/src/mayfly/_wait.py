@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import time
 from typing import Any
 
@@ -31,24 +30,23 @@ def hold(
     last: dict[str, Any] | None = None
     failures = 0
     while True:
-        left = end - time.monotonic()
-        seconds = max(0, min(MAX_HOLD, math.ceil(left)))
-        # The server counts in seconds. A part of one is cut here, and then looked at once more.
-        is_part = seconds > left + CLOSE and left > 0
-        timeout = left if is_part else seconds + GRACE
+        left = max(0.0, end - time.monotonic())
+        seconds = round(min(MAX_HOLD, left), 3)
         try:
             result: dict[str, Any] = transport.request(
-                "POST", path, body={**body, "timeoutSeconds": seconds}, timeout=timeout, retries=0
+                "POST",
+                path,
+                body={**body, "timeoutSeconds": seconds},
+                timeout=seconds + GRACE,
+                retries=0,
             )
         except (ApiError, ConnectionFailedError) as error:
             transport.close()
-            if is_part and time.monotonic() >= end:
-                continue
             failures += 1
             pause = pause_before(error, failures)
             if pause is None or (pause > left and left > GRACE):
                 raise
-            if left <= 0:
+            if left == 0:
                 if last is None:
                     raise
                 return last, False

@@ -1,5 +1,5 @@
 import { writeFile } from 'node:fs/promises';
-import { type api, type Inbox, type LinkMatch, type Match, Mayfly, type Message } from '../index.ts';
+import { type api, type Inbox, type LinkMatch, type Match, Mayfly, type Message } from '@mayfly/client';
 import { now, sleep } from '../time.ts';
 import { duration, labels, UsageError, type Values } from './arguments.ts';
 

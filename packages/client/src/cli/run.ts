@@ -1,4 +1,4 @@
-import { MayflyError } from '../index.ts';
+import { MayflyError } from '@mayfly/client';
 import { parse, UsageError } from './arguments.ts';
 import { COMMANDS, type Context, HELP } from './commands.ts';
 

@@ -70,9 +70,9 @@ export const WaitRequest = Type.Object(
       }),
     ),
     timeoutSeconds: Type.Optional(
-      Type.Integer({
+      Type.Number({
         ...unit('seconds'),
-        description: `Longest time to wait, in seconds; 0 does not wait. Default: ${DEFAULT_WAIT}.`,
+        description: `Longest time to wait, in seconds, which may have a fraction; 0 does not wait. Default: ${DEFAULT_WAIT}.`,
         minimum: 0,
         maximum: MAX_WAIT,
       }),

@@ -4,9 +4,9 @@
 export interface AccountMessageList {
   /** Newest first. */
   messages: MessageSummary[];
-  /** Stands for the newest message that this response knows of, also when the list is empty. Pass it as `since` to get every later message exactly once, or as `Last-Event-ID` to continue with the account's stream. While you page down with `before`, keep the cursor of the first page. */
+  /** Stands for the newest message that this response knows of, also when the list is empty. */
   cursor: string;
-  /** True when older messages match too, or when the search has not looked at all of them yet: repeat the request with `before` set to the `before` of this response. A page of a search can be empty and still have more. */
+  /** True when older messages match too, or when the search has not looked at all of them yet: repeat the request with `before` set to the `before` of this response. */
   hasMore: boolean;
   /** Where to continue, to be passed as `before`; null when there is nothing more. */
   before: string | null;
@@ -36,13 +36,13 @@ export interface Attachment {
   parameters: Record<string, string>;
   /** Size of the decoded bytes, with the line ends as sent. */
   size: number;
-  /** `inline`: meant to be shown within the text. `attachment`: a file of its own. */
+  /** `inline`: meant to be shown within the text. */
   disposition: "attachment" | "inline";
   /** Content-ID without angle brackets; null without one. */
   contentId: string | null;
   /** SHA-256 of the decoded bytes, in hex. */
   sha256: string;
-  /** URL of the decoded bytes. Requests need a credential. */
+  /** URL of the decoded bytes. */
   url: string;
   message?: InnerMessage;
   /** The decoded bytes in base64; only with `include=attachmentContent`. */
@@ -61,18 +61,18 @@ export interface Authentication {
 
 /** Properties of the new inbox. All fields are optional. */
 export interface CreateInbox {
-  /** Lifetime in minutes, from 1 to the maximum of your plan. Default: 60. */
+  /** Lifetime in minutes, from 1 to the maximum of your plan. */
   ttlMinutes?: number;
-  /** A served domain; GET /v1/domains lists them. Default: the first one. */
+  /** A served domain; GET /v1/domains lists them. */
   domain?: string;
-  /** The part before the @: 1 to 64 of the characters `a-z 0-9 . _ -` without a leading, trailing or double dot. Default: a random one. */
+  /** The part before the @: 1 to 64 of the characters `a-z 0-9 . _ -` without a leading, trailing or double dot. */
   localPart?: string;
-  /** The complete address, for example a generated one. Not together with `localPart` or `domain`. */
+  /** The complete address, for example a generated one. */
   address?: string;
-  /** Take mail for every local part of a domain: of a new sub-domain of its own (`*@brave-otter482136701.mayfly.test`), or, when `domain` names a domain that belongs to your account, of that whole domain, which can have one such inbox. Not together with `localPart` or `address`. */
+  /** Take mail for every local part of a domain: of a new sub-domain of its own (`*@brave-otter482136701.mayfly.test`), or, when `domain` names a domain that belongs to your account, of that whole domain, which can have one such inbox. */
   catchAll?: boolean;
   labels?: Labels;
-  /** URL to which events are sent by POST: `http` or `https`, without a user name. Its addresses must be public, unless the operator allows their network. Redirects are not followed. */
+  /** URL to which events are sent by POST: `http` or `https`, without a user name. */
   webhookUrl?: string;
 }
 
@@ -80,73 +80,32 @@ export interface CreateInbox {
 export interface CreateKey {
   /** What the key is for. */
   name: string;
-  /** `full`: all operations of the account. `read`: operations that change nothing. Default: `full`. */
+  /** `full`: all operations of the account. */
   scope?: "full" | "read";
-  /** When the key expires; a time in the future. Default: never. */
+  /** When the key expires; a time in the future. */
   expiresAt?: string;
 }
 
 /** Properties of the new webhook. */
 export interface CreateWebhook {
-  /** URL to which events are sent by POST: `http` or `https`, without a user name. Its addresses must be public, unless the operator allows their network. Redirects are not followed. */
+  /** URL to which events are sent by POST: `http` or `https`, without a user name. */
   url: string;
-  /** Send only messages of this inbox; the webhook ends with the inbox. Default: messages of all inboxes. */
+  /** Send only messages of this inbox; the webhook ends with the inbox. */
   inboxId?: string;
   /** A note for people. */
   description?: string;
 }
 
 /** A new inbox with its read token. */
-export interface CreatedInbox {
-  /** Identifier of an inbox. */
-  id: string;
-  /** The email address of the inbox. Mail with a `+tag` after the local part arrives too. */
-  address: string;
-  /** Whether it takes mail for more than `address`: a catch-all inbox for every local part of its domain, the sink for every address that no other inbox takes. The recipient of a message is in `envelope.rcptTo`. */
-  catchAll: boolean;
-  /** The domain of the address. */
-  domain: string;
-  labels: Labels;
-  /** When the inbox was created. */
-  createdAt: string;
-  /** When the inbox expires. After that nothing of it can be read. The sink never expires: `9999-12-31T23:59:59.999Z`. */
-  expiresAt: string;
-  /** The lifetime that was requested last, in minutes; 0 for the sink, which never expires. */
-  ttlMinutes: number;
-  /** The latest time to which the inbox can be extended. */
-  maxExpiresAt: string;
-  /** Number of messages in the inbox. */
-  messageCount: number;
-  /** True if the inbox holds as many messages as the plan allows: mail is refused with 452 until some are deleted. */
-  full: boolean;
-  /** What happens when it is full: `none`: mail is refused, and nothing is dropped. `oldest`: the oldest message is dropped for each new one; only the sink does so, which keeps the newest 10,000. */
-  eviction: "none" | "oldest";
-  /** When the newest message arrived, even if it was deleted; null before the first message. */
-  lastMessageAt: string | null;
-  /** Position after the newest message: pass it as `since` to get later messages only. */
-  cursor: string;
-  /** The read token: a bearer credential that reads this inbox and nothing else. Also the SMTP password of the inbox; the user name is its `id` or `address`, and all mail of such a session goes to the inbox. Shown once. */
+export interface CreatedInbox extends Inbox {
+  /** The read token: a bearer credential that reads this inbox and nothing else. */
   token: string;
   webhook?: InboxWebhook;
 }
 
 /** A new API key with its secret. */
-export interface CreatedKey {
-  /** Identifier of an API key; not the key itself. */
-  id: string;
-  /** What the key is for. */
-  name: string;
-  /** `full`: all operations of the account. `read`: operations that change nothing. Default: `full`. */
-  scope: "full" | "read";
-  /** The first characters of the key, to tell keys apart. */
-  prefix: string;
-  /** When the key was created. */
-  createdAt: string;
-  /** When the key expires; null for never. */
-  expiresAt: string | null;
-  /** When the key was last used, to within a minute; null if it was never used. */
-  lastUsedAt: string | null;
-  /** The API key. Shown only in this response: the server keeps its hash. */
+export interface CreatedKey extends Key {
+  /** The API key. */
   key: string;
 }
 
@@ -217,9 +176,9 @@ export interface FailedHandshake {
 
 /** The SMTP reply of a fault rule. */
 export interface FaultReply {
-  /** Reply code: 400 to 499 tells the sender to try again, 500 to 599 to give up. After 421 the connection is closed. */
+  /** Reply code: 400 to 499 tells the sender to try again, 500 to 599 to give up. */
   code: number;
-  /** Text after the code, printable ASCII; nothing is added to it, so put an enhanced status code in front where the sender should see one. Default: A fault rule of this inbox gives this reply. */
+  /** Text after the code, printable ASCII; nothing is added to it, so put an enhanced status code in front where the sender should see one. */
   text?: string;
 }
 
@@ -228,11 +187,11 @@ export interface FaultRule {
   /** Where the rule applies: `rcpt` in place of the reply to RCPT, `data` in place of the 354, `end-of-data` in place of the 250 to the final dot. */
   at: "rcpt" | "data" | "end-of-data";
   reply?: FaultReply;
-  /** Wait so long before the reply. Without `reply` and `disconnect` the server then goes on as usual. */
+  /** Wait so long before the reply. */
   delayMs?: number;
   /** Close the connection, after the `reply` if there is one. */
   disconnect?: boolean;
-  /** How often the rule applies before the next one does. Default: 1. */
+  /** How often the rule applies before the next one does. */
   times?: number;
 }
 
@@ -260,7 +219,7 @@ export interface Faults {
 
 /** Which address to generate. All fields are optional. */
 export interface GenerateAddress {
-  /** A served domain; GET /v1/domains lists them. Default: the first one. */
+  /** A served domain; GET /v1/domains lists them. */
   domain?: string;
 }
 
@@ -277,37 +236,7 @@ export interface GeneratedAddress {
 }
 
 /** A new inbox with the messages of a recording. */
-export interface ImportedInbox {
-  /** Identifier of an inbox. */
-  id: string;
-  /** The email address of the inbox. Mail with a `+tag` after the local part arrives too. */
-  address: string;
-  /** Whether it takes mail for more than `address`: a catch-all inbox for every local part of its domain, the sink for every address that no other inbox takes. The recipient of a message is in `envelope.rcptTo`. */
-  catchAll: boolean;
-  /** The domain of the address. */
-  domain: string;
-  labels: Labels;
-  /** When the inbox was created. */
-  createdAt: string;
-  /** When the inbox expires. After that nothing of it can be read. The sink never expires: `9999-12-31T23:59:59.999Z`. */
-  expiresAt: string;
-  /** The lifetime that was requested last, in minutes; 0 for the sink, which never expires. */
-  ttlMinutes: number;
-  /** The latest time to which the inbox can be extended. */
-  maxExpiresAt: string;
-  /** Number of messages in the inbox. */
-  messageCount: number;
-  /** True if the inbox holds as many messages as the plan allows: mail is refused with 452 until some are deleted. */
-  full: boolean;
-  /** What happens when it is full: `none`: mail is refused, and nothing is dropped. `oldest`: the oldest message is dropped for each new one; only the sink does so, which keeps the newest 10,000. */
-  eviction: "none" | "oldest";
-  /** When the newest message arrived, even if it was deleted; null before the first message. */
-  lastMessageAt: string | null;
-  /** Position after the newest message: pass it as `since` to get later messages only. */
-  cursor: string;
-  /** The read token: a bearer credential that reads this inbox and nothing else. Also the SMTP password of the inbox; the user name is its `id` or `address`, and all mail of such a session goes to the inbox. Shown once. */
-  token: string;
-  webhook?: InboxWebhook;
+export interface ImportedInbox extends CreatedInbox {
   /** Number of messages in the recording. */
   recordedMessages: number;
   /** When the last message will be delivered, with `speed`; null without, since all messages are in the inbox then. */
@@ -318,16 +247,16 @@ export interface ImportedInbox {
 export interface Inbox {
   /** Identifier of an inbox. */
   id: string;
-  /** The email address of the inbox. Mail with a `+tag` after the local part arrives too. */
+  /** The email address of the inbox. */
   address: string;
-  /** Whether it takes mail for more than `address`: a catch-all inbox for every local part of its domain, the sink for every address that no other inbox takes. The recipient of a message is in `envelope.rcptTo`. */
+  /** Whether it takes mail for more than `address`: a catch-all inbox for every local part of its domain, the sink for every address that no other inbox takes. */
   catchAll: boolean;
   /** The domain of the address. */
   domain: string;
   labels: Labels;
   /** When the inbox was created. */
   createdAt: string;
-  /** When the inbox expires. After that nothing of it can be read. The sink never expires: `9999-12-31T23:59:59.999Z`. */
+  /** When the inbox expires. */
   expiresAt: string;
   /** The lifetime that was requested last, in minutes; 0 for the sink, which never expires. */
   ttlMinutes: number;
@@ -337,7 +266,7 @@ export interface Inbox {
   messageCount: number;
   /** True if the inbox holds as many messages as the plan allows: mail is refused with 452 until some are deleted. */
   full: boolean;
-  /** What happens when it is full: `none`: mail is refused, and nothing is dropped. `oldest`: the oldest message is dropped for each new one; only the sink does so, which keeps the newest 10,000. */
+  /** What happens when it is full: `none`: mail is refused, and nothing is dropped. */
   eviction: "none" | "oldest";
   /** When the newest message arrived, even if it was deleted; null before the first message. */
   lastMessageAt: string | null;
@@ -357,9 +286,9 @@ export interface InboxList {
 export interface InboxWebhook {
   /** Identifier of a webhook. */
   id: string;
-  /** URL to which events are sent by POST: `http` or `https`, without a user name. Its addresses must be public, unless the operator allows their network. Redirects are not followed. */
+  /** URL to which events are sent by POST: `http` or `https`, without a user name. */
   url: string;
-  /** The signing secret (Standard Webhooks). Shown only in this response. */
+  /** The signing secret (Standard Webhooks). */
   secret: string;
 }
 
@@ -389,7 +318,7 @@ export interface Key {
   id: string;
   /** What the key is for. */
   name: string;
-  /** `full`: all operations of the account. `read`: operations that change nothing. Default: `full`. */
+  /** `full`: all operations of the account. */
   scope: "full" | "read";
   /** The first characters of the key, to tell keys apart. */
   prefix: string;
@@ -424,7 +353,7 @@ export interface LinkMatch {
 export interface LintFinding {
   /** Name of the rule; it does not change. */
   rule: string;
-  /** `error`: against a standard. `warning`: many programs show or treat the message wrongly. `info`: some do. */
+  /** `error`: against a standard. */
   severity: "error" | "warning" | "info";
   /** What is wrong, and what to do about it. */
   message: string;
@@ -436,15 +365,15 @@ export interface LintFinding {
 
 /** What is wrong with a message. */
 export interface LintReport {
-  /** The most severe first; empty for a well-made message. At most 100. */
+  /** The most severe first; empty for a well-made message. */
   findings: LintFinding[];
 }
 
 /** A mailbox of a header (RFC 5322 section 3.4). */
 export interface MailAddress {
-  /** The address. A longer one is cut; `headers` has all of it. */
+  /** The address. */
   address: string;
-  /** The display name, decoded; '' without one. A longer one is cut; `headers` has all of it. */
+  /** The display name, decoded; '' without one. */
   name: string;
 }
 
@@ -466,7 +395,7 @@ export interface MailHeader {
 
 /** An image in the HTML body of a message. */
 export interface MailImage {
-  /** The `src` attribute: a URL, or `cid:` and the `contentId` of an attachment. A `data:` URI is cut. Nothing is fetched. */
+  /** The `src` attribute: a URL, or `cid:` and the `contentId` of an attachment. */
   src: string;
   /** The `alt` attribute; null without one, '' for a decorative image. */
   alt: string | null;
@@ -483,36 +412,10 @@ export interface MailLink {
 }
 
 /** A message in full. */
-export interface Message {
-  /** Identifier of a message. Ids of one inbox sort in the order in which the messages arrived. */
-  id: string;
-  /** Identifier of an inbox. */
-  inboxId: string;
-  /** The first author of the From header; null without one. */
-  from: MailAddress | null;
-  /** Recipients of the To header. At most 100 and 8,000 characters together; with more, `parseError` says so, and `headers` has all. */
-  to: MailAddress[];
-  /** Recipients of the Cc header. At most 100 and 8,000 characters together; with more, `parseError` says so, and `headers` has all. */
-  cc: MailAddress[];
-  /** The decoded Subject header; '' without one. A longer one is cut; `headers` has all of it. */
-  subject: string;
-  /** The first 200 characters of the visible text. */
-  preview: string;
-  /** When the message was stored. Strictly increasing within an inbox. */
-  receivedAt: string;
-  /** Size of the raw source in bytes. */
-  size: number;
-  /** How many parts have disposition `attachment`. Inline parts do not count. */
-  attachmentCount: number;
-  /** How many parts have disposition `inline`: pictures of the page, calendar entries, further alternatives. */
-  inlineCount: number;
-  /** Whether `attachmentCount` is above 0. */
-  hasAttachments: boolean;
-  /** One-time codes in the message, best first; empty when unsure. */
-  codes: MailCode[];
-  /** Addresses of the Reply-To header. At most 100 and 8,000 characters together; with more, `parseError` says so, and `headers` has all. */
+export interface Message extends MessageSummary {
+  /** Addresses of the Reply-To header. */
   replyTo: MailAddress[];
-  /** Recipients of the Bcc header, if the message contains one. At most 100 and 8,000 characters together; with more, `parseError` says so, and `headers` has all. */
+  /** Recipients of the Bcc header, if the message contains one. */
   bcc: MailAddress[];
   /** The Sender header; null without one. */
   sender: MailAddress | null;
@@ -524,30 +427,30 @@ export interface Message {
   inReplyTo: string | null;
   /** The ids of the References header. */
   references: string[];
-  /** The header fields, in order: as many as 2 MiB hold, and about 2,000. With more, `parseError` says so, and the raw source has all. */
+  /** The header fields, in order: as many as 2 MiB hold, and about 2,000. */
   headers: MailHeader[];
   /** The HTML body as sent; null when there is none. */
   html: string | null;
   /** The text body as sent, `format=flowed` included, never made from the HTML; null when there is none. */
   text: string | null;
-  /** The visible words of the HTML body: a line for each block, a tab between the cells of a row; hidden elements are left out. Null when there is no HTML body. */
+  /** The visible words of the HTML body: a line for each block, a tab between the cells of a row; hidden elements are left out. */
   htmlText: string | null;
   /** All attachments, inline parts included. */
   attachments: Attachment[];
   /** The links in the message, each once, in order: the first 200 of at most 16,384 characters. */
   links: MailLink[];
-  /** The images of the HTML body, in order. They are never fetched. */
+  /** The images of the HTML body, in order. */
   images: MailImage[];
   /** The MIME structure: all parts in the order of the source, the message itself first. */
   structure: StructurePart[];
   envelope: Envelope;
   /** Results of sender authentication; null if the sender was not checked. */
   authentication: Authentication | null;
-  /** URL of the raw source. Requests need a credential. */
+  /** URL of the raw source. */
   rawUrl: string;
   /** Why the message could not be read in full; null if it could. */
   parseError: string | null;
-  /** True if the response would have become too large. In a wait, only the fields of a list are filled then, and `envelope.rcptTo`: read the message with `GET /v1/inboxes/{id}/messages/{messageId}`. With `include=attachmentContent`, `content` is missing in some attachments: download them from their `url`. In any other response, texts of more than 128 MiB of JSON are cut: read the raw source. */
+  /** True if the response would have become too large. */
   truncated?: boolean;
 }
 
@@ -555,7 +458,7 @@ export interface Message {
 export interface MessageList {
   /** Newest first. */
   messages: MessageSummary[];
-  /** Position after the newest message at the time of this response, also if the list is empty. Pass it as `since` to get every later message exactly once. While paging with `before`, keep the cursor of the first page. */
+  /** Position after the newest message at the time of this response, also if the list is empty. */
   cursor: string;
   /** True if older entries match too: repeat the request with `before` set to the id of the last entry. */
   hasMore: boolean;
@@ -573,7 +476,7 @@ export interface MessageMatch {
   subject?: string;
   /** Only messages whose visible text contains this. */
   text?: string;
-  /** Only messages with attachments, or only those without. Inline parts do not count. */
+  /** Only messages with attachments, or only those without. */
   hasAttachments?: boolean;
   /** Only messages with a one-time code, or only those without. */
   code?: boolean;
@@ -603,25 +506,25 @@ export interface MessageReceivedEvent {
     };
     /** The message, without the content of attachments. */
     message: {
-      /** Identifier of a message. Ids of one inbox sort in the order in which the messages arrived. */
+      /** Identifier of a message. */
       id: string;
       /** Identifier of an inbox. */
       inboxId: string;
       /** The first author of the From header; null without one. */
       from: MailAddress | null;
-      /** Recipients of the To header. At most 100 and 8,000 characters together; with more, `parseError` says so, and `headers` has all. */
+      /** Recipients of the To header. */
       to: MailAddress[];
-      /** Recipients of the Cc header. At most 100 and 8,000 characters together; with more, `parseError` says so, and `headers` has all. */
+      /** Recipients of the Cc header. */
       cc: MailAddress[];
-      /** The decoded Subject header; '' without one. A longer one is cut; `headers` has all of it. */
+      /** The decoded Subject header; '' without one. */
       subject: string;
       /** The first 200 characters of the visible text. */
       preview: string;
-      /** When the message was stored. Strictly increasing within an inbox. */
+      /** When the message was stored. */
       receivedAt: string;
       /** Size of the raw source in bytes. */
       size: number;
-      /** How many parts have disposition `attachment`. Inline parts do not count. */
+      /** How many parts have disposition `attachment`. */
       attachmentCount: number;
       /** How many parts have disposition `inline`: pictures of the page, calendar entries, further alternatives. */
       inlineCount: number;
@@ -639,7 +542,7 @@ export interface MessageReceivedEvent {
       attachments: Attachment[];
       /** True if something was left out: `html` and `text` have at most 256 KiB together, each list 64 KiB. */
       truncated: boolean;
-      /** URL of the message in full. Requests need a credential. */
+      /** URL of the message in full. */
       url: string;
     };
   };
@@ -647,25 +550,25 @@ export interface MessageReceivedEvent {
 
 /** A message in a list. */
 export interface MessageSummary {
-  /** Identifier of a message. Ids of one inbox sort in the order in which the messages arrived. */
+  /** Identifier of a message. */
   id: string;
   /** Identifier of an inbox. */
   inboxId: string;
   /** The first author of the From header; null without one. */
   from: MailAddress | null;
-  /** Recipients of the To header. At most 100 and 8,000 characters together; with more, `parseError` says so, and `headers` has all. */
+  /** Recipients of the To header. */
   to: MailAddress[];
-  /** Recipients of the Cc header. At most 100 and 8,000 characters together; with more, `parseError` says so, and `headers` has all. */
+  /** Recipients of the Cc header. */
   cc: MailAddress[];
-  /** The decoded Subject header; '' without one. A longer one is cut; `headers` has all of it. */
+  /** The decoded Subject header; '' without one. */
   subject: string;
   /** The first 200 characters of the visible text. */
   preview: string;
-  /** When the message was stored. Strictly increasing within an inbox. */
+  /** When the message was stored. */
   receivedAt: string;
   /** Size of the raw source in bytes. */
   size: number;
-  /** How many parts have disposition `attachment`. Inline parts do not count. */
+  /** How many parts have disposition `attachment`. */
   attachmentCount: number;
   /** How many parts have disposition `inline`: pictures of the page, calendar entries, further alternatives. */
   inlineCount: number;
@@ -683,7 +586,7 @@ export interface NearMiss {
   at: string;
   /** Number of mails. */
   times: number;
-  /** `refused`: no inbox takes mail for the address. `received`: another inbox of the account got the mail (told to API keys only), or the sink did. */
+  /** `refused`: no inbox takes mail for the address. */
   outcome: "refused" | "received";
   /** The inbox that got the mail; null when none did, and for the sink where it is not the account’s own or the caller has a read token. */
   inboxId: string | null;
@@ -695,7 +598,7 @@ export interface OtherMail {
   address: string;
   /** When it arrived or was refused. */
   at: string;
-  /** `same-recipient`: it was sent to the address of this inbox, but another inbox has it: its sender had authenticated for that one by SMTP AUTH, or this inbox did not exist yet and the sink took it. `meets-conditions`: another inbox of the account received it, and it meets all conditions of this wait. `refused`: no inbox has the address; told only where nothing else is known. */
+  /** `same-recipient`: it was sent to the address of this inbox, but another inbox has it: its sender had authenticated for that one by SMTP AUTH, or this inbox did not exist yet and the sink took it. */
   reason: "same-recipient" | "meets-conditions" | "refused";
   /** The inbox that has the mail; null for refused mail. */
   inboxId: string | null;
@@ -723,7 +626,7 @@ export interface PlanLimits {
 
 /** A link to a message as a browser shows it. */
 export interface Preview {
-  /** URL of the page. It needs no credential and is valid until `expiresAt`. The page runs no script, has an opaque origin, and shows images of the message itself. */
+  /** URL of the page. */
   url: string;
   /** When the link ends. */
   expiresAt: string;
@@ -733,7 +636,7 @@ export interface Preview {
 
 /** How the message is shown. All fields are optional. */
 export interface PreviewRequest {
-  /** Whether the page may load images, fonts and style sheets from other servers; their operators then see that the message was opened. Default: false. */
+  /** Whether the page may load images, fonts and style sheets from other servers; their operators then see that the message was opened. */
   remoteContent?: boolean;
 }
 
@@ -777,11 +680,11 @@ export interface RefusalList {
 export interface RefusedMail {
   /** When it was refused. */
   at: string;
-  /** The recipient, in lower case and without a tag; '' for a mail that was refused at MAIL for its size, before it named a recipient, and for a user name that was refused at AUTH and is no address. Of those, callers see the same as of failed handshakes. */
+  /** The recipient, in lower case and without a tag; '' for a mail that was refused at MAIL for its size, before it named a recipient, and for a user name that was refused at AUTH and is no address. */
   address: string;
   /** The SMTP reply to the sender; '' where a fault rule delayed the reply or closed the connection without one, and, without a fault rule, where the connection ended in the middle of the message. */
   reply: string;
-  /** The fault rule of the inbox that caused it; null where there was none. A rule that only delayed the reply is listed too. */
+  /** The fault rule of the inbox that caused it; null where there was none. */
   fault: AppliedFault | null;
   /** Reverse-path of the MAIL command; '' for a bounce. */
   mailFrom: string;
@@ -793,9 +696,9 @@ export interface RefusedMail {
 
 /** Which deliveries to replay. */
 export interface ReplayDeliveries {
-  /** Replay the deliveries in this state. Those that are pending are attempted anyway. */
+  /** Replay the deliveries in this state. */
   state: "failed" | "cancelled" | "delivered";
-  /** Only deliveries that were recorded at this time or later: an RFC 3339 time, or milliseconds since 1970. Default: all that are kept. */
+  /** Only deliveries that were recorded at this time or later: an RFC 3339 time, or milliseconds since 1970. */
   since?: string;
 }
 
@@ -868,7 +771,7 @@ export interface ReportedWait {
   reason: "timeout" | "unexpected_message";
   /** How many messages arrived that did not match. */
   seenCount: number;
-  /** Why it failed, in one or more sentences. They name conditions and addresses, and nothing that a message said. */
+  /** Why it failed, in one or more sentences. */
   summary: string;
 }
 
@@ -890,7 +793,7 @@ export interface RunReport {
     /** Refused mails. */
     refusals: number;
   };
-  /** What was wrong, in sentences that begin with the address: failed waits, then refused mail. At most 100. */
+  /** What was wrong, in sentences that begin with the address: failed waits, then refused mail. */
   problems: string[];
   /** Newest first, at most 1,000. */
   inboxes: ReportedInbox[];
@@ -917,7 +820,7 @@ export interface ServedDomain {
 
 /** The fault rules of an inbox. They replace the ones before. */
 export interface SetFaults {
-  /** Applied in this order, each `times` times. None: the inbox has no faults. */
+  /** Applied in this order, each `times` times. */
   rules: FaultRule[];
 }
 
@@ -946,19 +849,19 @@ export interface StructurePart {
 
 /** When what happened to a message. */
 export interface Timeline {
-  /** In the order in which they must have happened: the Date header, the hops, the SMTP session, webhooks. A connection that is older than the Date header comes before it. */
+  /** In the order in which they must have happened: the Date header, the hops, the SMTP session, webhooks. */
   events: TimelineEvent[];
 }
 
 /** One step of a message. */
 export interface TimelineEvent {
-  /** When it happened, by the clock that `clock` names; null where the message does not say. Headers give whole seconds. */
+  /** When it happened, by the clock that `clock` names; null where the message does not say. */
   at: string | null;
-  /** `date-header`: the Date header. `received-header`: a Received header of another server. `connected`, `tls`, `authenticated`, `mail-from`, `rcpt-to` (the last recipient was accepted), `data`, `end-of-data`: the SMTP session. `fault`: a fault that the inbox asked for, since the last message of the session. `injected`: the request that injected the message. `imported`: it was read from a recording. `parsed`: it was read. `sender-checked`: SPF, DKIM and DMARC were checked. `committed`: `receivedAt`, the time of the transaction that stored it; the 250 reply was sent when that was on the disk. `webhook-attempt`: an attempt to deliver its event. */
+  /** `date-header`: the Date header. */
   event: "date-header" | "received-header" | "connected" | "tls" | "authenticated" | "fault" | "mail-from" | "rcpt-to" | "data" | "injected" | "imported" | "end-of-data" | "parsed" | "sender-checked" | "committed" | "webhook-attempt";
   /** Whose clock `at` was read from: that of the sender, of another mail server, or of Mayfly. */
   clock: "sender" | "relay" | "mayfly";
-  /** Milliseconds since the event before that has a time; negative where the two clocks differ. Null for the first one. */
+  /** Milliseconds since the event before that has a time; negative where the two clocks differ. */
   sincePreviousMs: number | null;
   /** What happened, in one line. */
   detail: string;
@@ -992,9 +895,9 @@ export interface UpdateInbox {
 
 /** Fields to change. */
 export interface UpdateWebhook {
-  /** URL to which events are sent by POST: `http` or `https`, without a user name. Its addresses must be public, unless the operator allows their network. Redirects are not followed. */
+  /** URL to which events are sent by POST: `http` or `https`, without a user name. */
   url?: string;
-  /** False cancels pending deliveries and sends no new ones. True resets the record of failures; deliveries that failed before can be replayed. */
+  /** False cancels pending deliveries and sends no new ones. */
   enabled?: boolean;
   /** A note for people. */
   description?: string;
@@ -1012,11 +915,11 @@ export interface Usage {
     /** Beginning of the next month (UTC), when the count starts again. */
     end: string;
   };
-  /** Counted requests of this month: all but 304, 429 and 5xx. After a crash of the server up to 1 % of the quota may be counted without having been used. */
+  /** Counted requests of this month: all but 304, 429 and 5xx. */
   used: number;
   /** Requests left this month; null without a limit. */
   remaining: number | null;
-  /** When 80 % and 100 % of the quota were reached. Empty without a quota. */
+  /** When 80 % and 100 % of the quota were reached. */
   thresholds: Array<{
     /** Share of the monthly quota in percent. */
     percent: 80 | 100;
@@ -1037,7 +940,7 @@ export interface UsageDay {
 
 /** Why no message, or too few, matched. */
 export interface WaitExplanation {
-  /** Why the wait ended. `timeout`: its time is over. `unexpected_message`: with `count: 0`, a message matched. `server_stopping`: repeat the wait. */
+  /** Why the wait ended. */
   reason: "timeout" | "unexpected_message" | "server_stopping";
   /** The reason in words, for a log or the message of a failed assertion. */
   summary: string;
@@ -1049,20 +952,20 @@ export interface WaitExplanation {
   refused: RefusedMail[];
   /** Up to 20 similar addresses that mail was sent to meanwhile, the latest first. */
   nearMisses: NearMiss[];
-  /** Up to 5 mails of the account that this inbox did not get, since a minute before the wait began. Only for API keys, and only where no message matched. */
+  /** Up to 5 mails of the account that this inbox did not get, since a minute before the wait began. */
   otherMail: OtherMail[];
-  /** The newest 20 TLS handshakes that failed after `since`, or after the inbox was created, within 24 hours, newest first. The recipient is not known before the handshake, so a failure may concern other mail. On a server with one account, API keys see all failures. All other callers see only those from the address of their own request, because the others may belong to another account. */
+  /** The newest 20 TLS handshakes that failed after `since`, or after the inbox was created, within 24 hours, newest first. */
   failedHandshakes: FailedHandshake[];
 }
 
 /** What to wait for. All fields are optional. */
 export interface WaitRequest {
   match?: MessageMatch;
-  /** Only messages strictly newer than this: a `cursor` of this inbox, a message id, an RFC 3339 time, or milliseconds since 1970. A time is exact only if it is the `receivedAt` of a message; your own clock and that of the server differ, so prefer a cursor. Default: from the beginning of the inbox. */
+  /** Only messages strictly newer than this: a `cursor` of this inbox, a message id, an RFC 3339 time, or milliseconds since 1970. */
   since?: string;
-  /** How many messages must match. Default: 1. 0 waits for silence: the wait succeeds if no message matches until its end, and fails at once if one does. */
+  /** How many messages must match. */
   count?: number;
-  /** Longest time to wait, in seconds; 0 does not wait. Default: 30. */
+  /** Longest time to wait, in seconds, which may have a fraction; 0 does not wait. */
   timeoutSeconds?: number;
 }
 
@@ -1083,7 +986,7 @@ export interface WaitResult {
 export interface Webhook {
   /** Identifier of a webhook. */
   id: string;
-  /** URL to which events are sent by POST: `http` or `https`, without a user name. Its addresses must be public, unless the operator allows their network. Redirects are not followed. */
+  /** URL to which events are sent by POST: `http` or `https`, without a user name. */
   url: string;
   /** The inbox whose messages it sends; null for all inboxes of the account. */
   inboxId: string | null;
@@ -1091,7 +994,7 @@ export interface Webhook {
   description: string;
   /** Whether new messages are delivered. */
   enabled: boolean;
-  /** Why the server disabled it: a 410 response, only failures for five days, or its inbox ended. Null if it did not. */
+  /** Why the server disabled it: a 410 response, only failures for five days, or its inbox ended. */
   disabledReason: string | null;
   /** The first failed attempt since the last success; null if the last attempt succeeded. */
   failingSince: string | null;
@@ -1109,7 +1012,7 @@ export interface WebhookDelivery {
   inboxId: string | null;
   /** The message; null for a test event. */
   messageId: string | null;
-  /** `pending`: to be attempted. `delivered`: a 2xx response. `failed`: all attempts failed, or the response was 410. `cancelled`: not attempted to the end; `reason` says why. */
+  /** `pending`: to be attempted. */
   state: "pending" | "delivered" | "failed" | "cancelled";
   /** Why it failed or was cancelled, for example `The inbox ended.`; null otherwise. */
   reason: string | null;
@@ -1138,115 +1041,55 @@ export interface WebhookList {
 }
 
 /** A webhook with its new secret. */
-export interface WebhookWithSecret {
-  /** Identifier of a webhook. */
-  id: string;
-  /** URL to which events are sent by POST: `http` or `https`, without a user name. Its addresses must be public, unless the operator allows their network. Redirects are not followed. */
-  url: string;
-  /** The inbox whose messages it sends; null for all inboxes of the account. */
-  inboxId: string | null;
-  /** Your note; '' without one. */
-  description: string;
-  /** Whether new messages are delivered. */
-  enabled: boolean;
-  /** Why the server disabled it: a 410 response, only failures for five days, or its inbox ended. Null if it did not. */
-  disabledReason: string | null;
-  /** The first failed attempt since the last success; null if the last attempt succeeded. */
-  failingSince: string | null;
-  /** When the webhook was registered. */
-  createdAt: string;
-  /** The signing secret (Standard Webhooks). Shown only in this response. */
+export interface WebhookWithSecret extends Webhook {
+  /** The signing secret (Standard Webhooks). */
   secret: string;
 }
 
 /** Every operation of the API: what goes in and what comes out. */
 export interface Operations {
-  /** Create an inbox */
   'POST /v1/inboxes': { body?: CreateInbox; result: CreatedInbox };
-  /** List inboxes */
   'GET /v1/inboxes': { query?: { address?: string; limit?: number; before?: string; [label: `label.${string}`]: string | undefined }; result: InboxList };
-  /** Delete inboxes by label */
   'DELETE /v1/inboxes': { query?: { [label: `label.${string}`]: string | undefined }; result: DeletedInboxes };
-  /** Fetch an inbox */
   'GET /v1/inboxes/{id}': { path: { id: string }; result: Inbox };
-  /** Extend or shorten an inbox */
   'PATCH /v1/inboxes/{id}': { path: { id: string }; body: UpdateInbox; result: Inbox };
-  /** Delete an inbox */
   'DELETE /v1/inboxes/{id}': { path: { id: string }; result: undefined };
-  /** Let an inbox expire now */
   'POST /v1/inboxes/{id}/expire': { path: { id: string }; result: undefined };
-  /** Let mail to an inbox fail */
   'PUT /v1/inboxes/{id}/faults': { path: { id: string }; body: SetFaults; result: Faults };
-  /** Show the faults of an inbox */
   'GET /v1/inboxes/{id}/faults': { path: { id: string }; result: Faults };
-  /** Remove the faults of an inbox */
   'DELETE /v1/inboxes/{id}/faults': { path: { id: string }; result: undefined };
-  /** Export an inbox as a recording */
   'GET /v1/inboxes/{id}/export': { path: { id: string }; result: Uint8Array };
-  /** Report what became of the mail of a test run */
   'GET /v1/reports/runs': { query?: { [label: `label.${string}`]: string | undefined }; result: RunReport };
-  /** Generate a free address */
   'POST /v1/addresses/generate': { body?: GenerateAddress; result: GeneratedAddress };
-  /** List messages, or wait for one */
   'GET /v1/inboxes/{id}/messages': { path: { id: string }; query?: { since?: string; before?: string; limit?: number; wait?: number; from?: string; to?: string; rcptTo?: string; subject?: string; text?: string; hasAttachments?: boolean }; result: MessageList };
-  /** Empty an inbox */
   'DELETE /v1/inboxes/{id}/messages': { path: { id: string }; result: undefined };
-  /** Inject a message without SMTP */
   'POST /v1/inboxes/{id}/messages': { path: { id: string }; query?: { mailFrom?: string; rcptTo?: string }; body: string | Uint8Array; result: Message };
-  /** Read a message */
   'GET /v1/inboxes/{id}/messages/{messageId}': { path: { id: string; messageId: string }; query?: { include?: "attachmentContent" }; result: Message };
-  /** Delete a message */
   'DELETE /v1/inboxes/{id}/messages/{messageId}': { path: { id: string; messageId: string }; result: undefined };
-  /** Read a message's raw source */
   'GET /v1/inboxes/{id}/messages/{messageId}/raw': { path: { id: string; messageId: string }; result: Uint8Array };
-  /** List and search the messages of all inboxes */
   'GET /v1/messages': { query?: { q?: string; since?: string; before?: string; limit?: number; wait?: number; from?: string; to?: string; rcptTo?: string; subject?: string; text?: string; hasAttachments?: boolean }; result: AccountMessageList };
-  /** Download an attachment */
   'GET /v1/inboxes/{id}/messages/{messageId}/attachments/{attachmentId}': { path: { id: string; messageId: string; attachmentId: string }; result: Uint8Array };
-  /** Show a message in a browser */
   'POST /v1/inboxes/{id}/messages/{messageId}/preview': { path: { id: string; messageId: string }; body?: PreviewRequest; result: Preview };
-  /** Find what is wrong with a message */
   'GET /v1/inboxes/{id}/messages/{messageId}/lint': { path: { id: string; messageId: string }; result: LintReport };
-  /** Read when what happened to a message */
   'GET /v1/inboxes/{id}/messages/{messageId}/timeline': { path: { id: string; messageId: string }; result: Timeline };
-  /** List refused mail */
   'GET /v1/refusals': { query?: { since?: string; address?: string; limit?: number }; result: RefusalList };
-  /** Wait for messages and learn why none arrived */
   'POST /v1/inboxes/{id}/wait': { path: { id: string }; body?: WaitRequest; result: WaitResult };
-  /** Follow an inbox as a stream */
   'GET /v1/inboxes/{id}/events': { path: { id: string }; query?: { since?: string }; result: Response };
-  /** Follow all inboxes of the account as one stream */
   'GET /v1/events': { query?: { since?: string }; result: Response };
-  /** Register a webhook */
   'POST /v1/webhooks': { body: CreateWebhook; result: WebhookWithSecret };
-  /** List webhooks */
   'GET /v1/webhooks': { query?: { limit?: number; before?: string }; result: WebhookList };
-  /** Fetch a webhook */
   'GET /v1/webhooks/{id}': { path: { id: string }; result: Webhook };
-  /** Change a webhook */
   'PATCH /v1/webhooks/{id}': { path: { id: string }; body?: UpdateWebhook; result: Webhook };
-  /** Delete a webhook */
   'DELETE /v1/webhooks/{id}': { path: { id: string }; result: undefined };
-  /** Rotate the secret */
   'POST /v1/webhooks/{id}/rotate-secret': { path: { id: string }; result: WebhookWithSecret };
-  /** Send a test event */
   'POST /v1/webhooks/{id}/test': { path: { id: string }; result: WebhookDelivery };
-  /** List deliveries */
   'GET /v1/webhooks/{id}/deliveries': { path: { id: string }; query?: { limit?: number; before?: string; state?: "pending" | "delivered" | "failed" | "cancelled" }; result: WebhookDeliveryList };
-  /** Replay a delivery */
   'POST /v1/webhooks/{id}/deliveries/{deliveryId}/replay': { path: { id: string; deliveryId: string }; result: WebhookDelivery };
-  /** Replay many deliveries */
   'POST /v1/webhooks/{id}/deliveries/replay': { path: { id: string }; body: ReplayDeliveries; result: ReplayedDeliveries };
-  /** Create an API key */
   'POST /v1/keys': { body: CreateKey; result: CreatedKey };
-  /** List API keys */
   'GET /v1/keys': { result: KeyList };
-  /** Revoke an API key */
   'DELETE /v1/keys/{id}': { path: { id: string }; result: undefined };
-  /** Show the usage of the account */
   'GET /v1/usage': { result: Usage };
-  /** List domains */
   'GET /v1/domains': { result: DomainList };
-  /** Create an inbox from a recording */
   'POST /v1/inboxes/import': { query?: { speed?: number; ttlMinutes?: number; domain?: string; localPart?: string }; body: string | Uint8Array; result: ImportedInbox };
 }

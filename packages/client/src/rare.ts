@@ -1,0 +1,102 @@
+/** Methods of an inbox that few tests use. Loaded by the first call of one, so that programs that only wait stay small. */
+import { MayflyError } from './errors.ts';
+import { silenceText } from './explain.ts';
+import { UnexpectedMessageError, WaitTimeoutError } from './failures.ts';
+import type * as api from './generated/api.ts';
+import type { Inbox, SilenceOptions } from './inbox.ts';
+import type { Match } from './match.ts';
+import { pages } from './pages.ts';
+import { type FollowOptions, toSince } from './since.ts';
+import type { RequestOptions, Transport } from './transport.ts';
+
+/** The methods of {@link Inbox} with the same names, which document them. */
+export class RareMethods {
+  readonly #inbox: Inbox;
+  readonly #transport: Transport;
+
+  constructor(inbox: Inbox, transport: Transport) {
+    this.#inbox = inbox;
+    this.#transport = transport;
+  }
+
+  /** The error of an option that is not known, or else of a time that is none. */
+  invalidOption(unknown: string | undefined, time: unknown, known: string[]): MayflyError {
+    // An option that does nothing would be a wait with another meaning than its author's.
+    const text = unknown
+      ? `"${unknown}" is not an option of a wait. Options: ${known.join(', ')}. Conditions of the message go into the first argument.`
+      : `${JSON.stringify(time)} is not a time to wait. Write milliseconds, such as 30000.`;
+    return new MayflyError('invalid_option', text);
+  }
+
+  async expectSilence(match: Match, { forMs, ...rest }: SilenceOptions): Promise<void> {
+    const inbox = this.#inbox;
+    const mail = await inbox.waitForMessage(match, { ...rest, timeoutMs: forMs }).catch((error: unknown) => {
+      if (error instanceof WaitTimeoutError && error.isFinal) return undefined;
+      throw error;
+    });
+    if (mail) throw new UnexpectedMessageError(silenceText(inbox.name, match, forMs, mail), mail);
+  }
+
+  async *messages(options: FollowOptions & { follow?: boolean }): AsyncGenerator<api.MessageSummary> {
+    const path = `/v1/inboxes/${this.#inbox.id}`;
+    if (options.follow) {
+      const { follow } = await import('./stream.ts');
+      for await (const { message } of follow(this.#transport, `${path}/events`, options)) yield message;
+      return;
+    }
+    const { since, signal } = options;
+    const query = { since: toSince(since) };
+    yield* pages<api.MessageSummary>(this.#transport, `GET ${path}/messages`, 'messages', { signal }, query);
+  }
+
+  async list(options: FollowOptions = {}): Promise<api.MessageSummary[]> {
+    const all: api.MessageSummary[] = [];
+    for await (const message of this.messages(options)) all.push(message);
+    return all;
+  }
+
+  async raw(id: string, options?: RequestOptions): Promise<Uint8Array> {
+    return (await this.#send('GET', `/messages/${id}/raw`, options)) as Uint8Array;
+  }
+
+  async attachment({ url }: api.Attachment, options?: RequestOptions): Promise<Uint8Array> {
+    const request = `GET ${new URL(url, this.#transport.url).pathname}`;
+    return (await this.#transport.send(request, options)) as Uint8Array;
+  }
+
+  async preview(
+    id: string,
+    { remoteContent, ...options }: RequestOptions & { remoteContent?: boolean } = {},
+  ): Promise<{ url: string; expiresAt: Date }> {
+    const body = remoteContent === undefined ? {} : { remoteContent };
+    const preview = (await this.#send('POST', `/messages/${id}/preview`, {
+      ...options,
+      body,
+    })) as api.Preview;
+    return { url: new URL(preview.url, this.#transport.url).href, expiresAt: new Date(preview.expiresAt) };
+  }
+
+  async timeline(id: string, options?: RequestOptions): Promise<api.TimelineEvent[]> {
+    return ((await this.#send('GET', `/messages/${id}/timeline`, options)) as api.Timeline).events;
+  }
+
+  async lint(id: string, options?: RequestOptions): Promise<api.LintFinding[]> {
+    return ((await this.#send('GET', `/messages/${id}/lint`, options)) as api.LintReport).findings;
+  }
+
+  async setFaults(rules: api.FaultRule[], options?: RequestOptions): Promise<api.FaultState[]> {
+    return ((await this.#send('PUT', '/faults', { ...options, body: { rules } })) as api.Faults).rules;
+  }
+
+  async faults(options?: RequestOptions): Promise<api.FaultState[]> {
+    return ((await this.#send('GET', '/faults', options)) as api.Faults).rules;
+  }
+
+  async clearFaults(options?: RequestOptions): Promise<void> {
+    await this.#send('DELETE', '/faults', options);
+  }
+
+  #send(method: string, path: string, input?: object): Promise<unknown> {
+    return this.#transport.send(`${method} /v1/inboxes/${this.#inbox.id}${path}`, input);
+  }
+}
