@@ -75,7 +75,8 @@ export class Inbox {
   async waitForMessages(count: number, match: Match = {}, options: WaitOptions = {}): Promise<Message[]> {
     const { timeoutMs = DEFAULT_WAIT_MS, since = 'last', signal } = options;
     const unknown = Object.keys(options).find((name) => !OPTIONS.includes(name));
-    if (unknown || !(timeoutMs >= 0)) throw (await this.#rare()).invalidOption(unknown, timeoutMs, OPTIONS);
+    if (unknown || typeof timeoutMs !== 'number' || !(timeoutMs >= 0))
+      throw (await this.#rare()).invalidOption(unknown, timeoutMs, OPTIONS);
     const from = since === 'last' ? this.#last : since === 'start' ? undefined : toSince(since);
     const messages = await waitForMessages(this.#transport, this, {
       match,

@@ -126,13 +126,12 @@ export class Transport {
     input.signal?.addEventListener('abort', abort, { once: true });
     try {
       const response = await this.open(operation, input, controller.signal);
-      const type = response.headers.get('content-type') ?? '';
       if (response.status === 204) return undefined;
-      // Files may be JSON or HTML themselves.
-      const isFile = operation.includes('/attachments/');
-      if (/json/.test(type) && !isFile) return await response.json();
+      // Attachments may be JSON or HTML themselves.
+      const type = operation.includes('/attachments/') ? '' : (response.headers.get('content-type') ?? '');
+      if (/json/.test(type)) return await response.json();
       // Of another program on that port, or of the login page of a proxy.
-      if (/html/.test(type) && !isFile) throw await apiError(response, operation);
+      if (/html/.test(type)) throw await apiError(response, operation);
       return new Uint8Array(await response.arrayBuffer());
     } finally {
       clearTimeout(timer);
