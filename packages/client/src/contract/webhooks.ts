@@ -11,8 +11,8 @@ import {
   WebhookSecret,
   WebhookUrl,
 } from './common.ts';
-import { Labels } from './inboxes.ts';
-import { MAX_SINCE, Message, MessageSummary } from './messages.ts';
+import { Labels } from './inboxes/inboxes.ts';
+import { MAX_SINCE, Message, MessageSummary } from './messages/messages.ts';
 import { nullable, ref } from './ref.ts';
 
 /** A note for people. */

@@ -9,7 +9,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { MAX_WAIT } from '../../../../client/src/contract/messages.ts';
+import { MAX_WAIT } from '../../../../client/src/contract/messages/messages.ts';
 import { STREAM_QUIET_MS } from '../../../src/http/limits.ts';
 import type { Body } from '../../support/api-client.ts';
 import { findProgram, reportAbsent } from '../../support/find-program.ts';

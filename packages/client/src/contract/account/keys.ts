@@ -1,6 +1,6 @@
 import { type Static, Type } from 'typebox';
-import { closed, PLAIN_TEXT, Timestamp } from './common.ts';
-import { nullable, ref } from './ref.ts';
+import { closed, PLAIN_TEXT, Timestamp } from '../common.ts';
+import { nullable, ref } from '../ref.ts';
 
 /** A name tells people what a thing is for; longer ones are a mistake. */
 export const MAX_NAME = 100;

@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox';
-import { closed, Timestamp } from './common.ts';
+import { closed, Timestamp } from '../common.ts';
 
 /** Longest domain name (RFC 1035 section 2.3.4). */
 const MAX_DOMAIN = 255;

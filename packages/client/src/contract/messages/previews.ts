@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox';
-import { closed, Timestamp } from './common.ts';
+import { closed, Timestamp } from '../common.ts';
 
 /** Body of `POST /v1/inboxes/{id}/messages/{messageId}/preview`; all of it is optional. */
 export const PreviewRequest = Type.Object(

@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox';
-import { nullable, ref } from './ref.ts';
+import { nullable, ref } from '../ref.ts';
 
 export const LintFinding = Type.Object(
   {

@@ -1,7 +1,7 @@
 import { type Static, Type } from 'typebox';
-import { closed, Limit } from './common.ts';
+import { closed, Limit } from '../common.ts';
+import { ref } from '../ref.ts';
 import { MAX_SINCE } from './messages.ts';
-import { ref } from './ref.ts';
 import { RefusedMail } from './waits.ts';
 
 /** Longest address that a query may name (RFC 5321 section 4.5.3.1.3). */

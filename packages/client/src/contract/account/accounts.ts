@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox';
-import { closed } from './common.ts';
+import { closed } from '../common.ts';
 import { GivenName } from './keys.ts';
 
 // Without names of their own: a server where nobody may sign up describes none of these.

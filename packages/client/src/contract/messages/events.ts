@@ -1,7 +1,7 @@
 import { type Static, Type } from 'typebox';
-import { closed, InboxId } from './common.ts';
+import { closed, InboxId } from '../common.ts';
+import { ref } from '../ref.ts';
 import { MAX_SINCE, MessageSummary } from './messages.ts';
-import { ref } from './ref.ts';
 
 /** The only kind of event. */
 export const MESSAGE_RECEIVED = 'message.received';

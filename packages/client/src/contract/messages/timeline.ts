@@ -1,6 +1,6 @@
 import { type Static, Type } from 'typebox';
-import { Timestamp, WebhookId } from './common.ts';
-import { nullable, ref } from './ref.ts';
+import { Timestamp, WebhookId } from '../common.ts';
+import { nullable, ref } from '../ref.ts';
 
 export const TimelineWebhook = Type.Object(
   {

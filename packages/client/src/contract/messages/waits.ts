@@ -1,8 +1,8 @@
 import { type Static, Type } from 'typebox';
-import { closed, InboxId, Timestamp, unit } from './common.ts';
-import { AppliedFault } from './faults.ts';
+import { closed, InboxId, Timestamp, unit } from '../common.ts';
+import { AppliedFault } from '../inboxes/faults.ts';
+import { nullable, ref } from '../ref.ts';
 import { MAX_FILTER, MAX_SINCE, MAX_WAIT, Message, MessageSummary, messageFilters } from './messages.ts';
-import { nullable, ref } from './ref.ts';
 
 /** Messages that one wait may ask for: each is answered in full. */
 export const MAX_WAIT_COUNT = 50;

@@ -1,5 +1,4 @@
 import { type Static, Type } from 'typebox';
-import { Domain } from './addresses.ts';
 import {
   closed,
   EXAMPLE_HOOK,
@@ -12,8 +11,9 @@ import {
   WebhookId,
   WebhookSecret,
   WebhookUrl,
-} from './common.ts';
-import { nullable, ref } from './ref.ts';
+} from '../common.ts';
+import { nullable, ref } from '../ref.ts';
+import { Domain } from './addresses.ts';
 
 /** Enough to name a run, a branch, a worker and more; few enough to match quickly. */
 export const MAX_LABELS = 16;

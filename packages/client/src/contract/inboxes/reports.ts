@@ -1,7 +1,7 @@
 import { type Static, Type } from 'typebox';
-import { InboxId, Timestamp } from './common.ts';
+import { InboxId, Timestamp } from '../common.ts';
+import { nullable, ref } from '../ref.ts';
 import { Labels } from './inboxes.ts';
-import { nullable, ref } from './ref.ts';
 
 const Count = (description: string) => Type.Integer({ description, minimum: 0 });
 

@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox';
-import { ref } from './ref.ts';
+import { ref } from '../ref.ts';
 
 /** A domain under which the account may have inboxes. */
 export const ServedDomain = Type.Object(

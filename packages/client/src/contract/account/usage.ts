@@ -1,6 +1,6 @@
 import { type Static, Type } from 'typebox';
-import { Timestamp } from './common.ts';
-import { nullable, ref } from './ref.ts';
+import { Timestamp } from '../common.ts';
+import { nullable, ref } from '../ref.ts';
 
 const count = (description: string) => Type.Integer({ description, minimum: 0 });
 const limit = (description: string) => nullable(Type.Integer({ minimum: 1 }), { description });

@@ -1,9 +1,9 @@
 import { type Static, Type } from 'typebox';
+import { closed, Timestamp, unit } from '../common.ts';
+import { Envelope } from '../messages/messages.ts';
+import { nullable, ref } from '../ref.ts';
 import { Domain } from './addresses.ts';
-import { closed, Timestamp, unit } from './common.ts';
 import { CreatedInbox, Labels } from './inboxes.ts';
-import { Envelope } from './messages.ts';
-import { nullable, ref } from './ref.ts';
 
 /** A thousand times faster than recorded, an hour passes in 3.6 s; beyond that, leave `speed` out. */
 const MAX_SPEED = 1000;

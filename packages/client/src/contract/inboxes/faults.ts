@@ -1,6 +1,6 @@
 import { type Static, Type } from 'typebox';
-import { closed, unit } from './common.ts';
-import { nullable, ref } from './ref.ts';
+import { closed, unit } from '../common.ts';
+import { nullable, ref } from '../ref.ts';
 
 /** Rules of one inbox: more than a retry schedule has steps, because `times` repeats a rule. */
 export const MAX_FAULT_RULES = 20;

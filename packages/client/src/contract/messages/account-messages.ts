@@ -1,7 +1,7 @@
 import { type Static, Type } from 'typebox';
-import { closed, Limit, unit } from './common.ts';
+import { closed, Limit, unit } from '../common.ts';
+import { nullable, ref } from '../ref.ts';
 import { MAX_FILTER, MAX_SINCE, MAX_WAIT, MessageSummary, messageFilters } from './messages.ts';
-import { nullable, ref } from './ref.ts';
 
 /** Words that one search may ask for; more say nothing that twenty do not. */
 export const MAX_SEARCH_WORDS = 20;
