@@ -21,6 +21,7 @@ import { apiRoutes } from './routes/api.ts';
 import { sessionRoutes } from './routes/console/session.ts';
 import { operationRoutes } from './routes/operations.ts';
 import { referenceRoutes } from './routes/reference.ts';
+import { createValidator } from './validators.ts';
 
 /** The HTTP application, before it listens. */
 export interface BuiltApp {
@@ -93,23 +94,13 @@ function createFastify(
     // A request that still arrives while the server stops is processed as usual; then its connection is closed.
     return503OnClosing: false,
     routerOptions: { maxParamLength: MAX_PARAMETER },
-    ajv: {
-      customOptions: {
-        coerceTypes: false,
-        removeAdditional: false,
-        useDefaults: false,
-        allErrors: true,
-        // Errors carry the wrong value and its schema, for messages that name both.
-        verbose: true,
-        keywords: ['x-unit'],
-      },
-    },
     frameworkErrors: (error, request, reply) => {
       setCommonHeaders(request, reply);
       cors.allow(request, reply);
       sendError(deps, error, request, reply);
     },
   }).withTypeProvider<TypeBoxTypeProvider>();
+  app.setValidatorCompiler(({ schema }) => createValidator(schema as object));
   const [listener] = made;
   if (!listener) throw new Error('Fastify did not ask for a server');
   return { app, listener };
