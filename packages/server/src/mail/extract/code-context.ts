@@ -1,5 +1,5 @@
 import type { Candidate } from './code-candidates.ts';
-import { BARE_CODE_SIGN, CODE_SIGNS, DIRECT, OTHER_SIGNS, SALUTATION } from './code-phrases.ts';
+import { BARE_CODE_SIGN, CODE_SIGNS, DIRECT, OTHER_SIGNS, SALUTATION, VERB } from './code-phrases.ts';
 import { kindOfWord, type WordKind } from './code-words.ts';
 
 /*
@@ -16,6 +16,8 @@ const REACH_WORDS_OTHER = 4;
 const REACH_WORDS_OTHER_OF_LINE = 3;
 const REACH_WORDS_AFTER = 9;
 const REACH_WORDS_ENTER = 3;
+/** Words up to the one that a sentence is about. */
+const WORDS_TO_SUBJECT = 5;
 /** Words between "enter" and the "code" that is to be entered. */
 const REACH_WORDS_OBJECT = 5;
 
@@ -55,7 +57,8 @@ export function settingOf(text: string, candidate: Candidate): Setting {
   const { start, end } = candidate;
   const alone = isAlone(text, start, end);
   const wide = text.slice(Math.max(0, start - REACH), start);
-  const sentence = lastSentence(wide);
+  // A line of its own belongs to the paragraph before it, where that has not ended.
+  const sentence = lastSentence(alone ? wide.trimEnd() : wide);
   const before = alone ? wide : sentence;
   const following = text.slice(end, end + REACH / 2);
   const after = firstSentence(following);
@@ -177,6 +180,19 @@ function namesOther(words: readonly string[], at: number): boolean {
   // "Kod SMS", "code from the SMS"
   if (kind === 'label') return !isCode(kindAt(words, at - 1)) && !isCode(kindAt(words, at - 2));
   return kind === 'number' && !isCode(kindAt(words, at - 1)) && !isEntered(words.slice(0, at));
+}
+
+/**
+ * Points where the sentence begins with a code, and its verb comes right before the candidate: "One-time password for
+ * the payment of EUR 120.00 at a shop with your card is 482913."
+ */
+export function pointsOfSubject({ alone, sentence, sentenceWords }: Setting): number | undefined {
+  if (alone || !VERB.test(sentence)) return undefined;
+  const at = sentenceWords.slice(0, WORDS_TO_SUBJECT).findIndex((_, i) => isCode(kindAt(sentenceWords, i)));
+  if (at < 0 || isCodeOfOther(sentenceWords, at)) return undefined;
+  const last = kindAt(sentenceWords, sentenceWords.length - 2);
+  const isOwn = !isOther(last) && last !== 'number' && last !== 'label';
+  return isOwn ? 85 : undefined;
 }
 
 /** Points from the words after a candidate, to the end of its sentence. */

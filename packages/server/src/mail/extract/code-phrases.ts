@@ -24,6 +24,13 @@ export const SOURCE_LINE = /[()=].*[;{}]\s*$|[!=]==?[^=]|=>|\w\([^()]*["'][^()]*
 export const RECORD_SUBJECT =
   /\b(?:receipt|invoice|statement|order confirmation|check-?in|dial-?in|meeting|webinar|conference|your (?:stay|trip)|quittung|rechnung|kontoauszug|reçu|relevé|recibo|ricevuta|estratto)\b|\[patch\b/i;
 
+/** "Your code is": told to one reader, which is not how a receipt names the code of a payment. */
+export const YOUR_CODE_IS =
+  /(?:^|\s)(?:your|dein|ihr|votre|ton|tu|su|il tuo|o seu|uw|je|twój|ваш)\s+(?:code|código|codice|kod|код)\s*(?::|(?:is|lautet|ist|est|es|è|é|to)\b)[\s:*"„“]*$/iu;
+
+/** The verb between what a sentence is about and its code. */
+export const VERB = /\s(?:is|lautet|ist|est|es|è|é)[\s:*"„“]*$/iu;
+
 /** The text sends its reader to the subject for the code. */
 export const IN_SUBJECT =
   /\b(?:in|of|im|in der|dans l[’']|en el|nell[’']|no|in het|w) ?(?:the |this )?(?:e-?mail[’']?s? )?(?:subject|betreff\w*|objet|asunto|oggetto|assunto|onderwerp|temacie)\b|件名|主题|主旨|제목/i;

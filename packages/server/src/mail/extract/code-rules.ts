@@ -3,6 +3,7 @@ import {
   pointsAfter,
   pointsBefore,
   pointsOfSigns,
+  pointsOfSubject,
   type Setting,
   SOMETHING_ELSE,
   saysCode,
@@ -73,6 +74,7 @@ const REFUSALS: readonly CodeRule[] = [
 /** What announces a code before it. */
 const ANNOUNCEMENTS: readonly CodeRule[] = [
   { reason: 'the nearest sign of a script without blanks', points: pointsOfSigns },
+  { reason: 'the sentence is about a code, which follows its verb', points: pointsOfSubject },
   { reason: 'the nearest telling word before', points: pointsBefore },
 ];
 

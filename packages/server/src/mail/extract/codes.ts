@@ -1,7 +1,7 @@
 import type { MailCode } from '../mail.ts';
 import { foldBlanks, INVISIBLE } from '../mime/clean.ts';
 import { type Candidate, candidatesOf } from './code-candidates.ts';
-import { kindsOf, saysCode, settingOf, wordsOf } from './code-context.ts';
+import { kindsOf, type Setting, saysCode, settingOf, wordsOf } from './code-context.ts';
 import {
   BOOKING,
   IN_SUBJECT,
@@ -9,6 +9,7 @@ import {
   ONE_TIME_SIGNS,
   RECORD_SUBJECT,
   SOURCE_LINE,
+  YOUR_CODE_IS,
 } from './code-phrases.ts';
 import { judge, type MailFacts } from './code-rules.ts';
 
@@ -102,8 +103,7 @@ const hasLetters = ({ value }: Candidate): boolean => /[A-Z]/i.test(value);
  */
 function found(text: string, readable: string, candidate: Candidate, mail: Mail): Found | undefined {
   const setting = settingOf(readable, candidate);
-  if (mail.isRecord && !kindsOf(wordsOf(setting.wide + setting.following)).includes('enter'))
-    return undefined;
+  if (mail.isRecord && !isMeantForEntering(setting)) return undefined;
   if (isInSource(readable, candidate)) return undefined;
   const score = judge(setting, mail);
   if (score >= 0 && score < SURE) return undefined;
@@ -111,6 +111,10 @@ function found(text: string, readable: string, candidate: Candidate, mail: Mail)
   const context = score < 0 ? '' : contextOf(text, candidate);
   return { code: { value: candidate.value, context }, score };
 }
+
+/** Whether the text says to enter a code, or tells its reader what theirs is. */
+const isMeantForEntering = ({ wide, following, sentence }: Setting): boolean =>
+  YOUR_CODE_IS.test(sentence) || kindsOf(wordsOf(wide + following)).includes('enter');
 
 const hasCode = (found: readonly Found[]): boolean => found.some(({ score }) => score > 0);
 

@@ -13,6 +13,17 @@ type Part = 'text' | 'html';
 
 /** Where the body is, the subject, the body, and the code that a person would type. */
 const CODES: [Part, string, string, string | null][] = [
+  ['text', 'Invoice 1204', 'Your code is 482913.', '482913'],
+  ['text', 'Rechnung 2026-77', 'Ihr Code lautet 482913.', '482913'],
+  ['text', 'Your receipt', 'Authorization code: 482913', null],
+  [
+    'text',
+    'Hi',
+    'Your one-time password for the payment of EUR 120.00 with card XX4412 is 482913.',
+    '482913',
+  ],
+  ['text', 'Hi', 'Your code for today: open the box. The number of your card is 4829.', null],
+  ['text', 'Hi', 'Your promo code for the weekend in May is 4829.', null],
   ['html', 'Sign in', '<p>Enter this code on the sign-in page: <b>482910</b></p>', '482910'],
   ['text', 'Hi', 'Enter 482910 on the page to verify your account.', '482910'],
   ['text', 'Hi', 'To confirm your order, enter the code 482910.', '482910'],

@@ -10,6 +10,8 @@ import { HELD_OUT_5C } from './labelled/held-out-5c.ts';
 import { HELD_OUT_5D } from './labelled/held-out-5d.ts';
 import { build, type LabelledMail } from './labelled/labelled.ts';
 import { LANGUAGES } from './labelled/languages.ts';
+import { SIXTH_EASTERN } from './labelled/sixth/eastern.ts';
+import { SIXTH_WESTERN } from './labelled/sixth/western.ts';
 import { WITH_CODE } from './labelled/with-code.ts';
 import { WITHOUT_CODE } from './labelled/without-code.ts';
 
@@ -66,6 +68,8 @@ const ALL = [
   ...HELD_OUT_3,
   ...HELD_OUT_4,
   ...LANGUAGES,
+  ...SIXTH_WESTERN,
+  ...SIXTH_EASTERN,
 ];
 const HELD_OUT_5 = [...HELD_OUT_5A, ...HELD_OUT_5B, ...HELD_OUT_5C, ...HELD_OUT_5D];
 

@@ -1,0 +1,201 @@
+import type { LabelledMail } from '../labelled.ts';
+
+/** A click tracker: its address says nothing, so the words must. */
+const T = 'https://u31415.ct.mailer.example/ls/click?upn=u001.y';
+const PIXEL = '<img src="https://px.mailer.example/o/7741209988.gif" width="1" height="1" alt="">';
+
+/** The other half of the sixth set. */
+export const SIXTH_EASTERN: LabelledMail[] = [
+  {
+    name: 'sixth: ja 認証コード',
+    subject: '【ミツバチ】認証コードのお知らせ',
+    text: 'いつもご利用ありがとうございます。\n\n認証コード：604 917\n\n有効期限は10分です。お問い合わせ：0120-555-012\n',
+    code: '604917',
+  },
+  {
+    name: 'sixth: ja ログイン確認番号',
+    subject: 'ログイン確認',
+    html: `<p>下記の確認番号を入力してください。</p><p style="font-size:32px">382941</p><p>受付番号：20261122-5591<br>〒100-0001 東京都千代田区千代田1-1</p>${PIXEL}`,
+    code: '382941',
+  },
+  {
+    name: 'sixth: ja ご注文確認',
+    subject: 'ご注文ありがとうございます（注文番号：503-8841207）',
+    text: 'ご注文番号：503-8841207\n合計：4,980円（税込）\nお届け予定日：2026年11月25日\nhttps://shop.example.jp/orders/503-8841207\n',
+    code: null,
+    links: ['other'],
+  },
+  {
+    name: 'sixth: ja パスワード再設定',
+    subject: 'パスワード再設定のご案内',
+    html: `<p>以下のボタンからパスワードを再設定してください。</p><a href="${T}j1">パスワードを再設定する</a><p>リンクの有効期限は24時間です。</p>`,
+    code: null,
+    links: ['reset'],
+  },
+  {
+    name: 'sixth: ja メールアドレスの確認',
+    subject: 'メールアドレスをご確認ください',
+    html: `<p>ご登録ありがとうございます。</p><a href="${T}j2">メールアドレスを確認する</a><p><a href="${T}j3">配信停止はこちら</a></p>`,
+    code: null,
+    links: ['verify', 'unsubscribe'],
+  },
+  {
+    name: 'sixth: ja ワンタイムパスワード',
+    subject: '[銀行] ワンタイムパスワード',
+    text: 'ワンタイムパスワードは「71840255」です。\n振込金額：50,000円\n口座番号：1234567\n第三者に教えないでください。\n',
+    code: '71840255',
+  },
+  {
+    name: 'sixth: zh 验证码',
+    subject: '您的验证码',
+    text: '【小蜜蜂】您的验证码是 559013，5分钟内有效，请勿泄露给他人。客服电话：400-820-8820\n',
+    code: '559013',
+  },
+  {
+    name: 'sixth: zh 动态密码在前',
+    subject: '登录提醒',
+    text: '337201（登录验证码），您正在新设备上登录。如非本人操作，请致电 95533。\n',
+    code: '337201',
+  },
+  {
+    name: 'sixth: zh 订单',
+    subject: '订单 202611220088 已发货',
+    text: '您的订单 202611220088 已发货，运单号 SF1408812345678，预计 11月25日 送达。实付 ¥268.00。\nhttps://shop.example.cn/order/202611220088\n',
+    code: null,
+    links: ['other'],
+  },
+  {
+    name: 'sixth: zh 重置密码',
+    subject: '重置您的密码',
+    html: `<p>您好，请点击下面的按钮重置密码，链接 30 分钟内有效。</p><a href="${T}z1">重置密码</a><p>如果不是您本人操作，请忽略。</p>`,
+    code: null,
+    links: ['reset'],
+  },
+  {
+    name: 'sixth: zh 激活账号',
+    subject: '请激活您的账号',
+    html: `<p>欢迎加入！</p><a href="${T}z2">激活账号</a><p><a href="${T}z3">退订</a> 京ICP备12345678号</p>`,
+    code: null,
+    links: ['verify', 'unsubscribe'],
+  },
+  {
+    name: 'sixth: zh-TW 驗證碼',
+    subject: '您的驗證碼為 904 268',
+    html: '<p>請在登入頁面輸入以下驗證碼：</p><h2>904 268</h2><p>此驗證碼將於 10 分鐘後失效。統一編號 12345678</p>',
+    code: '904268',
+  },
+  {
+    name: 'sixth: zh-TW 發票',
+    subject: '電子發票開立通知 AB-12345678',
+    text: '發票號碼：AB-12345678\n發票日期：2026/11/22\n總金額：NT$1,280\n隨機碼：4471\n',
+    code: null,
+  },
+  {
+    name: 'sixth: ar رمز التحقق',
+    subject: 'رمز التحقق الخاص بك',
+    html: '<div dir="rtl"><p>مرحبًا،</p><p>رمز التحقق الخاص بك هو:</p><h1>402 815</h1><p>صالح لمدة 10 دقائق. خدمة العملاء: 920000123</p></div>',
+    code: '402815',
+  },
+  {
+    name: 'sixth: ar أرقام عربية',
+    subject: 'تسجيل الدخول',
+    text: 'استخدم الرمز ٧٣٩١٠٤ لتسجيل الدخول إلى حسابك. لا تشاركه مع أحد.\n',
+    code: '739104',
+  },
+  {
+    name: 'sixth: ar تأكيد البريد',
+    subject: 'تأكيد بريدك الإلكتروني',
+    html: `<div dir="rtl"><p>شكرًا لتسجيلك.</p><a href="${T}r1">تأكيد البريد الإلكتروني</a><p><a href="${T}r2">إلغاء الاشتراك</a></p></div>`,
+    code: null,
+    links: ['verify', 'unsubscribe'],
+  },
+  {
+    name: 'sixth: ar إعادة تعيين كلمة المرور',
+    subject: 'إعادة تعيين كلمة المرور',
+    html: `<div dir="rtl"><p>لقد طلبت إعادة تعيين كلمة المرور.</p><a href="${T}r3">إعادة تعيين كلمة المرور</a><p>رقم الطلب: 558102</p></div>`,
+    code: null,
+    links: ['reset'],
+  },
+  {
+    name: 'sixth: ar طلب',
+    subject: 'تم شحن طلبك رقم 4410927',
+    text: 'رقم الطلب: 4410927\nرقم التتبع: RB123456789SA\nالمبلغ: 245.00 ريال\nالتوصيل: 25-11-2026\n',
+    code: null,
+  },
+  {
+    name: 'sixth: ar كود التفعيل',
+    subject: 'كود التفعيل',
+    text: 'كود التفعيل: 88214\nينتهي خلال 5 دقائق.\nللمساعدة اتصل على 19777\n',
+    code: '88214',
+  },
+  {
+    name: 'sixth: en quoted reply with an old code',
+    subject: 'Re: Cannot sign in',
+    text: 'Hi,\n\ncan you try again? We fixed it.\n\nOn Fri, 20 Nov 2026 Ada wrote:\n> I did not get any further. The page said error 40312\n> after I tried for the 3rd time on 2026-11-19.\n',
+    code: null,
+  },
+  {
+    name: 'sixth: en order in the subject, code for the guest',
+    subject: 'Order 55120: verify your email to see the details',
+    html: `<p>Thanks for order 55120.</p><p>To see its details without an account, enter verification code <b>3391 0478</b> on the order page.</p><a href="https://shop.example.com/o/55120">Order status</a>${PIXEL}`,
+    code: '33910478',
+    links: ['other'],
+  },
+  {
+    name: 'sixth: en CI notification',
+    subject: '[acme/app] Run failed: CI - main (a1b2c3d)',
+    html: `<p>CI: Some jobs were not successful</p><p>Run 11872093345, attempt 2, 1204 tests, 3 failed</p><a href="https://git.example.com/acme/app/actions/runs/11872093345">View workflow run</a>`,
+    code: null,
+    links: ['other'],
+  },
+  {
+    name: 'sixth: en sign-in alert without a code',
+    subject: 'New sign-in from Firefox on Linux',
+    text: 'We noticed a new sign-in to your account.\n\nTime: 22 November 2026, 08:21 UTC\nIP: 203.0.113.77\nDevice ID 7718203\n\nIf this was you, ignore this mail. Otherwise reset your password: https://id.example.com/reset\n',
+    code: null,
+    links: ['reset'],
+  },
+  {
+    name: 'sixth: en code with a dot after it in one sentence, price after',
+    subject: 'Complete your purchase',
+    text: 'Your one-time password for the payment of INR 4,999.00 at BigShop on card XX4412 is 087345. Valid for 3 minutes. Never share it.\n',
+    code: '087345',
+  },
+  {
+    name: 'sixth: en confirm by reply, case number',
+    subject: 'Case 00918273: please confirm',
+    text: 'Your case 00918273 was updated. Please confirm by replying to this mail that the problem is solved.\n',
+    code: null,
+  },
+  {
+    name: 'sixth: en webinar registration',
+    subject: "You're registered: Testing in 2026",
+    html: `<p>Date: 3 Dec 2026, 17:00 CET<br>Webinar ID: 884 2210 9931</p><a href="${T}w1">Join webinar</a> <a href="${T}w2">Cancel registration</a> <a href="${T}w3">Add to calendar</a>`,
+    code: null,
+  },
+  {
+    name: 'sixth: en confirm subscription',
+    subject: 'Confirm your subscription',
+    html: `<p>You are one click away from our weekly letter (12,400 readers).</p><a href="${T}w4">Yes, subscribe me</a><p>If you did not ask for it, do nothing.</p>`,
+    code: null,
+    links: ['verify'],
+  },
+  {
+    name: 'sixth: en unlock account',
+    subject: 'Your account is locked',
+    html: `<p>After 5 failed attempts your account was locked for safety.</p><a href="https://id.example.com/unlock?token=qP9x">Unlock my account</a>`,
+    code: null,
+  },
+  {
+    name: 'sixth: en delete account by code',
+    subject: 'Account deletion',
+    text: 'To delete your account, enter the code below within 1 hour:\n\nDEL-204418\n\nAccount id: 5501928\n',
+    code: 'DEL-204418',
+  },
+  {
+    name: 'sixth: en recovery codes are no one-time code',
+    subject: 'Two-factor authentication is on',
+    text: 'Two-factor authentication was turned on for your account on 22 Nov 2026.\nYou have 10 recovery codes left. Support: 1-800-555-0100.\n',
+    code: null,
+  },
+];
