@@ -53,7 +53,7 @@ const LINK_RULES: readonly LinkRule[] = [
   { purpose: 'reset', language: 'ar fa he', words: /كلمة (?:المرور|السر)|رمز عبور|گذرواژه|סיסמ/ },
   { purpose: 'reset', language: 'hi id vi th', words: /पासवर्ड|kata sandi|mật khẩu|รหัสผ่าน/ },
 
-  { purpose: 'verify', language: 'en', words: /verif|valid(?:ate|er|ar|a)|confirm|activat|(?:complete|finish) (?:your )?(?:registration|sign(?:ing)?[ -]?up)|(?:yes,? )?this is my (?:e-?mail|address|account)|(?:yes,? )it[’']s me|yes,? (?:please )?(?:subscribe|sign) me/ },
+  { purpose: 'verify', language: 'en', words: /verif|valid(?:ate|er|ar|a)|confirm|activat|(?:complete|finish) (?:your )?(?:registration|sign(?:ing)?[ -]?up)|(?:yes,? )?this is my (?:e-?mail|address|account)|(?:yes,? )?it[’']s me|yes,? (?:please )?(?:subscribe me|sign me up)/ },
   { purpose: 'verify', language: 'de', words: /bestätig|aktivier|registrierung abschließen|(?:ja,? )?das bin ich/ },
   { purpose: 'verify', language: 'fr', words: /confirmer|vérifi|activer|(?:finaliser|terminer) (?:votre |mon |l[’'])inscription|oui,? c[’']est (?:bien )?moi/ },
   { purpose: 'verify', language: 'es pt', words: /activar|ativ(?:ar|e)|(?:completar?|finalizar) (?:el |tu |mi )?registro|concluir (?:o |meu )?(?:cadastro|registro)|sí,? soy yo/ },
