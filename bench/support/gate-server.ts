@@ -54,7 +54,7 @@ const deps: HttpDeps = {
     restore: () => Promise.reject(new Error('not measured')),
   },
   replays: { start: () => undefined },
-  waitLog: { add: () => undefined, flushed: async () => undefined },
+  waitLog: { add: () => undefined, addHeld: () => undefined, flushed: async () => undefined },
   webhooks: createWebhooks({ store, guard, events, clock, plans }),
 };
 

@@ -235,6 +235,14 @@ export interface GeneratedAddress {
   heldUntil: string;
 }
 
+/** How many ended, by whether they had a message. */
+export interface HeldCounts {
+  /** Those that returned at least one message. */
+  withMessages: number;
+  /** Those that ended without a message. */
+  empty: number;
+}
+
 /** A new inbox with the messages of a recording. */
 export interface ImportedInbox extends CreatedInbox {
   /** Number of messages in the recording. */
@@ -727,12 +735,14 @@ export interface ReportedInbox {
   firstMessageAt: string | null;
   /** Milliseconds from the creation of the inbox to its first message; null before it. */
   firstMessageAfterMs: number | null;
-  /** Ended waits of `POST /v1/inboxes/{id}/wait`. */
+  /** Ended waits of `POST /v1/inboxes/{id}/wait`; `lists` are those with `wait`, `streams` those of the inbox. */
   waits: {
     /** Waits that succeeded. */
     succeeded: number;
     /** Waits that failed. */
     failed: number;
+    lists: HeldCounts;
+    streams: HeldCounts;
     /** The first 10 that failed, oldest first. */
     failures: ReportedWait[];
   };
@@ -790,10 +800,12 @@ export interface RunReport {
     waitsSucceeded: number;
     /** Waits that failed. */
     waitsFailed: number;
+    lists: HeldCounts;
+    streams: HeldCounts;
     /** Refused mails. */
     refusals: number;
   };
-  /** What was wrong, in sentences that begin with the address: failed waits, then refused mail. */
+  /** What was wrong, in sentences that begin with the address: failed waits, then lists and streams of which none had a message, then refused mail. */
   problems: string[];
   /** Newest first, at most 1,000. */
   inboxes: ReportedInbox[];

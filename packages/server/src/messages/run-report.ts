@@ -1,4 +1,4 @@
-import type { RunInbox } from '../store/contract/index.ts';
+import type { HeldCounts, RunInbox } from '../store/contract/index.ts';
 
 /** Problems that a report lists; `inboxes` has the others. */
 const MAX_PROBLEMS = 100;
@@ -11,6 +11,8 @@ export interface RunTotals {
   messages: number;
   waitsSucceeded: number;
   waitsFailed: number;
+  lists: HeldCounts;
+  streams: HeldCounts;
   refusals: number;
 }
 
@@ -18,30 +20,54 @@ export interface RunTotals {
 export function totalsOf(inboxes: readonly RunInbox[]): RunTotals {
   const sum = (value: (inbox: RunInbox) => number): number =>
     inboxes.reduce((total, inbox) => total + value(inbox), 0);
+  const held = (of: (waits: RunInbox['waits']) => HeldCounts): HeldCounts => ({
+    withMessages: sum(({ waits }) => of(waits).withMessages),
+    empty: sum(({ waits }) => of(waits).empty),
+  });
   return {
     inboxes: inboxes.length,
     inboxesWithoutMail: sum(({ received }) => (received === 0 ? 1 : 0)),
     messages: sum(({ received }) => received),
     waitsSucceeded: sum(({ waits }) => waits.succeeded),
     waitsFailed: sum(({ waits }) => waits.failed),
+    ...{ lists: held(({ lists }) => lists), streams: held(({ streams }) => streams) },
     refusals: sum(({ refusals }) => refusals.count),
   };
 }
 
-/** What was wrong, in sentences that begin with the address: failed waits first, then refused mail. */
+/**
+ * What was wrong, in sentences that begin with the address: failed waits first, then lists and streams that never had
+ * a message, then refused mail.
+ */
 export function problemsOf(inboxes: readonly RunInbox[]): string[] {
   const waits = inboxes.flatMap(({ address, waits: { failures } }) =>
     failures.map((failure) => `${address}: ${waitSentence(failure)}`),
   );
+  const held = inboxes.flatMap((inbox) =>
+    (['list', 'stream'] as const)
+      .map((kind) => heldSentence(kind, inbox))
+      .filter((sentence) => sentence !== '')
+      .map((sentence) => `${inbox.address}: ${sentence}`),
+  );
   const refusals = inboxes.flatMap(({ address, refusals: { count, last } }) =>
     last === null ? [] : [`${address}: ${refusalSentence(count, last.reply)}`],
   );
-  return [...waits, ...refusals].slice(0, MAX_PROBLEMS);
+  return [...waits, ...held, ...refusals].slice(0, MAX_PROBLEMS);
 }
 
 function waitSentence({ waitedMs, count, summary }: RunInbox['waits']['failures'][number]): string {
   const wanted = count === 0 ? 'silence' : count === 1 ? 'a message' : `${count} messages`;
   return `A wait of ${(waitedMs / 1000).toFixed(1)} s for ${wanted} failed. ${summary}`;
+}
+
+/** One of several may end without a message because another one had it: '' then, and where none ended so. */
+function heldSentence(kind: 'list' | 'stream', { waits, received }: RunInbox): string {
+  const { withMessages, empty } = kind === 'list' ? waits.lists : waits.streams;
+  if (empty === 0 || withMessages > 0) return '';
+  const one = kind === 'list' ? 'A list that waited' : 'A stream';
+  const several = kind === 'list' ? `${empty} lists that waited` : `${empty} streams`;
+  const arrived = received === 0 ? 'no message' : received === 1 ? '1 message' : `${received} messages`;
+  return `${empty === 1 ? one : several} ended without a message. In all, ${arrived} arrived.`;
 }
 
 function refusalSentence(count: number, reply: string): string {

@@ -20,6 +20,8 @@ const failed = (reason: Explanation['reason'], reportSummary = 'No message arriv
   },
 });
 
+const failureIn = ([ended]: EndedWait[] = []) => (ended?.kind === 'wait' ? ended.failed : undefined);
+
 /** A log whose store notes each batch, or fails. */
 function start(fails = false) {
   const clock = new FakeClock();
@@ -43,7 +45,7 @@ describe('the log of waits', () => {
     expect(batches.map(({ length }) => length)).toEqual([5]);
     log.add(labelled, expectation, failed('timeout'));
     await log.flushed();
-    expect(batches[1]?.[0]?.failed).toMatchObject({
+    expect(failureIn(batches[1])).toMatchObject({
       waitedMs: 5,
       reason: 'timeout',
       summary: 'No message arrived.',
@@ -63,7 +65,7 @@ describe('the log of waits', () => {
     const match = { subject: 'x'.repeat(500), link: { href: 'y'.repeat(500) }, code: true };
     log.add(labelled, { ...expectation, match }, failed('timeout', 'z'.repeat(9_000)));
     await log.flushed();
-    const stored = batches[0]?.[0]?.failed;
+    const stored = failureIn(batches[0]);
     expect(stored?.match.code).toBe('true');
     expect(JSON.stringify(stored).length).toBeLessThan(1_000);
   });

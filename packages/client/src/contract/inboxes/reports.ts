@@ -42,6 +42,15 @@ export const ReportedRefusal = Type.Object(
 );
 export type ReportedRefusal = Static<typeof ReportedRefusal>;
 
+export const HeldCounts = Type.Object(
+  {
+    withMessages: Count('Those that returned at least one message.'),
+    empty: Count('Those that ended without a message.'),
+  },
+  { $id: 'HeldCounts', description: 'How many ended, by whether they had a message.' },
+);
+export type HeldCounts = Static<typeof HeldCounts>;
+
 export const ReportedInbox = Type.Object(
   {
     id: InboxId,
@@ -64,12 +73,17 @@ export const ReportedInbox = Type.Object(
       {
         succeeded: Count('Waits that succeeded.'),
         failed: Count('Waits that failed.'),
+        lists: ref(HeldCounts),
+        streams: ref(HeldCounts),
         failures: Type.Array(ref(ReportedWait), {
           description: 'The first 10 that failed, oldest first.',
           maxItems: 10,
         }),
       },
-      { description: 'Ended waits of `POST /v1/inboxes/{id}/wait`.' },
+      {
+        description:
+          'Ended waits of `POST /v1/inboxes/{id}/wait`; `lists` are those with `wait`, `streams` those of the inbox.',
+      },
     ),
     refusals: Type.Object(
       {
@@ -93,13 +107,15 @@ export const RunReport = Type.Object(
         messages: Count('Messages received.'),
         waitsSucceeded: Count('Waits that succeeded.'),
         waitsFailed: Count('Waits that failed.'),
+        lists: ref(HeldCounts),
+        streams: ref(HeldCounts),
         refusals: Count('Refused mails.'),
       },
       { description: 'Sums over `inboxes`.' },
     ),
     problems: Type.Array(Type.String(), {
       description:
-        'What was wrong, in sentences that begin with the address: failed waits, then refused mail. At most 100.',
+        'What was wrong, in sentences that begin with the address: failed waits, then lists and streams of which none had a message, then refused mail. At most 100.',
       maxItems: 100,
       examples: [
         [

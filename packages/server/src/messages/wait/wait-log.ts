@@ -14,6 +14,8 @@ const MAX_SUMMARY = 500;
 export interface WaitLog {
   /** Of an inbox without labels nothing is stored: no report can name it. */
   add(inbox: InboxRecord, expectation: Expectation, ended: EndedOutcome): void;
+  /** The same of a list that waited, or of a stream. */
+  addHeld(inbox: InboxRecord, kind: 'list' | 'stream', hadMessages: boolean): void;
   /** Resolves when all that was added before the call can be read, or was lost. */
   flushed(): Promise<void>;
 }
@@ -48,6 +50,8 @@ function failureOf(
   return { at, waitedMs, count, match: matchOf(match), reason, seenCount, summary };
 }
 
+const hasLabels = ({ labels }: InboxRecord): boolean => Object.keys(labels).length > 0;
+
 /** @param onLost called with the error when ended waits could not be stored */
 export function createWaitLog(
   store: Pick<ReportStore, 'addWaits'>,
@@ -61,9 +65,13 @@ export function createWaitLog(
   });
   return {
     add(inbox, expectation, ended) {
-      if (Object.keys(inbox.labels).length === 0) return;
+      if (!hasLabels(inbox)) return;
       const failed = failureOf(expectation, ended, clock.now());
-      if (failed !== undefined) log.add({ accountId: inbox.accountId, inboxId: inbox.id, failed });
+      if (failed === undefined) return;
+      log.add({ accountId: inbox.accountId, inboxId: inbox.id, kind: 'wait', failed });
+    },
+    addHeld(inbox, kind, hadMessages) {
+      if (hasLabels(inbox)) log.add({ accountId: inbox.accountId, inboxId: inbox.id, kind, hadMessages });
     },
     flushed: () => log.flushed(),
   };

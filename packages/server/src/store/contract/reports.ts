@@ -21,18 +21,28 @@ export interface FailedWait {
   summary: string;
 }
 
-/** A wait that ended, of an inbox with labels. */
-export interface EndedWait {
-  accountId: string;
-  inboxId: string;
-  /** Null for one that succeeded. */
-  failed: FailedWait | null;
+/** What of an inbox with labels was held and has ended: an explained wait, a list with `wait`, or a stream. */
+export type EndedWait = { accountId: string; inboxId: string } & (
+  | {
+      kind: 'wait';
+      /** Null for one that succeeded. */
+      failed: FailedWait | null;
+    }
+  | { kind: 'list' | 'stream'; hadMessages: boolean }
+);
+
+/** How many lists or streams ended, by whether they returned a message. */
+export interface HeldCounts {
+  withMessages: number;
+  empty: number;
 }
 
 /** The waits of an inbox. */
 export interface InboxWaits {
   succeeded: number;
   failed: number;
+  lists: HeldCounts;
+  streams: HeldCounts;
   /** The first {@link MAX_FAILED_WAITS}, oldest first. */
   failures: FailedWait[];
 }
@@ -62,7 +72,7 @@ export interface RunInbox {
 }
 
 export interface ReportStore {
-  /** Adds ended waits to what is kept of their inboxes, also of inboxes that were deleted meanwhile. */
+  /** Adds ended waits, lists and streams to what is kept of their inboxes, also of inboxes that were deleted meanwhile. */
   addWaits(waits: EndedWait[]): Promise<void>;
   /**
    * The account's inboxes that have all the labels and are live or ended within the last 24 hours, newest first:

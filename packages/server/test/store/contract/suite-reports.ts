@@ -6,7 +6,8 @@ import type { Given } from './suite.ts';
 
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
-const NO_WAITS = { succeeded: 0, failed: 0, failures: [] };
+const NONE = { withMessages: 0, empty: 0 };
+const NO_WAITS = { succeeded: 0, failed: 0, lists: NONE, streams: NONE, failures: [] };
 const NO_REFUSALS = { count: 0, last: null };
 
 /** Reports of test runs. */
@@ -19,7 +20,7 @@ export function describeReports(given: Given): void {
     { id, accountId }: { id: string; accountId: string },
     failed: FailedWait | null,
   ): EndedWait => ({
-    ...{ accountId, inboxId: id, failed },
+    ...{ accountId, inboxId: id, kind: 'wait', failed },
   });
 
   describe('the report of a run', () => {
@@ -81,11 +82,36 @@ export function describeReports(given: Given): void {
       await reports.addWaits([...more, waitOf(gone, null), waitOf({ ...gone, id: 'inb_unknown' }, null)]);
       const run = (await reports.listRun(owner, labels, T)).inboxes;
       const waits = new Map(run.map((one) => [one.id, one.waits]));
-      expect(waits.get(gone.id)).toEqual({ succeeded: 1, failed: 1, failures: [failedAt(T)] });
+      expect(waits.get(gone.id)).toEqual({ ...NO_WAITS, succeeded: 1, failed: 1, failures: [failedAt(T)] });
       expect(waits.get(inbox.id)).toEqual({
-        ...{ succeeded: 1, failed: 1 + 2 * MAX_FAILED_WAITS },
+        ...{ ...NO_WAITS, succeeded: 1, failed: 1 + 2 * MAX_FAILED_WAITS },
         failures: Array.from({ length: MAX_FAILED_WAITS }, (_, n) => failedAt(T + n)),
       });
+    });
+
+    it('has the lists that waited and the streams of each inbox', async () => {
+      const owner = await given.account();
+      const labels = { run: 'held' };
+      const [inbox, gone] = [await given.inbox(owner, { labels }), await given.inbox(owner, { labels })];
+      const { reports, inboxes } = given.store;
+      const held = ({ id }: InboxRecord, kind: 'list' | 'stream', hadMessages: boolean): EndedWait => ({
+        ...{ accountId: owner, inboxId: id, kind, hadMessages },
+      });
+      await reports.addWaits([held(inbox, 'list', true), waitOf(inbox, null), held(gone, 'stream', false)]);
+      await inboxes.delete(owner, gone.id, T);
+      await reports.addWaits([
+        held(inbox, 'list', false),
+        held(inbox, 'list', false),
+        held(gone, 'stream', true),
+      ]);
+      const run = (await reports.listRun(owner, labels, T)).inboxes;
+      const waits = new Map(run.map((one) => [one.id, one.waits]));
+      expect(waits.get(inbox.id)).toEqual({
+        ...NO_WAITS,
+        succeeded: 1,
+        lists: { withMessages: 1, empty: 2 },
+      });
+      expect(waits.get(gone.id)).toEqual({ ...NO_WAITS, streams: { withMessages: 1, empty: 1 } });
     });
 
     it('has every wait when many end at once, while mail comes and inboxes are deleted', async () => {

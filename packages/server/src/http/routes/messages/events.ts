@@ -42,7 +42,10 @@ export function eventRoutes(app: App, context: RouteContext): void {
       const inbox = callersInbox(request);
       const since = request.headers['last-event-id'] || request.query.since;
       const after = since === undefined ? 0 : timeOfSince(inbox.id, since);
-      return stream(request, reply, followInbox(context.heldDeps, inbox, after), 'inbox:read');
+      const { followable, hasHad } = watched(followInbox(context.heldDeps, inbox, after));
+      const ended = await stream(request, reply, followable, 'inbox:read');
+      if (request.method !== 'HEAD') deps.waitLog.addHeld(inbox, 'stream', hasHad());
+      return ended;
     },
   });
 
@@ -66,6 +69,17 @@ export function eventRoutes(app: App, context: RouteContext): void {
       return stream(request, reply, followAccount(context.heldDeps, account.id, after), 'account:read');
     },
   });
+}
+
+/** The same, and whether it had a message so far. */
+function watched(source: Followable): { followable: Followable; hasHad: () => boolean } {
+  let had = false;
+  const next: Followable['next'] = async (now) => {
+    const page = await source.next(now);
+    had ||= page.messages.length > 0;
+    return page;
+  };
+  return { followable: { ...source, next }, hasHad: () => had };
 }
 
 /** Answers requests with streams, and says at the end of each why it ended. */

@@ -41,7 +41,10 @@ export function messageListRoute(app: App, { deps, held, heldDeps, answers }: Ro
       if (wait > 0) {
         return held
           .hold(reply, (signal) => waitForMessages(heldDeps, inbox, query, wait * SECOND_MS, signal))
-          .then((page) => sendJson(request, reply, pageBytes(page), null));
+          .then((page) => {
+            deps.waitLog.addHeld(inbox, 'list', page.messages.length > 0);
+            return sendJson(request, reply, pageBytes(page), null);
+          });
       }
       const answer = answers.json(inbox, request.url, async () => {
         const list = (signal: AbortSignal) => listMessages({ ...heldDeps, newest }, inbox, query, signal);

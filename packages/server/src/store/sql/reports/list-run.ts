@@ -1,7 +1,6 @@
 import { sql } from 'kysely';
 import {
   type InboxRefusals,
-  type InboxWaits,
   MAX_RUN_INBOXES,
   type ReportStore,
   type RunInbox,
@@ -9,7 +8,7 @@ import {
 import { REFUSAL_KEPT_MS, TOMBSTONE_MS } from '../../contract/retention.ts';
 import type { Db, Engine } from '../engine.ts';
 import { inboxesByLabels } from '../inboxes/live-inboxes.ts';
-import { NO_WAITS } from './waits.ts';
+import { waitsOf } from './waits.ts';
 
 /** Addresses that one statement names; SQLite allows 32,766 parameters, and PostgreSQL plans each number anew. */
 const ADDRESSES_PER_STATEMENT = 200;
@@ -21,8 +20,6 @@ interface RefusalAt {
   at: number;
 }
 type Listed = Omit<RunInbox, 'refusals'>;
-
-const waitsOf = (stored: string | null): InboxWaits => (stored === null ? NO_WAITS : JSON.parse(stored));
 
 /** Live inboxes, and those that expired within the last 24 hours. */
 async function selectKnown(db: Db, accountId: string, labels: Labels, now: number): Promise<Listed[]> {

@@ -1,5 +1,6 @@
 import {
   type EndedWait,
+  type HeldCounts,
   type InboxWaits,
   MAX_FAILED_WAITS,
   type ReportStore,
@@ -7,16 +8,30 @@ import {
 import type { Engine, Tx } from '../engine.ts';
 import { DELETED } from '../tables/index.ts';
 
-export const NO_WAITS: InboxWaits = { succeeded: 0, failed: 0, failures: [] };
+const NONE: HeldCounts = { withMessages: 0, empty: 0 };
+const NO_WAITS: InboxWaits = { succeeded: 0, failed: 0, lists: NONE, streams: NONE, failures: [] };
+
+/** Earlier versions stored neither lists nor streams. */
+export const waitsOf = (stored: string | null): InboxWaits => ({
+  ...NO_WAITS,
+  ...(stored !== null && JSON.parse(stored)),
+});
 
 /** Stored waits, with some more. */
 function addTo(stored: string | null, ended: readonly EndedWait[]): string {
-  const waits: InboxWaits = stored === null ? NO_WAITS : JSON.parse(stored);
-  const failed = ended.flatMap((wait) => wait.failed ?? []);
+  const { succeeded, failed, failures, lists, streams } = waitsOf(stored);
+  const waits = ended.flatMap((one) => (one.kind === 'wait' ? one.failed : []));
+  const inVain = waits.filter((wait) => wait !== null);
+  const heldOf = (kind: 'list' | 'stream', { withMessages, empty }: HeldCounts): HeldCounts => {
+    const more = ended.flatMap((one) => (one.kind === kind ? one.hadMessages : []));
+    const found = more.filter(Boolean).length;
+    return { withMessages: withMessages + found, empty: empty + more.length - found };
+  };
   return JSON.stringify({
-    succeeded: waits.succeeded + ended.length - failed.length,
-    failed: waits.failed + failed.length,
-    failures: [...waits.failures, ...failed].slice(0, MAX_FAILED_WAITS),
+    succeeded: succeeded + waits.length - inVain.length,
+    failed: failed + inVain.length,
+    ...{ lists: heldOf('list', lists), streams: heldOf('stream', streams) },
+    failures: [...failures, ...inVain].slice(0, MAX_FAILED_WAITS),
   });
 }
 

@@ -37,6 +37,7 @@ describe('GET /v1/reports/runs', () => {
     expect(body.totals).toEqual({
       ...{ inboxes: 2, inboxesWithoutMail: 1, messages: 1 },
       ...{ waitsSucceeded: 1, waitsFailed: 3, refusals: 1 },
+      ...{ lists: { withMessages: 0, empty: 0 }, streams: { withMessages: 0, empty: 0 } },
     });
     expect(body.problems.map((one: string) => one.replace(/\d\.\d s/, '0.0 s'))).toEqual([
       `${reset.address}: A wait of 0.0 s for a message failed. No message arrived.`,
@@ -61,6 +62,30 @@ describe('GET /v1/reports/runs', () => {
 
     expect((await report('label.run=4711&label.worker=2')).inboxes.map(({ id }: Body) => id)).toEqual([
       reset.id,
+    ]);
+  });
+
+  it('counts lists that waited and streams, and says where none of them had a message', async () => {
+    const labels = { run: 'held' };
+    const [busy, quiet] = [await app.createInbox({ labels }), await app.createInbox({ labels })];
+    await app.send(mailTo(busy.address, 'Hello'));
+    for (const { id } of [busy, quiet]) {
+      expect((await app.api('GET', `/v1/inboxes/${id}/messages?wait=1`)).status).toBe(200);
+      expect((await app.api('GET', `/v1/inboxes/${id}/events`)).status).toBe(200);
+    }
+    await app.api('GET', `/v1/inboxes/${busy.id}/messages?wait=1&subject=never`);
+    await app.api('GET', `/v1/inboxes/${busy.id}/messages?subject=never`);
+    const streamsOf = async () => (await report('label.run=held')).totals.streams;
+    await expect.poll(streamsOf, { timeout: 10_000 }).toEqual({ withMessages: 1, empty: 1 });
+    const { totals, inboxes, problems } = await report('label.run=held');
+    expect(totals.lists).toEqual({ withMessages: 1, empty: 2 });
+    expect(inboxes.map(({ waits }: Body) => waits.lists)).toEqual([
+      { withMessages: 0, empty: 1 },
+      { withMessages: 1, empty: 1 },
+    ]);
+    expect(problems).toEqual([
+      `${quiet.address}: A list that waited ended without a message. In all, no message arrived.`,
+      `${quiet.address}: A stream ended without a message. In all, no message arrived.`,
     ]);
   });
 
