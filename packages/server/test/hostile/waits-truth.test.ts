@@ -15,10 +15,11 @@ describe('the truth of explained waits', () => {
   const wait = (body: object, as = http.keys.own) =>
     http.api('POST', `/v1/inboxes/${inbox.id}/wait`, { body, as });
   const remove = (id: string) => http.api('DELETE', `/v1/inboxes/${inbox.id}/messages/${id}`);
-  const refuse = (address: string, at: number, reply = '550 5.1.1 No such inbox here') =>
-    http.store.refusals.add([
-      { at, address, reply, mailFrom: 'app@example.org', helo: 'app', remoteAddress: '192.0.2.7' },
-    ]);
+  const refusalOf = (address: string, at: number, reply = '550 5.1.1 No such inbox here') => ({
+    ...{ at, address, reply, mailFrom: 'app@example.org', helo: 'app', remoteAddress: '192.0.2.7' },
+  });
+  const refuse = (...refused: Parameters<typeof refusalOf>) =>
+    http.store.refusals.add([refusalOf(...refused)]);
 
   it('shows nothing of a message that was deleted during the wait', async () => {
     const waiting = wait({ match: { subject: 'never' }, timeoutSeconds: 3 });
@@ -53,7 +54,8 @@ describe('the truth of explained waits', () => {
 
   it('names near misses among 2,000 other refused addresses', async () => {
     await refuse('checkout-471@mayfly.test', http.clock.now());
-    for (let n = 0; n < 2_000; n++) await refuse(`other-${n}-address@mayfly.test`, http.clock.now() + 1);
+    const others = Array.from({ length: 2_000 }, (_, n) => `other-${n}-address@mayfly.test`);
+    await http.store.refusals.add(others.map((address) => refusalOf(address, http.clock.now() + 1)));
     const { body } = await wait({ timeoutSeconds: 0 });
     expect(body.explanation.nearMisses).toMatchObject([
       { address: 'checkout-471@mayfly.test', outcome: 'refused' },

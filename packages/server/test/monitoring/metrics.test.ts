@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { text } from 'node:stream/consumers';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createApp, type RunningApp } from '../../src/app.ts';
 import { parseConfig } from '../../src/config/config.ts';
 import { DEV_DEFAULTS } from '../../src/config/dev-defaults.ts';
@@ -38,6 +38,11 @@ async function start(env: Record<string, string> = {}, clock?: FakeClock) {
   closers.push(() => app.stop());
   return app;
 }
+
+/** One for all cases that only read. */
+let shared: Promise<TestApp> | undefined;
+const sharedApp = () => (shared ??= startApp({ MAYFLY_METRICS_PORT: '0' }));
+afterAll(async () => (await shared)?.stop());
 
 async function startParts(env: Record<string, string>): Promise<RunningApp> {
   const app = createApp(
@@ -82,7 +87,7 @@ describe('/metrics', () => {
   });
 
   it('is served on the listener of MAYFLY_METRICS_PORT, and not on the port of the API', async () => {
-    const app = await start();
+    const app = await sharedApp();
     expect(valueIn(await scrape(app), 'mayfly_database_up')).toBe(1);
     expect((await app.api('GET', '/metrics', { as: null })).status).toBe(404);
   });
@@ -110,7 +115,7 @@ describe('/metrics', () => {
     ['POST', '/metrics', 405],
     ['GET', '//metrics', 404],
   ])('has a listener that answers %s %s with %i', async (method, path, status) => {
-    const app = await start();
+    const app = await sharedApp();
     const response = await fetch(new URL(app.metricsUrl ?? '').origin + path, { method });
     expect(response.status).toBe(status);
     expect(response.headers.get('x-content-type-options')).toBe('nosniff');
@@ -119,7 +124,7 @@ describe('/metrics', () => {
   });
 
   it('has a listener that survives bytes that are not HTTP and too many connections', async () => {
-    const app = await start();
+    const app = await sharedApp();
     const { port } = new URL(app.metricsUrl ?? '');
     const broken = connect(Number(port), '127.0.0.1');
     broken.write('EHLO metrics\r\n\r\n');
@@ -220,7 +225,7 @@ describe('the gauges', () => {
   });
 
   it('show the sizes of disk and database, and the version', async () => {
-    const app = await start();
+    const app = await sharedApp();
     const metrics = await scrape(app);
     expect(valueIn(metrics, 'mayfly_database_size_bytes')).toBeGreaterThan(4_096);
     expect(valueIn(metrics, 'mayfly_disk_size_bytes')).toBeGreaterThan(
@@ -248,7 +253,7 @@ describe('the gauges', () => {
 
 /** Metrics of our own, after each of the things that they count has happened. */
 async function everyMetric(): Promise<string> {
-  const app = await start();
+  const app = await sharedApp();
   const inbox = await app.createInbox();
   await app.send({ from: 'a@app.example', to: inbox.address, subject: 'one' });
   return (await fetch(app.metricsUrl ?? '')).text();

@@ -9,7 +9,7 @@ import { type HttpReceiver, startHttp } from './receivers.ts';
 import { startWebhookApp, until, type WebhookApp } from './start-webhooks.ts';
 
 const HOUR = 60 * 60_000;
-const STEP_MS = 10;
+const STEP_MS = 50;
 const PATIENCE_MS = 20_000;
 /** Of a test, in real time. */
 const TIME_LIMIT_MS = 60_000;

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { newId } from '../../../src/ids.ts';
 import { openPostgres } from '../../../src/store/postgres/open.ts';
 import { MIGRATIONS } from '../../../src/store/sql/migrations/migrate.ts';
+import { inForm } from '../../support/form.ts';
 import { hasPostgres, type PostgresCluster, startPostgres } from '../../support/postgres.ts';
 import { startServer } from '../../support/server-process.ts';
 import { startApp, type TestApp } from '../../support/start-app.ts';
@@ -14,7 +15,9 @@ import { createDatabase } from './open-postgres.ts';
 const IS_THERE = await hasPostgres();
 /** Servers that start at once on an empty database, and how often that is tried. */
 const STARTS = 6;
-const ROUNDS = 5;
+const ROUNDS = inForm(2, 5);
+/** How often everything is used before an upgrade and after it. */
+const USES = inForm(5, 15);
 
 describe.skipIf(!IS_THERE)('an upgrade of the tables in PostgreSQL', () => {
   let cluster: PostgresCluster;
@@ -98,9 +101,9 @@ describe.skipIf(!IS_THERE)('an upgrade of the tables in PostgreSQL', () => {
     const app = await startApp({ MAYFLY_DATABASE_URL: url, MAYFLY_WEBHOOK_ALLOW: '127.0.0.0/8' });
     const own = await app.api('POST', '/v1/webhooks', { body: { url: hook } });
     // PostgreSQL has planned each statement on each connection by then.
-    for (let n = 0; n < 15; n++) await Promise.all([useEverything(app, hook), useEverything(app, hook)]);
+    for (let n = 0; n < USES; n++) await Promise.all([useEverything(app, hook), useEverything(app, hook)]);
     await upgradeByNextVersion(url);
-    for (let n = 0; n < 15; n++) await Promise.all([useEverything(app, hook), useEverything(app, hook)]);
+    for (let n = 0; n < USES; n++) await Promise.all([useEverything(app, hook), useEverything(app, hook)]);
     const path = `/v1/webhooks/${own.body.id}/deliveries?limit=100`;
     const states = async () =>
       (await app.api('GET', path)).body.deliveries.map(({ state }: { state: string }) => state);

@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { databasePath } from '../../../src/start/store.ts';
 import { openSqlite } from '../../../src/store/sqlite/open.ts';
 import { transfer } from '../../../src/store/transfer/transfer.ts';
+import { inForm } from '../../support/form.ts';
 import { hasPostgres, type PostgresCluster, startPostgres } from '../../support/postgres.ts';
 import { startApp, type TestApp } from '../../support/start-app.ts';
 import { type HttpReceiver, startHttp } from '../../webhooks/receivers.ts';
@@ -157,14 +158,14 @@ describe.skipIf(!IS_THERE)('mayfly migrate: from the embedded database to Postgr
     });
   });
 
-  it('leaves an empty database when it is cut at any table, and succeeds when it is run again', async () => {
+  it('leaves an empty database when it is cut at any table (in the long form; here at every fourth), and succeeds when it is run again', async () => {
     const small = mkdtempSync(join(tmpdir(), 'mayfly-transfer-'));
     const app = await startApp({}, {}, small);
     const { address } = await app.createInbox();
     await app.send({ from: 'a@example.org', to: address, subject: 'One' });
     await app.stop();
     const url = await createDatabase(cluster);
-    for (let last = 1; last <= tables().length; last++) {
+    for (let last = 1; last <= tables().length; last += inForm(4, 1)) {
       let count = 0;
       const cut = () => {
         count += 1;

@@ -14,8 +14,8 @@ import { type Inbox, type ServerProcess, spawnServer, startServer } from '../../
 import { Ledger, type LedgerMail, Sender } from './ledger.ts';
 import { assertNothingLost, Follower } from './readback.ts';
 
-const KILLS = inForm(4, 20);
-const MAILS = inForm(400, 2_000);
+const KILLS = inForm(2, 20);
+const MAILS = inForm(200, 2_000);
 const CONNECTIONS = 20;
 const INBOXES = 3;
 /** Every so many restarts the server is killed while it starts, too. */

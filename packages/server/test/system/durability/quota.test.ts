@@ -13,7 +13,7 @@ import { startApp } from '../../support/start-app.ts';
 const QUOTA = 1_000;
 /** A hundredth of it is leased at a time; the next block is leased before the last is used up. */
 const BLOCK = QUOTA / 100;
-const CLIENTS = 200;
+const CLIENTS = inForm(60, 200);
 const KILLS = inForm(2, 20);
 /** The plan of the first account; the other plans' rates would be in the way here. */
 const PLANS = JSON.stringify({ unlimited: { requestsPerMonth: QUOTA } });
@@ -65,7 +65,7 @@ class Tally {
   }
 }
 
-/** 200 clients, each on a connection of its own, ask again and again until they are refused or cut off. */
+/** Clients, each on a connection of its own, ask again and again until they are refused or cut off. */
 async function askInParallel({ url, key }: ServerProcess, tally: Tally): Promise<void> {
   const one = async (): Promise<void> => {
     const client = new Client(url);

@@ -10,7 +10,7 @@ import { smtpClient } from '../../support/smtp-script.ts';
 import { Ledger, Sender } from './ledger.ts';
 import { assertNothingLost } from './readback.ts';
 
-const STOPS = inForm(3, 50);
+const STOPS = inForm(2, 50);
 const CONNECTIONS = 10;
 const WAITS = 3;
 

@@ -14,9 +14,9 @@ import { allMessages } from './truth.ts';
 
 /** The npm package has programs for Linux on x64 only; elsewhere these tests are skipped. */
 const IS_THERE = await hasPostgres();
-const MAILS = inForm(150, 5_000);
+const MAILS = inForm(100, 5_000);
 const INBOXES = 3;
-const CONNECTIONS = 6;
+const CONNECTIONS = inForm(3, 6);
 /** Between two cuts, milliseconds. */
 const CUT_EVERY = { low: 40, high: 300 };
 /** How long a wait is held, seconds. */

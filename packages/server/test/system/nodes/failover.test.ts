@@ -17,7 +17,7 @@ import { assertTruth } from './truth.ts';
 const IS_THERE = await hasPostgres();
 const NODES = 2;
 const FAILOVERS = inForm(1, 10);
-const CONNECTIONS = inForm(6, 10);
+const CONNECTIONS = inForm(3, 10);
 const INBOXES = 3;
 
 const random = chance();

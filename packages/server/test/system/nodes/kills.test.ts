@@ -1,6 +1,6 @@
 /* TEST_SEED=… repeats the choices of a run, but not its timing. */
 import { setTimeout as pause } from 'node:timers/promises';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { chance } from '../../support/chance.ts';
 import { DEADLINE_MS } from '../../support/deadline.ts';
 import { inForm, timeLimit } from '../../support/form.ts';
@@ -16,7 +16,7 @@ const IS_THERE = await hasPostgres();
 const NODES = 2;
 const KILLS = inForm(2, 50);
 const RESTARTS = inForm(1, 10);
-const CONNECTIONS = inForm(6, 10);
+const CONNECTIONS = inForm(3, 10);
 const INBOXES = 3;
 /** Mails between two kills. */
 const MAILS_BETWEEN = { low: 20, high: inForm(40, 120) };
@@ -35,15 +35,17 @@ describe.skipIf(!IS_THERE)(`${NODES} nodes under load (seed ${random.seed})`, ()
   let queue: MailQueue;
   let made: number;
   let isSending: boolean;
-  beforeEach(async () => {
+  beforeAll(async () => {
     site = await startSite();
     for (let n = 0; n < NODES; n++) await site.startNode({ env: ENV });
+  });
+  afterAll(() => site.close());
+  beforeEach(async () => {
     inboxes = await Promise.all(Array.from({ length: INBOXES }, () => node(0).createInbox()));
     made = 0;
     isSending = true;
     queue = new MailQueue(() => site.nodes.map(({ smtpPort }) => smtpPort), nextMail, CONNECTIONS);
   });
-  afterEach(() => site.close());
 
   const node = (n: number): ServerProcess => {
     const found = site.nodes[n % site.nodes.length];

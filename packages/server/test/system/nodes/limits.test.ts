@@ -1,7 +1,7 @@
 /* TEST_SEED=… repeats the choices of a run, but not its timing. */
 import { setTimeout as pause } from 'node:timers/promises';
 import { Client } from 'undici';
-import { afterEach, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { chance } from '../../support/chance.ts';
 import { inForm, timeLimit } from '../../support/form.ts';
 import { hasPostgres } from '../../support/postgres.ts';
@@ -15,7 +15,7 @@ const IS_THERE = await hasPostgres();
 const AT_ONCE = 50;
 const LIVE_INBOXES = 10;
 const QUOTA = 1_000;
-const CLIENTS = inForm(60, 200);
+const CLIENTS = inForm(20, 200);
 const KILLS = inForm(2, 20);
 const MESSAGES_LEFT = 7;
 const ROUNDS = inForm(1, 10);
@@ -24,10 +24,23 @@ const random = chance();
 
 describe.skipIf(!IS_THERE)(`limits of an account over several nodes (seed ${random.seed})`, () => {
   let site: Site;
-  afterEach(() => site.close());
+  /** Two nodes, for all cases that need no plan of their own. */
+  let pair: ServerProcess[];
+  beforeAll(async () => {
+    pair = await start(2, { maxLiveInboxes: LIVE_INBOXES, maxMessagesPerInbox: 5 + MESSAGES_LEFT });
+  });
+  afterEach(async () => {
+    const { inboxes } = (await pair[0]?.getJson<{ inboxes: Inbox[] }>('/v1/inboxes')) ?? { inboxes: [] };
+    for (const { id } of inboxes) await pair[0]?.request('DELETE', `/v1/inboxes/${id}`);
+  });
+  const sites: Site[] = [];
+  afterAll(async () => {
+    for (const one of sites) await one.close();
+  });
 
   async function start(count: number, plan: object): Promise<ServerProcess[]> {
     site = await startSite();
+    sites.push(site);
     const env = { MAYFLY_PLANS: JSON.stringify({ unlimited: plan }) };
     // One after another: the first makes the tables.
     for (let node = 0; node < count; node++) await site.startNode({ env });
@@ -44,7 +57,7 @@ describe.skipIf(!IS_THERE)(`limits of an account over several nodes (seed ${rand
     );
 
   test(`give exactly ${LIVE_INBOXES} inboxes to ${AT_ONCE} creations at once at a limit of ${LIVE_INBOXES}`, async () => {
-    const nodes = await start(2, { maxLiveInboxes: LIVE_INBOXES });
+    const nodes = pair;
     for (let round = 0; round < ROUNDS; round++) {
       const answers = await parallel(nodes, async (node) => {
         const response = await node.request('POST', '/v1/inboxes');
@@ -70,7 +83,7 @@ describe.skipIf(!IS_THERE)(`limits of an account over several nodes (seed ${rand
   });
 
   test(`make one inbox for ${AT_ONCE} requests at once with one idempotency key`, async () => {
-    const nodes = await start(2, {});
+    const nodes = pair;
     for (let round = 0; round < ROUNDS; round++) {
       const ask = async (node: ServerProcess) => {
         const response = await fetch(`${node.url}/v1/inboxes`, {
@@ -94,7 +107,7 @@ describe.skipIf(!IS_THERE)(`limits of an account over several nodes (seed ${rand
   });
 
   test(`accept ${MESSAGES_LEFT} of ${AT_ONCE} mails at once into an inbox with room for ${MESSAGES_LEFT}`, async () => {
-    const nodes = await start(2, { maxMessagesPerInbox: 5 + MESSAGES_LEFT });
+    const nodes = pair;
     const [first] = nodes;
     if (!first) throw new Error('There is no node.');
     const inbox = await first.createInbox();

@@ -15,7 +15,7 @@ const IS_THERE = await hasPostgres();
 const NODES = 2;
 /** Each stops both nodes, one after the other. */
 const ROUNDS = inForm(1, 25);
-const CONNECTIONS = inForm(6, 10);
+const CONNECTIONS = inForm(3, 10);
 const INBOXES = 2;
 const ENV = { MAYFLY_PLANS: JSON.stringify({ unlimited: { maxMessagesPerInbox: 1_000_000 } }) };
 

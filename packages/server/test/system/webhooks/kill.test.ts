@@ -16,8 +16,8 @@ import { type HttpReceiver, startHttp } from '../../webhooks/receivers.ts';
 import type { TestWebhook } from '../../webhooks/start-webhooks.ts';
 import { Ledger, Sender } from '../durability/ledger.ts';
 
-const KILLS = inForm(3, 30);
-const EVENTS = inForm(150, 3_000);
+const KILLS = inForm(2, 30);
+const EVENTS = inForm(80, 3_000);
 const SENDERS = 4;
 /** Of ten requests, so many are answered 500. */
 const FAILURES = 3;

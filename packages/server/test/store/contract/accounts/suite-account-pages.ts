@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { AccountPage } from '../../../../src/store/contract/index.ts';
+import { runs } from '../../../support/form.ts';
 import { everything, mailTo, onlyPlaced, T } from '../../builders.ts';
 import type { Given } from '../suite.ts';
 
@@ -106,7 +107,7 @@ export function describeAccountPages(given: Given): void {
             expect(place).toBe(Math.min(newest, (newer[0]?.order ?? Number.POSITIVE_INFINITY) - 1));
           },
         ),
-        { numRuns: 40 },
+        runs(12, 100),
       );
     });
   });

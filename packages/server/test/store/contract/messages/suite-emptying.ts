@@ -1,6 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import type { Placed } from '../../../../src/store/contract/index.ts';
+import { inForm } from '../../../support/form.ts';
 import { everything, inboxAt, mailTo, onlyPlaced, rawOf, T } from '../../builders.ts';
 import type { Given } from '../suite.ts';
 
@@ -106,7 +107,7 @@ export function describeEmptying(given: Given): void {
       const owner = await given.account(on);
       const inbox = await given.inbox(owner, {}, on);
       const placed: { messageId: string; receivedAt: number }[] = [];
-      for (let round = 0; round < 15; round++) {
+      for (let round = 0; round < inForm(6, 15); round++) {
         const batch = Array.from({ length: 8 }, (_, n) =>
           onlyPlaced(on.store, mailTo([inbox], { raw: new Uint8Array(n * 80_000) }), T).then((one) => {
             placed.push(one);

@@ -8,6 +8,7 @@ import type {
   NewMail,
   SearchConditions,
 } from '../../../../src/store/contract/index.ts';
+import { runs } from '../../../support/form.ts';
 import { everything, json, mailTo, onlyPlaced, T } from '../../builders.ts';
 import type { Given, Opened } from '../suite.ts';
 
@@ -145,7 +146,7 @@ export function describeSearch(given: Given): void {
           const page = await given.store.messages.search(owner, { words: asked }, everything, T);
           expect(idsOf(page)).toEqual(expected);
         }),
-        { numRuns: 60 },
+        runs(20, 200),
       );
     });
 
