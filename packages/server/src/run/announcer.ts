@@ -9,7 +9,7 @@ export interface Announcer {
   firstKey(key: string): void;
   started(running: RunningApp): void;
   stopping(reason: StopReason): void;
-  /** @param ms how long the stop took */
+  /** @param ms how long the stop took, whole milliseconds */
   stopped(ms: number): void;
   /** A second signal, or a part that does not stop, ends the process at once. */
   stoppedByForce(reason: StopSignal | 'time limit'): void;

@@ -84,7 +84,8 @@ function startedText(running: RunningApp, config: Config): string {
   if (smtp && config.sink === 'on') {
     lines.push('  Sink     takes all mail that no inbox takes; list it with GET /v1/messages');
   }
-  lines.push(`  Data     ${config.dataDir}`, ...keyLines(running, config));
+  const data = config.databaseUrl === null ? config.dataDir : 'in PostgreSQL, by MAYFLY_DATABASE_URL';
+  lines.push(`  Data     ${data}`, ...keyLines(running, config));
   if (http) lines.push(...requestLines(http.url, running, config));
   if (smtp) lines.push(...mailLines(smtp));
   return `${lines.join('\n')}\n`;

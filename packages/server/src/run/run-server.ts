@@ -27,7 +27,7 @@ export async function runServer(app: App, deps: RunDeps): Promise<void> {
     announcer.started(await app.start(announcer.firstKey));
     const begunAt = await stopBegan;
     await app.stop();
-    announcer.stopped(clock.monotonic() - begunAt);
+    announcer.stopped(Math.round(clock.monotonic() - begunAt));
   } finally {
     ended.abort();
   }

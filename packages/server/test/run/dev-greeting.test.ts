@@ -51,6 +51,13 @@ describe('the greeting of mayfly dev', () => {
     }
   });
 
+  it('says where the data is, without the password of a database', () => {
+    expect(greeting({ MAYFLY_DATA_DIR: '/tmp/mail' })).toMatch(/^ +Data +\/tmp\/mail$/m);
+    const onPostgres = greeting({ MAYFLY_DATABASE_URL: 'postgres://u:secret@db.example/mail' });
+    expect(onPostgres).toMatch(/^ +Data +in PostgreSQL, by MAYFLY_DATABASE_URL$/m);
+    expect(onPostgres).not.toContain('secret');
+  });
+
   it('does not print a key that was given as a setting', () => {
     const given = 'ci_0123456789abcdefghij';
     expect(greeting({ MAYFLY_API_KEY: given })).not.toContain(given);

@@ -5,8 +5,8 @@ import { invalidField } from './invalid-fields.ts';
 /** The query parameters of a route that are not strings, by name. */
 export type ParameterTypes = ReadonlyMap<string, 'integer' | 'boolean'>;
 
-/** Digits only: no sign, exponent, fraction or white space, and no more digits than a number represents exactly. */
-const INTEGER = /^\d{1,15}$/;
+/** No exponent, fraction or white space, and no more digits than a number represents exactly. */
+const INTEGER = /^-?\d{1,15}$/;
 
 /** @param schema of the query of a route */
 export function parameterTypes(schema: unknown): ParameterTypes {

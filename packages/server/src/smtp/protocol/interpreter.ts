@@ -183,7 +183,7 @@ export class Interpreter {
     this.#helo = hostname.toLowerCase();
     this.#transaction = undefined;
     const { name, peer, maxMessageBytes, startTls } = this.#options;
-    const lines = [`${name} Nice to meet you, [${peer}]`];
+    const lines = [`${name} greets [${peer}]`];
     if (isExtended) {
       lines.push('PIPELINING', '8BITMIME', 'SMTPUTF8', 'ENHANCEDSTATUSCODES');
       if (this.#offersAuth && !this.#authenticated) lines.push(`AUTH ${MECHANISMS.join(' ')}`);

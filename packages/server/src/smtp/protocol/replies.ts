@@ -28,7 +28,7 @@ export const REPLIES = {
   stored: reply(250, '2.0.0', 'Message stored'),
   ok: reply(250, '2.0.0', 'OK'),
   flushed: reply(250, '2.0.0', 'Flushed'),
-  cannotVerify: reply(252, '2.1.5', 'Try to send something. No promises though'),
+  cannotVerify: reply(252, '2.1.5', 'Cannot verify the address; RCPT TO checks it'),
 
   startData: reply(354, '', 'End data with <CR><LF>.<CR><LF>'),
 
@@ -78,7 +78,7 @@ export const REPLIES = {
   nestedMail: reply(503, '5.5.1', 'Sender already given'),
   needMail: reply(503, '5.5.1', 'Need MAIL first'),
   needRecipient: reply(503, '5.5.1', 'Need RCPT first'),
-  needHello: reply(503, '5.5.1', 'Error: send HELO/EHLO first'),
+  needHello: reply(503, '5.5.1', 'Send HELO or EHLO first'),
   alreadyAuthenticated: reply(503, '5.5.1', 'Already authenticated'),
   authInTransaction: reply(503, '5.5.1', 'AUTH is not allowed during a mail transaction'),
   tlsActive: reply(503, '5.5.1', 'TLS is already active'),

@@ -101,3 +101,36 @@ export function toUnavailable(error: unknown): AppError | undefined {
     return unavailable('unreachable', error);
   return undefined;
 }
+
+/** What to do about an error of the first connection, by its SQLSTATE or the code of a system call. */
+const WAYS_OUT: readonly (readonly [codes: RegExp, wayOut: string])[] = [
+  [/^(ENOTFOUND|EAI_AGAIN)$/, 'Correct the host name in MAYFLY_DATABASE_URL, or check the name servers.'],
+  [/^ECONNREFUSED$/, 'Start PostgreSQL there, or correct host and port in MAYFLY_DATABASE_URL.'],
+  [/^3D000$/, 'Create the database, or correct its name in MAYFLY_DATABASE_URL.'],
+  [/^28/, 'Correct the user name and the password in MAYFLY_DATABASE_URL, or allow the user in pg_hba.conf.'],
+  [
+    /^42501$/,
+    'Grant the user the right to create tables in the schema, for example as owner of the database.',
+  ],
+  [/^53300$/, 'Raise max_connections of PostgreSQL, or end other clients.'],
+];
+const NOT_REACHED =
+  'Check that PostgreSQL runs there, that MAYFLY_DATABASE_URL names its host and port, and that no firewall is between.';
+const WITHOUT_ANSWER =
+  /^(ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|ECONNRESET)$|connection terminated|timeout (exceeded|expired)/i;
+
+function wayOut(code: string, message: string): string | undefined {
+  const known = WAYS_OUT.find(([codes]) => codes.test(code))?.[1];
+  return known ?? (WITHOUT_ANSWER.test(code) || WITHOUT_ANSWER.test(message) ? NOT_REACHED : undefined);
+}
+
+/**
+ * Explains to the operator why the store cannot be opened.
+ * @param error of PostgreSQL or of the connection; the sentences of our own errors are left as they are
+ */
+export function startFailure(error: unknown): Error {
+  const message = error instanceof Error ? error.message : String(error);
+  const what = wayOut(codeOf(error), message);
+  const reason = what === undefined ? message : `${message}. ${what}`;
+  return new Error(`The PostgreSQL database cannot be used: ${reason}`, { cause: error });
+}

@@ -6,7 +6,7 @@ import { createSqlStore } from '../sql/sql-store.ts';
 import { openWhenCalled } from '../thread/client.ts';
 import { connectAlone, createPool, requireDurable } from './connection.ts';
 import { postgresEngine } from './engine.ts';
-import { toUnavailable } from './errors.ts';
+import { startFailure, toUnavailable } from './errors.ts';
 import { createGatheredReads } from './gathered-reads.ts';
 import { Hints, type HintsDeps, hintsAfter } from './hints.ts';
 import { Servers } from './servers.ts';
@@ -72,8 +72,7 @@ export async function openPostgres(options: PostgresOptions): Promise<Store> {
   } catch (error) {
     await hints?.close();
     await pool.end();
-    const reason = error instanceof Error ? error.message : String(error);
-    throw new Error(`The PostgreSQL database cannot be used: ${reason}`, { cause: error });
+    throw startFailure(error);
   }
   const searcher = openWhenCalled(
     () => new Worker(new URL('./search-thread.ts', import.meta.url), { workerData: { url }, name: 'search' }),

@@ -45,9 +45,12 @@ function requireSound(path: string): void {
  * Copies a database, also while a server writes to it: one read transaction sees one state, however long the
  * copy takes. The target file appears only once it is complete and on stable storage.
  * @returns the size of the copy, bytes
- * @throws Error if the target exists, or there is not enough disk space
+ * @throws Error if there is no database, the target exists, or there is not enough disk space
  */
 export function backUp(path: string, target: string): number {
+  if (!existsSync(path)) {
+    throw new Error(`There is no database ${path}. Set MAYFLY_DATA_DIR to the data folder of the server.`);
+  }
   if (existsSync(target)) throw new Error(`${target} exists already. Give the name of a new file.`);
   const partial = `${target}.partial`;
   writeFileSync(partial, '', { mode: PRIVATE_FILE });

@@ -37,6 +37,19 @@ export interface SqliteOptions {
   startThread?: StartThread;
 }
 
+/** What to do about the errors of SQLite that an operator meets; they have no full stop. */
+const WAYS_OUT: Readonly<Record<string, string>> = {
+  'file is not a database':
+    'Set MAYFLY_DATA_DIR to another folder, or replace the file by a backup with "mayfly restore".',
+  'database disk image is malformed': 'Replace it by a backup with "mayfly restore".',
+  'database or disk is full': 'Free space on the disk, or set MAYFLY_DATA_DIR to a folder on another one.',
+};
+
+function withWayOut(message: string): string {
+  const wayOut = WAYS_OUT[message];
+  return wayOut === undefined ? message : `${message}. ${wayOut}`;
+}
+
 function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
@@ -181,6 +194,8 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
     return { ...store, close: () => store.close().finally(() => lock?.isOpen && lock.close()) };
   } catch (error) {
     lock?.close();
-    throw new Error(`The database ${path} cannot be opened: ${messageOf(error)}`, { cause: error });
+    throw new Error(`The database ${path} cannot be opened: ${withWayOut(messageOf(error))}`, {
+      cause: error,
+    });
   }
 }

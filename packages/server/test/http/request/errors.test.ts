@@ -226,6 +226,9 @@ describe('a refusal says what to do next:', () => {
 
   it('400 states ranges with their units', async () => {
     const inbox = `/v1/inboxes/${place.inbox.id}`;
+    expect(await detail('GET', `${inbox}/messages?wait=-1`)).toBe(
+      '"wait" must be from 0 to 60 seconds, not -1.',
+    );
     expect(await detail('GET', `${inbox}/messages?wait=61&limit=0`)).toBe(
       '"limit" must be from 1 to 200 entries, not 0. "wait" must be from 0 to 60 seconds, not 61.',
     );

@@ -80,7 +80,7 @@ describe('STARTTLS', () => {
     await client.startTls(ANY_CERTIFICATE);
     // The first reply inside is the one to the first command inside.
     await client.play([
-      { send: 'RCPT TO:<a@mayfly.test>', expect: '503 5.5.1 Error: send HELO/EHLO first' },
+      { send: 'RCPT TO:<a@mayfly.test>', expect: '503 5.5.1 Send HELO or EHLO first' },
       { send: 'EHLO good.test', expect: 250 },
     ]);
   });

@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { type AddressInfo, createServer, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -100,6 +100,31 @@ describe('a start that fails', () => {
     } finally {
       await started.end('SIGTERM');
     }
+  });
+
+  it.each([
+    [
+      'nothing listens at it',
+      'postgres://u:secret@127.0.0.1:1/db',
+      /ECONNREFUSED.*\. Start PostgreSQL there, or/,
+    ],
+    [
+      'its host is unknown',
+      'postgres://u:secret@host.invalid/db',
+      /host\.invalid\. Correct the host name in/,
+    ],
+  ])('because of the PostgreSQL database, as %s, says what to do', async (_why, url, wayOut) => {
+    const error = await start({ MAYFLY_DATABASE_URL: url }).catch((reason: Error) => reason);
+    expect(error).toMatchObject({ message: expect.stringMatching(wayOut) });
+    expect(String(error)).not.toContain('secret');
+  });
+
+  it('because the database is no database names the file, and says what to do', async () => {
+    mkdirSync(dataDir);
+    writeFileSync(join(dataDir, 'mayfly.db'), 'no database, but long enough to look like one');
+    await expect(start({})).rejects.toThrow(
+      /mayfly\.db cannot be opened: file is not a database\. Set MAYFLY_DATA_DIR/,
+    );
   });
 
   it.each(['/dev/null/data', '/proc/nope'])(
