@@ -1,5 +1,11 @@
 import { performance } from 'node:perf_hooks';
 
+/** Spans of time, milliseconds. */
+export const SECOND_MS = 1_000;
+export const MINUTE_MS = 60 * SECOND_MS;
+export const HOUR_MS = 60 * MINUTE_MS;
+export const DAY_MS = 24 * HOUR_MS;
+
 /**
  * Time for loops, deadlines and records. Pure functions take times as arguments instead.
  *

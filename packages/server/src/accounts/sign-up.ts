@@ -1,4 +1,4 @@
-import type { Clock } from '../clock.ts';
+import { type Clock, MINUTE_MS } from '../clock.ts';
 import { AppError } from '../errors.ts';
 import { newId } from '../ids.ts';
 import type { AccountRecord, Store } from '../store/contract/index.ts';
@@ -9,8 +9,7 @@ export const SIGN_UPS_PER_MINUTE = 10;
 /** The same for one client address: a person who mistypes a name and tries again, not a script. */
 export const SIGN_UPS_PER_ADDRESS = 5;
 /** A flood from one address must leave sign-ups to others, and may not go on for long. */
-const ADDRESS_WINDOW_MS = 10 * 60_000;
-const MINUTE_MS = 60_000;
+const ADDRESS_WINDOW_MS = 10 * MINUTE_MS;
 
 /** The window of all sign-ups; those of addresses have other keys. */
 const ALL = 'sign-ups';

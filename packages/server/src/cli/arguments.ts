@@ -1,4 +1,5 @@
 import type { Plans } from '../accounts/plans.ts';
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '../clock.ts';
 import { HOSTNAME } from '../config/values.ts';
 import { isId } from '../ids.ts';
 import { didYouMean, quoted } from '../nearest.ts';
@@ -51,8 +52,7 @@ export function readDomain(text: string): string {
   );
 }
 
-const MINUTE = 60_000;
-const SPANS: Record<string, number> = { m: MINUTE, h: 60 * MINUTE, d: 24 * 60 * MINUTE };
+const SPANS: Record<string, number> = { m: MINUTE_MS, h: HOUR_MS, d: DAY_MS };
 const SPAN = /^(\d{1,5})([mhd])$/;
 /** A date alone is 00:00 in UTC; a time has an offset (RFC 3339 section 5.6). */
 const DATE_TIME = /^(\d{4}-\d{2}-\d{2})(T\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|[+-]\d{2}:\d{2}))?$/i;

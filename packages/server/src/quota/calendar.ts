@@ -1,6 +1,5 @@
+import { DAY_MS } from '../clock.ts';
 import type { Day, Month } from '../store/contract/index.ts';
-
-const DAY_MS = 86_400_000;
 
 /** The UTC day of a time in epoch milliseconds, such as `2026-11-21`. */
 export const dayOf = (time: number): Day => new Date(time).toISOString().slice(0, 10);

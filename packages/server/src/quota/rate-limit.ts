@@ -1,10 +1,9 @@
 import type { Plan } from '../accounts/plans.ts';
-import type { Clock } from '../clock.ts';
+import { type Clock, SECOND_MS } from '../clock.ts';
 import type { RateLevel, RateUse } from '../store/contract/index.ts';
 
 /** Full buckets carry no information and are dropped this often, rather than searched for at every request. */
 const FORGET_EVERY_MS = 60_000;
-const SECOND_MS = 1_000;
 /** Tolerance for rounding of fractions: a client that waited for `Retry-After` is admitted. */
 const ROUNDING = 1e-6;
 

@@ -1,3 +1,4 @@
+import { HOUR_MS, MINUTE_MS, SECOND_MS } from '../clock.ts';
 import { IN_FLIGHT_BYTES } from '../inbound/in-flight/byte-budget.ts';
 
 /** RFC 5321 section 4.5.3.1.8 requires at least 100; a test needs no more. */
@@ -5,8 +6,6 @@ const MAX_RECIPIENTS = 100;
 
 const KIB = 1024;
 const MIB = 1024 * KIB;
-const SECOND = 1000;
-const MINUTE = 60 * SECOND;
 
 /** Limits for one client and for all clients together. Times are in milliseconds. */
 export interface SmtpLimits {
@@ -62,23 +61,23 @@ export const DEFAULT_SMTP_LIMITS: SmtpLimits = {
   maxDrainedBytes: 1024 * MIB,
   inFlightBytes: IN_FLIGHT_BYTES,
   /** RFC 5321 section 4.5.3.2.7 requires at least five minutes. Counted from the last whole command. */
-  idleMs: 5 * MINUTE,
+  idleMs: 5 * MINUTE_MS,
   /** A handshake takes four packets. */
-  handshakeMs: 30 * SECOND,
+  handshakeMs: 30 * SECOND_MS,
   /** No message takes an hour at the minimum speed below; connection pools may open a new connection. */
-  sessionMs: 60 * MINUTE,
+  sessionMs: HOUR_MS,
   /** The default of smtpd_min_data_rate of Postfix: slower than a modem. */
   minDataBytesPerSecond: 500,
   /** Long enough for retransmissions. */
-  slowWindowMs: 60 * SECOND,
+  slowWindowMs: 60 * SECOND_MS,
 };
 
 /** Where half of all connections are taken, a session may idle so long. */
-export const CROWDED_IDLE_MS = MINUTE;
+export const CROWDED_IDLE_MS = MINUTE_MS;
 /** The same where nine tenths are taken; as Postfix does under stress. */
-export const NEARLY_FULL_IDLE_MS = 10 * SECOND;
+export const NEARLY_FULL_IDLE_MS = 10 * SECOND_MS;
 
 /** How often the limits of time are checked while connections are open; they may end late by so much. */
-export const WATCH_INTERVAL_MS = SECOND;
+export const WATCH_INTERVAL_MS = SECOND_MS;
 /** The same while none is. */
-export const QUIET_WATCH_INTERVAL_MS = 5 * SECOND;
+export const QUIET_WATCH_INTERVAL_MS = 5 * SECOND_MS;

@@ -1,5 +1,5 @@
 import type { Plans } from '../accounts/plans.ts';
-import type { Clock } from '../clock.ts';
+import { type Clock, DAY_MS } from '../clock.ts';
 import { AppError, notFound } from '../errors.ts';
 import type { EventBus } from '../events.ts';
 import { newId } from '../ids.ts';
@@ -16,7 +16,7 @@ import { checkUrl, type GuardSettings } from './outbound/address-guard.ts';
 import { newWebhookSecret } from './sign.ts';
 
 /** After a rotation the old secret signs too for so long: receivers are changed one by one. */
-const OLD_SECRET_MS = 24 * 60 * 60_000;
+const OLD_SECRET_MS = DAY_MS;
 
 /** Deliveries that one step of a replay looks at: about four milliseconds in which other writes wait. */
 const REPLAY_STEP = 250;

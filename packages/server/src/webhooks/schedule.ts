@@ -1,27 +1,24 @@
+import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from '../clock.ts';
 /** When a delivery is retried and when an endpoint is disabled. Pure: time and randomness are arguments. */
-
-const SECOND = 1000;
-const MINUTE = 60 * SECOND;
-const HOUR = 60 * MINUTE;
 
 /** Delays after the first, second, … failed attempt, before jitter. */
 export const RETRY_DELAYS_MS: readonly number[] = [
-  5 * SECOND,
-  30 * SECOND,
-  2 * MINUTE,
-  10 * MINUTE,
-  30 * MINUTE,
-  2 * HOUR,
-  6 * HOUR,
+  5 * SECOND_MS,
+  30 * SECOND_MS,
+  2 * MINUTE_MS,
+  10 * MINUTE_MS,
+  30 * MINUTE_MS,
+  2 * HOUR_MS,
+  6 * HOUR_MS,
 ];
 /** The first attempt and a retry for each delay. */
 export const MAX_ATTEMPTS = RETRY_DELAYS_MS.length + 1;
 /** Each delay varies by this share either way, so that deliveries that failed together are not retried together. */
 const JITTER = 0.2;
 /** The longest Retry-After that is honoured: every delivery must end eventually. */
-export const MAX_RETRY_AFTER_MS = 24 * HOUR;
+export const MAX_RETRY_AFTER_MS = DAY_MS;
 /** An endpoint is disabled after this time with nothing but failures… */
-const FAILING_FOR_MS = 5 * 24 * HOUR;
+const FAILING_FOR_MS = 5 * DAY_MS;
 /** …of which there must be this many: more than one delivery makes, so that one failed delivery to a rarely used endpoint is not enough. */
 export const MIN_FAILED_ATTEMPTS = 10;
 
@@ -84,7 +81,7 @@ const ASCTIME = /^[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d [\d:]{8} \d{4}$/;
 export function parseRetryAfter(header: string, now: number): number | undefined {
   const value = header.trim();
   let wait: number;
-  if (/^\d+$/.test(value)) wait = Number(value) * SECOND;
+  if (/^\d+$/.test(value)) wait = Number(value) * SECOND_MS;
   else if (HTTP_DATE.test(value)) wait = Date.parse(value) - now;
   else if (ASCTIME.test(value)) wait = Date.parse(`${value} GMT`) - now;
   else return undefined;

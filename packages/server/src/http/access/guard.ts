@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify';
 import { CACHE_TTL_MS, TtlCache } from '../../cache.ts';
-import type { Clock } from '../../clock.ts';
+import { type Clock, MINUTE_MS } from '../../clock.ts';
 import { AppError } from '../../errors.ts';
 import { hashCredential } from '../../ids.ts';
 import { liveInbox } from '../../messages/live-inbox.ts';
@@ -60,7 +60,7 @@ declare module 'fastify' {
 }
 
 /** How often a use of a session is recorded: each is a write, and a session lasts for hours after it. */
-const SESSION_USE_EVERY_MS = 10 * 60_000;
+const SESSION_USE_EVERY_MS = 10 * MINUTE_MS;
 
 /** Accounts and inboxes that are cached. */
 const CACHED_RECORDS = 10_000;

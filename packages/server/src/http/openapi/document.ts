@@ -1,5 +1,6 @@
 import swagger from '@fastify/swagger';
 import fastify, { type FastifySchema } from 'fastify';
+import { SECOND_MS } from '../../clock.ts';
 import { VERSION } from '../../version.ts';
 import type { Access } from '../access/guard.ts';
 import type { App, RouteContext } from '../context.ts';
@@ -18,7 +19,6 @@ import { CHALLENGE, problemAnswer, RETRY_AFTER } from './responses.ts';
 // Imported only when a client requests what is made here: see routes/reference.ts.
 
 const KIB = 1024;
-const SECOND_MS = 1_000;
 
 const DESCRIPTION = `Disposable inboxes for automated tests: create an inbox, let the system under test send mail to its address, and read the mail here.
 

@@ -1,11 +1,10 @@
 import { isSubdomainOf, usableDomains } from '../../accounts/domains.ts';
+import { SECOND_MS } from '../../clock.ts';
 import { areDomainsAlike } from '../../mail/matching/similar-addresses.ts';
 import type { InboxRecord, Refusal, Store } from '../../store/contract/index.ts';
 import { REFUSAL_KEPT_MS } from '../../store/contract/retention.ts';
 import type { HeldDeps } from '../held/held-deps.ts';
 import { type ExplanationCaller, type FailedHandshake, withoutRecipient } from './without-recipient.ts';
-
-const SECOND_MS = 1_000;
 
 /** Refusals that an explanation shows, the newest. */
 const MAX_REFUSED = 20;

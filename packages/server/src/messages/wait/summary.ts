@@ -1,3 +1,4 @@
+import { HOUR_MS, MINUTE_MS, SECOND_MS } from '../../clock.ts';
 import type { FailedCondition, Filters } from '../../mail/matching/filters.ts';
 import { quoted } from '../../nearest.ts';
 import type { FaultPoint, InboxRecord, MessageRecord, Refusal } from '../../store/contract/index.ts';
@@ -6,10 +7,6 @@ import { closestHint, closestOf, closestSentence, conditionHint, counted, subjec
 import type { NearMiss } from './elsewhere.ts';
 import type { OtherMail } from './other-mail.ts';
 import type { Expectation, Explanation } from './outcome.ts';
-
-const SECOND_MS = 1_000;
-const MINUTE_MS = 60 * SECOND_MS;
-const HOUR_MS = 60 * MINUTE_MS;
 
 /** What a summary is made from, beside the explanation. */
 export interface SummaryFacts {

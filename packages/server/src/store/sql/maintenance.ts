@@ -1,4 +1,5 @@
 import { sql } from 'kysely';
+import { DAY_MS } from '../../clock.ts';
 import type { StoreFigures, Upkeep } from '../contract/index.ts';
 import {
   DELIVERY_KEPT_MS,
@@ -189,7 +190,7 @@ const removeOldDeliveries: Chore = (tx, limit, now) => {
 };
 
 /** Wakes are taken within a second wherever a worker runs. */
-const STALE_WAKE_MS = 24 * 60 * 60_000;
+const STALE_WAKE_MS = DAY_MS;
 
 /** Takes the wakes that no worker has taken for long, so that their number is bounded without a worker. */
 function takeStaleWakes(engine: Engine): Chore {

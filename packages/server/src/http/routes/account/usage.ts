@@ -1,5 +1,6 @@
 import { type PlanLimits, Usage, type UsageDay } from '@mayfly/client/contract';
 import type { Plan } from '../../../accounts/plans.ts';
+import { DAY_MS } from '../../../clock.ts';
 import { dayOf, monthAround, monthOf } from '../../../quota/calendar.ts';
 import type { DayUsage } from '../../../store/contract/index.ts';
 import { USAGE_THRESHOLDS } from '../../../store/contract/retention.ts';
@@ -8,7 +9,6 @@ import type { App, RouteContext } from '../../context.ts';
 import { json } from '../../openapi/responses.ts';
 import { toTime } from '../../response/time.ts';
 
-const DAY_MS = 86_400_000;
 /** As long as the longest month, so that two months can be told apart. */
 const SHOWN_DAYS = 31;
 

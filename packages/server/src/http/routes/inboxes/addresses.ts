@@ -1,4 +1,5 @@
 import { GenerateAddress, GeneratedAddress, ref } from '@mayfly/client/contract';
+import { MINUTE_MS } from '../../../clock.ts';
 import { AppError } from '../../../errors.ts';
 import { quoted } from '../../../nearest.ts';
 import { keyCaller } from '../../access/guard.ts';
@@ -8,7 +9,7 @@ import { anyAddress, onFreeAddress, type Place, servedDomain } from '../../reque
 import { toTime } from '../../response/time.ts';
 
 /** How long a generated address is reserved for the account. */
-const ADDRESS_HOLD_MS = 10 * 60_000;
+const ADDRESS_HOLD_MS = 10 * MINUTE_MS;
 
 export function addressRoutes(app: App, { options, deps }: RouteContext): void {
   const { store, clock } = deps;

@@ -13,6 +13,7 @@ import {
   UpdateInbox,
 } from '@mayfly/client/contract';
 import { Type } from 'typebox';
+import { MINUTE_MS } from '../../../clock.ts';
 import type { InboxRecord, InboxStore } from '../../../store/contract/index.ts';
 import { throwEnded } from '../../access/ended-inbox.ts';
 import { callerOf, callersInbox, keyCaller } from '../../access/guard.ts';
@@ -27,7 +28,6 @@ import { labelsOf } from '../../request/query.ts';
 import { toInbox } from '../../response/inbox-json.ts';
 import { createInbox, lifetime } from './new-inbox.ts';
 
-const MINUTE_MS = 60_000;
 const TAGS = ['Inboxes'];
 const PERMANENT = problemAnswer('`permanent_inbox`: the inbox is the sink.');
 

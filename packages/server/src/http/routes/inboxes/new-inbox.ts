@@ -1,4 +1,5 @@
 import type { CreatedInbox, CreateInbox } from '@mayfly/client/contract';
+import { MINUTE_MS } from '../../../clock.ts';
 import { hashCredential, newCredential, newId } from '../../../ids.ts';
 import { quoted } from '../../../nearest.ts';
 import type { KeyCaller } from '../../access/credential.ts';
@@ -10,7 +11,6 @@ import { toCreatedInbox } from '../../response/inbox-json.ts';
 
 /** Lifetime of an inbox that does not name one, minutes; less where the plan allows less. */
 const DEFAULT_TTL_MINUTES = 60;
-const MINUTE_MS = 60_000;
 
 /**
  * Creates an inbox of the caller's account.

@@ -4,6 +4,7 @@ import {
   DEFAULT_LIMIT,
   MAX_SEARCH_WORDS,
 } from '@mayfly/client/contract';
+import { SECOND_MS } from '../../../clock.ts';
 import { searchWords } from '../../../mail/matching/filters.ts';
 import { isSearch, listAccountMessages, MAX_LOOKED_AT } from '../../../messages/account-list.ts';
 import { quoted } from '../../../nearest.ts';
@@ -13,8 +14,6 @@ import { ConditionalHeaders, ETAG, json, NOT_MODIFIED } from '../../openapi/resp
 import { invalidField } from '../../request/invalid-fields.ts';
 import { contentTag, sendJson } from '../../response/etag.ts';
 import { ListTexts } from '../../response/message-json.ts';
-
-const SECOND_MS = 1_000;
 
 export function accountMessageRoutes(app: App, { held, heldDeps }: RouteContext): void {
   const texts = new ListTexts();

@@ -1,4 +1,5 @@
 import { DEFAULT_LIMIT, InboxParams, MessageList, MessageQuery } from '@mayfly/client/contract';
+import { SECOND_MS } from '../../../clock.ts';
 import { needsContent } from '../../../mail/matching/filters.ts';
 import { listMessages, type MessagePage, waitForMessages } from '../../../messages/list.ts';
 import { createNewest } from '../../../messages/newest-cache.ts';
@@ -8,8 +9,6 @@ import { andThen } from '../../maybe-promise.ts';
 import { ConditionalHeaders, ETAG, json, NOT_MODIFIED } from '../../openapi/responses.ts';
 import { sendJson } from '../../response/etag.ts';
 import { ListTexts } from '../../response/message-json.ts';
-
-const SECOND_MS = 1_000;
 
 /** The list of the messages of one inbox. */
 export function messageListRoute(app: App, { deps, held, heldDeps, answers }: RouteContext): void {

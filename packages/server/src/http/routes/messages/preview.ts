@@ -1,4 +1,5 @@
 import { MessageParams, Preview, PreviewRequest, ref } from '@mayfly/client/contract';
+import { MINUTE_MS } from '../../../clock.ts';
 import { AppError, notFound } from '../../../errors.ts';
 import type { FullMessageRecord } from '../../../store/contract/index.ts';
 import { callersInbox } from '../../access/guard.ts';
@@ -9,7 +10,7 @@ import { toTime } from '../../response/time.ts';
 import { readCapability, writeCapability } from './preview-link.ts';
 
 /** Long enough to look at a mail and to take a screenshot; the console asks for another link. */
-const LINK_MS = 10 * 60_000;
+const LINK_MS = 10 * MINUTE_MS;
 /** The page can run nothing and load nothing, whatever frame it is in (CSP 3, section 6.4.1). */
 const SANDBOX = 'sandbox allow-popups allow-popups-to-escape-sandbox';
 const POLICY = `${SANDBOX}; default-src 'none'; style-src 'unsafe-inline'; img-src data:; font-src data:; base-uri 'none'; form-action 'none'`;

@@ -7,6 +7,7 @@ import {
   WaitRequest,
   WaitResult,
 } from '@mayfly/client/contract';
+import { SECOND_MS } from '../../../clock.ts';
 import { plainAddress } from '../../../inbound/source-key.ts';
 import { NO_CONTENT } from '../../../mail/mail.ts';
 import type { Explanation, Outcome, WaitedMessage } from '../../../messages/wait/outcome.ts';
@@ -20,8 +21,6 @@ import { sendJson } from '../../response/etag.ts';
 import { toMessage, toSummary } from '../../response/message-json.ts';
 import { toTime } from '../../response/time.ts';
 import { toRefusedMail } from './refusals.ts';
-
-const SECOND_MS = 1_000;
 
 /** After making the JSON of a message of this size others have a turn. */
 const LONG_JSON_BYTES = 128 * 1024;
