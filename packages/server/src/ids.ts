@@ -11,7 +11,8 @@ const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 const TIME_LETTERS = 10;
 /** 80 random bits, as in UUIDv7 and ULID: two ids of one millisecond do not meet. */
 const RANDOM_BYTES = 10;
-const MAX_TIME = 2 ** 48 - 1;
+/** The latest time that an id can hold, epoch milliseconds. */
+export const MAX_TIME = 2 ** 48 - 1;
 
 /** 27 base-62 letters hold 160.7 random bits; the decisions ask for at least 160. */
 const SECRET_LETTERS = 27;

@@ -25,6 +25,9 @@ export type PlanSettings = Readonly<Record<string, Partial<Plan>>>;
 
 const NO_LIMIT = Number.POSITIVE_INFINITY;
 
+/** A limit of a plan as JSON and the store have it: null for none. */
+export const limitOrNull = (limit: number): number | null => (limit === NO_LIMIT ? null : limit);
+
 /** The built-in plans (decisions, section 7). */
 export const BUILT_IN_PLANS = {
   free: {

@@ -1,7 +1,6 @@
 import { newKey } from '../accounts/keys.ts';
 import type { Plans } from '../accounts/plans.ts';
 import { newId } from '../ids.ts';
-import { monthOf } from '../quota/calendar.ts';
 import type {
   AccountRecord,
   DomainRecord,
@@ -11,6 +10,7 @@ import type {
   Store,
 } from '../store/contract/index.ts';
 import { USAGE_THRESHOLDS } from '../store/contract/retention.ts';
+import { monthOf } from '../store/contract/usage.ts';
 import { readName, readPlan } from './arguments.ts';
 import { everyAccount, findAccount } from './find-account.ts';
 import { keyAsJson, tableOfKeys } from './keys.ts';

@@ -30,8 +30,8 @@ const QUOTED_UTF8 = /^"((?:[ !#-[\]-~\u{80}-\u{10FFFF}]|\\[ -~])*)"$/u;
 /** Characters that no mail address holds, whatever the extension: controls, separators, halves of a pair. */
 const NEVER = /[\p{Cc}\p{Zl}\p{Zp}\p{Cs}]/u;
 const LABEL = /^[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?$/;
-/** A source route, `@one,@two:`, which RFC 5321 section 4.1.1.3 asks to accept and to ignore. */
-const SOURCE_ROUTE = /^@[^\s:@,]+(?:,@[^\s:@,]+)*:/;
+/** A source route, `@one,@two:`, before an address, which RFC 5321 section 4.1.1.3 asks to accept and to ignore. */
+export const SOURCE_ROUTE = /^@[^\s:@,]+(?:,@[^\s:@,]+)*:/;
 
 function readLocal(text: string, smtputf8: boolean): string | undefined {
   if (Buffer.byteLength(text) > MAX_LOCAL_OCTETS) return undefined;
@@ -90,6 +90,9 @@ export function parseAddress(text: string, options: AddressOptions = {}): Parsed
   const domain = readDomain(path.slice(at + 1), smtputf8);
   return local === undefined || domain === undefined ? undefined : { local, domain };
 }
+
+/** The domain of an address without a source route; '' for ''. */
+export const domainOf = (address: string): string => address.slice(address.lastIndexOf('@') + 1);
 
 /**
  * The key under which an inbox is found: lower case and without a `+tag`. A local part that needs

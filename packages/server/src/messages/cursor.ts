@@ -1,15 +1,13 @@
 import { hash } from 'node:crypto';
 import { LruCache } from '../cache.ts';
 import { AppError } from '../errors.ts';
-import { timeOfId } from '../ids.ts';
+import { MAX_TIME, timeOfId } from '../ids.ts';
 import { quoted } from '../nearest.ts';
 
 /** Enough of a hash to detect a mistyped cursor, or one of another inbox. It is not a secret. */
 const BINDING_LETTERS = 11;
 const ACCOUNT_CURSOR = /^acur_([0-9a-z]{1,11})_[\w-]{11}$/;
 const CURSOR = /^cur_([0-9a-z]{1,10})_[\w-]{11}$/;
-/** Times are below 2^48 ms, as in ids. */
-const MAX_TIME = 2 ** 48 - 1;
 /** As milliseconds these are days of early 1970, as seconds any day since 2001: probably seconds. */
 const SECONDS_FROM = 1e9;
 const SECONDS_UNTIL = 1e10;

@@ -1,5 +1,7 @@
+import { limitOrNull } from '../accounts/plans.ts';
 import type { Day, Lease, Month, UsageReport } from '../store/contract/index.ts';
-import { monthAround, monthOf } from './calendar.ts';
+import { monthOf } from '../store/contract/usage.ts';
+import { monthAround } from './calendar.ts';
 
 /** A lease takes this share of the quota, so a crash of a node costs an account at most that much… */
 const LEASE_SHARE = 1 / 100;
@@ -20,8 +22,6 @@ export interface Charge {
 }
 
 const blockOf = (limit: number): number => Math.min(MAX_LEASE, Math.max(1, Math.floor(limit * LEASE_SHARE)));
-
-const orNull = (limit: number): number | null => (Number.isFinite(limit) ? limit : null);
 
 /**
  * One account's month on this node: requests leased from the store, spent, and not reported yet. A `limit`
@@ -68,7 +68,7 @@ export class AccountMonth {
 
   /** Requests left; null without a quota. */
   remaining(limit: number): number | null {
-    return orNull(Math.max(0, limit - this.#taken + this.#unspent));
+    return limitOrNull(Math.max(0, limit - this.#taken + this.#unspent));
   }
 
   /** True when a request under this quota can be counted without a lease. */
@@ -111,7 +111,7 @@ export class AccountMonth {
   /** Starts a lease. @returns what to request from the store */
   beginLease(limit: number): { want: number; limit: number | null } {
     this.#wanted = blockOf(limit);
-    return { want: this.#wanted, limit: orNull(limit) };
+    return { want: this.#wanted, limit: limitOrNull(limit) };
   }
 
   endLease(): void {
@@ -141,7 +141,7 @@ export class AccountMonth {
     return {
       accountId: this.accountId,
       month: this.month,
-      limit: orNull(this.#limit),
+      limit: limitOrNull(this.#limit),
       returned,
       // The lease in progress may have been granted already.
       kept: this.#unspent + this.#wanted,

@@ -1,10 +1,5 @@
 import { DAY_MS } from '../clock.ts';
-import type { Day, Month } from '../store/contract/index.ts';
-
-/** The UTC day of a time in epoch milliseconds, such as `2026-11-21`. */
-export const dayOf = (time: number): Day => new Date(time).toISOString().slice(0, 10);
-/** The UTC month of a time in epoch milliseconds, such as `2026-11`. */
-export const monthOf = (time: number): Month => new Date(time).toISOString().slice(0, 7);
+import { type Day, dayOf } from '../store/contract/usage.ts';
 
 /** The first moments of the calendar month (UTC) of a time and of the next month, epoch milliseconds. */
 export function monthAround(time: number): { start: number; end: number } {

@@ -2,8 +2,9 @@ import type { Clock } from '../clock.ts';
 import { AppError } from '../errors.ts';
 import type { Logger } from '../log.ts';
 import type { Day, Month, Store, UsageReport, UsageThreshold } from '../store/contract/index.ts';
+import { dayOf, monthOf } from '../store/contract/usage.ts';
 import { AccountMonth, type Charge } from './account-month.ts';
-import { DayCache, dayOf, monthOf } from './calendar.ts';
+import { DayCache } from './calendar.ts';
 import { KeyUses } from './key-uses.ts';
 
 export type { Charge } from './account-month.ts';

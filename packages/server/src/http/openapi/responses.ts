@@ -61,6 +61,8 @@ export const problemAnswer = (description: string, headers: Headers = {}) => ({
   content: { [PROBLEM_TYPE]: { schema: ref(Problem) } },
 });
 
+export const UNKNOWN_ID = problemAnswer('The id is unknown, or belongs to another account.');
+
 export const RETRY_AFTER = {
   'Retry-After': Type.Integer({ description: 'Seconds after which to retry.', examples: [1] }),
 };

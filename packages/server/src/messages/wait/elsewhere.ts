@@ -1,5 +1,6 @@
 import { isSubdomainOf, usableDomains } from '../../accounts/domains.ts';
 import { SECOND_MS } from '../../clock.ts';
+import { domainOf } from '../../mail/address.ts';
 import { areDomainsAlike } from '../../mail/matching/similar-addresses.ts';
 import type { InboxRecord, Refusal, Store } from '../../store/contract/index.ts';
 import { REFUSAL_KEPT_MS } from '../../store/contract/retention.ts';
@@ -80,8 +81,6 @@ export async function lookElsewhere(
     sinkId: sink?.inboxId ?? null,
   };
 }
-
-const domainOf = (address: string): string => address.slice(address.lastIndexOf('@') + 1);
 
 /**
  * The test whether an account may have inboxes on the domain of an address, or that domain is a typing error of a

@@ -1,4 +1,4 @@
-import { parseAddress } from '../../mail/address.ts';
+import { parseAddress, SOURCE_ROUTE } from '../../mail/address.ts';
 import { REPLIES, type Reply } from './replies.ts';
 
 export interface MailCommand {
@@ -16,7 +16,6 @@ export interface RcptCommand {
 
 /** RFC 1870 section 3. */
 const SIZE_VALUE = /^\d{1,20}$/;
-const SOURCE_ROUTE = /^@[^\s:@,]+(?:,@[^\s:@,]+)*:/;
 /** A decoder's mark for bytes that are no UTF-8. */
 const REPLACEMENT = '\u{FFFD}';
 

@@ -7,6 +7,11 @@ export type Month = string;
 /** A day in UTC, `2026-11-21`. */
 export type Day = string;
 
+/** @param time epoch milliseconds */
+export const dayOf = (time: number): Day => new Date(time).toISOString().slice(0, 10);
+/** @param time epoch milliseconds */
+export const monthOf = (time: number): Month => dayOf(time).slice(0, 7);
+
 /** One of {@link USAGE_THRESHOLDS}, per cent. */
 export type UsageThreshold = (typeof USAGE_THRESHOLDS)[number];
 

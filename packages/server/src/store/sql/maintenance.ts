@@ -9,6 +9,7 @@ import {
   TOMBSTONE_MS,
   USAGE_KEPT_MS,
 } from '../contract/retention.ts';
+import { dayOf, monthOf } from '../contract/usage.ts';
 import { inSequence, type Removal } from './delete-in-steps.ts';
 import type { Db, Engine, Tx } from './engine.ts';
 import { removeOldDeletedInboxes } from './reports/deleted-inboxes.ts';
@@ -127,7 +128,6 @@ const removeIdempotencyKeys: Chore = async (tx, limit, now) => {
 };
 
 /** The UTC day of a time, as usage is counted. */
-const dayOf = (time: number): string => new Date(time).toISOString().slice(0, 10);
 
 const removeOldUsageDays: Chore = async (tx, limit, now) => {
   const removed = await tx
@@ -159,7 +159,7 @@ const removeOldUsageMonths: Chore = async (tx, limit, now) => {
         row
           .selectFrom('usage_months')
           .select(['account_id', 'month'])
-          .where('month', '<', dayOf(now - USAGE_KEPT_MS).slice(0, 7))
+          .where('month', '<', monthOf(now - USAGE_KEPT_MS))
           .limit(limit)
           .$asTuple('account_id', 'month'),
       ),

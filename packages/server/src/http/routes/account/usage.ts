@@ -1,9 +1,10 @@
 import { type PlanLimits, Usage, type UsageDay } from '@mayfly/client/contract';
-import type { Plan } from '../../../accounts/plans.ts';
+import { limitOrNull, type Plan } from '../../../accounts/plans.ts';
 import { DAY_MS } from '../../../clock.ts';
-import { dayOf, monthAround, monthOf } from '../../../quota/calendar.ts';
+import { monthAround } from '../../../quota/calendar.ts';
 import type { DayUsage } from '../../../store/contract/index.ts';
 import { USAGE_THRESHOLDS } from '../../../store/contract/retention.ts';
+import { dayOf, monthOf } from '../../../store/contract/usage.ts';
 import { keyCaller } from '../../access/guard.ts';
 import type { App, RouteContext } from '../../context.ts';
 import { json } from '../../openapi/responses.ts';
@@ -59,17 +60,15 @@ export function usageRoutes(app: App, { deps }: RouteContext): void {
   });
 }
 
-const orNull = (limit: number): number | null => (Number.isFinite(limit) ? limit : null);
-
 const toLimits = (plan: Plan): PlanLimits => ({
-  requestsPerMonth: orNull(plan.requestsPerMonth),
-  requestsPerSecond: orNull(plan.requestsPerSecond),
-  burst: orNull(plan.burst),
+  requestsPerMonth: limitOrNull(plan.requestsPerMonth),
+  requestsPerSecond: limitOrNull(plan.requestsPerSecond),
+  burst: limitOrNull(plan.burst),
   maxTtlMinutes: plan.maxTtlMinutes,
-  maxLiveInboxes: orNull(plan.maxLiveInboxes),
+  maxLiveInboxes: limitOrNull(plan.maxLiveInboxes),
   maxMessagesPerInbox: plan.maxMessagesPerInbox,
   maxMessageBytes: plan.maxMessageBytes,
-  maxWebhooks: orNull(plan.maxWebhooks),
+  maxWebhooks: limitOrNull(plan.maxWebhooks),
 });
 
 /** Each of the last days, newest first: those in the store and those that this node has not stored yet. */

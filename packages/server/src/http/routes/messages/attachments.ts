@@ -3,6 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import { notFound } from '../../../errors.ts';
 import type { MailAttachment } from '../../../mail/mail.ts';
+import { isMediaType } from '../../../mail/mime/parameters.ts';
 import { quoted } from '../../../nearest.ts';
 import { callersInbox } from '../../access/guard.ts';
 import type { App, RouteContext } from '../../context.ts';
@@ -17,9 +18,6 @@ import { problem, sendProblem } from '../../response/problems.ts';
 const SANDBOX = "sandbox; default-src 'none'";
 const ACCEPT_RANGES = Type.String({ description: '`bytes`.' });
 const CONTENT_RANGE = Type.String({ description: 'The range and the total number of bytes.' });
-/** A media type without parameters (RFC 6838 section 4.2); senders write anything. */
-const MEDIA_TYPE = /^[A-Za-z0-9][A-Za-z0-9!#$&^_.+-]{0,126}\/[A-Za-z0-9][A-Za-z0-9!#$&^_.+-]{0,126}$/;
-
 /** The media type of the attachment, which is `application/octet-stream` where the mail names none. */
 const ANY_TYPE = ['application/octet-stream', '*/*'];
 
@@ -98,7 +96,7 @@ function sendRange(
 }
 
 const forDownload = ({ contentType, filename, id }: MailAttachment) => ({
-  'content-type': MEDIA_TYPE.test(contentType) ? contentType : 'application/octet-stream',
+  'content-type': isMediaType(contentType) ? contentType : 'application/octet-stream',
   'content-disposition': contentDisposition(filename ?? id),
   'content-security-policy': SANDBOX,
 });

@@ -13,12 +13,11 @@ import { timeOf } from '../../../messages/cursor.ts';
 import type { AttemptRecord, DeliveryRecord } from '../../../store/contract/index.ts';
 import { keyCaller } from '../../access/guard.ts';
 import type { App, RouteContext } from '../../context.ts';
-import { json, problemAnswer } from '../../openapi/responses.ts';
+import { json, problemAnswer, UNKNOWN_ID } from '../../openapi/responses.ts';
 import { readPage } from '../../request/page.ts';
 import { toTime, toTimeOrNull } from '../../response/time.ts';
 
 const TAGS = ['Webhooks'];
-const NOT_FOUND = problemAnswer('The id is unknown, or belongs to another account.');
 const DISABLED = problemAnswer('`webhook_disabled`: the webhook is disabled, or its inbox ended.');
 
 /** The deliveries of a webhook, tests and replays. */
@@ -43,7 +42,7 @@ function testWebhook(app: App, { deps }: RouteContext): void {
       params: WebhookParams,
       response: {
         202: json(WebhookDelivery, 'The delivery, which is about to be attempted.'),
-        404: NOT_FOUND,
+        404: UNKNOWN_ID,
         409: DISABLED,
       },
     },
@@ -70,7 +69,7 @@ function listDeliveries(app: App, { deps }: RouteContext): void {
         'The deliveries of the webhook with their attempts, newest first, with `state` those in one state. They are kept for 7 days after they ended, at most 10,000 of them.',
       params: WebhookParams,
       querystring: DeliveryQuery,
-      response: { 200: json(WebhookDeliveryList, 'A page of deliveries.'), 404: NOT_FOUND },
+      response: { 200: json(WebhookDeliveryList, 'A page of deliveries.'), 404: UNKNOWN_ID },
     },
     handler: async (request) => {
       const { account } = keyCaller(request);
@@ -138,7 +137,7 @@ function replayDeliveries(app: App, { deps }: RouteContext): void {
       body: ref(ReplayDeliveries),
       response: {
         202: json(ReplayedDeliveries, 'How many deliveries are pending again.'),
-        404: NOT_FOUND,
+        404: UNKNOWN_ID,
         409: DISABLED,
       },
     },

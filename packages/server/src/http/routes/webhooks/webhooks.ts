@@ -14,12 +14,11 @@ import type { WebhookRecord } from '../../../store/contract/index.ts';
 import { throwEnded } from '../../access/ended-inbox.ts';
 import { keyCaller } from '../../access/guard.ts';
 import type { App, RouteContext } from '../../context.ts';
-import { empty, json, problemAnswer } from '../../openapi/responses.ts';
+import { empty, json, problemAnswer, UNKNOWN_ID } from '../../openapi/responses.ts';
 import { readPage } from '../../request/page.ts';
 import { toTime, toTimeOrNull } from '../../response/time.ts';
 
 const TAGS = ['Webhooks'];
-const NOT_FOUND = problemAnswer('The id is unknown, or belongs to another account.');
 const URL_REFUSED = problemAnswer('`webhook_url_refused`: the URL is invalid or not allowed.');
 const ENDED = problemAnswer('`webhook_disabled`: the inbox of the webhook ended.');
 
@@ -106,7 +105,7 @@ function one(app: App, { deps }: RouteContext): void {
       summary: 'Fetch a webhook',
       description: 'Returns the webhook without its secret.',
       params: WebhookParams,
-      response: { 200: json(Webhook, 'The webhook.'), 404: NOT_FOUND },
+      response: { 200: json(Webhook, 'The webhook.'), 404: UNKNOWN_ID },
     },
     handler: async (request) => {
       const now = clock.now();
@@ -129,7 +128,7 @@ function one(app: App, { deps }: RouteContext): void {
       body: ref(UpdateWebhook),
       response: {
         200: json(Webhook, 'The webhook after the change.'),
-        404: NOT_FOUND,
+        404: UNKNOWN_ID,
         409: ENDED,
         422: URL_REFUSED,
       },
@@ -151,7 +150,7 @@ function one(app: App, { deps }: RouteContext): void {
       summary: 'Delete a webhook',
       description: 'After the response the webhook, its pending deliveries and its log are gone.',
       params: WebhookParams,
-      response: { 204: empty('Deleted.'), 404: NOT_FOUND },
+      response: { 204: empty('Deleted.'), 404: UNKNOWN_ID },
     },
     handler: async (request, reply) => {
       const { account } = keyCaller(request);
@@ -176,7 +175,7 @@ function rotation(app: App, { deps }: RouteContext): void {
       params: WebhookParams,
       response: {
         200: json(WebhookWithSecret, 'The webhook with its new secret.'),
-        404: NOT_FOUND,
+        404: UNKNOWN_ID,
         409: ENDED,
       },
     },

@@ -1,4 +1,5 @@
 import { AppError } from '../../../errors.ts';
+import { domainOf } from '../../../mail/address.ts';
 import { quoted } from '../../../nearest.ts';
 import type { AddressStore, InboxKind } from '../../contract/index.ts';
 import { ADDRESS_QUARANTINE_MS } from '../../contract/retention.ts';
@@ -11,8 +12,6 @@ import type { Engine, Tx } from '../engine.ts';
 export const allOfDomain = (domain: string): string => `@${domain}`;
 /** The entry for all addresses of all domains. */
 export const EVERYTHING = '@';
-
-export const domainOf = (address: string): string => address.slice(address.lastIndexOf('@') + 1);
 
 /** All entries that an inbox with this address may have. */
 const placesOf = (address: string): string[] => [address, allOfDomain(domainOf(address)), EVERYTHING];

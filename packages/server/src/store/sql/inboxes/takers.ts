@@ -1,7 +1,8 @@
+import { domainOf } from '../../../mail/address.ts';
 import type { AddressedInbox, InboxKind, InboxStore, Occupancy } from '../../contract/index.ts';
 import type { Db } from '../engine.ts';
 import { prepare, type Slots } from '../prepared.ts';
-import { allOfDomain, domainOf, EVERYTHING } from './addresses.ts';
+import { allOfDomain, EVERYTHING } from './addresses.ts';
 
 interface Row {
   id: string;

@@ -17,12 +17,7 @@ import {
   type SelectedMessage,
   toMessage,
 } from './rows.ts';
-import { likePattern } from './search.ts';
-
-/** Messages that one call looks at: about ten milliseconds, fifty where the content of each is parsed. */
-const ROWS_PER_CALL = 500;
-/** Bytes of mail that one call looks at, beside its first message. */
-const BYTES_PER_CALL = 8 * 1024 * 1024;
+import { likePattern, ROWS_PER_CALL, stretchOf } from './search.ts';
 
 /** Checking the messages of one inbox against the conditions of a list or a wait. */
 export function createCheck({ db, dialect }: Engine): MessageStore['check'] {
@@ -36,31 +31,15 @@ export function createCheck({ db, dialect }: Engine): MessageStore['check'] {
       .where('m.received_at', '>', laterThanEmptied(sql.val(after)))
       .where('m.received_at', '<', before);
 
-  /** The messages that one call looks at: the time of the last of them, and whether they are all. */
-  async function stretchOf(
-    inboxId: string,
-    range: { after: number; before: number; order: 'asc' | 'desc' },
-    now: number,
-  ): Promise<{ place: number; rows: number; isComplete: boolean }> {
-    const sizes = await ofInbox(inboxId, range, now)
-      .select(['m.received_at', 's.size'])
-      .orderBy('m.received_at', range.order)
-      .limit(ROWS_PER_CALL)
-      .execute();
-    let rows = 0;
-    for (let bytes = 0; rows < sizes.length; rows++) {
-      bytes += sizes[rows]?.size ?? 0;
-      if (rows > 0 && bytes > BYTES_PER_CALL) break;
-    }
-    const empty = range.order === 'asc' ? range.after : range.before;
-    const isComplete = rows === sizes.length && rows < ROWS_PER_CALL;
-    return { place: sizes[rows - 1]?.received_at ?? empty, rows, isComplete };
-  }
-
   return async (inboxId, conditions, range, now) => {
     const order = range.order === 'newest-first' ? ('desc' as const) : ('asc' as const);
     const [after, before] = [Math.max(range.after, -1), Math.min(range.before, Number.MAX_SAFE_INTEGER)];
-    const stretch = await stretchOf(inboxId, { after, before, order }, now);
+    const sizes = await ofInbox(inboxId, { after, before }, now)
+      .select(['m.received_at as place', 's.size'])
+      .orderBy('m.received_at', order)
+      .limit(ROWS_PER_CALL)
+      .execute();
+    const stretch = stretchOf(sizes, order === 'asc' ? after : before);
     if (stretch.rows === 0) return { ...stretch, messages: [] };
     const part =
       order === 'asc' ? { after, before: stretch.place + 1 } : { after: stretch.place - 1, before };

@@ -8,12 +8,35 @@ import { parseTexts } from '../stored-json.ts';
 import { emptyPage, prepareSelectAccount } from './account-pages.ts';
 import { bounded, loadSource, parseContent, parseSummary, summaryText } from './rows.ts';
 
-/** Messages that one call reads: about ten milliseconds, fifty where each must be parsed. */
-const ROWS_PER_CALL = 500;
+/** Messages that one call reads: about ten milliseconds, fifty where the content of each is parsed. */
+export const ROWS_PER_CALL = 500;
 /** Bytes of mail that one call reads besides its first message. */
 const BYTES_PER_CALL = 8 * 1024 * 1024;
 /** With fewer letters nearly every message matches, and comparing the stored text is wasted. */
 const MIN_LETTERS = 3;
+
+/** The messages that one call reads. */
+export interface Stretch {
+  /** Of the last of them, in the order of the call. */
+  place: number;
+  rows: number;
+  /** Whether the range has no others. */
+  isComplete: boolean;
+}
+
+/**
+ * @param found the first {@link ROWS_PER_CALL} messages of the range, with their places and sizes
+ * @param empty the place where the range has no message
+ */
+export function stretchOf(found: readonly { place: number; size: number }[], empty: number): Stretch {
+  let rows = 0;
+  for (let bytes = 0; rows < found.length; rows++) {
+    bytes += found[rows]?.size ?? 0;
+    if (rows > 0 && bytes > BYTES_PER_CALL) break;
+  }
+  const isComplete = rows === found.length && rows < ROWS_PER_CALL;
+  return { place: found[rows - 1]?.place ?? empty, rows, isComplete };
+}
 
 /**
  * A `LIKE` pattern that matches every stored JSON text which contains `text`, whatever its case and the
@@ -114,7 +137,7 @@ export function createSearch({ db, dialect }: Engine): MessageStore['search'] {
     db
       .selectFrom('messages as m')
       .innerJoin('sources as s', 's.seq', 'm.source_seq')
-      .select(['m.account_order', 's.size'])
+      .select(['m.account_order as place', 's.size'])
       .where('m.account_seq', '=', value.account)
       .where('m.account_order', '>', value.after)
       .where('m.account_order', '<', value.before)
@@ -122,23 +145,12 @@ export function createSearch({ db, dialect }: Engine): MessageStore['search'] {
       .limit(ROWS_PER_CALL),
   );
 
-  /** How far down a call reads. */
-  async function stretchOf(range: Range): Promise<{ place: number; rows: number; isComplete: boolean }> {
-    const sizes = await selectSizes(db, range);
-    let rows = 0;
-    for (let bytes = 0; rows < sizes.length; rows++) {
-      bytes += sizes[rows]?.size ?? 0;
-      if (rows > 0 && bytes > BYTES_PER_CALL) break;
-    }
-    const place = sizes[rows - 1]?.account_order ?? range.before;
-    return { place, rows, isComplete: rows === sizes.length && rows < ROWS_PER_CALL };
-  }
-
   return async (accountId, conditions, range, now) => {
     const { after, before, limit } = bounded(range);
     const [account] = await selectAccount(db, { accountId });
-    const stretch = account && (await stretchOf({ account: account.seq, after, before }));
-    if (!stretch || stretch.rows === 0) return emptyPage(before);
+    if (!account) return emptyPage(before);
+    const stretch = stretchOf(await selectSizes(db, { account: account.seq, after, before }), before);
+    if (stretch.rows === 0) return emptyPage(before);
     const { words = [], text } = conditions;
     let query = selectCandidates(db, [accountId, account.seq], stretch.place, before, now);
     for (const condition of mayMatch(dialect, conditions)) query = query.where(condition);
