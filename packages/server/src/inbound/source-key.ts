@@ -6,8 +6,11 @@ const MAPPED_IPV4 = /^::ffff:(?=\d+\.)/i;
 /** Bytes of an IPv6 address that name a network: a customer gets a /64 at least, and chooses the rest (RFC 6177). */
 const NETWORK_BYTES = 8;
 
-/** @returns the address of a client, IPv4 as such where a listener on both families shows it as IPv6 */
-export const plainAddress = (address: string): string => address.replace(MAPPED_IPV4, '');
+/**
+ * @param address as `socket.remoteAddress` shows it: nothing for a socket that is closed already
+ * @returns the address of a client, IPv4 as such where a listener on both families shows it as IPv6
+ */
+export const plainAddress = (address = ''): string => address.replace(MAPPED_IPV4, '');
 
 /**
  * The key under which limits count a client: its IPv4 address, or the /64 network of its IPv6 address.

@@ -12,6 +12,7 @@ import {
 import { rawProblem } from '../response/problems.ts';
 import { ConnectionLimiter } from './connection-limiter.ts';
 import { RequestQueue } from './request-queue.ts';
+import { joinSmallChunks } from './small-chunks.ts';
 
 // An `import` of node:http reads everything that it exports, and so loads Node's fetch: 2 MB.
 const { createServer } = createRequire(import.meta.url)('node:http') as typeof import('node:http');
@@ -53,6 +54,7 @@ export function createListener(process: RequestListener, given: Partial<Connecti
     },
     (request, response) => {
       limiter.noteRequest(request.socket);
+      joinSmallChunks(request);
       queue.add(request, response);
     },
   );

@@ -105,11 +105,13 @@ export class RequestQueue {
 
   #begin(connection: Connection, exchange: Exchange): void {
     const [request, response] = exchange;
+    // Kept, because a stream of the body that fails may take the socket from the request.
+    const { socket } = request;
     connection.current = exchange;
     this.#open++;
     response.once('close', () => {
       this.#open--;
-      this.#next(connection, request.socket);
+      this.#next(connection, socket);
       if (this.#open === 0) this.#whenNone?.();
     });
     this.#process(request, response);

@@ -16,6 +16,8 @@ export interface UploadedFile {
 }
 
 const MULTIPART = 'multipart/form-data';
+/** Parts of a form that are read; those after the first file are not needed. */
+const MAX_FORM_PARTS = 20;
 
 /** Passes at most `limit` bytes. */
 function limitedTo(limit: number): Transform {
@@ -34,11 +36,17 @@ function limitedTo(limit: number): Transform {
 
 function formParser(contentType: string): InstanceType<typeof Busboy> {
   try {
-    return new Busboy({ headers: { 'content-type': contentType }, limits: { files: 1, fields: 0 } });
+    return new Busboy({
+      headers: { 'content-type': contentType },
+      limits: { files: 1, fields: 0, parts: MAX_FORM_PARTS },
+    });
   } catch {
     throw noFile();
   }
 }
+
+/** The body for a pipeline, which would take the socket from a request that it destroys after a failure. */
+const pieces = (body: Readable): AsyncIterable<Uint8Array> => body.iterator({ destroyOnReturn: false });
 
 /** Stores the first file of a multipart body (RFC 7578). @throws AppError for a body without a file */
 async function storeFirstFile(
@@ -49,23 +57,25 @@ async function storeFirstFile(
 ): Promise<void> {
   const parser = formParser(contentType);
   let stored: Promise<void> | undefined;
-  let isCut = false;
+  let failure: unknown;
   parser.on('file', (_field: string, file: Readable) => {
-    file.once('error', () => {
-      isCut = true;
-    });
     stored = pipeline(file, limitedTo(limit), createWriteStream(path));
-    // The file ends with the parser; the failure is awaited below.
-    stored.catch(() => body.unpipe(parser).resume());
+    // Nothing more is parsed then; the failure is thrown below.
+    stored.catch((error: Error) => {
+      // Only errors of the parser have no code: the body has ended before the form.
+      failure = 'code' in error ? error : cutOff();
+      parser.destroy();
+    });
   });
+  parser.once('partsLimit', () => parser.destroy(noFile()));
   try {
-    await pipeline(body, parser);
+    await pipeline(pieces(body), parser);
   } catch {
     if (!stored) throw noFile();
   }
   if (!stored) throw noFile();
-  await stored.catch((error: unknown) => {
-    throw isCut ? cutOff() : error;
+  await stored.catch(() => {
+    throw failure;
   });
 }
 
@@ -97,7 +107,7 @@ export async function storeUpload(
   const contentType = headers['content-type'] ?? '';
   try {
     if (contentType.toLowerCase().startsWith(MULTIPART)) await storeFirstFile(body, contentType, path, limit);
-    else await pipeline(body, limitedTo(limit), createWriteStream(path));
+    else await pipeline(pieces(body), limitedTo(limit), createWriteStream(path));
     return { path, remove };
   } catch (error) {
     await remove();

@@ -1,0 +1,122 @@
+import { once } from 'node:events';
+import type { RequestListener } from 'node:http';
+import { type AddressInfo, connect } from 'node:net';
+import { buffer, text } from 'node:stream/consumers';
+import { afterEach, describe, expect, it } from 'vitest';
+import { createListener } from '../../src/http/connection/listener.ts';
+import { storeUpload } from '../../src/http/request/upload/uploaded-file.ts';
+import { startHttp } from '../http/start-http.ts';
+
+const closings: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const close of closings.splice(0)) await close();
+});
+
+/** The server below the routes, with a handler of the test. */
+async function listen(handle: RequestListener): Promise<number> {
+  const { server } = createListener(handle);
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  closings.push(() => server.close());
+  return (server.address() as AddressInfo).port;
+}
+
+/** Sends bytes and reads until the server closes the connection. */
+function exchange(port: number, bytes: string): Promise<string> {
+  const socket = connect(port, '127.0.0.1');
+  socket.write(bytes);
+  return text(socket);
+}
+
+const HEAD = 'POST / HTTP/1.1\r\nHost: x\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n';
+const chunk = (data: string): string => `${data.length.toString(16)}\r\n${data}\r\n`;
+
+describe('a body in small chunks', () => {
+  it('is read in few pieces, which are as long as many chunks', async () => {
+    let pieces = 0;
+    let bytes = 0;
+    const port = await listen((request, response) => {
+      request.on('data', (piece: Buffer) => {
+        pieces++;
+        bytes += piece.length;
+      });
+      request.on('end', () => response.end('read'));
+    });
+    expect(await exchange(port, HEAD + chunk('a').repeat(100_000) + chunk(''))).toContain('read');
+    expect(bytes).toBe(100_000);
+    expect(pieces).toBeLessThan(1_000);
+  });
+
+  it('keeps its bytes in their order, also among large chunks and at its end', async () => {
+    const port = await listen(async (request, response) => {
+      response.end(await buffer(request));
+    });
+    const data = ['a', 'b', 'c'.repeat(5_000), 'd', 'e'.repeat(511), 'f'.repeat(512), 'g'];
+    const answer = await exchange(port, HEAD + data.map(chunk).join('') + chunk(''));
+    expect(answer.endsWith(data.join(''))).toBe(true);
+  });
+
+  it('that stops in the middle is read as far as it came', async () => {
+    const came = Promise.withResolvers<string>();
+    const port = await listen((request) => {
+      request.once('data', (piece: Buffer) => came.resolve(piece.toString()));
+      request.once('error', () => undefined);
+    });
+    const socket = connect(port, '127.0.0.1');
+    closings.push(() => socket.destroy());
+    socket.write(HEAD + chunk('ab'));
+    expect(await came.promise).toBe('ab');
+  });
+});
+
+describe('an upload that cannot be stored', () => {
+  it.each(['application/zip', 'multipart/form-data; boundary=b'])(
+    'of the type %s gets its error, and the server goes on',
+    async (type) => {
+      const port = await listen((request, response) => {
+        storeUpload(request, request.headers, 1_000).catch((error: { code: string }) => {
+          response.end(error.code);
+        });
+      });
+      const form = `--b\r\nContent-Disposition: form-data; name="f"; filename="f"\r\n\r\n${'x'.repeat(100_000)}`;
+      const head = HEAD.replace('\r\n\r\n', `\r\nContent-Type: ${type}\r\n\r\n`);
+      for (let request = 0; request < 2; request++) {
+        const answer = await exchange(port, head + chunk(form) + chunk('\r\n--b--\r\n') + chunk(''));
+        expect(answer).toMatch(/payload_too_large$/);
+      }
+    },
+  );
+
+  it('is refused where it is a form of many parts without a file', async () => {
+    const port = await listen((request, response) => {
+      storeUpload(request, request.headers, 1_000).catch((error: { code: string }) => {
+        response.end(error.code);
+      });
+    });
+    const head = HEAD.replace('\r\n\r\n', '\r\nContent-Type: multipart/form-data; boundary=b\r\n\r\n');
+    const part = '--b\r\nContent-Disposition: form-data; name="a"\r\n\r\nx\r\n';
+    const file = '--b\r\nContent-Disposition: form-data; name="f"; filename="f"\r\n\r\nx\r\n--b--\r\n';
+    expect(await exchange(port, head + chunk(part.repeat(100) + file) + chunk(''))).toMatch(
+      /malformed_recording$/,
+    );
+  });
+});
+
+describe('a request whose client resets the connection at once', () => {
+  it('is no error in the log', async () => {
+    const http = await startHttp();
+    closings.push(() => http.stop());
+    const inbox = await http.createInbox();
+    const request = `POST /v1/inboxes/${inbox.id}/wait HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${http.keys.own}\r\nContent-Length: 0\r\n\r\n`;
+    const reset = async (): Promise<void> => {
+      const socket = connect(http.port, '127.0.0.1');
+      socket.on('error', () => undefined);
+      await once(socket, 'connect');
+      socket.write(request, () => socket.resetAndDestroy());
+      await once(socket, 'close');
+    };
+    await Promise.all(Array.from({ length: 50 }, reset));
+    await http.api('GET', `/v1/inboxes/${inbox.id}`);
+    expect(http.logged.filter((line) => JSON.parse(line).level >= 40)).toEqual([]);
+  });
+});
