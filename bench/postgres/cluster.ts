@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { connectAlone } from '../../packages/server/src/store/postgres/connection.ts';
-import { Servers } from '../../packages/server/src/store/postgres/servers.ts';
+import { connectAlone } from '../../packages/server/src/store/postgres/connections/connection.ts';
+import { Servers } from '../../packages/server/src/store/postgres/connections/servers.ts';
 import { type PostgresCluster, startPostgres } from '../../packages/server/test/support/postgres.ts';
 
 /** `/proc/PID/stat` counts in ticks of 10 ms (USER_HZ). */

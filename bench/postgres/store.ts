@@ -1,9 +1,12 @@
 import { newId } from '../../packages/server/src/ids.ts';
 import type { InboxRecord, Store } from '../../packages/server/src/store/contract/index.ts';
-import { type Connections, createPool } from '../../packages/server/src/store/postgres/connection.ts';
+import {
+  type Connections,
+  createPool,
+} from '../../packages/server/src/store/postgres/connections/connection.ts';
+import { Servers } from '../../packages/server/src/store/postgres/connections/servers.ts';
 import { postgresEngine } from '../../packages/server/src/store/postgres/engine.ts';
 import { openPostgres } from '../../packages/server/src/store/postgres/open.ts';
-import { Servers } from '../../packages/server/src/store/postgres/servers.ts';
 import { createSqlStore } from '../../packages/server/src/store/sql/sql-store.ts';
 import { create, storedMail } from '../store.ts';
 import { alone, type Row } from '../support/rows.ts';

@@ -19,6 +19,8 @@ export interface TcpProxy {
   connections(): ProxiedConnection[];
   /** Each piece is passed on this much later, milliseconds. */
   delayMs: number;
+  /** True: new connections are accepted and frozen at once, as by a machine that has stopped. */
+  freezesNew: boolean;
   close(): Promise<void>;
 }
 
@@ -103,6 +105,7 @@ export async function startTcpProxy(target: () => number): Promise<TcpProxy> {
   const proxy = {
     port: 0,
     delayMs: 0,
+    freezesNew: false,
     connections: () => [...open],
     async close() {
       server.close();
@@ -117,6 +120,7 @@ export async function startTcpProxy(target: () => number): Promise<TcpProxy> {
       () => proxy.delayMs,
       () => open.delete(connection),
     );
+    if (proxy.freezesNew) connection.freeze();
     open.add(connection);
   }).listen(0, '127.0.0.1');
   await once(server, 'listening');

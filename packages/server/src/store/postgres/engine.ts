@@ -6,7 +6,7 @@ import { createSources } from '../sql/messages/sources.ts';
 import { createClaim } from '../sql/webhooks/claim.ts';
 import { createRecord } from '../sql/webhooks/record-attempts.ts';
 import { addBatch } from './add-batch.ts';
-import type { Connections } from './connection.ts';
+import type { Connections } from './connections/connection.ts';
 import { kyselyOn, postgresDialect } from './kysely.ts';
 import { runFlights, runTransaction } from './transactions.ts';
 

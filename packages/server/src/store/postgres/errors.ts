@@ -1,6 +1,7 @@
 import { AppError } from '../../errors.ts';
 import { unavailable } from '../failures.ts';
-import { StandbyError } from './servers.ts';
+import { StandbyError } from './connections/servers.ts';
+import { NoAnswerError } from './connections/silence.ts';
 
 /** State of the storage by the class of an SQLSTATE (PostgreSQL manual, appendix A). */
 const STATES_BY_CLASS: Readonly<Record<string, string>> = {
@@ -69,7 +70,7 @@ export function isPoolExhausted(error: unknown): boolean {
 
 /** True if the connection of a statement did not answer in time: nothing more can be sent on it. */
 export function isUnanswered(error: unknown): boolean {
-  return error instanceof Error && error.message === NO_ANSWER;
+  return error instanceof NoAnswerError || (error instanceof Error && error.message === NO_ANSWER);
 }
 
 /**

@@ -2,8 +2,8 @@ import type { Client } from 'pg';
 import type { Clock } from '../../clock.ts';
 import type { Placed } from '../contract/index.ts';
 import type { MethodPath } from '../methods.ts';
-import { type Connections, connectAlone } from './connection.ts';
-import type { Servers } from './servers.ts';
+import { type Connections, connectAlone } from './connections/connection.ts';
+import type { Servers } from './connections/servers.ts';
 
 /**
  * Hints between nodes that something changed, by LISTEN and NOTIFY. A hint only says that reading again is

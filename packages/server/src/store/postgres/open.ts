@@ -4,12 +4,12 @@ import { unavailable } from '../failures.ts';
 import { METHODS, methodsOf, storeOf } from '../methods.ts';
 import { createSqlStore } from '../sql/sql-store.ts';
 import { openWhenCalled } from '../thread/client.ts';
-import { connectAlone, createPool, requireDurable } from './connection.ts';
+import { connectAlone, createPool, requireDurable } from './connections/connection.ts';
+import { Servers } from './connections/servers.ts';
 import { postgresEngine } from './engine.ts';
 import { startFailure, toUnavailable } from './errors.ts';
 import { createGatheredReads } from './gathered-reads.ts';
 import { Hints, type HintsDeps, hintsAfter } from './hints.ts';
-import { Servers } from './servers.ts';
 import { runTransaction } from './transactions.ts';
 import { upgradeTables } from './upgrade.ts';
 
@@ -63,7 +63,7 @@ export async function openPostgres(options: PostgresOptions): Promise<Store> {
   const { url, directUrl, notify = true, onError = () => undefined } = options;
   const servers = new Servers(url);
   const direct = directUrl ? new Servers(directUrl) : servers;
-  const pool = createPool(servers, onError);
+  const pool = createPool(servers, onError, options.hints && { clock: options.hints.clock });
   const listensAt = notify ? direct : null;
   const hints = options.hints && new Hints({ ...options.hints, pool, listensAt, onError });
   try {

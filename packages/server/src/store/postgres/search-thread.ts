@@ -5,10 +5,10 @@
 import { workerData } from 'node:worker_threads';
 import { createSqlStore } from '../sql/sql-store.ts';
 import { serveThread } from '../thread/serve.ts';
-import { createPool } from './connection.ts';
+import { createPool } from './connections/connection.ts';
+import { Servers } from './connections/servers.ts';
 import { postgresEngine } from './engine.ts';
 import { toUnavailable } from './errors.ts';
-import { Servers } from './servers.ts';
 
 /** Searches that the database runs at the same time; one that waits for a large mail does not stop others. */
 const MAX_CONNECTIONS = 3;
@@ -16,7 +16,7 @@ const MAX_CONNECTIONS = 3;
 const { url }: { url: string } = workerData;
 await serveThread(async () => {
   // A connection that fails while no search uses it is replaced by the next search.
-  const pool = createPool(new Servers(url), () => undefined, MAX_CONNECTIONS);
+  const pool = createPool(new Servers(url), () => undefined, { max: MAX_CONNECTIONS });
   const store = createSqlStore(postgresEngine(pool));
   return { store: { ...store, close: () => pool.end() }, toUnavailable, run: (_, method) => method() };
 });

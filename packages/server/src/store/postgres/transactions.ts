@@ -1,6 +1,6 @@
 import type { PoolClient } from 'pg';
 import { outcomeUnknown } from '../failures.ts';
-import type { Connections } from './connection.ts';
+import type { Connections } from './connections/connection.ts';
 import { isConflict, isOfStatement, isUnanswered, together, toUnavailable } from './errors.ts';
 
 /** A transaction that was chosen to end a deadlock is run again this often. */

@@ -1,5 +1,5 @@
-import { connectAlone, requireDurable } from '../postgres/connection.ts';
-import { Servers } from '../postgres/servers.ts';
+import { connectAlone, requireDurable } from '../postgres/connections/connection.ts';
+import { Servers } from '../postgres/connections/servers.ts';
 import { upgradeTables } from '../postgres/upgrade.ts';
 import { MIGRATION_TABLES } from '../sql/migrations/migrate.ts';
 import type { Value } from './row-hash.ts';

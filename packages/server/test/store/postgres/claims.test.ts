@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { newId } from '../../../src/ids.ts';
 import type { InboxRecord, Store } from '../../../src/store/contract/index.ts';
-import { type Connections, createPool } from '../../../src/store/postgres/connection.ts';
+import { type Connections, createPool } from '../../../src/store/postgres/connections/connection.ts';
+import { Servers } from '../../../src/store/postgres/connections/servers.ts';
 import { postgresEngine } from '../../../src/store/postgres/engine.ts';
 import { openPostgres } from '../../../src/store/postgres/open.ts';
-import { Servers } from '../../../src/store/postgres/servers.ts';
 import { createClaim } from '../../../src/store/sql/webhooks/claim.ts';
 import { hasPostgres, type PostgresCluster, startPostgres } from '../../support/postgres.ts';
 import { inboxAt, mailTo, T } from '../builders.ts';

@@ -1,9 +1,9 @@
 import { Client, Pool } from 'pg';
 import type { Store } from '../../../src/store/contract/index.ts';
-import { createPool } from '../../../src/store/postgres/connection.ts';
+import { createPool } from '../../../src/store/postgres/connections/connection.ts';
+import { Servers } from '../../../src/store/postgres/connections/servers.ts';
 import { postgresEngine } from '../../../src/store/postgres/engine.ts';
 import { openPostgres } from '../../../src/store/postgres/open.ts';
-import { Servers } from '../../../src/store/postgres/servers.ts';
 import { createSqlStore } from '../../../src/store/sql/sql-store.ts';
 import { type PostgresCluster, type PostgresOptions, startPostgres } from '../../support/postgres.ts';
 import type { Opened } from '../contract/suite.ts';

@@ -6,9 +6,13 @@ import { Client } from 'pg';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { newId } from '../../../src/ids.ts';
 import type { InboxRecord, Store } from '../../../src/store/contract/index.ts';
-import { type Connections, createPool, requireDurable } from '../../../src/store/postgres/connection.ts';
+import {
+  type Connections,
+  createPool,
+  requireDurable,
+} from '../../../src/store/postgres/connections/connection.ts';
+import { Servers } from '../../../src/store/postgres/connections/servers.ts';
 import { openPostgres } from '../../../src/store/postgres/open.ts';
-import { Servers } from '../../../src/store/postgres/servers.ts';
 import { runFlights, runTransaction } from '../../../src/store/postgres/transactions.ts';
 import { hasPostgres, type PostgresCluster, startPostgres } from '../../support/postgres.ts';
 import { MAY_MOUNT, mountSmallDisk, unmount } from '../../support/small-disk.ts';

@@ -1,6 +1,9 @@
+import type { Socket } from 'node:net';
 import { Client, Pool, type PoolClient, types } from 'pg';
-import { isClosed, isPoolExhausted } from './errors.ts';
+import { type Clock, systemClock } from '../../../clock.ts';
+import { isClosed, isOfStatement, isPoolExhausted } from '../errors.ts';
 import { type Servers, StandbyError } from './servers.ts';
+import { type Answered, SilenceWatch, type Watched } from './silence.ts';
 
 /** Connections of a node for short reads, writes and deliveries. */
 const MAX_CONNECTIONS = 10;
@@ -9,8 +12,8 @@ const ACQUIRE_TIMEOUT_MS = 5_000;
 /** How long it takes a server at most to accept a connection, milliseconds; then the next one is tried. */
 const CONNECT_TIMEOUT_MS = 2_000;
 /**
- * How long a call waits for the answer to a statement, milliseconds. A firewall or a machine that is gone may
- * answer nothing at all and close nothing; without a limit, calls on such connections would wait for ever.
+ * How long a call waits for the answer to a statement, milliseconds, where the server works on it. If no
+ * answer will come, silence.ts ends the call sooner.
  */
 const ANSWER_TIMEOUT_MS = 15_000;
 /** Ends transactions of a process that stopped in the middle of one: their locks would stop all others. */
@@ -43,15 +46,20 @@ export interface Connections {
 interface ClientOptions {
   pipeline?: boolean;
   query_timeout?: number;
+  watch?: SilenceWatch;
 }
 
 /** A class of connections that go to the server which is taken for the primary when one is made. */
-function clientOf(servers: Servers, options: ClientOptions = {}) {
-  return class extends Client {
+function clientOf(servers: Servers, { watch, ...options }: ClientOptions = {}) {
+  return class extends Client implements Watched {
     readonly url: string;
+    unanswered = 0;
+    backend: number | null = null;
+    readonly #socket: Socket;
 
     constructor() {
       const { url } = servers;
+      const socket = servers.socketTo(url);
       super({
         connectionString: url,
         application_name: 'mayfly',
@@ -59,17 +67,43 @@ function clientOf(servers: Servers, options: ClientOptions = {}) {
         idle_in_transaction_session_timeout: IDLE_TRANSACTION_TIMEOUT_MS,
         keepAlive: true,
         types: TYPES,
-        stream: () => servers.socketTo(url),
+        stream: () => socket,
         ...options,
       });
       this.url = url;
+      this.#socket = socket;
     }
+
+    get received(): number {
+      return this.#socket.bytesRead;
+    }
+
+    destroy(error?: Error): void {
+      this.#socket.destroy(error);
+    }
+
+    override query = ((...statement: Parameters<Client['query']>) => {
+      const answer: Promise<unknown> = super.query(...statement) as unknown as Promise<unknown>;
+      this.unanswered += 1;
+      if (this.unanswered === 1) watch?.begin(this);
+      const end = (): void => {
+        this.unanswered -= 1;
+      };
+      answer.then(end, end);
+      return answer;
+    }) as Client['query'];
 
     /** @throws StandbyError if its server is not the primary */
     async requirePrimary(): Promise<void> {
-      const question = { text: 'select pg_is_in_recovery() as standby', query_timeout: CONNECT_TIMEOUT_MS };
+      const question = {
+        text: 'select pg_is_in_recovery() as standby, pg_backend_pid() as backend',
+        query_timeout: CONNECT_TIMEOUT_MS,
+      };
       const { rows } = await this.query(question);
-      if (rows[0].standby) throw new StandbyError(STANDBY);
+      const [{ standby, backend }] = rows;
+      if (standby) throw new StandbyError(STANDBY);
+      // A pooler gives its clients numbers of its own.
+      this.backend = 'processID' in this && this.processID === backend ? backend : null;
       servers.confirm(this.url);
     }
   };
@@ -95,6 +129,29 @@ async function onEachServer<T>(servers: Servers, attempt: () => Promise<T>): Pro
   throw errors.find((error) => !(error instanceof StandbyError)) ?? errors[0];
 }
 
+/** Asks the server on a new connection which of its backends are executing a statement. */
+async function askOfBackends(servers: Servers, backends: number[]): Promise<Answered> {
+  try {
+    const client = await connectAlone(servers, () => undefined, { query_timeout: CONNECT_TIMEOUT_MS });
+    try {
+      const { rows } = await client.query(
+        "select pid from pg_stat_activity where pid = any($1) and state = 'active'",
+        [backends],
+      );
+      return { working: new Set(rows.map(({ pid }) => pid)) };
+    } finally {
+      await client.end();
+    }
+  } catch (error) {
+    return isOfStatement(error) ? 'alive' : 'gone';
+  }
+}
+
+export interface PoolOptions {
+  max?: number;
+  clock?: Clock;
+}
+
 /**
  * Connections to the primary of a database.
  * @param onError called when a connection that is not in use fails, such as when the server is restarted
@@ -102,10 +159,11 @@ async function onEachServer<T>(servers: Servers, attempt: () => Promise<T>): Pro
 export function createPool(
   servers: Servers,
   onError: (error: Error) => void,
-  max: number = MAX_CONNECTIONS,
+  { max = MAX_CONNECTIONS, clock = systemClock }: PoolOptions = {},
 ): Connections {
+  const watch = new SilenceWatch(clock, (backends) => askOfBackends(servers, backends));
   // Statements of one transaction are sent without waiting for each other's results.
-  const PrimaryClient = clientOf(servers, { pipeline: true, query_timeout: ANSWER_TIMEOUT_MS });
+  const PrimaryClient = clientOf(servers, { pipeline: true, query_timeout: ANSWER_TIMEOUT_MS, watch });
   const pool = new Pool({
     Client: PrimaryClient,
     max,
@@ -116,6 +174,9 @@ export function createPool(
   pool.on('error', onError);
   pool.on('connect', (client) => {
     client.on('error', onError);
+  });
+  pool.on('remove', (client) => {
+    if (client instanceof PrimaryClient) watch.remove(client);
   });
   const connect = () => onEachServer(servers, () => pool.connect());
 
@@ -140,7 +201,7 @@ export function createPool(
         if (!isClosed(error)) throw error;
         return query(...statement);
       })) as PoolClient['query'],
-    end: () => pool.end(),
+    end: () => pool.end().finally(() => watch.stop()),
   };
 }
 
