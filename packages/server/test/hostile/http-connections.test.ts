@@ -88,9 +88,7 @@ describe('connections', () => {
     http = await startHttp({ limits: { maxConnections: 20, busyHeadersTimeoutMs: 200 } });
     const silent = Array.from({ length: 15 }, () => open().resume());
     // Until no more than half of all are open.
-    await expect
-      .poll(() => silent.filter((socket) => socket.destroyed).length, { timeout: 8_000 })
-      .toBeGreaterThanOrEqual(5);
+    await expect.poll(() => silent.filter((socket) => socket.destroyed).length).toBeGreaterThanOrEqual(5);
   });
 
   it('are read no further than a small bound after a 401', async () => {
@@ -139,8 +137,8 @@ describe('connections', () => {
     return performance.now() - begun;
   };
 
-  it('whose client reads nothing of a large response are closed after 30 seconds (here 0.3)', async () => {
-    http = await startHttp({ limits: { unreadAnswerMs: 300 } });
+  it('whose client reads nothing of a large response are closed after 30 seconds (here 1)', async () => {
+    http = await startHttp({ limits: { unreadAnswerMs: 1_000 } });
     const inbox = await http.createInbox();
     const raw = new Uint8Array(24 * MIB).fill(0x61);
     const id = await http.deliver(inbox, { raw });
@@ -148,7 +146,7 @@ describe('connections', () => {
     const ms = await cutOff(
       `GET ${path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${http.keys.own}\r\n\r\n`,
     );
-    expect(ms).toBeGreaterThan(250);
+    expect(ms).toBeGreaterThan(900);
     // One that reads gets all of it, however long that takes.
     expect((await http.api('GET', path)).bytes.length).toBe(raw.length);
   });

@@ -97,7 +97,7 @@ describe.skipIf(!program)(`three nodes behind HAProxy with deploy/haproxy.cfg${a
     const inbox = await createInbox();
     for (let n = 1; n <= 2 * NODES; n++) {
       const held = api('POST', `/v1/inboxes/${inbox.id}/wait`, { body: { count: n, timeoutSeconds: 30 } });
-      await send(inbox.address, `${n}`);
+      await sendWithRetry(inbox.address, `${n}`);
       expect((await held).body.messages).toHaveLength(n);
     }
   });

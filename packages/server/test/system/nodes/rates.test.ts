@@ -13,8 +13,8 @@ const SECONDS = inForm(3, 30);
 const NODES = 3;
 /** Between two requests of a client that asks again at once when it is refused, milliseconds. */
 const ASK_EVERY_MS = 25;
-/** A node knows of the requests at others after two intervals of half a second at the most, and what a busy machine adds. */
-const LATE_S = 2;
+/** A node knows of the requests at others after two intervals of half a second at the most. */
+const LATE_S = 1;
 const SIGN_UPS = 20;
 
 describe.skipIf(!IS_THERE)(`rates over ${NODES} nodes`, () => {
@@ -44,29 +44,34 @@ describe.skipIf(!IS_THERE)(`rates over ${NODES} nodes`, () => {
     return found;
   };
 
-  /** Asks again and again; returns how many requests were answered within how many seconds. */
+  /** Asks again and again; returns how many requests were answered within how many seconds, and the slowest answer. */
   async function hammer(key: string | undefined, nodeOf: (n: number) => ServerProcess) {
     const begun = performance.now();
     const end = begun + SECONDS * 1_000;
     let answered = 0;
+    let slowest = 0;
     const headers = { authorization: `Bearer ${key}` };
     for (let n = 0; performance.now() < end; n++) {
+      const asked = performance.now();
       const response = await fetch(`${nodeOf(n).url}/v1/inboxes?limit=1`, { headers });
       const text = await response.text();
       if (response.status === 200) answered += 1;
       else expect([response.status, text]).toEqual([429, expect.stringContaining('rate_limited')]);
       await pause(ASK_EVERY_MS);
+      slowest = Math.max(slowest, (performance.now() - asked) / 1_000);
     }
-    return { answered, seconds: (performance.now() - begun) / 1_000 };
+    return { answered, seconds: (performance.now() - begun) / 1_000, slowest };
   }
 
   test(
     'give a client of two or three nodes the rate of its plan, and no burst but one of each node besides',
     async ({ annotate }) => {
       const clients = [2, 3].map(async (count, n) => {
-        const { answered, seconds } = await hammer(free[n], (turn) => node(turn % count));
+        const { answered, seconds, slowest } = await hammer(free[n], (turn) => node(turn % count));
         const allowed = BURST + RATE * seconds;
-        expect(answered).toBeLessThanOrEqual(allowed + (count - 1) * (BURST + RATE * LATE_S));
+        // On a busy machine the nodes tell each other as late as they answer.
+        const late = LATE_S + 2 * slowest;
+        expect(answered).toBeLessThanOrEqual(allowed + (count - 1) * (BURST + RATE * late));
         // What was too much at first is waited for, so a client may have less than that for a while.
         expect(answered).toBeGreaterThanOrEqual(Math.floor(allowed) - 1);
         return `${count} nodes: ${answered} in ${seconds.toFixed(1)} s, ${allowed.toFixed(1)} by the plan`;
