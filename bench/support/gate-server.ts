@@ -48,6 +48,7 @@ const deps: HttpDeps = {
     preview: async () => ({ page: new Uint8Array(), remoteCount: 0 }),
   },
   refusalsWritten: async () => undefined,
+  repliedAt: () => null,
   injection: {
     check: async () => undefined,
     inject: () => Promise.reject(new Error('not measured')),

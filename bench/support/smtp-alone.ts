@@ -13,7 +13,10 @@ const receiver: Receiver = {
   async meetFault() {
     return undefined;
   },
-  async take() {},
+  async take() {
+    return [];
+  },
+  replied: nothing,
   refused: nothing,
   senderRefused: nothing,
   handshakeFailed: nothing,

@@ -870,7 +870,7 @@ export interface TimelineEvent {
   /** When it happened, by the clock that `clock` names; null where the message does not say. */
   at: string | null;
   /** `date-header`: the Date header. */
-  event: "date-header" | "received-header" | "connected" | "tls" | "authenticated" | "fault" | "mail-from" | "rcpt-to" | "data" | "injected" | "imported" | "end-of-data" | "parsed" | "sender-checked" | "committed" | "webhook-attempt";
+  event: "date-header" | "received-header" | "earlier-attempt" | "connected" | "tls" | "authenticated" | "fault" | "mail-from" | "rcpt-to" | "data" | "injected" | "imported" | "end-of-data" | "parsed" | "sender-checked" | "committed" | "replied" | "webhook-attempt";
   /** Whose clock `at` was read from: that of the sender, of another mail server, or of Mayfly. */
   clock: "sender" | "relay" | "mayfly";
   /** Milliseconds since the event before that has a time; negative where the two clocks differ. */

@@ -59,6 +59,8 @@ export interface HttpDeps {
   events: Pick<EventBus, 'onMessage' | 'onAccountMessage' | 'publishInboxChange'>;
   /** Resolves when the refusals that SMTP gave before the call can be read. */
   refusalsWritten(): Promise<void>;
+  /** When the sender of a message got its 250, epoch milliseconds; null where that is not known. */
+  repliedAt(messageId: string): number | null;
   webhooks: Webhooks;
   /** The time by which webhook deliveries are due; by default that of the clock. */
   scheduleNow?: () => number;

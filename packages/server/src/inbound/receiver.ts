@@ -5,6 +5,7 @@ import { NO_RECIPIENT } from '../store/contract/refusals.ts';
 import { type Delivering, Delivery, type DeliveryDeps, type ReceivedMail } from './delivery.ts';
 import { type Recipient, type RecipientDeps, Recipients } from './recipients.ts';
 import { createRefusalLog } from './refusal-log.ts';
+import { ReplyTimes } from './reply-times.ts';
 import type { CaptureTarget } from './smtp-credentials.ts';
 
 /** The rules of receiving, as the SMTP conversation asks for them. None of the reports delays a reply. */
@@ -24,8 +25,13 @@ export interface Receiver {
    * @throws AppError `unavailable`
    */
   meetFault(recipient: Recipient, at: FaultPoint, envelope: MailEnvelope): Promise<MetFault | undefined>;
-  /** Stores a message, before the 250 is sent; see {@link Delivering.deliver}, also for what it throws. */
-  take(mail: ReceivedMail): Promise<void>;
+  /**
+   * Stores a message, before the 250 is sent; see {@link Delivering.deliver}, also for what it throws.
+   * @returns the id of the message in each inbox
+   */
+  take(mail: ReceivedMail): Promise<string[]>;
+  /** The 250 for a message was sent, for its timeline. */
+  replied(messageIds: readonly string[]): void;
   /**
    * Stores a refusal for the owner's explanations, if its address is on a served domain, or one label below one
    * that all accounts share, or on a domain that is a typing error of one of these.
@@ -58,12 +64,15 @@ export interface Settling {
   settled(): Promise<void>;
   /** Resolves when the refusals that were given before the call can be read. */
   refusalsWritten(): Promise<void>;
+  /** When the 250 for a message was sent, epoch milliseconds; null where that is not known. */
+  repliedAt(messageId: string): number | null;
 }
 
 export function createReceiver(deps: ReceiverDeps): Receiver & Delivering & Settling {
   const { store } = deps;
   const shared = new Set(deps.domains);
   const refusals = createRefusalLog(store.refusals, deps.onRefusalsLost);
+  const replyTimes = new ReplyTimes();
   const recipients = new Recipients(deps);
   const delivery = new Delivery({ ...deps, onStored: (address) => recipients.stored(address) });
   return {
@@ -76,8 +85,15 @@ export function createReceiver(deps: ReceiverDeps): Receiver & Delivering & Sett
     },
 
     async take(mail) {
-      await delivery.deliver(mail);
+      const placed = await delivery.deliver(mail);
+      return placed.flatMap((place) => ('messageId' in place ? place.messageId : []));
     },
+
+    replied(messageIds) {
+      replyTimes.add(messageIds, deps.clock.now());
+    },
+
+    repliedAt: (messageId) => replyTimes.of(messageId),
 
     refused(refusal) {
       const place = recipients.placeOf(refusal.address);

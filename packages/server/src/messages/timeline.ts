@@ -1,6 +1,6 @@
 import type { MailHeader } from '../mail/mail.ts';
 import { parseDate } from '../mail/mime/date.ts';
-import type { DeliveryRecord, FullMessageRecord } from '../store/contract/index.ts';
+import type { DeliveryRecord, FullMessageRecord, Refusal } from '../store/contract/index.ts';
 import type { TrailEvent, TrailStep } from '../store/contract/trail.ts';
 
 /** What a step of a message was; those of the trail, and what comes before and after it. */
@@ -8,7 +8,9 @@ export type TimelineEventName =
   | 'date-header'
   | 'received-header'
   | TrailEvent
+  | 'earlier-attempt'
   | 'committed'
+  | 'replied'
   | 'webhook-attempt';
 
 /** The outcome of an attempt to deliver the event of a message. */
@@ -49,10 +51,20 @@ type Draft = Omit<TimelineEvent, 'sincePreviousMs'>;
 
 const cut = (text: string): string => (text.length > MAX_DETAIL ? `${text.slice(0, MAX_DETAIL - 1)}…` : text);
 
-/** When what happened to a message, in the order in which it must have happened. @param deliveries of its event */
+/** What is known of a message beside itself. */
+export interface TimelineFacts {
+  /** Of the event of the message. */
+  deliveries: readonly DeliveryRecord[];
+  /** Attempts to deliver it that were put off, oldest first. */
+  attempts: readonly Refusal[];
+  /** When its sender got the 250, epoch milliseconds; null where that is not known. */
+  repliedAt: number | null;
+}
+
+/** When what happened to a message, in the order in which it must have happened. */
 export function timelineOf(
   message: FullMessageRecord,
-  deliveries: readonly DeliveryRecord[],
+  { deliveries, attempts, repliedAt }: TimelineFacts,
 ): TimelineEvent[] {
   const { trail, receivedAt } = message;
   const arrived = trail.find(({ event }) => event === 'end-of-data')?.at ?? receivedAt;
@@ -62,11 +74,35 @@ export function timelineOf(
   const own = [
     ...trail.map((step) => stepEvent(step, message)),
     committed(message),
-    ...deliveries.flatMap(attemptEvents).sort((a, b) => (a.at ?? 0) - (b.at ?? 0)),
+    ...[...replied(repliedAt), ...deliveries.flatMap(attemptEvents)].sort(
+      (a, b) => (a.at ?? 0) - (b.at ?? 0),
+    ),
   ];
   noteSetBack(own);
   const before = own.splice(0, Math.max(0, firstOfMail));
+  for (const attempt of attempts.map(earlierAttempt)) {
+    const later = own.findIndex(({ at }) => at !== null && at > (attempt.at ?? 0));
+    own.splice(Math.max(0, later), 0, attempt);
+  }
   return withDifferences([...before, ...headers, ...own]);
+}
+
+function replied(at: number | null): Draft[] {
+  if (at === null) return [];
+  const detail = 'The 250 reply was sent';
+  return [{ at, event: 'replied', clock: 'mayfly', detail, note: null, webhook: null }];
+}
+
+function earlierAttempt({ at, reply, fault, remoteAddress }: Refusal): Draft {
+  const deeds = [
+    ...(reply === '' ? [] : [reply]),
+    ...(fault?.disconnect ? ['connection closed'] : []),
+    ...(fault && fault.delayMs > 0 ? [`delayed by ${fault.delayMs} ms`] : []),
+  ];
+  const outcome = deeds.length === 0 ? 'the connection ended in the middle of the message' : deeds.join(', ');
+  const rule = fault ? ` (fault rule ${fault.rule} at ${fault.at})` : '';
+  const detail = cut(`The same sender, from ${remoteAddress}: ${outcome}${rule}`);
+  return { at, event: 'earlier-attempt', clock: 'mayfly', detail, note: null, webhook: null };
 }
 
 function withDifferences(events: readonly Draft[]): TimelineEvent[] {
@@ -183,7 +219,7 @@ function checkDetail({ authentication }: FullMessageRecord): string {
 
 function committed({ receivedAt, trail }: FullMessageRecord): Draft {
   const isSmtp = trail.some(({ event }) => event === 'data');
-  const detail = `Stored in one transaction${isSmtp ? '; the 250 reply followed it' : ''}`;
+  const detail = `Stored in one transaction${isSmtp ? ', before the 250 reply' : ''}`;
   return { at: receivedAt, event: 'committed', clock: 'mayfly', detail, note: null, webhook: null };
 }
 

@@ -65,6 +65,7 @@ export async function startHttp(
       rate: openRateLimit(shared),
       usage: shared.usage,
       refusalsWritten: () => receiver.refusalsWritten(),
+      repliedAt: (messageId) => receiver.repliedAt(messageId),
       injection: createInjection({ receiver, budget, clock }),
       replays,
       clock,

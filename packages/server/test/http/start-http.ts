@@ -192,6 +192,7 @@ export async function startHttp(
       rate: createRateLimit(clock),
       usage,
       refusalsWritten: () => hooks.refusalsWritten(),
+      repliedAt: () => null,
       injection: createInjection({
         receiver,
         clock,

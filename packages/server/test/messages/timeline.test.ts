@@ -28,10 +28,14 @@ function messageOf(headers: [string, string][], trail: Trail = SESSION): FullMes
   };
 }
 
+const NOTHING = { deliveries: [], attempts: [], repliedAt: null };
 const rows = (message: FullMessageRecord, deliveries: DeliveryRecord[] = []) =>
-  timelineOf(message, deliveries).map(({ event, sincePreviousMs }) => [event, sincePreviousMs]);
+  timelineOf(message, { ...NOTHING, deliveries }).map(({ event, sincePreviousMs }) => [
+    event,
+    sincePreviousMs,
+  ]);
 const notes = (message: FullMessageRecord) =>
-  timelineOf(message, []).flatMap(({ event, note }) => (note === null ? [] : [[event, note]]));
+  timelineOf(message, NOTHING).flatMap(({ event, note }) => (note === null ? [] : [[event, note]]));
 const date = (value: string): [string, string] => ['Date', value];
 const hop = (time: string): [string, string] => ['Received', `from a\r\n by b (x; y);\r\n ${time}`];
 
@@ -55,7 +59,7 @@ describe('a timeline', () => {
       ['committed', 1],
     ]);
     expect(notes(message)).toEqual([]);
-    const details = timelineOf(message, []).map(({ detail }) => detail);
+    const details = timelineOf(message, NOTHING).map(({ detail }) => detail);
     expect(details[1]).toBe('Received: from a by b (x; y)');
     expect(details[4]).toBe('MAIL FROM:<app@shop.example>');
     expect(details[5]).toBe('RCPT TO:<a+b@mayfly.test>');
@@ -106,7 +110,7 @@ describe('a timeline', () => {
       ['received-header', 'The time could not be read.'],
       ['received-header', 'The time could not be read.'],
     ]);
-    expect(timelineOf(message, [])[0]?.detail).toBe('The message has no Date header.');
+    expect(timelineOf(message, NOTHING)[0]?.detail).toBe('The message has no Date header.');
     expect(notes(messageOf([date('yesterday')]))).toEqual([['date-header', 'The time could not be read.']]);
   });
 
@@ -133,7 +137,7 @@ describe('a timeline', () => {
       ...{ state: 'delivered' as const, reason: null, createdAt: T, nextAttemptAt: null },
       attempts: [attempt(T + 30 + index, 500, 'status'), attempt(T + 5_000 - index, null, 'timeout')],
     }));
-    const timeline = timelineOf(messageOf([], trail), deliveries);
+    const timeline = timelineOf(messageOf([], trail), { ...NOTHING, deliveries });
     expect(timeline.filter(({ event }) => event === 'fault')).toMatchObject([
       { detail: '451 at end-of-data' },
     ]);
@@ -144,6 +148,30 @@ describe('a timeline', () => {
       { webhookId: 'whk_1', deliveryId: 'dlv_0', attempt: 2, status: null, durationMs: 7, error: 'timeout' },
     ]);
     expect(JSON.stringify(timeline)).not.toContain('secret');
+  });
+
+  it('shows attempts that were put off where they belong by time, and the 250 after the commit', () => {
+    const refusal = (at: number, reply: string) => ({
+      ...{ at, reply, address: 'a@mayfly.test', mailFrom: '', helo: '', remoteAddress: '192.0.2.1' },
+    });
+    const fault = { rule: 1, at: 'rcpt' as const, delayMs: 5, disconnect: true };
+    const attempts = [
+      { ...refusal(T - 9_000, '451 4.7.1 Later'), fault },
+      refusal(T - 8_000, ''),
+      refusal(T + 3, '452 4.2.2 Inbox is full'),
+    ];
+    const facts = { ...NOTHING, attempts, repliedAt: T + 40 };
+    const timeline = timelineOf(messageOf([date('Wed, 4 Mar 2026 05:05:00 +0000')]), facts);
+    expect(timeline.map(({ event }) => event)).toEqual([
+      ...['date-header', 'earlier-attempt', 'earlier-attempt', 'connected', 'mail-from', 'rcpt-to'],
+      ...['data', 'earlier-attempt', 'end-of-data', 'parsed', 'committed', 'replied'],
+    ]);
+    expect(timeline.filter(({ event }) => event === 'earlier-attempt').map(({ detail }) => detail)).toEqual([
+      'The same sender, from 192.0.2.1: 451 4.7.1 Later, connection closed, delayed by 5 ms (fault rule 1 at rcpt)',
+      'The same sender, from 192.0.2.1: the connection ended in the middle of the message',
+      'The same sender, from 192.0.2.1: 452 4.2.2 Inbox is full',
+    ]);
+    expect(timeline.at(-1)?.sincePreviousMs).toBe(25);
   });
 
   it('of a message stored without a trail has its headers and the commit', () => {
@@ -157,7 +185,7 @@ describe('a timeline', () => {
 
   it('is short for a message with a hundred thousand Received headers', () => {
     const many = Array.from({ length: 100_000 }, (): [string, string] => ['Received', 'x'.repeat(10_000)]);
-    const timeline = timelineOf(messageOf(many), []);
+    const timeline = timelineOf(messageOf(many), NOTHING);
     expect(timeline.length).toBeLessThan(120);
     expect(JSON.stringify(timeline).length).toBeLessThan(64 * 1024);
   });

@@ -101,12 +101,15 @@ export class MemoryReceiver implements Receiver {
     return { ...fault, reply };
   }
 
-  async take({ envelope, recipients, received, trace }: ReceivedMail): Promise<void> {
+  async take({ envelope, recipients, received, trace }: ReceivedMail): Promise<string[]> {
     if (received.byteOffset !== TRACE_HEADROOM_BYTES) throw new Error('no room for the Received line');
     await this.beforeTake();
     const { id: session = '', authenticated = false } = trace ?? {};
     this.mails.push({ envelope, recipients, bytes: Buffer.from(received), session, authenticated });
+    return [];
   }
+
+  replied(): void {}
 
   refused(refusal: Refusal): void {
     this.refusals.push(refusal);

@@ -32,6 +32,7 @@ export const TimelineEvent = Type.Object(
       [
         'date-header',
         'received-header',
+        'earlier-attempt',
         'connected',
         'tls',
         'authenticated',
@@ -45,11 +46,12 @@ export const TimelineEvent = Type.Object(
         'parsed',
         'sender-checked',
         'committed',
+        'replied',
         'webhook-attempt',
       ],
       {
         description:
-          '`date-header`: the Date header. `received-header`: a Received header of another server. `connected`, `tls`, `authenticated`, `mail-from`, `rcpt-to` (the last recipient was accepted), `data`, `end-of-data`: the SMTP session. `fault`: a fault that the inbox asked for, since the last message of the session. `injected`: the request that injected the message. `imported`: it was read from a recording. `parsed`: it was read. `sender-checked`: SPF, DKIM and DMARC were checked. `committed`: `receivedAt`, the time of the transaction that stored it; the 250 reply was sent when that was on the disk. `webhook-attempt`: an attempt to deliver its event.',
+          '`date-header`: the Date header. `received-header`: a Received header of another server. `earlier-attempt`: mail of the same sender for the same address that was put off by a fault, a 4xx reply or the end of its connection, since the last message of that author, within 24 hours. `connected`, `tls`, `authenticated`, `mail-from`, `rcpt-to` (the last recipient was accepted), `data`, `end-of-data`: the SMTP session. `fault`: a fault that the inbox asked for, since the last message of the session. `injected`: the request that injected the message. `imported`: it was read from a recording. `parsed`: it was read. `sender-checked`: SPF, DKIM and DMARC were checked. `committed`: `receivedAt`, the time of the transaction that stored it. `replied`: the 250 reply was sent, when that was on the disk and the delays of faults were over; known on the server that received the message, for its newest 10,000. `webhook-attempt`: an attempt to deliver its event.',
       },
     ),
     clock: Type.Enum(['sender', 'relay', 'mayfly'], {

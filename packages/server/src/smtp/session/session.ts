@@ -58,6 +58,9 @@ export class Session {
   readonly #source: string;
   readonly #context: SessionContext;
   readonly #trail: SessionTrail;
+  #hasEnded = false;
+  /** The ids of the last message that was stored, one for each inbox. */
+  #stored: readonly string[] = [];
   /** The inbox that takes all mail of this session; null for delivery by recipients. */
   #target: CaptureTarget | null = null;
   #isAuthenticated = false;
@@ -213,11 +216,13 @@ export class Session {
     const { begunAt } = message;
     this.#reports.message({ ...transaction, bytes, begunAt }, given, this.#target?.address);
     await this.#faults.delay(delayMs);
+    if (given === REPLIES.stored && !this.#hasEnded) this.#context.receiver.replied(this.#stored);
     return given;
   }
 
   /** The connection has ended, also in the middle of a message. @param bytesRead as in {@link endData} */
   ended(bytesRead: number): void {
+    this.#hasEnded = true;
     this.#gone?.abort();
     this.#faults.end();
     if (!this.#message) return;
@@ -270,7 +275,14 @@ export class Session {
     const trace = { id: this.#id, protocol: 'SMTP' as const, authenticated: this.#isAuthenticated };
     const trail = this.#trail.endOfData(recipients);
     try {
-      await this.#context.receiver.take({ envelope, recipients, received: bytes, trace, trail, signal });
+      this.#stored = await this.#context.receiver.take({
+        envelope,
+        recipients,
+        received: bytes,
+        trace,
+        trail,
+        signal,
+      });
       this.#trail.stored();
       return REPLIES.stored;
     } catch (error) {

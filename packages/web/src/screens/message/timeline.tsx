@@ -10,6 +10,7 @@ import { Loaded } from '../../ui/states.tsx';
 const TITLES: Record<api.TimelineEvent['event'], string> = {
   'date-header': 'Date header',
   'received-header': 'Received by another server',
+  'earlier-attempt': 'An earlier attempt was put off',
   connected: 'Connected',
   tls: 'TLS',
   authenticated: 'AUTH',
@@ -23,6 +24,7 @@ const TITLES: Record<api.TimelineEvent['event'], string> = {
   parsed: 'Parsed',
   'sender-checked': 'SPF, DKIM and DMARC checked',
   committed: 'Stored by Mayfly',
+  replied: '250 reply',
   'webhook-attempt': 'Webhook',
 };
 const CLOCKS = { sender: 'by the sender', relay: 'by that server', mayfly: '' } as const;

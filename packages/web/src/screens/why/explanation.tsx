@@ -16,7 +16,11 @@ export function sentences(
       `${plural(seenCount, 'message')} came, and none meets all conditions. The nearest is “${nearest.message.subject || '(no subject)'}” from ${person(nearest.message.from)}, ${ago(nearest.message.receivedAt)}: its ${conditions} ${nearest.failed.length === 1 ? 'differs' : 'differ'}.`,
     );
   }
-  if (refused[0]) {
+  if (refused[0]?.reply === '' && !refused[0].fault) {
+    found.push(
+      `The connection of a sender ended in the middle of a message for this address, ${ago(refused[0].at)}.`,
+    );
+  } else if (refused[0]) {
     found.push(
       `${plural(refused.length, 'mail')} for this address was refused. The last reply, ${ago(refused[0].at)}, was “${refused[0].reply}”.`,
     );

@@ -1,6 +1,7 @@
 import { MessageParams, Timeline } from '@mayfly/client/contract';
 import { notFound } from '../../../errors.ts';
 import { headersAt } from '../../../mail/fields.ts';
+import { earlierAttempts } from '../../../messages/earlier-attempts.ts';
 import { timelineOf } from '../../../messages/timeline.ts';
 import type { FullMessageRecord } from '../../../store/contract/index.ts';
 import { callersInbox } from '../../access/guard.ts';
@@ -12,7 +13,7 @@ import { toTimeOrNull } from '../../response/time.ts';
 const MAX_HEADER_READ = 64 * 1024;
 
 export function timelineRoutes(app: App, { deps }: RouteContext): void {
-  const { store, clock } = deps;
+  const { store, clock, refusalsWritten, repliedAt } = deps;
 
   /** A message with its header fields, also where those are not stored. */
   async function withHeaders(message: FullMessageRecord): Promise<FullMessageRecord> {
@@ -33,12 +34,13 @@ export function timelineRoutes(app: App, { deps }: RouteContext): void {
       tags: ['Messages'],
       summary: 'Read when what happened to a message',
       description:
-        'From the Date header over each Received header and each step of the SMTP session to the commit and each webhook attempt so far, with the milliseconds between them. Where clocks differ, `note` says so. Attempts are kept for 7 days after a delivery ended.',
+        'From the Date header over each Received header and each step of the SMTP session to the commit, the 250 reply and each webhook attempt so far, with the milliseconds between them. Where clocks differ, `note` says so. Attempts are kept for 7 days after a delivery ended.',
       params: MessageParams,
       response: { 200: json(Timeline, 'The events.') },
     },
     handler: async (request) => {
-      const { id: inboxId, accountId } = callersInbox(request);
+      const inbox = callersInbox(request);
+      const { id: inboxId, accountId } = inbox;
       const { messageId } = request.params;
       const now = clock.now();
       const stored = await store.messages.find(inboxId, messageId, now);
@@ -51,7 +53,9 @@ export function timelineRoutes(app: App, { deps }: RouteContext): void {
         { inboxId, messageId, ...times },
         now,
       );
-      const events = timelineOf(message, deliveries);
+      await refusalsWritten();
+      const attempts = await earlierAttempts(store, inbox, message, now);
+      const events = timelineOf(message, { deliveries, attempts, repliedAt: repliedAt(messageId) });
       return { events: events.map((event) => ({ ...event, at: toTimeOrNull(event.at) })) };
     },
   });

@@ -56,7 +56,7 @@ describe('GET /v1/inboxes/{id}/messages/{messageId}/timeline', () => {
     expect(names(events)).toEqual([
       'date-header',
       ...['connected', 'tls', 'authenticated', 'mail-from', 'rcpt-to', 'data', 'end-of-data'],
-      ...['parsed', 'committed', 'webhook-attempt', 'webhook-attempt'],
+      ...['parsed', 'committed', 'replied', 'webhook-attempt', 'webhook-attempt'],
     ]);
     expect(events.find(({ event }) => event === 'tls')?.detail).toMatch(/^TLSv1\.[23] TLS_/);
     expect(events.find(({ event }) => event === 'rcpt-to')?.detail).toBe('RCPT TO:<someone@else.example>');
@@ -91,6 +91,7 @@ describe('GET /v1/inboxes/{id}/messages/{messageId}/timeline', () => {
           'mail-from',
           'parsed',
           'rcpt-to',
+          'replied',
         ].toSorted(),
       );
     }

@@ -1,0 +1,78 @@
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { describeOnEngines } from '../support/nodes.ts';
+import { smtpClient } from '../support/smtp-script.ts';
+import { startApp, type TestApp } from '../support/start-app.ts';
+
+describeOnEngines('the timeline of a mail that its sender had to repeat', (engine) => {
+  const apps: TestApp[] = [];
+  let stopEngine: () => Promise<void>;
+  beforeAll(async () => {
+    const { env, stop } = await engine.start();
+    stopEngine = stop;
+    const settings = await env();
+    for (let n = 0; n < engine.nodes; n++) apps.push(await startApp(settings));
+  });
+  afterAll(async () => {
+    for (const app of apps) await app.stop();
+    await stopEngine();
+  });
+  const first = () => apps[0] as TestApp;
+  const last = () => apps.at(-1) as TestApp;
+
+  /** One session. @returns the last reply; '' when the server closed the connection */
+  async function attempt(app: TestApp, to: string, mailFrom: string, subject = 'Code'): Promise<string> {
+    const client = await smtpClient(app.smtp.port);
+    try {
+      let reply = await client.reply();
+      for (const command of ['EHLO app', `MAIL FROM:<${mailFrom}>`, `RCPT TO:<${to}>`, 'DATA']) {
+        reply = await client.say(command);
+        if (!/^[23]/.test(reply)) return reply;
+      }
+      await client.send(`From: ${mailFrom}\r\nSubject: ${subject}\r\n\r\nx\r\n.\r\n`);
+      return await client.reply();
+    } finally {
+      client.close();
+    }
+  }
+  /** Of the newest message. */
+  async function eventsOf(app: TestApp, inboxId: string) {
+    const { messages } = (await app.api('GET', `/v1/inboxes/${inboxId}/messages`)).body;
+    const path = `/v1/inboxes/${inboxId}/messages/${messages[0].id}/timeline`;
+    const { events } = (await app.api('GET', path)).body as { events: { event: string; detail: string }[] };
+    return events;
+  }
+  const attemptsIn = (events: { event: string; detail: string }[]) =>
+    events
+      .filter(({ event }) => event === 'earlier-attempt')
+      .map(({ detail }) => detail.replace(/^.*?: /, ''));
+
+  it('shows the attempts before, of this sender and since its last mail only', async () => {
+    const inbox = await first().createInbox();
+    const rules = [
+      { at: 'rcpt', reply: { code: 451, text: '4.7.1 Later' }, times: 2 },
+      { at: 'end-of-data', disconnect: true },
+    ];
+    await first().api('PUT', `/v1/inboxes/${inbox.id}/faults`, { body: { rules } });
+    expect(await attempt(first(), inbox.address, 'other@shop.example')).toMatch(/^451/);
+    expect(await attempt(first(), inbox.address, 'app@shop.example')).toMatch(/^451/);
+    expect(await attempt(last(), inbox.address, 'app@shop.example')).toBe('');
+    expect(await attempt(first(), inbox.address, 'app@shop.example')).toMatch(/^250/);
+    await expect
+      .poll(async () => attemptsIn(await eventsOf(first(), inbox.id)))
+      .toEqual(['451 4.7.1 Later (fault rule 1 at rcpt)', 'connection closed (fault rule 2 at end-of-data)']);
+    await attempt(first(), inbox.address, 'app@shop.example', 'Another');
+    expect(attemptsIn(await eventsOf(first(), inbox.id))).toEqual([]);
+  });
+
+  it('has the time of the 250 on the server that sent it, also after the delay of a fault', async () => {
+    const inbox = await first().createInbox();
+    const rules = [{ at: 'end-of-data', delayMs: 60 }];
+    await first().api('PUT', `/v1/inboxes/${inbox.id}/faults`, { body: { rules } });
+    expect(await attempt(first(), inbox.address, 'app@shop.example')).toMatch(/^250/);
+    const events = (await eventsOf(first(), inbox.id)) as { event: string; sincePreviousMs?: number }[];
+    expect(events.slice(-2).map(({ event }) => event)).toEqual(['committed', 'replied']);
+    expect(events.at(-1)?.sincePreviousMs).toBeGreaterThanOrEqual(50);
+    const elsewhere = await eventsOf(last(), inbox.id);
+    expect(elsewhere.at(-1)?.event).toBe(engine.nodes === 1 ? 'replied' : 'committed');
+  });
+});
