@@ -151,7 +151,7 @@ export class UsageMeter {
     try {
       if (uses.length > 0) await this.#store.keys.used(uses);
     } catch (err) {
-      this.#log.error({ err }, 'the last uses of API keys could not be written');
+      this.#log.error({ err }, 'The last uses of API keys could not be written');
     }
   }
 
@@ -162,7 +162,7 @@ export class UsageMeter {
         this.#logPassed(accountId, month, passed);
       }
     } catch (err) {
-      this.#log.error({ err }, 'usage could not be written and will be written later');
+      this.#log.error({ err }, 'Usage could not be written and will be written later');
       // If the write may have succeeded, the returned requests are given up: returning a lease twice would
       // allow more requests than the quota.
       const isUnchanged = err instanceof AppError && err.code === 'unavailable';
@@ -189,7 +189,10 @@ export class UsageMeter {
 
   #logPassed(accountId: string, month: Month, passed: readonly UsageThreshold[]): void {
     for (const percent of passed) {
-      this.#log.warn({ accountId, month, percent }, `the account has used ${percent} % of its month`);
+      this.#log.warn(
+        { accountId, month, percent },
+        `The account has used ${percent} % of its requests of the month`,
+      );
     }
   }
 
@@ -212,7 +215,7 @@ export class UsageMeter {
     const charge = account.spend(limit, this.#days.dayOf(this.#clock.now()), monotonic);
     if (account.isLow(limit) && !this.#leasing.has(account) && !account.isEmpty(limit, monotonic)) {
       this.#lease(account, limit).catch((err) =>
-        this.#log.error({ err, accountId: account.accountId }, 'requests could not be leased ahead'),
+        this.#log.error({ err, accountId: account.accountId }, 'Requests could not be leased ahead'),
       );
     }
     return charge;

@@ -28,7 +28,7 @@ export function createOpened(log: Logger): Opened {
     try {
       await part();
     } catch (err) {
-      log.error({ err }, 'a part did not stop cleanly');
+      log.error({ err }, 'A part did not stop cleanly');
     }
   };
   return {

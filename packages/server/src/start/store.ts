@@ -19,7 +19,7 @@ export function openStore(
   onWriting: (change: 1 | -1) => void,
 ): Promise<Store> {
   const onCrash = (err: Error) =>
-    log.error({ err }, 'a thread of the database died; its next call starts it again');
+    log.error({ err }, 'A thread of the database ended unexpectedly; its next call starts it again');
   if (config.databaseUrl === null) {
     return openSqlite({ path: databasePath(config.dataDir), onWriting, onCrash });
   }
@@ -28,7 +28,7 @@ export function openStore(
     directUrl: config.databaseDirectUrl,
     notify: config.databaseNotify === 'on',
     onCrash,
-    onError: (err) => log.warn({ err }, 'a connection to the database failed; the next call opens a new one'),
+    onError: (err) => log.warn({ err }, 'A connection to the database failed; the next call opens a new one'),
     hints: {
       clock,
       node: newSessionId(),

@@ -28,9 +28,9 @@ export async function sweepUntil(signal: AbortSignal, { upkeep, clock, log }: Sw
       for (let step = SWEEP_ROWS; step >= SWEEP_ROWS && !signal.aborted; freed += step) {
         step = await upkeep.sweep(clock.now(), SWEEP_ROWS);
       }
-      if (freed > 0) log.info({ freed }, 'deleted expired rows');
+      if (freed > 0) log.info({ freed }, 'Expired rows were deleted');
     } catch (error) {
-      log.error({ err: error }, 'expired rows could not be deleted; the next run tries again');
+      log.error({ err: error }, 'Expired rows could not be deleted; the next run tries again');
     }
     await clock.sleep(SWEEP_EVERY_MS, signal);
   }
@@ -49,7 +49,7 @@ function createClockCheck(upkeep: Upkeep, log: Logger): (now: number) => Promise
     if (!isBehind || wasBehind) return;
     log.warn(
       { behindSeconds: Math.round(behindMs / 1000) },
-      'the clock of this machine ran back behind times that are stored; until it has caught up, new messages get the times after those, and inboxes expire late. Check the time synchronization.',
+      'The clock of this machine ran back behind times that are stored; until it has caught up, new messages get the times after those, and inboxes expire late. Check the time synchronization.',
     );
   };
 }

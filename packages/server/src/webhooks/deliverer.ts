@@ -83,7 +83,7 @@ export function createDeliverer(deps: DelivererDeps): Deliverer {
     const { id: deliveryId, webhookId } = claimed;
     const work = attempt(claimed, aborting.signal)
       // The delivery is claimed again after its lease has expired.
-      .catch((err) => log.error({ err, deliveryId, webhookId }, 'a webhook attempt could not be recorded'))
+      .catch((err) => log.error({ err, deliveryId, webhookId }, 'A webhook attempt could not be recorded'))
       .finally(() => {
         free[slot] += 1;
         inProgress.delete(work);
@@ -111,7 +111,7 @@ export function createDeliverer(deps: DelivererDeps): Deliverer {
       try {
         wait = await startDue();
       } catch (err) {
-        log.error({ err }, 'webhook deliveries could not be claimed and will be tried again');
+        log.error({ err }, 'Webhook deliveries could not be claimed and will be tried again');
       }
       if (wait > 0 && !stopping.signal.aborted) await clock.sleep(wait, wakeUp.signal);
     }
@@ -165,13 +165,16 @@ function createAttempt(deps: DelivererDeps) {
         next: step.kind,
         ...(step.kind === 'retry' && { nextAt: new Date(now + step.inMs).toISOString() }),
       },
-      'webhook attempt',
+      'A webhook attempt ended',
     );
     const reason = reasonToDisable(step, streak, now);
     if (reason === undefined) return;
     await store.webhooks.disable(claimed.webhookId, reason);
     metrics.disabled();
-    log.warn({ webhookId: claimed.webhookId, accountId: claimed.accountId, reason }, 'webhook disabled');
+    log.warn(
+      { webhookId: claimed.webhookId, accountId: claimed.accountId, reason },
+      'A webhook was disabled',
+    );
   };
 
   return async (claimed: ClaimedDelivery, signal: AbortSignal): Promise<void> => {
@@ -181,7 +184,7 @@ function createAttempt(deps: DelivererDeps) {
       const next = { state: 'cancelled' as const, reason: body.gone };
       await recorder.add({ ...proofOf(claimed), attempt: null, next });
       metrics.delivery('cancelled');
-      log.info({ ...idsOf(claimed), reason: body.gone }, 'webhook delivery cancelled');
+      log.info({ ...idsOf(claimed), reason: body.gone }, 'A webhook delivery was cancelled');
       return;
     }
     const headers = signatureHeaders({

@@ -186,7 +186,7 @@ describe('the HTTP listener', () => {
     expect(lines[0]).toContain('the secret is in here');
   });
 
-  it('logs one line a request with its account, and no credential or body in any', async () => {
+  it('logs one line a request with its remote address, account, key and inbox, and no credential or body in any', async () => {
     const secret = 'a-label-value-of-a-body';
     const before = http.logged.length;
     const made = await http.api('POST', '/v1/inboxes', { body: { labels: { secret } } });
@@ -197,10 +197,19 @@ describe('the HTTP listener', () => {
         method: 'POST',
         route: '/v1/inboxes',
         status: 201,
+        remoteAddress: '127.0.0.1',
         accountId: http.accountId,
+        keyId: expect.stringMatching(/^key_/),
         requestId: expect.any(String),
       },
-      { method: 'GET', route: '/v1/inboxes/:id/messages', status: 200, accountId: http.accountId },
+      {
+        method: 'GET',
+        route: '/v1/inboxes/:id/messages',
+        status: 200,
+        remoteAddress: '127.0.0.1',
+        accountId: http.accountId,
+        inboxId: made.body.id,
+      },
     ]);
     const all = http.logged.join('');
     for (const word of [secret, made.body.token, inbox.token, ...Object.values(http.keys)])

@@ -264,7 +264,7 @@ describe('a store that is unavailable', () => {
     });
     // What was leased before was used up meanwhile.
     expect(through).toBe(BLOCK);
-    expect(logged.map(({ msg }) => msg)).toContain('requests could not be leased ahead');
+    expect(logged.map(({ msg }) => msg)).toContain('Requests could not be leased ahead');
     expect(through + (await exhaust([node]))).toBe(QUOTA);
   });
 
@@ -272,7 +272,7 @@ describe('a store that is unavailable', () => {
     const node = meterOn();
     await charge(node, 25);
     await whileLocked(() => node.report());
-    expect(logged.map(({ msg }) => msg)).toContain('usage could not be written and will be written later');
+    expect(logged.map(({ msg }) => msg)).toContain('Usage could not be written and will be written later');
     expect(await dayCounts()).toEqual({});
     await charge(node, 5);
     await node.report();

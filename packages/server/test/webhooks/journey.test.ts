@@ -324,7 +324,7 @@ describe('a webhook', () => {
     await app.mail((await app.createInbox()).address, 'confidential');
     const delivery = await ended(webhook.id);
     const lines = await until(
-      () => app.logged.filter((line) => line.includes('webhook attempt')),
+      () => app.logged.filter((line) => line.includes('A webhook attempt ended')),
       (all) => all.length > 0,
     );
     expect(lines.map((line) => JSON.parse(line))).toMatchObject([

@@ -156,6 +156,6 @@ export async function recheckUntil(
   while (!signal.aborted) {
     await clock.sleep(RECHECK_EVERY_MS, signal);
     // While the storage is down no credential can be checked; the next round tries again.
-    await recheck().catch((err) => log.warn({ err }, 'the keys of held requests could not be checked'));
+    await recheck().catch((err) => log.warn({ err }, 'The keys of held requests could not be checked'));
   }
 }

@@ -1,4 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { plainAddress } from '../../inbound/source-key.ts';
 import type { App, HttpDeps, RouteContext } from '../context.ts';
 import { CONNECTION_LIMITS, MAX_DISCARDED_BYTES, SMALL_ANSWER_BYTES, STREAM_BYTES } from '../limits.ts';
 import { discardBody } from '../request/discard-body.ts';
@@ -40,6 +41,9 @@ export function answerErrors(app: App, deps: HttpDeps, known: KnownPaths): void 
   });
 }
 
+/** For the log; undefined when the client has disconnected. */
+const remoteAddressOf = ({ ip }: FastifyRequest): string | undefined => ip && plainAddress(ip);
+
 /** Counts each request in the metrics, and logs it at the level `info`. */
 export function observeRequests(app: App, deps: HttpDeps): void {
   const seconds = new RequestSeconds(deps.metrics);
@@ -55,7 +59,10 @@ export function observeRequests(app: App, deps: HttpDeps): void {
         route,
         status: reply.statusCode,
         ms: Math.round(ms * 10) / 10,
+        remoteAddress: remoteAddressOf(request),
         accountId: request.admitted?.accountId,
+        keyId: request.caller?.key?.key.id,
+        inboxId: request.caller?.inbox?.id,
       },
       'A request was answered',
     );

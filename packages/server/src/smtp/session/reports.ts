@@ -68,7 +68,10 @@ export class SessionReports {
     metrics.refusal(reply.code);
     this.#refusal(envelope, address, reply);
     if (isLogged)
-      log.info({ session: this.#session, rcptTo, reply: replyLine(reply) }, 'A recipient was refused');
+      log.info(
+        { session: this.#session, remoteAddress: this.#remoteAddress, rcptTo, reply: replyLine(reply) },
+        'A recipient was refused',
+      );
   }
 
   /** A message was stored or refused. @param address as in {@link recipient}; undefined for each recipient's */
@@ -80,7 +83,7 @@ export class SessionReports {
     const { metrics, clock, log } = this.#deps;
     const reply = 'disconnects' in given ? given.reply : given;
     const ms = clock.monotonic() - begunAt;
-    const line = { session: this.#session, bytes, ms, recipients: recipients.map(({ inboxId }) => inboxId) };
+    const line = this.#line(bytes, ms, recipients);
     if (reply && reply.code < 300) {
       metrics.mail('accepted', bytes, ms / 1000);
       log.info(line, 'A message was stored');
@@ -113,10 +116,7 @@ export class SessionReports {
     const { metrics, clock, log } = this.#deps;
     const ms = clock.monotonic() - begunAt;
     metrics.mail('failed', bytes, ms / 1000);
-    log.info(
-      { session: this.#session, bytes, ms, recipients: recipients.map(({ inboxId }) => inboxId) },
-      'The connection ended before the end of a message',
-    );
+    log.info(this.#line(bytes, ms, recipients), 'The connection ended before the end of a message');
     for (const one of new Set(recipients.map((recipient) => address ?? recipient.address))) {
       this.#refusal(envelope, one, null);
     }
@@ -126,6 +126,17 @@ export class SessionReports {
   defect(err: unknown): Reply {
     this.#deps.log.error({ session: this.#session, err }, 'An SMTP session failed unexpectedly');
     return REPLIES.tryLater;
+  }
+
+  /** What the log says of a message. @param ms since its DATA command */
+  #line(bytes: number, ms: number, recipients: EndedMessage['recipients']) {
+    return {
+      session: this.#session,
+      remoteAddress: this.#remoteAddress,
+      bytes,
+      ms: Math.round(ms * 10) / 10,
+      recipients: recipients.map(({ inboxId }) => inboxId),
+    };
   }
 
   #refusal({ mailFrom, helo, remoteAddress }: MailEnvelope, address: string, reply: Reply | null): void {

@@ -60,6 +60,8 @@ describe('the standard output of mayfly serve', () => {
     expect(lines.length).toBeGreaterThan(4);
     for (const line of lines)
       expect(line).toMatchObject({ level: expect.any(String), time: expect.any(String) });
+    for (const msg of ['A request was answered', 'A recipient was refused'])
+      expect(lines).toContainEqual(expect.objectContaining({ msg, remoteAddress: '127.0.0.1' }));
     expect(messages(output)).toEqual(
       expect.arrayContaining([
         expect.stringContaining('The first API key was written'),
