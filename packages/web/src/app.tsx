@@ -1,12 +1,13 @@
-import { type ComponentType, h } from 'preact';
-import { useEffect, useState } from 'preact/hooks';
+import { type ComponentChildren, type ComponentType, h } from 'preact';
+import { useEffect, useErrorBoundary, useState } from 'preact/hooks';
 import { href, match, navigate, path, query, url } from './lib/router.ts';
-import { session } from './lib/session.ts';
+import { loadSession, session, sessionError } from './lib/session.ts';
+import { showTitle } from './lib/title.ts';
 import { Inbox } from './screens/inbox/inbox.tsx';
 import { Inboxes } from './screens/inboxes/inboxes.tsx';
 import { Open, SignIn } from './screens/sign-in.tsx';
 import { Shell } from './shell.tsx';
-import { Failure, Loading, Notice } from './ui/states.tsx';
+import { Broken, Failure, Loading, Notice } from './ui/states.tsx';
 
 type Params = Record<string, string>;
 // biome-ignore lint/suspicious/noExplicitAny: each screen has parameters of its own, read from its path.
@@ -17,15 +18,22 @@ function load(screen: () => Promise<Screen>): Screen {
   let loaded: Screen | undefined;
   return function Later(params: Params) {
     const [, setState] = useState(0);
-    const [error, setError] = useState<unknown>();
+    const [hasFailed, setFailed] = useState(false);
     useEffect(() => {
-      if (loaded || error) return;
-      screen().then((one) => {
-        loaded = one;
-        setState(1);
-      }, setError);
-    }, [error]);
-    if (error) return <Failure error={error} retry={() => setError(undefined)} />;
+      if (loaded) return;
+      screen().then(
+        (one) => {
+          loaded = one;
+          setState(1);
+        },
+        () => setFailed(true),
+      );
+    }, []);
+    if (hasFailed) {
+      const detail =
+        'The server does not respond, or another version of Mayfly was started since this page was loaded.';
+      return <Broken title="This screen could not be loaded" detail={detail} />;
+    }
     return loaded ? h(loaded, params) : <Loading />;
   };
 }
@@ -37,7 +45,7 @@ const ROUTES: [pattern: string, screen: Screen, title: string][] = [
   ['/inboxes/:id', Inbox, 'Inbox'],
   ['/inboxes/:id/messages/:messageId', Inbox, 'Message'],
   ['/inboxes/:id/why', load(async () => (await import('./screens/why/why.tsx')).Why), 'Why nothing came'],
-  ['/why', load(async () => (await import('./screens/why/why.tsx')).WhyAddress), 'Why nothing came'],
+  ['/why', load(async () => (await import('./screens/why/address.tsx')).WhyAddress), 'Why nothing came'],
   ['/live', load(async () => (await import('./screens/live.tsx')).Live), 'Live'],
   ['/connect', load(async () => (await import('./screens/connect/connect.tsx')).Connect), 'Connect'],
   ['/webhooks', load(async () => (await webhooks()).Webhooks), 'Webhooks'],
@@ -68,15 +76,20 @@ const NotFound = () => (
   </Notice>
 );
 
+/** Shows what failed in place of a screen that throws, and keeps the rest of the page. */
+function Guarded({ children }: { children: ComponentChildren }) {
+  const [error] = useErrorBoundary(reportError);
+  if (error === undefined) return children;
+  return <Broken title="This screen has failed" detail={String(error)} />;
+}
+
 /** The screen of the address, or the sign-in screen, which comes back to it. */
 export function App() {
   const at = path.value;
   const who = session.value;
   const found = find(at);
   const title = found?.title ?? 'Mayfly';
-  useEffect(() => {
-    document.title = `${title} · Mayfly`;
-  }, [title]);
+  useEffect(() => showTitle(title), [title, at]);
   // A read token sees its inbox only.
   const home = who?.inbox ? `/inboxes/${who.inbox.id}` : '/inboxes';
   const isElsewhere = who?.inbox ? !at.startsWith(home) : at === '/';
@@ -90,14 +103,26 @@ export function App() {
   }, [who, at]);
 
   if (at === '/open') return <Open />;
-  if (who === undefined) return <Loading />;
+  if (who === undefined) {
+    return sessionError.value === undefined ? (
+      <Loading />
+    ) : (
+      <main>
+        <Failure error={sessionError.value} retry={() => void loadSession()} isScreen />
+      </main>
+    );
+  }
   if (who === null || at === '/sign-in') return <SignIn />;
   const { Screen = NotFound, params = {} } = found ?? {};
   // Inbox and message are one screen: its list stays when a message is opened.
   const name = Screen === Inbox ? `inbox ${params.id}` : at;
+  // Another tab may have signed in with another account: nothing of the former one stays.
+  const owner = who.account?.id ?? who.inbox?.id;
   return (
-    <Shell at={at}>
-      <Screen key={name} {...params} />
+    <Shell at={at} key={owner}>
+      <Guarded key={name}>
+        <Screen {...params} />
+      </Guarded>
     </Shell>
   );
 }

@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact';
-import { useEffect, useState } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import icon from './icon.svg';
-import { dismiss, toasts } from './lib/actions.ts';
+import { dismiss, type Toast, toasts } from './lib/actions.ts';
 import { count } from './lib/format.ts';
 import { useShortcuts } from './lib/keys.ts';
 import { connection, lastHeardAt, startLive } from './lib/live.ts';
@@ -53,6 +53,9 @@ function LiveState() {
   );
 }
 
+const isCurrent = ({ to }: Place, at: string): boolean =>
+  at.endsWith('/why') ? to === '/why' : at === to || at.startsWith(`${to}/`);
+
 const THEMES = { auto: 'Colours: automatic', light: 'Colours: light', dark: 'Colours: dark' };
 
 function Rail({
@@ -78,10 +81,7 @@ function Rail({
         <ul>
           {placesOf(who).map((place) => (
             <li key={place.to}>
-              <a
-                href={href(place.to)}
-                aria-current={at === place.to || at.startsWith(`${place.to}/`) ? 'page' : undefined}
-              >
+              <a href={href(place.to)} aria-current={isCurrent(place, at) ? 'page' : undefined}>
                 <Icon name={place.icon} /> {place.label}
                 {place.key && <kbd>g {place.key}</kbd>}
               </a>
@@ -89,7 +89,7 @@ function Rail({
           ))}
           <li>
             <a href="/docs">
-              <Icon name="out" /> API reference
+              <Icon name="external" /> API reference
             </a>
           </li>
         </ul>
@@ -145,24 +145,39 @@ function Quota({ who }: { who: Session }) {
   );
 }
 
-const Toasts = () => (
-  <div class="toasts" role="status" aria-live="polite">
-    {toasts.value.map(({ id, text, kind, undo }) => (
-      <div class={`toast ${kind}`} key={id}>
-        {text}
-        {undo && (
-          <button
-            type="button"
-            onClick={() => {
-              undo();
-              dismiss(id);
-            }}
-          >
-            Undo
-          </button>
-        )}
-      </div>
-    ))}
+/** Notes, above everything else: a dialog that is opened later would cover them. */
+function Toasts() {
+  const box = useRef<HTMLDivElement>(null);
+  const shown = toasts.value;
+  useLayoutEffect(() => {
+    const element = box.current;
+    if (element?.matches(':popover-open')) element.hidePopover();
+    element?.showPopover();
+  }, [shown]);
+  return (
+    <div class="toasts" role="status" aria-live="polite" popover="manual" ref={box}>
+      {shown.map((one) => (
+        <ToastNote key={one.id} one={one} />
+      ))}
+    </div>
+  );
+}
+
+const ToastNote = ({ one: { id, text, kind, undo } }: { one: Toast }) => (
+  <div class={`toast ${kind}`}>
+    {text}
+    {undo && (
+      <button
+        type="button"
+        onClick={() => {
+          undo();
+          dismiss(id);
+        }}
+      >
+        Undo
+      </button>
+    )}
+    {kind === 'error' && <IconButton icon="close" label="Close the note" onClick={() => dismiss(id)} />}
   </div>
 );
 

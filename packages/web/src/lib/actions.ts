@@ -1,5 +1,6 @@
 import { ApiError } from '@mayfly/client';
 import { signal } from '@preact/signals';
+import { isGone } from './query.ts';
 
 /** A short note at the edge of the page. */
 export interface Toast {
@@ -11,6 +12,10 @@ export interface Toast {
 }
 
 const SHOWN_MS = 5_000;
+/** An error is longer than a confirmation, and comes unexpectedly. */
+const ERROR_SHOWN_MS = 12_000;
+/** Older notes make room; those that can be undone end with their time only. */
+const MAX_SHOWN = 3;
 let last = 0;
 export const toasts = signal<readonly Toast[]>([]);
 
@@ -20,8 +25,9 @@ export function dismiss(id: number): void {
 
 export function toast(text: string, kind: Toast['kind'] = 'info', undo?: () => void): number {
   const id = ++last;
-  toasts.value = [...toasts.value.slice(-2), { id, text, kind, ...(undo && { undo }) }];
-  setTimeout(() => dismiss(id), SHOWN_MS);
+  const kept = toasts.value.filter((one, index, all) => one.undo || index > all.length - MAX_SHOWN);
+  toasts.value = [...kept, { id, text, kind, ...(undo && { undo }) }];
+  setTimeout(() => dismiss(id), kind === 'error' ? ERROR_SHOWN_MS : SHOWN_MS);
   return id;
 }
 
@@ -41,49 +47,79 @@ export async function attempt<T>(work: () => Promise<T>): Promise<T | undefined>
   }
 }
 
-/**
- * Deletes after some seconds in which it can be undone: the API deletes at once.
- * @param hide takes the thing from the screen
- * @param show brings it back
- */
-export function deleteLater(
-  text: string,
-  hide: () => void,
-  show: () => void,
-  remove: () => Promise<unknown>,
-): void {
-  hide();
-  let isUndone = false;
-  const run = () => {
-    if (isUndone) return;
-    isUndone = true;
-    removeEventListener('pagehide', run);
+/** Ids of what was deleted, also while that can be undone: lists leave these out. */
+export const hidden = signal<ReadonlySet<string>>(new Set());
+
+/** Takes something from all lists of this page, or brings it back. */
+export function setHidden(id: string, isHidden: boolean): void {
+  const next = new Set(hidden.value);
+  if (isHidden) next.add(id);
+  else next.delete(id);
+  hidden.value = next;
+}
+
+/** The items that were not deleted on this page. */
+export const visible = <T extends { id: string }>(items: readonly T[]): readonly T[] =>
+  hidden.value.size === 0 ? items : items.filter(({ id }) => !hidden.value.has(id));
+
+interface Deletion {
+  id: string;
+  /** Says what is deleted. */
+  text: string;
+  remove: () => Promise<unknown>;
+  onUndo?: () => void;
+}
+
+/** Hides something at once, and deletes it after some seconds in which that can be undone. */
+export function deleteLater({ id, text, remove, onUndo }: Deletion): void {
+  setHidden(id, true);
+  let isOver = false;
+  const finish = () => {
+    if (isOver) return;
+    isOver = true;
+    removeEventListener('pagehide', finish);
     remove().catch((error) => {
-      toast(wordsOf(error), 'error');
-      show();
+      // Somebody else deleted it, or it expired.
+      if (isGone(error)) return;
+      setHidden(id, false);
+      toast(`It was not deleted. ${wordsOf(error)}`, 'error');
     });
   };
   toast(text, 'info', () => {
-    isUndone = true;
-    removeEventListener('pagehide', run);
-    show();
+    isOver = true;
+    removeEventListener('pagehide', finish);
+    setHidden(id, false);
+    onUndo?.();
   });
-  setTimeout(run, SHOWN_MS);
-  addEventListener('pagehide', run);
+  setTimeout(finish, SHOWN_MS);
+  addEventListener('pagehide', finish);
 }
 
-/** Copies text. Without permission, or without HTTPS, by a selection. */
-export async function copy(text: string, what: string): Promise<void> {
+/** Copies by a selection: the way without HTTPS, where a page has no clipboard. */
+function copyBySelection(text: string): boolean {
+  const focused = document.activeElement;
+  const area = document.createElement('textarea');
+  area.value = text;
+  area.className = 'visually-hidden';
+  // All outside of an open dialog is inert and cannot be selected.
+  (document.querySelector('dialog[open]') ?? document.body).append(area);
+  area.select();
+  const isDone = document.execCommand('copy');
+  area.remove();
+  if (focused instanceof HTMLElement) focused.focus({ preventScroll: true });
+  return isDone;
+}
+
+/** Copies text. @param what names it, such as `the address` @returns false where the browser does not allow it */
+export async function copy(text: string, what: string): Promise<boolean> {
+  let isDone = false;
   try {
     await navigator.clipboard.writeText(text);
+    isDone = true;
   } catch {
-    const area = document.createElement('textarea');
-    area.value = text;
-    area.className = 'visually-hidden';
-    document.body.append(area);
-    area.select();
-    document.execCommand('copy');
-    area.remove();
+    isDone = copyBySelection(text);
   }
-  toast(`${what} copied`);
+  if (isDone) toast(`Copied ${what}`);
+  else toast(`The browser does not let this page copy. Select ${what} and copy it by hand.`, 'error');
+  return isDone;
 }

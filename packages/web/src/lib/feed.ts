@@ -1,7 +1,6 @@
 import type { api } from '@mayfly/client';
 import { effect, signal } from '@preact/signals';
 import { onArrivals, openings } from './live.ts';
-import { noteFailure } from './query.ts';
 
 /** One page of a list of messages, newest first. */
 export interface FeedPage {
@@ -31,7 +30,6 @@ export class Feed {
   readonly unseen = signal(0);
   readonly #fetchPage: FetchPage;
   readonly #known = new Set<string>();
-  readonly #removed = new Set<string>();
   readonly #endings: (() => void)[];
   #controller = new AbortController();
   #cursor: string | undefined;
@@ -78,14 +76,8 @@ export class Feed {
     this.isLoading.value = false;
   }
 
-  remove(messageId: string): void {
-    this.#removed.add(messageId);
-    this.messages.value = this.messages.value.filter(({ id }) => id !== messageId);
-  }
-
-  /** Loads the list again; what was removed from it may come back. */
+  /** Loads the list again. */
   reload = (): void => {
-    this.#removed.clear();
     this.#controller.abort();
     this.#controller = new AbortController();
     void this.#loadFirst();
@@ -97,7 +89,7 @@ export class Feed {
   }
 
   #add(fresh: readonly api.MessageSummary[], isNew: boolean): void {
-    const added = fresh.filter(({ id }) => !this.#known.has(id) && !this.#removed.has(id));
+    const added = fresh.filter(({ id }) => !this.#known.has(id));
     if (added.length === 0) return;
     for (const { id } of added) this.#known.add(id);
     const old = this.messages.value;
@@ -116,7 +108,6 @@ export class Feed {
     } catch (failure) {
       if (given.aborted) return;
       this.error.value = failure;
-      noteFailure(failure);
     }
   }
 

@@ -1,6 +1,5 @@
 import type { api } from '@mayfly/client';
 import { signal } from '@preact/signals';
-import { noteFailure } from './query.ts';
 import { mayfly, type Session } from './session.ts';
 
 /*
@@ -20,6 +19,10 @@ export const connection = signal<'connecting' | 'open' | 'lost'>('connecting');
 export const lastHeardAt = signal(Date.now());
 /** Grows with every opening of the stream: lists then ask for what they missed. */
 export const openings = signal(0);
+
+/** Pauses between attempts to begin the stream double up to the longest; once begun, it resumes by itself. */
+const FIRST_PAUSE_MS = 1_000;
+const LONGEST_PAUSE_MS = 60_000;
 
 const listeners = new Set<(arrivals: Arrival[]) => void>();
 let pending: Arrival[] = [];
@@ -64,7 +67,10 @@ export async function startLive({ account, inbox }: Session, signal: AbortSignal
     else if ('isOpen' in data) setConnection(data.isOpen);
     else if (leads) tell({ isOpen: connection.value === 'open' });
   };
-  signal.addEventListener('abort', () => channel.close());
+  signal.addEventListener('abort', () => {
+    channel.close();
+    connection.value = 'connecting';
+  });
   tell({ hello: true });
   const onConnection = (isOpen: boolean) => {
     setConnection(isOpen);
@@ -82,16 +88,31 @@ export async function startLive({ account, inbox }: Session, signal: AbortSignal
       tell({ arrival: { inboxId, message } });
     }
   };
-  try {
-    // Locks exist on HTTPS and localhost only; elsewhere each tab has a stream of its own.
-    if (navigator.locks) await navigator.locks.request(`mayfly ${scope}`, { signal }, lead);
-    else await lead();
-  } catch (error) {
-    if (signal.aborted) return;
-    connection.value = 'lost';
-    noteFailure(error);
+  for (let pause = FIRST_PAUSE_MS; !signal.aborted; pause = Math.min(pause * 2, LONGEST_PAUSE_MS)) {
+    const opened = openings.value;
+    try {
+      // Locks exist on HTTPS and localhost only; elsewhere each tab has a stream of its own.
+      if (navigator.locks) await navigator.locks.request(`mayfly ${scope}`, { signal }, lead);
+      else await lead();
+    } catch {
+      // The stream was refused, or the server did not respond before it began. Why, the lists say.
+      if (!signal.aborted) onConnection(false);
+    }
+    leads = false;
+    if (openings.value > opened) pause = FIRST_PAUSE_MS;
+    await sleep(pause, signal);
   }
 }
+
+/** Resolves after the time, or at once when the signal is aborted. */
+const sleep = (ms: number, signal: AbortSignal): Promise<void> =>
+  new Promise((resolve) => {
+    const timer = setTimeout(resolve, ms);
+    signal.addEventListener('abort', () => {
+      clearTimeout(timer);
+      resolve();
+    });
+  });
 
 /** Position of the newest message: a time would depend on the clock of this machine. */
 const newest = async (): Promise<string> =>

@@ -1,6 +1,5 @@
 import { ApiError } from '@mayfly/client';
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { session } from './session.ts';
 
 /** A request and its result. While it is repeated, the former result stays. */
 export interface Query<T> {
@@ -12,10 +11,9 @@ export interface Query<T> {
   set(data: T): void;
 }
 
-/** Ends the session in this page when the server no longer knows it. */
-export function noteFailure(error: unknown): void {
-  if (error instanceof ApiError && error.status === 401) session.value = null;
-}
+/** True when what was requested no longer exists: it expired or was deleted. */
+export const isGone = (error: unknown): error is ApiError =>
+  error instanceof ApiError && (error.status === 404 || error.status === 410);
 
 /**
  * Runs a request, and again when `key` changes.
@@ -39,7 +37,6 @@ export function useQuery<T>(key: string, request: (signal: AbortSignal) => Promi
       },
       (error) => {
         if (signal.aborted) return;
-        noteFailure(error);
         setState((old) => ({ key, error, ...(old.key === key && 'data' in old && { data: old.data as T }) }));
         setDone(run);
       },

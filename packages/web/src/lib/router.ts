@@ -51,10 +51,19 @@ export function match(pattern: string, given: string): Record<string, string> | 
   const params: Record<string, string> = {};
   for (const [index, name] of wanted.entries()) {
     const part = parts[index] ?? '';
-    if (name.startsWith(':')) params[name.slice(1)] = decodeURIComponent(part);
+    if (name.startsWith(':')) params[name.slice(1)] = decoded(part);
     else if (name !== part) return null;
   }
   return params;
+}
+
+/** A part of a path as text; one that is not encoded well names nothing, and stays as it is. */
+function decoded(part: string): string {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
 }
 
 /** Lets links within the console navigate without loading the page again. */

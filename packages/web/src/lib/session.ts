@@ -1,6 +1,6 @@
-import { Mayfly } from '@mayfly/client';
+import { ConnectionError, Mayfly } from '@mayfly/client';
 import { computed, signal } from '@preact/signals';
-import { fetchAndNoteQuota, quota } from './quota.ts';
+import { noteQuota, quota } from './quota.ts';
 
 /** Who is signed in, and what the console needs to know of the server. */
 export interface Session {
@@ -19,15 +19,28 @@ export interface Session {
 
 /** Undefined until it is known, null while nobody is signed in. */
 export const session = signal<Session | null | undefined>(undefined);
+/** Why it could not be found out who is signed in. */
+export const sessionError = signal<unknown>(undefined);
 /** True where verbs are shown: a key that only reads sees none. */
 export const mayWrite = computed(() => session.value?.scope === 'full');
+
+/**
+ * `fetch` for all requests to the API. A 401 ends the session in this page: the session expired, or its key was
+ * revoked. A deletion is sent even when the page is closed meanwhile.
+ */
+const watchedFetch: typeof fetch = async (input, init) => {
+  const response = await fetch(input, { ...init, ...(init?.method === 'DELETE' && { keepalive: true }) });
+  noteQuota(response);
+  if (response.status === 401) void loadSession();
+  return response;
+};
 
 /** The API with the session's cookie; the console never holds a key. */
 export const mayfly = new Mayfly({
   url: location.origin,
   session: true,
   retries: 1,
-  fetch: fetchAndNoteQuota,
+  fetch: watchedFetch,
 });
 
 const SESSION = '/console/session';
@@ -45,14 +58,26 @@ async function ask(method: string, path: string, init: RequestInit = {}): Promis
   throw new SignInError(problem?.detail ?? `The server responded with ${response.status}.`);
 }
 
-/** Finds out who is signed in. */
+/** Finds out who is signed in. While the server does not respond, the session stays as it is. */
 export async function loadSession(): Promise<void> {
-  const response = await fetch(SESSION, { credentials: 'same-origin' }).catch(() => null);
-  session.value = response?.ok ? ((await response.json()) as Session) : null;
+  sessionError.value = undefined;
+  try {
+    const response = await fetch(SESSION, { credentials: 'same-origin' });
+    if (response.ok) session.value = (await response.json()) as Session;
+    else if (response.status === 401) session.value = null;
+    else throw new Error(`The server responded with ${response.status}.`);
+  } catch (cause) {
+    sessionError.value = new ConnectionError(location.origin, 1, cause);
+  }
 }
+
+/** All tabs of a browser have the same cookie: when one signs in or out, the others follow. */
+const tabs = new BroadcastChannel('mayfly session');
+tabs.onmessage = () => void loadSession();
 
 async function afterSignIn(): Promise<void> {
   await loadSession();
+  tabs.postMessage(null);
   if (session.value) return;
   throw new SignInError(
     'The browser did not keep the cookie of the session. Over plain HTTP that works on localhost only: use HTTPS, or open the console on the machine where Mayfly runs.',
@@ -78,4 +103,5 @@ export async function signOut(): Promise<void> {
   await ask('DELETE', SESSION).catch(() => undefined);
   session.value = null;
   quota.value = null;
+  tabs.postMessage(null);
 }

@@ -4,11 +4,15 @@ import { mayfly, session } from '../lib/session.ts';
 import { Badge, CopyButton, ScreenHead, Snippet } from '../ui/basics.tsx';
 import { Loaded } from '../ui/states.tsx';
 
+/** The name for MX records: an MX record names a host and never an address (RFC 2181, section 10.3). */
+const mailHost = (): string =>
+  /^[\d.]+$|:|^localhost$/.test(location.hostname) ? 'mail.example.com' : location.hostname;
+
 /** The domains for addresses, and what DNS has to say about them. */
 export function Domains() {
   const domains = useQuery('domains', (signal) => mayfly.domains({ signal }));
   useKeys({ r: domains.reload });
-  const host = location.hostname;
+  const host = mailHost();
   return (
     <div class="screen">
       <ScreenHead title="Domains" lead="Domains under which the account may have inboxes" />
@@ -32,7 +36,7 @@ export function Domains() {
                         <CopyButton value={one.domain} what="the domain" />
                       </th>
                       <td>{one.shared ? 'every account' : 'this account'}</td>
-                      <td>{one.default && <Badge kind="ok">default</Badge>}</td>
+                      <td>{one.default && <Badge kind="ok">yes</Badge>}</td>
                     </tr>
                   ))}
                 </tbody>
@@ -51,6 +55,11 @@ export function Domains() {
                   .map(({ domain }) => `${domain}.    MX  10  ${host}.\n*.${domain}.  MX  10  ${host}.`)
                   .join('\n')}
               />
+              {host !== location.hostname && (
+                <p class="muted small">
+                  Write the name of this server in place of <code>{host}</code>.
+                </p>
+              )}
               <p class="muted small">
                 The operator adds a domain with <code>mayfly domain add DOMAIN --account ACCOUNT</code>.
                 {session.value?.account && ` The id of this account is ${session.value.account.id}.`}

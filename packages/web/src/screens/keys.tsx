@@ -1,6 +1,6 @@
 import type { api } from '@mayfly/client';
 import { useState } from 'preact/hooks';
-import { attempt, toast, wordsOf } from '../lib/actions.ts';
+import { attempt, wordsOf } from '../lib/actions.ts';
 import { useKeys } from '../lib/keys.ts';
 import { useQuery } from '../lib/query.ts';
 import { query, setQuery } from '../lib/router.ts';
@@ -76,8 +76,6 @@ function Revoke({ one, onClose, onDone }: { one: api.Key; onClose: () => void; o
   const isOwn = session.value?.key?.id === one.id;
   const [name, setName] = useState('');
   const revoke = async () => {
-    if (isOwn && name !== one.name)
-      return toast('The name is not that of the key: nothing was revoked', 'error');
     const done = await attempt(async () => {
       await mayfly.keys.delete(one.id);
       return true;
@@ -86,7 +84,13 @@ function Revoke({ one, onClose, onDone }: { one: api.Key; onClose: () => void; o
     if (done) onDone();
   };
   return (
-    <Confirm title="Revoke the key" verb="Revoke" onConfirm={() => void revoke()} onClose={onClose}>
+    <Confirm
+      title="Revoke the key"
+      verb="Revoke"
+      isAllowed={!isOwn || name === one.name}
+      onConfirm={() => void revoke()}
+      onClose={onClose}
+    >
       <p>
         Programs that use <b>{one.name}</b> (<code>{one.prefix}…</code>) get 401 from now on.
       </p>
@@ -120,7 +124,7 @@ export function Keys() {
         {(all) => (
           <div class="page">
             <div class="table-box">
-              <table>
+              <table class="stacked">
                 <thead>
                   <tr>
                     <th scope="col">Name</th>
@@ -140,12 +144,16 @@ export function Keys() {
                         {one.name}{' '}
                         {session.value?.key?.id === one.id && <Badge kind="info">this session</Badge>}
                       </th>
-                      <td class="mono">{one.prefix}…</td>
-                      <td>
+                      <td data-name="Begins with" class="mono">
+                        {one.prefix}…
+                      </td>
+                      <td data-name="Scope">
                         <Badge kind={one.scope === 'full' ? 'ok' : undefined}>{one.scope}</Badge>
                       </td>
-                      <td>{one.lastUsedAt ? <Ago time={one.lastUsedAt} /> : 'never'}</td>
-                      <td>
+                      <td data-name="Last used">
+                        {one.lastUsedAt ? <Ago time={one.lastUsedAt} /> : 'never'}
+                      </td>
+                      <td data-name="Expires">
                         {one.expiresAt === null ? (
                           'never'
                         ) : Date.parse(one.expiresAt) < now.value ? (

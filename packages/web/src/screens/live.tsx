@@ -1,34 +1,47 @@
 import type { api } from '@mayfly/client';
 import { signal } from '@preact/signals';
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { visible } from '../lib/actions.ts';
 import { Feed } from '../lib/feed.ts';
 import { count } from '../lib/format.ts';
 import { useKeys } from '../lib/keys.ts';
-import { connection } from '../lib/live.ts';
 import { href, navigate, query, setQuery } from '../lib/router.ts';
 import { mayfly, session } from '../lib/session.ts';
-import { Button, ScreenHead, SearchField } from '../ui/basics.tsx';
-import { Failure, Loading, Notice, Stale } from '../ui/states.tsx';
-import { focusRow, WindowList } from '../ui/window-list.tsx';
-import { rowHeight } from './inbox/list.tsx';
-import { MessageRow } from './message/row.tsx';
+import { Button, ScreenHead } from '../ui/basics.tsx';
+import { Icon } from '../ui/icons.tsx';
+import { Failure, Loading, Notice } from '../ui/states.tsx';
+import { focusedRow, focusRow } from '../ui/window-list.tsx';
+import { FeedList } from './inbox/feed-list.tsx';
 
 const PAGE = 50;
+/** As many addresses as one request returns; those of other inboxes are looked up one by one. */
+const KNOWN = 200;
 const addresses = signal<ReadonlyMap<string, string>>(new Map());
 const asked = new Set<string>();
 
-/** Looks up the address of an inbox once. */
+function know(inboxes: readonly { id: string; address: string }[]): void {
+  addresses.value = new Map([
+    ...addresses.value,
+    ...inboxes.map(({ id, address }) => [id, address] as const),
+  ]);
+}
+
+/** Looks up the address of an inbox once; that of an inbox that has ended stays unknown. */
 function addressOf(id: string): string {
-  if (!asked.has(id)) {
+  if (!asked.has(id) && !addresses.value.has(id)) {
     asked.add(id);
     mayfly.call('GET /v1/inboxes/{id}', { path: { id } }).then(
-      ({ address }) => {
-        addresses.value = new Map(addresses.value).set(id, address);
-      },
-      () => asked.delete(id),
+      (inbox) => know([inbox]),
+      () => undefined,
     );
   }
   return addresses.value.get(id) ?? '';
+}
+
+/** The addresses of the newest inboxes, known before the first rows are shown. */
+async function loadAddresses(): Promise<void> {
+  const page = await mayfly.call('GET /v1/inboxes', { query: { limit: KNOWN } }).catch(() => null);
+  know(page?.inboxes ?? []);
 }
 
 /** The messages, or the state that the list is in. */
@@ -44,16 +57,12 @@ function Messages({
   const error = feed.error.value;
   if (messages.length > 0) {
     return (
-      <>
-        {error !== undefined && connection.value === 'open' && <Stale retry={feed.reload} />}
-        <WindowList
-          items={messages}
-          rowHeight={rowHeight()}
-          label="Messages of all inboxes"
-          render={(message) => <MessageRow message={message} address={addressOf(message.inboxId)} />}
-          onEnd={() => void feed.loadOlder()}
-        />
-      </>
+      <FeedList
+        feed={feed}
+        messages={messages}
+        label="Messages of all inboxes"
+        addressOf={({ inboxId }) => addressOf(inboxId)}
+      />
     );
   }
   if (error !== undefined) return <Failure error={error} retry={feed.reload} />;
@@ -84,54 +93,71 @@ function Waiting() {
   );
 }
 
-/** All mail of the account as it comes. */
-export function Live() {
-  const q = query.value.get('q') ?? '';
-  const [paused, setPaused] = useState<number | null>(null);
-  const box = useRef<HTMLDivElement>(null);
+/** The mail of all inboxes, kept current while the component is shown. */
+function useFeed(q: string): Feed {
+  const known = useMemo(loadAddresses, []);
   const feed = useMemo(
     () =>
       new Feed(
-        (range, given) =>
-          mayfly.call('GET /v1/messages', {
+        async (range, given) => {
+          await known;
+          return mayfly.call('GET /v1/messages', {
             query: { limit: PAGE, ...(q && { q }), ...range },
             signal: given,
-          }),
+          });
+        },
         q === '',
         null,
       ),
     [q],
   );
   useEffect(() => () => feed.stop(), [feed]);
-  const all = feed.messages.value;
-  const held = paused === null ? 0 : Math.max(0, all.length - paused);
-  const messages = held > 0 ? all.slice(held) : all;
-  const togglePause = () => setPaused(paused === null ? all.length : null);
-  const move = (step: number) => {
-    const at = Number(document.activeElement?.closest('li')?.getAttribute('aria-posinset') ?? 0) - 1;
-    focusRow(box.current, Math.min(messages.length - 1, Math.max(0, at + step)), rowHeight());
-  };
+  return feed;
+}
+
+/** All mail of the account as it comes. */
+export function Live() {
+  const q = query.value.get('q') ?? '';
+  /** Id of the newest message when the list was paused: ids are in the order of arrival. */
+  const [pausedAt, setPausedAt] = useState<string | null>(null);
+  const box = useRef<HTMLDivElement>(null);
+  const input = useRef<HTMLInputElement>(null);
+  const feed = useFeed(q);
+  useEffect(() => {
+    if (input.current) input.current.value = q;
+  }, [q]);
+  const all = visible(feed.messages.value);
+  const messages = pausedAt === null ? all : all.filter(({ id }) => id <= pausedAt);
+  const held = all.length - messages.length;
+  const togglePause = () => setPausedAt(pausedAt === null ? (all[0]?.id ?? '') : null);
+  const move = (step: number) =>
+    focusRow(box.current, Math.min(messages.length - 1, Math.max(0, focusedRow() + step)));
   useKeys({ j: () => move(1), k: () => move(-1), r: feed.reload, p: togglePause });
   return (
     <div class="screen fixed" ref={box}>
       <ScreenHead title="Live" lead="All mail of the account as it comes">
         <Button
-          icon={paused === null ? 'pause' : 'play'}
-          aria-pressed={paused !== null}
+          icon={pausedAt === null ? 'pause' : 'play'}
+          aria-pressed={pausedAt !== null}
           onClick={togglePause}
         >
-          {paused === null ? 'Pause' : `Resume${held > 0 ? `, ${count(held)} new` : ''}`}
+          {pausedAt === null ? 'Pause' : `Resume${held > 0 ? `, ${count(held)} new` : ''}`}
         </Button>
       </ScreenHead>
       <div class="toolbar">
-        <SearchField
-          aria-label="Search all messages"
-          placeholder="Words in subject, addresses and text; press Enter"
-          defaultValue={q}
-          onKeyDown={(event) => {
-            if (event.key === 'Enter') setQuery({ q: event.currentTarget.value.trim() });
-          }}
-        />
+        <span class="search">
+          <Icon name="search" />
+          <input
+            ref={input}
+            type="search"
+            aria-label="Search all messages"
+            placeholder="Words in subject, addresses and text; press Enter"
+            defaultValue={q}
+            onKeyDown={(event) => {
+              if (event.key === 'Enter') setQuery({ q: event.currentTarget.value.trim() });
+            }}
+          />
+        </span>
       </div>
       <Messages feed={feed} messages={messages} isSearch={q !== ''} />
     </div>

@@ -2,6 +2,7 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import icon from '../icon.svg';
 import { href, navigate } from '../lib/router.ts';
 import { session, signIn, signInByCode } from '../lib/session.ts';
+import { showTitle } from '../lib/title.ts';
 import { Button, Field } from '../ui/basics.tsx';
 
 /** Signing in with an API key or a read token, which the page forgets at once. */
@@ -10,7 +11,7 @@ export function SignIn({ problem: first = '' }: { problem?: string }) {
   const [isBusy, setBusy] = useState(false);
   const input = useRef<HTMLInputElement>(null);
   useEffect(() => {
-    document.title = 'Sign in · Mayfly';
+    showTitle('Sign in');
     input.current?.focus();
   }, []);
   const submit = async (event: SubmitEvent) => {

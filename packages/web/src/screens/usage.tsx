@@ -3,9 +3,9 @@ import { bytes, count } from '../lib/format.ts';
 import { useKeys } from '../lib/keys.ts';
 import { useQuery } from '../lib/query.ts';
 import { mayfly } from '../lib/session.ts';
-import { exact } from '../lib/time.ts';
+import { duration, exact } from '../lib/time.ts';
 import { Bars, Meter } from '../ui/bars.tsx';
-import { Badge, CopyButton, ScreenHead } from '../ui/basics.tsx';
+import { Ago, Badge, CopyButton, ScreenHead } from '../ui/basics.tsx';
 import { Icon } from '../ui/icons.tsx';
 import { Loaded } from '../ui/states.tsx';
 
@@ -30,7 +30,9 @@ function Limits({ limits, plan }: { limits: api.PlanLimits; plan: string }) {
         <dt>Message size</dt>
         <dd>{bytes(limits.maxMessageBytes)}</dd>
         <dt>Lifetime of an inbox</dt>
-        <dd>{count(limits.maxTtlMinutes)} minutes</dd>
+        <dd>
+          {duration(limits.maxTtlMinutes * 60_000)} ({count(limits.maxTtlMinutes)} minutes)
+        </dd>
         <dt>Webhooks</dt>
         <dd>{orUnlimited(limits.maxWebhooks)}</dd>
       </dl>
@@ -45,11 +47,13 @@ function Month({ usage }: { usage: api.Usage }) {
   const { requestsPerMonth } = usage.limits;
   const share = requestsPerMonth === null ? 0 : usage.used / requestsPerMonth;
   return (
-    <section class="panel">
+    <section class="panel month">
       <h2>This month</h2>
       <p class="answer">
         <b>{count(usage.used)}</b>{' '}
-        {requestsPerMonth === null ? 'requests, without a quota' : `of ${count(requestsPerMonth)} requests`}
+        {requestsPerMonth === null
+          ? 'requests, without a quota'
+          : `of ${count(requestsPerMonth)} requests, ${Math.floor(share * 100)} %`}
       </p>
       {requestsPerMonth !== null && (
         <>
@@ -61,7 +65,7 @@ function Month({ usage }: { usage: api.Usage }) {
           <p class="badges">
             {usage.thresholds.map(({ percent, reachedAt }) => (
               <Badge key={percent} kind={reachedAt ? (percent === 100 ? 'bad' : 'warn') : undefined}>
-                {percent} %: {reachedAt ? `reached ${new Date(reachedAt).toLocaleString()}` : 'not reached'}
+                {percent} %: {reachedAt ? <Ago time={reachedAt} /> : 'not reached'}
               </Badge>
             ))}
           </p>
@@ -99,7 +103,8 @@ export function Usage() {
                   />
                 </div>
                 <Bars
-                  bars={days.map(({ day, requests }) => ({ label: day, value: requests }))}
+                  bars={days.map(({ day, requests }) => ({ label: day, values: [requests] }))}
+                  series={[{ name: 'requests', kind: 'plain' }]}
                   label={`Requests of the last ${days.length} days, at most ${count(most)} a day`}
                 />
                 <p class="row-line small muted">

@@ -39,14 +39,33 @@ export function IconButton({
   );
 }
 
-/** Copies `value`; for a moment it says so. */
+/** A button whose words are shown where there is room for them, and are its title elsewhere. */
+export const Verb = ({
+  icon,
+  label,
+  ...rest
+}: Omit<ButtonProps, 'icon'> & { icon: IconName; label: string }) => (
+  <button type="button" title={label} aria-label={label} {...rest} class={`button verb ${rest.class ?? ''}`}>
+    <Icon name={icon} />
+    <span class="verb-label">{label}</span>
+  </button>
+);
+
+/**
+ * Copies `value`; for a moment it says so.
+ * @param value a function where making the text costs something
+ */
 export function CopyButton({
   value,
   what,
+  label,
   children,
 }: {
-  value: string;
+  value: string | (() => string);
   what: string;
+  /** The words of a common button. */
+  label?: string;
+  /** Stands in a chip, such as a code. */
   children?: ComponentChildren;
 }) {
   const [isDone, setDone] = useState(false);
@@ -55,20 +74,20 @@ export function CopyButton({
   const run = async (event: MouseEvent) => {
     event.preventDefault();
     event.stopPropagation();
-    await copy(value, what);
-    setDone(true);
+    setDone(await copy(typeof value === 'string' ? value : value(), what));
+    clearTimeout(timer.current);
     timer.current = setTimeout(() => setDone(false), 1_500) as unknown as number;
   };
   return (
     <button
       type="button"
-      class={children ? 'copy-chip' : 'icon-button'}
+      class={children ? 'copy-chip' : label ? 'button' : 'icon-button'}
       onClick={run}
-      title={`Copy: ${what}`}
+      title={`Copy ${what}`}
     >
       {children}
       <Icon name={isDone ? 'check' : 'copy'} />
-      <span class="visually-hidden">Copy {what}</span>
+      {label ?? <span class="visually-hidden">Copy {what}</span>}
     </button>
   );
 }

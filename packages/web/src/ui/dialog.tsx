@@ -65,13 +65,15 @@ export const DoneFoot = ({ onClose }: { onClose: () => void }) => (
 interface ConfirmProps {
   title: string;
   verb: string;
+  /** False while something has to be entered before. */
+  isAllowed?: boolean;
   onConfirm: () => void;
   onClose: () => void;
   children: ComponentChildren;
 }
 
 /** Asks before something that cannot be undone. */
-export const Confirm = ({ title, verb, onConfirm, onClose, children }: ConfirmProps) => (
+export const Confirm = ({ title, verb, isAllowed = true, onConfirm, onClose, children }: ConfirmProps) => (
   <Dialog title={title} onClose={onClose}>
     <div class="dialog-body">{children}</div>
     <div class="dialog-foot">
@@ -79,6 +81,7 @@ export const Confirm = ({ title, verb, onConfirm, onClose, children }: ConfirmPr
       <Button
         kind="danger"
         autofocus
+        disabled={!isAllowed}
         onClick={() => {
           onClose();
           onConfirm();

@@ -1,6 +1,7 @@
 import { ApiError, ConnectionError } from '@mayfly/client';
 import type { ComponentChildren } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
+import { isGone } from '../lib/query.ts';
 import { href } from '../lib/router.ts';
 import { duration, exact, now } from '../lib/time.ts';
 import { Button, CopyButton } from './basics.tsx';
@@ -97,10 +98,9 @@ interface FailureProps {
 
 /** Why a request failed, in the words of the API, and a button that repeats it. */
 export function Failure({ error, retry, isScreen }: FailureProps) {
-  if (error instanceof ApiError) {
-    if (error.status === 404 || error.status === 410) return <Gone error={error} isScreen={isScreen} />;
-    if (error.status === 429) return <Limited error={error} retry={retry} isScreen={isScreen} />;
-  }
+  if (isGone(error)) return <Gone error={error} isScreen={isScreen} />;
+  if (error instanceof ApiError && error.status === 429)
+    return <Limited error={error} retry={retry} isScreen={isScreen} />;
   const problem = error instanceof ApiError ? error.problem : undefined;
   const isOffline = error instanceof ConnectionError;
   const title = isOffline ? 'The server does not respond' : (problem?.title ?? 'This could not be loaded');
@@ -134,7 +134,7 @@ interface LoadedProps<T> {
 /** Shows the result of a request, or the state that it is in. */
 export function Loaded<T>({ query, rows, isScreen, children }: LoadedProps<T>) {
   const { data, error, reload } = query;
-  if (data === undefined) {
+  if (data === undefined || isGone(error)) {
     return error === undefined ? (
       <Loading isScreen={isScreen} {...(rows && { rows })} />
     ) : (
@@ -148,6 +148,16 @@ export function Loaded<T>({ query, rows, isScreen, children }: LoadedProps<T>) {
     </>
   );
 }
+
+/** What stands in the place of a screen that failed: the page is loaded anew, with the scripts of the server of now. */
+export const Broken = ({ title, detail }: { title: string; detail: string }) => (
+  <Notice icon="warn" title={title} kind="bad" isScreen>
+    <p>{detail}</p>
+    <Button icon="refresh" onClick={() => location.reload()}>
+      Load the page again
+    </Button>
+  </Notice>
+);
 
 /** Above a result that could not be loaded anew. */
 export const Stale = ({ retry }: { retry: () => void }) => (

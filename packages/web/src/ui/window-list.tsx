@@ -3,8 +3,6 @@ import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 
 interface WindowListProps<T extends { id: string }> {
   items: readonly T[];
-  /** Height of every row in CSS pixels. */
-  rowHeight: number;
   label: string;
   render: (item: T) => ComponentChildren;
   /** Called near the end of the list. */
@@ -16,41 +14,42 @@ interface WindowListProps<T extends { id: string }> {
 /** Rows above and below what can be seen, so that scrolling meets no empty place. */
 const MARGIN = 8;
 
+/** The height of every row in CSS pixels: the property `--row`, which depends on the width of the list. */
+const rowHeightOf = (box: Element): number =>
+  Number.parseFloat(getComputedStyle(box).getPropertyValue('--row')) || 76;
+
 /**
  * A list of which only the rows that can be seen exist. Rows that come in above what one reads do not move it.
  */
 export function WindowList<T extends { id: string }>(props: WindowListProps<T>) {
-  const { items, rowHeight, label, render, onEnd, onTop } = props;
+  const { items, label, render, onEnd, onTop } = props;
   const box = useRef<HTMLDivElement>(null);
   const [top, setTop] = useState(0);
-  const [height, setHeight] = useState(800);
+  const [{ height, row }, setSize] = useState({ height: 800, row: 76 });
   const anchor = useRef<string | undefined>(undefined);
 
   useLayoutEffect(() => {
     const element = box.current;
     if (!element) return;
-    const observer = new ResizeObserver(() => setHeight(element.clientHeight));
+    const measure = () => setSize({ height: element.clientHeight, row: rowHeightOf(element) });
+    measure();
+    const observer = new ResizeObserver(measure);
     observer.observe(element);
     return () => observer.disconnect();
   }, []);
 
-  const first = Math.max(0, Math.floor(top / rowHeight) - MARGIN);
-  const last = Math.min(items.length, Math.ceil((top + height) / rowHeight) + MARGIN);
+  const first = Math.max(0, Math.floor(top / row) - MARGIN);
+  const last = Math.min(items.length, Math.ceil((top + height) / row) + MARGIN);
 
   useLayoutEffect(() => {
     const element = box.current;
     const id = anchor.current;
-    if (
-      element &&
-      id !== undefined &&
-      element.scrollTop > 0 &&
-      items[Math.floor(top / rowHeight)]?.id !== id
-    ) {
+    if (element && id !== undefined && element.scrollTop > 0 && items[Math.floor(top / row)]?.id !== id) {
       const at = items.findIndex((item) => item.id === id);
-      if (at >= 0) element.scrollTop = at * rowHeight + (top % rowHeight);
+      if (at >= 0) element.scrollTop = at * row + (top % row);
     }
-    anchor.current = items[Math.floor((element?.scrollTop ?? 0) / rowHeight)]?.id;
-  }, [items]);
+    anchor.current = items[Math.floor((element?.scrollTop ?? 0) / row)]?.id;
+  }, [items, row]);
 
   useEffect(() => {
     if (last >= items.length - MARGIN) onEnd?.();
@@ -58,20 +57,20 @@ export function WindowList<T extends { id: string }>(props: WindowListProps<T>) 
 
   const onScroll = () => {
     const at = box.current?.scrollTop ?? 0;
-    anchor.current = items[Math.floor(at / rowHeight)]?.id;
+    anchor.current = items[Math.floor(at / row)]?.id;
     setTop(at);
-    onTop?.(at < rowHeight / 2);
+    onTop?.(at < row / 2);
   };
 
   return (
     <div class="window" ref={box} onScroll={onScroll}>
-      <ul aria-label={label} style={{ height: `${items.length * rowHeight}px` }}>
+      <ul aria-label={label} style={{ height: `${items.length * row}px` }}>
         {items.slice(first, last).map((item, index) => (
           <li
             key={item.id}
             aria-setsize={items.length}
             aria-posinset={first + index + 1}
-            style={{ top: `${(first + index) * rowHeight}px`, height: `${rowHeight}px` }}
+            style={{ top: `${(first + index) * row}px`, height: `${row}px` }}
           >
             {render(item)}
           </li>
@@ -81,19 +80,24 @@ export function WindowList<T extends { id: string }>(props: WindowListProps<T>) 
   );
 }
 
+/** The index of the row that has the focus; -1 for none. */
+export const focusedRow = (): number =>
+  Number(document.activeElement?.closest('.window li')?.getAttribute('aria-posinset') ?? 0) - 1;
+
 /** Moves the focus to the row of an item, which may have to be scrolled to. */
-export function focusRow(box: Element | null, index: number, rowHeight: number): void {
+export function focusRow(box: Element | null, index: number): void {
   const scroller = box?.querySelector('.window');
-  if (!scroller) return;
-  const top = index * rowHeight;
+  if (!scroller || index < 0) return;
+  const row = rowHeightOf(scroller);
+  const top = index * row;
   if (top < scroller.scrollTop) scroller.scrollTop = top;
-  else if (top + rowHeight > scroller.scrollTop + scroller.clientHeight) {
-    scroller.scrollTop = top + rowHeight - scroller.clientHeight;
+  else if (top + row > scroller.scrollTop + scroller.clientHeight) {
+    scroller.scrollTop = top + row - scroller.clientHeight;
   }
   const focus = () => {
-    const row = scroller.querySelector<HTMLElement>(`[aria-posinset="${index + 1}"] a`);
-    row?.focus({ preventScroll: true });
-    return row !== null;
+    const link = scroller.querySelector<HTMLElement>(`[aria-posinset="${index + 1}"] a`);
+    link?.focus({ preventScroll: true });
+    return link !== null;
   };
   // A row that was far away exists when the list has been rendered again.
   if (!focus()) requestAnimationFrame(() => requestAnimationFrame(focus));

@@ -1,43 +1,102 @@
 import type { api } from '@mayfly/client';
+import { useState } from 'preact/hooks';
 import { attempt, copy, deleteLater, toast } from '../../lib/actions.ts';
 import { plural } from '../../lib/format.ts';
 import { href, navigate } from '../../lib/router.ts';
 import { mayfly, mayWrite } from '../../lib/session.ts';
-import { exact } from '../../lib/time.ts';
-import { Badge, CopyButton, IconButton } from '../../ui/basics.tsx';
+import { duration, exact } from '../../lib/time.ts';
+import { Badge, CopyButton, Verb } from '../../ui/basics.tsx';
+import { Confirm } from '../../ui/dialog.tsx';
 import { Icon } from '../../ui/icons.tsx';
 import { sendTestMail } from '../connect/test-mail.ts';
 import { isSink, TimeLeft } from '../inboxes/row.tsx';
 
-/** The address with what is left of the inbox's life, and the verbs. */
-export function Head({
-  inbox,
-  id,
-  onChange,
-}: {
+const MINUTE_MS = 60_000;
+
+/** Extends by an hour, or as far as the plan allows. */
+async function extend(inbox: api.Inbox): Promise<api.Inbox | undefined> {
+  const minutesTo = (time: string) => (Date.parse(time) - Date.now()) / MINUTE_MS;
+  const longest = Math.floor(minutesTo(inbox.maxExpiresAt));
+  const ttlMinutes = Math.max(1, Math.min(Math.ceil(minutesTo(inbox.expiresAt)) + 60, longest));
+  const updated = await attempt(() =>
+    mayfly.call('PATCH /v1/inboxes/{id}', { path: { id: inbox.id }, body: { ttlMinutes } }),
+  );
+  if (!updated) return undefined;
+  const isLonger = Date.parse(updated.expiresAt) - Date.parse(inbox.expiresAt) > MINUTE_MS;
+  const left = duration(Date.parse(updated.expiresAt) - Date.now());
+  toast(
+    isLonger
+      ? `Extended: ${left} left`
+      : `The inbox has ${left} left, which is the longest that the plan allows`,
+  );
+  return updated;
+}
+
+interface HeadProps {
   inbox: api.Inbox | undefined;
   id: string;
   onChange: (inbox: api.Inbox) => void;
-}) {
-  const extend = async () => {
-    if (!inbox) return;
-    const left = (Date.parse(inbox.expiresAt) - Date.now()) / 60_000;
-    const longest = Math.floor((Date.parse(inbox.maxExpiresAt) - Date.now()) / 60_000);
-    const ttlMinutes = Math.max(1, Math.min(Math.ceil(left) + 60, longest));
-    const updated = await attempt(() =>
-      mayfly.call('PATCH /v1/inboxes/{id}', { path: { id }, body: { ttlMinutes } }),
-    );
-    if (!updated) return;
-    onChange(updated);
-    toast('Extended by an hour');
+  /** Called after all messages were deleted. */
+  onEmptied: () => void;
+}
+
+/** What changes the inbox; nothing for who only reads. */
+function Verbs({ inbox, onChange, onEmptied }: HeadProps & { inbox: api.Inbox }) {
+  const [isEmptying, setEmptying] = useState(false);
+  const { id, address, messageCount } = inbox;
+  const remove = () => {
+    navigate(href('/inboxes'));
+    deleteLater({
+      id,
+      text: `${address} is deleted`,
+      remove: () => mayfly.call('DELETE /v1/inboxes/{id}', { path: { id } }),
+      onUndo: () => navigate(href(`/inboxes/${id}`)),
+    });
   };
-  const remove = () =>
-    deleteLater(
-      `${inbox?.address} is deleted`,
-      () => navigate(href('/inboxes')),
-      () => navigate(href(`/inboxes/${id}`)),
-      () => mayfly.call('DELETE /v1/inboxes/{id}', { path: { id } }),
-    );
+  const empty = async () => {
+    const done = await attempt(async () => {
+      await mayfly.call('DELETE /v1/inboxes/{id}/messages', { path: { id } });
+      return true;
+    });
+    if (done) onEmptied();
+  };
+  return (
+    <>
+      <Verb icon="send" label="Send a test mail" onClick={() => void sendTestMail(id, address)} />
+      {!isSink(inbox) && (
+        <Verb
+          icon="clock"
+          label="Extend by an hour"
+          onClick={async () => {
+            const updated = await extend(inbox);
+            if (updated) onChange(updated);
+          }}
+        />
+      )}
+      {messageCount > 0 && (
+        <Verb icon="empty" label="Delete all messages" onClick={() => setEmptying(true)} />
+      )}
+      {!isSink(inbox) && <Verb icon="trash" label="Delete the inbox" onClick={remove} />}
+      {isEmptying && (
+        <Confirm
+          title="Delete all messages"
+          verb={`Delete ${plural(messageCount, 'message')}`}
+          onConfirm={() => void empty()}
+          onClose={() => setEmptying(false)}
+        >
+          <p>
+            All messages of <b class="mono">{address}</b> are deleted at once. The inbox stays. This cannot be
+            undone.
+          </p>
+        </Confirm>
+      )}
+    </>
+  );
+}
+
+/** The address with what is left of the inbox's life, and the verbs. */
+export function Head(props: HeadProps) {
+  const { inbox, id } = props;
   const curl = `curl ${location.origin}/v1/inboxes/${id}/messages -H "Authorization: Bearer $MAYFLY_API_KEY"`;
   return (
     <header class="screen-head">
@@ -46,42 +105,35 @@ export function Head({
           {inbox ? inbox.address : id} {inbox && <CopyButton value={inbox.address} what="the address" />}
         </h1>
         {inbox && (
-          <p class="lead badges small">
+          <div class="lead badges small">
             <span>{plural(inbox.messageCount, 'mail')}</span>
-            <span title={exact(inbox.expiresAt)} class="badges">
+            <span title={exact(inbox.expiresAt)} class="badges separated">
               <TimeLeft inbox={inbox} />
             </span>
             {inbox.full && <Badge kind="bad">full: new mail is refused</Badge>}
             {Object.entries(inbox.labels).map(([name, value]) => (
-              <a class="chip" key={name} href={href('/inboxes', { [`label.${name}`]: value })}>
+              <a
+                class="chip cut"
+                key={name}
+                href={href('/inboxes', { [`label.${name}`]: value })}
+                title={`Show all inboxes with ${name}=${value}`}
+              >
                 {name}={value}
               </a>
             ))}
-          </p>
+          </div>
         )}
       </div>
       <div class="verbs">
         <a class="button" href={href(`/inboxes/${id}/why`)}>
           <Icon name="question" /> Why nothing came
         </a>
-        {mayWrite.value && inbox && (
-          <>
-            <IconButton
-              icon="send"
-              label="Send a test mail"
-              onClick={() => void sendTestMail(id, inbox.address)}
-            />
-            {!isSink(inbox) && (
-              <IconButton icon="clock" label="Extend by an hour" onClick={() => void extend()} />
-            )}
-            {!isSink(inbox) && <IconButton icon="trash" label="Delete the inbox" onClick={remove} />}
-          </>
-        )}
-        <IconButton
+        {mayWrite.value && inbox && <Verbs {...props} inbox={inbox} />}
+        <Verb
           class="wide-only"
-          icon="copy"
-          label="Copy a curl command that lists the messages"
-          onClick={() => void copy(curl, 'the command')}
+          icon="terminal"
+          label="Copy as curl"
+          onClick={() => void copy(curl, 'a curl command that lists the messages')}
         />
       </div>
     </header>

@@ -1,20 +1,28 @@
 import type { api } from '@mayfly/client';
 import type { RefObject } from 'preact';
 import { useEffect, useMemo, useRef } from 'preact/hooks';
-import { copy, deleteLater } from '../../lib/actions.ts';
+import { copy, deleteLater, visible } from '../../lib/actions.ts';
 import { Feed } from '../../lib/feed.ts';
 import { useKeys } from '../../lib/keys.ts';
-import { type Query, useQuery } from '../../lib/query.ts';
+import { isGone, type Query, useQuery } from '../../lib/query.ts';
 import { href, navigate, query } from '../../lib/router.ts';
 import { mayfly, mayWrite, session } from '../../lib/session.ts';
-import { Failure, Loaded } from '../../ui/states.tsx';
-import { focusRow } from '../../ui/window-list.tsx';
+import { showTitle } from '../../lib/title.ts';
+import { Failure, Stale } from '../../ui/states.tsx';
+import { focusedRow, focusRow } from '../../ui/window-list.tsx';
 import { MessagePane } from '../message/message.tsx';
 import { Head } from './head.tsx';
-import { List, rowHeight } from './list.tsx';
+import { List } from './list.tsx';
 import { type Filters, filtersIn, Search } from './search.tsx';
 
 const PAGE = 100;
+/** Longer timers would fire at once (HTML, section 8.7); the inbox is then looked at again. */
+const LONGEST_TIMER_MS = 2 ** 31 - 1;
+/** The server's clock may be a little behind, */
+const AFTER_END_MS = 1_000;
+/** or the one of this machine far ahead. */
+const NEXT_LOOK_MS = 30_000;
+
 /** The messages of an inbox, kept current while the component is shown. */
 function useFeed(id: string, filters: Filters): Feed {
   const key = `${id} ${JSON.stringify(filters)}`;
@@ -56,43 +64,59 @@ function useFreshFigures(inbox: Query<api.Inbox>, newest: string | undefined): v
   }, [newest]);
 }
 
+/** Looks at the inbox when its time is over, which shows that it has expired, or that it was extended. */
+function useEnd(inbox: Query<api.Inbox>): void {
+  const expiresAt = inbox.data?.expiresAt;
+  useEffect(() => {
+    if (expiresAt === undefined) return;
+    const left = Date.parse(expiresAt) - Date.now();
+    const pause = left < 0 ? NEXT_LOOK_MS : Math.min(left + AFTER_END_MS, LONGEST_TIMER_MS);
+    const timer = setTimeout(inbox.reload, pause);
+    return () => clearTimeout(timer);
+  }, [expiresAt, inbox.data]);
+}
+
+interface Shown {
+  inbox: api.Inbox | undefined;
+  feed: Feed;
+  messages: readonly api.MessageSummary[];
+  box: RefObject<HTMLDivElement | null>;
+}
+
 /** Moving in the list, opening and deleting; also by keys. */
-function useVerbs(
-  { id, messageId }: InboxProps,
-  { inbox, feed, box }: { inbox: api.Inbox | undefined; feed: Feed; box: RefObject<HTMLDivElement | null> },
-) {
-  const messages = feed.messages.value;
+function useVerbs({ id, messageId }: InboxProps, { inbox, feed, messages, box }: Shown) {
   const at = messages.findIndex((message) => message.id === messageId);
-  const focused = () =>
-    Number(document.activeElement?.closest('.pane-list li')?.getAttribute('aria-posinset') ?? 0) - 1;
   const step = (by: number) => {
-    const from = messageId === undefined ? focused() : at;
+    const from = messageId === undefined ? focusedRow() : at;
     const to = Math.min(messages.length - 1, Math.max(0, from + by));
     const next = messages[to];
     if (messageId !== undefined && next) {
       const path = `/inboxes/${id}/messages/${next.id}`;
       navigate(href(path, Object.fromEntries(query.value)), { replace: true });
     }
-    focusRow(box.current, to, rowHeight());
+    focusRow(box.current, to);
   };
   const back = () => {
     if (messageId === undefined) return navigate(href(session.value?.inbox ? `/inboxes/${id}` : '/inboxes'));
-    const rest = [...query.value].filter(([name]) => name !== 'view');
+    const rest = [...query.value].filter(([name]) => !['view', 'width', 'dark'].includes(name));
     navigate(href(`/inboxes/${id}`, Object.fromEntries(rest)));
-    if (at >= 0) focusRow(box.current, at, rowHeight());
+    focusRow(box.current, at);
   };
-  const remove = (message: api.MessageSummary | undefined) => {
-    if (!message || !mayWrite.value) return;
-    const path = { id, messageId: message.id };
-    const hide = () => {
-      feed.remove(message.id);
-      if (message.id === messageId) back();
-    };
-    deleteLater('The message is deleted', hide, feed.reload, () =>
-      mayfly.call('DELETE /v1/inboxes/{id}/messages/{messageId}', { path }),
-    );
+  const remove = (removed: string | undefined) => {
+    if (!removed || !mayWrite.value) return;
+    const path = { id, messageId: removed };
+    const index = messages.findIndex((message) => message.id === removed);
+    const hadFocus = focusedRow() >= 0;
+    if (removed === messageId) back();
+    deleteLater({
+      id: removed,
+      text: 'The message is deleted',
+      remove: () => mayfly.call('DELETE /v1/inboxes/{id}/messages/{messageId}', { path }),
+    });
+    // The next row takes the place of this one, also for the keyboard.
+    if (hadFocus) requestAnimationFrame(() => focusRow(box.current, Math.min(index, messages.length - 2)));
   };
-  const current = () => messages[messageId === undefined ? focused() : at];
+  const current = () => messages[messageId === undefined ? focusedRow() : at];
   useKeys({
     j: () => step(1),
     k: () => step(-1),
@@ -104,7 +128,7 @@ function useVerbs(
       const code = (current() ?? messages[0])?.codes[0];
       if (code) void copy(code.value, `code ${code.value}`);
     },
-    Delete: () => remove(current()),
+    Delete: () => remove(messageId ?? current()?.id),
   });
   return { at, step, back, remove };
 }
@@ -117,19 +141,31 @@ export function Inbox({ id, messageId }: InboxProps) {
   const filters = filtersIn(query.value);
   const feed = useFeed(id, filters);
   const box = useRef<HTMLDivElement>(null);
-  const messages = feed.messages.value;
+  const messages = visible(feed.messages.value);
   useFreshFigures(inbox, messages[0]?.id);
-  const { at, step, back, remove } = useVerbs({ id, messageId }, { inbox: inbox.data, feed, box });
+  useEnd(inbox);
+  const address = inbox.data?.address;
+  useEffect(() => {
+    if (address !== undefined && messageId === undefined) showTitle(address, id);
+  }, [address, messageId]);
+  const shown = { inbox: inbox.data, feed, messages, box };
+  const { at, step, back, remove } = useVerbs({ id, messageId }, shown);
 
-  const failed = inbox.data === undefined && inbox.error !== undefined;
-  if (failed) return <Failure error={inbox.error} retry={inbox.reload} isScreen />;
+  // What the list shows of an inbox that has ended is no longer readable.
+  const gone = [inbox.error, feed.error.value].find(isGone);
+  const error = gone ?? (inbox.data === undefined ? inbox.error : undefined);
+  const reload = () => {
+    inbox.reload();
+    feed.reload();
+  };
+  if (error !== undefined) return <Failure error={error} retry={reload} isScreen />;
   return (
     <div class="screen fixed" ref={box}>
       <div class={`split ${messageId ? 'open' : ''}`}>
         <section class="pane-list" aria-label="Messages of the inbox">
-          <Head inbox={inbox.data} id={id} onChange={inbox.set} />
+          <Head inbox={inbox.data} id={id} onChange={inbox.set} onEmptied={reload} />
           <Search key={id} filters={filters} feed={feed} />
-          <List feed={feed} inbox={inbox.data} filters={filters} open={messageId} />
+          <List feed={feed} messages={messages} inbox={inbox.data} filters={filters} open={messageId} />
         </section>
         {messageId && (
           <section class="pane-detail" aria-label="Message">
@@ -140,12 +176,12 @@ export function Inbox({ id, messageId }: InboxProps) {
               onBack={back}
               onNext={at >= 0 && at < messages.length - 1 ? () => step(1) : undefined}
               onPrevious={at > 0 ? () => step(-1) : undefined}
-              onDelete={() => remove(messages[at])}
+              onDelete={() => remove(messageId)}
             />
           </section>
         )}
       </div>
-      {inbox.data && inbox.error !== undefined && <Loaded query={inbox}>{() => null}</Loaded>}
+      {inbox.data && inbox.error !== undefined && <Stale retry={inbox.reload} />}
     </div>
   );
 }

@@ -1,7 +1,8 @@
-import { useRef } from 'preact/hooks';
+import { useEffect, useRef } from 'preact/hooks';
 import type { Feed } from '../../lib/feed.ts';
 import { setQuery } from '../../lib/router.ts';
-import { IconButton, SearchField } from '../../ui/basics.tsx';
+import { IconButton } from '../../ui/basics.tsx';
+import { Icon } from '../../ui/icons.tsx';
 
 /** Filters of the list, as the API names them. */
 const FILTERS = ['from', 'to', 'subject', 'text'] as const;
@@ -29,11 +30,12 @@ export function parseSearch(text: string): Record<string, string | null> {
   };
   const words: string[] = [];
   for (const [, name, quoted, plain] of text.matchAll(
-    /(?:(from|to|subject|text|has):)?(?:"([^"]*)"|(\S+))/g,
+    /(?:(from|to|subject|text|has):)?(?:"([^"]*)"|(\S+))/gi,
   )) {
     const value = quoted ?? plain ?? '';
-    if (name === 'has') found.attachments = '1';
-    else if (name) found[name] = value;
+    const field = name?.toLowerCase();
+    if (field === 'has') found.attachments = '1';
+    else if (field) found[field] = value;
     else words.push(value);
   }
   if (words.length > 0) found.text = words.join(' ');
@@ -52,6 +54,11 @@ function searchText(filters: Filters): string {
 /** The field that filters the list, and the button that loads it again. */
 export function Search({ filters, feed }: { filters: Filters; feed: Feed }) {
   const input = useRef<HTMLInputElement>(null);
+  const shown = searchText(filters);
+  // The field follows the address of the page, for instance after “Show all messages”.
+  useEffect(() => {
+    if (input.current) input.current.value = shown;
+  }, [shown]);
   return (
     <form
       class="toolbar"
@@ -61,15 +68,24 @@ export function Search({ filters, feed }: { filters: Filters; feed: Feed }) {
         setQuery(parseSearch(input.current?.value ?? ''));
       }}
     >
-      <SearchField
-        ref={input}
-        aria-label="Search messages"
-        placeholder="Text, from:, to:, subject:, has:attachment"
-        defaultValue={searchText(filters)}
-        onSearch={(event: Event) => {
-          if ((event.currentTarget as HTMLInputElement).value === '') setQuery(parseSearch(''));
-        }}
-      />
+      <span class="search">
+        <Icon name="search" />
+        <input
+          ref={input}
+          type="search"
+          aria-label="Search messages"
+          aria-describedby="search-help"
+          placeholder="Search this inbox"
+          defaultValue={shown}
+          onSearch={(event: Event) => {
+            if ((event.currentTarget as HTMLInputElement).value === '') setQuery(parseSearch(''));
+          }}
+        />
+        <span class="search-help" id="search-help">
+          Words are searched in the text. Also: <code>from:shop</code> <code>to:ada+</code>{' '}
+          <code>subject:"your code"</code> <code>has:attachment</code>. Enter searches.
+        </span>
+      </span>
       <IconButton icon="refresh" label="Load again" onClick={feed.reload} />
     </form>
   );

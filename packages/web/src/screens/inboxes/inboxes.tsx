@@ -1,20 +1,20 @@
 import type { api } from '@mayfly/client';
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { attempt, deleteLater, toast } from '../../lib/actions.ts';
+import { attempt, copy, deleteLater, toast, visible } from '../../lib/actions.ts';
 import { count, plural } from '../../lib/format.ts';
 import { useKeys } from '../../lib/keys.ts';
 import { onArrivals, openings } from '../../lib/live.ts';
 import { type Query, useQuery } from '../../lib/query.ts';
 import { href, navigate, query, setQuery } from '../../lib/router.ts';
 import { mayfly, mayWrite, session } from '../../lib/session.ts';
-import { Button, ScreenHead, SearchField, Snippet } from '../../ui/basics.tsx';
+import { Button, ScreenHead, Snippet } from '../../ui/basics.tsx';
 import { Confirm } from '../../ui/dialog.tsx';
+import { Icon } from '../../ui/icons.tsx';
 import { Loaded, Notice } from '../../ui/states.tsx';
-import { focusRow, WindowList } from '../../ui/window-list.tsx';
+import { focusedRow, focusRow, WindowList } from '../../ui/window-list.tsx';
 import { CreateInbox } from './create-inbox.tsx';
 import { InboxRow, isSink } from './row.tsx';
 
-const ROW = 76;
 /** Bounds the list: an account may have many thousands. */
 const MAX_SHOWN = 5_000;
 
@@ -102,21 +102,32 @@ function DeleteByLabel({
   );
 }
 
+/** Mail for several new inboxes at once loads the list once. */
+const RELOAD_MS = 500;
+
 /** The inboxes of the account, kept current while the component is shown. */
 function useInboxes(labels: Record<string, string>): Query<api.Inbox[]> {
   const list = useQuery(`inboxes ${JSON.stringify(labels)}`, (signal) => loadInboxes(labels, signal));
   const latest = useRef(list);
   latest.current = list;
-  // New mail moves the figures of its row; an inbox that is not in the list is loaded.
+  const lookedFor = useRef(new Set<string>());
+  const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
+  // New mail moves the figures of its row. An inbox that is not in the list is looked for once: it may be new,
+  // or the labels leave it out.
   useEffect(
     () =>
       onArrivals((arrivals) => {
-        const { data, set, reload } = latest.current;
+        const { data, set } = latest.current;
         if (!data) return;
         const byId = new Map(data.map((one) => [one.id, one]));
         for (const { inboxId, message } of arrivals) {
           const inbox = byId.get(inboxId);
-          if (!inbox) return reload();
+          if (!inbox && !lookedFor.current.has(inboxId)) {
+            lookedFor.current.add(inboxId);
+            clearTimeout(timer.current);
+            timer.current = setTimeout(() => latest.current.reload(), RELOAD_MS);
+          }
+          if (!inbox) continue;
           const { messageCount, lastMessageAt } = inbox;
           if ((lastMessageAt ?? '') >= message.receivedAt) continue;
           byId.set(inboxId, { ...inbox, messageCount: messageCount + 1, lastMessageAt: message.receivedAt });
@@ -136,18 +147,22 @@ function useInboxes(labels: Record<string, string>): Query<api.Inbox[]> {
 function Toolbar({ words, labels }: { words: string; labels: Record<string, string> }) {
   return (
     <div class="toolbar">
-      <SearchField
-        aria-label="Search inboxes"
-        placeholder="Address or label"
-        value={words}
-        onInput={(event) => setQuery({ q: event.currentTarget.value })}
-        onKeyDown={(event) => {
-          if (event.key !== 'Enter') return;
-          // `run=4711` filters on the server, by label.
-          const label = /^([\w.-]+)=(.+)$/.exec(words);
-          if (label) setQuery({ q: null, [`label.${label[1]}`]: label[2] ?? '' });
-        }}
-      />
+      <span class="search">
+        <Icon name="search" />
+        <input
+          type="search"
+          aria-label="Search inboxes"
+          placeholder="Address or label; label=value and Enter for all with it"
+          value={words}
+          onInput={(event) => setQuery({ q: event.currentTarget.value })}
+          onKeyDown={(event) => {
+            if (event.key !== 'Enter') return;
+            // `run=4711` filters on the server, by label.
+            const label = /^([\w.-]+)=(.+)$/.exec(words);
+            if (label) setQuery({ q: null, [`label.${label[1]}`]: label[2] ?? '' });
+          }}
+        />
+      </span>
       {Object.entries(labels).map(([name, value]) => (
         <Button key={name} icon="close" onClick={() => setQuery({ [`label.${name}`]: null })}>
           {name}={value}
@@ -162,30 +177,33 @@ const hasWords = ({ address, labels }: api.Inbox, words: string): boolean =>
   `${address} ${Object.entries(labels).join(' ')}`.toLowerCase().includes(words.toLowerCase());
 
 /** Moving in the list and deleting; also by keys. */
-function useVerbs(list: Query<api.Inbox[]>, shown: readonly api.Inbox[], hide: Hide) {
+function useVerbs(list: Query<api.Inbox[]>, shown: readonly api.Inbox[]) {
   const box = useRef<HTMLDivElement>(null);
-  const focused = () => Number(document.activeElement?.closest('li')?.getAttribute('aria-posinset') ?? 0) - 1;
   const move = (step: number) =>
-    focusRow(box.current, Math.min(shown.length - 1, Math.max(0, focused() + step)), ROW);
+    focusRow(box.current, Math.min(shown.length - 1, Math.max(0, focusedRow() + step)));
   const remove = (inbox: api.Inbox | undefined) => {
     if (!inbox || isSink(inbox)) return;
-    deleteLater(
-      `${inbox.address} is deleted`,
-      () => hide((all) => [...all, inbox.id]),
-      () => hide((all) => all.filter((id) => id !== inbox.id)),
-      () => mayfly.call('DELETE /v1/inboxes/{id}', { path: { id: inbox.id } }),
-    );
+    const index = shown.indexOf(inbox);
+    deleteLater({
+      id: inbox.id,
+      text: `${inbox.address} is deleted`,
+      remove: () => mayfly.call('DELETE /v1/inboxes/{id}', { path: { id: inbox.id } }),
+    });
+    requestAnimationFrame(() => focusRow(box.current, Math.min(index, shown.length - 2)));
   };
   useKeys({
     j: () => move(1),
     k: () => move(-1),
     r: list.reload,
-    ...(mayWrite.value && { n: create, Delete: () => remove(shown[focused()]) }),
+    c: () => {
+      const inbox = shown[focusedRow()];
+      if (inbox) void copy(inbox.address, 'the address');
+    },
+    ...(mayWrite.value && { n: create, Delete: () => remove(shown[focusedRow()]) }),
   });
   return box;
 }
 
-type Hide = (change: (hidden: readonly string[]) => readonly string[]) => void;
 const create = () => setQuery({ new: '1' });
 
 /** All live inboxes of the account. */
@@ -193,12 +211,11 @@ export function Inboxes() {
   const labels = labelsIn(query.value);
   const words = query.value.get('q') ?? '';
   const list = useInboxes(labels);
-  const [hidden, hide] = useState<readonly string[]>([]);
-  const shown = (list.data ?? []).filter((inbox) => !hidden.includes(inbox.id) && hasWords(inbox, words));
-  const box = useVerbs(list, shown, hide);
+  const shown = visible(list.data ?? []).filter((inbox) => hasWords(inbox, words));
+  const box = useVerbs(list, shown);
   const isFiltered = Object.keys(labels).length > 0;
   return (
-    <div class="screen fixed" ref={box}>
+    <div class="screen fixed inboxes" ref={box}>
       <ScreenHead title="Inboxes" lead={list.data && `${plural(shown.length, 'live inbox')}`}>
         {mayWrite.value && isFiltered && shown.length > 0 && (
           <DeleteByLabel labels={labels} number={shown.length} onDone={list.reload} />
@@ -219,12 +236,7 @@ export function Inboxes() {
               <Button onClick={() => navigate(href('/inboxes'))}>Show all inboxes</Button>
             </Notice>
           ) : (
-            <WindowList
-              items={shown}
-              rowHeight={ROW}
-              label="Inboxes"
-              render={(inbox) => <InboxRow inbox={inbox} />}
-            />
+            <WindowList items={shown} label="Inboxes" render={(inbox) => <InboxRow inbox={inbox} />} />
           )
         }
       </Loaded>

@@ -12,9 +12,9 @@ const KINDS: Record<string, 'ok' | 'info' | undefined> = {
 
 /** The link that a mail is most likely about. */
 export const firstLink = ({ links }: api.Message): api.MailLink | undefined =>
-  links.find(({ kind }) => ['verify', 'reset', 'sign-in'].includes(kind));
+  links.find(({ kind, href }) => ['verify', 'reset', 'sign-in'].includes(kind) && isWeb(href));
 
-const isWeb = (href: string): boolean => /^https?:/i.test(href);
+const isWeb = (href: string): boolean => /^https?:\/\//i.test(href);
 
 /** Codes and links with buttons that copy them: opening a link may use it up. */
 export const Codes = ({ message }: { message: api.Message }) => (
@@ -51,7 +51,7 @@ export const Codes = ({ message }: { message: api.Message }) => (
                 title="Open in a new tab"
                 aria-label={`Open ${href} in a new tab`}
               >
-                <Icon name="out" />
+                <Icon name="external" />
               </a>
             )}
           </span>

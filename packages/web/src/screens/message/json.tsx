@@ -45,7 +45,7 @@ export function Json({ message }: { message: api.Message }) {
         <pre tabIndex={0} class="json">
           {coloured(shown)}
         </pre>
-        <CopyButton value={JSON.stringify(message, null, 2)} what="the JSON" />
+        <CopyButton value={() => JSON.stringify(message, null, 2)} what="the JSON" />
       </div>
     </div>
   );

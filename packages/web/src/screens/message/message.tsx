@@ -1,12 +1,15 @@
 import type { api } from '@mayfly/client';
 import type { ComponentChildren } from 'preact';
-import { useEffect, useRef } from 'preact/hooks';
-import { bytes } from '../../lib/format.ts';
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { setHidden } from '../../lib/actions.ts';
+import { bytes, count } from '../../lib/format.ts';
 import { useKeys } from '../../lib/keys.ts';
-import { useQuery } from '../../lib/query.ts';
+import { isGone, useQuery } from '../../lib/query.ts';
 import { query, setQuery } from '../../lib/router.ts';
 import { mayfly, mayWrite } from '../../lib/session.ts';
-import { Ago, Badge, Button, CodeChip, IconButton } from '../../ui/basics.tsx';
+import { showTitle } from '../../lib/title.ts';
+import { Ago, Badge, Button, CodeChip, CopyButton, IconButton } from '../../ui/basics.tsx';
+import { Icon } from '../../ui/icons.tsx';
 import { Loaded } from '../../ui/states.tsx';
 import { type Tab, Tabs } from '../../ui/tabs.tsx';
 import { Codes, firstLink } from './codes.tsx';
@@ -28,19 +31,31 @@ interface MessagePaneProps {
   onDelete: () => void;
 }
 
-const People = ({ label, people }: { label: string; people: readonly api.MailAddress[] }) =>
-  people.length === 0 ? null : (
-    <p>
+/** More people are shown when asked for: a mail to hundreds would push its text off the page. */
+const MAX_PEOPLE = 5;
+
+function People({ label, people }: { label: string; people: readonly api.MailAddress[] }) {
+  const [isWhole, setWhole] = useState(false);
+  if (people.length === 0) return null;
+  const shown = isWhole || people.length <= MAX_PEOPLE + 1 ? people : people.slice(0, MAX_PEOPLE);
+  return (
+    <p dir="auto">
       <span class="muted">{label} </span>
-      {people.map(({ name, address }, index) => (
+      {shown.map(({ name, address }, index) => (
         <span key={address}>
           {index > 0 && ', '}
           {name && `${name} `}
           <span class={name ? 'muted' : ''}>{name ? `<${address}>` : address}</span>
         </span>
-      ))}
+      ))}{' '}
+      {shown.length < people.length && (
+        <Button kind="quiet" class="in-text" onClick={() => setWhole(true)}>
+          and {count(people.length - shown.length)} more
+        </Button>
+      )}
     </p>
   );
+}
 
 const RESULTS: Record<string, 'ok' | 'bad' | 'warn'> = {
   pass: 'ok',
@@ -118,13 +133,13 @@ function Body({ message }: { message: api.Message }) {
 function Subject({ message }: { message: api.Message }) {
   const heading = useRef<HTMLHeadingElement>(null);
   useEffect(() => {
-    document.title = `${message.subject || '(no subject)'} · Mayfly`;
+    showTitle(message.subject || '(no subject)', message.inboxId);
     // A row of the list keeps the focus, so that one can go on from there.
     if (!document.activeElement?.closest('.pane-list')?.checkVisibility())
       heading.current?.focus({ preventScroll: true });
   }, [message.id]);
   return (
-    <h1 ref={heading} tabIndex={-1}>
+    <h1 ref={heading} tabIndex={-1} dir="auto">
       {message.subject || '(no subject)'}
     </h1>
   );
@@ -135,6 +150,11 @@ export function MessagePane({ inboxId, messageId, onBack, onNext, onPrevious, on
   const message = useQuery(`message ${messageId}`, (signal) =>
     mayfly.call('GET /v1/inboxes/{id}/messages/{messageId}', { path: { id: inboxId, messageId }, signal }),
   );
+  const isDeleted = isGone(message.error);
+  // Somebody else deleted it: its row goes as well.
+  useEffect(() => {
+    if (isDeleted) setHidden(messageId, true);
+  }, [isDeleted, messageId]);
   return (
     <div class="message">
       <Loaded query={message}>
@@ -153,7 +173,7 @@ export function MessagePane({ inboxId, messageId, onBack, onNext, onPrevious, on
                   title="Download as .eml"
                   aria-label="Download as .eml"
                 >
-                  <DownloadIcon />
+                  <Icon name="download" />
                 </a>
                 {mayWrite.value && <IconButton icon="trash" label="Delete the message" onClick={onDelete} />}
               </div>
@@ -163,7 +183,8 @@ export function MessagePane({ inboxId, messageId, onBack, onNext, onPrevious, on
                 <People label="Cc" people={data.cc} />
                 <People label="Reply to" people={data.replyTo} />
                 <p class="muted">
-                  Received <Ago time={data.receivedAt} /> for{' '}
+                  Received <Ago time={data.receivedAt} />, at{' '}
+                  <span class="mono">{data.receivedAt.slice(11, 19)}</span> UTC, for{' '}
                   <span class="mono">{data.envelope.rcptTo.join(', ')}</span>
                 </p>
               </div>
@@ -178,12 +199,6 @@ export function MessagePane({ inboxId, messageId, onBack, onNext, onPrevious, on
   );
 }
 
-const DownloadIcon = () => (
-  <svg class="icon" viewBox="0 0 16 16" aria-hidden="true">
-    <path d="M8 2.5v7.5M5 7.2 8 10.2l3-3M3 13.5h10" />
-  </svg>
-);
-
 /** What a test usually needs of a mail: its code and its link. */
 function Finds({ message }: { message: api.Message }) {
   const link = firstLink(message);
@@ -194,9 +209,24 @@ function Finds({ message }: { message: api.Message }) {
         <CodeChip key={value} value={value} />
       ))}
       {link && (
-        <Button icon="next" class="link-button" onClick={() => setQuery({ view: 'codes' })} title={link.href}>
-          {link.text || link.kind}
-        </Button>
+        <CopyButton value={link.href} what="the link">
+          <Icon name="link" />
+          <span class="cut" title={link.href}>
+            {link.text || link.kind}
+          </span>
+        </CopyButton>
+      )}
+      {link && (
+        <a
+          class="icon-button"
+          href={link.href}
+          target="_blank"
+          rel="noopener noreferrer"
+          title={`Open in a new tab: ${link.href}`}
+          aria-label="Open the link in a new tab"
+        >
+          <Icon name="external" />
+        </a>
       )}
     </div>
   );

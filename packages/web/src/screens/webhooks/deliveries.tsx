@@ -34,10 +34,14 @@ function Row({ delivery, webhookId }: { delivery: api.WebhookDelivery; webhookId
       <td>
         <Badge kind={STATE_KINDS[delivery.state]}>{delivery.state}</Badge>
       </td>
-      <td>{last ? (last.status ?? last.error?.code) : 'no attempt yet'}</td>
-      <td class="number">{delivery.attempts.length}</td>
-      <td>{due === null ? '' : due <= 0 ? 'now' : `next in ${duration(due)}`}</td>
-      <td class="mono small">{delivery.messageId === null ? 'test event' : delivery.eventId}</td>
+      <td data-name="Response">{last ? (last.status ?? last.error?.code) : 'no attempt yet'}</td>
+      <td data-name="Attempts" class="number">
+        {delivery.attempts.length}
+      </td>
+      <td data-name="Next">{due === null ? '' : due <= 0 ? 'now' : `in ${duration(due)}`}</td>
+      <td data-name="Event" class="mono small">
+        {delivery.messageId === null ? 'test event' : delivery.eventId}
+      </td>
     </tr>
   );
 }
@@ -148,7 +152,7 @@ export function Deliveries({
         </p>
       ) : (
         <div class="table-box">
-          <table>
+          <table class="stacked">
             <thead>
               <tr>
                 <th scope="col">Recorded</th>

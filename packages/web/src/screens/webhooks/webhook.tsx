@@ -1,37 +1,44 @@
 import type { api } from '@mayfly/client';
-import { useEffect, useState } from 'preact/hooks';
+import { useState } from 'preact/hooks';
 import { attempt, toast } from '../../lib/actions.ts';
 import { useKeys } from '../../lib/keys.ts';
-import { onArrivals } from '../../lib/live.ts';
 import { useQuery } from '../../lib/query.ts';
+import { useRefresh } from '../../lib/refresh.ts';
 import { href, navigate, query } from '../../lib/router.ts';
 import { mayfly, mayWrite } from '../../lib/session.ts';
-import { now } from '../../lib/time.ts';
-import { Bars } from '../../ui/bars.tsx';
 import { Button, ScreenHead } from '../../ui/basics.tsx';
 import { Confirm } from '../../ui/dialog.tsx';
 import { Icon } from '../../ui/icons.tsx';
 import { Loaded } from '../../ui/states.tsx';
 import { Deliveries, stateIn } from './deliveries.tsx';
 import { Delivery } from './delivery.tsx';
+import { Hours } from './hours.tsx';
 import { SecretDialog, WebhookState } from './webhooks.tsx';
 
-const HOUR_MS = 3_600_000;
 /** As many as the API returns at once. */
-const MAX_SHOWN = 200;
+const PAGE = 200;
+/** A delivery is looked for among so many of the newest. */
+const MAX_PAGES = 25;
 
-/** Deliveries of the last 24 hours, an hour a bar. */
-function Hours({ deliveries }: { deliveries: readonly api.WebhookDelivery[] }) {
-  const bars = Array.from({ length: 24 }, (_, index) => {
-    const end = now.value - (23 - index) * HOUR_MS;
-    const own = deliveries.filter(({ createdAt }) => {
-      const at = Date.parse(createdAt);
-      return at <= end && at > end - HOUR_MS;
+/** Deliveries of a webhook, newest first, until one is found. */
+async function findDelivery(
+  id: string,
+  deliveryId: string,
+  signal: AbortSignal,
+): Promise<api.WebhookDelivery | undefined> {
+  let before: string | undefined;
+  for (let page = 0; page < MAX_PAGES; page++) {
+    const { deliveries, hasMore } = await mayfly.call('GET /v1/webhooks/{id}/deliveries', {
+      path: { id },
+      query: { limit: PAGE, ...(before && { before }) },
+      signal,
     });
-    const hasFailed = own.some(({ state }) => state === 'failed');
-    return { label: `${23 - index} h ago`, value: own.length, ...(hasFailed && { kind: 'bad' as const }) };
-  });
-  return <Bars bars={bars} label={`Deliveries of the last 24 hours: ${deliveries.length} in the list`} />;
+    const found = deliveries.find((one) => one.id === deliveryId);
+    // Ids are in the order of time: older pages do not have it either.
+    before = deliveries.at(-1)?.id;
+    if (found || !hasMore || before === undefined || before < deliveryId) return found;
+  }
+  return undefined;
 }
 
 function Verbs({
@@ -105,72 +112,89 @@ function Verbs({
   );
 }
 
-/** A webhook with its deliveries; with `deliveryId`, that delivery. */
-export function Webhook({ id, deliveryId }: { id: string; deliveryId?: string }) {
+/** When the next attempt of these deliveries is due, milliseconds since 1970; undefined when none is pending. */
+function dueOf(deliveries: readonly api.WebhookDelivery[]): number | undefined {
+  const times = deliveries
+    .filter(({ state }) => state === 'pending')
+    .map(({ nextAttemptAt }) => (nextAttemptAt ? Date.parse(nextAttemptAt) : 0));
+  return times.length > 0 ? Math.min(...times) : undefined;
+}
+
+/** One delivery of a webhook. */
+function One({ id, deliveryId }: { id: string; deliveryId: string }) {
+  const loaded = useQuery(`delivery ${deliveryId}`, async (signal) => {
+    const [webhook, delivery] = await Promise.all([
+      mayfly.call('GET /v1/webhooks/{id}', { path: { id }, signal }),
+      findDelivery(id, deliveryId, signal),
+    ]);
+    return { webhook, delivery };
+  });
+  useKeys({ r: loaded.reload, Escape: () => navigate(href(`/webhooks/${id}`)) });
+  useRefresh(dueOf(loaded.data?.delivery ? [loaded.data.delivery] : []), loaded.data, loaded.reload);
+  return (
+    <div class="screen">
+      <Loaded query={loaded} isScreen>
+        {({ webhook, delivery }) => (
+          <Delivery webhook={webhook} delivery={delivery} onChange={loaded.reload} />
+        )}
+      </Loaded>
+    </div>
+  );
+}
+
+/** A webhook with its deliveries. */
+function All({ id }: { id: string }) {
   const [secret, setSecret] = useState('');
   const state = stateIn(query.value);
   const loaded = useQuery(`webhook ${id} ${state}`, async (signal) => {
     const path = { id };
-    const [webhook, { deliveries }] = await Promise.all([
+    const list = async (only?: typeof state) => {
+      const given = { path, query: { limit: PAGE, ...(only && { state: only }) }, signal };
+      return (await mayfly.call('GET /v1/webhooks/{id}/deliveries', given)).deliveries;
+    };
+    // The plot counts all states, whichever the list shows.
+    const newest = list();
+    const [webhook, all, deliveries] = await Promise.all([
       mayfly.call('GET /v1/webhooks/{id}', { path, signal }),
-      mayfly.call('GET /v1/webhooks/{id}/deliveries', {
-        path,
-        query: { limit: MAX_SHOWN, ...(state && { state }) },
-        signal,
-      }),
+      newest,
+      state ? list(state) : newest,
     ]);
-    return { webhook, deliveries };
+    return { webhook, all, deliveries };
   });
-  useKeys({ r: loaded.reload });
-  const isPending = loaded.data?.deliveries.some(({ state }) => state === 'pending') ?? false;
-  // Attempts are not in the stream of messages: a pending delivery is looked at again.
-  useEffect(() => {
-    if (!isPending) return;
-    const timer = setInterval(() => !document.hidden && loaded.reload(), 2_000);
-    return () => clearInterval(timer);
-  }, [isPending]);
-  useEffect(
-    () =>
-      onArrivals(() => {
-        setTimeout(loaded.reload, 300);
-      }),
-    [],
-  );
+  useKeys({ r: loaded.reload, Escape: () => navigate(href('/webhooks')) });
+  useRefresh(dueOf(loaded.data?.all ?? []), loaded.data, loaded.reload);
   return (
     <div class="screen">
       <Loaded query={loaded} isScreen>
-        {({ webhook, deliveries }) => {
-          const one = deliveries.find((delivery) => delivery.id === deliveryId);
-          if (deliveryId) return <Delivery webhook={webhook} delivery={one} onChange={loaded.reload} />;
-          return (
-            <>
-              <ScreenHead
-                title={<span class="mono">{webhook.url}</span>}
-                lead={
-                  <span class="badges">
-                    <WebhookState webhook={webhook} /> {webhook.description}
-                  </span>
-                }
-              >
-                {mayWrite.value && <Verbs webhook={webhook} onChange={loaded.reload} onSecret={setSecret} />}
-              </ScreenHead>
-              {webhook.disabledReason && (
-                <div class="banner" role="status">
-                  <Icon name="warn" /> Disabled: {webhook.disabledReason}
-                </div>
-              )}
-              <div class="page">
-                <section class="panel">
-                  <h2>The last 24 hours</h2>
-                  <Hours deliveries={deliveries} />
-                </section>
-                <Deliveries webhookId={id} deliveries={deliveries} onChange={loaded.reload} />
+        {({ webhook, all, deliveries }) => (
+          <>
+            <ScreenHead
+              title={<span class="mono">{webhook.url}</span>}
+              lead={
+                <span class="badges">
+                  <WebhookState webhook={webhook} /> {webhook.description}
+                </span>
+              }
+            >
+              {mayWrite.value && <Verbs webhook={webhook} onChange={loaded.reload} onSecret={setSecret} />}
+            </ScreenHead>
+            {webhook.disabledReason && (
+              <div class="banner" role="status">
+                <Icon name="warn" /> Disabled: {webhook.disabledReason}
               </div>
-            </>
-          );
-        }}
+            )}
+            <div class="page">
+              <Hours deliveries={all} isWhole={all.length < PAGE} />
+              <Deliveries webhookId={id} deliveries={deliveries} onChange={loaded.reload} />
+            </div>
+          </>
+        )}
       </Loaded>
       {secret && <SecretDialog title="The new secret" secret={secret} onClose={() => setSecret('')} />}
     </div>
   );
 }
+
+/** A webhook with its deliveries; with `deliveryId`, that delivery. */
+export const Webhook = ({ id, deliveryId }: { id: string; deliveryId?: string }) =>
+  deliveryId ? <One id={id} deliveryId={deliveryId} /> : <All id={id} />;

@@ -2,6 +2,12 @@ import type { api } from '@mayfly/client';
 import { person, plural } from '../../lib/format.ts';
 import { ago } from '../../lib/time.ts';
 
+/** What a message lacks: some conditions ask for something that it does not have, others for a value. */
+const shortcoming = ({ condition }: api.SeenMessage['failed'][number]): string =>
+  ['code', 'link', 'hasAttachments'].includes(condition)
+    ? `it has no such ${condition === 'hasAttachments' ? 'attachment' : condition}`
+    : `its ${condition} differs`;
+
 /** An explanation as sentences, the likeliest cause first. */
 export function sentences(
   inbox: api.Inbox,
@@ -11,9 +17,8 @@ export function sentences(
   const [miss] = nearMisses;
   const nearest = [...seen].sort((a, b) => a.failed.length - b.failed.length)[0];
   if (nearest) {
-    const conditions = nearest.failed.map(({ condition }) => condition).join(' and ');
     found.push(
-      `${plural(seenCount, 'message')} came, and none meets all conditions. The nearest is “${nearest.message.subject || '(no subject)'}” from ${person(nearest.message.from)}, ${ago(nearest.message.receivedAt)}: its ${conditions} ${nearest.failed.length === 1 ? 'differs' : 'differ'}.`,
+      `${plural(seenCount, 'message')} came, and none meets all conditions. The nearest is “${nearest.message.subject || '(no subject)'}” from ${person(nearest.message.from)}, ${ago(nearest.message.receivedAt)}: ${nearest.failed.map(shortcoming).join(' and ')}.`,
     );
   }
   if (refused[0]?.reply === '' && !refused[0].fault) {

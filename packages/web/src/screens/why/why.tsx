@@ -1,13 +1,14 @@
 import type { api } from '@mayfly/client';
-import { useState } from 'preact/hooks';
+import { useEffect, useRef } from 'preact/hooks';
 import { person, plural } from '../../lib/format.ts';
 import { useQuery } from '../../lib/query.ts';
-import { href, navigate, query, setQuery } from '../../lib/router.ts';
-import { mayfly, mayWrite } from '../../lib/session.ts';
-import { Ago, Badge, Button, Field, ScreenHead, SearchField } from '../../ui/basics.tsx';
+import { href, query, setQuery } from '../../lib/router.ts';
+import { mayfly } from '../../lib/session.ts';
+import { Ago, Badge, Button, Field, ScreenHead } from '../../ui/basics.tsx';
 import { Icon } from '../../ui/icons.tsx';
-import { Loaded, Notice } from '../../ui/states.tsx';
+import { Loaded } from '../../ui/states.tsx';
 import { Letters, sentences } from './explanation.tsx';
+import { Refusals } from './refusals.tsx';
 
 /** Conditions of a wait that are entered as text. */
 const CONDITIONS = ['from', 'to', 'subject', 'text'] as const;
@@ -45,6 +46,10 @@ function pasted(text: string): Record<string, string | null> | null {
 
 function Conditions() {
   const search = query.value;
+  const form = useRef<HTMLFormElement>(null);
+  // The fields follow the address of the page; the focus stays where it is.
+  const shown = search.toString();
+  useEffect(() => form.current?.reset(), [shown]);
   const onSubmit = (event: SubmitEvent) => {
     event.preventDefault();
     const data = new FormData(event.currentTarget as HTMLFormElement);
@@ -56,7 +61,7 @@ function Conditions() {
   return (
     <form
       class="panel"
-      key={search.toString()}
+      ref={form}
       onSubmit={onSubmit}
       onPaste={(event) => {
         const found = pasted(event.clipboardData?.getData('text') ?? '');
@@ -83,11 +88,11 @@ function Conditions() {
           <input name="since" defaultValue={search.get('since') ?? ''} />
         </Field>
       </div>
-      <div class="row-line">
+      <div class="row-line wrap">
         <label class="row-line">
           <input type="checkbox" name="code" defaultChecked={search.has('code')} /> has a one-time code
         </label>
-        <span class="cut small muted">Paste the JSON of a wait anywhere in this form.</span>
+        <span class="small muted grow">Paste the JSON of a wait anywhere in this form.</span>
         <Button kind="primary" icon="refresh" type="submit">
           Look again
         </Button>
@@ -184,19 +189,7 @@ function Explanation({ inbox, result }: { inbox: api.Inbox; result: api.WaitResu
       {refused.length > 0 && (
         <section>
           <h2>Mail for this address that was refused</h2>
-          <ul>
-            {refused.map((one) => (
-              <li class="seen" key={`${one.at}${one.reply}`}>
-                <div class="row-line">
-                  <code class="cut">{one.reply || `fault rule ${one.fault?.rule}`}</code>
-                  <Ago time={one.at} />
-                </div>
-                <span class="small muted">
-                  from {one.mailFrom || 'nobody (bounce)'} at {one.remoteAddress}, HELO {one.helo}
-                </span>
-              </li>
-            ))}
-          </ul>
+          <Refusals refusals={refused} />
         </section>
       )}
       {failedHandshakes.length > 0 && (
@@ -251,61 +244,6 @@ export function Why({ id }: { id: string }) {
       <div class="page">
         <Conditions />
         <Loaded query={wait}>{({ inbox, result }) => <Explanation inbox={inbox} result={result} />}</Loaded>
-      </div>
-    </div>
-  );
-}
-
-/** Finds the inbox of an address, for which the screen above explains. */
-export function WhyAddress() {
-  const wanted = query.value.get('address') ?? '';
-  const [text, setText] = useState(wanted);
-  const found = useQuery(`why address ${wanted}`, async (signal) => {
-    if (!wanted) return null;
-    const { inboxes } = await mayfly.call('GET /v1/inboxes', { query: { address: wanted }, signal });
-    const [inbox] = inboxes;
-    if (inbox) navigate(href(`/inboxes/${inbox.id}/why`), { replace: true });
-    return inbox ?? null;
-  });
-  const create = () => navigate(href('/inboxes', { new: '1' }));
-  return (
-    <div class="screen">
-      <ScreenHead title="Why nothing came" lead="Enter the address that a test waits for." />
-      <div class="page">
-        <form
-          class="toolbar flush"
-          onSubmit={(event) => {
-            event.preventDefault();
-            setQuery({ address: text.trim() });
-          }}
-        >
-          <SearchField
-            aria-label="Address"
-            placeholder="brave.otter482136@mayfly.test"
-            value={text}
-            onInput={(event) => setText(event.currentTarget.value)}
-          />
-          <Button kind="primary" type="submit">
-            Explain
-          </Button>
-        </form>
-        <Loaded query={found}>
-          {(inbox) =>
-            wanted && !inbox ? (
-              <Notice icon="question" title="No inbox takes mail for this address">
-                <p>
-                  Mail for <b class="mono">{wanted}</b> is refused with 550 5.1.1: the inbox was never
-                  created, was deleted or has expired, or belongs to another account.
-                </p>
-                {mayWrite.value && (
-                  <Button icon="plus" onClick={create}>
-                    New inbox
-                  </Button>
-                )}
-              </Notice>
-            ) : null
-          }
-        </Loaded>
       </div>
     </div>
   );
