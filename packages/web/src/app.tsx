@@ -1,5 +1,5 @@
 import { type ComponentChildren, type ComponentType, h } from 'preact';
-import { useEffect, useErrorBoundary, useState } from 'preact/hooks';
+import { useEffect, useErrorBoundary, useLayoutEffect, useState } from 'preact/hooks';
 import { href, match, navigate, path, query, url } from './lib/router.ts';
 import { loadSession, session, sessionError } from './lib/session.ts';
 import { showTitle } from './lib/title.ts';
@@ -89,7 +89,8 @@ export function App() {
   const who = session.value;
   const found = find(at);
   const title = found?.title ?? 'Mayfly';
-  useEffect(() => showTitle(title), [title, at]);
+  // Before the effects of the screen, which may know a better title.
+  useLayoutEffect(() => showTitle(title), [title, at]);
   // A read token sees its inbox only.
   const home = who?.inbox ? `/inboxes/${who.inbox.id}` : '/inboxes';
   const isElsewhere = who?.inbox ? !at.startsWith(home) : at === '/';

@@ -48,7 +48,7 @@ export async function attempt<T>(work: () => Promise<T>): Promise<T | undefined>
 }
 
 /** Ids of what was deleted, also while that can be undone: lists leave these out. */
-export const hidden = signal<ReadonlySet<string>>(new Set());
+const hidden = signal<ReadonlySet<string>>(new Set());
 
 /** Takes something from all lists of this page, or brings it back. */
 export function setHidden(id: string, isHidden: boolean): void {

@@ -7,7 +7,7 @@ import { onArrivals } from './live.ts';
  */
 
 const FIRST_PAUSE_MS = 2_000;
-const LONGEST_PAUSE_MS = 60_000;
+const LONGEST_PAUSE_MS = 300_000;
 /** New mail causes a request after this time at the earliest, and only one in it. */
 const AFTER_MAIL_MS = 3_000;
 /** Longer timers would fire at once (HTML, section 8.7). */

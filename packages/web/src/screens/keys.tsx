@@ -35,7 +35,7 @@ function CreateKey({ onClose }: { onClose: () => void }) {
     return (
       <Dialog title="The new API key" onClose={onClose}>
         <div class="dialog-body">
-          <Shown label="API key, shown only now: the server keeps its hash" value={key} />
+          <Shown label="API key, shown only now: the server keeps its hash" what="the key" value={key} />
         </div>
         <DoneFoot onClose={onClose} />
       </Dialog>

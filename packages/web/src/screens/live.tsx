@@ -10,7 +10,7 @@ import { mayfly, session } from '../lib/session.ts';
 import { Button, ScreenHead } from '../ui/basics.tsx';
 import { Icon } from '../ui/icons.tsx';
 import { Failure, Loading, Notice } from '../ui/states.tsx';
-import { focusedRow, focusRow } from '../ui/window-list.tsx';
+import { rowKeys } from '../ui/window-list.tsx';
 import { FeedList } from './inbox/feed-list.tsx';
 
 const PAGE = 50;
@@ -130,9 +130,7 @@ export function Live() {
   const messages = pausedAt === null ? all : all.filter(({ id }) => id <= pausedAt);
   const held = all.length - messages.length;
   const togglePause = () => setPausedAt(pausedAt === null ? (all[0]?.id ?? '') : null);
-  const move = (step: number) =>
-    focusRow(box.current, Math.min(messages.length - 1, Math.max(0, focusedRow() + step)));
-  useKeys({ j: () => move(1), k: () => move(-1), r: feed.reload, p: togglePause });
+  useKeys({ ...rowKeys(box, messages.length), r: feed.reload, p: togglePause });
   return (
     <div class="screen fixed" ref={box}>
       <ScreenHead title="Live" lead="All mail of the account as it comes">

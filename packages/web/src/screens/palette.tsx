@@ -136,7 +136,8 @@ export function Palette({ onClose }: { onClose: () => void }) {
 }
 
 const KEYS: [key: string, words: string][] = [
-  ['j / k', 'next, previous row'],
+  ['j / k', 'next, previous row or message'],
+  ['Home / End', 'first, last row'],
   ['Enter', 'open the row'],
   ['u / Esc', 'back to the same row'],
   ['/', 'search'],

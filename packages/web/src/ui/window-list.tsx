@@ -1,4 +1,4 @@
-import type { ComponentChildren } from 'preact';
+import type { ComponentChildren, RefObject } from 'preact';
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 
 interface WindowListProps<T extends { id: string }> {
@@ -84,21 +84,67 @@ export function WindowList<T extends { id: string }>(props: WindowListProps<T>) 
 export const focusedRow = (): number =>
   Number(document.activeElement?.closest('.window li')?.getAttribute('aria-posinset') ?? 0) - 1;
 
-/** Moves the focus to the row of an item, which may have to be scrolled to. */
-export function focusRow(box: Element | null, index: number): void {
-  const scroller = box?.querySelector('.window');
-  if (!scroller || index < 0) return;
+/** Keys that move the focus between the rows of a list. @param box contains it */
+export function rowKeys(box: RefObject<Element | null>, count: number): Record<string, () => void> {
+  const scroller = () => box.current?.querySelector('.window') ?? null;
+  const go = (to: number) => focusRow(box.current, Math.min(count - 1, Math.max(0, to)));
+  const move = (by: number) => {
+    const at = focusedRow();
+    const list = scroller();
+    if (at >= 0 || !list) return go(at + by);
+    // A row that was scrolled out of sight has lost the focus: go on from what is seen.
+    const first = Math.ceil(list.scrollTop / rowHeightOf(list));
+    go(by > 0 ? first : first - 1);
+  };
+  const page = (by: number) => {
+    const list = scroller();
+    if (list) move(by * Math.max(1, Math.floor(list.clientHeight / rowHeightOf(list)) - 1));
+  };
+  return {
+    j: () => move(1),
+    k: () => move(-1),
+    Home: () => go(0),
+    End: () => go(count - 1),
+    PageDown: () => page(1),
+    PageUp: () => page(-1),
+  };
+}
+
+/** Scrolls so far that a row is seen. @returns the list */
+function scrollToRow(box: Element | null, index: number): Element | null {
+  const scroller = box?.querySelector('.window') ?? null;
+  if (!scroller || index < 0) return null;
   const row = rowHeightOf(scroller);
   const top = index * row;
   if (top < scroller.scrollTop) scroller.scrollTop = top;
   else if (top + row > scroller.scrollTop + scroller.clientHeight) {
     scroller.scrollTop = top + row - scroller.clientHeight;
   }
+  return scroller;
+}
+
+/** Moves the focus to the row of an item, which may have to be scrolled to. */
+export function focusRow(box: Element | null, index: number): void {
+  const scroller = scrollToRow(box, index);
   const focus = () => {
-    const link = scroller.querySelector<HTMLElement>(`[aria-posinset="${index + 1}"] a`);
+    const link = scroller?.querySelector<HTMLElement>(`[aria-posinset="${index + 1}"] a`);
     link?.focus({ preventScroll: true });
     return link !== null;
   };
   // A row that was far away exists when the list has been rendered again.
-  if (!focus()) requestAnimationFrame(() => requestAnimationFrame(focus));
+  if (scroller && !focus()) afterLayout(focus);
+}
+
+/** Keeps a row in sight, and the focus on it where a row has it, when the list changes its width. */
+export function keepRow(box: RefObject<Element | null>, index: number): () => void {
+  const hadFocus = focusedRow() >= 0;
+  return afterLayout(() => (hadFocus ? focusRow(box.current, index) : scrollToRow(box.current, index)));
+}
+
+/** Calls `run` when a change has been rendered and laid out: the second frame from now. @returns what cancels it */
+export function afterLayout(run: () => void): () => void {
+  let frame = requestAnimationFrame(() => {
+    frame = requestAnimationFrame(run);
+  });
+  return () => cancelAnimationFrame(frame);
 }

@@ -48,7 +48,7 @@ describe.skipIf(!CHROMIUM)('the console in a browser (skipped where there is no 
         .getByRole('tabpanel')
         .getByRole('button', { name: /code 482913/ })
         .click();
-      await page.getByText('code 482913 copied').waitFor();
+      await page.getByText('Copied code 482913').waitFor();
       await page.getByRole('tab', { name: 'Text' }).click();
       expect(page.url()).toContain('view=text');
 
@@ -84,7 +84,7 @@ describe.skipIf(!CHROMIUM)('the console in a browser (skipped where there is no 
     await page.keyboard.press('u');
     await expect.poll(() => focused().textContent()).toContain('222222');
     await page.keyboard.press('x');
-    await page.getByText('code 222222 copied').waitFor();
+    await page.getByText('Copied code 222222').waitFor();
     await page.keyboard.press('g');
     await page.keyboard.press('u');
     await page.getByRole('heading', { name: 'Usage' }).waitFor();

@@ -9,7 +9,7 @@ import { href, navigate, query } from '../../lib/router.ts';
 import { mayfly, mayWrite, session } from '../../lib/session.ts';
 import { showTitle } from '../../lib/title.ts';
 import { Failure, Stale } from '../../ui/states.tsx';
-import { focusedRow, focusRow } from '../../ui/window-list.tsx';
+import { afterLayout, focusedRow, focusRow, keepRow, rowKeys } from '../../ui/window-list.tsx';
 import { MessagePane } from '../message/message.tsx';
 import { Head } from './head.tsx';
 import { List } from './list.tsx';
@@ -86,22 +86,25 @@ interface Shown {
 /** Moving in the list, opening and deleting; also by keys. */
 function useVerbs({ id, messageId }: InboxProps, { inbox, feed, messages, box }: Shown) {
   const at = messages.findIndex((message) => message.id === messageId);
+  /** Shows the next message beside the list. */
   const step = (by: number) => {
-    const from = messageId === undefined ? focusedRow() : at;
-    const to = Math.min(messages.length - 1, Math.max(0, from + by));
+    const to = Math.min(messages.length - 1, Math.max(0, at + by));
     const next = messages[to];
-    if (messageId !== undefined && next) {
-      const path = `/inboxes/${id}/messages/${next.id}`;
-      navigate(href(path, Object.fromEntries(query.value)), { replace: true });
-    }
+    if (!next) return;
+    const path = `/inboxes/${id}/messages/${next.id}`;
+    navigate(href(path, Object.fromEntries(query.value)), { replace: true });
     focusRow(box.current, to);
   };
   const back = () => {
     if (messageId === undefined) return navigate(href(session.value?.inbox ? `/inboxes/${id}` : '/inboxes'));
     const rest = [...query.value].filter(([name]) => !['view', 'width', 'dark'].includes(name));
     navigate(href(`/inboxes/${id}`, Object.fromEntries(rest)));
-    focusRow(box.current, at);
+    afterLayout(() => focusRow(box.current, at));
   };
+  // Beside a message the list is narrow, and its rows are higher.
+  useEffect(() => {
+    if (messageId !== undefined) return keepRow(box, at);
+  }, [messageId]);
   const remove = (removed: string | undefined) => {
     if (!removed || !mayWrite.value) return;
     const path = { id, messageId: removed };
@@ -114,12 +117,11 @@ function useVerbs({ id, messageId }: InboxProps, { inbox, feed, messages, box }:
       remove: () => mayfly.call('DELETE /v1/inboxes/{id}/messages/{messageId}', { path }),
     });
     // The next row takes the place of this one, also for the keyboard.
-    if (hadFocus) requestAnimationFrame(() => focusRow(box.current, Math.min(index, messages.length - 2)));
+    if (hadFocus) afterLayout(() => focusRow(box.current, Math.min(index, messages.length - 2)));
   };
   const current = () => messages[messageId === undefined ? focusedRow() : at];
   useKeys({
-    j: () => step(1),
-    k: () => step(-1),
+    ...(messageId === undefined ? rowKeys(box, messages.length) : { j: () => step(1), k: () => step(-1) }),
     u: back,
     Escape: back,
     r: feed.reload,

@@ -61,11 +61,15 @@ function Created({ inbox, onClose }: { inbox: api.CreatedInbox; onClose: () => v
   return (
     <Dialog title="The inbox is ready" onClose={onClose}>
       <div class="dialog-body">
-        <Shown label="Address" value={inbox.address} />
-        <Shown label="Read token, shown only now" value={inbox.token} />
-        <Shown label="Link that opens this inbox and nothing else" value={open} />
+        <Shown label="Address" what="the address" value={inbox.address} />
+        <Shown label="Read token, shown only now" what="the read token" value={inbox.token} />
+        <Shown label="Link that opens this inbox and nothing else" what="the link" value={open} />
         {inbox.webhook && (
-          <Shown label="Secret of the webhook, shown only now" value={inbox.webhook.secret} />
+          <Shown
+            label="Secret of the webhook, shown only now"
+            what="the secret"
+            value={inbox.webhook.secret}
+          />
         )}
       </div>
       <div class="dialog-foot">
@@ -78,20 +82,22 @@ function Created({ inbox, onClose }: { inbox: api.CreatedInbox; onClose: () => v
   );
 }
 
-/** A value that is shown once. */
-export const Shown = ({ label, value }: { label: string; value: string }) => (
+/** A value that is shown once. @param what names it where it is copied */
+export const Shown = ({ label, what, value }: { label: string; what: string; value: string }) => (
   <div class="field">
     <span class="field-label">{label}</span>
     <div class="snippet">
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: the text scrolls sideways, also by keyboard. */}
-      <pre tabIndex={0}>{value}</pre>
-      <CopyButton value={value} what={label} />
+      <pre tabIndex={0} class="whole">
+        {value}
+      </pre>
+      <CopyButton value={value} what={what} />
     </div>
   </div>
 );
 
 /** Creates an inbox with all options of the API. */
-export function CreateInbox({ onClose }: { onClose: () => void }) {
+export function CreateInbox({ onCreated, onClose }: { onCreated: () => void; onClose: () => void }) {
   const domains = useQuery('domains', (signal) => mayfly.domains({ signal }));
   const [kind, setKind] = useState<'random' | 'chosen' | 'catch-all'>('random');
   const [localPart, setLocalPart] = useState('');
@@ -121,6 +127,7 @@ export function CreateInbox({ onClose }: { onClose: () => void }) {
         'idempotency-key': crypto.randomUUID?.() ?? `${performance.timeOrigin}${performance.now()}`,
       };
       setCreated(await mayfly.call('POST /v1/inboxes', { body, headers }));
+      onCreated();
     } catch (error) {
       setProblem(wordsOf(error));
     } finally {

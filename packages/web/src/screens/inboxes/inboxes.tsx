@@ -11,7 +11,7 @@ import { Button, ScreenHead, Snippet } from '../../ui/basics.tsx';
 import { Confirm } from '../../ui/dialog.tsx';
 import { Icon } from '../../ui/icons.tsx';
 import { Loaded, Notice } from '../../ui/states.tsx';
-import { focusedRow, focusRow, WindowList } from '../../ui/window-list.tsx';
+import { afterLayout, focusedRow, focusRow, rowKeys, WindowList } from '../../ui/window-list.tsx';
 import { CreateInbox } from './create-inbox.tsx';
 import { InboxRow, isSink } from './row.tsx';
 
@@ -179,8 +179,6 @@ const hasWords = ({ address, labels }: api.Inbox, words: string): boolean =>
 /** Moving in the list and deleting; also by keys. */
 function useVerbs(list: Query<api.Inbox[]>, shown: readonly api.Inbox[]) {
   const box = useRef<HTMLDivElement>(null);
-  const move = (step: number) =>
-    focusRow(box.current, Math.min(shown.length - 1, Math.max(0, focusedRow() + step)));
   const remove = (inbox: api.Inbox | undefined) => {
     if (!inbox || isSink(inbox)) return;
     const index = shown.indexOf(inbox);
@@ -189,11 +187,10 @@ function useVerbs(list: Query<api.Inbox[]>, shown: readonly api.Inbox[]) {
       text: `${inbox.address} is deleted`,
       remove: () => mayfly.call('DELETE /v1/inboxes/{id}', { path: { id: inbox.id } }),
     });
-    requestAnimationFrame(() => focusRow(box.current, Math.min(index, shown.length - 2)));
+    afterLayout(() => focusRow(box.current, Math.min(index, shown.length - 2)));
   };
   useKeys({
-    j: () => move(1),
-    k: () => move(-1),
+    ...rowKeys(box, shown.length),
     r: list.reload,
     c: () => {
       const inbox = shown[focusedRow()];
@@ -240,7 +237,9 @@ export function Inboxes() {
           )
         }
       </Loaded>
-      {query.value.has('new') && mayWrite.value && <CreateInbox onClose={() => setQuery({ new: null })} />}
+      {query.value.has('new') && mayWrite.value && (
+        <CreateInbox onCreated={list.reload} onClose={() => setQuery({ new: null })} />
+      )}
     </div>
   );
 }

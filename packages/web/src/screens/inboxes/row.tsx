@@ -34,8 +34,8 @@ export const InboxRow = ({ inbox }: { inbox: api.Inbox }) => (
     </span>
     <span class="row-side">
       {inbox.lastMessageAt && (
-        <span class="last-mail">
-          last <Ago time={inbox.lastMessageAt} />
+        <span class="last-mail" title="The newest mail">
+          <Ago time={inbox.lastMessageAt} />
         </span>
       )}
       <span>

@@ -28,7 +28,7 @@ export const SecretDialog = ({
 }) => (
   <Dialog title={title} onClose={onClose} isWide>
     <div class="dialog-body">
-      <Shown label="Signing secret, shown only now" value={secret} />
+      <Shown label="Signing secret, shown only now" what="the secret" value={secret} />
       <p class="muted">
         Check the signature of each request with a library of the Standard Webhooks specification:
       </p>
