@@ -7,8 +7,7 @@ import { count } from '../lib/format.ts';
 import { useKeys } from '../lib/keys.ts';
 import { href, navigate, query, setQuery } from '../lib/router.ts';
 import { mayfly, session } from '../lib/session.ts';
-import { Button, ScreenHead } from '../ui/basics.tsx';
-import { Icon } from '../ui/icons.tsx';
+import { Button, ScreenHead, SearchField } from '../ui/basics.tsx';
 import { Failure, Loading, Notice } from '../ui/states.tsx';
 import { rowKeys } from '../ui/window-list.tsx';
 import { FeedList } from './inbox/feed-list.tsx';
@@ -143,19 +142,15 @@ export function Live() {
         </Button>
       </ScreenHead>
       <div class="toolbar">
-        <span class="search">
-          <Icon name="search" />
-          <input
-            ref={input}
-            type="search"
-            aria-label="Search all messages"
-            placeholder="Words in subject, addresses and text; press Enter"
-            defaultValue={q}
-            onKeyDown={(event) => {
-              if (event.key === 'Enter') setQuery({ q: event.currentTarget.value.trim() });
-            }}
-          />
-        </span>
+        <SearchField
+          ref={input}
+          aria-label="Search all messages"
+          placeholder="Words in subject, addresses and text; press Enter"
+          defaultValue={q}
+          onKeyDown={(event) => {
+            if (event.key === 'Enter') setQuery({ q: event.currentTarget.value.trim() });
+          }}
+        />
       </div>
       <Messages feed={feed} messages={messages} isSearch={q !== ''} />
     </div>

@@ -1,7 +1,7 @@
 /** One kind of what a bar counts; `pattern` tells kinds apart without their colours. */
 export interface Series {
   name: string;
-  kind: 'plain' | 'ok' | 'bad' | 'open';
+  kind: 'plain' | 'ok' | 'bad' | 'open' | 'off';
 }
 
 /** Values with their label, for a plot: one for each series, stacked in their order. */

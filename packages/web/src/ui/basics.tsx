@@ -136,10 +136,21 @@ export const Field = ({ label, hint, error, children }: FieldProps) => (
 );
 
 /** A search field with its icon; the key `/` focuses it. Accepts the props of `<input>`. */
-export const SearchField = (props: Omit<JSX.IntrinsicElements['input'], 'type' | 'list' | 'role'>) => (
+export const SearchField = ({
+  help,
+  ...props
+}: Omit<JSX.IntrinsicElements['input'], 'type' | 'list' | 'role'> & {
+  /** What can be written, shown while the field has the focus. */
+  help?: ComponentChildren;
+}) => (
   <span class="search">
     <Icon name="search" />
-    <input type="search" {...props} />
+    <input type="search" {...props} {...(help && { 'aria-describedby': 'search-help' })} />
+    {help && (
+      <span class="search-help" id="search-help">
+        {help}
+      </span>
+    )}
   </span>
 );
 

@@ -62,7 +62,8 @@ describe.skipIf(!CHROMIUM)('a page that stays open (skipped where there is no Ch
     const inbox = await app.createInbox();
     const { context, page, open } = await openConsole(browser, app);
     await open(`/inboxes/${inbox.id}`);
-    await page.getByRole('button', { name: 'Extend by an hour' }).waitFor();
+    await page.getByText('Waiting for the first mail').waitFor();
+    await page.getByText('Live', { exact: true }).last().waitFor();
     await context.clearCookies();
     await page.getByRole('button', { name: 'Extend by an hour' }).click();
     await page.getByLabel('API key or read token').fill(TEST_KEY);

@@ -1,8 +1,7 @@
 import { useEffect, useRef } from 'preact/hooks';
 import type { Feed } from '../../lib/feed.ts';
 import { setQuery } from '../../lib/router.ts';
-import { IconButton } from '../../ui/basics.tsx';
-import { Icon } from '../../ui/icons.tsx';
+import { IconButton, SearchField } from '../../ui/basics.tsx';
 
 /** Filters of the list, as the API names them. */
 const FILTERS = ['from', 'to', 'subject', 'text'] as const;
@@ -68,24 +67,21 @@ export function Search({ filters, feed }: { filters: Filters; feed: Feed }) {
         setQuery(parseSearch(input.current?.value ?? ''));
       }}
     >
-      <span class="search">
-        <Icon name="search" />
-        <input
-          ref={input}
-          type="search"
-          aria-label="Search messages"
-          aria-describedby="search-help"
-          placeholder="Search this inbox"
-          defaultValue={shown}
-          onSearch={(event: Event) => {
-            if ((event.currentTarget as HTMLInputElement).value === '') setQuery(parseSearch(''));
-          }}
-        />
-        <span class="search-help" id="search-help">
-          Words are searched in the text. Also: <code>from:shop</code> <code>to:ada+</code>{' '}
-          <code>subject:"your code"</code> <code>has:attachment</code>. Enter searches.
-        </span>
-      </span>
+      <SearchField
+        ref={input}
+        aria-label="Search messages"
+        help={
+          <>
+            Words are searched in the text. Also: <code>from:shop</code> <code>to:ada+</code>{' '}
+            <code>subject:"your code"</code> <code>has:attachment</code>. Enter searches.
+          </>
+        }
+        placeholder="Search this inbox"
+        defaultValue={shown}
+        onSearch={(event: Event) => {
+          if ((event.currentTarget as HTMLInputElement).value === '') setQuery(parseSearch(''));
+        }}
+      />
       <IconButton icon="refresh" label="Load again" onClick={feed.reload} />
     </form>
   );

@@ -7,9 +7,8 @@ import { onArrivals, openings } from '../../lib/live.ts';
 import { type Query, useQuery } from '../../lib/query.ts';
 import { href, navigate, query, setQuery } from '../../lib/router.ts';
 import { mayfly, mayWrite, session } from '../../lib/session.ts';
-import { Button, ScreenHead, Snippet } from '../../ui/basics.tsx';
+import { Button, ScreenHead, SearchField, Snippet } from '../../ui/basics.tsx';
 import { Confirm } from '../../ui/dialog.tsx';
-import { Icon } from '../../ui/icons.tsx';
 import { Loaded, Notice } from '../../ui/states.tsx';
 import { afterLayout, focusedRow, focusRow, rowKeys, WindowList } from '../../ui/window-list.tsx';
 import { CreateInbox } from './create-inbox.tsx';
@@ -147,22 +146,19 @@ function useInboxes(labels: Record<string, string>): Query<api.Inbox[]> {
 function Toolbar({ words, labels }: { words: string; labels: Record<string, string> }) {
   return (
     <div class="toolbar">
-      <span class="search">
-        <Icon name="search" />
-        <input
-          type="search"
-          aria-label="Search inboxes"
-          placeholder="Address or label; label=value and Enter for all with it"
-          value={words}
-          onInput={(event) => setQuery({ q: event.currentTarget.value })}
-          onKeyDown={(event) => {
-            if (event.key !== 'Enter') return;
-            // `run=4711` filters on the server, by label.
-            const label = /^([\w.-]+)=(.+)$/.exec(words);
-            if (label) setQuery({ q: null, [`label.${label[1]}`]: label[2] ?? '' });
-          }}
-        />
-      </span>
+      <SearchField
+        aria-label="Search inboxes"
+        placeholder="Address or label; label=value and Enter for all with it"
+        value={words}
+        onInput={(event) => setQuery({ q: event.currentTarget.value })}
+        onKeyDown={(event) => {
+          if (event.key !== 'Enter') return;
+          // `run=4711` filters on the server, by label.
+          const label = /^([\w.-]+)=(.+)$/.exec(words);
+          if (label) setQuery({ q: null, [`label.${label[1]}`]: label[2] ?? '' });
+        }}
+      />
+
       {Object.entries(labels).map(([name, value]) => (
         <Button key={name} icon="close" onClick={() => setQuery({ [`label.${name}`]: null })}>
           {name}={value}

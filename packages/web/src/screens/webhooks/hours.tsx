@@ -10,7 +10,8 @@ const MINUTE_MS = 60_000;
 const SERIES: readonly (Series & { has: (state: api.WebhookDelivery['state']) => boolean })[] = [
   { name: 'delivered', kind: 'ok', has: (state) => state === 'delivered' },
   { name: 'pending', kind: 'open', has: (state) => state === 'pending' },
-  { name: 'failed or cancelled', kind: 'bad', has: (state) => state === 'failed' || state === 'cancelled' },
+  { name: 'failed', kind: 'bad', has: (state) => state === 'failed' },
+  { name: 'cancelled', kind: 'off', has: (state) => state === 'cancelled' },
 ];
 
 /** Deliveries of each of the last 24 hours by what became of them. */
@@ -44,8 +45,8 @@ export function Hours({
   });
   return (
     <section class="panel">
-      <div class="row-line wrap">
-        <h2 class="cut">The last 24 hours</h2>
+      <div class="row-line wrap apart">
+        <h2>The last 24 hours</h2>
         <Legend bars={bars} series={SERIES} />
       </div>
       <Bars bars={bars} series={SERIES} label={`Deliveries of the last 24 hours: ${totals.join(', ')}`} />

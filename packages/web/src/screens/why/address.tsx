@@ -3,8 +3,7 @@ import { useState } from 'preact/hooks';
 import { useQuery } from '../../lib/query.ts';
 import { href, navigate, query, setQuery } from '../../lib/router.ts';
 import { mayfly, mayWrite, session } from '../../lib/session.ts';
-import { Button, ScreenHead } from '../../ui/basics.tsx';
-import { Icon } from '../../ui/icons.tsx';
+import { Button, ScreenHead, SearchField } from '../../ui/basics.tsx';
 import { Loaded, Notice } from '../../ui/states.tsx';
 import { Refusals } from './refusals.tsx';
 
@@ -86,16 +85,13 @@ export function WhyAddress() {
             setQuery({ address: text.trim() }, { replace: false });
           }}
         >
-          <span class="search">
-            <Icon name="search" />
-            <input
-              type="search"
-              aria-label="Address"
-              placeholder="brave.otter482136@mayfly.test"
-              value={text}
-              onInput={(event) => setText(event.currentTarget.value)}
-            />
-          </span>
+          <SearchField
+            aria-label="Address"
+            placeholder="brave.otter482136@mayfly.test"
+            value={text}
+            onInput={(event) => setText(event.currentTarget.value)}
+          />
+
           <Button kind="primary" type="submit">
             Explain
           </Button>

@@ -20,7 +20,7 @@ export const Refusals = ({
             </a>
           )}
           <code class="cut" title={one.reply}>
-            {one.reply || `fault rule ${one.fault?.rule}`}
+            {one.reply || (one.fault ? `fault rule ${one.fault.rule}` : 'the connection ended in the middle')}
           </code>
           <Ago time={one.at} />
         </div>
