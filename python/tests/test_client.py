@@ -86,7 +86,7 @@ def test_expects_silence(mail_inbox: Inbox, send: Send) -> None:
 
 
 def test_refuses_conditions_that_it_does_not_know(mail_inbox: Inbox) -> None:
-    with pytest.raises(TypeError, match='"subjekt" is not a condition'):
+    with pytest.raises(TypeError, match='"subjekt" is not an argument of a wait. Did you mean "subject"'):
         mail_inbox.wait_for_message(subjekt="x")  # type: ignore[call-arg]
 
 

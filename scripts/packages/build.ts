@@ -69,6 +69,21 @@ function exportOf(source: string, withCjs: boolean) {
   return withCjs ? { import: entry('esm'), require: entry('cjs') } : entry('esm');
 }
 
+/**
+ * For `moduleResolution: node10`, which knows no export maps: TypeScript before 6 uses it with CommonJS, as many
+ * projects of Cypress, Jest and Playwright have it.
+ */
+function fieldsForNode10(exported: Record<string, string>) {
+  const { '.': main = '', ...others } = exported;
+  const types = (source: string) => `./dist/cjs/${outputOf(source)}.d.ts`;
+  const paths = Object.entries(others).map(([name, source]) => [name.slice(2), [types(source)]]);
+  return {
+    main: `./dist/cjs/${outputOf(main)}.js`,
+    types: types(main),
+    ...(paths.length > 0 && { typesVersions: { '*': Object.fromEntries(paths) } }),
+  };
+}
+
 /** A declaration and those that it names. */
 function withNamed(folder: string, file: string, known = new Set<string>()): Set<string> {
   if (known.has(file)) return known;
@@ -126,6 +141,7 @@ async function buildLibrary(library: Library): Promise<void> {
     version,
     ...common(source),
     type: 'module',
+    ...(withCjs && fieldsForNode10(Object.fromEntries(exported))),
     sideEffects: folder === 'cypress' ? ['./dist/*/commands.js'] : false,
     exports: {
       ...Object.fromEntries(exported.map(([name, file]) => [name, exportOf(file, withCjs)])),

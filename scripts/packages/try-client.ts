@@ -142,6 +142,7 @@ export async function test(): Promise<string> {
       ['a.mts', 'node16', 'node16'],
       ['b.cts', 'node16', 'node16'],
       ['c.ts', 'esnext', 'bundler'],
+      ...(version.startsWith('5') ? ([['old.ts', 'commonjs', 'node10']] as const) : []),
     ] as const) {
       writeFileSync(join(cwd, file), source);
       const options = [

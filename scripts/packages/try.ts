@@ -41,9 +41,9 @@ function pack(): Tarballs {
       `${packed.name} ${packed.version}: tarball ${kb(packed.size)}, unpacked ${kb(packed.unpackedSize)}, ${packed.entryCount} files`,
     );
     run(bin('publint'), ['run', '--strict', tarball], ROOT);
-    // The server is a program and has nothing to import. The node10 resolution knows no export maps.
+    // The server is a program and has nothing to import.
     if (basename(source) !== 'mayfly')
-      run(bin('attw'), [tarball, '--profile', basename(source) === 'mcp' ? 'esm-only' : 'node16'], ROOT);
+      run(bin('attw'), [tarball, '--profile', basename(source) === 'mcp' ? 'esm-only' : 'strict'], ROOT);
   }
   return tarballs;
 }

@@ -6,7 +6,6 @@ import type { MailLink } from './generated/api.ts';
  * package, so use `MayflyError.is(error)` and `code`.
  */
 export class MayflyError extends Error {
-  readonly isMayflyError = true;
   /** For programs: the `code` of the API's problem, or one of this library, such as `wait_timeout`. */
   readonly code: string;
 
@@ -14,6 +13,10 @@ export class MayflyError extends Error {
     super(message, options);
     this.name = new.target.name;
     this.code = code;
+  }
+
+  get isMayflyError(): boolean {
+    return true;
   }
 
   static is(error: unknown): error is MayflyError {

@@ -78,6 +78,7 @@ export function describeMatch(match: Match): string {
       return [`${value ? 'a' : 'no'} ${noun}`];
     }
     if (name === 'where') return ['the given "where"'];
+    if (name === 'pattern') return [`a code like ${value}`];
     const isLink = name === 'link' && Object.keys(value).length > 0;
     const parts = isLink ? Object.entries(value) : [['', value]];
     return parts.map(

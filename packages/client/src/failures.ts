@@ -3,6 +3,11 @@ import { MayflyError } from './errors.ts';
 import type { Problem, WaitExplanation } from './generated/api.ts';
 import type { Message } from './message.ts';
 
+/** Test runners print the fields of errors: those that repeat the text, and are long, they do not see. */
+const hide = (error: MayflyError, ...names: string[]) => {
+  for (const name of names) Object.defineProperty(error, name, { enumerable: false });
+};
+
 /** A response that is not a success. `problem` is undefined when it did not come from Mayfly (a proxy's 502). */
 export class ApiError extends MayflyError {
   readonly status: number;
@@ -11,15 +16,18 @@ export class ApiError extends MayflyError {
   /** From Retry-After. */
   readonly retryAfterMs: number | undefined;
 
-  constructor(request: string, status: number, problem?: Problem, retryAfterMs?: number) {
+  /** @param reason the problem, or why the response is none of Mayfly's */
+  constructor(request: string, status: number, reason: Problem | string, retryAfterMs?: number) {
+    const problem = typeof reason === 'string' ? undefined : reason;
     super(
       problem?.code ?? 'http_error',
-      `${problem?.detail ?? 'The response did not come from Mayfly: check MAYFLY_URL.'} (${request}: ${status}${problem ? `, request ${problem.requestId}` : ''})`,
+      `${problem?.detail ?? reason} (${request}: ${status}${problem ? `, request ${problem.requestId}` : ''})`,
     );
     this.status = status;
     this.problem = problem;
     this.requestId = problem?.requestId;
     this.retryAfterMs = retryAfterMs;
+    hide(this, 'problem');
   }
 }
 
@@ -36,6 +44,23 @@ export class LimitError extends ApiError {}
 /** 403: the credential may not do this. */
 export class ScopeError extends ApiError {}
 
+/** What to do about causes whose own words do not tell it. */
+const ADVICE: Array<[RegExp, string]> = [
+  [
+    /wrong version number|packet length too long/,
+    'The server does not speak TLS on that port: write http:// in MAYFLY_URL.',
+  ],
+  [
+    /self[- ]signed|unable to verify|unable to get (local )?issuer/,
+    'Name the certificate of its authority in NODE_EXTRA_CA_CERTS.',
+  ],
+  [
+    /HTTP\/1\.1 protocol|Parse Error/,
+    'Something else answers on that port, such as SMTP: MAYFLY_URL is the URL of the API.',
+  ],
+  [/Invalid URL|bad port/, 'Check the URL in MAYFLY_URL.'],
+];
+
 /** The server could not be reached, or its response did not arrive in full. */
 export class ConnectionError extends MayflyError {
   readonly url: string;
@@ -43,11 +68,12 @@ export class ConnectionError extends MayflyError {
 
   constructor(url: string, attempts: number, cause: unknown) {
     const { cause: inner = cause } = cause as Error;
-    super(
-      'connection_failed',
-      `${url} did not respond in ${attempts} attempt${attempts === 1 ? '' : 's'}: ${(inner as Error)?.message || (inner as { code?: string })?.code || inner}. Check that Mayfly is running there, or set MAYFLY_URL.`,
-      { cause },
-    );
+    const { message, code } = inner as { message?: string; code?: string };
+    const why = (message || code || String(inner)).trim().replace(/\.$/, '');
+    const known = ADVICE.find(([pattern]) => pattern.test(`${why} ${code}`));
+    const advice = known?.[1] ?? 'Check that Mayfly is running there, or set MAYFLY_URL.';
+    const times = attempts === 1 ? '1 attempt' : `${attempts} attempts`;
+    super('connection_failed', `${url} did not respond in ${times}: ${why}. ${advice}`, { cause });
     this.url = url;
     this.attempts = attempts;
   }
@@ -74,6 +100,7 @@ export class WaitTimeoutError extends MayflyError {
     this.timeoutMs = timeoutMs;
     this.explanation = explanation;
     this.isFinal = isFinal;
+    hide(this, 'explanation');
   }
 }
 
@@ -85,6 +112,7 @@ export class UnexpectedMessageError extends MayflyError {
   constructor(text: string, mail: Message) {
     super('unexpected_message', text);
     this.mail = mail;
+    hide(this, 'mail');
   }
 }
 
@@ -95,6 +123,13 @@ const CLASSES: Record<number, typeof ApiError> = {
   429: LimitError,
 };
 
+/** Why a response that is no problem of Mayfly's is wrong. */
+function strangeResponse({ status, headers, type, url }: Response): string {
+  const isRedirect = type === 'opaqueredirect' || (status >= 300 && status < 400);
+  if (!isRedirect) return `The response of ${url} did not come from Mayfly: check MAYFLY_URL.`;
+  return `${url} redirects to ${headers.get('location') ?? 'another server'}: set MAYFLY_URL to the server itself.`;
+}
+
 /** The error of a response that is not a success, whose body is read or cancelled. */
 export async function apiError(response: Response, request: string): Promise<ApiError> {
   const { status, headers } = response;
@@ -103,7 +138,8 @@ export async function apiError(response: Response, request: string): Promise<Api
   if (!isProblem) await response.body?.cancel();
   const seconds = Number(headers.get('retry-after') ?? Number.NaN);
   const ErrorClass = CLASSES[status] ?? ApiError;
-  return new ErrorClass(request, status, problem, seconds >= 0 ? seconds * 1000 : undefined);
+  const retryAfterMs = seconds >= 0 ? seconds * 1000 : undefined;
+  return new ErrorClass(request, status, problem ?? strangeResponse(response), retryAfterMs);
 }
 
 /** What the caller gets of whatever `fetch` threw. */

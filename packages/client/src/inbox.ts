@@ -23,7 +23,6 @@ export interface SilenceOptions extends Omit<WaitOptions, 'timeoutMs'> {
 }
 
 const DEFAULT_WAIT_MS = 30_000;
-const OPTIONS = ['timeoutMs', 'forMs', 'since', 'signal'];
 /** An inbox. Each wait begins after the message that the last wait of this object returned. */
 export class Inbox {
   readonly id: string;
@@ -73,15 +72,14 @@ export class Inbox {
 
   /** As many messages as asked for (1 to 50), oldest first. @throws WaitTimeoutError */
   async waitForMessages(count: number, match: Match = {}, options: WaitOptions = {}): Promise<Message[]> {
-    const { timeoutMs = DEFAULT_WAIT_MS, since = 'last', signal } = options;
-    const unknown = Object.keys(options).find((name) => !OPTIONS.includes(name));
-    if (unknown || typeof timeoutMs !== 'number' || !(timeoutMs >= 0))
-      throw (await this.#rare()).invalidOption(unknown, timeoutMs, OPTIONS);
+    const { timeoutMs = DEFAULT_WAIT_MS, since = 'last', signal, ...unknown } = options;
+    const isWrong = Object(options) !== options || Object.keys(unknown).length > 0;
+    if (isWrong || !(timeoutMs >= 0)) throw (await this.#rare()).invalidOptions(options);
     const from = since === 'last' ? this.#last : since === 'start' ? undefined : toSince(since);
     const messages = await waitForMessages(this.#transport, this, {
       match,
       count,
-      timeoutMs,
+      timeoutMs: Number(timeoutMs),
       since: from,
       signal,
     });
@@ -94,10 +92,8 @@ export class Inbox {
    * @param match with `pattern` for formats of your own: the first group of the expression is the code
    */
   async waitForCode(match: Match & { pattern?: RegExp } = {}, options?: WaitOptions): Promise<string> {
-    const { pattern, where, ...rest } = match;
-    const wanted: Match = pattern
-      ? { ...rest, where: (message) => message.find(pattern) !== undefined && (where?.(message) ?? true) }
-      : { ...rest, code: true, ...(where && { where }) };
+    const pattern = match.pattern && new RegExp(match.pattern);
+    const wanted = pattern ? { ...match, pattern } : { ...match, code: true };
     return (await this.waitForMessage(wanted, options)).code(pattern);
   }
 

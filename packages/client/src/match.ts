@@ -10,6 +10,8 @@ export interface Match {
   hasAttachments?: boolean;
   code?: boolean;
   link?: boolean | LinkMatch;
+  /** A code of a format of your own: the first group of the expression. */
+  pattern?: RegExp;
   /** Any other condition; it is applied here, to messages that meet the others. */
   where?: (message: Message) => boolean;
 }

@@ -18,16 +18,16 @@ export interface ListOptions extends RequestOptions {
 
 const account = () => import('./account.ts');
 
-/** Methods that are loaded by the first call of one of them. */
-const later = <Methods extends object>(load: () => Promise<Methods>): Methods =>
+/** Methods of a class of account.ts, which is loaded by the first call of one. */
+const later = <Methods extends object>(mayfly: Mayfly, name: 'Addresses' | 'Keys' | 'Webhooks'): Methods =>
   new Proxy({} as Methods, {
-    get: (_, name) =>
+    get: (_, method) =>
       // Promises that are resolved with this object look for it.
-      name === 'then'
+      method === 'then'
         ? undefined
         : async (...args: unknown[]) => {
-            const methods = (await load()) as Record<string | symbol, (...args: unknown[]) => unknown>;
-            return methods[name]?.(...args);
+            const methods: object = new (await account())[name](mayfly);
+            return (methods as Record<string | symbol, (...args: unknown[]) => unknown>)[method]?.(...args);
           },
   });
 
@@ -98,9 +98,9 @@ export class Mayfly {
     });
   }
 
-  readonly addresses = later<Addresses>(async () => new (await account()).Addresses(this));
-  readonly webhooks = later<Webhooks>(async () => new (await account()).Webhooks(this));
-  readonly keys = later<Keys>(async () => new (await account()).Keys(this));
+  readonly addresses = later<Addresses>(this, 'Addresses');
+  readonly webhooks = later<Webhooks>(this, 'Webhooks');
+  readonly keys = later<Keys>(this, 'Keys');
 
   usage(options?: RequestOptions): Promise<api.Usage> {
     return this.call('GET /v1/usage', options);

@@ -3,11 +3,15 @@ import { MayflyError } from './errors.ts';
 import { silenceText } from './explain.ts';
 import { UnexpectedMessageError, WaitTimeoutError } from './failures.ts';
 import type * as api from './generated/api.ts';
-import type { Inbox, SilenceOptions } from './inbox.ts';
+import type { Inbox, SilenceOptions, WaitOptions } from './inbox.ts';
 import type { Match } from './match.ts';
 import { pages } from './pages.ts';
 import { type FollowOptions, toSince } from './since.ts';
 import type { RequestOptions, Transport } from './transport.ts';
+
+const OPTIONS = ['timeoutMs', 'since', 'signal'];
+const invalid = (text: string) => new MayflyError('invalid_option', text);
+const shown = (value: unknown) => JSON.stringify(value) ?? String(value);
 
 /** The methods of {@link Inbox} with the same names, which document them. */
 export class RareMethods {
@@ -19,16 +23,29 @@ export class RareMethods {
     this.#transport = transport;
   }
 
-  /** The error of an option that is not known, or else of a time that is none. */
-  invalidOption(unknown: string | undefined, time: unknown, known: string[]): MayflyError {
-    // An option that does nothing would be a wait with another meaning than its author's.
-    const text = unknown
-      ? `"${unknown}" is not an option of a wait. Options: ${known.join(', ')}. Conditions of the message go into the first argument.`
-      : `${JSON.stringify(time)} is not a time to wait. Write milliseconds, such as 30000.`;
-    return new MayflyError('invalid_option', text);
+  /** The error of options of a wait that are not known, or mean nothing: they would make it another wait. */
+  invalidOptions(options: unknown): MayflyError {
+    if (typeof options !== 'object' || options === null)
+      return invalid(
+        `The options of a wait must be an object such as { timeoutMs: 5000 }, not ${shown(options)}.`,
+      );
+    const unknown = Object.keys(options).find((name) => !OPTIONS.includes(name));
+    if (!unknown)
+      return invalid(
+        `"timeoutMs" must be a number of milliseconds, not ${shown((options as WaitOptions).timeoutMs)}.`,
+      );
+    const known = OPTIONS.map((name) => `"${name}"`).join(', ');
+    return invalid(
+      `"${unknown}" is not an option of a wait. Options are ${known}; conditions of the message go into the first argument.`,
+    );
   }
 
-  async expectSilence(match: Match, { forMs, ...rest }: SilenceOptions): Promise<void> {
+  async expectSilence(match: Match, options: SilenceOptions): Promise<void> {
+    const { forMs, ...rest } = Object(options) as SilenceOptions;
+    if (typeof forMs !== 'number' || 'timeoutMs' in rest)
+      throw invalid(
+        `expectSilence() needs how long to wait as its second argument, such as { forMs: 2000 }, not ${shown(options)}.`,
+      );
     const inbox = this.#inbox;
     const mail = await inbox.waitForMessage(match, { ...rest, timeoutMs: forMs }).catch((error: unknown) => {
       if (error instanceof WaitTimeoutError && error.isFinal) return undefined;

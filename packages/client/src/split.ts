@@ -40,6 +40,12 @@ export function split(match: Match): SplitMatch {
   for (const [name, value] of Object.entries(match)) {
     if (name === 'where') {
       checks.push([name, (message) => (value(message) ? undefined : { expected: 'where', got: 'false' })]);
+    } else if (name === 'pattern') {
+      const got = `no code like ${value}`;
+      checks.push([
+        'code',
+        (message) => (message.find(value) === undefined ? { expected: String(value), got } : undefined),
+      ]);
     } else if (value instanceof RegExp) {
       checks.push([
         name,

@@ -52,6 +52,8 @@ export interface AnyInput extends RequestOptions {
 }
 
 const DEFAULT_URL = 'http://127.0.0.1:8025';
+/** Without a user name, a query or the version, which paths begin with. */
+const SERVER_URL = /^https?:\/\/(?!.*\/v1$)[^?#@]+$/;
 const DEFAULT_TIMEOUT_MS = 10_000;
 const DEFAULT_RETRIES = 3;
 /** Pauses between attempts double up to the longest. */
@@ -72,21 +74,24 @@ export class Transport {
   constructor(options: MayflyOptions) {
     this.#options = options;
     this.url = (options.url ?? environment('MAYFLY_URL') ?? DEFAULT_URL).replace(/\/+$/, '');
-    if (!/^https?:\/\//.test(this.url)) {
+    if (!SERVER_URL.test(this.url)) {
       throw new MayflyError(
         'invalid_url',
-        `"${this.url}" is not the URL of a server. Write http://127.0.0.1:8025.`,
+        `"${this.url}" is not the URL of a server. Write it like http://127.0.0.1:8025, without /v1.`,
       );
     }
-    this.#credential = options.session ? undefined : (options.apiKey ?? environment('MAYFLY_API_KEY'));
-    if (!this.#credential && !options.session) {
-      throw new MayflyError('no_credential', 'There is no API key: set MAYFLY_API_KEY, or pass "apiKey".');
+    if (options.session) return;
+    const key = (options.apiKey ?? environment('MAYFLY_API_KEY'))?.trim();
+    if (!key || /[^\w-]/.test(key)) {
+      const problem = key ? 'The API key has a wrong character' : 'There is no API key';
+      throw new MayflyError('no_credential', `${problem}: set MAYFLY_API_KEY, or pass "apiKey".`);
     }
+    this.#credential = key;
   }
 
   /** The same server with another credential. */
   as(apiKey: string): Transport {
-    return new Transport({ ...this.#options, url: this.url, apiKey, session: false });
+    return new Transport({ ...this.#options, apiKey, session: false });
   }
 
   /**
@@ -97,16 +102,14 @@ export class Transport {
     const { retries = DEFAULT_RETRIES, timeoutMs = DEFAULT_TIMEOUT_MS } = this.#options;
     const end = now() + (input.timeoutMs ?? timeoutMs);
     for (let attempt = 1; ; attempt++) {
-      const started = now();
       try {
-        return await this.attempt(operation, input, end - started);
+        return await this.attempt(operation, input, end - now());
       } catch (failure) {
         input.signal?.throwIfAborted();
         if (isDeletedBefore(operation, failure, attempt)) return undefined;
         const pause = pauseBefore(failure, attempt, isRepeatable(operation, input));
         if (attempt > retries || now() + pause >= end) throw await this.errorFor(failure, attempt);
-        // After a long attempt the cut was a proxy's limit and not a server that is down.
-        await sleep(now() - started < LONGEST_PAUSE_MS ? pause : 0, input.signal);
+        await sleep(pause, input.signal);
       }
     }
   }
@@ -131,7 +134,7 @@ export class Transport {
       const type = operation.includes('/attachments/') ? '' : (response.headers.get('content-type') ?? '');
       if (/json/.test(type)) return await response.json();
       // Of another program on that port, or of the login page of a proxy.
-      if (/html/.test(type)) throw await apiError(response, operation);
+      if (/html/.test(type)) throw await (await failures()).apiError(response, operation);
       return new Uint8Array(await response.arrayBuffer());
     } finally {
       clearTimeout(timer);
@@ -141,7 +144,6 @@ export class Transport {
 
   /** Sends one request and returns its successful response, with the body unread. @throws ApiError */
   async open(operation: string, input: AnyInput, signal: AbortSignal | undefined): Promise<Response> {
-    signal?.throwIfAborted();
     const { session, fetch = globalThis.fetch, headers, onRequest } = this.#options;
     const [method = '', template = ''] = operation.split(' ');
     const path = template.replace(/\{(\w+)\}/g, (_, name) => encodeURIComponent(input.path?.[name] ?? ''));
@@ -149,7 +151,8 @@ export class Transport {
     for (const [name, value] of Object.entries(input.query ?? {})) {
       if (value !== undefined) query.set(name, String(value));
     }
-    const isRaw = typeof input.body === 'string' || input.body instanceof Uint8Array;
+    const { body } = input;
+    const isRaw = body === undefined || typeof body === 'string' || body instanceof Uint8Array;
     const started = now();
     let response: Response | undefined;
     try {
@@ -157,20 +160,18 @@ export class Transport {
         method,
         headers: {
           ...(this.#credential && { authorization: `Bearer ${this.#credential}` }),
-          ...(input.body !== undefined && {
-            'content-type': isRaw ? 'message/rfc822' : 'application/json',
-          }),
+          ...(body !== undefined && { 'content-type': isRaw ? 'message/rfc822' : 'application/json' }),
           ...headers,
           ...input.headers,
         },
-        body: (isRaw || input.body === undefined
-          ? input.body
-          : JSON.stringify(input.body)) as RequestInit['body'],
+        body: (isRaw ? body : JSON.stringify(body)) as RequestInit['body'],
         signal,
+        // Another server would not get the credential, and POST would become GET.
+        redirect: 'manual',
         ...(session && { credentials: 'same-origin' }),
       } as RequestInit);
       if (response.ok) return response;
-      throw await apiError(response, `${method} ${path}`);
+      throw await (await failures()).apiError(response, `${method} ${path}`);
     } finally {
       onRequest?.({
         method,
@@ -184,8 +185,6 @@ export class Transport {
 }
 
 const failures = () => import('./failures.ts');
-const apiError = async (response: Response, request: string) =>
-  (await failures()).apiError(response, request);
 
 /** The first of several attempts deleted it, and only its response was lost. */
 const isDeletedBefore = (operation: string, failure: unknown, attempt: number): boolean =>

@@ -74,7 +74,7 @@ export async function hold(
       const isHopeless = pause === Infinity || (pause > left && left > GRACE_MS);
       if (left === 0 && last && !isHopeless) return { result: last, isFinal: false };
       if (left === 0 || isHopeless) throw await transport.errorFor(failure, failures);
-      await sleep(Math.min(pause, Math.max(0, end - now())), signal);
+      await sleep(Math.min(pause, end - now()), signal);
     }
   }
 }

@@ -276,7 +276,7 @@ describe('the client', () => {
     const error = await failureOf(new Mayfly({ url: 'http://127.0.0.1:9', apiKey: 'x', retries: 1 }).usage());
     expect(error).toBeInstanceOf(ConnectionError);
     expect(String(error)).toMatch(
-      /http:\/\/127\.0\.0\.1:9 did not respond in 2 attempts: .*Check that Mayfly is running/,
+      /http:\/\/127\.0\.0\.1:9 did not respond in 2 attempts: bad port. Check the URL in MAYFLY_URL/,
     );
   });
 

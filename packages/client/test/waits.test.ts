@@ -30,12 +30,51 @@ it('holds one request for a wait of a part of a second', async () => {
   expect(paths).toEqual([`/v1/inboxes/${inbox.id}/wait`]);
 });
 
-it.each([['30s'], [Number.NaN], [-1], ['5000'], [null]])(
-  'refuses %s as a time to wait',
-  async (timeoutMs) => {
-    const inbox = await mayfly.inboxes.create();
-    await expect(inbox.waitForMessage({}, { timeoutMs: timeoutMs as number })).rejects.toThrow(
-      /is not a time to wait. Write milliseconds, such as 30000./,
-    );
-  },
-);
+it.each([['30s'], [Number.NaN], [-1]])('refuses %s as a time to wait', async (timeoutMs) => {
+  const inbox = await mayfly.inboxes.create();
+  await expect(inbox.waitForMessage({}, { timeoutMs: timeoutMs as number })).rejects.toThrow(
+    /"timeoutMs" must be a number of milliseconds, not /,
+  );
+});
+
+it('refuses options that would be ignored, with what to write instead', async () => {
+  const inbox = await mayfly.inboxes.create();
+  const wrong = (options: unknown) => options as { forMs: number; timeoutMs?: number };
+  await expect(inbox.waitForMessage({}, wrong(100))).rejects.toThrow(
+    'The options of a wait must be an object such as { timeoutMs: 5000 }, not 100.',
+  );
+  await expect(inbox.waitForMessage({}, wrong({ timeout: 100 }))).rejects.toThrow(
+    '"timeout" is not an option of a wait. Options are "timeoutMs", "since", "signal"',
+  );
+  for (const options of [undefined, 100, { timeoutMs: 100 }])
+    await expect(inbox.expectSilence({}, wrong(options))).rejects.toThrow('such as { forMs: 2000 }');
+});
+
+it('takes a pattern of a code as text too, and names it in the explanation', async () => {
+  const inbox = await mayfly.inboxes.create();
+  await app.send({ from: 'a@shop.example', to: inbox.address, subject: 'Ticket', text: 'Ticket AB-12' });
+  const pattern = 'Ticket (\\S+)' as unknown as RegExp;
+  expect(await inbox.waitForCode({ pattern })).toBe('AB-12');
+  await expect(
+    inbox.waitForCode({ pattern: /Order (\S+)/ }, { timeoutMs: 0, since: 'start' }),
+  ).rejects.toThrow(
+    /No mail with a code like \/Order \(\\S\+\)\/ reached[\s\S]*code is "no code like \/Order/,
+  );
+});
+
+it.each([
+  ['http://127.0.0.1:8025/v1', 'x', /"http:\/\/127.0.0.1:8025\/v1" is not the URL of a server/],
+  ['http://user@127.0.0.1:8025', 'x', /is not the URL of a server/],
+  ['http://127.0.0.1:8025', '"quoted"', /The API key has a wrong character/],
+])('refuses %s with the key %s before any request', (url, apiKey, message) => {
+  expect(() => new Mayfly({ url, apiKey })).toThrow(message);
+});
+
+it('names the server that redirects, and sends it nothing', async () => {
+  const fetch = async () =>
+    new Response(null, { status: 301, headers: { location: 'https://mail.example/v1' } });
+  const redirected = new Mayfly({ url: 'http://mail.example', apiKey: TEST_KEY, fetch });
+  await expect(redirected.usage()).rejects.toThrow(
+    /redirects to https:\/\/mail.example\/v1: set MAYFLY_URL to the server itself/,
+  );
+});

@@ -15,8 +15,8 @@ import { type Page, type TestInfo, test } from '@playwright/test';
 
 /** A wait without a timeout of its own. */
 const DEFAULT_WAIT_MS = 30_000;
-/** The explanation must come before Playwright's "Test timeout exceeded". */
-const RESERVE_MS = 2_000;
+/** The explanation must come before Playwright's "Test timeout exceeded", also on a busy machine. */
+const RESERVE_MS = 3_000;
 /** When the test's time is over, one look. */
 const SHORTEST_WAIT_MS = 0;
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import uuid
 from collections.abc import Iterator
 from dataclasses import replace
@@ -13,6 +14,8 @@ from ._transport import Settings, Transport, path_of
 from .errors import MayflyError
 
 DEFAULT_URL = "http://127.0.0.1:8025"
+SERVER_URL = re.compile(r"https?://(?!.*/v1$)[^?#@\s/:]*(\[[0-9a-fA-F:]+\])?(:\d{1,5})?(/[^?#@\s]*)?")
+"""Without a user name, a query or the version, which paths begin with."""
 DEFAULT_TIMEOUT = 10.0
 DEFAULT_RETRIES = 3
 
@@ -32,12 +35,16 @@ class Mayfly:
         timeout: float = DEFAULT_TIMEOUT,
         retries: int = DEFAULT_RETRIES,
     ) -> None:
-        key = api_key or os.environ.get("MAYFLY_API_KEY")
-        if not key:
-            raise MayflyError("There is no API key: set MAYFLY_API_KEY, or pass api_key.")
-        address = (url or os.environ.get("MAYFLY_URL") or DEFAULT_URL).rstrip("/")
-        if not address.startswith(("http://", "https://")):
-            raise MayflyError(f'"{address}" is not the URL of a server. Write http://127.0.0.1:8025.')
+        key = (api_key or os.environ.get("MAYFLY_API_KEY") or "").strip()
+        if not re.fullmatch(r"[A-Za-z0-9_-]+", key):
+            problem = "The API key has a wrong character" if key else "There is no API key"
+            raise MayflyError(f"{problem}: set MAYFLY_API_KEY, or pass api_key.")
+        address = (url or os.environ.get("MAYFLY_URL") or DEFAULT_URL).strip().rstrip("/")
+        if not SERVER_URL.fullmatch(address):
+            raise MayflyError(
+                f'"{address}" is not the URL of a server. '
+                "Write it like http://127.0.0.1:8025, without /v1."
+            )
         self._transport = Transport(Settings(address, key, timeout, retries))
 
     @property

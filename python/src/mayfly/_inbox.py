@@ -8,11 +8,11 @@ import json
 import re
 from collections.abc import Callable
 from datetime import datetime, timezone
-from typing import Any, ParamSpec, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 from urllib.parse import urljoin, urlsplit
 
 from ._match import Match, describe
-from ._message import Attachment, Message, MessageSummary, Text
+from ._message import Attachment, Message, MessageSummary, Text, time_of
 from ._transport import Transport, path_of
 from ._wait import wait_for_messages
 from .errors import ApiError, MayflyError, UnexpectedMessageError, WaitTimeoutError
@@ -20,8 +20,12 @@ from .errors import ApiError, MayflyError, UnexpectedMessageError, WaitTimeoutEr
 DEFAULT_WAIT = 30.0
 PAGE = 200
 
-P = ParamSpec("P")
 R = TypeVar("R")
+if TYPE_CHECKING:
+    # Known to type checkers; Python before 3.11 has not all of them in `typing`.
+    from typing_extensions import ParamSpec, Unpack
+
+    P = ParamSpec("P")
 
 
 def _points_at_caller(function: Callable[P, R]) -> Callable[P, R]:
@@ -72,7 +76,7 @@ class Inbox:
 
     @property
     def expires_at(self) -> datetime:
-        return datetime.fromisoformat(self.data["expiresAt"])
+        return time_of(self.data["expiresAt"])
 
     @property
     def console_url(self) -> str:
@@ -130,11 +134,8 @@ class Inbox:
         if pattern is None:
             return self._wait(1, {**match, "code": True}, timeout, since)[0].code()
         compiled = re.compile(pattern)
-        also = match.get("where")
-        match["where"] = lambda message: (
-            message.find(compiled) is not None and (also is None or also(message))
-        )
-        return self._wait(1, match, timeout, since)[0].code(compiled)
+        wanted = cast(Match, {**match, "pattern": compiled})
+        return self._wait(1, wanted, timeout, since)[0].code(compiled)
 
     @_points_at_caller
     def wait_for_link(
@@ -251,6 +252,8 @@ class Inbox:
     def _wait(
         self, count: int, match: Match, timeout: float, since: str | datetime
     ) -> list[Message]:
+        if isinstance(timeout, bool) or not isinstance(timeout, (int, float)) or not timeout >= 0:
+            raise TypeError(f"A time to wait is a number of seconds, not {timeout!r}.")
         fields = wait_for_messages(
             self._transport,
             self.id,

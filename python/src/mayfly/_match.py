@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import json
 import re
 from collections.abc import Callable
@@ -26,7 +27,8 @@ class Match(TypedDict, total=False):
 
 
 NAMES = {"from_": "from", "rcpt_to": "rcptTo", "has_attachments": "hasAttachments"}
-KNOWN = set(Match.__annotations__)
+# "pattern" is of wait_for_code: a code of a format of one's own.
+KNOWN = {*Match.__annotations__, "pattern"}
 
 
 def _field(message: Message, name: str) -> str:
@@ -52,6 +54,9 @@ class SplitMatch:
         for name, wanted in self.checks.items():
             if name == "where":
                 is_met, expected, got = bool(wanted(message)), "where", "false"
+            elif name == "pattern":
+                is_met, expected = message.find(wanted) is not None, wanted.pattern
+                name, got = "code", f"no code like /{wanted.pattern}/"
             elif name == "link":
                 is_met = bool(message.links_like(**wanted))
                 expected = str(wanted)
@@ -64,13 +69,20 @@ class SplitMatch:
         return failed
 
 
+def _unknown(name: str) -> str:
+    known = sorted([*KNOWN, "timeout", "since"])
+    similar = difflib.get_close_matches(re.sub("([A-Z])", r"_\1", name).lower(), known, 1)
+    meant = f' Did you mean "{similar[0]}"?' if similar else ""
+    return f'"{name}" is not an argument of a wait.{meant} Arguments are: {", ".join(known)}.'
+
+
 def split_match(match: Match) -> SplitMatch:
     on_server: dict[str, Any] = {}
     checks: dict[str, Any] = {}
-    for name, value in match.items():
+    conditions: dict[str, Any] = {**match}
+    for name, value in conditions.items():
         if name not in KNOWN:
-            known = ", ".join(sorted(KNOWN))
-            raise TypeError(f'"{name}" is not a condition of a message. Conditions: {known}.')
+            raise TypeError(_unknown(name))
         if value is None:
             continue
         if name == "where" or isinstance(value, re.Pattern):
@@ -86,7 +98,8 @@ def split_match(match: Match) -> SplitMatch:
 def describe(match: Match) -> str:
     """A match in words, such as ` with subject "reset" and a code`."""
     words = []
-    for name, value in match.items():
+    conditions: dict[str, Any] = {**match}
+    for name, value in conditions.items():
         shown = NAMES.get(name, name)
         if value is None:
             continue
@@ -95,6 +108,8 @@ def describe(match: Match) -> str:
             words.append(f"{'a' if value else 'no'} {noun}")
         elif name == "where":
             words.append('the given "where"')
+        elif name == "pattern":
+            words.append(f"a code like /{value.pattern}/")
         else:
             parts = value.items() if isinstance(value, dict) else [("", value)]
             for part, wanted in parts:

@@ -9,15 +9,20 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, Union
 
 from .errors import AmbiguousError, ApiError, MayflyError, NoCodeError
 
 if TYPE_CHECKING:
     from ._inbox import Inbox
 
-Text = str | re.Pattern[str]
+Text = Union[str, "re.Pattern[str]"]
 """A string must be contained, and case is ignored; a pattern must match somewhere."""
+
+
+def time_of(text: str) -> datetime:
+    """A time of the API, which ends with Z."""
+    return datetime.fromisoformat(text.replace("Z", "+00:00"))
 
 
 @dataclass(frozen=True)
@@ -102,7 +107,7 @@ class MessageSummary:
             "cc": _addresses(fields["cc"]),
             "subject": fields["subject"],
             "preview": fields["preview"],
-            "received_at": datetime.fromisoformat(fields["receivedAt"]),
+            "received_at": time_of(fields["receivedAt"]),
             "size": fields["size"],
             "codes": [Code(code["value"], code["context"]) for code in fields["codes"]],
             "fields": fields,

@@ -86,7 +86,7 @@ class Transport:
                     return content
                 if "html" in kind:
                     # Of another program on that port, or of the login page of a proxy.
-                    raise ApiError(f"{method} {path}", 200, {}, None)
+                    raise ApiError(f"{method} {path}", 200, {}, None, self._strange(path))
                 return json.loads(content) if "json" in kind else content
             except (OSError, http.client.HTTPException, ValueError, ApiError) as failure:
                 if attempt > 1 and method == "DELETE" and getattr(failure, "status", 0) == 404:
@@ -127,8 +127,19 @@ class Transport:
         after = response.headers.get("retry-after", "")
         error = BY_STATUS.get(response.status, ApiError)
         raise error(
-            f"{method} {path}", response.status, problem, float(after) if after.isdigit() else None
+            f"{method} {path}",
+            response.status,
+            problem,
+            float(after) if after.isdigit() else None,
+            self._strange(path, response.headers.get("location")),
         )
+
+    def _strange(self, path: str, location: str | None = None) -> str:
+        """What is wrong with a response that is no problem of Mayfly's."""
+        url = self.settings.url + path
+        if location is not None:
+            return f"{url} redirects to {location}: set MAYFLY_URL to the server itself."
+        return f"The response of {url} did not come from Mayfly: check MAYFLY_URL."
 
     def _exchange(
         self, method: str, target: str, data: bytes | None, headers: dict[str, str], end: float

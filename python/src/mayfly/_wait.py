@@ -18,6 +18,8 @@ GRACE = 5.0
 """Seconds for the way there and back of a held request, and for the last look after the deadline."""
 HINT = 1.0
 """Seconds for the question whether a message came too early."""
+READ = 30.0
+"""Seconds to read a large message."""
 CLOSE = 0.05
 """A hold that ends this close to the deadline is not worth another request."""
 
@@ -52,6 +54,8 @@ def hold(
                 return last, False
             time.sleep(max(0.0, min(pause, end - time.monotonic())))
             continue
+        if result.get("truncated"):
+            result["messages"] = _in_full(transport, inbox_id, result["messages"])
         is_stopping = result.get("explanation", {}).get("reason") == "server_stopping"
         if result["matched"] or (not is_stopping and time.monotonic() > end - CLOSE):
             return result, True
@@ -59,6 +63,20 @@ def hold(
         failures = failures + 1 if is_stopping else 0
         if is_stopping:
             time.sleep(min(0.1 * 2**failures, 1.0))
+
+
+def _in_full(
+    transport: Transport, inbox_id: str, messages: list[dict[str, Any]]
+) -> list[dict[str, Any]]:
+    """The same messages, with those that were too large for the result of a wait."""
+    return [
+        transport.request(
+            "GET", path_of("v1", "inboxes", inbox_id, "messages", one["id"]), timeout=READ
+        )
+        if one.get("truncated")
+        else one
+        for one in messages
+    ]
 
 
 def wait_for_messages(

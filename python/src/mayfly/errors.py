@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -16,9 +17,15 @@ class ApiError(MayflyError):
     """A response that is not a success. `problem` is empty when it did not come from Mayfly (a proxy's 502)."""
 
     def __init__(
-        self, request: str, status: int, problem: dict[str, Any], retry_after: float | None
+        self,
+        request: str,
+        status: int,
+        problem: dict[str, Any],
+        retry_after: float | None,
+        reason: str = "The response did not come from Mayfly: check MAYFLY_URL.",
     ) -> None:
-        detail = problem.get("detail", "The response did not come from Mayfly: check MAYFLY_URL.")
+        """reason: what is wrong when there is no problem."""
+        detail = problem.get("detail", reason)
         self.status = status
         self.problem = problem
         self.code: str = problem.get("code", "http_error")
@@ -45,16 +52,30 @@ class ScopeError(ApiError):
     """403: the credential may not do this."""
 
 
+ADVICE = (
+    ("wrong.version.number", "The server does not speak TLS on that port: write http:// in MAYFLY_URL."),
+    ("certificate", "Name the certificate of its authority in SSL_CERT_FILE."),
+    (
+        "BadStatusLine|^2\\d\\d |not HTTP",
+        "Something else answers on that port, such as SMTP: MAYFLY_URL is the URL of the API.",
+    ),
+)
+"""What to do about causes whose own words do not tell it."""
+
+
 class ConnectionFailedError(MayflyError):
     """The server could not be reached, or its response did not arrive in full."""
 
     def __init__(self, url: str, attempts: int, cause: BaseException) -> None:
         self.attempts = attempts
-        plural = "" if attempts == 1 else "s"
-        super().__init__(
-            f"{url} did not respond in {attempts} attempt{plural}: {cause or type(cause).__name__}. "
-            "Check that Mayfly is running there, or set MAYFLY_URL."
+        times = "1 attempt" if attempts == 1 else f"{attempts} attempts"
+        why = str(cause).strip() or type(cause).__name__
+        text = f"{type(cause).__name__} {why}"
+        advice = next(
+            (advice for pattern, advice in ADVICE if re.search(pattern, text, re.IGNORECASE)),
+            "Check that Mayfly is running there, or set MAYFLY_URL.",
         )
+        super().__init__(f"{url} did not respond in {times}: {why}. {advice}")
 
 
 class WaitTimeoutError(MayflyError, AssertionError):

@@ -18,11 +18,13 @@ MAX_LABEL = 256
 MAX_MAILS = 20
 """In the report of a failed test."""
 
-RUN_VARIABLE = "MAYFLY_PYTEST_RUN"
+SESSION_VARIABLE = "MAYFLY_PYTEST_SESSION"
 """Set by the process that starts the workers of pytest-xdist, and inherited by them."""
+RUN_VARIABLES = ("MAYFLY_RUN", "GITHUB_RUN_ID", "CI_PIPELINE_ID", "BUILD_ID")
+"""Names of the run in CI systems; several jobs share it."""
 
 INBOXES = pytest.StashKey[list[Inbox]]()
-RUN = pytest.StashKey[str]()
+SESSION = pytest.StashKey[str]()
 
 InboxFactory = Callable[..., Inbox]
 
@@ -44,9 +46,9 @@ def _is_worker(config: pytest.Config) -> bool:
 
 def pytest_configure(config: pytest.Config) -> None:
     if not _is_worker(config):
-        os.environ[RUN_VARIABLE] = uuid.uuid4().hex
+        os.environ[SESSION_VARIABLE] = uuid.uuid4().hex
     worker_input: dict[str, Any] = getattr(config, "workerinput", {})
-    config.stash[RUN] = os.environ.get(RUN_VARIABLE) or worker_input.get("testrunuid", "local")
+    config.stash[SESSION] = os.environ.get(SESSION_VARIABLE) or worker_input.get("testrunuid", "local")
 
 
 def _setting(config: pytest.Config, name: str, variable: str) -> str | None:
@@ -67,21 +69,23 @@ def mayfly(pytestconfig: pytest.Config) -> Iterator[Mayfly]:
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Deletes the inboxes of the run; workers of pytest-xdist leave that to the process that started them."""
+    """Deletes the inboxes of the session; workers of pytest-xdist leave that to the process that started them."""
     config = session.config
     url = _setting(config, "mayfly-url", "MAYFLY_URL")
     if _is_worker(config) or config.getoption("--mayfly-keep") or not os.environ.get("MAYFLY_API_KEY"):
         return
     try:
-        Mayfly(url, retries=0, timeout=5).delete_inboxes({"run": config.stash[RUN]})
+        Mayfly(url, retries=0, timeout=5).delete_inboxes({"session": config.stash[SESSION]})
     except MayflyError as error:
         if session.testscollected:
             warnings.warn(f"The inboxes of this run were not deleted: {error}", stacklevel=1)
 
 
 def _labels(request: pytest.FixtureRequest) -> dict[str, str]:
+    session = request.config.stash[SESSION]
     return {
-        "run": request.config.stash[RUN],
+        "run": next((os.environ[name] for name in RUN_VARIABLES if os.environ.get(name)), session),
+        "session": session,
         "worker": os.environ.get("PYTEST_XDIST_WORKER", "main"),
         # Labels take no control characters.
         "test": "".join(letter if letter.isprintable() else " " for letter in request.node.nodeid)[:MAX_LABEL],
@@ -150,7 +154,8 @@ def _attach_to_allure(inbox: Inbox, text: str) -> None:
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, Any, None]:
     outcome = yield
     report: pytest.TestReport = outcome.get_result()
-    if report.when == "call" and report.failed:
+    # Fixtures wait for mail too, such as those that sign in.
+    if report.when != "teardown" and report.failed:
         for inbox in item.stash.get(INBOXES, []):
             text = _report_of(inbox)
             report.sections.append((f"mail of {inbox.address}", text))

@@ -1,4 +1,8 @@
 import { defineConfig } from '@playwright/test';
+// What the client loads later. Playwright compiles sources when they are first imported, which takes seconds on a
+// busy machine; the package is compiled already.
+import '../../../../client/src/checks.ts';
+import '../../../../client/src/rare.ts';
 import type { MayflyOptions } from '../../../src/index.ts';
 
 /** Run by fixtures.test.ts with the addresses of a server. */
