@@ -2,15 +2,16 @@ import { LOG_LEVELS } from '../log.ts';
 import { setting } from './setting.ts';
 import {
   chosenKey,
-  cidrs,
   folder,
   hostname,
   listOf,
   MIN_CHOSEN_KEY_LETTERS,
+  NETWORKS,
   oneOf,
   orNone,
   plans,
   postgresUrl,
+  SWITCH,
 } from './values.ts';
 
 /** What serves both sides: data, domains, accounts, webhooks, logs. */
@@ -44,10 +45,9 @@ export const GENERAL_SETTINGS = {
   databaseNotify: setting({
     name: 'MAYFLY_DATABASE_NOTIFY',
     fallback: 'on',
-    allowed: 'on or off',
+    ...SWITCH,
     sentence:
       'Whether servers on one PostgreSQL tell each other of changes by LISTEN and NOTIFY. With off, each asks the database for changes ten times a second while requests are held.',
-    parse: oneOf(['on', 'off'] as const),
   }),
   domains: setting({
     name: 'MAYFLY_DOMAINS',
@@ -59,25 +59,23 @@ export const GENERAL_SETTINGS = {
   sink: setting({
     name: 'MAYFLY_SINK',
     fallback: 'off',
-    allowed: 'on or off',
+    ...SWITCH,
     sentence:
       'Whether one permanent inbox, the sink, takes every mail to any domain that no other inbox takes (docs/receiving.md).',
-    parse: oneOf(['on', 'off'] as const),
   }),
   roles: setting({
     name: 'MAYFLY_ROLES',
     fallback: 'http,smtp,worker',
     allowed: 'one or more of http, smtp and worker, separated by commas',
     sentence: 'What this process does. worker delivers webhooks and frees the space of what has expired.',
-    parse: listOf(oneOf(['http', 'smtp', 'worker'] as const)),
+    parse: listOf(oneOf('http', 'smtp', 'worker').parse),
   }),
   webhookAllow: setting({
     name: 'MAYFLY_WEBHOOK_ALLOW',
     fallback: '',
-    allowed: 'networks in CIDR notation, separated by commas, or nothing',
+    ...NETWORKS,
     sentence:
       'Networks that webhooks may reach although they are not public. Public addresses are always allowed.',
-    parse: cidrs,
   }),
   apiKey: setting({
     name: 'MAYFLY_API_KEY',
@@ -105,8 +103,7 @@ export const GENERAL_SETTINGS = {
   logLevel: setting({
     name: 'MAYFLY_LOG_LEVEL',
     fallback: 'info',
-    allowed: `${LOG_LEVELS.slice(0, -1).join(', ')} or ${LOG_LEVELS.at(-1)}`,
+    ...oneOf(...LOG_LEVELS),
     sentence: 'How much is logged on standard output, as one JSON line per event.',
-    parse: oneOf(LOG_LEVELS),
   }),
 };

@@ -1,22 +1,30 @@
 import { setting } from './setting.ts';
-import { baseUrl, corsOrigins, count, host, metricsSwitch, oneOf, orNone, PORT, port } from './values.ts';
+import {
+  baseUrl,
+  CONNECTIONS,
+  corsOrigins,
+  metricsSwitch,
+  OWN_HOST,
+  orNone,
+  PORT,
+  PORT_OR_NONE,
+  SWITCH,
+} from './values.ts';
 
 /** The API, and the metrics. */
 export const HTTP_SETTINGS = {
   httpHost: setting({
     name: 'MAYFLY_HTTP_HOST',
     fallback: '127.0.0.1',
-    allowed: 'an IP address of this machine or a host name',
+    ...OWN_HOST,
     sentence:
       'Address that the API listens on. The default accepts connections from this machine only, 0.0.0.0 from everywhere.',
-    parse: host,
   }),
   httpPort: setting({
     name: 'MAYFLY_HTTP_PORT',
     fallback: '8025',
-    allowed: PORT,
+    ...PORT,
     sentence: 'Port of the API.',
-    parse: port,
   }),
   publicUrl: setting({
     name: 'MAYFLY_PUBLIC_URL',
@@ -38,31 +46,27 @@ export const HTTP_SETTINGS = {
   console: setting({
     name: 'MAYFLY_CONSOLE',
     fallback: 'on',
-    allowed: 'on or off',
+    ...SWITCH,
     sentence: 'on serves the web console at / and /console; off removes it and its sessions.',
-    parse: oneOf(['on', 'off'] as const),
   }),
   httpMaxConnectionsPerAddress: setting({
     name: 'MAYFLY_HTTP_MAX_CONNECTIONS_PER_ADDRESS',
     fallback: '2000',
-    allowed: 'a number of connections from 1 to 999999999',
+    ...CONNECTIONS,
     sentence:
       'How many of the 10000 API connections one client address (of IPv6, one /64 network) may have. Behind a reverse proxy all clients have its address: set it to 10000 there.',
-    parse: count,
   }),
   metricsHost: setting({
     name: 'MAYFLY_METRICS_HOST',
     fallback: '127.0.0.1',
-    allowed: 'an IP address of this machine or a host name',
+    ...OWN_HOST,
     sentence: 'Address that the listener of MAYFLY_METRICS_PORT listens on.',
-    parse: host,
   }),
   metricsPort: setting({
     name: 'MAYFLY_METRICS_PORT',
     fallback: '',
-    allowed: `${PORT}, or nothing for no such listener`,
+    ...PORT_OR_NONE,
     sentence: 'A port that serves /metrics for Prometheus and nothing else.',
-    parse: orNone(port),
   }),
   metrics: setting({
     name: 'MAYFLY_METRICS',

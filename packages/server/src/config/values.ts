@@ -3,6 +3,7 @@ import { type PlanSettings, parsePlans } from '../accounts/plans.ts';
 import { hasValidChecksum } from '../ids.ts';
 import { quoted } from '../nearest.ts';
 import { parseCidrs } from '../webhooks/outbound/address-guard.ts';
+import type { Setting } from './setting.ts';
 
 /*
  * Parsers of the text of a setting, one for each kind of value. They throw an Error of any text, because the
@@ -12,9 +13,8 @@ import { parseCidrs } from '../webhooks/outbound/address-guard.ts';
 /** What is wrong with a value: whole sentences for the operator. */
 export class SettingError extends Error {}
 
-/** What {@link port} allows. */
-export const PORT =
-  'a port number from 0 to 65535, where 0 selects a free port that the start-up message names';
+/** A kind of value that several settings have: what is allowed and how it is parsed. */
+type Kind<T> = Pick<Setting<T>, 'allowed' | 'parse'>;
 
 /** A domain or host name in lower case (RFC 1123 section 2.1). */
 export const HOSTNAME =
@@ -29,13 +29,16 @@ export const orNone =
   (text: string): T | null =>
     text === '' ? null : parse(text);
 
-export const oneOf =
-  <T extends string>(values: readonly T[]) =>
-  (text: string): T => {
+export const oneOf = <T extends string>(...values: readonly T[]): Kind<T> => ({
+  allowed: `${values.slice(0, -1).join(', ')} or ${values.at(-1)}`,
+  parse(text) {
     const found = values.find((value) => value === text);
     if (!found) throw new Error('not one of them');
     return found;
-  };
+  },
+});
+
+export const SWITCH = oneOf('on', 'off');
 
 /** One or more, separated by commas. */
 export const listOf =
@@ -47,18 +50,28 @@ export const listOf =
     return list;
   };
 
-export function port(text: string): number {
-  const value = Number(text);
-  if (!/^\d{1,5}$/.test(text) || value > 65_535) throw new Error('not a port');
-  return value;
-}
+export const PORT: Kind<number> = {
+  allowed: 'a port number from 0 to 65535, where 0 selects a free port that the start-up message names',
+  parse(text) {
+    const value = Number(text);
+    if (!/^\d{1,5}$/.test(text) || value > 65_535) throw new Error('not a port');
+    return value;
+  },
+};
 
-/** A number from 1. */
-export function count(text: string): number {
-  const value = Number(text);
-  if (!/^\d{1,9}$/.test(text) || value < 1) throw new Error('not a count');
-  return value;
-}
+export const PORT_OR_NONE: Kind<number | null> = {
+  allowed: `${PORT.allowed}, or nothing for no such listener`,
+  parse: orNone(PORT.parse),
+};
+
+export const CONNECTIONS: Kind<number> = {
+  allowed: 'a number of connections from 1 to 999999999',
+  parse(text) {
+    const value = Number(text);
+    if (!/^\d{1,9}$/.test(text) || value < 1) throw new Error('not a count');
+    return value;
+  },
+};
 
 export function hostname(text: string): string {
   if (!HOSTNAME.test(text)) throw new Error('not a host name');
@@ -68,6 +81,12 @@ export function hostname(text: string): string {
 /** A host name or an IP address. */
 export const host = (text: string): string => (ipaddr.isValid(text) ? text : hostname(text));
 
+/** Where a listener listens. */
+export const OWN_HOST: Kind<string> = {
+  allowed: 'an IP address of this machine or a host name',
+  parse: host,
+};
+
 /** A name server as `node:dns` takes it: an address, or one with a port (IPv6 then in brackets). */
 export function nameServer(text: string): string {
   const [, bracketed, plain, withPort = '53'] =
@@ -75,15 +94,17 @@ export function nameServer(text: string): string {
   const address = bracketed ?? plain ?? text;
   const valid =
     plain === undefined ? ipaddr.IPv6.isValid(address) : ipaddr.IPv4.isValidFourPartDecimal(plain);
-  if (!valid || port(withPort) === 0) throw new Error('not a name server');
+  if (!valid || PORT.parse(withPort) === 0) throw new Error('not a name server');
   return text;
 }
 
-/** Networks in CIDR notation; may be empty. */
-export function cidrs(text: string): string[] {
-  explained(() => parseCidrs(text));
-  return text.split(/[\s,]+/).filter(Boolean);
-}
+export const NETWORKS: Kind<string[]> = {
+  allowed: 'networks in CIDR notation, separated by commas, or nothing',
+  parse(text) {
+    explained(() => parseCidrs(text));
+    return text.split(/[\s,]+/).filter(Boolean);
+  },
+};
 
 export function folder(text: string): string {
   if (text === '') throw new Error('empty');
@@ -132,7 +153,7 @@ export function metricsSwitch(text: string): 'on' | 'off' {
       'It is no longer a value: set MAYFLY_METRICS_PORT to serve the metrics on loopback.',
     );
   }
-  return oneOf(['on', 'off'] as const)(text);
+  return SWITCH.parse(text);
 }
 
 /** Text in PEM form (RFC 7468) whose label ends with `kind`. */
