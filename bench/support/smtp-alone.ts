@@ -1,9 +1,12 @@
 /** The SMTP server alone, before a receiver that throws every mail away: what the rest of the way costs. */
 import { systemClock } from '../../packages/server/src/clock.ts';
+import { ByteBudget, IN_FLIGHT_BYTES } from '../../packages/server/src/inbound/in-flight/byte-budget.ts';
 import type { Receiver } from '../../packages/server/src/inbound/receiver.ts';
 import { createLog } from '../../packages/server/src/log.ts';
 import { createSmtpServer } from '../../packages/server/src/smtp/server.ts';
 
+const LARGEST = 50 * 1024 * 1024;
+const budget = new ByteBudget({ capacity: IN_FLIGHT_BYTES, largest: LARGEST, clock: systemClock });
 const nothing = () => undefined;
 const receiver: Receiver = {
   async accept(address) {
@@ -13,7 +16,7 @@ const receiver: Receiver = {
   async meetFault() {
     return undefined;
   },
-  async take() {
+  async deliver() {
     return [];
   },
   replied: nothing,
@@ -30,8 +33,17 @@ const metrics = {
   tlsHandshakeFailure: nothing,
 };
 const server = createSmtpServer(
-  { host: '127.0.0.1', port: 0, name: 'bench.mayfly.test', domains: ['mayfly.test'] },
-  { receiver, findCaptureTarget: async () => undefined, clock: systemClock, log: createLog('warn'), metrics },
+  {
+    host: '127.0.0.1',
+    port: 0,
+    name: 'bench.mayfly.test',
+    domains: ['mayfly.test'],
+    maxMessageBytes: LARGEST,
+  },
+  {
+    ...{ receiver, budget, metrics, clock: systemClock, log: createLog('warn') },
+    findCaptureTarget: async () => undefined,
+  },
 );
 const { port } = await server.start();
 console.log(`ready on ${port}`);

@@ -3,7 +3,7 @@ import type { Clock } from '../clock.ts';
 import { AppError } from '../errors.ts';
 import type { MailEnvelope } from '../store/contract/index.ts';
 import type { TrailEvent } from '../store/contract/trail.ts';
-import type { Delivering, ReceivedMail } from './delivery.ts';
+import type { ReceivedMail } from './delivery.ts';
 import type { ByteBudget } from './in-flight/byte-budget.ts';
 import { readMessage } from './in-flight/read-message.ts';
 import { TRACE_HEADROOM_BYTES } from './received-line.ts';
@@ -64,7 +64,7 @@ export function createInjection({
   budget,
   clock,
 }: {
-  receiver: Pick<Receiver, 'accept'> & Delivering;
+  receiver: Pick<Receiver, 'accept' | 'deliver'>;
   budget: ByteBudget;
   clock: Clock;
 }): Injection {

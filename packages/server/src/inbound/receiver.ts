@@ -2,14 +2,14 @@ import { isSubdomainOf } from '../accounts/domains.ts';
 import { areDomainsAlike } from '../mail/matching/similar-addresses.ts';
 import type { FaultPoint, MailEnvelope, MetFault, Refusal, Store } from '../store/contract/index.ts';
 import { NO_RECIPIENT } from '../store/contract/refusals.ts';
-import { type Delivering, Delivery, type DeliveryDeps, type ReceivedMail } from './delivery.ts';
+import { type Delivering, Delivery, type DeliveryDeps } from './delivery.ts';
 import { type Recipient, type RecipientDeps, Recipients } from './recipients.ts';
 import { createRefusalLog } from './refusal-log.ts';
 import { ReplyTimes } from './reply-times.ts';
 import type { CaptureTarget } from './smtp-credentials.ts';
 
 /** The rules of receiving, as the SMTP conversation asks for them. None of the reports delays a reply. */
-export interface Receiver {
+export interface Receiver extends Delivering {
   /**
    * May mail go to this address?
    * @param address the path of the RCPT command, as given
@@ -25,11 +25,6 @@ export interface Receiver {
    * @throws AppError `unavailable`
    */
   meetFault(recipient: Recipient, at: FaultPoint, envelope: MailEnvelope): Promise<MetFault | undefined>;
-  /**
-   * Stores a message, before the 250 is sent; see {@link Delivering.deliver}, also for what it throws.
-   * @returns the id of the message in each inbox
-   */
-  take(mail: ReceivedMail): Promise<string[]>;
   /** The 250 for a message was sent, for its timeline. */
   replied(messageIds: readonly string[]): void;
   /**
@@ -68,7 +63,7 @@ export interface Settling {
   repliedAt(messageId: string): number | null;
 }
 
-export function createReceiver(deps: ReceiverDeps): Receiver & Delivering & Settling {
+export function createReceiver(deps: ReceiverDeps): Receiver & Settling {
   const { store } = deps;
   const shared = new Set(deps.domains);
   const refusals = createRefusalLog(store.refusals, deps.onRefusalsLost);
@@ -82,11 +77,6 @@ export function createReceiver(deps: ReceiverDeps): Receiver & Delivering & Sett
     meetFault({ inboxId, address, faultsOf = address }, at, { mailFrom, helo, remoteAddress }) {
       const sender = { address: faultsOf, mailFrom, helo, remoteAddress };
       return store.faults.spend(inboxId, at, sender, deps.clock.now());
-    },
-
-    async take(mail) {
-      const placed = await delivery.deliver(mail);
-      return placed.flatMap((place) => ('messageId' in place ? place.messageId : []));
     },
 
     replied(messageIds) {

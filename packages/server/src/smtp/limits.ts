@@ -1,5 +1,4 @@
 import { HOUR_MS, MINUTE_MS, SECOND_MS } from '../clock.ts';
-import { IN_FLIGHT_BYTES } from '../inbound/in-flight/byte-budget.ts';
 
 /** RFC 5321 section 4.5.3.1.8 requires at least 100; a test needs no more. */
 const MAX_RECIPIENTS = 100;
@@ -18,7 +17,6 @@ export interface SmtpLimits {
   maxCommandBytes: number;
   maxSkippedLineBytes: number;
   maxDrainedBytes: number;
-  inFlightBytes: number;
   idleMs: number;
   handshakeMs: number;
   sessionMs: number;
@@ -59,7 +57,6 @@ export const DEFAULT_SMTP_LIMITS: SmtpLimits = {
    * the reply is sent at once and the connection is closed.
    */
   maxDrainedBytes: 1024 * MIB,
-  inFlightBytes: IN_FLIGHT_BYTES,
   /** RFC 5321 section 4.5.3.2.7 requires at least five minutes. Counted from the last whole command. */
   idleMs: 5 * MINUTE_MS,
   /** A handshake takes four packets. */

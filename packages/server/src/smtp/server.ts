@@ -1,6 +1,5 @@
-import { createPlans } from '../accounts/plans.ts';
 import type { Clock } from '../clock.ts';
-import { ByteBudget } from '../inbound/in-flight/byte-budget.ts';
+import type { ByteBudget } from '../inbound/in-flight/byte-budget.ts';
 import type { Receiver } from '../inbound/receiver.ts';
 import type { FindCaptureTarget } from '../inbound/smtp-credentials.ts';
 import type { Logger } from '../log.ts';
@@ -37,8 +36,8 @@ export interface SmtpServerOptions {
   name: string;
   /** Served domains, lower case: those whose postmaster is meant by `postmaster`. */
   domains: readonly string[];
-  /** The size limit of all messages, announced by EHLO; an inbox may have a smaller one. Default: that of the largest built-in plan. */
-  maxMessageBytes?: number;
+  /** The size limit of all messages, announced by EHLO; an inbox may have a smaller one. */
+  maxMessageBytes: number;
   /** Mail to postmaster: `log` accepts it, logs that it came, and keeps nothing. Default `refuse`. */
   postmaster?: 'refuse' | 'log';
   /** Default `refuse`. */
@@ -53,9 +52,7 @@ export interface SmtpServerOptions {
   authPlaintext?: boolean;
   /** Addresses and networks (CIDR) whose connections begin with a PROXY header, version 1 or 2. */
   proxyFrom?: readonly string[];
-  maxConnections?: number;
-  maxConnectionsPerAddress?: number;
-  /** The limits that no operator needs to change, and tests do. */
+  /** Those that differ from the default. */
   limits?: Partial<SmtpLimits>;
 }
 
@@ -65,8 +62,8 @@ export interface SmtpServerDeps {
   clock: Clock;
   log: Logger;
   metrics: SmtpMetrics;
-  /** What it shares with others that receive mail; by default one of its own, of `limits.inFlightBytes`. */
-  budget?: ByteBudget;
+  /** The memory of messages in flight, shared with all that receive mail. */
+  budget: ByteBudget;
 }
 
 export interface SmtpServer {
@@ -86,27 +83,14 @@ export interface SmtpServer {
   stop(deadlineMs: number): Promise<void>;
 }
 
-function limitsOf({ limits, maxConnections, maxConnectionsPerAddress }: SmtpServerOptions): SmtpLimits {
-  const given = { ...DEFAULT_SMTP_LIMITS, ...limits };
-  return {
-    ...given,
-    maxConnections: maxConnections ?? given.maxConnections,
-    maxConnectionsPerAddress: maxConnectionsPerAddress ?? given.maxConnectionsPerAddress,
-  };
-}
-
 function contextOf(options: SmtpServerOptions, deps: SmtpServerDeps): ListenerContext {
-  const limits = limitsOf(options);
-  const { maxMessageBytes = createPlans().largestMessageBytes } = options;
+  const limits = { ...DEFAULT_SMTP_LIMITS, ...options.limits };
   return {
     ...deps,
     limits,
     limiter: new ConnectionLimiter(limits, deps.metrics),
     open: new Set(),
-    budget:
-      deps.budget ??
-      new ByteBudget({ capacity: limits.inFlightBytes, largest: maxMessageBytes, clock: deps.clock }),
-    maxMessageBytes,
+    maxMessageBytes: options.maxMessageBytes,
     bareLineEndings: options.bareLineEndings ?? 'refuse',
     postmasterDomains: new Set(options.postmaster === 'log' ? options.domains : []),
     auth: {

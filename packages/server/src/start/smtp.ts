@@ -32,9 +32,11 @@ export async function startSmtp(
       proxyFrom: config.smtpProxyFrom,
       bareLineEndings: config.smtpBareLineEndings,
       maxMessageBytes: plans.largestMessageBytes,
-      maxConnections: config.smtpMaxConnections,
-      maxConnectionsPerAddress: config.smtpMaxConnectionsPerAddress,
       postmaster: config.postmaster,
+      limits: {
+        maxConnections: config.smtpMaxConnections,
+        maxConnectionsPerAddress: config.smtpMaxConnectionsPerAddress,
+      },
     },
     {
       receiver,

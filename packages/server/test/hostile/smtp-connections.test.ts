@@ -45,7 +45,7 @@ describe('idle connections from many addresses', () => {
     ['40 addresses', 40, 5],
     ['200 addresses', 200, 1],
   ])('that fill the server, from %s, do not keep a new client out', async (_, addresses, each) => {
-    await start({ maxConnections: 200 });
+    await start({ limits: { maxConnections: 200 } });
     for (let i = 0; i < addresses; i++) {
       for (let j = 0; j < each; j++) await idleFrom(`198.51.100.${i}`);
     }
@@ -55,13 +55,13 @@ describe('idle connections from many addresses', () => {
   });
 
   it('from addresses of this machine do not keep a client from elsewhere out either', async () => {
-    await start({ maxConnections: 50 });
+    await start({ limits: { maxConnections: 50 } });
     for (let i = 0; i < 50; i++) await idleFrom(`127.0.1.${i % 5}`);
     await (await clientFrom('203.0.113.9')).play(mail);
   });
 
   it('are closed after ten seconds when the server is nearly full, and not before', async () => {
-    await start({ maxConnections: 20 });
+    await start({ limits: { maxConnections: 20 } });
     const idle: SmtpClient[] = [];
     for (let i = 0; i < 19; i++) idle.push(await idleFrom(`198.51.100.${i}`));
     await clock.advance(9_000);
@@ -71,20 +71,20 @@ describe('idle connections from many addresses', () => {
   });
 
   it('may idle for five minutes when the server is not busy', async () => {
-    await start({ maxConnections: 20 });
+    await start({ limits: { maxConnections: 20 } });
     const idle = await idleFrom('198.51.100.1');
     await clock.advance(295_000);
     await idle.play([{ send: 'NOOP', expect: 250 }]);
   });
 
   it('do not displace each other: an address with the most connections gets 421', async () => {
-    await start({ maxConnections: 6 });
+    await start({ limits: { maxConnections: 6 } });
     for (let i = 0; i < 6; i++) await idleFrom(`198.51.100.${i % 2}`);
     await (await clientFrom('198.51.100.1')).play([{ expect: '421 4.3.2' }]);
   });
 
   it('give way, and a client that is sending or waits for its 250 does not', async () => {
-    await start({ maxConnections: 3 });
+    await start({ limits: { maxConnections: 3 } });
     const storing = smtp.receiver.holdStoring();
     const busy = [await clientFrom('198.51.100.1'), await clientFrom('198.51.100.1')];
     await busy[0]?.play([...upToData, { send: 'DATA', expect: 354 }, { send: 'x\r\n.' }]);
@@ -101,7 +101,7 @@ describe('idle connections from many addresses', () => {
 
 describe('one IPv6 network', () => {
   it('counts as one client', async () => {
-    await start({ maxConnectionsPerAddress: 2 });
+    await start({ limits: { maxConnectionsPerAddress: 2 } });
     const from = async (address: string) => {
       const client = await smtpClient(smtp.port);
       clients.push(client);
@@ -126,7 +126,7 @@ async function rawClient(port: number): Promise<{ socket: Socket; gone: Promise<
 
 describe('after the last reply', () => {
   it('a client that was turned away at once is read no more: its next bytes meet a closed socket', async () => {
-    await start({ maxConnections: 1, proxyFrom: [] });
+    await start({ limits: { maxConnections: 1 }, proxyFrom: [] });
     const first = await smtpClient(smtp.port);
     clients.push(first);
     await first.play(upToData.slice(0, 2));
@@ -174,7 +174,7 @@ describe('after the last reply', () => {
 describe('the TLS port', () => {
   it('counts a connection before its handshake, so silent ones from one address are limited', async () => {
     const { tls } = await trustedCertificate();
-    await start({ tlsPort: 0, tls, maxConnectionsPerAddress: 2 });
+    await start({ tlsPort: 0, tls, limits: { maxConnectionsPerAddress: 2 } });
     const silentFrom = async (address: string) => {
       const raw = await rawClient(smtp.tlsPort ?? 0);
       raw.socket.write(`PROXY TCP4 ${address} 192.0.2.1 1000 25\r\n`);

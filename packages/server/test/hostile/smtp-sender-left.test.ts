@@ -11,7 +11,7 @@ async function startHolding(): Promise<{ signals: AbortSignal[]; left: Promise<v
   smtp = await startSmtp();
   const signals: AbortSignal[] = [];
   const { promise: left, resolve } = Promise.withResolvers<void>();
-  smtp.receiver.take = ({ signal }: ReceivedMail) => {
+  smtp.receiver.deliver = ({ signal }: ReceivedMail) => {
     if (!signal) throw new Error('no signal');
     signals.push(signal);
     return new Promise((_, reject) => {

@@ -144,7 +144,7 @@ describe.each(POINTS)('a fault at %s', (at) => {
 
 describe('a delay', () => {
   it('counts against no limit of connections, and holds nobody else up', async () => {
-    await start({ maxConnections: 4 });
+    await start({ limits: { maxConnections: 4 } });
     const delayed = [];
     for (let n = 0; n < 2; n++) {
       rule('rcpt', { delayMs: 5000 });
@@ -170,7 +170,7 @@ describe('a delay', () => {
   });
 
   it('at the end of a message holds none of the memory of messages', async () => {
-    await start({ maxMessageBytes: 1_000_000, limits: { inFlightBytes: 1_000_000 } });
+    await start({ maxMessageBytes: 1_000_000, inFlightBytes: 1_000_000 });
     const large = `Subject: x\r\n\r\n${'x'.repeat(70)}\r\n`.padEnd(600_000, `${'x'.repeat(70)}\r\n`);
     rule('end-of-data', { delayMs: MINUTE });
     const slow = await smtpClient(smtp.port);
@@ -268,7 +268,7 @@ it('after a refused DATA the recipients stand, and DATA may be sent again; after
 });
 
 it('more delayed connections than are exempt are counted, so that a flood of them keeps others waiting no more than one of idle ones', async () => {
-  await start({ maxConnections: 4 });
+  await start({ limits: { maxConnections: 4 } });
   for (let n = 0; n < 6; n++) {
     rule('rcpt', { delayMs: 5000 });
     await (await smtpClient(smtp.port)).play(UP_TO.rcpt);

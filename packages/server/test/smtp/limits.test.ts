@@ -32,7 +32,7 @@ async function clientFrom(address: string): Promise<SmtpClient> {
 
 describe('connections', () => {
   test('above the limit get 421, and a freed place is given to the next client', async () => {
-    await start({ maxConnections: 2 });
+    await start({ limits: { maxConnections: 2 } });
     const first = await newClient();
     await first.play([{ expect: 220 }]);
     await (await newClient()).play([{ expect: 220 }]);
@@ -46,7 +46,7 @@ describe('connections', () => {
   });
 
   test('from one address are limited, others are served', async () => {
-    await start({ maxConnectionsPerAddress: 2, proxyFrom: ['127.0.0.0/8'] });
+    await start({ limits: { maxConnectionsPerAddress: 2 }, proxyFrom: ['127.0.0.0/8'] });
     for (let i = 0; i < 2; i++) await (await clientFrom('198.51.100.7')).play([{ expect: 220 }]);
     const third = await clientFrom('198.51.100.7');
     await third.play([{ expect: '421 4.7.0' }]);
@@ -55,7 +55,7 @@ describe('connections', () => {
   });
 
   test('from this machine are not limited by address: a pipeline runs all its tests from there', async () => {
-    await start({ maxConnectionsPerAddress: 2 });
+    await start({ limits: { maxConnectionsPerAddress: 2 } });
     for (let i = 0; i < 5; i++) await (await newClient()).play([{ expect: 220 }]);
     expect(smtp.metrics.open).toBe(5);
   });

@@ -2,6 +2,7 @@ import type { Clock } from '../../src/clock.ts';
 import { systemClock } from '../../src/clock.ts';
 import { AppError } from '../../src/errors.ts';
 import type { ReceivedMail } from '../../src/inbound/delivery.ts';
+import { ByteBudget, IN_FLIGHT_BYTES } from '../../src/inbound/in-flight/byte-budget.ts';
 import { TRACE_HEADROOM_BYTES } from '../../src/inbound/received-line.ts';
 import type { HandshakeFailure, Receiver } from '../../src/inbound/receiver.ts';
 import type { Recipient } from '../../src/inbound/recipients.ts';
@@ -9,7 +10,7 @@ import type { CaptureTarget, FindCaptureTarget } from '../../src/inbound/smtp-cr
 import { createLog } from '../../src/log.ts';
 import { createSmtpServer, type SmtpServer, type SmtpServerOptions } from '../../src/smtp/server.ts';
 import type { SmtpMetrics } from '../../src/smtp/session/reports.ts';
-import type { FaultPoint, MailEnvelope, MetFault, Refusal } from '../../src/store/contract/index.ts';
+import type { FaultPoint, MailEnvelope, MetFault, Placed, Refusal } from '../../src/store/contract/index.ts';
 
 export interface TakenMail {
   envelope: MailEnvelope;
@@ -101,7 +102,7 @@ export class MemoryReceiver implements Receiver {
     return { ...fault, reply };
   }
 
-  async take({ envelope, recipients, received, trace }: ReceivedMail): Promise<string[]> {
+  async deliver({ envelope, recipients, received, trace }: ReceivedMail): Promise<Placed[]> {
     if (received.byteOffset !== TRACE_HEADROOM_BYTES) throw new Error('no room for the Received line');
     await this.beforeTake();
     const { id: session = '', authenticated = false } = trace ?? {};
@@ -161,16 +162,26 @@ export interface StartedSmtp {
   stop(deadlineMs?: number): Promise<void>;
 }
 
+export interface SmtpTestOptions extends Partial<SmtpServerOptions> {
+  /** Of all messages in flight. */
+  inFlightBytes?: number;
+}
+
 /** The real SMTP server on a free port of the loopback, before a receiver in memory. */
 export async function startSmtp(
-  options: Partial<SmtpServerOptions> = {},
+  { inFlightBytes = IN_FLIGHT_BYTES, maxMessageBytes = 50 * 1024 * 1024, ...options }: SmtpTestOptions = {},
   clock: Clock = systemClock,
 ): Promise<StartedSmtp> {
   const receiver = new MemoryReceiver();
   const metrics = new CountingMetrics();
+  const { findCaptureTarget } = receiver;
+  const budget = new ByteBudget({ capacity: inFlightBytes, largest: maxMessageBytes, clock });
   const server = createSmtpServer(
-    { host: '127.0.0.1', port: 0, name: 'mx.mayfly.test', domains: ['mayfly.test'], ...options },
-    { receiver, findCaptureTarget: receiver.findCaptureTarget, clock, log: createLog('silent'), metrics },
+    {
+      ...{ host: '127.0.0.1', port: 0, name: 'mx.mayfly.test', domains: ['mayfly.test'] },
+      ...{ maxMessageBytes, ...options },
+    },
+    { receiver, budget, findCaptureTarget, clock, log: createLog('silent'), metrics },
   );
   const ports = await server.start();
   return {

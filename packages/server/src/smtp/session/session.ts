@@ -275,14 +275,9 @@ export class Session {
     const trace = { id: this.#id, protocol: 'SMTP' as const, authenticated: this.#isAuthenticated };
     const trail = this.#trail.endOfData(recipients);
     try {
-      this.#stored = await this.#context.receiver.take({
-        envelope,
-        recipients,
-        received: bytes,
-        trace,
-        trail,
-        signal,
-      });
+      const mail = { envelope, recipients, received: bytes, trace, trail, signal };
+      const placed = await this.#context.receiver.deliver(mail);
+      this.#stored = placed.flatMap((place) => ('messageId' in place ? place.messageId : []));
       this.#trail.stored();
       return REPLIES.stored;
     } catch (error) {

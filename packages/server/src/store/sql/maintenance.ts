@@ -127,8 +127,6 @@ const removeIdempotencyKeys: Chore = async (tx, limit, now) => {
   return removed.length;
 };
 
-/** The UTC day of a time, as usage is counted. */
-
 const removeOldUsageDays: Chore = async (tx, limit, now) => {
   const removed = await tx
     .deleteFrom('usage_days')

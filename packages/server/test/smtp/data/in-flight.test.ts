@@ -17,7 +17,7 @@ afterEach(async () => {
 
 /** Twelve senders of a mebibyte each before a budget of three. */
 async function sendAll(clock: FakeClock, beforeTake = async () => {}): Promise<Promise<void>[]> {
-  smtp = await startSmtp({ maxMessageBytes: 2 * MIB, limits: { inFlightBytes: 3 * MIB } }, clock);
+  smtp = await startSmtp({ maxMessageBytes: 2 * MIB, inFlightBytes: 3 * MIB }, clock);
   smtp.receiver.beforeTake = beforeTake;
   for (let i = 0; i < SENDERS; i++) clients.push(await smtpClient(smtp.port));
   for (const client of clients) await client.play([...upToData, { send: 'DATA', expect: 354 }]);

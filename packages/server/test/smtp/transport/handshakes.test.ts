@@ -108,7 +108,7 @@ describe.each(['STARTTLS', 'the TLS port'])('a failed handshake by %s is reporte
   });
 
   test('and not for one that succeeds and sends a command, a stop, or a client that is turned away', async () => {
-    await start({ maxConnections: 1 });
+    await start({ limits: { maxConnections: 1 } });
     const { trust } = await certificate;
     const client =
       by === 'STARTTLS' ? await readyForTls() : await smtpClient(smtp.tlsPort ?? 0, { tls: trust });
