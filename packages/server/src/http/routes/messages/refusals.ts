@@ -1,12 +1,10 @@
 import { DEFAULT_LIMIT, RefusalList, RefusalQuery, type RefusedMail } from '@mayfly/client/contract';
-import { inboxAddress, parseAddress } from '../../../mail/address.ts';
 import { timeOf } from '../../../messages/cursor.ts';
-import { quoted } from '../../../nearest.ts';
 import type { Refusal } from '../../../store/contract/index.ts';
 import { keyCaller } from '../../access/guard.ts';
 import type { App, RouteContext } from '../../context.ts';
 import { json } from '../../openapi/responses.ts';
-import { invalidField } from '../../request/invalid-fields.ts';
+import { addressOf } from '../../request/addresses.ts';
 import { toTime } from '../../response/time.ts';
 
 /** As the API shows it. */
@@ -47,11 +45,4 @@ export function refusalRoutes(app: App, { deps }: RouteContext): void {
       };
     },
   });
-}
-
-/** @throws AppError `invalid_request` */
-function addressOf(text: string): string {
-  const parsed = parseAddress(text, { smtputf8: true });
-  if (parsed) return inboxAddress(parsed);
-  throw invalidField('address', `"address" must be an email address, not ${quoted(text)}.`);
 }

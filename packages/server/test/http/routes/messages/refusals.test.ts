@@ -45,6 +45,7 @@ describe('GET /v1/refusals', () => {
     const since = encodeURIComponent(body.refusals[0].at);
     expect((await list(`?since=${since}`)).body.refusals).toEqual([]);
     expect((await list('?address=Mine%2Btag@Mayfly.test')).body.refusals).toHaveLength(2);
+    expect((await list('?address=mine+tag@mayfly.test')).body.refusals).toHaveLength(2);
     expect((await list(`?address=${foreign.address}`)).body.refusals).toEqual([]);
   });
 
