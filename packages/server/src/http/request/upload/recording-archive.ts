@@ -31,15 +31,34 @@ const malformed = (text: string): AppError => new AppError('malformed_recording'
 const reasonOf = (error: unknown): string =>
   (error instanceof Error ? error.message : String(error)).replace(/\.$/, '');
 
+/** Folders, and what macOS adds to archives. */
+const NO_FILE = /\/$|^__MACOSX\/|(?:^|\/)\.DS_Store$/;
+/** Entries that are left out, such as folders, cost a look each; more than so many for each file are a bomb. */
+const MAX_OTHERS_PER_FILE = 4;
+
 /** The files of an archive by their names. */
 async function entriesOf(zip: ZipFile, most: number): Promise<Map<string, Entry>> {
   const entries = new Map<string, Entry>();
+  let others = 0;
   for await (const entry of zip.eachEntry()) {
-    if (entries.size > most)
+    const isFile = !NO_FILE.test(entry.fileName);
+    if (isFile) entries.set(entry.fileName.replace(/^\.\//, ''), entry);
+    else others += 1;
+    if (entries.size > most || others > MAX_OTHERS_PER_FILE * most)
       throw malformed(`The archive has more than ${most} files, the limit for this inbox.`);
-    entries.set(entry.fileName, entry);
   }
-  return entries;
+  return withoutFolder(entries);
+}
+
+/** Somebody may have unpacked an archive and packed the folder: its files are then those of the archive. */
+function withoutFolder(entries: Map<string, Entry>): Map<string, Entry> {
+  if (entries.has(INDEX)) return entries;
+  const indexes = [...entries.keys()].filter((name) => name.split('/').slice(1).join('/') === INDEX);
+  const [only] = indexes;
+  if (only === undefined || indexes.length > 1) return entries;
+  const folder = only.slice(0, -INDEX.length);
+  const inside = [...entries].filter(([name]) => name.startsWith(folder));
+  return new Map(inside.map(([name, entry]) => [name.slice(folder.length), entry]));
 }
 
 function readIndex(text: string): Recording {

@@ -2,9 +2,11 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { Readable } from 'node:stream';
 import type { ImportedInbox, ImportQuery, RecordedMessage } from '@mayfly/client/contract';
 import { AppError } from '../../../errors.ts';
+import type { ReplayStep } from '../../../inbound/replay.ts';
 import type { CaptureTarget } from '../../../inbound/smtp-credentials.ts';
 import type { KeyCaller } from '../../access/credential.ts';
 import type { RouteContext } from '../../context.ts';
+import { invalidField } from '../../request/invalid-fields.ts';
 import { type OpenRecording, openRecording } from '../../request/upload/recording-archive.ts';
 import { storeUpload, type UploadedFile } from '../../request/upload/uploaded-file.ts';
 import { toInbox } from '../../response/inbox-json.ts';
@@ -16,6 +18,7 @@ const MAX_ARCHIVE_BYTES = 512 * 1024 * 1024;
 /** Imports and replays hold a file each; more at once are refused. */
 const MAX_OPEN_ARCHIVES = 20;
 const RETRY_AFTER_SECONDS = 5;
+const MINUTE_MS = 60_000;
 
 const tooManyArchives = (): AppError =>
   new AppError(
@@ -44,6 +47,16 @@ function delayOf({ receivedAt }: RecordedMessage, first: RecordedMessage | undef
   return Math.max(0, Date.parse(receivedAt) - Date.parse(first?.receivedAt ?? receivedAt)) / speed;
 }
 
+/** A replay whose last message would come after the end of its inbox. */
+function replayTooLong(lastMs: number, speed: number, ttlMinutes: number): AppError {
+  const minutes = Math.floor(lastMs / MINUTE_MS) + 1;
+  const enough = Math.floor((lastMs * speed) / (ttlMinutes * MINUTE_MS)) + 1;
+  return invalidField(
+    'speed',
+    `With "speed" ${speed} the last message of this recording comes after ${Math.round(lastMs / 1_000)} s, but the inbox expires after ${ttlMinutes} min. Choose a "ttlMinutes" of at least ${minutes}, or a "speed" of at least ${enough}.`,
+  );
+}
+
 /** Creates inboxes from recordings. */
 export class Imports {
   readonly #context: RouteContext;
@@ -56,7 +69,7 @@ export class Imports {
   /**
    * Creates an inbox with the messages of the archive that a request uploads: all of them before it resolves, or
    * with `speed` in their rhythm afterwards.
-   * @throws AppError `malformed_recording`, `payload_too_large`, `message_too_large`, and those of a creation
+   * @throws AppError `invalid_request` for a replay that would outlive the inbox, `malformed_recording`, `payload_too_large`, `message_too_large`, and those of a creation
    */
   async create(request: UploadRequest): Promise<ImportedInbox> {
     const archive = await this.#receive(request);
@@ -81,9 +94,16 @@ export class Imports {
           replayEndsAt: null,
         };
       }
+      const steps = this.#stepsOf(target, archive, request.remoteAddress, speed);
+      const lastMs = Math.max(0, ...steps.map(({ afterMs }) => afterMs));
+      if (lastMs >= created.ttlMinutes * MINUTE_MS) {
+        await this.#delete(target);
+        throw replayTooLong(lastMs, speed, created.ttlMinutes);
+      }
       isReplayed = true;
-      const endsAt = this.#replay(target, archive, request.remoteAddress, speed);
-      return { ...created, recordedMessages, replayEndsAt: toTime(endsAt) };
+      const { clock, replays } = this.#context.deps;
+      replays.start(steps, archive.close);
+      return { ...created, recordedMessages, replayEndsAt: toTime(clock.now() + lastMs) };
     } finally {
       if (!isReplayed) await archive.close();
     }
@@ -121,22 +141,23 @@ export class Imports {
         await this.#restore(inbox, archive, message, remoteAddress);
       }
     } catch (error) {
-      const { store, clock } = this.#context.deps;
-      await store.inboxes.delete(inbox.accountId, inbox.inboxId, clock.now());
+      await this.#delete(inbox);
       throw error;
     }
   }
 
-  /** Delivers the messages in their rhythm, and closes the archive. @returns when the last one is due */
-  #replay(inbox: CaptureTarget, archive: Upload, remoteAddress: string, speed: number): number {
-    const { clock, replays } = this.#context.deps;
+  async #delete({ accountId, inboxId }: CaptureTarget): Promise<void> {
+    const { store, clock } = this.#context.deps;
+    await store.inboxes.delete(accountId, inboxId, clock.now());
+  }
+
+  /** The messages with the time of each. */
+  #stepsOf(inbox: CaptureTarget, archive: Upload, remoteAddress: string, speed: number): ReplayStep[] {
     const { messages } = archive.recording;
-    const steps = messages.map((message) => ({
+    return messages.map((message) => ({
       afterMs: delayOf(message, messages[0], speed),
       deliver: () => this.#restore(inbox, archive, message, remoteAddress),
     }));
-    replays.start(steps, archive.close);
-    return clock.now() + Math.max(0, ...steps.map(({ afterMs }) => afterMs));
   }
 
   async #restore(

@@ -1,7 +1,9 @@
 import { connect } from 'node:net';
+import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { fromBufferPromise } from 'yauzl';
+import { ZipFile } from 'yazl';
 import type { Answer, Body } from '../../../support/api-client.ts';
 import { RECORDING, zipOf } from '../../../support/recording-archive.ts';
 import { startApp, TEST_KEY, type TestApp } from '../../../support/start-app.ts';
@@ -56,6 +58,17 @@ async function sendRaw(to: string[], data: Buffer): Promise<void> {
   await say('DATA\r\n');
   await say(`${data.toString('latin1').replace(/^\./gm, '..')}\r\n.\r\n`);
   socket.end();
+}
+
+/** Packs files as a program other than ours may do: with folders, data descriptors, ZIP64 and a comment. */
+function packedAgain(files: Record<string, string>): Promise<Buffer> {
+  const zip = new ZipFile();
+  zip.addEmptyDirectory('signup/messages/');
+  for (const [name, content] of Object.entries(files)) {
+    zip.addReadStream(Readable.from([Buffer.from(content)]), name, { forceZip64Format: true });
+  }
+  zip.end({ comment: 'packed again', forceZip64Format: true });
+  return buffer(zip.outputStream);
 }
 
 const MIDNIGHT = '2026-01-01T00:00:00.000Z';
@@ -147,6 +160,45 @@ describe('a recorded inbox', () => {
     expect(answer.status).toBe(201);
     const inbox = await answer.json();
     expect(inbox).toMatchObject({ address: 'from-a-form@mayfly.test', ttlMinutes: 7, messageCount: 1 });
+  });
+
+  it('is imported from an archive that another program packed: in a folder, with folders and files of macOS', async () => {
+    const index = JSON.stringify({ ...RECORDING, messages: [recorded('messages/1.eml')] });
+    const files = { 'inbox.json': index, 'messages/1.eml': mailOf('first') };
+    const named = (prefix: string) =>
+      Object.fromEntries(Object.entries(files).map(([name, content]) => [`${prefix}${name}`, content]));
+    const again = await packedAgain(named('signup/'));
+    for (const archive of [
+      await zipOf(named('signup/')),
+      await zipOf({ ...files, '__MACOSX/._inbox.json': 'x' }),
+      again,
+    ]) {
+      const answer = await importZip(archive);
+      expect(answer.body).toMatchObject({ messageCount: 1 });
+    }
+    const two = { ...named('a/'), ...named('b/') };
+    expect((await importZip(await zipOf(two))).body.code).toBe('malformed_recording');
+  });
+
+  it('is not replayed beyond the end of its inbox, and says what to choose', async () => {
+    const end = new Date(Date.parse(MIDNIGHT) + 300_000).toISOString();
+    const archive = await recordingOf(
+      [recorded('1'), recorded('2', end)],
+      { 1: 'a: b', 2: 'a: b' },
+      { long: 'y' },
+    );
+    const answer = await importZip(archive, '?speed=1&ttlMinutes=1');
+    expect([answer.status, answer.body.code]).toEqual([400, 'invalid_request']);
+    expect(answer.body.detail).toBe(
+      'With "speed" 1 the last message of this recording comes after 300 s, but the inbox expires after 1 min. Choose a "ttlMinutes" of at least 6, or a "speed" of at least 6.',
+    );
+    expect((await app.api('GET', '/v1/inboxes?label.long=y')).body.inboxes).toEqual([]);
+    for (const query of ['?speed=1&ttlMinutes=6', '?speed=6&ttlMinutes=1']) {
+      const { status, body } = await importZip(archive, query);
+      expect(status).toBe(201);
+      expect(Date.parse(body.replayEndsAt)).toBeLessThan(Date.parse(body.expiresAt));
+      await app.api('DELETE', `/v1/inboxes/${body.id}`);
+    }
   });
 
   it('is replayed in the recorded rhythm with ?speed=', async () => {
