@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 /**
  * `npx @mayfly/mcp`: speaks MCP on standard input and output, with the key of the environment.
- * `npx @mayfly/mcp --http 8026`: on a port of loopback, with the caller's own key as bearer token.
+ * `npx @mayfly/mcp --http 8030`: on a port of loopback, with the caller's own key as bearer token.
  */
 import { serveStdio } from '@modelcontextprotocol/server/stdio';
 import { serveHttp } from './http.ts';
