@@ -157,7 +157,9 @@ export function describeTwoWriters(given: Given): void {
         async () => inboxes.push(await given.inbox(owner, {}, on)),
         async (store) => {
           const to = [...new Set([pick(), pick(), inboxes.at(-1) as InboxRecord])];
-          const mails = Array.from({ length: 1 + random(120) }, () => mailOf(to, 1 + random(5) * 80_000));
+          const mails = Array.from({ length: 1 + random(inForm(40, 120)) }, () =>
+            mailOf(to, 1 + random(5) * 80_000),
+          );
           await store.messages.addBatch(mails, NOW);
         },
         (store) => store.inboxes.delete(owner, (inboxes.at(-1) as InboxRecord).id, NOW),
@@ -172,7 +174,7 @@ export function describeTwoWriters(given: Given): void {
       ];
       for (let n = 0; n < 4; n++) inboxes.push(await given.inbox(owner, {}, on));
       const work = async (store: Store): Promise<void> => {
-        for (let n = 0; n < 25; n++) await actions[random(actions.length)]?.(store);
+        for (let n = 0; n < inForm(12, 25); n++) await actions[random(actions.length)]?.(store);
       };
       await Promise.all([work(on.store), work(other), work(on.store), work(other)]);
 

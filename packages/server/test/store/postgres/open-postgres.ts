@@ -11,20 +11,23 @@ import { TABLES } from '../sqlite/open-sqlite.ts';
 
 let lastDatabase = 0;
 
-/** Creates an empty database. @returns its URL */
-export async function createDatabase(cluster: PostgresCluster): Promise<string> {
+/** Creates an empty database, or a copy of one to which nothing is connected. @returns its URL */
+export async function createDatabase(cluster: PostgresCluster, template = 'template1'): Promise<string> {
   const name = `mayfly_${++lastDatabase}`;
   const client = new Client(cluster.url());
   await client.connect();
-  await client.query(`create database ${name}`);
+  await client.query(`create database ${name} template ${template}`);
   await client.end();
   return cluster.url(name);
 }
 
-/** A cluster for the tests of a file, and stores in databases of their own. */
+/** A cluster for the tests of a file, and stores in databases of their own: copies of one that has the tables. */
 export async function startCluster(options: PostgresOptions = {}) {
   const cluster = await startPostgres(options);
-  return { cluster, open: async () => openOn(await createDatabase(cluster)) };
+  const template = await createDatabase(cluster);
+  await (await openPostgres({ url: template })).close();
+  const name = new URL(template).pathname.slice(1);
+  return { cluster, open: async () => openOn(await createDatabase(cluster, name)) };
 }
 
 async function openOn(url: string): Promise<Opened> {
