@@ -87,7 +87,7 @@ const droppedLine = (count: number): string =>
 
 /**
  * Writes to a file descriptor on Node's thread pool: for a regular file, where a write ends soon whatever
- * happens. A pipe that nobody reads would block a thread, and with it the end of the process.
+ * happens. A pipe without a reader would block a thread, and with it the end of the process.
  */
 export function writeToFile(descriptor: number): WriteLog {
   /** The last write ended within a line: on a full disk. */

@@ -3,7 +3,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 /**
  * Gives back what starting took and nothing holds any more: 10 MB a thread, of which half is room for young
  * objects, that V8 shrinks only in a collection of this kind. Takes 25 ms on a thread with few modules and
- * 100 on the main one, so it is for moments in which nobody waits. Does nothing where Node was started
+ * 100 on the main one, so it is for moments without requests. Does nothing where Node was started
  * without `--expose-gc`, as by the tests.
  */
 export function giveBackMemory(): void {
@@ -23,7 +23,7 @@ export const isLarge = ({ length }: Uint8Array): boolean => length >= LARGE_BYTE
 
 /**
  * Gives the memory of these bytes back now if it is large, and is not another thread's by now; the
- * collector has the rest. Only for whoever is the last to use them.
+ * collector has the rest. Only the last user of the bytes may call it.
  */
 export function freeIfLarge({ buffer }: Uint8Array): void {
   if (!(buffer instanceof ArrayBuffer) || buffer.detached || buffer.byteLength < LARGE_BYTES) return;
@@ -36,8 +36,8 @@ const FREED_READ_BYTES = 16 * 1024;
 
 /**
  * Gives back the memory of bytes that a socket read, where nothing else is in it. 48 MB in reads of 64 KiB made
- * V8 mark the whole heap several times a second, up to 20 ms without a pause. Only for whoever is the last to
- * use them.
+ * V8 mark the whole heap several times a second, up to 20 ms without a pause. Only the last
+ * user of the bytes may call it.
  */
 export function freeRead({ buffer, byteLength }: Uint8Array): void {
   if (byteLength < FREED_READ_BYTES || byteLength !== buffer.byteLength) return;

@@ -47,7 +47,7 @@ export const GENERAL_SETTINGS = {
     fallback: 'on',
     ...SWITCH,
     sentence:
-      'Whether servers on one PostgreSQL tell each other of changes by LISTEN and NOTIFY. With off, each asks the database for changes ten times a second while requests are held.',
+      'Whether servers on one PostgreSQL notify each other of changes by LISTEN and NOTIFY. With off, each polls the database ten times a second while requests are held.',
   }),
   domains: setting({
     name: 'MAYFLY_DOMAINS',

@@ -21,7 +21,7 @@ export interface Recipient {
   maxMessageBytes: number;
   /**
    * Set where fault rules of the inbox are still to be applied: the address under which they are recorded, which
-   * is the inbox's own where `address` may be on a domain that nobody here has.
+   * is the inbox's own where `address` may be on a domain that this server does not serve.
    */
   faultsOf?: string;
 }

@@ -12,7 +12,7 @@ export interface Disk {
   totalBytes: number;
 }
 
-/** What the gauges read when somebody reads the metrics; a part that does not run is missing. */
+/** What the gauges read when the metrics are requested; a part that does not run is missing. */
 export interface GaugeSources {
   clock: Clock;
   store: Pick<Store, 'upkeep' | 'ping'>;

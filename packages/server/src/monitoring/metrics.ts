@@ -157,7 +157,7 @@ function createAuthenticationMetrics(registry: client.Registry): Metrics['authen
   };
 }
 
-/** From a receiver next door (5 ms) to the limit of an attempt. */
+/** From a receiver in the same network (5 ms) to the limit of an attempt. */
 const ATTEMPT_SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15];
 
 function createWebhookMetrics(registry: client.Registry): Metrics['webhooks'] {

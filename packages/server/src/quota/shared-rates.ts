@@ -4,7 +4,7 @@ import type { Store } from '../store/contract/index.ts';
 import type { RateLimit } from './rate-limit.ts';
 
 /**
- * How often a node tells the others what it admitted, and hears what they did: one statement, whatever the
+ * How often a node reports what it admitted and reads what the others did: one statement, whatever the
  * number of requests.
  *
  * Each node admits by its own buckets, and each report sets them to what all nodes have left. A node does not

@@ -50,7 +50,7 @@ function statusOf(path: string): Status {
   };
 }
 
-/** A thread of Node.js that sleeps until SIGUSR1, which nobody sends. */
+/** A thread of Node.js that sleeps until SIGUSR1, which is not sent. */
 const IDLE_THREAD = 'SignalInspector';
 
 function findIdleThread(): string | undefined {

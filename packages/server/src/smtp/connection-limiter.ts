@@ -60,7 +60,7 @@ export class ConnectionLimiter {
   }
 
   /**
-   * Does not count a connection until `readmit`, because a fault rule delays it: it holds nobody else up.
+   * Does not count a connection until `readmit`, because a fault rule delays it: it delays no other client.
    * Where too many are delayed, it stays counted.
    */
   exempt(connection: LimitedConnection): void {

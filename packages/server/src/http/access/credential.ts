@@ -51,7 +51,7 @@ export const missingCredential = () =>
 export const unknownCredential = () =>
   unauthorized(`The API key or token is unknown, revoked or expired. ${WHERE_KEYS_COME_FROM}`);
 
-/** A session that ended: by signing out, by its age, or because nobody used it. */
+/** A session that ended: by signing out, by its age, or because it was not used. */
 export const sessionEnded = () => unauthorized('The session of the console has ended. Sign in again.');
 
 /** Credentials whose hash is cached: those in use now, whether the store knows them or not. */

@@ -16,7 +16,7 @@ export interface HeldRequests {
    * Runs `work` with a signal that aborts when the client disconnects, its credential is revoked, or the server
    * stops; the reason of the signal is the error of the response.
    * @throws AppError `rate_limited` when the account holds as many as it may, before `work` is called;
-   *   `unauthorized` when the key died meanwhile; what `work` throws
+   *   `unauthorized` when the credential was revoked meanwhile; what `work` throws
    */
   hold<T>(reply: FastifyReply, work: (signal: AbortSignal) => Promise<T>): Promise<T>;
   /** Ends those whose API key or session was revoked, and those of read tokens whose account is deleted. */

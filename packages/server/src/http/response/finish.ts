@@ -82,7 +82,7 @@ function limitReading({ raw }: FastifyReply, ms: number, giveBack: () => void): 
   raw.once('close', giveBack);
 }
 
-/** True where a body is still arriving that nobody will read, from a client without a valid credential. */
+/** True where a client without a valid credential still sends a body, which will not be read. */
 const isDiscarding = (request: FastifyRequest): boolean =>
   request.caller === null &&
   hasBody(request) &&

@@ -87,7 +87,7 @@ export class Authenticator {
    * {@link CHECK_TIME_LIMIT_MS}: what could not be found out until then is `temperror`. Null for mail of
    * this machine, which costs nothing.
    * @param received the message without our Received line; read until the call resolves
-   * @param signal aborted when nobody waits for the result
+   * @param signal aborted when the result is not needed any more
    */
   async check(
     envelope: MailEnvelope,

@@ -14,7 +14,7 @@ export interface MailReader {
   decode(bytes: Uint8Array, encoding: TransferEncoding): Uint8Array;
   /** Findings as JSON text. */
   lint(raw: Uint8Array): string;
-  /** A page, and JSON text of what is told of it. */
+  /** The page of a preview, and JSON text of its description. */
   preview(raw: Uint8Array): { page: string; about: string };
   /** JSON text. */
   attachments(raw: Uint8Array): string;

@@ -159,7 +159,7 @@ const hasInternationalAddress = ({ from, to, cc }: MailSummary): boolean =>
 
 /**
  * Mail to subscribers: it says so itself, or offers to unsubscribe. Automatic messages (RFC 3834) are often
- * marked as bulk, so that nobody answers them, and quoted newsletters have links to unsubscribe.
+ * marked as bulk, so that no program replies to them, and quoted newsletters have links to unsubscribe.
  */
 function isBulk({ mail: { content, summary } }: LintedMail): boolean {
   const value = (name: string) =>

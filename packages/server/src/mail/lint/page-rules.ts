@@ -4,7 +4,7 @@ import type { Finding, LintedMail, Rule } from './finding.ts';
 const MIN_SHARE = 60;
 /** Findings of one rule; the rest would say the same. */
 const MAX_EACH = 20;
-/** Hosts of development and of documentation (RFC 2606, RFC 6761), for which nobody has a certificate. */
+/** Hosts of development and of documentation (RFC 2606, RFC 6761), for which no public certificate exists. */
 const LOCAL_HOST =
   /^http:\/\/(?:localhost|127\.|10\.|192\.168\.|172\.(?:1[6-9]|2\d|3[01])\.|\[::1\]|host\.docker\.internal|[^/:?#]*\.(?:localhost|test|local|internal|lan|invalid))(?=[/:?#]|\d|$)/i;
 

@@ -94,7 +94,7 @@ export function createSharedReads(
   const results = new Map<string, Read>();
   let generation: number | null = null;
 
-  /** @param signal of the caller, where a read that nobody waits for is not made */
+  /** @param signal of the caller; a read is not made when the signals of all callers are aborted before it begins */
   const shared = <T>(
     key: string,
     read: (waiting: readonly AbortSignal[]) => Promise<T>,

@@ -18,13 +18,13 @@ export interface PostgresOptions {
   url: string;
   /** The same for connections that a pooler would not keep: migrations, LISTEN. By default `url`. */
   directUrl?: string | null;
-  /** Whether nodes tell each other of changes by LISTEN and NOTIFY; otherwise each asks the database. */
+  /** Whether nodes notify each other of changes by LISTEN and NOTIFY; otherwise each polls the database. */
   notify?: boolean;
   /** Called when a connection that is not in use fails; the next call opens a new one. */
   onError?: (error: Error) => void;
   /** Called when the search thread died; its next call starts it again. */
   onCrash?: (error: Error) => void;
-  /** How this node hears of changes by others; without it no connection is kept for that. */
+  /** How this node is notified of changes by others; without it no connection is kept for that. */
   hints?: Pick<HintsDeps, 'clock' | 'node' | 'onHint' | 'waiting'>;
 }
 

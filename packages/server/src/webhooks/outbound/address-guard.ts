@@ -5,7 +5,7 @@ import { quoted } from '../../nearest.ts';
 import type { Resolve } from './resolve.ts';
 
 /**
- * The one guard of every connection that the server opens to an address somebody else chose. What
+ * The one guard of every connection that the server opens to an address that a client chose. What
  * is refused at registration ({@link checkUrl}) is refused again where the connection is made
  * (dispatcher.ts), because a name may mean another address by then.
  */

@@ -114,7 +114,7 @@ const DECODERS = {
 };
 
 /**
- * Gives the memory of a piece back at once: with many downloads that nobody reads, pieces that are left to the
+ * Gives the memory of a piece back at once: with many clients that read slowly, pieces that are left to the
  * garbage collector take more memory than those in use.
  */
 function freeUnlessShared(piece: Uint8Array, decoded: readonly Buffer[]): void {
