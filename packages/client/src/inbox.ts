@@ -43,7 +43,10 @@ export class Inbox {
     this.consoleUrl = `${transport.url}/console/inboxes/${data.id}`;
   }
 
-  /** What the API last said about the inbox. @throws MayflyError before the first {@link refresh} of `mayfly.inbox(id, token)` */
+  /**
+   * What the API last said about the inbox.
+   * @throws MayflyError before the first {@link refresh} of `mayfly.inbox(id, token)`
+   */
   get data(): api.Inbox {
     if (this.#data.address === undefined) {
       throw new MayflyError('not_fetched', `Nothing is known about ${this.id} yet: call refresh() first.`);

@@ -1,4 +1,7 @@
-/** Methods of an inbox that few tests use. Loaded by the first call of one, so that programs that only wait stay small. */
+/**
+ * Methods of an inbox that few tests use. Loaded by the first call of one, so that programs that only wait stay
+ * small.
+ */
 import { MayflyError } from './errors.ts';
 import { silenceText } from './explain.ts';
 import { UnexpectedMessageError, WaitTimeoutError } from './failures.ts';

@@ -39,7 +39,8 @@ export class TestInbox extends Inbox {
   }
 
   // Each wait is a boxed step, awaited by the method that the test calls: Playwright then shows the line of the
-  // test, because it leaves out one frame of the asynchronous stack. The waits that another one makes inside are no steps of their own.
+  // test, because it leaves out one frame of the asynchronous stack. The waits that another one makes inside are
+  // no steps of their own.
 
   override async waitForMessage(match: Match = {}, options: WaitOptions = {}): Promise<Message> {
     const wait = () => inStep.run(true, () => super.waitForMessage(match, this.#withTimeout(options)));

@@ -50,7 +50,10 @@ export const CONNECTION_LIMITS: ConnectionLimits = {
   /** While more than half of all connections are open, idle ones must not take the place of new clients. */
   busyKeepAliveMs: 5_000,
 };
-/** A tenth of all connections: hundreds of parallel tests wait at once, and no account takes the place of all others. */
+/**
+ * A tenth of all connections: hundreds of parallel tests wait at once, and no account takes the place of all
+ * others.
+ */
 export const MAX_HELD_PER_ACCOUNT = 1_000;
 /** Ids are 30 letters; a longer parameter is answered as any unknown id. */
 export const MAX_PARAMETER = 1_000;

@@ -19,7 +19,10 @@ const MIN_FIELD_BYTES = 64 * 1024;
 /** Message ids of a References field; threads are shorter. */
 const MAX_REFERENCES = 1_000;
 
-/** The header fields at the beginning of a raw source. @param beginning its first bytes; a header that is longer is cut */
+/**
+ * The header fields at the beginning of a raw source.
+ * @param beginning its first bytes; a header that is longer is cut
+ */
 export function headersAt(beginning: Buffer): MailHeader[] {
   return new MessageFields(beginning, readHeader(beginning, 0, beginning.length).fields).headers;
 }
@@ -63,7 +66,10 @@ export class MessageFields {
     return this.fields.find((field) => field.key === key)?.value ?? '';
   }
 
-  /** The mailboxes of all fields with that name, as many as {@link MAX_MAILBOXES} and {@link MAX_MAILBOX_CHARACTERS} allow. */
+  /**
+   * The mailboxes of all fields with that name, as many as {@link MAX_MAILBOXES} and
+   * {@link MAX_MAILBOX_CHARACTERS} allow.
+   */
   addresses(key: string): MailAddress[] {
     const mailboxes: MailAddress[] = [];
     let characters = 0;

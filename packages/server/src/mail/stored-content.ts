@@ -159,7 +159,10 @@ function jsonWithin(budget: number, content: StoredContent): string | undefined 
   return MAX_LETTER_BYTES * json.length <= budget || Buffer.byteLength(json) <= budget ? json : undefined;
 }
 
-/** Bytes of a text as UTF-8 JSON, or an estimate that is too high but within `limit`; above `limit` where it is longer. */
+/**
+ * Bytes of a text as UTF-8 JSON, or an estimate that is too high but within `limit`; above `limit` where it is
+ * longer.
+ */
 function jsonBytes(text: string, limit: number): number {
   const most = MAX_CHARACTER_BYTES * text.length;
   if (most <= limit) return most;

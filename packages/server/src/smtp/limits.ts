@@ -42,7 +42,10 @@ export const DEFAULT_SMTP_LIMITS: SmtpLimits = {
   /** The default of Postfix. Addresses of this machine are exempt: all clients of a CI job share one. */
   maxConnectionsPerAddress: 50,
   maxRecipients: MAX_RECIPIENTS,
-  /** 5yz replies since the last stored message, like the hard error limit of Postfix: slows down guessing of addresses. */
+  /**
+   * 5yz replies since the last stored message, like the hard error limit of Postfix: slows down guessing of
+   * addresses.
+   */
   maxErrors: 20,
   /** Libraries try PLAIN, then LOGIN: enough for two such rounds. A new connection may try again. */
   maxAuthFailures: 5,

@@ -19,7 +19,10 @@ const JITTER = 0.2;
 export const MAX_RETRY_AFTER_MS = DAY_MS;
 /** An endpoint is disabled after this time with nothing but failures… */
 const FAILING_FOR_MS = 5 * DAY_MS;
-/** …of which there must be this many: more than one delivery makes, so that one failed delivery to a rarely used endpoint is not enough. */
+/**
+ * …of which there must be this many: more than one delivery makes, so that one failed delivery to a rarely used
+ * endpoint is not enough.
+ */
 export const MIN_FAILED_ATTEMPTS = 10;
 
 /** The part of an `AttemptOutcome` that the schedule needs. */

@@ -230,7 +230,10 @@ export const MessageQuery = Type.Object(
 );
 export type MessageQuery = Static<typeof MessageQuery>;
 
-/** Longest envelope address of a message that is injected; a path has 256 octets with its brackets (RFC 5321 section 4.5.3.1.3). */
+/**
+ * Longest envelope address of a message that is injected; a path has 256 octets with its brackets (RFC 5321
+ * section 4.5.3.1.3).
+ */
 const MAX_ENVELOPE_ADDRESS = 254;
 
 /** Query of `POST /v1/inboxes/{id}/messages`. */

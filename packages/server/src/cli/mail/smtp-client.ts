@@ -6,7 +6,10 @@ const TIME_LIMIT_MS = 15_000;
 const BASE64_LINE = 76;
 /** RFC 5322 section 2.1.1. */
 const MAX_LINE = 998;
-/** RFC 2047 section 2: a line with encoded words has 76 characters; so many bytes, as base64, fit behind "Subject: ". */
+/**
+ * RFC 2047 section 2: a line with encoded words has 76 characters; so many bytes, as base64, fit behind
+ * "Subject: ".
+ */
 const ENCODED_WORD_BYTES = 36;
 
 export interface OutgoingMessage {

@@ -11,7 +11,10 @@ import { CheckThread } from './check-thread.ts';
 export const CHECK_TIME_LIMIT_MS = 2_000;
 /** The end of that time in which the thread returns what it has, instead of waiting for more, milliseconds. */
 export const HURRY_MS = 200;
-/** Messages that are checked at once; further ones get `temperror`. Nearly all of the time they wait for name servers. */
+/**
+ * Messages that are checked at once; further ones get `temperror`. Nearly all of the time they wait for name
+ * servers.
+ */
 const MAX_CHECKS = 200;
 /** The same of one source: a relay with 500 messages a second, and name servers that take 100 ms, needs no more. */
 export const MAX_CHECKS_PER_SOURCE = 50;

@@ -10,7 +10,10 @@ import type { CheckJob } from './protocol.ts';
 /** Larger header sections are not checked: the time of a check grows with their square. */
 const MAX_HEADER_BYTES = 64 * 1024;
 const MAX_HEADER_LINES = 1_000;
-/** Each may cost a pass over the body; RFC 6376 section 6.1 lets a verifier set a limit. Honest mails have up to three. */
+/**
+ * Each may cost a pass over the body; RFC 6376 section 6.1 lets a verifier set a limit. Honest mails have up to
+ * three.
+ */
 const MAX_SIGNATURES = 10;
 /**
  * Of the fields that the libraries take apart: a signature of 4,096 bits with a long list of fields has less

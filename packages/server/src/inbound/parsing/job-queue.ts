@@ -4,7 +4,10 @@ import { FairQueue } from './fair-queue.ts';
 import { currentJob, type Failure, fail, type Job, type PoolWorker, send, settle } from './pool-worker.ts';
 import { type BatchResult, DONE, QUEUED, TAKEN } from './protocol.ts';
 
-/** MiB. A mail's objects are garbage once it is parsed; with a larger limit V8 uses ten times this before it collects. */
+/**
+ * MiB. A mail's objects are garbage once it is parsed; with a larger limit V8 uses ten times this before it
+ * collects.
+ */
 const YOUNG_HEAP_MB = 12;
 
 export interface QueueLimits {

@@ -21,7 +21,10 @@ const SLOW_PARSE_MS = 50;
 const PARSE_HEAP_MB = 256;
 /** Milliseconds after which an idle extra worker is ended: it uses tens of MiB. */
 const IDLE_WORKER_MS = 30_000;
-/** Mails of one message to a worker: enough to make its cost small, few enough that the first are committed while the next are read. */
+/**
+ * Mails of one message to a worker: enough to make its cost small, few enough that the first are committed while
+ * the next are read.
+ */
 const MAX_BATCH = 4;
 /**
  * The same for large mails: their worker has nothing else, so this is for mails that take seconds. More

@@ -30,7 +30,10 @@ const ZEROS =
 const FOREIGN_DIGIT = [...ZEROS]
   .map((zero) => `${zero}-${String.fromCharCode(zero.charCodeAt(0) + 9)}`)
   .join('');
-/** Characters that people do not type as they are written: also the marks that make a key of a digit (4\ufe0f\u20e3). */
+/**
+ * Characters that people do not type as they are written: also the marks that make a key of a digit
+ * (4\ufe0f\u20e3).
+ */
 const NOT_TYPED = new RegExp(`[${FOREIGN_DIGIT}${INVISIBLE}\\ufe00-\\ufe0f\\u20e3]`, 'g');
 const LINK = /(?:https?:\/\/|www\.)\S+/gi;
 /** Characters. A longer line is a paragraph and not source code. */

@@ -1,6 +1,7 @@
 /*
  * Undoes the transfer encodings of a body (RFC 2045 section 6). Line ends that were not encoded stay as
- * they were sent. Nothing here fails: bytes that do not belong to the encoding are skipped or kept, as each function says.
+ * they were sent. Nothing here fails: bytes that do not belong to the encoding are skipped or kept, as each
+ * function says.
  */
 
 /** How the bytes of a part are encoded; '' for 7bit, 8bit, binary and unknown ones: the bytes are as sent. */

@@ -8,7 +8,10 @@ import type { WakeQueue } from './wake-queue.ts';
 export interface ChangeSignal {
   /** Called before each read: a change during the read ends the wait that follows. */
   reset(): void;
-  /** Resolves after `ms` milliseconds, soon after the first change since the last reset, or when the abort signal fires. */
+  /**
+   * Resolves after `ms` milliseconds, soon after the first change since the last reset, or when the abort signal
+   * fires.
+   */
   wait(ms: number): Promise<void>;
   /** Ends the subscription. */
   end(): void;

@@ -111,7 +111,10 @@ export class SessionReports {
     else receiver.senderRefused(refusal);
   }
 
-  /** The connection ended in the middle of a message. @param address as in {@link recipient}; undefined for each recipient's */
+  /**
+   * The connection ended in the middle of a message.
+   * @param address as in {@link recipient}; undefined for each recipient's
+   */
   interrupted({ envelope, recipients, bytes, begunAt }: EndedMessage, address: string | undefined): void {
     const { metrics, clock, log } = this.#deps;
     const ms = clock.monotonic() - begunAt;

@@ -115,7 +115,10 @@ export interface DomainRecord {
 }
 
 export interface DomainStore {
-  /** Assigns a domain to an account. @returns false if it belongs to an account already, or the account does not exist */
+  /**
+   * Assigns a domain to an account.
+   * @returns false if it belongs to an account already, or the account does not exist
+   */
   add(domain: DomainRecord): Promise<boolean>;
   /** Its inboxes stay, and get no more mail. @returns false if it belonged to no account */
   remove(domain: string): Promise<boolean>;

@@ -102,7 +102,10 @@ export interface AccountMessageRow extends MessageRow {
 /** What a search finds: messages that meet all conditions. */
 export interface SearchConditions
   extends Pick<Filters, 'from' | 'to' | 'rcptTo' | 'subject' | 'text' | 'hasAttachments'> {
-  /** Each is in the subject, an address or the visible text; as `searchWords` of mail/matching/filters.ts returns them. */
+  /**
+   * Each is in the subject, an address or the visible text; as `searchWords` of mail/matching/filters.ts returns
+   * them.
+   */
   words?: readonly string[] | undefined;
 }
 

@@ -72,7 +72,10 @@ export interface RunInbox {
 }
 
 export interface ReportStore {
-  /** Adds ended waits, lists and streams to what is kept of their inboxes, also of inboxes that were deleted meanwhile. */
+  /**
+   * Adds ended waits, lists and streams to what is kept of their inboxes, also of inboxes that were deleted
+   * meanwhile.
+   */
   addWaits(waits: EndedWait[]): Promise<void>;
   /**
    * The account's inboxes that have all the labels and are live or ended within the last 24 hours, newest first:

@@ -4,7 +4,8 @@ import type { Engine, Tx } from './engine.ts';
 
 /*
  * One row for each limit that is in use. The row of an account's rate says when its bucket is full again
- * (`ends_at`), and how long the last uses take to refill (`times`); that of a window has the times of its events. After `ends_at` a row says nothing any more.
+ * (`ends_at`), and how long the last uses take to refill (`times`); that of a window has the times of its
+ * events. After `ends_at` a row says nothing any more.
  */
 
 const rateKey = (accountId: string): string => `rate ${accountId}`;

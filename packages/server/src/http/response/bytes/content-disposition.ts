@@ -1,6 +1,9 @@
 /** Characters of a file name. File systems allow 255 bytes. */
 const MAX_NAME = 150;
-/** Characters that are not safe in file names and headers: controls, separators, direction marks, unpaired surrogates. */
+/**
+ * Characters that are not safe in file names and headers: controls, separators, direction marks, unpaired
+ * surrogates.
+ */
 const UNSAFE = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}/\\:*?"<>|]/gu;
 
 /** RFC 8187 section 3.2.1: everything but attr-char is percent-encoded. */

@@ -20,7 +20,10 @@ function assertKept(bytes: number): void {
     throw new Error('An attachment has a line that is too long to be decoded in pieces.');
 }
 
-/** Decodes quoted-printable that arrives in pieces: the results together are what `decodeTransfer` returns for the whole. */
+/**
+ * Decodes quoted-printable that arrives in pieces: the results together are what `decodeTransfer` returns for
+ * the whole.
+ */
 export class QuotedPrintablePieces {
   /** What cannot be decoded before the next piece. */
   #kept: Buffer = NOTHING;

@@ -69,7 +69,8 @@ export class Imports {
   /**
    * Creates an inbox with the messages of the archive that a request uploads: all of them before it resolves, or
    * with `speed` in their rhythm afterwards.
-   * @throws AppError `invalid_request` for a replay that would outlive the inbox, `malformed_recording`, `payload_too_large`, `message_too_large`, and those of a creation
+   * @throws AppError `invalid_request` for a replay that would outlive the inbox, `malformed_recording`,
+   *   `payload_too_large`, `message_too_large`, and those of a creation
    */
   async create(request: UploadRequest): Promise<ImportedInbox> {
     const archive = await this.#receive(request);
