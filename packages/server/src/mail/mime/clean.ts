@@ -12,9 +12,28 @@ export function withoutInvisible(text: string): string {
   return text.replace(INVISIBLES, '');
 }
 
+/** Characters in which {@link replaceEach} works at a time. */
+const PIECE_CHARACTERS = 64 * 1024;
+
+/**
+ * `replaceAll` in little memory. V8 makes two objects for each replacement and keeps all until the end: a text of
+ * 20 MB in short lines took 480 MB.
+ * @param search one or two characters
+ */
+export function replaceEach(text: string, search: string, replacement: string): string {
+  const pieces: string[] = [];
+  for (let at = 0; at < text.length; ) {
+    let end = at + PIECE_CHARACTERS;
+    if (search.length > 1 && text.startsWith(search, end - 1)) end++;
+    pieces.push(text.slice(at, end).split(search).join(replacement));
+    at = end;
+  }
+  return pieces.join('');
+}
+
 /** A string that every JSON parser and database accepts: no NUL, no lone surrogate. */
 export function clean(text: string): string {
-  return (text.includes('\0') ? text.replaceAll('\0', '') : text).toWellFormed();
+  return (text.includes('\0') ? replaceEach(text, '\0', '') : text).toWellFormed();
 }
 
 /** Replaces each run of white space with one space. */

@@ -38,6 +38,14 @@ const read = async ({ summary, content, parseError }: ParsedBytes, raw: Uint8Arr
 });
 
 describe('parsing on worker threads', () => {
+  it.each([
+    ['lines of one character', 'a\r\n'],
+    ['characters with a NUL after each', 'a\0'],
+  ])('reads 12 MB of %s within the limits of memory and time', async (_, line) => {
+    const raw = Buffer.concat([mail(['Subject: long']), Buffer.alloc(12_000_000, line)]);
+    expect((await start().parse(raw)).parseError).toBeNull();
+  });
+
   it('gives the JSON of summary and content', async () => {
     const raw = mail(['Subject: Grüße'], 'Hallo Welt');
     const { summary, content, index, parseError } = await read(await start().parse(raw), raw);
