@@ -57,8 +57,12 @@ export function recordingArchive(store: Store, inbox: InboxRecord, now: () => nu
       });
       zip.addReadStream(source, entry.file, { mtime: new Date(message.receivedAt), size: message.size });
       await new Promise<void>((resolve, reject) => {
-        source.once('close', resolve).once('error', reject);
-        output.once('close', resolve);
+        const end = () => {
+          output.off('close', end);
+          resolve();
+        };
+        source.once('close', end).once('error', reject);
+        output.once('close', end);
       });
       messages.push(entry);
     }

@@ -135,6 +135,22 @@ describe('a recorded inbox', () => {
     expect(second.get('messages/00002.eml')).toEqual(first.get('messages/00002.eml'));
   });
 
+  it('is exported with many messages without a warning of the process', async () => {
+    const files = Object.fromEntries(Array.from({ length: 30 }, (_, n) => [String(n), mailOf(String(n))]));
+    const archive = await recordingOf(
+      Object.keys(files).map((file) => recorded(file)),
+      files,
+    );
+    const { body } = await importZip(archive);
+    const warnings: Error[] = [];
+    const note = (warning: Error) => warnings.push(warning);
+    process.on('warning', note);
+    expect((await filesOf(await exported(body.id))).size).toBe(31);
+    await new Promise(setImmediate);
+    process.off('warning', note);
+    expect(warnings).toEqual([]);
+  });
+
   it('is exported with the read token of the inbox, and imported with an API key only', async () => {
     const inbox = await app.createInbox();
     const archive = await app.api('GET', `/v1/inboxes/${inbox.id}/export`, { as: inbox.token });
