@@ -9,6 +9,7 @@ import { openSqlite } from '../packages/server/src/store/sqlite/open.ts';
 import { create } from './store.ts';
 import { makeFolder, removeFolder } from './support/folder.ts';
 import { realisticMail } from './support/mails.ts';
+import { replyTimeCosts, reportColumnRounds } from './support/report-columns.ts';
 import { alone, compared, type Row } from './support/rows.ts';
 
 const ROUNDS = 16;
@@ -50,6 +51,12 @@ export async function costs(): Promise<Row[]> {
       row('the timeline', 'without trail'),
       row('the index of the parts', 'without index'),
       row('the text that searches look through', 'without text'),
+      compared(
+        'the columns of run reports: CPU to update the row of an inbox, against the update without them',
+        'µs',
+        reportColumnRounds(ROUNDS),
+      ),
+      alone('the time of the 250 reply: CPU a mail', 'µs', Array.from({ length: ROUNDS }, replyTimeCosts)),
       alone('the timeline, noted and encoded: CPU a mail', 'µs', Array.from({ length: ROUNDS }, noteTrails)),
       alone('the timeline: bytes a mail', '', [bytes('complete') - bytes('without trail')]),
       alone('the index of the parts: bytes a mail', '', [bytes('complete') - bytes('without index')]),

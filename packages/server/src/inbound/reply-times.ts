@@ -1,24 +1,26 @@
-/** Messages of which the time is known; a hundred bytes each. Timelines are read soon after a message came. */
-const MAX_KNOWN = 10_000;
+/** Messages of which the time is known, at least; twice as many at most. Timelines are read soon after a message came. */
+const MIN_KNOWN = 10_000;
 
 /**
  * When the senders of the newest messages got their 250. It is in memory, because the reply follows the commit: to
  * store its time would take a second write for each message, and few timelines are read.
  */
 export class ReplyTimes {
-  readonly #times = new Map<string, number>();
+  /** Two maps, of which the older one is dropped as a whole: deleting the oldest of a map one by one is slow. */
+  #newer = new Map<string, number>();
+  #older = new Map<string, number>();
 
   /** @param at epoch milliseconds */
   add(messageIds: readonly string[], at: number): void {
-    for (const id of messageIds) this.#times.set(id, at);
-    for (const oldest of this.#times.keys()) {
-      if (this.#times.size <= MAX_KNOWN) break;
-      this.#times.delete(oldest);
+    if (this.#newer.size >= MIN_KNOWN) {
+      this.#older = this.#newer;
+      this.#newer = new Map();
     }
+    for (const id of messageIds) this.#newer.set(id, at);
   }
 
   /** @returns null where it is not known: of an older message, or of one that another process received */
   of(messageId: string): number | null {
-    return this.#times.get(messageId) ?? null;
+    return this.#newer.get(messageId) ?? this.#older.get(messageId) ?? null;
   }
 }
