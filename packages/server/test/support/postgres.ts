@@ -100,7 +100,7 @@ export async function hasPostgres(programs?: string): Promise<boolean> {
 }
 
 /** What is kept of a server's output. */
-const MAX_OUTPUT = 100_000;
+const MAX_OUTPUT = 10_000_000;
 
 /** Resolves when the server accepts connections; rejects with its output if it ends before. */
 async function untilReady(server: ChildProcess, onOutput: (text: string) => void): Promise<void> {

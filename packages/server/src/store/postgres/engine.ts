@@ -38,7 +38,7 @@ export function postgresEngine(pool: Connections): Engine & { hot: HotCalls } {
         runFlights(pool, async (client) => {
           const { placed, overfull, written } = await addBatch(client, mails, now);
           if (overfull.length > 0) await written;
-          for (const { inboxSeq, maxMessages } of overfull) await evict(txOn(client), inboxSeq, maxMessages);
+          await evict(txOn(client), overfull);
           return { result: placed, written };
         }),
       claim: createClaim(engine, { transactions: 'each webhook', order: shuffled }),

@@ -114,6 +114,8 @@ export const postgresDialect: Dialect = {
   // Not `for update`, which the foreign keys of rows that the intake inserts would wait for.
   lockRows: (query) => query.forNoKeyUpdate(),
   lockFreeRows: (query) => query.forNoKeyUpdate().skipLocked(),
+  lockToRemove: (query) => query.forUpdate(),
+  lockFreeToRemove: (query) => query.forUpdate().skipLocked(),
   asText: (bytes) => sql`convert_from(${bytes}, 'UTF8')`,
   isLike: (text, pattern) => sql`${text} ilike ${pattern}`,
   time: () => sql`(extract(epoch from statement_timestamp()) * 1000)::bigint`,

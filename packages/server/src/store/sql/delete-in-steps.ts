@@ -56,9 +56,10 @@ export interface Removal {
    * Deletes about `limit` rows of an inbox's messages, the oldest first. The caller's transaction has locked
    * the inbox. The number of an inbox is valid only within the transaction that read it: SQLite gives the
    * number of a removed inbox to a new one.
+   * @param released gets the sources of the deleted messages, which the caller has to release
    * @param upTo only messages with `received_at` up to this time
    */
-  freeMessages(tx: Tx, inbox: number, limit: number, upTo?: number): Promise<number>;
+  freeMessages(tx: Tx, inbox: number, limit: number, released: number[], upTo?: number): Promise<number>;
   /** Deletes about `limit` rows of messages of all emptied inboxes, or of the one with the id `only`. */
   freeEmptied(tx: Tx, limit: number, only?: string): Promise<number>;
   /**
@@ -102,6 +103,7 @@ export function createRemoval(engine: Engine): Removal {
     tx: Tx,
     inbox: number,
     limit: number,
+    released: number[],
     upTo = Number.MAX_SAFE_INTEGER,
   ): Promise<number> {
     const after = -1;
@@ -114,14 +116,12 @@ export function createRemoval(engine: Engine): Removal {
     }
     if (last === undefined) return 0;
     const deleted = await deleteRange(tx, { inbox, after, upTo: last });
-    await sources.release(
-      tx,
-      deleted.map(({ source_seq }) => source_seq),
-    );
+    released.push(...deleted.map(({ source_seq }) => source_seq));
     return freed;
   }
 
   async function freeEmptied(tx: Tx, limit: number, only?: string): Promise<number> {
+    const released: number[] = [];
     let freed = 0;
     while (freed < limit) {
       // A literal, because no engine uses a partial index for a value that is unknown when it plans.
@@ -135,12 +135,13 @@ export function createRemoval(engine: Engine): Removal {
       const emptied = await lock(query.limit(1)).executeTakeFirst();
       if (!emptied) break;
       const left = limit - freed;
-      const rows = await freeMessages(tx, emptied.seq, left, emptied.emptied_up_to);
+      const rows = await freeMessages(tx, emptied.seq, left, released, emptied.emptied_up_to);
       freed += rows;
       if (rows >= left) break;
       await tx.updateTable('inboxes').set({ emptied_up_to: 0 }).where('seq', '=', emptied.seq).execute();
       freed += 1;
     }
+    await sources.release(tx, released);
     return freed;
   }
 
@@ -154,11 +155,13 @@ export function createRemoval(engine: Engine): Removal {
       )
       .executeTakeFirst();
     if (!inbox) return 0;
+    const released: number[] = [];
     const free = inSequence(
       (_, left) => cancelOfInbox(tx, left, inboxId, now),
-      (_, left) => freeMessages(tx, inbox.seq, left),
+      (_, left) => freeMessages(tx, inbox.seq, left, released),
     );
     const freed = await free(tx, limit);
+    await sources.release(tx, released);
     if (freed >= limit) return freed;
     await tx.deleteFrom('inboxes').where('seq', '=', inbox.seq).execute();
     return freed + 1;

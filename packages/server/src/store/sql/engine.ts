@@ -76,6 +76,17 @@ export interface Dialect {
   lockFreeRows<TB extends keyof Tables, Row>(
     query: SelectQueryBuilder<Tables, TB, Row>,
   ): SelectQueryBuilder<Tables, TB, Row>;
+  /**
+   * As {@link lockRows}, but also waits for transactions that insert rows with a foreign key to these, and holds
+   * up later ones: nothing refers to the rows any more when they are deleted.
+   */
+  lockToRemove<TB extends keyof Tables, Row>(
+    query: SelectQueryBuilder<Tables, TB, Row>,
+  ): SelectQueryBuilder<Tables, TB, Row>;
+  /** As {@link lockToRemove}, but leaves out rows for which it would have to wait. */
+  lockFreeToRemove<TB extends keyof Tables, Row>(
+    query: SelectQueryBuilder<Tables, TB, Row>,
+  ): SelectQueryBuilder<Tables, TB, Row>;
   /** Stored UTF-8 as text. SQLite casts; PostgreSQL would cast to hex and needs `convert_from`. */
   asText(bytes: Expression<Uint8Array>): Expression<string>;
   /** `LIKE` that ignores at least the case of ASCII letters: SQLite's own does, PostgreSQL needs `ILIKE`. */

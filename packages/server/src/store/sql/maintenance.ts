@@ -13,7 +13,7 @@ import { dayOf, monthOf } from '../contract/usage.ts';
 import { inSequence, type Removal } from './delete-in-steps.ts';
 import type { Db, Engine, Tx } from './engine.ts';
 import { removeOldDeletedInboxes } from './reports/deleted-inboxes.ts';
-import { cancelOfInbox, removeDeliveries, removeEachWebhook } from './webhooks/queue.ts';
+import { cancelOfInbox, removeDeliveries, removeNextWebhook } from './webhooks/queue.ts';
 import { createTakeWakes } from './webhooks/wakes.ts';
 
 /**
@@ -27,8 +27,9 @@ type Chore = (tx: Tx, limit: number, now: number) => Promise<number>;
  * another transaction has locked is left for later: a sweep that waits for one inbox while it has locked another
  * could deadlock.
  */
-function freeEndedInboxes({ dialect }: Engine, { freeMessages }: Removal): Chore {
+function freeEndedInboxes({ dialect }: Engine, { freeMessages, sources }: Removal): Chore {
   return async (tx, limit, now) => {
+    const released: number[] = [];
     let freed = 0;
     while (freed < limit) {
       const ended = await dialect
@@ -45,7 +46,7 @@ function freeEndedInboxes({ dialect }: Engine, { freeMessages }: Removal): Chore
       if (!ended) break;
       const free = inSequence(
         (_, left) => cancelOfInbox(tx, left, ended.id, now),
-        (_, left) => freeMessages(tx, ended.seq, left),
+        (_, left) => freeMessages(tx, ended.seq, left, released),
       );
       freed += await free(tx, limit - freed);
       if (freed >= limit) break;
@@ -56,6 +57,7 @@ function freeEndedInboxes({ dialect }: Engine, { freeMessages }: Removal): Chore
         .execute();
       freed += 1;
     }
+    await sources.release(tx, released);
     return freed;
   };
 }
@@ -167,15 +169,15 @@ const removeOldUsageMonths: Chore = async (tx, limit, now) => {
   return removed.length;
 };
 
-const removeEndedWebhooks: Chore = (tx, limit, now) =>
-  removeEachWebhook(tx, limit, () =>
-    tx
+const removeEndedWebhooks = ({ dialect }: Engine): Chore => {
+  return (tx, limit, now) => {
+    const ended = tx
       .selectFrom('webhooks')
       .select('id')
-      .where('ends_at', '<=', now - TOMBSTONE_MS)
-      .limit(1)
-      .executeTakeFirst(),
-  );
+      .where('ends_at', '<=', now - TOMBSTONE_MS);
+    return removeNextWebhook(tx, limit, ended, dialect.lockFreeToRemove);
+  };
+};
 
 const removeOldDeliveries: Chore = (tx, limit, now) => {
   const old = tx
@@ -266,7 +268,7 @@ export function createUpkeep(engine: Engine, removal: Removal): Upkeep {
     // After the inboxes, which leave their large sources to it.
     (tx, limit) => removal.sources.freeParked(tx, limit),
     removeTombstones,
-    removeEndedWebhooks,
+    removeEndedWebhooks(engine),
     removeOldDeliveries,
     takeStaleWakes(engine),
     trimDeliveries,

@@ -37,7 +37,7 @@ export function writingEngine(
         sourceWriter.stage(mails, (staged) =>
           engine.transaction(async (tx) => {
             const { placed, overfull } = addBatch(mails, now, staged);
-            for (const { inboxSeq, maxMessages } of overfull) await evict(tx, inboxSeq, maxMessages);
+            await evict(tx, overfull);
             return placed;
           }),
         ),

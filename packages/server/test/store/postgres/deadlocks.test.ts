@@ -54,6 +54,7 @@ describe.skipIf(!IS_THERE)(`a hunt for deadlocks (seed ${random.seed})`, () => {
     async ({ annotate }) => {
       const accounts: string[] = [];
       let inboxes: InboxRecord[] = [];
+      let messages: { inboxId: string; messageId: string }[] = [];
       const webhooks: { accountId: string; id: string }[] = [];
       const [store] = nodes as [Store];
       const begun = performance.now();
@@ -65,23 +66,35 @@ describe.skipIf(!IS_THERE)(`a hunt for deadlocks (seed ${random.seed})`, () => {
         const { inbox } = await node.inboxes.create(accountId, wanted, 1e6, null);
         inboxes = [...inboxes.slice(-2 * INBOXES), inbox];
       };
-      for (let n = 0; n < ACCOUNTS; n++) {
+      const webhookAt = (inboxId: string | null) => ({
+        ...{ id: newId('whk', T), inboxId, url: 'https://hooks.example/', description: '', secret: 's' },
+        createdAt: T,
+      });
+      const addAccount = async (node: Store): Promise<string> => {
         const id = newId('acc', T);
-        await store.accounts.create({ id, name: 'a', plan: 'free', createdAt: T }, null);
+        await node.accounts.create({ id, name: 'a', plan: 'free', createdAt: T }, null);
+        const webhook = webhookAt(null);
+        await node.webhooks.create(id, webhook, 1e6);
         accounts.push(id);
-        const webhook = {
-          ...{
-            id: newId('whk', T),
-            inboxId: null,
-            url: 'https://hooks.example/',
-            description: '',
-            secret: 's',
-          },
-          createdAt: T,
-        };
-        await store.webhooks.create(id, webhook, 10);
         webhooks.push({ accountId: id, id: webhook.id });
-      }
+        return id;
+      };
+      const addMails = async (node: Store): Promise<void> => {
+        const mails = Array.from({ length: random.between(1, 10) }, () =>
+          mailTo(some(inboxes, 5), { maxMessages: 1e6 }),
+        );
+        // Some drop the oldest messages, as the sink does.
+        for (const { recipients } of mails) {
+          for (const recipient of recipients) {
+            if (random.between(1, 10) === 1)
+              Object.assign(recipient, { maxMessages: 20, evictsOldest: true });
+          }
+        }
+        const placed = (await node.messages.addBatch(mails, now())).flat();
+        const added = placed.flatMap((one) => ('messageId' in one ? [one] : []));
+        messages = [...messages, ...added].slice(-10 * INBOXES);
+      };
+      for (let n = 0; n < ACCOUNTS; n++) await addAccount(store);
       for (let n = 0; n < INBOXES; n++) await addInbox(store, pick(accounts));
 
       const deliver = async (node: Store) => {
@@ -90,23 +103,62 @@ describe.skipIf(!IS_THERE)(`a hunt for deadlocks (seed ${random.seed})`, () => {
         await node.deliveries.record(
           claimed.map(({ webhookId, id: deliveryId, leasedUntil }) => ({
             ...{ webhookId, deliveryId, leasedUntil, attempt },
-            next: { state: 'delivered' as const, reason: null },
+            next: pick([
+              { state: 'delivered' as const, reason: null },
+              { state: 'failed' as const, reason: 'exhausted' as const },
+              { state: 'pending' as const, at: now() + 50 },
+            ]),
           })),
           now(),
         );
       };
       const works: Record<string, { share: number; run(node: Store): Promise<unknown> }> = {
-        mails: {
-          share: 40,
-          run: (node) =>
-            node.messages.addBatch(
-              Array.from({ length: random.between(1, 10) }, () =>
-                mailTo(some(inboxes, 5), { maxMessages: 1e6 }),
-              ),
-              now(),
-            ),
-        },
+        mails: { share: 40, run: addMails },
         deliver: { share: 12, run: deliver },
+        remove: {
+          share: 5,
+          run: async (node) => {
+            const found = messages[random.between(0, messages.length - 1)];
+            if (found) await node.messages.delete(found.inboxId, found.messageId, now());
+          },
+        },
+        replay: {
+          share: 3,
+          run: (node) => {
+            const { accountId, id } = pick(webhooks);
+            const state = pick(['delivered', 'failed', 'cancelled'] as const);
+            const step = { state, after: '', upTo: newId('dlv', now()), limit: 20 };
+            return node.deliveries.replaySome(accountId, id, step, now());
+          },
+        },
+        hooks: {
+          share: 3,
+          run: async (node) => {
+            const { accountId, id } = pick(inboxes);
+            const hook = webhookAt(id);
+            const isCreated = await node.webhooks.create(accountId, hook, 1e6).then(
+              () => true,
+              (error) => {
+                // The inbox or the account has ended.
+                if (!['not_found', 'inbox_expired', 'unauthorized'].includes(error.code)) throw error;
+                return false;
+              },
+            );
+            if (!isCreated) return;
+            await addMails(node);
+            await node.webhooks.delete(accountId, hook.id, now());
+          },
+        },
+        leave: {
+          share: 1,
+          run: async (node) => {
+            const accountId = await addAccount(node);
+            for (let n = 0; n < 3; n++) await addInbox(node, accountId);
+            await addMails(node);
+            accounts.splice(accounts.indexOf(accountId), 1);
+            await node.accounts.delete(accountId, now());
+          },
+        },
         sweep: { share: 6, run: (node) => node.upkeep.sweep(now(), 200) },
         create: { share: 10, run: (node) => addInbox(node, pick(accounts)) },
         delete: {

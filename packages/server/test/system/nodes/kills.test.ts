@@ -1,5 +1,6 @@
 /* TEST_SEED=… repeats the choices of a run, but not its timing. */
 import { setTimeout as pause } from 'node:timers/promises';
+import { Client } from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { chance } from '../../support/chance.ts';
 import { DEADLINE_MS } from '../../support/deadline.ts';
@@ -16,6 +17,7 @@ const IS_THERE = await hasPostgres();
 const NODES = 2;
 const KILLS = inForm(2, 50);
 const RESTARTS = inForm(1, 10);
+const TERMINATIONS = inForm(40, 400);
 const CONNECTIONS = inForm(3, 10);
 const INBOXES = 3;
 /** Mails between two kills. */
@@ -36,7 +38,8 @@ describe.skipIf(!IS_THERE)(`${NODES} nodes under load (seed ${random.seed})`, ()
   let made: number;
   let isSending: boolean;
   beforeAll(async () => {
-    site = await startSite();
+    // Few enough to take them all.
+    site = await startSite({ settings: { max_connections: '50' } });
     for (let n = 0; n < NODES; n++) await site.startNode({ env: ENV });
   });
   afterAll(() => site.close());
@@ -177,4 +180,66 @@ describe.skipIf(!IS_THERE)(`${NODES} nodes under load (seed ${random.seed})`, ()
       client.close();
     }
   }
+
+  test(
+    `lose and alter nothing while their connections to the database are ended ${TERMINATIONS} times, at any moment`,
+    async ({ annotate }) => {
+      over = false;
+      const following = inboxes.map((inbox) => follow(inbox, () => over));
+      await someMails();
+      const admin = new Client(site.postgres.url());
+      await admin.connect();
+      let ended = 0;
+      while (ended < TERMINATIONS) {
+        // Of those that are working, so that each flight of a transaction is met.
+        const { rowCount } = await admin.query(
+          `select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'mayfly'
+             and (state <> 'idle' or random() < 0.05) order by random() limit 1`,
+        );
+        ended += rowCount ?? 0;
+        await pause(random.between(0, 40));
+      }
+      await admin.end();
+      await someMails();
+      for (const { process: child } of site.nodes)
+        expect([child.exitCode, child.signalCode]).toEqual([null, null]);
+      await annotate(`${ended} connections ended: ${await expectTruth(following)}`);
+    },
+    timeLimit(1_200_000),
+  );
+
+  test('answer 451 and 503 while others have taken all connections of the database, and go on when they are free', async () => {
+    over = false;
+    const following = inboxes.map((inbox) => follow(inbox, () => over));
+    await someMails();
+    const admin = new Client(site.postgres.url());
+    await admin.connect();
+    const taken: Client[] = [];
+    /** Takes connections until there are no more. */
+    const takeAll = async (): Promise<void> => {
+      for (;;) {
+        const client = new Client(site.postgres.url());
+        client.on('error', () => undefined);
+        try {
+          await client.connect();
+          taken.push(client);
+        } catch {
+          return;
+        }
+      }
+    };
+    const ofNodes = "from pg_stat_activity where application_name = 'mayfly'";
+    for (let left = 1; left > 0; ) {
+      await admin.query(`select pg_terminate_backend(pid) ${ofNodes}`);
+      await takeAll();
+      const { rows } = await admin.query(`select count(*)::int as n ${ofNodes}`);
+      left = rows[0].n;
+    }
+    expect(await refusalOfMail()).toMatch(/^451 4\.3\.0 /);
+    expect((await node(1).request('POST', '/v1/inboxes')).status).toBe(503);
+    for (const client of taken) await client.end();
+    await admin.end();
+    await someMails();
+    await expectTruth(following);
+  });
 });

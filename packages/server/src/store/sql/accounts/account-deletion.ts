@@ -4,7 +4,7 @@ import type { Dialect, Engine, Tx } from '../engine.ts';
 import { vacateAddress } from '../inboxes/addresses.ts';
 import { removeDeletedInboxesOf } from '../reports/deleted-inboxes.ts';
 import { DELETED } from '../tables/index.ts';
-import { removeEachWebhook } from '../webhooks/queue.ts';
+import { removeNextWebhook } from '../webhooks/queue.ts';
 import { revokeAll } from './keys.ts';
 
 /** Marks an account as being deleted unless it is the last; then nothing is added to it (lock-account.ts). */
@@ -82,13 +82,21 @@ async function forgetResponses(tx: Tx, owner: string, limit: number): Promise<nu
 }
 
 /** Removes about `limit` rows of an account's webhooks, with their deliveries. */
-function removeWebhooks(tx: Tx, accountId: string, limit: number): Promise<number> {
-  return removeEachWebhook(tx, limit, () =>
-    tx.selectFrom('webhooks').select('id').where('account_id', '=', accountId).limit(1).executeTakeFirst(),
-  );
+function removeWebhooks(
+  tx: Tx,
+  { lockToRemove }: Dialect,
+  accountId: string,
+  limit: number,
+): Promise<number> {
+  const all = tx.selectFrom('webhooks').select('id').where('account_id', '=', accountId);
+  return removeNextWebhook(tx, limit, all, lockToRemove);
 }
 
-/** Removes about `limit` rows of an account's deleted inboxes. */
+/**
+ * Removes about `limit` rows of one of an account's deleted inboxes: two transactions that free several inboxes
+ * with the same sources could deadlock.
+ * @returns at least `limit` as long as there may be more
+ */
 async function removeInboxes(
   tx: Tx,
   { freeDeletedInbox }: Removal,
@@ -96,19 +104,14 @@ async function removeInboxes(
   limit: number,
   now: number,
 ): Promise<number> {
-  let freed = 0;
-  while (freed < limit) {
-    const inbox = await tx
-      .selectFrom('inboxes')
-      .select('id')
-      .where('account_id', '=', accountId)
-      .where('expires_at', '=', DELETED)
-      .limit(1)
-      .executeTakeFirst();
-    if (!inbox) break;
-    freed += await freeDeletedInbox(tx, limit - freed, inbox.id, now);
-  }
-  return freed;
+  const inbox = await tx
+    .selectFrom('inboxes')
+    .select('id')
+    .where('account_id', '=', accountId)
+    .where('expires_at', '=', DELETED)
+    .limit(1)
+    .executeTakeFirst();
+  return inbox ? Math.max(limit, await freeDeletedInbox(tx, limit, inbox.id, now)) : 0;
 }
 
 async function removeAccount(tx: Tx, accountId: string): Promise<void> {
@@ -133,7 +136,7 @@ export function createAccountDeletion(engine: Engine, removal: Removal): Account
     await freeInSteps(
       engine,
       inSequence(
-        (tx, limit) => removeWebhooks(tx, accountId, limit),
+        (tx, limit) => removeWebhooks(tx, dialect, accountId, limit),
         (tx, limit) => removeInboxes(tx, removal, accountId, limit, now),
         (tx, limit) => removeDeletedInboxesOf(tx, accountId, limit),
         (tx, limit) => removal.sources.freeParked(tx, limit),

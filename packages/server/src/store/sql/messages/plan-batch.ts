@@ -1,5 +1,6 @@
 import { newId } from '../../../ids.ts';
 import type { NewMail, NewMailRecipient, Placed } from '../../contract/index.ts';
+import type { Overfull } from './eviction.ts';
 
 /** A live inbox as a batch finds it; the transaction has locked its row. */
 export interface BatchInbox {
@@ -33,7 +34,7 @@ export interface BatchPlan {
   /** Inboxes that got messages, as they are after the batch, with the number of messages added. */
   changed: Map<BatchInbox, number>;
   /** Inboxes that now hold too many messages. */
-  overfull: { inboxSeq: number; maxMessages: number }[];
+  overfull: Overfull[];
 }
 
 const isFull = ({ messageCount }: BatchInbox, { evictsOldest, maxMessages }: NewMailRecipient): boolean =>

@@ -18,9 +18,10 @@ export interface Sources {
   /**
    * Releases one source for each message that the caller's transaction has deleted. The last message of a
    * source deletes it; a source of several pieces is left to {@link freeParked}.
+   * Once in a transaction, as its last step: two that lock shared sources several times could deadlock.
    * @param released the `source_seq` values that the `delete … returning` of the messages returned, and
-   *   nothing else: what was read before may have been deleted by another transaction. Messages of one inbox
-   *   have different sources.
+   *   nothing else: what was read before may have been deleted by another transaction. Messages of several
+   *   inboxes may have the same source.
    */
   release(tx: Tx, released: readonly number[]): Promise<void>;
   /**
@@ -31,30 +32,39 @@ export interface Sources {
   freeParked(tx: Tx, limit: number, only?: number): Promise<number>;
 }
 
-/** Takes one message from each shared source; returns the sources that other messages still show. */
-async function unshare(tx: Tx, dialect: Dialect, released: readonly number[]): Promise<ReadonlySet<number>> {
+/**
+ * Takes messages from shared sources.
+ * @param times how many of each source
+ * @returns the sources that other messages still show
+ */
+async function unshare(
+  tx: Tx,
+  dialect: Dialect,
+  times: ReadonlyMap<number, number>,
+): Promise<ReadonlySet<number>> {
   // In one order, so that two transactions that release the same sources cannot deadlock.
   const shared = await dialect
     .lockRows(
       tx
         .selectFrom('shared_sources')
         .select(['source_seq', 'messages'])
-        .where('source_seq', 'in', released)
+        .where('source_seq', 'in', [...times.keys()])
         .orderBy('source_seq'),
     )
     .execute();
   const numbersOf = (rows: typeof shared) => rows.map(({ source_seq }) => source_seq);
-  const last = numbersOf(shared.filter(({ messages }) => messages <= 1));
-  const still = numbersOf(shared.filter(({ messages }) => messages > 1));
+  const taken = ({ source_seq }: { source_seq: number }): number => times.get(source_seq) ?? 0;
+  const last = numbersOf(shared.filter((row) => row.messages <= taken(row)));
+  const still = shared.filter((row) => row.messages > taken(row));
   if (last.length > 0) await tx.deleteFrom('shared_sources').where('source_seq', 'in', last).execute();
-  if (still.length > 0) {
+  for (const [count, rows] of Map.groupBy(still, taken)) {
     await tx
       .updateTable('shared_sources')
-      .set((row) => ({ messages: row('messages', '-', 1) }))
-      .where('source_seq', 'in', still)
+      .set((row) => ({ messages: row('messages', '-', count) }))
+      .where('source_seq', 'in', numbersOf(rows))
       .execute();
   }
-  return new Set(still);
+  return new Set(numbersOf(still));
 }
 
 /** Deletes the last pieces of a source, and the source with its last piece. */
@@ -82,8 +92,10 @@ export function createSources({ dialect }: Pick<Engine, 'dialect'>): Sources {
   return {
     async release(tx, released) {
       if (released.length === 0) return;
-      const shown = await unshare(tx, dialect, released);
-      const unused = released.filter((source) => !shown.has(source));
+      const times = new Map<number, number>();
+      for (const source of released) times.set(source, (times.get(source) ?? 0) + 1);
+      const shown = await unshare(tx, dialect, times);
+      const unused = [...times.keys()].filter((source) => !shown.has(source));
       if (unused.length === 0) return;
       const deleted = await tx
         .deleteFrom('sources')

@@ -1,5 +1,5 @@
 import type { SelectQueryBuilder } from 'kysely';
-import type { Tx } from '../engine.ts';
+import type { Dialect, Tx } from '../engine.ts';
 import type { Tables } from '../tables/index.ts';
 
 /** The reason of deliveries whose inbox was deleted or expired; the log shows it. */
@@ -93,28 +93,23 @@ export async function removeDeliveries(
 }
 
 /**
- * Removes about `limit` rows of webhooks that have ended, with their deliveries.
- * @param next returns the next such webhook
+ * Removes about `limit` rows of a webhook that has ended, with its deliveries. One webhook in a transaction:
+ * mail that is being stored may hold up its removal, and two that wait for several webhooks could deadlock.
+ * @param which a query for the webhooks
+ * @param lock `lockToRemove` to wait for such mail, `lockFreeToRemove` to leave the webhook for later
+ * @returns 0 if there is none; otherwise `limit`, because there may be more
  */
-export async function removeEachWebhook(
+export async function removeNextWebhook(
   tx: Tx,
   limit: number,
-  next: () => Promise<{ id: string } | undefined>,
+  which: SelectQueryBuilder<Tables, 'webhooks', { id: string }>,
+  lock: Dialect['lockToRemove'],
 ): Promise<number> {
-  let freed = 0;
-  while (freed < limit) {
-    const webhook = await next();
-    if (!webhook) break;
-    const some = tx
-      .selectFrom('deliveries')
-      .select('id')
-      .where('webhook_id', '=', webhook.id)
-      .limit(limit - freed);
-    const rows = await removeDeliveries(tx, some, 'any');
-    freed += rows;
-    if (rows > 0) continue;
-    await tx.deleteFrom('webhooks').where('id', '=', webhook.id).execute();
-    freed += 1;
-  }
-  return freed;
+  const webhook = await lock(which.limit(1)).executeTakeFirst();
+  if (!webhook) return 0;
+  const some = tx.selectFrom('deliveries').select('id').where('webhook_id', '=', webhook.id).limit(limit);
+  const rows = await removeDeliveries(tx, some, 'any');
+  // Its row is locked, so no delivery can be added any more.
+  if (rows < limit) await tx.deleteFrom('webhooks').where('id', '=', webhook.id).execute();
+  return limit;
 }

@@ -4,10 +4,10 @@ import { TOMBSTONE_MS } from '../../contract/retention.ts';
 import type { NewWebhook, WebhookChanges, WebhookRecord, WebhookStore } from '../../contract/webhooks.ts';
 import { lockAccount } from '../accounts/lock-account.ts';
 import { freeInSteps, freeNowOrLater } from '../delete-in-steps.ts';
-import type { Engine, Tx } from '../engine.ts';
+import type { Dialect, Engine, Tx } from '../engine.ts';
 import { DELETED, NEVER } from '../tables/index.ts';
 import type { WebhooksTable } from '../tables/webhooks.ts';
-import { removeEachWebhook } from './queue.ts';
+import { removeNextWebhook } from './queue.ts';
 
 const COLUMNS = [
   'id',
@@ -143,15 +143,13 @@ function toRow({ url, description, enabled }: WebhookChanges) {
 }
 
 /** Removes about `limit` rows of a deleted webhook. */
-function removeDeleted(tx: Tx, webhookId: string, limit: number): Promise<number> {
-  return removeEachWebhook(tx, limit, () =>
-    tx
-      .selectFrom('webhooks')
-      .select('id')
-      .where('id', '=', webhookId)
-      .where('ends_at', '=', DELETED)
-      .executeTakeFirst(),
-  );
+function removeDeleted(tx: Tx, { lockToRemove }: Dialect, webhookId: string, limit: number): Promise<number> {
+  const deleted = tx
+    .selectFrom('webhooks')
+    .select('id')
+    .where('id', '=', webhookId)
+    .where('ends_at', '=', DELETED);
+  return removeNextWebhook(tx, limit, deleted, lockToRemove);
 }
 
 /** An update of a live webhook of the account. */
@@ -261,7 +259,9 @@ export function createWebhooks(engine: Engine): WebhookStore {
           .executeTakeFirst(),
       );
       if (!ended) return false;
-      await freeNowOrLater(() => freeInSteps(engine, (tx, limit) => removeDeleted(tx, webhookId, limit)));
+      await freeNowOrLater(() =>
+        freeInSteps(engine, (tx, limit) => removeDeleted(tx, dialect, webhookId, limit)),
+      );
       return true;
     },
 
