@@ -11,6 +11,9 @@ export interface FeedPage {
   before: string | null;
 }
 
+/** New mail that a filter may leave out causes a request; a busy account would cause one after the other. */
+const CATCH_UP_PAUSE_MS = 1_000;
+
 /** How a feed asks for a page. */
 export type FetchPage = (
   range: { since?: string; before?: string },
@@ -34,7 +37,11 @@ export class Feed {
   #controller = new AbortController();
   #cursor: string | undefined;
   #before: string | null = null;
-  #catching: Promise<void> | undefined;
+  /** True while the first page is loaded. */
+  #isFirst = false;
+  /** True while it asks for what is new, and some time after. */
+  #isCatchingUp = false;
+  /** Something may have come that the request under way does not see. */
   #isBehind = false;
 
   /**
@@ -48,6 +55,7 @@ export class Feed {
       onArrivals((arrivals) => {
         const own = arrivals.filter((one) => inboxId === null || one.inboxId === inboxId);
         if (own.length === 0) return;
+        if (this.#isFirst) this.#isBehind = true;
         if (!isDirect) return this.#catchUp();
         const messages = own.map(({ message }) => message);
         this.#add(messages, true);
@@ -114,6 +122,7 @@ export class Feed {
   #loadFirst(): Promise<void> {
     return this.#guarded(async (given) => {
       this.isLoading.value = true;
+      this.#isFirst = true;
       try {
         const page = await this.#fetchPage({}, given);
         if (given.aborted) return;
@@ -124,6 +133,8 @@ export class Feed {
         this.messages.value = [];
         this.#add(page.messages, false);
         this.unseen.value = 0;
+        this.#isFirst = false;
+        if (this.#isBehind) this.#catchUp();
       } finally {
         if (!given.aborted) this.isLoading.value = false;
       }
@@ -132,13 +143,20 @@ export class Feed {
 
   /** Adds all that came after the cursor. */
   #catchUp(): void {
-    if (this.#cursor === undefined) return;
-    this.#isBehind = this.#catching !== undefined;
-    if (this.#catching) return;
-    this.#catching = this.#guarded((given) => this.#loadNewer(given)).finally(() => {
-      this.#catching = undefined;
-      if (this.#isBehind) this.#catchUp();
-    });
+    if (this.#cursor === undefined) {
+      // The server did not respond to the first request, and does now.
+      if (this.error.value !== undefined) this.reload();
+      return;
+    }
+    this.#isBehind = this.#isCatchingUp;
+    if (this.#isCatchingUp) return;
+    this.#isCatchingUp = true;
+    void this.#guarded((given) => this.#loadNewer(given)).finally(() =>
+      setTimeout(() => {
+        this.#isCatchingUp = false;
+        if (this.#isBehind && !this.#controller.signal.aborted) this.#catchUp();
+      }, CATCH_UP_PAUSE_MS),
+    );
   }
 
   async #loadNewer(given: AbortSignal): Promise<void> {

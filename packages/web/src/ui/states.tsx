@@ -1,6 +1,7 @@
 import { ApiError, ConnectionError } from '@mayfly/client';
 import type { ComponentChildren } from 'preact';
-import { useEffect, useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { openings } from '../lib/live.ts';
 import { isGone } from '../lib/query.ts';
 import { href } from '../lib/router.ts';
 import { duration, exact, now } from '../lib/time.ts';
@@ -119,8 +120,21 @@ export function Failure({ error, retry, isScreen }: FailureProps) {
       <Button icon="refresh" onClick={retry}>
         Try again
       </Button>
+      {isOffline && <RetryOnline retry={retry} />}
     </Notice>
   );
+}
+
+/** Repeats a request when the stream of new mail has begun again: the server responds. */
+function RetryOnline({ retry }: { retry: () => void }) {
+  const opened = openings.value;
+  const before = useRef(opened);
+  useEffect(() => {
+    if (opened === before.current) return;
+    before.current = opened;
+    retry();
+  }, [opened]);
+  return null;
 }
 
 interface LoadedProps<T> {

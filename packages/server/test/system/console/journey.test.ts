@@ -120,6 +120,34 @@ describe.skipIf(!CHROMIUM)('the console in a browser (skipped where there is no 
     await context.close();
   });
 
+  it('says of an address that no inbox has where its mail goes, and lists what was refused', async () => {
+    await app.send(signUpMail('nobody.takes.it@mayfly.test')).catch(() => undefined);
+    const { context, page, open } = await openConsole(browser, app);
+    await open('/why');
+    const refusal = page.getByRole('link', { name: 'nobody.takes.it@mayfly.test' });
+    await refusal.click();
+    await page.getByText(/is refused with 550 5\.1\.1/).waitFor();
+    await context.close();
+
+    const taking = await startApp({ MAYFLY_SINK: 'on' });
+    await taking.send(signUpMail('nobody.takes.it@mayfly.test'));
+    const other = await openConsole(browser, taking);
+    await other.open('/why?address=nobody.takes.it@mayfly.test');
+    await other.page.getByText('No inbox has this address: the sink takes its mail').waitFor();
+    await other.page.getByRole('link', { name: 'Show the mail for this address' }).click();
+    await other.page.getByRole('link', { name: /Please confirm your address/ }).waitFor();
+    // The search field says what the address of the page says, also when that changes.
+    const search = other.page.getByLabel('Search messages');
+    expect(await search.inputValue()).toBe('to:nobody.takes.it@mayfly.test');
+    await search.fill('Subject:nothing');
+    await other.page.keyboard.press('Enter');
+    await other.page.getByRole('button', { name: 'Show all messages' }).click();
+    await other.page.getByRole('link', { name: /Please confirm your address/ }).waitFor();
+    expect(await search.inputValue()).toBe('');
+    await other.context.close();
+    await taking.stop();
+  });
+
   it('keeps no key: nothing in storage, the address, or what scripts can read', async () => {
     const { context, page } = await openConsole(browser, app, LOOKS[0], null);
     await page.goto(`${app.url}/console/sign-in`);

@@ -101,6 +101,29 @@ describe.skipIf(!CHROMIUM)('live lists of the console (skipped where there is no
     await context.close();
   });
 
+  it('show a message that arrives while the list is loaded, also with a filter', async () => {
+    const inbox = await app.createInbox();
+    for (const search of ['', '?subject=race']) {
+      const { page, context, open } = await openConsole(browser, app);
+      const subject = `race ${search}`;
+      await page.route(
+        /\/messages\?limit=100/,
+        async (route) => {
+          const response = await route.fetch();
+          // The stream is open, and the response was made before the message came.
+          await page.getByText('Live', { exact: true }).last().waitFor();
+          await inject(inbox.id, subject);
+          await page.waitForTimeout(300);
+          await route.fulfill({ response });
+        },
+        { times: 1 },
+      );
+      await open(`/inboxes/${inbox.id}${search}`);
+      await page.getByRole('link', { name: subject }).first().waitFor();
+      await context.close();
+    }
+  });
+
   it('keep few rows in the page, and hold still while one reads', async () => {
     const inbox = await app.createInbox();
     for (let n = 0; n < 150; n++) await inject(inbox.id, `row ${n}`);

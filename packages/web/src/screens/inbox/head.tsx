@@ -38,6 +38,8 @@ interface HeadProps {
   onChange: (inbox: api.Inbox) => void;
   /** Called after all messages were deleted. */
   onEmptied: () => void;
+  /** True beside a message, whose subject is the heading of the screen. */
+  isBeside: boolean;
 }
 
 /** What changes the inbox; nothing for who only reads. */
@@ -97,13 +99,14 @@ function Verbs({ inbox, onChange, onEmptied }: HeadProps & { inbox: api.Inbox })
 /** The address with what is left of the inbox's life, and the verbs. */
 export function Head(props: HeadProps) {
   const { inbox, id } = props;
+  const Heading = props.isBeside ? 'h2' : 'h1';
   const curl = `curl ${location.origin}/v1/inboxes/${id}/messages -H "Authorization: Bearer $MAYFLY_API_KEY"`;
   return (
     <header class="screen-head">
       <div class="screen-title">
-        <h1 class="address">
+        <Heading class="address">
           {inbox ? inbox.address : id} {inbox && <CopyButton value={inbox.address} what="the address" />}
-        </h1>
+        </Heading>
         {inbox && (
           <div class="lead badges small">
             <span>{plural(inbox.messageCount, 'mail')}</span>

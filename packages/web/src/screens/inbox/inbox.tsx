@@ -165,7 +165,13 @@ export function Inbox({ id, messageId }: InboxProps) {
     <div class="screen fixed" ref={box}>
       <div class={`split ${messageId ? 'open' : ''}`}>
         <section class="pane-list" aria-label="Messages of the inbox">
-          <Head inbox={inbox.data} id={id} onChange={inbox.set} onEmptied={reload} />
+          <Head
+            inbox={inbox.data}
+            id={id}
+            isBeside={messageId !== undefined}
+            onChange={inbox.set}
+            onEmptied={reload}
+          />
           <Search key={id} filters={filters} feed={feed} />
           <List feed={feed} messages={messages} inbox={inbox.data} filters={filters} open={messageId} />
         </section>
