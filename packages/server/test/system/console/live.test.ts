@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import { join, resolve } from 'node:path';
-import type { Browser } from 'playwright-core';
+import type { Browser, Route } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { inForm } from '../../support/form.ts';
 import { startApp, type TestApp } from '../../support/start-app.ts';
@@ -105,21 +105,23 @@ describe.skipIf(!CHROMIUM)('live lists of the console (skipped where there is no
     const inbox = await app.createInbox();
     for (const search of ['', '?subject=race']) {
       const { page, context, open } = await openConsole(browser, app);
-      const subject = `race ${search}`;
-      await page.route(
-        /\/messages\?limit=100/,
-        async (route) => {
-          const response = await route.fetch();
-          // The stream is open, and the response was made before the message came.
-          await page.getByText('Live', { exact: true }).last().waitFor();
-          await inject(inbox.id, subject);
-          await page.waitForTimeout(300);
-          await route.fulfill({ response });
-        },
-        { times: 1 },
-      );
+      const subject = `race${search.length}`;
+      const held = Promise.withResolvers<void>();
+      const hold = async (route: Route): Promise<void> => {
+        const response = await route.fetch();
+        // The stream is open, and the response was made before the message came.
+        await page.getByText('Live', { exact: true }).last().waitFor();
+        await inject(inbox.id, subject);
+        await page.waitForTimeout(300);
+        await route.fulfill({ response });
+      };
+      await page.route(/\/messages\?limit=100/, (route) => hold(route).then(held.resolve, held.reject), {
+        times: 1,
+      });
       await open(`/inboxes/${inbox.id}${search}`);
-      await page.getByRole('link', { name: subject }).first().waitFor();
+      await held.promise;
+      await page.waitForTimeout(200);
+      await page.getByRole('link', { name: subject }).waitFor();
       await context.close();
     }
   });
