@@ -64,7 +64,12 @@ function Verbs({ inbox, onChange, onEmptied }: HeadProps & { inbox: api.Inbox })
   };
   return (
     <>
-      <Verb icon="send" label="Send a test mail" onClick={() => void sendTestMail(id, address)} />
+      <Verb
+        class="wide-only"
+        icon="send"
+        label="Send a test mail"
+        onClick={() => void sendTestMail(id, address)}
+      />
       {!isSink(inbox) && (
         <Verb
           icon="clock"
