@@ -1,7 +1,8 @@
 """Disposable inboxes for tests: create an inbox, wait for its mail, take the code or the link."""
 
 from ._client import Mayfly
-from ._inbox import AsyncInbox, Inbox
+from ._async_inbox import AsyncInbox
+from ._inbox import Inbox
 from ._message import Address, Attachment, Code, Link, Message, MessageSummary
 from .errors import (
     AmbiguousError,

@@ -9,7 +9,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
+from ._account import Keys, Webhooks
 from ._inbox import PAGE, Inbox
+from ._message import MessageSummary
+from ._stream import follow
 from ._transport import Settings, Transport, path_of
 from .errors import MayflyError
 
@@ -46,6 +49,8 @@ class Mayfly:
                 "Write it like http://127.0.0.1:8025, without /v1."
             )
         self._transport = Transport(Settings(address, key, timeout, retries))
+        self.webhooks = Webhooks(self._transport)
+        self.keys = Keys(self._transport)
 
     @property
     def url(self) -> str:
@@ -128,6 +133,45 @@ class Mayfly:
         return str(
             self._transport.request("POST", "/v1/addresses/generate", body=body)["address"]
         )
+
+    def usage(self) -> dict[str, Any]:
+        """Requests, inboxes and messages of the month, with their limits."""
+        usage: dict[str, Any] = self._transport.request("GET", "/v1/usage")
+        return usage
+
+    def domains(self) -> list[dict[str, Any]]:
+        domains: list[dict[str, Any]] = self._transport.request("GET", "/v1/domains")["domains"]
+        return domains
+
+    def messages(self, **query: Any) -> Iterator[MessageSummary]:
+        """Messages of all inboxes and the sink, newest first. Query: the fields of the API, such as rcptTo and q."""
+        before = None
+        while True:
+            page = self._transport.request(
+                "GET", "/v1/messages", query={"limit": PAGE, **query, "before": before}
+            )
+            yield from (MessageSummary.from_json(fields) for fields in page["messages"])
+            if not page["hasMore"]:
+                return
+            before = page["before"]
+
+    def refusals(self, **query: Any) -> list[dict[str, Any]]:
+        """Mail that SMTP refused. Query: since, address, limit."""
+        answer = self._transport.request("GET", "/v1/refusals", query=query)
+        refusals: list[dict[str, Any]] = answer["refusals"]
+        return refusals
+
+    def events(self, since: str | None = None) -> Iterator[dict[str, Any]]:
+        """Every message of the account as it arrives ("inboxId", "message"), over cuts, without an end."""
+        return follow(self._transport, "/v1/events", since)
+
+    def import_inbox(self, recording: bytes, **query: Any) -> Inbox:
+        """A new inbox with the messages of Inbox.export(). Query: speed, ttlMinutes, domain, localPart."""
+        headers = {"content-type": "application/zip"}
+        data = self._transport.request(
+            "POST", "/v1/inboxes/import", query=query, body=recording, headers=headers
+        )
+        return Inbox(self._transport, data)
 
     def close(self) -> None:
         """Closes the connection of this thread."""

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
 import functools
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 from urllib.parse import urljoin, urlsplit
 
 from ._match import Match, describe
 from ._message import Attachment, Message, MessageSummary, Text, time_of
+from ._stream import follow
 from ._transport import Transport, path_of
 from ._wait import wait_for_messages
 from .errors import ApiError, MayflyError, UnexpectedMessageError, WaitTimeoutError
@@ -192,6 +192,12 @@ class Inbox:
                 return found
             before = found[-1].id
 
+    def follow(self, since: str | datetime = "start") -> Iterator[MessageSummary]:
+        """Messages as they arrive, once each, over cuts and restarts, without an end."""
+        path = path_of("v1", "inboxes", self.id, "events")
+        for event in follow(self._transport, path, _since(since, self._last)):
+            yield MessageSummary.from_json(event["message"])
+
     def read(self, message_id: str) -> Message:
         return Message.from_json(self._call("GET", "messages", message_id), self)
 
@@ -237,6 +243,29 @@ class Inbox:
         """Removes the fault rules. Needs an API key."""
         self._call("DELETE", "faults")
 
+    def inject(
+        self, source: bytes, *, mail_from: str | None = None, rcpt_to: str | None = None
+    ) -> Message:
+        """Puts a message into the inbox without SMTP: its raw source. Needs an API key."""
+        query = {"mailFrom": mail_from, "rcptTo": rcpt_to}
+        return Message.from_json(self._call("POST", "messages", query=query, body=source), self)
+
+    def export(self) -> bytes:
+        """The inbox with all its messages as a recording, for Mayfly.import_inbox()."""
+        return bytes(self._call("GET", "export", as_bytes=True))
+
+    def delete_message(self, message_id: str) -> None:
+        """Needs an API key."""
+        self._call("DELETE", "messages", message_id)
+
+    def delete_messages(self) -> None:
+        """Empties the inbox. Needs an API key."""
+        self._call("DELETE", "messages")
+
+    def expire(self) -> None:
+        """Ends the lifetime now, as a test of what happens then. Needs an API key."""
+        self._call("POST", "expire")
+
     def extend(self, ttl_minutes: int) -> None:
         """Lets it live so many minutes from now. Needs an API key."""
         self._data = {**self._data, **self._call("PATCH", body={"ttlMinutes": ttl_minutes})}
@@ -271,33 +300,3 @@ class Inbox:
 
     def _call(self, method: str, *path: str, **options: Any) -> Any:
         return self._transport.request(method, path_of("v1", "inboxes", self.id, *path), **options)
-
-
-class AsyncInbox:
-    """The same inbox with methods to be awaited: each runs in a worker thread."""
-
-    def __init__(self, inbox: Inbox) -> None:
-        self.inbox = inbox
-        self.id = inbox.id
-        self.address = inbox.address
-
-    async def wait_for_message(self, **options: Any) -> Message:
-        return await asyncio.to_thread(self.inbox.wait_for_message, **options)
-
-    async def wait_for_messages(self, count: int, **options: Any) -> list[Message]:
-        return await asyncio.to_thread(self.inbox.wait_for_messages, count, **options)
-
-    async def wait_for_code(self, **options: Any) -> str:
-        return await asyncio.to_thread(self.inbox.wait_for_code, **options)
-
-    async def wait_for_link(self, **options: Any) -> str:
-        return await asyncio.to_thread(self.inbox.wait_for_link, **options)
-
-    async def assert_silence(self, **options: Any) -> None:
-        await asyncio.to_thread(self.inbox.assert_silence, **options)
-
-    async def messages(self) -> list[MessageSummary]:
-        return await asyncio.to_thread(self.inbox.messages)
-
-    async def read(self, message_id: str) -> Message:
-        return await asyncio.to_thread(self.inbox.read, message_id)

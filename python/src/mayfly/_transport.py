@@ -107,29 +107,37 @@ class Transport:
         headers: dict[str, str],
         end: float,
     ) -> tuple[bytes | None, str]:
+        sent = dict(headers, authorization=f"Bearer {self.settings.credential}")
+        data: bytes | None = None
+        if isinstance(body, bytes):
+            data = body
+            sent.setdefault("content-type", "message/rfc822")
+        elif body is not None:
+            data, sent["content-type"] = json.dumps(body).encode(), "application/json"
+        response, content = self._exchange(method, self._target(path, query), data, sent, end)
+        kind = response.headers.get("content-type", "")
+        if 200 <= response.status < 300:
+            return content or None, kind
+        raise self._error_of(method, path, response, content)
+
+    def _target(self, path: str, query: dict[str, Any] | None) -> str:
         values = {
             name: str(value).lower() if isinstance(value, bool) else value
             for name, value in (query or {}).items()
             if value is not None
         }
-        target = self._parts.path.rstrip("/") + path + ("?" + urlencode(values) if values else "")
-        sent = dict(headers, authorization=f"Bearer {self.settings.credential}")
-        data: bytes | None = None
-        if isinstance(body, bytes):
-            data, sent["content-type"] = body, "message/rfc822"
-        elif body is not None:
-            data, sent["content-type"] = json.dumps(body).encode(), "application/json"
-        response, content = self._exchange(method, target, data, sent, end)
-        kind = response.headers.get("content-type", "")
-        if 200 <= response.status < 300:
-            return content or None, kind
-        problem = json.loads(content) if "problem+json" in kind else {}
+        return self._parts.path.rstrip("/") + path + ("?" + urlencode(values) if values else "")
+
+    def _error_of(
+        self, method: str, path: str, response: http.client.HTTPResponse, content: bytes
+    ) -> ApiError:
+        is_problem = "problem+json" in response.headers.get("content-type", "")
         after = response.headers.get("retry-after", "")
         error = BY_STATUS.get(response.status, ApiError)
-        raise error(
+        return error(
             f"{method} {path}",
             response.status,
-            problem,
+            json.loads(content) if is_problem else {},
             float(after) if after.isdigit() else None,
             self._strange(path, response.headers.get("location")),
         )
@@ -150,12 +158,7 @@ class Transport:
             connection: http.client.HTTPConnection | None = getattr(self._local, "connection", None)
             if connection is None or not is_kept:
                 is_kept = False
-                kind = (
-                    http.client.HTTPSConnection
-                    if self._parts.scheme == "https"
-                    else http.client.HTTPConnection
-                )
-                connection = kind(self._parts.hostname or "", self._parts.port, timeout=left)
+                connection = self._connect(left)
                 self._local.connection = connection
             elif connection.sock is not None:
                 connection.sock.settimeout(left)
@@ -172,6 +175,27 @@ class Transport:
                 if not (is_kept and was_idle):
                     raise
         raise AssertionError("unreachable")
+
+    def open_stream(
+        self, path: str, query: dict[str, Any], headers: dict[str, str], timeout: float
+    ) -> tuple[http.client.HTTPConnection, http.client.HTTPResponse]:
+        """A connection of its own, to be closed by the caller, and its successful response."""
+        connection = self._connect(timeout)
+        sent = dict(headers, authorization=f"Bearer {self.settings.credential}")
+        try:
+            connection.request("GET", self._target(path, query), headers=sent)
+            response = connection.getresponse()
+            if response.status != 200:
+                raise self._error_of("GET", path, response, response.read())
+        except BaseException:
+            connection.close()
+            raise
+        return connection, response
+
+    def _connect(self, timeout: float) -> http.client.HTTPConnection:
+        is_tls = self._parts.scheme == "https"
+        kind = http.client.HTTPSConnection if is_tls else http.client.HTTPConnection
+        return kind(self._parts.hostname or "", self._parts.port, timeout=timeout)
 
     def close(self) -> None:
         """Closes the connection of this thread."""
