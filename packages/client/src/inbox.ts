@@ -23,6 +23,9 @@ export interface SilenceOptions extends Omit<WaitOptions, 'timeoutMs'> {
 }
 
 const DEFAULT_WAIT_MS = 30_000;
+/** What is known of an inbox; of some only the id. */
+type InboxData = { [Field in keyof api.CreatedInbox]?: api.CreatedInbox[Field] | undefined } & { id: string };
+
 /** An inbox. Each wait begins after the message that the last wait of this object returned. */
 export class Inbox {
   readonly id: string;
@@ -30,12 +33,12 @@ export class Inbox {
   readonly token: string | undefined;
   readonly consoleUrl: string;
   readonly #transport: Transport;
-  #data: Partial<api.CreatedInbox>;
+  #data: InboxData;
   /** Id of the newest message that a wait returned; ids sort by arrival. */
   #last: string | undefined;
 
   /** @param transport with a credential that may read the inbox */
-  constructor(transport: Transport, data: Partial<api.CreatedInbox> & { id: string }) {
+  constructor(transport: Transport, data: InboxData) {
     this.#transport = transport;
     this.#data = data;
     this.id = data.id;
@@ -76,7 +79,7 @@ export class Inbox {
   /** As many messages as asked for (1 to 50), oldest first. @throws WaitTimeoutError */
   async waitForMessages(count: number, match: Match = {}, options: WaitOptions = {}): Promise<Message[]> {
     const { timeoutMs = DEFAULT_WAIT_MS, since = 'last', signal, ...unknown } = options;
-    const isWrong = Object(options) !== options || Object.keys(unknown).length > 0;
+    const isWrong = Object(options) !== options || Object.keys(unknown)[0];
     if (isWrong || !(timeoutMs >= 0)) throw (await this.#rare()).invalidOptions(options);
     const from = since === 'last' ? this.#last : since === 'start' ? undefined : toSince(since);
     const messages = await waitForMessages(this.#transport, this, {

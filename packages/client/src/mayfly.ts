@@ -92,10 +92,7 @@ export class Mayfly {
 
   /** An inbox of which only the id and the read token are known. Makes no request. */
   inbox(id: string, token?: string): Inbox {
-    return new Inbox(token === undefined ? this.transport : this.transport.as(token), {
-      id,
-      ...(token && { token }),
-    });
+    return new Inbox(token ? this.transport.as(token) : this.transport, { id, token });
   }
 
   readonly addresses = later<Addresses>(this, 'Addresses');

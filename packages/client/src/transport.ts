@@ -59,6 +59,8 @@ const DEFAULT_RETRIES = 3;
 /** Pauses between attempts double up to the longest. */
 const FIRST_PAUSE_MS = 100;
 const LONGEST_PAUSE_MS = 1_000;
+/** The type of a recording. */
+const ZIP = 'application/zip';
 /** Not responses of our server about this request, but of what stands before it, or of its end. */
 const TRANSIENT = [502, 503, 504];
 
@@ -77,13 +79,13 @@ export class Transport {
     if (!SERVER_URL.test(this.url)) {
       throw new MayflyError(
         'invalid_url',
-        `"${this.url}" is not the URL of a server. Write it like http://127.0.0.1:8025, without /v1.`,
+        `"${this.url}" is not the URL of a server. Write http://127.0.0.1:8025, without /v1.`,
       );
     }
     if (options.session) return;
     const key = (options.apiKey ?? environment('MAYFLY_API_KEY'))?.trim();
     if (!key || /[^\w-]/.test(key)) {
-      const problem = key ? 'The API key has a wrong character' : 'There is no API key';
+      const problem = key ? 'The API key is malformed' : 'There is no API key';
       throw new MayflyError('no_credential', `${problem}: set MAYFLY_API_KEY, or pass "apiKey".`);
     }
     this.#credential = key;
@@ -160,7 +162,9 @@ export class Transport {
         method,
         headers: {
           ...(this.#credential && { authorization: `Bearer ${this.#credential}` }),
-          ...(body !== undefined && { 'content-type': isRaw ? 'message/rfc822' : 'application/json' }),
+          ...(body !== undefined && {
+            'content-type': !isRaw ? 'application/json' : /import$/.test(path) ? ZIP : 'message/rfc822',
+          }),
           ...headers,
           ...input.headers,
         },

@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -181,5 +181,24 @@ describe('mf', () => {
     expect(await tail).toBe(130);
     expect(printed).toContain('"First"  from a@shop.example');
     expect((await mf(['wait-ready'])).exitCode).toBe(0);
+  });
+
+  it('makes any operation of the API with call, of the inbox in the environment too', async () => {
+    expect(JSON.parse((await mf(['call', 'GET /v1/usage'])).out)).toHaveProperty('plan');
+    const env = await newInbox();
+    const source = join(folder, 'mail.eml');
+    writeFileSync(source, 'Subject: By call\r\n\r\nYour code is 482913.');
+    const mail = await mf(['call', 'POST /v1/inboxes/{id}/messages', `@${source}`], env);
+    expect(JSON.parse(mail.out)).toMatchObject({ subject: 'By call' });
+    expect(await mf(['call', 'PATCH /v1/inboxes/{id}', '{"ttlMinutes": 5}'], env)).toMatchObject({
+      exitCode: 0,
+    });
+    expect(await mf(['call', 'DELETE /v1/inboxes/{id}'], env)).toMatchObject({ exitCode: 0, out: '' });
+    expect(await mf(['call', 'usage'])).toMatchObject({
+      exitCode: 1,
+      notes: '"usage" is not an operation. Write: mf call \'GET /v1/usage\'\n',
+    });
+    expect(await mf(['call', 'GET /v1/inboxes/{id}'])).toMatchObject({ exitCode: 1 });
+    expect(await mf(['call', 'POST /v1/keys', '{name: 1}'])).toMatchObject({ exitCode: 1 });
   });
 });

@@ -65,7 +65,7 @@ it('takes a pattern of a code as text too, and names it in the explanation', asy
 it.each([
   ['http://127.0.0.1:8025/v1', 'x', /"http:\/\/127.0.0.1:8025\/v1" is not the URL of a server/],
   ['http://user@127.0.0.1:8025', 'x', /is not the URL of a server/],
-  ['http://127.0.0.1:8025', '"quoted"', /The API key has a wrong character/],
+  ['http://127.0.0.1:8025', '"quoted"', /The API key is malformed/],
 ])('refuses %s with the key %s before any request', (url, apiKey, message) => {
   expect(() => new Mayfly({ url, apiKey })).toThrow(message);
 });
@@ -77,4 +77,16 @@ it('names the server that redirects, and sends it nothing', async () => {
   await expect(redirected.usage()).rejects.toThrow(
     /redirects to https:\/\/mail.example\/v1: set MAYFLY_URL to the server itself/,
   );
+});
+
+it('imports the recording of an inbox that it exported', async () => {
+  const inbox = await mayfly.inboxes.create();
+  const body = 'Subject: Recorded\r\n\r\nYour code is 482913.';
+  await mayfly.call('POST /v1/inboxes/{id}/messages', { path: { id: inbox.id }, body });
+  const recording = await mayfly.call('GET /v1/inboxes/{id}/export', { path: { id: inbox.id } });
+  const { id, token } = await mayfly.call('POST /v1/inboxes/import', {
+    body: recording,
+    query: { speed: 10 },
+  });
+  expect(await mayfly.inbox(id, token).waitForCode({ subject: 'recorded' })).toBe('482913');
 });

@@ -40,7 +40,7 @@ class Mayfly:
     ) -> None:
         key = (api_key or os.environ.get("MAYFLY_API_KEY") or "").strip()
         if not re.fullmatch(r"[A-Za-z0-9_-]+", key):
-            problem = "The API key has a wrong character" if key else "There is no API key"
+            problem = "The API key is malformed" if key else "There is no API key"
             raise MayflyError(f"{problem}: set MAYFLY_API_KEY, or pass api_key.")
         address = (url or os.environ.get("MAYFLY_URL") or DEFAULT_URL).strip().rstrip("/")
         if not SERVER_URL.fullmatch(address):

@@ -1,4 +1,4 @@
-import { writeFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { type api, type Inbox, type LinkMatch, type Match, Mayfly, type Message } from '@mayfly/client';
 import { now, sleep } from '../time.ts';
 import { duration, labels, UsageError, type Values } from './arguments.ts';
@@ -210,6 +210,30 @@ const remove: Command = async (context, values) => {
   context.note(`Deleted ${count} inbox${count === 1 ? '' : 'es'}.\n`);
 };
 
+/** `GET /v1/usage`, as the reference of the API writes it, or with the id of an inbox in place of `{id}`. */
+const OPERATION = /^(GET|POST|PUT|PATCH|DELETE) (\/\S+)$/;
+
+const call: Command = async (context, _, [operation = '', text]) => {
+  if (!OPERATION.test(operation))
+    throw new UsageError(`"${operation}" is not an operation. Write: mf call 'GET /v1/usage'`);
+  const { MAYFLY_API_KEY, INBOX_ID = '{id}' } = context.env;
+  if (operation.includes('{id}') && INBOX_ID === '{id}')
+    throw new UsageError('Write the id in place of {id}, or run: eval "$(mf new --export)"');
+  const { signal } = context;
+  const body = text?.startsWith('@') ? new Uint8Array(await readFile(text.slice(1))) : text && jsonOf(text);
+  const { transport } = new Mayfly({ url: context.env.MAYFLY_URL, apiKey: MAYFLY_API_KEY });
+  const result = await transport.send(operation.replace('{id}', INBOX_ID), { body, signal });
+  if (result !== undefined) context.out(result instanceof Uint8Array ? result : json(result));
+};
+
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new UsageError(`The body is not JSON: ${text}. Write @FILE for the bytes of a file.`);
+  }
+}
+
 const report: Command = async (context, values) => {
   const found = await client(context).report(labels(values.label));
   if (values.json) return context.out(json(found));
@@ -252,25 +276,6 @@ export const COMMANDS: Record<string, Command> = {
   timeline,
   rm: remove,
   report,
+  call,
   'wait-ready': waitReady,
 };
-
-export const HELP = `Usage: mf <command> [options]
-
-  mf new [--ttl 15] [--label name=value] [--env | --export]   a new inbox; prints its address
-  mf code [--pattern RE]                                       waits for a mail with a code; prints the code
-  mf link [--href PART] [--kind verify|reset|sign-in]          waits for a mail with the link; prints its target
-  mf wait                                                      waits for a mail; prints its id
-  mf silence [--for 2s]                                        fails when a mail comes
-  mf tail [--all]                                              prints mails as they come
-  mf list [--all] · mf read [ID] [--text|--html|--raw] · mf save FILE [ID] · mf open
-  mf timeline [ID] · mf lint [ID]                              when what happened to a mail; what is wrong with it
-  mf faults ['JSON']                                           sets the fault rules of the inbox, [] for none; prints them
-  mf rm [--label name=value]                                   deletes the inbox, or all with the labels
-  mf report --label name=value                                 what was wrong with the mail of a test run
-  mf wait-ready                                                waits for the server
-
-Waits: --subject, --from, --to, --body (part of it), --timeout 30s. Every command: --json, --inbox ID-or-address.
-Environment: MAYFLY_URL, MAYFLY_API_KEY; INBOX_ID and INBOX_TOKEN as \`eval "$(mf new --export)"\` sets them.
-Exit codes: 0 found, 1 usage, 2 not reachable or refused, 3 timed out, 4 silence broken.
-`;

@@ -1,6 +1,7 @@
 import { MayflyError } from '@mayfly/client';
 import { parse, UsageError } from './arguments.ts';
-import { COMMANDS, type Context, HELP } from './commands.ts';
+import { COMMANDS, type Context } from './commands.ts';
+import { HELP } from './help.ts';
 
 /** By the `code` of an error; everything else of the library is 2. */
 const EXIT_CODES: Record<string, number> = {

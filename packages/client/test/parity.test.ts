@@ -1,0 +1,57 @@
+import { readFileSync } from 'node:fs';
+import { expect, it } from 'vitest';
+import { ROOT } from '../scripts/generate-api.ts';
+import { COMMANDS } from '../src/cli/commands.ts';
+import type * as api from '../src/generated/api.ts';
+
+/** The command of `mf` for each operation; `call` makes those that scripts rarely need. */
+const COMMAND_OF: Partial<Record<keyof api.Operations, string>> = {
+  'POST /v1/inboxes': 'new',
+  'GET /v1/inboxes': 'list',
+  'DELETE /v1/inboxes': 'rm',
+  'GET /v1/inboxes/{id}': 'open',
+  'DELETE /v1/inboxes/{id}': 'rm',
+  'GET /v1/inboxes/{id}/messages': 'list',
+  'GET /v1/inboxes/{id}/messages/{messageId}': 'read',
+  'GET /v1/inboxes/{id}/messages/{messageId}/raw': 'save',
+  'GET /v1/inboxes/{id}/messages/{messageId}/lint': 'lint',
+  'GET /v1/inboxes/{id}/messages/{messageId}/timeline': 'timeline',
+  'POST /v1/inboxes/{id}/wait': 'code',
+  'GET /v1/inboxes/{id}/events': 'tail',
+  'GET /v1/events': 'tail',
+  'PUT /v1/inboxes/{id}/faults': 'faults',
+  'GET /v1/inboxes/{id}/faults': 'faults',
+  'GET /v1/reports/runs': 'report',
+};
+
+const operationsOf = (text: string, pattern: RegExp) =>
+  new Set([...text.matchAll(pattern)].map(([, operation = '']) => operation));
+const read = (path: string) => readFileSync(`${ROOT}${path}`, 'utf8');
+
+/** One row for each operation: how each client makes it. */
+function table(): string {
+  const { paths } = JSON.parse(read('openapi.json')) as { paths: Record<string, object> };
+  const operations = Object.entries(paths).flatMap(([path, methods]) =>
+    Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`),
+  );
+  const inTypeScript = operationsOf(
+    read('packages/client/test/surface.test.ts'),
+    /'([A-Z]+ \/v1\S*)': \(\) =>/g,
+  );
+  const inPython = operationsOf(read('python/tests/test_surface.py'), /"([A-Z]+ \/v1\S*)": \(?\s*lambda/g);
+  const rows = operations.map((operation) => {
+    const command = COMMAND_OF[operation as keyof api.Operations] ?? 'call';
+    expect(Object.keys(COMMANDS)).toContain(command);
+    const cells = [
+      inTypeScript.has(operation) ? 'method' : '`call()`',
+      inPython.has(operation) ? 'method' : '`request()`',
+    ];
+    return `| \`${operation}\` | ${cells.join(' | ')} | \`mf ${command}\` |`;
+  });
+  return ['| operation | TypeScript | Python | `mf` |', '|---|---|---|---|', ...rows].join('\n');
+}
+
+it('docs/client.md shows how each client makes every operation of the API', () => {
+  // Write the table that this expects into the page.
+  expect(read('docs/client.md')).toContain(table());
+});
