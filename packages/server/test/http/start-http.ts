@@ -13,7 +13,7 @@ import { createInjection } from '../../src/inbound/injection.ts';
 import { createParsing } from '../../src/inbound/parsing/parser-pool.ts';
 import { createReceiver } from '../../src/inbound/receiver.ts';
 import { createReplays } from '../../src/inbound/replay.ts';
-import type { MailContent, MailSummary } from '../../src/mail/mail.ts';
+import { type MailContent, type MailSummary, NO_CONTENT } from '../../src/mail/mail.ts';
 import { createWaitLog } from '../../src/messages/wait/wait-log.ts';
 import { createRateLimit } from '../../src/quota/rate-limit.ts';
 import { UsageMeter } from '../../src/quota/usage-meter.ts';
@@ -23,7 +23,7 @@ import { parseCidrs } from '../../src/webhooks/outbound/address-guard.ts';
 import { createWebhooks } from '../../src/webhooks/registry.ts';
 import { type ApiClient, apiClient } from '../support/api-client.ts';
 import { FakeClock } from '../support/fake-clock.ts';
-import { SILENT_CONTENT, SILENT_SUMMARY } from '../support/mail/silent-mail.ts';
+import { SILENT_SUMMARY } from '../support/mail/silent-mail.ts';
 
 export type { Answer, ApiOptions, Body } from '../support/api-client.ts';
 
@@ -51,7 +51,7 @@ function newMail(inbox: { id: string }, accountId: string, mail: TestMail): NewM
     attachmentCount: mail.attachments?.length ?? 0,
   };
   const content: MailContent = {
-    ...SILENT_CONTENT,
+    ...NO_CONTENT,
     headers: [{ name: 'Subject', value: 'hello' }],
     text: 'hello',
   };

@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest';
+import { NO_CONTENT } from '../../src/mail/mail.ts';
 import { timelineOf } from '../../src/messages/timeline.ts';
 import type { DeliveryRecord, FullMessageRecord } from '../../src/store/contract/index.ts';
 import { decodeTrail, encodeTrail, type Trail } from '../../src/store/contract/trail.ts';
-import { SILENT_CONTENT, SILENT_SUMMARY } from '../support/mail/silent-mail.ts';
+import { SILENT_SUMMARY } from '../support/mail/silent-mail.ts';
 
 const T = Date.UTC(2026, 2, 4, 5, 6, 7);
 const OURS = 'from app ([127.0.0.1])\tby mayfly with ESMTP id 1; Wed, 4 Mar 2026 05:06:07 +0000';
@@ -23,7 +24,7 @@ function messageOf(headers: [string, string][], trail: Trail = SESSION): FullMes
     ...{ id: 'msg_1', inboxId: 'inb_1', receivedAt: T + 15, size: 100, contentBytes: 1 },
     ...{ rcptTo: ['a+b@mayfly.test'], parseError: null, summary: SILENT_SUMMARY, authentication: null },
     envelope: { mailFrom: 'app@shop.example', helo: 'app', remoteAddress: '127.0.0.1', tls: false },
-    content: { ...SILENT_CONTENT, headers: all.map(([name, value]) => ({ name, value })) },
+    content: { ...NO_CONTENT, headers: all.map(([name, value]) => ({ name, value })) },
     ...{ index: null, isPartial: false, trail },
   };
 }

@@ -1,8 +1,8 @@
 import { newId } from '../../src/ids.ts';
 import type { MailAuthentication } from '../../src/mail/authentication.ts';
-import type { MailContent, MailSummary } from '../../src/mail/mail.ts';
+import { type MailContent, type MailSummary, NO_CONTENT } from '../../src/mail/mail.ts';
 import type { NewInbox, NewMail, NewMailRecipient, Placed, Store } from '../../src/store/contract/index.ts';
-import { SILENT_CONTENT, SILENT_SUMMARY } from '../support/mail/silent-mail.ts';
+import { SILENT_SUMMARY } from '../support/mail/silent-mail.ts';
 
 /** The time at which these tests begin, epoch milliseconds. */
 export const T = 1_800_000_000_000;
@@ -59,7 +59,7 @@ export function mailTo(
     codes: [{ value: '123456', context: 'your code is 123456' }],
   };
   const content: MailContent = {
-    ...SILENT_CONTENT,
+    ...NO_CONTENT,
     headers: [{ name: 'Subject', value: summary.subject }],
     text: 'Hello',
   };

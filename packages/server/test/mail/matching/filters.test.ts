@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { NO_CONTENT } from '../../../src/mail/mail.ts';
 import { type Filters, failedConditions, failedContent } from '../../../src/mail/matching/filters.ts';
 import type { FullMessageRecord } from '../../../src/store/contract/index.ts';
 
@@ -26,25 +27,10 @@ const MESSAGE: FullMessageRecord = {
   isPartial: false,
   trail: [],
   content: {
-    ...{
-      replyTo: [],
-      bcc: [],
-      sender: null,
-      date: null,
-      rfcMessageId: null,
-      inReplyTo: null,
-      references: [],
-      headers: [],
-    },
-    ...{
-      html: '<p>Your code</p>',
-      text: null,
-      htmlWords: 'Your code is 482913',
-      htmlText: 'Your code is 482913',
-      images: [],
-      attachments: [],
-      links: [],
-    },
+    ...NO_CONTENT,
+    html: '<p>Your code</p>',
+    htmlWords: 'Your code is 482913',
+    htmlText: 'Your code is 482913',
   },
 };
 const failed = (filters: Filters) => [

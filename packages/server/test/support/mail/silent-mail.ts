@@ -1,7 +1,5 @@
 import type { MailSummary } from '../../../src/mail/mail.ts';
 
-export { NO_CONTENT as SILENT_CONTENT } from '../../../src/mail/mail.ts';
-
 /** What is read of a mail that says nothing; tests write over it what theirs says. */
 export const SILENT_SUMMARY: MailSummary = {
   from: null,
