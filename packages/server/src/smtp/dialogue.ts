@@ -185,16 +185,10 @@ export class Dialogue {
       try {
         this.#handle(event);
       } catch (error) {
-        engine.close(this.#failed(error));
+        engine.close(this.#session.failed(error));
       }
     }
     return undefined;
-  }
-
-  /** Logs an unexpected failure. @returns the reply to it */
-  #failed(err: unknown): Reply {
-    this.#context.log.error({ session: this.#id, err }, 'An SMTP session failed unexpectedly');
-    return REPLIES.tryLater;
   }
 
   #handle(event: ProtocolEvent): void {
@@ -233,7 +227,7 @@ export class Dialogue {
   }
 
   #answer(reply: Promise<Reply | Fault>): void {
-    const answered = reply.catch((error) => this.#failed(error));
+    const answered = reply.catch((error) => this.#session.failed(error));
     void answered.then((given) => this.#give(given));
   }
 
@@ -246,7 +240,7 @@ export class Dialogue {
 
   /** DATA where a recipient's inbox has fault rules. */
   #checkData(): void {
-    const found = this.#session.data().catch((error) => this.#failed(error));
+    const found = this.#session.data().catch((error) => this.#session.failed(error));
     void found.then((given) => {
       if (this.#isOver) return;
       if (given) return this.#give(given);

@@ -232,6 +232,11 @@ export class Session {
     this.#reports.interrupted({ ...this.#current(), bytes: bytesRead, begunAt }, this.#target?.address);
   }
 
+  /** Logs an unexpected failure. @returns the reply to it */
+  failed(error: unknown): Reply {
+    return this.#reports.defect(error);
+  }
+
   #current(): Transaction {
     if (!this.#transaction) throw new Error('No mail transaction');
     return this.#transaction;
@@ -287,7 +292,7 @@ export class Session {
   }
 
   #replyFor(error: unknown): Reply {
-    return replyForError(error) ?? this.#reports.defect(error);
+    return replyForError(error) ?? this.failed(error);
   }
 
   #isPostmaster(rcptTo: string): boolean {

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { type SmtpClient, smtpClient } from '../../support/smtp-script.ts';
+import { FALSE_ENDS } from '../protocol/false-ends.ts';
 import { type StartedSmtp, startSmtp, upToData } from '../start-smtp.ts';
 
 const LIMIT = 50_000;
@@ -19,21 +20,6 @@ beforeEach(() => {
   normalising.receiver.mails.length = 0;
 });
 
-/** What looks like the end of the data to some servers, and is not (RFC 5321 section 4.1.1.4). */
-const FALSE_ENDS = [
-  '\n.\n',
-  '\n.\r\n',
-  '\r\n.\n',
-  '\r.\r',
-  '\r.\n',
-  '\n.\r',
-  '\r.\r\n',
-  '\r\n.\r',
-  '\r\n.\r\r\n',
-  '\r\r\n.\r\r\n',
-  '\r\n\0.\r\n',
-  '\r\n.\0\r\n',
-];
 const SMUGGLED =
   'NOOP\r\nMAIL FROM:<evil@example.com>\r\nRCPT TO:<b@mayfly.test>\r\nDATA\r\nSubject: smuggled\r\n\r\nboo\r\n';
 const filler = `${'x'.repeat(98)}\r\n`;

@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type BareLineEndings, DataReader } from '../../../src/smtp/protocol/data-reader.ts';
 import { cut } from './drive.ts';
+import { FALSE_ENDS } from './false-ends.ts';
 import { judge } from './message-oracle.ts';
 
 const NO_LIMIT = { maxBytes: 1e9, maxDrainedBytes: 1e9 };
@@ -66,20 +67,7 @@ describe('a message', () => {
 });
 
 describe('a line ending that is not CRLF', () => {
-  it.each([
-    '\n.\n',
-    '\n.\r\n',
-    '\r\n.\n',
-    '\r.\r',
-    '\r.\n',
-    '\n.\r',
-    '\r.\r\n',
-    '\r\n.\r',
-    '\r\n.\r\r\n',
-    '\r\r\n.\r\r\n',
-    '\r\n\0.\r\n',
-    '\r\n.\0\r\n',
-  ])('never ends the data: %j', (sequence) => {
+  it.each(FALSE_ENDS)('never ends the data: %j', (sequence) => {
     const text = `text${sequence}more text`;
     for (const policy of ['refuse', 'normalise'] as const) {
       expect(readAll([latin1(text)], NO_LIMIT, policy)).toMatchObject({ ended: false, length: text.length });
