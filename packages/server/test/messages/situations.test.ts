@@ -194,6 +194,19 @@ describeOnEngines('the summary of a wait in vain, as an engineer reads it', (eng
     expect(await after(message, match)).toContain(said);
   });
 
+  it('says that the words are in the HTML and not in the plain text part', async () => {
+    const message = mail(
+      { 'Content-Type': 'multipart/alternative; boundary=b' },
+      [
+        '--b\r\nContent-Type: text/plain\r\n\r\nView this mail in a browser\r\n',
+        '--b\r\nContent-Type: text/html\r\n\r\n<p>Confirm your <b>address</b></p>\r\n--b--',
+      ].join(''),
+    );
+    const said = 'Its HTML contains that, but its plain text part, which is compared, does not.';
+    expect(await after(message, { text: 'confirm your address' })).toContain(said);
+    expect(await after(message, { text: 'reset' })).not.toContain(said);
+  });
+
   it('names the recipient with its tag', async () => {
     const inbox = await app.createInbox({ localPart: 'tagged.otter' });
     await send('tagged.otter+news@mayfly.test', mail({}));

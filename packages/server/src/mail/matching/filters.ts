@@ -85,7 +85,8 @@ const fold = (text: string): string =>
     .replace(/[\u2010-\u2015\u2212]/g, '-')
     .replace(WHITE_SPACE, ' ');
 
-const contains = (text: string, part: string): boolean => fold(text).includes(fold(part));
+/** Whether a text contains another one, compared as {@link Filters} are. */
+export const contains = (text: string, part: string): boolean => fold(text).includes(fold(part));
 
 /** The same for subjects, in which characters without a width do not count. */
 const subjectContains = (text: string, part: string): boolean =>
