@@ -44,6 +44,7 @@ const deps: HttpDeps = {
     decode: async (bytes) => bytes,
     lint: async () => new Uint8Array(),
     fullJson: async () => new Uint8Array(),
+    jsonLines: async () => ({ lines: new Uint8Array(), problem: '' }),
     attachments: async () => ({ attachments: [], index: null }),
     preview: async () => ({ page: new Uint8Array(), remoteCount: 0 }),
   },

@@ -19,6 +19,7 @@ import type { Admission } from './access/admission.ts';
 import type { Guard } from './access/guard.ts';
 import type { HeldRequests } from './access/held-requests.ts';
 import type { ConnectionLimits } from './limits.ts';
+import type { JsonParsing } from './request/upload/recording-archive.ts';
 import type { AttachmentBytes, AttachmentParsing } from './response/bytes/attachment-bytes.ts';
 import type { WholeMailParsing, WholeMails } from './response/bytes/whole-mails.ts';
 import type { Answers } from './response/response-cache.ts';
@@ -53,7 +54,7 @@ export interface HttpOptions {
 /** The parts that the HTTP listener uses. */
 export interface HttpDeps {
   store: Store;
-  parsing: AttachmentParsing & WholeMailParsing;
+  parsing: AttachmentParsing & WholeMailParsing & JsonParsing;
   injection: Injection;
   replays: Pick<Replays, 'start'>;
   events: Pick<EventBus, 'onMessage' | 'onAccountMessage' | 'publishInboxChange'>;

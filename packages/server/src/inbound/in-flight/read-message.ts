@@ -53,7 +53,8 @@ class Gate {
   }
 
   readonly #onClose = (): void => {
-    if (!this.#stream.readableEnded) this.#stopped.reject(interrupted());
+    const { readableEnded, errored } = this.#stream;
+    if (!readableEnded) this.#stopped.reject(errored instanceof AppError ? errored : interrupted());
   };
 
   /** Waits for a promise, or rejects when the sender has gone or is too slow. */

@@ -86,6 +86,12 @@ export interface Parsing {
   attachments(raw: Uint8Array, request?: ParseRequest): Promise<AttachmentList>;
   /** UTF-8 JSON of a message in full. @throws as {@link lint} */
   fullJson(raw: Uint8Array, about: FullJson, request?: ParseRequest): Promise<Uint8Array>;
+  /**
+   * Reads a JSON document, and cuts it into lines; see `json-lines.ts`.
+   * @returns the lines, or why it cannot be read
+   * @throws as {@link lint}
+   */
+  jsonLines(document: Uint8Array, array: string): Promise<{ lines: Uint8Array; problem: string }>;
   /** Number of live worker threads. */
   readonly threads: number;
   /** Messages and attachments that wait for a worker or are on one. */
@@ -208,6 +214,11 @@ class ParserPool implements Parsing {
 
   async fullJson(raw: Uint8Array, about: FullJson, request: ParseRequest = {}): Promise<Uint8Array> {
     return (await this.given(raw, { fullJson: about }, request)).first;
+  }
+
+  async jsonLines(document: Uint8Array, array: string): Promise<{ lines: Uint8Array; problem: string }> {
+    const { first: lines, second } = await this.given(document, { jsonLines: array }, {});
+    return { lines, problem: new TextDecoder().decode(second) };
   }
 
   async close(): Promise<void> {

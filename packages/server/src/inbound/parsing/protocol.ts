@@ -17,7 +17,8 @@ export const TAKEN = 3;
 
 /**
  * What a worker does with the bytes of a job: read a mail; find what is wrong with it; make the page that shows
- * it; list its attachments; write the JSON of its message; decode one of its attachments, which it finds by
+ * it; list its attachments; write the JSON of its message; cut a JSON document
+ * into lines; decode one of its attachments, which it finds by
  * reading the mail; or undo a transfer encoding.
  */
 export type Task =
@@ -26,6 +27,7 @@ export type Task =
   | 'preview'
   | 'attachments'
   | { fullJson: FullJson }
+  | { jsonLines: string }
   | { attachmentId: string }
   | { encoding: TransferEncoding };
 

@@ -20,6 +20,7 @@ export interface MailReader {
   attachments(raw: Uint8Array): string;
   /** UTF-8 JSON. */
   fullJson(raw: Uint8Array, about: FullJson): readonly Uint8Array[];
+  jsonLines(document: Uint8Array, array: string): string;
 }
 
 /** A result before it is copied behind the others: JSON text, or bytes. */
@@ -82,7 +83,17 @@ function run(input: Uint8Array, task: Task, reader: MailReader): Result {
   }
   if ('encoding' in task) return [reader.decode(input, task.encoding)];
   if ('fullJson' in task) return [reader.fullJson(input, task.fullJson)];
+  if ('jsonLines' in task) return linesOrProblem(input, task.jsonLines, reader);
   return [reader.attachment(input, task.attachmentId)];
+}
+
+/** The lines, or none and why. */
+function linesOrProblem(input: Uint8Array, array: string, reader: MailReader): Result {
+  try {
+    return [reader.jsonLines(input, array)];
+  } catch (error) {
+    return ['', error instanceof Error ? error.message : String(error)];
+  }
 }
 
 function runBatch({ states, inputs, tasks }: JobBatch, reader: MailReader): BatchResult {

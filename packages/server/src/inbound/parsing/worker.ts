@@ -8,6 +8,7 @@ import { decodeTransfer } from '../../mail/mime/transfer-encoding.ts';
 import { indexMail, parseMail } from '../../mail/parse.ts';
 import { previewMail } from '../../mail/preview/mail-preview.ts';
 import { giveBackMemory } from '../../memory.ts';
+import { jsonLines } from './json-lines.ts';
 import { serve } from './serve.ts';
 
 /** A worker that was started for waiting mails has finished those by then, milliseconds. */
@@ -25,6 +26,7 @@ if (parentPort !== null) {
     },
     attachments: attachmentListJson,
     fullJson,
+    jsonLines,
     decode: ({ buffer, byteOffset, length }, encoding) =>
       decodeTransfer(Buffer.from(buffer, byteOffset, length), encoding),
   });

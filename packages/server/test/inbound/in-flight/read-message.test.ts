@@ -1,5 +1,6 @@
 import { Readable } from 'node:stream';
 import { describe, expect, it } from 'vitest';
+import { AppError } from '../../../src/errors.ts';
 import { ByteBudget } from '../../../src/inbound/in-flight/byte-budget.ts';
 import { readMessage } from '../../../src/inbound/in-flight/read-message.ts';
 import { TRACE_HEADROOM_BYTES } from '../../../src/inbound/received-line.ts';
@@ -40,6 +41,15 @@ describe('reading a message from a stream', () => {
     expect(pieces.map(({ length }) => length)).toEqual([0, 0, 1_000]);
     expect(shared.length).toBe(100_000);
     release();
+  });
+
+  it('throws the error of a stream that says what is wrong', async () => {
+    const stream = open();
+    stream.push(Buffer.alloc(1_000));
+    const reading = read(stream, twoMessages());
+    await nextTurns();
+    stream.destroy(new AppError('malformed_recording', 'A file of the archive is damaged.'));
+    await expect(reading).rejects.toMatchObject({ code: 'malformed_recording' });
   });
 
   it('rejects a message above the limit, frees what it holds, and leaves the stream open', async () => {

@@ -11,6 +11,7 @@ if (parentPort !== null) {
     preview: () => ({ page: '', about: '{}' }),
     attachments: () => '{}',
     fullJson: () => [],
+    jsonLines: () => '',
     attachment: (raw, id) => attachmentBytes(raw, indexMail(raw), id),
     parse: (raw) => {
       const fault = /^X-Fault: (\w+)/m.exec(Buffer.from(raw).toString('latin1'))?.[1];

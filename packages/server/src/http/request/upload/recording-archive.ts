@@ -1,22 +1,36 @@
+import { stat } from 'node:fs/promises';
 import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
-import {
-  Envelope,
-  Labels,
-  RECORDING_VERSION,
-  type RecordedMessage,
-  Recording,
-} from '@mayfly/client/contract';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { Envelope, Labels, RECORDING_VERSION, RecordedMessage, Recording } from '@mayfly/client/contract';
+import { type TSchema, Type } from 'typebox';
 import Value from 'typebox/value';
 import { type Entry, openPromise, type ZipFile } from 'yauzl';
 import { AppError } from '../../../errors.ts';
+import type { Parsing } from '../../../inbound/parsing/parser-pool.ts';
 import { quoted } from '../../../nearest.ts';
 
 /** `inbox.json` of 10,000 messages with long envelopes has a few megabytes. */
 const MAX_INDEX_BYTES = 16 * 1024 * 1024;
 const INDEX = 'inbox.json';
+/** Bytes of the index without its messages: an address and 16 labels. */
+const MAX_HEAD_BYTES = 32 * 1024;
+/** Bytes of 20 messages of the index: each has at most 100 recipients of 320 characters. */
+const MAX_LINE_BYTES = 1024 * 1024;
+/**
+ * What the messages may have together: mail is compressed to a tenth at best, so more than these times the archive
+ * is no mail but a trap for whoever unpacks it. Beside that, what small archives of equal mails need.
+ */
+const MAX_EXPANSION = 20;
+const EXPANSION_ALLOWANCE_BYTES = 64 * 1024 * 1024;
+const LF = 0x0a;
+/** The items of `messages` of the index. */
+const Messages = Type.Array(RecordedMessage);
 /** The named schemas that the index refers to. */
 const SCHEMAS = { 'Labels#': Labels, 'Envelope#': Envelope };
+
+type Entries = ReadonlyMap<string, Entry>;
+export type JsonParsing = Pick<Parsing, 'jsonLines'>;
 
 /** A recorded inbox whose index was read and checked; the messages are read one by one. */
 export interface OpenRecording {
@@ -61,19 +75,60 @@ function withoutFolder(entries: Map<string, Entry>): Map<string, Entry> {
   return new Map(inside.map(([name, entry]) => [name.slice(folder.length), entry]));
 }
 
-function readIndex(text: string): Recording {
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch (error) {
-    throw malformed(`"${INDEX}" in the archive is not JSON: ${reasonOf(error)}.`);
-  }
-  if (Value.Check(SCHEMAS, Recording, value)) return value as Recording;
-  const [first] = Value.Errors(SCHEMAS, Recording, value);
-  const where = first ? ` at ${quoted(first.instancePath || '/')}: it ${first.message}` : '';
+/** @param pathOf the place in the index of a place in the value */
+function checked<T>(schema: TSchema, value: unknown, pathOf: (path: string) => string): T {
+  if (Value.Check(SCHEMAS, schema, value)) return value as T;
+  const [first] = Value.Errors(SCHEMAS, schema, value);
+  const where = first ? ` at ${quoted(pathOf(first.instancePath) || '/')}: it ${first.message}` : '';
   throw malformed(
     `"${INDEX}" in the archive is not a recording of version ${RECORDING_VERSION}${where}. Make recordings with GET /v1/inboxes/{id}/export.`,
   );
+}
+
+/** The values of a text with one JSON value in each line; other work has its turns between two of them. */
+async function* valuesOf(lines: Uint8Array): AsyncGenerator<unknown> {
+  for (let start = 0; start < lines.length; ) {
+    const found = lines.indexOf(LF, start);
+    const end = found < 0 ? lines.length : found;
+    const most = start === 0 ? MAX_HEAD_BYTES : MAX_LINE_BYTES;
+    if (end - start > most) throw malformed(`"${INDEX}" in the archive has a field that is too long.`);
+    yield JSON.parse(new TextDecoder().decode(lines.subarray(start, end)));
+    start = end + 1;
+    await nextTurn();
+  }
+}
+
+async function readIndex(bytes: Uint8Array, parsing: JsonParsing, maxMessages: number): Promise<Recording> {
+  const { lines, problem } = await parsing.jsonLines(bytes, 'messages');
+  if (problem !== '') throw malformed(`"${INDEX}" in the archive is not JSON: ${reasonOf(problem)}.`);
+  const messages: RecordedMessage[] = [];
+  let head: Recording | undefined;
+  for await (const value of valuesOf(lines)) {
+    if (head) {
+      const placed = (path: string) =>
+        path.replace(/^\/(\d+)/, (_, at) => `/messages/${messages.length + Number(at)}`);
+      messages.push(...checked<RecordedMessage[]>(Messages, value, placed));
+    } else head = checked<Recording>(Recording, value, (path) => path);
+    if (messages.length > maxMessages) {
+      throw malformed(`The recording has more than ${maxMessages} messages, the limit for this inbox.`);
+    }
+  }
+  return { ...checked<Recording>(Recording, head, (path) => path), messages };
+}
+
+/** @throws AppError for messages that are together much larger than their archive */
+function assertInProportion(
+  messages: readonly RecordedMessage[],
+  entries: Entries,
+  archiveBytes: number,
+): void {
+  const most = MAX_EXPANSION * archiveBytes + EXPANSION_ALLOWANCE_BYTES;
+  const bytes = messages.reduce((sum, { file }) => sum + (entries.get(file)?.uncompressedSize ?? 0), 0);
+  if (bytes > most) {
+    throw malformed(
+      `The messages of the archive have ${bytes} bytes; for an archive of ${archiveBytes} bytes, ${most} is the limit. Import fewer messages at a time.`,
+    );
+  }
 }
 
 /**
@@ -81,7 +136,12 @@ function readIndex(text: string): Recording {
  * @param maxMessages what the inbox may hold that will take the messages
  * @throws AppError `malformed_recording` that names what is wrong
  */
-export async function openRecording(path: string, maxMessages: number): Promise<OpenRecording> {
+export async function openRecording(
+  path: string,
+  maxMessages: number,
+  parsing: JsonParsing,
+): Promise<OpenRecording> {
+  const { size } = await stat(path);
   const zip = await openPromise(path, { lazyEntries: true, autoClose: false }).catch((error: unknown) => {
     throw malformed(
       `The body is not a whole zip archive (${reasonOf(error)}). Send the file as GET /v1/inboxes/{id}/export returned it.`,
@@ -108,16 +168,12 @@ export async function openRecording(path: string, maxMessages: number): Promise<
     if ((entries.get(INDEX)?.uncompressedSize ?? 0) > MAX_INDEX_BYTES) {
       throw malformed(`"${INDEX}" in the archive has more than ${MAX_INDEX_BYTES} bytes.`);
     }
-    const recording = readIndex((await buffer(bytesOf(entries, INDEX))).toString());
+    const recording = await readIndex(await buffer(bytesOf(entries, INDEX)), parsing, maxMessages);
     for (const { file } of recording.messages) {
       if (!entries.has(file))
         throw malformed(`The archive has no file ${quoted(file)}, which "${INDEX}" names.`);
     }
-    if (recording.messages.length > maxMessages) {
-      throw malformed(
-        `The recording has ${recording.messages.length} messages; an inbox holds ${maxMessages} at most.`,
-      );
-    }
+    assertInProportion(recording.messages, entries, size);
     return {
       recording,
       read: ({ file }) => Readable.from(bytesOf(entries, file), { objectMode: false }),

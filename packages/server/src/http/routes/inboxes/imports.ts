@@ -121,7 +121,7 @@ export class Imports {
     try {
       file = await storeUpload(body, headers, MAX_ARCHIVE_BYTES);
       const { maxMessagesPerInbox } = this.#context.deps.plans.named(caller.account.plan);
-      const archive = await openRecording(file.path, maxMessagesPerInbox);
+      const archive = await openRecording(file.path, maxMessagesPerInbox, this.#context.deps.parsing);
       return {
         ...archive,
         close() {
