@@ -4,8 +4,17 @@ import { newLocalPart } from '../mail/local-part.ts';
 import type { Store } from '../store/contract/index.ts';
 import { PERMANENT_UNTIL } from '../store/contract/retention.ts';
 
-/** The label by which the sink is found among the inboxes of its account. */
+/** The label by which the sink is found among the inboxes of its account; no other inbox may have it. */
 const SINK_LABELS = { mayfly: 'sink' };
+
+/** True for labels with that of the sink. */
+export const hasSinkLabel = (labels: Record<string, string>): boolean => labels.mayfly === SINK_LABELS.mayfly;
+
+/** The labels of a recorded inbox, without that of the sink. */
+export function withoutSinkLabel(labels: Record<string, string>): Record<string, string> {
+  const { mayfly: _label, ...others } = labels;
+  return hasSinkLabel(labels) ? others : labels;
+}
 const SINK_LOCAL_PART = 'sink';
 /** Only the first local part is likely to be taken, by an inbox that is older than the sink. */
 const ATTEMPTS = 5;

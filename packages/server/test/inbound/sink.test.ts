@@ -33,6 +33,29 @@ const recipientsOf = async (app: TestApp, inbox: Body): Promise<string[][]> => {
   return full.map(({ body }) => body.envelope.rcptTo);
 };
 
+describe('the label of the sink', () => {
+  let app: TestApp;
+  beforeAll(async () => {
+    app = await startApp({ MAYFLY_SINK: 'on' });
+  });
+  afterAll(() => app.stop());
+
+  it('is refused for another inbox', async () => {
+    const { status, body } = await app.api('POST', '/v1/inboxes', { body: { labels: { mayfly: 'sink' } } });
+    expect([status, body.errors?.[0]?.path]).toEqual([400, '/labels/mayfly']);
+    expect((await app.api('POST', '/v1/inboxes', { body: { labels: { mayfly: 'x' } } })).status).toBe(201);
+  });
+
+  it('is left out when a recording of the sink is imported, so that it still finds the sink alone', async () => {
+    const sink = await sinkOf(app);
+    const { bytes } = await app.api('GET', `/v1/inboxes/${sink.id}/export`);
+    const headers = { 'content-type': 'application/zip' };
+    const imported = await app.api('POST', '/v1/inboxes/import', { headers, body: bytes });
+    expect([imported.status, imported.body.labels]).toEqual([201, {}]);
+    expect((await sinksOf(app)).map(({ id }) => id)).toEqual([sink.id]);
+  });
+});
+
 describe('with the sink on', () => {
   let app: TestApp;
   let clock: FakeClock;

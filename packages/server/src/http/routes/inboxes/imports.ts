@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Readable } from 'node:stream';
 import type { ImportedInbox, ImportQuery, RecordedMessage } from '@mayfly/client/contract';
+import { withoutSinkLabel } from '../../../accounts/sink.ts';
 import { AppError } from '../../../errors.ts';
 import type { ReplayStep } from '../../../inbound/replay.ts';
 import type { CaptureTarget } from '../../../inbound/smtp-credentials.ts';
@@ -78,7 +79,7 @@ export class Imports {
     try {
       const { speed, ...place } = request.query;
       const { inbox: recorded, messages } = archive.recording;
-      const body = { ...place, labels: recorded.labels };
+      const body = { ...place, labels: withoutSinkLabel(recorded.labels) };
       const created = await createInbox(this.#context, request.caller, body, null);
       const target = {
         inboxId: created.id,

@@ -1,4 +1,5 @@
 import type { CreatedInbox, CreateInbox } from '@mayfly/client/contract';
+import { hasSinkLabel } from '../../../accounts/sink.ts';
 import { MINUTE_MS } from '../../../clock.ts';
 import { hashCredential, newCredential, newId } from '../../../ids.ts';
 import { quoted } from '../../../nearest.ts';
@@ -26,6 +27,10 @@ export async function createInbox(
   const { store, clock, plans, webhooks } = deps;
   const plan = plans.named(account.plan);
   const byDefault = Math.min(DEFAULT_TTL_MINUTES, plan.maxTtlMinutes);
+  if (hasSinkLabel(body.labels ?? {})) {
+    const message = 'The label "mayfly" with the value "sink" marks the sink. Use another name or value.';
+    throw invalidField('/labels/mayfly', message);
+  }
   const ttlMinutes = lifetime(body.ttlMinutes ?? byDefault, plan.maxTtlMinutes, account.plan);
   const wanted = await wantedAddress(body, {
     accountId: account.id,
