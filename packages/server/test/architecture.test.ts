@@ -61,7 +61,7 @@ const MAY_IMPORT: Record<string, string[]> = {
   messages: ['accounts', 'mail', 'store'],
   accounts: ['mail', 'store'],
   quota: ['accounts', 'mail', 'store'],
-  webhooks: ['accounts', 'mail', 'store'],
+  webhooks: ['accounts', 'mail', 'monitoring', 'store'],
   store: ['mail'],
   mail: [],
 };

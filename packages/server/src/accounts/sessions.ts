@@ -36,7 +36,7 @@ export interface SignInCodes {
   make(accountId: string): string;
   /**
    * @param now on the monotonic clock
-   * @returns the account of a code; undefined for one that is unknown or was used before
+   * @returns the account of a code; undefined for one that is unknown, or was first used longer than {@link REUSE_MS} ago
    */
   redeem(code: string, now: number): string | undefined;
 }

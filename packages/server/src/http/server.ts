@@ -3,8 +3,6 @@ import { type AddressInfo, createServer, type Server } from 'node:net';
 import { type BuiltApp, buildApp } from './app.ts';
 import type { HttpDeps, HttpOptions } from './context.ts';
 
-export type { HttpDeps, HttpOptions } from './context.ts';
-
 /** The HTTP listener. */
 export interface HttpServer {
   /** Resolves when it listens. */

@@ -24,31 +24,37 @@ function addProcessMetrics(register: client.Registry): void {
 /** Buckets, seconds: from a message without any wait (1 ms) to one that hit the parser's time limit. */
 const MAIL_SECONDS = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
+/** What the SMTP server counts. */
+export interface SmtpMetrics {
+  connection(): void;
+  disconnection(): void;
+  /** A DATA command came to its end. @param seconds from DATA to the reply, without the delays of fault rules */
+  mail(result: 'accepted' | 'refused' | 'failed', bytes: number, seconds: number): void;
+  /** A RCPT or DATA got a reply that is not 2xx. @param code the three digits */
+  refusal(code: number): void;
+  /** Credentials were checked: those of an inbox, any others that were accepted, or refused ones. */
+  authentication(result: 'captured' | 'accepted' | 'refused'): void;
+  /** A TLS handshake failed. */
+  tlsHandshakeFailure(): void;
+}
+
+/** What the delivery of webhooks counts. */
+export interface WebhookMetrics {
+  /** An attempt ended. */
+  attempt(result: 'ok' | 'failed', seconds: number): void;
+  /** A delivery ended. */
+  delivery(outcome: 'delivered' | 'failed' | 'cancelled'): void;
+  /** The server gave an endpoint up. */
+  disabled(): void;
+}
+
 /** The counters of a process, in a registry of its own, so that tests can run several. */
 export interface Metrics {
   registry: client.Registry;
-  smtp: {
-    connection(): void;
-    disconnection(): void;
-    /** A DATA command came to its end. @param seconds from DATA to the reply, without the delays of fault rules */
-    mail(result: 'accepted' | 'refused' | 'failed', bytes: number, seconds: number): void;
-    /** A RCPT or DATA got a reply that is not 2xx. @param code the three digits */
-    refusal(code: number): void;
-    /** Credentials were checked: those of an inbox, any others that were accepted, or refused ones. */
-    authentication(result: 'captured' | 'accepted' | 'refused'): void;
-    /** A TLS handshake failed. */
-    tlsHandshakeFailure(): void;
-  };
+  smtp: SmtpMetrics;
   /** The sender of a mail from outside was checked. */
   authentication(found: MailAuthentication): void;
-  webhooks: {
-    /** An attempt ended. */
-    attempt(result: 'ok' | 'failed', seconds: number): void;
-    /** A delivery ended. */
-    delivery(outcome: 'delivered' | 'failed' | 'cancelled'): void;
-    /** The server gave an endpoint up. */
-    disabled(): void;
-  };
+  webhooks: WebhookMetrics;
 }
 
 export function createMetrics(): Metrics {
@@ -69,7 +75,7 @@ export function createMetrics(): Metrics {
   };
 }
 
-function createSmtpMetrics(registry: client.Registry): Metrics['smtp'] {
+function createSmtpMetrics(registry: client.Registry): SmtpMetrics {
   const registers = [registry];
   const connections = new Counter({
     name: 'mayfly_smtp_connections_total',
@@ -160,7 +166,7 @@ function createAuthenticationMetrics(registry: client.Registry): Metrics['authen
 /** From a receiver in the same network (5 ms) to the limit of an attempt. */
 const ATTEMPT_SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15];
 
-function createWebhookMetrics(registry: client.Registry): Metrics['webhooks'] {
+function createWebhookMetrics(registry: client.Registry): WebhookMetrics {
   const registers = [registry];
   const seconds = new Histogram({
     name: 'mayfly_webhook_attempt_seconds',

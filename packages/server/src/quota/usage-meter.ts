@@ -7,8 +7,6 @@ import { AccountMonth, type Charge } from './account-month.ts';
 import { DayCache } from './calendar.ts';
 import { KeyUses } from './key-uses.ts';
 
-export type { Charge } from './account-month.ts';
-
 /** How often daily counts and key uses are written; a crash loses at most this much of them. */
 const REPORT_EVERY_MS = 10_000;
 /** Unspent requests of an account that sends nothing for so long are returned, for other nodes to use. */

@@ -3,6 +3,7 @@ import type { ByteBudget } from '../inbound/in-flight/byte-budget.ts';
 import type { Receiver } from '../inbound/receiver.ts';
 import type { FindCaptureTarget } from '../inbound/smtp-credentials.ts';
 import type { Logger } from '../log.ts';
+import type { SmtpMetrics } from '../monitoring/metrics.ts';
 import type { AuthMode } from './authentication.ts';
 import { ConnectionLimiter } from './connection-limiter.ts';
 import {
@@ -13,7 +14,6 @@ import {
 } from './limits.ts';
 import { Listener, type ListenerContext, type ListenerOptions } from './listener.ts';
 import type { BareLineEndings } from './protocol/data-reader.ts';
-import type { SmtpMetrics } from './session/reports.ts';
 import {
   type CertificateSummary,
   checkKeyPair,
@@ -23,8 +23,6 @@ import {
   selfSignedCertificate,
 } from './transport/certificate.ts';
 import { networkMatch } from './transport/networks.ts';
-
-export type { SmtpMetrics } from './session/reports.ts';
 
 export interface SmtpServerOptions {
   host: string;

@@ -1,6 +1,7 @@
 import type { Clock } from '../clock.ts';
 import type { EventBus } from '../events.ts';
 import type { Logger } from '../log.ts';
+import type { WebhookMetrics } from '../monitoring/metrics.ts';
 import type { AttemptResult, ClaimedDelivery, FailureStreak, Store } from '../store/contract/index.ts';
 import { createBatcher } from './batcher.ts';
 import { createEventBodies } from './event-body.ts';
@@ -44,11 +45,7 @@ export interface DelivererDeps {
   events: Pick<EventBus, 'onDeliveries'>;
   clock: Clock;
   log: Logger;
-  metrics: {
-    attempt(result: 'ok' | 'failed', seconds: number): void;
-    delivery(outcome: 'delivered' | 'failed' | 'cancelled'): void;
-    disabled(): void;
-  };
+  metrics: WebhookMetrics;
   /** Random number in [0, 1) for the jitter. */
   random(): number;
   /** The base of URLs in events, without a slash at the end. */

@@ -8,8 +8,8 @@ import type { HandshakeFailure, Receiver } from '../../src/inbound/receiver.ts';
 import type { Recipient } from '../../src/inbound/recipients.ts';
 import type { CaptureTarget, FindCaptureTarget } from '../../src/inbound/smtp-credentials.ts';
 import { createLog } from '../../src/log.ts';
+import type { SmtpMetrics } from '../../src/monitoring/metrics.ts';
 import { createSmtpServer, type SmtpServer, type SmtpServerOptions } from '../../src/smtp/server.ts';
-import type { SmtpMetrics } from '../../src/smtp/session/reports.ts';
 import type { FaultPoint, MailEnvelope, MetFault, Placed, Refusal } from '../../src/store/contract/index.ts';
 
 export interface TakenMail {

@@ -1,8 +1,9 @@
 import type { Plan, Plans } from '../../accounts/plans.ts';
 import { AppError } from '../../errors.ts';
 import { quoted } from '../../nearest.ts';
+import type { Charge } from '../../quota/account-month.ts';
 import { limitsRate, type RateLimit, type Taken } from '../../quota/rate-limit.ts';
-import type { Charge, UsageMeter } from '../../quota/usage-meter.ts';
+import type { UsageMeter } from '../../quota/usage-meter.ts';
 import type { AccountRecord, KeyRecord } from '../../store/contract/index.ts';
 import type { MaybePromise } from '../maybe-promise.ts';
 

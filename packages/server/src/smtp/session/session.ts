@@ -6,6 +6,7 @@ import { SessionTrail } from '../../inbound/session-trail.ts';
 import type { CaptureTarget, SmtpCredentials } from '../../inbound/smtp-credentials.ts';
 import { sourceKey } from '../../inbound/source-key.ts';
 import type { Logger } from '../../log.ts';
+import type { SmtpMetrics } from '../../monitoring/metrics.ts';
 import type { FaultPoint, MailEnvelope } from '../../store/contract/index.ts';
 import { type AuthContext, checkCredentials } from '../authentication.ts';
 import type { SmtpLimits } from '../limits.ts';
@@ -14,7 +15,7 @@ import { REPLIES, type Reply } from '../protocol/replies.ts';
 import { replyForError } from '../replies.ts';
 import { type Fault, SessionFaults } from './faults.ts';
 import { IncomingMessage } from './incoming-message.ts';
-import { SessionReports, type SmtpMetrics } from './reports.ts';
+import { SessionReports } from './reports.ts';
 
 /** What all sessions share. */
 export interface SessionContext {
