@@ -209,7 +209,22 @@ export function Inboxes() {
   const isFiltered = Object.keys(labels).length > 0;
   return (
     <div class="screen fixed inboxes" ref={box}>
-      <ScreenHead title="Inboxes" lead={list.data && `${plural(shown.length, 'live inbox')}`}>
+      <ScreenHead
+        title="Inboxes"
+        lead={
+          list.data && (
+            <>
+              {plural(shown.length, 'live inbox')}
+              {list.data.every(isSink) && (
+                <>
+                  {' · '}
+                  <a href={href('/connect')}>Connect an application</a>
+                </>
+              )}
+            </>
+          )
+        }
+      >
         {mayWrite.value && isFiltered && shown.length > 0 && (
           <DeleteByLabel labels={labels} number={shown.length} onDone={list.reload} />
         )}
