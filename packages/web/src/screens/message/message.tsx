@@ -157,7 +157,7 @@ export function MessagePane({ inboxId, messageId, onBack, onNext, onPrevious, on
   }, [isDeleted, messageId]);
   return (
     <div class="message">
-      <Loaded query={message}>
+      <Loaded query={message} isScreen>
         {(data) => (
           <>
             <header class="message-head">
