@@ -15,10 +15,11 @@ import { type Page, type TestInfo, test } from '@playwright/test';
 
 /** A wait without a timeout of its own. */
 const DEFAULT_WAIT_MS = 30_000;
-/** The explanation must come before Playwright's "Test timeout exceeded", also on a busy machine. */
+/**
+ * The explanation must come before Playwright's "Test timeout exceeded", also on a busy machine: a wait leaves so
+ * much of the test's time, or half of it when there is little.
+ */
 const RESERVE_MS = 3_000;
-/** When the test's time is over, one look. */
-const SHORTEST_WAIT_MS = 0;
 
 /** As the server's own preview: an opaque origin, no scripts; links work. */
 const PREVIEW_POLICY =
@@ -31,6 +32,7 @@ const inStep = new AsyncLocalStorage<boolean>();
 export class TestInbox extends Inbox {
   readonly #testInfo: TestInfo;
   readonly #testStart: number;
+  #hasEnded = false;
 
   constructor(transport: Transport, data: api.Inbox, testInfo: TestInfo, testStart: number) {
     super(transport, data);
@@ -76,18 +78,38 @@ export class TestInbox extends Inbox {
   }
 
   override async expectSilence(match: Match, options: SilenceOptions): Promise<void> {
-    const wait = () => inStep.run(true, () => super.expectSilence(match, options));
+    const wait = () => inStep.run(true, () => super.expectSilence(match, this.#fitting(options)));
     const title = `Expect no mail${describeMatch(match)} to ${this.address} for ${options.forMs} ms`;
     return await test.step(title, wait, { box: true });
+  }
+
+  /** Called when the test or hook that created it is over. */
+  end(): void {
+    this.#hasEnded = true;
   }
 
   #title(noun: string, match: Match): string {
     return `Wait for ${noun}${describeMatch(match)} to ${this.address}`;
   }
 
-  /** Default of `timeoutMs`: 30 s, or what is left of the test's time. */
+  /** @throws Error for a silence that the test cannot see the end of */
+  #fitting(options: SilenceOptions): SilenceOptions {
+    const left = this.#timeLeft();
+    if (options.forMs < left) return options;
+    throw new Error(
+      `The test has ${Math.round(left)} ms left, which is too little to expect silence for ${options.forMs} ms. Shorten "forMs", or call test.setTimeout().`,
+    );
+  }
+
+  /** With a time that ends before the test does. */
   #withTimeout(options: WaitOptions): WaitOptions {
-    return { ...options, timeoutMs: options.timeoutMs ?? this.#timeLeft() };
+    if (this.#hasEnded)
+      throw new Error(
+        `The inbox ${this.address} ended with the test or hook that created it. For several tests, create one in beforeAll with the fixture mailClient: await mailClient.inboxes.create().`,
+      );
+    const { timeoutMs = DEFAULT_WAIT_MS } = options;
+    const left = this.#timeLeft();
+    return { ...options, timeoutMs: timeoutMs < left ? timeoutMs : Math.max(left - RESERVE_MS, left / 2) };
   }
 
   /**
@@ -139,10 +161,9 @@ export class TestInbox extends Inbox {
     return url;
   }
 
+  /** Milliseconds until Playwright ends the test. */
   #timeLeft(): number {
     const { timeout } = this.#testInfo;
-    if (timeout === 0) return DEFAULT_WAIT_MS;
-    const left = timeout - (Date.now() - this.#testStart) - RESERVE_MS;
-    return Math.max(SHORTEST_WAIT_MS, Math.min(DEFAULT_WAIT_MS, left));
+    return timeout === 0 ? Infinity : Math.max(0, timeout - (Date.now() - this.#testStart));
   }
 }

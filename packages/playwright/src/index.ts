@@ -114,6 +114,7 @@ export const fixtures: Fixtures<
       const hasFailed = testInfo.status !== testInfo.expectedStatus;
       const { keep = 'on-failure' } = mayfly;
       for (const inbox of inboxes) {
+        inbox.end();
         if (hasFailed) await attachMails(inbox, testInfo);
         if (keep === 'never' || (keep === 'on-failure' && !hasFailed)) await inbox.delete();
       }

@@ -1,7 +1,8 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { createTransport } from 'nodemailer';
-import { expect, test } from '../../../src/index.ts';
+import type { Inbox } from '../../../../client/src/index.ts';
+import { expect, type TestInbox, test } from '../../../src/index.ts';
 
 const transport = createTransport({ host: '127.0.0.1', port: Number(process.env.SMTP_PORT) });
 const send = (to: string, subject: string, text: string, html?: string) =>
@@ -49,4 +50,39 @@ test('opens a mail in the page, where its links lead on and its scripts do not r
   await expect(page).toHaveURL(/confirm\?token=1/);
   await expect(page).toHaveTitle('scripts of the application run');
   server.close();
+});
+
+test('opens a mail without HTML, with its link', async ({ page, inbox }) => {
+  await send(inbox.address, 'Plain', 'Confirm: http://127.0.0.1:9/confirm');
+  await inbox.open(page, await inbox.waitForMessage({ subject: 'Plain' }));
+  await expect(page.getByText('Confirm:')).toBeVisible();
+  await expect(page.getByRole('link')).toHaveAttribute('href', 'http://127.0.0.1:9/confirm');
+});
+
+test('ends waits before the test, also those that ask for more time than there is', async ({ inbox }) => {
+  test.setTimeout(4_000);
+  await expect(inbox.expectSilence({}, { forMs: 60_000 })).rejects.toThrow(
+    /too little to expect silence for 60000 ms\. Shorten "forMs", or call test\.setTimeout\(\)\./,
+  );
+  await expect(inbox.waitForMessage({ subject: 'never' }, { timeoutMs: 60_000 })).rejects.toThrow(
+    /No mail with subject "never" reached/,
+  );
+});
+
+test.describe('an inbox of beforeAll', () => {
+  let ended: TestInbox;
+  let shared: Inbox;
+  test.beforeAll(async ({ createInbox, mailClient }) => {
+    ended = await createInbox();
+    shared = await mailClient.inboxes.create({ ttlMinutes: 5 });
+  });
+  test.afterAll(() => shared.delete());
+
+  test('is one of the client; one of the fixture says that it has ended', async () => {
+    await send(shared.address, 'Shared', 'for all tests');
+    expect((await shared.waitForMessage()).subject).toBe('Shared');
+    await expect(ended.waitForMessage()).rejects.toThrow(
+      /create one in beforeAll with the fixture mailClient/,
+    );
+  });
 });

@@ -40,6 +40,20 @@ describe('a link to the preview of a message', () => {
     expect((await open(link)).status).toBe(404);
   });
 
+  it('shows the text of a message without HTML, with links that can be clicked and nothing else of HTML', async () => {
+    const { body: message } = await http.api('POST', `/v1/inboxes/${inbox.id}/messages`, {
+      headers: { 'content-type': 'message/rfc822' },
+      body: 'Subject: Confirm\r\n\r\nOpen https://shop.example/confirm?a=1&b="2 <b>now</b> or\r\nhttps://shop.example/other, javascript:alert(1)\r\n',
+    });
+    const { body } = await open(await linkTo(`/v1/inboxes/${inbox.id}/messages/${message.id}`));
+    expect(body).toMatch(/<a href="https:\/\/shop\.example\/confirm\?a=1&amp;b=/);
+    expect(body).toMatch(
+      /<a href="https:\/\/shop\.example\/other"[^>]*>https:\/\/shop\.example\/other<\/a>, javascript/,
+    );
+    expect(body).toContain('&lt;b>now&lt;/b> or');
+    expect(body.match(/<a /g)).toHaveLength(2);
+  });
+
   it('ends with its message and with its inbox', async () => {
     const [one, other] = [await linkTo(), await linkTo(await messageIn(inbox.id))];
     expect((await http.api('DELETE', path)).status).toBe(204);
