@@ -688,7 +688,7 @@ export interface RefusalList {
 export interface RefusedMail {
   /** When it was refused. */
   at: string;
-  /** The recipient, in lower case and without a tag; '' for a mail that was refused at MAIL for its size, before it named a recipient, and for a user name that was refused at AUTH and is no address. */
+  /** The recipient, in lower case and without a tag; '' for a mail that was refused at MAIL for its size, before it named a recipient, and for an inbox id that was refused at AUTH. */
   address: string;
   /** The SMTP reply to the sender; '' where a fault rule delayed the reply or closed the connection without one, and, without a fault rule, where the connection ended in the middle of the message. */
   reply: string;

@@ -272,6 +272,12 @@ describeOnEngines('the summary of a wait in vain, as an engineer reads it', (eng
     );
     const another = await app.createInbox();
     expect(await summary(another, {}, another.token)).not.toContain('535');
+    for (const user of ['admin', 'root', 'inb_unknown'])
+      await send(inbox.address, mail({}), [auth(user, 'guess')]);
+    const { body } = await app.api('POST', `/v1/inboxes/${inbox.id}/wait`, { body: { timeoutSeconds: 0 } });
+    const refused: { address: string; reply: string }[] = body.explanation.refused;
+    const names = refused.filter(({ reply }) => reply.startsWith('535 ')).map(({ address }) => address);
+    expect(names).toEqual(['', inbox.address]);
   });
 
   it('says that a connection ended in the middle of a message', async () => {

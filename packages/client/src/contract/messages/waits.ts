@@ -120,7 +120,7 @@ export const RefusedMail = Type.Object(
     at: Timestamp('When it was refused.'),
     address: Type.String({
       description:
-        "The recipient, in lower case and without a tag; '' for a mail that was refused at MAIL for its size, before it named a recipient, and for a user name that was refused at AUTH and is no address. Of those, callers see the same as of failed handshakes.",
+        "The recipient, in lower case and without a tag; '' for a mail that was refused at MAIL for its size, before it named a recipient, and for an inbox id that was refused at AUTH. Of those, callers see the same as of failed handshakes.",
     }),
     reply: Type.String({
       description:

@@ -97,7 +97,7 @@ export class SessionReports {
   }
 
   /**
-   * Credentials were refused; stored for the owner of the inbox that the user name is the address of.
+   * Credentials were refused; stored for the owner of the inbox whose address or id the user name is.
    * @param username not checked in any way
    */
   credentials(username: string, reply: Reply): void {
@@ -105,7 +105,8 @@ export class SessionReports {
     const told = { at: clock.now(), reply: replyLine(reply), mailFrom: '', helo: '' };
     const refusal = { ...told, remoteAddress: this.#remoteAddress };
     if (parseAddress(username, { smtputf8: true })) receiver.refused({ ...refusal, address: username });
-    else receiver.senderRefused(refusal);
+    // Other names are guesses of strangers, which would displace what is worth knowing.
+    else if (username.startsWith('inb_')) receiver.senderRefused(refusal);
   }
 
   /**
