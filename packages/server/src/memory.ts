@@ -10,6 +10,12 @@ export function giveBackMemory(): void {
   globalThis.gc?.({ type: 'major', execution: 'sync', flavor: 'last-resort' });
 }
 
+/**
+ * Size of the young generation of a worker thread, MiB. The objects of a batch are garbage once it is done; with
+ * a larger limit V8 uses ten times this before it collects.
+ */
+export const YOUNG_HEAP_MB = 12;
+
 /*
  * The memory of large mails is given back at the moment when it is no longer needed. Left to the garbage
  * collector, 200 mails of 10 MB at once took 200 MB more: V8 lets 64 MB of dead buffers gather in each

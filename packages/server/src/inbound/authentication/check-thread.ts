@@ -1,11 +1,10 @@
 import { Worker } from 'node:worker_threads';
 import type { MailAuthentication } from '../../mail/authentication.ts';
-import { buffersToGive } from '../../memory.ts';
+import { buffersToGive, YOUNG_HEAP_MB } from '../../memory.ts';
 import type { CheckerData, CheckJob, FromChecker, ToChecker } from './protocol.ts';
 
 /** JavaScript heap of the thread, MiB: the libraries take 20, the cache of records a few. */
 const HEAP_MB = 96;
-const YOUNG_HEAP_MB = 12;
 
 export interface CheckThreadEvents {
   onFound(id: number, found: MailAuthentication): void;

@@ -1,14 +1,9 @@
 import { Worker } from 'node:worker_threads';
 import type { Clock } from '../../clock.ts';
+import { YOUNG_HEAP_MB } from '../../memory.ts';
 import { FairQueue } from './fair-queue.ts';
 import { currentJob, type Failure, fail, type Job, type PoolWorker, send, settle } from './pool-worker.ts';
 import { type BatchResult, DONE, QUEUED, TAKEN } from './protocol.ts';
-
-/**
- * MiB. A mail's objects are garbage once it is parsed; with a larger limit V8 uses ten times this before it
- * collects.
- */
-const YOUNG_HEAP_MB = 12;
 
 export interface QueueLimits {
   /** Workers that may run at the same time, without those that are busy with a slow mail. */

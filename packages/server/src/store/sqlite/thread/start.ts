@@ -1,7 +1,5 @@
 import { Worker } from 'node:worker_threads';
-
-/** Limits the young generation, MB: the messages of a batch are garbage once it is committed. */
-const YOUNG_HEAP_MB = 12;
+import { YOUNG_HEAP_MB } from '../../../memory.ts';
 
 /** What a thread is started with: the writer thread, or the search thread, which only reads. */
 export interface ThreadOptions {
