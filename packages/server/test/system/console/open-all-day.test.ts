@@ -105,6 +105,7 @@ describe.skipIf(!CHROMIUM)('a page that stays open (skipped where there is no Ch
     expect(await row(page, 'three').count()).toBe(0);
     await page.clock.fastForward(6_000);
     await expect.poll(() => listed(inbox.id)).toEqual(['two', 'one']);
+    await page.getByText('2 mails', { exact: true }).waitFor();
     // An inbox that is deleted from its own screen is not in the list to which that leads.
     await page.getByRole('button', { name: 'Delete the inbox' }).click();
     await page.getByRole('heading', { level: 1, name: 'Inboxes' }).waitFor();

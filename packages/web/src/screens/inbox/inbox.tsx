@@ -81,10 +81,12 @@ interface Shown {
   feed: Feed;
   messages: readonly api.MessageSummary[];
   box: RefObject<HTMLDivElement | null>;
+  /** Called after a message was deleted: the figures of the head change. */
+  onDeleted: () => void;
 }
 
 /** Moving in the list, opening and deleting; also by keys. */
-function useVerbs({ id, messageId }: InboxProps, { inbox, feed, messages, box }: Shown) {
+function useVerbs({ id, messageId }: InboxProps, { inbox, feed, messages, box, onDeleted }: Shown) {
   const at = messages.findIndex((message) => message.id === messageId);
   /** Shows the next message beside the list. */
   const step = (by: number) => {
@@ -114,7 +116,10 @@ function useVerbs({ id, messageId }: InboxProps, { inbox, feed, messages, box }:
     deleteLater({
       id: removed,
       text: 'The message is deleted',
-      remove: () => mayfly.call('DELETE /v1/inboxes/{id}/messages/{messageId}', { path }),
+      remove: async () => {
+        await mayfly.call('DELETE /v1/inboxes/{id}/messages/{messageId}', { path });
+        onDeleted();
+      },
     });
     // The next row takes the place of this one, also for the keyboard.
     if (hadFocus) afterLayout(() => focusRow(box.current, Math.min(index, messages.length - 2)));
@@ -150,7 +155,7 @@ export function Inbox({ id, messageId }: InboxProps) {
   useEffect(() => {
     if (address !== undefined && messageId === undefined) showTitle(address, id);
   }, [address, messageId]);
-  const shown = { inbox: inbox.data, feed, messages, box };
+  const shown = { inbox: inbox.data, feed, messages, box, onDeleted: inbox.reload };
   const { at, step, back, remove } = useVerbs({ id, messageId }, shown);
 
   // What the list shows of an inbox that has ended is no longer readable.
