@@ -4,10 +4,10 @@ import type { Engine, HotCalls, Tx } from '../sql/engine.ts';
 import { createEvict } from '../sql/messages/eviction.ts';
 import { createSources } from '../sql/messages/sources.ts';
 import { createClaim } from '../sql/webhooks/claim.ts';
-import { createRecord } from '../sql/webhooks/record-attempts.ts';
 import { addBatch } from './add-batch.ts';
 import type { Connections } from './connections/connection.ts';
 import { kyselyOn, postgresDialect } from './kysely.ts';
+import { createRecord } from './record-attempts.ts';
 import { runFlights, runTransaction } from './transactions.ts';
 
 /** In random order, so that several nodes do not begin with the same webhook. */
@@ -42,7 +42,7 @@ export function postgresEngine(pool: Connections): Engine & { hot: HotCalls } {
           return { result: placed, written };
         }),
       claim: createClaim(engine, { transactions: 'each webhook', order: shuffled }),
-      record: createRecord(engine),
+      record: createRecord(pool),
     },
   };
 }

@@ -17,7 +17,7 @@ import { aheadAt, createReschedule } from './schedule.ts';
 const FIRST_PAUSE_MS = 25;
 const MAX_PAUSE_MS = 1_000;
 
-function pauseAfter(failedAttempts: number): number {
+export function pauseAfter(failedAttempts: number): number {
   if (failedAttempts === 0) return 0;
   return Math.min(MAX_PAUSE_MS, FIRST_PAUSE_MS * 2 ** Math.min(failedAttempts - 1, 10));
 }
@@ -26,20 +26,20 @@ function pauseAfter(failedAttempts: number): number {
  * The columns of a delivery's state.
  * @param aheadMs how far the times of its webhook's deliveries run ahead
  */
-function stateColumns(next: AttemptResult['next'], wall: number, aheadMs: number) {
+export function stateColumns(next: AttemptResult['next'], wall: number, aheadMs: number) {
   return next.state === 'pending'
     ? { state: next.state, reason: null, dueAt: next.at + aheadMs, endedAt: null }
     : { state: next.state, reason: next.reason, dueAt: null, endedAt: wall };
 }
 
 /** A webhook's failures since its last success. */
-interface Streak {
+export interface Streak {
   failing_since: number | null;
   failed_attempts: number;
   prompt: number;
 }
 
-function streakAfter(before: Streak, attempt: AttemptRecord): Streak {
+export function streakAfter(before: Streak, attempt: AttemptRecord): Streak {
   if (attempt.error === null) {
     return { failing_since: null, failed_attempts: 0, prompt: attempt.durationMs <= PROMPT_MS ? 1 : 0 };
   }

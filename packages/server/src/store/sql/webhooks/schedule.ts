@@ -33,6 +33,32 @@ export function aheadAt({ scheduled_at, ahead_ms }: Scheduled, now: number): num
   return ranBackMs > CLOCK_TOLERANCE_MS ? ahead_ms + ranBackMs : ahead_ms;
 }
 
+/** What is in a webhook's queue. */
+export interface Queued {
+  /** Attempts in progress. */
+  underWay: number;
+  /** When the first of their leases ends; null without any. */
+  leaseEnds: number | null;
+  /** When the first delivery that waits is due; null without any. */
+  dueAt: number | null;
+}
+
+/**
+ * The times of a webhook after anything changed in its queue.
+ * @param now the schedule's time
+ * @param pauseMs nothing is claimed for so long
+ */
+export function nextTimes(webhook: Scheduled, queued: Queued, now: number, pauseMs: number) {
+  const { underWay, leaseEnds, dueAt } = queued;
+  const ahead = aheadAt(webhook, now);
+  const isFull = underWay >= concurrencyOf(webhook);
+  const blockedUntil = Math.max(now + pauseMs, isFull && leaseEnds !== null ? leaseEnds - ahead : 0);
+  const times = [leaseEnds, dueAt].filter((time) => time !== null).map((time) => time - ahead);
+  const nextAt = times.length > 0 ? Math.max(blockedUntil, Math.min(...times)) : null;
+  // Without deliveries that wait nothing runs ahead.
+  return { nextAt, blockedUntil, ahead: nextAt === null ? 0 : ahead };
+}
+
 /** Selects how many attempts of a webhook are in progress, and when the first of their leases ends. */
 export function prepareUnderWay(db: Db) {
   return prepare((value: Slots<{ webhook: string }>) =>
@@ -73,18 +99,11 @@ export function createReschedule(db: Db): Reschedule {
       .where('id', '=', value.webhook),
   );
   return async (tx, webhook, now, pauseMs = 0) => {
-    const { id, prompt } = webhook;
-    const ahead = aheadAt(webhook, now);
-    const [{ underWay, leaseEnds } = { underWay: 0, leaseEnds: null }] = await selectUnderWay(tx, {
-      webhook: id,
-    });
+    const { id } = webhook;
+    const [leased = { underWay: 0, leaseEnds: null }] = await selectUnderWay(tx, { webhook: id });
     const [{ dueAt } = { dueAt: null }] = await selectDue(tx, { webhook: id });
-    const isFull = underWay >= concurrencyOf({ prompt });
-    const blockedUntil = Math.max(now + pauseMs, isFull && leaseEnds !== null ? leaseEnds - ahead : 0);
-    const times = [leaseEnds, dueAt].filter((time) => time !== null).map((time) => time - ahead);
-    const nextAt = times.length > 0 ? Math.max(blockedUntil, Math.min(...times)) : null;
-    // Without deliveries that wait nothing runs ahead.
-    await update(tx, { webhook: id, nextAt, blockedUntil, now, ahead: nextAt === null ? 0 : ahead });
+    const times = nextTimes(webhook, { ...leased, dueAt }, now, pauseMs);
+    await update(tx, { webhook: id, now, ...times });
   };
 }
 
