@@ -8,7 +8,8 @@ import {
 import { createMcpHandler } from '@modelcontextprotocol/server';
 import { createServer } from './server.ts';
 
-const BEARER = /^Bearer (\S+)$/i;
+/** Keys have no other characters. */
+const BEARER = /^Bearer ([\w-]+)$/i;
 
 /**
  * Serves MCP over HTTP on loopback: stateless, each request with the key of its caller. Requests of other hosts

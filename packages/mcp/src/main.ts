@@ -3,20 +3,31 @@
  * `npx @mayfly/mcp`: speaks MCP on standard input and output, with the key of the environment.
  * `npx @mayfly/mcp --http 8030`: on a port of loopback, with the caller's own key as bearer token.
  */
+import { Mayfly } from '@mayfly/client';
 import { serveStdio } from '@modelcontextprotocol/server/stdio';
 import { serveHttp } from './http.ts';
 import { createServer } from './server.ts';
 
 const [flag, port] = process.argv.slice(2);
 const url = process.env.MAYFLY_URL;
-const fail = (text: string) => {
+const fail = (text: string): never => {
   process.stderr.write(`${text}\n`);
   process.exit(1);
 };
 
+/** Ends the program for a URL or a key that cannot be right: a host shows what it prints, but no later error. */
+function check(apiKey: string): void {
+  try {
+    new Mayfly({ url, apiKey });
+  } catch (error) {
+    fail((error as Error).message);
+  }
+}
+
 if (flag === '--http') {
   const number = Number(port);
   if (!port || !Number.isInteger(number) || number > 65_535) fail('Usage: mayfly-mcp --http <port>');
+  check('the-key-of-each-caller');
   const { address } = await serveHttp({ port: number, mayflyUrl: url });
   process.stderr.write(`MCP on ${address}: callers send their Mayfly API key as bearer token.\n`);
 } else if (flag !== undefined) {
@@ -24,5 +35,6 @@ if (flag === '--http') {
 } else {
   const apiKey = process.env.MAYFLY_API_KEY;
   if (!apiKey) fail('Set MAYFLY_API_KEY to the key that `npx mayfly dev` prints.');
+  else check(apiKey);
   serveStdio(() => createServer({ url, apiKey }));
 }

@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
@@ -173,5 +174,18 @@ describe('the MCP server', () => {
       address: expect.stringContaining('@'),
     });
     await client.close();
+  });
+
+  it.each([
+    [
+      { MAYFLY_URL: 'localhost:8025', MAYFLY_API_KEY: TEST_KEY },
+      '"localhost:8025" is not the URL of a server',
+    ],
+    [{ MAYFLY_URL: 'http://127.0.0.1:8025', MAYFLY_API_KEY: '"quoted"' }, 'The API key is malformed'],
+    [{ MAYFLY_URL: 'http://127.0.0.1:8025' }, 'Set MAYFLY_API_KEY'],
+  ])('says at its start what is wrong with the settings %j', (env, message) => {
+    const main = join(import.meta.dirname, '../src/main.ts');
+    const { status, stderr } = spawnSync(process.execPath, [main], { env, encoding: 'utf8' });
+    expect([status, stderr]).toEqual([1, expect.stringContaining(message)]);
   });
 });
