@@ -1,10 +1,12 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { createChangeSignal } from '../../src/messages/held/change-signal.ts';
 import { AbandonedSearch, SearchTurns } from '../../src/messages/held/search-turns.ts';
 import { createSharedReads } from '../../src/messages/held/shared-reads.ts';
 import { WakeQueue } from '../../src/messages/held/wake-queue.ts';
 import type { Store } from '../../src/store/contract/index.ts';
 import { startHttp, type TestHttp, type TestInbox } from '../http/start-http.ts';
 import { openStream } from '../support/event-stream.ts';
+import { FakeClock } from '../support/fake-clock.ts';
 
 const HELD = 200;
 const turn = () => new Promise((resolve) => setImmediate(resolve));
@@ -184,5 +186,30 @@ describe('the searches of an account', () => {
     await http.deliver(inbox);
     await expect(search(left.signal)).rejects.toThrow('gone');
     await http.stop();
+  });
+});
+
+describe('many held requests that end at the same time', () => {
+  it('resume a few in each turn of the event loop, one account after the other', async () => {
+    const end = Promise.withResolvers<void>();
+    // All timers of one millisecond fire in one turn, as those of Node do.
+    const clock = Object.assign(new FakeClock(), { sleep: () => end.promise });
+    const deps = { clock, wakes: new WakeQueue() };
+    const resumed: string[] = [];
+    const hold = async (accountId: string): Promise<void> => {
+      const source = { accountId, subscribe: () => () => undefined };
+      await createChangeSignal(deps, source, new AbortController().signal).wait(1_000);
+      resumed.push(accountId);
+    };
+    const waiting = [...Array.from({ length: 100 }, () => hold('many')), hold('one')];
+    let mostInATurn = 0;
+    end.resolve();
+    for (let before = 0; resumed.length < waiting.length; before = resumed.length) {
+      await turn();
+      mostInATurn = Math.max(mostInATurn, resumed.length - before);
+    }
+    await Promise.all(waiting);
+    expect(mostInATurn).toBeLessThan(20);
+    expect(resumed.indexOf('one')).toBeLessThan(20);
   });
 });

@@ -9,7 +9,7 @@ export interface ChangeSignal {
   /** Called before each read: a change during the read ends the wait that follows. */
   reset(): void;
   /**
-   * Resolves after `ms` milliseconds, soon after the first change since the last reset, or when the abort signal
+   * Resolves soon after `ms` milliseconds or the first change since the last reset, or when the abort signal
    * fires.
    */
   wait(ms: number): Promise<void>;
@@ -49,7 +49,12 @@ export function createChangeSignal(
       change = new AbortController();
       if (signal.aborted) notify();
     },
-    wait: (ms) => clock.sleep(Math.max(0, ms), change.signal),
+    async wait(ms) {
+      const { signal: changed } = change;
+      await clock.sleep(Math.max(0, ms), changed);
+      // A thousand requests may have the same end: they resume in turns, as after a change.
+      if (!changed.aborted) await new Promise<void>((resolve) => wakes.add(accountId, resolve));
+    },
     end() {
       unsubscribe();
       wakes.cancel(accountId, notify);
