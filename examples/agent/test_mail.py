@@ -57,7 +57,7 @@ def test_the_mail_is_well_made(mail_inbox, confirmed):
 def test_the_timeline_shows_the_delay_and_the_commit(mail_inbox, confirmed):
     events = mail_inbox.timeline(confirmed.id)
     assert any(event["event"] == "fault" and "200 ms" in event["detail"] for event in events)
-    assert [event["event"] for event in events][-1] == "committed"
+    assert "committed" in [event["event"] for event in events]
 
 
 def test_a_recording_replays_byte_for_byte(mail_inbox, confirmed):

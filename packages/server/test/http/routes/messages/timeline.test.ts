@@ -53,10 +53,12 @@ describe('GET /v1/inboxes/{id}/messages/{messageId}/timeline', () => {
     const path = await messagePath(inbox.id);
     let events: Body[] = [];
     while (events.filter(({ webhook }) => webhook).length < 2) events = await timelineOf(path);
-    expect(names(events)).toEqual([
+    // The first attempt of a webhook may begin before the reply is sent.
+    expect(names(events)).toContain('replied');
+    expect(names(events).filter((name) => name !== 'replied')).toEqual([
       'date-header',
       ...['connected', 'tls', 'authenticated', 'mail-from', 'rcpt-to', 'data', 'end-of-data'],
-      ...['parsed', 'committed', 'replied', 'webhook-attempt', 'webhook-attempt'],
+      ...['parsed', 'committed', 'webhook-attempt', 'webhook-attempt'],
     ]);
     expect(events.find(({ event }) => event === 'tls')?.detail).toMatch(/^TLSv1\.[23] TLS_/);
     expect(events.find(({ event }) => event === 'rcpt-to')?.detail).toBe('RCPT TO:<someone@else.example>');
