@@ -27,13 +27,21 @@ const ofLiveInbox = (db: Db, inboxId: Slots<Place>['inboxId'], now: Slots<Place>
 /** The lists of an inbox, newest first. */
 export function createLists({ db }: Engine): Pick<MessageStore, 'list' | 'listRows'> {
   type Page = Slots<{ inboxId: string; now: number; after: number; before: number; limit: number }>;
-  const newestFirst = (value: Page) =>
-    ofLiveInbox(db, value.inboxId, value.now)
+  // The inbox is read by subqueries: joined to it, PostgreSQL would read and sort all messages for a page of them.
+  const newestFirst = (value: Page) => {
+    const inbox = db
+      .selectFrom('inboxes as i')
+      .where('i.id', '=', value.inboxId)
+      .where('i.expires_at', '>', value.now);
+    return db
+      .selectFrom('messages as m')
       .innerJoin('sources as s', 's.seq', 'm.source_seq')
-      .where('m.received_at', '>', laterThanEmptied(value.after))
+      .where('m.inbox_seq', '=', inbox.select('i.seq'))
+      .where('m.received_at', '>', inbox.select(laterThanEmptied(value.after).as('after')))
       .where('m.received_at', '<', value.before)
       .orderBy('m.received_at', 'desc')
       .limit(value.limit);
+  };
   const selectList = prepare((value: Page) => newestFirst(value).select(MESSAGE_COLUMNS));
   const selectRows = prepare((value: Page) =>
     newestFirst(value).select(['m.id', 'm.received_at', 's.size', 's.summary']),
