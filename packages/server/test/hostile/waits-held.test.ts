@@ -194,7 +194,7 @@ describe('many held requests that end at the same time', () => {
     const end = Promise.withResolvers<void>();
     // All timers of one millisecond fire in one turn, as those of Node do.
     const clock = Object.assign(new FakeClock(), { sleep: () => end.promise });
-    const deps = { clock, wakes: new WakeQueue() };
+    const deps = { clock, wakes: new WakeQueue(), ends: new WakeQueue() };
     const resumed: string[] = [];
     const hold = async (accountId: string): Promise<void> => {
       const source = { accountId, subscribe: () => () => undefined };

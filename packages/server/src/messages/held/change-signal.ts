@@ -29,6 +29,8 @@ export interface WaitDeps {
   clock: Clock;
   /** Shared by all requests that the server holds. */
   wakes: WakeQueue;
+  /** The same for those whose time is over: they do not wait behind those that resume after changes. */
+  ends: WakeQueue;
 }
 
 /**
@@ -36,7 +38,7 @@ export interface WaitDeps {
  * @param signal ends every wait at once
  */
 export function createChangeSignal(
-  { clock, wakes }: WaitDeps,
+  { clock, wakes, ends }: WaitDeps,
   { accountId, subscribe }: ChangeSource,
   signal: AbortSignal,
 ): ChangeSignal {
@@ -53,7 +55,7 @@ export function createChangeSignal(
       const { signal: changed } = change;
       await clock.sleep(Math.max(0, ms), changed);
       // A thousand requests may have the same end: they resume in turns, as after a change.
-      if (!changed.aborted) await new Promise<void>((resolve) => wakes.add(accountId, resolve));
+      if (!changed.aborted) await new Promise<void>((resolve) => ends.add(accountId, resolve));
     },
     end() {
       unsubscribe();

@@ -21,5 +21,5 @@ export function createHeldDeps(deps: {
 }): HeldDeps {
   const { events, clock } = deps;
   const store = createSharedReads(deps.store, clock, new SearchTurns());
-  return { events, clock, store, wakes: new WakeQueue() };
+  return { events, clock, store, wakes: new WakeQueue(), ends: new WakeQueue() };
 }
