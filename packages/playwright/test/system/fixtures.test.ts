@@ -57,7 +57,7 @@ describe.skipIf(!hasChromium)(
         suites.forEach(read);
       };
       report.suites.forEach(read);
-    }, 60_000);
+    });
     afterAll(async () => {
       await app.stop();
       if (!process.env.MAYFLY_KEEP_REPORT) rmSync(OUTPUT, { recursive: true, force: true });

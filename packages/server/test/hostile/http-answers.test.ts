@@ -24,7 +24,7 @@ describe('responses that nobody reads', () => {
       `From: a@example.org\r\nSubject: large\r\nMIME-Version: 1.0\r\nContent-Type: application/octet-stream\r\nContent-Disposition: attachment; filename=large.bin\r\nContent-Transfer-Encoding: base64\r\n\r\n${base64}\r\n`,
     );
     message = (await http.api('GET', `/v1/inboxes/${inbox.id}/messages/${id}`)).body;
-  }, 60_000);
+  });
   afterAll(() => http.stop());
 
   const path = () => new URL(message.attachments[0]?.url ?? '').pathname;
@@ -50,7 +50,7 @@ describe('responses that nobody reads', () => {
     } finally {
       for (const socket of sockets) socket.destroy();
     }
-  }, 60_000);
+  });
 
   it('and those that are read are whole, also in ranges', async () => {
     const whole = await http.api('GET', path());

@@ -27,7 +27,7 @@ describe('a message that is read from its raw source', () => {
     http = await startHttp();
     inbox = await http.createInbox();
     for (const [name, mail] of Object.entries(MAILS)) ids.set(name, await http.deliverRaw(inbox, mail));
-  }, 60_000);
+  });
   afterAll(() => http.stop());
 
   const path = (name: string) => `/v1/inboxes/${inbox.id}/messages/${ids.get(name)}`;

@@ -5,7 +5,7 @@ const transport = createTransport({ host: '127.0.0.1', port: Number(process.env.
 
 test('a customer resets the password', async ({ inbox }) => {
   // The wait must end before this.
-  test.setTimeout(5_000);
+  test.setTimeout(10_000);
   await transport.sendMail({
     from: 'Shop <no-reply@shop.example>',
     to: inbox.address,

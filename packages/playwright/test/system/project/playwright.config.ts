@@ -11,7 +11,7 @@ export default defineConfig<object, MayflyOptions>({
   outputDir: `${process.env.OUTPUT}/results`,
   fullyParallel: true,
   workers: 4,
-  timeout: 15_000,
+  timeout: 60_000,
   reporter: [
     ['json', { outputFile: `${process.env.OUTPUT}/report.json` }],
     ['html', { outputFolder: `${process.env.OUTPUT}/html`, open: 'never' }],

@@ -159,5 +159,5 @@ describe('a server that is killed while it writes a mail of 48 MB', () => {
       expect(count('source_pieces')).toBe((LARGE / (256 * 1024) - 1) * count('messages'));
       rows.close();
     }
-  }, 60_000);
+  });
 });

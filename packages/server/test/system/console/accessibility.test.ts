@@ -76,7 +76,7 @@ describe.skipIf(!CHROMIUM)(
         expect(complaints).toEqual([]);
         await context.close();
       },
-      inForm(60_000, 240_000),
+      inForm(120_000, 240_000),
     );
 
     it('says that the server does not respond', async () => {

@@ -37,7 +37,7 @@ export async function openConsole(
   const context = await browser.newContext({ viewport: { width, height }, colorScheme, ...options });
   const page = await context.newPage();
   // Long for a busy machine, and short enough for a failure to name what it waited for.
-  page.setDefaultTimeout(10_000);
+  page.setDefaultTimeout(60_000);
   const complaints: string[] = [];
   page.on('pageerror', (error) => complaints.push(error.message));
   page.on('console', (message) => {
