@@ -90,8 +90,8 @@ describe('an account on the free plan', () => {
     const { body } = await http.api('GET', '/v1/usage');
     expect(body).toMatchObject({ used: 1_000, remaining: 0 });
     for (const { reachedAt } of body.thresholds) expect(reachedAt).not.toBeNull();
-    const told = http.logged.filter((line) => line.includes('% of its month'));
-    expect(told.map((line) => JSON.parse(line).percent)).toEqual([80, 100]);
+    const told = () => http.logged.filter((line) => line.includes('% of its month'));
+    await expect.poll(() => told().map((line) => JSON.parse(line).percent)).toEqual([80, 100]);
 
     await http.clock.advance(reset - http.clock.now() - 1);
     expect((await list()).status).toBe(429);
