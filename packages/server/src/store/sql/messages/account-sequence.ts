@@ -13,24 +13,28 @@ const MAX_DISORDER_MS = 60_000;
 /** The queries that follow an inbox or an account, oldest first. */
 export function createFollowing({ db }: Engine): Pick<MessageStore, 'listAfter' | 'listByAccount'> {
   type Range = { after: number; limit: number; now: number };
-  const summaries = () =>
+  // By subqueries for the same reason as in the lists of reads.ts.
+  const selectOfInbox = prepare((value: Slots<Range & { inboxId: string }>) => {
+    const inbox = db
+      .selectFrom('inboxes as i')
+      .where('i.id', '=', value.inboxId)
+      .where('i.expires_at', '>', value.now);
+    return db
+      .selectFrom('messages as m')
+      .innerJoin('sources as s', 's.seq', 'm.source_seq')
+      .select(MESSAGE_COLUMNS)
+      .where('m.inbox_seq', '=', inbox.select('i.seq'))
+      .where('m.received_at', '>', inbox.select(laterThanEmptied(value.after).as('after')))
+      .orderBy('m.received_at')
+      .limit(value.limit);
+  });
+  const selectAccount = prepareSelectAccount(db);
+  const selectOfAccount = prepare((value: Slots<Range & { account: number }>) =>
     db
       .selectFrom('messages as m')
       .innerJoin('inboxes as i', 'i.seq', 'm.inbox_seq')
       .innerJoin('sources as s', 's.seq', 'm.source_seq')
-      .select(MESSAGE_COLUMNS);
-
-  const selectOfInbox = prepare((value: Slots<Range & { inboxId: string }>) =>
-    summaries()
-      .where('i.id', '=', value.inboxId)
-      .where('i.expires_at', '>', value.now)
-      .where('m.received_at', '>', laterThanEmptied(value.after))
-      .orderBy('m.received_at')
-      .limit(value.limit),
-  );
-  const selectAccount = prepareSelectAccount(db);
-  const selectOfAccount = prepare((value: Slots<Range & { account: number }>) =>
-    summaries()
+      .select(MESSAGE_COLUMNS)
       .select(['i.id as inbox_id', 'm.account_order'])
       .where('m.account_seq', '=', value.account)
       .where('m.account_order', '>', value.after)
