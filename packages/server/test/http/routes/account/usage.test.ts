@@ -90,7 +90,7 @@ describe('an account on the free plan', () => {
     const { body } = await http.api('GET', '/v1/usage');
     expect(body).toMatchObject({ used: 1_000, remaining: 0 });
     for (const { reachedAt } of body.thresholds) expect(reachedAt).not.toBeNull();
-    const told = () => http.logged.filter((line) => line.includes('% of its month'));
+    const told = () => http.logged.filter((line) => line.includes('% of its requests of the month'));
     await expect.poll(() => told().map((line) => JSON.parse(line).percent)).toEqual([80, 100]);
 
     await http.clock.advance(reset - http.clock.now() - 1);
