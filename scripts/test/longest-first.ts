@@ -7,9 +7,13 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
  */
 const LONGEST = [
   'store/postgres/postgres.test.ts',
-  'system/run/npm-stop.test.ts',
+  'system/nodes/silent-database.test.ts',
   'system/nodes/kills.test.ts',
+  'system/upgrade/rolling-upgrade.test.ts',
+  'system/console/preview-safety.test.ts',
   'system/browser/reference-page.test.ts',
+  'system/console/open-all-day.test.ts',
+  'system/run/npm-stop.test.ts',
   'store/sqlite/sqlite.test.ts',
   'system/deploy/cluster.test.ts',
   'system/docs/code-blocks.test.ts',
@@ -30,7 +34,6 @@ const LONGEST = [
   'store/postgres/failover.test.ts',
   'system/mail-programs/every-library.test.ts',
   'system/docs/examples.test.ts',
-  'system/console/preview-safety.test.ts',
   'system/examples-of-faults.test.ts',
   'hostile/http-connections.test.ts',
   'system/run/failed-start.test.ts',
