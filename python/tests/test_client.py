@@ -69,7 +69,8 @@ def test_says_in_a_table_why_a_wait_failed(mail_inbox: Inbox, send: Send) -> Non
     started = time.monotonic()
     with pytest.raises(WaitTimeoutError) as raised:
         mail_inbox.wait_for_message(subject="reset", timeout=0.5)
-    assert time.monotonic() - started < 1.5
+    # The default would be 30 s.
+    assert time.monotonic() - started < 15
     assert re.sub(r"\d\d:\d\d:\d\d", "12:03:07", str(raised.value)) == (
         f'No mail with subject "reset" reached {mail_inbox.address} in 0.5 s.\n'
         "  1 other mail came (times in UTC):\n"

@@ -11,7 +11,7 @@ Every request carries \`Authorization: Bearer <API key>\`; bodies are JSON. To r
 ## Use an inbox
 1. \`POST /v1/inboxes\` with \`{"ttlMinutes": 30}\` returns 201 with \`id\`, \`address\` and \`token\` (the read token).
 2. Give \`address\` to the application, and let it send. Its SMTP server is this machine, port 2525 by default. To catch all its mail whatever the recipient, set its SMTP user to the \`id\` and its password to the \`token\`.
-3. \`POST /v1/inboxes/{id}/wait\` with \`{"match": {"subject": "confirm", "code": true}, "timeoutSeconds": 30}\` returns as soon as a message matches, or after that time (60 at most). Conditions are optional: \`from\`, \`to\`, \`subject\`, \`text\`, \`code\`, \`link\`, \`hasAttachments\`.
+3. \`POST /v1/inboxes/{id}/wait\` with \`{"match": {"subject": "confirm", "code": true}, "timeoutSeconds": 30}\` returns as soon as a message matches, or after that time (60 at most). Conditions are optional: \`from\`, \`to\`, \`rcptTo\`, \`subject\`, \`text\`, \`code\`, \`link\`, \`hasAttachments\`.
 4. With \`"matched": true\`, read \`messages[0]\`: \`codes[0].value\` is the one-time code, \`links[].href\` with \`kind\` (verify, reset, sign-in, unsubscribe, other) the link; \`text\`, \`html\`, \`attachments\`. Pass \`cursor\` as \`since\` in the next wait to get later messages only.
 5. With \`"matched": false\`, \`explanation.summary\` says why in a sentence: what came instead, what SMTP refused, which similar address got the mail. Report it; do not guess and do not wait again with the same conditions before you changed something.
 6. \`DELETE /v1/inboxes/{id}\` when you are done.
