@@ -49,6 +49,26 @@ describe('the HTTP listener', () => {
     expect(await allow('/%761/inboxes')).toBe('DELETE, GET, HEAD, POST');
   });
 
+  it('answers every operation that is sent a Content-Type and no body', async () => {
+    const own = await startHttp();
+    const headers = `Host: x\r\nConnection: close\r\nAuthorization: Bearer ${own.keys.own}\r\n`;
+    const unanswered: string[] = [];
+    const { paths } = (await openapiDocument()) as { paths: Record<string, object> };
+    for (const [path, methods] of Object.entries(paths)) {
+      for (const method of Object.keys(methods).map((name) => name.toUpperCase())) {
+        if (path.endsWith('/events')) continue;
+        const target = path.replaceAll(/\{\w+\}/g, 'x');
+        const socket = connect(own.port, '127.0.0.1');
+        socket.write(`${method} ${target} HTTP/1.1\r\n${headers}Content-Type: application/json\r\n\r\n`);
+        socket.setTimeout(10_000, () => socket.destroy());
+        const [line = ''] = (await text(socket).catch(() => '')).split('\r\n');
+        if (!/^HTTP\/1\.1 [234]\d\d /.test(line)) unanswered.push(`${method} ${path}: ${line}`);
+      }
+    }
+    await own.stop();
+    expect(unanswered).toEqual([]);
+  });
+
   it('answers every method that HTTP has: 405 with Allow where the path is known, 404 where it is not', async () => {
     const unknown = METHODS.filter(
       (method) => !['CONNECT', 'DELETE', 'GET', 'HEAD', 'POST'].includes(method),

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { RequestListener, Server } from 'node:http';
+import type { IncomingMessage, RequestListener, Server } from 'node:http';
 import { createRequire } from 'node:module';
 import type { Socket } from 'node:net';
 import {
@@ -34,6 +34,15 @@ function close(socket: Socket, reason: string | undefined): void {
   socket.destroySoon();
 }
 
+/**
+ * Many clients send a `Content-Type` with requests that have no body (RFC 9112 section 6.3). Fastify would wait for
+ * the end of a body, which has no stream here and so never ends.
+ */
+function forgetTypeOfNoBody({ headers }: IncomingMessage): void {
+  const isWithoutBody = headers['content-length'] === undefined && headers['transfer-encoding'] === undefined;
+  if (isWithoutBody) delete headers['content-type'];
+}
+
 /** Creates the server; it does not listen yet. @param process handles one request */
 export function createListener(process: RequestListener, given: Partial<ConnectionLimits> = {}): Listener {
   const limits = { ...CONNECTION_LIMITS, ...given };
@@ -54,6 +63,7 @@ export function createListener(process: RequestListener, given: Partial<Connecti
     },
     (request, response) => {
       limiter.noteRequest(request.socket);
+      forgetTypeOfNoBody(request);
       joinSmallChunks(request);
       queue.add(request, response);
     },
