@@ -32,7 +32,8 @@ const BLANKS = ' \t\r\n\f';
 /** Links open in a new tab, also those that are not changed. */
 const HEAD = '<base target="_blank">';
 
-const escaped = (value: string): string =>
+/** Text for HTML, also within an attribute in double quotes. */
+export const escaped = (value: string): string =>
   value.replaceAll('&', '&amp;').replaceAll('"', '&quot;').replaceAll('<', '&lt;');
 
 /** True for a `link` that loads no style sheet: an icon, or a hint such as `dns-prefetch`. */

@@ -1,9 +1,7 @@
 import type { MailLink } from '../mail.ts';
+import { escaped } from './page.ts';
 
 const WEB = /^https?:\/\//i;
-
-const escaped = (value: string): string =>
-  value.replaceAll('&', '&amp;').replaceAll('"', '&quot;').replaceAll('<', '&lt;');
 
 /**
  * The page of a mail without HTML: its text, with links that can be clicked, as mail programs show it.

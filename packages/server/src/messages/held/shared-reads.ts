@@ -51,7 +51,7 @@ export interface SharedReads {
       conditions: Filters,
       range: CheckRange,
       now: number,
-      signal: AbortSignal,
+      signal?: AbortSignal,
     ): Promise<CheckedPage>;
     /** `MessageStore.search` in the account's turn. @throws the reason of the signal */
     search(
@@ -59,7 +59,7 @@ export interface SharedReads {
       conditions: SearchConditions,
       range: SearchRange,
       now: number,
-      signal: AbortSignal,
+      signal?: AbortSignal,
     ): Promise<AccountPage>;
     /** `MessageStore.listSimilar` in the turn of `accountId`. */
     listSimilar(
@@ -76,7 +76,7 @@ export interface SharedReads {
   };
 }
 
-/** Of searches that always run to their end: they are short. */
+/** Of searches without a signal: they are short, and always run to their end. */
 const NEVER = new AbortController().signal;
 
 /**

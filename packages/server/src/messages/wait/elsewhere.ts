@@ -1,5 +1,5 @@
 import { isSubdomainOf, usableDomains } from '../../accounts/domains.ts';
-import { SECOND_MS } from '../../clock.ts';
+import { MINUTE_MS, SECOND_MS } from '../../clock.ts';
 import { domainOf } from '../../mail/address.ts';
 import { areDomainsAlike } from '../../mail/matching/similar-addresses.ts';
 import type { InboxRecord, Refusal, Store } from '../../store/contract/index.ts';
@@ -12,7 +12,7 @@ const MAX_REFUSED = 20;
 /** Near misses that it shows, the latest. */
 const MAX_NEAR_MISSES = 20;
 /** A near miss elsewhere counts from so long before the wait: the mail is sent, and then waited for. */
-export const BEFORE_WAIT_MS = 60_000;
+export const BEFORE_WAIT_MS = MINUTE_MS;
 
 /** Mail sent to a similar address, possibly intended for the inbox that waits. */
 export interface NearMiss {
@@ -115,7 +115,7 @@ function refusedOf(
 }
 
 /** Whole seconds, so that waits that end together share their reads. */
-const wholeSeconds = (time: number): number => Math.floor(time / SECOND_MS) * SECOND_MS;
+export const wholeSeconds = (time: number): number => Math.floor(time / SECOND_MS) * SECOND_MS;
 
 /** Refused mail for similar addresses. */
 async function refusedElsewhere(

@@ -1,7 +1,7 @@
 import { inboxAddress, parseAddress } from '../../mail/address.ts';
 import { type Filters, failedConditions, failedContent, needsContent } from '../../mail/matching/filters.ts';
 import type { FullMessageRecord, InboxRecord } from '../../store/contract/index.ts';
-import { BEFORE_WAIT_MS, type ElsewhereDeps } from './elsewhere.ts';
+import { BEFORE_WAIT_MS, type ElsewhereDeps, wholeSeconds } from './elsewhere.ts';
 
 /** Messages and refusals that an explanation shows; more are noise of other tests. */
 const MAX_SHOWN = 5;
@@ -30,8 +30,6 @@ interface Search {
   /** When the wait began, epoch ms. */
   begun: number;
 }
-
-const never = new AbortController().signal;
 
 /**
  * Mail that other inboxes of an account received since a minute before the wait: for the address of the inbox, or
@@ -82,12 +80,11 @@ async function searchAccount(
   const { accountId } = inbox;
   const { messages, inboxes } = held.store;
   const { code, link, ...conditions } = match;
-  // Whole seconds, so that waits that end together share their reads.
-  const time = Math.floor((begun - BEFORE_WAIT_MS) / 1_000) * 1_000;
+  const time = wholeSeconds(begun - BEFORE_WAIT_MS);
   const now = held.clock.now();
   const after = await messages.placeInAccount(accountId, time);
   const range = { after, before: Number.POSITIVE_INFINITY, limit: MAX_CANDIDATES };
-  const page = await messages.search(accountId, conditions, range, now, never);
+  const page = await messages.search(accountId, conditions, range, now);
   const found: FullMessageRecord[] = [];
   for (const { id, inboxId, size } of page.messages) {
     if (found.length === MAX_SHOWN) break;

@@ -152,12 +152,6 @@ async function countsOf({ deps, inbox }: Waiting): Promise<InboxRecord> {
 async function matchBefore({ deps, inbox, expectation, from }: Waiting): Promise<MessageRecord | undefined> {
   const { clock, store } = deps.held;
   const range = { after: 0, before: from + 1, order: 'newest-first', limit: 1, onlyMatches: true } as const;
-  const page = await store.messages.check(
-    inbox,
-    expectation.match,
-    range,
-    clock.now(),
-    new AbortController().signal,
-  );
+  const page = await store.messages.check(inbox, expectation.match, range, clock.now());
   return page.messages[0]?.message;
 }

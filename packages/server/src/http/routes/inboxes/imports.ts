@@ -2,6 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { Readable } from 'node:stream';
 import type { ImportedInbox, ImportQuery, RecordedMessage } from '@mayfly/client/contract';
 import { withoutSinkLabel } from '../../../accounts/sink.ts';
+import { MINUTE_MS, SECOND_MS } from '../../../clock.ts';
 import { AppError } from '../../../errors.ts';
 import type { ReplayStep } from '../../../inbound/replay.ts';
 import type { CaptureTarget } from '../../../inbound/smtp-credentials.ts';
@@ -19,7 +20,6 @@ const MAX_ARCHIVE_BYTES = 512 * 1024 * 1024;
 /** Imports and replays hold a file each; more at once are refused. */
 const MAX_OPEN_ARCHIVES = 20;
 const RETRY_AFTER_SECONDS = 5;
-const MINUTE_MS = 60_000;
 
 const tooManyArchives = (): AppError =>
   new AppError(
@@ -54,7 +54,7 @@ function replayTooLong(lastMs: number, speed: number, ttlMinutes: number): AppEr
   const enough = Math.floor((lastMs * speed) / (ttlMinutes * MINUTE_MS)) + 1;
   return invalidField(
     'speed',
-    `With "speed" ${speed} the last message of this recording comes after ${Math.round(lastMs / 1_000)} s, but the inbox expires after ${ttlMinutes} min. Choose a "ttlMinutes" of at least ${minutes}, or a "speed" of at least ${enough}.`,
+    `With "speed" ${speed} the last message of this recording comes after ${Math.round(lastMs / SECOND_MS)} s, but the inbox expires after ${ttlMinutes} min. Choose a "ttlMinutes" of at least ${minutes}, or a "speed" of at least ${enough}.`,
   );
 }
 

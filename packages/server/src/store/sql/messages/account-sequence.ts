@@ -2,7 +2,8 @@ import type { MessageStore } from '../../contract/index.ts';
 import type { Engine } from '../engine.ts';
 import { prepare, type Slots } from '../prepared.ts';
 import { prepareSelectAccount } from './account-pages.ts';
-import { laterThanEmptied, MESSAGE_COLUMNS, type SelectedMessage, toMessage } from './rows.ts';
+import { messagesAfter } from './reads.ts';
+import { MESSAGE_COLUMNS, type SelectedMessage, toMessage } from './rows.ts';
 
 /**
  * How far apart the times of two messages may be when their order in the account says otherwise: the
@@ -13,21 +14,9 @@ const MAX_DISORDER_MS = 60_000;
 /** The queries that follow an inbox or an account, oldest first. */
 export function createFollowing({ db }: Engine): Pick<MessageStore, 'listAfter' | 'listByAccount'> {
   type Range = { after: number; limit: number; now: number };
-  // By subqueries for the same reason as in the lists of reads.ts.
-  const selectOfInbox = prepare((value: Slots<Range & { inboxId: string }>) => {
-    const inbox = db
-      .selectFrom('inboxes as i')
-      .where('i.id', '=', value.inboxId)
-      .where('i.expires_at', '>', value.now);
-    return db
-      .selectFrom('messages as m')
-      .innerJoin('sources as s', 's.seq', 'm.source_seq')
-      .select(MESSAGE_COLUMNS)
-      .where('m.inbox_seq', '=', inbox.select('i.seq'))
-      .where('m.received_at', '>', inbox.select(laterThanEmptied(value.after).as('after')))
-      .orderBy('m.received_at')
-      .limit(value.limit);
-  });
+  const selectOfInbox = prepare((value: Slots<Range & { inboxId: string }>) =>
+    messagesAfter(db, value).select(MESSAGE_COLUMNS).orderBy('m.received_at').limit(value.limit),
+  );
   const selectAccount = prepareSelectAccount(db);
   const selectOfAccount = prepare((value: Slots<Range & { account: number }>) =>
     db

@@ -24,24 +24,30 @@ const ofLiveInbox = (db: Db, inboxId: Slots<Place>['inboxId'], now: Slots<Place>
     .where('i.id', '=', inboxId)
     .where('i.expires_at', '>', now);
 
+/**
+ * The messages of a live inbox after a time, with their sources. The inbox is read by subqueries: joined to it,
+ * PostgreSQL would read and sort all messages for a page of them.
+ */
+export function messagesAfter(db: Db, value: Slots<{ inboxId: string; now: number; after: number }>) {
+  const inbox = db
+    .selectFrom('inboxes as i')
+    .where('i.id', '=', value.inboxId)
+    .where('i.expires_at', '>', value.now);
+  return db
+    .selectFrom('messages as m')
+    .innerJoin('sources as s', 's.seq', 'm.source_seq')
+    .where('m.inbox_seq', '=', inbox.select('i.seq'))
+    .where('m.received_at', '>', inbox.select(laterThanEmptied(value.after).as('after')));
+}
+
 /** The lists of an inbox, newest first. */
 export function createLists({ db }: Engine): Pick<MessageStore, 'list' | 'listRows'> {
   type Page = Slots<{ inboxId: string; now: number; after: number; before: number; limit: number }>;
-  // The inbox is read by subqueries: joined to it, PostgreSQL would read and sort all messages for a page of them.
-  const newestFirst = (value: Page) => {
-    const inbox = db
-      .selectFrom('inboxes as i')
-      .where('i.id', '=', value.inboxId)
-      .where('i.expires_at', '>', value.now);
-    return db
-      .selectFrom('messages as m')
-      .innerJoin('sources as s', 's.seq', 'm.source_seq')
-      .where('m.inbox_seq', '=', inbox.select('i.seq'))
-      .where('m.received_at', '>', inbox.select(laterThanEmptied(value.after).as('after')))
+  const newestFirst = (value: Page) =>
+    messagesAfter(db, value)
       .where('m.received_at', '<', value.before)
       .orderBy('m.received_at', 'desc')
       .limit(value.limit);
-  };
   const selectList = prepare((value: Page) => newestFirst(value).select(MESSAGE_COLUMNS));
   const selectRows = prepare((value: Page) =>
     newestFirst(value).select(['m.id', 'm.received_at', 's.size', 's.summary']),
