@@ -1,23 +1,10 @@
-import { afterAll, beforeAll, expect, it } from 'vitest';
-import { describeOnEngines } from '../support/nodes.ts';
+import { expect, it } from 'vitest';
+import { describeOnEngines, useServers } from '../support/nodes.ts';
 import { smtpClient } from '../support/smtp-script.ts';
-import { startApp, type TestApp } from '../support/start-app.ts';
+import type { TestApp } from '../support/start-app.ts';
 
 describeOnEngines('the timeline of a mail that its sender had to repeat', (engine) => {
-  const apps: TestApp[] = [];
-  let stopEngine: () => Promise<void>;
-  beforeAll(async () => {
-    const { env, stop } = await engine.start();
-    stopEngine = stop;
-    const settings = await env();
-    for (let n = 0; n < engine.nodes; n++) apps.push(await startApp(settings));
-  });
-  afterAll(async () => {
-    for (const app of apps) await app.stop();
-    await stopEngine();
-  });
-  const first = () => apps[0] as TestApp;
-  const last = () => apps.at(-1) as TestApp;
+  const { first, last } = useServers(engine);
 
   /** One session. @returns the last reply; '' when the server closed the connection */
   async function attempt(app: TestApp, to: string, mailFrom: string, subject = 'Code'): Promise<string> {

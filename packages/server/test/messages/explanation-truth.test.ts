@@ -1,9 +1,9 @@
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { type Chance, chance } from '../support/chance.ts';
 import { inForm } from '../support/form.ts';
-import { describeOnEngines } from '../support/nodes.ts';
+import { describeOnEngines, useServers } from '../support/nodes.ts';
 import { smtpClient } from '../support/smtp-script.ts';
-import { startApp, type TestApp } from '../support/start-app.ts';
+import type { TestApp } from '../support/start-app.ts';
 
 const STEPS = inForm(120, 1_500);
 /** Explanations show so many messages. */
@@ -179,18 +179,7 @@ function check(world: World, box: Box, conditions: Conditions, explanation: Json
 
 describeOnEngines('explanations while all kinds of things happen', (engine) => {
   const random = chance();
-  const apps: TestApp[] = [];
-  let stopEngine: () => Promise<void>;
-  beforeAll(async () => {
-    const { env, stop } = await engine.start();
-    stopEngine = stop;
-    const settings = await env();
-    for (let n = 0; n < engine.nodes; n++) apps.push(await startApp(settings));
-  });
-  afterAll(async () => {
-    for (const app of apps) await app.stop();
-    await stopEngine();
-  });
+  const { apps } = useServers(engine);
 
   it(`say exactly what is true, step by step (TEST_SEED=${random.seed})`, async () => {
     const world = new World(apps, random);

@@ -1,7 +1,7 @@
-import { afterAll, beforeAll, expect, it } from 'vitest';
-import { describeOnEngines } from '../support/nodes.ts';
+import { beforeAll, expect, it } from 'vitest';
+import { describeOnEngines, useServers } from '../support/nodes.ts';
 import { smtpClient } from '../support/smtp-script.ts';
-import { startApp, type TestApp } from '../support/start-app.ts';
+import type { TestApp } from '../support/start-app.ts';
 
 /** One red pixel. */
 const PNG = Buffer.from(
@@ -24,19 +24,12 @@ const FORWARDED = [
 ].join('\r\n');
 
 describeOnEngines('a mail that an application sent, read on another server', (engine) => {
-  const apps: TestApp[] = [];
-  let stopEngine: () => Promise<void>;
+  const { first, last } = useServers(engine);
   let inbox: Awaited<ReturnType<TestApp['createInbox']>>;
   // biome-ignore lint/suspicious/noExplicitAny: JSON as a client reads it.
   let mail: any;
-  const first = (): TestApp => apps[0] as TestApp;
-  const last = (): TestApp => apps.at(-1) as TestApp;
 
   beforeAll(async () => {
-    const { env, stop } = await engine.start();
-    stopEngine = stop;
-    const settings = await env();
-    for (let n = 0; n < engine.nodes; n++) apps.push(await startApp(settings));
     inbox = await first().createInbox();
     await first().send({
       from: 'Shop <no-reply@shop.example>',
@@ -58,10 +51,6 @@ describeOnEngines('a mail that an application sent, read on another server', (en
     });
     const { body } = await last().api('POST', `/v1/inboxes/${inbox.id}/wait`, { as: inbox.token, body: {} });
     [mail] = body.messages;
-  });
-  afterAll(async () => {
-    for (const app of apps) await app.stop();
-    await stopEngine();
   });
 
   it('has the words that a reader of its HTML sees', () => {

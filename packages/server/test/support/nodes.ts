@@ -1,6 +1,7 @@
-import { describe } from 'vitest';
+import { afterAll, beforeAll, describe } from 'vitest';
 import { createDatabase } from '../store/postgres/open-postgres.ts';
 import { hasPostgres, startPostgres } from './postgres.ts';
+import { startApp, type TestApp } from './start-app.ts';
 
 /** An engine, and how to give a fresh database of it to the servers of a test. */
 export interface EngineUnderTest {
@@ -35,4 +36,29 @@ const HAS_POSTGRES = await hasPostgres();
 export function describeOnEngines(name: string, cases: (engine: EngineUnderTest) => void): void {
   describe(`${name}, SQLite`, () => cases(sqlite));
   describe.skipIf(!HAS_POSTGRES)(`${name}, two servers on PostgreSQL`, () => cases(postgres));
+}
+
+/** Servers on one database, while the cases of a `describe` run. */
+export interface Servers {
+  apps: readonly TestApp[];
+  /** The server that takes requests; `last` may be another one. */
+  first(): TestApp;
+  last(): TestApp;
+}
+
+/** Starts as many servers as an engine allows before the cases, and ends them and the engine after these. */
+export function useServers(engine: EngineUnderTest, settings: Record<string, string> = {}): Servers {
+  const apps: TestApp[] = [];
+  let stopEngine: () => Promise<void>;
+  beforeAll(async () => {
+    const { env, stop } = await engine.start();
+    stopEngine = stop;
+    const given = { ...(await env()), ...settings };
+    for (let n = 0; n < engine.nodes; n++) apps.push(await startApp(given));
+  });
+  afterAll(async () => {
+    for (const app of apps.splice(0)) await app.stop();
+    await stopEngine();
+  });
+  return { apps, first: () => apps[0] as TestApp, last: () => apps.at(-1) as TestApp };
 }

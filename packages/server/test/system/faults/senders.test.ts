@@ -1,11 +1,11 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { createTransport } from 'nodemailer';
-import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
+import { beforeEach, expect, it } from 'vitest';
 import { findProgram, reportAbsent } from '../../support/find-program.ts';
-import { describeOnEngines } from '../../support/nodes.ts';
+import { describeOnEngines, useServers } from '../../support/nodes.ts';
 import { playSmtp, smtpClient } from '../../support/smtp-script.ts';
-import { startApp, type TestApp } from '../../support/start-app.ts';
+import type { TestApp } from '../../support/start-app.ts';
 
 const run = promisify(execFile);
 const LATER = { code: 451, text: '4.7.1 Greylisted, try again later' };
@@ -35,22 +35,8 @@ except (smtplib.SMTPException, OSError) as error:
 `;
 
 describeOnEngines('faults as senders meet them', (engine) => {
-  const apps: TestApp[] = [];
-  let stopEngine: () => Promise<void>;
+  const { apps, first, last } = useServers(engine, { MAYFLY_SMTP_AUTH: 'inbox', MAYFLY_SINK: 'on' });
   let inbox: Awaited<ReturnType<TestApp['createInbox']>>;
-  beforeAll(async () => {
-    const { env, stop } = await engine.start();
-    stopEngine = stop;
-    const settings = { ...(await env()), MAYFLY_SMTP_AUTH: 'inbox', MAYFLY_SINK: 'on' };
-    for (let n = 0; n < engine.nodes; n++) apps.push(await startApp(settings));
-  });
-  afterAll(async () => {
-    for (const app of apps.splice(0)) await app.stop();
-    await stopEngine();
-  });
-  /** The server that takes requests; `last` may be another one, on the same database. */
-  const first = (): TestApp => apps[0] as TestApp;
-  const last = (): TestApp => apps.at(-1) as TestApp;
   beforeEach(async () => {
     inbox = await first().createInbox();
   });
