@@ -101,7 +101,7 @@ function readAll(source: Buffer, readInner: ReadInner): ParsedMail {
       preview: clean(previewOf(text?.trim() ? text : (page?.words ?? ''))),
       attachmentCount,
       inlineCount: attachments.length - attachmentCount,
-      codes: findCodes(subject, text, page?.words ?? null),
+      codes: findCodes(subject, text, page?.words ?? null, page?.images),
     },
     content: {
       replyTo: fields.addresses('reply-to'),

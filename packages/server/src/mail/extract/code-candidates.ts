@@ -15,12 +15,12 @@ const GROUPS = new RegExp(
 );
 /** One character a cell, a line, or a word. */
 const SPELLED =
-  /(?<![^\s*[(:：])[A-Z0-9](?:(?:[ \u00a0\t]|\s?\n){1,2}[A-Z0-9]){3,30}(?![0-9A-Za-z\u00c0-\u024f])/g;
+  /(?<![^\s*[(:：])[A-Z0-9](?:(?:[ \u00a0\t]|\s?\n){1,2}(?:[-–][ \t])?[A-Z0-9]){3,30}(?![0-9A-Za-z\u00c0-\u024f])/g;
 /** Two groups of letters and digits in a line of their own. */
 const MIXED_GROUPS =
   /^([ \t*]{0,40})([A-Z0-9]{3}[ \t][A-Z0-9]{3}|[A-Z0-9]{4}[ \t][A-Z0-9]{4})(?=[ \t*]{0,40}$)/gm;
 const CANADIAN_POSTAL_CODE = /^[A-Z]\d[A-Z]\s?\d[A-Z]\d$/;
-const FORBIDDEN_BEFORE = /[$€£¥₹₺₽#@/\\.,+=&%_~'№A-Za-z\u00c0-\u024f\u0400-\u04ff©]/;
+const FORBIDDEN_BEFORE = /[$€£¥₹₺₽#@/\\.,+=&%_~'№•●∙A-Za-z\u00c0-\u024f\u0400-\u04ff©]/;
 const FORBIDDEN_AFTER = /[+#%‰°€$£¥₹/\\@=_A-Za-z\u00c0-\u024f\u0400-\u04ff]/;
 
 /** How freely a token may be taken for a code; `words` are plain ones in a chain (`calm-otter-swims`). */
@@ -50,7 +50,7 @@ const FORMS: readonly (readonly [RegExp, Shape | undefined])[] = [
   [/^[a-z]{3,12}(?:-[a-z]{3,12}){2,5}$/, 'words'],
   [/^[A-Z]-\d{4,8}$/, 'mixed'],
   // With more letters it may as well be the key of an issue.
-  [/^[A-Z]{2,3}-\d{4,8}$/, 'loose'],
+  [/^(?:[A-Z]{2,3}|[A-Z]\d)-\d{4,8}$/, 'loose'],
   // "SHA-256", "ISO-8859": a standard or a product.
   [/^[A-Z]{2,5}-\d{1,4}$/, undefined],
   [/^(?=.*\d)[A-Z0-9]{3,5}(?:-[A-Z0-9]{3,5}){1,3}$/, 'mixed'],
@@ -69,6 +69,8 @@ function isPartOfMore(text: string, start: number, end: number): boolean {
   // "[ABC-1234]" is the key of an issue.
   if (before.endsWith('[') && text.charAt(end) === ']' && /[A-Z]-/.test(text.slice(start, end))) return true;
   if (/\d\s?[:–-]$|\d $/.test(before)) return true;
+  // The last digits of a masked number, and no bold type.
+  if (before === '**' && text.charAt(end) !== '*') return true;
   const following = text.slice(end, end + 2);
   return FORBIDDEN_AFTER.test(following.charAt(0)) || /^[.,:–-]\d|^ \d/.test(following);
 }
@@ -114,7 +116,7 @@ const isDigits = (value: string): boolean => /^\d+$/.test(value);
 function piecedTokens(text: string): Candidate[] {
   const found: Candidate[] = [];
   const add = (pieces: string, start: number): void => {
-    const value = pieces.replace(/\s/g, '');
+    const value = pieces.replace(/[\s–-]/g, '');
     const shape = isDigits(value) ? 'digits' : shapeOf(value);
     if (shape === undefined || value.length > 10 || (shape === 'digits' && value.length > 8)) return;
     found.push({ start, end: start + pieces.length, value, shape });

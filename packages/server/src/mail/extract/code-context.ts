@@ -27,8 +27,10 @@ const SKIPPED_BEFORE_NUMBER = 3;
 /** The result of a rule that recognises a number as something other than a code. */
 export const SOMETHING_ELSE = -1;
 
+/** Behind a candidate: what is said of a code from here on is said of this number. */
+const LONG_NUMBER = /^\d{4,}$/;
 const WORD = /[\p{L}\p{M}\p{N}]+|№|#(?!>)|©/gu;
-const SENTENCE_END = /[.!?](?=\s)|[。！？।۔]|\n\s*\n/g;
+const SENTENCE_END = /[.!?](?=\s)|[。！？।۔]|\n\s*\n|(?<=[:：][ \t]?[\w-]{0,30}\d{4}[\w-]{0,30})[ \t]*\n/g;
 /** Scripts that are written without spaces. */
 const SIGNS = /[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]/;
 
@@ -50,6 +52,7 @@ export interface Setting {
   sentence: string;
   sentenceWords: readonly string[];
   kindsBefore: readonly WordKind[];
+  wordsAfter: readonly string[];
   kindsAfter: readonly WordKind[];
 }
 
@@ -63,6 +66,7 @@ export function settingOf(text: string, candidate: Candidate): Setting {
   const following = text.slice(end, end + REACH / 2);
   const after = firstSentence(following);
   const sentenceWords = wordsOf(sentence);
+  const wordsAfter = wordsOf(after);
   return {
     candidate,
     alone,
@@ -74,7 +78,8 @@ export function settingOf(text: string, candidate: Candidate): Setting {
     sentence,
     sentenceWords,
     kindsBefore: kindsOf(sentenceWords),
-    kindsAfter: kindsOf(wordsOf(after)),
+    wordsAfter,
+    kindsAfter: kindsOf(wordsAfter),
   };
 }
 
@@ -196,10 +201,10 @@ export function pointsOfSubject({ alone, sentence, sentenceWords }: Setting): nu
 }
 
 /** Points from the words after a candidate, to the end of its sentence. */
-export function pointsAfter({ kindsAfter }: Setting): number | undefined {
+export function pointsAfter({ kindsAfter, wordsAfter }: Setting): number | undefined {
   for (const [i, kind] of kindsAfter.slice(0, REACH_WORDS_AFTER).entries()) {
-    if (isOther(kind)) return undefined;
-    if (isCode(kind)) return isOther(kindsAfter[i + 1]) ? undefined : 90 - 3 * i;
+    if (isOther(kind) || LONG_NUMBER.test(wordsAfter[i] ?? '')) return undefined;
+    if (isCode(kind)) return isOther(kindOfWord(nextNoun(wordsAfter, i))) ? undefined : 90 - 3 * i;
   }
   return undefined;
 }

@@ -7,7 +7,7 @@
 export const ONE_TIME =
   /\b(?:one[- ]time\b|us(?:age unique|o [uú]nico|a e getta)|un(?: sol(?:o uso| ús)|ică folosință)|tek kullanımlık|dùng (?:một|1) lần|sekali (?:pakai|guna)|isang beses|egyszer(?:i| használatos)|mara moja)/gi;
 export const ONE_TIME_SIGNS =
-  /ה?חד[- ־]?פעמית?|یک ?بار ?مصرف|ون ٹائم|ওয়ান টাইম|ใช้ครั้งเดียว|[μΜ][ιίΙ]ας [χΧ]ρήσης/g;
+  /ה?חד[- ־]?פעמית?|لمرة واحدة|یک ?بار ?مصرف|ون ٹائم|ওয়ান টাইম|ใช้ครั้งเดียว|[μΜ][ιίΙ]ας [χΧ]ρήσης/g;
 
 /** A mail about these calls its reference a code as well; a reference mixes letters and digits. */
 export const BOOKING =
@@ -22,7 +22,7 @@ export const SOURCE_LINE = /[()=].*[;{}]\s*$|[!=]==?[^=]|=>|\w\([^()]*["'][^()]*
 
 /** Subjects of mails whose codes are printed for the record, unless the text says to enter one. */
 export const RECORD_SUBJECT =
-  /\b(?:receipt|invoice|statement|order confirmation|check-?in|dial-?in|meeting|webinar|conference|your (?:stay|trip)|quittung|rechnung|kontoauszug|reçu|relevé|recibo|ricevuta|estratto)\b|\[patch\b/i;
+  /\b(?:receipt|invoice|statement|order confirmation|check-?in|dial-?in|meeting|webinar|conference|your (?:stay|trip)|quittung|rechnung|kontoauszug|reçu|relevé|recibo|ricevuta|estratto|nf-?e|nota fiscal|comprovante|comprobante|dekont|e-?paragon)\b|\[patch\b|faktur|fatura|bolletta|квитанц|чек |明細|发票|發票|账单|帳單|명세|영수증|فاتورة/i;
 
 /** "Your code is": told to one reader, which is not how a receipt names the code of a payment. */
 export const YOUR_CODE_IS =
@@ -35,13 +35,28 @@ export const VERB = /\s(?:is|lautet|ist|est|es|è|é)[\s:*"„“]*$/iu;
 export const IN_SUBJECT =
   /\b(?:in|of|im|in der|dans l[’']|en el|nell[’']|no|in het|w) ?(?:the |this )?(?:e-?mail[’']?s? )?(?:subject|betreff\w*|objet|asunto|oggetto|assunto|onderwerp|temacie)\b|件名|主题|主旨|제목/i;
 
+/**
+ * Words of mails about access: how long a code is valid, that it is secret, what it protects, whose it is. "Code" in a
+ * mail without any of them is a label of its records: "job code", "code magasin".
+ */
+export const ABOUT_ACCESS =
+  /valid|expir|secur|authenti|autenti|approv|genehmig|aprob|aprov|uwierzyteln|аутентиф|xác thực|your account|pick-?up|odbi[oó]r|получени|abhol|\bshare|\bsecret|\b(?:your|dein|ihr|votre|ton|tu|su|tuo|suo|seu|teu|uw|je|jouw|twój|ваш|твой|ваш)\b[^.\n]{0,24} (?:code|pin|c[oó]digo|codice|kod|код)\b|unlock|regist(?:er|r)|sign(?:ed|ing)? up|passw|\b(?:otp|tan|2fa|mfa)\b|gültig|läuft|verfällt|sicher|geheim|weitergeb|zugangs|freig(?:abe|eben)|valable|sécuri|d[’']accès|partage[rz]?|partilh|confidentiel|válid|cadu[cq]|segur|compart|acceso|acesso|autoriza|scad|sicur|condivid|accesso|autorizz|geldig|verlo|beveilig|deel|toegang|giltig|gyldig|gäller|utløper|udløber|säkerhet|sikkerhed|sikkerhet|del (?:ikke|inte)|voimassa|vanhen|ważn|wygas|bezpiecz|nikomu|platn|platí|bezpeč|érvényes|bizton|valabil|geçerli|paylaş|güven|действ|безопас|никому|дійсн|безпек|нікому|ισχύ|λήγει|ασφάλ|有効|セキュリティ|他人|有效|安全|泄露|유효|만료|보안|صالح|صلاحي|تشارك|أمان|تنتهي|معتبر|בתוקף|תקף|पर मान्य|मान्य|साझा|सुरक्षा|berlaku|hiệu lực|chia sẻ|หมดอายุ|ภายใน/i;
+
+/** "Code" in many languages, and nothing that says what it is for: records of all kinds have such numbers. */
+export const BARE_CODE =
+  /^(?!einmal|engångs|engangs|kertakäyttö|ühekord|pass)(?:\p{L}{3,}(?:code|codes|kode|koden|kodi|kod|kodu|kód|kood)|codes?|c[oó]d(?:igos?|ice|ici|i|ul)?|claves?|pin|pincode|k[oó]d\p{L}{0,4}|kood\p{L}{0,4}|код\p{L}{0,4}|κωδικ\p{L}*|(?:[وبلك]?ال|لل|[وبل])?رمز\p{L}*|کد|کوڈ|קוד\p{L}*|कोड|কোড)$/iu;
+
 /** Behind a number that was named before it: "Type it on the sign-in screen." */
 export const ENTER_IT =
   /\b(?:(?:enter|type|use|paste|copy) (?:it|this|that|these)|gib (?:ihn|sie|es)|geben sie (?:ihn|sie|es)|saisissez-le|entrez-le|introdúcelo|escríbelo|inseriscilo|introduza-o|voer (?:deze|hem)|wpisz go|введите его)\b/i;
 
+/** A subject that asks for nothing: it is done. */
+export const CONFIRMED =
+  /\b(?:confirmed|verified|bestätigt|confirmée?|confirmad[oa]|confermat[oa]|bevestigd|potwierdzon[oea]|подтвержд[её]н)/i;
+
 /** Scripts that write without blanks: looked for as they are. */
 export const CODE_SIGNS =
-  /验证码|驗證碼|校验码|动态码|動態碼|动态密码|认证码|安全码|確認碼|认证碼|認証コード|確認コード|検証コード|ワンタイム|認証番号|確認番号|パスコード|コード|인증번호|인증\s?코드|확인\s?코드|보안\s?코드|로그인\s?코드|인증\s?번호|일회용|코드|รหัส|ລະຫັດ|កូដ|ကုဒ်|otp/gi;
+  /验证码|驗證碼|校验码|动态码|動態碼|动态密码|動態密碼|一次性密[码碼]|临时密码|臨時密碼|[动動][态態]口令|认证码|安全码|確認碼|认证碼|認証コード|確認コード|検証コード|ワンタイム|認証番号|確認番号|パスコード|コード|인증번호|인증\s?코드|확인\s?코드|보안\s?코드|로그인\s?코드|인증\s?번호|일회용|(?<![后後末尾])[4-8四五六七八] ?[位桁자][の리]? ?(?:数字|數字|コード|숫자|코드)|(?:数字|番号)を[^。\n]{0,12}入力|코드|รหัส|ລະຫັດ|កូដ|ကုဒ်|otp/gi;
 export const OTHER_SIGNS =
   /订单|訂單|单号|快递|运单|电话|電話|邮编|優惠|优惠|折扣|发票|發票|金额|尾号|注文|番号|お問い合わせ|クーポン|郵便|電話番号|請求|予約|주문|송장|쿠폰|전화|우편|예약|영수증|할인|ไปรษณีย์|ส่วนลด|โทร|คำสั่งซื้อ|คูปอง/g;
 

@@ -17,6 +17,8 @@ export interface MailFacts {
   subjectSaysCode: boolean;
   /** The body says that the code is in the subject, which is being read. */
   isPointedAt: boolean;
+  /** Something in it says that a code of it gives access. */
+  isAboutAccess: () => boolean;
 }
 
 interface CodeRule {
@@ -36,7 +38,8 @@ const SURE_IN_SENTENCE = 97;
 const MIN_CHECKOUT_DIGITS = 6;
 
 const when = (condition: boolean, points: number): number | undefined => (condition ? points : undefined);
-const hasPurpose = (text: string): boolean => PURPOSES.some((purpose) => purpose.test(text));
+/** Whether a text speaks of verifying, of signing in, or of a password. */
+export const hasPurpose = (text: string): boolean => PURPOSES.some((purpose) => purpose.test(text));
 
 /** Whether the words say "previous code" of this one. */
 function isStale({ kindsBefore, after }: Setting): boolean {
@@ -96,6 +99,16 @@ const HINTS: readonly CodeRule[] = [
   {
     reason: 'it stands alone, and the next words say to enter it and what for',
     points: ({ alone, following }) => when(alone && ENTER_IT.test(following) && hasPurpose(following), HINT),
+  },
+  {
+    reason: 'the word before says to type it, or those before a colon do, and the mail is about access',
+    points: ({ direct, sentenceWords }, { isAboutAccess }) =>
+      when(isEntered(direct ? sentenceWords : sentenceWords.slice(-1)) && isAboutAccess(), HINT),
+  },
+  {
+    reason: 'it stands alone behind a colon, and the sentence says to enter it',
+    points: ({ alone, wide, kindsBefore }) =>
+      when(alone && /[:：]\s*$/.test(wide) && kindsBefore.includes('enter'), HINT),
   },
   {
     reason: 'it stands alone below a subject that speaks of a code',

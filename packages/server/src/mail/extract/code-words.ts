@@ -72,17 +72,20 @@ const WORD_RULES: readonly WordRule[] = [
     reason: 'to type or to use what is beside it',
     words: {
       en: /enter|type|input|use|paste|fill/u,
-      de: /gib|geben|eingeben|tippe|tippen|nutze|nutzen|verwende|verwenden/u,
-      fr: /saisi\p{L}*|entrez|tapez|utilisez|utilise/u,
+      de: /gib|geben|eingeben|tippe|tippen|trage|tragen|nutze|nutzen|verwende|verwenden/u,
+      fr: /saisi\p{L}*|entrez|tapez|utilisez|utilise|renseign(?:ez|er)|indiquez|composez|recopiez/u,
       'es pt':
-        /introdu(?:ce|zca|zcan|cir|za|zir)|escrib[ae]n?|ingres[ae]n?|teclea|digit[ae]|insira|utilice|utiliza/u,
-      'it ro': /inserisci|inserire|immetti|introdu|introduce[tț]i|folosește|folosi[tț]i/u,
+        /introdu(?:ce|zca|zcan|cir|za|zir)|escr[ií]b[ae](?:n|l[oa])?|ingres[ae]n?|teclea|copia|copie|digit[ae]|insira|informe|preencha|utilice|utiliza/u,
+      'it ro':
+        /inserisci|inserisca|inserire|digit[ai]|scriva|immetti|introdu|introduce[tț]i|folosește|folosi[tț]i/u,
       nl: /voer|vul|gebruik/u,
-      'pl cs sk': /wpisz|wprowadź|podaj|użyj|zadej\p{L}*|napište|opište|použijte/u,
+      'pl cs sk': /wpisz|przepisz|wprowadź|podaj|użyj|zadej\p{L}*|napište|opište|použijte/u,
       'sv no da': /ange|skriv|indtast|tast|använd|bruk|brug/u,
       'fi hu': /syötä|anna|kirjoita|käytä|írja|írd/u,
-      tr: /gir|girin|giriniz|yazın|kullanın/u,
-      'ru uk': /введите|введи|введіть|уведіть|используйте|використайте/u,
+      tr: /gir|girin|giriniz|yaz|yazın|yazınız|tuşlayın|kullanın/u,
+      'hr sl bg sr': /unesite|upišite|vnesite|въведете|въведи|унесите/u,
+      'lt lv et ca': /įveskite|ievadiet|sisesta(?:ge)?|introdueix\p{L}*/u,
+      'ru uk': /введите|введи|наберите|впишите|наберіть|впишіть|введіть|уведіть|используйте|використайте/u,
       el: /πληκτρολογ\p{L}*|εισ[αά]γ\p{L}*/u,
       'ar he': /أدخل|ادخل|أدخلي|استخدم|הזן|הזיני|הזינו|הקלד|הקלידו/u,
       'hi vi id': /दर्ज|nhập|masukkan|gunakan/u,
@@ -182,6 +185,7 @@ const WORD_RULES: readonly WordRule[] = [
       'pt it': /cep|cap/u,
       'pl cs ro hu fi lt et': /pocztowy|psč|po[sș][tț]al|irányítószám|postinumero|pašto|sihtnumber/u,
       'ru uk bg mk el': /индекс|почтов\p{L}*|поштов\p{L}*|пощенски|поштенски|ταχυδρομικό[ςυ]/u,
+      hi: /पिन/u,
       'ar fa ur he': /البريدي|پستی|پوسٹل|ڈاک|מיקוד/u,
       'id ms vi bn ta ka hy': /poskod|pos|bưu|পোস্ট|அஞ்சல்|საფოსტო|փոստային/u,
     },
@@ -192,7 +196,7 @@ const WORD_RULES: readonly WordRule[] = [
     words: {
       en: /tracking|track|shipment|shipper|carrier|courier|consignment|waybill|parcel|awb|ups|fedex|dhl/u,
       de: /sendung\p{L}*|paket\p{L}*/u,
-      'fr es it pt': /colis|suivi|seguimiento|rastre\p{L}*|spedizione/u,
+      'fr es it pt': /colis|suivi|seguimiento|rastre\p{L}*|spedizione|traccia\p{L}*|pacco/u,
       'nl pl cs tr': /zending|przesyłk\p{L}*|śledz\p{L}*|sledovac\p{L}*|kargo|takip/u,
       'fi sv': /seuranta\p{L}*|spårning\p{L}*/u,
       'ru uk': /трек\p{L}*|накладн\p{L}*|отслеж\p{L}*|відстеж\p{L}*/u,
@@ -252,7 +256,8 @@ const WORD_RULES: readonly WordRule[] = [
     words: {
       en: /customer|client|member|policy|contract|serial|model|sku|product|article|item|part|barcode|qr|license|licence|isbn/u,
       de: /kunden\p{L}*|mitglied\p{L}*|vertrag\p{L}*|artikel\p{L}*/u,
-      'es it pt fr nl': /cliente|barras|barre|barra|klant\p{L}*/u,
+      'es it pt fr nl':
+        /cliente|barras|barre|barra|klant\p{L}*|s[oó]ci[oa]|abonad[oa]|afiliad[oa]|adhérente?|produ[ck]t[eo]|prodotto|proveedor|fornitore|fournisseur/u,
       'lt lv et fi':
         /kresk\p{L}*|įmonės|uzņēmuma|(?:registri|isiku|triip|vööt|toote|posti|riba|pašto)kood\p{L}*|(?:viiva|tuote|asiakas)koodi\p{L}*/u,
       'ru uk sk': /товар\p{L}*|артикул\p{L}*|(?:čiarov|čárov)\p{L}*/u,

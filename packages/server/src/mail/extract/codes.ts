@@ -1,9 +1,12 @@
-import type { MailCode } from '../mail.ts';
+import type { MailCode, MailImage } from '../mail.ts';
 import { foldBlanks, INVISIBLE } from '../mime/clean.ts';
 import { type Candidate, candidatesOf } from './code-candidates.ts';
 import { kindsOf, type Setting, saysCode, settingOf, wordsOf } from './code-context.ts';
 import {
+  ABOUT_ACCESS,
+  BARE_CODE,
   BOOKING,
+  CONFIRMED,
   IN_SUBJECT,
   ONE_TIME,
   ONE_TIME_SIGNS,
@@ -11,7 +14,9 @@ import {
   SOURCE_LINE,
   YOUR_CODE_IS,
 } from './code-phrases.ts';
-import { judge, type MailFacts } from './code-rules.ts';
+import { hasPurpose, judge, type MailFacts } from './code-rules.ts';
+import { kindOfWord } from './code-words.ts';
+import { NOT_VERIFY } from './link-words.ts';
 
 /** Characters searched. A code is near the top; what follows is a footer or a long letter. */
 const MAX_READ = 32 * 1024;
@@ -21,6 +26,10 @@ const MAX_CODES = 5;
 const CONTEXT_SIDE = 40;
 /** Characters searched for words that refer to the subject. */
 const MAX_POINTER = 2_048;
+/** Characters of a line that goes on in the next one. */
+const MIN_WRAPPED = 50;
+/** Characters: one sentence. */
+const MAX_SHORT = 40;
 /** Candidates with a lower score are not reported. */
 const SURE = 45;
 
@@ -79,6 +88,10 @@ interface Mail extends MailFacts {
   isOffer: boolean;
   /** Its codes are printed for the record, and count only where the text says to enter one. */
   isRecord: boolean;
+  /** Its subject asks to verify something, or to sign in. */
+  isSubjectOfAccess: () => boolean;
+  /** So few words that a code is what it is about. */
+  isShort: boolean;
 }
 
 /** The candidates of one text for which its words are evidence, for or against a code. */
@@ -109,33 +122,100 @@ function found(text: string, readable: string, candidate: Candidate, mail: Mail)
   if (mail.isRecord && !isMeantForEntering(setting)) return undefined;
   if (isInSource(readable, candidate)) return undefined;
   const score = judge(setting, mail);
-  if (score >= 0 && score < SURE) return undefined;
+  if (score >= 0 && (score < SURE || isLabelOfRecord(setting, mail))) return undefined;
   // The words around a number that is something else are not shown.
   const context = score < 0 ? '' : contextOf(text, candidate);
   return { code: { value: candidate.value, context }, score };
 }
 
 /** Whether the text says to enter a code, or tells its reader what theirs is. */
+/**
+ * Whether nothing says that the code gives access to anything: "test code 10231". What stands in a line of its own is
+ * no label; behind a colon or a verb, words anywhere in the mail count, otherwise those of the sentence.
+ */
+function isLabelOfRecord(setting: Setting, mail: Mail): boolean {
+  const { alone, direct } = setting;
+  if (alone || mail.subjectSaysCode || (direct && mail.isShort)) return false;
+  const speaks = direct ? mail.isAboutAccess() : mail.isSubjectOfAccess() || speaksOfAccess(lineOf(setting));
+  return !speaks && !isMeantForEntering(setting) && !isNamedInFull(setting);
+}
+
+/** The line of a candidate, with the one before or behind it where that was wrapped. */
+function lineOf({ sentence, after }: Setting): string {
+  const lines = sentence.split('\n');
+  let line = lines.pop() ?? '';
+  const [rest = '', next = ''] = after.split('\n', 2);
+  const isWrapped = line.length + rest.length >= MIN_WRAPPED;
+  const before = lines.pop() ?? '';
+  if (before.length >= MIN_WRAPPED) line = `${before} ${line}`;
+  return `${line} ${rest} ${isWrapped ? next : ''}`;
+}
+
 const isMeantForEntering = ({ wide, following, sentence }: Setting): boolean =>
   YOUR_CODE_IS.test(sentence) || kindsOf(wordsOf(wide + following)).includes('enter');
+
+/** Whether the words before call it more than a "code": a passcode, a one-time password. */
+const isNamedInFull = ({ wide }: Setting): boolean =>
+  wordsOf(wide).some((word) => kindOfWord(word) === 'code' && !BARE_CODE.test(word));
+
+/** A paragraph for each description that could hold a code. */
+const descriptionsOf = (images: readonly MailImage[]): string =>
+  images.flatMap(({ alt }) => (alt !== null && /\d{2}/.test(alt) ? [alt] : [])).join('\n\n');
+
+/** The answer of the first call for all calls. */
+function once(ask: () => boolean): () => boolean {
+  let answer: boolean | undefined;
+  return () => {
+    answer ??= ask();
+    return answer;
+  };
+}
+
+/** Whether a text is about who may use something: then its "code" is more than the label of a record. */
+function speaksOfAccess(text: string): boolean {
+  const read = text.slice(0, MAX_POINTER);
+  return ABOUT_ACCESS.test(read) || hasPurpose(read);
+}
 
 const hasCode = (found: readonly Found[]): boolean => found.some(({ score }) => score > 0);
 
 /**
  * One-time codes, best first; none where we are unsure. The value is what a person would type: groups
  * of digits joined (`482 910` and `482-910` are `482910`), the hyphens of mixed codes kept (`G-482910`).
- * The page is read only where subject and text hold no code.
+ * The page is read only where the text holds no code, and its pictures where nothing else does.
  * @param words the visible words of the page, or null
+ * @param images the pictures of the page; a code may stand in what describes one
  */
-export function findCodes(subject: string, text: string | null, words: string | null): MailCode[] {
+export function findCodes(
+  subject: string,
+  text: string | null,
+  words: string | null,
+  images: readonly MailImage[] = [],
+): MailCode[] {
   const subjectSaysCode = saysCode(asTyped(subject));
   const isOffer = /\d\s?%/.test(subject);
   const isRecord = !subjectSaysCode && RECORD_SUBJECT.test(subject);
-  const mail: Mail = { subjectSaysCode, isPointedAt: false, isOffer, isRecord };
+  // Asked for few mails: most have no number that could be a code.
+  const isAboutAccess = once(() => [subject, text ?? '', words ?? ''].some(speaksOfAccess));
+  const isSubjectOfAccess = once(
+    () => hasPurpose(subject) && !NOT_VERIFY.test(subject) && !CONFIRMED.test(subject),
+  );
+  const isShort = (text ?? words ?? '').length < MAX_SHORT;
+  const mail: Mail = {
+    subjectSaysCode,
+    isPointedAt: false,
+    isOffer,
+    isRecord,
+    isAboutAccess,
+    isSubjectOfAccess,
+    isShort,
+  };
   let inBody = text === null ? [] : read(text, mail);
   if (words !== null && !hasCode(inBody)) inBody = read(words, mail);
   const isPointedAt = !hasCode(inBody) && IN_SUBJECT.test((text ?? words ?? '').slice(0, MAX_POINTER));
-  return best([...inBody, ...read(subject, { ...mail, isPointedAt })]);
+  const all = [...inBody, ...read(subject, { ...mail, isPointedAt })];
+  if (!hasCode(all) && images.length > 0) all.push(...read(descriptionsOf(images), mail));
+  return best(all);
 }
 
 /** Each value once: called something else anywhere, it is that; called a code twice, it is one with more weight. */

@@ -46,6 +46,8 @@ const ADDRESS =
  * stay: the URL standard takes them for part of it, as in Persian words, and a click would send them.
  */
 const BEHIND_LINK = new RegExp(`[.,;:!?'*_|\`${INVISIBLE}]`);
+/** A mail or a call to somebody: it unsubscribes, and does nothing else that a link is for. */
+const NO_PAGE = /^(?:mailto|tel|sms):/i;
 /** Schemes that run or embed instead of leading somewhere. */
 const NO_LINK = /^(?:javascript|data|vbscript|cid|about|blob|file):|^#/i;
 /** Link texts that say nothing about the purpose. */
@@ -112,6 +114,11 @@ interface Around {
 
 /** @param around for links whose own words say nothing */
 function kindOf(href: string, text: string, around: Around): LinkKind {
+  const kind = kindOfWeb(href, text, around);
+  return kind !== 'unsubscribe' && NO_PAGE.test(href) ? 'other' : kind;
+}
+
+function kindOfWeb(href: string, text: string, around: Around): LinkKind {
   if (ARTICLE_TEXT.test(text)) return 'other';
   const own = text === href || FILE_PATH.test(text) ? undefined : kindOfText(text);
   if (own !== undefined) return own;

@@ -10,6 +10,11 @@ import { HELD_OUT_5C } from './labelled/held-out-5c.ts';
 import { HELD_OUT_5D } from './labelled/held-out-5d.ts';
 import { build, type LabelledMail } from './labelled/labelled.ts';
 import { LANGUAGES } from './labelled/languages.ts';
+import { SEVENTH_EASTERN } from './labelled/seventh/eastern.ts';
+import { EIGHTH } from './labelled/seventh/eighth.ts';
+import { NINTH } from './labelled/seventh/ninth.ts';
+import { TENTH } from './labelled/seventh/tenth.ts';
+import { SEVENTH_WESTERN } from './labelled/seventh/western.ts';
 import { SIXTH_EASTERN } from './labelled/sixth/eastern.ts';
 import { SIXTH_WESTERN } from './labelled/sixth/western.ts';
 import { WITH_CODE } from './labelled/with-code.ts';
@@ -70,6 +75,11 @@ const ALL = [
   ...LANGUAGES,
   ...SIXTH_WESTERN,
   ...SIXTH_EASTERN,
+  ...SEVENTH_WESTERN,
+  ...SEVENTH_EASTERN,
+  ...EIGHTH,
+  ...NINTH,
+  ...TENTH,
 ];
 const HELD_OUT_5 = [...HELD_OUT_5A, ...HELD_OUT_5B, ...HELD_OUT_5C, ...HELD_OUT_5D];
 

@@ -1,0 +1,193 @@
+import type { LabelledMail } from '../labelled.ts';
+
+const T = 'https://go.relay.example/ss/c/u001.';
+
+/** A tenth set: half of it with a code, half of it records, in ten languages. Its first run is in docs/benchmarks.md. */
+export const TENTH: LabelledMail[] = [
+  {
+    name: 'tenth: en invite-only beta with a code',
+    subject: 'You are in',
+    html: `<p>Hey Sam, your spot at Quillmate is ready.</p><p>To get started, open the app and use <b>583-204</b> when asked.</p><p><a href="${T}1">Open Quillmate</a></p><p>Quillmate Inc, 2261 Market Street #4667, San Francisco CA 94114</p>`,
+    code: '583204',
+    links: ['other'],
+  },
+  {
+    name: 'tenth: en guest checkout code',
+    subject: 'Here is the code you asked for',
+    html: '<p>Thanks for shopping with us.</p><table><tr><td>2</td><td>9</td><td>0</td><td>0</td><td>4</td><td>1</td></tr></table><p>Order total so far: $48.20 (3 items)</p>',
+    code: '290041',
+  },
+  {
+    name: 'tenth: en energy bill',
+    subject: 'Your November energy bill',
+    html: `<p>Account number 8500 4417 2098</p><p>Tariff code E1R-2201, meter point 1200044120988</p><p>Amount due £84.12 by 12/12/2026</p><p><a href="${T}2">Sign in to pay</a></p>`,
+    code: null,
+    links: ['sign-in'],
+  },
+  {
+    name: 'tenth: en pull request with a reviewer code',
+    subject: 'Re: [acme/api] Return 40401 for unknown tenants (PR #2281)',
+    text: 'ada commented on this pull request.\n\n> The client maps code 40401 to a page. Should error code 40402 be kept?\n\nReply to this email directly or view it: https://git.example.com/acme/api/pull/2281#issuecomment-99120\nYou can unsubscribe: https://git.example.com/notifications/unsubscribe-auth/AAB12\n',
+    code: null,
+    links: ['other', 'unsubscribe'],
+  },
+  {
+    name: 'tenth: en tax filing receipt',
+    subject: 'Submission accepted',
+    text: 'Your return was accepted. Keep this for your files.\nReceipt code 77A120 Office code 0441 Period 202610\nValid as proof of filing.\n',
+    code: null,
+  },
+  {
+    name: 'tenth: en gym door',
+    subject: 'Membership confirmed',
+    text: 'Welcome to Ironhall. Membership 440118. Locker area B. Classes start Monday 07:00. Studio code GYM24.\n',
+    code: null,
+  },
+  {
+    name: 'tenth: en payments app, amount and code',
+    subject: 'Approve $250.00 to Rent LLC?',
+    text: 'We need to check that this is really you.\n\nEnter 118 027 in the app to send $250.00 to Rent LLC (acct ending 9920).\n',
+    code: '118027',
+  },
+  {
+    name: 'tenth: de Elster-artig',
+    subject: 'Aktivierung Ihres Benutzerkontos',
+    html: `<p>Sehr geehrte Frau Lindner,</p><p>Ihre Aktivierungs-ID: <b>482 117 903 55</b></p><p>Den Aktivierungs-Code erhalten Sie getrennt per Post.</p><p><a href="${T}3">Konto aktivieren</a></p>`,
+    code: null,
+    links: ['verify'],
+  },
+  {
+    name: 'tenth: de Fitness-App',
+    subject: 'Fast geschafft!',
+    html: '<p>Hey Lea, nur noch ein Schritt:</p><p>Deine Ziffern für die App</p><h1>7 1 4 9</h1><p>Gib sie ein, um deine Mail-Adresse zu bestätigen.</p>',
+    code: '7149',
+  },
+  {
+    name: 'tenth: de Lieferavis Industrie',
+    subject: 'Lieferavis 80044127',
+    text: 'Werkscode 0410, Abladestelle 22B, Materialcode 4410-2281, Charge 26K1188.\nLieferung am 24.11.2026 zwischen 6 und 14 Uhr.\n',
+    code: null,
+  },
+  {
+    name: 'tenth: fr mutuelle',
+    subject: 'Votre décompte de remboursement',
+    html: `<p>Code acte 0110, code organisme 01 941 0442. Remboursé 18,40 €.</p><p><a href="${T}4">Se connecter à mon espace</a></p>`,
+    code: null,
+    links: ['sign-in'],
+  },
+  {
+    name: 'tenth: fr covoiturage',
+    subject: '4471 : votre code',
+    text: 'Bonjour Hugo,\nTapez 4471 pour vérifier votre adresse. Pas vous ? Ignorez cet e-mail.\n',
+    code: '4471',
+  },
+  {
+    name: 'tenth: es recuperación con código alfanumérico',
+    subject: 'Recupera tu cuenta',
+    html: '<p>Hola, Inés.</p><p>Copia este código en la aplicación:</p><p><b>9KD4TW</b></p><p>Si no lo pediste, no hagas nada. Avda. de América 38, 28028 Madrid</p>',
+    code: '9KD4TW',
+  },
+  {
+    name: 'tenth: es multa de tráfico',
+    subject: 'Notificación disponible',
+    text: 'Expediente 28/118-204417. Código de emisora 441200, referencia 0098771204, modelo 6. Acceda con su certificado electrónico.\n',
+    code: null,
+  },
+  {
+    name: 'tenth: pt código de confirmação de banco',
+    subject: 'Confirmação de transferência',
+    text: 'Para concluir o Pix de R$ 380,00 para Ana S. (CPF ***.120.***-**), informe o código 70 44 18 no app.\n',
+    code: '704418',
+  },
+  {
+    name: 'tenth: pt nota fiscal',
+    subject: 'NF-e emitida',
+    text: 'NF-e nº 118204 série 1. Código de verificação da nota: 4E2A-9911. Valor R$ 99,00.\n',
+    code: null,
+  },
+  {
+    name: 'tenth: it attivazione SPID',
+    subject: 'Attiva la tua identità',
+    html: `<p>Gentile utente, per proseguire digiti il codice <b>8820 1147</b> entro 20 minuti.</p><p>Oppure <a href="${T}5">prosegui da qui</a></p>`,
+    code: '88201147',
+  },
+  {
+    name: 'tenth: pl polisa',
+    subject: 'Polisa OC nr 1044120987',
+    text: 'Kod pojazdu 0410221, kod agenta 118820. Składka 812 zł płatna do 30.11.2026.\n',
+    code: null,
+  },
+  {
+    name: 'tenth: ru доставка продуктов',
+    subject: 'Курьер уже едет',
+    text: 'Заказ 2281-0441. Код домофона 44К1180. Оплата картой *4417.\n',
+    code: null,
+  },
+  {
+    name: 'tenth: ru вход без пароля',
+    subject: 'Вход',
+    html: `<p>Нажмите кнопку, чтобы войти.</p><p><a href="${T}6">Войти</a></p><p>Или наберите в приложении: <b>55 02 81</b></p>`,
+    code: '550281',
+    links: ['sign-in'],
+  },
+  {
+    name: 'tenth: uk рахунок',
+    subject: 'Рахунок за листопад',
+    text: 'Код послуги 0112, код ЄДРПОУ 32113344. До сплати 412,10 грн.\n',
+    code: null,
+  },
+  {
+    name: 'tenth: tr doğrulama, kod önce',
+    subject: 'Hesap güvenliği',
+    text: '660 417 kodunu uygulamaya yaz. Kod 2 dakika sonra geçersiz olur.\nMersis 0441028812000015\n',
+    code: '660417',
+  },
+  {
+    name: 'tenth: tr banka dekontu',
+    subject: 'Dekont',
+    text: 'Şube kodu 0441, hesap 1182047, işlem kodu 77120. Tutar 1.250,00 TL.\n',
+    code: null,
+  },
+  {
+    name: 'tenth: ja 引き落とし',
+    subject: '口座振替のお知らせ',
+    text: '金融機関コード 0005 支店コード 118 口座番号 *****20\n振替日 11月27日 金額 4,400円\n',
+    code: null,
+  },
+  {
+    name: 'tenth: ja ゲーム',
+    subject: '認証のお願い',
+    text: 'ゲームにログインするには、次の英数字を入力してください。\n\nTK4-9QX\n\n心当たりがない場合は破棄してください。\n',
+    code: 'TK4-9QX',
+  },
+  {
+    name: 'tenth: zh 支付确认',
+    subject: '支付确认',
+    text: '【云付】动态口令 204417,您正在向*明支付 128.00 元。切勿告诉他人。\n',
+    code: '204417',
+  },
+  {
+    name: 'tenth: zh 入职资料',
+    subject: '入职通知',
+    text: '工号 118204,部门代码 0441,座位 B12-07。报到时间 11月24日 9:30。\n',
+    code: null,
+  },
+  {
+    name: 'tenth: ko 카드 명세',
+    subject: '11월 이용대금 명세서',
+    text: '가맹점번호 4412009 업종코드 5411 결제금액 128,000원\n',
+    code: null,
+  },
+  {
+    name: 'tenth: ar تنشيط',
+    subject: 'خطوة أخيرة',
+    html: `<div dir="rtl"><p>أدخل الرقم التالي لتفعيل حسابك:</p><p><b>881 204</b></p><p>شارع الملك فهد، الرياض 12271</p></div>`,
+    code: '881204',
+  },
+  {
+    name: 'tenth: hi बिजली बिल',
+    subject: 'आपका बिजली बिल',
+    text: 'उपभोक्ता संख्या 4412009881, डिवीजन कोड 10441, राशि ₹1,284। देय तिथि 28/11/2026।\n',
+    code: null,
+  },
+];
