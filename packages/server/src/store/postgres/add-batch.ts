@@ -8,8 +8,8 @@ import { together } from './errors.ts';
 
 /*
  * `addBatch` on PostgreSQL, in two flights of statements that are sent without waiting for each other's results.
- * The first writes the bytes, without locks, and then locks the rows of account orders and inboxes, each in one
- * order, so that no two batches wait for each other. The second writes what is small; the COMMIT follows it.
+ * The first writes the bytes, without locks, and then locks the rows of account orders, inboxes and webhooks, each
+ * in one order, so that no two batches wait for each other. The second writes what is small; the COMMIT follows it.
  */
 
 /** Rows of one INSERT. Few sizes, so that each connection plans few statements. */
@@ -108,9 +108,11 @@ async function lock(client: PoolClient, mails: readonly NewMail[], now: number):
       values: [[...owners.keys()], now],
     }),
     client.query({
-      name: 'read webhooks',
+      name: 'keep webhooks',
+      // Only removing a row waits for this lock: its deliveries are written later in this transaction.
       text: `select id, account_id, inbox_id from webhooks
-        where account_id = any($1) and enabled = 1 and ends_at > $2 and (inbox_id is null or inbox_id = any($3))`,
+        where account_id = any($1) and enabled = 1 and ends_at > $2 and (inbox_id is null or inbox_id = any($3))
+        order by id for key share`,
       values: [accountIds, now, [...owners.keys()]],
     }),
   ]);

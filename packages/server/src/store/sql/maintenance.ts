@@ -13,7 +13,7 @@ import { dayOf, monthOf } from '../contract/usage.ts';
 import { inSequence, type Removal } from './delete-in-steps.ts';
 import type { Db, Engine, Tx } from './engine.ts';
 import { removeOldDeletedInboxes } from './reports/deleted-inboxes.ts';
-import { cancelOfInbox, removeDeliveries, removeNextWebhook } from './webhooks/queue.ts';
+import { cancelOfInbox, removeEnded, removeNextWebhook } from './webhooks/queue.ts';
 import { createTakeWakes } from './webhooks/wakes.ts';
 
 /**
@@ -179,14 +179,15 @@ const removeEndedWebhooks = ({ dialect }: Engine): Chore => {
   };
 };
 
-const removeOldDeliveries: Chore = (tx, limit, now) => {
-  const old = tx
-    .selectFrom('deliveries')
-    .select('id')
-    .where('ended_at', '<=', now - DELIVERY_KEPT_MS)
-    .limit(limit);
-  // One that was replayed since is pending.
-  return removeDeliveries(tx, old, 'ended');
+const removeOldDeliveries = ({ dialect }: Engine): Chore => {
+  return (tx, limit, now) => {
+    const old = tx
+      .selectFrom('deliveries')
+      .select(['id', 'webhook_id'])
+      .where('ended_at', '<=', now - DELIVERY_KEPT_MS)
+      .limit(limit);
+    return removeEnded(tx, dialect, old);
+  };
 };
 
 /** Wakes are taken within a second wherever a worker runs. */
@@ -199,26 +200,28 @@ function takeStaleWakes(engine: Engine): Chore {
 }
 
 /** Removes the oldest ended deliveries of webhooks with a long log. */
-const trimDeliveries: Chore = async (tx, limit) => {
-  const full = await tx
-    .selectFrom('webhooks')
-    .select(['id', 'kept'])
-    .where('kept', '>', MAX_KEPT_DELIVERIES)
-    .limit(limit)
-    .execute();
-  let freed = 0;
-  for (const { id, kept } of full) {
-    if (freed >= limit) break;
-    const oldest = tx
-      .selectFrom('deliveries')
-      .select('id')
-      .where('webhook_id', '=', id)
-      .where('ended_at', 'is not', null)
-      .orderBy('id')
-      .limit(Math.min(kept - MAX_KEPT_DELIVERIES, limit - freed));
-    freed += await removeDeliveries(tx, oldest, 'ended');
-  }
-  return freed;
+const trimDeliveries = ({ dialect }: Engine): Chore => {
+  return async (tx, limit) => {
+    const full = await tx
+      .selectFrom('webhooks')
+      .select(['id', 'kept'])
+      .where('kept', '>', MAX_KEPT_DELIVERIES)
+      .limit(limit)
+      .execute();
+    let freed = 0;
+    for (const { id, kept } of full) {
+      if (freed >= limit) break;
+      const oldest = tx
+        .selectFrom('deliveries')
+        .select(['id', 'webhook_id'])
+        .where('webhook_id', '=', id)
+        .where('ended_at', 'is not', null)
+        .orderBy('id')
+        .limit(Math.min(kept - MAX_KEPT_DELIVERIES, limit - freed));
+      freed += await removeEnded(tx, dialect, oldest);
+    }
+    return freed;
+  };
 };
 
 async function measure(db: Db, now: number): Promise<StoreFigures> {
@@ -269,9 +272,9 @@ export function createUpkeep(engine: Engine, removal: Removal): Upkeep {
     (tx, limit) => removal.sources.freeParked(tx, limit),
     removeTombstones,
     removeEndedWebhooks(engine),
-    removeOldDeliveries,
+    removeOldDeliveries(engine),
     takeStaleWakes(engine),
-    trimDeliveries,
+    trimDeliveries(engine),
     removeReservations,
     removeRefusals,
     removeOldDeletedInboxes,

@@ -1,4 +1,4 @@
-import type { SelectQueryBuilder } from 'kysely';
+import type { DeleteQueryBuilder, DeleteResult, SelectQueryBuilder } from 'kysely';
 import type { Dialect, Tx } from '../engine.ts';
 import type { Tables } from '../tables/index.ts';
 
@@ -56,40 +56,59 @@ export async function cancelOfWebhook(
 }
 
 /**
- * Removes deliveries with their attempts.
- * @param which a query for the ids
- * @param mayRemove a condition that the row must still meet when it is deleted: another transaction may have
- *   changed it since the query read it
- * @returns the rows removed
+ * Deletes deliveries with their attempts. The transaction has locked their webhooks: `record` and `replay` lock a
+ * webhook before its deliveries, and could deadlock with one that does it the other way round.
+ * @returns the rows deleted
  */
-export async function removeDeliveries(
+async function deleteWithAttempts(
   tx: Tx,
-  which: SelectQueryBuilder<Tables, 'deliveries', { id: string }>,
-  mayRemove: 'any' | 'ended',
+  deliveries: DeleteQueryBuilder<Tables, 'deliveries', DeleteResult>,
 ): Promise<number> {
-  let deletion = tx.deleteFrom('deliveries').where('id', 'in', which);
-  if (mayRemove === 'ended') deletion = deletion.where('ended_at', 'is not', null);
-  const removed = await deletion.returning(['id', 'webhook_id']).execute();
-  if (removed.length === 0) return 0;
+  const deleted = await deliveries.returning(['id', 'webhook_id']).execute();
+  if (deleted.length === 0) return 0;
   const attempts = await tx
     .deleteFrom('attempts')
     .where(
       'delivery_id',
       'in',
-      removed.map(({ id }) => id),
+      deleted.map(({ id }) => id),
     )
     .returning('number')
     .execute();
-  const webhooks = Map.groupBy(removed, ({ webhook_id }) => webhook_id);
-  // In the order of their ids, so that no two transactions wait for each other.
-  for (const [webhook, rows] of [...webhooks].sort(([a], [b]) => (a < b ? -1 : 1))) {
+  for (const [webhook, { length }] of Map.groupBy(deleted, ({ webhook_id }) => webhook_id)) {
     await tx
       .updateTable('webhooks')
-      .set((row) => ({ kept: row('kept', '-', rows.length) }))
+      .set((row) => ({ kept: row('kept', '-', length) }))
       .where('id', '=', webhook)
       .execute();
   }
-  return attempts.length + removed.length;
+  return attempts.length + deleted.length;
+}
+
+/**
+ * Removes ended deliveries with their attempts. Those of a webhook that another transaction has locked are left
+ * for later: one that waits for a webhook while it has locked another could deadlock.
+ * @param which a query for the deliveries; one of them that is replayed meanwhile is kept
+ * @returns the rows removed
+ */
+export async function removeEnded(
+  tx: Tx,
+  { lockFreeRows }: Dialect,
+  which: SelectQueryBuilder<Tables, 'deliveries', { id: string; webhook_id: string }>,
+): Promise<number> {
+  const found = await which.execute();
+  if (found.length === 0) return 0;
+  const webhooks = [...new Set(found.map(({ webhook_id }) => webhook_id))];
+  const free = await lockFreeRows(
+    tx.selectFrom('webhooks').select('id').where('id', 'in', webhooks),
+  ).execute();
+  const locked = new Set(free.map(({ id }) => id));
+  const ids = found.filter(({ webhook_id }) => locked.has(webhook_id)).map(({ id }) => id);
+  if (ids.length === 0) return 0;
+  return deleteWithAttempts(
+    tx,
+    tx.deleteFrom('deliveries').where('id', 'in', ids).where('ended_at', 'is not', null),
+  );
 }
 
 /**
@@ -108,7 +127,7 @@ export async function removeNextWebhook(
   const webhook = await lock(which.limit(1)).executeTakeFirst();
   if (!webhook) return 0;
   const some = tx.selectFrom('deliveries').select('id').where('webhook_id', '=', webhook.id).limit(limit);
-  const rows = await removeDeliveries(tx, some, 'any');
+  const rows = await deleteWithAttempts(tx, tx.deleteFrom('deliveries').where('id', 'in', some));
   // Its row is locked, so no delivery can be added any more.
   if (rows < limit) await tx.deleteFrom('webhooks').where('id', '=', webhook.id).execute();
   return limit;
