@@ -15,7 +15,7 @@ import { collectPaths, unknownPath } from './request/paths.ts';
 import { createAttachmentBytes } from './response/bytes/attachment-bytes.ts';
 import { createWholeMails } from './response/bytes/whole-mails.ts';
 import { setCommonHeaders } from './response/common-headers.ts';
-import { answerErrors, finishAnswers, observeRequests, sendError } from './response/finish.ts';
+import { answerErrors, dropBody, finishAnswers, observeRequests, sendError } from './response/finish.ts';
 import { createAnswers } from './response/response-cache.ts';
 import { apiRoutes } from './routes/api.ts';
 import { sessionRoutes } from './routes/console/session.ts';
@@ -97,7 +97,7 @@ function createFastify(
     frameworkErrors: (error, request, reply) => {
       setCommonHeaders(request, reply);
       cors.allow(request, reply);
-      sendError(deps, error, request, reply);
+      dropBody(request, reply, () => sendError(deps, error, request, reply));
     },
   }).withTypeProvider<TypeBoxTypeProvider>();
   app.setValidatorCompiler(({ schema }) => createValidator(schema as object));

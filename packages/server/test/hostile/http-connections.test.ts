@@ -91,13 +91,22 @@ describe('connections', () => {
     await expect.poll(() => silent.filter((socket) => socket.destroyed).length).toBeGreaterThanOrEqual(5);
   });
 
-  it('are read no further than a small bound after a 401', async () => {
+  it.each([
+    ['a 401', 'POST /v1/inboxes/x/messages HTTP/1.1', ''],
+    ['a 401 to an expectation that is unknown', 'POST /v1/inboxes HTTP/1.1', 'Expect: 200-ok\r\n'],
+    [
+      'a 401 to an expectation of HTTP/1.0',
+      'POST /v1/inboxes HTTP/1.0',
+      'Connection: keep-alive\r\nExpect: 100-continue\r\n',
+    ],
+    ['a 400 to a path that cannot be decoded', 'POST /v1/%zz HTTP/1.1', ''],
+  ])('are read no further than a small bound after %s', async (_name, line, headers) => {
     http = await startHttp();
-    const head = (credential: string) =>
-      `POST /v1/inboxes/x/messages HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${credential}\r\nContent-Type: message/rfc822\r\nContent-Length: ${200 * MIB}\r\n\r\n`;
     const sender = open();
     const gone = closed(sender);
-    sender.write(head('mfk_unknown'));
+    sender.write(
+      `${line}\r\nHost: x\r\nAuthorization: Bearer mfk_unknown\r\n${headers}Content-Type: application/json\r\nContent-Length: ${200 * MIB}\r\n\r\n`,
+    );
     const piece = Buffer.alloc(64 * 1024);
     const send = () => {
       while (!sender.destroyed && sender.write(piece));

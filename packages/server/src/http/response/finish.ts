@@ -82,13 +82,19 @@ function limitReading({ raw }: FastifyReply, ms: number, giveBack: () => void): 
   raw.once('close', giveBack);
 }
 
-/** True where a client without a valid credential still sends a body, which will not be read. */
-const isDiscarding = (request: FastifyRequest): boolean =>
-  request.caller === null &&
-  hasBody(request) &&
-  !request.raw.complete &&
-  // The client waits with its body, and its connection is closed (request/expect-continue.ts).
-  request.headers.expect === undefined;
+/** True where a client still sends a body. One that waits with it is not: its connection is closed already. */
+const isSending = (request: FastifyRequest, { raw }: FastifyReply): boolean =>
+  hasBody(request) && !request.raw.complete && raw.getHeader('connection') !== 'close';
+
+/** Reads the rest of a body that nothing else will read, up to a bound; beyond it the response closes the connection. */
+export function dropBody(request: FastifyRequest, reply: FastifyReply, done: () => void): void {
+  const finish = (isRead: boolean): void => {
+    if (!isRead) reply.header('connection', 'close');
+    done();
+  };
+  if (isSending(request, reply)) discardBody(request.raw, MAX_DISCARDED_BYTES, finish);
+  else finish(true);
+}
 
 /**
  * Adds the headers of the account's limits to every response, counts it in the budget of unread ones, and
@@ -112,10 +118,7 @@ export function finishAnswers(app: App, { options, admission, held }: RouteConte
       reply.headers(admission.headers(admitted));
     }
     if (held.released) reply.header('connection', 'close');
-    if (!isDiscarding(request)) return done();
-    discardBody(request.raw, MAX_DISCARDED_BYTES, (isRead) => {
-      if (!isRead) reply.header('connection', 'close');
-      done();
-    });
+    if (request.caller !== null) return done();
+    dropBody(request, reply, done);
   });
 }
