@@ -7,6 +7,7 @@ import threading
 import time
 from email.message import EmailMessage
 from http.server import BaseHTTPRequestHandler, HTTPServer
+from urllib.parse import urlencode
 
 import pytest
 from conftest import Send
@@ -71,11 +72,12 @@ def test_says_in_a_table_why_a_wait_failed(mail_inbox: Inbox, send: Send) -> Non
         mail_inbox.wait_for_message(subject="reset", timeout=0.5)
     # The default would be 30 s.
     assert time.monotonic() - started < 15
+    label = urlencode({"label.run": mail_inbox.labels["run"]})
     assert re.sub(r"\d\d:\d\d:\d\d", "12:03:07", str(raised.value)) == (
         f'No mail with subject "reset" reached {mail_inbox.address} in 0.5 s.\n'
         "  1 other mail came (times in UTC):\n"
         '    12:03:07  subject is "Welcome to Shop"  from no-reply@shop.example\n'
-        f"  Look: {mail_inbox.console_url}/why"
+        f"  Look: {mail_inbox.console_url}/why?subject=reset&{label}"
     )
 
 

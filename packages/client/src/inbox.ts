@@ -211,6 +211,11 @@ export class Inbox {
     return this.#data.address ?? this.id;
   }
 
+  /** Its labels; none where they are not known. */
+  get labels(): Record<string, string> {
+    return this.#data.labels ?? {};
+  }
+
   #call(method: string, path: string, input?: object): Promise<unknown> {
     return this.#transport.send(`${method} /v1/inboxes/${this.id}${path}`, input);
   }

@@ -32,10 +32,28 @@ export async function timeoutError(
     ...(explanation ? explanationLines(explanation) : []),
     ...(await earlierLines(transport, inbox.id, wanted)),
     ...(isFinal ? [] : ['The server could not be reached at the end: this is what it said before.']),
-    `Look: ${inbox.consoleUrl}/why`,
+    `Look: ${whyUrl(inbox, wanted)}`,
   ];
   const text = `${missing(foundCount, count)}${describeMatch(match)} reached ${inbox.name} in ${seconds(timeoutMs)}.\n  ${lines.join('\n  ')}`;
   return new WaitTimeoutError(text, inbox.id, timeoutMs, explanation, isFinal);
+}
+
+/**
+ * The screen of the console that explains this wait, with its conditions. Those that only the client checks are
+ * left out. A label finds what is kept of the inbox when it has ended.
+ */
+function whyUrl({ consoleUrl, labels }: WaitTarget, { match, count, since }: WaitFor): string {
+  const query = new URLSearchParams();
+  for (const [name, value] of Object.entries(split(match).onServer)) {
+    // A link has conditions of its own: `link.kind=reset`.
+    const parts = Object.entries(Object(value) === value ? Object(value) : { '': value });
+    for (const [part, wanted] of parts) query.set(part === '' ? name : `${name}.${part}`, String(wanted));
+  }
+  if (since) query.set('since', since);
+  if (count !== 1) query.set('count', String(count));
+  const [label] = Object.entries(labels).sort(([a], [b]) => Number(b === 'run') - Number(a === 'run'));
+  if (label) query.set(`label.${label[0]}`, label[1]);
+  return `${consoleUrl}/why${query.size > 0 ? `?${query}` : ''}`;
 }
 
 function missing(foundCount: number, count: number): string {

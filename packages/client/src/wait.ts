@@ -22,6 +22,7 @@ export interface WaitTarget {
   /** For people: the address where it is known, else the id. */
   name: string;
   consoleUrl: string;
+  labels: Record<string, string>;
 }
 
 export interface WaitFor {

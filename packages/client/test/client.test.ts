@@ -107,9 +107,23 @@ describe('an inbox of the client', () => {
         '  1 other mail came (times in UTC):',
         '    12:03:07  subject is "Welcome to Shop"  from no-reply@shop.example',
         '  Near miss: brave.oter@mayfly.test was refused 1 time (12:03:07): no inbox has that address.',
-        `  Look: ${app.url}/console/inboxes/${inbox.id}/why`,
+        `  Look: ${app.url}/console/inboxes/${inbox.id}/why?subject=reset`,
       ].join('\n'),
     );
+  });
+
+  it('names the conditions of a wait that failed, and a label, in the address that explains it', async () => {
+    const inbox = await mayfly.inboxes.create({ labels: { browser: 'firefox', run: '47 11' } });
+    const match = { subject: 'a&b', code: true, link: { kind: 'reset' as const }, from: /shop/ };
+    const error = (await failureOf(
+      inbox.waitForMessages(2, match, { timeoutMs: 1, since: inbox.data.cursor }),
+    )) as WaitTimeoutError;
+    const address = /Look: (\S+)/.exec(error.message)?.[1] ?? '';
+    expect(new URL(address).pathname).toBe(`/console/inboxes/${inbox.id}/why`);
+    expect(Object.fromEntries(new URL(address).searchParams)).toEqual({
+      ...{ subject: 'a&b', code: 'true', 'link.kind': 'reset' },
+      ...{ since: inbox.data.cursor, count: '2', 'label.run': '47 11' },
+    });
   });
 
   it('tells when a message that matches came before the wait began', async () => {

@@ -1,5 +1,5 @@
-import { type ComponentChildren, type ComponentType, h } from 'preact';
-import { useEffect, useErrorBoundary, useLayoutEffect, useState } from 'preact/hooks';
+import type { ComponentChildren, ComponentType } from 'preact';
+import { useEffect, useErrorBoundary, useLayoutEffect } from 'preact/hooks';
 import { href, match, navigate, path, query, url } from './lib/router.ts';
 import { loadSession, session, sessionError } from './lib/session.ts';
 import { showTitle } from './lib/title.ts';
@@ -7,36 +7,11 @@ import { Inbox } from './screens/inbox/inbox.tsx';
 import { Inboxes } from './screens/inboxes/inboxes.tsx';
 import { Open, SignIn } from './screens/sign-in.tsx';
 import { Shell } from './shell.tsx';
+import { later } from './ui/later.tsx';
 import { Broken, Failure, Loading, Notice } from './ui/states.tsx';
 
-type Params = Record<string, string>;
 // biome-ignore lint/suspicious/noExplicitAny: each screen has parameters of its own, read from its path.
 type Screen = ComponentType<any>;
-
-/** A screen that is loaded when it is first shown. */
-function load(screen: () => Promise<Screen>): Screen {
-  let loaded: Screen | undefined;
-  return function Later(params: Params) {
-    const [, setState] = useState(0);
-    const [hasFailed, setFailed] = useState(false);
-    useEffect(() => {
-      if (loaded) return;
-      screen().then(
-        (one) => {
-          loaded = one;
-          setState(1);
-        },
-        () => setFailed(true),
-      );
-    }, []);
-    if (hasFailed) {
-      const detail =
-        'The server does not respond, or another version of Mayfly was started since this page was loaded.';
-      return <Broken title="This screen could not be loaded" detail={detail} />;
-    }
-    return loaded ? h(loaded, params) : <Loading />;
-  };
-}
 
 const webhooks = () => import('./screens/webhooks/webhooks.tsx');
 /** Screens by path. Those that most visits do not need are loaded when they are opened. */
@@ -44,23 +19,26 @@ const ROUTES: [pattern: string, screen: Screen, title: string][] = [
   ['/inboxes', Inboxes, 'Inboxes'],
   ['/inboxes/:id', Inbox, 'Inbox'],
   ['/inboxes/:id/messages/:messageId', Inbox, 'Message'],
-  ['/inboxes/:id/why', load(async () => (await import('./screens/why/why.tsx')).Why), 'Why nothing came'],
-  ['/why', load(async () => (await import('./screens/why/address.tsx')).WhyAddress), 'Why nothing came'],
-  ['/live', load(async () => (await import('./screens/live.tsx')).Live), 'Live'],
-  ['/connect', load(async () => (await import('./screens/connect/connect.tsx')).Connect), 'Connect'],
-  ['/webhooks', load(async () => (await webhooks()).Webhooks), 'Webhooks'],
-  ['/webhooks/:id', load(async () => (await import('./screens/webhooks/webhook.tsx')).Webhook), 'Webhook'],
+  ['/inboxes/:id/why', later(async () => (await import('./screens/why/why.tsx')).Why), 'Why nothing came'],
+  ['/why', later(async () => (await import('./screens/why/address.tsx')).WhyAddress), 'Why nothing came'],
+  ['/runs', later(async () => (await import('./screens/runs/runs.tsx')).Runs), 'Test runs'],
+  ['/live', later(async () => (await import('./screens/live.tsx')).Live), 'Live'],
+  ['/connect', later(async () => (await import('./screens/connect/connect.tsx')).Connect), 'Connect'],
+  ['/webhooks', later(async () => (await webhooks()).Webhooks), 'Webhooks'],
+  ['/webhooks/:id', later(async () => (await import('./screens/webhooks/webhook.tsx')).Webhook), 'Webhook'],
   [
     '/webhooks/:id/deliveries/:deliveryId',
-    load(async () => (await import('./screens/webhooks/webhook.tsx')).Webhook),
+    later(async () => (await import('./screens/webhooks/webhook.tsx')).Webhook),
     'Delivery',
   ],
-  ['/keys', load(async () => (await import('./screens/keys.tsx')).Keys), 'API keys'],
-  ['/usage', load(async () => (await import('./screens/usage.tsx')).Usage), 'Usage'],
-  ['/domains', load(async () => (await import('./screens/domains.tsx')).Domains), 'Domains'],
+  ['/keys', later(async () => (await import('./screens/keys.tsx')).Keys), 'API keys'],
+  ['/usage', later(async () => (await import('./screens/usage.tsx')).Usage), 'Usage'],
+  ['/domains', later(async () => (await import('./screens/domains.tsx')).Domains), 'Domains'],
 ];
 
-function find(at: string): { pattern: string; Screen: Screen; title: string; params: Params } | null {
+function find(
+  at: string,
+): { pattern: string; Screen: Screen; title: string; params: Record<string, string> } | null {
   for (const [pattern, Screen, title] of ROUTES) {
     const params = match(pattern, at);
     if (params) return { pattern, Screen, title, params };

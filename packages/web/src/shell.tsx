@@ -26,6 +26,7 @@ const PLACES: readonly Place[] = [
   { to: '/inboxes', label: 'Inboxes', icon: 'inbox', key: 'i' },
   { to: '/live', label: 'Live', icon: 'live', key: 'l' },
   { to: '/why', label: 'Why nothing came', icon: 'question', key: 'y' },
+  { to: '/runs', label: 'Test runs', icon: 'play', key: 'r' },
   { to: '/connect', label: 'Connect', icon: 'plug', key: 'c' },
   { to: '/webhooks', label: 'Webhooks', icon: 'hook', key: 'w' },
   { to: '/usage', label: 'Usage', icon: 'chart', key: 'u' },

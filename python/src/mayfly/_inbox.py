@@ -288,6 +288,7 @@ class Inbox:
             self.id,
             str(self._data.get("address", self.id)),
             f"{self.console_url}/why",
+            self._data.get("labels", {}),
             count,
             match,
             timeout,

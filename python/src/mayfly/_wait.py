@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from typing import Any
+from urllib.parse import urlencode
 
 from ._explain import explanation_lines
 from ._match import Match, describe, split_match
@@ -84,6 +85,7 @@ def wait_for_messages(
     inbox_id: str,
     name: str,
     url: str,
+    labels: dict[str, str],
     count: int,
     match: Match,
     timeout: float,
@@ -121,11 +123,34 @@ def wait_for_messages(
         lines = explanation_lines(explanation) + _earlier(transport, inbox_id, match, since)
         if not is_final:
             lines.append("The server could not be reached at the end: this is what it said before.")
-        lines.append(f"Look: {url}")
+        lines.append(f"Look: {url}{_query(split.on_server, count, since, labels)}")
         noun = "No mail" if count == 1 else f"Only {len(found)} of {count} mails"
         head = f"{noun}{describe(match)} reached {name} in {round(timeout, 1):g} s."
         text = head + "".join(f"\n  {line}" for line in lines)
         raise WaitTimeoutError(text, inbox_id, timeout, explanation, is_final)
+
+
+def _query(
+    match: dict[str, Any], count: int, since: str | None, labels: dict[str, str]
+) -> str:
+    """The wait as parameters of the console, without what only the client checks.
+
+    A label finds what is kept of the inbox when it has ended.
+    """
+    query: dict[str, str] = {}
+    for name, value in match.items():
+        # A link has conditions of its own: link.kind=reset.
+        is_link = isinstance(value, dict)
+        parts = {f"{name}.{part}": one for part, one in value.items()} if is_link else {name: value}
+        for key, wanted in parts.items():
+            query[key] = wanted if isinstance(wanted, str) else json.dumps(wanted)
+    if since is not None:
+        query["since"] = since
+    if count != 1:
+        query["count"] = str(count)
+    for name in sorted(labels, key=lambda label: label != "run")[:1]:
+        query[f"label.{name}"] = labels[name]
+    return f"?{urlencode(query)}" if query else ""
 
 
 def _earlier(transport: Transport, inbox_id: str, match: Match, since: str | None) -> list[str]:

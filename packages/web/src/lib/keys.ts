@@ -26,6 +26,7 @@ const GO: Record<string, string> = {
   i: '/inboxes',
   l: '/live',
   y: '/why',
+  r: '/runs',
   c: '/connect',
   w: '/webhooks',
   u: '/usage',

@@ -8,8 +8,8 @@ import { loadSession, mayfly, mayWrite, session } from '../lib/session.ts';
 import { exact, now } from '../lib/time.ts';
 import { Ago, Badge, Button, Field, IconButton, ScreenHead } from '../ui/basics.tsx';
 import { Confirm, Dialog, DoneFoot, FormFoot } from '../ui/dialog.tsx';
+import { Shown } from '../ui/shown.tsx';
 import { Loaded } from '../ui/states.tsx';
-import { Shown } from './inboxes/create-inbox.tsx';
 
 const DAY_MS = 86_400_000;
 

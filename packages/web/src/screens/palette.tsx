@@ -151,6 +151,7 @@ const KEYS: [key: string, words: string][] = [
   ['g i', 'inboxes'],
   ['g l', 'live'],
   ['g y', 'why nothing came'],
+  ['g r', 'test runs'],
   ['g c', 'connect'],
   ['g w', 'webhooks'],
   ['g u', 'usage'],

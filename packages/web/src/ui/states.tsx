@@ -60,7 +60,8 @@ const Gone = ({ error, isScreen }: { error: ApiError; isScreen?: boolean | undef
       <p>{error.problem?.detail}</p>
       {at && <p class="muted">It expired on {exact(at)}. Its messages can no longer be read.</p>}
       <p>
-        <a href={href('/inboxes')}>Show all inboxes</a>
+        <a href={href('/inboxes')}>Show all inboxes</a> ·{' '}
+        <a href={href('/runs')}>Show what failed in a test run</a>
       </p>
     </Notice>
   );

@@ -4,8 +4,9 @@ import { wordsOf } from '../../lib/actions.ts';
 import { useQuery } from '../../lib/query.ts';
 import { href, navigate } from '../../lib/router.ts';
 import { mayfly } from '../../lib/session.ts';
-import { Button, CopyButton, Field, IconButton } from '../../ui/basics.tsx';
+import { Button, Field, IconButton } from '../../ui/basics.tsx';
 import { Dialog, FormFoot } from '../../ui/dialog.tsx';
+import { Shown } from '../../ui/shown.tsx';
 
 type Pair = [name: string, value: string];
 
@@ -81,20 +82,6 @@ function Created({ inbox, onClose }: { inbox: api.CreatedInbox; onClose: () => v
     </Dialog>
   );
 }
-
-/** A value that is shown once. @param what names it where it is copied */
-export const Shown = ({ label, what, value }: { label: string; what: string; value: string }) => (
-  <div class="field">
-    <span class="field-label">{label}</span>
-    <div class="snippet">
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: the text scrolls sideways, also by keyboard. */}
-      <pre tabIndex={0} class="whole">
-        {value}
-      </pre>
-      <CopyButton value={value} what={what} />
-    </div>
-  </div>
-);
 
 /** Creates an inbox with all options of the API. */
 export function CreateInbox({ onCreated, onClose }: { onCreated: () => void; onClose: () => void }) {

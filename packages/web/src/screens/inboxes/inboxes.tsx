@@ -9,23 +9,19 @@ import { href, navigate, query, setQuery } from '../../lib/router.ts';
 import { mayfly, mayWrite, session } from '../../lib/session.ts';
 import { Button, ScreenHead, SearchField, Snippet } from '../../ui/basics.tsx';
 import { Confirm } from '../../ui/dialog.tsx';
+import { later } from '../../ui/later.tsx';
 import { Loaded, Notice } from '../../ui/states.tsx';
 import { afterLayout, focusedRow, focusRow, rowKeys, WindowList } from '../../ui/window-list.tsx';
-import { CreateInbox } from './create-inbox.tsx';
+import { labelParams, labelsIn } from '../runs/report.ts';
 import { InboxRow, isSink } from './row.tsx';
 
+const CreateInbox = later(async () => (await import('./create-inbox.tsx')).CreateInbox);
 /** Bounds the list: an account may have many thousands. */
 const MAX_SHOWN = 5_000;
 
-/** Labels of the address, `label.run=4711`. */
-const labelsIn = (search: URLSearchParams): Record<string, string> =>
-  Object.fromEntries(
-    [...search].filter(([name]) => name.startsWith('label.')).map(([name, value]) => [name.slice(6), value]),
-  );
-
 async function loadInboxes(labels: Record<string, string>, signal: AbortSignal): Promise<api.Inbox[]> {
   const found: api.Inbox[] = [];
-  const filter = Object.fromEntries(Object.entries(labels).map(([name, value]) => [`label.${name}`, value]));
+  const filter = labelParams(labels);
   for (let before: string | undefined; ; before = found.at(-1)?.id) {
     const page = await mayfly.call('GET /v1/inboxes', {
       query: { ...filter, limit: 200, ...(before && { before }) },
@@ -225,6 +221,11 @@ export function Inboxes() {
           )
         }
       >
+        {isFiltered && (
+          <a class="button" href={href('/runs', labelParams(labels))}>
+            Report of the run
+          </a>
+        )}
         {mayWrite.value && isFiltered && shown.length > 0 && (
           <DeleteByLabel labels={labels} number={shown.length} onDone={list.reload} />
         )}

@@ -1,5 +1,5 @@
 import type { api } from '@mayfly/client';
-import type { ComponentChildren } from 'preact';
+import type { ComponentType } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { setHidden } from '../../lib/actions.ts';
 import { bytes, count } from '../../lib/format.ts';
@@ -10,17 +10,12 @@ import { mayfly, mayWrite } from '../../lib/session.ts';
 import { showTitle } from '../../lib/title.ts';
 import { Ago, Badge, Button, CodeChip, CopyButton, IconButton } from '../../ui/basics.tsx';
 import { Icon } from '../../ui/icons.tsx';
+import { later } from '../../ui/later.tsx';
 import { Loaded } from '../../ui/states.tsx';
 import { type Tab, Tabs } from '../../ui/tabs.tsx';
 import { Codes, firstLink } from './codes.tsx';
-import { Headers } from './headers.tsx';
-import { Json } from './json.tsx';
-import { Lint } from './lint.tsx';
-import { Parts } from './parts.tsx';
 import { Preview } from './preview.tsx';
-import { Source } from './source.tsx';
 import { TextView } from './text.tsx';
-import { Timeline } from './timeline.tsx';
 
 interface MessagePaneProps {
   inboxId: string;
@@ -104,16 +99,17 @@ function tabsOf({ html, text, codes, links, headers, attachments }: api.Message)
   ];
 }
 
-const VIEWS: Record<string, (props: { message: api.Message }) => ComponentChildren> = {
+const rare = () => import('./rare.ts');
+const VIEWS: Record<string, ComponentType<{ message: api.Message }>> = {
   html: Preview,
   text: TextView,
   codes: Codes,
-  headers: Headers,
-  parts: Parts,
-  source: Source,
-  json: Json,
-  timeline: Timeline,
-  lint: Lint,
+  headers: later(async () => (await rare()).Headers),
+  parts: later(async () => (await rare()).Parts),
+  source: later(async () => (await rare()).Source),
+  json: later(async () => (await rare()).Json),
+  timeline: later(async () => (await rare()).Timeline),
+  lint: later(async () => (await rare()).Lint),
 };
 
 function Body({ message }: { message: api.Message }) {
@@ -150,6 +146,7 @@ export function MessagePane({ inboxId, messageId, onBack, onNext, onPrevious, on
   const message = useQuery(`message ${messageId}`, (signal) =>
     mayfly.call('GET /v1/inboxes/{id}/messages/{messageId}', { path: { id: inboxId, messageId }, signal }),
   );
+  useEffect(() => void rare().catch(() => undefined), []);
   const isDeleted = isGone(message.error);
   // Somebody else deleted it: its row goes as well.
   useEffect(() => {

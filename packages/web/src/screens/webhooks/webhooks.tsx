@@ -7,8 +7,8 @@ import { href, query, setQuery } from '../../lib/router.ts';
 import { mayfly, mayWrite } from '../../lib/session.ts';
 import { Ago, Badge, Button, Field, ScreenHead, Snippet } from '../../ui/basics.tsx';
 import { Dialog, DoneFoot, FormFoot } from '../../ui/dialog.tsx';
+import { Shown } from '../../ui/shown.tsx';
 import { Loaded, Notice } from '../../ui/states.tsx';
-import { Shown } from '../inboxes/create-inbox.tsx';
 
 /** How a receiver checks that a request came from this server. */
 const VERIFY = `import { Webhook } from 'standardwebhooks';

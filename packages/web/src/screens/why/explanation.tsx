@@ -1,83 +1,146 @@
 import type { api } from '@mayfly/client';
-import { person, plural } from '../../lib/format.ts';
-import { ago } from '../../lib/time.ts';
+import { person } from '../../lib/format.ts';
+import { href } from '../../lib/router.ts';
+import { Ago, Badge } from '../../ui/basics.tsx';
+import { Letters } from './letters.tsx';
+import { Refusals } from './refusals.tsx';
 
-/** What a message lacks: some conditions ask for something that it does not have, others for a value. */
-const shortcoming = ({ condition }: api.SeenMessage['failed'][number]): string =>
-  ['code', 'link', 'hasAttachments'].includes(condition)
-    ? `it has no such ${condition === 'hasAttachments' ? 'attachment' : condition}`
-    : `its ${condition} differs`;
+const NAMES: Record<string, string> = { hasAttachments: 'attachments', rcptTo: 'recipient' };
 
-/** An explanation as sentences, the likeliest cause first. */
-export function sentences(
-  inbox: api.Inbox,
-  { seen, seenCount, refused, nearMisses, failedHandshakes }: api.WaitExplanation,
-): string[] {
-  const found: string[] = [];
-  const [miss] = nearMisses;
-  const nearest = [...seen].sort((a, b) => a.failed.length - b.failed.length)[0];
-  if (nearest) {
-    found.push(
-      `${plural(seenCount, 'message')} came, and none meets all conditions. The nearest is “${nearest.message.subject || '(no subject)'}” from ${person(nearest.message.from)}, ${ago(nearest.message.receivedAt)}: ${nearest.failed.map(shortcoming).join(' and ')}.`,
-    );
-  }
-  if (refused[0]?.reply === '' && !refused[0].fault) {
-    found.push(
-      `The connection of a sender ended in the middle of a message for this address, ${ago(refused[0].at)}.`,
-    );
-  } else if (refused[0]) {
-    found.push(
-      `${plural(refused.length, 'mail')} for this address was refused. The last reply, ${ago(refused[0].at)}, was “${refused[0].reply}”.`,
-    );
-  }
-  if (miss) {
-    const what =
-      miss.outcome === 'refused' ? 'was refused, because no inbox takes it' : 'went to another inbox';
-    found.push(
-      `Mail for ${miss.address} ${what}, ${ago(miss.at)}. This inbox is ${inbox.address}. Compare the letters below.`,
-    );
-  }
-  if (failedHandshakes[0]) {
-    found.push(
-      `A sender failed to start TLS ${ago(failedHandshakes[0].at)}: ${failedHandshakes[0].reason}. It may have given up.`,
-    );
-  }
-  if (found.length > 0) return found;
-  return [
-    'Nothing came near this inbox: no message, no refused mail, no similar address, no failed TLS handshake.',
-    'So the application did not send, or it sent to another server. Compare its SMTP host and port with those on the screen “Connect”.',
-  ];
-}
+const Seen = ({ inboxId, seen }: { inboxId: string; seen: api.SeenMessage }) => (
+  <li class="seen">
+    <div class="row-line">
+      <a class="cut" dir="auto" href={href(`/inboxes/${inboxId}/messages/${seen.message.id}`)}>
+        <b>{seen.message.subject || '(no subject)'}</b>{' '}
+        <span class="muted">from {person(seen.message.from)}</span>
+      </a>
+      <Ago time={seen.message.receivedAt} />
+    </div>
+    <ul class="seen-failed">
+      {seen.failed.map(({ condition, expected, got }) => (
+        <li key={condition}>
+          <b>{NAMES[condition] ?? condition}</b>: expected <code>{expected}</code>, got{' '}
+          <code dir="auto">{got || '(empty)'}</code>
+        </li>
+      ))}
+    </ul>
+  </li>
+);
 
-/** The longest common subsequence of two addresses, as marks on the letters of the first. */
-function commonLetters(a: string, b: string): boolean[] {
-  const width = b.length + 1;
-  const lengths = new Uint16Array((a.length + 1) * width);
-  const at = (i: number, j: number) => lengths[i * width + j] ?? 0;
-  for (let i = a.length - 1; i >= 0; i--) {
-    for (let j = b.length - 1; j >= 0; j--) {
-      lengths[i * width + j] = a[i] === b[j] ? at(i + 1, j + 1) + 1 : Math.max(at(i + 1, j), at(i, j + 1));
-    }
-  }
-  const common: boolean[] = [];
-  let j = 0;
-  for (let i = 0; i < a.length; i++) {
-    while (j < b.length && a[i] !== b[j] && at(i, j + 1) >= at(i + 1, j) && at(i, j + 1) === at(i, j)) j++;
-    common[i] = j < b.length && a[i] === b[j];
-    if (common[i]) j++;
-  }
-  return common;
-}
+const Miss = ({ miss, address }: { miss: api.NearMiss; address: string }) => (
+  <li class="seen">
+    <div class="row-line">
+      <span class="cut address">
+        <Letters of={miss.address} unlike={address} />
+      </span>
+      <Badge kind={miss.outcome === 'refused' ? 'bad' : 'warn'}>
+        {miss.outcome} {miss.times > 1 && `${miss.times} times`}
+      </Badge>
+      <Ago time={miss.at} />
+    </div>
+    {miss.inboxId && <a href={href(`/inboxes/${miss.inboxId}`)}>Open the inbox that got it</a>}
+  </li>
+);
 
-/** An address with the letters marked that another one does not have. */
-export function Letters({ of, unlike }: { of: string; unlike: string }) {
-  const common = commonLetters(of, unlike);
-  const runs: { text: string; isCommon: boolean }[] = [];
-  for (const [index, letter] of [...of].entries()) {
-    const isCommon = common[index] ?? false;
-    const last = runs.at(-1);
-    if (last?.isCommon === isCommon) last.text += letter;
-    else runs.push({ text: letter, isCommon });
-  }
-  return <>{runs.map(({ text, isCommon }, index) => (isCommon ? text : <mark key={index}>{text}</mark>))}</>;
+const REASONS: Record<api.OtherMail['reason'], string> = {
+  'same-recipient': 'sent to the address of this inbox, but stored in another one',
+  'meets-conditions': 'meets all conditions, in another inbox',
+  refused: 'refused: no inbox has this address',
+};
+
+const Other = ({ mail }: { mail: api.OtherMail }) => (
+  <li class="seen">
+    <div class="row-line">
+      <span class="cut address">{mail.address}</span>
+      <Ago time={mail.at} />
+    </div>
+    <span class="small muted">
+      {REASONS[mail.reason]}
+      {mail.inboxId && (
+        <>
+          {'. '}
+          <a href={href(`/inboxes/${mail.inboxId}`)}>Open the inbox that has it</a>
+        </>
+      )}
+    </span>
+  </li>
+);
+
+const Handshake = ({ one }: { one: api.FailedHandshake }) => (
+  <li class="seen">
+    <div class="row-line">
+      <span class="cut" title={one.reason}>
+        {one.reason}
+      </span>
+      <Ago time={one.at} />
+    </div>
+    <span class="small muted">from {one.remoteAddress}</span>
+  </li>
+);
+
+/** Why no message meets the conditions: the summary of the server, and what it is made from. */
+export function Explanation({ inbox, explanation }: { inbox: api.Inbox; explanation: api.WaitExplanation }) {
+  const { summary, seen, seenCount, refused, nearMisses, otherMail, failedHandshakes } = explanation;
+  const isQuiet = [seen, refused, nearMisses, otherMail, failedHandshakes].every((all) => all.length === 0);
+  return (
+    <>
+      <section class="panel" aria-live="polite">
+        <h2>The answer</h2>
+        <p class="answer" dir="auto">
+          {summary}
+        </p>
+        {isQuiet && (
+          <p>
+            Compare the host and port of the application with those on <a href={href('/connect')}>Connect</a>.
+          </p>
+        )}
+      </section>
+      {seen.length > 0 && (
+        <section>
+          <h2>Messages that came and did not match ({seenCount})</h2>
+          <ul>
+            {seen.map((one) => (
+              <Seen key={one.message.id} inboxId={inbox.id} seen={one} />
+            ))}
+          </ul>
+        </section>
+      )}
+      {nearMisses.length > 0 && (
+        <section>
+          <h2>Mail for similar addresses</h2>
+          <ul>
+            {nearMisses.map((miss) => (
+              <Miss key={miss.address} miss={miss} address={inbox.address} />
+            ))}
+          </ul>
+        </section>
+      )}
+      {otherMail.length > 0 && (
+        <section>
+          <h2>Mail for other addresses</h2>
+          <ul>
+            {otherMail.map((mail, index) => (
+              <Other key={index} mail={mail} />
+            ))}
+          </ul>
+        </section>
+      )}
+      {refused.length > 0 && (
+        <section>
+          <h2>Mail for this address that was refused</h2>
+          <Refusals refusals={refused} />
+        </section>
+      )}
+      {failedHandshakes.length > 0 && (
+        <section>
+          <h2>TLS handshakes that failed</h2>
+          <ul>
+            {failedHandshakes.map((one) => (
+              <Handshake key={`${one.at}${one.reason}`} one={one} />
+            ))}
+          </ul>
+        </section>
+      )}
+    </>
+  );
 }

@@ -1,213 +1,140 @@
 import type { api } from '@mayfly/client';
-import { useEffect, useRef } from 'preact/hooks';
-import { person, plural } from '../../lib/format.ts';
-import { useQuery } from '../../lib/query.ts';
-import { href, query, setQuery } from '../../lib/router.ts';
+import { useState } from 'preact/hooks';
+import { plural } from '../../lib/format.ts';
+import { useKeys } from '../../lib/keys.ts';
+import { isGone, useQuery } from '../../lib/query.ts';
+import { href, navigate, query, setQuery } from '../../lib/router.ts';
 import { mayfly } from '../../lib/session.ts';
-import { Ago, Badge, Button, Field, ScreenHead } from '../../ui/basics.tsx';
+import { duration } from '../../lib/time.ts';
+import { Ago, ScreenHead } from '../../ui/basics.tsx';
 import { Icon } from '../../ui/icons.tsx';
-import { Loaded } from '../../ui/states.tsx';
-import { Letters, sentences } from './explanation.tsx';
-import { Refusals } from './refusals.tsx';
+import { Failure, Loaded, Loading } from '../../ui/states.tsx';
+import { Failures } from '../runs/failures.tsx';
+import { labelParams, labelsIn, loadReported } from '../runs/report.ts';
+import { Conditions } from './conditions.tsx';
+import { Explanation } from './explanation.tsx';
+import { isEmpty, paramsOf, type Wait, waitIn } from './wait.ts';
 
-/** Conditions of a wait that are entered as text. */
-const CONDITIONS = ['from', 'to', 'subject', 'text'] as const;
-
-function matchIn(search: URLSearchParams): api.MessageMatch {
-  const match: api.MessageMatch = {};
-  for (const name of CONDITIONS) {
-    const value = search.get(name);
-    if (value) match[name] = value;
-  }
-  if (search.get('code')) match.code = true;
-  const link = search.get('link');
-  if (link) match.link = { href: link };
-  return match;
+interface Looked {
+  inbox: api.Inbox;
+  /** What the report of its run says; undefined where there is none. */
+  reported: api.ReportedInbox | undefined;
+  result: api.WaitResult;
 }
 
-/** The conditions of a wait that was copied from a test; null for text that is none. */
-function pasted(text: string): Record<string, string | null> | null {
-  try {
-    const wait = JSON.parse(text) as { match?: Record<string, unknown>; since?: string };
-    const match = wait.match ?? (wait as Record<string, unknown>);
-    const link = match.link as { href?: string } | undefined;
-    return {
-      ...Object.fromEntries(
-        CONDITIONS.map((name) => [name, typeof match[name] === 'string' ? (match[name] as string) : null]),
-      ),
-      code: match.code ? '1' : null,
-      link: link?.href ?? null,
-      since: wait.since ?? null,
-    };
-  } catch {
-    return null;
+/**
+ * Looks into an inbox with the conditions of the address. Without any, those of the last wait that failed are
+ * put there: that is what one wants to know.
+ */
+async function look(
+  id: string,
+  search: URLSearchParams,
+  onFilled: () => void,
+  signal: AbortSignal,
+): Promise<Looked> {
+  const path = { id };
+  const wait = waitIn(search);
+  const inbox = await mayfly.call('GET /v1/inboxes/{id}', { path, signal });
+  const reported = await loadReported(id, inbox.labels, signal);
+  const failed = reported?.waits.failures.at(-1);
+  if (isEmpty(wait) && failed && Object.keys(failed.match).length > 0) {
+    setQuery(paramsOf(failed.match, { count: failed.count }));
+    onFilled();
+    // The change of the address looks again, and drops this result.
+    return new Promise(() => undefined);
   }
+  const { match, since, count } = wait;
+  const body = { match, count, timeoutSeconds: 0, ...(since && { since }) };
+  const result = await mayfly.call('POST /v1/inboxes/{id}/wait', { path, body, signal });
+  return { inbox, reported, result };
 }
 
-function Conditions() {
-  const search = query.value;
-  const form = useRef<HTMLFormElement>(null);
-  // The fields follow the address of the page; the focus stays where it is.
-  const shown = search.toString();
-  useEffect(() => form.current?.reset(), [shown]);
-  const onSubmit = (event: SubmitEvent) => {
-    event.preventDefault();
-    const data = new FormData(event.currentTarget as HTMLFormElement);
-    const changes = Object.fromEntries(
-      [...CONDITIONS, 'link', 'since'].map((name) => [name, String(data.get(name) ?? '') || null]),
+/** How a message that meets the conditions lies to the last wait that failed. */
+function beside(message: api.Message, reported: api.ReportedInbox | undefined): string {
+  const failed = reported?.waits.failures.at(-1);
+  if (!failed) {
+    return 'If the test failed, it had given up before this message came, began to wait after it (since), or has other conditions.';
+  }
+  const late = Date.parse(message.receivedAt) - Date.parse(failed.endedAt);
+  return late > 0
+    ? `It came ${duration(late)} after the last wait of the test had failed: the wait was too short, or the application too slow.`
+    : 'It came before the last wait of the test failed: that wait began after it (since), or has other conditions.';
+}
+
+function Matched({ wait, looked: { inbox, reported, result } }: { wait: Wait; looked: Looked }) {
+  const first = result.messages[0];
+  if (isEmpty(wait)) {
+    return (
+      <section class="panel">
+        <h2>No conditions were given</h2>
+        <p class="answer">
+          Mail has come, and without conditions every message is enough. Enter above what the test waits for.
+        </p>
+      </section>
     );
-    setQuery({ ...changes, code: data.get('code') ? '1' : null, at: String(Date.now()) });
-  };
-  return (
-    <form
-      class="panel"
-      ref={form}
-      onSubmit={onSubmit}
-      onPaste={(event) => {
-        const found = pasted(event.clipboardData?.getData('text') ?? '');
-        if (!found) return;
-        event.preventDefault();
-        setQuery({ ...found, at: String(Date.now()) });
-      }}
-    >
-      <h2>What the test waits for</h2>
-      <div class="form-grid">
-        {CONDITIONS.map((name) => (
-          <Field key={name} label={name.charAt(0).toUpperCase() + name.slice(1)}>
-            <input
-              name={name}
-              defaultValue={search.get(name) ?? ''}
-              placeholder={{ from: 'no-reply@', to: 'ada+', subject: 'confirm', text: 'your code' }[name]}
-            />
-          </Field>
-        ))}
-        <Field label="Link contains">
-          <input name="link" defaultValue={search.get('link') ?? ''} placeholder="/confirm" />
-        </Field>
-        <Field label="Since" hint="A cursor, a message id or a time">
-          <input name="since" defaultValue={search.get('since') ?? ''} />
-        </Field>
-      </div>
-      <div class="row-line wrap">
-        <label class="row-line">
-          <input type="checkbox" name="code" defaultChecked={search.has('code')} /> has a one-time code
-        </label>
-        <span class="small muted grow">Paste the JSON of a wait anywhere in this form.</span>
-        <Button kind="primary" icon="refresh" type="submit">
-          Look again
-        </Button>
-      </div>
-    </form>
-  );
-}
-
-const NAMES: Record<string, string> = { hasAttachments: 'attachments', rcptTo: 'recipient' };
-
-const Seen = ({ inboxId, seen }: { inboxId: string; seen: api.SeenMessage }) => (
-  <li class="seen">
-    <div class="row-line">
-      <a class="cut" href={href(`/inboxes/${inboxId}/messages/${seen.message.id}`)}>
-        <b>{seen.message.subject || '(no subject)'}</b>{' '}
-        <span class="muted">from {person(seen.message.from)}</span>
-      </a>
-      <Ago time={seen.message.receivedAt} />
-    </div>
-    <ul class="seen-failed">
-      {seen.failed.map(({ condition, expected, got }) => (
-        <li key={condition}>
-          <b>{NAMES[condition] ?? condition}</b>: expected <code>{expected}</code>, got{' '}
-          <code>{got || '(empty)'}</code>
-        </li>
-      ))}
-    </ul>
-  </li>
-);
-
-function Explanation({ inbox, result }: { inbox: api.Inbox; result: api.WaitResult }) {
-  const { explanation, messages } = result;
-  const [first] = messages;
-  if (!explanation) {
+  }
+  if (!first) {
     return (
       <section class="panel">
         <h2>
-          <Icon name="check" /> It did come
+          <Icon name="check" /> No message meets the conditions, as wanted
         </h2>
-        <p class="answer">
-          {plural(messages.length, 'message')} in this inbox meets the conditions. If the test still failed,
-          it waited with other conditions, an earlier timeout, or a later <code>since</code>.
-        </p>
-        {first && (
-          <a href={href(`/inboxes/${inbox.id}/messages/${first.id}`)}>
-            Open “{first.subject || '(no subject)'}”
-          </a>
-        )}
       </section>
     );
   }
-  const { seen, refused, nearMisses, failedHandshakes } = explanation;
+  return (
+    <section class="panel">
+      <h2>
+        <Icon name="check" /> It is here
+      </h2>
+      <p class="answer">
+        <a dir="auto" href={href(`/inboxes/${inbox.id}/messages/${first.id}`)}>
+          {first.subject || '(no subject)'}
+        </a>{' '}
+        meets the conditions. It was received <Ago time={first.receivedAt} />.
+      </p>
+      <p>{beside(first, reported)}</p>
+    </section>
+  );
+}
+
+const Told = ({ reported }: { reported: api.ReportedInbox | undefined }) =>
+  reported && reported.waits.failed > 0 ? (
+    <section>
+      <h2>Waits of the test that failed</h2>
+      <Failures inbox={reported} />
+      <p class="small padded-line">
+        <a href={href('/runs', labelParams(reported.labels))}>Report of the test run</a>
+      </p>
+    </section>
+  ) : null;
+
+/** Of an inbox that has ended: what the report of its run has kept. */
+function Ended({ id, error, retry }: { id: string; error: unknown; retry: () => void }) {
+  const labels = labelsIn(query.value);
+  const told = useQuery(`reported ${id} ${JSON.stringify(labels)}`, (signal) =>
+    loadReported(id, labels, signal),
+  );
+  const reported = told.data;
+  if (told.isLoading) return <Loading isScreen />;
+  if (!reported) return <Failure error={error} retry={retry} isScreen />;
+  const { address, state, endedAt, messageCount } = reported;
   return (
     <>
-      <section class="panel" aria-live="polite">
-        <h2>The answer</h2>
-        {sentences(inbox, explanation).map((sentence) => (
-          <p class="answer" key={sentence}>
-            {sentence}
+      <ScreenHead title="Why nothing came" lead={<span class="address">{address}</span>} />
+      <div class="page">
+        <section class="panel">
+          <h2>
+            This inbox {state === 'deleted' ? 'was deleted' : 'has expired'}{' '}
+            {endedAt && <Ago time={endedAt} />}
+          </h2>
+          <p>
+            It had received {plural(messageCount, 'mail')}, which can no longer be read. Below is what is kept
+            for 24 hours.
           </p>
-        ))}
-      </section>
-      {seen.length > 0 && (
-        <section>
-          <h2>Messages that came and did not match ({explanation.seenCount})</h2>
-          <ul>
-            {seen.map((one) => (
-              <Seen key={one.message.id} inboxId={inbox.id} seen={one} />
-            ))}
-          </ul>
         </section>
-      )}
-      {nearMisses.length > 0 && (
-        <section>
-          <h2>Mail for similar addresses</h2>
-          <ul>
-            {nearMisses.map((miss) => (
-              <li class="seen" key={miss.address}>
-                <div class="row-line">
-                  <span class="cut address">
-                    <Letters of={miss.address} unlike={inbox.address} />
-                  </span>
-                  <Badge kind={miss.outcome === 'refused' ? 'bad' : 'warn'}>
-                    {miss.outcome} {miss.times > 1 && `${miss.times} times`}
-                  </Badge>
-                  <Ago time={miss.at} />
-                </div>
-                {miss.inboxId && <a href={href(`/inboxes/${miss.inboxId}`)}>Open the inbox that got it</a>}
-              </li>
-            ))}
-          </ul>
-        </section>
-      )}
-      {refused.length > 0 && (
-        <section>
-          <h2>Mail for this address that was refused</h2>
-          <Refusals refusals={refused} />
-        </section>
-      )}
-      {failedHandshakes.length > 0 && (
-        <section>
-          <h2>TLS handshakes that failed</h2>
-          <ul>
-            {failedHandshakes.map((one) => (
-              <li class="seen" key={`${one.at}${one.reason}`}>
-                <div class="row-line">
-                  <span class="cut">{one.reason}</span>
-                  <Ago time={one.at} />
-                </div>
-                <span class="small muted">from {one.remoteAddress}</span>
-              </li>
-            ))}
-          </ul>
-        </section>
-      )}
+        <Told reported={reported} />
+      </div>
     </>
   );
 }
@@ -215,35 +142,42 @@ function Explanation({ inbox, result }: { inbox: api.Inbox; result: api.WaitResu
 /** Why no mail of an inbox meets the conditions of a wait: one wait that does not wait, in words. */
 export function Why({ id }: { id: string }) {
   const search = query.value;
-  const match = matchIn(search);
-  const since = search.get('since');
-  const wait = useQuery(`why ${id} ${search}`, async (signal) => {
-    const path = { id };
-    const [inbox, result] = await Promise.all([
-      mayfly.call('GET /v1/inboxes/{id}', { path, signal }),
-      mayfly.call('POST /v1/inboxes/{id}/wait', {
-        path,
-        body: { match, timeoutSeconds: 0, ...(since && { since }) },
-        signal,
-      }),
-    ]);
-    return { inbox, result };
-  });
+  const [isOpen, setOpen] = useState(() => isEmpty(waitIn(search)));
+  const looked = useQuery(`why ${id} ${search}`, (signal) => look(id, search, () => setOpen(false), signal));
+  useKeys({ r: looked.reload, Escape: () => navigate(href(`/inboxes/${id}`)) });
+  if (isGone(looked.error)) {
+    return (
+      <div class="screen">
+        <Ended id={id} error={looked.error} retry={looked.reload} />
+      </div>
+    );
+  }
   return (
     <div class="screen">
       <ScreenHead
         title="Why nothing came"
         lead={
-          wait.data && (
+          looked.data && (
             <a class="address" href={href(`/inboxes/${id}`)}>
-              {wait.data.inbox.address}
+              {looked.data.inbox.address}
             </a>
           )
         }
       />
       <div class="page">
-        <Conditions />
-        <Loaded query={wait}>{({ inbox, result }) => <Explanation inbox={inbox} result={result} />}</Loaded>
+        <Conditions isOpen={isOpen} onToggle={setOpen} onSame={looked.reload} />
+        <Loaded query={looked}>
+          {(data) => (
+            <>
+              {data.result.explanation ? (
+                <Explanation inbox={data.inbox} explanation={data.result.explanation} />
+              ) : (
+                <Matched wait={waitIn(search)} looked={data} />
+              )}
+              <Told reported={data.reported} />
+            </>
+          )}
+        </Loaded>
       </div>
     </div>
   );

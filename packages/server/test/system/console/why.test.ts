@@ -1,0 +1,149 @@
+import { Mayfly, type WaitTimeoutError } from '@mayfly/client';
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { startApp, TEST_KEY, type TestApp } from '../../support/start-app.ts';
+import { CHROMIUM, launchBrowser } from '../browser/browser.ts';
+import { expectAccessible, LOOKS, openConsole, signUpMail } from './console.ts';
+
+describe.skipIf(!CHROMIUM)('after a failed test (skipped where there is no Chromium)', () => {
+  let app: TestApp;
+  let browser: Browser;
+  let mayfly: Mayfly;
+  beforeAll(async () => {
+    [app, browser] = await Promise.all([startApp(), launchBrowser()]);
+    mayfly = new Mayfly({ url: app.url, apiKey: TEST_KEY });
+  });
+  afterAll(async () => {
+    await browser?.close();
+    await app?.stop();
+  });
+
+  /** The address that a failed wait prints, below /console. */
+  const pathOf = (error: unknown): string =>
+    /Look: \S+\/console(\S+)/.exec((error as WaitTimeoutError).message)?.[1] ?? '';
+  /** Pastes into the field of the condition "text". @returns whether the page leaves the paste to the browser */
+  const paste = (page: Page, text: string) =>
+    page.evaluate(`(() => {
+      const clipboardData = new DataTransfer();
+      clipboardData.setData('text', ${JSON.stringify(text)});
+      const event = new ClipboardEvent('paste', { clipboardData, bubbles: true, cancelable: true });
+      return document.querySelector('input[name=text]').dispatchEvent(event);
+    })()`);
+
+  it('the printed link leads to the answer at once, and to what is kept when the inbox was deleted', async () => {
+    const inbox = await mayfly.inboxes.create({ labels: { run: '4711', worker: '2' } });
+    await app.send(signUpMail(inbox.address));
+    const error = await inbox
+      .waitForMessage({ subject: 'invoice', code: true }, { timeoutMs: 1 })
+      .catch((failure: unknown) => failure);
+    const { context, page, open, complaints } = await openConsole(browser, app);
+    await open(pathOf(error));
+    await page.getByText('1 message arrived; none has "invoice" in its subject').first().waitFor();
+    // The conditions are those of the wait: one of the two is met.
+    await page.getByText('expected invoice').waitFor();
+    expect(await page.getByText(/expected a code/).count()).toBe(0);
+    await expectAccessible(page, 'why, from a link');
+
+    await inbox.delete();
+    await open(pathOf(error));
+    await page.getByText(/This inbox was deleted/).waitFor();
+    await page.getByText('1 message arrived; none has "invoice" in its subject.').waitFor();
+    await expectAccessible(page, 'why, of a deleted inbox');
+    await page.getByRole('link', { name: 'Report of the test run' }).click();
+    await page.getByRole('heading', { name: '1 wait failed, in 1 inbox.' }).waitFor();
+    expect(new URL(page.url()).searchParams.get('label.run')).toBe('4711');
+    await expectAccessible(page, 'run');
+    expect(complaints).toEqual([]);
+    await context.close();
+  });
+
+  it('without conditions shows those of the last wait that failed; looking is no wait of the run', async () => {
+    const inbox = await mayfly.inboxes.create({ labels: { run: '4712' } });
+    await app.send(signUpMail(inbox.address));
+    for (const subject of ['first', 'second']) {
+      await inbox.waitForMessage({ subject }, { timeoutMs: 1 }).catch(() => undefined);
+    }
+    const { context, page, open } = await openConsole(browser, app, LOOKS[1]);
+    await open(`/inboxes/${inbox.id}/why`);
+    await page.waitForURL(/why\?subject=second/);
+    await page.getByText('none has "second" in its subject').first().waitFor();
+    // The answer is not below a form that fills the phone.
+    expect(await page.getByLabel('Subject').isVisible()).toBe(false);
+    await page.getByText('What the test waits for').click();
+    await page.getByLabel('Subject').fill('confirm');
+    await page.getByRole('button', { name: 'Look again' }).click();
+    await page.getByText('It is here').waitFor();
+    await page.getByText('It came before the last wait of the test failed').waitFor();
+    const { totals } = await mayfly.report({ run: '4712' });
+    expect(totals.waitsFailed).toBe(2);
+
+    await open('/runs');
+    await page.getByRole('link', { name: 'run=4712' }).click();
+    await page.getByRole('heading', { name: '2 waits failed, in 1 inbox.' }).waitFor();
+    await expectAccessible(page, 'run, narrow');
+    await page.getByRole('link', { name: 'Explain with the messages' }).first().click();
+    await page.getByText('none has "first" in its subject').first().waitFor();
+    await context.close();
+  });
+
+  it('an inbox without conditions and with mail is not said to have what the test waits for', async () => {
+    const inbox = await app.createInbox();
+    await app.send(signUpMail(inbox.address));
+    const { context, page, open } = await openConsole(browser, app);
+    await open(`/inboxes/${inbox.id}/why`);
+    await page.getByText('No conditions were given').waitFor();
+    expect(await page.getByText('It is here').count()).toBe(0);
+    await context.close();
+  });
+
+  it('takes a pasted wait with all its conditions, and leaves other texts to the field', async () => {
+    const inbox = await app.createInbox();
+    const { context, page, open } = await openConsole(browser, app);
+    const bodies: unknown[] = [];
+    page.on('request', (request) => {
+      if (request.url().endsWith('/wait')) bodies.push(request.postDataJSON());
+    });
+    await open(`/inboxes/${inbox.id}/why?subject=kept`);
+    await page.getByText('No message arrived').waitFor();
+    await page.getByText('What the test waits for').click();
+    // Each is JSON, and none is a wait.
+    for (const text of ['482913', '"confirm"', '[1]', 'null']) {
+      expect(await paste(page, text), text).toBe(true);
+    }
+    expect(page.url()).toContain('subject=kept');
+    const match = {
+      ...{ rcptTo: 'ada+1@', hasAttachments: true, code: false },
+      link: { kind: 'reset', text: 'Reset' },
+    };
+    expect(await paste(page, JSON.stringify({ match, count: 2 }))).toBe(false);
+    await page.getByRole('button', { name: 'rcptTo: ada+1@' }).waitFor();
+    await page.getByRole('button', { name: 'link.kind: reset' }).waitFor();
+    await expect.poll(() => bodies.at(-1)).toMatchObject({ match, count: 2 });
+    // The form keeps what it has no field for.
+    await page.getByLabel('Subject').fill('hello');
+    await page.getByRole('button', { name: 'Look again' }).click();
+    await expect.poll(() => bodies.at(-1)).toMatchObject({ match: { ...match, subject: 'hello' }, count: 2 });
+    await context.close();
+  });
+
+  it('shows mail that went elsewhere', async () => {
+    const inbox = await app.createInbox();
+    const other = await app.createInbox();
+    const { context, page, open } = await openConsole(browser, app);
+    const at = '2026-11-22T10:00:00.000Z';
+    const none = { seenCount: 0, seen: [], refused: [], nearMisses: [], failedHandshakes: [] };
+    const explanation = {
+      ...{ ...none, reason: 'timeout', summary: 'No message arrived. It is elsewhere.' },
+      otherMail: [{ address: 'other@mayfly.test', at, reason: 'meets-conditions', inboxId: other.id }],
+    };
+    await page.route('**/wait', (route) =>
+      route.fulfill({ json: { matched: false, messages: [], cursor: 'cur', explanation } }),
+    );
+    await open(`/inboxes/${inbox.id}/why?subject=hello`);
+    await page.getByText('No message arrived. It is elsewhere.').waitFor();
+    await page.getByText('meets all conditions, in another inbox').waitFor();
+    await page.getByRole('link', { name: 'Open the inbox that has it' }).click();
+    await page.waitForURL(new RegExp(`/inboxes/${other.id}$`));
+    await context.close();
+  });
+});

@@ -1,0 +1,7 @@
+/** Views of a message that few open; they are loaded when the first message is shown. */
+export { Headers } from './headers.tsx';
+export { Json } from './json.tsx';
+export { Lint } from './lint.tsx';
+export { Parts } from './parts.tsx';
+export { Source } from './source.tsx';
+export { Timeline } from './timeline.tsx';
