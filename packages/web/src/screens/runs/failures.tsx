@@ -12,7 +12,7 @@ const wanted = ({ count: messages }: api.ReportedWait): string =>
   messages === 0 ? 'no message' : messages === 1 ? 'a message' : `${messages} messages`;
 
 /** The address of the screen that explains a wait again. */
-export const whyHref = (id: string, { match, count: messages }: api.ReportedWait): string =>
+const whyHref = (id: string, { match, count: messages }: api.ReportedWait): string =>
   href(`/inboxes/${id}/why`, paramsOf(match, { count: messages }));
 
 const Failure = ({ inbox, wait }: { inbox: api.ReportedInbox; wait: api.ReportedWait }) => (
