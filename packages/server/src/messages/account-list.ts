@@ -1,5 +1,5 @@
 import { setImmediate } from 'node:timers/promises';
-import type { AccountMessageRow, AccountPage, SearchConditions, Store } from '../store/contract/index.ts';
+import type { AccountMessageRow, SearchConditions, Store } from '../store/contract/index.ts';
 import { accountCursorAt, placeOfAccountBefore, placeOfAccountSince } from './cursor.ts';
 import { readUntil } from './held/change-signal.ts';
 import type { HeldDeps } from './held/held-deps.ts';
@@ -57,58 +57,48 @@ interface Range {
 }
 
 /** One list over all inboxes of an account. */
-class AccountList {
-  readonly #deps: HeldDeps;
-  readonly #accountId: string;
-  readonly #query: AccountQuery;
-  readonly #signal: AbortSignal;
+interface List {
+  messages: HeldDeps['store']['messages'];
+  accountId: string;
+  query: AccountQuery;
+  signal: AbortSignal;
+}
 
-  constructor(deps: HeldDeps, accountId: string, query: AccountQuery, signal: AbortSignal) {
-    this.#deps = deps;
-    this.#accountId = accountId;
-    this.#query = query;
-    this.#signal = signal;
-  }
+/** A page of the messages of a range that match. */
+async function pageOf(list: List, range: Range, now: number): Promise<AccountMessagePage> {
+  const { accountId, query } = list;
+  const { found, place, isComplete } = await findNewest(list, range, now);
+  const messages = found.slice(0, query.limit);
+  const isCut = found.length > query.limit;
+  const next = isCut ? messages.at(-1)?.accountOrder : isComplete ? undefined : place;
+  return {
+    messages,
+    cursor: accountCursorAt(accountId, range.before - 1),
+    hasMore: next !== undefined,
+    before: next === undefined ? null : accountCursorAt(accountId, next),
+  };
+}
 
-  /** A page of the messages of a range that match. */
-  async page(range: Range, now: number): Promise<AccountMessagePage> {
-    const { found, place, isComplete } = await this.#findNewest(range, now);
-    const messages = found.slice(0, this.#query.limit);
-    const isCut = found.length > this.#query.limit;
-    const next = isCut ? messages.at(-1)?.accountOrder : isComplete ? undefined : place;
-    return {
-      messages,
-      cursor: accountCursorAt(this.#accountId, range.before - 1),
-      hasMore: next !== undefined,
-      before: next === undefined ? null : accountCursorAt(this.#accountId, next),
-    };
+/** The newest messages of a range that match, one more than asked for where there is one more. */
+async function findNewest(list: List, { after, before }: Range, now: number) {
+  const { messages, accountId, query, signal } = list;
+  const isSearched = isSearch(query);
+  const found: AccountMessageRow[] = [];
+  let place = before;
+  let isComplete = after >= before - 1;
+  for (let rows = 0; !isComplete && rows < MAX_LOOKED_AT && found.length <= query.limit; ) {
+    signal.throwIfAborted();
+    if (rows > 0) await setImmediate();
+    const wanted = query.limit + 1 - found.length;
+    const range = { after, before: place, limit: rows === 0 || isSearched ? wanted : ROWS_PER_STEP };
+    const page = isSearched
+      ? await messages.search(accountId, query, range, now, signal)
+      : await messages.listNewest(accountId, range, now);
+    found.push(...page.messages);
+    rows += page.rows;
+    ({ place, isComplete } = page);
   }
-
-  /** The newest messages of a range that match, one more than asked for where there is one more. */
-  async #findNewest({ after, before }: Range, now: number) {
-    const { limit } = this.#query;
-    const found: AccountMessageRow[] = [];
-    let place = before;
-    let isComplete = after >= before - 1;
-    for (let rows = 0; !isComplete && rows < MAX_LOOKED_AT && found.length <= limit; ) {
-      this.#signal.throwIfAborted();
-      if (rows > 0) await setImmediate();
-      const wanted = limit + 1 - found.length;
-      const perStep = rows === 0 || isSearch(this.#query) ? wanted : ROWS_PER_STEP;
-      const page = await this.#step({ after, before: place, limit: perStep }, now);
-      found.push(...page.messages);
-      rows += page.rows;
-      ({ place, isComplete } = page);
-    }
-    return { found, place, isComplete };
-  }
-
-  /** The next messages below a place; more than `limit` where that costs nothing. */
-  #step(range: Range & { limit: number }, now: number): Promise<AccountPage> {
-    const { messages } = this.#deps.store;
-    if (!isSearch(this.#query)) return messages.listNewest(this.#accountId, range, now);
-    return messages.search(this.#accountId, this.#query, range, now, this.#signal);
-  }
+  return { found, place, isComplete };
 }
 
 /**
@@ -126,7 +116,7 @@ export async function listAccountMessages(
   signal: AbortSignal,
 ): Promise<AccountMessagePage> {
   const { store, events } = deps;
-  const list = new AccountList(deps, accountId, query, signal);
+  const list = { messages: store.messages, accountId, query, signal };
   const end =
     query.before === undefined ? Number.POSITIVE_INFINITY : placeOfAccountBefore(accountId, query.before);
   const after = await placeAfter(store.messages, accountId, query.since);
@@ -142,7 +132,7 @@ export async function listAccountMessages(
     if (!page || newest > seen) {
       const older = page;
       // Messages that did not match before never will.
-      page = await list.page({ after: Math.max(after, seen), before: newest + 1 }, now);
+      page = await pageOf(list, { after: Math.max(after, seen), before: newest + 1 }, now);
       // The first read may have ended before the oldest message: the client can continue there.
       if (!page.hasMore && older) page = { ...page, hasMore: older.hasMore, before: older.before };
       seen = newest;

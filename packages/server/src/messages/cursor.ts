@@ -108,12 +108,13 @@ export function placeOfAccountBefore(accountId: string, before: string): number 
 
 /**
  * Reads a `since` that is a time.
+ * @param expected what it may be, for the error
  * @returns epoch milliseconds
  * @throws AppError `invalid_since`
  */
-export function timeOf(since: string): number {
-  const time = /^\d{1,15}$/.test(since) ? timeOfMillis(since, EXPECTED_TIME) : timeOfRfc3339(since);
-  if (time === undefined) throw invalidSince(since, EXPECTED_TIME);
+export function timeOf(since: string, expected = EXPECTED_TIME): number {
+  const time = /^\d{1,15}$/.test(since) ? timeOfMillis(since, expected) : timeOfRfc3339(since);
+  if (time === undefined) throw invalidSince(since, expected);
   return time;
 }
 
@@ -132,9 +133,7 @@ export function placeOfAccountSince(accountId: string, since: string): { order: 
       `${quoted(since)} in "since" is not a cursor of this account. Use the "cursor" of a response of GET /v1/messages, or the "id" of an event of GET /v1/events.`,
     );
   }
-  const time = /^\d{1,15}$/.test(since) ? timeOfMillis(since, EXPECTED_OF_ACCOUNT) : timeOfRfc3339(since);
-  if (time === undefined) throw invalidSince(since, EXPECTED_OF_ACCOUNT);
-  return { time };
+  return { time: timeOf(since, EXPECTED_OF_ACCOUNT) };
 }
 
 /**
@@ -145,8 +144,5 @@ export function placeOfAccountSince(accountId: string, since: string): { order: 
  */
 export function timeOfSince(inboxId: string, since: string): number {
   if (since.startsWith('cur_')) return timeOfCursor(inboxId, since);
-  if (/^\d{1,15}$/.test(since)) return timeOfMillis(since, EXPECTED);
-  const time = timeOfId('msg', since) ?? timeOfRfc3339(since);
-  if (time === undefined) throw invalidSince(since, EXPECTED);
-  return time;
+  return timeOfId('msg', since) ?? timeOf(since, EXPECTED);
 }

@@ -15,6 +15,10 @@ export const json = (schema: TSchema, description: string, headers: Headers = {}
   content: { 'application/json': { schema: ref(schema) } },
 });
 
+/** The response to a creation. @param what was created, in a word */
+export const created = (schema: TSchema, description: string, what: string) =>
+  json(schema, description, { Location: Type.String({ description: `Path of the ${what}.` }) });
+
 /**
  * A response of bytes.
  * @param mediaTypes the types that it may have; `application/octet-stream` among them makes generated

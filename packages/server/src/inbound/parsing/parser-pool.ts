@@ -109,6 +109,13 @@ export interface ParsingOptions {
   limits?: Partial<Pick<QueueLimits, 'slowMs' | 'timeLimitMs' | 'idleMs' | 'heapMb'>>;
 }
 
+/** What a worker made of one input; see `BatchResult`. */
+interface TaskResult {
+  first: Uint8Array | undefined;
+  second: Uint8Array;
+  parseError: string | null;
+}
+
 /** The flow of work without an account; it gets the turns of one account. */
 const OTHERS: Flow = ['others'];
 
@@ -169,55 +176,44 @@ class ParserPool implements Parsing {
     return this.unsettled;
   }
 
-  async parse(raw: Uint8Array, { flow = OTHERS, signal }: ParseRequest = {}): Promise<ParsedBytes> {
-    signal?.throwIfAborted();
-    const { promise, resolve, reject } = Promise.withResolvers<ParsedBytes>();
-    const drop = this.start(
-      { input: raw, task: 'parse', flow, isGiven: false },
-      {
-        done: (summary = new Uint8Array(), content, parseError) => resolve({ summary, content, parseError }),
-        failed: (failure) =>
-          failure === 'dropped' ? reject(signal?.reason) : resolve(parseHere(raw, REASONS[failure])),
-      },
-    );
-    signal?.addEventListener('abort', drop, { once: true });
-    try {
-      return await promise;
-    } finally {
-      signal?.removeEventListener('abort', drop);
-    }
+  async parse(raw: Uint8Array, request: ParseRequest = {}): Promise<ParsedBytes> {
+    const result = await this.run(raw, 'parse', false, request);
+    if (typeof result === 'string') return parseHere(raw, REASONS[result]);
+    const { first: summary, second: content, parseError } = result;
+    return { summary: summary ?? new Uint8Array(), content, parseError };
   }
 
-  attachment(raw: Uint8Array, attachmentId: string): Promise<Uint8Array | undefined> {
-    return this.decoded(raw, { attachmentId });
+  async attachment(raw: Uint8Array, attachmentId: string): Promise<Uint8Array | undefined> {
+    return (await this.result(raw, { attachmentId }, false)).first;
   }
 
   async decode(bytes: Uint8Array, encoding: TransferEncoding): Promise<Uint8Array> {
-    return (await this.decoded(bytes, { encoding })) ?? new Uint8Array();
+    return (await this.result(bytes, { encoding }, false)).first ?? new Uint8Array();
   }
 
-  async lint(raw: Uint8Array, request: ParseRequest = {}): Promise<Uint8Array> {
-    return (await this.given(raw, 'lint', request)).first;
+  lint(raw: Uint8Array, request?: ParseRequest): Promise<Uint8Array> {
+    return this.given(raw, 'lint', request);
   }
 
-  async preview(
-    raw: Uint8Array,
-    request: ParseRequest = {},
-  ): Promise<{ page: Uint8Array; remoteCount: number }> {
-    const { first: page, second } = await this.given(raw, 'preview', request);
+  async preview(raw: Uint8Array, request?: ParseRequest): Promise<{ page: Uint8Array; remoteCount: number }> {
+    const { first: page = new Uint8Array(), second } = await this.result(raw, 'preview', true, request);
     return { page, ...JSON.parse(new TextDecoder().decode(second)) };
   }
 
-  async attachments(raw: Uint8Array, request: ParseRequest = {}): Promise<AttachmentList> {
-    return readAttachmentList((await this.given(raw, 'attachments', request)).first);
+  async attachments(raw: Uint8Array, request?: ParseRequest): Promise<AttachmentList> {
+    return readAttachmentList(await this.given(raw, 'attachments', request));
   }
 
-  async fullJson(raw: Uint8Array, about: FullJson, request: ParseRequest = {}): Promise<Uint8Array> {
-    return (await this.given(raw, { fullJson: about }, request)).first;
+  fullJson(raw: Uint8Array, about: FullJson, request?: ParseRequest): Promise<Uint8Array> {
+    return this.given(raw, { fullJson: about }, request);
   }
 
   async jsonLines(document: Uint8Array, array: string): Promise<{ lines: Uint8Array; problem: string }> {
-    const { first: lines, second } = await this.given(document, { jsonLines: array }, {});
+    const { first: lines = new Uint8Array(), second } = await this.result(
+      document,
+      { jsonLines: array },
+      true,
+    );
     return { lines, problem: new TextDecoder().decode(second) };
   }
 
@@ -226,62 +222,55 @@ class ParserPool implements Parsing {
     await Promise.all([this.small.close(), this.large.close()]);
   }
 
-  private decoded(input: Uint8Array, task: Task): Promise<Uint8Array | undefined> {
-    return new Promise((resolve, reject) => {
-      this.start(
-        { input, task, flow: OTHERS, isGiven: false },
-        {
-          done: (bytes) => resolve(bytes),
-          failed: (failure) => reject(new AppError('unavailable', REASONS[failure])),
-        },
-      );
-    });
+  /** The first part of what a task makes of bytes that are given to the pool. */
+  private async given(input: Uint8Array, task: Task, request?: ParseRequest): Promise<Uint8Array> {
+    return (await this.result(input, task, true, request)).first ?? new Uint8Array();
   }
 
-  /** Runs a task on bytes that are given to the pool. */
-  private async given(
+  /** As {@link run}. @throws AppError `unavailable` when the worker was terminated */
+  private async result(
     input: Uint8Array,
     task: Task,
-    { flow = OTHERS, signal }: ParseRequest,
-  ): Promise<{ first: Uint8Array; second: Uint8Array }> {
-    signal?.throwIfAborted();
-    const { promise, resolve, reject } = Promise.withResolvers<{ first: Uint8Array; second: Uint8Array }>();
-    const drop = this.start(
-      { input, task, flow, isGiven: true },
-      {
-        done: (first = new Uint8Array(), second) => resolve({ first, second }),
-        failed: (failure) =>
-          reject(failure === 'dropped' ? signal?.reason : new AppError('unavailable', REASONS[failure])),
-      },
-    );
-    signal?.addEventListener('abort', drop, { once: true });
-    try {
-      return await promise;
-    } finally {
-      signal?.removeEventListener('abort', drop);
-    }
+    isGiven: boolean,
+    request: ParseRequest = {},
+  ): Promise<TaskResult> {
+    const result = await this.run(input, task, isGiven, request);
+    if (typeof result === 'string') throw new AppError('unavailable', REASONS[result]);
+    return result;
   }
 
-  /** @returns what drops the job */
-  private start(
-    work: Pick<Job, 'input' | 'task' | 'flow' | 'isGiven'>,
-    ends: Pick<Job, 'done' | 'failed'>,
-  ): () => void {
-    const queue = isLarge(work.input) ? this.large : this.small;
+  /**
+   * Runs a task on a worker.
+   * @param isGiven whether the bytes are the pool's from now on
+   * @returns the result, or why there is none
+   * @throws the reason of the request's `signal`, once it is aborted
+   */
+  private async run(
+    input: Uint8Array,
+    task: Task,
+    isGiven: boolean,
+    { flow = OTHERS, signal }: ParseRequest,
+  ): Promise<TaskResult | Failure> {
+    signal?.throwIfAborted();
+    const { promise, resolve } = Promise.withResolvers<TaskResult | Failure>();
     const job: Job = {
-      ...{ ...work, deaths: 0, settled: false },
-      done: (...result) => {
-        this.unsettled -= 1;
-        ends.done(...result);
-      },
-      failed: (failure) => {
-        this.unsettled -= 1;
-        ends.failed(failure);
-      },
+      ...{ input, task, flow, isGiven, deaths: 0, settled: false },
+      done: (first, second, parseError) => resolve({ first, second, parseError }),
+      failed: resolve,
     };
+    const queue = isLarge(input) ? this.large : this.small;
+    const drop = () => queue.drop(job);
     this.unsettled += 1;
     queue.add(job);
-    return () => queue.drop(job);
+    signal?.addEventListener('abort', drop, { once: true });
+    try {
+      const result = await promise;
+      if (result === 'dropped') throw signal?.reason;
+      return result;
+    } finally {
+      this.unsettled -= 1;
+      signal?.removeEventListener('abort', drop);
+    }
   }
 
   /** Runs only while a queue has something to watch, so that an idle server sets no timers. */

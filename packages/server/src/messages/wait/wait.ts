@@ -1,11 +1,10 @@
 import { contains } from '../../mail/matching/filters.ts';
-import type { InboxRecord, MessageRecord, Store } from '../../store/contract/index.ts';
+import type { InboxRecord, MessageRecord } from '../../store/contract/index.ts';
 import { cursorAt, timeOfSince } from '../cursor.ts';
 import { readUntil } from '../held/change-signal.ts';
-import type { HeldDeps } from '../held/held-deps.ts';
 import { liveInbox } from '../live-inbox.ts';
 import { closestOf } from './closest.ts';
-import { type Elsewhere, lookElsewhere } from './elsewhere.ts';
+import { type Elsewhere, type ElsewhereDeps, lookElsewhere } from './elsewhere.ts';
 import { goneOf, readInFull } from './full-messages.ts';
 import { findInOtherInboxes, findOtherRefusals, type OtherMail } from './other-mail.ts';
 import type { Expectation, Explanation, Outcome, SeenMessage, WaitedMessage } from './outcome.ts';
@@ -13,11 +12,7 @@ import { WaitScan } from './scan.ts';
 import { reportSummaryOf, summaryOf } from './summary.ts';
 import type { ExplanationCaller } from './without-recipient.ts';
 
-export interface ExplainDeps {
-  held: HeldDeps;
-  store: Pick<Store, 'accounts' | 'inboxes' | 'messages' | 'refusals' | 'domains'>;
-  /** Domains that all accounts share. */
-  domains: readonly string[];
+export interface ExplainDeps extends ElsewhereDeps {
   /** Resolves when the refusals that were given before the call can be read. */
   refusalsWritten(): Promise<void>;
 }

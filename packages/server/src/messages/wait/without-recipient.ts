@@ -6,8 +6,6 @@ const MAX_CANDIDATES = 100;
 /** Handshakes that an explanation shows, the newest. */
 const MAX_SHOWN = 20;
 
-const _REPLY = /^\d{3} /;
-
 /** An SMTP reply begins with its code; the reason of a failed handshake does not. */
 const HAS_CODE = /^\d{3} /;
 

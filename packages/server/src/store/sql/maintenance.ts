@@ -1,4 +1,4 @@
-import { sql } from 'kysely';
+import { type RawBuilder, type SqlBool, sql } from 'kysely';
 import { DAY_MS } from '../../clock.ts';
 import type { StoreFigures, Upkeep } from '../contract/index.ts';
 import {
@@ -12,7 +12,7 @@ import {
 import { dayOf, monthOf } from '../contract/usage.ts';
 import { inSequence, type Removal } from './delete-in-steps.ts';
 import type { Db, Engine, Tx } from './engine.ts';
-import { removeOldDeletedInboxes } from './reports/deleted-inboxes.ts';
+import type { Tables } from './tables/index.ts';
 import { cancelOfInbox, removeEnded, removeNextWebhook } from './webhooks/queue.ts';
 import { createTakeWakes } from './webhooks/wakes.ts';
 
@@ -62,39 +62,24 @@ function freeEndedInboxes({ dialect }: Engine, { freeMessages, sources }: Remova
   };
 }
 
-const removeTombstones: Chore = async (tx, limit, now) => {
-  const old = tx
-    .selectFrom('inboxes')
-    .select('seq')
-    .where('freed', '=', 1)
-    .where('expires_at', '<=', now - TOMBSTONE_MS)
-    .limit(limit);
-  return (await tx.deleteFrom('inboxes').where('seq', 'in', old).returning('seq').execute()).length;
-};
-
-const removeReservations: Chore = async (tx, limit, now) => {
-  // A live inbox's address is reserved for days longer than the inbox lives.
-  const old = tx.selectFrom('addresses').select('address').where('reserved_until', '<=', now).limit(limit);
-  return (await tx.deleteFrom('addresses').where('address', 'in', old).returning('address').execute()).length;
-};
-
-const removeRefusals: Chore = async (tx, limit, now) => {
-  const old = tx
-    .selectFrom('refusals')
-    .select('seq')
-    .where('at', '<=', now - REFUSAL_KEPT_MS)
-    .limit(limit);
-  return (await tx.deleteFrom('refusals').where('seq', 'in', old).returning('seq').execute()).length;
-};
-
-const removeSessions: Chore = async (tx, limit, now) => {
-  const old = tx
-    .selectFrom('sessions')
-    .select('hash')
-    .where('used_at', '<=', now - SESSION_IDLE_MS)
-    .limit(limit);
-  return (await tx.deleteFrom('sessions').where('hash', 'in', old).returning('hash').execute()).length;
-};
+/**
+ * Deletes rows that are old.
+ * @param key columns that identify a row
+ * @param isOld the condition at a time
+ */
+function removeOld(
+  table: keyof Tables & string,
+  key: readonly string[],
+  isOld: (now: number) => RawBuilder<SqlBool>,
+): Chore {
+  const from = sql.table(table);
+  const columns = sql.join(key.map((name) => sql.ref(name)));
+  return async (tx, limit, now) => {
+    const old = sql`select ${columns} from ${from} where ${isOld(now)} limit ${limit}`;
+    const removed = sql`delete from ${from} where (${columns}) in (${old}) and ${isOld(now)} returning 1`;
+    return (await removed.execute(tx)).rows.length;
+  };
+}
 
 /** Not those that another node counts with at this moment. */
 const removeSharedLimits = ({ dialect }: Engine): Chore => {
@@ -105,68 +90,6 @@ const removeSharedLimits = ({ dialect }: Engine): Chore => {
     const removed = tx.deleteFrom('shared_limits').where('key', 'in', ended).returning('key');
     return (await removed.execute()).length;
   };
-};
-
-const removeIdempotencyKeys: Chore = async (tx, limit, now) => {
-  const removed = await tx
-    .deleteFrom('idempotency')
-    .where((row) =>
-      row(
-        row.refTuple('key_id', 'key_hash'),
-        'in',
-        row
-          .selectFrom('idempotency')
-          .select(['key_id', 'key_hash'])
-          .where('expires_at', '<=', now)
-          .limit(limit)
-          .$asTuple('key_id', 'key_hash'),
-      ),
-    )
-    // A new request may have replaced it since.
-    .where('expires_at', '<=', now)
-    .returning('key_hash')
-    .execute();
-  return removed.length;
-};
-
-const removeOldUsageDays: Chore = async (tx, limit, now) => {
-  const removed = await tx
-    .deleteFrom('usage_days')
-    .where((row) =>
-      row(
-        row.refTuple('account_id', 'day'),
-        'in',
-        row
-          .selectFrom('usage_days')
-          .select(['account_id', 'day'])
-          .where('day', '<', dayOf(now - USAGE_KEPT_MS))
-          .limit(limit)
-          .$asTuple('account_id', 'day'),
-      ),
-    )
-    .returning('day')
-    .execute();
-  return removed.length;
-};
-
-const removeOldUsageMonths: Chore = async (tx, limit, now) => {
-  const removed = await tx
-    .deleteFrom('usage_months')
-    .where((row) =>
-      row(
-        row.refTuple('account_id', 'month'),
-        'in',
-        row
-          .selectFrom('usage_months')
-          .select(['account_id', 'month'])
-          .where('month', '<', monthOf(now - USAGE_KEPT_MS))
-          .limit(limit)
-          .$asTuple('account_id', 'month'),
-      ),
-    )
-    .returning('month')
-    .execute();
-  return removed.length;
 };
 
 const removeEndedWebhooks = ({ dialect }: Engine): Chore => {
@@ -270,19 +193,20 @@ export function createUpkeep(engine: Engine, removal: Removal): Upkeep {
     (tx, limit) => removal.freeEmptied(tx, limit),
     // After the inboxes, which leave their large sources to it.
     (tx, limit) => removal.sources.freeParked(tx, limit),
-    removeTombstones,
+    removeOld('inboxes', ['seq'], (now) => sql`freed = 1 and expires_at <= ${now - TOMBSTONE_MS}`),
     removeEndedWebhooks(engine),
     removeOldDeliveries(engine),
     takeStaleWakes(engine),
     trimDeliveries(engine),
-    removeReservations,
-    removeRefusals,
-    removeOldDeletedInboxes,
-    removeIdempotencyKeys,
-    removeSessions,
+    // A live inbox's address is reserved for days longer than the inbox lives.
+    removeOld('addresses', ['address'], (now) => sql`reserved_until <= ${now}`),
+    removeOld('refusals', ['seq'], (now) => sql`at <= ${now - REFUSAL_KEPT_MS}`),
+    removeOld('deleted_inboxes', ['id'], (now) => sql`deleted_at <= ${now - TOMBSTONE_MS}`),
+    removeOld('idempotency', ['key_id', 'key_hash'], (now) => sql`expires_at <= ${now}`),
+    removeOld('sessions', ['hash'], (now) => sql`used_at <= ${now - SESSION_IDLE_MS}`),
     removeSharedLimits(engine),
-    removeOldUsageDays,
-    removeOldUsageMonths,
+    removeOld('usage_days', ['account_id', 'day'], (now) => sql`day < ${dayOf(now - USAGE_KEPT_MS)}`),
+    removeOld('usage_months', ['account_id', 'month'], (now) => sql`month < ${monthOf(now - USAGE_KEPT_MS)}`),
   ];
   return {
     measure: (now) => measure(db, now),

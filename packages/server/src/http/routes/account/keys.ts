@@ -1,12 +1,11 @@
 import { CreatedKey, CreateKey, type Key, KeyList, KeyParams, ref } from '@mayfly/client/contract';
-import { Type } from 'typebox';
 import { addKey } from '../../../accounts/keys.ts';
 import { AppError, notFound } from '../../../errors.ts';
 import { quoted } from '../../../nearest.ts';
 import type { ListedKey } from '../../../store/contract/index.ts';
 import { keyCaller } from '../../access/guard.ts';
 import type { App, RouteContext } from '../../context.ts';
-import { empty, json, problemAnswer } from '../../openapi/responses.ts';
+import { created, empty, json, problemAnswer } from '../../openapi/responses.ts';
 import { invalidField } from '../../request/invalid-fields.ts';
 import { toTime, toTimeOrNull } from '../../response/time.ts';
 
@@ -34,9 +33,7 @@ function createKey(app: App, { deps }: RouteContext): void {
       description: 'Creates another API key of the account. Only this response shows it.',
       body: ref(CreateKey),
       response: {
-        201: json(CreatedKey, 'The new key.', {
-          Location: Type.String({ description: 'Path of the key.' }),
-        }),
+        201: created(CreatedKey, 'The new key.', 'key'),
         409: problemAnswer('`limit_reached`: the account has as many keys as are allowed.'),
       },
     },

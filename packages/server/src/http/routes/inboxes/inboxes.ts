@@ -12,14 +12,13 @@ import {
   ref,
   UpdateInbox,
 } from '@mayfly/client/contract';
-import { Type } from 'typebox';
 import { MINUTE_MS } from '../../../clock.ts';
 import type { InboxRecord, InboxStore } from '../../../store/contract/index.ts';
 import { throwEnded } from '../../access/ended-inbox.ts';
 import { callerOf, callersInbox, keyCaller } from '../../access/guard.ts';
 import { assertNoSink } from '../../access/permanent-inbox.ts';
 import type { App, HttpDeps, RouteContext } from '../../context.ts';
-import { empty, json, problemAnswer } from '../../openapi/responses.ts';
+import { created, empty, json, problemAnswer } from '../../openapi/responses.ts';
 import { addressOf } from '../../request/addresses.ts';
 import { repeatableRequest } from '../../request/idempotency.ts';
 import { invalidField } from '../../request/invalid-fields.ts';
@@ -55,9 +54,7 @@ function creation(app: App, context: RouteContext): void {
       headers: IdempotencyHeaders,
       body: ref(CreateInbox),
       response: {
-        201: json(CreatedInbox, 'The new inbox.', {
-          Location: Type.String({ description: 'Path of the inbox.' }),
-        }),
+        201: created(CreatedInbox, 'The new inbox.', 'inbox'),
         409: problemAnswer('`address_taken`, `limit_reached` or `idempotency_in_progress`.'),
         422: problemAnswer(
           '`idempotency_key_reused`: the key was used with another body. `webhook_url_refused`: the URL is invalid or not allowed.',

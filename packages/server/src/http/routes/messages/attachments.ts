@@ -4,6 +4,7 @@ import { Type } from 'typebox';
 import { notFound } from '../../../errors.ts';
 import type { MailAttachment } from '../../../mail/mail.ts';
 import { isMediaType } from '../../../mail/mime/parameters.ts';
+import { findMessage } from '../../../messages/find-message.ts';
 import { quoted } from '../../../nearest.ts';
 import { callersInbox } from '../../access/guard.ts';
 import type { App, RouteContext } from '../../context.ts';
@@ -57,8 +58,7 @@ export function attachmentRoutes(app: App, { deps, held, attachmentBytes, wholeM
     },
     handler: async (request, reply) => {
       const { messageId, attachmentId } = request.params;
-      const found = await store.messages.find(callersInbox(request).id, messageId, clock.now());
-      if (!found) throw notFound('message', messageId);
+      const found = await findMessage(store, callersInbox(request).id, messageId, clock.now());
       const message = await held.hold(reply, (signal) => wholeMails.withAttachments(found, signal));
       const attachment = message.content.attachments.find(({ id }) => id === attachmentId);
       if (!attachment) throw notFound('attachment', attachmentId);

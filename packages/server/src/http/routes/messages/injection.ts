@@ -1,15 +1,16 @@
 import { InboxParams, InjectQuery, Message } from '@mayfly/client/contract';
 import type { FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
-import { AppError, notFound } from '../../../errors.ts';
+import { AppError } from '../../../errors.ts';
 import { emptyMessage } from '../../../inbound/injection.ts';
 import { plainAddress } from '../../../inbound/source-key.ts';
 import { parseAddress } from '../../../mail/address.ts';
+import { findMessage } from '../../../messages/find-message.ts';
 import { quoted } from '../../../nearest.ts';
 import { throwEnded } from '../../access/ended-inbox.ts';
 import { callersInbox } from '../../access/guard.ts';
 import type { App, RouteContext } from '../../context.ts';
-import { JSON_TYPE, json, problemAnswer } from '../../openapi/responses.ts';
+import { created, JSON_TYPE, problemAnswer } from '../../openapi/responses.ts';
 import { invalidField } from '../../request/invalid-fields.ts';
 import { bodyStream, withStreams } from '../../request/upload/body-stream.ts';
 import { baseUrl } from '../../request/urls.ts';
@@ -68,9 +69,7 @@ export function injectionRoutes(app: App, { options, deps, held, wholeMails }: R
         querystring: InjectQuery,
         body: { content: Object.fromEntries(ACCEPTS.map((type) => [type, { schema: MESSAGE_BODY }])) },
         response: {
-          201: json(Message, 'The message. It is on stable storage, and readable by everyone.', {
-            Location: Type.String({ description: 'Path of the message.' }),
-          }),
+          201: created(Message, 'The message. It is on stable storage, and readable by everyone.', 'message'),
           409: problemAnswer('`inbox_full`: the inbox holds as many messages as the plan allows.'),
           413: problemAnswer('`message_too_large`: the message is larger than the plan allows.'),
           422: problemAnswer('`malformed_message`: the body is empty.'),
@@ -97,8 +96,7 @@ export function injectionRoutes(app: App, { options, deps, held, wholeMails }: R
             stream.resume();
             return reportEnd(request)(error);
           });
-        const message = await store.messages.find(inbox.id, messageId, clock.now());
-        if (!message) throw notFound('message', messageId);
+        const message = await findMessage(store, inbox.id, messageId, clock.now());
         reply.code(201).header('location', `/v1/inboxes/${inbox.id}/messages/${messageId}`);
         const base = baseUrl(options.publicUrl, request);
         const json = await held.hold(reply, (signal) => wholeMails.json(message, base, signal));

@@ -1,5 +1,5 @@
 import { LintReport, MessageParams } from '@mayfly/client/contract';
-import { notFound } from '../../../errors.ts';
+import { findMessage } from '../../../messages/find-message.ts';
 import { callersInbox } from '../../access/guard.ts';
 import type { App, RouteContext } from '../../context.ts';
 import { json } from '../../openapi/responses.ts';
@@ -23,8 +23,7 @@ export function lintRoutes(app: App, { deps, held, wholeMails }: RouteContext): 
     handler: async (request, reply) => {
       const { id: inboxId } = callersInbox(request);
       const { messageId } = request.params;
-      const message = await store.messages.find(inboxId, messageId, clock.now());
-      if (!message) throw notFound('message', messageId);
+      const message = await findMessage(store, inboxId, messageId, clock.now());
       const findings = await held.hold(reply, (signal) => wholeMails.lint(message, signal));
       const text = new TextDecoder().decode(findings);
       return reply.type('application/json; charset=utf-8').send(`{"findings":${text}}`);

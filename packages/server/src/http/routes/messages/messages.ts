@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import { InboxParams, Message, MessageParams, ReadMessageQuery } from '@mayfly/client/contract';
 import { notFound } from '../../../errors.ts';
-import type { FullMessageRecord, Store } from '../../../store/contract/index.ts';
+import { findMessage } from '../../../messages/find-message.ts';
 import { throwEnded } from '../../access/ended-inbox.ts';
 import { callersInbox } from '../../access/guard.ts';
 import type { App, RouteContext } from '../../context.ts';
@@ -20,18 +20,6 @@ const OCTETS = 'application/octet-stream';
 /** For clients that read bytes of this type only, generated ones among them (RFC 9110 section 12.5.1). */
 const wantsOctets = (accept = ''): boolean =>
   accept.includes(OCTETS) && !accept.includes(RAW_TYPE) && !accept.includes('*/*');
-
-/** @throws AppError `not_found` */
-async function findMessage(
-  store: Pick<Store, 'messages'>,
-  inboxId: string,
-  messageId: string,
-  now: number,
-): Promise<FullMessageRecord> {
-  const message = await store.messages.find(inboxId, messageId, now);
-  if (!message) throw notFound('message', messageId);
-  return message;
-}
 
 /** Reading and deleting single messages, and emptying an inbox. */
 export function messageRoutes(app: App, context: RouteContext): void {
@@ -98,12 +86,8 @@ function rawRoute(app: App, { deps }: RouteContext): void {
       response: { 200: bytes([RAW_TYPE, OCTETS], 'The raw source.', ETAG), 304: NOT_MODIFIED },
     },
     handler: async (request, reply) => {
-      const message = await findMessage(
-        store,
-        callersInbox(request).id,
-        request.params.messageId,
-        clock.now(),
-      );
+      const { id: inboxId } = callersInbox(request);
+      const message = await findMessage(store, inboxId, request.params.messageId, clock.now());
       const tag = immutableTag(`${message.id}.raw`);
       reply.header('etag', tag);
       if (isFresh(request.headers['if-none-match'], tag)) return reply.code(304).send();

@@ -1,7 +1,7 @@
 import { MessageParams, Preview, PreviewRequest, ref } from '@mayfly/client/contract';
 import { MINUTE_MS } from '../../../clock.ts';
 import { AppError, notFound } from '../../../errors.ts';
-import type { FullMessageRecord } from '../../../store/contract/index.ts';
+import { findMessage } from '../../../messages/find-message.ts';
 import { callersInbox } from '../../access/guard.ts';
 import type { App, RouteContext } from '../../context.ts';
 import { json } from '../../openapi/responses.ts';
@@ -28,12 +28,6 @@ export function previewRoutes(app: App, { options, deps, held, wholeMails }: Rou
   const { store, clock } = deps;
   const findTokenHash = (inboxId: string) => store.inboxes.findTokenHash(inboxId, clock.now());
 
-  const findMessage = async (inboxId: string, messageId: string): Promise<FullMessageRecord> => {
-    const message = await store.messages.find(inboxId, messageId, clock.now());
-    if (!message) throw notFound('message', messageId);
-    return message;
-  };
-
   app.route({
     method: 'POST',
     url: '/v1/inboxes/:id/messages/:messageId/preview',
@@ -50,7 +44,7 @@ export function previewRoutes(app: App, { options, deps, held, wholeMails }: Rou
     },
     handler: async (request, reply) => {
       const { id: inboxId } = callersInbox(request);
-      const message = await findMessage(inboxId, request.params.messageId);
+      const message = await findMessage(store, inboxId, request.params.messageId, clock.now());
       const { remoteContent: isRemote = false } = request.body;
       const tokenHash = await findTokenHash(inboxId);
       // The inbox has ended since the message was read.
@@ -74,7 +68,7 @@ export function previewRoutes(app: App, { options, deps, held, wholeMails }: Rou
       const { capability } = request.params as { capability: string };
       const link = await readCapability(capability, findTokenHash, clock.now());
       if (!link) throw linkEnded();
-      const message = await findMessage(link.inboxId, link.messageId);
+      const message = await findMessage(store, link.inboxId, link.messageId, clock.now());
       const policy = link.isRemote ? REMOTE_POLICY : POLICY;
       reply.headers({ ...PAGE_HEADERS, 'content-security-policy': policy });
       const { page } = await held.hold(reply, (signal) => wholeMails.preview(message, signal));

@@ -2,6 +2,7 @@ import { MessageParams, Timeline } from '@mayfly/client/contract';
 import { notFound } from '../../../errors.ts';
 import { headersAt } from '../../../mail/fields.ts';
 import { earlierAttempts } from '../../../messages/earlier-attempts.ts';
+import { findMessage } from '../../../messages/find-message.ts';
 import { timelineOf } from '../../../messages/timeline.ts';
 import type { FullMessageRecord } from '../../../store/contract/index.ts';
 import { callersInbox } from '../../access/guard.ts';
@@ -43,9 +44,7 @@ export function timelineRoutes(app: App, { deps }: RouteContext): void {
       const { id: inboxId, accountId } = inbox;
       const { messageId } = request.params;
       const now = clock.now();
-      const stored = await store.messages.find(inboxId, messageId, now);
-      if (!stored) throw notFound('message', messageId);
-      const message = await withHeaders(stored);
+      const message = await withHeaders(await findMessage(store, inboxId, messageId, now));
       const { trail, receivedAt } = message;
       const times = { from: Math.min(trail.at(-1)?.at ?? receivedAt, receivedAt), to: receivedAt };
       const deliveries = await store.deliveries.listOfMessage(

@@ -8,13 +8,12 @@ import {
   WebhookQuery,
   WebhookWithSecret,
 } from '@mayfly/client/contract';
-import { Type } from 'typebox';
 import { AppError, notFound } from '../../../errors.ts';
 import type { WebhookRecord } from '../../../store/contract/index.ts';
 import { throwEnded } from '../../access/ended-inbox.ts';
 import { keyCaller } from '../../access/guard.ts';
 import type { App, RouteContext } from '../../context.ts';
-import { empty, json, problemAnswer, UNKNOWN_ID } from '../../openapi/responses.ts';
+import { created, empty, json, problemAnswer, UNKNOWN_ID } from '../../openapi/responses.ts';
 import { readPage } from '../../request/page.ts';
 import { toTime, toTimeOrNull } from '../../response/time.ts';
 
@@ -43,9 +42,7 @@ function collection(app: App, { deps }: RouteContext): void {
         'Every later message of the account, or of one inbox, is sent to the URL by POST, signed as Standard Webhooks specifies. Only this response shows the secret.',
       body: ref(CreateWebhook),
       response: {
-        201: json(WebhookWithSecret, 'The new webhook.', {
-          Location: Type.String({ description: 'Path of the webhook.' }),
-        }),
+        201: created(WebhookWithSecret, 'The new webhook.', 'webhook'),
         404: problemAnswer('The inbox is unknown, or belongs to another account.'),
         410: problemAnswer('`inbox_expired`: the inbox expired within the last 24 hours.'),
         409: problemAnswer('`limit_reached`: the account has as many webhooks as its plan allows.'),

@@ -24,6 +24,12 @@ const ADDED_PER_STEP = 100;
 /** What is shown of a refusal whose row is damaged. */
 const UNKNOWN: Omit<Refusal, 'at' | 'address'> = { reply: '', mailFrom: '', helo: '', remoteAddress: '' };
 
+const toRefusal = ({ at, address, details }: { at: number; address: string; details: string }): Refusal => ({
+  at,
+  address: parseOr(address, ''),
+  ...parseOr(details, UNKNOWN),
+});
+
 /** Stores refusals in a transaction, and deletes the oldest of those that are too many. */
 export function createInsert(db: Db): (tx: Tx, refusals: Refusal[]) => Promise<void> {
   const insertRow = prepare((value: Slots<Insertable<RefusalsTable>>) =>
@@ -211,32 +217,22 @@ export function createRefusals({ db, transaction }: Engine): RefusalStore {
     async list(address, limit, now) {
       const rows = await db
         .selectFrom('refusals')
-        .select(['at', 'details'])
+        .select(['at', 'address', 'details'])
         .where('address', '=', JSON.stringify(address))
         .where('at', '>', now - REFUSAL_KEPT_MS)
         .orderBy('at', 'desc')
         .orderBy('seq', 'desc')
         .limit(limit)
         .execute();
-      return rows.map(({ at, details }) => ({ at, address, ...parseOr(details, UNKNOWN) }));
+      return rows.map(toRefusal);
     },
 
     async listByDomain(domain, inboxId, limit, now) {
-      const rows = await selectOfDomain(db, domain, inboxId, limit, now);
-      return rows.map(({ at, address, details }) => ({
-        at,
-        address: parseOr(address, ''),
-        ...parseOr(details, UNKNOWN),
-      }));
+      return (await selectOfDomain(db, domain, inboxId, limit, now)).map(toRefusal);
     },
 
     async listByAccount(accountId, query, now) {
-      const rows = await selectByAccount(db, accountId, query, now);
-      return rows.map(({ at, address, details }) => ({
-        at,
-        address: parseOr(address, ''),
-        ...parseOr(details, UNKNOWN),
-      }));
+      return (await selectByAccount(db, accountId, query, now)).map(toRefusal);
     },
 
     async listAddresses(accountId, page, now) {

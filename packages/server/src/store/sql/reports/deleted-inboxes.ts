@@ -1,5 +1,4 @@
 import { sql } from 'kysely';
-import { TOMBSTONE_MS } from '../../contract/retention.ts';
 import type { Tx } from '../engine.ts';
 
 /** Keeps what reports show of an inbox that is being deleted, if it has labels. */
@@ -21,16 +20,6 @@ export async function keepForReports(tx: Tx, inboxId: string, now: number): Prom
         .where('i.labels', '!=', '{}'),
     )
     .execute();
-}
-
-/** Removes up to `limit` rows that no report shows any more. @returns how many */
-export async function removeOldDeletedInboxes(tx: Tx, limit: number, now: number): Promise<number> {
-  const old = tx
-    .selectFrom('deleted_inboxes')
-    .select('id')
-    .where('deleted_at', '<=', now - TOMBSTONE_MS)
-    .limit(limit);
-  return (await tx.deleteFrom('deleted_inboxes').where('id', 'in', old).returning('id').execute()).length;
 }
 
 /** Removes up to `limit` rows of an account. @returns how many */
