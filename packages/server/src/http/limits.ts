@@ -15,19 +15,7 @@ export const CONNECTION_CHECK_MS = 1_000;
 export const MAX_DISCARDED_BYTES = 128 * 1024;
 
 /** Limits of connections. Times are milliseconds. */
-export interface ConnectionLimits {
-  maxConnections: number;
-  maxConnectionsPerAddress: number;
-  maxPipelined: number;
-  headersTimeoutMs: number;
-  busyHeadersTimeoutMs: number;
-  requestTimeoutMs: number;
-  unreadAnswerMs: number;
-  keepAliveMs: number;
-  busyKeepAliveMs: number;
-}
-
-export const CONNECTION_LIMITS: ConnectionLimits = {
+export const CONNECTION_LIMITS = {
   /** Each held wait is one connection; beyond this, memory for sockets would crowd out the mail. */
   maxConnections: 10_000,
   /** A fifth of all: twice the requests that one account may hold, and five clients are needed to use all. */
@@ -50,6 +38,9 @@ export const CONNECTION_LIMITS: ConnectionLimits = {
   /** While more than half of all connections are open, idle ones must not take the place of new clients. */
   busyKeepAliveMs: 5_000,
 };
+
+export type ConnectionLimits = typeof CONNECTION_LIMITS;
+
 /**
  * A tenth of all connections: hundreds of parallel tests wait at once, and no account takes the place of all
  * others.

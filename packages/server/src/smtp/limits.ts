@@ -1,47 +1,16 @@
 import { HOUR_MS, MINUTE_MS, SECOND_MS } from '../clock.ts';
 
-/** RFC 5321 section 4.5.3.1.8 requires at least 100; a test needs no more. */
-const MAX_RECIPIENTS = 100;
-
 const KIB = 1024;
 const MIB = 1024 * KIB;
 
 /** Limits for one client and for all clients together. Times are in milliseconds. */
-export interface SmtpLimits {
-  maxConnections: number;
-  maxConnectionsPerAddress: number;
-  maxRecipients: number;
-  maxErrors: number;
-  maxAuthFailures: number;
-  maxCommandsPerMail: number;
-  maxCommandBytes: number;
-  maxSkippedLineBytes: number;
-  maxDrainedBytes: number;
-  idleMs: number;
-  handshakeMs: number;
-  sessionMs: number;
-  minDataBytesPerSecond: number;
-  slowWindowMs: number;
-}
-
-/** Limits that depend only on the bytes of one client, not on time or on other clients. */
-export type ProtocolLimits = Pick<
-  SmtpLimits,
-  | 'maxRecipients'
-  | 'maxErrors'
-  | 'maxAuthFailures'
-  | 'maxCommandsPerMail'
-  | 'maxCommandBytes'
-  | 'maxSkippedLineBytes'
-  | 'maxDrainedBytes'
->;
-
-export const DEFAULT_SMTP_LIMITS: SmtpLimits = {
+export const DEFAULT_SMTP_LIMITS = {
   /** A connection takes about 20 KB; 2,000 are more than a test farm opens at once. */
   maxConnections: 2000,
   /** The default of Postfix. Addresses of this machine are exempt: all clients of a CI job share one. */
   maxConnectionsPerAddress: 50,
-  maxRecipients: MAX_RECIPIENTS,
+  /** RFC 5321 section 4.5.3.1.8 requires at least 100; a test needs no more. */
+  maxRecipients: 100,
   /**
    * 5yz replies since the last stored message, like the hard error limit of Postfix: slows down guessing of
    * addresses.
@@ -71,6 +40,20 @@ export const DEFAULT_SMTP_LIMITS: SmtpLimits = {
   /** Long enough for retransmissions. */
   slowWindowMs: 60 * SECOND_MS,
 };
+
+export type SmtpLimits = typeof DEFAULT_SMTP_LIMITS;
+
+/** Limits that depend only on the bytes of one client, not on time or on other clients. */
+export type ProtocolLimits = Pick<
+  SmtpLimits,
+  | 'maxRecipients'
+  | 'maxErrors'
+  | 'maxAuthFailures'
+  | 'maxCommandsPerMail'
+  | 'maxCommandBytes'
+  | 'maxSkippedLineBytes'
+  | 'maxDrainedBytes'
+>;
 
 /** Where half of all connections are taken, a session may idle so long. */
 export const CROWDED_IDLE_MS = MINUTE_MS;

@@ -14,13 +14,6 @@ export interface MailEvent {
   tls: boolean;
 }
 
-/** To answer: 2yz accepts the recipient. */
-export interface RcptEvent {
-  type: 'rcpt';
-  /** Without brackets and source route. */
-  rcptTo: string;
-}
-
 /** The protocol rejected a RCPT command by itself; for metrics and explanations. */
 export interface RejectedRcptEvent {
   type: 'rejected';
@@ -44,61 +37,32 @@ export interface RejectedMailEvent {
 
 export type RejectedEvent = RejectedMailEvent | RejectedRcptEvent;
 
-/** To answer, or to accept with `acceptData`. */
-export interface DataEvent {
-  type: 'data';
-}
-
-/** Bytes of the message, dots unstuffed: a view into the bytes that were pushed, which does not change any more. */
-export interface BytesEvent {
-  type: 'bytes';
-  bytes: Buffer;
-}
-
-/** The message is refused: drop what was received; no further bytes of it are reported. */
-export interface DataRefusedEvent {
-  type: 'data-refused';
-}
-
-/** The end of the message. To answer: with the refusal where there is one. */
-export interface EndOfDataEvent {
-  type: 'end-of-data';
-  refusal: Reply | null;
-}
-
-/** To answer: 2yz is success. */
-export interface AuthEvent {
-  type: 'auth';
-  credentials: SmtpCredentials;
-}
-
-/** To answer, or to accept with `acceptTls`. */
-export interface StartTlsEvent {
-  type: 'starttls';
-}
-
-/** Many lines were read at once: write the replies, and continue in a later turn of the event loop. */
-export interface YieldEvent {
-  type: 'yield';
-}
-
-/** The last event: write the replies and close the connection. */
-export interface CloseEvent {
-  type: 'close';
-}
-
 /** What the caller has to answer before anything more is read. */
-export type Request = RcptEvent | DataEvent | EndOfDataEvent | AuthEvent | StartTlsEvent;
+export type Request =
+  /** 2yz accepts the recipient, whose path has no brackets and no source route. */
+  | { type: 'rcpt'; rcptTo: string }
+  /** Or to accept with `acceptData`. */
+  | { type: 'data' }
+  /** The end of the message. The answer is the refusal where there is one. */
+  | { type: 'end-of-data'; refusal: Reply | null }
+  /** 2yz is success. */
+  | { type: 'auth'; credentials: SmtpCredentials }
+  /** Or to accept with `acceptTls`. */
+  | { type: 'starttls' };
 
 /** What the engine reports to its caller. */
 export type ProtocolEvent =
   | Request
   | MailEvent
   | RejectedEvent
-  | BytesEvent
-  | DataRefusedEvent
-  | YieldEvent
-  | CloseEvent;
+  /** Bytes of the message, dots unstuffed: a view into the bytes that were pushed, which does not change any more. */
+  | { type: 'bytes'; bytes: Buffer }
+  /** The message is refused: drop what was received; no further bytes of it are reported. */
+  | { type: 'data-refused' }
+  /** Many lines were read at once: write the replies, and continue in a later turn of the event loop. */
+  | { type: 'yield' }
+  /** The last event: write the replies and close the connection. */
+  | { type: 'close' };
 
 const REQUESTS: ReadonlySet<string> = new Set<Request['type']>([
   'rcpt',

@@ -1,8 +1,5 @@
 import {
   type CompiledQuery,
-  type DatabaseConnection,
-  type Driver,
-  Kysely,
   PostgresAdapter,
   PostgresIntrospector,
   PostgresQueryCompiler,
@@ -10,8 +7,8 @@ import {
   sql,
 } from 'kysely';
 import type { PoolClient } from 'pg';
+import { createKysely } from '../sql/create-kysely.ts';
 import type { Db, Dialect } from '../sql/engine.ts';
-import type { Tables } from '../sql/tables/index.ts';
 import { isConflict, toUnavailable } from './errors.ts';
 
 /**
@@ -19,8 +16,6 @@ import { isConflict, toUnavailable } from './errors.ts';
  * plan must not change result type"), and servers of two versions run during a rolling upgrade.
  */
 const SELECTS_ALL = /(?:select|returning|\.) ?\*/;
-
-type Queryable = Pick<PoolClient, 'query'>;
 
 /**
  * Names of the queries that run again and again: PostgreSQL plans a named statement once a connection. A
@@ -36,70 +31,27 @@ function nameOf(node: object): string | undefined {
   return names.get(node) ?? undefined;
 }
 
-/** Runs Kysely's queries on a connection, or on any free connection of a pool. */
-class Connection implements DatabaseConnection {
-  readonly #client: Queryable;
-
-  constructor(client: Queryable) {
-    this.#client = client;
-  }
-
-  async executeQuery<Row>({ sql: text, parameters, query }: CompiledQuery): Promise<QueryResult<Row>> {
-    const name = SELECTS_ALL.test(text) ? undefined : nameOf(query);
-    const values = [...parameters];
-    const { rows, rowCount } = await this.#client.query(name ? { name, text, values } : { text, values });
-    return { rows: rows as Row[], numAffectedRows: BigInt(rowCount ?? 0) };
-  }
-
-  // biome-ignore lint/correctness/useYield: Kysely asks for this method, and no query is streamed.
-  async *streamQuery(): AsyncIterableIterator<never> {
-    throw new Error('Queries are not streamed.');
-  }
-}
-
-class ConnectionDriver implements Driver {
-  readonly #connection: Connection;
-  readonly #client: Queryable;
-
-  constructor(client: Queryable) {
-    this.#client = client;
-    this.#connection = new Connection(client);
-  }
-
-  async init(): Promise<void> {}
-
-  async acquireConnection(): Promise<DatabaseConnection> {
-    return this.#connection;
-  }
-
-  // Only the migrations use these; the transactions of the store are those of transactions.ts.
-  async beginTransaction(): Promise<void> {
-    await this.#client.query('begin');
-  }
-
-  async commitTransaction(): Promise<void> {
-    await this.#client.query('commit');
-  }
-
-  async rollbackTransaction(): Promise<void> {
-    await this.#client.query('rollback');
-  }
-
-  async releaseConnection(): Promise<void> {}
-
-  async destroy(): Promise<void> {}
-}
-
 /** Kysely on a connection or, for reads outside transactions, on a pool; it closes neither. */
-export function kyselyOn(client: Queryable): Db {
-  return new Kysely<Tables>({
-    dialect: {
+export function kyselyOn(client: Pick<PoolClient, 'query'>): Db {
+  return createKysely(
+    {
+      async execute<Row>({ sql: text, parameters, query }: CompiledQuery): Promise<QueryResult<Row>> {
+        const name = SELECTS_ALL.test(text) ? undefined : nameOf(query);
+        const values = [...parameters];
+        const { rows, rowCount } = await client.query(name ? { name, text, values } : { text, values });
+        return { rows: rows as Row[], numAffectedRows: BigInt(rowCount ?? 0) };
+      },
+      async control(what) {
+        await client.query(what);
+      },
+      close: async () => undefined,
+    },
+    {
       createAdapter: () => new PostgresAdapter(),
-      createDriver: () => new ConnectionDriver(client),
       createIntrospector: (db) => new PostgresIntrospector(db),
       createQueryCompiler: () => new PostgresQueryCompiler(),
     },
-  });
+  );
 }
 
 export const postgresDialect: Dialect = {

@@ -1,9 +1,6 @@
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
 import {
   type CompiledQuery,
-  type DatabaseConnection,
-  type Driver,
-  Kysely,
   type QueryResult,
   SqliteAdapter,
   SqliteIntrospector,
@@ -11,80 +8,12 @@ import {
   sql,
 } from 'kysely';
 import { LRUCache } from 'lru-cache';
+import { createKysely } from '../sql/create-kysely.ts';
 import type { Db, Dialect } from '../sql/engine.ts';
-import type { Tables } from '../sql/tables/index.ts';
 import { isBroken, isBusy, toUnavailable } from './errors.ts';
 
 /** More than the store has queries; queries with labels differ by the number of labels. */
 const MAX_STATEMENTS = 200;
-
-/** Runs Kysely's queries on an open connection; compiles each statement once. */
-class Connection implements DatabaseConnection {
-  readonly #database: DatabaseSync;
-  readonly #statements = new LRUCache<string, { statement: StatementSync; hasRows: boolean }>({
-    max: MAX_STATEMENTS,
-  });
-
-  constructor(database: DatabaseSync) {
-    this.#database = database;
-  }
-
-  async executeQuery<Row>({ sql, parameters }: CompiledQuery): Promise<QueryResult<Row>> {
-    const { statement, hasRows } = this.#statements.get(sql) ?? this.#prepare(sql);
-    const values = parameters as readonly SQLInputValue[];
-    if (hasRows) return { rows: statement.all(...values) as Row[] };
-    return { rows: [], numAffectedRows: BigInt(statement.run(...values).changes) };
-  }
-
-  #prepare(sql: string) {
-    const statement = this.#database.prepare(sql);
-    const prepared = { statement, hasRows: statement.columns().length > 0 };
-    this.#statements.set(sql, prepared);
-    return prepared;
-  }
-
-  // biome-ignore lint/correctness/useYield: Kysely asks for this method, and no query is streamed.
-  async *streamQuery(): AsyncIterableIterator<never> {
-    throw new Error('Queries are not streamed.');
-  }
-}
-
-/** One connection, which all queries share: each is complete when its call returns. */
-class ConnectionDriver implements Driver {
-  readonly #database: DatabaseSync;
-  readonly #connection: Connection;
-
-  constructor(database: DatabaseSync) {
-    this.#database = database;
-    this.#connection = new Connection(database);
-  }
-
-  async init(): Promise<void> {}
-
-  async acquireConnection(): Promise<DatabaseConnection> {
-    return this.#connection;
-  }
-
-  // Only the migrations use these; the transactions of the store are those of transactions.ts.
-  async beginTransaction(): Promise<void> {
-    this.#database.exec('begin immediate');
-  }
-
-  async commitTransaction(): Promise<void> {
-    this.#database.exec('commit');
-  }
-
-  async rollbackTransaction(): Promise<void> {
-    // SQLite ends the transaction itself if the disk is full; a second rollback would hide that error.
-    if (this.#database.isTransaction) this.#database.exec('rollback');
-  }
-
-  async releaseConnection(): Promise<void> {}
-
-  async destroy(): Promise<void> {
-    if (this.#database.isOpen) this.#database.close();
-  }
-}
 
 /** What Kysely's own adapter says of SQLite does not hold for this connection. */
 class Adapter extends SqliteAdapter {
@@ -96,16 +25,41 @@ class Adapter extends SqliteAdapter {
   }
 }
 
-/** Kysely on an open connection; `destroy` closes it. */
+/** Kysely on an open connection, which all queries share: each is complete when its call returns. */
 export function kyselyOn(database: DatabaseSync): Db {
-  return new Kysely<Tables>({
-    dialect: {
+  /** Each statement is compiled once. */
+  const statements = new LRUCache<string, { statement: StatementSync; hasRows: boolean }>({
+    max: MAX_STATEMENTS,
+  });
+  const prepare = (text: string) => {
+    const statement = database.prepare(text);
+    const prepared = { statement, hasRows: statement.columns().length > 0 };
+    statements.set(text, prepared);
+    return prepared;
+  };
+  return createKysely(
+    {
+      async execute<Row>({ sql: text, parameters }: CompiledQuery): Promise<QueryResult<Row>> {
+        const { statement, hasRows } = statements.get(text) ?? prepare(text);
+        const values = parameters as readonly SQLInputValue[];
+        if (hasRows) return { rows: statement.all(...values) as Row[] };
+        return { rows: [], numAffectedRows: BigInt(statement.run(...values).changes) };
+      },
+      async control(what) {
+        // SQLite ends the transaction itself if the disk is full; a second rollback would hide that error.
+        if (what === 'rollback' && !database.isTransaction) return;
+        database.exec(what === 'begin' ? 'begin immediate' : what);
+      },
+      async close() {
+        if (database.isOpen) database.close();
+      },
+    },
+    {
       createAdapter: () => new Adapter(),
-      createDriver: () => new ConnectionDriver(database),
       createIntrospector: (db) => new SqliteIntrospector(db),
       createQueryCompiler: () => new SqliteQueryCompiler(),
     },
-  });
+  );
 }
 
 export const sqliteDialect: Dialect = {
