@@ -1,4 +1,14 @@
 import type { Clock } from '../../clock.ts';
+import {
+  type Group,
+  OpenShare,
+  PROGRESS_WINDOW_MS,
+  pooledOf,
+  type Share,
+  type ShareEvents,
+  type ShareMemory,
+  type ShareOwner,
+} from './share.ts';
 
 /*
  * The memory of all messages that are being received or stored, over SMTP and HTTP together. The first
@@ -11,13 +21,8 @@ import type { Clock } from '../../clock.ts';
  * - While a share waits, shares that hold memory and receive too slowly are revoked.
  */
 
-/** Of all messages together, above {@link FREE_BYTES} each; the largest message must fit. */
+/** Of all messages together, above `FREE_BYTES` each; the largest message must fit. */
 export const IN_FLIGHT_BYTES = 64 * 1024 * 1024;
-/**
- * Granted to each message at once. A socket's read buffer is as large, so making the sender wait would save
- * nothing. Bounded by the number of connections.
- */
-export const FREE_BYTES = 64 * 1024;
 /** One half lets one source use a third of what is not reserved, and five sources leave an eighth free. */
 const SOURCE_FACTOR = 0.5;
 /** Two lets one account use two thirds of it: more than one source, or that would hold up all of its account. */
@@ -26,64 +31,17 @@ const ACCOUNT_FACTOR = 2;
 export const MIN_PROGRESS_BYTES_PER_SECOND = 32 * 1024;
 /** The same for the owner, because all large messages wait for it: 4 Mbit/s, 100 seconds for the largest. */
 export const MIN_OWNER_BYTES_PER_SECOND = 512 * 1024;
-/** How long progress is measured: long enough for a retransmission, short enough for those who wait. */
-export const PROGRESS_WINDOW_MS = 3_000;
-
-/** Whose message it is; memory is shared fairly between the values of each. */
-export interface ShareOwner {
-  /** As `sourceKey` of source-key.ts returns it. */
-  source: string;
-  /** The account of the first recipient; '' where there is none. */
-  account: string;
-}
-
-export interface ShareEvents {
-  /** Called once for each `take` that returned false, unless the share is closed before. */
-  resume(): void;
-  /** The message came too slowly while others waited: its sender is to be sent away and the share closed. */
-  revoke(): void;
-}
-
-/** One message's share of a {@link ByteBudget}. */
-export interface Share {
-  /** Bytes that count now. */
-  readonly held: number;
-  /** True while requested bytes are not granted; then nothing more may be requested. */
-  readonly waiting: boolean;
-  /**
-   * Requests more bytes. True: granted. False: the caller must stop reading until `resume` is called, by
-   * which time the bytes are granted.
-   * @throws RangeError when the share would grow past the largest message
-   */
-  take(bytes: number): boolean;
-  /** The whole message is here: it is not slow any more, and needs no more memory. */
-  complete(): void;
-  /** Releases everything, and cancels a wait. Safe to call twice. */
-  close(): void;
-}
 
 export interface BudgetOptions {
-  /** Bytes of all shares together, above {@link FREE_BYTES} each. */
+  /** Bytes of all shares together, above `FREE_BYTES` each. */
   capacity: number;
   /** Bytes that one share may hold. */
   largest: number;
   clock: Pick<Clock, 'monotonic' | 'sleep'>;
 }
 
-/** What a source or an account holds. */
-interface Group {
-  key: string;
-  /** It may hold so many times what is free. */
-  factor: number;
-  shares: number;
-  /** Above the free bytes of each share; the owner's bytes do not count. */
-  pooled: number;
-  /** When a share of it became the owner: a count that grows. */
-  lastTurn: number;
-}
-
 /** Bounds the bytes of all messages in flight, without a deadlock and without letting one source stop others. */
-export class ByteBudget {
+export class ByteBudget implements ShareMemory {
   readonly #capacity: number;
   readonly #largest: number;
   readonly #clock: BudgetOptions['clock'];
@@ -119,7 +77,6 @@ export class ByteBudget {
     return share;
   }
 
-  /** For {@link Share}. */
   take(share: OpenShare, bytes: number): boolean {
     if (share.waiting || !this.#shares.has(share)) throw new Error('A waiting or closed share took bytes');
     if (share.held + bytes > this.#largest) {
@@ -135,14 +92,12 @@ export class ByteBudget {
     return false;
   }
 
-  /** For {@link Share}. */
   complete(share: OpenShare): void {
     share.isComplete = true;
     if (share === this.#owner) this.#disown();
     this.#serveWaiting();
   }
 
-  /** For {@link Share}. */
   close(share: OpenShare): void {
     if (!this.#shares.delete(share)) return;
     if (share === this.#owner) this.#disown();
@@ -246,71 +201,9 @@ export class ByteBudget {
   }
 }
 
-/** The bytes of a share that come out of the capacity. */
-const pooledOf = (held: number): number => Math.max(0, held - FREE_BYTES);
-
 /** The first of those with the smallest value. */
 function firstBy<T>(all: Iterable<T>, rankOf: (one: T) => number): T | undefined {
   let best: T | undefined;
   for (const one of all) if (best === undefined || rankOf(one) < rankOf(best)) best = one;
   return best;
-}
-
-class OpenShare implements Share {
-  held = 0;
-  wanted = 0;
-  isComplete = false;
-  readonly groups: readonly Group[];
-  readonly events: ShareEvents;
-  readonly #budget: ByteBudget;
-  /** When its progress began to be measured, and what it held then. */
-  #window: { since: number; held: number };
-
-  constructor(budget: ByteBudget, groups: readonly Group[], events: ShareEvents, now: number) {
-    this.#budget = budget;
-    this.groups = groups;
-    this.events = events;
-    this.#window = { since: now, held: 0 };
-  }
-
-  get waiting(): boolean {
-    return this.wanted > 0;
-  }
-
-  get pooled(): number {
-    return pooledOf(this.held);
-  }
-
-  get sourcePooled(): number {
-    return this.groups[0]?.pooled ?? 0;
-  }
-
-  startWindow(now: number): void {
-    this.#window = { since: now, held: this.held };
-  }
-
-  /**
-   * Whether it holds memory and received less than so many bytes a second since its window began. Begins the
-   * next window.
-   */
-  isSlower(bytesPerSecond: number, now: number): boolean {
-    if (this.pooled === 0 || this.isComplete || this.waiting) return false;
-    const elapsed = now - this.#window.since;
-    if (elapsed < PROGRESS_WINDOW_MS) return false;
-    const received = this.held - this.#window.held;
-    this.startWindow(now);
-    return received * 1000 < bytesPerSecond * elapsed;
-  }
-
-  take(bytes: number): boolean {
-    return this.#budget.take(this, bytes);
-  }
-
-  complete(): void {
-    this.#budget.complete(this);
-  }
-
-  close(): void {
-    this.#budget.close(this);
-  }
 }

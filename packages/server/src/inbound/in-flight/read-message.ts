@@ -1,8 +1,9 @@
 import type { Readable } from 'node:stream';
 import { AppError } from '../../errors.ts';
 import { freeRead } from '../../memory.ts';
-import type { ByteBudget, Share, ShareOwner } from './byte-budget.ts';
+import type { ByteBudget } from './byte-budget.ts';
 import { MailBuffer } from './mail-buffer.ts';
+import type { Share, ShareOwner } from './share.ts';
 
 /** When a sender that was too slow may try again: memory for the largest message is free by then. */
 const RETRY_AFTER_SECONDS = 30;

@@ -9,8 +9,8 @@ import {
   saysCode,
 } from './code-context.ts';
 import { DIRECT, ENTER_IT, EXPIRED } from './code-phrases.ts';
-import { kindOfWord } from './code-words.ts';
 import { PURPOSES } from './link-words.ts';
+import { kindOfWord } from './word-kinds.ts';
 
 /** What is known of the whole mail. */
 export interface MailFacts {

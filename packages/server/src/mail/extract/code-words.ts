@@ -1,8 +1,8 @@
 /*
  * Words that distinguish a one-time code from other numbers, as data. To add a word or a language, add it to the
  * row of its meaning. A pattern is compared with one whole word in lower case; a stem with `\p{L}*` takes the
- * endings of its language. Where a word stands in rows of several effects, the effect listed first in
- * `EFFECTS` counts.
+ * endings of its language. Where a word stands in rows of several effects, the effect that word-kinds.ts lists
+ * first counts.
  */
 
 /**
@@ -18,20 +18,6 @@
  * - `unit`: the number before it is a quantity.
  */
 export type Effect = 'promo' | 'cart' | 'other' | 'label' | 'stale' | 'number' | 'code' | 'enter' | 'unit';
-export type WordKind = Effect | 'plain';
-
-const EFFECTS: readonly Effect[] = [
-  'promo',
-  'cart',
-  'other',
-  'label',
-  'stale',
-  'number',
-  'code',
-  'enter',
-  // Last: "m" and "is" stand in sentences far more often than behind a number.
-  'unit',
-];
 
 interface WordRule {
   effect: Effect;
@@ -41,7 +27,7 @@ interface WordRule {
   words: Readonly<Record<string, RegExp>>;
 }
 
-const WORD_RULES: readonly WordRule[] = [
+export const WORD_RULES: readonly WordRule[] = [
   {
     effect: 'code',
     reason: 'a one-time code, or a part of its name',
@@ -314,26 +300,3 @@ const WORD_RULES: readonly WordRule[] = [
     },
   },
 ];
-
-/** One pattern an effect, from all its rows. */
-const PATTERNS: readonly (readonly [Effect, RegExp])[] = EFFECTS.map((effect) => {
-  const sources = WORD_RULES.filter((rule) => rule.effect === effect).flatMap((rule) =>
-    Object.values(rule.words).map(({ source }) => source),
-  );
-  return [effect, new RegExp(`^(?:${sources.join('|')})$`, 'u')];
-});
-
-const known = new Map<string, WordKind>();
-/** Words whose kind is cached; the number of different words in mail is unlimited. */
-const MAX_KNOWN = 20_000;
-
-/** What a word says about a number beside it. */
-export function kindOfWord(text: string): WordKind {
-  let kind = known.get(text);
-  if (kind === undefined) {
-    const word = text.toLowerCase();
-    kind = PATTERNS.find(([, pattern]) => pattern.test(word))?.[0] ?? 'plain';
-    if (known.size < MAX_KNOWN && text.length < 40) known.set(text, kind);
-  }
-  return kind;
-}

@@ -1,5 +1,6 @@
 import type { Clock } from '../../clock.ts';
-import type { ByteBudget, ShareEvents } from '../../inbound/in-flight/byte-budget.ts';
+import type { ByteBudget } from '../../inbound/in-flight/byte-budget.ts';
+import type { ShareEvents } from '../../inbound/in-flight/share.ts';
 import type { Receiver } from '../../inbound/receiver.ts';
 import type { Recipient } from '../../inbound/recipients.ts';
 import { SessionTrail } from '../../inbound/session-trail.ts';

@@ -2,12 +2,10 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import {
   ByteBudget,
-  FREE_BYTES,
   MIN_OWNER_BYTES_PER_SECOND,
   MIN_PROGRESS_BYTES_PER_SECOND,
-  PROGRESS_WINDOW_MS,
-  type Share,
 } from '../../../src/inbound/in-flight/byte-budget.ts';
+import { FREE_BYTES, PROGRESS_WINDOW_MS, type Share } from '../../../src/inbound/in-flight/share.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 
 const CAPACITY = 64_000_000;
