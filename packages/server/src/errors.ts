@@ -73,6 +73,16 @@ export class AppError extends Error {
   }
 }
 
+/** What was thrown as a text; for logs and operators, not for clients. */
+export const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+
+/** The code of an error of Node.js or of a library, such as `ENOENT`; '' for any other error. */
+export const codeOf = (error: unknown): string =>
+  error instanceof Error && 'code' in error ? String(error.code) : '';
+
+/** What was thrown as an Error. */
+export const toError = (error: unknown): Error => (error instanceof Error ? error : new Error(String(error)));
+
 /** What a client refers to by an id: its name in messages, and where its ids are found. */
 const KINDS = {
   inbox: { prefix: 'inb', source: 'List the inboxes of the account with GET /v1/inboxes.' },

@@ -19,6 +19,7 @@ import {
 } from './config/config.ts';
 import { DEV_DEFAULTS } from './config/dev-defaults.ts';
 import { isGiven, unusedVariables } from './config/environment.ts';
+import { messageOf } from './errors.ts';
 import { createLog, type Logger, LogOutput, type WriteLog, writeToFile } from './log.ts';
 import type { Announcer } from './run/announcer.ts';
 import { createDevAnnouncer } from './run/dev-announcer.ts';
@@ -211,7 +212,7 @@ export async function main(parent: number): Promise<void> {
     if (error instanceof CommanderError) {
       process.exitCode = error.exitCode === 0 ? 0 : EXIT_USAGE;
     } else {
-      warn(error instanceof Error ? error.message : String(error));
+      warn(messageOf(error));
       process.exitCode =
         error instanceof ConfigError || error instanceof ArgumentError ? EXIT_USAGE : EXIT_FAILED;
     }

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { createPlans } from '../accounts/plans.ts';
+import { messageOf } from '../errors.ts';
 import { quoted } from '../nearest.ts';
 import { DEV_DEFAULTS } from './dev-defaults.ts';
 import { type Environment, givenText } from './environment.ts';
@@ -42,7 +43,7 @@ function given({ name, fallback }: Setting<unknown>, env: Environment, problems:
   try {
     return { text: readFileSync(file, 'utf8').trim(), file };
   } catch (cause) {
-    const reason = cause instanceof Error ? cause.message : String(cause);
+    const reason = messageOf(cause);
     problems.push(`${name}_FILE is ${quoted(file)}, a file that cannot be read (${reason}). Check its path.`);
     return { text: fallback };
   }

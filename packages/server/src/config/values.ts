@@ -1,5 +1,6 @@
 import ipaddr from 'ipaddr.js';
 import { type PlanSettings, parsePlans } from '../accounts/plans.ts';
+import { messageOf } from '../errors.ts';
 import { hasValidChecksum } from '../ids.ts';
 import { quoted } from '../nearest.ts';
 import { parseCidrs } from '../webhooks/outbound/address-guard.ts';
@@ -178,7 +179,7 @@ function explained<T>(parse: () => T): T {
   try {
     return parse();
   } catch (cause) {
-    const reason = cause instanceof Error ? cause.message : String(cause);
+    const reason = messageOf(cause);
     throw new SettingError(/[.!?]$/.test(reason) ? reason : `${reason}.`, { cause });
   }
 }

@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto';
+import { messageOf } from '../errors.ts';
 import { freeIfLarge } from '../memory.ts';
 import { attachmentId } from './attachment.ts';
 import { type Bodies, isInline, joinTexts, sortParts } from './bodies.ts';
@@ -50,7 +51,7 @@ export function parseMail(raw: Uint8Array): ParsedMail {
   try {
     return readAll(source, attachedMessages(source));
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = messageOf(error);
     return parseHeaderOnly(source, `The mail was not read beyond its header: ${reason}`);
   }
 }

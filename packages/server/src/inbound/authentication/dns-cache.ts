@@ -1,5 +1,6 @@
 import { Resolver } from 'node:dns/promises';
 import { LRUCache } from 'lru-cache';
+import { codeOf } from '../../errors.ts';
 
 /** Records of one kind: texts are lists of pieces, addresses and names are strings. */
 export type Records = string[] | string[][];
@@ -95,8 +96,7 @@ async function answerOf(resolver: Resolver, name: string, type: string): Promise
     const letters = JSON.stringify(records).length;
     return letters > MAX_ANSWER_LETTERS ? { failure: 'EMSGSIZE' } : { records, letters };
   } catch (error) {
-    const code = error instanceof Error && 'code' in error ? String(error.code) : 'EFORMERR';
-    return { failure: code };
+    return { failure: codeOf(error) || 'EFORMERR' };
   }
 }
 

@@ -1,4 +1,5 @@
 import type { MessagePort } from 'node:worker_threads';
+import { messageOf } from '../../errors.ts';
 import type { FullJson } from '../../mail/full/full-json.ts';
 import type { ParsedMail } from '../../mail/mail.ts';
 import type { TransferEncoding } from '../../mail/mime/transfer-encoding.ts';
@@ -92,7 +93,7 @@ function linesOrProblem(input: Uint8Array, array: string, reader: MailReader): R
   try {
     return [reader.jsonLines(input, array)];
   } catch (error) {
-    return ['', error instanceof Error ? error.message : String(error)];
+    return ['', messageOf(error)];
   }
 }
 

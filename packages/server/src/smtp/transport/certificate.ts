@@ -2,6 +2,7 @@ import { X509Certificate } from 'node:crypto';
 import { once } from 'node:events';
 import { createSecureContext } from 'node:tls';
 import { Worker } from 'node:worker_threads';
+import { messageOf } from '../../errors.ts';
 
 export interface KeyPair {
   /** PEM. */
@@ -38,7 +39,7 @@ export function checkKeyPair({ cert, key }: KeyPair): CertificateSummary {
     const { subject, validTo, fingerprint256 } = new X509Certificate(cert);
     return { subject, validTo, fingerprint256 };
   } catch (cause) {
-    const reason = cause instanceof Error ? cause.message : String(cause);
+    const reason = messageOf(cause);
     throw new Error(
       `The SMTP certificate cannot be used with its key (${reason}). Check MAYFLY_SMTP_TLS_CERT and MAYFLY_SMTP_TLS_KEY.`,
       { cause },

@@ -1,4 +1,4 @@
-import { AppError } from '../../errors.ts';
+import { AppError, codeOf, messageOf } from '../../errors.ts';
 import { unavailable } from '../failures.ts';
 import { StandbyError } from './connections/servers.ts';
 import { NoAnswerError } from './connections/silence.ts';
@@ -37,24 +37,23 @@ const LOCK_NOT_AVAILABLE = '55P03';
 const TRANSACTION_FAILED = '25P02';
 
 /** The SQLSTATE or the code of a system call; '' for other errors. */
-function codeOf(error: unknown): string {
-  if (error instanceof AppError) return codeOf(error.cause);
-  return error instanceof Error && 'code' in error ? String(error.code) : '';
+function stateOf(error: unknown): string {
+  return error instanceof AppError ? stateOf(error.cause) : codeOf(error);
 }
 
 /** True if the same transaction may succeed when it is run again. */
 export function isConflict(error: unknown): boolean {
-  return [SERIALIZATION_FAILURE, DEADLOCK].includes(codeOf(error));
+  return [SERIALIZATION_FAILURE, DEADLOCK].includes(stateOf(error));
 }
 
 /** True if the lock of a row or table was not free in time. */
 export function isLocked(error: unknown): boolean {
-  return codeOf(error) === LOCK_NOT_AVAILABLE;
+  return stateOf(error) === LOCK_NOT_AVAILABLE;
 }
 
 /** True if the connection was closed before the statement was answered. */
 export function isClosed(error: unknown): boolean {
-  const code = codeOf(error);
+  const code = stateOf(error);
   // 57P01 to 57P03: the server shuts down, has crashed, or does not accept connections yet.
   return (
     /^57P0[123]$/.test(code) ||
@@ -82,19 +81,20 @@ export async function together<T extends readonly unknown[]>(
 ): Promise<T> {
   const results = await Promise.allSettled(statements);
   const reasons = results.flatMap((result) => (result.status === 'rejected' ? [result.reason] : []));
-  if (reasons.length > 0) throw reasons.find((reason) => codeOf(reason) !== TRANSACTION_FAILED) ?? reasons[0];
+  if (reasons.length > 0)
+    throw reasons.find((reason) => stateOf(reason) !== TRANSACTION_FAILED) ?? reasons[0];
   return results.map((result) => (result.status === 'fulfilled' ? result.value : undefined)) as unknown as T;
 }
 
 /** True for an error that PostgreSQL itself reported about a statement: the statement has changed nothing. */
 export function isOfStatement(error: unknown): boolean {
-  return /^[0-9A-Z]{5}$/.test(codeOf(error)) && !UNREACHABLE.test(codeOf(error));
+  return /^[0-9A-Z]{5}$/.test(stateOf(error)) && !UNREACHABLE.test(stateOf(error));
 }
 
 /** Translates an error of PostgreSQL or of the connection to it; undefined for any other error. */
 export function toUnavailable(error: unknown): AppError | undefined {
   if (error instanceof AppError || !(error instanceof Error)) return undefined;
-  const code = codeOf(error);
+  const code = stateOf(error);
   const state = STATES[code] ?? (/^[0-9A-Z]{5}$/.test(code) ? STATES_BY_CLASS[code.slice(0, 2)] : undefined);
   if (state !== undefined) return unavailable(state, error);
   if (error instanceof StandbyError) return unavailable('without a primary', error);
@@ -130,8 +130,8 @@ function wayOut(code: string, message: string): string | undefined {
  * @param error of PostgreSQL or of the connection; the sentences of our own errors are left as they are
  */
 export function startFailure(error: unknown): Error {
-  const message = error instanceof Error ? error.message : String(error);
-  const what = wayOut(codeOf(error), message);
+  const message = messageOf(error);
+  const what = wayOut(stateOf(error), message);
   const reason = what === undefined ? message : `${message}. ${what}`;
   return new Error(`The PostgreSQL database cannot be used: ${reason}`, { cause: error });
 }

@@ -1,5 +1,6 @@
 import type { Client } from 'pg';
 import type { Clock } from '../../clock.ts';
+import { toError } from '../../errors.ts';
 import type { Placed } from '../contract/index.ts';
 import type { MethodPath } from '../methods.ts';
 import { type Connections, connectAlone } from './connections/connection.ts';
@@ -172,7 +173,7 @@ export class Hints {
         // Hints were lost meanwhile.
         onHint({ kind: 'all' });
       } catch (error) {
-        onError(error instanceof Error ? error : new Error(String(error)));
+        onError(toError(error));
       }
     }
   }

@@ -11,6 +11,7 @@ import {
 } from 'node:fs';
 import { dirname } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
+import { messageOf } from '../../errors.ts';
 import { PRIVATE_FILE, syncToDisk } from './data-folder.ts';
 import { lockForServer, openSqlite } from './open.ts';
 
@@ -31,7 +32,7 @@ function requireSound(path: string): void {
       database.close();
     }
   } catch (cause) {
-    const reason = cause instanceof Error ? cause.message : String(cause);
+    const reason = messageOf(cause);
     throw new Error(`${path} is not a database of Mayfly (${reason}). Give a file made by "mayfly backup".`, {
       cause,
     });

@@ -10,6 +10,7 @@ import {
   statSync,
 } from 'node:fs';
 import { dirname } from 'node:path';
+import { codeOf, messageOf } from '../../errors.ts';
 
 /** Suffixes of the files that belong to a database. */
 const COMPANIONS = ['', '-wal', '-shm', '.lock'];
@@ -22,14 +23,6 @@ const OTHERS = 0o077;
 const CANNOT_SYNC = ['EISDIR', 'EPERM', 'EACCES', 'EINVAL', 'ENOTSUP'];
 const WAY_OUT =
   'Give the user that runs Mayfly permission to write there, or set MAYFLY_DATA_DIR to another folder.';
-
-/** The code of a system call's error. */
-const codeOf = (error: unknown): unknown =>
-  error instanceof Error && 'code' in error ? error.code : undefined;
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
-}
 
 /** Waits until a file, or the entries of a folder, are on stable storage. */
 export function syncToDisk(path: string): void {
@@ -45,7 +38,7 @@ function syncFolder(folder: string): void {
   try {
     syncToDisk(folder);
   } catch (error) {
-    if (!CANNOT_SYNC.includes(String(codeOf(error)))) throw error;
+    if (!CANNOT_SYNC.includes(codeOf(error))) throw error;
   }
 }
 

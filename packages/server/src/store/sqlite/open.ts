@@ -1,4 +1,5 @@
 import { DatabaseSync } from 'node:sqlite';
+import { messageOf } from '../../errors.ts';
 import type { Store } from '../contract/index.ts';
 import { unavailable } from '../failures.ts';
 import { METHODS, type MethodKind, type MethodPath, methodsOf, storeOf } from '../methods.ts';
@@ -48,10 +49,6 @@ const WAYS_OUT: Readonly<Record<string, string>> = {
 function withWayOut(message: string): string {
   const wayOut = WAYS_OUT[message];
   return wayOut === undefined ? message : `${message}. ${wayOut}`;
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }
 
 /**

@@ -1,3 +1,4 @@
+import { messageOf } from '../../errors.ts';
 import { connectAlone, requireDurable } from '../postgres/connections/connection.ts';
 import { Servers } from '../postgres/connections/servers.ts';
 import { upgradeTables } from '../postgres/upgrade.ts';
@@ -135,6 +136,6 @@ export async function openTarget(url: string): Promise<Target> {
 }
 
 function nothingCopied(error: unknown): never {
-  const reason = error instanceof Error ? error.message : String(error);
+  const reason = messageOf(error);
   throw new Error(`Nothing was copied. ${reason}`, { cause: error });
 }

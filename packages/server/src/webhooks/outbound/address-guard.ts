@@ -1,6 +1,6 @@
 import { isIP, type LookupFunction } from 'node:net';
 import ipaddr from 'ipaddr.js';
-import { AppError } from '../../errors.ts';
+import { AppError, codeOf } from '../../errors.ts';
 import { quoted } from '../../nearest.ts';
 import type { Resolve } from './resolve.ts';
 
@@ -223,7 +223,7 @@ function howToAllow(ip?: string): string {
 }
 
 function lookupFailure(cause: unknown): string {
-  const code = cause instanceof Error && 'code' in cause ? cause.code : undefined;
+  const code = codeOf(cause);
   if (code === 'ENOTFOUND' || code === 'ENODATA') return 'there is no such name';
   if (code === 'ETIMEOUT') return 'the name servers did not answer in time';
   return 'its name servers did not return a usable answer';

@@ -1,3 +1,4 @@
+import { codeOf, messageOf } from '../../errors.ts';
 import type { AttemptResult } from '../schedule.ts';
 
 /**
@@ -73,7 +74,7 @@ const BAD_ANSWER_CODES: ReadonlySet<string> = new Set([
  * must not be shown.
  */
 export function attemptError(error: unknown): AttemptError {
-  const code = codeOf(error);
+  const code = lastCodeOf(error);
   if (code === 'ERR_ADDRESS_REFUSED') return { code: 'address_refused', message: messageOf(error) };
   if (DNS_CODES.test(code)) {
     return { code: 'dns_failed', message: 'The host name of the endpoint could not be resolved.' };
@@ -102,12 +103,8 @@ function isTlsCode(code: string): boolean {
   return /^ERR_(TLS|SSL)_|CERT|SELF_SIGNED|UNABLE_TO_|HOSTNAME_MISMATCH|^EPROTO$/.test(code);
 }
 
-function codeOf(error: unknown): string {
+function lastCodeOf(error: unknown): string {
   // Several addresses were tried: the last error represents them all.
-  if (error instanceof AggregateError && error.errors.length > 0) return codeOf(error.errors.at(-1));
-  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : '';
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : '';
+  if (error instanceof AggregateError && error.errors.length > 0) return lastCodeOf(error.errors.at(-1));
+  return codeOf(error);
 }

@@ -1,4 +1,5 @@
 import { lookup, Resolver } from 'node:dns/promises';
+import { codeOf } from '../../errors.ts';
 
 /**
  * Resolves all IPv4 and IPv6 addresses of a host name, at least one.
@@ -50,8 +51,4 @@ export const systemResolve: Resolve = async (host) => {
 };
 
 /** True when the name, or that type of record, does not exist. */
-function isAbsent(reason: unknown): boolean {
-  return (
-    reason instanceof Error && 'code' in reason && (reason.code === 'ENOTFOUND' || reason.code === 'ENODATA')
-  );
-}
+const isAbsent = (reason: unknown): boolean => ['ENOTFOUND', 'ENODATA'].includes(codeOf(reason));

@@ -6,7 +6,7 @@ import { Envelope, Labels, RECORDING_VERSION, RecordedMessage, Recording } from 
 import { type TSchema, Type } from 'typebox';
 import Value from 'typebox/value';
 import { type Entry, openPromise, type ZipFile } from 'yauzl';
-import { AppError } from '../../../errors.ts';
+import { AppError, messageOf } from '../../../errors.ts';
 import type { Parsing } from '../../../inbound/parsing/parser-pool.ts';
 import { quoted } from '../../../nearest.ts';
 
@@ -42,8 +42,7 @@ export interface OpenRecording {
 
 const malformed = (text: string): AppError => new AppError('malformed_recording', text);
 /** The text of an error without its full stop. */
-const reasonOf = (error: unknown): string =>
-  (error instanceof Error ? error.message : String(error)).replace(/\.$/, '');
+const reasonOf = (error: unknown): string => messageOf(error).replace(/\.$/, '');
 
 /** Folders, and what macOS adds to archives. */
 const NO_FILE = /\/$|^__MACOSX\/|(?:^|\/)\.DS_Store$/;

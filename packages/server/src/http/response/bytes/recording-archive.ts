@@ -2,7 +2,7 @@ import { Readable } from 'node:stream';
 import type { RecordedMessage, Recording } from '@mayfly/client/contract';
 import { RECORDING_VERSION } from '@mayfly/client/contract';
 import { ZipFile } from 'yazl';
-import { AppError } from '../../../errors.ts';
+import { AppError, toError } from '../../../errors.ts';
 import type { FullMessageRecord, InboxRecord, Store } from '../../../store/contract/index.ts';
 import { toTime } from '../time.ts';
 import { rawPieces } from './raw-source.ts';
@@ -79,8 +79,6 @@ export function recordingArchive(store: Store, inbox: InboxRecord, now: () => nu
     zip.addBuffer(Buffer.from(JSON.stringify(recording, null, 2)), 'inbox.json');
     zip.end();
   };
-  write().catch((error: unknown) =>
-    output.destroy(error instanceof Error ? error : new Error(String(error))),
-  );
+  write().catch((error: unknown) => output.destroy(toError(error)));
   return output;
 }

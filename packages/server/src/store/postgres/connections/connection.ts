@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net';
 import { Client, Pool, type PoolClient, types } from 'pg';
 import { type Clock, systemClock } from '../../../clock.ts';
+import { toError } from '../../../errors.ts';
 import { isClosed, isOfStatement, isPoolExhausted } from '../errors.ts';
 import { type Servers, StandbyError } from './servers.ts';
 import { type Answered, SilenceWatch, type Watched } from './silence.ts';
@@ -186,7 +187,7 @@ export function createPool(
     try {
       return await client.query(...statement);
     } catch (error) {
-      broken = error instanceof Error ? error : new Error(String(error));
+      broken = toError(error);
       throw error;
     } finally {
       client.release(broken);
