@@ -1,10 +1,8 @@
-import { Tokenizer, type TokenizerCallbacks } from 'htmlparser2';
 import { cut, MAX_HTML_TEXT, MAX_IMAGE_TEXT, MAX_IMAGES } from '../limits.ts';
 import type { MailImage } from '../mail.ts';
 import { clean, foldBlanks, oneLine, withoutInvisible } from '../mime/clean.ts';
+import { TagReader } from './tag-reader.ts';
 
-/** Characters of a page that are read for words, links and images. */
-export const MAX_HTML_READ = 1024 * 1024;
 /** Characters kept of the text of one link; a link around a whole page is no label. */
 const MAX_ANCHOR_TEXT = 500;
 
@@ -27,27 +25,8 @@ export interface HtmlReading {
 }
 
 /** Elements whose content is not shown. */
-const UNSEEN: ReadonlySet<string> = new Set([
-  'script',
-  'style',
-  'title',
-  'template',
-  'noscript',
-  'object',
-  'svg',
-]);
-const VOID: ReadonlySet<string> = new Set([
-  'br',
-  'hr',
-  'img',
-  'input',
-  'meta',
-  'link',
-  'area',
-  'base',
-  'col',
-  'wbr',
-]);
+const UNSEEN: ReadonlySet<string> = new Set('script style title template noscript object svg'.split(' '));
+const VOID: ReadonlySet<string> = new Set('br hr img input meta link area base col wbr'.split(' '));
 const CELLS: ReadonlySet<string> = new Set(['td', 'th']);
 const BLOCKS: ReadonlySet<string> = new Set(
   (
@@ -63,20 +42,13 @@ const TAB = 2;
 const LINE = 3;
 const BREAKS = ['', ' ', '\t', '\n'];
 
-/**
- * Reads a page in one pass without a tree or a stack, so that neither depth nor missing end tags cost
- * time. A hidden element ends where its own name is closed as often as it was opened.
- */
-class PageReader implements TokenizerCallbacks {
+/** Reads what is visible. A hidden element ends where its own name is closed as often as it was opened. */
+class PageReader extends TagReader {
   words = '';
   readonly anchors: HtmlAnchor[] = [];
   readonly images: MailImage[] = [];
   private image: MailImage = { src: '', alt: null };
-  private readonly html: string;
   private pendingBreak = 0;
-  private tag = '';
-  private attribute = '';
-  private value = '';
   private hides = false;
   private hiddenName = '';
   private hiddenDepth = 0;
@@ -86,21 +58,16 @@ class PageReader implements TokenizerCallbacks {
   private anchorWords = '';
   private alt = '';
 
-  constructor(html: string) {
-    this.html = html;
-  }
-
   ontext(start: number, end: number): void {
     if (this.hiddenDepth > 0) return;
     this.write(fold(this.html.slice(start, end)));
   }
 
-  ontextentity(codepoint: number): void {
+  override ontextentity(codepoint: number): void {
     if (this.hiddenDepth === 0) this.write(fold(String.fromCodePoint(codepoint)));
   }
 
-  onopentagname(start: number, end: number): void {
-    this.tag = this.html.slice(start, end).toLowerCase();
+  protected begin(): void {
     this.hides = UNSEEN.has(this.tag);
     if (this.tag === 'a') {
       this.endAnchor();
@@ -112,22 +79,8 @@ class PageReader implements TokenizerCallbacks {
     }
   }
 
-  onattribname(start: number, end: number): void {
-    this.attribute = this.html.slice(start, end).toLowerCase();
-    if (this.attribute === 'hidden') this.hides = true;
-  }
-
-  onattribdata(start: number, end: number): void {
-    this.value += this.html.slice(start, end);
-  }
-
-  onattribentity(codepoint: number): void {
-    this.value += String.fromCodePoint(codepoint);
-  }
-
-  onattribend(): void {
-    const { attribute, value } = this;
-    this.value = '';
+  protected attribute(attribute: string, value: string): void {
+    if (attribute === 'hidden') this.hides = true;
     if (this.tag === 'img') this.imageAttribute(attribute, value);
     if (attribute === 'style') this.hides ||= HIDDEN_STYLE.test(value);
     else if (attribute === 'alt' && this.tag === 'area') this.area.text = labelOf(value);
@@ -143,15 +96,6 @@ class PageReader implements TokenizerCallbacks {
     else if (attribute === 'alt') this.image.alt ??= value;
   }
 
-  onopentagend(): void {
-    this.opened();
-  }
-
-  onselfclosingtag(): void {
-    // In HTML the slash means nothing.
-    this.opened();
-  }
-
   onclosetag(start: number, end: number): void {
     const name = this.html.slice(start, end).trimEnd().toLowerCase();
     if (this.hiddenDepth > 0) {
@@ -162,16 +106,11 @@ class PageReader implements TokenizerCallbacks {
     if (name === 'a') this.endAnchor();
   }
 
-  onend(): void {
+  override onend(): void {
     this.endAnchor();
   }
 
-  oncdata(): void {}
-  oncomment(): void {}
-  ondeclaration(): void {}
-  onprocessinginstruction(): void {}
-
-  private opened(): void {
+  protected opened(): void {
     const { tag } = this;
     if (this.hiddenDepth > 0) {
       if (tag === this.hiddenName) this.hiddenDepth++;
@@ -257,11 +196,8 @@ function fold(text: string): string {
 
 /** Reads the visible words, the links with their text, and the images. Linear in the length of the page. */
 export function readHtml(html: string): HtmlReading {
-  const page = html.length > MAX_HTML_READ ? html.slice(0, MAX_HTML_READ) : html;
-  const reader = new PageReader(page);
-  const tokenizer = new Tokenizer({ decodeEntities: true }, reader);
-  tokenizer.write(page);
-  tokenizer.end();
+  const reader = new PageReader(html);
+  reader.read();
   return { words: reader.words, anchors: reader.anchors, images: reader.images };
 }
 

@@ -1,5 +1,4 @@
-import { Tokenizer, type TokenizerCallbacks } from 'htmlparser2';
-import { MAX_HTML_READ } from '../extract/html.ts';
+import { TagReader } from '../extract/tag-reader.ts';
 import {
   AT_IMPORT,
   type ClientSupport,
@@ -36,51 +35,20 @@ const ADDRESS_ATTRIBUTES: ReadonlySet<string> = new Set(['href', 'src', 'backgro
 const FONT_SHEET = /font|typekit/i;
 const ONE_PIXEL = /^\s*[01](?:px)?\s*$/;
 
-/** Reads the HTML as it streams by, without a tree, so that no nesting costs anything. */
-class FactReader implements TokenizerCallbacks {
+class FactReader extends TagReader {
   readonly images: LintedImage[] = [];
   readonly addresses: { element: string; address: string }[] = [];
   readonly features = new Map<string, ClientSupport>();
   css = '';
-  private readonly html: string;
-  private tag = '';
-  private attribute = '';
-  private value = '';
   private attributes = new Map<string, string>();
   private isStyle = false;
 
-  constructor(html: string) {
-    this.html = html;
-  }
-
-  onopentagname(start: number, end: number): void {
-    this.tag = this.html.slice(start, end).toLowerCase();
+  protected begin(): void {
     this.attributes = new Map();
   }
 
-  onattribname(start: number, end: number): void {
-    this.attribute = this.html.slice(start, end).toLowerCase();
-  }
-
-  onattribdata(start: number, end: number): void {
-    this.value += this.html.slice(start, end);
-  }
-
-  onattribentity(codepoint: number): void {
-    this.value += String.fromCodePoint(codepoint);
-  }
-
-  onattribend(): void {
-    if (!this.attributes.has(this.attribute)) this.attributes.set(this.attribute, this.value);
-    this.value = '';
-  }
-
-  onopentagend(): void {
-    this.opened();
-  }
-
-  onselfclosingtag(): void {
-    this.opened();
+  protected attribute(name: string, value: string): void {
+    if (!this.attributes.has(name)) this.attributes.set(name, value);
   }
 
   onclosetag(): void {
@@ -91,14 +59,7 @@ class FactReader implements TokenizerCallbacks {
     if (this.isStyle) this.addCss(this.html.slice(start, end));
   }
 
-  ontextentity(): void {}
-  onend(): void {}
-  oncdata(): void {}
-  oncomment(): void {}
-  ondeclaration(): void {}
-  onprocessinginstruction(): void {}
-
-  private opened(): void {
+  protected opened(): void {
     const { tag, attributes } = this;
     this.isStyle = tag === 'style';
     const element = ELEMENTS[tag];
@@ -168,13 +129,10 @@ function featuresOfCss(css: string, found: Map<string, ClientSupport>): void {
   }
 }
 
-/** Linear in the length of the page; the first MiB of it is read. */
+/** Reads the facts of a page; of a long one those of its first MiB. */
 export function pageFacts(html: string): PageFacts {
-  const page = html.slice(0, MAX_HTML_READ);
-  const reader = new FactReader(page);
-  const tokenizer = new Tokenizer({ decodeEntities: true }, reader);
-  tokenizer.write(page);
-  tokenizer.end();
+  const reader = new FactReader(html);
+  reader.read();
   featuresOfCss(reader.css, reader.features);
   return { images: reader.images, addresses: reader.addresses, features: [...reader.features.values()] };
 }

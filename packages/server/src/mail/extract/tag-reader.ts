@@ -1,0 +1,76 @@
+import { Tokenizer, type TokenizerCallbacks } from 'htmlparser2';
+
+/** Characters of a page that are read. */
+export const MAX_HTML_READ = 1024 * 1024;
+
+/**
+ * Reads the tags and texts of a page in one pass without a tree or a stack, so that neither depth nor missing end
+ * tags cost time. Names are in lower case, values decoded.
+ */
+export abstract class TagReader implements TokenizerCallbacks {
+  /** The tag that is read. */
+  protected tag = '';
+  protected readonly html: string;
+  private name = '';
+  private value = '';
+
+  /** @param html only its beginning is read */
+  constructor(html: string) {
+    this.html = html.length > MAX_HTML_READ ? html.slice(0, MAX_HTML_READ) : html;
+  }
+
+  /** Reads the page. Linear in its length. */
+  read(): void {
+    const tokenizer = new Tokenizer({ decodeEntities: true }, this);
+    tokenizer.write(this.html);
+    tokenizer.end();
+  }
+
+  /** A tag begins. */
+  protected abstract begin(): void;
+  /** An attribute of the tag; the same one may come again. */
+  protected abstract attribute(name: string, value: string): void;
+  /** All attributes of the tag were read. */
+  protected abstract opened(): void;
+  abstract ontext(start: number, end: number): void;
+  abstract onclosetag(start: number, end: number): void;
+
+  onopentagname(start: number, end: number): void {
+    this.tag = this.html.slice(start, end).toLowerCase();
+    this.begin();
+  }
+
+  onattribname(start: number, end: number): void {
+    this.name = this.html.slice(start, end).toLowerCase();
+  }
+
+  onattribdata(start: number, end: number): void {
+    this.value += this.html.slice(start, end);
+  }
+
+  onattribentity(codepoint: number): void {
+    this.value += String.fromCodePoint(codepoint);
+  }
+
+  onattribend(): void {
+    const { value } = this;
+    this.value = '';
+    this.attribute(this.name, value);
+  }
+
+  onopentagend(): void {
+    this.opened();
+  }
+
+  onselfclosingtag(): void {
+    // In HTML the slash means nothing.
+    this.opened();
+  }
+
+  ontextentity(_codepoint: number): void {}
+  onend(): void {}
+  oncdata(): void {}
+  oncomment(): void {}
+  ondeclaration(): void {}
+  onprocessinginstruction(): void {}
+}
