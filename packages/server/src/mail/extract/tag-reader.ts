@@ -1,7 +1,7 @@
 import { Tokenizer, type TokenizerCallbacks } from 'htmlparser2';
 
 /** Characters of a page that are read. */
-export const MAX_HTML_READ = 1024 * 1024;
+const MAX_HTML_READ = 1024 * 1024;
 
 /**
  * Reads the tags and texts of a page in one pass without a tree or a stack, so that neither depth nor missing end
