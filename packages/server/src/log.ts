@@ -118,7 +118,16 @@ export function createLog(
       base: null,
       timestamp: pino.stdTimeFunctions.isoTime,
       formatters: { level: (label) => ({ level: label }) },
-      redact: ['req.headers', 'headers', 'authorization', 'token', 'secret', '*.token', '*.secret'],
+      redact: [
+        'req.headers',
+        'headers',
+        'authorization',
+        'token',
+        'secret',
+        '*.token',
+        '*.secret',
+        'err.client',
+      ],
     },
     output,
   );

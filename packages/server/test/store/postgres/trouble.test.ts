@@ -1,6 +1,7 @@
 import { Client } from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { newId } from '../../../src/ids.ts';
+import { createLog, LogOutput } from '../../../src/log.ts';
 import type { InboxRecord, Store } from '../../../src/store/contract/index.ts';
 import { createPool } from '../../../src/store/postgres/connections/connection.ts';
 import { Servers } from '../../../src/store/postgres/connections/servers.ts';
@@ -123,6 +124,29 @@ describe.skipIf(!IS_THERE)('PostgreSQL in trouble', () => {
         .toBe('works');
       await onlyPlaced(store, mailTo([inbox]), T);
     }
+  });
+
+  it('reports connections that were ended in one short line each, without the password', async () => {
+    const lines: string[] = [];
+    const log = createLog(
+      'warn',
+      new LogOutput((text, done) => {
+        lines.push(...text.trimEnd().split('\n'));
+        done();
+      }),
+    );
+    const withPassword = new URL(url);
+    withPassword.password = 'secret-of-the-database';
+    const other = await openPostgres({
+      url: withPassword.href,
+      onError: (err) => log.warn({ err }, 'A connection failed'),
+    });
+    await other.ping();
+    await endConnections();
+    await expect.poll(() => lines.length).toBeGreaterThan(0);
+    await other.close();
+    expect(lines.filter((line) => line.includes('secret-of-the-database'))).toEqual([]);
+    expect(Math.max(...lines.map((line) => line.length))).toBeLessThan(2_000);
   });
 
   it('survives restarts of the server under load; nothing acknowledged is lost or stored twice', async () => {

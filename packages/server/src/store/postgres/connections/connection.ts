@@ -53,7 +53,8 @@ interface ClientOptions {
 /** A class of connections that go to the server which is taken for the primary when one is made. */
 function clientOf(servers: Servers, { watch, ...options }: ClientOptions = {}) {
   return class extends Client implements Watched {
-    readonly url: string;
+    /** Private, because what prints a connection must not print the password. */
+    readonly #url: string;
     unanswered = 0;
     backend: number | null = null;
     readonly #socket: Socket;
@@ -71,7 +72,7 @@ function clientOf(servers: Servers, { watch, ...options }: ClientOptions = {}) {
         stream: () => socket,
         ...options,
       });
-      this.url = url;
+      this.#url = url;
       this.#socket = socket;
     }
 
@@ -105,7 +106,7 @@ function clientOf(servers: Servers, { watch, ...options }: ClientOptions = {}) {
       if (standby) throw new StandbyError(STANDBY);
       // A pooler gives its clients numbers of its own.
       this.backend = 'processID' in this && this.processID === backend ? backend : null;
-      servers.confirm(this.url);
+      servers.confirm(this.#url);
     }
   };
 }
@@ -171,8 +172,9 @@ export function createPool(
     connectionTimeoutMillis: ACQUIRE_TIMEOUT_MS,
     onConnect: (client) => (client instanceof PrimaryClient ? client.requirePrimary() : undefined),
   });
-  // Without a listener the error of an idle connection would end the process.
-  pool.on('error', onError);
+  // Without a listener the error of an idle connection would end the process. That of the connection itself reports
+  // it; the pool adds the connection to the error, with its settings and statements.
+  pool.on('error', () => undefined);
   pool.on('connect', (client) => {
     client.on('error', onError);
   });
