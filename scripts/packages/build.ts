@@ -5,7 +5,7 @@
 import { execFileSync } from 'node:child_process';
 import { cpSync, existsSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { bundle, CONTRACT, compile, type Format, outputOf, ROOT } from './compile.ts';
+import { bundle, CONTRACT, compile, type Format, outputOf, ROOT, toCommonJs } from './compile.ts';
 
 export const BUILD = join(ROOT, 'build');
 
@@ -114,6 +114,18 @@ function writeTypes({ folder, withCjs, without }: Library, exported: string[], d
     writeFileSync(join(dist, `esm/${outputOf(file)}.d.ts`), `export * from '../cjs/${outputOf(file)}.js';\n`);
 }
 
+/** The ES modules once more as CommonJS, without the programs. */
+function writeCommonJs(dist: string, programs: string[]): void {
+  const left = new Set(programs.map((file) => `${outputOf(file)}.js`));
+  for (const file of globSync('**/*.js', { cwd: join(dist, 'esm') })) {
+    if (left.has(file)) continue;
+    const target = join(dist, 'cjs', file);
+    mkdirSync(dirname(target), { recursive: true });
+    writeFileSync(target, toCommonJs(readFileSync(join(dist, 'esm', file), 'utf8')));
+  }
+  writeJson(join(dist, 'cjs/package.json'), { type: 'commonjs' });
+}
+
 async function buildLibrary(library: Library): Promise<void> {
   const { folder, withCjs, core, without } = library;
   const source = readPackage(folder);
@@ -125,16 +137,8 @@ async function buildLibrary(library: Library): Promise<void> {
   const entries = (files: string[]) => files.map((file) => join('packages', folder, file));
   const imported = exported.map(([, file]) => file);
   const programs = Object.values(source.bin ?? {});
-  await bundle({
-    entries: entries([...imported, ...programs]),
-    core,
-    target: join(dist, 'esm'),
-    format: 'esm',
-  });
-  if (withCjs) {
-    await bundle({ entries: entries(imported), core, target: join(dist, 'cjs'), format: 'cjs' });
-    writeJson(join(dist, 'cjs/package.json'), { type: 'commonjs' });
-  }
+  await bundle({ entries: entries([...imported, ...programs]), core, target: join(dist, 'esm') });
+  if (withCjs) writeCommonJs(dist, programs);
   writeTypes(library, imported, dist);
   writeJson(join(target, 'package.json'), {
     name: source.name,

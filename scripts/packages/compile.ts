@@ -32,18 +32,16 @@ export interface Bundle {
   /** Names of modules that always load together, and become one file. */
   core: string[];
   target: string;
-  format: Format;
 }
 
 /** The file names of outputs, without their extension: `src/cli/main.ts` as `cli/main`. */
 export const outputOf = (source: string) => source.replace(/^.*\/src\//, '').replace(/\.ts$/, '');
 
 /**
- * Writes the JavaScript of a library: one file for each entry, for `core`, and for what is loaded later. Comments
- * are in the declarations only. In CommonJS, `import()` of own files becomes `require`: test runners such as Jest
- * load CommonJS in a context of their own, in which `import()` is not available.
+ * Writes the JavaScript of a library as ES modules: one file for each entry, for `core`, and for what is loaded
+ * later. Comments are in the declarations only.
  */
-export async function bundle({ entries, core, target, format }: Bundle): Promise<void> {
+export async function bundle({ entries, core, target }: Bundle): Promise<void> {
   const built = await rolldown({
     input: Object.fromEntries(entries.map((entry) => [outputOf(entry), join(ROOT, entry)])),
     external: (id) => !/^[./]/.test(id),
@@ -54,13 +52,44 @@ export async function bundle({ entries, core, target, format }: Bundle): Promise
   });
   await built.write({
     dir: target,
-    format,
+    format: 'esm',
     entryFileNames: '[name].js',
     chunkFileNames: '[name].js',
     comments: false,
     minifyInternalExports: false,
     codeSplitting: { groups: [{ name: 'core', test: (id) => core.includes(basename(id, '.ts')) }] },
   });
+  for (const file of globSync('**/*.js', { cwd: target })) {
+    const code = readFileSync(join(target, file), 'utf8');
+    // Each module begins with the path of its source, which users do not have.
+    writeFileSync(join(target, file), code.replaceAll(/^\/\/ packages\/.*\n/gm, ''));
+  }
+}
+
+const NAMES = /\{([^}]*)\}/.source;
+
+/**
+ * An ES module of {@link bundle} as CommonJS, without the getter for each export that bundlers write. `import()`
+ * becomes `require`: test runners such as Jest load CommonJS in a context of their own, without `import()`.
+ * @throws Error for a form of import or export that {@link bundle} does not write
+ */
+export function toCommonJs(code: string): string {
+  const renamed = (names: string) => names.replaceAll(' as ', ': ');
+  const converted = code
+    .replaceAll(
+      new RegExp(`^export ${NAMES} from ("[^"]+");$`, 'gm'),
+      (_, names, from) => `const {${renamed(names)}} = require(${from});\nmodule.exports = {${names}};`,
+    )
+    .replaceAll(
+      new RegExp(`^import ${NAMES} from ("[^"]+");$`, 'gm'),
+      (_, names, from) => `const {${renamed(names)}} = require(${from});`,
+    )
+    .replaceAll(/^import ("[^"]+");$/gm, 'require($1);')
+    .replaceAll(new RegExp(`^export ${NAMES};$`, 'gm'), 'module.exports = {$1};')
+    .replaceAll(/\bimport\(("[^"]+")\)/g, 'Promise.resolve().then(() => require($1))');
+  const left = /^(?:import|export)\b.*|\bimport[.(].*|^module\.exports = .* as .*/m.exec(converted);
+  if (left) throw new Error(`The build does not know how CommonJS writes: ${left[0]}`);
+  return `'use strict';\n${converted}`;
 }
 
 export interface Compilation {
