@@ -3,10 +3,16 @@ import type * as api from './generated/api.ts';
 import { Inbox } from './inbox.ts';
 import type { ListOptions, Mayfly } from './mayfly.ts';
 import { pages } from './pages.ts';
+import type { FollowOptions, MessageEvent } from './since.ts';
+import { follow } from './stream.ts';
 import type { CallInput, RequestOptions } from './transport.ts';
 
 const labelQuery = (labels: Record<string, string> = {}) =>
   Object.fromEntries(Object.entries(labels).map(([name, value]) => [`label.${name}`, value]));
+
+/** See {@link Mayfly.events}. */
+export const events = ({ transport }: Mayfly, options: FollowOptions): AsyncGenerator<MessageEvent> =>
+  follow(transport, '/v1/events', options);
 
 /** See `mayfly.inboxes.list`. */
 export async function* listInboxes(

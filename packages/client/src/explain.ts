@@ -12,7 +12,8 @@ const quoted = (text: string) =>
   JSON.stringify(text.length > SUBJECT_WIDTH ? `${text.slice(0, SUBJECT_WIDTH - 1)}…` : text);
 const plural = (count: number, word: string) => `${count} ${word}${count === 1 ? '' : 's'}`;
 
-export const seconds = (ms: number) => `${Math.round(ms / 100) / 10} s`;
+/** Times that are too short for seconds are usually seconds that were meant as milliseconds. */
+export const seconds = (ms: number) => (ms > 0 && ms < 100 ? `${ms} ms` : `${Math.round(ms / 100) / 10} s`);
 
 /** Time, subject and failed conditions, sender. */
 function seenRow({ message, failed }: api.SeenMessage): [string, string, string] {
@@ -79,8 +80,9 @@ export function describeMatch(match: Match): string {
     }
     if (name === 'where') return ['the given "where"'];
     if (name === 'pattern') return [`a code like ${value}`];
-    const isLink = name === 'link' && Object.keys(value).length > 0;
-    const parts = isLink ? Object.entries(value) : [['', value]];
+    const isLink = name === 'link' && !(value instanceof RegExp) && typeof value === 'object';
+    const parts = isLink ? Object.entries(value).filter(([, wanted]) => wanted !== undefined) : [['', value]];
+    if (parts.length === 0) return ['a link'];
     return parts.map(
       ([part, wanted]) =>
         `${name}${part && ` ${part}`} ${wanted instanceof RegExp ? wanted : JSON.stringify(wanted)}`,

@@ -26,6 +26,13 @@ const DEFAULT_WAIT_MS = 30_000;
 /** What is known of an inbox; of some only the id. */
 type InboxData = { [Field in keyof api.CreatedInbox]?: api.CreatedInbox[Field] | undefined } & { id: string };
 
+/**
+ * Conditions that are none: text, a number, an array or a function (which have a length, or are no objects), a regular
+ * expression, or options.
+ */
+const isNoMatch = (match: Match) =>
+  Object(match) !== match || ['length', 'exec', 'timeoutMs'].some((name) => name in match);
+
 /** An inbox. Each wait begins after the message that the last wait of this object returned. */
 export class Inbox {
   readonly id: string;
@@ -52,7 +59,7 @@ export class Inbox {
    */
   get data(): api.Inbox {
     if (this.#data.address === undefined) {
-      throw new MayflyError('not_fetched', `Nothing is known about ${this.id} yet: call refresh() first.`);
+      throw new MayflyError('not_fetched', `Only the id of ${this.id} is known: call refresh() first.`);
     }
     return this.#data as api.Inbox;
   }
@@ -67,8 +74,7 @@ export class Inbox {
 
   /** Fetches the metadata, such as `messageCount` and `cursor`. */
   async refresh(options?: RequestOptions): Promise<api.Inbox> {
-    this.#data = { ...this.#data, ...((await this.#call('GET', '', options)) as api.Inbox) };
-    return this.data;
+    return this.#update('GET', options);
   }
 
   /** The first message that matches, in full. @throws WaitTimeoutError */
@@ -78,14 +84,14 @@ export class Inbox {
 
   /** As many messages as asked for (1 to 50), oldest first. @throws WaitTimeoutError */
   async waitForMessages(count: number, match: Match = {}, options: WaitOptions = {}): Promise<Message[]> {
-    const { timeoutMs = DEFAULT_WAIT_MS, since = 'last', signal, ...unknown } = options;
-    const isWrong = Object(options) !== options || Object.keys(unknown)[0];
-    if (isWrong || !(timeoutMs >= 0)) throw (await this.#rare()).invalidOptions(options);
+    const { timeoutMs = DEFAULT_WAIT_MS, since = 'last', signal, ...unknown } = options ?? 0;
+    if (isNoMatch(match) || Object(options) !== options || Object.keys(unknown)[0] || !(timeoutMs >= 0))
+      throw (await this.#rare()).invalidWait(match, options);
     const from = since === 'last' ? this.#last : since === 'start' ? undefined : toSince(since);
     const messages = await waitForMessages(this.#transport, this, {
       match,
       count,
-      timeoutMs: Number(timeoutMs),
+      timeoutMs: +timeoutMs,
       since: from,
       signal,
     });
@@ -98,6 +104,7 @@ export class Inbox {
    * @param match with `pattern` for formats of your own: the first group of the expression is the code
    */
   async waitForCode(match: Match & { pattern?: RegExp } = {}, options?: WaitOptions): Promise<string> {
+    if (isNoMatch(match)) throw (await this.#rare()).invalidWait(match);
     const pattern = match.pattern && new RegExp(match.pattern);
     const wanted = pattern ? { ...match, pattern } : { ...match, code: true };
     return (await this.waitForMessage(wanted, options)).code(pattern);
@@ -111,13 +118,10 @@ export class Inbox {
     match: LinkMatch & Omit<Match, 'text' | 'link'> = {},
     options?: WaitOptions,
   ): Promise<string> {
+    if (isNoMatch(match)) throw (await this.#rare()).invalidWait(match);
     const { href, text, kind, ...rest } = match;
-    const link: LinkMatch = { ...(href && { href }), ...(text && { text }), ...(kind && { kind }) };
-    const message = await this.waitForMessage(
-      { ...rest, link: Object.keys(link).length > 0 ? link : true },
-      options,
-    );
-    return message.link(link);
+    const link = { href, text, kind } as LinkMatch;
+    return (await this.waitForMessage({ ...rest, link }, options)).link(link);
   }
 
   /** Resolves when no message matches until the time is over. @throws UnexpectedMessageError at once if one does */
@@ -189,10 +193,7 @@ export class Inbox {
 
   /** Lets it live so many minutes from now. Needs an API key. */
   async extend(ttlMinutes: number, options?: RequestOptions): Promise<void> {
-    this.#data = {
-      ...this.#data,
-      ...((await this.#call('PATCH', '', { ...options, body: { ttlMinutes } })) as api.Inbox),
-    };
+    await this.#update('PATCH', { ...options, body: { ttlMinutes } });
   }
 
   /** Deletes it with all its messages; resolves also when it is gone already. Needs an API key. */
@@ -214,6 +215,11 @@ export class Inbox {
   /** Its labels; none where they are not known. */
   get labels(): Record<string, string> {
     return this.#data.labels ?? {};
+  }
+
+  async #update(method: string, input?: object): Promise<api.Inbox> {
+    this.#data = { ...this.#data, ...((await this.#call(method, '', input)) as api.Inbox) };
+    return this.data;
   }
 
   #call(method: string, path: string, input?: object): Promise<unknown> {

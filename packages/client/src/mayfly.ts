@@ -65,7 +65,8 @@ export class Mayfly {
       headers,
       ...body
     }: CreateOptions = {}): Promise<Inbox> => {
-      const key = idempotencyKey ?? crypto.randomUUID();
+      // Not randomUUID(): neither pages without TLS nor jsdom have it.
+      const key = idempotencyKey ?? crypto.getRandomValues(new Uint32Array(4)).join('-');
       const created = (await this.transport.send('POST /v1/inboxes', {
         body,
         headers: { ...headers, 'idempotency-key': key },
@@ -117,7 +118,6 @@ export class Mayfly {
 
   /** Every message of the account as it arrives, once each, over cuts and restarts. */
   async *events(options: FollowOptions = {}): AsyncGenerator<MessageEvent> {
-    const { follow } = await import('./stream.ts');
-    yield* follow(this.transport, '/v1/events', options);
+    yield* (await account()).events(this, options);
   }
 }

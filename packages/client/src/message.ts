@@ -38,7 +38,7 @@ export class Message {
   find(pattern: RegExp): string | undefined {
     for (const text of [this.text, this.htmlText]) {
       const [found, group = found] =
-        (text && new RegExp(pattern, pattern.flags.replace('g', '')).exec(text)) || [];
+        (text && new RegExp(pattern, pattern.flags.replace(/[gy]/g, '')).exec(text)) || [];
       if (group !== undefined) return group;
     }
     return undefined;

@@ -14,7 +14,12 @@ import type { RequestOptions, Transport } from './transport.ts';
 
 const OPTIONS = ['timeoutMs', 'since', 'signal'];
 const invalid = (text: string) => new MayflyError('invalid_option', text);
-const shown = (value: unknown) => JSON.stringify(value) ?? String(value);
+const isPlain = (value: unknown): value is object =>
+  typeof value === 'object' && value !== null && !(value instanceof RegExp) && !Array.isArray(value);
+const shown = (value: unknown) =>
+  typeof value === 'number' || value instanceof RegExp
+    ? String(value)
+    : (JSON.stringify(value) ?? typeof value);
 
 /** The methods of {@link Inbox} with the same names, which document them. */
 export class RareMethods {
@@ -26,9 +31,17 @@ export class RareMethods {
     this.#transport = transport;
   }
 
-  /** The error of options of a wait that are not known, or mean nothing: they would make it another wait. */
-  invalidOptions(options: unknown): MayflyError {
-    if (typeof options !== 'object' || options === null)
+  /** The error of arguments of a wait that are no objects, not known, or mean nothing. */
+  invalidWait(match: unknown, options: unknown = {}): MayflyError {
+    if (!isPlain(match))
+      return invalid(
+        `The conditions of a wait must be an object such as { subject: 'confirm' } or { where: (message) => true }, not ${shown(match)}.`,
+      );
+    if ('timeoutMs' in match)
+      return invalid(
+        `"timeoutMs" is an option and not a condition: pass it in the second argument, after the conditions, as in waitForCode({}, { timeoutMs: 5000 }).`,
+      );
+    if (!isPlain(options))
       return invalid(
         `The options of a wait must be an object such as { timeoutMs: 5000 }, not ${shown(options)}.`,
       );

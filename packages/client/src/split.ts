@@ -1,4 +1,5 @@
 /** Conditions that the server does not know. Loaded by the first wait that has one, or that fails. */
+import { MayflyError } from './errors.ts';
 import type * as api from './generated/api.ts';
 import type { Match } from './match.ts';
 import { isIn, type LinkMatch, type Message } from './message.ts';
@@ -33,13 +34,26 @@ function linkCheck(link: LinkMatch): Check {
         };
 }
 
+/** @throws MayflyError `invalid_option` by the check, for a function that returns a promise: it would always be met */
+function whereCheck(where: (message: Message) => unknown): Check {
+  return (message) => {
+    const met = where(message);
+    if (typeof (met as PromiseLike<unknown> | undefined)?.then === 'function')
+      throw new MayflyError(
+        'invalid_option',
+        'The function "where" returned a promise. It must return true or false at once.',
+      );
+    return met ? undefined : { expected: 'where', got: 'false' };
+  };
+}
+
 /** Plain conditions go to the server; regular expressions and functions stay here. */
 export function split(match: Match): SplitMatch {
   const onServer: Record<string, unknown> = {};
   const checks: Array<[string, Check]> = [];
   for (const [name, value] of Object.entries(match)) {
     if (name === 'where') {
-      checks.push([name, (message) => (value(message) ? undefined : { expected: 'where', got: 'false' })]);
+      checks.push([name, whereCheck(value)]);
     } else if (name === 'pattern') {
       const got = `no code like ${value}`;
       checks.push([

@@ -1,7 +1,7 @@
 /** Streams of events that continue over cuts. Loaded by the first stream that is opened. */
 import { ApiError } from './failures.ts';
 import { type FollowOptions, type MessageEvent, toSince } from './since.ts';
-import { sleep } from './time.ts';
+import { clearTimeout, setTimeout, sleep } from './time.ts';
 import { type AnyInput, pauseBefore, type Transport } from './transport.ts';
 
 /** The server writes a line every 15 seconds; a silence this long is a dead connection. */

@@ -1,5 +1,8 @@
+// The timers of this moment: fake ones that a test installs later would stop waits, which depend on a real server.
+export const { setTimeout, clearTimeout } = globalThis;
+
 /** Milliseconds that only grow, whatever happens to the clock of the machine. */
-export const now = (): number => performance.now();
+export const now: () => number = performance.now.bind(performance);
 
 /** Resolves after `ms`, or rejects with the signal's reason as soon as it is aborted. */
 export function sleep(ms: number, signal?: AbortSignal): Promise<void> {

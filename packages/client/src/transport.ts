@@ -1,7 +1,7 @@
 import { MayflyError } from './errors.ts';
 import type { ApiError } from './failures.ts';
 import type { Operations } from './generated/api.ts';
-import { now, sleep } from './time.ts';
+import { clearTimeout, now, setTimeout, sleep } from './time.ts';
 
 /** What happened to one attempt of a request, for logs. */
 export interface RequestInfo {
@@ -59,8 +59,6 @@ const DEFAULT_RETRIES = 3;
 /** Pauses between attempts double up to the longest. */
 const FIRST_PAUSE_MS = 100;
 const LONGEST_PAUSE_MS = 1_000;
-/** The type of a recording. */
-const ZIP = 'application/zip';
 /** Not responses of our server about this request, but of what stands before it, or of its end. */
 const TRANSIENT = [502, 503, 504];
 
@@ -108,17 +106,17 @@ export class Transport {
         return await this.attempt(operation, input, end - now());
       } catch (failure) {
         input.signal?.throwIfAborted();
-        if (isDeletedBefore(operation, failure, attempt)) return undefined;
         const pause = pauseBefore(failure, attempt, isRepeatable(operation, input));
-        if (attempt > retries || now() + pause >= end) throw await this.errorFor(failure, attempt);
-        await sleep(pause, input.signal);
+        if (attempt <= retries && now() + pause < end) await sleep(pause, input.signal);
+        else if ((await uncommon()).isDeletedBefore(operation, failure, attempt)) return undefined;
+        else throw await this.errorFor(failure, attempt);
       }
     }
   }
 
   /** What the caller gets of whatever the last attempt threw. */
   async errorFor(failure: unknown, attempts: number): Promise<MayflyError> {
-    return (await failures()).errorFor(failure, this.url, attempts);
+    return (await uncommon()).errorFor(failure, this.url, attempts);
   }
 
   /** One attempt of at most `ms`. @throws ApiError, whatever `fetch` throws, or the signal's reason */
@@ -132,12 +130,10 @@ export class Transport {
     try {
       const response = await this.open(operation, input, controller.signal);
       if (response.status === 204) return undefined;
-      // Attachments may be JSON or HTML themselves.
-      const type = operation.includes('/attachments/') ? '' : (response.headers.get('content-type') ?? '');
-      if (/json/.test(type)) return await response.json();
-      // Of another program on that port, or of the login page of a proxy.
-      if (/html/.test(type)) throw await (await failures()).apiError(response, operation);
-      return new Uint8Array(await response.arrayBuffer());
+      const isJson = /json/.test(response.headers.get('content-type') ?? '');
+      // Attachments may be JSON themselves.
+      if (isJson && !operation.includes('/attachments/')) return await response.json();
+      return await (await uncommon()).bytesOf(response, operation);
     } finally {
       clearTimeout(timer);
       input.signal?.removeEventListener('abort', abort);
@@ -147,24 +143,20 @@ export class Transport {
   /** Sends one request and returns its successful response, with the body unread. @throws ApiError */
   async open(operation: string, input: AnyInput, signal: AbortSignal | undefined): Promise<Response> {
     const { session, fetch = globalThis.fetch, headers, onRequest } = this.#options;
-    const [method = '', template = ''] = operation.split(' ');
-    const path = template.replace(/\{(\w+)\}/g, (_, name) => encodeURIComponent(input.path?.[name] ?? ''));
-    const query = new URLSearchParams();
-    for (const [name, value] of Object.entries(input.query ?? {})) {
-      if (value !== undefined) query.set(name, String(value));
-    }
-    const { body } = input;
-    const isRaw = body === undefined || typeof body === 'string' || body instanceof Uint8Array;
+    const [method, template] = operation.split(' ') as [string, string];
+    const path = template.replace(/\{(\w+)\}/g, (_, name) => encodeURIComponent(String(input.path?.[name])));
+    const { query, body } = input;
+    const search = query ? (await uncommon()).searchOf(query) : '';
+    const isRaw = typeof body === 'string' || body instanceof Uint8Array;
+    const type = isRaw ? (await uncommon()).typeOfRaw(path) : 'application/json';
     const started = now();
     let response: Response | undefined;
     try {
-      response = await fetch(`${this.url}${path}${query.size > 0 ? `?${query}` : ''}`, {
+      response = await fetch(`${this.url}${path}${search}`, {
         method,
         headers: {
           ...(this.#credential && { authorization: `Bearer ${this.#credential}` }),
-          ...(body !== undefined && {
-            'content-type': !isRaw ? 'application/json' : /import$/.test(path) ? ZIP : 'message/rfc822',
-          }),
+          ...(body !== undefined && { 'content-type': type }),
           ...headers,
           ...input.headers,
         },
@@ -175,7 +167,7 @@ export class Transport {
         ...(session && { credentials: 'same-origin' }),
       } as RequestInit);
       if (response.ok) return response;
-      throw await (await failures()).apiError(response, `${method} ${path}`);
+      throw await (await uncommon()).apiError(response, `${method} ${path}`);
     } finally {
       onRequest?.({
         method,
@@ -188,11 +180,7 @@ export class Transport {
   }
 }
 
-const failures = () => import('./failures.ts');
-
-/** The first of several attempts deleted it, and only its response was lost. */
-const isDeletedBefore = (operation: string, failure: unknown, attempt: number): boolean =>
-  attempt > 1 && operation.startsWith('DELETE') && (failure as ApiError).status === 404;
+const uncommon = () => import('./uncommon.ts');
 
 /** Whether a second execution changes nothing. */
 const isRepeatable = (operation: string, { headers }: AnyInput): boolean =>
@@ -204,8 +192,7 @@ const isRepeatable = (operation: string, { headers }: AnyInput): boolean =>
 export function pauseBefore(failure: unknown, attempt: number, isSafe = true): number {
   const backoff = Math.min(FIRST_PAUSE_MS * 2 ** (attempt - 1), LONGEST_PAUSE_MS);
   const { status, code, retryAfterMs = backoff } = (failure ?? {}) as Partial<ApiError>;
-  // A 429 was refused before anything was done.
-  if (status === 429) return retryAfterMs;
   const isTransient = !status || TRANSIENT.includes(status) || code === 'idempotency_in_progress';
-  return isSafe && isTransient ? retryAfterMs : Infinity;
+  // A 429 was refused before anything was done. Proxies say "Retry-After: 0", which is no pause at all.
+  return status === 429 || (isSafe && isTransient) ? Math.max(retryAfterMs, backoff) : Infinity;
 }
