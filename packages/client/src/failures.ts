@@ -58,6 +58,12 @@ const ADVICE: Array<[RegExp, string]> = [
     /HTTP\/1\.1 protocol|Parse Error/,
     'Something else answers on that port, such as SMTP: MAYFLY_URL is the URL of the API.',
   ],
+  [/altname/i, 'Write MAYFLY_URL with a name that the certificate of the server has.'],
+  [/certificate has expired/, 'Renew the certificate of the server.'],
+  [
+    /fetch is not (a function|defined)/,
+    'The environment of this test has no fetch, as jsdom: run it in the environment "node", or pass "fetch".',
+  ],
   [/Invalid URL|bad port/, 'Check the URL in MAYFLY_URL.'],
 ];
 
@@ -123,10 +129,17 @@ const CLASSES: Record<number, typeof ApiError> = {
   429: LimitError,
 };
 
+/** Node.js sends requests through the proxy of the environment when it is told to. */
+const proxyAdvice = () =>
+  (globalThis as { process?: { env?: Record<string, string | undefined> } }).process?.env?.NODE_USE_ENV_PROXY
+    ? ', and name its host in NO_PROXY, because NODE_USE_ENV_PROXY is set'
+    : '';
+
 /** Why a response that is no problem of Mayfly's is wrong. */
 function strangeResponse({ status, headers, type, url }: Response): string {
   const isRedirect = type === 'opaqueredirect' || (status >= 300 && status < 400);
-  if (!isRedirect) return `The response of ${url} did not come from Mayfly: check MAYFLY_URL.`;
+  if (!isRedirect)
+    return `The response of ${url} did not come from Mayfly: check MAYFLY_URL${proxyAdvice()}.`;
   return `${url} redirects to ${headers.get('location') ?? 'another server'}: set MAYFLY_URL to the server itself.`;
 }
 

@@ -21,6 +21,9 @@ const shown = (value: unknown) =>
     ? String(value)
     : (JSON.stringify(value) ?? typeof value);
 
+/** The path of a URL of the server, without the folder that a reverse proxy has for it. */
+const pathOf = (url: URL) => url.pathname.replace(/^.*?(?=\/(?:v1|preview)\/)/, '');
+
 /** The methods of {@link Inbox} with the same names, which document them. */
 export class RareMethods {
   readonly #inbox: Inbox;
@@ -93,8 +96,10 @@ export class RareMethods {
   }
 
   async attachment({ url }: api.Attachment, options?: RequestOptions): Promise<Uint8Array> {
-    const request = `GET ${new URL(url, this.#transport.url).pathname}`;
-    return (await this.#transport.send(request, options)) as Uint8Array;
+    return (await this.#transport.send(
+      `GET ${pathOf(new URL(url, this.#transport.url))}`,
+      options,
+    )) as Uint8Array;
   }
 
   async preview(
@@ -106,7 +111,11 @@ export class RareMethods {
       ...options,
       body,
     })) as api.Preview;
-    return { url: new URL(preview.url, this.#transport.url).href, expiresAt: new Date(preview.expiresAt) };
+    // A server that does not know its public URL knows neither the scheme nor the folder that a proxy has for it.
+    const own = this.#transport.url;
+    const url = new URL(preview.url, own);
+    const isHere = url.host === new URL(own).host;
+    return { url: isHere ? own + pathOf(url) : url.href, expiresAt: new Date(preview.expiresAt) };
   }
 
   async timeline(id: string, options?: RequestOptions): Promise<api.TimelineEvent[]> {

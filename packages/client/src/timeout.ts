@@ -75,8 +75,12 @@ async function earlierLines(
     const { messages } = (await transport.send(WAIT, input)) as api.WaitResult;
     const [first] = messages.map((fields) => new Message(fields));
     if (!first || failures(first).length > 0) return [];
+    // A time was read from the clock of this machine, which may be wrong.
+    const position = /^(cur|msg)_/.test(since)
+      ? 'the position at which this wait began'
+      : `${since}, at which this wait began: by the clock of the server it came at ${first.receivedAt}`;
     return [
-      `${JSON.stringify(first.subject)} matches, but came before the position at which this wait began: pass since: 'start' to include it.`,
+      `${JSON.stringify(first.subject)} matches, but came before ${position}: pass since: 'start' to include it.`,
     ];
   } catch {
     signal?.throwIfAborted();

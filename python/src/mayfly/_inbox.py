@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import functools
 import json
+import math
 import re
 from collections.abc import Callable, Iterator
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any, TypeVar, cast
-from urllib.parse import urljoin, urlsplit
+from urllib.parse import urlsplit
 
 from ._match import Match, describe
 from ._message import Attachment, Message, MessageSummary, Text, time_of
 from ._stream import follow
-from ._transport import Transport, path_of
+from ._transport import Transport, path_of, path_within
 from ._wait import wait_for_messages
 from .errors import ApiError, MayflyError, UnexpectedMessageError, WaitTimeoutError
 
@@ -207,13 +208,16 @@ class Inbox:
 
     def attachment(self, attachment: Attachment) -> bytes:
         """The decoded bytes."""
-        content = self._transport.request("GET", urlsplit(attachment.url).path, as_bytes=True)
+        content = self._transport.request("GET", path_within(attachment.url), as_bytes=True)
         return bytes(content or b"")
 
     def preview(self, message_id: str) -> str:
         """A link to the message as a browser shows it, valid for some minutes."""
         answer = self._call("POST", "messages", message_id, "preview", body={})
-        return str(urljoin(self._transport.settings.url + "/", answer["url"]))
+        url = str(answer["url"])
+        own = self._transport.settings.url
+        # A server that does not know its public URL knows neither the scheme nor the folder that a proxy has for it.
+        return own + path_within(url) if urlsplit(url).netloc == urlsplit(own).netloc else url
 
     def timeline(self, message_id: str) -> list[dict[str, Any]]:
         """When what happened to a message, from its Date header to each webhook attempt."""
@@ -283,6 +287,13 @@ class Inbox:
     ) -> list[Message]:
         if isinstance(timeout, bool) or not isinstance(timeout, (int, float)) or not timeout >= 0:
             raise TypeError(f"A time to wait is a number of seconds, not {timeout!r}.")
+        # Missing where only the id is known; 0 for the sink, which never expires.
+        lifetime = 60 * (self._data.get("ttlMinutes") or math.inf)
+        if timeout > lifetime:
+            raise ValueError(
+                f"The inbox lives for {lifetime} seconds, which is less than a timeout of {timeout!r}. "
+                "Times are in seconds, not in milliseconds."
+            )
         fields = wait_for_messages(
             self._transport,
             self.id,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import inspect
 import json
 import re
 from collections.abc import Callable
@@ -53,7 +54,7 @@ class SplitMatch:
         failed = []
         for name, wanted in self.checks.items():
             if name == "where":
-                is_met, expected, got = bool(wanted(message)), "where", "false"
+                is_met, expected, got = _is_met(wanted, message), "where", "false"
             elif name == "pattern":
                 is_met, expected = message.find(wanted) is not None, wanted.pattern
                 name, got = "code", f"no code like /{wanted.pattern}/"
@@ -67,6 +68,16 @@ class SplitMatch:
             if not is_met:
                 failed.append({"condition": NAMES.get(name, name), "expected": expected, "got": got})
         return failed
+
+
+def _is_met(where: Callable[[Message], Any], message: Message) -> bool:
+    met = where(message)
+    if inspect.isawaitable(met):
+        if inspect.iscoroutine(met):
+            met.close()
+        # It would always be met.
+        raise TypeError('The function "where" returned a coroutine. It must return True or False at once.')
+    return bool(met)
 
 
 def _unknown(name: str) -> str:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import http.client
 import json
+import os
+import re
 import threading
 import time
 from dataclasses import dataclass
@@ -32,12 +34,18 @@ def path_of(*parts: str) -> str:
     return "/" + "/".join(quote(part, safe="") for part in parts)
 
 
+def path_within(url: str) -> str:
+    """The path of a URL of the server, without the folder that a reverse proxy has for it."""
+    return re.sub("^.*?(?=/(?:v1|preview)/)", "", urlsplit(url).path)
+
+
 def pause_before(failure: BaseException, attempt: int, is_safe: bool = True) -> float | None:
     """Seconds to wait before the next attempt; None when there must not be one."""
-    backoff = min(FIRST_PAUSE * 2 ** (attempt - 1), LONGEST_PAUSE)
+    backoff: float = min(FIRST_PAUSE * 2 ** (attempt - 1), LONGEST_PAUSE)
     if not isinstance(failure, ApiError):
         return backoff if is_safe else None
-    after = backoff if failure.retry_after is None else failure.retry_after
+    # Proxies say "Retry-After: 0", which is no pause at all.
+    after: float = max(backoff, failure.retry_after or 0)
     if failure.status == 429:
         return after
     if is_safe and (failure.status in TRANSIENT or failure.code == "idempotency_in_progress"):
@@ -155,11 +163,12 @@ class Transport:
         """Sends one request. A kept connection that the server closed meanwhile is opened again."""
         for is_kept in (True, False):
             left = max(end - time.monotonic(), 0.001)
-            connection: http.client.HTTPConnection | None = getattr(self._local, "connection", None)
+            connection = self._kept_connection()
             if connection is None or not is_kept:
                 is_kept = False
                 connection = self._connect(left)
                 self._local.connection = connection
+                self._local.process = os.getpid()
             elif connection.sock is not None:
                 connection.sock.settimeout(left)
             try:
@@ -169,12 +178,22 @@ class Transport:
             except (OSError, http.client.HTTPException) as failure:
                 self.close()
                 # Before anything of a response came, the server had closed the idle connection.
-                was_idle = isinstance(
-                    failure, (http.client.RemoteDisconnected, BrokenPipeError, ConnectionResetError)
-                )
-                if not (is_kept and was_idle):
+                if not (is_kept and isinstance(failure, ConnectionError)):
                     raise
+            except BaseException:
+                # Ctrl+C or a timeout of the test: the response that is due must not be read by the next request.
+                self.close()
+                raise
         raise AssertionError("unreachable")
+
+    def _kept_connection(self) -> http.client.HTTPConnection | None:
+        """The connection of this thread. A forked process must not share that of its parent: each would read
+        responses to the other."""
+        connection: http.client.HTTPConnection | None = getattr(self._local, "connection", None)
+        if connection is not None and self._local.process != os.getpid():
+            self.close()
+            return None
+        return connection
 
     def open_stream(
         self, path: str, query: dict[str, Any], headers: dict[str, str], timeout: float

@@ -54,6 +54,8 @@ class ScopeError(ApiError):
 
 ADVICE = (
     ("wrong.version.number", "The server does not speak TLS on that port: write http:// in MAYFLY_URL."),
+    ("hostname mismatch|ip address mismatch", "Write MAYFLY_URL with a name that the certificate of the server has."),
+    ("certificate has expired", "Renew the certificate of the server."),
     ("certificate", "Name the certificate of its authority in SSL_CERT_FILE."),
     (
         "BadStatusLine|^2\\d\\d |not HTTP",
