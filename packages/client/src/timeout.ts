@@ -46,8 +46,12 @@ function whyUrl({ consoleUrl, labels }: WaitTarget, { match, count, since }: Wai
   const query = new URLSearchParams();
   for (const [name, value] of Object.entries(split(match).onServer)) {
     // A link has conditions of its own: `link.kind=reset`.
-    const parts = Object.entries(Object(value) === value ? Object(value) : { '': value });
-    for (const [part, wanted] of parts) query.set(part === '' ? name : `${name}.${part}`, String(wanted));
+    const parts = Object.entries(Object(value) === value ? Object(value) : {}).filter(
+      ([, wanted]) => wanted !== undefined,
+    );
+    for (const [part, wanted] of parts) query.set(`${name}.${part}`, String(wanted));
+    // Of an object without a condition: any link.
+    if (parts.length === 0) query.set(name, String(Object(value) === value || value));
   }
   if (since) query.set('since', since);
   if (count !== 1) query.set('count', String(count));
