@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from datetime import datetime, timedelta, timezone
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import Any
@@ -85,12 +86,15 @@ def test_shows_the_time_of_the_server_beside_that_of_a_clock_that_is_ahead(
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="This system has no fork.")
-def test_a_forked_process_does_not_share_the_connection(mail_inbox: Inbox) -> None:
+def test_a_forked_process_does_not_share_the_connection(
+    mail_inbox_factory: Callable[..., Inbox],
+) -> None:
     program = """
-import os
+import os, sys
 from mayfly import Mayfly
 mayfly = Mayfly()
-ids = [mayfly.create_inbox(ttl_minutes=1).id for _ in range(2)]
+mayfly.usage()
+ids = sys.argv[1:]
 child = os.fork()
 try:
     mine = ids[0 if child else 1]
@@ -102,7 +106,8 @@ if child == 0:
     os._exit(0)
 assert os.waitpid(child, 0)[1] == 0
 """
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    ids = [mail_inbox_factory().id for _ in range(2)]
+    done = subprocess.run([sys.executable, "-c", program, *ids], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
