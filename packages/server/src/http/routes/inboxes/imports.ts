@@ -13,7 +13,7 @@ import { type OpenRecording, openRecording } from '../../request/upload/recordin
 import { storeUpload, type UploadedFile } from '../../request/upload/uploaded-file.ts';
 import { toInbox } from '../../response/inbox-json.ts';
 import { toTime } from '../../response/time.ts';
-import { createInbox } from './new-inbox.ts';
+import { createInbox, lifetimeOfNew } from './new-inbox.ts';
 
 /** Archives are stored in a file while they are read; this many bytes of disk an import may take. */
 const MAX_ARCHIVE_BYTES = 512 * 1024 * 1024;
@@ -48,11 +48,16 @@ function delayOf({ receivedAt }: RecordedMessage, first: RecordedMessage | undef
   return Math.max(0, Date.parse(receivedAt) - Date.parse(first?.receivedAt ?? receivedAt)) / speed;
 }
 
-/** A replay whose last message would come after the end of its inbox. */
-function replayTooLong(lastMs: number, speed: number, ttlMinutes: number): AppError {
+/**
+ * When the last message of a replay is delivered, in milliseconds after the first.
+ * @throws AppError `invalid_request` where that is after the end of its inbox
+ */
+function replayMs(messages: readonly RecordedMessage[], speed: number, ttlMinutes: number): number {
+  const lastMs = Math.max(0, ...messages.map((message) => delayOf(message, messages[0], speed)));
+  if (lastMs < ttlMinutes * MINUTE_MS) return lastMs;
   const minutes = Math.floor(lastMs / MINUTE_MS) + 1;
   const enough = Math.floor((lastMs * speed) / (ttlMinutes * MINUTE_MS)) + 1;
-  return invalidField(
+  throw invalidField(
     'speed',
     `With "speed" ${speed} the last message of this recording comes after ${Math.round(lastMs / SECOND_MS)} s, but the inbox expires after ${ttlMinutes} min. Choose a "ttlMinutes" of at least ${minutes}, or a "speed" of at least ${enough}.`,
   );
@@ -80,10 +85,14 @@ export class Imports {
       const { speed, ...place } = request.query;
       const { inbox: recorded, messages } = archive.recording;
       const body = { ...place, labels: withoutSinkLabel(recorded.labels) };
+      const { account } = request.caller;
+      const { clock, plans, replays } = this.#context.deps;
+      const ttlMinutes = lifetimeOfNew(body, plans.named(account.plan), account.plan);
+      const lastMs = speed === undefined ? 0 : replayMs(messages, speed, ttlMinutes);
       const created = await createInbox(this.#context, request.caller, body, null);
       const target = {
         inboxId: created.id,
-        accountId: request.caller.account.id,
+        accountId: account.id,
         address: created.address,
       };
       const recordedMessages = messages.length;
@@ -97,13 +106,7 @@ export class Imports {
         };
       }
       const steps = this.#stepsOf(target, archive, request.remoteAddress, speed);
-      const lastMs = Math.max(0, ...steps.map(({ afterMs }) => afterMs));
-      if (lastMs >= created.ttlMinutes * MINUTE_MS) {
-        await this.#delete(target);
-        throw replayTooLong(lastMs, speed, created.ttlMinutes);
-      }
       isReplayed = true;
-      const { clock, replays } = this.#context.deps;
       replays.start(steps, archive.close);
       return { ...created, recordedMessages, replayEndsAt: toTime(clock.now() + lastMs) };
     } finally {

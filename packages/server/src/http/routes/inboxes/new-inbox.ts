@@ -1,4 +1,5 @@
 import type { CreatedInbox, CreateInbox } from '@mayfly/client/contract';
+import type { Plan } from '../../../accounts/plans.ts';
 import { hasSinkLabel } from '../../../accounts/sink.ts';
 import { MINUTE_MS } from '../../../clock.ts';
 import { hashCredential, newCredential, newId } from '../../../ids.ts';
@@ -26,12 +27,11 @@ export async function createInbox(
 ): Promise<CreatedInbox> {
   const { store, clock, plans, webhooks } = deps;
   const plan = plans.named(account.plan);
-  const byDefault = Math.min(DEFAULT_TTL_MINUTES, plan.maxTtlMinutes);
   if (hasSinkLabel(body.labels ?? {})) {
     const message = 'The label "mayfly" with the value "sink" marks the sink. Use another name or value.';
     throw invalidField('/labels/mayfly', message);
   }
-  const ttlMinutes = lifetime(body.ttlMinutes ?? byDefault, plan.maxTtlMinutes, account.plan);
+  const ttlMinutes = lifetimeOfNew(body, plan, account.plan);
   const wanted = await wantedAddress(body, {
     accountId: account.id,
     configured: options.domains,
@@ -61,6 +61,14 @@ export async function createInbox(
   );
   const shown = repeat && created.nonce ? repeat.readToken(created.nonce) : token;
   return toCreatedInbox(created, plan, shown);
+}
+
+/**
+ * The lifetime of an inbox that a request creates, minutes.
+ * @throws AppError `invalid_request` for one beyond the plan
+ */
+export function lifetimeOfNew({ ttlMinutes }: CreateInbox, { maxTtlMinutes }: Plan, planName: string): number {
+  return lifetime(ttlMinutes ?? Math.min(DEFAULT_TTL_MINUTES, maxTtlMinutes), maxTtlMinutes, planName);
 }
 
 /** Checks a lifetime against the plan. Never clamps it: an inbox that ends early would surprise its test. */
