@@ -2,7 +2,7 @@ import { joinTexts } from './bodies.ts';
 import { MessageFields } from './fields.ts';
 import { cut } from './limits.ts';
 import { type MailContent, type MailHeader, type MailImage, NO_CONTENT, type ParsedMail } from './mail.ts';
-import type { FilteredContent } from './matching/filters.ts';
+import type { ContentWords } from './matching/compared-content.ts';
 import { decodeAs } from './mime/charsets/charset.ts';
 import { readHeader } from './mime/header.ts';
 import {
@@ -190,7 +190,7 @@ export async function readWords(
   stored: AnyStoredContent,
   size: number,
   load: () => Promise<Uint8Array>,
-): Promise<FilteredContent['content']> {
+): Promise<ContentWords> {
   if ('isUnstored' in stored) return { text: null, links: [], htmlWords: stored.htmlWords };
   const { text = null, htmlWords, links, index: written } = stored;
   const index =

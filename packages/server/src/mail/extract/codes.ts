@@ -43,7 +43,7 @@ const FOREIGN_DIGIT = [...ZEROS]
  * Characters that people do not type as they are written: also the marks that make a key of a digit
  * (4\ufe0f\u20e3).
  */
-const NOT_TYPED = new RegExp(`[${FOREIGN_DIGIT}${INVISIBLE}\\ufe00-\\ufe0f\\u20e3]`, 'g');
+const NOT_TYPED = new RegExp(`[${FOREIGN_DIGIT}${INVISIBLE}\\ufe00-\\ufe0f\\u20e3]`, 'gv');
 const LINK = /(?:https?:\/\/|www\.)\S+/gi;
 /** Characters. A longer line is a paragraph and not source code. */
 const MAX_SOURCE_LINE = 200;

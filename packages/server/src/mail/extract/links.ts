@@ -45,7 +45,7 @@ const ADDRESS =
  * What belongs to the sentence and not to the link in front of it. Invisible characters within an address
  * stay: the URL standard takes them for part of it, as in Persian words, and a click would send them.
  */
-const BEHIND_LINK = new RegExp(`[.,;:!?'*_|\`${INVISIBLE}]`);
+const BEHIND_LINK = new RegExp(`[.,;:!?'*_\\|\`${INVISIBLE}]`, 'v');
 /** A mail or a call to somebody: it unsubscribes, and does nothing else that a link is for. */
 const NO_PAGE = /^(?:mailto|tel|sms):/i;
 /** Schemes that run or embed instead of leading somewhere. */

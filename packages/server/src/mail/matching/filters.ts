@@ -1,4 +1,7 @@
-import type { LinkKind, MailAddress, MailContent, MailLink, MailSummary } from '../mail.ts';
+import type { MailAddress, MailLink, MailSummary } from '../mail.ts';
+import { withoutInvisible } from '../mime/clean.ts';
+import type { ComparedContent, LinkFilter } from './compared-content.ts';
+import { contains, fold } from './fold.ts';
 
 /**
  * Conditions on a message. Text may be anywhere; it is compared without regard to case, to the kind and number of
@@ -28,21 +31,6 @@ export interface FilteredSummary {
   rcptTo: readonly string[];
 }
 
-/** What the conditions on its content need. */
-export interface FilteredContent {
-  summary: MailSummary;
-  content: Pick<MailContent, 'text' | 'htmlWords' | 'links'>;
-}
-
-/** Conditions on one link, all of which it must meet. */
-export interface LinkFilter {
-  kind?: LinkKind | undefined;
-  /** In the target. */
-  href?: string | undefined;
-  /** In the visible words. */
-  text?: string | undefined;
-}
-
 /** A condition that a message did not meet, and what stood there instead; both as text. */
 export interface FailedCondition {
   condition: keyof Filters;
@@ -66,31 +54,9 @@ export const shortened = ({ condition, expected, got }: FailedCondition): Failed
 /** True when the conditions need a message's content and not only its summary. */
 export const needsContent = ({ text, link }: Filters): boolean => text !== undefined || link !== undefined;
 
-/** Characters without a width, which mail programs insert into words: soft hyphen, zero-width space and joiners. */
-const INVISIBLE = /[\u00ad\u200b-\u200d\u2060\ufeff]/g;
-/** White space that is not one space: no-break and other spaces, line breaks, and several in a row. */
-const WHITE_SPACE = /[^\S ]\s*| \s+/g;
-
-/**
- * Letters that differ only in case or in composition (é as one or two code points) become one; so do the kinds of
- * apostrophes, quotation marks and hyphens. Any white space becomes one space, because lines are wrapped anywhere.
- */
-const fold = (text: string): string =>
-  text
-    .normalize('NFC')
-    .toLowerCase()
-    .normalize('NFC')
-    .replace(/[\u2018\u2019\u201a\u201b]/g, "'")
-    .replace(/[\u201c-\u201f]/g, '"')
-    .replace(/[\u2010-\u2015\u2212]/g, '-')
-    .replace(WHITE_SPACE, ' ');
-
-/** Whether a text contains another one, compared as {@link Filters} are. */
-export const contains = (text: string, part: string): boolean => fold(text).includes(fold(part));
-
-/** The same for subjects, in which characters without a width do not count. */
+/** Whether a subject contains a text; characters without a width do not count. */
 const subjectContains = (text: string, part: string): boolean =>
-  contains(text.replace(INVISIBLE, ''), part.replace(INVISIBLE, ''));
+  contains(withoutInvisible(text), withoutInvisible(part));
 
 const mailbox = ({ name, address }: MailAddress): string => (name === '' ? address : `${name} <${address}>`);
 
@@ -139,34 +105,32 @@ function wantedLink(wanted: boolean | LinkFilter): string {
   return ['a link', parts.join(', ')].join(' ').trim();
 }
 
-function meets(link: MailLink, { kind, href, text }: LinkFilter): boolean {
-  return (
-    (kind === undefined || kind === link.kind) &&
-    (href === undefined || contains(link.href, href)) &&
-    (text === undefined || contains(link.text, text))
-  );
-}
-
-function failedLink(links: MailLink[], wanted: boolean | LinkFilter): FailedCondition[] {
-  const matched =
-    typeof wanted === 'boolean' ? links.length > 0 === wanted : links.some((link) => meets(link, wanted));
-  if (matched) return [];
-  return [
-    { condition: 'link', expected: wantedLink(wanted), got: links.map(oneLink).join(', ') || 'no link' },
-  ];
-}
-
-const visibleText = ({ text, htmlWords }: Pick<MailContent, 'text' | 'htmlWords'>): string =>
-  text ?? htmlWords ?? '';
-
-/** The same for the conditions on text and links; `got` of the text is the message's preview. */
-export function failedContent({ summary, content }: FilteredContent, filters: Filters): FailedCondition[] {
-  const { text, link } = filters;
-  const failed: FailedCondition[] = [];
-  if (text !== undefined && !contains(visibleText(content), text)) {
-    failed.push({ condition: 'text', expected: text, got: summary.preview });
+/** The links of a message as an explanation quotes them; those beyond what it shows are left out. */
+function quotedLinks(links: readonly MailLink[]): string {
+  let quoted = '';
+  for (const link of links) {
+    quoted += `${quoted === '' ? '' : ', '}${oneLink(link)}`;
+    if (quoted.length > MAX_QUOTED) break;
   }
-  return link === undefined ? failed : [...failed, ...failedLink(content.links, link)];
+  return quoted || 'no link';
+}
+
+/** The conditions on text and links that a message fails; `got` of the text is the message's preview. */
+export function failedContent(
+  { preview }: Pick<MailSummary, 'preview'>,
+  content: ComparedContent,
+  { text, link }: Pick<Filters, 'text' | 'link'>,
+): FailedCondition[] {
+  const failed: FailedCondition[] = [];
+  if (text !== undefined && !content.hasText(text)) {
+    failed.push({ condition: 'text', expected: text, got: preview });
+  }
+  if (link === undefined) return failed;
+  const isMet = typeof link === 'boolean' ? content.links.length > 0 === link : content.hasLink(link);
+  if (!isMet) {
+    failed.push({ condition: 'link', expected: wantedLink(link), got: quotedLinks(content.links) });
+  }
+  return failed;
 }
 
 /** The words of a search, folded, each once. */
@@ -189,10 +153,4 @@ export function missingWords({ summary, rcptTo }: FilteredSummary, words: readon
   // A word has no white space, so it is never found across two of the fields.
   const all = fold([subject, ...[...(from ? [from] : []), ...to, ...cc].map(mailbox), ...rcptTo].join('\n'));
   return words.filter((word) => !all.includes(word));
-}
-
-/** True when all words are in the visible text. */
-export function hasWords(content: FilteredContent['content'], words: readonly string[]): boolean {
-  const text = fold(visibleText(content));
-  return words.every((word) => text.includes(word));
 }

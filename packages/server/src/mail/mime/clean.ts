@@ -1,11 +1,13 @@
 import { cut, MAX_FILENAME } from '../limits.ts';
 
 /**
- * Invisible characters: soft hyphen, grapheme joiner, zero-width spaces and joiners, marks and
- * isolates of writing direction, Mongolian separator, byte order mark. As the inside of a character class.
+ * Characters without a width, as a character class for regular expressions with the flag `v`: all that Unicode says
+ * to ignore where a font does not show them (The Unicode Standard, section 5.21), such as soft hyphens, zero-width
+ * spaces and joiners, marks of writing direction and fillers. Not the variation selectors: they change how the
+ * character before them looks.
  */
-export const INVISIBLE = '\\u00ad\\u034f\\u061c\\u180e\\u200b-\\u200f\\u202a-\\u202e\\u2060-\\u206f\\ufeff';
-const INVISIBLES = new RegExp(`[${INVISIBLE}]`, 'g');
+export const INVISIBLE = '[\\p{Default_Ignorable_Code_Point}--\\p{Variation_Selector}]';
+const INVISIBLES = new RegExp(INVISIBLE, 'gv');
 
 /** The text as it is displayed, for searching. */
 export function withoutInvisible(text: string): string {

@@ -1,4 +1,4 @@
-import { contains } from '../../mail/matching/filters.ts';
+import { contains } from '../../mail/matching/fold.ts';
 import type { InboxRecord, MessageRecord } from '../../store/contract/index.ts';
 import { cursorAt, timeOfSince } from '../cursor.ts';
 import { readUntil } from '../held/change-signal.ts';

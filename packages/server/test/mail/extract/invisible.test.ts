@@ -7,6 +7,7 @@ import { parseMail } from '../../../src/mail/parse.ts';
 const INVISIBLE = [
   ...['\u00ad', '\u034f', '\u061c', '\u180e', '\u200b', '\u200c', '\u200d', '\u200e', '\u200f', '\u202a'],
   ...['\u202b', '\u202c', '\u202d', '\u202e', '\u2060', '\u2066', '\u2067', '\u2068', '\u2069', '\ufeff'],
+  ...['\u115f', '\u17b5', '\u2065', '\u3164', '\uffa0'],
 ].map((character) => [`U+${character.charCodeAt(0).toString(16).padStart(4, '0')}`, character] as const);
 
 const utf8Mail = (subject: string, body: string, type = 'text/plain') =>

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { NO_CONTENT } from '../../../src/mail/mail.ts';
+import { ComparedContent } from '../../../src/mail/matching/compared-content.ts';
 import { type Filters, failedConditions, failedContent } from '../../../src/mail/matching/filters.ts';
 import type { FullMessageRecord } from '../../../src/store/contract/index.ts';
 
@@ -35,7 +36,7 @@ const MESSAGE: FullMessageRecord = {
 };
 const failed = (filters: Filters) => [
   ...failedConditions(MESSAGE, filters),
-  ...failedContent(MESSAGE, filters),
+  ...failedContent(MESSAGE.summary, new ComparedContent(MESSAGE.content), filters),
 ];
 
 describe('filters', () => {
@@ -53,6 +54,21 @@ describe('filters', () => {
     { from: 'shop', to: 'ada', subject: 'bitte', text: 'code', hasAttachments: true },
   ])('%j matches, whatever the case and the composition of letters', (filters) => {
     expect(failed(filters)).toEqual([]);
+  });
+
+  it('find a subject with and without each character that has no width', () => {
+    const different: string[] = [];
+    for (let code = 0; code <= 0x10ffff; code++) {
+      const unseen = String.fromCodePoint(code);
+      if (!/^[\p{Default_Ignorable_Code_Point}--\p{Variation_Selector}]$/v.test(unseen)) continue;
+      const subject = `Your c${unseen}ode`;
+      const message = { ...MESSAGE, summary: { ...MESSAGE.summary, subject } };
+      const isFound =
+        failedConditions(message, { subject: 'code' }).length === 0 &&
+        failedConditions(MESSAGE, { subject: `Bit${unseen}te` }).length === 0;
+      if (!isFound) different.push(code.toString(16));
+    }
+    expect(different).toEqual([]);
   });
 
   it('name each condition that failed and what stood there', () => {

@@ -67,7 +67,11 @@ export async function createInbox(
  * The lifetime of an inbox that a request creates, minutes.
  * @throws AppError `invalid_request` for one beyond the plan
  */
-export function lifetimeOfNew({ ttlMinutes }: CreateInbox, { maxTtlMinutes }: Plan, planName: string): number {
+export function lifetimeOfNew(
+  { ttlMinutes }: CreateInbox,
+  { maxTtlMinutes }: Plan,
+  planName: string,
+): number {
   return lifetime(ttlMinutes ?? Math.min(DEFAULT_TTL_MINUTES, maxTtlMinutes), maxTtlMinutes, planName);
 }
 

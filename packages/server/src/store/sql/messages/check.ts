@@ -1,77 +1,69 @@
 import { type SqlBool, sql } from 'kysely';
-import {
-  type Filters,
-  failedConditions,
-  failedContent,
-  needsContent,
-  shortened,
-} from '../../../mail/matching/filters.ts';
-import { MAY_LACK_TEXT_BYTES, readWords } from '../../../mail/stored-content.ts';
+import { failedConditions, failedContent, needsContent, shortened } from '../../../mail/matching/filters.ts';
+import { MAY_LACK_TEXT_BYTES } from '../../../mail/stored-content.ts';
 import type { CheckedMessage, CheckedPage, CheckRange, MessageStore } from '../../contract/index.ts';
-import type { Db, Engine } from '../engine.ts';
-import {
-  laterThanEmptied,
-  loadSource,
-  MESSAGE_COLUMNS,
-  parseContent,
-  type SelectedMessage,
-  toMessage,
-} from './rows.ts';
+import type { Engine } from '../engine.ts';
+import { prepare, type Slots } from '../prepared.ts';
+import { messagesAfter } from './reads.ts';
+import { MESSAGE_COLUMNS, type ReadContents, toMessage } from './rows.ts';
 import { likePattern, ROWS_PER_CALL, stretchOf } from './search.ts';
 
+type Range = { inboxId: string; now: number; after: number; before: number };
+
 /** Checking the messages of one inbox against the conditions of a list or a wait. */
-export function createCheck({ db, dialect }: Engine): MessageStore['check'] {
-  const ofInbox = (inboxId: string, { after, before }: { after: number; before: number }, now: number) =>
-    db
-      .selectFrom('inboxes as i')
-      .innerJoin('messages as m', 'm.inbox_seq', 'i.seq')
-      .innerJoin('sources as s', 's.seq', 'm.source_seq')
-      .where('i.id', '=', inboxId)
-      .where('i.expires_at', '>', now)
-      .where('m.received_at', '>', laterThanEmptied(sql.val(after)))
-      .where('m.received_at', '<', before);
+export function createCheck({ db, dialect }: Engine, readContents: ReadContents): MessageStore['check'] {
+  const ofRange = (value: Slots<Range>, order: CheckRange['order']) =>
+    messagesAfter(db, value)
+      .where('m.received_at', '<', value.before)
+      .orderBy('m.received_at', order === 'newest-first' ? 'desc' : 'asc')
+      .limit(ROWS_PER_CALL);
+  const sizesIn = (order: CheckRange['order']) =>
+    prepare((value: Slots<Range>) => ofRange(value, order).select(['m.received_at as place', 's.size']));
+  const rowsOf = (value: Slots<Range>, order: CheckRange['order']) =>
+    ofRange(value, order).select([...MESSAGE_COLUMNS, 'm.source_seq']);
+  const rowsIn = (order: CheckRange['order']) => prepare((value: Slots<Range>) => rowsOf(value, order));
+  const selectSizes = { 'newest-first': sizesIn('newest-first'), 'oldest-first': sizesIn('oldest-first') };
+  const selectRows = { 'newest-first': rowsIn('newest-first'), 'oldest-first': rowsIn('oldest-first') };
+
+  /** The messages of a range whose text may contain `text`, as far as the database alone can say. */
+  const selectLike = (text: string, range: Range, order: CheckRange['order']) => {
+    const pattern = likePattern(text);
+    if (pattern === null) return selectRows[order](db, range);
+    const values = {
+      ...{ inboxId: sql.val(range.inboxId), now: sql.val(range.now) },
+      ...{ after: sql.val(range.after), before: sql.val(range.before) },
+    };
+    // The text of a large mail may be in its raw source alone.
+    const isLarge = sql`${sql.ref('s.size')} > ${MAY_LACK_TEXT_BYTES}`;
+    const isLike = dialect.isLike(dialect.asText(sql.ref('s.content')), pattern);
+    return rowsOf(values, order).where(sql<SqlBool>`(${isLarge} or ${isLike})`).execute();
+  };
 
   return async (inboxId, conditions, range, now) => {
-    const order = range.order === 'newest-first' ? ('desc' as const) : ('asc' as const);
+    const { order } = range;
     const [after, before] = [Math.max(range.after, -1), Math.min(range.before, Number.MAX_SAFE_INTEGER)];
-    const sizes = await ofInbox(inboxId, { after, before }, now)
-      .select(['m.received_at as place', 's.size'])
-      .orderBy('m.received_at', order)
-      .limit(ROWS_PER_CALL)
-      .execute();
-    const stretch = stretchOf(sizes, order === 'asc' ? after : before);
+    const all = { inboxId, now, after, before };
+    const isAscending = order === 'oldest-first';
+    const stretch = stretchOf(await selectSizes[order](db, all), isAscending ? after : before);
     if (stretch.rows === 0) return { ...stretch, messages: [] };
-    const part =
-      order === 'asc' ? { after, before: stretch.place + 1 } : { after: stretch.place - 1, before };
-    const pattern = conditions.text === undefined ? null : likePattern(conditions.text);
-    const rows = await ofInbox(inboxId, part, now)
-      .select(MESSAGE_COLUMNS)
-      .$if(needsContent(conditions), (needy) => needy.select(['s.content', 'm.source_seq']))
-      .$if(range.onlyMatches && pattern !== null, (query) =>
-        // The text of a large mail may be in its raw source alone.
-        query.where(
-          sql<SqlBool>`(${sql.ref('s.size')} > ${MAY_LACK_TEXT_BYTES} or ${dialect.isLike(dialect.asText(sql.ref('s.content')), pattern ?? '')})`,
-        ),
-      )
-      .orderBy('m.received_at', order)
-      .execute();
+    const part = isAscending ? { ...all, before: stretch.place + 1 } : { ...all, after: stretch.place - 1 };
+    const { text } = conditions;
+    const rows = await (range.onlyMatches && text !== undefined
+      ? selectLike(text, part, order)
+      : selectRows[order](db, part));
+    const contents = needsContent(conditions) ? await readContents(rows) : null;
     const messages: CheckedMessage[] = [];
-    for (const row of rows) messages.push(await checked(db, inboxId, row, conditions));
+    for (const row of rows) {
+      const message = toMessage(inboxId, row);
+      const failed = failedConditions(message, conditions);
+      const content = contents?.get(row.id);
+      // It was deleted after its row was read.
+      if (contents && !content) continue;
+      if (content) failed.push(...failedContent(message.summary, content, conditions));
+      messages.push({ message, failed: failed.map(shortened) });
+    }
     return pageOf(messages, range, stretch);
   };
-}
-
-type Selected = SelectedMessage & { content?: Uint8Array | undefined; source_seq?: number | undefined };
-
-async function checked(db: Db, inboxId: string, row: Selected, conditions: Filters): Promise<CheckedMessage> {
-  const message = toMessage(inboxId, row);
-  const failed = failedConditions(message, conditions);
-  const { content: stored, source_seq: source } = row;
-  if (stored && source !== undefined) {
-    const content = await readWords(parseContent(stored), row.size, () => loadSource(db, source));
-    failed.push(...failedContent({ summary: message.summary, content }, conditions));
-  }
-  return { message, failed: failed.map(shortened) };
 }
 
 /** The messages up to the last match that was asked for, or all of the stretch. */

@@ -6,11 +6,13 @@ import { createFollowing, createPlaces } from './account-sequence.ts';
 import { createCheck } from './check.ts';
 import { createDeletion } from './deletion.ts';
 import { createLists, createRawReads, createReads } from './reads.ts';
+import { createReadContents } from './rows.ts';
 import { createSearch } from './search.ts';
 import { createSimilar } from './similar.ts';
 
 /** Reading and deleting messages; each engine adds them in its own way. */
 export function createMessages(engine: Engine, removal: Removal): Omit<MessageStore, 'addBatch'> {
+  const readContents = createReadContents(engine.db);
   return {
     ...createLists(engine),
     ...createReads(engine),
@@ -18,8 +20,8 @@ export function createMessages(engine: Engine, removal: Removal): Omit<MessageSt
     ...createFollowing(engine),
     ...createPlaces(engine),
     ...createAccountPages(engine),
-    search: createSearch(engine),
-    check: createCheck(engine),
+    search: createSearch(engine, readContents),
+    check: createCheck(engine, readContents),
     ...createSimilar(engine),
     ...createDeletion(engine, removal),
   };

@@ -1,7 +1,8 @@
 import { type RawBuilder, sql } from 'kysely';
 import type { MailAuthentication } from '../../../mail/authentication.ts';
 import type { MailSummary } from '../../../mail/mail.ts';
-import { type AnyStoredContent, MAX_DERIVED_BYTES } from '../../../mail/stored-content.ts';
+import { ComparedContent, RecentContents } from '../../../mail/matching/compared-content.ts';
+import { type AnyStoredContent, MAX_DERIVED_BYTES, readWords } from '../../../mail/stored-content.ts';
 import type { FullMessageRecord, MailEnvelope, MessageRecord, NewMail } from '../../contract/index.ts';
 import { decodeTrail } from '../../contract/trail.ts';
 import type { Db } from '../engine.ts';
@@ -26,6 +27,45 @@ export async function loadSource(db: Db, source: number): Promise<Uint8Array> {
     .orderBy('piece')
     .execute();
   return Buffer.concat([...first.map(({ raw }) => raw), ...others.map(({ bytes }) => bytes)]);
+}
+
+/** A message whose content is compared. */
+export interface ComparedRow {
+  id: string;
+  source_seq: number;
+  size: number;
+}
+
+/** Reads what conditions compare of contents, by message id; without messages that were deleted meanwhile. */
+export type ReadContents = (rows: readonly ComparedRow[]) => Promise<ReadonlyMap<string, ComparedContent>>;
+
+/** Reads contents and keeps those read last, for the next conditions. */
+export function createReadContents(db: Db): ReadContents {
+  const recent = new RecentContents();
+  return async (rows) => {
+    const found = new Map<string, ComparedContent>();
+    const missing = new Map<number, ComparedRow>();
+    for (const row of rows) {
+      const known = recent.get(row.id);
+      if (known) found.set(row.id, known);
+      else missing.set(row.source_seq, row);
+    }
+    if (missing.size === 0) return found;
+    const stored = await db
+      .selectFrom('sources')
+      .select(['seq', 'content'])
+      .where('seq', 'in', [...missing.keys()])
+      .execute();
+    for (const { seq, content } of stored) {
+      const row = missing.get(seq);
+      if (!row) continue;
+      const words = await readWords(parseContent(content), row.size, () => loadSource(db, seq));
+      const compared = new ComparedContent(words);
+      found.set(row.id, compared);
+      recent.add(row.id, compared);
+    }
+    return found;
+  };
 }
 
 const UNREADABLE: MailSummary = {

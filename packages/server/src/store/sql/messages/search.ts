@@ -1,12 +1,13 @@
 import { type Expression, type SqlBool, sql } from 'kysely';
-import { failedConditions, failedContent, hasWords, missingWords } from '../../../mail/matching/filters.ts';
-import { MAY_LACK_TEXT_BYTES, readWords } from '../../../mail/stored-content.ts';
+import type { ComparedContent } from '../../../mail/matching/compared-content.ts';
+import { failedConditions, missingWords } from '../../../mail/matching/filters.ts';
+import { MAY_LACK_TEXT_BYTES } from '../../../mail/stored-content.ts';
 import type { AccountMessageRow, MessageStore, SearchConditions } from '../../contract/index.ts';
 import type { Db, Dialect, Engine } from '../engine.ts';
 import { prepare, type Slots } from '../prepared.ts';
 import { parseTexts } from '../stored-json.ts';
 import { emptyPage, prepareSelectAccount } from './account-pages.ts';
-import { bounded, loadSource, parseContent, parseSummary, summaryText } from './rows.ts';
+import { bounded, parseSummary, type ReadContents, summaryText } from './rows.ts';
 
 /** Messages that one call reads: about ten milliseconds, fifty where the content of each is parsed. */
 export const ROWS_PER_CALL = 500;
@@ -62,20 +63,36 @@ interface Candidate {
   rcpt_to: string;
   size: number;
   summary: Uint8Array;
-  /** Selected only if a condition needs it. */
-  content?: Uint8Array | undefined;
 }
 
-async function isMatch(db: Db, row: Candidate, conditions: SearchConditions): Promise<boolean> {
-  const summary = parseSummary(row.summary);
-  const message = { summary, rcptTo: parseTexts(row.rcpt_to) };
-  if (failedConditions(message, conditions).length > 0) return false;
-  const missing = missingWords(message, conditions.words ?? []);
-  if (missing.length === 0 && conditions.text === undefined) return true;
-  if (!row.content) throw new Error('The content was not selected.');
-  const content = await readWords(parseContent(row.content), row.size, () => loadSource(db, row.source_seq));
-  return failedContent({ summary, content }, conditions).length === 0 && hasWords(content, missing);
+/** Messages of which the contents are read at a time: a search ends with the last match that was asked for. */
+const CONTENTS_AT_A_TIME = 50;
+
+/** The messages that match, in their order. */
+async function* matchesOf(
+  rows: readonly Candidate[],
+  conditions: SearchConditions,
+  readContents: ReadContents,
+): AsyncGenerator<Candidate> {
+  const { words = [], text } = conditions;
+  for (let at = 0; at < rows.length; at += CONTENTS_AT_A_TIME) {
+    const candidates = rows.slice(at, at + CONTENTS_AT_A_TIME).flatMap((row) => {
+      const message = { summary: parseSummary(row.summary), rcptTo: parseTexts(row.rcpt_to) };
+      if (failedConditions(message, conditions).length > 0) return [];
+      const missing = missingWords(message, words);
+      return [{ row, missing, isSure: missing.length === 0 && text === undefined }];
+    });
+    const contents = await readContents(candidates.filter(({ isSure }) => !isSure).map(({ row }) => row));
+    for (const { row, missing, isSure } of candidates) {
+      const content = contents.get(row.id);
+      if (isSure || (content && hasAll(content, text === undefined ? missing : [text, ...missing])))
+        yield row;
+    }
+  }
 }
+
+const hasAll = (content: ComparedContent, texts: readonly string[]): boolean =>
+  texts.every((text) => content.hasText(text));
 
 const toRow = (row: Candidate): AccountMessageRow => ({
   ...{ id: row.id, inboxId: row.inbox_id, accountOrder: row.account_order },
@@ -130,7 +147,7 @@ function selectCandidates(
  * message out. There is no full-text index: SQLite's FTS5 took 80 µs a mail to write and 150 µs to delete,
  * and finds whole words only; a trigram index took 370 µs and five times the space.
  */
-export function createSearch({ db, dialect }: Engine): MessageStore['search'] {
+export function createSearch({ db, dialect }: Engine, readContents: ReadContents): MessageStore['search'] {
   const selectAccount = prepareSelectAccount(db);
   type Range = { account: number; after: number; before: number };
   const selectSizes = prepare((value: Slots<Range>) =>
@@ -151,15 +168,10 @@ export function createSearch({ db, dialect }: Engine): MessageStore['search'] {
     if (!account) return emptyPage(before);
     const stretch = stretchOf(await selectSizes(db, { account: account.seq, after, before }), before);
     if (stretch.rows === 0) return emptyPage(before);
-    const { words = [], text } = conditions;
     let query = selectCandidates(db, [accountId, account.seq], stretch.place, before, now);
     for (const condition of mayMatch(dialect, conditions)) query = query.where(condition);
-    const rows: Candidate[] = await query
-      .$if(words.length > 0 || text !== undefined, (selecting) => selecting.select('s.content'))
-      .execute();
     const messages: AccountMessageRow[] = [];
-    for (const row of rows) {
-      if (!(await isMatch(db, row, conditions))) continue;
+    for await (const row of matchesOf(await query.execute(), conditions, readContents)) {
       messages.push(toRow(row));
       if (messages.length >= limit)
         return { ...stretch, messages, place: row.account_order, isComplete: false };

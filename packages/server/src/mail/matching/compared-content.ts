@@ -1,0 +1,93 @@
+import type { MailContent, MailLink } from '../mail.ts';
+import { withoutInvisible } from '../mime/clean.ts';
+import { fold } from './fold.ts';
+
+/** What of a message's content the conditions need. */
+export type ContentWords = Pick<MailContent, 'text' | 'htmlWords' | 'links'>;
+
+/** Conditions on one link, all of which it must meet. */
+export interface LinkFilter {
+  kind?: MailLink['kind'] | undefined;
+  /** In the target. */
+  href?: string | undefined;
+  /** In the visible words. */
+  text?: string | undefined;
+}
+
+interface FoldedLink {
+  link: MailLink;
+  href: string;
+  text: string;
+}
+
+/**
+ * What conditions compare of a message's content. Folding a text costs fifty times as much as looking for words in
+ * it, so each text is folded once, with the first condition that needs it, however many conditions follow.
+ */
+export class ComparedContent {
+  /** The visible text; null once it is folded. */
+  #text: string | null;
+  #folded: string | undefined;
+  /** Whether the text is that of an HTML page, from which characters without a width were removed. */
+  readonly #isPage: boolean;
+  readonly links: readonly MailLink[];
+  #foldedLinks: readonly FoldedLink[] | undefined;
+  /** Characters in memory, about. */
+  readonly length: number;
+
+  constructor({ text, htmlWords, links }: ContentWords) {
+    this.#text = text ?? htmlWords ?? '';
+    this.#isPage = text === null;
+    this.links = links;
+    const ofLinks = links.reduce((sum, { href, text: words }) => sum + 2 * (href.length + words.length), 0);
+    this.length = this.#text.length + ofLinks;
+  }
+
+  /** Whether the visible text contains `part`. */
+  hasText(part: string): boolean {
+    this.#folded ??= fold(this.#text ?? '');
+    this.#text = null;
+    return this.#folded.includes(fold(this.#isPage ? withoutInvisible(part) : part));
+  }
+
+  hasLink({ kind, href, text }: LinkFilter): boolean {
+    this.#foldedLinks ??= this.links.map((link) => ({ link, href: fold(link.href), text: fold(link.text) }));
+    const [foldedHref, foldedText] = [fold(href ?? ''), fold(text ?? '')];
+    return this.#foldedLinks.some(
+      (one) =>
+        (kind === undefined || kind === one.link.kind) &&
+        one.href.includes(foldedHref) &&
+        one.text.includes(foldedText),
+    );
+  }
+}
+
+/** Characters of the contents that are kept: those of a few thousand mails, or of 80 with texts of 100 KB. */
+const MAX_CHARACTERS = 8 * 1024 * 1024;
+
+/** The contents compared last: hundreds of requests may wait for different words in the same messages. */
+export class RecentContents {
+  /** By message id, those used last at the end. */
+  readonly #contents = new Map<string, ComparedContent>();
+  #characters = 0;
+
+  get(messageId: string): ComparedContent | undefined {
+    const found = this.#contents.get(messageId);
+    if (found) {
+      this.#contents.delete(messageId);
+      this.#contents.set(messageId, found);
+    }
+    return found;
+  }
+
+  add(messageId: string, content: ComparedContent): void {
+    if (content.length > MAX_CHARACTERS || this.#contents.has(messageId)) return;
+    this.#contents.set(messageId, content);
+    this.#characters += content.length;
+    for (const [id, oldest] of this.#contents) {
+      if (this.#characters <= MAX_CHARACTERS) return;
+      this.#contents.delete(id);
+      this.#characters -= oldest.length;
+    }
+  }
+}

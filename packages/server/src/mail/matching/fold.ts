@@ -1,0 +1,19 @@
+/** White space that is not one space: no-break and other spaces, line breaks, and several in a row. */
+const WHITE_SPACE = /[^\S ]\s*| \s+/g;
+
+/**
+ * Letters that differ only in case or in composition (é as one or two code points) become one; so do the kinds of
+ * apostrophes, quotation marks and hyphens. Any white space becomes one space, because lines are wrapped anywhere.
+ */
+export const fold = (text: string): string =>
+  text
+    .normalize('NFC')
+    .toLowerCase()
+    .normalize('NFC')
+    .replace(/[\u2018\u2019\u201a\u201b]/g, "'")
+    .replace(/[\u201c-\u201f]/g, '"')
+    .replace(/[\u2010-\u2015\u2212]/g, '-')
+    .replace(WHITE_SPACE, ' ');
+
+/** Whether a text contains another one, compared as conditions are. */
+export const contains = (text: string, part: string): boolean => fold(text).includes(fold(part));

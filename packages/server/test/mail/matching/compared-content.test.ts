@@ -1,0 +1,90 @@
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import { newId } from '../../../src/ids.ts';
+import { ComparedContent, RecentContents } from '../../../src/mail/matching/compared-content.ts';
+import { searchWords } from '../../../src/mail/matching/filters.ts';
+import { everything, inboxAt, mailTo, onlyPlaced, T } from '../../store/builders.ts';
+import { openTemporaryHere } from '../../store/sqlite/open-sqlite.ts';
+
+const page = (htmlWords: string) => new ComparedContent({ text: null, htmlWords, links: [] });
+const plain = (text: string) => new ComparedContent({ text, htmlWords: null, links: [] });
+const encoder = new TextEncoder();
+
+afterEach(() => vi.restoreAllMocks());
+
+/** Texts of more than a thousand characters that were normalized since, which is the first step of folding. */
+function countFolded(): () => number {
+  const { normalize } = String.prototype;
+  let count = 0;
+  vi.spyOn(String.prototype, 'normalize').mockImplementation(function (this: string, form?: string) {
+    if (this.length > 1_000) count++;
+    return normalize.call(this, form);
+  });
+  return () => count;
+}
+
+describe('the text of a message', () => {
+  it('is folded once, however many waits and searches compare it with words of their own', async () => {
+    const on = await openTemporaryHere();
+    const owner = newId('acc', T);
+    await on.store.accounts.create({ id: owner, name: 'a', plan: 'free', createdAt: T }, null);
+    const { inbox } = await on.store.inboxes.create(owner, inboxAt(), 10, null);
+    const mail = mailTo([inbox], {});
+    const content = {
+      ...JSON.parse(new TextDecoder().decode(mail.content)),
+      text: 'Hello world. '.repeat(500),
+    };
+    const MAILS = 5;
+    for (let n = 0; n < MAILS; n++) {
+      await onlyPlaced(on.store, { ...mail, content: encoder.encode(JSON.stringify(content)) }, T);
+    }
+    const folded = countFolded();
+    const range = { after: 0, before: Number.POSITIVE_INFINITY, limit: 1 } as const;
+    for (let n = 0; n < 20; n++) {
+      const oldestFirst = { ...range, order: 'oldest-first', onlyMatches: false } as const;
+      const checked = await on.store.messages.check(inbox.id, { text: `world ${n}` }, oldestFirst, T);
+      expect(checked.messages).toHaveLength(MAILS);
+      const searched = await on.store.messages.search(owner, { text: `world. — ${n}` }, everything, T);
+      expect(searched.messages).toHaveLength(0);
+    }
+    // Twice each: before and after the case is folded.
+    expect(folded()).toBeLessThanOrEqual(2 * MAILS);
+    await on.close();
+  });
+
+  it('of a page is found with and without the characters that have no width in the words of the condition', () => {
+    // Words of an HTML page are stored without them.
+    expect(page('می‌خواهم'.replaceAll('\u200c', '')).hasText('می\u200cخواهم')).toBe(true);
+    expect(page('Confirm').hasText('Con\u00adfirm')).toBe(true);
+    expect(searchWords('Con\u00adfirm').every((word) => page('Confirm').hasText(word))).toBe(true);
+    // A text part is compared as it was sent.
+    expect(plain('Con\u00adfirm').hasText('con\u00adfirm')).toBe(true);
+    expect(plain('Confirm').hasText('Con\u00adfirm')).toBe(false);
+  });
+
+  it('is compared in links by their target and words, whatever their case', () => {
+    const href = 'https://Shop.example/Verify?t=1';
+    const content = new ComparedContent({
+      ...{ text: '', htmlWords: null },
+      links: [{ href, text: 'Confirm – now', kind: 'verify' }],
+    });
+    expect(content.hasLink({ href: 'shop.example/verify', text: 'CONFIRM - NOW', kind: 'verify' })).toBe(
+      true,
+    );
+    expect(content.hasLink({ kind: 'reset' })).toBe(false);
+    expect(content.hasLink({ href: 'other' })).toBe(false);
+  });
+});
+
+describe('the contents compared last', () => {
+  it('stay within a number of characters, and those not used for longest go first', () => {
+    const recent = new RecentContents();
+    const quarter = 'x'.repeat(2 * 1024 * 1024);
+    for (const id of ['a', 'b', 'c', 'd']) recent.add(id, plain(quarter));
+    expect(recent.get('a')).toBeDefined();
+    recent.add('e', plain(quarter));
+    expect(['a', 'b', 'c', 'd', 'e'].filter((id) => recent.get(id))).toEqual(['a', 'c', 'd', 'e']);
+    recent.add('too large', plain('x'.repeat(9 * 1024 * 1024)));
+    expect(recent.get('too large')).toBeUndefined();
+    expect(recent.get('e')).toBeDefined();
+  });
+});
