@@ -3,7 +3,7 @@ import fastify, { type FastifySchema } from 'fastify';
 import { SECOND_MS } from '../../clock.ts';
 import { VERSION } from '../../version.ts';
 import type { Access } from '../access/guard.ts';
-import type { App, RouteContext } from '../context.ts';
+import type { App, HttpOptions, RouteContext } from '../context.ts';
 import {
   CONNECTION_LIMITS,
   MAX_BODY_BYTES,
@@ -16,7 +16,7 @@ import { apiRoutes } from '../routes/api.ts';
 import { type Accepted, complete } from './complete.ts';
 import { CHALLENGE, problemAnswer, RETRY_AFTER } from './responses.ts';
 
-// Imported only when a client requests what is made here: see routes/reference.ts.
+// Imported only by the thread that makes the document (see thread.ts), and by the command `mayfly openapi`.
 
 const KIB = 1024;
 
@@ -137,21 +137,25 @@ async function describeApi(app: App, { options }: RouteContext): Promise<void> {
   });
 }
 
+/** The options that decide which operations a server has, and what its examples show. */
+export type DescribedOptions = Pick<HttpOptions, 'signUpPlan' | 'webhookExample'>;
+
 /** Enough to register routes; only requests would use more. */
-const NO_SERVER = {
-  options: { host: '', port: 0, domains: [], publicUrl: null, metrics: 'off' },
-  deps: {},
-} as unknown as RouteContext;
+const contextOf = (described: DescribedOptions): RouteContext => {
+  const options: HttpOptions = { host: '', port: 0, domains: [], publicUrl: null, ...described };
+  return { options, deps: {} } as unknown as RouteContext;
+};
 
 /**
  * Makes the OpenAPI 3.1 description of the API from its routes; nothing listens and nothing is opened.
- * @param context of the server that is described: its options decide which operations it has
+ * @param described of the server that is described
  */
-export async function openapiDocument(context: RouteContext = NO_SERVER): Promise<object> {
+export async function openapiDocument(described: DescribedOptions = {}): Promise<object> {
   const app: App = fastify();
   // The app handles no request, so it needs no validators and serializers.
   app.setValidatorCompiler(() => () => true);
   app.setSerializerCompiler(() => JSON.stringify);
+  const context = contextOf(described);
   await describeApi(app, context);
   apiRoutes(app, context);
   await app.ready();

@@ -1,6 +1,9 @@
+import { once } from 'node:events';
+import { Worker } from 'node:worker_threads';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { AppError } from '../../errors.ts';
-import type { App, RouteContext } from '../context.ts';
+import type { App, HttpOptions, RouteContext } from '../context.ts';
+import type { DescribedOptions } from '../openapi/document.ts';
 import { JSON_TYPE } from '../openapi/responses.ts';
 import { unknownPath } from '../request/paths.ts';
 import { prepareStatic, type StaticAnswer, sendStatic } from '../response/static-answer.ts';
@@ -14,25 +17,25 @@ const FILES = '/docs/static/*';
 /** No other name leads to a file, so that each file is prepared under one name only. */
 const FILE_NAME = /^(?:theme\/)?[\w.-]{1,100}$/;
 
-interface Reference {
-  /** OpenAPI 3.1. */
-  document: object;
-  /** Serves the pages through `inject`; it never listens. */
-  pages: App;
+/**
+ * The API description as JSON. It is made on a thread of its own: that takes 90 ms of computing, and the modules and
+ * objects that it needs once are freed with the thread.
+ */
+async function makeDocument({ signUpPlan = null, webhookExample }: HttpOptions): Promise<string> {
+  const workerData: DescribedOptions = { signUpPlan, webhookExample };
+  const thread = new Worker(new URL('../openapi/thread.ts', import.meta.url), { workerData });
+  const [json] = await once(thread, 'message');
+  return json;
 }
 
-/** Loads the API description and the app of its pages: most servers never need them. */
-async function makeReference(context: RouteContext): Promise<Reference> {
-  const [{ openapiDocument }, { referencePages }] = await Promise.all([
-    import('../openapi/document.ts'),
-    import('../openapi/pages.ts'),
-  ]);
-  const document = await openapiDocument(context);
-  return { document, pages: await referencePages(document) };
+/** Loads the app of the pages: most servers never need it. It serves through `inject` and never listens. */
+async function makePages(document: string): Promise<App> {
+  const { referencePages } = await import('../openapi/pages.ts');
+  return referencePages(JSON.parse(document));
 }
 
 /** @returns what `make` returned the first time; after a failure the next call makes it again */
-function once<T>(make: () => Promise<T>): () => Promise<T> {
+function keep<T>(make: () => Promise<T>): () => Promise<T> {
   let made: Promise<T> | undefined;
   return () => {
     made ??= make().catch((error: unknown) => {
@@ -44,7 +47,7 @@ function once<T>(make: () => Promise<T>): () => Promise<T> {
 }
 
 /** @throws AppError `not_found` for a path that the pages do not have */
-async function preparePage({ pages }: Reference, path: string): Promise<StaticAnswer> {
+async function preparePage(pages: App, path: string): Promise<StaticAnswer> {
   const answer = await pages.inject({ method: 'GET', url: path });
   const { statusCode, headers, rawPayload } = answer;
   if (statusCode >= 500) throw new Error(`the reference pages failed: ${answer.payload}`);
@@ -57,7 +60,8 @@ async function preparePage({ pages }: Reference, path: string): Promise<StaticAn
 
 /** The API description as OpenAPI, pages that show it and try it, and a guide. Each response is prepared once. */
 export function referenceRoutes(app: App, context: RouteContext): void {
-  const reference = once(() => makeReference(context));
+  const document = keep(() => makeDocument(context.options));
+  const pages = keep(async () => makePages(await document()));
   const prepared = new Map<string, () => Promise<StaticAnswer>>();
   const config = { access: 'public' } as const;
   const route = { config, schema: { hide: true } };
@@ -65,7 +69,7 @@ export function referenceRoutes(app: App, context: RouteContext): void {
   const prepare = (path: string): Promise<StaticAnswer> => {
     const known = prepared.get(path);
     if (known) return known();
-    const made = reference().then((all) => preparePage(all, path));
+    const made = pages().then((served) => preparePage(served, path));
     prepared.set(path, () => made);
     // Only what exists is kept: the number of other paths has no limit.
     made.catch(() => prepared.delete(path));
@@ -76,14 +80,11 @@ export function referenceRoutes(app: App, context: RouteContext): void {
 
   prepared.set(
     DOCUMENT,
-    once(async () => {
-      const { document } = await reference();
-      return prepareStatic(200, { 'content-type': JSON_TYPE }, Buffer.from(JSON.stringify(document)));
-    }),
+    keep(async () => prepareStatic(200, { 'content-type': JSON_TYPE }, Buffer.from(await document()))),
   );
   prepared.set(
     GUIDE,
-    once(() => prepareStatic(200, { 'content-type': 'text/plain; charset=utf-8' }, Buffer.from(LLMS_TEXT))),
+    keep(() => prepareStatic(200, { 'content-type': 'text/plain; charset=utf-8' }, Buffer.from(LLMS_TEXT))),
   );
   for (const path of [DOCUMENT, GUIDE, ...PAGES])
     app.get(path, route, (request, reply) => send(path, request, reply));

@@ -1,5 +1,6 @@
 import { get } from 'node:http';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { openapiDocument } from '../../../src/http/openapi/document.ts';
 import { startHttp, type TestHttp } from '../start-http.ts';
 
 let http: TestHttp;
@@ -16,6 +17,21 @@ const statusOf = (path: string, headers: Record<string, string> = {}) =>
       reject,
     );
   });
+
+describe('/openapi.json', () => {
+  it('is made for its first request outside of the thread that serves all others', async () => {
+    const answered = async () => expect((await fetch(`${http.url}/openapi.json`)).status).toBe(200);
+    const ofThisThread = async (work: () => Promise<unknown>) => {
+      const before = process.threadCpuUsage();
+      await work();
+      const { user, system } = process.threadCpuUsage(before);
+      return user + system;
+    };
+    const request = await ofThisThread(answered);
+    const making = await ofThisThread(openapiDocument);
+    expect(request).toBeLessThan(making / 2);
+  });
+});
 
 describe('/llms.txt', () => {
   it('is there without a credential, as text, compressed, and 304 for those who have it', async () => {
