@@ -20,14 +20,16 @@ const statusOf = (path: string, headers: Record<string, string> = {}) =>
 
 describe('/openapi.json', () => {
   it('is made for its first request outside of the thread that serves all others', async () => {
-    const answered = async () => expect((await fetch(`${http.url}/openapi.json`)).status).toBe(200);
+    const answered = async (path: string) => expect((await fetch(http.url + path)).status).toBe(200);
     const ofThisThread = async (work: () => Promise<unknown>) => {
       const before = process.threadCpuUsage();
       await work();
       const { user, system } = process.threadCpuUsage(before);
       return user + system;
     };
-    const request = await ofThisThread(answered);
+    // The modules that any such request needs once are not meant.
+    await answered('/llms.txt');
+    const request = await ofThisThread(() => answered('/openapi.json'));
     const making = await ofThisThread(openapiDocument);
     expect(request).toBeLessThan(making / 2);
   });
