@@ -18,7 +18,7 @@ export const parseContent = (bytes: Uint8Array): AnyStoredContent =>
   parseOr(jsonText(bytes), { isUnstored: true, htmlWords: null });
 
 /** The raw source of a message by the number of its source; without pieces that were deleted meanwhile. */
-export async function loadSource(db: Db, source: number): Promise<Uint8Array> {
+async function loadSource(db: Db, source: number): Promise<Uint8Array> {
   const first = await db.selectFrom('sources').select('raw').where('seq', '=', source).execute();
   const others = await db
     .selectFrom('source_pieces')
