@@ -16,9 +16,16 @@ export const count = (value: number): string => value.toLocaleString('en');
 export const plural = (value: number, noun: string): string =>
   `${count(value)} ${value === 1 ? noun : /x$/.test(noun) ? `${noun}es` : `${noun}s`}`;
 
+/** They reverse the text after them: a name or an address would look like another one (Unicode TR 36, 2.2). */
+const OVERRIDES = /[\u202d\u202e]/g;
+
+/** A text of a mail as it really is: with marks in the place of characters that reverse it. */
+export const showOverrides = (text: string): string =>
+  text.replace(OVERRIDES, (one) => `[U+${one.charCodeAt(0).toString(16).toUpperCase()}]`);
+
 /** A person of a mail: the display name, or the address. */
 export const person = (from: { name: string; address: string } | null): string =>
-  from ? from.name || from.address : 'No sender';
+  from ? showOverrides(from.name || from.address) : 'No sender';
 
 /** The host of a link, for people; '' where there is none. */
 export const hostOf = (href: string): string => (URL.canParse(href) ? new URL(href).host : '');

@@ -1,6 +1,7 @@
 import type { api } from '@mayfly/client';
 import { signal } from '@preact/signals';
 import { mayfly, type Session } from './session.ts';
+import { serverNow } from './time.ts';
 
 /*
  * New mail as it comes. One tab holds the stream of the account and passes events on to the others: browsers
@@ -16,7 +17,7 @@ export interface Arrival {
 /** `lost`: the stream was cut and is being resumed. */
 export const connection = signal<'connecting' | 'open' | 'lost'>('connecting');
 /** When something was last heard of the server. */
-export const lastHeardAt = signal(Date.now());
+export const lastHeardAt = signal(serverNow());
 /** Grows with every opening of the stream: lists then ask for what they missed. */
 export const openings = signal(0);
 
@@ -34,7 +35,7 @@ export function onArrivals(listener: (arrivals: Arrival[]) => void): () => void 
 }
 
 function deliver(arrival: Arrival): void {
-  lastHeardAt.value = Date.now();
+  lastHeardAt.value = serverNow();
   pending.push(arrival);
   if (pending.length > 1) return;
   // A hidden page has no frames.
@@ -49,7 +50,7 @@ function deliver(arrival: Arrival): void {
 
 function setConnection(isOpen: boolean): void {
   // A stream that was open until now was heard until now; later failures of the same cut change nothing.
-  if (isOpen || connection.value === 'open') lastHeardAt.value = Date.now();
+  if (isOpen || connection.value === 'open') lastHeardAt.value = serverNow();
   if (isOpen && connection.value !== 'open') openings.value += 1;
   connection.value = isOpen ? 'open' : 'lost';
 }

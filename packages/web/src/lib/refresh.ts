@@ -1,5 +1,6 @@
 import { useEffect, useRef } from 'preact/hooks';
 import { onArrivals } from './live.ts';
+import { serverNow } from './time.ts';
 
 /*
  * When to load what the stream of messages does not announce, such as attempts of deliveries. Each request counts
@@ -31,7 +32,7 @@ export function useRefresh(due: number | undefined, data: unknown, reload: () =>
       latest.current();
     };
     const pause = Math.min(FIRST_PAUSE_MS * 2 ** looks.current, LONGEST_PAUSE_MS);
-    const timer = setTimeout(load, Math.min(Math.max(due - Date.now(), pause), LONGEST_TIMER_MS));
+    const timer = setTimeout(load, Math.min(Math.max(due - serverNow(), pause), LONGEST_TIMER_MS));
     return () => {
       clearTimeout(timer);
       removeEventListener('visibilitychange', load);

@@ -1,6 +1,7 @@
 import { ConnectionError, Mayfly } from '@mayfly/client';
 import { computed, signal } from '@preact/signals';
 import { noteQuota, quota } from './quota.ts';
+import { noteTime, now, serverNow } from './time.ts';
 
 /** Who is signed in, and what the console needs to know of the server. */
 export interface Session {
@@ -31,6 +32,7 @@ export const mayWrite = computed(() => session.value?.scope === 'full');
 const watchedFetch: typeof fetch = async (input, init) => {
   const response = await fetch(input, { ...init, ...(init?.method === 'DELETE' && { keepalive: true }) });
   noteQuota(response);
+  noteTime(response);
   if (response.status === 401) void loadSession();
   return response;
 };
@@ -63,6 +65,8 @@ export async function loadSession(): Promise<void> {
   sessionError.value = undefined;
   try {
     const response = await fetch(SESSION, { credentials: 'same-origin' });
+    noteTime(response);
+    now.value = serverNow();
     if (response.ok) session.value = (await response.json()) as Session;
     else if (response.status === 401) session.value = null;
     else throw new Error(`The server responded with ${response.status}.`);

@@ -1,10 +1,24 @@
 import { signal } from '@preact/signals';
 
+/** Smaller differences of clocks change nothing: the header has whole seconds, and a response takes a while. */
+const TOLERANCE_MS = 10_000;
+/** How far the clock of this machine is ahead of the server's, milliseconds. */
+let ahead = 0;
+
+/** The time of the server, whatever the clock of this machine says. */
+export const serverNow = (): number => Date.now() - ahead;
+
+/** Compares the clocks. @param response just received */
+export function noteTime({ headers }: Response): void {
+  const difference = Date.now() - Date.parse(headers.get('date') ?? '');
+  if (!Number.isNaN(difference)) ahead = Math.abs(difference) < TOLERANCE_MS ? 0 : difference;
+}
+
 /** One timer for all relative times of the page; it stops while the page is hidden. */
-export const now = signal(Date.now());
+export const now = signal(serverNow());
 const TICK_MS = 1_000;
 setInterval(() => {
-  if (!document.hidden) now.value = Date.now();
+  if (!document.hidden) now.value = serverNow();
 }, TICK_MS);
 
 const STEPS: [seconds: number, unit: string][] = [

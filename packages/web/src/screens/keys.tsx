@@ -5,7 +5,7 @@ import { useKeys } from '../lib/keys.ts';
 import { useQuery } from '../lib/query.ts';
 import { query, setQuery } from '../lib/router.ts';
 import { loadSession, mayfly, mayWrite, session } from '../lib/session.ts';
-import { exact, now } from '../lib/time.ts';
+import { exact, now, serverNow } from '../lib/time.ts';
 import { Ago, Badge, Button, Field, IconButton, ScreenHead } from '../ui/basics.tsx';
 import { Confirm, Dialog, DoneFoot, FormFoot } from '../ui/dialog.tsx';
 import { Shown } from '../ui/shown.tsx';
@@ -24,7 +24,7 @@ function CreateKey({ onClose }: { onClose: () => void }) {
       const created = await mayfly.keys.create({
         name: String(data.get('name')),
         scope: data.get('scope') === 'read' ? 'read' : 'full',
-        ...(days > 0 && { expiresAt: new Date(Date.now() + days * DAY_MS).toISOString() }),
+        ...(days > 0 && { expiresAt: new Date(serverNow() + days * DAY_MS).toISOString() }),
       });
       setKey(created.key);
     } catch (error) {

@@ -4,7 +4,7 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import { openings } from '../lib/live.ts';
 import { isGone } from '../lib/query.ts';
 import { href } from '../lib/router.ts';
-import { duration, exact, now } from '../lib/time.ts';
+import { duration, exact, now, serverNow } from '../lib/time.ts';
 import { Button, CopyButton } from './basics.tsx';
 import { Icon, type IconName } from './icons.tsx';
 
@@ -69,7 +69,7 @@ const Gone = ({ error, isScreen }: { error: ApiError; isScreen?: boolean | undef
 
 /** A 429 with a countdown; when it is over the request is sent again. */
 function Limited({ error, retry, isScreen }: FailureProps & { error: ApiError }) {
-  const [until] = useState(() => Date.now() + (error.retryAfterMs ?? 1_000));
+  const [until] = useState(() => serverNow() + (error.retryAfterMs ?? 1_000));
   const left = Math.max(0, until - now.value);
   const isQuota = error.code === 'quota_exceeded';
   useEffect(() => {

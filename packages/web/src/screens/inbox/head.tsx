@@ -4,7 +4,7 @@ import { attempt, copy, deleteLater, toast } from '../../lib/actions.ts';
 import { plural } from '../../lib/format.ts';
 import { href, navigate } from '../../lib/router.ts';
 import { mayfly, mayWrite } from '../../lib/session.ts';
-import { duration, exact } from '../../lib/time.ts';
+import { duration, exact, serverNow } from '../../lib/time.ts';
 import { Badge, CopyButton, Verb } from '../../ui/basics.tsx';
 import { Confirm } from '../../ui/dialog.tsx';
 import { Icon } from '../../ui/icons.tsx';
@@ -15,7 +15,7 @@ const MINUTE_MS = 60_000;
 
 /** Extends by an hour, or as far as the plan allows. */
 async function extend(inbox: api.Inbox): Promise<api.Inbox | undefined> {
-  const minutesTo = (time: string) => (Date.parse(time) - Date.now()) / MINUTE_MS;
+  const minutesTo = (time: string) => (Date.parse(time) - serverNow()) / MINUTE_MS;
   const longest = Math.floor(minutesTo(inbox.maxExpiresAt));
   const ttlMinutes = Math.max(1, Math.min(Math.ceil(minutesTo(inbox.expiresAt)) + 60, longest));
   const updated = await attempt(() =>
@@ -23,7 +23,7 @@ async function extend(inbox: api.Inbox): Promise<api.Inbox | undefined> {
   );
   if (!updated) return undefined;
   const isLonger = Date.parse(updated.expiresAt) - Date.parse(inbox.expiresAt) > MINUTE_MS;
-  const left = duration(Date.parse(updated.expiresAt) - Date.now());
+  const left = duration(Date.parse(updated.expiresAt) - serverNow());
   toast(
     isLonger
       ? `Extended: ${left} left`

@@ -7,6 +7,7 @@ import { useKeys } from '../../lib/keys.ts';
 import { isGone, type Query, useQuery } from '../../lib/query.ts';
 import { href, navigate, query } from '../../lib/router.ts';
 import { mayfly, mayWrite, session } from '../../lib/session.ts';
+import { serverNow } from '../../lib/time.ts';
 import { showTitle } from '../../lib/title.ts';
 import { Failure, Stale } from '../../ui/states.tsx';
 import { afterLayout, focusedRow, focusRow, keepRow, rowKeys } from '../../ui/window-list.tsx';
@@ -69,7 +70,7 @@ function useEnd(inbox: Query<api.Inbox>): void {
   const expiresAt = inbox.data?.expiresAt;
   useEffect(() => {
     if (expiresAt === undefined) return;
-    const left = Date.parse(expiresAt) - Date.now();
+    const left = Date.parse(expiresAt) - serverNow();
     const pause = left < 0 ? NEXT_LOOK_MS : Math.min(left + AFTER_END_MS, LONGEST_TIMER_MS);
     const timer = setTimeout(inbox.reload, pause);
     return () => clearTimeout(timer);
@@ -103,10 +104,10 @@ function useVerbs({ id, messageId }: InboxProps, { inbox, feed, messages, box, o
     navigate(href(`/inboxes/${id}`, Object.fromEntries(rest)));
     afterLayout(() => focusRow(box.current, at));
   };
-  // Beside a message the list is narrow, and its rows are higher.
+  // Beside a message the list is narrow, and its rows are higher. A page that begins with a message lists it later.
   useEffect(() => {
     if (messageId !== undefined) return keepRow(box, at);
-  }, [messageId]);
+  }, [messageId, at >= 0]);
   const remove = (removed: string | undefined) => {
     if (!removed || !mayWrite.value) return;
     const path = { id, messageId: removed };

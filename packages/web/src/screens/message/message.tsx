@@ -2,7 +2,7 @@ import type { api } from '@mayfly/client';
 import type { ComponentType } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { setHidden } from '../../lib/actions.ts';
-import { bytes, count } from '../../lib/format.ts';
+import { bytes, count, showOverrides } from '../../lib/format.ts';
 import { useKeys } from '../../lib/keys.ts';
 import { isGone, useQuery } from '../../lib/query.ts';
 import { query, setQuery } from '../../lib/router.ts';
@@ -39,8 +39,12 @@ function People({ label, people }: { label: string; people: readonly api.MailAdd
       {shown.map(({ name, address }, index) => (
         <span key={address}>
           {index > 0 && ', '}
-          {name && `${name} `}
-          <span class={name ? 'muted' : ''}>{name ? `<${address}>` : address}</span>
+          {name && (
+            <>
+              <bdi>{showOverrides(name)}</bdi>{' '}
+            </>
+          )}
+          <bdi class={name ? 'muted' : ''}>{showOverrides(name ? `<${address}>` : address)}</bdi>
         </span>
       ))}{' '}
       {shown.length < people.length && (
@@ -127,16 +131,17 @@ function Body({ message }: { message: api.Message }) {
 }
 
 function Subject({ message }: { message: api.Message }) {
+  const subject = showOverrides(message.subject) || '(no subject)';
   const heading = useRef<HTMLHeadingElement>(null);
   useEffect(() => {
-    showTitle(message.subject || '(no subject)', message.inboxId);
+    showTitle(subject, message.inboxId);
     // A row of the list keeps the focus, so that one can go on from there.
     if (!document.activeElement?.closest('.pane-list')?.checkVisibility())
       heading.current?.focus({ preventScroll: true });
   }, [message.id]);
   return (
     <h1 ref={heading} tabIndex={-1} dir="auto">
-      {message.subject || '(no subject)'}
+      {subject}
     </h1>
   );
 }

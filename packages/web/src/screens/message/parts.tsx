@@ -1,6 +1,7 @@
 import type { api } from '@mayfly/client';
-import { bytes } from '../../lib/format.ts';
-import { Badge, CopyButton } from '../../ui/basics.tsx';
+import { useState } from 'preact/hooks';
+import { bytes, count, showOverrides } from '../../lib/format.ts';
+import { Badge, Button, CopyButton } from '../../ui/basics.tsx';
 import { Icon } from '../../ui/icons.tsx';
 
 /** How deep a part is: `2.1` lies within `2`, which lies within the message. */
@@ -31,7 +32,7 @@ const Structure = ({ parts }: { parts: readonly api.StructurePart[] }) => (
               <span class="muted">{part}</span> {contentType}
             </td>
             <td>
-              {filename}
+              {filename && <bdi>{showOverrides(filename)}</bdi>}
               {contentId && <div class="small muted">cid:{contentId}</div>}
             </td>
             <td class="number">{bytes(size)}</td>
@@ -45,11 +46,13 @@ const Structure = ({ parts }: { parts: readonly api.StructurePart[] }) => (
 
 /** Types that browsers only decode; an SVG or a PDF could do more, and is only downloaded. */
 const SHOWN = ['image/png', 'image/jpeg', 'image/gif', 'image/webp'];
+/** More parts are listed when asked for: a browser lays out hundreds of them only slowly. */
+const MAX_LISTED = 100;
 /** A larger image is only downloaded. */
 const MAX_SHOWN_BYTES = 5 * 1024 * 1024;
 
 function File({ part }: { part: api.Attachment }) {
-  const name = part.filename ?? 'no name';
+  const name = showOverrides(part.filename ?? 'no name');
   return (
     <li class="seen">
       <div class="row-line">
@@ -59,9 +62,9 @@ function File({ part }: { part: api.Attachment }) {
         <a
           class="icon-button"
           href={part.url}
-          download={part.filename ?? part.id}
+          download={part.filename === null ? part.id : name}
           title="Download"
-          aria-label={`Download ${part.filename ?? part.id}`}
+          aria-label={`Download ${part.filename === null ? part.id : name}`}
         >
           <Icon name="download" />
         </a>
@@ -82,15 +85,26 @@ function File({ part }: { part: api.Attachment }) {
 }
 
 /** Attachments and inline parts with their downloads, and the tree of all parts. */
-export const Parts = ({ message }: { message: api.Message }) => (
-  <div class="padded">
-    <h2>Attachments and inline parts</h2>
-    {message.attachments.length === 0 && <p class="muted">The mail has none.</p>}
-    <ul>
-      {message.attachments.map((part) => (
-        <File key={part.id} part={part} />
-      ))}
-    </ul>
-    <Structure parts={message.structure} />
-  </div>
-);
+export function Parts({ message }: { message: api.Message }) {
+  const { attachments, structure } = message;
+  const [isWhole, setWhole] = useState(false);
+  const end = isWhole ? undefined : MAX_LISTED;
+  const hidden = Math.max(attachments.length, structure.length) - MAX_LISTED;
+  return (
+    <div class="padded">
+      <h2>Attachments and inline parts</h2>
+      {attachments.length === 0 && <p class="muted">The mail has none.</p>}
+      <ul>
+        {attachments.slice(0, end).map((part) => (
+          <File key={part.id} part={part} />
+        ))}
+      </ul>
+      {!isWhole && hidden > 0 && (
+        <p class="padded-line">
+          <Button onClick={() => setWhole(true)}>Show {count(hidden)} more parts</Button>
+        </p>
+      )}
+      <Structure parts={structure.slice(0, end)} />
+    </div>
+  );
+}

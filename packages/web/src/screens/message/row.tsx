@@ -1,6 +1,7 @@
 import type { api } from '@mayfly/client';
-import { bytes, person } from '../../lib/format.ts';
+import { bytes, person, showOverrides } from '../../lib/format.ts';
 import { href, query } from '../../lib/router.ts';
+import { serverNow } from '../../lib/time.ts';
 import { Ago, CodeChip } from '../../ui/basics.tsx';
 import { Icon } from '../../ui/icons.tsx';
 
@@ -19,7 +20,7 @@ export function MessageRow({ message, isOpen = false, address }: MessageRowProps
   const { id, inboxId, from, subject, preview, receivedAt, size, attachmentCount, codes } = message;
   const keep = address === undefined ? Object.fromEntries(query.value) : {};
   const [code] = codes;
-  const isFresh = Date.now() - Date.parse(receivedAt) < FRESH_MS;
+  const isFresh = serverNow() - Date.parse(receivedAt) < FRESH_MS;
   return (
     <div class={`row-holder ${code ? 'coded' : ''} ${isFresh ? 'fresh' : ''}`}>
       <a
@@ -41,7 +42,7 @@ export function MessageRow({ message, isOpen = false, address }: MessageRowProps
           <Ago time={receivedAt} />
         </span>
         <span class="row-subject cut" dir="auto">
-          {subject || '(no subject)'}
+          {showOverrides(subject) || '(no subject)'}
         </span>
         <span class="row-preview cut" dir="auto">
           {preview}

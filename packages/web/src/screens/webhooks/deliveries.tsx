@@ -4,7 +4,7 @@ import { attempt, toast } from '../../lib/actions.ts';
 import { count } from '../../lib/format.ts';
 import { href, query, setQuery } from '../../lib/router.ts';
 import { mayfly, mayWrite } from '../../lib/session.ts';
-import { duration, exact, now } from '../../lib/time.ts';
+import { duration, exact, now, serverNow } from '../../lib/time.ts';
 import { Ago, Badge, Button, Field } from '../../ui/basics.tsx';
 import { Dialog, FormFoot } from '../../ui/dialog.tsx';
 
@@ -67,7 +67,7 @@ function Replay({
     const hours = Number(form.get('hours'));
     const body: api.ReplayDeliveries = {
       state: form.get('state') as api.ReplayDeliveries['state'],
-      ...(hours > 0 && { since: new Date(Date.now() - hours * 3_600_000).toISOString() }),
+      ...(hours > 0 && { since: new Date(serverNow() - hours * 3_600_000).toISOString() }),
     };
     const done = await attempt(() => mayfly.webhooks.replayMany(webhookId, body));
     if (!done) return;
