@@ -112,6 +112,7 @@ export function Head(props: HeadProps) {
         <Heading class="address">
           {inbox ? inbox.address : id} {inbox && <CopyButton value={inbox.address} what="the address" />}
         </Heading>
+        {!inbox && <div class="lead small">&nbsp;</div>}
         {inbox && (
           <div class="lead badges small">
             <span>{plural(inbox.messageCount, 'mail')}</span>

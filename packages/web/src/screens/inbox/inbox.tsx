@@ -107,7 +107,7 @@ function useVerbs({ id, messageId }: InboxProps, { inbox, feed, messages, box, o
   // Beside a message the list is narrow, and its rows are higher. A page that begins with a message lists it later.
   useEffect(() => {
     if (messageId !== undefined) return keepRow(box, at);
-  }, [messageId, at >= 0]);
+  }, [messageId, at >= 0 && inbox !== undefined]);
   const remove = (removed: string | undefined) => {
     if (!removed || !mayWrite.value) return;
     const path = { id, messageId: removed };

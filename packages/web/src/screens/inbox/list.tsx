@@ -47,7 +47,9 @@ interface ListProps {
 /** The messages, or the state that the list is in. */
 export function List({ feed, messages, inbox, filters, open }: ListProps) {
   const error = feed.error.value;
-  if (messages.length > 0) return <FeedList feed={feed} messages={messages} label="Messages" open={open} />;
+  // The head grows when the inbox is known: a list that is there before would be moved.
+  if (messages.length > 0 && inbox)
+    return <FeedList feed={feed} messages={messages} label="Messages" open={open} />;
   if (error !== undefined) return <Failure error={error} retry={feed.reload} />;
   if (feed.isLoading.value || !inbox) return <Loading />;
   if (Object.keys(filters).length === 0) return <Empty inbox={inbox} />;

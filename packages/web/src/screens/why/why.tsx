@@ -157,11 +157,9 @@ export function Why({ id }: { id: string }) {
       <ScreenHead
         title="Why nothing came"
         lead={
-          looked.data && (
-            <a class="address" href={href(`/inboxes/${id}`)}>
-              {looked.data.inbox.address}
-            </a>
-          )
+          <a class="address" href={href(`/inboxes/${id}`)}>
+            {looked.data?.inbox.address ?? id}
+          </a>
         }
       />
       <div class="page">
