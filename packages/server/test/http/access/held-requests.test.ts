@@ -1,19 +1,15 @@
 import { EventEmitter } from 'node:events';
 import type { FastifyReply } from 'fastify';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { createHeldRequests } from '../../../src/http/access/held-requests.ts';
 import { MAX_HELD_PER_ACCOUNT } from '../../../src/http/limits.ts';
-import { startHttp, type TestHttp } from '../start-http.ts';
+import { forEachTest } from '../for-each-test.ts';
+import type { TestHttp } from '../start-http.ts';
 
 describe('a held request', () => {
   let http: TestHttp;
-  let server: TestHttp;
-  beforeAll(async () => {
-    server = await startHttp();
-  });
-  afterAll(() => server.stop());
-  beforeEach(async () => {
-    http = await server.newAccounts();
+  forEachTest((own) => {
+    http = own;
   });
 
   const newKey = async () => (await http.api('POST', '/v1/keys', { body: { name: 'leaked' } })).body;

@@ -1,19 +1,19 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { AppError } from '../../../../src/errors.ts';
+import { forEachTest } from '../../for-each-test.ts';
 import { startHttp, type TestHttp } from '../../start-http.ts';
 
 const DAY_MS = 86_400_000;
 
 describe('an account on the free plan', () => {
   let http: TestHttp;
-  let server: TestHttp;
-  beforeAll(async () => {
-    server = await startHttp({}, 'free');
-  });
-  afterAll(() => server.stop());
-  beforeEach(async () => {
-    http = await server.newAccounts();
-  });
+  forEachTest(
+    (own) => {
+      http = own;
+    },
+    {},
+    'free',
+  );
 
   const list = () => http.api('GET', '/v1/inboxes');
   /** Asks so slowly that the rate is never in the way. */

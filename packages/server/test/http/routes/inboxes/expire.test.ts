@@ -1,11 +1,12 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { databasePath } from '../../../../src/start/store.ts';
 import { openSqlite } from '../../../../src/store/sqlite/open.ts';
 import { openStream } from '../../../support/event-stream.ts';
 import { smtpClient } from '../../../support/smtp-script.ts';
 import { startHttp as startReceiver } from '../../../webhooks/receivers.ts';
 import { startWebhookApp } from '../../../webhooks/start-webhooks.ts';
-import { startHttp, type TestHttp, type TestInbox } from '../../start-http.ts';
+import { forEachTest } from '../../for-each-test.ts';
+import type { TestHttp, TestInbox } from '../../start-http.ts';
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
@@ -15,13 +16,8 @@ describe('POST /v1/inboxes/{id}/expire', () => {
   let http: TestHttp;
   let inbox: TestInbox;
   let path: string;
-  let server: TestHttp;
-  beforeAll(async () => {
-    server = await startHttp();
-  });
-  afterAll(() => server.stop());
-  beforeEach(async () => {
-    http = await server.newAccounts();
+  forEachTest(async (own) => {
+    http = own;
     inbox = await http.createInbox({ ttlMinutes: 60, labels: { run: '1' } });
     path = `/v1/inboxes/${inbox.id}`;
   });

@@ -1,5 +1,6 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { openStream } from '../../../support/event-stream.ts';
+import { forEachTest } from '../../for-each-test.ts';
 import { type Body, startHttp, type TestHttp, type TestInbox } from '../../start-http.ts';
 
 const MINUTE = 60_000;
@@ -10,13 +11,8 @@ describe('GET /v1/messages', () => {
   let http: TestHttp;
   let a: TestInbox;
   let b: TestInbox;
-  let server: TestHttp;
-  beforeAll(async () => {
-    server = await startHttp();
-  });
-  afterAll(() => server.stop());
-  beforeEach(async () => {
-    http = await server.newAccounts();
+  forEachTest(async (own) => {
+    http = own;
     [a, b] = [await http.createInbox(), await http.createInbox()];
   });
 

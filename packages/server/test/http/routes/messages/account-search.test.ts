@@ -1,5 +1,6 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { type Body, startHttp, type TestHttp, type TestInbox } from '../../start-http.ts';
+import { describe, expect, it } from 'vitest';
+import { forEachTest } from '../../for-each-test.ts';
+import type { Body, TestHttp, TestInbox } from '../../start-http.ts';
 
 const MINUTE = 60_000;
 const SECOND = 1_000;
@@ -9,13 +10,8 @@ describe('a search with GET /v1/messages', () => {
   let http: TestHttp;
   let a: TestInbox;
   let b: TestInbox;
-  let server: TestHttp;
-  beforeAll(async () => {
-    server = await startHttp();
-  });
-  afterAll(() => server.stop());
-  beforeEach(async () => {
-    http = await server.newAccounts();
+  forEachTest(async (own) => {
+    http = own;
     [a, b] = [await http.createInbox(), await http.createInbox()];
   });
 

@@ -1,4 +1,5 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { forEachTest } from '../../for-each-test.ts';
 import { startHttp, type TestHttp, type TestInbox } from '../../start-http.ts';
 
 const SECOND = 1_000;
@@ -6,13 +7,8 @@ const SECOND = 1_000;
 describe('a list that waits', () => {
   let http: TestHttp;
   let inbox: TestInbox;
-  let server: TestHttp;
-  beforeAll(async () => {
-    server = await startHttp();
-  });
-  afterAll(() => server.stop());
-  beforeEach(async () => {
-    http = await server.newAccounts();
+  forEachTest(async (own) => {
+    http = own;
     inbox = await http.createInbox();
   });
 

@@ -1,18 +1,14 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { newId } from '../../../../src/ids.ts';
+import { forEachTest } from '../../for-each-test.ts';
 import { type Answer, type Body, startHttp, type TestHttp } from '../../start-http.ts';
 
 const HOOK = 'http://127.0.0.1:9999/hook';
 
 describe('webhooks', () => {
   let http: TestHttp;
-  let server: TestHttp;
-  beforeAll(async () => {
-    server = await startHttp();
-  });
-  afterAll(() => server.stop());
-  beforeEach(async () => {
-    http = await server.newAccounts();
+  forEachTest((own) => {
+    http = own;
   });
 
   const register = async (body: object = {}, as = http.keys.own): Promise<Body> => {
