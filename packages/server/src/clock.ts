@@ -24,6 +24,19 @@ export interface Clock {
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
 }
 
+/** Calls `work` again and again, `ms` milliseconds after its last call ended; the last time when the signal aborts. */
+export async function repeat(
+  clock: Pick<Clock, 'sleep'>,
+  ms: number,
+  signal: AbortSignal,
+  work: () => Promise<void>,
+): Promise<void> {
+  while (!signal.aborted) {
+    await clock.sleep(ms, signal);
+    await work();
+  }
+}
+
 export const systemClock: Clock = {
   now: () => Date.now(),
   monotonic: () => performance.now(),

@@ -1,4 +1,4 @@
-import type { Clock } from '../clock.ts';
+import { type Clock, repeat } from '../clock.ts';
 import type { Logger } from '../log.ts';
 import type { Store } from '../store/contract/index.ts';
 import type { RateLimit } from './rate-limit.ts';
@@ -18,31 +18,26 @@ import type { RateLimit } from './rate-limit.ts';
  */
 const SHARE_EVERY_MS = 500;
 
+interface SharedRatesDeps {
+  rate: RateLimit;
+  store: Pick<Store, 'limits'>;
+  clock: Clock;
+  log: Logger;
+}
+
 /** Makes the rate limits of several nodes one. */
 export class SharedRates {
-  readonly #rate: RateLimit;
-  readonly #store: Pick<Store, 'limits'>;
-  readonly #clock: Clock;
-  readonly #log: Logger;
+  readonly #deps: SharedRatesDeps;
   readonly #stopping = new AbortController();
   #loop: Promise<void> = Promise.resolve();
   #isFailing = false;
 
-  constructor(deps: { rate: RateLimit; store: Pick<Store, 'limits'>; clock: Clock; log: Logger }) {
-    this.#rate = deps.rate;
-    this.#store = deps.store;
-    this.#clock = deps.clock;
-    this.#log = deps.log;
+  constructor(deps: SharedRatesDeps) {
+    this.#deps = deps;
   }
 
   start(): void {
-    const run = async (): Promise<void> => {
-      while (!this.#stopping.signal.aborted) {
-        await this.#clock.sleep(SHARE_EVERY_MS, this.#stopping.signal);
-        await this.share();
-      }
-    };
-    this.#loop = run();
+    this.#loop = repeat(this.#deps.clock, SHARE_EVERY_MS, this.#stopping.signal, () => this.share());
   }
 
   /** Tells the other nodes the last uses. */
@@ -53,16 +48,16 @@ export class SharedRates {
 
   /** Reports what was used and takes over what is left. Never throws: without the store each node goes on alone. */
   async share(): Promise<void> {
-    const uses = this.#rate.takeUses();
+    const { rate, store, clock, log } = this.#deps;
+    const uses = rate.takeUses();
     if (uses.length === 0) return;
     try {
-      this.#rate.setLevels(await this.#store.limits.use(uses, this.#clock.now()));
+      rate.setLevels(await store.limits.use(uses, clock.now()));
       this.#isFailing = false;
     } catch (err) {
       // Counted twice, if the store took them, rather than not at all.
-      this.#rate.returnUses(uses);
-      if (!this.#isFailing)
-        this.#log.warn({ err }, 'The rates of accounts could not be shared with other nodes');
+      rate.returnUses(uses);
+      if (!this.#isFailing) log.warn({ err }, 'The rates of accounts could not be shared with other nodes');
       this.#isFailing = true;
     }
   }

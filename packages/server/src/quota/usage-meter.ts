@@ -1,4 +1,4 @@
-import type { Clock } from '../clock.ts';
+import { type Clock, repeat } from '../clock.ts';
 import { AppError } from '../errors.ts';
 import type { Logger } from '../log.ts';
 import type { Day, Month, Store, UsageReport, UsageThreshold } from '../store/contract/index.ts';
@@ -121,13 +121,7 @@ export class UsageMeter {
 
   /** Starts writing reports every {@link REPORT_EVERY_MS}. */
   start(): void {
-    const run = async (): Promise<void> => {
-      while (!this.#stopping.signal.aborted) {
-        await this.#clock.sleep(REPORT_EVERY_MS, this.#stopping.signal);
-        await this.report();
-      }
-    };
-    this.#loop = run();
+    this.#loop = repeat(this.#clock, REPORT_EVERY_MS, this.#stopping.signal, () => this.report());
   }
 
   /** Returns everything unspent to the store. Nothing may be charged afterwards. */

@@ -1,5 +1,5 @@
 import type { FastifyReply } from 'fastify';
-import type { Clock } from '../../clock.ts';
+import { type Clock, repeat } from '../../clock.ts';
 import { AppError } from '../../errors.ts';
 import type { Logger } from '../../log.ts';
 import type { Store } from '../../store/contract/index.ts';
@@ -149,13 +149,12 @@ const serverStopping = (): AppError =>
   });
 
 /** Checks the credentials of held requests every half second, until the signal aborts. */
-export async function recheckUntil(
+export function recheckUntil(
   signal: AbortSignal,
   { recheck, clock, log }: { recheck(): Promise<void>; clock: Clock; log: Logger },
 ): Promise<void> {
-  while (!signal.aborted) {
-    await clock.sleep(RECHECK_EVERY_MS, signal);
-    // While the storage is down no credential can be checked; the next round tries again.
-    await recheck().catch((err) => log.warn({ err }, 'The keys of held requests could not be checked'));
-  }
+  // While the storage is down no credential can be checked; the next round tries again.
+  return repeat(clock, RECHECK_EVERY_MS, signal, () =>
+    recheck().catch((err) => log.warn({ err }, 'The keys of held requests could not be checked')),
+  );
 }
