@@ -27,7 +27,7 @@ export async function addSession(
  * to show it.
  */
 const REUSE_MS = 60_000;
-/** Only as many links as a person may open; the oldest one is forgotten. */
+/** Only as many links as a person may open; the oldest one is dropped. */
 const MAX_CODES = 10;
 
 /** Codes of the links that sign in without a key. Kept in memory: they end with the process that printed them. */

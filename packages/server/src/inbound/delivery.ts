@@ -51,7 +51,7 @@ export interface DeliveryDeps {
   onStored(address: string): void;
 }
 
-/** Reads, checks, stores and announces messages. */
+/** Reads, checks and stores messages, and publishes them. */
 export class Delivery implements Delivering {
   readonly #deps: DeliveryDeps;
   readonly #commits = new Set<Promise<unknown>>();
@@ -137,7 +137,7 @@ function byInbox(recipients: Recipient[]): NewMailRecipient[] {
   return [...inboxes.values()];
 }
 
-/** Our line, then the message, in the message's own memory where there is the agreed room in front of it. */
+/** Our line, then the message, in the message's own memory where {@link TRACE_HEADROOM_BYTES} are free in front of it. */
 function withReceivedLine(line: string, received: Uint8Array): Uint8Array {
   const head = Buffer.from(line, 'latin1');
   const { buffer, byteOffset, byteLength } = received;

@@ -25,7 +25,7 @@ export interface InboxFinder {
    * What {@link find} found a moment ago and would find again, except that `messageCount` may be too large.
    * The object is the cached one, so that its `messageCount` can be kept up to date.
    */
-  remembered(address: string): AddressedInbox | undefined;
+  cached(address: string): AddressedInbox | undefined;
 }
 
 export interface InboxFinderDeps {
@@ -76,7 +76,7 @@ export function createInboxFinder({ store, clock, shared, sink }: InboxFinderDep
   };
 
   return {
-    remembered: (address) => {
+    cached: (address) => {
       const inbox = known.get(address, clock.monotonic(), store.generation('inboxes'));
       return inbox && inbox.expiresAt > clock.now() ? inbox : undefined;
     },

@@ -79,14 +79,14 @@ export class Recipients {
 
   /** A message was stored in the inbox of an address: keeps the cached count of its messages up to date. */
   stored(address: string): void {
-    const cached = this.#inboxes.remembered(address);
+    const cached = this.#inboxes.cached(address);
     if (cached) cached.messageCount += 1;
   }
 
   /** Never rejects on cached data: reads the store first. */
   async #inboxAt(place: Place | undefined): Promise<AddressedInbox> {
     if (!place) throw noSuchInbox();
-    const cached = this.#inboxes.remembered(place.address);
+    const cached = this.#inboxes.cached(place.address);
     if (cached && !this.#isFull(cached)) return cached;
     return this.#withRoom(await this.#inboxes.find(place));
   }

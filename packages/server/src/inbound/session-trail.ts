@@ -45,7 +45,7 @@ export class SessionTrail {
     if (faults < MAX_FAULTS) this.#steps.push({ event: 'fault', at: this.#clock.now(), detail, inboxId });
   }
 
-  /** MAIL: a transaction begins, and the one before is forgotten. */
+  /** MAIL: a transaction begins, and the one before is dropped. */
   mail(): void {
     this.#drop('mail-from', 'rcpt-to', 'data');
     this.#add('mail-from');

@@ -14,7 +14,7 @@ import { parseAddressList } from './mime/mailboxes/address-list.ts';
  * beyond are cut to {@link MIN_FIELD_BYTES} where the summary needs them, and else left out.
  */
 const MAX_HEADER_BYTES = 2 * 1024 * 1024;
-/** Enough for the longest subject or list of recipients of an honest mail. */
+/** Enough for the longest subject or list of recipients of an ordinary mail. */
 const MIN_FIELD_BYTES = 64 * 1024;
 /** Message ids of a References field; threads are shorter. */
 const MAX_REFERENCES = 1_000;
@@ -55,9 +55,9 @@ export class MessageFields {
       );
       const key = name.toLowerCase();
       if (size > left) this.isCut = true;
-      const room = Math.max(left, FIELD_NAMES.has(key) ? MIN_FIELD_BYTES : 0);
+      const kept = Math.max(left, FIELD_NAMES.has(key) ? MIN_FIELD_BYTES : 0);
       left = Math.max(0, left - size);
-      if (room > 0) this.add(name, key, fieldValue(source, range, room));
+      if (kept > 0) this.add(name, key, fieldValue(source, range, kept));
     }
   }
 

@@ -27,7 +27,7 @@ import {
 export const MAX_DERIVED_BYTES = 64 * 1024;
 
 /**
- * Largest size of summary and content, as a multiple of the raw source. Honest mails take less than
+ * Largest size of summary and content, as a multiple of the raw source. Ordinary mails take less than
  * one; control characters in a text would take six, and a charset of one byte a character three.
  */
 export const MAX_STORED_RATIO = 2;

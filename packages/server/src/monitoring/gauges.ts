@@ -35,7 +35,7 @@ const MIN_AGE_MS = 1_000;
 const MAX_TIME_SHARE = 0.002;
 
 /** @returns what `read` returned last, and reads again when that is old enough; concurrent callers share it */
-function remembered<T>(clock: Clock, read: () => Promise<T>): () => Promise<T> {
+function cached<T>(clock: Clock, read: () => Promise<T>): () => Promise<T> {
   let last: { value: Promise<T>; until: number } | undefined;
   return () => {
     const begun = clock.monotonic();
@@ -118,7 +118,7 @@ function addQueues(gauge: AddGauge, sources: GaugeSources): void {
 
 function addFigures(gauge: AddGauge, sources: GaugeSources): void {
   const { clock, store } = sources;
-  const figures = remembered(clock, () => store.upkeep.measure(clock.now()));
+  const figures = cached(clock, () => store.upkeep.measure(clock.now()));
   const figure = (name: string, help: string, of: (all: StoreFigures) => number): void =>
     gauge(name, help, async () => of(await figures()));
   figure('mayfly_inboxes_live', 'Inboxes that have not expired.', (all) => all.liveInboxes);
@@ -138,7 +138,7 @@ function addFigures(gauge: AddGauge, sources: GaugeSources): void {
 }
 
 function addDisk(gauge: AddGauge, { clock, store, measureDisk }: GaugeSources): void {
-  const disk = remembered(clock, () => measureDisk());
+  const disk = cached(clock, () => measureDisk());
   gauge('mayfly_disk_free_bytes', 'Free space where the database is.', async () => (await disk()).freeBytes);
   gauge('mayfly_disk_size_bytes', 'Size of that file system.', async () => (await disk()).totalBytes);
   gauge(
@@ -146,13 +146,13 @@ function addDisk(gauge: AddGauge, { clock, store, measureDisk }: GaugeSources): 
     'Size of the database and its write-ahead log.',
     async () => (await disk()).databaseBytes,
   );
-  const isUp = remembered(clock, () =>
+  const isUp = cached(clock, () =>
     store.ping().then(
       () => 1,
       () => 0,
     ),
   );
-  const ahead = remembered(clock, () => clockAheadSeconds({ store, clock }));
+  const ahead = cached(clock, () => clockAheadSeconds({ store, clock }));
   gauge(
     'mayfly_clock_ahead_seconds',
     'How far the clock of this machine is ahead of that of the database; negative when it is behind.',

@@ -26,7 +26,7 @@ export interface RateLimit {
   take(accountId: string, plan: Plan): Taken | null;
   /** What was taken since the last call from each bucket that is not full, for the other nodes. */
   takeUses(): RateUse[];
-  /** Puts uses back that the other nodes could not be told. */
+  /** Puts back uses that could not be sent to the other nodes. */
   returnUses(uses: readonly RateUse[]): void;
   /** Takes out of buckets what other nodes have used. What was taken since {@link takeUses} counts as well. */
   setLevels(levels: readonly RateLevel[]): void;

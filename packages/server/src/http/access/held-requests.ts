@@ -36,7 +36,7 @@ interface Held {
   /** What a request with an API key came with, its header or its session; null for a read token. */
   credential: string | null;
   isSession: boolean;
-  isDead: boolean;
+  isRevoked: boolean;
 }
 
 /** Counts the held requests of each account. */
@@ -82,9 +82,9 @@ export function createHeldRequests(guard: Guard, deps: { store: Pick<Store, 'acc
     }
   };
 
-  const kill = (all: Held[]): void => {
+  const revoke = (all: Held[]): void => {
     for (const one of all) {
-      one.isDead = true;
+      one.isRevoked = true;
       one.controller.abort(unknownCredential());
     }
   };
@@ -97,14 +97,14 @@ export function createHeldRequests(guard: Guard, deps: { store: Pick<Store, 'acc
       const controller = new AbortController();
       const isSession = headers.authorization === undefined;
       const credential = caller?.key ? (headers.authorization ?? session ?? null) : null;
-      const one: Held = { controller, accountId, credential, isSession, isDead: false };
+      const one: Held = { controller, accountId, credential, isSession, isRevoked: false };
       const end = () => controller.abort(clientGone());
       if (released) controller.abort(serverStopping());
       held.add(one);
       reply.raw.once('close', end);
       try {
         const result = await work(controller.signal);
-        if (one.isDead) throw unknownCredential();
+        if (one.isRevoked) throw unknownCredential();
         return result;
       } finally {
         held.delete(one);
@@ -119,10 +119,10 @@ export function createHeldRequests(guard: Guard, deps: { store: Pick<Store, 'acc
       byKey.delete(null);
       for (const [credential, all] of byKey) {
         const isSession = all[0]?.isSession ?? false;
-        if (credential !== null && !(await isGood(credential, isSession))) kill(all);
+        if (credential !== null && !(await isGood(credential, isSession))) revoke(all);
       }
       for (const [accountId, all] of byToken) {
-        if (accountId !== null && !(await deps.store.accounts.find(accountId))) kill(all);
+        if (accountId !== null && !(await deps.store.accounts.find(accountId))) revoke(all);
       }
     },
     release() {
@@ -138,7 +138,7 @@ export function createHeldRequests(guard: Guard, deps: { store: Pick<Store, 'acc
   };
 }
 
-/** Nobody receives it: the client has disconnected. */
+/** Never received: the client has disconnected. */
 const clientGone = (): AppError =>
   new AppError('unavailable', 'The client disconnected before the response.');
 

@@ -11,7 +11,7 @@ import type { CheckJob } from './protocol.ts';
 const MAX_HEADER_BYTES = 64 * 1024;
 const MAX_HEADER_LINES = 1_000;
 /**
- * Each may cost a pass over the body; RFC 6376 section 6.1 lets a verifier set a limit. Honest mails have up to
+ * Each may cost a pass over the body; RFC 6376 section 6.1 lets a verifier set a limit. Ordinary mails have up to
  * three.
  */
 const MAX_SIGNATURES = 10;
@@ -130,7 +130,7 @@ function headerFields(raw: Uint8Array): string[] | undefined {
   return header.split(/\r?\n(?![ \t])/);
 }
 
-/** True for a header section of honest size, with honest signatures and not too many of them. */
+/** True for a header section that is not too large, with signatures that are neither too large nor too many. */
 function isWithinBounds(raw: Uint8Array): boolean {
   const fields = headerFields(raw);
   if (!fields) return false;

@@ -286,7 +286,7 @@ class ParserPool implements Parsing {
   }
 }
 
-/** The first header lines, read on the main thread where a worker died. */
+/** The first header lines, read on the main thread where a worker was terminated. */
 async function parseHere(raw: Uint8Array, reason: string): Promise<ParsedBytes> {
   // Loaded here because nothing else on the main thread needs it.
   const { parseHeaderOnly } = await import('../../mail/parse.ts');

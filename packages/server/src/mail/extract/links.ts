@@ -46,7 +46,7 @@ const ADDRESS =
  * stay: the URL standard takes them for part of it, as in Persian words, and a click would send them.
  */
 const BEHIND_LINK = new RegExp(`[.,;:!?'*_\\|\`${INVISIBLE}]`, 'v');
-/** A mail or a call to somebody: it unsubscribes, and does nothing else that a link is for. */
+/** A mail or a call: it unsubscribes, and does nothing else that a link is for. */
 const NO_PAGE = /^(?:mailto|tel|sms):/i;
 /** Schemes that run or embed instead of leading somewhere. */
 const NO_LINK = /^(?:javascript|data|vbscript|cid|about|blob|file):|^#/i;

@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 
-/** Nobody waited any more for the result of a search when its turn came. */
+/** A search was not made, because all that wanted its result had given up before its turn came. */
 export class AbandonedSearch extends Error {}
 
 /**

@@ -18,7 +18,7 @@ export interface WaitedMessage {
   full: FullMessageRecord | null;
 }
 
-/** How a wait ended, and when in vain, why. */
+/** How a wait ended, and why it failed if it did. */
 export interface Outcome {
   matched: boolean;
   /** Those that matched, oldest first. */

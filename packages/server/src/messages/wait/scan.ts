@@ -88,7 +88,7 @@ export class WaitScan {
     }
   }
 
-  /** Forgets matches that were deleted meanwhile. */
+  /** Removes matches that were deleted meanwhile. */
   drop(gone: ReadonlySet<string>): void {
     this.matched = this.matched.filter(({ id }) => !gone.has(id));
   }

@@ -60,7 +60,7 @@ export function reportSummaryOf(explanation: Unsummarised, facts: SummaryFacts):
   return sentences(arrived(explanation, facts), deleted(facts), elsewhere(explanation, facts));
 }
 
-/** Why a wait was in vain, in one to six sentences. Only what the explanation shows is named. */
+/** Why a wait failed, in one to six sentences. Only what the explanation shows is named. */
 export function summaryOf(explanation: Unsummarised, facts: SummaryFacts): string {
   if (explanation.reason === 'server_stopping') {
     return 'The server is stopping. Repeat the wait with the cursor as since.';

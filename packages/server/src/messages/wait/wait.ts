@@ -30,7 +30,7 @@ interface Waiting {
 }
 
 /**
- * Waits for messages that match, oldest first, or for silence; and explains a wait in vain.
+ * Waits for messages that match, oldest first, or for silence; and explains a wait that failed.
  * @param inbox a live inbox, read before this call
  * @param caller decides what an explanation may show
  * @param signal ends the wait at once: the client disconnected, or the server stops
@@ -143,7 +143,7 @@ async function countsOf({ deps, inbox }: Waiting): Promise<InboxRecord> {
   return (await store.inboxes.find(inbox.accountId, inbox.id, clock.now())) ?? inbox;
 }
 
-/** The newest message that matches and arrived before the wait's `since`: a wait in vain often missed it. */
+/** The newest message that matches and arrived before the wait's `since`: a wait that failed often missed it. */
 async function matchBefore({ deps, inbox, expectation, from }: Waiting): Promise<MessageRecord | undefined> {
   const { clock, store } = deps.held;
   const range = { after: 0, before: from + 1, order: 'newest-first', limit: 1, onlyMatches: true } as const;

@@ -143,7 +143,7 @@ export class DataReader {
       SPECIAL.lastIndex = at - start;
       const found = SPECIAL.exec(text);
       const clean = found ? start + found.index : input.length;
-      const until = Math.min(clean, at + this.#room);
+      const until = Math.min(clean, at + this.#bytesLeft);
       // Before anything moves.
       this.#state = stateAfterText(input, at, until);
       this.#putRange(input, at, until);
@@ -182,19 +182,19 @@ export class DataReader {
     return true;
   }
 
-  get #room(): number {
+  get #bytesLeft(): number {
     return this.#limits.maxBytes - this.#length - (this.#to - this.#from);
   }
 
   #put(byte: number): void {
-    if (this.#room < 1) this.#refuse(REPLIES.messageTooLarge);
+    if (this.#bytesLeft < 1) this.#refuse(REPLIES.messageTooLarge);
     else this.#target[this.#to++] = byte;
   }
 
   /** Only what the limit lets in is judged, so that the verdict does not depend on where TCP cut. */
   #refuseBare(): void {
     const heldBack = this.#state === DOT_CR ? 1 : 0;
-    this.#refuse(this.#room - heldBack < 1 ? REPLIES.messageTooLarge : REPLIES.bareLineEnding);
+    this.#refuse(this.#bytesLeft - heldBack < 1 ? REPLIES.messageTooLarge : REPLIES.bareLineEnding);
   }
 
   #putRange(input: Buffer, at: number, end: number): void {

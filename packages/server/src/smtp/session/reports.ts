@@ -47,8 +47,8 @@ export class SessionReports {
       { session: this.#session, ...peer, declaredBytes, reply: replyLine(reply) },
       'A sender was refused',
     );
-    const told = `${replyLine(reply)} (declared: ${declaredBytes} bytes, limit: ${maxMessageBytes} bytes)`;
-    receiver.senderRefused({ at: clock.now(), reply: told, ...peer });
+    const refusal = `${replyLine(reply)} (declared: ${declaredBytes} bytes, limit: ${maxMessageBytes} bytes)`;
+    receiver.senderRefused({ at: clock.now(), reply: refusal, ...peer });
   }
 
   /**
@@ -102,8 +102,8 @@ export class SessionReports {
    */
   credentials(username: string, reply: Reply): void {
     const { receiver, clock } = this.#deps;
-    const told = { at: clock.now(), reply: replyLine(reply), mailFrom: '', helo: '' };
-    const refusal = { ...told, remoteAddress: this.#remoteAddress };
+    const remoteAddress = this.#remoteAddress;
+    const refusal = { at: clock.now(), reply: replyLine(reply), mailFrom: '', helo: '', remoteAddress };
     if (parseAddress(username, { smtputf8: true })) receiver.refused({ ...refusal, address: username });
     // Other names are guesses of strangers, which would displace what is worth knowing.
     else if (username.startsWith('inb_')) receiver.senderRefused(refusal);

@@ -48,6 +48,7 @@ export interface SessionOptions {
   /** When the connection was accepted, epoch milliseconds. */
   connectedAt: number;
 }
+
 const hasFaults = ({ faultsOf }: Recipient): boolean => faultsOf !== undefined;
 
 /**
@@ -90,7 +91,7 @@ export class Session {
     this.#context = context;
   }
 
-  /** The connection is encrypted: forgets who the client is (RFC 3207 section 4.2). @param cipher for the timeline */
+  /** The connection is encrypted: discards what the client sent before (RFC 3207 section 4.2). @param cipher for the timeline */
   secured(cipher: string): void {
     this.#target = null;
     this.#isAuthenticated = false;
@@ -109,7 +110,7 @@ export class Session {
     return reply;
   }
 
-  /** Begins a transaction; the one before, if there was one, is forgotten. */
+  /** Begins a transaction; the one before, if there was one, is dropped. */
   mail({ mailFrom, declaredBytes, helo, tls }: MailEvent): void {
     const envelope = { mailFrom, helo, remoteAddress: this.#remoteAddress, tls };
     this.#transaction = { envelope, declaredBytes, recipients: [], postmasters: 0, overshotLogged: false };

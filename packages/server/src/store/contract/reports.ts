@@ -5,7 +5,7 @@ export const MAX_FAILED_WAITS = 10;
 /** Inboxes of one report, the newest. */
 export const MAX_RUN_INBOXES = 1_000;
 
-/** A wait in vain. It has nothing of a message's content, so that it can outlive the messages. */
+/** A wait that failed. It has nothing of a message's content, so that it can outlive the messages. */
 export interface FailedWait {
   /** When it ended, epoch milliseconds. */
   at: number;

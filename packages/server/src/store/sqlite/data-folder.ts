@@ -17,7 +17,7 @@ const COMPANIONS = ['', '-wal', '-shm', '.lock'];
 /** Readable and writable by the owner only: mail may contain secrets, and webhooks have them. */
 export const PRIVATE_FILE = 0o600;
 const PRIVATE_FOLDER = 0o700;
-/** The permissions of everybody but the owner. */
+/** The permissions of all users but the owner. */
 const OTHERS = 0o077;
 /** Errors of systems that cannot sync a folder, such as Windows; they sync its entries by themselves. */
 const CANNOT_SYNC = ['EISDIR', 'EPERM', 'EACCES', 'EINVAL', 'ENOTSUP'];
@@ -58,7 +58,7 @@ function makeWithParents(folder: string, sync: (folder: string) => void): void {
 
 /**
  * Creates the database file if it is missing, and takes every permission on the files of a database from
- * everybody but their owner. SQLite gives its log the permissions of the database.
+ * all users but their owner. SQLite gives its log the permissions of the database.
  */
 function makePrivate(path: string): void {
   for (const file of [path, `${path}.lock`]) closeSync(openSync(file, 'a', PRIVATE_FILE));

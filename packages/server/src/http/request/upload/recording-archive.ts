@@ -19,7 +19,7 @@ const MAX_HEAD_BYTES = 32 * 1024;
 const MAX_LINE_BYTES = 1024 * 1024;
 /**
  * What the messages may have together: mail is compressed to a tenth at best, so more than these times the archive
- * is no mail but a trap for whoever unpacks it. Beside that, what small archives of equal mails need.
+ * is not mail: such archives are made to exhaust the disk. Beside that, what small archives of equal mails need.
  */
 const MAX_EXPANSION = 20;
 const EXPANSION_ALLOWANCE_BYTES = 64 * 1024 * 1024;
@@ -63,7 +63,7 @@ async function entriesOf(zip: ZipFile, most: number): Promise<Map<string, Entry>
   return withoutFolder(entries);
 }
 
-/** Somebody may have unpacked an archive and packed the folder: its files are then those of the archive. */
+/** The files of an archive that was unpacked and packed again as a folder: those of that folder. */
 function withoutFolder(entries: Map<string, Entry>): Map<string, Entry> {
   if (entries.has(INDEX)) return entries;
   const indexes = [...entries.keys()].filter((name) => name.split('/').slice(1).join('/') === INDEX);

@@ -8,7 +8,7 @@ const SINGLE = /^bytes=(?:(\d{1,15})-(\d{0,15})|-(\d{1,15}))$/i;
 
 /**
  * Reads a Range header (RFC 9110 section 14.2). What is not one range of bytes, several ranges too, is
- * ignored, as the RFC allows: the whole is a right answer to everybody.
+ * ignored, as the RFC allows: the whole is a correct response to any request.
  * @param size of the whole, bytes
  */
 export function byteRange(header: string | undefined, size: number): ByteRange | 'whole' | 'unsatisfiable' {

@@ -86,7 +86,11 @@ function watched(source: Followable): { followable: Followable; hasHad: () => bo
 function createStreaming({ deps, held, heldDeps, guard, admission }: RouteContext) {
   const events = new EventTexts();
   /** @throws what a stream throws that has not begun */
-  const sayWhy = async (request: FastifyRequest, reply: FastifyReply, streamed: () => Promise<string>) => {
+  const reasonOfEnd = async (
+    request: FastifyRequest,
+    reply: FastifyReply,
+    streamed: () => Promise<string>,
+  ) => {
     try {
       return await streamed();
     } catch (error) {
@@ -112,7 +116,7 @@ function createStreaming({ deps, held, heldDeps, guard, admission }: RouteContex
     const { session } = request;
     const recheck = async () => guard.check({ authorization, session, access, inboxId });
     if (request.admitted) reply.headers(admission.headers(request.admitted));
-    const farewell = await sayWhy(request, reply, () =>
+    const reason = await reasonOfEnd(request, reply, () =>
       held.hold(reply, async (signal) => {
         raw.writeHead(200, reply.getHeaders() as Record<string, string>);
         reply.hijack();
@@ -121,10 +125,10 @@ function createStreaming({ deps, held, heldDeps, guard, admission }: RouteContex
       }),
     );
     deps.log.info(
-      { requestId: request.id, why: raw.destroyed ? 'the client disconnected or stopped reading' : farewell },
+      { requestId: request.id, why: raw.destroyed ? 'the client disconnected or stopped reading' : reason },
       'A stream ended',
     );
-    if (!raw.destroyed) raw.end(comment(farewell));
+    if (!raw.destroyed) raw.end(comment(reason));
     return reply;
   };
 }

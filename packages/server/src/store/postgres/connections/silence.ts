@@ -25,13 +25,13 @@ export interface Watched {
 
 /** What a server says of the backends of silent connections. */
 export type Answered =
-  /** Those that are executing a statement. Whoever waits for another one waits in vain. */
+  /** Those that are executing a statement. A call that waits for another one gets no answer. */
   | { working: ReadonlySet<number> }
   /** It refuses new connections, such as for their number. */
   | 'alive'
   | 'gone';
 
-/** Calls of a connection fail with it if no other connection can be made: trying again would be in vain. */
+/** Calls of a connection fail with it if no other connection can be made: trying again would fail too. */
 export class NoAnswerError extends Error {}
 
 interface Progress {
