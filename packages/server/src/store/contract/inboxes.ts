@@ -124,8 +124,8 @@ export interface InboxStore {
    * from the storage, in short transactions. False if there is no live inbox with that id.
    */
   delete(accountId: string, inboxId: string, now: number): Promise<boolean>;
-  /** Does the same to all live inboxes with all `labels` (at least one), except the sink; returns how many. */
-  deleteByLabels(accountId: string, labels: Record<string, string>, now: number): Promise<number>;
+  /** Does the same to all live inboxes with all `labels` (at least one), except the sink; returns their ids. */
+  deleteByLabels(accountId: string, labels: Record<string, string>, now: number): Promise<string[]>;
   /** The live inbox whose own address this is (lower case, no tag), for RCPT. */
   findByAddress(address: string, now: number): Promise<AddressedInbox | undefined>;
   /** Which inboxes may take mail for an address (lower case, no tag) that no live inbox has as its own. */

@@ -8,12 +8,11 @@ import {
   InboxList,
   InboxParams,
   InboxQuery,
-  MAX_LIMIT,
   ref,
   UpdateInbox,
 } from '@mayfly/client/contract';
 import { MINUTE_MS } from '../../../clock.ts';
-import type { InboxRecord, InboxStore } from '../../../store/contract/index.ts';
+import type { InboxRecord } from '../../../store/contract/index.ts';
 import { throwEnded } from '../../access/ended-inbox.ts';
 import { callerOf, callersInbox, keyCaller } from '../../access/guard.ts';
 import { assertNoSink } from '../../access/permanent-inbox.ts';
@@ -126,12 +125,9 @@ function deletionByLabels(app: App, { deps }: RouteContext): void {
         );
       }
       const { account } = keyCaller(request);
-      const now = clock.now();
-      // A wait for an inbox that is created in between is not notified and runs to its timeout.
-      const ids = await idsByLabels(store.inboxes, account.id, labels, now);
-      const deleted = await store.inboxes.deleteByLabels(account.id, labels, now);
+      const ids = await store.inboxes.deleteByLabels(account.id, labels, clock.now());
       for (const id of ids) events.publishInboxChange(id);
-      return { deleted };
+      return { deleted: ids.length };
     },
   });
 }
@@ -256,23 +252,4 @@ function deletion(app: App, { options, deps }: RouteContext): void {
       return reply.code(204).send();
     },
   });
-}
-
-/** The live inboxes that carry all labels. */
-async function idsByLabels(
-  inboxes: InboxStore,
-  accountId: string,
-  labels: Record<string, string>,
-  now: number,
-): Promise<string[]> {
-  const ids: string[] = [];
-  for (let before: string | null = null; ; before = ids.at(-1) ?? null) {
-    const page: Awaited<ReturnType<InboxStore['list']>> = await inboxes.list(
-      accountId,
-      { labels, limit: MAX_LIMIT, before },
-      now,
-    );
-    ids.push(...page.inboxes.map(({ id }) => id));
-    if (!page.hasMore) return ids;
-  }
 }

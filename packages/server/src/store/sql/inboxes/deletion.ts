@@ -54,7 +54,7 @@ export function createInboxDeletion(
 
     async deleteByLabels(accountId, labels, now) {
       if (Object.keys(labels).length === 0) throw new RangeError('deleteByLabels needs at least one label.');
-      let deleted = 0;
+      const deleted: string[] = [];
       // Downwards by id, so that inboxes created during the deletion do not make it endless.
       for (let before: string | null = null; ; ) {
         const walked: { ids: string[]; ended: string[] } = await transaction(async (tx) => {
@@ -69,7 +69,7 @@ export function createInboxDeletion(
           return { ids: ids.map(({ id }) => id), ended };
         });
         await free(walked.ended, now);
-        deleted += walked.ended.length;
+        deleted.push(...walked.ended);
         before = walked.ids.at(-1) ?? null;
         if (walked.ids.length < ENDED_PER_STEP) return deleted;
       }

@@ -90,7 +90,7 @@ export function describeInboxes(given: Given): void {
         expect(await given.store.inboxes.setExpiry(stranger, unknown, ttl(1), T)).toBeUndefined();
         expect(await given.store.inboxes.delete(stranger, unknown, T)).toBe(false);
       }
-      expect(await given.store.inboxes.deleteByLabels(stranger, { run: 'foreign' }, T)).toBe(0);
+      expect(await given.store.inboxes.deleteByLabels(stranger, { run: 'foreign' }, T)).toHaveLength(0);
       expect(await given.store.inboxes.list(stranger, { labels: {}, limit: 5, before: null }, T)).toEqual({
         inboxes: [],
         hasMore: false,
