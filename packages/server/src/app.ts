@@ -5,19 +5,19 @@ import type { Config } from './config/config.ts';
 import { createLog } from './log.ts';
 import { giveBackMemory } from './memory.ts';
 import type { SmtpServer } from './smtp/server.ts';
-import type { Overrides } from './start/given.ts';
-import { type HttpPlace, startHttp } from './start/http.ts';
+import type { Overrides } from './start/deps.ts';
+import { type HttpEndpoint, startHttp } from './start/http.ts';
 import { startMetrics } from './start/metrics.ts';
 import { createOpened, type Opened } from './start/opened.ts';
 import { openReceiving } from './start/receiving.ts';
 import { openShared } from './start/shared.ts';
-import { type SmtpPlace, startSmtp } from './start/smtp.ts';
+import { type SmtpEndpoint, startSmtp } from './start/smtp.ts';
 import { startWorker } from './start/worker.ts';
 
 /** What a started app can be reached by; a role that is off is null. */
 export interface RunningApp {
-  http: HttpPlace | null;
-  smtp: SmtpPlace | null;
+  http: HttpEndpoint | null;
+  smtp: SmtpEndpoint | null;
   /** The listener for metrics alone. */
   metrics: { url: string } | null;
   firstStart: FirstStart;
@@ -62,15 +62,15 @@ export function createApp(config: Config, overrides: Overrides = {}): App {
     const receiving = openReceiving(shared);
     const smtp = has('smtp') ? await startSmtp(shared, receiving) : null;
     smtpServer = smtp?.server;
-    const place = smtp?.place ?? null;
+    const endpoint = smtp?.endpoint ?? null;
     const codes = createSignInCodes();
-    const http = has('http') ? await startHttp(shared, receiving, place, codes) : null;
+    const http = has('http') ? await startHttp(shared, receiving, endpoint, codes) : null;
     if (has('worker')) await startWorker(shared, http);
     const metrics = await startMetrics(shared);
     giveBackMemoryLater(opened);
     const { firstStart } = shared;
     const makeSignInCode = () => codes.make(firstStart.account.id);
-    return { http, smtp: place, metrics, firstStart, makeSignInCode };
+    return { http, smtp: endpoint, metrics, firstStart, makeSignInCode };
   };
 
   return {

@@ -7,7 +7,7 @@ import type { AddressedInbox, Store } from '../store/contract/index.ts';
 const KNOWN_INBOXES = 1_000;
 
 /** Where a mail is to go: an address in lower case without a tag, and its domain. */
-export interface Place {
+export interface Destination {
   address: string;
   domain: string;
 }
@@ -20,7 +20,7 @@ export interface InboxFinder {
    * count. During the quarantine after its end, the address of an inbox has no inbox, so that senders get the
    * 550 that they were promised; nor has any address of a catch-all inbox that ended.
    */
-  find(place: Place): Promise<AddressedInbox | undefined>;
+  find(destination: Destination): Promise<AddressedInbox | undefined>;
   /**
    * What {@link find} found a moment ago and would find again, except that `messageCount` may be too large.
    * The object is the cached one, so that its `messageCount` can be kept up to date.
@@ -40,7 +40,7 @@ export interface InboxFinderDeps {
 export function createInboxFinder({ store, clock, shared, sink }: InboxFinderDeps): InboxFinder {
   const known = new TtlCache<AddressedInbox>(KNOWN_INBOXES);
 
-  const findOnShared = async ({ address }: Place): Promise<AddressedInbox | undefined> => {
+  const findOnShared = async ({ address }: Destination): Promise<AddressedInbox | undefined> => {
     const now = clock.now();
     const generation = store.generation('inboxes');
     const inbox = await store.inboxes.findByAddress(address, now);
@@ -51,7 +51,10 @@ export function createInboxFinder({ store, clock, shared, sink }: InboxFinderDep
   };
 
   /** Nothing is cached here: the operator may give the domain to another account at any time. */
-  const findOnOwned = async ({ address }: Place, owner: string): Promise<AddressedInbox | undefined> => {
+  const findOnOwned = async (
+    { address }: Destination,
+    owner: string,
+  ): Promise<AddressedInbox | undefined> => {
     const inbox = await store.inboxes.findByAddress(address, clock.now());
     return inbox?.accountId === owner ? inbox : undefined;
   };
@@ -61,7 +64,7 @@ export function createInboxFinder({ store, clock, shared, sink }: InboxFinderDep
    * @param mayTake whether a catch-all inbox of the domain may take its mail
    */
   const findTaker = async (
-    { address, domain }: Place,
+    { address, domain }: Destination,
     mayTake: (catchAll: AddressedInbox) => boolean,
   ): Promise<AddressedInbox | undefined> => {
     const takers = await store.inboxes.findTakers(address, clock.now());
@@ -81,18 +84,18 @@ export function createInboxFinder({ store, clock, shared, sink }: InboxFinderDep
       return inbox && inbox.expiresAt > clock.now() ? inbox : undefined;
     },
 
-    async find(place) {
-      if (shared.has(place.domain)) {
-        const inbox = await findOnShared(place);
-        return inbox ?? (sink ? findTaker(place, () => false) : undefined);
+    async find(destination) {
+      if (shared.has(destination.domain)) {
+        const inbox = await findOnShared(destination);
+        return inbox ?? (sink ? findTaker(destination, () => false) : undefined);
       }
-      const owned = await store.domains.find(place.domain);
+      const owned = await store.domains.find(destination.domain);
       if (owned) {
         const isOwners = ({ accountId }: AddressedInbox): boolean => accountId === owned.accountId;
-        return (await findOnOwned(place, owned.accountId)) ?? findTaker(place, isOwners);
+        return (await findOnOwned(destination, owned.accountId)) ?? findTaker(destination, isOwners);
       }
-      const isSubdomain = isSubdomainOf(shared, place.domain);
-      return isSubdomain || sink ? findTaker(place, () => isSubdomain) : undefined;
+      const isSubdomain = isSubdomainOf(shared, destination.domain);
+      return isSubdomain || sink ? findTaker(destination, () => isSubdomain) : undefined;
     },
   };
 }

@@ -86,9 +86,9 @@ export function createReceiver(deps: ReceiverDeps): Receiver & Settling {
     repliedAt: (messageId) => replyTimes.of(messageId),
 
     refused(refusal) {
-      const place = recipients.placeOf(refusal.address);
-      if (!place) return;
-      const { address, domain } = place;
+      const destination = recipients.destinationOf(refusal.address);
+      if (!destination) return;
+      const { address, domain } = destination;
       const isServed = shared.has(domain) || isSubdomainOf(shared, domain);
       if (isServed || deps.domains.some((one) => areDomainsAlike(domain, one)))
         refusals.add({ ...refusal, address });

@@ -4,7 +4,7 @@ import { AppError } from '../errors.ts';
 import { inboxAddress, parseAddress } from '../mail/address.ts';
 import type { AddressedInbox, Store } from '../store/contract/index.ts';
 import { SINK_MESSAGES } from '../store/contract/retention.ts';
-import { createInboxFinder, type InboxFinder, type Place } from './inbox-finder.ts';
+import { createInboxFinder, type Destination, type InboxFinder } from './inbox-finder.ts';
 import type { CaptureTarget } from './smtp-credentials.ts';
 
 /** An address of a RCPT that may receive; what the delivery needs to know of it. */
@@ -53,7 +53,7 @@ export class Recipients {
   }
 
   /** Undefined for a path that is not an address. `postmaster` may stand alone (RFC 5321 section 4.1.1.3). */
-  placeOf(path: string): Place | undefined {
+  destinationOf(path: string): Destination | undefined {
     const isBare = path.toLowerCase() === 'postmaster';
     const parsed = parseAddress(isBare ? `${path}@${this.#firstDomain}` : path, { smtputf8: true });
     return parsed && { address: inboxAddress(parsed), domain: parsed.domain };
@@ -61,12 +61,12 @@ export class Recipients {
 
   /** See `Receiver.accept`. */
   async accept(path: string, declaredBytes: number, target: CaptureTarget | null): Promise<Recipient> {
-    const place = this.placeOf(path);
-    const inbox = target ? this.#withRoom(await this.#findTarget(target)) : await this.#inboxAt(place);
+    const destination = this.destinationOf(path);
+    const inbox = target ? this.#withRoom(await this.#findTarget(target)) : await this.#inboxAt(destination);
     const { maxMessagesPerInbox, maxMessageBytes } = this.#plans.named(inbox.plan);
     assertFits(declaredBytes, maxMessageBytes);
     const { inboxId, accountId } = inbox;
-    const address = target ? inbox.address : (place?.address ?? inbox.address);
+    const address = target ? inbox.address : (destination?.address ?? inbox.address);
     const holds =
       inbox.kind === 'sink'
         ? { maxMessages: SINK_MESSAGES, evictsOldest: true as const }
@@ -84,11 +84,11 @@ export class Recipients {
   }
 
   /** Never rejects on cached data: reads the store first. */
-  async #inboxAt(place: Place | undefined): Promise<AddressedInbox> {
-    if (!place) throw noSuchInbox();
-    const cached = this.#inboxes.cached(place.address);
+  async #inboxAt(destination: Destination | undefined): Promise<AddressedInbox> {
+    if (!destination) throw noSuchInbox();
+    const cached = this.#inboxes.cached(destination.address);
     if (cached && !this.#isFull(cached)) return cached;
-    return this.#withRoom(await this.#inboxes.find(place));
+    return this.#withRoom(await this.#inboxes.find(destination));
   }
 
   /** The inbox of an authenticated session, if it is still live; found by its id, whatever its domain is. */

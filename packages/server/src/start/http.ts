@@ -7,15 +7,15 @@ import { createRateLimit, type RateLimit } from '../quota/rate-limit.ts';
 import { SharedRates } from '../quota/shared-rates.ts';
 import { isAllowedAddress } from '../webhooks/outbound/address-guard.ts';
 import { createWebhooks } from '../webhooks/registry.ts';
-import { listening, urlOf } from './given.ts';
+import { listening, urlOf } from './deps.ts';
 import type { Receiving } from './receiving.ts';
 import type { Shared } from './shared.ts';
-import type { SmtpPlace } from './smtp.ts';
+import type { SmtpEndpoint } from './smtp.ts';
 
 /** The webhook URL of examples where loopback is allowed: an application on the developer's machine. */
 const LOOPBACK_HOOK = 'http://127.0.0.1:3000/hooks/mayfly';
 
-export interface HttpPlace {
+export interface HttpEndpoint {
   url: string;
   /** Null where the console is off. */
   consoleUrl: string | null;
@@ -28,9 +28,9 @@ export interface HttpPlace {
 export async function startHttp(
   shared: Shared,
   { receiver, budget }: Receiving,
-  smtp: SmtpPlace | null,
+  smtp: SmtpEndpoint | null,
   signInCodes: SignInCodes,
-): Promise<HttpPlace> {
+): Promise<HttpEndpoint> {
   const { config, store, guard, events, plans, metrics, gauges, clock, log, opened } = shared;
   const { createHttpServer } = await import('../http/server.ts');
   const waitLog = createWaitLog(store.reports, clock, (err) =>

@@ -1,5 +1,5 @@
 import { addGauges } from '../monitoring/gauges.ts';
-import { listening, urlOf } from './given.ts';
+import { listening, urlOf } from './deps.ts';
 import type { Shared } from './shared.ts';
 
 /** Adds the gauges of the parts that run, and starts the listener for metrics alone. @returns null without one */

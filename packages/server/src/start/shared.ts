@@ -12,7 +12,7 @@ import { measureDisk } from '../store/sqlite/disk-figures.ts';
 import { parseCidrs } from '../webhooks/outbound/address-guard.ts';
 import { createResolve, systemResolve } from '../webhooks/outbound/resolve.ts';
 import { createScheduleClock } from '../webhooks/schedule-clock.ts';
-import { firstDomain, type Given } from './given.ts';
+import { firstDomain, type StartDeps } from './deps.ts';
 import { databasePath, openStore } from './store.ts';
 
 /** The parts that all roles share. */
@@ -25,7 +25,7 @@ const NO_DISK = { databaseBytes: Number.NaN, freeBytes: Number.NaN, totalBytes: 
  * Opens the store and the parts that all roles share, and checks what the store holds against the configuration.
  * @param onFirstKey called with the generated key of the first account
  */
-export async function openShared(given: Given, onFirstKey?: (key: string) => void) {
+export async function openShared(given: StartDeps, onFirstKey?: (key: string) => void) {
   const { config, overrides, clock, log, opened } = given;
   const events = createEventBus();
   let writes = 0;
@@ -62,7 +62,7 @@ export async function openShared(given: Given, onFirstKey?: (key: string) => voi
 }
 
 /** Where webhooks may go, and how their names are resolved. */
-function webhookGuard({ config, overrides }: Given) {
+function webhookGuard({ config, overrides }: StartDeps) {
   const allow = parseCidrs(config.webhookAllow.join(','));
   // Names of a private network matter only where the operator allows webhooks into one.
   const resolve =

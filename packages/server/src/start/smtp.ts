@@ -1,11 +1,11 @@
 import { createFindCaptureTarget } from '../inbound/smtp-credentials.ts';
 import type { SmtpServer } from '../smtp/server.ts';
-import { firstDomain, listening } from './given.ts';
+import { firstDomain, listening } from './deps.ts';
 import type { Receiving } from './receiving.ts';
 import type { Shared } from './shared.ts';
 
 /** Where the SMTP server listens; `tlsPort` is null where it has no port with implicit TLS. */
-export interface SmtpPlace {
+export interface SmtpEndpoint {
   host: string;
   port: number;
   tlsPort: number | null;
@@ -15,7 +15,7 @@ export interface SmtpPlace {
 export async function startSmtp(
   { config, store, plans, metrics, gauges, clock, log, opened }: Shared,
   { receiver, budget }: Receiving,
-): Promise<{ server: SmtpServer; place: SmtpPlace }> {
+): Promise<{ server: SmtpServer; endpoint: SmtpEndpoint }> {
   const { createSmtpServer } = await import('../smtp/server.ts');
   const { smtpTlsCert: cert, smtpTlsKey: key } = config;
   const server = createSmtpServer(
@@ -50,5 +50,5 @@ export async function startSmtp(
   opened.addListener(server);
   gauges.smtpBytes = () => server.bytesInFlight;
   const ports = await listening('smtp', config, server.start());
-  return { server, place: { host: config.smtpHost, ...ports } };
+  return { server, endpoint: { host: config.smtpHost, ...ports } };
 }

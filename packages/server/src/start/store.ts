@@ -4,7 +4,7 @@ import { newSessionId } from '../ids.ts';
 import type { Store } from '../store/contract/index.ts';
 import { openPostgres } from '../store/postgres/open.ts';
 import { openSqlite } from '../store/sqlite/open.ts';
-import type { Given } from './given.ts';
+import type { StartDeps } from './deps.ts';
 
 /** Where the embedded store keeps its database inside the data folder. */
 export const databasePath = (dataDir: string): string => join(dataDir, 'mayfly.db');
@@ -14,7 +14,7 @@ export const databasePath = (dataDir: string): string => join(dataDir, 'mayfly.d
  * @param onWriting called when a write begins (1) and when it has ended (-1); only by the embedded store
  */
 export function openStore(
-  { config, clock, log }: Given,
+  { config, clock, log }: StartDeps,
   events: EventBus,
   onWriting: (change: 1 | -1) => void,
 ): Promise<Store> {

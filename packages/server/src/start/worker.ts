@@ -3,15 +3,15 @@ import { sweepUntil } from '../store/sweeper.ts';
 import { VERSION } from '../version.ts';
 import { createDeliverer } from '../webhooks/deliverer.ts';
 import { createSender } from '../webhooks/outbound/send.ts';
-import { firstDomain, urlOf } from './given.ts';
-import type { HttpPlace } from './http.ts';
+import { firstDomain, urlOf } from './deps.ts';
+import type { HttpEndpoint } from './http.ts';
 import type { Shared } from './shared.ts';
 
 /**
  * Starts the work in the background: freeing space, and delivering webhooks.
  * @param http where the API listens in this process, for the links in payloads; null where it does not
  */
-export async function startWorker(shared: Shared, http: HttpPlace | null): Promise<void> {
+export async function startWorker(shared: Shared, http: HttpEndpoint | null): Promise<void> {
   startSweeper(shared);
   await startDeliverer(shared, http);
 }
@@ -26,7 +26,7 @@ function startSweeper({ store, clock, log, opened }: Shared): void {
   });
 }
 
-async function startDeliverer(shared: Shared, http: HttpPlace | null): Promise<void> {
+async function startDeliverer(shared: Shared, http: HttpEndpoint | null): Promise<void> {
   const { config, overrides, store, schedule, guard, events, metrics, clock, log, opened } = shared;
   // The embedded store has one server: no other process holds these leases.
   if (config.databaseUrl === null) await store.deliveries.releaseAll(clock.now());

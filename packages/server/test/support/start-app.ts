@@ -5,7 +5,7 @@ import { createTransport } from 'nodemailer';
 import type Mail from 'nodemailer/lib/mailer/index.js';
 import { createApp } from '../../src/app.ts';
 import { parseConfig } from '../../src/config/config.ts';
-import type { Overrides } from '../../src/start/given.ts';
+import type { Overrides } from '../../src/start/deps.ts';
 import { type ApiClient, apiClient } from './api-client.ts';
 
 /** The key of the first account in every test app. */

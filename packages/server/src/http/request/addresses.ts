@@ -12,7 +12,7 @@ import { invalidField } from './invalid-fields.ts';
 const MAX_LISTED_DOMAINS = 10;
 
 /** An address in its parts, lower case, without a tag. */
-export interface Place {
+export interface AddressParts {
   address: string;
   localPart: string;
   domain: string;
@@ -22,14 +22,14 @@ export interface Place {
 export interface Wanted {
   kind: InboxKind;
   /** Makes an address for it: always the same one, or another at random each time. */
-  place(): Place;
+  parts(): AddressParts;
   isRandom: boolean;
 }
 
 /** The local part of a catch-all inbox's own address. */
 const CATCH_ALL_LOCAL_PART = 'inbox';
 
-const placeAt = (localPart: string, domain: string): Place => ({
+const partsOf = (localPart: string, domain: string): AddressParts => ({
   address: `${localPart}@${domain}`,
   localPart,
   domain,
@@ -88,14 +88,14 @@ function chosenLocalPart(localPart: string, path: string): string {
 
 const chosen = (localPart: string, domain: string): Wanted => ({
   kind: 'address',
-  place: () => placeAt(localPart, domain),
+  parts: () => partsOf(localPart, domain),
   isRandom: false,
 });
 
 /** Any free address of a domain. */
 export const anyAddress = (domain: string): Wanted => ({
   kind: 'address',
-  place: () => placeAt(newLocalPart(), domain),
+  parts: () => partsOf(newLocalPart(), domain),
   isRandom: true,
 });
 
@@ -117,7 +117,7 @@ async function wantedCatchAll(body: CreateInbox, domains: DomainsOf): Promise<Wa
   const subdomain = () => `${newLocalPart().replaceAll('.', '-')}.${domain}`;
   return {
     kind: 'catch-all',
-    place: () => placeAt(CATCH_ALL_LOCAL_PART, isShared ? subdomain() : domain),
+    parts: () => partsOf(CATCH_ALL_LOCAL_PART, isShared ? subdomain() : domain),
     isRandom: isShared,
   };
 }
@@ -160,12 +160,12 @@ export async function wantedAddress(body: CreateInbox, domains: DomainsOf): Prom
  * @param attempt throws AppError `address_taken` when the address is not free
  */
 export async function onFreeAddress<T>(
-  wanted: Pick<Wanted, 'place' | 'isRandom'>,
-  attempt: (place: Place) => Promise<T>,
+  wanted: Pick<Wanted, 'parts' | 'isRandom'>,
+  attempt: (parts: AddressParts) => Promise<T>,
 ): Promise<T> {
   for (let left = wanted.isRandom ? ADDRESS_ATTEMPTS : 1; ; left--) {
     try {
-      return await attempt(wanted.place());
+      return await attempt(wanted.parts());
     } catch (error) {
       const taken = error instanceof AppError && error.code === 'address_taken';
       if (!taken || left <= 1) throw error;

@@ -5,7 +5,7 @@ import { quoted } from '../../../nearest.ts';
 import { keyCaller } from '../../access/guard.ts';
 import type { App, RouteContext } from '../../context.ts';
 import { json } from '../../openapi/responses.ts';
-import { anyAddress, onFreeAddress, type Place, servedDomain } from '../../request/addresses.ts';
+import { type AddressParts, anyAddress, onFreeAddress, servedDomain } from '../../request/addresses.ts';
 import { toTime } from '../../response/time.ts';
 
 /** How long a generated address is reserved for the account. */
@@ -36,18 +36,18 @@ export function addressRoutes(app: App, { options, deps }: RouteContext): void {
       });
       const now = clock.now();
       const heldUntil = now + ADDRESS_HOLD_MS;
-      const place = await onFreeAddress(anyAddress(domain), async (free) => {
+      const parts = await onFreeAddress(anyAddress(domain), async (free) => {
         if (await store.addresses.hold(account.id, free.address, heldUntil, now)) return free;
         throw new AppError(
           'address_taken',
           `No free random address was found under ${quoted(domain)}. Retry the request.`,
         );
       });
-      return toGeneratedAddress(place, heldUntil);
+      return toGeneratedAddress(parts, heldUntil);
     },
   });
 }
 
-function toGeneratedAddress(place: Place, heldUntil: number): GeneratedAddress {
-  return { ...place, heldUntil: toTime(heldUntil) };
+function toGeneratedAddress(parts: AddressParts, heldUntil: number): GeneratedAddress {
+  return { ...parts, heldUntil: toTime(heldUntil) };
 }

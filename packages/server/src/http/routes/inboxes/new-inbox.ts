@@ -40,13 +40,13 @@ export async function createInbox(
   const token = repeat ? repeat.readToken(repeat.stored.nonce) : newCredential('mft');
   const webhook = body.webhookUrl === undefined ? null : await webhooks.forNewInbox(account, body.webhookUrl);
   const now = clock.now();
-  const created = await onFreeAddress(wanted, (place) =>
+  const created = await onFreeAddress(wanted, (parts) =>
     store.inboxes.create(
       account.id,
       {
         id: newId('inb', now),
         kind: wanted.kind,
-        ...place,
+        ...parts,
         labels: body.labels ?? {},
         tokenHash: hashCredential(token),
         ttlMinutes,

@@ -14,10 +14,10 @@ import {
   toMessage,
 } from './rows.ts';
 
-type Place = { inboxId: string; messageId: string; receivedAt: number; now: number };
+type MessageKey = { inboxId: string; messageId: string; receivedAt: number; now: number };
 
 /** Messages of a live inbox. */
-const ofLiveInbox = (db: Db, inboxId: Slots<Place>['inboxId'], now: Slots<Place>['now']) =>
+const ofLiveInbox = (db: Db, inboxId: Slots<MessageKey>['inboxId'], now: Slots<MessageKey>['now']) =>
   db
     .selectFrom('inboxes as i')
     .innerJoin('messages as m', 'm.inbox_seq', 'i.seq')
@@ -71,7 +71,7 @@ export function createLists({ db }: Engine): Pick<MessageStore, 'list' | 'listRo
 }
 
 /** One message of a live inbox, by its id and the time in it. */
-const oneMessage = (db: Db, value: Slots<Place>) =>
+const oneMessage = (db: Db, value: Slots<MessageKey>) =>
   ofLiveInbox(db, value.inboxId, value.now)
     .where('m.received_at', '=', value.receivedAt)
     .where('m.id', '=', value.messageId)
@@ -79,7 +79,7 @@ const oneMessage = (db: Db, value: Slots<Place>) =>
 
 /** The queries that find messages of a live inbox by their ids. */
 export function createReads({ db }: Engine): Pick<MessageStore, 'existing' | 'find'> {
-  const selectFull = prepare((value: Slots<Place>) =>
+  const selectFull = prepare((value: Slots<MessageKey>) =>
     oneMessage(db, value)
       .innerJoin('sources as s', 's.seq', 'm.source_seq')
       .select([...MESSAGE_COLUMNS, 's.envelope', 's.content'])
@@ -117,10 +117,10 @@ export function createReads({ db }: Engine): Pick<MessageStore, 'existing' | 'fi
 
 /** The raw sources of the messages of a live inbox. */
 export function createRawReads({ db }: Engine): Pick<MessageStore, 'readRaw'> {
-  const selectFirstPiece = prepare((value: Slots<Place>) =>
+  const selectFirstPiece = prepare((value: Slots<MessageKey>) =>
     oneMessage(db, value).innerJoin('sources as s', 's.seq', 'm.source_seq').select('s.raw as bytes'),
   );
-  const selectPiece = prepare((value: Slots<Place & { piece: number }>) =>
+  const selectPiece = prepare((value: Slots<MessageKey & { piece: number }>) =>
     oneMessage(db, value)
       .innerJoin('source_pieces as p', 'p.source_seq', 'm.source_seq')
       .select('p.bytes')

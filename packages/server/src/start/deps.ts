@@ -20,7 +20,7 @@ export interface Overrides {
 }
 
 /** What the parts are made from. */
-export interface Given {
+export interface StartDeps {
   config: Config;
   overrides: Overrides;
   clock: Clock;
