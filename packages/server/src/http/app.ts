@@ -10,13 +10,19 @@ import { createListener, type Listener } from './connection/listener.ts';
 import type { App, HttpDeps, HttpOptions, RouteContext } from './context.ts';
 import { MAX_BODY_BYTES, MAX_PARAMETER } from './limits.ts';
 import { parseBodies, readInputs } from './request/body.ts';
-import { answerExpect } from './request/expect-continue.ts';
+import { respondToExpect } from './request/expect-continue.ts';
 import { collectPaths, unknownPath } from './request/paths.ts';
 import { createAttachmentBytes } from './response/bytes/attachment-bytes.ts';
 import { createWholeMails } from './response/bytes/whole-mails.ts';
 import { setCommonHeaders } from './response/common-headers.ts';
-import { answerErrors, dropBody, finishAnswers, observeRequests, sendError } from './response/finish.ts';
-import { createAnswers } from './response/response-cache.ts';
+import {
+  dropBody,
+  finishResponses,
+  observeRequests,
+  respondWithErrors,
+  sendError,
+} from './response/finish.ts';
+import { createResponseCache } from './response/response-cache.ts';
 import { apiRoutes } from './routes/api.ts';
 import { sessionRoutes } from './routes/console/session.ts';
 import { operationRoutes } from './routes/operations.ts';
@@ -51,18 +57,18 @@ export async function buildApp(
     heldDeps: createHeldDeps(deps),
     attachmentBytes: createAttachmentBytes(reading),
     wholeMails: createWholeMails(reading),
-    answers: createAnswers(),
+    responses: createResponseCache(),
     ...gate,
   };
 
   const known = collectPaths(app);
   parseBodies(app);
-  answerExpect(app);
+  respondToExpect(app);
   guardRequests(app, context, cors, known);
   readInputs(app);
-  answerErrors(app, deps, known);
+  respondWithErrors(app, deps, known);
   observeRequests(app, deps);
-  finishAnswers(app, context);
+  finishResponses(app, context);
   operationRoutes(app, context);
   referenceRoutes(app, context);
   apiRoutes(app, context);

@@ -22,7 +22,7 @@ import type { ConnectionLimits } from './limits.ts';
 import type { JsonParsing } from './request/upload/recording-archive.ts';
 import type { AttachmentBytes, AttachmentParsing } from './response/bytes/attachment-bytes.ts';
 import type { WholeMailParsing, WholeMails } from './response/bytes/whole-mails.ts';
-import type { Answers } from './response/response-cache.ts';
+import type { ResponseCache } from './response/response-cache.ts';
 
 /** Options of the HTTP listener. */
 export interface HttpOptions {
@@ -84,7 +84,7 @@ export interface RouteContext {
   heldDeps: HeldDeps;
   attachmentBytes: AttachmentBytes;
   wholeMails: WholeMails;
-  answers: Answers;
+  responses: ResponseCache;
   /** Authenticates requests; `forget` empties its cache after a key was revoked. */
   guard: Guard;
   admission: Admission;

@@ -32,7 +32,7 @@ export const CONNECTION_LIMITS = {
    */
   requestTimeoutMs: 60_000,
   /** A client that reads nothing of a large response for so long has hung. */
-  unreadAnswerMs: 30_000,
+  unreadResponseMs: 30_000,
   /** Longer than the idle time of common load balancers (60 s), so that they close first and no request is lost. */
   keepAliveMs: 72_000,
   /** While more than half of all connections are open, idle ones must not take the place of new clients. */
@@ -54,10 +54,10 @@ export const DECODED_HERE_BYTES = 256 * 1024;
 export const MAX_DECODINGS = 2;
 /** One collision of random addresses is unlikely already; five mean that the generator is broken. */
 export const ADDRESS_ATTEMPTS = 5;
-/** Answers kept ready: some thousand lists or messages that are read again and again. */
-export const ANSWER_CACHE_BYTES = 16 * 1024 * 1024;
+/** Responses kept ready: some thousand lists or messages that are read again and again. */
+export const RESPONSE_CACHE_BYTES = 16 * 1024 * 1024;
 /** Larger ones are rare, and would push many small ones out. */
-export const MAX_CACHED_ANSWER_BYTES = 256 * 1024;
+export const MAX_CACHED_RESPONSE_BYTES = 256 * 1024;
 /** A stream says so often that it is still there, milliseconds: below the idle timeout of common proxies. */
 export const STREAM_QUIET_MS = 15_000;
 /** A reader that took nothing for so long, milliseconds, has hung; a slow network is never that slow. */
@@ -69,6 +69,6 @@ export const MAX_UNREAD_BYTES_PER_ACCOUNT = 64 * 1024 * 1024;
 /** The same for all accounts together: what a server with 512 MiB can spare beside the mail in flight. */
 export const MAX_UNREAD_BYTES = 192 * 1024 * 1024;
 /** Smaller responses are not counted: the limit of connections bounds them. */
-export const SMALL_ANSWER_BYTES = 16 * 1024;
+export const SMALL_RESPONSE_BYTES = 16 * 1024;
 /** What a streamed response holds: the piece that is being written and the next one. */
 export const STREAM_BYTES = 512 * 1024;

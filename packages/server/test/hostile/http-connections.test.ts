@@ -147,7 +147,7 @@ describe('connections', () => {
   };
 
   it('whose client reads nothing of a large response are closed after 30 seconds (here 1)', async () => {
-    http = await startHttp({ limits: { unreadAnswerMs: 1_000 } });
+    http = await startHttp({ limits: { unreadResponseMs: 1_000 } });
     const inbox = await http.createInbox();
     const raw = new Uint8Array(24 * MIB).fill(0x61);
     const id = await http.deliver(inbox, { raw });

@@ -45,11 +45,11 @@ export interface Cors {
   /** Sets the headers of a response, also of an error. */
   allow(request: FastifyRequest, reply: FastifyReply): void;
   /**
-   * Answers a preflight of an allowed origin. A preflight carries no credential, so it is answered before
+   * Responds to a preflight of an allowed origin. A preflight carries no credential, so it is answered before
    * authentication, and does not count against a quota.
    * @returns true when the request was one
    */
-  answerPreflight(request: FastifyRequest, reply: FastifyReply): boolean;
+  respondToPreflight(request: FastifyRequest, reply: FastifyReply): boolean;
 }
 
 /** @param origins exact origins such as `https://app.example.com`, or only `*`; none: no request is allowed */
@@ -67,7 +67,7 @@ export function createCors(origins: readonly string[]): Cors {
       reply.header('access-control-allow-origin', isAny ? ANY : request.headers.origin);
       reply.header('access-control-expose-headers', EXPOSED_HEADERS);
     },
-    answerPreflight(request, reply) {
+    respondToPreflight(request, reply) {
       const { headers, method } = request;
       if (method !== 'OPTIONS' || headers['access-control-request-method'] === undefined) return false;
       if (!isAllowed(request)) return false;

@@ -60,7 +60,7 @@ export function guardRequests(
   app.addHook('onRequest', (request, reply, done) => {
     setCommonHeaders(request, reply);
     cors.allow(request, reply);
-    if (cors.answerPreflight(request, reply)) return;
+    if (cors.respondToPreflight(request, reply)) return;
     const letIn = (caller: Caller | null): void => {
       request.caller = caller;
       done();

@@ -14,7 +14,7 @@ import {
 } from '../limits.ts';
 import { apiRoutes } from '../routes/api.ts';
 import { type Accepted, complete } from './complete.ts';
-import { CHALLENGE, problemAnswer, RETRY_AFTER } from './responses.ts';
+import { CHALLENGE, problemResponse, RETRY_AFTER } from './responses.ts';
 
 // Imported only by the thread that makes the document (see thread.ts), and by the command `mayfly openapi`.
 
@@ -30,7 +30,7 @@ const DESCRIPTION = `Disposable inboxes for automated tests: create an inbox, le
 
 **Limits**: the quota of the month and the rate are limits of the account. Every response states them in \`X-Quota-…\` and \`RateLimit\` headers; 304, 429 and 5xx are free. Every 429 says in \`Retry-After\` when to retry.
 
-**Bounds of this server**: a JSON body has at most ${MAX_BODY_BYTES / KIB} KiB, the request line and the headers together ${MAX_HEADER_BYTES / KIB} KiB (431), a part of a path ${MAX_PARAMETER.toLocaleString('en')} characters. The headers of a request must arrive within ${CONNECTION_LIMITS.headersTimeoutMs / SECOND_MS} seconds and all of it within ${CONNECTION_LIMITS.requestTimeoutMs / SECOND_MS} (408). Bodies are sent uncompressed (415). One client address may have ${CONNECTION_LIMITS.maxConnectionsPerAddress.toLocaleString('en')} connections open unless the operator changed that, and one connection ${CONNECTION_LIMITS.maxPipelined} pipelined requests. An account may hold ${MAX_HELD_PER_ACCOUNT.toLocaleString('en')} waits and streams, and have ${MAX_UNREAD_BYTES_PER_ACCOUNT / KIB / KIB} MiB of responses that its clients have not read yet (429). A client that reads nothing of a large response for ${CONNECTION_LIMITS.unreadAnswerMs / SECOND_MS} seconds is disconnected.`;
+**Bounds of this server**: a JSON body has at most ${MAX_BODY_BYTES / KIB} KiB, the request line and the headers together ${MAX_HEADER_BYTES / KIB} KiB (431), a part of a path ${MAX_PARAMETER.toLocaleString('en')} characters. The headers of a request must arrive within ${CONNECTION_LIMITS.headersTimeoutMs / SECOND_MS} seconds and all of it within ${CONNECTION_LIMITS.requestTimeoutMs / SECOND_MS} (408). Bodies are sent uncompressed (415). One client address may have ${CONNECTION_LIMITS.maxConnectionsPerAddress.toLocaleString('en')} connections open unless the operator changed that, and one connection ${CONNECTION_LIMITS.maxPipelined} pipelined requests. An account may hold ${MAX_HELD_PER_ACCOUNT.toLocaleString('en')} waits and streams, and have ${MAX_UNREAD_BYTES_PER_ACCOUNT / KIB / KIB} MiB of responses that its clients have not read yet (429). A client that reads nothing of a large response for ${CONNECTION_LIMITS.unreadResponseMs / SECOND_MS} seconds is disconnected.`;
 
 const SECURITY_SCHEMES = {
   apiKey: { type: 'http', scheme: 'bearer', description: 'An API key of the account (`mfk_…`).' },
@@ -83,28 +83,28 @@ function commonProblems(access: Access, schema: FastifySchema) {
     ? '`insufficient_scope`: the credential is a read token, or an API key of the scope `read`.'
     : '`insufficient_scope`: the credential is a read token.';
   return {
-    400: problemAnswer('The request is invalid: `errors` names each invalid place.'),
+    400: problemResponse('The request is invalid: `errors` names each invalid place.'),
     ...(isGuarded && {
-      401: problemAnswer('The credential is missing, malformed, unknown, revoked or expired.', CHALLENGE),
-      429: problemAnswer(
+      401: problemResponse('The credential is missing, malformed, unknown, revoked or expired.', CHALLENGE),
+      429: problemResponse(
         'The account exceeded the rate of its plan, holds too many waits and streams, or has too many unread responses (`rate_limited`), or it exceeded the quota of the month (`quota_exceeded`).',
         RETRY_AFTER,
       ),
     }),
     // A read token may do all that `inbox:read` asks for; with another inbox's it gets 404.
-    ...(isGuarded && access !== 'inbox:read' && { 403: problemAnswer(forbidden, CHALLENGE) }),
+    ...(isGuarded && access !== 'inbox:read' && { 403: problemResponse(forbidden, CHALLENGE) }),
     ...(access.startsWith('inbox:') && {
-      404: problemAnswer('The id is unknown, or not visible to this credential.'),
-      410: problemAnswer('`inbox_expired`: the inbox expired within the last 24 hours.'),
+      404: problemResponse('The id is unknown, or not visible to this credential.'),
+      410: problemResponse('`inbox_expired`: the inbox expired within the last 24 hours.'),
     }),
     ...(schema.body !== undefined && {
-      413: problemAnswer('`payload_too_large`: the body is larger than the limit of this operation.'),
-      415: problemAnswer(
+      413: problemResponse('`payload_too_large`: the body is larger than the limit of this operation.'),
+      415: problemResponse(
         '`unsupported_media_type`: the body has another media type, or a `Content-Encoding`.',
       ),
     }),
-    500: problemAnswer('`internal_error`: the server failed.'),
-    503: problemAnswer('`unavailable`: the storage does not respond, or it is full.', RETRY_AFTER),
+    500: problemResponse('`internal_error`: the server failed.'),
+    503: problemResponse('`unavailable`: the storage does not respond, or it is full.', RETRY_AFTER),
   };
 }
 

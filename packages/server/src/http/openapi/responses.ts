@@ -59,13 +59,13 @@ export const empty = (description: string, headers: Headers = {}) => ({
  * A problem document. Its examples are added by openapi/complete.ts.
  * @param description names the codes of 409 and 422 in backquotes, so that each gets its example
  */
-export const problemAnswer = (description: string, headers: Headers = {}) => ({
+export const problemResponse = (description: string, headers: Headers = {}) => ({
   description,
   headers,
   content: { [PROBLEM_TYPE]: { schema: ref(Problem) } },
 });
 
-export const UNKNOWN_ID = problemAnswer('The id is unknown, or belongs to another account.');
+export const UNKNOWN_ID = problemResponse('The id is unknown, or belongs to another account.');
 
 export const RETRY_AFTER = {
   'Retry-After': Type.Integer({ description: 'Seconds after which to retry.', examples: [1] }),

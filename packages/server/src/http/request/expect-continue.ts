@@ -7,7 +7,7 @@ import type { App } from '../context.ts';
  * response instead, and the connection is closed, because the client may or may not send the body then. Every other
  * expectation is ignored: the response that Node would give is no problem document and passes no check.
  */
-export function answerExpect(app: App): void {
+export function respondToExpect(app: App): void {
   const waiting = new WeakSet<IncomingMessage>();
   app.server.on('checkContinue', (request, response) => {
     waiting.add(request);

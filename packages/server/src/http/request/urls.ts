@@ -4,7 +4,7 @@ import type { FastifyRequest } from 'fastify';
 const HOST = /^(?:[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?$/;
 
 /**
- * The base of URLs in answers: the public URL where the operator gave one, else the host that the
+ * The base of URLs in responses: the public URL where the operator gave one, else the host that the
  * client itself named, else the address it reached. Only the client that sent a host reads it back.
  */
 export function baseUrl(publicUrl: string | null, { headers, socket }: FastifyRequest): string {

@@ -1,13 +1,13 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { plainAddress } from '../../inbound/source-key.ts';
 import type { App, HttpDeps, RouteContext } from '../context.ts';
-import { CONNECTION_LIMITS, MAX_DISCARDED_BYTES, SMALL_ANSWER_BYTES, STREAM_BYTES } from '../limits.ts';
+import { CONNECTION_LIMITS, MAX_DISCARDED_BYTES, SMALL_RESPONSE_BYTES, STREAM_BYTES } from '../limits.ts';
 import { discardBody } from '../request/discard-body.ts';
 import { hasBody } from '../request/headers.ts';
 import { type KnownPaths, nothingThere } from '../request/paths.ts';
 import { RequestSeconds } from '../request-metrics.ts';
-import { AnswerBudget } from './answer-budget.ts';
 import { INTERNAL_ERROR, problem, sendProblem, toAppError, toProblem } from './problems.ts';
+import { ResponseBudget } from './response-budget.ts';
 
 /** True when the client left before its request was complete; there is no response then, and no defect. */
 const isAborted = (request: FastifyRequest): boolean =>
@@ -26,14 +26,14 @@ export function sendError(
       'The client disconnected before its request was complete',
     );
   } else if (!expected) deps.log.error({ requestId: request.id, err: error }, 'A request failed');
-  const answer = expected
+  const response = expected
     ? toProblem(expected, request.id)
     : { status: 500, headers: {}, body: problem('internal_error', INTERNAL_ERROR, request.id) };
-  sendProblem(reply, answer);
+  sendProblem(reply, response);
 }
 
 /** Translates everything that is thrown while a request is processed. */
-export function answerErrors(app: App, deps: HttpDeps, known: KnownPaths): void {
+export function respondWithErrors(app: App, deps: HttpDeps, known: KnownPaths): void {
   app.setSerializerCompiler(() => JSON.stringify);
   app.setErrorHandler((error, request, reply) => sendError(deps, error, request, reply));
   app.setNotFoundHandler((request) => {
@@ -100,14 +100,14 @@ export function dropBody(request: FastifyRequest, reply: FastifyReply, done: () 
  * Adds the headers of the account's limits to every response, counts it in the budget of unread ones, and
  * closes connections while the server stops.
  */
-export function finishAnswers(app: App, { options, admission, held }: RouteContext): void {
-  const { unreadAnswerMs: unreadMs } = { ...CONNECTION_LIMITS, ...options.limits };
-  const budget = new AnswerBudget();
+export function finishResponses(app: App, { options, admission, held }: RouteContext): void {
+  const { unreadResponseMs: unreadMs } = { ...CONNECTION_LIMITS, ...options.limits };
+  const budget = new ResponseBudget();
   app.addHook('onSend', (request, reply, payload, done) => {
     const { admitted } = request;
     if (admitted) {
       const bytes = heldBytes(payload);
-      if (bytes > SMALL_ANSWER_BYTES) {
+      if (bytes > SMALL_RESPONSE_BYTES) {
         try {
           limitReading(reply, unreadMs, budget.take(admitted.accountId, bytes));
         } catch (error) {

@@ -59,7 +59,7 @@ export const INTERNAL_ERROR =
 export const statusOf = (code: ProblemCode): number => STATUS[code];
 
 /** A response that reports an error, ready to be written. */
-export interface ProblemAnswer {
+export interface ProblemResponse {
   status: number;
   headers: Record<string, string>;
   body: Problem;
@@ -84,7 +84,7 @@ export function problem(code: ProblemCode, detail: string, requestId: string): P
 }
 
 /** Translates an {@link AppError} to a status, headers and a problem document; the only place that does. */
-export function toProblem(error: AppError, requestId: string): ProblemAnswer {
+export function toProblem(error: AppError, requestId: string): ProblemResponse {
   const { errors, expiredAt, retryAfterSeconds, allow, acceptEncoding } = error.details;
   const headers: Record<string, string> = {};
   const code = publicCode(error.code);
@@ -106,7 +106,7 @@ export function toProblem(error: AppError, requestId: string): ProblemAnswer {
 }
 
 /** Writes the response. As bytes, because Fastify adds a charset to text, and JSON has none (RFC 8259 section 11). */
-export function sendProblem(reply: FastifyReply, { status, headers, body }: ProblemAnswer): FastifyReply {
+export function sendProblem(reply: FastifyReply, { status, headers, body }: ProblemResponse): FastifyReply {
   return reply
     .code(status)
     .headers({ ...headers, 'cache-control': 'no-store', 'content-type': PROBLEM_TYPE })

@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import type { InboxRecord } from '../../store/contract/index.ts';
-import { ANSWER_CACHE_BYTES, MAX_CACHED_ANSWER_BYTES } from '../limits.ts';
+import { MAX_CACHED_RESPONSE_BYTES, RESPONSE_CACHE_BYTES } from '../limits.ts';
 import type { MaybePromise } from '../maybe-promise.ts';
 
 /** Requests that were answered once, to recognise the second one. */
@@ -9,28 +9,32 @@ const ASKED_ONCE = 2_000;
 /**
  * Responses about an inbox, ready to send, for clients that repeat a request before anything changed:
  * pollers and parallel tests. An inbox's `version` grows with every change of it or of its messages, and the
- * guard reads it for every request, so an answer under the same version is the same answer.
+ * guard reads it for every request, so a response under the same version is the same response.
  */
-export interface Answers {
+export interface ResponseCache {
   /**
-   * The JSON of an answer and its weak validator (RFC 9110 section 8.8.3; one stands for its own URL
+   * The JSON of a response and its weak validator (RFC 9110 section 8.8.3; one stands for its own URL
    * alone), worked out only when they are not known. A change while `make` works only makes the validator fall short.
    * @param inbox as the guard read it, before `make` reads anything
    * @param make makes the JSON, or its bytes in UTF-8 where they are at hand
-   * @param request all that the answer depends on besides: the URL, and the base of URLs in it
+   * @param request all that the response depends on besides: the URL, and the base of URLs in it
    */
-  json(inbox: InboxRecord, request: string, make: () => Promise<string | Buffer>): MaybePromise<KnownAnswer>;
+  json(
+    inbox: InboxRecord,
+    request: string,
+    make: () => Promise<string | Buffer>,
+  ): MaybePromise<CachedResponse>;
 }
 
-export interface KnownAnswer {
+export interface CachedResponse {
   body: Buffer;
   tag: string;
 }
 
-export function createAnswers(): Answers {
-  const cache = new LRUCache<string, KnownAnswer>({
-    maxSize: ANSWER_CACHE_BYTES,
-    maxEntrySize: MAX_CACHED_ANSWER_BYTES,
+export function createResponseCache(): ResponseCache {
+  const cache = new LRUCache<string, CachedResponse>({
+    maxSize: RESPONSE_CACHE_BYTES,
+    maxEntrySize: MAX_CACHED_RESPONSE_BYTES,
     sizeCalculation: ({ body }, key) => body.length + key.length,
   });
   const asked = new LRUCache<string, true>({ max: ASKED_ONCE });
@@ -40,14 +44,14 @@ export function createAnswers(): Answers {
       const known = cache.get(key);
       if (known) return known;
       return make().then((json) => {
-        const answer = {
+        const response = {
           body: typeof json === 'string' ? Buffer.from(json) : json,
           tag: `W/"${inbox.version}"`,
         };
         // Most requests are never repeated: only a request that came twice is cached.
-        if (asked.has(key)) cache.set(key, answer);
+        if (asked.has(key)) cache.set(key, response);
         else asked.set(key, true);
-        return answer;
+        return response;
       });
     },
   };

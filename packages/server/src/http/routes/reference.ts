@@ -6,7 +6,7 @@ import type { App, HttpOptions, RouteContext } from '../context.ts';
 import type { DescribedOptions } from '../openapi/document.ts';
 import { JSON_TYPE } from '../openapi/responses.ts';
 import { unknownPath } from '../request/paths.ts';
-import { prepareStatic, type StaticAnswer, sendStatic } from '../response/static-answer.ts';
+import { prepareStatic, type StaticResponse, sendStatic } from '../response/static-response.ts';
 import { LLMS_TEXT } from './llms-text.ts';
 
 const DOCUMENT = '/openapi.json';
@@ -47,10 +47,10 @@ function keep<T>(make: () => Promise<T>): () => Promise<T> {
 }
 
 /** @throws AppError `not_found` for a path that the pages do not have */
-async function preparePage(pages: App, path: string): Promise<StaticAnswer> {
-  const answer = await pages.inject({ method: 'GET', url: path });
-  const { statusCode, headers, rawPayload } = answer;
-  if (statusCode >= 500) throw new Error(`the reference pages failed: ${answer.payload}`);
+async function preparePage(pages: App, path: string): Promise<StaticResponse> {
+  const response = await pages.inject({ method: 'GET', url: path });
+  const { statusCode, headers, rawPayload } = response;
+  if (statusCode >= 500) throw new Error(`the reference pages failed: ${response.payload}`);
   if (statusCode === 404) throw unknownPath(path);
   if (statusCode >= 400) throw new AppError('invalid_request', 'The request could not be read.');
   const names = ['content-type', 'content-security-policy', 'cache-control', 'location'];
@@ -62,11 +62,11 @@ async function preparePage(pages: App, path: string): Promise<StaticAnswer> {
 export function referenceRoutes(app: App, context: RouteContext): void {
   const document = keep(() => makeDocument(context.options));
   const pages = keep(async () => makePages(await document()));
-  const prepared = new Map<string, () => Promise<StaticAnswer>>();
+  const prepared = new Map<string, () => Promise<StaticResponse>>();
   const config = { access: 'public' } as const;
   const route = { config, schema: { hide: true } };
 
-  const prepare = (path: string): Promise<StaticAnswer> => {
+  const prepare = (path: string): Promise<StaticResponse> => {
     const known = prepared.get(path);
     if (known) return known();
     const made = pages().then((served) => preparePage(served, path));

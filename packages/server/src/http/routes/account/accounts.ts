@@ -2,7 +2,7 @@ import { CreateAccount, CreatedAccount } from '@mayfly/client/contract';
 import { createSignUp, SIGN_UPS_PER_ADDRESS, SIGN_UPS_PER_MINUTE } from '../../../accounts/sign-up.ts';
 import { sourceKey } from '../../../inbound/source-key.ts';
 import type { App, RouteContext } from '../../context.ts';
-import { problemAnswer, RETRY_AFTER } from '../../openapi/responses.ts';
+import { problemResponse, RETRY_AFTER } from '../../openapi/responses.ts';
 
 /** Sign-up without an operator. Where it is off, no route is registered and the path is unknown. */
 export function accountRoutes(app: App, { options, deps }: RouteContext): void {
@@ -26,7 +26,7 @@ export function accountRoutes(app: App, { options, deps }: RouteContext): void {
           description: 'The new account and its key.',
           content: { 'application/json': { schema: CreatedAccount } },
         },
-        429: problemAnswer(
+        429: problemResponse(
           `\`rate_limited\`: more than ${SIGN_UPS_PER_ADDRESS} sign-ups from one address in 10 minutes, or more than ${SIGN_UPS_PER_MINUTE} from all in a minute.`,
           RETRY_AFTER,
         ),

@@ -5,7 +5,7 @@ import { quoted } from '../../../nearest.ts';
 import type { ListedKey } from '../../../store/contract/index.ts';
 import { keyCaller } from '../../access/guard.ts';
 import type { App, RouteContext } from '../../context.ts';
-import { created, empty, json, problemAnswer } from '../../openapi/responses.ts';
+import { created, empty, json, problemResponse } from '../../openapi/responses.ts';
 import { invalidField } from '../../request/invalid-fields.ts';
 import { toTime, toTimeOrNull } from '../../response/time.ts';
 
@@ -34,7 +34,7 @@ function createKey(app: App, { deps }: RouteContext): void {
       body: ref(CreateKey),
       response: {
         201: created(CreatedKey, 'The new key.', 'key'),
-        409: problemAnswer('`limit_reached`: the account has as many keys as are allowed.'),
+        409: problemResponse('`limit_reached`: the account has as many keys as are allowed.'),
       },
     },
     handler: async (request, reply) => {
@@ -89,8 +89,8 @@ function deleteKey(app: App, context: RouteContext): void {
       params: KeyParams,
       response: {
         204: empty('Revoked.'),
-        404: problemAnswer('The key is unknown, or belongs to another account.'),
-        409: problemAnswer('`last_key`: the account has no other live key of the scope `full`.'),
+        404: problemResponse('The key is unknown, or belongs to another account.'),
+        409: problemResponse('`last_key`: the account has no other live key of the scope `full`.'),
       },
     },
     handler: async (request, reply) => {

@@ -17,7 +17,7 @@ import { throwEnded } from '../../access/ended-inbox.ts';
 import { callerOf, callersInbox, keyCaller } from '../../access/guard.ts';
 import { assertNoSink } from '../../access/permanent-inbox.ts';
 import type { App, HttpDeps, RouteContext } from '../../context.ts';
-import { created, empty, json, problemAnswer } from '../../openapi/responses.ts';
+import { created, empty, json, problemResponse } from '../../openapi/responses.ts';
 import { addressOf } from '../../request/addresses.ts';
 import { repeatableRequest } from '../../request/idempotency.ts';
 import { invalidField } from '../../request/invalid-fields.ts';
@@ -27,7 +27,7 @@ import { toInbox } from '../../response/inbox-json.ts';
 import { createInbox, lifetime } from './new-inbox.ts';
 
 const TAGS = ['Inboxes'];
-const PERMANENT = problemAnswer('`permanent_inbox`: the inbox is the sink.');
+const PERMANENT = problemResponse('`permanent_inbox`: the inbox is the sink.');
 
 export function inboxRoutes(app: App, context: RouteContext): void {
   creation(app, context);
@@ -54,8 +54,8 @@ function creation(app: App, context: RouteContext): void {
       body: ref(CreateInbox),
       response: {
         201: created(CreatedInbox, 'The new inbox.', 'inbox'),
-        409: problemAnswer('`address_taken`, `limit_reached` or `idempotency_in_progress`.'),
-        422: problemAnswer(
+        409: problemResponse('`address_taken`, `limit_reached` or `idempotency_in_progress`.'),
+        422: problemResponse(
           '`idempotency_key_reused`: the key was used with another body. `webhook_url_refused`: the URL is invalid or not allowed.',
         ),
       },

@@ -4,7 +4,7 @@ import { AppError } from '../../../errors.ts';
 import { plainAddress } from '../../../inbound/source-key.ts';
 import { callersInbox, keyCaller } from '../../access/guard.ts';
 import type { App, RouteContext } from '../../context.ts';
-import { bytes, created, problemAnswer } from '../../openapi/responses.ts';
+import { bytes, created, problemResponse } from '../../openapi/responses.ts';
 import { bodyStream, withStreams } from '../../request/upload/body-stream.ts';
 import { recordingArchive } from '../../response/bytes/recording-archive.ts';
 import { Imports } from './imports.ts';
@@ -69,11 +69,11 @@ function importRoute(app: App, context: RouteContext): void {
         body: { content: Object.fromEntries(ACCEPTS.map((type) => [type, { schema: ARCHIVE_BODY }])) },
         response: {
           201: created(ImportedInbox, 'The new inbox.', 'inbox'),
-          409: problemAnswer('`address_taken`, `limit_reached`.'),
-          413: problemAnswer(
+          409: problemResponse('`address_taken`, `limit_reached`.'),
+          413: problemResponse(
             '`payload_too_large`: the archive is larger than 512 MiB. `message_too_large`: a message is larger than the plan allows, by more than the 1,024 bytes that are left for its Received line.',
           ),
-          422: problemAnswer('`malformed_recording`: the archive is not a recording, or is damaged.'),
+          422: problemResponse('`malformed_recording`: the archive is not a recording, or is damaged.'),
         },
       },
       handler: async (request, reply) => {

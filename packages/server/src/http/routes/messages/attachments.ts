@@ -8,7 +8,7 @@ import { findMessage } from '../../../messages/find-message.ts';
 import { quoted } from '../../../nearest.ts';
 import { callersInbox } from '../../access/guard.ts';
 import type { App, RouteContext } from '../../context.ts';
-import { bytes, ConditionalHeaders, ETAG, NOT_MODIFIED, problemAnswer } from '../../openapi/responses.ts';
+import { bytes, ConditionalHeaders, ETAG, NOT_MODIFIED, problemResponse } from '../../openapi/responses.ts';
 import type { AttachmentContent } from '../../response/bytes/attachment-bytes.ts';
 import { contentDisposition } from '../../response/bytes/content-disposition.ts';
 import { byteRange } from '../../response/bytes/range.ts';
@@ -51,7 +51,7 @@ export function attachmentRoutes(app: App, { deps, held, attachmentBytes, wholeM
         }),
         206: bytes(ANY_TYPE, 'The bytes of the range.', { ...ETAG, 'Content-Range': CONTENT_RANGE }),
         304: NOT_MODIFIED,
-        416: problemAnswer('`range_not_satisfiable`: the range lies outside the attachment.', {
+        416: problemResponse('`range_not_satisfiable`: the range lies outside the attachment.', {
           'Content-Range': CONTENT_RANGE,
         }),
       },

@@ -82,7 +82,7 @@ function watched(source: Followable): { followable: Followable; hasHad: () => bo
   return { followable: { ...source, next }, hasHad: () => had };
 }
 
-/** Answers requests with streams, and says at the end of each why it ended. */
+/** Responds to requests with streams, and says at the end of each why it ended. */
 function createStreaming({ deps, held, heldDeps, guard, admission }: RouteContext) {
   const events = new EventTexts();
   /** @throws what a stream throws that has not begun */

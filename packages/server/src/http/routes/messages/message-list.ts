@@ -11,7 +11,7 @@ import { sendJson } from '../../response/etag.ts';
 import { ListTexts } from '../../response/message-json.ts';
 
 /** The list of the messages of one inbox. */
-export function messageListRoute(app: App, { deps, held, heldDeps, answers }: RouteContext): void {
+export function messageListRoute(app: App, { deps, held, heldDeps, responses }: RouteContext): void {
   const newest = createNewest(() => deps.store.messages);
   const texts = new ListTexts();
   const neverAborted = new AbortController().signal;
@@ -45,12 +45,12 @@ export function messageListRoute(app: App, { deps, held, heldDeps, answers }: Ro
             return sendJson(request, reply, pageBytes(page), null);
           });
       }
-      const answer = answers.json(inbox, request.url, async () => {
+      const response = responses.json(inbox, request.url, async () => {
         const list = (signal: AbortSignal) => listMessages({ ...heldDeps, newest }, inbox, query, signal);
         // A search ends with its client.
         return pageBytes(await (needsContent(query) ? held.hold(reply, list) : list(neverAborted)));
       });
-      return andThen(answer, ({ body, tag }) => sendJson(request, reply, body, tag));
+      return andThen(response, ({ body, tag }) => sendJson(request, reply, body, tag));
     },
   });
 }

@@ -30,7 +30,7 @@ export function messageRoutes(app: App, context: RouteContext): void {
 
 function readRoute(
   app: App,
-  { options, deps, held, attachmentBytes, wholeMails, answers }: RouteContext,
+  { options, deps, held, attachmentBytes, wholeMails, responses }: RouteContext,
 ): void {
   const { store, clock } = deps;
   app.route({
@@ -53,7 +53,7 @@ function readRoute(
       const { messageId } = request.params;
       const { include } = request.query;
       const base = baseUrl(options.publicUrl, request);
-      const answer = answers.json(inbox, `${base} ${request.url}`, async () => {
+      const response = responses.json(inbox, `${base} ${request.url}`, async () => {
         const message = await findMessage(store, inbox.id, messageId, clock.now());
         if (message.isPartial) {
           // Of a message that is read as a whole, no attachment is included.
@@ -64,7 +64,7 @@ function readRoute(
         return held.hold(reply, (signal) => messageWithAttachments(message, base, attachmentBytes, signal));
       });
       const tag = immutableTag(include ? `${messageId}.${include}` : messageId);
-      return andThen(answer, ({ body }) => sendJson(request, reply, body, tag));
+      return andThen(response, ({ body }) => sendJson(request, reply, body, tag));
     },
   });
 }

@@ -13,12 +13,12 @@ import { timeOf } from '../../../messages/cursor.ts';
 import type { AttemptRecord, DeliveryRecord } from '../../../store/contract/index.ts';
 import { keyCaller } from '../../access/guard.ts';
 import type { App, RouteContext } from '../../context.ts';
-import { json, problemAnswer, UNKNOWN_ID } from '../../openapi/responses.ts';
+import { json, problemResponse, UNKNOWN_ID } from '../../openapi/responses.ts';
 import { readPage } from '../../request/page.ts';
 import { toTime, toTimeOrNull } from '../../response/time.ts';
 
 const TAGS = ['Webhooks'];
-const DISABLED = problemAnswer('`webhook_disabled`: the webhook is disabled, or its inbox ended.');
+const DISABLED = problemResponse('`webhook_disabled`: the webhook is disabled, or its inbox ended.');
 
 /** The deliveries of a webhook, tests and replays. */
 export function deliveryRoutes(app: App, context: RouteContext): void {
@@ -109,7 +109,7 @@ function replayDelivery(app: App, { deps }: RouteContext): void {
       params: DeliveryParams,
       response: {
         202: json(WebhookDelivery, 'The delivery, pending again.'),
-        404: problemAnswer('The delivery is unknown, belongs to another account, or its message is gone.'),
+        404: problemResponse('The delivery is unknown, belongs to another account, or its message is gone.'),
         409: DISABLED,
       },
     },

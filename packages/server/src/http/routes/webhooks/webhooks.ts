@@ -13,13 +13,13 @@ import type { WebhookRecord } from '../../../store/contract/index.ts';
 import { throwEnded } from '../../access/ended-inbox.ts';
 import { keyCaller } from '../../access/guard.ts';
 import type { App, RouteContext } from '../../context.ts';
-import { created, empty, json, problemAnswer, UNKNOWN_ID } from '../../openapi/responses.ts';
+import { created, empty, json, problemResponse, UNKNOWN_ID } from '../../openapi/responses.ts';
 import { readPage } from '../../request/page.ts';
 import { toTime, toTimeOrNull } from '../../response/time.ts';
 
 const TAGS = ['Webhooks'];
-const URL_REFUSED = problemAnswer('`webhook_url_refused`: the URL is invalid or not allowed.');
-const ENDED = problemAnswer('`webhook_disabled`: the inbox of the webhook ended.');
+const URL_REFUSED = problemResponse('`webhook_url_refused`: the URL is invalid or not allowed.');
+const ENDED = problemResponse('`webhook_disabled`: the inbox of the webhook ended.');
 
 export function webhookRoutes(app: App, context: RouteContext): void {
   collection(app, context);
@@ -43,9 +43,9 @@ function collection(app: App, { deps }: RouteContext): void {
       body: ref(CreateWebhook),
       response: {
         201: created(WebhookWithSecret, 'The new webhook.', 'webhook'),
-        404: problemAnswer('The inbox is unknown, or belongs to another account.'),
-        410: problemAnswer('`inbox_expired`: the inbox expired within the last 24 hours.'),
-        409: problemAnswer('`limit_reached`: the account has as many webhooks as its plan allows.'),
+        404: problemResponse('The inbox is unknown, or belongs to another account.'),
+        410: problemResponse('`inbox_expired`: the inbox expired within the last 24 hours.'),
+        409: problemResponse('`limit_reached`: the account has as many webhooks as its plan allows.'),
         422: URL_REFUSED,
       },
     },

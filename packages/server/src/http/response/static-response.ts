@@ -20,7 +20,7 @@ interface Variant {
 }
 
 /** A response that stays the same while the server runs. All requests share its bytes. */
-export interface StaticAnswer {
+export interface StaticResponse {
   status: number;
   headers: Record<string, string>;
   variants: Partial<Record<Coding, Variant>>;
@@ -36,17 +36,18 @@ export async function prepareStatic(
   status: number,
   headers: Record<string, string>,
   body: Buffer,
-): Promise<StaticAnswer> {
-  const answer: StaticAnswer = { status, headers, variants: { identity: variant(body) } };
-  if (body.length < MIN_COMPRESSED_BYTES || !COMPRESSIBLE.test(headers['content-type'] ?? '')) return answer;
+): Promise<StaticResponse> {
+  const response: StaticResponse = { status, headers, variants: { identity: variant(body) } };
+  if (body.length < MIN_COMPRESSED_BYTES || !COMPRESSIBLE.test(headers['content-type'] ?? ''))
+    return response;
   const { brotliCompress, constants, gzip } = await import('node:zlib');
   const [br, gz] = await Promise.all([
     promisify(brotliCompress)(body, { params: { [constants.BROTLI_PARAM_QUALITY]: BROTLI_QUALITY } }),
     promisify(gzip)(body),
   ]);
-  answer.variants.br = variant(br);
-  answer.variants.gzip = variant(gz);
-  return answer;
+  response.variants.br = variant(br);
+  response.variants.gzip = variant(gz);
+  return response;
 }
 
 /**
@@ -69,7 +70,7 @@ function parseAccepted(header: string): ReadonlyMap<string, number> {
 }
 
 /** The coding that the client prefers among those that the response has. */
-function codingFor(header: string | undefined, { variants }: StaticAnswer): Coding {
+function codingFor(header: string | undefined, { variants }: StaticResponse): Coding {
   if (header === undefined) return 'identity';
   const accepted = parseAccepted(header);
   let best: Coding = 'identity';
@@ -84,12 +85,12 @@ function codingFor(header: string | undefined, { variants }: StaticAnswer): Codi
 export function sendStatic(
   { headers }: FastifyRequest,
   reply: FastifyReply,
-  answer: StaticAnswer,
+  response: StaticResponse,
 ): FastifyReply {
-  const coding = codingFor(headers['accept-encoding'], answer);
-  const { body, tag } = answer.variants[coding] ?? variant(Buffer.alloc(0));
-  reply.code(answer.status).headers(answer.headers);
-  if (answer.variants.br) {
+  const coding = codingFor(headers['accept-encoding'], response);
+  const { body, tag } = response.variants[coding] ?? variant(Buffer.alloc(0));
+  reply.code(response.status).headers(response.headers);
+  if (response.variants.br) {
     const vary = reply.getHeader('vary');
     reply.header('vary', vary === undefined ? 'accept-encoding' : `${vary}, accept-encoding`);
   }

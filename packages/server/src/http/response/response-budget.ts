@@ -7,7 +7,7 @@ const MIB = 1024 * 1024;
  * Counts the bytes of responses that are in memory because their clients have not read them yet. Each account
  * has a limit, so that none uses up the limit of the process.
  */
-export class AnswerBudget {
+export class ResponseBudget {
   readonly #byAccount = new Map<string, number>();
   #total = 0;
 
