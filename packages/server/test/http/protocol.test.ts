@@ -261,7 +261,7 @@ describe('the HTTP listener', () => {
     expect(code).not.toMatch(/https?:\/\//);
   });
 
-  it('serves its metrics where they are switched on, and by default to nobody, not even on loopback', async () => {
+  it('serves its metrics where they are switched on, and by default not at all, not even on loopback', async () => {
     const on = await startHttp({ metrics: true });
     await on.createInbox();
     const metrics = await on.api('GET', '/metrics', { as: null });

@@ -58,7 +58,7 @@ const LEAVES = new Map<string, string>([
   ],
 ]);
 
-describe.skipIf(!existsSync(oracleFile))(`nasty mails that nobody of us wrote (needs ${root})`, () => {
+describe.skipIf(!existsSync(oracleFile))(`hostile mails of other projects (needs ${root})`, () => {
   const oracle = existsSync(oracleFile)
     ? Object.entries(JSON.parse(readFileSync(oracleFile, 'utf8')) as Record<string, Reading>)
     : [];

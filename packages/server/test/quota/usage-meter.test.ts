@@ -110,7 +110,7 @@ describe('a quota', () => {
     expect(await exhaust([busy])).toBe(BLOCK - 1);
   });
 
-  it('loses at most one block and the block leased ahead when a node dies', async () => {
+  it('loses at most one block and the block leased ahead when a node is killed', async () => {
     const dying = meterOn();
     let used = 0;
     for (let crash = 0; crash < 5; crash++) {

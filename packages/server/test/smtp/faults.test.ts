@@ -143,7 +143,7 @@ describe.each(POINTS)('a fault at %s', (at) => {
 });
 
 describe('a delay', () => {
-  it('counts against no limit of connections, and holds nobody else up', async () => {
+  it('counts against no limit of connections, and delays no other client', async () => {
     await start({ limits: { maxConnections: 4 } });
     const delayed = [];
     for (let n = 0; n < 2; n++) {

@@ -324,7 +324,7 @@ describe.each(guarded)('%s', (id, operation) => {
     }
   });
 
-  it('serves those that may, and shows nobody anything of another account', async () => {
+  it('serves those that may, and shows nothing of another account', async () => {
     const [success = ''] = Object.keys(operation.responses).filter((status) => status.startsWith('2'));
     for (const kind of kinds) {
       if (expected(kind) !== 'success') continue;

@@ -99,7 +99,7 @@ describe('random requests', () => {
         if (credential !== null) headers.authorization = `Bearer ${encodeURIComponent(credential)}`;
         if (shape.type !== undefined && shape.body !== null) headers['content-type'] = shape.type;
         if (shape.idempotencyKey !== null) headers['idempotency-key'] = shape.idempotencyKey;
-        // Straight to the socket: nobody tidies the path up.
+        // Straight to the socket: no client normalises the path.
         const url = `${encodeURI(segments.join('/')).replaceAll('%25', '%')}?${query}`;
         const answer = await agent.request({
           origin: http.url,

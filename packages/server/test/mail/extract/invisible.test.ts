@@ -14,7 +14,7 @@ const utf8Mail = (subject: string, body: string, type = 'text/plain') =>
   Buffer.from(`Subject: ${subject}\r\nContent-Type: ${type}; charset=utf-8\r\n\r\n${body}\r\n`);
 const codes = async (raw: Uint8Array) => (await parseMail(raw)).summary.codes.map(({ value }) => value);
 
-describe.each(INVISIBLE)('%s, which nobody sees,', (_, unseen) => {
+describe.each(INVISIBLE)('%s, which is not shown,', (_, unseen) => {
   it('does not hide a code in a text, and the text is shown as sent', async () => {
     const line = `Your verification code is 48${unseen}29${unseen}10${unseen}.`;
     const { summary, content } = await parseMail(utf8Mail('Hello', line));

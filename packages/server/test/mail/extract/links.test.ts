@@ -106,7 +106,7 @@ describe('a link in a text that is bare', () => {
 });
 
 describe('what a page says', () => {
-  it('leaves out what nobody sees', () => {
+  it('leaves out what is not shown', () => {
     const html =
       '<title>t</title><style>s</style><script>j</script><div style="display: none">h<div>h</div>h</div><p hidden>x</p>' +
       '<!-- c --><!--[if mso]>m<![endif]--><p>A&nbsp;&amp; B</p><br>C<table><tr><td>1<td>2</table>';

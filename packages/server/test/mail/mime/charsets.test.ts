@@ -117,7 +117,7 @@ describe('encoded words (RFC 2047)', () => {
     ['=?utf-8?q?=C3?= =?utf-8?q?=A9?=', 'é'],
     ['=?utf-8?q?=C3?= =?UTF-8?b?qQ==?=', 'é'],
     ['=?iso-8859-1?q?=E9?= =?utf-8?q?=C3=A9?=', 'éé'],
-    // What honest senders get wrong.
+    // What ordinary senders get wrong.
     ['=?iso-8859-1?Q?caf\xe9?=', 'café'],
     ['=?utf-8?Q?caf\xc3\xa9?=', 'café'],
     ['=?utf-8?Q?two words?=', 'two words'],
@@ -145,7 +145,7 @@ describe('encoded words (RFC 2047)', () => {
     expect(subjectOf('caf\xe9 =?utf-8?q?caf=C3=A9?= caf\xc3\xa9')).toMatch(/^café café /);
   });
 
-  it('a NUL, a line break or half a character in a word harms nobody', () => {
+  it('a NUL, a line break or half a character in a word does no harm', () => {
     expect(subjectOf('=?utf-8?q?a=00b=0D=0Ac=C3?=')).toBe('ab c\ufffd');
     expect(subjectOf('=?utf-16?b?2D3YPQ==?=')).toMatch(/^.*$/);
   });

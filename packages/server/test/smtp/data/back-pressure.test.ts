@@ -103,7 +103,7 @@ test('and one that does not close its side is cut off later, by the clock of the
   await turns(10);
   expect(socket.destroyed).toBe(false);
   await clock.advance(10_000);
-  // The next byte finds nobody.
+  // The next byte finds no reader.
   const knock = () => {
     if (!socket.destroyed) socket.write('x', () => setImmediate(knock));
   };

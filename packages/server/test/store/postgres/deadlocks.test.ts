@@ -35,7 +35,7 @@ describe.skipIf(!IS_THERE)(`a hunt for deadlocks (seed ${random.seed})`, () => {
   let cluster: PostgresCluster;
   const nodes: Store[] = [];
   beforeAll(async () => {
-    // Whoever waits for longer than that looks whether it waits for itself.
+    // A transaction that waits for longer than that looks for a deadlock.
     cluster = await startPostgres({ settings: { deadlock_timeout: '10ms' } });
     for (let n = 0; n < NODES; n++) nodes.push(await openPostgres({ url: cluster.url() }));
   });

@@ -53,7 +53,7 @@ describe('domains of an account', () => {
     expect(await http.createInbox({ address })).toMatchObject({ address });
   });
 
-  it('are for everybody else as one that nobody serves, byte for byte but for the request id', async () => {
+  it('are for other accounts like a domain that is not served, byte for byte but for the request id', async () => {
     const ask = async (domain: string, as: string): Promise<string[]> => {
       const requests: [string, ApiOptions][] = [
         ['/v1/inboxes', { body: { domain } }],
@@ -93,7 +93,7 @@ describe('domains of an account', () => {
     ]);
   });
 
-  it('cost those who use shared ones nothing: nobody asks for them', async () => {
+  it('cost nothing where shared ones are used: they are not looked up', async () => {
     const { list } = http.store.domains;
     http.store.domains.list = () => Promise.reject(new Error('asked'));
     expect((await http.api('POST', '/v1/inboxes', { body: { domain: 'second.test' } })).status).toBe(201);

@@ -109,7 +109,7 @@ describe('a search with GET /v1/messages', () => {
     http.store.messages.search = search;
   });
 
-  it('passes over those of inboxes that ended, though nobody has freed them', async () => {
+  it('passes over those of inboxes that ended, though they are not freed yet', async () => {
     const oldest = await http.deliver(a);
     const short = await http.createInbox({ ttlMinutes: 1 });
     await http.deliverMany(short, 1_300);

@@ -280,7 +280,7 @@ describe('a wait that explains itself', () => {
       expect(explanation.refused).toHaveLength(1);
     });
 
-    it('shows addresses alike that nobody has and that were refused', async () => {
+    it('shows similar addresses that no inbox has and that were refused', async () => {
       const now = http.clock.now();
       const alike = ['brave.oter@mayfly.test', 'braveotter@mayfly.test', 'brave.otter@second.test'];
       await http.store.refusals.add([...alike, 'calm.heron@mayfly.test'].map((one) => refusal(one, now)));

@@ -211,7 +211,7 @@ describe('messages', () => {
     const ids: string[] = [];
     for (let n = 0; n < 5; n++) ids.unshift(await http.deliver(box));
     let since = Date.parse('2020-01-01');
-    /** Asks as nobody asked before. */
+    /** Sends a request that was not sent before. */
     const listed = async (limit = 50): Promise<string[]> => {
       const { body } = await http.api(
         'GET',

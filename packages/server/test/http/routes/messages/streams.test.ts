@@ -179,7 +179,7 @@ describe('a stream', () => {
       expect(http.clock.sleepers).toBe(0);
     });
 
-    it('drops a reader that takes nothing for 30 seconds, and nobody else notices', async () => {
+    it('drops a reader that takes nothing for 30 seconds, and delays no other', async () => {
       // Far more than the buffers of both systems hold.
       const large = { subject: 'x'.repeat(200_000) };
       const slow = await open(path());

@@ -110,7 +110,7 @@ describe('webhooks', () => {
     expect(ofAll.map(({ messageId }) => messageId).toSorted()).toEqual(messages.toSorted());
     const ofOne = await logOf(one.id);
     expect(ofOne).toMatchObject([{ messageId: messages[0], inboxId: inbox.id, state: 'pending' }]);
-    // One event, whoever hears of it.
+    // One event for all webhooks.
     expect(ofAll.map(({ eventId }) => eventId)).toContain(ofOne[0]?.eventId);
   });
 
