@@ -8,21 +8,28 @@ export const DEFAULT_WAIT_SECONDS = 30;
 export const MAX_CHARS = 20_000;
 export const DEFAULT_CHARS = 5_000;
 export const MAX_LIST = 20;
+export const MAX_INBOXES = 50;
 
-const text = (description: string) => ({ type: 'string', description }) as const;
+/** Every word of a schema is read by the model of each conversation: names that say enough have no description. */
+const text = (description?: string) => ({ type: 'string', ...(description && { description }) }) as const;
 const object = (properties: Record<string, unknown>, required: string[] = []) =>
-  ({ type: 'object', properties, required, additionalProperties: false }) as JsonSchemaType;
+  ({
+    type: 'object',
+    properties,
+    ...(required.length > 0 && { required }),
+    additionalProperties: false,
+  }) as JsonSchemaType;
 /** Outputs may grow. */
 const output = (properties: Record<string, unknown>, required: string[] = []) =>
-  ({ type: 'object', properties, required }) as JsonSchemaType;
+  ({ type: 'object', properties, ...(required.length > 0 && { required }) }) as JsonSchemaType;
 
-const inboxId = text('Id of the inbox, from create_inbox or list_inboxes.');
+const inboxId = text('The inboxId of create_inbox, or the address of the inbox.');
 const waiting = {
   inboxId,
   subject: text('Part of the subject; case is ignored.'),
   from: text('Part of the address or name of the sender.'),
   since: text(
-    'A cursor: only later mail. Default: mail that this tool has not returned yet, also if it came before the call.',
+    'A cursor or messageId: only later mail. Default: all mail that no wait has returned yet, also from before the call.',
   ),
   timeoutSeconds: {
     type: 'integer',
@@ -32,11 +39,11 @@ const waiting = {
   },
 };
 const summary = output({
-  messageId: text(''),
-  subject: text(''),
-  from: text(''),
-  receivedAt: text(''),
-  preview: text(''),
+  messageId: text(),
+  subject: text(),
+  from: text(),
+  receivedAt: text(),
+  preview: text(),
   codes: { type: 'array', items: { type: 'string' } },
 });
 const found = {
@@ -44,23 +51,23 @@ const found = {
   explanation: text(
     'Why nothing was found: what came instead, what was refused, and similar addresses that got mail.',
   ),
-  messageId: text(''),
+  messageId: text(),
   cursor: text('Pass it as `since` to get later mail only.'),
 };
 
 export const SCHEMAS = {
   create_inbox: {
     input: object({
-      ttlMinutes: { type: 'integer', minimum: 1, description: 'Lifetime. Default: 60.' },
+      ttlMinutes: { type: 'integer', minimum: 1, description: 'Lifetime in minutes. Default: 60.' },
       labels: {
         type: 'object',
         additionalProperties: { type: 'string' },
-        description: 'To find and delete it again.',
+        description: 'Names and values, to find and delete it again.',
       },
-      localPart: text('The part before the @. Default: a random one.'),
-      key: text('The same key returns the same inbox again.'),
+      localPart: text('The part of the address before the @. Default: a random one.'),
+      key: text('A name of your own for this call: repeated with it, it returns the same inbox.'),
     }),
-    output: output({ inboxId: text(''), address: text(''), expiresAt: text(''), cursor: text('') }, [
+    output: output({ inboxId: text(), address: text(), expiresAt: text(), cursor: text() }, [
       'inboxId',
       'address',
     ]),
@@ -75,16 +82,22 @@ export const SCHEMAS = {
     input: object(
       {
         ...waiting,
-        href: text('Part of the target of the link.'),
+        href: text('Part of the target, such as "/verify".'),
         kind: {
           enum: ['verify', 'reset', 'sign-in', 'unsubscribe', 'other'],
-          description: 'Probable purpose.',
+          description:
+            'Purpose. Without href and kind: the link to verify, reset or sign in, else the first one.',
         },
       },
       ['inboxId'],
     ),
     output: output(
-      { ...found, href: text('The target. It was not opened.'), text: text('The words of the link.') },
+      {
+        ...found,
+        href: text('The target. It was not opened.'),
+        text: text('The words of the link.'),
+        linkCount: { type: 'integer', description: 'How many links the mail has.' },
+      },
       ['found'],
     ),
   },
@@ -103,13 +116,13 @@ export const SCHEMAS = {
     input: object(
       {
         inboxId,
-        since: text('A cursor: only later mail.'),
-        limit: { type: 'integer', minimum: 1, maximum: MAX_LIST },
+        since: text('A cursor or messageId: only later mail.'),
+        limit: { type: 'integer', minimum: 1, maximum: MAX_LIST, description: `Default: ${MAX_LIST}.` },
       },
       ['inboxId'],
     ),
     output: output(
-      { messages: { type: 'array', items: summary }, cursor: text(''), hasMore: { type: 'boolean' } },
+      { messages: { type: 'array', items: summary }, cursor: text(), hasMore: { type: 'boolean' } },
       ['messages'],
     ),
   },
@@ -117,7 +130,7 @@ export const SCHEMAS = {
     input: object(
       {
         inboxId,
-        messageId: text('Id of the message.'),
+        messageId: text('From a wait or list_messages.'),
         part: {
           enum: ['text', 'html', 'headers', 'links'],
           description: 'Default: text; of a mail without text, the words of its HTML.',
@@ -132,7 +145,7 @@ export const SCHEMAS = {
       },
       ['inboxId', 'messageId'],
     ),
-    output: output({ content: text(''), truncated: { type: 'boolean' }, totalChars: { type: 'integer' } }, [
+    output: output({ content: text(), truncated: { type: 'boolean' }, totalChars: { type: 'integer' } }, [
       'content',
       'truncated',
     ]),
@@ -143,11 +156,15 @@ export const SCHEMAS = {
       inboxes: {
         type: 'array',
         items: output({
-          inboxId: text(''),
-          address: text(''),
-          expiresAt: text(''),
+          inboxId: text(),
+          address: text(),
+          expiresAt: text(),
           messageCount: { type: 'integer' },
         }),
+      },
+      hasMore: {
+        type: 'boolean',
+        description: `True when there are more than ${MAX_INBOXES}: name a label.`,
       },
     }),
   },

@@ -96,7 +96,7 @@ describe.each(['modern', 'legacy'] as const)(
       expect((await call(client, 'delete_inbox', { inboxId })).data).toEqual({ deleted: 1 });
       expect(await call(client, 'list_messages', { inboxId })).toMatchObject({
         isError: true,
-        text: expect.stringContaining('No inbox'),
+        text: expect.stringMatching(/^There is no such inbox: .* Call list_inboxes/),
       });
       await client.close();
     });
@@ -130,6 +130,82 @@ describe.each(['modern', 'legacy'] as const)(
     });
   },
 );
+
+describe('a model that knows the descriptions of the tools only', () => {
+  let client: Client;
+  let inboxId: string;
+  let address: string;
+  beforeAll(async () => {
+    client = await connect('modern');
+    const { data } = await call(client, 'create_inbox');
+    ({ inboxId, address } = data as unknown as { inboxId: string; address: string });
+  });
+  afterAll(() => client.close());
+
+  it('may pass the address of an inbox for its id', async () => {
+    await send(address, 'Code', 'Your code is 482913.');
+    const { text, data } = await call(client, 'wait_for_code', { inboxId: address });
+    expect(data).toMatchObject({ code: '482913' });
+    // Hosts that show a model the text alone leave it the id, too.
+    expect(text).toMatch(/^482913\nmessageId: msg_/);
+    expect(await call(client, 'list_messages', { inboxId: 'nobody@mayfly.test' })).toMatchObject({
+      isError: true,
+      text: 'There is no live inbox with the address nobody@mayfly.test. Call list_inboxes.',
+    });
+  });
+
+  it('is told that a mail was returned before', async () => {
+    const { text } = await call(client, 'wait_for_code', { inboxId, timeoutSeconds: 0 });
+    expect(text).toContain('"Code", was returned by an earlier wait');
+  });
+
+  it('gets the link to confirm, and not the first one of the mail', async () => {
+    const home = '<a href="https://a.example/">Shop</a>';
+    const confirm = '<a href="https://a.example/verify?t=1">Confirm your address</a>';
+    await send(address, 'Welcome', 'x', `${home}${confirm}${home.replace('Shop', 'Help')}`);
+    const { text, data } = await call(client, 'wait_for_link', { inboxId });
+    expect(data).toMatchObject({ href: 'https://a.example/verify?t=1' });
+    expect(text).toContain('read_message with part "links" shows them');
+  });
+
+  it('reads on where a part was cut, and is told of a part that a mail has not', async () => {
+    const { data } = await call(client, 'list_messages', { inboxId });
+    const messageId = (data as unknown as { messages: { messageId: string }[] }).messages[1]?.messageId;
+    const read = (args: object) => call(client, 'read_message', { inboxId, messageId, ...args });
+    expect((await read({ maxChars: 9 })).text).toMatch(
+      /\nCharacters 0 to 9 of \d+: continue with offset 9\.$/,
+    );
+    expect((await read({ offset: 9 })).data).toMatchObject({ truncated: false });
+    expect((await read({ part: 'html' })).text).toBe('The mail has no html.');
+  });
+
+  it.each([
+    ['wait_for_code', {}, '"inboxId" is missing.'],
+    [
+      'wait_for_code',
+      { inbox_id: 'inb_1' },
+      '"inbox_id" is not an argument of this tool. Arguments are: inboxId, subject, from, since, timeoutSeconds.',
+    ],
+    [
+      'wait_for_code',
+      { inboxId: 'inb_1', timeoutSeconds: 100 },
+      '"timeoutSeconds" must be a whole number, from 0 to 50, not 100.',
+    ],
+    [
+      'wait_for_link',
+      { inboxId: 'inb_1', kind: 'confirm' },
+      '"kind" must be one of "verify", "reset", "sign-in", "unsubscribe", "other", not "confirm".',
+    ],
+    ['create_inbox', { labels: ['run'] }, '"labels" must be an object of names and texts, not ["run"].'],
+    ['create_inbox', { ttlMinutes: '5' }, '"ttlMinutes" must be a whole number, 1 or more, not "5".'],
+    ['read_message', { inboxId: 'inb_1', messageId: 5 }, '"messageId" must be a text, not 5.'],
+  ])('is told what is right: %s(%j)', async (name, args, problem) => {
+    expect(await call(client, name, args)).toMatchObject({
+      isError: true,
+      text: expect.stringContaining(problem),
+    });
+  });
+});
 
 describe('the MCP server', () => {
   it('shows a read key no tools that change something', async () => {
