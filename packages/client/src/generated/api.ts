@@ -482,7 +482,7 @@ export interface MessageMatch {
   rcptTo?: string;
   /** Only messages whose subject contains this. */
   subject?: string;
-  /** Only messages whose plain text part contains this; without one, the visible words of the HTML. */
+  /** Only messages whose plain text part or visible words of the HTML contain this. */
   text?: string;
   /** Only messages with attachments, or only those without. */
   hasAttachments?: boolean;

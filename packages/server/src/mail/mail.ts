@@ -109,7 +109,7 @@ export interface MailContent {
   /** As sent, with `\n` as line end; never made from the other. Null when the mail has no such part. */
   html: string | null;
   text: string | null;
-  /** `htmlText` where `text` is null, for the `text` filter; not shown. */
+  /** What `htmlText` says and `text` does not, for searches and the `text` filter; not shown. */
   htmlWords: string | null;
   /** The visible words of `html`: a line for each block, a tab between cells. Null without html. */
   htmlText: string | null;

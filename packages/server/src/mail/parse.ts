@@ -6,6 +6,7 @@ import { type Bodies, isInline, joinTexts, sortParts } from './bodies.ts';
 import { findCodes } from './extract/codes.ts';
 import { readHtml, textOfPage } from './extract/html.ts';
 import { findLinks } from './extract/links.ts';
+import { wordsOnlyInPage } from './extract/page-words.ts';
 import { MessageFields } from './fields.ts';
 import {
   cut,
@@ -112,7 +113,7 @@ function readAll(source: Buffer, readInner: ReadInner): ParsedMail {
       headers: fields.headers,
       html,
       text,
-      htmlWords: text === null ? htmlText : null,
+      htmlWords: text === null || htmlText === null ? htmlText : wordsOnlyInPage(text, htmlText),
       htmlText,
       images: page?.images ?? [],
       attachments,

@@ -79,7 +79,7 @@ describe('htmlText', () => {
         '',
       ),
     );
-    expect(content).toMatchObject({ text: 'plain', htmlText: 'rich', htmlWords: null });
+    expect(content).toMatchObject({ text: 'plain', htmlText: 'rich', htmlWords: 'rich' });
   });
 });
 

@@ -33,7 +33,7 @@ export const AccountMessageQuery = Type.Object(
   {
     q: Type.Optional(
       Type.String({
-        description: `Only messages that contain every one of these words, up to ${MAX_SEARCH_WORDS}, in any order: in the subject, in an address or display name (From, To, Cc, envelope recipients), or in the visible text. A word may be a part of a longer one. Case is ignored.`,
+        description: `Only messages that contain every one of these words, up to ${MAX_SEARCH_WORDS}, in any order: in the subject, in an address or display name (From, To, Cc, envelope recipients), or in the visible text (the plain text part and the words of the HTML). A word may be a part of a longer one. Case is ignored.`,
         minLength: 1,
         maxLength: MAX_FILTER,
         examples: ['invoice 4711'],

@@ -193,10 +193,7 @@ export const messageFilters = {
     'signup@',
   ),
   subject: filter('Only messages whose subject contains this.', 'confirm'),
-  text: filter(
-    'Only messages whose plain text part contains this; without one, the visible words of the HTML.',
-    'your code',
-  ),
+  text: filter('Only messages whose plain text part or visible words of the HTML contain this.', 'your code'),
   hasAttachments: Type.Optional(
     Type.Boolean({
       description: 'Only messages with attachments, or only those without. Inline parts do not count.',

@@ -25,29 +25,32 @@ interface FoldedLink {
  * it, so each text is folded once, with the first condition that needs it, however many conditions follow.
  */
 export class ComparedContent {
-  /** The visible text; null once it is folded. */
-  #text: string | null;
-  #folded: string | undefined;
-  /** Whether the text is that of an HTML page, from which characters without a width were removed. */
-  readonly #isPage: boolean;
+  /** The texts until they are folded. */
+  #texts: Pick<ContentWords, 'text' | 'htmlWords'> | undefined;
+  /** The plain text. */
+  #text = '';
+  /** What the page says beyond it; characters without a width were removed from it. */
+  #page = '';
   readonly links: readonly MailLink[];
   #foldedLinks: readonly FoldedLink[] | undefined;
   /** Characters in memory, about. */
   readonly length: number;
 
   constructor({ text, htmlWords, links }: ContentWords) {
-    this.#text = text ?? htmlWords ?? '';
-    this.#isPage = text === null;
+    this.#texts = { text, htmlWords };
     this.links = links;
     const ofLinks = links.reduce((sum, { href, text: words }) => sum + 2 * (href.length + words.length), 0);
-    this.length = this.#text.length + ofLinks;
+    this.length = (text?.length ?? 0) + (htmlWords?.length ?? 0) + ofLinks;
   }
 
-  /** Whether the visible text contains `part`. */
+  /** Whether the plain text contains `part`, or the visible words of the page do. */
   hasText(part: string): boolean {
-    this.#folded ??= fold(this.#text ?? '');
-    this.#text = null;
-    return this.#folded.includes(fold(this.#isPage ? withoutInvisible(part) : part));
+    if (this.#texts) {
+      this.#text = fold(this.#texts.text ?? '');
+      this.#page = fold(this.#texts.htmlWords ?? '');
+      this.#texts = undefined;
+    }
+    return this.#text.includes(fold(part)) || this.#page.includes(fold(withoutInvisible(part)));
   }
 
   hasLink({ kind, href, text }: LinkFilter): boolean {

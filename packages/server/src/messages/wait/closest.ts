@@ -110,14 +110,10 @@ export function conditionHint(match: Filters): string {
 
 /**
  * Why a message that looks right does not match, and which condition would; '' where nothing is known.
- * @param isInHtml whether its HTML contains the text that its plain text part lacks
  */
-export function closestHint({ message, failed }: SeenMessage, isInHtml: boolean): string {
+export function closestHint({ message, failed }: SeenMessage): string {
   const { subject, preview, attachmentCount } = message.summary;
   for (const { condition, expected, got } of failed) {
-    if (condition === 'text' && isInHtml) {
-      return 'Its HTML contains that, but its plain text part, which is compared, does not.';
-    }
     const wanted = loose(expected);
     const isText = TEXT_CONDITIONS.some((name) => name === condition);
     if (isText && wanted !== '' && loose(got).includes(wanted)) {

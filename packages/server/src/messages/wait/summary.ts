@@ -24,8 +24,6 @@ export interface SummaryFacts {
   commonFailed: readonly FailedCondition[];
   /** The messages that matched. */
   matched: readonly MessageRecord[];
-  /** Whether the HTML of the closest message contains the text that its plain text part lacks. */
-  isInHtml: boolean;
   /** The newest message that matches but arrived before `since`. */
   earlier: MessageRecord | undefined;
 }
@@ -103,7 +101,7 @@ function arrived({ seenCount }: Unsummarised, facts: SummaryFacts): string {
   return `${counted(seenCount, 'message')} arrived; none ${demand}.`;
 }
 
-function closest({ seen }: Unsummarised, { earlier, from, expectation, isInHtml }: SummaryFacts): string {
+function closest({ seen }: Unsummarised, { earlier, from, expectation }: SummaryFacts): string {
   if (earlier) {
     const before = from - earlier.receivedAt;
     const time =
@@ -116,7 +114,7 @@ function closest({ seen }: Unsummarised, { earlier, from, expectation, isInHtml 
   if (!best) return '';
   const conditions = Object.values(expectation.match).filter((condition) => condition !== undefined).length;
   const hint = conditionHint(expectation.match);
-  return sentences(closestSentence(best, conditions), hint === '' ? closestHint(best, isInHtml) : hint);
+  return sentences(closestSentence(best, conditions), hint === '' ? closestHint(best) : hint);
 }
 
 /** A time of another clock, or in another unit. */

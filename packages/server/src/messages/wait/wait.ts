@@ -1,13 +1,11 @@
-import { contains } from '../../mail/matching/fold.ts';
 import type { InboxRecord, MessageRecord } from '../../store/contract/index.ts';
 import { cursorAt, timeOfSince } from '../cursor.ts';
 import { readUntil } from '../held/change-signal.ts';
 import { liveInbox } from '../live-inbox.ts';
-import { closestOf } from './closest.ts';
 import { type Elsewhere, type ElsewhereDeps, lookElsewhere } from './elsewhere.ts';
 import { goneOf, readInFull } from './full-messages.ts';
 import { findInOtherInboxes, findOtherRefusals, type OtherMail } from './other-mail.ts';
-import type { Expectation, Explanation, Outcome, SeenMessage, WaitedMessage } from './outcome.ts';
+import type { Expectation, Explanation, Outcome, WaitedMessage } from './outcome.ts';
 import { WaitScan } from './scan.ts';
 import { reportSummaryOf, summaryOf } from './summary.ts';
 import type { ExplanationCaller } from './without-recipient.ts';
@@ -105,7 +103,6 @@ async function explain(
   const facts = {
     ...{ expectation, from, isComplete: scan.isComplete, commonFailed: scan.commonFailed, sinkId },
     ...{ inbox: await countsOf(waiting), now: deps.held.clock.now() },
-    isInHtml: await isInHtmlOfClosest(waiting, explanation.seen),
     matched: ended.messages.map(({ message }) => message),
     earlier: earlier && !gone.has(earlier.id) ? earlier : undefined,
   };
@@ -122,19 +119,6 @@ async function findOtherMail(
   const found = await findInOtherInboxes(deps, search);
   const isExplained = found.length + refused.length + nearMisses.length + scan.seenCount > 0;
   return isExplained ? found : findOtherRefusals(deps, search);
-}
-
-/** Whether the HTML of the closest message contains the text that is waited for; its plain text part is compared. */
-async function isInHtmlOfClosest(
-  { deps, expectation }: Waiting,
-  seen: readonly SeenMessage[],
-): Promise<boolean> {
-  const { text } = expectation.match;
-  const closest = text === undefined ? undefined : closestOf(seen);
-  if (!closest?.failed.some(({ condition }) => condition === 'text')) return false;
-  const { found } = await readInFull(deps.held, [closest.message]);
-  const html = found[0]?.full?.content.htmlText ?? null;
-  return html !== null && contains(html, text ?? '');
 }
 
 /** The inbox with its counts as they are now. */

@@ -75,13 +75,14 @@ export function describeSearch(given: Given): void {
         rcptTo: { rcptTo: ['Pre-invoice-post@mayfly.test'] },
         text: { text: 'line\nyour INVOICE\nline' },
         htmlWords: { text: null, htmlWords: 'the invoice' },
+        beyondText: { text: 'View in a browser', htmlWords: 'Pay the invoice' },
         html: { html: '<p class="invoice">x</p>' },
         header: { headers: [{ name: 'X-Invoice', value: 'invoice' }] },
         link: { links: [{ href: 'https://invoice.example/', text: 'x', kind: 'other' }] },
         bcc: { bcc: [{ name: '', address: 'invoice@b.c' }] },
         preview: { preview: 'invoice' },
       });
-      const all = ['cc', 'from', 'htmlWords', 'rcptTo', 'subject', 'text', 'to'];
+      const all = ['beyondText', 'cc', 'from', 'htmlWords', 'rcptTo', 'subject', 'text', 'to'];
       expect(await found(words('invoice'))).toEqual(all);
       expect(await found(words('nVoIc'))).toEqual(all);
       expect(await found(words('invoice 4711'))).toEqual(['subject']);
@@ -89,6 +90,8 @@ export function describeSearch(given: Given): void {
       expect(await found(words('htmlwords'))).toEqual([]);
       expect(await found({ ...words('invoice'), subject: 'INV' })).toEqual(['subject']);
       expect(await found({ text: 'your invoice' })).toEqual(['text']);
+      expect(await found({ text: 'pay the' })).toEqual(['beyondText']);
+      expect(await found(words('browser pay'))).toEqual(['beyondText']);
       expect(await found({ text: 'invoice', rcptTo: 'pre-' })).toEqual([]);
       expect(await found({ from: 'desk' })).toEqual(['from']);
       expect(await found({ to: 'invoice' })).toEqual(['cc', 'rcptTo', 'to']);
