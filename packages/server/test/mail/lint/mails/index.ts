@@ -1,5 +1,6 @@
 import type { NamedMail } from './building.ts';
 import { BULK } from './bulk.ts';
+import { CURRENT } from './current.ts';
 import { EDGE } from './edge.ts';
 import { INTERNATIONAL } from './international.ts';
 import { PROGRAMS } from './programs.ts';
@@ -12,4 +13,5 @@ export const REAL_WORLD: readonly NamedMail[] = [
   ...INTERNATIONAL,
   ...PROGRAMS,
   ...EDGE,
+  ...CURRENT,
 ];
