@@ -1,9 +1,8 @@
 import type { Logger } from '../log.ts';
 import type { Store } from '../store/contract/index.ts';
+import { everyAccount } from './every-account.ts';
 import type { Plans } from './plans.ts';
 
-/** Accounts per query. */
-const PAGE = 500;
 /** Accounts that are checked, the oldest ones: a start must not wait for a hundred thousand. */
 const MAX_ACCOUNTS = 10_000;
 /** Ids shown for one missing plan. */
@@ -19,18 +18,14 @@ export interface SetupDeps {
 
 async function warnOfPlans({ store, plans, log }: SetupDeps): Promise<void> {
   const missing = new Map<string, { accounts: number; ids: string[] }>();
-  let after: string | null = null;
-  for (let seen = 0; seen < MAX_ACCOUNTS; seen += PAGE) {
-    const page = await store.accounts.list({ limit: PAGE, after });
-    for (const { id, plan } of page.accounts) {
-      if (plans.names.includes(plan)) continue;
-      const known = missing.get(plan) ?? { accounts: 0, ids: [] };
-      known.accounts += 1;
-      if (known.ids.length < NAMED_ACCOUNTS) known.ids.push(id);
-      missing.set(plan, known);
-    }
-    after = page.accounts.at(-1)?.id ?? null;
-    if (!page.hasMore || after === null) break;
+  let seen = 0;
+  for await (const { id, plan } of everyAccount(store)) {
+    if (++seen > MAX_ACCOUNTS) break;
+    if (plans.names.includes(plan)) continue;
+    const known = missing.get(plan) ?? { accounts: 0, ids: [] };
+    known.accounts += 1;
+    if (known.ids.length < NAMED_ACCOUNTS) known.ids.push(id);
+    missing.set(plan, known);
   }
   for (const [plan, { accounts, ids }] of missing) {
     log.warn(

@@ -1,3 +1,4 @@
+import { everyAccount } from '../accounts/every-account.ts';
 import { newKey } from '../accounts/keys.ts';
 import type { Plans } from '../accounts/plans.ts';
 import { newId } from '../ids.ts';
@@ -12,7 +13,7 @@ import type {
 import { USAGE_THRESHOLDS } from '../store/contract/retention.ts';
 import { monthOf } from '../store/contract/usage.ts';
 import { readName, readPlan } from './arguments.ts';
-import { everyAccount, findAccount } from './find-account.ts';
+import { findAccount } from './find-account.ts';
 import { keyAsJson, tableOfKeys } from './keys.ts';
 import { describePlan } from './plans.ts';
 import { details, indented, json, plain, table, time } from './text.ts';

@@ -1,23 +1,12 @@
+import { everyAccount } from '../accounts/every-account.ts';
 import { isId } from '../ids.ts';
 import { quoted } from '../nearest.ts';
 import type { AccountRecord, Store } from '../store/contract/index.ts';
 
-/** Accounts per query: some ten kilobytes. */
-const PAGE = 100;
 /** Ids shown in an error about accounts of the same name. */
 const SHOWN_NAMESAKES = 5;
 
 type Accounts = Pick<Store, 'accounts'>;
-
-/** Every account, oldest first. */
-export async function* everyAccount({ accounts }: Accounts): AsyncGenerator<AccountRecord> {
-  for (let after: string | null = null; ; ) {
-    const page = await accounts.list({ limit: PAGE, after });
-    yield* page.accounts;
-    after = page.accounts.at(-1)?.id ?? null;
-    if (!page.hasMore || after === null) return;
-  }
-}
 
 /**
  * Finds an account by its id, or by a name that no other account has.

@@ -11,6 +11,15 @@ import type { Engine, Tx } from './engine.ts';
 const rateKey = (accountId: string): string => `rate ${accountId}`;
 const windowKey = (key: string): string => `window ${key}`;
 
+/** @param rows with the milliseconds that are left until a bucket is full; an account without one has a full bucket */
+function levelsOf(uses: readonly RateUse[], rows: readonly { key: string; left: number }[]): RateLevel[] {
+  const left = new Map(rows.map((row) => [row.key, row.left]));
+  return uses.map(({ accountId }) => ({
+    accountId,
+    fullInMs: Math.max(0, left.get(rateKey(accountId)) ?? 0),
+  }));
+}
+
 /** Limits that all nodes keep together. */
 export function createLimits({ db, dialect, transaction }: Engine): LimitStore {
   const readLevels = async (uses: RateUse[], now: number): Promise<RateLevel[]> => {
@@ -24,11 +33,7 @@ export function createLimits({ db, dialect, transaction }: Engine): LimitStore {
         uses.map(({ accountId }) => rateKey(accountId)),
       )
       .execute();
-    const left = new Map(rows.map((row) => [row.key, row.left]));
-    return uses.map(({ accountId }) => ({
-      accountId,
-      fullInMs: Math.max(0, left.get(rateKey(accountId)) ?? 0),
-    }));
+    return levelsOf(uses, rows);
   };
 
   /** In the order of their keys, so that no two nodes wait for each other. */
@@ -58,11 +63,7 @@ export function createLimits({ db, dialect, transaction }: Engine): LimitStore {
         .returning(['key', sql<number>`ends_at - ${time}`.as('left')])
         .execute(),
     );
-    const left = new Map(rows.map((row) => [row.key, row.left]));
-    return sorted.map(({ accountId }) => ({
-      accountId,
-      fullInMs: Math.max(0, left.get(rateKey(accountId)) ?? 0),
-    }));
+    return levelsOf(sorted, rows);
   };
 
   return {

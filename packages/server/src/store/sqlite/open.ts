@@ -4,7 +4,7 @@ import type { Store } from '../contract/index.ts';
 import { unavailable } from '../failures.ts';
 import { METHODS, type MethodKind, type MethodPath, methodsOf, storeOf } from '../methods.ts';
 import { createSqlStore } from '../sql/sql-store.ts';
-import { openThread, openWhenCalled } from '../thread/client.ts';
+import { openThread, openWhenCalled, type ThreadClient } from '../thread/client.ts';
 import { openReader } from './connection.ts';
 import { prepareFolder } from './data-folder.ts';
 import { readingEngine } from './engine.ts';
@@ -93,14 +93,8 @@ function createReadSnapshot(connection: DatabaseSync): { begin(): void; end(): v
   };
 }
 
-/** A part of the store that runs some of its methods. */
-interface Runner {
-  call(method: MethodPath, args: unknown[]): Promise<unknown>;
-  close(): Promise<void>;
-}
-
 /** The connection for short reads on the calling thread. */
-async function createReader(path: string): Promise<Runner & { endSnapshot(): void }> {
+async function createReader(path: string): Promise<ThreadClient & { endSnapshot(): void }> {
   const connection = openReader({ path, busyTimeoutMs: READER_BUSY_TIMEOUT_MS });
   const snapshot = createReadSnapshot(connection);
   const store = createSqlStore(readingEngine(connection));

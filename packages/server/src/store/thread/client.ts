@@ -11,7 +11,7 @@ import {
   type ToThread,
 } from './protocol.ts';
 
-/** The main thread's interface to a thread of the store. */
+/** What runs some methods of the store, mostly a thread. */
 export interface ThreadClient {
   /**
    * Calls a method of the thread's store and throws what it throws. If the thread dies, writes that were sent
