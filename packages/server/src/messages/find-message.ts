@@ -1,14 +1,31 @@
 import { notFound } from '../errors.ts';
-import type { FullMessageRecord, Store } from '../store/contract/index.ts';
+import type { FullMessageRecord, InboxRecord, Store } from '../store/contract/index.ts';
+import { liveInbox } from './live-inbox.ts';
 
-/** The message that a path names. @throws AppError `not_found` */
+/** The inbox to which a request was admitted. */
+type Admitted = Pick<InboxRecord, 'id' | 'accountId'>;
+
+/**
+ * For a message that the store did not find.
+ * @throws AppError `not_found`; of an inbox that ended after the admission, the error of a request that comes later
+ */
+export async function throwMissing(
+  inboxes: Pick<Store['inboxes'], 'find'>,
+  { id: inboxId, accountId }: Admitted,
+  messageId: string,
+  now: number,
+): Promise<never> {
+  liveInbox(await inboxes.find(accountId, inboxId, now), now, inboxId);
+  throw notFound('message', messageId);
+}
+
+/** The message that a path names. @throws AppError as {@link throwMissing} */
 export async function findMessage(
-  store: Pick<Store, 'messages'>,
-  inboxId: string,
+  store: Pick<Store, 'messages' | 'inboxes'>,
+  inbox: Admitted,
   messageId: string,
   now: number,
 ): Promise<FullMessageRecord> {
-  const message = await store.messages.find(inboxId, messageId, now);
-  if (!message) throw notFound('message', messageId);
-  return message;
+  const message = await store.messages.find(inbox.id, messageId, now);
+  return message ?? throwMissing(store.inboxes, inbox, messageId, now);
 }

@@ -58,7 +58,7 @@ export function attachmentRoutes(app: App, { deps, held, attachmentBytes, wholeM
     },
     handler: async (request, reply) => {
       const { messageId, attachmentId } = request.params;
-      const found = await findMessage(store, callersInbox(request).id, messageId, clock.now());
+      const found = await findMessage(store, callersInbox(request), messageId, clock.now());
       const message = await held.hold(reply, (signal) => wholeMails.withAttachments(found, signal));
       const attachment = message.content.attachments.find(({ id }) => id === attachmentId);
       if (!attachment) throw notFound('attachment', attachmentId);

@@ -6,6 +6,7 @@ import { emptyMessage } from '../../../inbound/injection.ts';
 import { plainAddress } from '../../../inbound/source-key.ts';
 import { parseAddress } from '../../../mail/address.ts';
 import { findMessage } from '../../../messages/find-message.ts';
+import { liveInbox } from '../../../messages/live-inbox.ts';
 import { quoted } from '../../../nearest.ts';
 import { throwEnded } from '../../access/ended-inbox.ts';
 import { callersInbox } from '../../access/guard.ts';
@@ -54,6 +55,18 @@ export function injectionRoutes(app: App, { options, deps, held, wholeMails }: R
     return throwEnded(store.inboxes, callersInbox(request), clock.now());
   };
 
+  /** For a message that another request deleted, or the end of its inbox, before it could be returned. */
+  const reportDeletion = (request: FastifyRequest) => async (error: unknown) => {
+    if (!(error instanceof AppError && error.code === 'not_found')) throw error;
+    const { id, accountId } = callersInbox(request);
+    const now = clock.now();
+    liveInbox(await store.inboxes.find(accountId, id, now), now, id);
+    throw new AppError(
+      'not_found',
+      'The message was stored, and deleted before it could be returned. Send it again if it is still needed.',
+    );
+  };
+
   withStreams(app, ACCEPTS, (scope) =>
     scope.route({
       method: 'POST',
@@ -96,10 +109,14 @@ export function injectionRoutes(app: App, { options, deps, held, wholeMails }: R
             stream.resume();
             return reportEnd(request)(error);
           });
-        const message = await findMessage(store, inbox.id, messageId, clock.now());
-        reply.code(201).header('location', `/v1/inboxes/${inbox.id}/messages/${messageId}`);
         const base = baseUrl(options.publicUrl, request);
-        const json = await held.hold(reply, (signal) => wholeMails.json(message, base, signal));
+        const message = await findMessage(store, inbox, messageId, clock.now()).catch(
+          reportDeletion(request),
+        );
+        const json = await held.hold(reply, (signal) =>
+          wholeMails.json(message, base, signal).catch(reportDeletion(request)),
+        );
+        reply.code(201).header('location', `/v1/inboxes/${inbox.id}/messages/${messageId}`);
         return reply.type(JSON_TYPE).send(json);
       },
     }),

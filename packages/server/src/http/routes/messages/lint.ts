@@ -21,9 +21,8 @@ export function lintRoutes(app: App, { deps, held, wholeMails }: RouteContext): 
       response: { 200: json(LintReport, 'The findings.') },
     },
     handler: async (request, reply) => {
-      const { id: inboxId } = callersInbox(request);
       const { messageId } = request.params;
-      const message = await findMessage(store, inboxId, messageId, clock.now());
+      const message = await findMessage(store, callersInbox(request), messageId, clock.now());
       const findings = await held.hold(reply, (signal) => wholeMails.lint(message, signal));
       const text = new TextDecoder().decode(findings);
       return reply.type('application/json; charset=utf-8').send(`{"findings":${text}}`);

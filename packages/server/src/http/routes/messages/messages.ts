@@ -1,7 +1,6 @@
 import { Readable } from 'node:stream';
 import { InboxParams, Message, MessageParams, ReadMessageQuery } from '@mayfly/client/contract';
-import { notFound } from '../../../errors.ts';
-import { findMessage } from '../../../messages/find-message.ts';
+import { findMessage, throwMissing } from '../../../messages/find-message.ts';
 import { throwEnded } from '../../access/ended-inbox.ts';
 import { callersInbox } from '../../access/guard.ts';
 import type { App, RouteContext } from '../../context.ts';
@@ -54,7 +53,7 @@ function readRoute(
       const { include } = request.query;
       const base = baseUrl(options.publicUrl, request);
       const response = responses.json(inbox, `${base} ${request.url}`, async () => {
-        const message = await findMessage(store, inbox.id, messageId, clock.now());
+        const message = await findMessage(store, inbox, messageId, clock.now());
         if (message.isPartial) {
           // Of a message that is read as a whole, no attachment is included.
           const fields = include ? { truncated: true as const } : {};
@@ -86,8 +85,8 @@ function rawRoute(app: App, { deps }: RouteContext): void {
       response: { 200: bytes([RAW_TYPE, OCTETS], 'The raw source.', ETAG), 304: NOT_MODIFIED },
     },
     handler: async (request, reply) => {
-      const { id: inboxId } = callersInbox(request);
-      const message = await findMessage(store, inboxId, request.params.messageId, clock.now());
+      const inbox = callersInbox(request);
+      const message = await findMessage(store, inbox, request.params.messageId, clock.now());
       const tag = immutableTag(`${message.id}.raw`);
       reply.header('etag', tag);
       if (isFresh(request.headers['if-none-match'], tag)) return reply.code(304).send();
@@ -139,8 +138,10 @@ function deleteRoutes(app: App, { deps }: RouteContext): void {
     },
     handler: async (request, reply) => {
       const { messageId } = request.params;
-      const deleted = await store.messages.delete(callersInbox(request).id, messageId, clock.now());
-      if (!deleted) throw notFound('message', messageId);
+      const inbox = callersInbox(request);
+      const now = clock.now();
+      const deleted = await store.messages.delete(inbox.id, messageId, now);
+      if (!deleted) return throwMissing(store.inboxes, inbox, messageId, now);
       return reply.code(204).send();
     },
   });

@@ -1,7 +1,7 @@
 import { MessageParams, Preview, PreviewRequest, ref } from '@mayfly/client/contract';
 import { MINUTE_MS } from '../../../clock.ts';
 import { AppError, notFound } from '../../../errors.ts';
-import { findMessage } from '../../../messages/find-message.ts';
+import { findMessage, throwMissing } from '../../../messages/find-message.ts';
 import { callersInbox } from '../../access/guard.ts';
 import type { App, RouteContext } from '../../context.ts';
 import { json } from '../../openapi/responses.ts';
@@ -43,12 +43,13 @@ export function previewRoutes(app: App, { options, deps, held, wholeMails }: Rou
       response: { 200: json(Preview, 'The link.') },
     },
     handler: async (request, reply) => {
-      const { id: inboxId } = callersInbox(request);
-      const message = await findMessage(store, inboxId, request.params.messageId, clock.now());
+      const inbox = callersInbox(request);
+      const { id: inboxId } = inbox;
+      const message = await findMessage(store, inbox, request.params.messageId, clock.now());
       const { remoteContent: isRemote = false } = request.body;
       const tokenHash = await findTokenHash(inboxId);
       // The inbox has ended since the message was read.
-      if (tokenHash === undefined) throw notFound('message', message.id);
+      if (tokenHash === undefined) return throwMissing(store.inboxes, inbox, message.id, clock.now());
       const endsAt = clock.now() + LINK_MS;
       const capability = writeCapability({ inboxId, messageId: message.id, isRemote, endsAt }, tokenHash);
       const { remoteCount } = await held.hold(reply, (signal) => wholeMails.preview(message, signal));
@@ -68,7 +69,8 @@ export function previewRoutes(app: App, { options, deps, held, wholeMails }: Rou
       const { capability } = request.params as { capability: string };
       const link = await readCapability(capability, findTokenHash, clock.now());
       if (!link) throw linkEnded();
-      const message = await findMessage(store, link.inboxId, link.messageId, clock.now());
+      const message = await store.messages.find(link.inboxId, link.messageId, clock.now());
+      if (!message) throw notFound('message', link.messageId);
       const policy = link.isRemote ? REMOTE_POLICY : POLICY;
       reply.headers({ ...PAGE_HEADERS, 'content-security-policy': policy });
       const { page } = await held.hold(reply, (signal) => wholeMails.preview(message, signal));

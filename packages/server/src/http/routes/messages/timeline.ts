@@ -44,7 +44,7 @@ export function timelineRoutes(app: App, { deps }: RouteContext): void {
       const { id: inboxId, accountId } = inbox;
       const { messageId } = request.params;
       const now = clock.now();
-      const message = await withHeaders(await findMessage(store, inboxId, messageId, now));
+      const message = await withHeaders(await findMessage(store, inbox, messageId, now));
       const { trail, receivedAt } = message;
       const times = { from: Math.min(trail.at(-1)?.at ?? receivedAt, receivedAt), to: receivedAt };
       const deliveries = await store.deliveries.listOfMessage(
