@@ -70,6 +70,59 @@ describe('a body in small chunks', () => {
   });
 });
 
+describe('bodies in small chunks of many connections', () => {
+  const CONNECTIONS = 20;
+  const BODY_BYTES = 40_000;
+
+  /** Sends a body on each connection at the same time. @returns what a handler saw, by the port of the client */
+  async function sendAtOnce(addresses: readonly string[]) {
+    let turn = 0;
+    let isOver = false;
+    const count = () => {
+      turn++;
+      if (!isOver) setImmediate(count);
+    };
+    const inTurns = new Map<number, Set<number | undefined>>();
+    const bytes = new Map<number | undefined, number>();
+    const ended: (string | undefined)[] = [];
+    const port = await listen((request, response) => {
+      const { remotePort, remoteAddress } = request.socket;
+      bytes.set(remotePort, 0);
+      request.on('data', (piece: Buffer) => {
+        bytes.set(remotePort, (bytes.get(remotePort) ?? 0) + piece.length);
+        inTurns.set(turn, (inTurns.get(turn) ?? new Set()).add(remotePort));
+      });
+      request.on('end', () => {
+        ended.push(remoteAddress);
+        response.end('read');
+      });
+    });
+    const sockets = addresses.map((localAddress) => connect({ port, host: '127.0.0.1', localAddress }));
+    for (const socket of sockets) socket.write(HEAD);
+    while (bytes.size < sockets.length) await new Promise((resolve) => setImmediate(resolve));
+    setImmediate(count);
+    const answers = sockets.map((socket) => {
+      socket.write(chunk('a').repeat(BODY_BYTES) + chunk(''));
+      return text(socket);
+    });
+    for (const answer of await Promise.all(answers)) expect(answer).toContain('read');
+    isOver = true;
+    expect([...bytes.values()]).toEqual(addresses.map(() => BODY_BYTES));
+    return { most: Math.max(...[...inTurns.values()].map((seen) => seen.size)), ended };
+  }
+
+  it('are read one after the other, and not all in one turn of the event loop', async () => {
+    const { most } = await sendAtOnce(Array.from({ length: CONNECTIONS }, () => '127.0.0.1'));
+    expect(most).toBeLessThanOrEqual(CONNECTIONS / 4);
+  });
+
+  it('take turns by the address of the client: one with many connections does not hold up another', async () => {
+    const many = Array.from({ length: CONNECTIONS - 1 }, () => '127.0.0.1');
+    const { ended } = await sendAtOnce([...many, '127.0.0.2']);
+    expect(ended.indexOf('127.0.0.2')).toBeLessThan(CONNECTIONS / 2);
+  });
+});
+
 describe('an upload that cannot be stored', () => {
   it.each(['application/zip', 'multipart/form-data; boundary=b'])(
     'of the type %s gets its error, and the server goes on',

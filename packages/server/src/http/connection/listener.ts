@@ -12,7 +12,7 @@ import {
 import { rawProblem } from '../response/problems.ts';
 import { ConnectionLimiter } from './connection-limiter.ts';
 import { RequestQueue } from './request-queue.ts';
-import { joinSmallChunks } from './small-chunks.ts';
+import { SmallChunks } from './small-chunks.ts';
 
 // An `import` of node:http reads everything that it exports, and so loads Node's fetch: 2 MB.
 const { createServer } = createRequire(import.meta.url)('node:http') as typeof import('node:http');
@@ -47,6 +47,7 @@ function forgetTypeOfNoBody({ headers }: IncomingMessage): void {
 export function createListener(process: RequestListener, given: Partial<ConnectionLimits> = {}): Listener {
   const limits = { ...CONNECTION_LIMITS, ...given };
   const queue = new RequestQueue(limits.maxPipelined, process);
+  const chunks = new SmallChunks();
   const server = createServer(
     {
       maxHeaderSize: MAX_HEADER_BYTES,
@@ -64,7 +65,7 @@ export function createListener(process: RequestListener, given: Partial<Connecti
     (request, response) => {
       limiter.noteRequest(request.socket);
       forgetTypeOfNoBody(request);
-      joinSmallChunks(request);
+      chunks.join(request);
       queue.add(request, response);
     },
   );

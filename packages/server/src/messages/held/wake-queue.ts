@@ -9,9 +9,15 @@ const WAKES_PER_TURN = 4;
  * so that an account with a thousand of them delays no other account.
  */
 export class WakeQueue {
+  readonly #perTurn: number;
   /** Accounts in the order of their turns; each with its waiting wake-ups, oldest first. */
   readonly #waiting = new Map<string, Set<() => void>>();
   #scheduled = false;
+
+  /** @param perTurn how many are called in one turn of the event loop */
+  constructor(perTurn = WAKES_PER_TURN) {
+    this.#perTurn = perTurn;
+  }
 
   /** Calls `wake` soon, and once however often it is added before that. */
   add(accountId: string, wake: () => void): void {
@@ -32,7 +38,7 @@ export class WakeQueue {
     this.#scheduled = true;
     setImmediate(() => {
       this.#scheduled = false;
-      for (let n = 0; n < WAKES_PER_TURN; n++) this.#wakeNext();
+      for (let n = 0; n < this.#perTurn; n++) this.#wakeNext();
       this.#schedule();
     });
   }
