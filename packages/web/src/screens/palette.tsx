@@ -1,4 +1,5 @@
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { loadInboxes } from '../lib/pages.ts';
 import { useQuery } from '../lib/query.ts';
 import { href, navigate } from '../lib/router.ts';
 import { mayfly, mayWrite, session, signOut } from '../lib/session.ts';
@@ -67,16 +68,21 @@ export function Palette({ onClose }: { onClose: () => void }) {
   const [at, setAt] = useState(0);
   const list = useRef<HTMLUListElement>(null);
   const hasAccount = session.value?.account !== null;
-  const inboxes = useQuery('palette', async (signal) =>
-    hasAccount ? (await mayfly.call('GET /v1/inboxes', { query: { limit: 200 }, signal })).inboxes : [],
+  const newest = useQuery('palette', async (signal) =>
+    hasAccount ? await mayfly.call('GET /v1/inboxes', { query: { limit: 200 }, signal }) : null,
   );
+  // Older inboxes are found too, and cost requests only when one types.
+  const isWhole = words !== '' && (newest.data?.hasMore ?? false);
+  const all = useQuery(`palette ${isWhole}`, async (signal) =>
+    isWhole ? loadInboxes({}, signal) : undefined,
+  );
+  const inboxes = all.data ?? newest.data?.inboxes;
   const shown = useMemo(() => {
     const wanted = words.toLowerCase().split(/\s+/).filter(Boolean);
-    const all = entriesFor(inboxes.data ?? []);
-    return all
+    return entriesFor(inboxes ?? [])
       .filter(({ label, hint }) => wanted.every((word) => `${label} ${hint}`.toLowerCase().includes(word)))
       .slice(0, MAX_SHOWN);
-  }, [words, inboxes.data]);
+  }, [words, inboxes]);
   useEffect(() => setAt(0), [words]);
   useEffect(() => {
     list.current?.querySelector('[aria-selected="true"]')?.scrollIntoView({ block: 'nearest' });

@@ -11,7 +11,7 @@ export const LOOKS = [
   { width: 1280, height: 800, colorScheme: 'dark' },
   { width: 360, height: 740, colorScheme: 'light' },
 ] as const;
-export type Look = (typeof LOOKS)[number];
+export type Look = Pick<(typeof LOOKS)[number], 'colorScheme'> & { width: number; height: number };
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 

@@ -54,7 +54,7 @@ describe.skipIf(!CHROMIUM)('the states of a screen (skipped where there is no Ch
         words,
       },
       live: { path: '/live', request: /\/v1\/messages\?(?!limit=1(&|$))/, words },
-      webhooks: { path: '/webhooks', request: /\/v1\/webhooks$/, words: hook },
+      webhooks: { path: '/webhooks', request: /\/v1\/webhooks\?/, words: hook },
       deliveries: {
         ...{ path: `/webhooks/${webhook.id}`, request: /\/deliveries/ },
         words: 'Nothing was delivered yet',

@@ -14,6 +14,27 @@ async function newestInbox(signal: AbortSignal) {
   return inboxes.find(({ labels }) => labels.mayfly !== 'sink') ?? null;
 }
 
+/** Where mail goes that no inbox takes. The sink may be another account's. */
+function Sink() {
+  const found = useQuery('sink', (signal) =>
+    mayfly.call('GET /v1/inboxes', { query: { 'label.mayfly': 'sink', limit: 1 }, signal }),
+  );
+  const [sink] = found.data?.inboxes ?? [];
+  if (!found.data) return <p class="muted">The sink is on: mail to any address is taken.</p>;
+  return (
+    <p class="muted">
+      The sink is on: mail to any address is taken
+      {sink ? (
+        <>
+          , and is in <a href={href(`/inboxes/${sink.id}`)}>the sink of this account</a>.
+        </>
+      ) : (
+        '. What no inbox takes goes to the sink of another account.'
+      )}
+    </p>
+  );
+}
+
 /** How an application and its tests use this server, with its real values. */
 export function Connect() {
   const inbox = useQuery('newest inbox', newestInbox);
@@ -94,11 +115,7 @@ export function Connect() {
               )}
             </dd>
           </dl>
-          {session.value?.server.sink && (
-            <p class="muted">
-              The sink is on: mail to any address is taken, and is shown on the screen “Live”.
-            </p>
-          )}
+          {session.value?.server.sink && <Sink />}
         </section>
         <section class="steps">
           <div>

@@ -4,6 +4,7 @@ import { attempt, copy, deleteLater, toast, visible } from '../../lib/actions.ts
 import { count, plural } from '../../lib/format.ts';
 import { useKeys } from '../../lib/keys.ts';
 import { onArrivals, openings } from '../../lib/live.ts';
+import { loadInboxes } from '../../lib/pages.ts';
 import { type Query, useQuery } from '../../lib/query.ts';
 import { href, navigate, query, setQuery } from '../../lib/router.ts';
 import { mayfly, mayWrite, session } from '../../lib/session.ts';
@@ -16,22 +17,6 @@ import { labelParams, labelsIn } from '../runs/report.ts';
 import { InboxRow, isSink } from './row.tsx';
 
 const CreateInbox = later(async () => (await import('./create-inbox.tsx')).CreateInbox);
-/** Bounds the list: an account may have many thousands. */
-const MAX_SHOWN = 5_000;
-
-async function loadInboxes(labels: Record<string, string>, signal: AbortSignal): Promise<api.Inbox[]> {
-  const found: api.Inbox[] = [];
-  const filter = labelParams(labels);
-  for (let before: string | undefined; ; before = found.at(-1)?.id) {
-    const page = await mayfly.call('GET /v1/inboxes', {
-      query: { ...filter, limit: 200, ...(before && { before }) },
-      signal,
-    });
-    found.push(...page.inboxes);
-    if (!page.hasMore || found.length >= MAX_SHOWN) return found;
-  }
-}
-
 function Empty({ onCreate }: { onCreate: () => void }) {
   const smtp = session.value?.server.smtp;
   return (
@@ -102,7 +87,9 @@ const RELOAD_MS = 500;
 
 /** The inboxes of the account, kept current while the component is shown. */
 function useInboxes(labels: Record<string, string>): Query<api.Inbox[]> {
-  const list = useQuery(`inboxes ${JSON.stringify(labels)}`, (signal) => loadInboxes(labels, signal));
+  const list = useQuery(`inboxes ${JSON.stringify(labels)}`, (signal) =>
+    loadInboxes(labelParams(labels), signal),
+  );
   const latest = useRef(list);
   latest.current = list;
   const lookedFor = useRef(new Set<string>());

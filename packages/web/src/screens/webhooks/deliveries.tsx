@@ -38,7 +38,7 @@ function Row({ delivery, webhookId }: { delivery: api.WebhookDelivery; webhookId
       <td data-name="Attempts" class="number">
         {delivery.attempts.length}
       </td>
-      <td data-name="Next">{due === null ? '' : due <= 0 ? 'now' : `in ${duration(due)}`}</td>
+      <td data-name="Next">{due === null ? '' : due <= 0 ? 'due' : `in ${duration(due)}`}</td>
       <td data-name="Event" class="mono small">
         {delivery.messageId === null ? 'test event' : delivery.eventId}
       </td>

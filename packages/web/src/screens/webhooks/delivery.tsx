@@ -80,7 +80,7 @@ export function Delivery({
           {due !== null && (
             <>
               <dt>Next attempt</dt>
-              <dd>{due <= 0 ? 'now' : `in ${duration(due)}`}</dd>
+              <dd>{due <= 0 ? 'due' : `in ${duration(due)}`}</dd>
             </>
           )}
           <dt>Event</dt>

@@ -1,12 +1,13 @@
 import type { api } from '@mayfly/client';
-import { useState } from 'preact/hooks';
+import { useRef, useState } from 'preact/hooks';
 import { attempt, toast } from '../../lib/actions.ts';
 import { useKeys } from '../../lib/keys.ts';
+import { loadPages } from '../../lib/pages.ts';
 import { useQuery } from '../../lib/query.ts';
 import { useRefresh } from '../../lib/refresh.ts';
 import { href, navigate, query } from '../../lib/router.ts';
 import { mayfly, mayWrite } from '../../lib/session.ts';
-import { Button, ScreenHead } from '../../ui/basics.tsx';
+import { Ago, Button, ScreenHead } from '../../ui/basics.tsx';
 import { Confirm } from '../../ui/dialog.tsx';
 import { Icon } from '../../ui/icons.tsx';
 import { Loaded } from '../../ui/states.tsx';
@@ -51,6 +52,7 @@ function Verbs({
   onSecret: (secret: string) => void;
 }) {
   const [isDeleting, setDeleting] = useState(false);
+  const [isPausing, setPausing] = useState(false);
   const { id } = webhook;
   const run = async (work: () => Promise<unknown>, words: string) => {
     const done = await attempt(async () => {
@@ -61,6 +63,8 @@ function Verbs({
     toast(words);
     onChange();
   };
+  const enable = (enabled: boolean) =>
+    void run(() => mayfly.webhooks.update(id, { enabled }), enabled ? 'Enabled' : 'Paused');
   return (
     <>
       <Button
@@ -72,12 +76,7 @@ function Verbs({
       </Button>
       <Button
         icon={webhook.enabled ? 'pause' : 'play'}
-        onClick={() =>
-          void run(
-            () => mayfly.webhooks.update(id, { enabled: !webhook.enabled }),
-            webhook.enabled ? 'Paused' : 'Enabled',
-          )
-        }
+        onClick={() => (webhook.enabled ? setPausing(true) : enable(true))}
       >
         {webhook.enabled ? 'Pause' : 'Enable'}
       </Button>
@@ -93,6 +92,19 @@ function Verbs({
       <Button icon="trash" kind="danger" onClick={() => setDeleting(true)}>
         Delete
       </Button>
+      {isPausing && (
+        <Confirm
+          title="Pause the webhook"
+          verb="Pause"
+          onClose={() => setPausing(false)}
+          onConfirm={() => enable(false)}
+        >
+          <p>
+            Pending deliveries are cancelled, and new messages are not sent. Once it is enabled again,
+            cancelled deliveries can be replayed.
+          </p>
+        </Confirm>
+      )}
       {isDeleting && (
         <Confirm
           title="Delete the webhook"
@@ -109,6 +121,28 @@ function Verbs({
         </Confirm>
       )}
     </>
+  );
+}
+
+/** Why a webhook fails, by the newest attempt that is known. */
+function Failing({
+  webhook: { failingSince, enabled },
+  deliveries,
+}: {
+  webhook: api.Webhook;
+  deliveries: readonly api.WebhookDelivery[];
+}) {
+  if (failingSince === null || !enabled) return null;
+  const attempts = deliveries.flatMap((one) => one.attempts).filter(({ error }) => error !== null);
+  const last = attempts.sort((a, b) => (a.at < b.at ? 1 : -1))[0];
+  return (
+    <div class="banner" role="status">
+      <Icon name="warn" />
+      <span>
+        Failing since <Ago time={failingSince} />
+        {last && `. The last attempt: ${last.error?.message}`}
+      </span>
+    </div>
   );
 }
 
@@ -146,12 +180,15 @@ function One({ id, deliveryId }: { id: string; deliveryId: string }) {
 function All({ id }: { id: string }) {
   const [secret, setSecret] = useState('');
   const state = stateIn(query.value);
+  const most = useRef(PAGE);
   const loaded = useQuery(`webhook ${id} ${state}`, async (signal) => {
     const path = { id };
-    const list = async (only?: typeof state) => {
-      const given = { path, query: { limit: PAGE, ...(only && { state: only }) }, signal };
-      return (await mayfly.call('GET /v1/webhooks/{id}/deliveries', given)).deliveries;
-    };
+    const list = (only?: typeof state) =>
+      loadPages(async (range) => {
+        const query = { ...range, ...(only && { state: only }) };
+        const page = await mayfly.call('GET /v1/webhooks/{id}/deliveries', { path, query, signal });
+        return { items: page.deliveries, hasMore: page.hasMore };
+      }, most.current);
     // The plot counts all states, whichever the list shows.
     const newest = list();
     const [webhook, all, deliveries] = await Promise.all([
@@ -162,7 +199,7 @@ function All({ id }: { id: string }) {
     return { webhook, all, deliveries };
   });
   useKeys({ r: loaded.reload, Escape: () => navigate(href('/webhooks')) });
-  useRefresh(dueOf(loaded.data?.all ?? []), loaded.data, loaded.reload);
+  useRefresh(dueOf(loaded.data?.all.items ?? []), loaded.data, loaded.reload);
   return (
     <div class="screen">
       <Loaded query={loaded} isScreen>
@@ -178,14 +215,28 @@ function All({ id }: { id: string }) {
             >
               {mayWrite.value && <Verbs webhook={webhook} onChange={loaded.reload} onSecret={setSecret} />}
             </ScreenHead>
+            <Failing webhook={webhook} deliveries={all.items} />
             {webhook.disabledReason && (
               <div class="banner" role="status">
                 <Icon name="warn" /> Disabled: {webhook.disabledReason}
               </div>
             )}
             <div class="page">
-              <Hours deliveries={all} isWhole={all.length < PAGE} />
-              <Deliveries webhookId={id} deliveries={deliveries} onChange={loaded.reload} />
+              <Hours deliveries={all.items} isWhole={!all.hasMore} />
+              <Deliveries webhookId={id} deliveries={deliveries.items} onChange={loaded.reload} />
+              {deliveries.hasMore && (
+                <p>
+                  <Button
+                    disabled={loaded.isLoading}
+                    onClick={() => {
+                      most.current = deliveries.items.length + PAGE;
+                      loaded.reload();
+                    }}
+                  >
+                    Show older deliveries
+                  </Button>
+                </p>
+              )}
             </div>
           </>
         )}

@@ -2,6 +2,7 @@ import type { api } from '@mayfly/client';
 import { useState } from 'preact/hooks';
 import { wordsOf } from '../../lib/actions.ts';
 import { useKeys } from '../../lib/keys.ts';
+import { loadInboxes, loadPages } from '../../lib/pages.ts';
 import { useQuery } from '../../lib/query.ts';
 import { href, query, setQuery } from '../../lib/router.ts';
 import { mayfly, mayWrite } from '../../lib/session.ts';
@@ -39,10 +40,7 @@ export const SecretDialog = ({
 );
 
 function CreateWebhook({ onClose }: { onClose: () => void }) {
-  const inboxes = useQuery(
-    'webhook inboxes',
-    async (signal) => (await mayfly.call('GET /v1/inboxes', { query: { limit: 200 }, signal })).inboxes,
-  );
+  const inboxes = useQuery('webhook inboxes', (signal) => loadInboxes({}, signal));
   const [problem, setProblem] = useState('');
   const [secret, setSecret] = useState('');
   const submit = async (event: SubmitEvent) => {
@@ -107,9 +105,17 @@ export const WebhookState = ({ webhook }: { webhook: api.Webhook }) =>
     <Badge kind="ok">active</Badge>
   );
 
+async function loadWebhooks(signal: AbortSignal): Promise<api.Webhook[]> {
+  const { items } = await loadPages(async (query) => {
+    const { webhooks, hasMore } = await mayfly.call('GET /v1/webhooks', { query, signal });
+    return { items: webhooks, hasMore };
+  });
+  return items;
+}
+
 /** The webhooks of the account. */
 export function Webhooks() {
-  const list = useQuery('webhooks', (signal) => mayfly.webhooks.list({ signal }));
+  const list = useQuery('webhooks', loadWebhooks);
   useKeys({ r: list.reload });
   const isCreating = query.value.has('new');
   const create = () => setQuery({ new: '1' });
@@ -123,7 +129,7 @@ export function Webhooks() {
         )}
       </ScreenHead>
       <Loaded query={list} rows={3}>
-        {({ webhooks }) =>
+        {(webhooks) =>
           webhooks.length === 0 ? (
             <Notice icon="hook" title="No webhooks yet">
               <p>

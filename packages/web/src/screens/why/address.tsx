@@ -102,7 +102,10 @@ export function WhyAddress() {
               <>
                 {wanted && <Unknown address={wanted} sink={result.sink} />}
                 <section>
-                  <h2>{wanted ? 'Refused mail for this address' : 'Mail that was refused'}</h2>
+                  <h2>
+                    {wanted ? 'Refused mail for this address' : 'Mail that was refused'}
+                    {result.refusals.length === SHOWN && `, the newest ${SHOWN}`}
+                  </h2>
                   {result.refusals.length === 0 ? (
                     <p class="muted padded-line">
                       None in the last 24 hours. Mail that was never sent to this server is not listed:
