@@ -58,7 +58,7 @@ const LONGEST = [
   'hostile/waits-clock.test.ts',
   'store/postgres/two-nodes.test.ts',
   'system/reverse-proxy/nginx.test.ts',
-  'store/postgres/deadlocks.test.ts',
+  'store/hunt/postgres.test.ts',
   'webhooks/journey.test.ts',
   'system/durability/secrets.test.ts',
   'system/durability/stop.test.ts',

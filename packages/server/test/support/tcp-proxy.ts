@@ -99,8 +99,11 @@ class Connection implements ProxiedConnection {
   }
 }
 
-/** Starts a proxy to a port of loopback. */
-export async function startTcpProxy(target: () => number): Promise<TcpProxy> {
+/**
+ * Starts a proxy to a port of loopback.
+ * @param delay how much later a piece is passed on, milliseconds, beside `delayMs`; called for each
+ */
+export async function startTcpProxy(target: () => number, delay = () => 0): Promise<TcpProxy> {
   const open = new Set<Connection>();
   const proxy = {
     port: 0,
@@ -117,7 +120,7 @@ export async function startTcpProxy(target: () => number): Promise<TcpProxy> {
     const connection: Connection = new Connection(
       client,
       connect(target(), '127.0.0.1'),
-      () => proxy.delayMs,
+      () => proxy.delayMs + delay(),
       () => open.delete(connection),
     );
     if (proxy.freezesNew) connection.freeze();

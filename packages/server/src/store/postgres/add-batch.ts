@@ -4,7 +4,7 @@ import type { NewMail, Placed } from '../contract/index.ts';
 import { RAW_PIECE_BYTES } from '../contract/messages.ts';
 import { type BatchInbox, type BatchPlan, type PlannedMail, planBatch } from '../sql/messages/plan-batch.ts';
 import { envelopeJson } from '../sql/messages/rows.ts';
-import { together } from './errors.ts';
+import { ConflictError, together } from './errors.ts';
 
 /*
  * `addBatch` on PostgreSQL, in two flights of statements that are sent without waiting for each other's results.
@@ -83,6 +83,19 @@ interface Locked {
   webhooks: Webhook[];
 }
 
+/**
+ * Keeps the rows of accounts until the transaction ends: their deletion finds the orders that the transaction adds.
+ * @throws an error after which the transaction is run again, if one was deleted meanwhile
+ */
+async function keepAccounts(client: PoolClient, seqs: readonly number[]): Promise<void> {
+  const { rows } = await client.query({
+    name: 'keep accounts',
+    text: 'select seq from accounts where seq = any($1) order by seq for key share',
+    values: [seqs],
+  });
+  if (rows.length < seqs.length) throw new ConflictError('An account was deleted meanwhile.');
+}
+
 async function lock(client: PoolClient, mails: readonly NewMail[], now: number): Promise<Locked> {
   const recipients = mails.flatMap((mail) => mail.recipients);
   const counts = new Map<string, number>();
@@ -95,10 +108,10 @@ async function lock(client: PoolClient, mails: readonly NewMail[], now: number):
       text: `with taken as (
           insert into account_orders (account_seq, last)
           select a.seq, wanted.count from unnest($1::text[], $2::bigint[]) as wanted(id, count)
-          join accounts a on a.id = wanted.id order by a.seq
+          join accounts a on a.id = wanted.id and a.deleted_at is null order by a.seq
           on conflict (account_seq) do update set last = account_orders.last + excluded.last
-          returning account_seq, last)
-        select a.id, taken.account_seq, taken.last from taken join accounts a on a.seq = taken.account_seq`,
+          returning account_seq, last, xmax = 0 as is_new)
+        select a.id, taken.account_seq, taken.last, taken.is_new from taken join accounts a on a.seq = taken.account_seq`,
       values: [accountIds, [...counts.values()]],
     }),
     client.query({
@@ -116,16 +129,19 @@ async function lock(client: PoolClient, mails: readonly NewMail[], now: number):
       values: [accountIds, now, [...owners.keys()]],
     }),
   ]);
+  const first = orders.rows.filter((row) => row.is_new).map(({ account_seq }) => account_seq);
+  if (first.length > 0) await keepAccounts(client, first);
+  const places = new Map<string, AccountPlace>(
+    orders.rows.map(({ id, account_seq, last }) => [
+      id,
+      { account: account_seq, order: last - (counts.get(id) ?? 0) },
+    ]),
+  );
   return {
-    places: new Map(
-      orders.rows.map(({ id, account_seq, last }) => [
-        id,
-        { account: account_seq, order: last - (counts.get(id) ?? 0) },
-      ]),
-    ),
+    places,
     inboxes: new Map(
       inboxes.rows
-        .filter((row) => owners.get(row.id) === row.account_id)
+        .filter((row) => owners.get(row.id) === row.account_id && places.has(row.account_id))
         .map((row) => [
           row.id,
           {

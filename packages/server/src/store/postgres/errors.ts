@@ -41,6 +41,11 @@ function stateOf(error: unknown): string {
   return error instanceof AppError ? stateOf(error.cause) : codeOf(error);
 }
 
+/** What a transaction throws that has read something which another one has changed since. */
+export class ConflictError extends Error {
+  readonly code = SERIALIZATION_FAILURE;
+}
+
 /** True if the same transaction may succeed when it is run again. */
 export function isConflict(error: unknown): boolean {
   return [SERIALIZATION_FAILURE, DEADLOCK].includes(stateOf(error));

@@ -12,7 +12,7 @@ import {
 import { dayOf, monthOf } from '../contract/usage.ts';
 import { inSequence, type Removal } from './delete-in-steps.ts';
 import type { Db, Engine, Tx } from './engine.ts';
-import type { Tables } from './tables/index.ts';
+import { DELETED, type Tables } from './tables/index.ts';
 import { cancelOfInbox, removeEnded, removeNextWebhook } from './webhooks/queue.ts';
 import { createTakeWakes } from './webhooks/wakes.ts';
 
@@ -25,7 +25,9 @@ type Chore = (tx: Tx, limit: number, now: number) => Promise<number>;
 /**
  * Cancels the deliveries of inboxes that ended, deleted ones first, and frees their messages. An inbox that
  * another transaction has locked is left for later: a sweep that waits for one inbox while it has locked another
- * could deadlock.
+ * could deadlock. Once a message is freed the inbox has ended for good: a request that was made just before its
+ * end, and is late, must not extend an inbox that has lost messages. Those that are left are then freed as those
+ * of an emptied inbox.
  */
 function freeEndedInboxes({ dialect }: Engine, { freeMessages, sources }: Removal): Chore {
   return async (tx, limit, now) => {
@@ -36,7 +38,7 @@ function freeEndedInboxes({ dialect }: Engine, { freeMessages, sources }: Remova
         .lockFreeRows(
           tx
             .selectFrom('inboxes')
-            .select(['seq', 'id'])
+            .select(['seq', 'id', 'expires_at'])
             .where('freed', '=', 0)
             .where('expires_at', '<=', now)
             .orderBy('expires_at')
@@ -44,15 +46,19 @@ function freeEndedInboxes({ dialect }: Engine, { freeMessages, sources }: Remova
         )
         .executeTakeFirst();
       if (!ended) break;
-      const free = inSequence(
-        (_, left) => cancelOfInbox(tx, left, ended.id, now),
-        (_, left) => freeMessages(tx, ended.seq, left, released),
-      );
-      freed += await free(tx, limit - freed);
+      freed += await cancelOfInbox(tx, limit - freed, ended.id, now);
       if (freed >= limit) break;
+      freed += await freeMessages(tx, ended.seq, limit - freed, released);
+      const isDone = freed < limit;
+      // A deleted inbox cannot be extended.
+      if (!isDone && ended.expires_at === DELETED) break;
       await tx
         .updateTable('inboxes')
-        .set({ freed: 1, message_count: 0 })
+        .set((row) => ({
+          freed: 1,
+          message_count: 0,
+          emptied_up_to: isDone ? 0 : row.ref('last_received_at'),
+        }))
         .where('seq', '=', ended.seq)
         .execute();
       freed += 1;
@@ -81,11 +87,11 @@ function removeOld(
   };
 }
 
-/** Not those that another node counts with at this moment. */
+/** By the time that the limits count with, which is not `now` where several machines write. */
 const removeSharedLimits = ({ dialect }: Engine): Chore => {
   return async (tx, limit, now) => {
     const ended = dialect.lockFreeRows(
-      tx.selectFrom('shared_limits').select('key').where('ends_at', '<=', now).limit(limit),
+      tx.selectFrom('shared_limits').select('key').where('ends_at', '<=', dialect.time(now)).limit(limit),
     );
     const removed = tx.deleteFrom('shared_limits').where('key', 'in', ended).returning('key');
     return (await removed.execute()).length;
@@ -193,7 +199,11 @@ export function createUpkeep(engine: Engine, removal: Removal): Upkeep {
     (tx, limit) => removal.freeEmptied(tx, limit),
     // After the inboxes, which leave their large sources to it.
     (tx, limit) => removal.sources.freeParked(tx, limit),
-    removeOld('inboxes', ['seq'], (now) => sql`freed = 1 and expires_at <= ${now - TOMBSTONE_MS}`),
+    removeOld(
+      'inboxes',
+      ['seq'],
+      (now) => sql`freed = 1 and emptied_up_to = 0 and expires_at <= ${now - TOMBSTONE_MS}`,
+    ),
     removeEndedWebhooks(engine),
     removeOldDeliveries(engine),
     takeStaleWakes(engine),

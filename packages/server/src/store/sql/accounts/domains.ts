@@ -3,35 +3,30 @@ import type { DomainRecord, DomainStore } from '../../contract/accounts.ts';
 import type { Engine } from '../engine.ts';
 import { prepare, type Slots } from '../prepared.ts';
 import type { DomainsTable } from '../tables/accounts.ts';
+import { lockIfThere } from './lock-account.ts';
 
 function toDomain(row: Selectable<DomainsTable>): DomainRecord {
   return { domain: row.domain, accountId: row.account_id, createdAt: row.created_at };
 }
 
 /** Domains and their owners. */
-export function createDomains({ db, transaction }: Engine): DomainStore {
+export function createDomains({ db, dialect, transaction }: Engine): DomainStore {
   const selectByName = prepare((value: Slots<{ domain: string }>) =>
     db.selectFrom('domains').selectAll().where('domain', '=', value.domain),
   );
   return {
-    async add({ domain, accountId, createdAt }) {
-      const added = await transaction((tx) =>
-        tx
+    add: ({ domain, accountId, createdAt }) =>
+      transaction(async (tx) => {
+        // Locked, so that nothing is added to an account whose deletion has removed its domains.
+        if (!(await lockIfThere(tx, dialect, accountId))) return false;
+        const added = await tx
           .insertInto('domains')
-          .columns(['domain', 'account_id', 'created_at'])
-          .expression((from) =>
-            from
-              .selectFrom('accounts')
-              .select((row) => [row.val(domain).as('domain'), 'id', row.val(createdAt).as('created_at')])
-              .where('id', '=', accountId)
-              .where('deleted_at', 'is', null),
-          )
+          .values({ domain, account_id: accountId, created_at: createdAt })
           .onConflict((conflict) => conflict.column('domain').doNothing())
           .returning('domain')
-          .executeTakeFirst(),
-      );
-      return added !== undefined;
-    },
+          .executeTakeFirst();
+        return added !== undefined;
+      }),
 
     async remove(domain) {
       const removed = await transaction((tx) =>

@@ -8,8 +8,9 @@ const leftOf = (rules: readonly FaultRuleRecord[]): number => rules.reduce((sum,
 const toRules = (text: string | null): FaultRuleRecord[] => (text === null ? [] : JSON.parse(text));
 
 /** Fault rules: one JSON text in the inbox's row, so that they end with it and one row lock guards them. */
-export function createFaults({ db, dialect, transaction }: Engine): FaultStore {
-  const insertRefusals = createInsert(db);
+export function createFaults(engine: Engine): FaultStore {
+  const { db, dialect, transaction } = engine;
+  const insertRefusals = createInsert(engine);
   const select = prepare((value: Slots<{ accountId: string; inboxId: string; now: number }>) =>
     db
       .selectFrom('inboxes')

@@ -31,7 +31,10 @@ const toRefusal = ({ at, address, details }: { at: number; address: string; deta
 });
 
 /** Stores refusals in a transaction, and deletes the oldest of those that are too many. */
-export function createInsert(db: Db): (tx: Tx, refusals: Refusal[]) => Promise<void> {
+export function createInsert({
+  db,
+  dialect,
+}: Pick<Engine, 'db' | 'dialect'>): (tx: Tx, refusals: Refusal[]) => Promise<void> {
   const insertRow = prepare((value: Slots<Insertable<RefusalsTable>>) =>
     db.insertInto('refusals').values({
       address: value.address,
@@ -46,14 +49,19 @@ export function createInsert(db: Db): (tx: Tx, refusals: Refusal[]) => Promise<v
     .orderBy('at', 'desc')
     .orderBy('seq', 'desc')
     .limit(ADDED_PER_STEP);
-  const trimAddress = prepare((value: Slots<{ address: string }>) =>
+  // Those that another transaction is deleting are left to it: two that wait for each other could deadlock.
+  const remove = (tooMany: typeof newestFirst) =>
     db
       .deleteFrom('refusals')
-      .where('seq', 'in', newestFirst.where('address', '=', value.address).offset(MAX_PER_ADDRESS)),
+      .where(
+        'seq',
+        'in',
+        dialect.lockFreeRows(db.selectFrom('refusals').select('seq').where('seq', 'in', tooMany)),
+      );
+  const trimAddress = prepare((value: Slots<{ address: string }>) =>
+    remove(newestFirst.where('address', '=', value.address).offset(MAX_PER_ADDRESS)),
   );
-  const trimAll = prepare((_: Slots<object>) =>
-    db.deleteFrom('refusals').where('seq', 'in', newestFirst.offset(MAX_IN_ALL)),
-  );
+  const trimAll = prepare((_: Slots<object>) => remove(newestFirst.offset(MAX_IN_ALL)));
   return async (tx, refusals) => {
     const addresses = new Set<string>();
     for (const { address, at, ...details } of refusals) {
@@ -203,8 +211,9 @@ async function selectAddresses(
     .execute();
 }
 
-export function createRefusals({ db, transaction }: Engine): RefusalStore {
-  const insert = createInsert(db);
+export function createRefusals(engine: Engine): RefusalStore {
+  const { db, transaction } = engine;
+  const insert = createInsert(engine);
   return {
     async add(refusals) {
       for (let from = 0; from < refusals.length; from += ADDED_PER_STEP) {

@@ -26,7 +26,7 @@ export interface InboxesTable {
   message_count: number;
   last_received_at: number;
   version: number;
-  /** 1 once its messages are deleted from the storage. */
+  /** 1 once the sweeper has freed messages of it: it has ended for good. Those up to `emptied_up_to` may be left. */
   freed: number;
   /**
    * Messages with `received_at` up to this time were deleted by emptying the inbox: no query may return

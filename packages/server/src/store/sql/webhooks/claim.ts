@@ -1,6 +1,6 @@
 import type { Selectable } from 'kysely';
 import type { ClaimedDelivery, ClaimLimits, DeliveryStore } from '../../contract/webhooks.ts';
-import type { Db, Engine, Tx } from '../engine.ts';
+import type { Db, Dialect, Engine, Tx } from '../engine.ts';
 import { prepare, type Slots } from '../prepared.ts';
 import type { DeliveriesTable, WebhooksTable } from '../tables/webhooks.ts';
 import { cancelOfWebhook, INBOX_ENDED } from './queue.ts';
@@ -46,12 +46,17 @@ function toClaimed(
 }
 
 /** Cancels the pending deliveries of a webhook that was disabled or has ended. */
-async function endQueue(tx: Tx, webhook: Webhook, { wall, schedule }: Times): Promise<void> {
+async function endQueue(
+  tx: Tx,
+  dialect: Dialect,
+  webhook: Webhook,
+  { wall, schedule }: Times,
+): Promise<void> {
   const reason =
     webhook.ends_at <= wall
       ? INBOX_ENDED
       : ['The webhook was disabled.', webhook.disabled_reason ?? ''].join(' ').trimEnd();
-  const ended = await cancelOfWebhook(tx, webhook.id, reason, CANCELLED_PER_CLAIM, wall);
+  const ended = await cancelOfWebhook(tx, dialect, webhook.id, reason, CANCELLED_PER_CLAIM, wall);
   await tx
     .updateTable('webhooks')
     .set({ next_at: ended < CANCELLED_PER_CLAIM ? null : schedule, scheduled_at: schedule })
@@ -86,6 +91,8 @@ function createClaimOf(db: Db) {
           .orderBy('id')
           .limit(value.limit),
       )
+      // Another transaction may have cancelled it since the subquery read it.
+      .where('due_at', '<=', value.now)
       .returningAll(),
   );
 
@@ -160,7 +167,7 @@ export function createClaim(engine: Engine, scope: ClaimScope): DeliveryStore['c
     const [webhook] = await lock(tx, { id });
     if (!webhook || webhook.next_at === null) return [];
     if (webhook.enabled !== 1 || webhook.ends_at <= times.wall) {
-      await endQueue(tx, webhook, times);
+      await endQueue(tx, dialect, webhook, times);
       return [];
     }
     return claimOf(tx, webhook, room, leaseMs, times);

@@ -29,9 +29,10 @@ export async function cancelOfInbox(tx: Tx, limit: number, inboxId: string, now:
   return (await rows.returning('id').execute()).length;
 }
 
-/** Cancels up to `limit` pending deliveries of a webhook; returns how many. */
+/** Cancels up to `limit` pending deliveries of a webhook; returns how many. Fewer than `limit`: none are left. */
 export async function cancelOfWebhook(
   tx: Tx,
+  dialect: Dialect,
   webhookId: string,
   reason: string,
   limit: number,
@@ -39,17 +40,16 @@ export async function cancelOfWebhook(
 ): Promise<number> {
   let count = 0;
   for (const column of ['due_at', 'leased_until'] as const) {
-    const pending = tx
-      .selectFrom('deliveries')
-      .select('id')
-      .where('webhook_id', '=', webhookId)
-      .where(column, 'is not', null)
-      .limit(limit - count);
-    const rows = tx
-      .updateTable('deliveries')
-      .set(cancelled(reason, now))
-      .where('id', 'in', pending)
-      .where('ended_at', 'is', null);
+    // Locked, so that one which another transaction cancels does not count instead of one that is left.
+    const pending = dialect.lockRows(
+      tx
+        .selectFrom('deliveries')
+        .select('id')
+        .where('webhook_id', '=', webhookId)
+        .where(column, 'is not', null)
+        .limit(limit - count),
+    );
+    const rows = tx.updateTable('deliveries').set(cancelled(reason, now)).where('id', 'in', pending);
     count += (await rows.returning('id').execute()).length;
   }
   return count;

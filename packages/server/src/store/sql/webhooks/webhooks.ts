@@ -103,7 +103,7 @@ export async function insertWebhook(
   return toWebhook(row);
 }
 
-/** Moves the end of an inbox's webhooks to the end of the inbox. */
+/** Moves the end of an inbox's webhooks to the end of the inbox. A webhook that is being deleted stays so. */
 export async function moveWebhookEnd(
   tx: Tx,
   inbox: { accountId: string; inboxId: string; expiresAt: number },
@@ -113,6 +113,7 @@ export async function moveWebhookEnd(
     .set({ ends_at: inbox.expiresAt })
     .where('account_id', '=', inbox.accountId)
     .where('inbox_id', '=', inbox.inboxId)
+    .where('ends_at', '>', DELETED)
     .execute();
 }
 

@@ -125,6 +125,8 @@ export function describeEnds(given: Given): void {
         Array.from({ length: 2000 }, () => mailTo([large], { maxMessages: 9999 })),
         T,
       );
+      // So that no call has to open a connection first.
+      await Promise.all([1, 2, 3].map(() => on.store.accounts.find(owner)));
       const order: string[] = [];
       await Promise.all([
         on.store.inboxes.delete(owner, large.id, T).then(() => order.push('deleted')),

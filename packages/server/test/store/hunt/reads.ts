@@ -1,0 +1,90 @@
+import type { Store } from '../../../src/store/contract/index.ts';
+import type { MethodPath } from '../../../src/store/methods.ts';
+import { everything } from '../builders.ts';
+import { MONTH, type Scene } from './scene.ts';
+import type { Works } from './writes.ts';
+
+/** One work for each method that only reads: whatever others change meanwhile, it must not fail. */
+export function readWorks(scene: Scene): Works {
+  const { pick, now } = scene;
+  const page = { limit: 20, before: null };
+  const labels = { run: '1' };
+  const inbox = () => pick(scene.inboxes);
+  const message = () => pick(scene.messages) ?? { inboxId: 'inb_0', messageId: 'msg_0', accountId: 'acc_0' };
+  const reads: Partial<Record<MethodPath, (node: Store) => Promise<unknown>>> = {
+    'accounts.findFirst': (node) => node.accounts.findFirst(),
+    'accounts.find': (node) => node.accounts.find(pick(scene.accounts)),
+    'accounts.list': (node) => node.accounts.list({ limit: 5, after: null }),
+    'keys.findByHash': (node) => node.keys.findByHash('hash', now()),
+    'keys.list': (node) => node.keys.list(pick(scene.accounts)),
+    'keys.find': (node) => node.keys.find('key_0'),
+    'keys.newestHash': (node) => node.keys.newestHash(pick(scene.accounts), now()),
+    'sessions.find': (node) => node.sessions.find('session', now()),
+    'usage.read': (node) => node.usage.read(pick(scene.accounts), MONTH, `${MONTH}-01`),
+    'domains.find': (node) => node.domains.find('d1.example'),
+    'domains.list': (node) => node.domains.list(pick([null, pick(scene.accounts)])),
+    'inboxes.find': (node) => node.inboxes.find(inbox().accountId, inbox().id, now()),
+    'inboxes.findByToken': (node) => node.inboxes.findByToken(`hash of the token of ${inbox().id}`, now()),
+    'inboxes.findTokenHash': (node) => node.inboxes.findTokenHash(inbox().id, now()),
+    'inboxes.list': (node) => node.inboxes.list(inbox().accountId, { labels, ...page }, now()),
+    'inboxes.findByAddress': (node) => node.inboxes.findByAddress(scene.address(), now()),
+    'inboxes.findTakers': (node) => node.inboxes.findTakers(scene.address(), now()),
+    'faults.read': (node) => node.faults.read(inbox().accountId, inbox().id, now()),
+    'messages.list': (node) => node.messages.list(inbox().id, everything, now()),
+    'messages.listRows': (node) => node.messages.listRows(inbox().id, everything, now()),
+    'messages.listAfter': (node) => node.messages.listAfter(inbox().id, everything, now()),
+    'messages.listByAccount': (node) => node.messages.listByAccount(inbox().accountId, everything, now()),
+    'messages.listNewest': (node) => node.messages.listNewest(inbox().accountId, everything, now()),
+    'messages.search': (node) =>
+      node.messages.search(inbox().accountId, { words: ['hello'] }, everything, now()),
+    'messages.check': (node) => {
+      const range = { ...everything, order: 'newest-first' as const, onlyMatches: true };
+      return node.messages.check(inbox().id, { text: 'hello' }, range, now());
+    },
+    'messages.listSimilar': (node) => {
+      const wanted = { kind: 'address' as const, address: scene.address(), domain: 'a.mayfly.test' };
+      return node.messages.listSimilar({ accountId: inbox().accountId }, wanted, 0, now());
+    },
+    'messages.newestInAccount': (node) => node.messages.newestInAccount(inbox().accountId),
+    'messages.placeInAccount': (node) => node.messages.placeInAccount(inbox().accountId, now() - 1_000),
+    'messages.existing': (node) => node.messages.existing(message().inboxId, [message().messageId], now()),
+    'messages.find': (node) => {
+      const { inboxId, messageId } = message();
+      return node.messages.find(inboxId, messageId, now());
+    },
+    'messages.readRaw': (node) => {
+      const { inboxId, messageId } = message();
+      return node.messages.readRaw(inboxId, messageId, pick([0, 1]), now());
+    },
+    'refusals.list': (node) => node.refusals.list(scene.address(), 9, now()),
+    'refusals.listByDomain': (node) => node.refusals.listByDomain('a.mayfly.test', inbox().id, 9, now()),
+    'refusals.listByAccount': (node) =>
+      node.refusals.listByAccount(pick(scene.accounts), { after: 0, limit: 9 }, now()),
+    'refusals.listAddresses': (node) =>
+      node.refusals.listAddresses(pick(scene.accounts), { after: 0, limit: 9 }, now()),
+    'webhooks.find': (node) => node.webhooks.find(pick(scene.hooks).accountId, pick(scene.hooks).id, now()),
+    'webhooks.list': (node) => node.webhooks.list(pick(scene.accounts), page, now()),
+    'deliveries.nextAt': (node) => node.deliveries.nextAt(now()),
+    'deliveries.find': (node) => {
+      const { accountId, id } = pick(scene.hooks);
+      return node.deliveries.find(accountId, id, 'dlv_0', now());
+    },
+    'deliveries.list': (node) => {
+      const { accountId, id } = pick(scene.hooks);
+      return node.deliveries.list(accountId, id, page, now());
+    },
+    'deliveries.listByState': (node) => {
+      const { accountId, id } = pick(scene.hooks);
+      return node.deliveries.listByState(accountId, id, { ...page, state: 'delivered' }, now());
+    },
+    'deliveries.listOfMessage': (node) => {
+      const { accountId, inboxId, messageId } = message();
+      return node.deliveries.listOfMessage(accountId, { inboxId, messageId, from: 0, to: now() }, now());
+    },
+    'reports.listRun': (node) => node.reports.listRun(pick(scene.accounts), labels, now()),
+    'upkeep.measure': (node) => node.upkeep.measure(now()),
+    'upkeep.newestTime': (node) => node.upkeep.newestTime(),
+    'upkeep.time': (node) => node.upkeep.time(),
+  };
+  return Object.fromEntries(Object.entries(reads).map(([path, run]) => [path, { share: 1, run }]));
+}

@@ -1,0 +1,203 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { Client } from 'pg';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { newId } from '../../../src/ids.ts';
+import type { InboxRecord, Refusal, Store } from '../../../src/store/contract/index.ts';
+import { openPostgres } from '../../../src/store/postgres/open.ts';
+import { hasPostgres, type PostgresCluster, startPostgres } from '../../support/postgres.ts';
+import { inboxAt, mailTo, T, ttl } from '../builders.ts';
+import { brokenInvariants } from '../invariants.ts';
+import { createDatabase } from './open-postgres.ts';
+
+const limits = { prompt: 100, other: 100, leaseMs: 60_000 };
+const TABLES = ['messages', 'inbox_labels'] as const;
+
+/*
+ * Each case stops one transaction in the middle by a lock that a third connection holds, lets another one run
+ * until it ends or waits, and then goes on.
+ */
+describe.skipIf(!(await hasPostgres()))('two nodes on PostgreSQL that change the same things at once', () => {
+  const owner = newId('acc', T);
+  const another = newId('acc', T);
+  let cluster: PostgresCluster;
+  let one: Store;
+  let other: Store;
+  let admin: Client;
+  let inbox: InboxRecord;
+  beforeAll(async () => {
+    cluster = await startPostgres();
+  });
+  afterAll(() => cluster.remove());
+  beforeEach(async () => {
+    const url = await createDatabase(cluster);
+    one = await openPostgres({ url });
+    other = await openPostgres({ url });
+    admin = new Client(url);
+    await admin.connect();
+    for (const id of [owner, another]) {
+      await one.accounts.create({ id, name: 'Test', plan: 'unlimited', createdAt: T }, null);
+    }
+    inbox = await inboxOf(owner);
+  });
+  afterEach(async () => {
+    await admin.query('rollback');
+    const select = async (sql: string) => (await admin.query(sql)).rows;
+    const broken = await brokenInvariants(select, T + 1_000, false);
+    await admin.end();
+    await one.close();
+    await other.close();
+    expect(broken, 'invariants').toEqual([]);
+  });
+
+  const inboxOf = async (accountId: string, changes: Parameters<typeof inboxAt>[0] = {}) =>
+    (await one.inboxes.create(accountId, inboxAt(changes), 10, null)).inbox;
+
+  async function webhookOf(inboxId: string | null): Promise<string> {
+    const id = newId('whk', T);
+    const rest = { url: 'http://127.0.0.1:9/', description: '', secret: 'whsec_a', createdAt: T };
+    await one.webhooks.create(owner, { id, inboxId, ...rest }, 9);
+    return id;
+  }
+
+  /** How many statements wait for a lock. */
+  async function waiting(): Promise<number> {
+    // Not `pg_stat_activity`, which shows one state for the whole of a transaction.
+    const { rows } = await admin.query('select count(*)::int as n from pg_locks where not granted');
+    return rows[0].n;
+  }
+
+  /** Begins a transaction of the third connection that holds up writes to a table. */
+  const stopWritesTo = (table: (typeof TABLES)[number]) =>
+    admin.query(`begin; lock table ${table} in share mode`);
+
+  /** Resolves when so many statements wait, or before, when the call ends. @returns whether it ended */
+  async function untilWaits(call: Promise<unknown>, count: number): Promise<boolean> {
+    let isOver = false;
+    const end = () => {
+      isOver = true;
+    };
+    call.then(end, end);
+    while (!isOver && (await waiting()) < count) await pause(1);
+    return isOver;
+  }
+
+  it('deletes an account to which a domain is being added', async () => {
+    await admin.query('begin');
+    await admin.query('insert into domains (domain, account_id, created_at) values ($1, $2, $3)', [
+      ...['d.example', another, T],
+    ]);
+    const adding = one.domains.add({ domain: 'd.example', accountId: owner, createdAt: T });
+    await untilWaits(adding, 1);
+    const deleting = other.accounts.delete(owner, T);
+    await untilWaits(deleting, 2);
+    await admin.query('rollback');
+    expect(await adding).toBe(true);
+    expect(await deleting).toBe('deleted');
+    expect(await one.domains.list(null)).toEqual([]);
+  });
+
+  it('takes no mail for an inbox of an account that is being deleted', async () => {
+    // Its id is behind that of the other: the deletion has not locked it yet.
+    const second = await inboxOf(owner, { createdAt: T + 1 });
+    await admin.query('begin');
+    await admin.query('select id from inboxes where id = $1 for update', [inbox.id]);
+    const deleting = other.accounts.delete(owner, T);
+    await untilWaits(deleting, 1);
+    const [placed] = await one.messages.addBatch([mailTo([second])], T);
+    expect(placed).toEqual([{ inboxId: second.id, accountId: owner, refused: 'gone' }]);
+    await admin.query('commit');
+    expect(await deleting).toBe('deleted');
+    expect((await admin.query('select * from account_orders')).rows).toEqual([]);
+  });
+
+  it('keeps the address of an inbox that is created while the sweeper removes an ended hold of it', async () => {
+    const address = 'held@mayfly.test';
+    await one.addresses.hold(owner, address, T + 1, T);
+    await stopWritesTo('inbox_labels');
+    const wanted = inboxAt({ address, createdAt: T + 10, labels: { run: '1' } });
+    const creating = one.inboxes.create(owner, wanted, 10, null);
+    await untilWaits(creating, 1);
+    const sweeping = other.upkeep.sweep(T + 10, 100);
+    await untilWaits(sweeping, 2);
+    await admin.query('commit');
+    await Promise.all([creating, sweeping]);
+    expect(await one.inboxes.findByAddress(address, T + 10)).toMatchObject({ inboxId: wanted.id });
+  });
+
+  it('deletes a webhook whose inbox is extended meanwhile', async () => {
+    const webhook = await webhookOf(inbox.id);
+    // As mail that is being stored does.
+    await admin.query('begin');
+    await admin.query('select id from webhooks where id = $1 for key share', [webhook]);
+    const deleting = one.webhooks.delete(owner, webhook, T);
+    await untilWaits(deleting, 1);
+    await other.inboxes.setExpiry(owner, inbox.id, ttl(120), T);
+    await admin.query('commit');
+    expect(await deleting).toBe(true);
+    expect(await one.webhooks.find(owner, webhook, T)).toBeUndefined();
+  });
+
+  it('claims no delivery that is cancelled meanwhile', async () => {
+    const webhook = await webhookOf(null);
+    await one.messages.addBatch([mailTo([inbox])], T);
+    await stopWritesTo('messages');
+    const deleting = one.inboxes.delete(owner, inbox.id, T);
+    await untilWaits(deleting, 1);
+    const claiming = other.deliveries.claim(limits, T);
+    await untilWaits(claiming, 2);
+    await admin.query('commit');
+    await deleting;
+    expect(await claiming).toEqual([]);
+    const page = { limit: 9, before: null };
+    const { deliveries } = await one.deliveries.list(owner, webhook, page, T);
+    expect(deliveries).toMatchObject([{ state: 'cancelled', attempts: [] }]);
+  });
+
+  it('cancels all deliveries of a disabled webhook, also while an inbox ends that has some of them', async () => {
+    const webhook = await webhookOf(null);
+    const rest = await inboxOf(owner);
+    await one.messages.addBatch([mailTo([inbox])], T);
+    await one.messages.addBatch(
+      Array.from({ length: 150 }, () => mailTo([rest])),
+      T + 1,
+    );
+    await one.webhooks.update(owner, webhook, { enabled: false }, T + 1);
+    await stopWritesTo('messages');
+    const deleting = one.inboxes.delete(owner, inbox.id, T + 1);
+    await untilWaits(deleting, 1);
+    const claiming = other.deliveries.claim(limits, T + 1);
+    await untilWaits(claiming, 2);
+    await admin.query('commit');
+    await Promise.all([deleting, claiming]);
+    await one.deliveries.claim(limits, T + 2);
+    expect(await one.upkeep.measure(T + 2)).toMatchObject({ pendingDeliveries: 0 });
+  });
+
+  it('stores refusals without waiting for another node that deletes the oldest ones', async () => {
+    const refusal: Refusal = {
+      ...{ at: T, address: 'x@mayfly.test', reply: '550 5.1.1 No', mailFrom: '', helo: '' },
+      remoteAddress: '',
+    };
+    await one.refusals.add(Array.from({ length: 50 }, () => refusal));
+    await admin.query('begin');
+    await admin.query('select seq from refusals for update');
+    expect(await untilWaits(one.refusals.add([refusal]), 1)).toBe(true);
+    await admin.query('commit');
+    await one.refusals.add([refusal]);
+    const { rows } = await admin.query('select count(*)::int as n from refusals');
+    expect(rows).toEqual([{ n: 50 }]);
+  });
+
+  it('extends no inbox of which the sweeper has freed messages', async () => {
+    await one.messages.addBatch(
+      Array.from({ length: 10 }, () => mailTo([inbox])),
+      T,
+    );
+    await one.upkeep.sweep(inbox.expiresAt, 5);
+    const late = inbox.expiresAt - 1;
+    expect(await other.inboxes.setExpiry(owner, inbox.id, ttl(120), late)).toBeUndefined();
+    while ((await one.upkeep.sweep(inbox.expiresAt, 5)) > 0);
+    expect((await admin.query('select * from messages')).rows).toEqual([]);
+    expect((await admin.query('select * from sources')).rows).toEqual([]);
+  });
+});
