@@ -8,7 +8,7 @@ import { cursorAt, timeOfSince } from './cursor.ts';
 import { readUntil, type WaitDeps } from './held/change-signal.ts';
 import type { HeldDeps } from './held/held-deps.ts';
 import type { SharedReads } from './held/shared-reads.ts';
-import { liveInbox } from './live-inbox.ts';
+import { stillLiveInbox } from './live-inbox.ts';
 import type { Newest } from './newest-cache.ts';
 
 /** Messages whose summaries are matched between two turns of the event loop: about a millisecond. */
@@ -172,7 +172,7 @@ export async function waitForMessages(
   let seen = 0;
   const source = { accountId, subscribe: (listener: () => void) => deps.events.onMessage(id, listener) };
   const found = await readUntil({ ...deps, source, signal }, waitMs, async (now) => {
-    const current = page ? liveInbox(await deps.store.inboxes.find(accountId, id, now), now, id) : inbox;
+    const current = page ? stillLiveInbox(await deps.store.inboxes.find(accountId, id, now), now, id) : inbox;
     if (!page || current.lastReceivedAt > seen) {
       // Messages that did not match before never will.
       page = await pageAfter(deps, Math.max(since, seen), current, query, signal);

@@ -14,6 +14,18 @@ export function liveInbox(inbox: InboxRecord | undefined, now: number, id: strin
   throw inboxExpired(inbox.id, inbox.expiresAt);
 }
 
+/**
+ * The same for a request that is held, whose inbox was live when it began: it says that the inbox was deleted meanwhile.
+ * @throws AppError `inbox_expired`; `not_found`
+ */
+export function stillLiveInbox(inbox: InboxRecord | undefined, now: number, id: string): InboxRecord {
+  if (inbox) return liveInbox(inbox, now, id);
+  throw new AppError(
+    'not_found',
+    `The inbox ${quoted(id)} was deleted while this request waited: keep it until the test has its messages.`,
+  );
+}
+
 /** @param expiredAt epoch milliseconds */
 export function inboxExpired(id: string, expiredAt: number): AppError {
   const ended = new Date(expiredAt).toISOString();

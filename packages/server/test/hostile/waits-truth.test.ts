@@ -115,7 +115,7 @@ describe('the truth of explained waits', () => {
       );
       await refuse(inbox.address, http.clock.now(), '452 4.2.2 The inbox is full');
       expect(await summary({})).toBe(
-        'No message arrived. Mail for this address was refused: "452 4.2.2 The inbox is full". Its sender has not tried again yet.',
+        'No message arrived. Mail for this address was refused: "452 4.2.2 The inbox is full". Delete messages of this inbox, or raise "maxMessagesPerInbox" of the plan. Its sender has not tried again yet.',
       );
     });
 

@@ -49,6 +49,20 @@ describe('what a summary says', () => {
     );
   });
 
+  it('tells a request whose inbox was deleted while it was held from one for an unknown inbox', async () => {
+    const short = await http.createInbox();
+    const path = `/v1/inboxes/${short.id}`;
+    const held = http.api('POST', `${path}/wait`, { body: { timeoutSeconds: 5 } });
+    await http.clock.untilSleeping();
+    await http.api('DELETE', path);
+    await http.clock.advance(5_000);
+    const { status, body } = await held;
+    expect(status).toBe(404);
+    expect(body.detail).toBe(
+      `The inbox "${short.id}" was deleted while this request waited: keep it until the test has its messages.`,
+    );
+  });
+
   it('names no mail of an inbox that has ended a moment ago', async () => {
     await http.clock.advance(500);
     const other = await http.createInbox({ address: 'checkout-471@mayfly.test', ttlMinutes: 1 });
@@ -62,7 +76,7 @@ describe('what a summary says', () => {
   it('does not claim that mail without a recipient was for this address', async () => {
     await refuse({ address: '', reply: '552 5.3.4 Message too large' });
     expect((await explain()).summary).toBe(
-      'No message arrived. Mail that named no recipient yet was refused: "552 5.3.4 Message too large".',
+      'No message arrived. Mail that named no recipient yet was refused: "552 5.3.4 Message too large". Send a smaller message, or raise "maxMessageBytes" of the plan.',
     );
   });
 
@@ -74,7 +88,7 @@ describe('what a summary says', () => {
     );
     await refuse({});
     expect((await explain()).summary).toBe(
-      'No message arrived. Mail for this address was refused: "452 4.2.2 Inbox is full". Its sender has not tried again yet. Mail for the similar address "checkout-471@mayfly.test" was refused.',
+      'No message arrived. Mail for this address was refused: "452 4.2.2 Inbox is full". Delete messages of this inbox, or raise "maxMessagesPerInbox" of the plan. Its sender has not tried again yet. Mail for the similar address "checkout-471@mayfly.test" was refused.',
     );
   });
 });

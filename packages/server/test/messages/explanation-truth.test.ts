@@ -22,6 +22,8 @@ interface Box {
   address: string;
   /** Oldest first. */
   mails: Mail[];
+  /** How many it has received, deleted ones included. */
+  received: number;
 }
 
 /** Addresses of one family are near misses of each other: two letters differ at most. Those of others are not. */
@@ -63,7 +65,7 @@ class World {
   async create(): Promise<void> {
     const address = this.#newAddress();
     const { id } = await this.app.createInbox({ address });
-    this.boxes.push({ id, address, mails: [] });
+    this.boxes.push({ id, address, mails: [], received: 0 });
   }
 
   async send(box: Box): Promise<void> {
@@ -73,6 +75,7 @@ class World {
     await this.app.send({ from: 'app@shop.example', to: box.address, subject, text });
     const { body } = await this.app.api('GET', `/v1/inboxes/${box.id}/messages?limit=1`);
     box.mails.push({ id: body.messages[0].id, subject, hasCode });
+    box.received++;
   }
 
   /** A sender mistypes an address. */
@@ -137,7 +140,11 @@ function claims(box: Box, conditions: Conditions): string[] {
   const failed = box.mails.map((mail) => failedOf(mail, conditions));
   const others = failed.filter((names) => names.length > 0);
   const matching = failed.length - others.length;
-  if (failed.length === 0) return ['No message arrived.'];
+  if (failed.length === 0) {
+    if (box.received === 0) return ['No message arrived.'];
+    if (box.received === 1) return ['The only message that this inbox has received was deleted.'];
+    return [`All ${box.received} messages that this inbox has received were deleted.`];
+  }
   if (matching > 0) {
     const rest =
       others.length === 0 ? '' : `; ${counted(others.length, 'other message')} arrived and did not match`;

@@ -173,6 +173,12 @@ describeOnEngines('the summary of a wait in vain, as an engineer reads it', (eng
       '1 message arrived; none has a link. Closest: "Hi". Attachments are not searched; it has 1.',
     ],
     [
+      'a code in place of a link',
+      mail({ Subject: 'Verify' }, 'Your code is 482913.'),
+      { link: { kind: 'verify' } },
+      'Closest: "Verify". It has a code: use the condition "code".',
+    ],
+    [
       'an order number, no code',
       mail({ Subject: 'Your order' }, 'Order number: 123456'),
       { code: true },
@@ -223,9 +229,7 @@ describeOnEngines('the summary of a wait in vain, as an engineer reads it', (eng
     const inbox = await app.createInbox();
     await send(inbox.address, mail({ Subject: 'Confirm secret' }));
     await app.api('DELETE', `/v1/inboxes/${inbox.id}/messages`);
-    expect(await summary(inbox, {})).toBe(
-      'No message arrived. The only message that this inbox has received was deleted.',
-    );
+    expect(await summary(inbox, {})).toBe('The only message that this inbox has received was deleted.');
     await send(inbox.address, mail({ Subject: 'News' }));
     expect(await summary(inbox, { match: { subject: 'confirm' } })).toBe(
       '1 message arrived; none has "confirm" in its subject. Closest: "News". 1 message of this inbox was deleted.',
@@ -312,7 +316,7 @@ describeOnEngines('the summary of a wait in vain, as an engineer reads it', (eng
     const large = await app.createInbox();
     expect(await send(large.address, mail({}, 'x'.repeat(30_000)))).toMatch(/^552/);
     expect(await summary(large, {})).toBe(
-      'No message arrived. Mail for this address was refused: "552 5.3.4 Message too large".',
+      'No message arrived. Mail for this address was refused: "552 5.3.4 Message too large". Send a smaller message, or raise "maxMessageBytes" of the plan.',
     );
     const greylisted = await app.createInbox();
     const rules = [{ at: 'rcpt', reply: { code: 451, text: '4.7.1 Greylisted' } }];

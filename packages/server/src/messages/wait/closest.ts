@@ -112,7 +112,7 @@ export function conditionHint(match: Filters): string {
  * Why a message that looks right does not match, and which condition would; '' where nothing is known.
  */
 export function closestHint({ message, failed }: SeenMessage): string {
-  const { subject, preview, attachmentCount } = message.summary;
+  const { subject, preview, attachmentCount, codes } = message.summary;
   for (const { condition, expected, got } of failed) {
     const wanted = loose(expected);
     const isText = TEXT_CONDITIONS.some((name) => name === condition);
@@ -124,6 +124,9 @@ export function closestHint({ message, failed }: SeenMessage): string {
     }
     if (condition === 'text' && wanted !== '' && loose(subject).includes(wanted)) {
       return 'Its subject contains that: use the condition "subject".';
+    }
+    if (condition === 'link' && got === 'no link' && codes.length > 0) {
+      return 'It has a code: use the condition "code".';
     }
     const isContent = condition === 'text' || condition === 'link' || condition === 'code';
     if (isContent && attachmentCount > 0) {

@@ -91,11 +91,11 @@ function arrived({ seenCount }: Unsummarised, facts: SummaryFacts): string {
       seenCount === 0 ? '' : `; ${counted(seenCount, 'other message')} arrived and did not match`;
     return `${matched.length} of ${counted(expectation.count, 'message')} arrived${others}.`;
   }
-  if (seenCount === 0) {
-    return expectation.since === undefined
-      ? 'No message arrived.'
-      : "No message arrived after this wait's since.";
-  }
+  if (seenCount === 0 && expectation.since !== undefined)
+    return "No message arrived after this wait's since.";
+  // Some did, and that they were deleted is said next.
+  if (seenCount === 0)
+    return facts.inbox.messageCount === 0 && deleted(facts) !== '' ? '' : 'No message arrived.';
   const [common] = commonFailed;
   const demand = common ? demandOf(common) : 'meets all conditions';
   return `${counted(seenCount, 'message')} arrived; none ${demand}.`;
@@ -139,6 +139,13 @@ const COMMANDS: Record<FaultPoint, string> = {
   'end-of-data': 'the end of the message',
 };
 
+/** What to do about a reply of this server, by how the reply begins. */
+const ADVICE: readonly (readonly [string, string])[] = [
+  ['452 4.2.2 ', 'Delete messages of this inbox, or raise "maxMessagesPerInbox" of the plan.'],
+  ['552 5.3.4 ', 'Send a smaller message, or raise "maxMessageBytes" of the plan.'],
+  ['550 5.6.11 ', 'Its sender must end each line with CRLF.'],
+];
+
 const timesOf = (count: number): string => (count > 1 ? ` ${count} times` : '');
 
 /**
@@ -158,11 +165,14 @@ function refusalSentence(
     const early = inbox.createdAt - at;
     const isEarly = reply.startsWith('550 5.1.1') && early >= 0;
     const time = isEarly ? `, ${duration(early)} before this inbox was created` : '';
-    return `Mail ${whose} was refused${timesOf(times)}${time}: ${quoted(reply)}.`;
+    const refused = `Mail ${whose} was refused${timesOf(times)}${time}: ${quoted(reply)}.`;
+    return sentences(refused, ADVICE.find(([code]) => reply.startsWith(code))?.[1] ?? '');
   }
   const { rule, at: point, delayMs, disconnect } = fault;
   const delay = delayMs === 0 ? '' : ` after ${duration(delayMs)}`;
-  if (reply !== '') return `Fault rule ${rule} answered ${COMMANDS[point]} with ${quoted(reply)}${delay}.`;
+  if (reply !== '') {
+    return `Fault rule ${rule} answered ${COMMANDS[point]}${timesOf(times)} with ${quoted(reply)}${delay}.`;
+  }
   if (disconnect) return `Fault rule ${rule} closed the connection at ${COMMANDS[point]}${delay}.`;
   return `Fault rule ${rule} delayed the reply to ${COMMANDS[point]} by ${duration(delayMs)}.`;
 }
@@ -183,7 +193,8 @@ function otherMailSentence(
   if (reason === 'refused') return `Mail for another address was refused meanwhile: ${quoted(address)}.`;
   if (reason === 'meets-conditions') {
     const more = others.length === 0 ? '' : `, and ${others.length} more elsewhere`;
-    return `Mail that meets all conditions arrived for ${quoted(address)}, in another inbox of this account${more}.`;
+    const place = inboxId === sinkId ? 'in the sink' : 'in another inbox of this account';
+    return `Mail that meets all conditions arrived for ${quoted(address)}, ${place}${more}.`;
   }
   if (inboxId !== sinkId) {
     return `Mail for this address was stored in the inbox ${quoted(inboxId ?? '')}: its sender had authenticated for that one.`;

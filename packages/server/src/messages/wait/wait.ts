@@ -1,7 +1,7 @@
 import type { InboxRecord, MessageRecord } from '../../store/contract/index.ts';
 import { cursorAt, timeOfSince } from '../cursor.ts';
 import { readUntil } from '../held/change-signal.ts';
-import { liveInbox } from '../live-inbox.ts';
+import { stillLiveInbox } from '../live-inbox.ts';
 import { type Elsewhere, type ElsewhereDeps, lookElsewhere } from './elsewhere.ts';
 import { goneOf, readInFull } from './full-messages.ts';
 import { findInOtherInboxes, findOtherRefusals, type OtherMail } from './other-mail.ts';
@@ -62,7 +62,7 @@ function untilOver(
   const { id, accountId } = inbox;
   const source = { accountId, subscribe: (listener: () => void) => held.events.onMessage(id, listener) };
   return readUntil({ ...held, source, signal }, expectation.waitMs, async (now, isLast) => {
-    const { expiresAt } = liveInbox(await held.store.inboxes.find(accountId, id, now), now, id);
+    const { expiresAt } = stillLiveInbox(await held.store.inboxes.find(accountId, id, now), now, id);
     for (;;) {
       await scan.run(signal);
       if (!scan.hasEnough && !isLast && !signal.aborted) {
