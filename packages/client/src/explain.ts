@@ -72,7 +72,8 @@ export function explanationLines({
 
 /** A match in words, such as `with subject "reset" and a code`. */
 export function describeMatch(match: Match): string {
-  const words = Object.entries(match).flatMap(([name, value]) => {
+  // Text, which is refused as a match, has entries too.
+  const words = Object.entries(typeof match === 'object' ? match : {}).flatMap(([name, value]) => {
     if (value === undefined) return [];
     if (typeof value === 'boolean') {
       const noun = name === 'hasAttachments' ? 'attachment' : name;

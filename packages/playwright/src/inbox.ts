@@ -32,7 +32,7 @@ const inStep = new AsyncLocalStorage<boolean>();
 export class TestInbox extends Inbox {
   readonly #testInfo: TestInfo;
   readonly #testStart: number;
-  #hasEnded = false;
+  readonly #ended = new AbortController();
 
   constructor(transport: Transport, data: api.Inbox, testInfo: TestInfo, testStart: number) {
     super(transport, data);
@@ -83,9 +83,27 @@ export class TestInbox extends Inbox {
     return await test.step(title, wait, { box: true });
   }
 
-  /** Called when the test or hook that created it is over. */
+  /**
+   * Called when the test or hook that created it is over. Ends the waits that still run: of one without `await` the
+   * rejection is then reported for this test, and not for whichever runs later.
+   */
   end(): void {
-    this.#hasEnded = true;
+    this.#ended.abort(
+      new Error(
+        `The test ended while it waited for mail to ${this.address}. Write "await" in front of the wait, or await its promise later.`,
+      ),
+    );
+  }
+
+  /** Aborted with the signal of the wait, or with the test. */
+  #untilEnd(own: AbortSignal | undefined): AbortSignal {
+    if (!own) return this.#ended.signal;
+    const controller = new AbortController();
+    for (const signal of [own, this.#ended.signal]) {
+      if (signal.aborted) controller.abort(signal.reason);
+      else signal.addEventListener('abort', () => controller.abort(signal.reason), { once: true });
+    }
+    return controller.signal;
   }
 
   #title(noun: string, match: Match): string {
@@ -95,7 +113,7 @@ export class TestInbox extends Inbox {
   /** @throws Error for a silence that the test cannot see the end of */
   #fitting(options: SilenceOptions): SilenceOptions {
     const left = this.#timeLeft();
-    if (options.forMs < left) return options;
+    if (options.forMs < left) return { ...options, signal: this.#untilEnd(options.signal) };
     throw new Error(
       `The test has ${Math.round(left)} ms left, which is too little to expect silence for ${options.forMs} ms. Shorten "forMs", or call test.setTimeout().`,
     );
@@ -103,13 +121,17 @@ export class TestInbox extends Inbox {
 
   /** With a time that ends before the test does. */
   #withTimeout(options: WaitOptions): WaitOptions {
-    if (this.#hasEnded)
+    if (this.#ended.signal.aborted)
       throw new Error(
         `The inbox ${this.address} ended with the test or hook that created it. For several tests, create one in beforeAll with the fixture mailClient: await mailClient.inboxes.create().`,
       );
     const { timeoutMs = DEFAULT_WAIT_MS } = options;
     const left = this.#timeLeft();
-    return { ...options, timeoutMs: timeoutMs < left ? timeoutMs : Math.max(left - RESERVE_MS, left / 2) };
+    return {
+      ...options,
+      signal: this.#untilEnd(options.signal),
+      timeoutMs: timeoutMs < left ? timeoutMs : Math.max(left - RESERVE_MS, left / 2),
+    };
   }
 
   /**

@@ -68,7 +68,7 @@ describe.skipIf(!hasChromium)(
         ([title, { status }]) => (status === 'passed') === title.startsWith('a customer'),
       );
       expect(wrong).toEqual([]);
-      expect(results.size).toBe(12);
+      expect(results.size).toBe(14);
     });
 
     it('show the explanation of a failed wait before the time of the test is over, at the line of the test', () => {
@@ -79,6 +79,14 @@ describe.skipIf(!hasChromium)(
       );
       expect(failed?.error?.message).toMatch(/subject is "Welcome to Shop"/);
       expect(failed?.errors[0]?.location?.file).toMatch(/failing\.spec\.ts$/);
+    });
+
+    it('report a wait without await for its own test, and no wait that another one overtook', () => {
+      const failed = results.get('a customer is forgotten by a wait without await');
+      expect(failed?.error?.message).toMatch(
+        /The test ended while it waited for mail to \S+@mayfly\.test\. Write "await" in front of the wait/,
+      );
+      expect(results.get('a wait that lost a race does not fail the test')?.status).toBe('passed');
     });
 
     it('attach the mails of the failed test, without scripts that would run', () => {

@@ -15,3 +15,7 @@ test('a customer resets the password', async ({ inbox }) => {
   });
   await inbox.waitForLink({ kind: 'reset', subject: 'password' });
 });
+
+test('a customer is forgotten by a wait without await', async ({ inbox }) => {
+  void inbox.waitForCode();
+});

@@ -86,3 +86,9 @@ test.describe('an inbox of beforeAll', () => {
     );
   });
 });
+
+test('a wait that lost a race does not fail the test', async ({ inbox }) => {
+  expect(await Promise.race([inbox.waitForCode(), Promise.resolve('the page was faster')])).toBe(
+    'the page was faster',
+  );
+});

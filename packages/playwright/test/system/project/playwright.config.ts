@@ -3,6 +3,7 @@ import { defineConfig } from '@playwright/test';
 // busy machine; the package is compiled already.
 import '../../../../client/src/checks.ts';
 import '../../../../client/src/rare.ts';
+import '../../../../client/src/uncommon.ts';
 import type { MayflyOptions } from '../../../src/index.ts';
 
 /** Run by fixtures.test.ts with the addresses of a server. */
