@@ -2,6 +2,7 @@ import type { ComponentChildren } from 'preact';
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import icon from './icon.svg';
 import { dismiss, type Toast, toasts } from './lib/actions.ts';
+import { keepFocus } from './lib/focus.ts';
 import { count } from './lib/format.ts';
 import { useShortcuts } from './lib/keys.ts';
 import { connection, lastHeardAt, startLive } from './lib/live.ts';
@@ -173,6 +174,7 @@ const ToastNote = ({ one: { id, text, kind, undo } }: { one: Toast }) => (
         onClick={() => {
           undo();
           dismiss(id);
+          keepFocus();
         }}
       >
         Undo

@@ -1,4 +1,5 @@
 import { computed, signal } from '@preact/signals';
+import { keepFocus } from './focus.ts';
 
 /*
  * Every state that matters is in the URL: the path names the screen, the query its tab, filters and selection.
@@ -17,6 +18,7 @@ export const query = computed(() => url.value.searchParams);
 
 addEventListener('popstate', () => {
   url.value = read();
+  keepFocus();
 });
 
 /** The address of a screen. @param params parameters that are null or '' are left out */
@@ -31,6 +33,7 @@ export function navigate(to: string, { replace = false } = {}): void {
   if (replace) history.replaceState(null, '', to);
   else history.pushState(null, '', to);
   url.value = read();
+  keepFocus();
 }
 
 /** Changes parameters of the current screen, by default without a new entry in the history. */

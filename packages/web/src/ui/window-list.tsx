@@ -1,5 +1,6 @@
 import type { ComponentChildren, RefObject } from 'preact';
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
+import { afterLayout } from '../lib/focus.ts';
 
 interface WindowListProps<T extends { id: string }> {
   items: readonly T[];
@@ -139,12 +140,4 @@ export function focusRow(box: Element | null, index: number): void {
 export function keepRow(box: RefObject<Element | null>, index: number): () => void {
   const hadFocus = focusedRow() >= 0;
   return afterLayout(() => (hadFocus ? focusRow(box.current, index) : scrollToRow(box.current, index)));
-}
-
-/** Calls `run` when a change has been rendered and laid out: the second frame from now. @returns what cancels it */
-export function afterLayout(run: () => void): () => void {
-  let frame = requestAnimationFrame(() => {
-    frame = requestAnimationFrame(run);
-  });
-  return () => cancelAnimationFrame(frame);
 }

@@ -105,6 +105,40 @@ describe.skipIf(!CHROMIUM)('the console in a browser (skipped where there is no 
     await context.close();
   });
 
+  it('never loses the focus: after undoing, deleting the only row, filtering and going elsewhere', async () => {
+    const inbox = await app.createInbox({ labels: { run: 'focus' } });
+    await app.send(signUpMail(inbox.address));
+    const { body: webhook } = await app.api('POST', '/v1/webhooks', {
+      body: { url: 'http://127.0.0.1:8099/focus', inboxId: inbox.id },
+    });
+    await app.send(signUpMail(inbox.address, '555555'));
+    const { context, page, open } = await openConsole(browser, app);
+    const focused = page.locator(':focus');
+    await open(`/inboxes?label.run=focus`);
+    await page.getByRole('link', { name: inbox.address }).waitFor();
+    await page.keyboard.press('j');
+    await page.keyboard.press('Delete');
+    await page.getByText('No inbox matches').waitFor();
+    await expect.poll(() => focused.textContent()).toContain('Inboxes');
+    await page.getByRole('button', { name: 'Undo' }).press('Enter');
+    await page.getByRole('link', { name: inbox.address }).waitFor();
+    await expect.poll(() => focused.textContent()).toContain('Inboxes');
+    await page.keyboard.press('j');
+    await page.keyboard.press('Enter');
+    await page.getByRole('link', { name: /555555/ }).waitFor();
+    await expect.poll(() => focused.textContent()).toContain(inbox.address);
+    await open('/runs?label.run=focus');
+    await page.getByText('All inboxes of the run').waitFor();
+    await page.getByRole('button', { name: 'run=focus' }).press('Enter');
+    await expect.poll(() => focused.textContent()).toContain('Test runs');
+    await open(`/webhooks/${webhook.id}`);
+    const failed = page.getByRole('button', { name: 'failed', exact: true });
+    await failed.press('Enter');
+    await page.getByText('No delivery is in that state.').waitFor();
+    await expect.poll(() => focused.textContent()).toBe('failed');
+    await context.close();
+  });
+
   it('shows why nothing came, with the letters that differ', async () => {
     const inbox = await app.createInbox({ localPart: 'brave.otter' });
     await app.send(signUpMail(inbox.address));

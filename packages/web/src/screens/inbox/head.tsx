@@ -109,7 +109,7 @@ export function Head(props: HeadProps) {
   return (
     <header class="screen-head">
       <div class="screen-title">
-        <Heading class="address">
+        <Heading class="address" tabIndex={-1}>
           {inbox ? inbox.address : id} {inbox && <CopyButton value={inbox.address} what="the address" />}
         </Heading>
         {!inbox && <div class="lead small">&nbsp;</div>}

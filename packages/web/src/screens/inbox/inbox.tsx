@@ -3,6 +3,7 @@ import type { RefObject } from 'preact';
 import { useEffect, useMemo, useRef } from 'preact/hooks';
 import { copy, deleteLater, visible } from '../../lib/actions.ts';
 import { Feed } from '../../lib/feed.ts';
+import { afterLayout, keepFocus } from '../../lib/focus.ts';
 import { useKeys } from '../../lib/keys.ts';
 import { isGone, type Query, useQuery } from '../../lib/query.ts';
 import { href, navigate, query } from '../../lib/router.ts';
@@ -10,7 +11,7 @@ import { mayfly, mayWrite, session } from '../../lib/session.ts';
 import { serverNow } from '../../lib/time.ts';
 import { showTitle } from '../../lib/title.ts';
 import { Failure, Stale } from '../../ui/states.tsx';
-import { afterLayout, focusedRow, focusRow, keepRow, rowKeys } from '../../ui/window-list.tsx';
+import { focusedRow, focusRow, keepRow, rowKeys } from '../../ui/window-list.tsx';
 import { MessagePane } from '../message/message.tsx';
 import { Head } from './head.tsx';
 import { List } from './list.tsx';
@@ -124,6 +125,7 @@ function useVerbs({ id, messageId }: InboxProps, { inbox, feed, messages, box, o
     });
     // The next row takes the place of this one, also for the keyboard.
     if (hadFocus) afterLayout(() => focusRow(box.current, Math.min(index, messages.length - 2)));
+    keepFocus();
   };
   const current = () => messages[messageId === undefined ? focusedRow() : at];
   useKeys({

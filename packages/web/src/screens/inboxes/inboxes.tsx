@@ -1,6 +1,7 @@
 import type { api } from '@mayfly/client';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { attempt, copy, deleteLater, toast, visible } from '../../lib/actions.ts';
+import { afterLayout, keepFocus } from '../../lib/focus.ts';
 import { count, plural } from '../../lib/format.ts';
 import { useKeys } from '../../lib/keys.ts';
 import { onArrivals, openings } from '../../lib/live.ts';
@@ -12,7 +13,7 @@ import { Button, ScreenHead, SearchField, Snippet } from '../../ui/basics.tsx';
 import { Confirm } from '../../ui/dialog.tsx';
 import { later } from '../../ui/later.tsx';
 import { Loaded, Notice } from '../../ui/states.tsx';
-import { afterLayout, focusedRow, focusRow, rowKeys, WindowList } from '../../ui/window-list.tsx';
+import { focusedRow, focusRow, rowKeys, WindowList } from '../../ui/window-list.tsx';
 import { labelParams, labelsIn } from '../runs/report.ts';
 import { InboxRow, isSink } from './row.tsx';
 
@@ -167,6 +168,8 @@ function useVerbs(list: Query<api.Inbox[]>, shown: readonly api.Inbox[]) {
       remove: () => mayfly.call('DELETE /v1/inboxes/{id}', { path: { id: inbox.id } }),
     });
     afterLayout(() => focusRow(box.current, Math.min(index, shown.length - 2)));
+    // There may be no other row.
+    keepFocus();
   };
   useKeys({
     ...rowKeys(box, shown.length),

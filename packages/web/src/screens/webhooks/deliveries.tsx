@@ -2,11 +2,13 @@ import type { api } from '@mayfly/client';
 import { useState } from 'preact/hooks';
 import { attempt, toast } from '../../lib/actions.ts';
 import { count } from '../../lib/format.ts';
+import type { Query } from '../../lib/query.ts';
 import { href, query, setQuery } from '../../lib/router.ts';
 import { mayfly, mayWrite } from '../../lib/session.ts';
 import { duration, exact, now, serverNow } from '../../lib/time.ts';
 import { Ago, Badge, Button, Field } from '../../ui/basics.tsx';
 import { Dialog, FormFoot } from '../../ui/dialog.tsx';
+import { Loaded } from '../../ui/states.tsx';
 
 const STATES = ['pending', 'delivered', 'failed', 'cancelled'] as const;
 type State = (typeof STATES)[number];
@@ -111,23 +113,54 @@ function Replay({
   );
 }
 
-/** The log of deliveries, filtered by state, and the replay of many. */
-export function Deliveries({
+const Table = ({
   webhookId,
   deliveries,
-  onChange,
 }: {
   webhookId: string;
   deliveries: readonly api.WebhookDelivery[];
+}) => (
+  <div class="table-box">
+    <table class="stacked">
+      <thead>
+        <tr>
+          <th scope="col">Recorded</th>
+          <th scope="col">State</th>
+          <th scope="col">Response</th>
+          <th scope="col" class="number">
+            Attempts
+          </th>
+          <th scope="col">Next</th>
+          <th scope="col">Event</th>
+        </tr>
+      </thead>
+      <tbody>
+        {deliveries.map((delivery) => (
+          <Row key={delivery.id} delivery={delivery} webhookId={webhookId} />
+        ))}
+      </tbody>
+    </table>
+  </div>
+);
+
+interface DeliveriesProps {
+  webhookId: string;
+  /** Those that are shown. */
+  query: Omit<Query<{ items: readonly api.WebhookDelivery[]; hasMore: boolean } | null>, 'set'>;
   onChange: () => void;
-}) {
+  /** Called with how many are shown, where older ones are wanted. */
+  onOlder: (shown: number) => void;
+}
+
+/** The log of deliveries, filtered by state, and the replay of many. */
+export function Deliveries({ webhookId, query: list, onChange, onOlder }: DeliveriesProps) {
   const [isReplaying, setReplaying] = useState(false);
   const state = stateIn(query.value);
   return (
     <section>
       <div class="row-line">
         <h2 class="cut">Deliveries</h2>
-        {mayWrite.value && deliveries.length > 0 && (
+        {mayWrite.value && (list.data?.items.length ?? 0) > 0 && (
           <Button icon="refresh" onClick={() => setReplaying(true)}>
             Replay…
           </Button>
@@ -144,35 +177,28 @@ export function Deliveries({
           </Button>
         ))}
       </div>
-      {deliveries.length === 0 ? (
-        <p class="muted padded-line">
-          {state
-            ? 'No delivery is in that state.'
-            : 'Nothing was delivered yet. A new message, or “Send a test”, appears here.'}
-        </p>
-      ) : (
-        <div class="table-box">
-          <table class="stacked">
-            <thead>
-              <tr>
-                <th scope="col">Recorded</th>
-                <th scope="col">State</th>
-                <th scope="col">Response</th>
-                <th scope="col" class="number">
-                  Attempts
-                </th>
-                <th scope="col">Next</th>
-                <th scope="col">Event</th>
-              </tr>
-            </thead>
-            <tbody>
-              {deliveries.map((delivery) => (
-                <Row key={delivery.id} delivery={delivery} webhookId={webhookId} />
-              ))}
-            </tbody>
-          </table>
-        </div>
-      )}
+      <Loaded query={list} rows={3}>
+        {(page) =>
+          !page || page.items.length === 0 ? (
+            <p class="muted padded-line">
+              {state
+                ? 'No delivery is in that state.'
+                : 'Nothing was delivered yet. A new message, or “Send a test”, appears here.'}
+            </p>
+          ) : (
+            <>
+              <Table webhookId={webhookId} deliveries={page.items} />
+              {page.hasMore && (
+                <p class="padded-line">
+                  <Button disabled={list.isLoading} onClick={() => onOlder(page.items.length)}>
+                    Show older deliveries
+                  </Button>
+                </p>
+              )}
+            </>
+          )
+        }
+      </Loaded>
       {isReplaying && <Replay webhookId={webhookId} onClose={() => setReplaying(false)} onDone={onChange} />}
     </section>
   );

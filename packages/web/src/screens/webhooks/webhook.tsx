@@ -176,34 +176,40 @@ function One({ id, deliveryId }: { id: string; deliveryId: string }) {
   );
 }
 
+/** Deliveries, as many as are wanted. @param state null for those in any state */
+const loadDeliveries = (id: string, state: ReturnType<typeof stateIn>, most: number, signal: AbortSignal) =>
+  loadPages(async (range) => {
+    const query = { ...range, ...(state && { state }) };
+    const page = await mayfly.call('GET /v1/webhooks/{id}/deliveries', { path: { id }, query, signal });
+    return { items: page.deliveries, hasMore: page.hasMore };
+  }, most);
+
 /** A webhook with its deliveries. */
 function All({ id }: { id: string }) {
   const [secret, setSecret] = useState('');
   const state = stateIn(query.value);
   const most = useRef(PAGE);
-  const loaded = useQuery(`webhook ${id} ${state}`, async (signal) => {
-    const path = { id };
-    const list = (only?: typeof state) =>
-      loadPages(async (range) => {
-        const query = { ...range, ...(only && { state: only }) };
-        const page = await mayfly.call('GET /v1/webhooks/{id}/deliveries', { path, query, signal });
-        return { items: page.deliveries, hasMore: page.hasMore };
-      }, most.current);
-    // The plot counts all states, whichever the list shows.
-    const newest = list();
-    const [webhook, all, deliveries] = await Promise.all([
-      mayfly.call('GET /v1/webhooks/{id}', { path, signal }),
-      newest,
-      state ? list(state) : newest,
+  const loaded = useQuery(`webhook ${id}`, async (signal) => {
+    const [webhook, all] = await Promise.all([
+      mayfly.call('GET /v1/webhooks/{id}', { path: { id }, signal }),
+      loadDeliveries(id, undefined, most.current, signal),
     ]);
-    return { webhook, all, deliveries };
+    return { webhook, all };
   });
-  useKeys({ r: loaded.reload, Escape: () => navigate(href('/webhooks')) });
-  useRefresh(dueOf(loaded.data?.all.items ?? []), loaded.data, loaded.reload);
+  // The plot counts all states, whichever the list shows.
+  const ofState = useQuery(`deliveries ${id} ${state}`, async (signal) =>
+    state ? loadDeliveries(id, state, most.current, signal) : null,
+  );
+  const reload = () => {
+    loaded.reload();
+    ofState.reload();
+  };
+  useKeys({ r: reload, Escape: () => navigate(href('/webhooks')) });
+  useRefresh(dueOf(loaded.data?.all.items ?? []), loaded.data, reload);
   return (
     <div class="screen">
       <Loaded query={loaded} isScreen>
-        {({ webhook, all, deliveries }) => (
+        {({ webhook, all }) => (
           <>
             <ScreenHead
               title={<span class="mono">{webhook.url}</span>}
@@ -213,7 +219,7 @@ function All({ id }: { id: string }) {
                 </span>
               }
             >
-              {mayWrite.value && <Verbs webhook={webhook} onChange={loaded.reload} onSecret={setSecret} />}
+              {mayWrite.value && <Verbs webhook={webhook} onChange={reload} onSecret={setSecret} />}
             </ScreenHead>
             <Failing webhook={webhook} deliveries={all.items} />
             {webhook.disabledReason && (
@@ -223,20 +229,15 @@ function All({ id }: { id: string }) {
             )}
             <div class="page">
               <Hours deliveries={all.items} isWhole={!all.hasMore} />
-              <Deliveries webhookId={id} deliveries={deliveries.items} onChange={loaded.reload} />
-              {deliveries.hasMore && (
-                <p>
-                  <Button
-                    disabled={loaded.isLoading}
-                    onClick={() => {
-                      most.current = deliveries.items.length + PAGE;
-                      loaded.reload();
-                    }}
-                  >
-                    Show older deliveries
-                  </Button>
-                </p>
-              )}
+              <Deliveries
+                webhookId={id}
+                query={state ? ofState : { ...loaded, data: all, error: undefined }}
+                onChange={reload}
+                onOlder={(shown) => {
+                  most.current = shown + PAGE;
+                  reload();
+                }}
+              />
             </div>
           </>
         )}
