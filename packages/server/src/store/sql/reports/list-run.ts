@@ -8,6 +8,7 @@ import {
 import { REFUSAL_KEPT_MS, TOMBSTONE_MS } from '../../contract/retention.ts';
 import type { Db, Engine } from '../engine.ts';
 import { inboxesByLabels } from '../inboxes/live-inboxes.ts';
+import type { Tables } from '../tables/index.ts';
 import { waitsOf } from './waits.ts';
 
 /** Addresses that one statement names; SQLite allows 32,766 parameters, and PostgreSQL plans each number anew. */
@@ -21,6 +22,14 @@ interface RefusalAt {
 }
 type Listed = Omit<RunInbox, 'refusals'>;
 
+type ListedRow = Omit<Tables['deleted_inboxes'], 'account_id' | 'deleted_at'>;
+
+const toListed = (row: ListedRow, state: RunInbox['state'], endedAt: number | null): Listed => ({
+  ...{ id: row.id, address: row.address, labels: JSON.parse(row.labels), createdAt: row.created_at },
+  ...{ state, endedAt, received: row.received_messages, firstReceivedAt: row.first_received_at || null },
+  waits: waitsOf(row.waits),
+});
+
 /** Live inboxes, and those that expired within the last 24 hours. */
 async function selectKnown(db: Db, accountId: string, labels: Labels, now: number): Promise<Listed[]> {
   const rows = await inboxesByLabels(db, accountId, labels)
@@ -33,12 +42,7 @@ async function selectKnown(db: Db, accountId: string, labels: Labels, now: numbe
   return rows.map((row) => {
     // A swept inbox has ended, also when the clock runs back before its end.
     const isLive = row.expires_at > now && row.freed === 0;
-    return {
-      ...{ id: row.id, address: row.address, labels: JSON.parse(row.labels), createdAt: row.created_at },
-      ...{ state: isLive ? 'live' : 'expired', endedAt: isLive ? null : Math.min(row.expires_at, now) },
-      ...{ received: row.received_messages, firstReceivedAt: row.first_received_at || null },
-      waits: waitsOf(row.waits),
-    };
+    return isLive ? toListed(row, 'live', null) : toListed(row, 'expired', Math.min(row.expires_at, now));
   });
 }
 
@@ -61,12 +65,7 @@ async function selectDeleted(db: Db, accountId: string, labels: Labels, now: num
     .limit(MAX_RUN_INBOXES + 1)
     .execute();
   return rows
-    .map((row) => ({
-      ...{ id: row.id, address: row.address, labels: JSON.parse(row.labels), createdAt: row.created_at },
-      ...{ state: 'deleted' as const, endedAt: row.deleted_at },
-      ...{ received: row.received_messages, firstReceivedAt: row.first_received_at || null },
-      waits: waitsOf(row.waits),
-    }))
+    .map((row) => toListed(row, 'deleted', row.deleted_at))
     .filter((inbox) => Object.entries(labels).every(([name, value]) => inbox.labels[name] === value));
 }
 
