@@ -6,13 +6,14 @@ import type { Finding, Rule, Severity } from './finding.ts';
 import { HEADER_RULES } from './header-rules.ts';
 import { pageFacts } from './page-facts.ts';
 import { PAGE_RULES } from './page-rules.ts';
+import { TEMPLATE_RULES } from './template-rules.ts';
 
 /*
- * Says what is wrong with a mail. To add a rule, add it to one of the three tables. A rule must not find
+ * Says what is wrong with a mail. To add a rule, add it to one of the four tables. A rule must not find
  * anything in a well-made mail: a finding that is not worth mending makes people ignore the others.
  */
 
-export const RULES: readonly Rule[] = [...HEADER_RULES, ...BODY_RULES, ...PAGE_RULES];
+export const RULES: readonly Rule[] = [...HEADER_RULES, ...BODY_RULES, ...TEMPLATE_RULES, ...PAGE_RULES];
 
 /** Findings of one mail; more say no more. */
 export const MAX_FINDINGS = 100;

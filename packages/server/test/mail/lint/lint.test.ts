@@ -185,6 +185,32 @@ const CASES: Record<string, { bad: Buffer[]; good: Buffer[] }> = {
     bad: [page('<img src="http://shop.example/a.png" alt=A width=10>')],
     good: [page('<img src="https://shop.example/a.png" alt=A width=10>')],
   },
+  'unfilled-template': {
+    bad: [
+      mail([...without('Subject'), 'Subject: Welcome, {{ first_name }}!']),
+      mail([...without('Subject'), 'Subject: Your order *|ORDER|*']),
+      mail([...without('Subject'), 'Subject: Order [object Object] is on its way']),
+      mail(HEAD, 'Hi undefined,\n\nyour code is 482913.'),
+      mail(HEAD, 'Hello ,\n\nyour code is 482913.'),
+      mail(HEAD, `Dear \${user.name},\n\nwelcome.`),
+      mail(HEAD, 'Confirm: https://shop.example/confirm/undefined'),
+      page('<p>Hi <b></b>,</p><p>Hello', 'Hello'),
+      page('<a href="https://shop.example/reset?token={{token}}">Reset</a>'),
+      page('<a href="https://shop.example/u/%7B%7Bid%7D%7D">Unsubscribe</a>'),
+    ],
+    good: [
+      mail([...without('Subject'), 'Subject: Re: {{ first_name }} is not replaced']),
+      mail([
+        ...without('Subject'),
+        `Subject: [acme/ci] Use \${{ secrets.TOKEN }}`,
+        'List-Id: <ci.acme.example>',
+      ]),
+      mail([...without('Subject'), 'Subject: 100 % off {today}']),
+      mail(HEAD, 'Hi Ada,\n\nwrite {{ name }} where the name belongs. Null is undefined.'),
+      mail(HEAD, 'Hello,\n\nhttps://shop.example/docs/undefined-behaviour?ref=null'),
+      mail(HEAD, 'Hi Nonette,\n\nhello.'),
+    ],
+  },
   'little-client-support': {
     bad: [
       page('<style>p{color:var(--x)}</style><p>a'),
