@@ -4,6 +4,7 @@ import { ComparedContent, RecentContents } from '../../../src/mail/matching/comp
 import { searchWords } from '../../../src/mail/matching/filters.ts';
 import { everything, inboxAt, mailTo, onlyPlaced, T } from '../../store/builders.ts';
 import { openTemporaryHere } from '../../store/sqlite/open-sqlite.ts';
+import { growth } from '../../support/growth.ts';
 
 const page = (htmlWords: string) => new ComparedContent({ text: null, htmlWords, links: [] });
 const plain = (text: string) => new ComparedContent({ text, htmlWords: null, links: [] });
@@ -59,6 +60,27 @@ describe('the text of a message', () => {
     // A text part is compared as it was sent.
     expect(plain('Con\u00adfirm').hasText('con\u00adfirm')).toBe(true);
     expect(plain('Confirm').hasText('Con\u00adfirm')).toBe(false);
+  });
+
+  it.each([
+    ['marks of one letter', '\u0301\u0323'],
+    ['letters with marks', 'a\u0301\u0323'],
+    ['marks of one kind', '\u0301'],
+    ['vowel signs', '\u093f\u093c'],
+    ['Hangul letters', '\u1112\u1161\u11ab'],
+    ['ligatures', '\ufdfa'],
+    ['spaces', ' \u00a0'],
+    ['dotted capital letters', '\u0130'],
+  ])('is compared in time that grows with its length: %s', (_, letters) => {
+    const compare = (times: number) => () => plain(`a${letters.repeat(times)}`).hasText('missing');
+    // Eight times the length; work that grows with the square takes 64 times as long.
+    expect(growth(compare(5_000), compare(40_000), { limit: 32, noiseMs: 0.5 })).toBeLessThan(32);
+  });
+
+  it('has letters with many marks, in whatever order these are', () => {
+    const marks = '\u0301\u0323'.repeat(14);
+    const ordered = `${'\u0323'.repeat(14)}${'\u0301'.repeat(14)}`;
+    expect(plain(`x a${marks} y`).hasText(`A${ordered} Y`)).toBe(true);
   });
 
   it('is compared in links by their target and words, whatever their case', () => {
