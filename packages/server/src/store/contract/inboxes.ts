@@ -100,8 +100,8 @@ export interface InboxStore {
   /** The hash of the read token of a live inbox, with which short-lived links into it are signed. */
   findTokenHash(inboxId: string, now: number): Promise<string | undefined>;
   /**
-   * Sets a live inbox's expiry. `plan` may have changed since creation: `expiresAt` is used as given,
-   * the caller keeps it within `maxExpiresAt`; set to `now`, the inbox expires at once. Undefined if it
+   * Sets a live inbox's expiry, but not past its `maxExpiresAt`. Set to `now`, the inbox expires at once, and so
+   * does its `maxExpiresAt`: a later call whose `now` was read before returns it with that expiry. Undefined if it
    * is not live.
    */
   setExpiry(

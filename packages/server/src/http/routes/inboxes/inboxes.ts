@@ -12,6 +12,7 @@ import {
   UpdateInbox,
 } from '@mayfly/client/contract';
 import { MINUTE_MS } from '../../../clock.ts';
+import { liveInbox } from '../../../messages/live-inbox.ts';
 import type { InboxRecord } from '../../../store/contract/index.ts';
 import { throwEnded } from '../../access/ended-inbox.ts';
 import { callerOf, callersInbox, keyCaller } from '../../access/guard.ts';
@@ -180,7 +181,9 @@ function extension(app: App, { deps }: RouteContext): void {
       const ttlMinutes = lifetime(request.body.ttlMinutes, plan.maxTtlMinutes, account.plan);
       const now = clock.now();
       const expiresAt = Math.min(now + ttlMinutes * MINUTE_MS, inbox.maxExpiresAt);
-      return toInbox(await setExpiry(deps, inbox, { ttlMinutes, expiresAt }, now), plan);
+      const changed = await setExpiry(deps, inbox, { ttlMinutes, expiresAt }, now);
+      // Another request let it expire since `now` was read.
+      return toInbox(liveInbox(changed, clock.now(), inbox.id), plan);
     },
   });
 }

@@ -124,7 +124,14 @@ export function createInboxes(engine: Engine, removal: Removal): InboxStore {
           .updateTable('inboxes')
           .set((row) => ({
             ttl_minutes: ttlMinutes,
-            expires_at: expiresAt,
+            expires_at: row
+              .case()
+              .when('max_expires_at', '<', expiresAt)
+              .then(row.ref('max_expires_at'))
+              .else(expiresAt)
+              .end(),
+            // An extension that began before this one ended the inbox must not bring it back.
+            ...(expiresAt <= now && { max_expires_at: expiresAt }),
             version: row('version', '+', 1),
           }))
           .where('id', '=', inboxId)
@@ -134,8 +141,9 @@ export function createInboxes(engine: Engine, removal: Removal): InboxStore {
           .returning(INBOX_COLUMNS)
           .executeTakeFirst();
         if (!row) return undefined;
-        await moveAddressEnd(tx, { address: row.address, inboxId, expiresAt });
-        await moveWebhookEnd(tx, { accountId, inboxId, expiresAt });
+        const end = { inboxId, expiresAt: row.expires_at };
+        await moveAddressEnd(tx, { ...end, address: row.address });
+        await moveWebhookEnd(tx, { ...end, accountId });
         return toInbox(row, now);
       }),
   };

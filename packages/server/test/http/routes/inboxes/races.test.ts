@@ -28,6 +28,15 @@ describe('a change of an inbox that ends after the request was admitted', () => 
     expect(await extend()).toMatchObject({ status: 410, body: { code: 'inbox_expired', expiredAt } });
   });
 
+  it('gets 410, and stays expired, when it expired at a later time than that of the change', async () => {
+    beforeNextChange(async () => {
+      await http.clock.advance(1);
+      await http.api('POST', `/v1/inboxes/${inbox.id}/expire`);
+    });
+    expect(await extend()).toMatchObject({ status: 410, body: { code: 'inbox_expired' } });
+    expect((await http.api('GET', `/v1/inboxes/${inbox.id}`)).status).toBe(410);
+  });
+
   it('gets 410 also when its messages were already freed', async () => {
     beforeNextChange(async () => {
       await http.api('POST', `/v1/inboxes/${inbox.id}/expire`);

@@ -227,6 +227,17 @@ export function describeInboxes(given: Given): void {
         await given.store.inboxes.setExpiry(owner, id, { ttlMinutes: 9, expiresAt: T + 90 }, T + 50),
       ).toBeUndefined();
     });
+
+    it('one that was set to expire stays expired, also for a change that began before', async () => {
+      const owner = await given.account();
+      const { id, address } = await given.inbox(owner, { expiresAt: T + 90 });
+      const ttl = { ttlMinutes: 9 };
+      await given.store.inboxes.setExpiry(owner, id, { ...ttl, expiresAt: T + 20 }, T + 20);
+      const late = await given.store.inboxes.setExpiry(owner, id, { ...ttl, expiresAt: T + 80 }, T + 10);
+      expect(late?.expiresAt).toBe(T + 20);
+      expect(await given.store.inboxes.find(owner, id, T + 30)).toMatchObject({ expiresAt: T + 20 });
+      expect(await given.store.inboxes.findByAddress(address, T + 30)).toBeUndefined();
+    });
   });
 
   describe('addresses', () => {
