@@ -196,7 +196,9 @@ export function pointsOfSubject({ alone, sentence, sentenceWords }: Setting): nu
   const at = sentenceWords.slice(0, WORDS_TO_SUBJECT).findIndex((_, i) => isCode(kindAt(sentenceWords, i)));
   if (at < 0 || isCodeOfOther(sentenceWords, at)) return undefined;
   const last = kindAt(sentenceWords, sentenceWords.length - 2);
-  const isOwn = !isOther(last) && last !== 'number' && last !== 'label';
+  // "59.90 EUR is": the word goes with the number before it.
+  const hasNumber = /\d/.test(sentenceWords.at(-3) ?? '');
+  const isOwn = hasNumber || (!isOther(last) && last !== 'number' && last !== 'label');
   return isOwn ? 85 : undefined;
 }
 

@@ -12,6 +12,7 @@ import { build, type LabelledMail } from './labelled/labelled.ts';
 import { LANGUAGES } from './labelled/languages.ts';
 import { SEVENTH_EASTERN } from './labelled/seventh/eastern.ts';
 import { EIGHTH } from './labelled/seventh/eighth.ts';
+import { ELEVENTH } from './labelled/seventh/eleventh.ts';
 import { NINTH } from './labelled/seventh/ninth.ts';
 import { TENTH } from './labelled/seventh/tenth.ts';
 import { SEVENTH_WESTERN } from './labelled/seventh/western.ts';
@@ -80,6 +81,7 @@ const ALL = [
   ...EIGHTH,
   ...NINTH,
   ...TENTH,
+  ...ELEVENTH,
 ];
 const HELD_OUT_5 = [...HELD_OUT_5A, ...HELD_OUT_5B, ...HELD_OUT_5C, ...HELD_OUT_5D];
 
