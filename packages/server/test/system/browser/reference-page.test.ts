@@ -120,7 +120,7 @@ describe.skipIf(!CHROMIUM)('the reference page in a browser (skipped where there
 
   /**
    * Opens an operation, sends it as it is filled in, and reads the status and the text that the page shows.
-   * Clicks are events without a mouse: to wait until a long page stands still takes a second.
+   * It is opened and closed by events without a mouse: to wait until a long page stands still takes a second.
    */
   async function execute({ id, tag, path, hasBody }: Operation): Promise<{ status: string; text: string }> {
     const block = page.locator(`#operations-${tag}-${id}`);
@@ -133,7 +133,7 @@ describe.skipIf(!CHROMIUM)('the reference page in a browser (skipped where there
       const last = block.locator(field).last();
       await expect.poll(() => last.inputValue(), { interval: 20 }).not.toBe('');
     }
-    await block.locator('.execute').dispatchEvent('click');
+    await block.locator('.execute').click();
     const response = block.locator('.live-responses-table .response').first();
     await response.waitFor({ state: 'attached' });
     const status = (await response.locator('.response-col_status').textContent()) ?? '';
