@@ -164,6 +164,30 @@ describe('mf', () => {
     });
   });
 
+  it.each([
+    [['code', 'confirm'], /"mf code" has no use for "confirm". Write --subject "confirm"/],
+    [['list', 'inboxes'], /"mf list" has no use for "inboxes"\.$/],
+    [['code', '--href', '/x'], /"mf code" has no option --href. It takes --subject, .*, --inbox and --json/],
+    [['open', '--timeout', '1s'], /has no option --timeout. It takes none of its own, --inbox and --json/],
+    [['code', '--pattern', '('], /--pattern is not a regular expression. Invalid regular expression/],
+    [['new', '--ttl', '1h'], /"1h" is not a number of minutes. Write --ttl 15/],
+  ])('refuses what it would ignore: mf %j', async (args, message) => {
+    const env = args[0] === 'code' ? await newInbox() : {};
+    const { exitCode, out, notes } = await mf(args, env);
+    expect([exitCode, out, notes.trim()]).toEqual([1, '', expect.stringMatching(message)]);
+  });
+
+  it('waits for a link and for silence by a part of the text', async () => {
+    const env = await newInbox();
+    const text = 'Order 4711: https://shop.example/track';
+    await app.send({ from: 'a@shop.example', to: env.INBOX_ADDRESS, subject: 'Order', text });
+    const link = await mf(['link', '--body', '4711'], env);
+    expect(link).toMatchObject({ exitCode: 0, out: 'https://shop.example/track\n' });
+    expect(await mf(['link', '--body', '4712', '--timeout', '1ms'], env)).toMatchObject({ exitCode: 3 });
+    expect(await mf(['silence', '--body', '4712', '--for', '1ms'], env)).toMatchObject({ exitCode: 0 });
+    expect(await mf(['silence', '--body', '4711', '--for', '1ms'], env)).toMatchObject({ exitCode: 4 });
+  });
+
   it('follows an inbox until it is interrupted', async () => {
     const env = await newInbox();
     await app.send({ from: 'a@shop.example', to: env.INBOX_ADDRESS, subject: 'First', text: 'x' });

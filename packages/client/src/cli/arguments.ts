@@ -39,6 +39,59 @@ export function parse(args: string[]) {
   }
 }
 
+const CONDITIONS = ['subject', 'from', 'to', 'body'];
+/** What a command takes besides --inbox and --json: options, and how many words after its name. */
+const USAGE: Record<string, { options?: string[]; words?: number }> = {
+  new: { options: ['ttl', 'label', 'domain', 'local-part', 'env', 'export'] },
+  code: { options: [...CONDITIONS, 'pattern', 'timeout'] },
+  link: { options: [...CONDITIONS, 'href', 'kind', 'timeout'] },
+  wait: { options: [...CONDITIONS, 'timeout'] },
+  silence: { options: [...CONDITIONS, 'for'] },
+  tail: { options: ['all'] },
+  list: { options: ['all', 'label'] },
+  read: { options: ['text', 'html', 'raw'], words: 1 },
+  save: { words: 2 },
+  open: {},
+  faults: { words: 1 },
+  lint: { words: 1 },
+  timeline: { words: 1 },
+  rm: { options: ['label'] },
+  report: { options: ['label'] },
+  call: { words: 2 },
+  'wait-ready': { options: ['timeout'] },
+};
+
+/** @throws UsageError for what the command would ignore: it would do something else than was meant */
+export function assertUsed(name: string, values: Values, rest: string[]): void {
+  const { options = [], words = 0 } = USAGE[name] ?? {};
+  const ignored = Object.keys(values).find((one) => !['inbox', 'json', ...options].includes(one));
+  if (ignored) {
+    const known = options.map((one) => `--${one}`).join(', ') || 'none of its own';
+    throw new UsageError(`"mf ${name}" has no option --${ignored}. It takes ${known}, --inbox and --json.`);
+  }
+  const extra = rest[words];
+  if (extra === undefined) return;
+  const meant = options.includes('subject')
+    ? ` Write --subject ${JSON.stringify(extra)} for a part of the subject.`
+    : '';
+  throw new UsageError(`"mf ${name}" has no use for ${JSON.stringify(extra)}.${meant}`);
+}
+
+/** The expression of `--pattern`. @throws UsageError */
+export function pattern(text: string): RegExp {
+  try {
+    return new RegExp(text);
+  } catch (error) {
+    throw new UsageError(`--pattern is not a regular expression. ${(error as Error).message}.`);
+  }
+}
+
+/** The minutes of `--ttl`. @throws UsageError */
+export function minutes(text: string): number {
+  if (/^\d+$/.test(text)) return Number(text);
+  throw new UsageError(`"${text}" is not a number of minutes. Write --ttl 15.`);
+}
+
 const UNITS: Record<string, number> = { ms: 1, s: 1000, '': 1000, m: 60_000 };
 
 /** `30s`, `500ms`, `2m`, or a number of seconds. @returns milliseconds */

@@ -1,7 +1,7 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { type api, type Inbox, type LinkMatch, type Match, Mayfly, type Message } from '@mayfly/client';
 import { now, sleep } from '../time.ts';
-import { duration, labels, UsageError, type Values } from './arguments.ts';
+import { duration, labels, minutes, pattern, UsageError, type Values } from './arguments.ts';
 
 /** What a command may use of the process. */
 export interface Context {
@@ -39,10 +39,11 @@ async function inboxOf(context: Context, { inbox: wanted }: Values): Promise<Inb
   return inbox;
 }
 
-const matchOf = ({ subject, from, to }: Values): Match => ({
+const matchOf = ({ subject, from, to, body }: Values): Match => ({
   ...(subject !== undefined && { subject }),
   ...(from !== undefined && { from }),
   ...(to !== undefined && { to }),
+  ...(body !== undefined && { text: body }),
 });
 
 const waitOptions = (context: Context, { timeout = DEFAULT_TIMEOUT }: Values) => ({
@@ -57,7 +58,7 @@ const line = ({ receivedAt, from, subject, codes }: api.MessageSummary) =>
 const create: Command = async (context, values) => {
   const { ttl, domain, 'local-part': localPart } = values;
   const inbox = await client(context).inboxes.create({
-    ...(ttl !== undefined && { ttlMinutes: Number(ttl) }),
+    ...(ttl !== undefined && { ttlMinutes: minutes(ttl) }),
     ...(domain !== undefined && { domain }),
     ...(localPart !== undefined && { localPart }),
     labels: labels(values.label),
@@ -76,8 +77,7 @@ const code: Command = async (context, values) => {
   const inbox = await inboxOf(context, values);
   const match = {
     ...matchOf(values),
-    ...(values.body !== undefined && { text: values.body }),
-    ...(values.pattern !== undefined && { pattern: new RegExp(values.pattern) }),
+    ...(values.pattern !== undefined && { pattern: pattern(values.pattern) }),
   };
   const value = await inbox.waitForCode(match, waitOptions(context, values));
   context.out(values.json ? json({ code: value }) : `${value}\n`);
@@ -85,22 +85,23 @@ const code: Command = async (context, values) => {
 
 const link: Command = async (context, values) => {
   const inbox = await inboxOf(context, values);
-  const { href, kind, text: _, body: __ } = values;
+  const { href, kind } = values;
   const wanted = {
     ...(href !== undefined && { href }),
     ...(kind !== undefined && { kind: kind as LinkMatch['kind'] }),
-  };
-  const value = await inbox.waitForLink(
-    { ...matchOf(values), ...wanted } as LinkMatch & Match,
+  } as LinkMatch;
+  // Not waitForLink(), whose "text" is that of the link.
+  const message = await inbox.waitForMessage(
+    { ...matchOf(values), link: wanted },
     waitOptions(context, values),
   );
+  const value = message.link(wanted);
   context.out(values.json ? json({ href: value }) : `${value}\n`);
 };
 
 const wait: Command = async (context, values) => {
   const inbox = await inboxOf(context, values);
-  const match = { ...matchOf(values), ...(values.body !== undefined && { text: values.body }) };
-  const message = await inbox.waitForMessage(match, waitOptions(context, values));
+  const message = await inbox.waitForMessage(matchOf(values), waitOptions(context, values));
   context.out(values.json ? json(message) : `${message.id}\n`);
 };
 

@@ -1,5 +1,5 @@
 import { MayflyError } from '@mayfly/client';
-import { parse, UsageError } from './arguments.ts';
+import { assertUsed, parse, UsageError } from './arguments.ts';
 import { COMMANDS, type Context } from './commands.ts';
 import { HELP } from './help.ts';
 
@@ -27,6 +27,7 @@ export async function run(args: string[], context: Context): Promise<number> {
     const command = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
     if (!command)
       throw new UsageError(`${name ? `"${name}" is not a command.` : 'No command was given.'}\n\n${HELP}`);
+    assertUsed(name, values, rest);
     await command(context, values, rest);
     return 0;
   } catch (error) {
