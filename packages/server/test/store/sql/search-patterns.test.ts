@@ -10,12 +10,19 @@ describe('the pattern by which the database finds candidates', () => {
     ['über-großer-umbau', '%er_umbau%'],
     ['"zebra"', '%zebra%'],
     ['a%b_cde', '%cde%'],
+    ['INVOICEE\u0301', '%_nvo_ce%'],
     ['kiki', null],
     ['ab', null],
     ['注文', null],
     ['', null],
   ])('of %j is %j', (text, pattern) => {
     expect(likePattern(text)).toBe(pattern);
+  });
+
+  it('is short however long the words are, because the database compares it at each place of a text', () => {
+    for (const text of ['a'.repeat(499), `${'a'.repeat(498)}b`, 'shop@example.org-'.repeat(29)]) {
+      expect(likePattern(text)?.length).toBeLessThanOrEqual(18);
+    }
   });
 
   it('names only characters that nothing else folds to, in all of Unicode', () => {

@@ -1,6 +1,7 @@
 import { type Expression, type SqlBool, sql } from 'kysely';
 import type { ComparedContent } from '../../../mail/matching/compared-content.ts';
 import { failedConditions, missingWords } from '../../../mail/matching/filters.ts';
+import { fold } from '../../../mail/matching/fold.ts';
 import { MAY_LACK_TEXT_BYTES } from '../../../mail/stored-content.ts';
 import type { AccountMessageRow, MessageStore, SearchConditions } from '../../contract/index.ts';
 import type { Db, Dialect, Engine } from '../engine.ts';
@@ -15,6 +16,13 @@ export const ROWS_PER_CALL = 500;
 const BYTES_PER_CALL = 8 * 1024 * 1024;
 /** With fewer letters nearly every message matches, and comparing the stored text is wasted. */
 const MIN_LETTERS = 3;
+
+/**
+ * A pattern has at most so many characters. The database compares it anew at each place of the text: 500 characters
+ * that nearly match everywhere would take seconds.
+ */
+const PATTERN_CHARACTERS = 16;
+const PIECES = new RegExp(`[a-z0-9@.+-]{1,${PATTERN_CHARACTERS}}`, 'g');
 
 /** The messages that one call reads. */
 export interface Stretch {
@@ -40,14 +48,14 @@ export function stretchOf(found: readonly { place: number; size: number }[], emp
 }
 
 /**
- * A `LIKE` pattern that matches every stored JSON text which contains `text`, whatever its case and the
- * composition of its letters; null if no pattern would help. It is the longest run of characters of `text`
- * that JSON does not escape and to which no other character folds. `i`, `k` and the hyphen become wildcards, because
- * the dotted capital I, the Kelvin sign and other dashes fold to them.
+ * A `LIKE` pattern that matches every stored JSON text which contains `text`, whatever its case and the composition
+ * of its letters; null if no pattern would help. It is the longest run of characters of `text`, up to
+ * {@link PATTERN_CHARACTERS}, that JSON does not escape and to which no other character folds. `i`, `k` and the hyphen
+ * become wildcards, because the dotted capital I, the Kelvin sign and other dashes fold to them.
  * @param text folded or not
  */
 export function likePattern(text: string): string | null {
-  const stretches = text.toLowerCase().match(/[a-z0-9@.+-]+/g) ?? [];
+  const stretches = fold(text).match(PIECES) ?? [];
   const patterns = stretches.map((stretch) => stretch.replaceAll(/[ik-]/g, '_'));
   const letters = (pattern: string): number => pattern.replaceAll('_', '').length;
   const [best = ''] = patterns.toSorted((a, b) => letters(b) - letters(a));

@@ -155,6 +155,18 @@ export function describeSearch(given: Given): void {
       );
     });
 
+    it('finds a text whose letters are composed in another way than those of the condition', async () => {
+      const owner = await given.account();
+      const inbox = await given.inbox(owner);
+      const mail = mailSaying([inbox], { text: 'Caf\u00e9 bill' });
+      const { messageId } = await onlyPlaced(given.store, mail, T);
+      const text = 'CAFE\u0301';
+      expect(idsOf(await given.store.messages.search(owner, { text }, everything, T))).toEqual([messageId]);
+      const range = { ...everything, order: 'newest-first', onlyMatches: true } as const;
+      const { messages } = await given.store.messages.check(inbox.id, { text }, range, T);
+      expect(messages.map(({ message }) => message.id)).toEqual([messageId]);
+    });
+
     it('stops at its limit, and says down to where it has looked', async () => {
       const owner = await given.account();
       const inbox = await given.inbox(owner);
