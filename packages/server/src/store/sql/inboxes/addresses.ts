@@ -101,14 +101,16 @@ export async function claimAddress(tx: Tx, tenancy: Tenancy, kind: InboxKind, no
   }
 }
 
-/** Moves the end of a live inbox's entries with its expiry. */
-export async function moveAddressEnd(tx: Tx, tenancy: Omit<Tenancy, 'accountId'>): Promise<void> {
-  await tx
+/** Moves the end of an inbox's entries with its expiry. @returns false if its address is not its own any more */
+export async function moveAddressEnd(tx: Tx, tenancy: Omit<Tenancy, 'accountId'>): Promise<boolean> {
+  const moved = await tx
     .updateTable('addresses')
     .set({ busy_until: tenancy.expiresAt, reserved_until: tenancy.expiresAt + ADDRESS_QUARANTINE_MS })
     .where('address', 'in', placesOf(tenancy.address))
     .where('inbox_id', '=', tenancy.inboxId)
+    .returning('address')
     .execute();
+  return moved.some(({ address }) => address === tenancy.address);
 }
 
 /** Begins the quarantine after a deleted inbox. The sink's own entry is free at once, for a new sink. */

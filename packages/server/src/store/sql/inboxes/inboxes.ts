@@ -120,30 +120,31 @@ export function createInboxes(engine: Engine, removal: Removal): InboxStore {
 
     setExpiry: (accountId, inboxId, { ttlMinutes, expiresAt }, now) =>
       transaction(async (tx) => {
+        const found = tx
+          .selectFrom('inboxes')
+          .select(['seq', 'address', 'max_expires_at'])
+          .where('id', '=', inboxId)
+          .where('account_id', '=', accountId)
+          .where('expires_at', '>', now)
+          .where('freed', '=', 0);
+        const live = await dialect.lockRows(found).executeTakeFirst();
+        if (!live) return undefined;
+        const end = { inboxId, expiresAt: Math.min(expiresAt, live.max_expires_at) };
+        // It may have ended after `now`, and a new inbox may have its address since.
+        if (!(await moveAddressEnd(tx, { ...end, address: live.address }))) return undefined;
+        await moveWebhookEnd(tx, { ...end, accountId });
         const row = await tx
           .updateTable('inboxes')
           .set((row) => ({
             ttl_minutes: ttlMinutes,
-            expires_at: row
-              .case()
-              .when('max_expires_at', '<', expiresAt)
-              .then(row.ref('max_expires_at'))
-              .else(expiresAt)
-              .end(),
+            expires_at: end.expiresAt,
             // An extension that began before this one ended the inbox must not bring it back.
             ...(expiresAt <= now && { max_expires_at: expiresAt }),
             version: row('version', '+', 1),
           }))
-          .where('id', '=', inboxId)
-          .where('account_id', '=', accountId)
-          .where('expires_at', '>', now)
-          .where('freed', '=', 0)
+          .where('seq', '=', live.seq)
           .returning(INBOX_COLUMNS)
-          .executeTakeFirst();
-        if (!row) return undefined;
-        const end = { inboxId, expiresAt: row.expires_at };
-        await moveAddressEnd(tx, { ...end, address: row.address });
-        await moveWebhookEnd(tx, { ...end, accountId });
+          .executeTakeFirstOrThrow();
         return toInbox(row, now);
       }),
   };

@@ -238,6 +238,16 @@ export function describeInboxes(given: Given): void {
       expect(await given.store.inboxes.find(owner, id, T + 30)).toMatchObject({ expiresAt: T + 20 });
       expect(await given.store.inboxes.findByAddress(address, T + 30)).toBeUndefined();
     });
+
+    it('one whose address a new inbox has since stays expired, also for a change that began before', async () => {
+      const owner = await given.account();
+      const { id, address } = await given.inbox(owner, { expiresAt: T + 20 });
+      const next = await given.inbox(owner, { address, createdAt: T + 30 });
+      const change = { ttlMinutes: 9, expiresAt: T + 80 };
+      expect(await given.store.inboxes.setExpiry(owner, id, change, T + 10)).toBeUndefined();
+      expect(await given.store.inboxes.find(owner, id, T + 40)).toMatchObject({ expiresAt: T + 20 });
+      expect(await given.store.inboxes.findByAddress(address, T + 40)).toMatchObject({ inboxId: next.id });
+    });
   });
 
   describe('addresses', () => {
