@@ -44,25 +44,30 @@ export function createReadContents(db: Db): ReadContents {
   const recent = new RecentContents();
   return async (rows) => {
     const found = new Map<string, ComparedContent>();
-    const missing = new Map<number, ComparedRow>();
+    const missing: ComparedRow[] = [];
     for (const row of rows) {
       const known = recent.get(row.id);
       if (known) found.set(row.id, known);
-      else missing.set(row.source_seq, row);
+      else missing.push(row);
     }
-    if (missing.size === 0) return found;
+    if (missing.length === 0) return found;
+    // The messages of one mail in several inboxes have one source.
+    const bySource = Map.groupBy(missing, ({ source_seq }) => source_seq);
     const stored = await db
       .selectFrom('sources')
       .select(['seq', 'content'])
-      .where('seq', 'in', [...missing.keys()])
+      .where('seq', 'in', [...bySource.keys()])
       .execute();
     for (const { seq, content } of stored) {
-      const row = missing.get(seq);
-      if (!row) continue;
-      const words = await readWords(parseContent(content), row.size, () => loadSource(db, seq));
-      const compared = new ComparedContent(words);
-      found.set(row.id, compared);
-      recent.add(row.id, compared);
+      const messages = bySource.get(seq) ?? [];
+      const size = messages[0]?.size ?? 0;
+      const compared = new ComparedContent(
+        await readWords(parseContent(content), size, () => loadSource(db, seq)),
+      );
+      for (const { id } of messages) {
+        found.set(id, compared);
+        recent.add(id, compared);
+      }
     }
     return found;
   };

@@ -167,6 +167,20 @@ export function describeSearch(given: Given): void {
       expect(messages.map(({ message }) => message.id)).toEqual([messageId]);
     });
 
+    it('finds a mail in each inbox that has received it', async () => {
+      const owner = await given.account();
+      const inboxes = [await given.inbox(owner), await given.inbox(owner)];
+      const [placed = []] = await given.store.messages.addBatch(
+        [mailSaying(inboxes, { text: 'the bill' })],
+        T,
+      );
+      const ids = placed.map((one) => ('messageId' in one ? one.messageId : ''));
+      for (const conditions of [{ text: 'the bill' }, words('bill')]) {
+        const page = await given.store.messages.search(owner, conditions, everything, T);
+        expect(idsOf(page).toSorted()).toEqual(ids.toSorted());
+      }
+    });
+
     it('stops at its limit, and says down to where it has looked', async () => {
       const owner = await given.account();
       const inbox = await given.inbox(owner);
