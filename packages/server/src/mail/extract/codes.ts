@@ -128,7 +128,6 @@ function found(text: string, readable: string, candidate: Candidate, mail: Mail)
   return { code: { value: candidate.value, context }, score };
 }
 
-/** Whether the text says to enter a code, or tells its reader what theirs is. */
 /**
  * Whether nothing says that the code gives access to anything: "test code 10231". What stands in a line of its own is
  * no label; behind a colon or a verb, words anywhere in the mail count, otherwise those of the sentence.
@@ -151,6 +150,7 @@ function lineOf({ sentence, after }: Setting): string {
   return `${line} ${rest} ${isWrapped ? next : ''}`;
 }
 
+/** Whether the text says to enter a code, or tells its reader what theirs is. */
 const isMeantForEntering = ({ wide, following, sentence }: Setting): boolean =>
   YOUR_CODE_IS.test(sentence) || kindsOf(wordsOf(wide + following)).includes('enter');
 
@@ -202,13 +202,8 @@ export function findCodes(
   );
   const isShort = (text ?? words ?? '').length < MAX_SHORT;
   const mail: Mail = {
-    subjectSaysCode,
-    isPointedAt: false,
-    isOffer,
-    isRecord,
-    isAboutAccess,
-    isSubjectOfAccess,
-    isShort,
+    ...{ subjectSaysCode, isPointedAt: false, isOffer, isRecord },
+    ...{ isAboutAccess, isSubjectOfAccess, isShort },
   };
   let inBody = text === null ? [] : read(text, mail);
   if (words !== null && !hasCode(inBody)) inBody = read(words, mail);

@@ -1,6 +1,6 @@
 import { inboxAddress, parseAddress } from '../../mail/address.ts';
 import { ComparedContent } from '../../mail/matching/compared-content.ts';
-import { type Filters, failedConditions, failedContent, needsContent } from '../../mail/matching/filters.ts';
+import { type Filters, failedConditions, failedContent } from '../../mail/matching/filters.ts';
 import type { FullMessageRecord, InboxRecord } from '../../store/contract/index.ts';
 import { BEFORE_WAIT_MS, type ElsewhereDeps, wholeSeconds } from './elsewhere.ts';
 
@@ -92,11 +92,8 @@ async function searchAccount(
     if (inboxId === inbox.id || size > MAX_READ_BYTES) continue;
     const message = await messages.find(inboxId, id, now);
     if (!message || failedConditions(message, match).length > 0) continue;
-    if (
-      needsContent({ link }) &&
-      failedContent(message.summary, new ComparedContent(message.content), { link }).length > 0
-    )
-      continue;
+    const content = new ComparedContent(message.content);
+    if (failedContent(message.summary, content, { link }).length > 0) continue;
     // The search may be a moment old, and an inbox that ended since must not show.
     const other = await inboxes.find(accountId, inboxId, now);
     if (other && other.expiresAt > now) found.push(message);

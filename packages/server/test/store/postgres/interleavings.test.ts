@@ -124,6 +124,27 @@ describe.skipIf(!(await hasPostgres()))('two nodes on PostgreSQL that change the
     expect(await one.inboxes.findByAddress(address, T + 10)).toMatchObject({ inboxId: wanted.id });
   });
 
+  it.each(['an inbox', 'the account'])(
+    'stores mail for which it has found a webhook of %s that is deleted meanwhile',
+    async (of) => {
+      const id = await webhookOf(of === 'an inbox' ? inbox.id : null);
+      await stopWritesTo('messages');
+      const adding = one.messages.addBatch([mailTo([inbox])], T);
+      await untilWaits(adding, 1);
+      // The row of the webhook is removed now, or when the mail is stored.
+      const deletion = other.webhooks.delete(owner, id, T);
+      await untilWaits(deletion, 2);
+      await admin.query('commit');
+
+      expect(await deletion).toBe(true);
+      expect((await adding).flat()).toMatchObject([{ messageId: expect.any(String) }]);
+      const { rows } = await admin.query(
+        'select (select count(*) from webhooks)::int as webhooks, (select count(*) from deliveries)::int as deliveries',
+      );
+      expect(rows).toEqual([{ webhooks: 0, deliveries: 0 }]);
+    },
+  );
+
   it('deletes a webhook whose inbox is extended meanwhile', async () => {
     const webhook = await webhookOf(inbox.id);
     // As mail that is being stored does.
