@@ -32,6 +32,7 @@ export type ErrorCode =
   | 'rate_limited'
   | 'quota_exceeded'
   | 'unavailable'
+  | 'storage_damaged'
   | 'server_stopping'
   /** Internal: clients see `unavailable`. A write may or may not have happened; see store/contract. */
   | 'outcome_unknown';

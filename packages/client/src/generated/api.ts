@@ -659,7 +659,7 @@ export interface Problem {
   /** What was wrong with this request and what to do next, for people. */
   detail: string;
   /** The kind of problem, for programs to branch on. */
-  code: "invalid_request" | "invalid_since" | "malformed_json" | "unauthorized" | "insufficient_scope" | "cross_site_request" | "not_found" | "method_not_allowed" | "address_taken" | "idempotency_in_progress" | "idempotency_key_reused" | "inbox_expired" | "inbox_full" | "last_key" | "limit_reached" | "permanent_inbox" | "message_too_large" | "payload_too_large" | "unsupported_media_type" | "malformed_message" | "malformed_recording" | "unknown_recipient" | "webhook_disabled" | "webhook_url_refused" | "rate_limited" | "quota_exceeded" | "unavailable" | "server_stopping" | "range_not_satisfiable" | "request_timeout" | "headers_too_large" | "internal_error";
+  code: "invalid_request" | "invalid_since" | "malformed_json" | "unauthorized" | "insufficient_scope" | "cross_site_request" | "not_found" | "method_not_allowed" | "address_taken" | "idempotency_in_progress" | "idempotency_key_reused" | "inbox_expired" | "inbox_full" | "last_key" | "limit_reached" | "permanent_inbox" | "message_too_large" | "payload_too_large" | "unsupported_media_type" | "malformed_message" | "malformed_recording" | "unknown_recipient" | "webhook_disabled" | "webhook_url_refused" | "rate_limited" | "quota_exceeded" | "unavailable" | "storage_damaged" | "server_stopping" | "range_not_satisfiable" | "request_timeout" | "headers_too_large" | "internal_error";
   /** Identifier of the request, also in `X-Request-Id` and in the log of the server. */
   requestId: string;
   /** The invalid places of an invalid request, at most 20. */

@@ -1,3 +1,4 @@
+import { AppError } from '../errors.ts';
 import type { Store } from './contract/index.ts';
 
 type Nouns = Omit<Store, 'ping' | 'close' | 'generation'>;
@@ -118,17 +119,31 @@ type AnyStore = Record<string, Record<string, Method> | Method>;
 
 /**
  * The store as callers have it: every method calls `invoke` with its path and arguments. This is the only
- * layer between a caller and the method that runs the queries.
+ * layer between a caller and the method that runs the queries. Once a call has met damage, `ping` fails.
  * @param own the two members that are not methods of the storage
+ * @param onDamage called with the first error of each kind of damage
  */
 export function storeOf(
   invoke: (path: MethodPath, args: unknown[]) => Promise<unknown>,
   own: Pick<Store, 'close' | 'generation'>,
+  onDamage: (error: AppError) => void = () => undefined,
 ): Store {
+  const damages = new Map<string, AppError>();
+  const failed = (error: unknown): never => {
+    if (error instanceof AppError && error.code === 'storage_damaged' && !damages.has(error.message)) {
+      damages.set(error.message, error);
+      onDamage(error);
+    }
+    throw error;
+  };
   const store: AnyStore = { ...own } as unknown as AnyStore;
   for (const path of METHOD_PATHS) {
     const [noun = '', method] = path.split('.');
-    const call: Method = (...args) => invoke(path, args);
+    const call: Method = async (...args) => {
+      const [damage] = damages.values();
+      if (path === 'ping' && damage) throw damage;
+      return invoke(path, args).catch(failed);
+    };
     if (method === undefined) store[noun] = call;
     else store[noun] = { ...store[noun], [method]: call };
   }

@@ -104,7 +104,10 @@ function commonProblems(access: Access, schema: FastifySchema) {
       ),
     }),
     500: problemResponse('`internal_error`: the server failed.'),
-    503: problemResponse('`unavailable`: the storage does not respond, or it is full.', RETRY_AFTER),
+    503: problemResponse(
+      '`unavailable`: the storage does not respond, or it is full. `storage_damaged`: a part of it that the operation needs cannot be read; retrying does not help.',
+      RETRY_AFTER,
+    ),
   };
 }
 

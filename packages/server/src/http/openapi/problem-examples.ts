@@ -123,6 +123,9 @@ const TEXTS: Partial<Record<ProblemCode, string[]>> = {
   range_not_satisfiable: ['The range "bytes=99999-" lies outside the attachment, which has 11534 bytes.'],
   internal_error: [INTERNAL_ERROR],
   unavailable: ['The storage is full. Retry after 5 seconds.'],
+  storage_damaged: [
+    'A page of the database is damaged. What needs that page cannot be read or changed; all else works. Tell the operator: the log of the server says what to do.',
+  ],
 };
 
 /** What an account reached, by the path of the operation that would exceed it. */

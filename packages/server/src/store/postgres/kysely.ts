@@ -7,6 +7,7 @@ import {
   sql,
 } from 'kysely';
 import type { PoolClient } from 'pg';
+import { AppError } from '../../errors.ts';
 import { createKysely } from '../sql/create-kysely.ts';
 import type { Db, Dialect } from '../sql/engine.ts';
 import { isConflict, toUnavailable } from './errors.ts';
@@ -72,5 +73,8 @@ export const postgresDialect: Dialect = {
   isLike: (text, pattern) => sql`${text} ilike ${pattern}`,
   time: () => sql`(extract(epoch from statement_timestamp()) * 1000)::bigint`,
   toUnavailable,
-  mayDependOnContent: (error) => toUnavailable(error) === undefined && !isConflict(error),
+  mayDependOnContent(error) {
+    const known = error instanceof AppError ? error : toUnavailable(error);
+    return known ? known.code === 'storage_damaged' : !isConflict(error);
+  },
 };

@@ -27,13 +27,13 @@ export async function freeInSteps(
 
 /**
  * Frees the space of a deletion that is already committed. The deletion succeeds even if the storage is
- * full or locked by another process: the sweeper frees the space later.
+ * full, damaged or locked by another process: the sweeper frees the space later.
  */
 export async function freeNowOrLater(free: () => Promise<void>): Promise<void> {
   try {
     await free();
   } catch (error) {
-    if (!(error instanceof AppError && error.code === 'unavailable')) throw error;
+    if (!(error instanceof AppError && ['unavailable', 'storage_damaged'].includes(error.code))) throw error;
   }
 }
 

@@ -10,7 +10,7 @@ import {
 import { LRUCache } from 'lru-cache';
 import { createKysely } from '../sql/create-kysely.ts';
 import type { Db, Dialect } from '../sql/engine.ts';
-import { isBroken, isBusy, toUnavailable } from './errors.ts';
+import { isBroken, isBusy, isRemoved, toUnavailable } from './errors.ts';
 
 /** More than the store has queries; queries with labels differ by the number of labels. */
 const MAX_STATEMENTS = 200;
@@ -77,5 +77,5 @@ export const sqliteDialect: Dialect = {
   isLike: (text, pattern) => sql`${text} like ${pattern}`,
   time: (now) => sql`${now}`,
   toUnavailable,
-  mayDependOnContent: (error) => !isBusy(error) && !isBroken(error),
+  mayDependOnContent: (error) => !isBusy(error) && !isBroken(error) && !isRemoved(error),
 };

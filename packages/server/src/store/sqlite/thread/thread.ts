@@ -8,6 +8,7 @@ import { migrate } from '../../sql/migrations/migrate.ts';
 import { createSqlStore } from '../../sql/sql-store.ts';
 import { type Served, serveThread } from '../../thread/serve.ts';
 import { openReader, openWriter } from '../connection.ts';
+import { requireSameFile } from '../data-folder.ts';
 import { createDiskReserve } from '../disk-reserve.ts';
 import { readingEngine, writingEngine } from '../engine.ts';
 import { toUnavailable } from '../errors.ts';
@@ -27,9 +28,14 @@ async function openForWriting(
   rejectSent: (error: unknown) => void,
 ): Promise<Served> {
   const database = openWriter(connection, maxPages);
+  const requireFile = requireSameFile(connection.path);
   const reserve = createDiskReserve(database, connection);
   const transactions = new Transactions(database, {
-    beforeTransaction: reserve.beforeTransaction,
+    beforeTransaction() {
+      requireFile();
+      reserve.beforeTransaction();
+    },
+    afterCommit: requireFile,
     makeSpace: reserve.emptyLog,
     // Calls that were sent while this thread waited for the lock of another process.
     onBusy: rejectSent,
