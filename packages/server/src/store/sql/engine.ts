@@ -34,10 +34,11 @@ export interface Engine {
   /**
    * Runs `work` in a transaction and resolves with its result once the transaction is on stable storage. An
    * engine may run `work` more than once, so it must change nothing but the database.
+   * @param of `step` for a part of something long, which calls of one transaction do not wait for twice
    * @throws what `work` throws, after everything it changed was rolled back; AppError `unavailable` or
    *   `outcome_unknown` if the storage failed
    */
-  transaction<T>(work: (tx: Tx) => Promise<T>): Promise<T>;
+  transaction<T>(work: (tx: Tx) => Promise<T>, of?: 'step'): Promise<T>;
 }
 
 type ColumnType = 'text' | 'integer' | 'bigint' | 'blob' | 'bytea' | Expression<unknown>;

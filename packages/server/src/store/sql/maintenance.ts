@@ -13,7 +13,7 @@ import { dayOf, monthOf } from '../contract/usage.ts';
 import { inSequence, type Removal } from './delete-in-steps.ts';
 import type { Db, Engine, Tx } from './engine.ts';
 import { DELETED, type Tables } from './tables/index.ts';
-import { cancelOfInbox, removeEnded, removeNextWebhook } from './webhooks/queue.ts';
+import { cancelOfInboxes, removeEnded, removeNextWebhook } from './webhooks/queue.ts';
 import { createTakeWakes } from './webhooks/wakes.ts';
 
 /**
@@ -46,7 +46,7 @@ function freeEndedInboxes({ dialect }: Engine, { freeMessages, sources }: Remova
         )
         .executeTakeFirst();
       if (!ended) break;
-      freed += await cancelOfInbox(tx, limit - freed, ended.id, now);
+      freed += await cancelOfInboxes(tx, limit - freed, [ended.id], now);
       if (freed >= limit) break;
       freed += await freeMessages(tx, ended.seq, limit - freed, released);
       const isDone = freed < limit;
@@ -228,12 +228,12 @@ export function createUpkeep(engine: Engine, removal: Removal): Upkeep {
     async sweep(now, limit) {
       const steps = chores.map((chore) => (tx: Tx, left: number) => chore(tx, left, now));
       try {
-        return await transaction((tx) => inSequence(...steps)(tx, limit));
+        return await transaction((tx) => inSequence(...steps)(tx, limit), 'step');
       } catch (error) {
         if (!dialect.mayDependOnContent(error)) throw error;
         // A damaged page stops the chore that needs it, and no other.
         let freed = 0;
-        for (const step of steps) freed += await transaction((tx) => step(tx, limit)).catch(() => 0);
+        for (const step of steps) freed += await transaction((tx) => step(tx, limit), 'step').catch(() => 0);
         if (freed < limit) throw error;
         return freed;
       }

@@ -24,7 +24,10 @@ export function writingEngine(
     db,
     dialect: sqliteDialect,
     // There is one connection, so whatever runs during a transaction is part of it.
-    transaction: (work) => transactions.run(() => work(db as Parameters<typeof work>[0])),
+    transaction(work, of) {
+      const unit = () => work(db as Parameters<typeof work>[0]);
+      return of === 'step' ? transactions.step(unit) : transactions.run(unit);
+    },
   };
   const sources = createSources(engine);
   const sourceWriter = new SourceWriter({ database, engine, sources, transactions, onStaged });

@@ -6,7 +6,7 @@ import type { Db, Engine } from '../engine.ts';
 import { prepare, type Slots } from '../prepared.ts';
 import type { InboxesTable } from '../tables/inboxes.ts';
 import type { Tables } from '../tables/index.ts';
-import { moveWebhookEnd } from '../webhooks/webhooks.ts';
+import { moveWebhookEnds } from '../webhooks/webhooks.ts';
 import { moveAddressEnd } from './addresses.ts';
 import { createInbox } from './create-inbox.ts';
 import { createInboxDeletion } from './deletion.ts';
@@ -132,7 +132,7 @@ export function createInboxes(engine: Engine, removal: Removal): InboxStore {
         const end = { inboxId, expiresAt: Math.min(expiresAt, live.max_expires_at) };
         // It may have ended after `now`, and a new inbox may have its address since.
         if (!(await moveAddressEnd(tx, { ...end, address: live.address }))) return undefined;
-        await moveWebhookEnd(tx, { ...end, accountId });
+        await moveWebhookEnds(tx, accountId, [inboxId], end.expiresAt);
         const row = await tx
           .updateTable('inboxes')
           .set((row) => ({
