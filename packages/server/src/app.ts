@@ -65,7 +65,7 @@ export function createApp(config: Config, overrides: Overrides = {}): App {
     const endpoint = smtp?.endpoint ?? null;
     const codes = createSignInCodes();
     const http = has('http') ? await startHttp(shared, receiving, endpoint, codes) : null;
-    if (has('worker')) await startWorker(shared, http);
+    if (has('worker')) await startWorker(shared);
     const metrics = await startMetrics(shared);
     giveBackMemoryLater(opened);
     const { firstStart } = shared;

@@ -550,7 +550,7 @@ export interface MessageReceivedEvent {
       attachments: Attachment[];
       /** True if something was left out: `html` and `text` have at most 256 KiB together, each list 64 KiB. */
       truncated: boolean;
-      /** URL of the message in full. */
+      /** URL of the message in full; a path where the server has no `MAYFLY_PUBLIC_URL`. */
       url: string;
     };
   };

@@ -48,7 +48,7 @@ export interface DelivererDeps {
   metrics: WebhookMetrics;
   /** Random number in [0, 1) for the jitter. */
   random(): number;
-  /** The base of URLs in events, without a slash at the end. */
+  /** The base of URLs in events, without a slash at the end; empty for paths. */
   publicUrl: string;
   /** The first served domain, for test events. */
   domain: string;
