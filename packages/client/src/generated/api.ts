@@ -276,6 +276,8 @@ export interface Inbox {
   full: boolean;
   /** What happens when it is full: `none`: mail is refused, and nothing is dropped. */
   eviction: "none" | "oldest";
+  /** Of an inbox that was imported with `speed`: `running` while messages of the recording are still to come, `cut` when the rest of them will never come, because the server was stopped or a message could not be stored. */
+  replay: "none" | "running" | "cut";
   /** When the newest message arrived, even if it was deleted; null before the first message. */
   lastMessageAt: string | null;
   /** Position after the newest message: pass it as `since` to get later messages only. */

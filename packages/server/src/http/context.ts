@@ -57,7 +57,7 @@ export interface HttpDeps {
   parsing: AttachmentParsing & WholeMailParsing & JsonParsing;
   injection: Injection;
   replays: Pick<Replays, 'start'>;
-  events: Pick<EventBus, 'onMessage' | 'onAccountMessage' | 'publishInboxChange'>;
+  events: Omit<EventBus, 'onAnyMessage' | 'onDeliveries' | 'publishAll' | 'subscribed'>;
   /** Resolves when the refusals that SMTP gave before the call can be read. */
   refusalsWritten(): Promise<void>;
   /** When the sender of a message got its 250, epoch milliseconds; null where that is not known. */

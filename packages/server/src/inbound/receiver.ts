@@ -2,7 +2,7 @@ import { isSubdomainOf } from '../accounts/domains.ts';
 import { areDomainsAlike } from '../mail/matching/similar-addresses.ts';
 import type { FaultPoint, MailEnvelope, MetFault, Refusal, Store } from '../store/contract/index.ts';
 import { NO_RECIPIENT } from '../store/contract/refusals.ts';
-import { type Delivering, Delivery, type DeliveryDeps } from './delivery.ts';
+import { type Delivering, Delivery, type DeliveryDeps, type Staging } from './delivery.ts';
 import { type Recipient, type RecipientDeps, Recipients } from './recipients.ts';
 import { createRefusalLog } from './refusal-log.ts';
 import { ReplyTimes } from './reply-times.ts';
@@ -63,7 +63,7 @@ export interface Settling {
   repliedAt(messageId: string): number | null;
 }
 
-export function createReceiver(deps: ReceiverDeps): Receiver & Settling {
+export function createReceiver(deps: ReceiverDeps): Receiver & Staging & Settling {
   const { store } = deps;
   const shared = new Set(deps.domains);
   const refusals = createRefusalLog(store.refusals, deps.onRefusalsLost);
@@ -73,6 +73,7 @@ export function createReceiver(deps: ReceiverDeps): Receiver & Settling {
   return {
     accept: (path, declaredBytes, target = null) => recipients.accept(path, declaredBytes, target),
     deliver: (mail) => delivery.deliver(mail),
+    stage: (mail, stage) => delivery.stage(mail, stage),
 
     meetFault({ inboxId, address, faultsOf = address }, at, { mailFrom, helo, remoteAddress }) {
       const sender = { address: faultsOf, mailFrom, helo, remoteAddress };

@@ -7,7 +7,15 @@ import { FakeClock } from '../support/fake-clock.ts';
 
 const inboxWith = (labels: Record<string, string>): InboxRecord => ({
   ...inboxAt(),
-  ...{ accountId: 'acc_1', labels, messageCount: 0, receivedCount: 0, lastReceivedAt: 0, version: 0 },
+  ...{
+    accountId: 'acc_1',
+    labels,
+    replay: 'none',
+    messageCount: 0,
+    receivedCount: 0,
+    lastReceivedAt: 0,
+    version: 0,
+  },
 });
 const labelled = inboxWith({ run: '1' });
 const expectation = { match: {}, count: 1, waitMs: 5 };

@@ -185,6 +185,15 @@ export interface MessageStore {
    * Each message gets `receivedAt = max(now, the inbox's newest + 1)` and an id that carries it.
    */
   addBatch(mails: NewMail[], now: number): Promise<Placed[][]>;
+  /**
+   * Stores a mail that no inbox shows, for {@link InboxStore.create} to make a message of it. Its recipients are
+   * not used.
+   * @param stage a name for the mails of one inbox that carries the time: `newId('msg', now)`
+   * @returns the source
+   */
+  stage(mail: NewMail, stage: string): Promise<number>;
+  /** Gives up the mails under a name. The sweeper does that as well, STAGED_MS after its time. */
+  unstage(stage: string): Promise<void>;
   /** Messages of a live inbox with `after < receivedAt < before`, newest first, at most `limit`. */
   list(
     inboxId: string,

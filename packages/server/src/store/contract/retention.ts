@@ -31,3 +31,8 @@ export const MAX_KEPT_DELIVERIES = 10_000;
 export const SESSION_IDLE_MS = 12 * HOUR_MS;
 /** The longest life of a session, in use or not: a stolen cookie works for a week at most. */
 export const SESSION_MAX_MS = 7 * DAY_MS;
+/**
+ * How long mails are kept that are stored under a name and belong to no inbox yet: longer than an import takes, of
+ * which a crash leaves them behind.
+ */
+export const STAGED_MS = HOUR_MS;

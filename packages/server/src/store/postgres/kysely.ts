@@ -66,6 +66,7 @@ export const postgresDialect: Dialect = {
   },
   // Not `for update`, which the foreign keys of rows that the intake inserts would wait for.
   lockRows: (query) => query.forNoKeyUpdate(),
+  keepRows: (query) => query.forKeyShare(),
   lockFreeRows: (query) => query.forNoKeyUpdate().skipLocked(),
   lockToRemove: (query) => query.forUpdate(),
   lockFreeToRemove: (query) => query.forUpdate().skipLocked(),

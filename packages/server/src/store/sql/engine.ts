@@ -22,6 +22,7 @@ export type Tx = Transaction<Tables>;
 export interface HotCalls {
   /** As in the contract, but each call has a transaction of its own; see {@link createMailBatcher}. */
   addBatch: MessageStore['addBatch'];
+  stage: MessageStore['stage'];
   claim: DeliveryStore['claim'];
   record: DeliveryStore['record'];
 }
@@ -73,6 +74,10 @@ export interface Dialect {
   ): SelectQueryBuilder<Tables, TB, Row>;
   /** Runs statements of a migration that concern how PostgreSQL stores rows; on SQLite it does nothing. */
   onlyOnPostgres(db: Kysely<unknown>, statements: readonly string[]): Promise<void>;
+  /** Keeps the rows that a query reads from being removed until the transaction ends, so that rows can refer to them. */
+  keepRows<TB extends keyof Tables, Row>(
+    query: SelectQueryBuilder<Tables, TB, Row>,
+  ): SelectQueryBuilder<Tables, TB, Row>;
   /** As {@link lockRows}, but leaves out rows that another transaction has locked instead of waiting. */
   lockFreeRows<TB extends keyof Tables, Row>(
     query: SelectQueryBuilder<Tables, TB, Row>,

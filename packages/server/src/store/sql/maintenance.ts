@@ -1,17 +1,20 @@
 import { type RawBuilder, type SqlBool, sql } from 'kysely';
-import { DAY_MS } from '../../clock.ts';
+import { DAY_MS, MINUTE_MS } from '../../clock.ts';
+import { newId } from '../../ids.ts';
 import type { StoreFigures, Upkeep } from '../contract/index.ts';
 import {
   DELIVERY_KEPT_MS,
   MAX_KEPT_DELIVERIES,
   REFUSAL_KEPT_MS,
   SESSION_IDLE_MS,
+  STAGED_MS,
   TOMBSTONE_MS,
   USAGE_KEPT_MS,
 } from '../contract/retention.ts';
 import { dayOf, monthOf } from '../contract/usage.ts';
 import { inSequence, type Removal } from './delete-in-steps.ts';
 import type { Db, Engine, Tx } from './engine.ts';
+import { giveUpStaged } from './messages/staged.ts';
 import { DELETED, type Tables } from './tables/index.ts';
 import { cancelOfInboxes, removeEnded, removeNextWebhook } from './webhooks/queue.ts';
 import { createTakeWakes } from './webhooks/wakes.ts';
@@ -119,6 +122,36 @@ const removeOldDeliveries = ({ dialect }: Engine): Chore => {
   };
 };
 
+/** How late a replay on a busy server may be before it is taken for cut. */
+const REPLAY_GRACE_MS = MINUTE_MS;
+
+/** Marks replays whose process has ended without noting it. */
+const markCutReplays = ({ dialect }: Engine): Chore => {
+  return async (tx, limit, now) => {
+    const late = await dialect
+      .lockFreeRows(
+        tx
+          .selectFrom('inboxes')
+          .select('seq')
+          .where('replay_until', '>', 0)
+          .where('replay_until', '<=', now - REPLAY_GRACE_MS)
+          .limit(limit),
+      )
+      .execute();
+    if (late.length === 0) return 0;
+    await tx
+      .updateTable('inboxes')
+      .set((row) => ({ replay_until: 0, version: row('version', '+', 1) }))
+      .where(
+        'seq',
+        'in',
+        late.map(({ seq }) => seq),
+      )
+      .execute();
+    return late.length;
+  };
+};
+
 /** Wakes are taken within a second wherever a worker runs. */
 const STALE_WAKE_MS = DAY_MS;
 
@@ -197,6 +230,7 @@ export function createUpkeep(engine: Engine, removal: Removal): Upkeep {
   const chores: Chore[] = [
     freeEndedInboxes(engine, removal),
     (tx, limit) => removal.freeEmptied(tx, limit),
+    (tx, _limit, now) => giveUpStaged(tx, '<', newId('msg', now - STAGED_MS)),
     // After the inboxes, which leave their large sources to it.
     (tx, limit) => removal.sources.freeParked(tx, limit),
     removeOld(
@@ -204,6 +238,7 @@ export function createUpkeep(engine: Engine, removal: Removal): Upkeep {
       ['seq'],
       (now) => sql`freed = 1 and emptied_up_to = 0 and expires_at <= ${now - TOMBSTONE_MS}`,
     ),
+    markCutReplays(engine),
     removeEndedWebhooks(engine),
     removeOldDeliveries(engine),
     takeStaleWakes(engine),

@@ -38,6 +38,7 @@ export function createSqlStore(engine: Engine & { hot: HotCalls }): Store {
     messages: {
       ...createMessages(engine, removal),
       addBatch: createMailBatcher(hot.addBatch, dialect.mayDependOnContent),
+      stage: hot.stage,
     },
     refusals: createRefusals(engine),
     webhooks: createWebhooks(engine),

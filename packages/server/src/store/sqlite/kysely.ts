@@ -69,6 +69,7 @@ export const sqliteDialect: Dialect = {
   rowNumber: (column) => column.primaryKey(),
   keyed: (table) => table.modifyEnd(sql`without rowid`),
   lockRows: (query) => query,
+  keepRows: (query) => query,
   onlyOnPostgres: async () => undefined,
   lockFreeRows: (query) => query,
   lockToRemove: (query) => query,

@@ -9,9 +9,10 @@ import { createLists, createRawReads, createReads } from './reads.ts';
 import { createReadContents } from './rows.ts';
 import { createSearch } from './search.ts';
 import { createSimilar } from './similar.ts';
+import { createUnstage } from './staged.ts';
 
 /** Reading and deleting messages; each engine adds them in its own way. */
-export function createMessages(engine: Engine, removal: Removal): Omit<MessageStore, 'addBatch'> {
+export function createMessages(engine: Engine, removal: Removal): Omit<MessageStore, 'addBatch' | 'stage'> {
   const readContents = createReadContents(engine.db);
   return {
     ...createLists(engine),
@@ -24,5 +25,6 @@ export function createMessages(engine: Engine, removal: Removal): Omit<MessageSt
     check: createCheck(engine, readContents),
     ...createSimilar(engine),
     ...createDeletion(engine, removal),
+    unstage: createUnstage(engine),
   };
 }

@@ -12,7 +12,7 @@ import { requireSameFile } from '../data-folder.ts';
 import { createDiskReserve } from '../disk-reserve.ts';
 import { readingEngine, writingEngine } from '../engine.ts';
 import { toUnavailable } from '../errors.ts';
-import { giveUpStages } from '../staging.ts';
+import { giveUpUnfinished } from '../staging.ts';
 import { Transactions } from '../transactions.ts';
 import type { ThreadOptions } from './start.ts';
 
@@ -44,7 +44,7 @@ async function openForWriting(
   const engine = writingEngine(database, transactions, reserve.noteStaged);
   try {
     await migrate(engine.db, engine.dialect);
-    if (exclusive) giveUpStages(database);
+    if (exclusive) giveUpUnfinished(database);
     return {
       store: createSqlStore(engine),
       toUnavailable,

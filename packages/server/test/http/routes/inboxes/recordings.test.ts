@@ -224,7 +224,7 @@ describe('a recorded inbox', () => {
       { 1: mailOf('first'), 2: mailOf('second'), 3: mailOf('third') },
     );
     const answer = await importZip(archive, '?speed=1000');
-    expect(answer.body).toMatchObject({ messageCount: 0, recordedMessages: 3 });
+    expect(answer.body).toMatchObject({ messageCount: 0, recordedMessages: 3, replay: 'running' });
     expect(answer.body.replayEndsAt).not.toBeNull();
     const body = { match: { subject: 'third' }, timeoutSeconds: 20 };
     const wait = await app.api('POST', `/v1/inboxes/${answer.body.id}/wait`, { body });
@@ -234,6 +234,9 @@ describe('a recorded inbox', () => {
     expect(messages.map(({ message }) => message.subject)).toEqual(['first', 'second', 'third']);
     // 180 ms apart, less what the first was late; a busy machine can only be later.
     expect(third - first).toBeGreaterThanOrEqual(100);
+    await expect
+      .poll(async () => (await app.api('GET', `/v1/inboxes/${answer.body.id}`)).body.replay)
+      .toBe('none');
   });
 });
 
