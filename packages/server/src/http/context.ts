@@ -57,7 +57,10 @@ export interface HttpDeps {
   parsing: AttachmentParsing & WholeMailParsing & JsonParsing;
   injection: Injection;
   replays: Pick<Replays, 'start'>;
-  events: Omit<EventBus, 'onAnyMessage' | 'onDeliveries' | 'publishAll' | 'subscribed'>;
+  events: Pick<
+    EventBus,
+    'onMessage' | 'onAccountMessage' | 'publish' | 'publishDeliveries' | 'publishInboxChange'
+  >;
   /** Resolves when the refusals that SMTP gave before the call can be read. */
   refusalsWritten(): Promise<void>;
   /** When the sender of a message got its 250, epoch milliseconds; null where that is not known. */

@@ -65,7 +65,6 @@ export function hintsAfter(method: MethodPath, args: readonly unknown[], result:
     case 'inboxes.setExpiry':
     case 'inboxes.delete':
       return [{ kind: 'inbox', inboxId: String(args[1]) }];
-    case 'inboxes.endReplay':
     case 'messages.delete':
     case 'messages.deleteAll':
       return [{ kind: 'inbox', inboxId: String(args[0]) }];
