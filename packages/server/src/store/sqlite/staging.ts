@@ -64,8 +64,6 @@ export function giveUpUnfinished(database: DatabaseSync): void {
   database.exec('update inboxes set replay_until = 0, version = version + 1 where replay_until > 0');
 }
 
-const isLarge = ({ raw, content }: NewMail): boolean => raw.length + content.length > STAGED_BYTES;
-
 const pieceOf = (raw: Uint8Array, piece: number): Uint8Array =>
   raw.subarray(piece * RAW_PIECE_BYTES, (piece + 1) * RAW_PIECE_BYTES);
 
@@ -94,7 +92,7 @@ export class SourceWriter {
    * them by {@link add}. Sources without a message are deleted afterwards.
    */
   async stage<T>(mails: readonly NewMail[], now: number, use: (staged: Staged) => Promise<T>): Promise<T> {
-    const large = mails.filter(isLarge);
+    const large = mails.filter(({ raw, content }) => raw.length + content.length > STAGED_BYTES);
     if (large.length === 0) return use(new Map());
     const staged = new Map<NewMail, StagedSource>();
     try {
@@ -111,13 +109,8 @@ export class SourceWriter {
   }
 
   /** `MessageStore.stage`. */
-  async park(mail: NewMail, stage: string): Promise<number> {
-    if (isLarge(mail)) return this.#noted((note) => this.#writeInSteps(mail, stage, note));
-    return this.#deps.engine.transaction(async () => {
-      const seq = this.add(mail, undefined);
-      this.#statements.park.run(seq, stage);
-      return seq;
-    });
+  park(mail: NewMail, stage: string): Promise<number> {
+    return this.#noted((note) => this.#writeInSteps(mail, stage, note));
   }
 
   /** @param work calls its argument with the bytes that it has written */

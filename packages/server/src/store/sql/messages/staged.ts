@@ -1,4 +1,5 @@
 import { sql } from 'kysely';
+import { AppError } from '../../../errors.ts';
 import { newId } from '../../../ids.ts';
 import type { InboxRecord, MessageStore, StagedMails } from '../../contract/index.ts';
 import { unavailable } from '../../failures.ts';
@@ -11,6 +12,12 @@ import type { Dialect, Engine, Tx } from '../engine.ts';
 
 /** Rows of one INSERT: SQLite takes 32,766 values. */
 const ROWS = 1_000;
+
+/**
+ * Deliveries of one import. Other writes wait for its transaction, which takes a third of a second with as many
+ * messages, and most of a minute with twenty times more deliveries.
+ */
+const MAX_DELIVERIES = 10_000;
 
 function chunks<T>(rows: readonly T[]): T[][] {
   return Array.from({ length: Math.ceil(rows.length / ROWS) }, (_, n) =>
@@ -39,7 +46,7 @@ async function takeOver(tx: Tx, { stage, mails }: StagedMails): Promise<void> {
     .execute();
   const there = new Set(taken.map(({ source_seq }) => source_seq));
   if (there.size === mails.length && mails.every(({ source }) => there.has(source))) return;
-  throw unavailable('slower than an import may be, and has given it up');
+  throw unavailable('too slow for this import, whose messages were deleted after an hour');
 }
 
 /** Takes places in the order of the account, which the transaction has locked. */
@@ -65,7 +72,7 @@ async function takePlaces(
   return { account: account_seq, before: last - count };
 }
 
-/** Adds the deliveries of messages, and wakes their webhooks. */
+/** Adds the deliveries of messages, and wakes their webhooks. @throws AppError `limit_reached` for too many */
 async function addDeliveries(
   tx: Tx,
   { keepRows }: Dialect,
@@ -83,6 +90,12 @@ async function addDeliveries(
       .where((row) => row.or([row('inbox_id', 'is', null), row('inbox_id', '=', inboxId)]))
       .orderBy('id'),
   ).execute();
+  if (webhooks.length * messageIds.length > MAX_DELIVERIES) {
+    throw new AppError(
+      'limit_reached',
+      `The ${messageIds.length} messages of this recording would be sent to ${webhooks.length} webhooks. An import may cause ${MAX_DELIVERIES} deliveries: disable some webhooks, or import fewer messages, or import with "speed".`,
+    );
+  }
   const rows = messageIds.flatMap((messageId) => {
     const event = newId('evt', now);
     return webhooks.map(({ id }) => ({
@@ -131,7 +144,6 @@ export async function placeStaged(
   const ids = messages.map(({ id }) => id);
   await addDeliveries(tx, dialect, inbox, ids, now);
   const lastReceivedAt = first + mails.length - 1;
-  const version = inbox.version + 1;
   await tx
     .updateTable('inboxes')
     .set({
@@ -139,9 +151,8 @@ export async function placeStaged(
       last_received_at: lastReceivedAt,
       received_messages: mails.length,
       first_received_at: first,
-      version,
     })
     .where('seq', '=', seq)
     .execute();
-  return { ...inbox, messageCount: mails.length, receivedCount: mails.length, lastReceivedAt, version };
+  return { ...inbox, messageCount: mails.length, receivedCount: mails.length, lastReceivedAt };
 }

@@ -104,6 +104,27 @@ export function describeStaged(given: Given): void {
       expect(claimed.map(({ webhookId }) => webhookId).toSorted()).toEqual([ofAccount.id, own.id].toSorted());
     });
 
+    it('cause 10,000 deliveries at most, so that other writes wait a third of a second at most', async () => {
+      const on = await given.fresh();
+      const { store } = on;
+      const owner = await given.account(on);
+      const hook = () => ({
+        ...{ id: newId('whk', T), inboxId: null, url: 'https://hooks.example/', description: '' },
+        ...{ secret: 's', createdAt: T },
+      });
+      const hooks = [];
+      for (let n = 0; n < 101; n++) hooks.push(await store.webhooks.create(owner, hook(), 200));
+      const raws = Array.from({ length: 100 }, () => new Uint8Array(3));
+      const staged = await stage(on, raws);
+      const create = () => store.inboxes.create(owner, inboxAt(), 1, null, null, staged);
+      await expect(create()).rejects.toMatchObject({
+        code: 'limit_reached',
+        message: expect.stringMatching(/^The 100 messages of this recording would be sent to 101 webhooks\./),
+      });
+      await store.webhooks.update(owner, hooks[0]?.id ?? '', { enabled: false }, T);
+      expect((await create()).inbox.messageCount).toBe(100);
+    });
+
     it('are freed when their inbox cannot be created and they are given up', async () => {
       const on = await given.fresh();
       const { store } = on;
