@@ -104,7 +104,7 @@ export function describeStaged(given: Given): void {
       expect(claimed.map(({ webhookId }) => webhookId).toSorted()).toEqual([ofAccount.id, own.id].toSorted());
     });
 
-    it('cause 10,000 deliveries at most, so that other writes wait a third of a second at most', async () => {
+    it('cause 10,000 deliveries at most, which bounds how long other writes wait', async () => {
       const on = await given.fresh();
       const { store } = on;
       const owner = await given.account(on);
