@@ -120,17 +120,18 @@ class Play {
       ...(since !== undefined && { since: await this.#sinceOf(since) }),
     };
     const begun = this.#clock.now();
-    const sleeping = this.#clock.sleepers;
     let isOver = false;
     const held = this.#app
       .api('POST', `/v1/inboxes/${id}/wait`, { as: credential, body })
       .finally(() => {
         isOver = true;
       });
-    await expect.poll(() => isOver || this.#clock.sleepers > sleeping, { interval: 2 }).toBe(true);
+    await expect.poll(async () => isOver || (await this.#gauge('http_requests_held')) > 0).toBe(true);
     for (const step of during) await this.#do(step);
     const left = begun + timeoutSeconds * SECOND - this.#clock.now();
     if (left > 0 && !isOver) await this.#clock.advance(left);
+    // A wait that was reading the store sleeps only now, until a time that has passed.
+    await expect.poll(() => this.#clock.advance(0).then(() => isOver)).toBe(true);
     const answer = await held;
     for (const step of after) await this.#do(step);
     const { waitId } = answer.body;
@@ -184,11 +185,12 @@ class Play {
 
   /** The server has seen the end of all connections but those that stay. */
   async #settled(): Promise<void> {
-    const open = async () => {
-      const { body } = await this.#app.api('GET', '/metrics', { as: null });
-      return Number(/^mayfly_smtp_connections_open (\d+)/m.exec(body)?.[1]);
-    };
-    await expect.poll(open, { interval: 5 }).toBe(this.#staying.length);
+    await expect.poll(() => this.#gauge('smtp_connections_open')).toBe(this.#staying.length);
+  }
+
+  async #gauge(name: string): Promise<number> {
+    const { body } = await this.#app.api('GET', '/metrics', { as: null });
+    return Number(new RegExp(`^mayfly_${name} (\\d+)`, 'm').exec(body)?.[1]);
   }
 
   async #send(mail: Mail): Promise<void> {
