@@ -119,6 +119,7 @@ function otherThanId(kind: Kind, id: string): string {
  */
 export function notFound(kind: Kind, id: string): AppError {
   const { source } = KINDS[kind];
-  const message = `No ${kind} with the id ${quoted(id)} is visible to this credential. ${source}`;
+  const ended = kind === 'inbox' ? ': it may have been deleted, or have expired more than 24 hours ago' : '';
+  const message = `No ${kind} with the id ${quoted(id)} is visible to this credential${ended}. ${source}`;
   return new AppError('not_found', otherThanId(kind, id) || message);
 }

@@ -41,6 +41,7 @@ const LEAVES = [
   'log',
   'memory',
   'nearest',
+  'smtp-visits',
   'version',
   'write-behind',
 ];

@@ -950,12 +950,24 @@ export interface UsageDay {
   requests: number;
 }
 
+/** Why a wait failed, or may have failed. */
+export interface WaitCause {
+  /** The kind of the cause. */
+  code: "unexpected_message" | "not_checked" | "cut_short" | "since_in_future" | "before_since" | "inbox_full" | "too_large" | "malformed" | "too_many_recipients" | "auth_failed" | "fault_rule" | "sender_left" | "refused" | "before_creation" | "captured_elsewhere" | "impossible_condition" | "similar_address" | "too_few" | "not_matching" | "deleted" | "tls_failed" | "other_recipient" | "left_without_recipient" | "nothing_connected" | "nothing_arrived";
+  /** `certain`: it happened to mail for this inbox, or it holds for the wait itself. */
+  certainty: "certain" | "likely" | "possible";
+  /** The cause in one or more sentences. */
+  text: string;
+}
+
 /** Why no message, or too few, matched. */
 export interface WaitExplanation {
   /** Why the wait ended. */
   reason: "timeout" | "unexpected_message" | "server_stopping";
   /** The reason in words, for a log or the message of a failed assertion. */
   summary: string;
+  /** Why the wait failed, the most certain cause first; empty for `server_stopping`. */
+  causes: WaitCause[];
   /** Number of messages that arrived and did not match. */
   seenCount: number;
   /** The newest 20 of them, newest first. */
@@ -979,6 +991,10 @@ export interface WaitRequest {
   count?: number;
   /** Longest time to wait, in seconds, which may have a fraction; 0 does not wait. */
   timeoutSeconds?: number;
+  /** How long earlier requests of the same wait were held, where a client holds several in a row: an explanation then speaks of the whole wait. */
+  waitedSeconds?: number;
+  /** How long the test wanted to wait, where its client has less time, such as the rest of the time limit of the test: an explanation then says that the wait was cut. */
+  askedSeconds?: number;
 }
 
 /** Result of a wait; without success it has an `explanation`. */

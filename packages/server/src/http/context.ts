@@ -13,6 +13,7 @@ import type { HeldDeps } from '../messages/held/held-deps.ts';
 import type { WaitLog } from '../messages/wait/wait-log.ts';
 import type { RateLimit } from '../quota/rate-limit.ts';
 import type { UsageMeter } from '../quota/usage-meter.ts';
+import type { SmtpVisits } from '../smtp-visits.ts';
 import type { Store } from '../store/contract/index.ts';
 import type { Webhooks } from '../webhooks/registry.ts';
 import type { Admission } from './access/admission.ts';
@@ -60,6 +61,10 @@ export interface HttpDeps {
   events: Pick<EventBus, 'onMessage' | 'onAccountMessage' | 'publishInboxChange'>;
   /** Resolves when the refusals that SMTP gave before the call can be read. */
   refusalsWritten(): Promise<void>;
+  /** The SMTP clients of this process; null, the default, where it receives no mail. */
+  visits?: SmtpVisits | null;
+  /** Whether no other process receives mail. */
+  receivesAll?: boolean;
   /** When the sender of a message got its 250, epoch milliseconds; null where that is not known. */
   repliedAt(messageId: string): number | null;
   webhooks: Webhooks;

@@ -229,6 +229,7 @@ export class Connection implements Transport, LimitedConnection {
 
   /** @param received bytes that followed the PROXY header */
   #begin(received: Buffer): void {
+    this.#context.receiver.visits.lastAt = this.#connectedAt;
     const refusal = this.#context.limiter.enter(this);
     if (refusal) {
       // A reply in plain text means nothing to a client that expects a handshake.
@@ -268,7 +269,8 @@ export class Connection implements Transport, LimitedConnection {
     plain.off('close', this.#onClose);
     this.#bytesBeforeHandshake = plain.bytesRead - plain.readableLength;
     const { clock, limits, log, metrics, receiver } = this.#context;
-    const peer = { session: this.#id, remoteAddress: this.#remoteAddress };
+    const helo = this.#dialogue?.helo ?? '';
+    const peer = { session: this.#id, remoteAddress: this.#remoteAddress, helo };
     this.#handshake = new HandshakeWatch({ clock, limits, log, metrics, receiver }, peer);
     this.#handshake.begin();
     const secure = new TLSSocket(plain, { isServer: true, secureContext: certificate });

@@ -65,6 +65,9 @@ export async function startHttp(
       rate: openRateLimit(shared),
       usage: shared.usage,
       refusalsWritten: () => receiver.refusalsWritten(),
+      visits: smtp ? receiver.visits : null,
+      // Other nodes may share a PostgreSQL database.
+      receivesAll: smtp !== null && config.databaseUrl === null,
       repliedAt: (messageId) => receiver.repliedAt(messageId),
       injection: createInjection({ receiver, budget, clock }),
       replays,

@@ -9,6 +9,9 @@ export const MAX_WAIT_COUNT = 50;
 /** Seconds of a wait that names none: longer than mail takes, shorter than a test's own timeout. */
 export const DEFAULT_WAIT = 30;
 
+/** Seconds that a client may wait in all, with several requests: a day. */
+const MAX_WAIT_OF_CLIENT = 86_400;
+
 const part = (description: string, example: string) =>
   Type.Optional(Type.String({ description, minLength: 1, maxLength: MAX_FILTER, examples: [example] }));
 
@@ -75,6 +78,24 @@ export const WaitRequest = Type.Object(
         description: `Longest time to wait, in seconds, which may have a fraction; 0 does not wait. Default: ${DEFAULT_WAIT}.`,
         minimum: 0,
         maximum: MAX_WAIT,
+      }),
+    ),
+    waitedSeconds: Type.Optional(
+      Type.Number({
+        ...unit('seconds'),
+        description:
+          'How long earlier requests of the same wait were held, where a client holds several in a row: an explanation then speaks of the whole wait. Default: 0.',
+        minimum: 0,
+        maximum: MAX_WAIT_OF_CLIENT,
+      }),
+    ),
+    askedSeconds: Type.Optional(
+      Type.Number({
+        ...unit('seconds'),
+        description:
+          'How long the test wanted to wait, where its client has less time, such as the rest of the time limit of the test: an explanation then says that the wait was cut.',
+        minimum: 0,
+        maximum: MAX_WAIT_OF_CLIENT,
       }),
     ),
   },
@@ -198,6 +219,48 @@ export const FailedHandshake = Type.Object(
 );
 export type FailedHandshake = Static<typeof FailedHandshake>;
 
+export const WaitCause = Type.Object(
+  {
+    code: Type.Enum(
+      [
+        'unexpected_message',
+        'not_checked',
+        'cut_short',
+        'since_in_future',
+        'before_since',
+        'inbox_full',
+        'too_large',
+        'malformed',
+        'too_many_recipients',
+        'auth_failed',
+        'fault_rule',
+        'sender_left',
+        'refused',
+        'before_creation',
+        'captured_elsewhere',
+        'impossible_condition',
+        'similar_address',
+        'too_few',
+        'not_matching',
+        'deleted',
+        'tls_failed',
+        'other_recipient',
+        'left_without_recipient',
+        'nothing_connected',
+        'nothing_arrived',
+      ],
+      { description: 'The kind of the cause. New ones may be added.' },
+    ),
+    certainty: Type.Enum(['certain', 'likely', 'possible'], {
+      description:
+        '`certain`: it happened to mail for this inbox, or it holds for the wait itself. `likely`: a good guess. `possible`: it happened in the time of the wait, and may concern other mail.',
+    }),
+    text: Type.String({ description: 'The cause in one or more sentences.' }),
+  },
+  { $id: 'WaitCause', description: 'Why a wait failed, or may have failed.' },
+);
+export type WaitCause = Static<typeof WaitCause>;
+
 export const WaitExplanation = Type.Object(
   {
     reason: Type.Enum(['timeout', 'unexpected_message', 'server_stopping'], {
@@ -209,6 +272,10 @@ export const WaitExplanation = Type.Object(
       examples: [
         '3 messages arrived; none has "confirm" in its subject. Closest: "Confirm your e-mail" arrived 4 s before this wait\'s since.',
       ],
+    }),
+    causes: Type.Array(ref(WaitCause), {
+      description:
+        'Why the wait failed, the most certain cause first; empty for `server_stopping`. `summary` says the first ones.',
     }),
     seenCount: Type.Integer({ description: 'Number of messages that arrived and did not match.' }),
     seen: Type.Array(ref(SeenMessage), { description: 'The newest 20 of them, newest first.' }),

@@ -1,3 +1,5 @@
+import { inboxAddress, parseAddress } from '../address.ts';
+
 /** How many characters of two similar names may differ; with more it is another word. */
 const MAX_TYPOS = 2;
 /** In a shorter name a second difference makes another word. */
@@ -49,7 +51,7 @@ function nextRow(a: string, b: string, i: number, last: number[], beforeLast: nu
  * How many characters were mistyped, left out, added or swapped with their neighbour (the restricted
  * Damerau-Levenshtein distance); anything above `most` is `most + 1`.
  */
-function typos(a: string, b: string, most: number): number {
+export function typos(a: string, b: string, most: number): number {
   if (Math.abs(a.length - b.length) > most) return most + 1;
   let beforeLast: number[] = [];
   let last = Array.from({ length: b.length + 1 }, (_, j) => j);
@@ -95,7 +97,56 @@ export function areAlike(a: string, b: string): boolean {
 }
 
 /** True if mail for that address may have been intended for the inbox. */
-export function isNearMiss(address: string, { kind, address: wanted, domain }: WantedAddress): boolean {
+function isNearMiss(address: string, { kind, address: wanted, domain }: WantedAddress): boolean {
   if (kind === 'sink') return false;
   return kind === 'catch-all' ? areDomainsAlike(parts(address).domain, domain) : areAlike(address, wanted);
 }
+
+/** Which of the letters a to z a text has, as bits. */
+function lettersIn(text: string): number {
+  let bits = 0;
+  for (let i = 0; i < text.length; i++) {
+    const letter = text.charCodeAt(i) - 97;
+    if (letter >= 0 && letter < 26) bits |= 1 << letter;
+  }
+  return bits;
+}
+
+function countBits(bits: number): number {
+  let count = 0;
+  for (let left = bits; left !== 0; left &= left - 1) count++;
+  return count;
+}
+
+/** A text that may have to be read as an address before its local part is known. */
+const IS_ODD = /[^ -~]|["<\\]/;
+
+/**
+ * Finds the paths of RCPT commands that name the wanted address, or one that may have been written by mistake for it.
+ * Most paths are left out by the letters that they have, because thousands may have to be compared.
+ * @returns a function that returns the address of such a path, lower case and without a tag; undefined for any other
+ */
+export function similarTo(wanted: WantedAddress): (path: string) => string | undefined {
+  const { local, domain } = parts(wanted.address);
+  const letters = lettersIn(local);
+  const mayBe = (path: string): boolean => {
+    const at = path.lastIndexOf('@');
+    if (wanted.kind === 'catch-all') return Math.abs(path.length - at - 1 - domain.length) <= MAX_TYPOS;
+    const plus = path.indexOf('+');
+    const name = path.slice(0, plus > 0 && plus < at ? plus : at);
+    if (name.startsWith(local) || local.startsWith(name)) return true;
+    // Each typing error changes two of the letters at most.
+    return countBits(lettersIn(name) ^ letters) <= 2 * MAX_TYPOS;
+  };
+  return (path) => {
+    if (!IS_ODD.test(path) && !mayBe(path.toLowerCase())) return undefined;
+    const parsed = parseAddress(path, { smtputf8: true });
+    const address = parsed && inboxAddress(parsed);
+    return address !== undefined && (address === wanted.address || isNearMiss(address, wanted))
+      ? address
+      : undefined;
+  };
+}
+
+/** In how many characters two addresses differ; the smaller, the likelier is a typing error. */
+export const differenceOf = (a: string, b: string): number => typos(a, b, Math.max(a.length, b.length));

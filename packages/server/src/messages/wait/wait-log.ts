@@ -44,9 +44,9 @@ function failureOf(
   at: number,
 ): FailedWait | null | undefined {
   if (matched || !explanation) return null;
-  const { reason, seenCount, reportSummary } = explanation;
+  const { reason, seenCount, plainSummary } = explanation;
   if (reason === 'server_stopping') return undefined;
-  const summary = cut(reportSummary, MAX_SUMMARY);
+  const summary = cut(plainSummary, MAX_SUMMARY);
   return { at, waitedMs, count, match: matchOf(match), reason, seenCount, summary };
 }
 

@@ -1,7 +1,6 @@
 import type { MailAuthentication } from '../../mail/authentication.ts';
 import type { MailContent, MailSummary } from '../../mail/mail.ts';
 import type { FailedCondition, Filters } from '../../mail/matching/filters.ts';
-import type { WantedAddress } from '../../mail/matching/similar-addresses.ts';
 import type { PartIndex } from '../../mail/mime/part-index.ts';
 import type { Trail } from './trail.ts';
 
@@ -149,16 +148,6 @@ export interface CheckedPage {
   isComplete: boolean;
 }
 
-/** An address similar to a wanted one that an inbox received mail for. */
-export interface SimilarRecipient {
-  /** Lower case, without a tag. */
-  address: string;
-  inboxId: string;
-  /** The last time. */
-  at: number;
-  times: number;
-}
-
 export interface FullMessageRecord extends MessageRecord {
   envelope: MailEnvelope;
   /** Null where it was not checked. */
@@ -230,16 +219,10 @@ export interface MessageStore {
    */
   check(inboxId: string, conditions: Filters, range: CheckRange, now: number): Promise<CheckedPage>;
   /**
-   * Mail that live inboxes received for addresses similar to the wanted one, among the newest 50,000 messages.
-   * Runs where {@link MessageStore.search} runs.
-   * @param after of an account: a place in its order; of an inbox: a time. Only later messages count
+   * The recipients of the messages that a live inbox received after a time, newest first: a line for each message,
+   * its `receivedAt`, a space, and the RCPT addresses as a JSON array.
    */
-  listSimilar(
-    scope: { accountId: string } | { inboxId: string },
-    wanted: WantedAddress,
-    after: number,
-    now: number,
-  ): Promise<SimilarRecipient[]>;
+  recipients(inboxId: string, after: number, now: number): Promise<string>;
   /**
    * The largest `accountOrder` that was ever committed, deleted messages included; 0 before the first.
    * All messages up to it can be read.

@@ -81,9 +81,20 @@ const encoded = (user: string, password: string): string =>
   Buffer.from(`\0${user}\0${password}`).toString('base64');
 
 /** A message as it is sent after DATA, dot included. */
-function textOf({ to, from = 'app@shop.example', subject = 'Hello', text = 'Hello.', ...mail }: Mail): string {
+function textOf({
+  to,
+  from = 'app@shop.example',
+  subject = 'Hello',
+  text = 'Hello.',
+  ...mail
+}: Mail): string {
   const head = `From: Shop <${from}>\r\nTo: ${to}\r\nSubject: ${subject}\r\nMIME-Version: 1.0`;
-  const body = mail.bytes ? 'x'.repeat(70).concat('\r\n').repeat(mail.bytes / 72) : text;
+  const body = mail.bytes
+    ? 'x'
+        .repeat(70)
+        .concat('\r\n')
+        .repeat(mail.bytes / 72)
+    : text;
   const whole = mail.html
     ? `${head}\r\nContent-Type: text/html; charset=utf-8\r\n\r\n${mail.html}`
     : mail.attachment
@@ -121,11 +132,9 @@ class Play {
     };
     const begun = this.#clock.now();
     let isOver = false;
-    const held = this.#app
-      .api('POST', `/v1/inboxes/${id}/wait`, { as: credential, body })
-      .finally(() => {
-        isOver = true;
-      });
+    const held = this.#app.api('POST', `/v1/inboxes/${id}/wait`, { as: credential, body }).finally(() => {
+      isOver = true;
+    });
     await expect.poll(async () => isOver || (await this.#gauge('http_requests_held')) > 0).toBe(true);
     for (const step of during) await this.#do(step);
     const left = begun + timeoutSeconds * SECOND - this.#clock.now();

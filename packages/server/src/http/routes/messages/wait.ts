@@ -44,11 +44,18 @@ export function waitRoutes(app: App, { options, deps, held, heldDeps }: RouteCon
     handler: async (request, reply) => {
       const inbox = callersInbox(request);
       const { match = {}, since, count = 1, timeoutSeconds = DEFAULT_WAIT } = request.body;
-      const expectation = { match, since, count, waitMs: timeoutSeconds * SECOND_MS };
+      const { waitedSeconds = 0, askedSeconds } = request.body;
+      const expectation = {
+        ...{ match, since, count, waitMs: timeoutSeconds * SECOND_MS, waitedMs: waitedSeconds * SECOND_MS },
+        ...(askedSeconds !== undefined && { askedMs: askedSeconds * SECOND_MS }),
+      };
       const caller = { ownsAccount: request.caller?.key != null, remoteAddress: plainAddress(request.ip) };
-      const { store, refusalsWritten, clock, waitLog } = deps;
+      const { store, refusalsWritten, clock, waitLog, visits = null, receivesAll = false } = deps;
       const begun = clock.monotonic();
-      const waitDeps = { held: heldDeps, store, refusalsWritten, domains: options.domains };
+      const waitDeps = {
+        ...{ held: heldDeps, store, refusalsWritten, domains: options.domains },
+        ...{ visits, seesAllClients: receivesAll },
+      };
       const outcome = await held.hold(reply, (signal) =>
         waitAndExplain(waitDeps, inbox, expectation, caller, signal),
       );
@@ -108,9 +115,11 @@ async function resultJson(outcome: Outcome, base: string, texts: MessageTexts): 
 }
 
 function toExplanation(explanation: Explanation): WaitExplanation {
-  const { reason, summary, seenCount, seen, refused, nearMisses, otherMail, failedHandshakes } = explanation;
+  const { reason, summary, causes, seenCount, seen, refused, nearMisses, otherMail, failedHandshakes } =
+    explanation;
   return {
     ...{ reason, summary, seenCount },
+    causes: causes.map(({ code, certainty, text }) => ({ code, certainty, text })),
     seen: seen.map(({ message, failed }) => ({ message: toSummary(message), failed })),
     refused: refused.map(toRefusedMail),
     nearMisses: nearMisses.map((miss) => ({ ...miss, at: toTime(miss.at) })),

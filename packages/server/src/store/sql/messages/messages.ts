@@ -6,9 +6,9 @@ import { createFollowing, createPlaces } from './account-sequence.ts';
 import { createCheck } from './check.ts';
 import { createDeletion } from './deletion.ts';
 import { createLists, createRawReads, createReads } from './reads.ts';
+import { createRecipients } from './recipients.ts';
 import { createReadContents } from './rows.ts';
 import { createSearch } from './search.ts';
-import { createSimilar } from './similar.ts';
 
 /** Reading and deleting messages; each engine adds them in its own way. */
 export function createMessages(engine: Engine, removal: Removal): Omit<MessageStore, 'addBatch'> {
@@ -22,7 +22,7 @@ export function createMessages(engine: Engine, removal: Removal): Omit<MessageSt
     ...createAccountPages(engine),
     search: createSearch(engine, readContents),
     check: createCheck(engine, readContents),
-    ...createSimilar(engine),
+    ...createRecipients(engine),
     ...createDeletion(engine, removal),
   };
 }
