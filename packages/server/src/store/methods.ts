@@ -75,6 +75,7 @@ export const METHODS: Readonly<Record<MethodPath, MethodKind>> = {
   'messages.deleteAll': 'write',
   'refusals.add': 'add',
   'refusals.list': 'read',
+  'refusals.listConcerning': 'read',
   'refusals.listByDomain': 'read',
   'refusals.listByAccount': 'search',
   'refusals.listAddresses': 'read',

@@ -102,11 +102,22 @@ function isNearMiss(address: string, { kind, address: wanted, domain }: WantedAd
   return kind === 'catch-all' ? areDomainsAlike(parts(address).domain, domain) : areAlike(address, wanted);
 }
 
-/** Which of the letters a to z a text has, as bits. */
-function lettersIn(text: string): number {
+const [NEW_LINE, QUOTE, PLUS, ZERO, OPENING, AT, BACKSLASH, SMALL_A, TILDE] = [
+  ...[10, 34, 43, 48, 60, 64, 92, 97, 126],
+] as const;
+/** The difference of small and capital letters. */
+const CASE = 32;
+/** Of a path that has to be read as an address before its letters are known. */
+const ODD = -1;
+
+/** Which of the letters a to z the name of a mailbox has, as bits, up to its tag or domain; {@link ODD} for some names. */
+function lettersIn(text: string, from = 0): number {
   let bits = 0;
-  for (let i = 0; i < text.length; i++) {
-    const letter = text.charCodeAt(i) - 97;
+  for (let i = from; i < text.length; i++) {
+    const code = text.charCodeAt(i);
+    if (code === AT || code === PLUS || code === QUOTE) break;
+    if (code === BACKSLASH || code === OPENING || code > TILDE) return ODD;
+    const letter = (code | CASE) - SMALL_A;
     if (letter >= 0 && letter < 26) bits |= 1 << letter;
   }
   return bits;
@@ -118,34 +129,69 @@ function countBits(bits: number): number {
   return count;
 }
 
-/** A text that may have to be read as an address before its local part is known. */
-const IS_ODD = /[^ -~]|["<\\]/;
+/** A recipient of a mail, as the RCPT command named it. */
+export interface Recipient {
+  /** Epoch milliseconds. */
+  at: number;
+  path: string;
+  /** Lower case, without a tag; undefined for an address that is neither the wanted one nor similar to it. */
+  address: string | undefined;
+}
 
 /**
- * Finds the paths of RCPT commands that name the wanted address, or one that may have been written by mistake for it.
- * Most paths are left out by the letters that they have, because thousands may have to be compared.
- * @returns a function that returns the address of such a path, lower case and without a tag; undefined for any other
+ * Finds the recipients with the wanted address, or one that may have been written by mistake for it, among many: most
+ * are left out by the letters that they have.
+ * @param lines one a mail: a time in epoch milliseconds, a space, and its recipients as JSON
+ * @param maxOthers how many of those left out are returned, the first ones
  */
-export function similarTo(wanted: WantedAddress): (path: string) => string | undefined {
-  const { local, domain } = parts(wanted.address);
-  const letters = lettersIn(local);
-  const mayBe = (path: string): boolean => {
-    const at = path.lastIndexOf('@');
-    if (wanted.kind === 'catch-all') return Math.abs(path.length - at - 1 - domain.length) <= MAX_TYPOS;
-    const plus = path.indexOf('+');
-    const name = path.slice(0, plus > 0 && plus < at ? plus : at);
-    if (name.startsWith(local) || local.startsWith(name)) return true;
-    // Each typing error changes two of the letters at most.
-    return countBits(lettersIn(name) ^ letters) <= 2 * MAX_TYPOS;
+export function findSimilar(lines: string, wanted: WantedAddress, maxOthers: number): Recipient[] {
+  const letters = lettersIn(wanted.address);
+  // Each typing error changes two of the letters at most; a name with a tag has those of the name.
+  const mayBe = (bits: number): boolean =>
+    wanted.kind === 'catch-all' ||
+    (bits & letters) === bits ||
+    (bits & letters) === letters ||
+    countBits(bits ^ letters) <= 2 * MAX_TYPOS;
+  const found: Recipient[] = [];
+  let others = 0;
+  const add = (at: number, from: number, to: number, bits: number): void => {
+    const isCandidate = bits === ODD || mayBe(bits);
+    if (!isCandidate && others >= maxOthers) return;
+    const path: string = JSON.parse(`"${lines.slice(from, to)}"`);
+    const address = isCandidate ? similarAddress(path, wanted) : undefined;
+    if (address === undefined && others++ >= maxOthers) return;
+    found.push({ at, path, address });
   };
-  return (path) => {
-    if (!IS_ODD.test(path) && !mayBe(path.toLowerCase())) return undefined;
-    const parsed = parseAddress(path, { smtputf8: true });
-    const address = parsed && inboxAddress(parsed);
-    return address !== undefined && (address === wanted.address || isNearMiss(address, wanted))
-      ? address
-      : undefined;
-  };
+  let at = 0;
+  for (let i = 0; i < lines.length; i++) {
+    const code = lines.charCodeAt(i);
+    if (code === NEW_LINE) at = 0;
+    else if (code >= ZERO && code < ZERO + 10) at = at * 10 + code - ZERO;
+    else if (code === QUOTE) {
+      const end = endOfText(lines, i + 1);
+      add(at, i + 1, end, lettersIn(lines, i + 1));
+      i = end;
+    }
+  }
+  return found;
+}
+
+/** Where a JSON text ends: at the first quotation mark that is not escaped. */
+function endOfText(json: string, from: number): number {
+  for (let end = json.indexOf('"', from); end >= 0; end = json.indexOf('"', end + 1)) {
+    let backslashes = 0;
+    while (json.charCodeAt(end - 1 - backslashes) === BACKSLASH) backslashes++;
+    if (backslashes % 2 === 0) return end;
+  }
+  return json.length;
+}
+
+function similarAddress(path: string, wanted: WantedAddress): string | undefined {
+  const parsed = parseAddress(path, { smtputf8: true });
+  const address = parsed && inboxAddress(parsed);
+  return address !== undefined && (address === wanted.address || isNearMiss(address, wanted))
+    ? address
+    : undefined;
 }
 
 /** In how many characters two addresses differ; the smaller, the likelier is a typing error. */

@@ -63,7 +63,7 @@ export interface SharedReads {
       signal?: AbortSignal,
     ): Promise<AccountPage>;
   };
-  refusals: Pick<Store['refusals'], 'list' | 'recent'>;
+  refusals: Pick<Store['refusals'], 'recent'>;
 }
 
 /** Of searches without a signal: they are short, and always run to their end. */
@@ -162,8 +162,6 @@ export function createSharedReads(
         shared(`inbox ${accountId} ${id}`, () => store.inboxes.find(accountId, id, now)),
     },
     refusals: {
-      list: (address, limit, now) =>
-        shared(`refusals ${address} ${limit}`, () => store.refusals.list(address, limit, now)),
       recent: (after, now) => shared(`recent ${after}`, () => store.refusals.recent(after, now)),
     },
     messages: {

@@ -1,9 +1,9 @@
 import { SECOND_MS } from '../../clock.ts';
 import { domainOf, inboxAddress, parseAddress } from '../../mail/address.ts';
-import { areDomainsAlike, similarTo } from '../../mail/matching/similar-addresses.ts';
+import { areDomainsAlike, findSimilar } from '../../mail/matching/similar-addresses.ts';
 import type { EarlyLeaver, SmtpVisits } from '../../smtp-visits.ts';
 import type { InboxRecord, Refusal, Store } from '../../store/contract/index.ts';
-import { capturedMail, NO_RECIPIENT } from '../../store/contract/refusals.ts';
+import { NO_RECIPIENT } from '../../store/contract/refusals.ts';
 import { REFUSAL_KEPT_MS } from '../../store/contract/retention.ts';
 import type { HeldDeps } from '../held/held-deps.ts';
 
@@ -16,8 +16,6 @@ const LEAD_MS = 30 * SECOND_MS;
 const MAX_SHOWN = 20;
 /** More mail for other addresses than this is that of other tests, and says nothing about this one. */
 const MAX_OTHERS = 5;
-/** Senders without a recipient that are looked through; the store keeps fewer. */
-const MAX_UNNAMED = 100;
 /** Similar addresses that are looked up. */
 const MAX_COMPARED = 200;
 
@@ -90,19 +88,6 @@ const plain = (path: string): string => {
 const newestOf = <T extends { at: number }>(all: readonly T[]): T[] =>
   all.toSorted((a, b) => b.at - a.at).slice(0, MAX_SHOWN);
 
-/** The recipients in the lines of `MessageStore.recipients` or `RefusalStore.recent`, with their times. */
-function* recipientsIn(lines: string): Generator<{ at: number; path: string }> {
-  for (const line of lines === '' ? [] : lines.split('\n')) {
-    const space = line.indexOf(' ');
-    const at = Number(line.slice(0, space));
-    // Reading JSON takes ten times as long, and few paths have a character that it escapes.
-    const paths: string[] = line.includes('\\')
-      ? [JSON.parse(line.slice(space + 1))].flat()
-      : line.split('"').filter((_, index) => index % 2 === 1);
-    for (const path of paths) yield { at, path };
-  }
-}
-
 /** Collects the evidence for one wait that has failed. All reads are bounded, and of an index. */
 export class Investigation {
   /** When the wait ended, epoch milliseconds. */
@@ -140,14 +125,13 @@ export class Investigation {
     hasArrived: boolean,
     meets: (inboxId: string, at: number) => Promise<boolean>,
   ): Promise<Evidence & Surroundings> {
-    const { visits, seesAllClients } = this.#deps;
-    const [own, unnamed, elsewhere, captured] = [
-      await this.#refusals(),
-      await this.#unnamed(),
-      await this.#elsewhere(),
-      await this.#captured(),
-    ];
-    const { nearMisses, early, others, sinkId, catchAllId } = elsewhere;
+    const { store, visits, seesAllClients } = this.#deps;
+    const after = Math.min(this.#after.own, this.clientsAfter);
+    const concerning = await store.refusals.listConcerning(this.#inbox.address, after, this.now);
+    const own = await this.#refusals(concerning);
+    const unnamed = await this.#unnamed(concerning);
+    const captured = await this.#captured(concerning);
+    const { nearMisses, early, others, sinkId, catchAllId } = await this.#elsewhere();
     const otherMail = [...captured, ...early].slice(0, MAX_OTHERS);
     const found = [own, unnamed.refused, unnamed.failedHandshakes, nearMisses, otherMail].flat();
     // The last guess.
@@ -164,20 +148,21 @@ export class Investigation {
   }
 
   /** Refusals of mail that the inbox would have taken. */
-  async #refusals(): Promise<Refusal[]> {
-    const { store, held } = this.#deps;
+  async #refusals(concerning: readonly Refusal[]): Promise<Refusal[]> {
     const { id, kind, address, domain } = this.#inbox;
-    const all = await (kind === 'catch-all'
-      ? store.refusals.listByDomain(domain, id, MAX_SHOWN, this.now)
-      : held.store.refusals.list(address, MAX_SHOWN, this.now));
+    const all =
+      kind === 'catch-all'
+        ? await this.#deps.store.refusals.listByDomain(domain, id, MAX_SHOWN, this.now)
+        : concerning.filter((one) => one.address === address);
     const own = all.filter(({ at }) => at > this.#after.own);
     return own.length > 0 && (await this.#isUsable(address)) ? own : [];
   }
 
   /** Senders that named no recipient: failed handshakes, and refusals at MAIL and AUTH. */
-  async #unnamed(): Promise<Pick<Evidence, 'refused' | 'failedHandshakes'>> {
-    const all = await this.#deps.held.store.refusals.list(NO_RECIPIENT, MAX_UNNAMED, this.now);
-    const visible = await this.#visible(all.filter(({ at }) => at > this.clientsAfter));
+  async #unnamed(concerning: readonly Refusal[]): Promise<Pick<Evidence, 'refused' | 'failedHandshakes'>> {
+    const visible = await this.#visible(
+      concerning.filter(({ address, at }) => address === NO_RECIPIENT && at > this.clientsAfter),
+    );
     const hasCode = ({ reply }: Refusal): boolean => /^\d{3} /.test(reply);
     const failed = visible
       // Those whose sender has tried again without TLS are no cause.
@@ -214,19 +199,16 @@ export class Investigation {
     const misses = new Map<string, NearMiss>();
     const early: OtherMail[] = [];
     const others: OtherMail[] = [];
-    const addressOf = similarTo(this.#inbox);
     // Whole seconds, so that waits that end together share the reads.
     const after = Math.floor(this.#after.shared / SECOND_MS) * SECOND_MS;
     const add = (inboxId: string | null, outcome: NearMiss['outcome'], lines: string): void => {
-      for (const { at, path } of recipientsIn(lines)) {
-        const address = at > this.#after.shared ? addressOf(path) : undefined;
-        if (address === wanted && at <= createdAt && inboxId !== null) {
+      for (const { at, path, address } of findSimilar(lines, this.#inbox, MAX_OTHERS + 1)) {
+        if (address === wanted && at > this.#after.shared && at <= createdAt && inboxId !== null)
           early.push({ address, at, reason: 'same-recipient', inboxId });
-        }
         if (at <= this.clientsAfter || address === wanted) continue;
         if (address === undefined) {
           const reason = outcome === 'refused' ? 'refused' : 'meets-conditions';
-          if (others.length <= MAX_OTHERS) others.push({ address: plain(path), at, reason, inboxId });
+          others.push({ address: plain(path), at, reason, inboxId });
           continue;
         }
         const known = misses.get(`${outcome} ${address}`) ?? { address, at, times: 0, outcome, inboxId };
@@ -264,16 +246,14 @@ export class Investigation {
   }
 
   /** Mail for this address that a sender brought into the inbox for which it had authenticated. */
-  async #captured(): Promise<OtherMail[]> {
+  async #captured(concerning: readonly Refusal[]): Promise<OtherMail[]> {
     const { accountId, address } = this.#inbox;
     if (!this.#caller.ownsAccount) return [];
-    const { held, store } = this.#deps;
-    const all = await held.store.refusals.list(capturedMail(address), MAX_OTHERS, this.now);
     const found: OtherMail[] = [];
-    for (const { at, capturedBy } of all) {
+    for (const { at, capturedBy } of concerning) {
       if (at <= this.#after.own || capturedBy?.accountId !== accountId) continue;
       const { inboxId } = capturedBy;
-      const other = await store.inboxes.find(accountId, inboxId, this.now);
+      const other = await this.#deps.store.inboxes.find(accountId, inboxId, this.now);
       if (other && other.expiresAt > this.now) found.push({ address, at, reason: 'same-recipient', inboxId });
     }
     return found;

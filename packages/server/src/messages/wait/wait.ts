@@ -22,6 +22,7 @@ export interface ExplainDeps extends EvidenceDeps {
 /** A wait while it runs. */
 interface Waiting {
   deps: ExplainDeps;
+  /** As it was read last. */
   inbox: InboxRecord;
   expectation: Expectation;
   /** Only messages and refusals after this time count, epoch milliseconds. */
@@ -66,15 +67,14 @@ export async function waitAndExplain(
 }
 
 /** Checks messages until enough match or the time is over. @returns those that matched and are still there */
-function untilOver(
-  { deps, inbox, expectation, scan }: Waiting,
-  signal: AbortSignal,
-): Promise<WaitedMessage[]> {
+function untilOver(waiting: Waiting, signal: AbortSignal): Promise<WaitedMessage[]> {
+  const { deps, inbox, expectation, scan } = waiting;
   const { held } = deps;
   const { id, accountId } = inbox;
   const source = { accountId, subscribe: (listener: () => void) => held.events.onMessage(id, listener) };
   return readUntil({ ...held, source, signal }, expectation.waitMs, async (now, isLast) => {
-    const { expiresAt } = stillLiveInbox(await held.store.inboxes.find(accountId, id, now), now, id);
+    waiting.inbox = stillLiveInbox(await held.store.inboxes.find(accountId, id, now), now, id);
+    const { expiresAt } = waiting.inbox;
     for (;;) {
       await scan.run(signal);
       if (!scan.hasEnough && !isLast && !signal.aborted) {
@@ -112,10 +112,17 @@ async function explain(
   const seenCount = scan.seenCount - (scan.seen.length - seen.length);
   const closest = scan.closest && !gone.has(scan.closest.message.id) ? scan.closest : undefined;
   const facts: Facts = {
-    ...{ expectation, from, begun, now, seenCount, evidence, clientsAfter: investigation.clientsAfter },
+    ...{
+      expectation,
+      inbox,
+      from,
+      begun,
+      now,
+      seenCount,
+      evidence,
+      clientsAfter: investigation.clientsAfter,
+    },
     ...{ isComplete: scan.isComplete, commonFailed: scan.commonFailed },
-    // With the counts as they are now.
-    inbox: (await deps.held.store.inboxes.find(inbox.accountId, inbox.id, now)) ?? inbox,
     closest: seenCount === 1 ? seen[0] : closest,
     matched: ended.messages.map(({ message }) => message),
     earlier: earlier && !gone.has(earlier.id) ? earlier : undefined,

@@ -46,6 +46,11 @@ export interface RefusalStore {
   add(refusals: Refusal[]): Promise<void>;
   /** Of one address, newest first, not older than 24 h. */
   list(address: string, limit: number, now: number): Promise<Refusal[]>;
+  /**
+   * What may concern mail for an address after a time, newest first: its refusals, mail for it that was captured
+   * ({@link capturedMail}), and refusals without a recipient ({@link NO_RECIPIENT}).
+   */
+  listConcerning(address: string, after: number, now: number): Promise<Refusal[]>;
   /** Of all addresses of a domain, except those that another inbox has, or had within the quarantine. */
   listByDomain(domain: string, inboxId: string, limit: number, now: number): Promise<Refusal[]>;
   /**

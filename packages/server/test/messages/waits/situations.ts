@@ -996,7 +996,7 @@ const several: Situation[] = [
     me: 'heiko.pair',
     before: [{ send: { to: '{me}', subject: 'Filler' }, times: 3 }],
     wait: { since: 'cursor' },
-    during: [{ send: { to: 'heiko.pear@mayfly.test' } }, { pass: 1 }, { send: { to: '{me}' } }],
+    during: [{ pass: 1 }, { send: { to: 'heiko.pear@mayfly.test' } }, { send: { to: '{me}' } }],
     says: 'No message arrived in 10 s. Mail for heiko.pair@mayfly.test was refused: the inbox is full (452 4.2.2). Mail for heiko.pear@mayfly.test was refused, because no inbox has that address.',
     first: 'inbox_full',
     also: ['similar_address'],

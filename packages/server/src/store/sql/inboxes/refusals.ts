@@ -1,6 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type ExpressionBuilder, type Insertable, sql } from 'kysely';
 import type { Refusal, RefusalStore } from '../../contract/index.ts';
+import { capturedMail, NO_RECIPIENT } from '../../contract/refusals.ts';
 import { REFUSAL_KEPT_MS } from '../../contract/retention.ts';
 import type { Db, Engine, Tx } from '../engine.ts';
 import { prepare, type Slots } from '../prepared.ts';
@@ -198,6 +199,17 @@ export function createRefusals(engine: Engine): RefusalStore {
       .orderBy('seq', 'desc')
       .limit(value.limit),
   );
+  // The store keeps a few dozen rows of an address.
+  const selectConcerning = prepare(
+    (value: Slots<{ own: string; captured: string; unnamed: string; after: number }>) =>
+      db
+        .selectFrom('refusals')
+        .select(['at', 'address', 'details'])
+        .where('address', 'in', [value.own, value.captured, value.unnamed])
+        .where('at', '>', value.after)
+        .orderBy('at', 'desc')
+        .orderBy('seq', 'desc'),
+  );
   // One text for all rows: a row of its own for each would cost more than finding them.
   const selectRecent = prepare((value: Slots<{ after: number }>) => {
     const newest = db
@@ -222,6 +234,17 @@ export function createRefusals(engine: Engine): RefusalStore {
     async list(address, limit, now) {
       const after = now - REFUSAL_KEPT_MS;
       const rows = await selectOfAddress(db, { address: JSON.stringify(address), after, limit });
+      return rows.map(toRefusal);
+    },
+
+    async listConcerning(address, after, now) {
+      const [own, captured, unnamed] = [address, capturedMail(address), NO_RECIPIENT].map((one) =>
+        JSON.stringify(one),
+      ) as [string, string, string];
+      const rows = await selectConcerning(db, {
+        ...{ own, captured, unnamed },
+        after: Math.max(after, now - REFUSAL_KEPT_MS),
+      });
       return rows.map(toRefusal);
     },
 
