@@ -40,9 +40,7 @@ async function onEngine(engine: string, env: Record<string, string>): Promise<Ro
     rows.push(await cpuRow(`${what}, API key`, mayfly, waiting, () => mayfly.key));
     rows.push(await cpuRow(`${what}, read token`, mayfly, waiting, ({ token }) => token));
     await fill(mayfly, (n) => `customer${n}@shop${n % 97}.example`, mail);
-    rows.push(
-      await cpuRow(`the same, and ${MAILS} in the sink, API key`, mayfly, waiting, () => mayfly.key),
-    );
+    rows.push(await cpuRow(`the same, and ${MAILS} in the sink, API key`, mayfly, waiting, () => mayfly.key));
     rows.push(togetherRow(engine, await together(mayfly, waiting)));
   });
   await withMayfly({ env: { ...env, MAYFLY_SINK: 'off' } }, async (mayfly) => {
@@ -129,9 +127,7 @@ async function cpuRow(
 /** How late the last of the waits that end together is, milliseconds. */
 async function together(mayfly: Mayfly, inboxes: readonly Inbox[]): Promise<number> {
   await sleep(1_000);
-  const times = await Promise.all(
-    inboxes.map((inbox) => explain(mayfly, inbox, mayfly.key, HELD_SECONDS)),
-  );
+  const times = await Promise.all(inboxes.map((inbox) => explain(mayfly, inbox, mayfly.key, HELD_SECONDS)));
   return Math.max(...times) - HELD_SECONDS * 1_000;
 }
 

@@ -90,6 +90,10 @@ const KINDS = {
   attachment: { prefix: 'att', source: 'The field "attachments" of the message lists the ids.' },
   webhook: { prefix: 'whk', source: 'List the webhooks of the account with GET /v1/webhooks.' },
   delivery: { prefix: 'dlv', source: 'List the deliveries with GET /v1/webhooks/{id}/deliveries.' },
+  wait: {
+    prefix: 'wai',
+    source: 'The "waitId" of a wait that failed is good for 24 hours, for the last 20 of an inbox.',
+  },
   key: { prefix: 'key', source: 'List the API keys of the account with GET /v1/keys.' },
 } as const;
 

@@ -174,6 +174,25 @@ export interface FailedHandshake {
   reason: string;
 }
 
+/** What a failed wait has explained. */
+export interface FailedWait {
+  /** Identifier of a wait that failed. */
+  id: string;
+  /** Identifier of an inbox. */
+  inboxId: string;
+  /** When the wait ended. */
+  endedAt: string;
+  /** How long it was held, milliseconds. */
+  waitedMs: number;
+  /** How many messages were wanted; 0 for silence. */
+  count: number;
+  /** The conditions of the wait as texts, cut after 100 characters. */
+  match: Record<string, string>;
+  /** False once the inbox has ended: then nothing that a message said is left. */
+  hasContent: boolean;
+  explanation: WaitExplanation;
+}
+
 /** The SMTP reply of a fault rule. */
 export interface FaultReply {
   /** Reply code: 400 to 499 tells the sender to try again, 500 to 599 to give up. */
@@ -769,6 +788,8 @@ export interface ReportedRefusal {
 
 /** A wait that failed. */
 export interface ReportedWait {
+  /** Identifier of a wait that failed. */
+  waitId: string;
   /** When the wait ended. */
   endedAt: string;
   /** How long it was held, milliseconds. */
@@ -1008,6 +1029,8 @@ export interface WaitResult {
   /** True if a message of `messages` was too large to be returned in full; it is marked likewise. */
   truncated?: boolean;
   explanation?: WaitExplanation;
+  /** Of a wait that failed: what it has explained can be read for 24 hours with `GET /v1/inboxes/{id}/waits/{waitId}`. */
+  waitId?: string;
 }
 
 /** A webhook. */
@@ -1102,6 +1125,7 @@ export interface Operations {
   'GET /v1/inboxes/{id}/messages/{messageId}/timeline': { path: { id: string; messageId: string }; result: Timeline };
   'GET /v1/refusals': { query?: { since?: string; address?: string; limit?: number }; result: RefusalList };
   'POST /v1/inboxes/{id}/wait': { path: { id: string }; body?: WaitRequest; result: WaitResult };
+  'GET /v1/inboxes/{id}/waits/{waitId}': { path: { id: string; waitId: string }; result: FailedWait };
   'GET /v1/inboxes/{id}/events': { path: { id: string }; query?: { since?: string }; result: Response };
   'GET /v1/events': { query?: { since?: string }; result: Response };
   'POST /v1/webhooks': { body: CreateWebhook; result: WebhookWithSecret };

@@ -99,6 +99,8 @@ export const METHODS: Readonly<Record<MethodPath, MethodKind>> = {
   'deliveries.listOfMessage': 'read',
   'deliveries.listByState': 'search',
   'reports.addWaits': 'add',
+  'reports.addExplained': 'add',
+  'reports.findWait': 'read',
   'reports.listRun': 'search',
   'upkeep.measure': 'read',
   'upkeep.newestTime': 'read',

@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox';
-import { closed, InboxId, Timestamp, unit } from '../common.ts';
+import { closed, InboxId, Timestamp, unit, WaitId } from '../common.ts';
 import { AppliedFault } from '../inboxes/faults.ts';
 import { nullable, ref } from '../ref.ts';
 import { MAX_FILTER, MAX_SINCE, MAX_WAIT, Message, MessageSummary, messageFilters } from './messages.ts';
@@ -318,6 +318,13 @@ export const WaitResult = Type.Object(
       }),
     ),
     explanation: Type.Optional(ref(WaitExplanation)),
+    waitId: Type.Optional(
+      Type.String({
+        ...WaitId,
+        description:
+          'Of a wait that failed: what it has explained can be read for 24 hours with `GET /v1/inboxes/{id}/waits/{waitId}`.',
+      }),
+    ),
   },
   {
     $id: 'WaitResult',
@@ -325,3 +332,25 @@ export const WaitResult = Type.Object(
   },
 );
 export type WaitResult = Static<typeof WaitResult>;
+
+export const WaitParams = Type.Object({ id: InboxId, waitId: WaitId });
+
+export const FailedWait = Type.Object(
+  {
+    id: WaitId,
+    inboxId: InboxId,
+    endedAt: Timestamp('When the wait ended.'),
+    waitedMs: Type.Integer({ description: 'How long it was held, milliseconds.', minimum: 0 }),
+    count: Type.Integer({ description: 'How many messages were wanted; 0 for silence.', minimum: 0 }),
+    match: Type.Record(Type.String(), Type.String(), {
+      description: 'The conditions of the wait as texts, cut after 100 characters.',
+      examples: [{ subject: 'confirm', code: 'true' }],
+    }),
+    hasContent: Type.Boolean({
+      description: 'False once the inbox has ended: then nothing that a message said is left.',
+    }),
+    explanation: ref(WaitExplanation),
+  },
+  { $id: 'FailedWait', description: 'What a failed wait has explained.' },
+);
+export type FailedWait = Static<typeof FailedWait>;

@@ -73,7 +73,7 @@ const HEADERS = {
 
 function security(access: Access): Record<string, string[]>[] {
   if (access === 'public') return [];
-  return access === 'inbox:read' ? [{ apiKey: [] }, { readToken: [] }] : [{ apiKey: [] }];
+  return access.startsWith('inbox:read') ? [{ apiKey: [] }, { readToken: [] }] : [{ apiKey: [] }];
 }
 
 /** The errors that follow from what a route declares, so that no route has to list them. */
@@ -92,7 +92,7 @@ function commonProblems(access: Access, schema: FastifySchema) {
       ),
     }),
     // A read token may do all that `inbox:read` asks for; with another inbox's it gets 404.
-    ...(isGuarded && access !== 'inbox:read' && { 403: problemResponse(forbidden, CHALLENGE) }),
+    ...(isGuarded && !access.startsWith('inbox:read') && { 403: problemResponse(forbidden, CHALLENGE) }),
     ...(access.startsWith('inbox:') && {
       404: problemResponse('The id is unknown, or not visible to this credential.'),
       410: problemResponse('`inbox_expired`: the inbox expired within the last 24 hours.'),

@@ -47,6 +47,7 @@ const IDS: Record<Kind, string> = {
   webhook: 'whk_01kk4m5c8rq2t5v7w9x1y3z5b7',
   delivery: 'dlv_01kk4m6c8rq2t5v7w9x1y3z5b7',
   key: 'key_01kk4m6d8rq2t5v7w9x1y3z5b7',
+  wait: 'wai_01kk4m7d8rq2t5v7w9x1y3z5b7',
 };
 const FREE_PLAN = { requestsPerSecond: 2, burst: 10 };
 const FREE_QUOTA = 1_000;

@@ -4,6 +4,7 @@ import { AppError } from '../../errors.ts';
 import type { Engine, Tx } from './engine.ts';
 import { createSources, rowsToFree, type Sources } from './messages/sources.ts';
 import { prepare, type Slots } from './prepared.ts';
+import { removeContentOf } from './reports/explained-waits.ts';
 import { DELETED } from './tables/index.ts';
 import { cancelOfInbox } from './webhooks/queue.ts';
 
@@ -163,6 +164,7 @@ export function createRemoval(engine: Engine): Removal {
     const freed = await free(tx, limit);
     await sources.release(tx, released);
     if (freed >= limit) return freed;
+    await removeContentOf(tx, inboxId);
     await tx.deleteFrom('inboxes').where('seq', '=', inbox.seq).execute();
     return freed + 1;
   }

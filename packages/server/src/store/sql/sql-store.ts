@@ -14,6 +14,7 @@ import { createRefusals } from './inboxes/refusals.ts';
 import { createLimits } from './limits.ts';
 import { createUpkeep } from './maintenance.ts';
 import { createMessages } from './messages/messages.ts';
+import { createExplained } from './reports/explained-waits.ts';
 import { createListRun } from './reports/list-run.ts';
 import { createAddWaits } from './reports/waits.ts';
 import { createUsage } from './usage.ts';
@@ -46,7 +47,11 @@ export function createSqlStore(engine: Engine & { hot: HotCalls }): Store {
       listOfMessage: createListOfMessage(engine),
       ...{ claim: hot.claim, record: hot.record },
     },
-    reports: { addWaits: createAddWaits(engine), listRun: createListRun(engine) },
+    reports: {
+      addWaits: createAddWaits(engine),
+      ...createExplained(engine),
+      listRun: createListRun(engine),
+    },
     upkeep: createUpkeep(engine, removal),
     // A transaction, because it tells whether the storage can be written to.
     ping: () =>

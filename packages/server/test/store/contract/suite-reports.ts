@@ -13,7 +13,7 @@ const NO_REFUSALS = { count: 0, last: null };
 /** Reports of test runs. */
 export function describeReports(given: Given): void {
   const failedAt = (at: number): FailedWait => ({
-    ...{ at, waitedMs: 5, count: 1, match: { subject: 'NUL \0 \ud800' }, reason: 'timeout' },
+    ...{ waitId: 'wai_1', at, waitedMs: 5, count: 1, match: { subject: 'NUL \0 \ud800' }, reason: 'timeout' },
     ...{ seenCount: 0, summary: 'No message arrived.' },
   });
   const waitOf = (
