@@ -4,7 +4,6 @@ import { ByteBudget, IN_FLIGHT_BYTES } from '../../packages/server/src/inbound/i
 import type { Receiver } from '../../packages/server/src/inbound/receiver.ts';
 import { createLog } from '../../packages/server/src/log.ts';
 import { createSmtpServer } from '../../packages/server/src/smtp/server.ts';
-import { SmtpVisits } from '../../packages/server/src/smtp-visits.ts';
 
 const LARGEST = 50 * 1024 * 1024;
 const budget = new ByteBudget({ capacity: IN_FLIGHT_BYTES, largest: LARGEST, clock: systemClock });
@@ -25,7 +24,6 @@ const receiver: Receiver = {
   senderRefused: nothing,
   handshakeFailed: nothing,
   captured: nothing,
-  visits: new SmtpVisits(),
 };
 const metrics = {
   connection: nothing,

@@ -41,7 +41,6 @@ const LEAVES = [
   'log',
   'memory',
   'nearest',
-  'smtp-visits',
   'version',
   'write-behind',
 ];

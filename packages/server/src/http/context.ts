@@ -10,10 +10,10 @@ import type { Injection } from '../inbound/injection.ts';
 import type { Replays } from '../inbound/replay.ts';
 import type { Logger } from '../log.ts';
 import type { HeldDeps } from '../messages/held/held-deps.ts';
+import type { SmtpClients } from '../messages/wait/evidence.ts';
 import type { WaitLog } from '../messages/wait/wait-log.ts';
 import type { RateLimit } from '../quota/rate-limit.ts';
 import type { UsageMeter } from '../quota/usage-meter.ts';
-import type { SmtpVisits } from '../smtp-visits.ts';
 import type { Store } from '../store/contract/index.ts';
 import type { Webhooks } from '../webhooks/registry.ts';
 import type { Admission } from './access/admission.ts';
@@ -62,7 +62,7 @@ export interface HttpDeps {
   /** Resolves when the refusals that SMTP gave before the call can be read. */
   refusalsWritten(): Promise<void>;
   /** The SMTP clients of this process; null, the default, where it receives no mail. */
-  visits?: SmtpVisits | null;
+  visits?: SmtpClients | null;
   /** Whether no other process receives mail. */
   receivesAll?: boolean;
   /** When the sender of a message got its 250, epoch milliseconds; null where that is not known. */

@@ -1,6 +1,5 @@
 import { isSubdomainOf } from '../accounts/domains.ts';
 import { areDomainsAlike } from '../mail/matching/similar-addresses.ts';
-import { SmtpVisits } from '../smtp-visits.ts';
 import type { FaultPoint, MailEnvelope, MetFault, Refusal, Store } from '../store/contract/index.ts';
 import { capturedMail, NO_RECIPIENT } from '../store/contract/refusals.ts';
 import { type Delivering, Delivery, type DeliveryDeps } from './delivery.ts';
@@ -39,7 +38,6 @@ export interface Receiver extends Delivering {
   senderRefused(refusal: Omit<Refusal, 'address'>): void;
   /** Stores that a TLS handshake failed. */
   handshakeFailed(failure: HandshakeFailure): void;
-  readonly visits: SmtpVisits;
 }
 
 /** A TLS handshake that failed, by STARTTLS or on the TLS port. */
@@ -73,7 +71,6 @@ export function createReceiver(deps: ReceiverDeps): Receiver & Settling {
   const { store } = deps;
   const shared = new Set(deps.domains);
   const refusals = createRefusalLog(store.refusals, deps.onRefusalsLost);
-  const visits = new SmtpVisits();
   const replyTimes = new ReplyTimes();
   const recipients = new Recipients(deps);
   const delivery = new Delivery({ ...deps, onStored: (address) => recipients.stored(address) });
@@ -88,8 +85,6 @@ export function createReceiver(deps: ReceiverDeps): Receiver & Settling {
     else refusals.addIf(async () => Boolean(await store.domains.find(domain)), refusalOf(address));
   };
   return {
-    visits,
-
     accept: (path, declaredBytes, target = null) => recipients.accept(path, declaredBytes, target),
     deliver: (mail) => delivery.deliver(mail),
 

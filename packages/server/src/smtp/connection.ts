@@ -229,7 +229,7 @@ export class Connection implements Transport, LimitedConnection {
 
   /** @param received bytes that followed the PROXY header */
   #begin(received: Buffer): void {
-    this.#context.receiver.visits.lastAt = this.#connectedAt;
+    this.#context.visits.lastAt = this.#connectedAt;
     const refusal = this.#context.limiter.enter(this);
     if (refusal) {
       // A reply in plain text means nothing to a client that expects a handshake.

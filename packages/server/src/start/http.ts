@@ -5,6 +5,7 @@ import { createReplays } from '../inbound/replay.ts';
 import { createWaitLog } from '../messages/wait/wait-log.ts';
 import { createRateLimit, type RateLimit } from '../quota/rate-limit.ts';
 import { SharedRates } from '../quota/shared-rates.ts';
+import type { SmtpServer } from '../smtp/server.ts';
 import { isAllowedAddress } from '../webhooks/outbound/address-guard.ts';
 import { createWebhooks } from '../webhooks/registry.ts';
 import { listening, urlOf } from './deps.ts';
@@ -28,7 +29,7 @@ export interface HttpEndpoint {
 export async function startHttp(
   shared: Shared,
   { receiver, budget }: Receiving,
-  smtp: SmtpEndpoint | null,
+  smtp: { server: SmtpServer; endpoint: SmtpEndpoint } | null,
   signInCodes: SignInCodes,
 ): Promise<HttpEndpoint> {
   const { config, store, guard, events, plans, metrics, gauges, clock, log, opened } = shared;
@@ -50,7 +51,7 @@ export async function startHttp(
       webhookExample: isAllowedAddress('127.0.0.1', guard.allow) ? LOOPBACK_HOOK : undefined,
       sink: config.sink === 'on',
       metrics: config.metrics === 'on',
-      smtp,
+      smtp: smtp?.endpoint ?? null,
       console: config.console === 'on' ? { signInCodes } : null,
       limits: { maxConnectionsPerAddress: config.httpMaxConnectionsPerAddress },
     },
@@ -65,7 +66,7 @@ export async function startHttp(
       rate: openRateLimit(shared),
       usage: shared.usage,
       refusalsWritten: () => receiver.refusalsWritten(),
-      visits: smtp ? receiver.visits : null,
+      visits: smtp?.server.visits ?? null,
       // Other nodes may share a PostgreSQL database.
       receivesAll: smtp !== null && config.databaseUrl === null,
       repliedAt: (messageId) => receiver.repliedAt(messageId),

@@ -10,7 +10,6 @@ import type { CaptureTarget, FindCaptureTarget } from '../../src/inbound/smtp-cr
 import { createLog } from '../../src/log.ts';
 import type { SmtpMetrics } from '../../src/monitoring/metrics.ts';
 import { createSmtpServer, type SmtpServer, type SmtpServerOptions } from '../../src/smtp/server.ts';
-import { SmtpVisits } from '../../src/smtp-visits.ts';
 import type { FaultPoint, MailEnvelope, MetFault, Placed, Refusal } from '../../src/store/contract/index.ts';
 
 export interface TakenMail {
@@ -36,7 +35,6 @@ export class MemoryReceiver implements Receiver {
   readonly mails: TakenMail[] = [];
   readonly refusals: Refusal[] = [];
   readonly failedHandshakes: HandshakeFailure[] = [];
-  readonly visits = new SmtpVisits();
   captured(): void {}
   /** Awaited before a mail is kept; throw in it for a storage that fails. */
   beforeTake: () => Promise<void> = async () => undefined;

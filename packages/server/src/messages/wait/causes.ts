@@ -7,18 +7,12 @@ import type { FaultPoint, InboxRecord, MessageRecord, Refusal } from '../../stor
 import { NO_RECIPIENT } from '../../store/contract/refusals.ts';
 import { closestHint, closestSentence, counted, impossibleCondition, subjectOf } from './closest.ts';
 import type { Evidence, NearMiss, Surroundings } from './evidence.ts';
-import type { Expectation, SeenMessage } from './outcome.ts';
+import type { Cause, Expectation, SeenMessage } from './outcome.ts';
 
 /** Causes that a summary names; more are in the explanation. */
 const MAX_NAMED = 4;
 
 const CERTAINTIES: readonly WaitCause['certainty'][] = ['certain', 'likely', 'possible'];
-
-/** Why a wait failed, or may have failed. */
-export interface Cause extends WaitCause {
-  /** The text without anything that a message says. */
-  plain: string;
-}
 
 /** What the causes are found in. Times are epoch milliseconds. */
 export interface Facts {

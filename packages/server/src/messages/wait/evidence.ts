@@ -1,7 +1,6 @@
 import { SECOND_MS } from '../../clock.ts';
 import { domainOf, inboxAddress, parseAddress } from '../../mail/address.ts';
 import { areDomainsAlike, findSimilar } from '../../mail/matching/similar-addresses.ts';
-import type { EarlyLeaver, SmtpVisits } from '../../smtp-visits.ts';
 import type { InboxRecord, Refusal, Store } from '../../store/contract/index.ts';
 import { NO_RECIPIENT } from '../../store/contract/refusals.ts';
 import { REFUSAL_KEPT_MS } from '../../store/contract/retention.ts';
@@ -48,6 +47,21 @@ export interface Evidence {
   failedHandshakes: { at: number; remoteAddress: string; reason: string }[];
 }
 
+/** An SMTP client as it shows itself. */
+interface Peer {
+  remoteAddress: string;
+  helo: string;
+}
+
+/** What SMTP clients did lately that leaves no trace in the store. */
+export interface SmtpClients {
+  /** When one was last active, epoch milliseconds; null before the first. */
+  readonly lastAt: number | null;
+  /** Those that left after a time without naming a recipient, newest first. */
+  earlyLeavers(after: number): Peer[];
+  hasDeliveredSince(client: Peer, at: number): boolean;
+}
+
 /** Who asks for an explanation. */
 export interface ExplanationCaller {
   /** False for a read token, whose holder may know one inbox only, and nothing of its account. */
@@ -62,7 +76,7 @@ export interface EvidenceDeps {
   /** Domains that all accounts share. */
   domains: readonly string[];
   /** The SMTP clients of this process; null where it receives no mail. */
-  visits: SmtpVisits | null;
+  visits: SmtpClients | null;
   /** Whether those are all there are. */
   seesAllClients: boolean;
 }
@@ -75,7 +89,7 @@ export interface Surroundings {
   /** Inboxes that have mail of the evidence, by id, and those that had an address of it, by that address. */
   inboxes: ReadonlyMap<string, InboxRecord>;
   /** An SMTP client that named no recipient. */
-  leaver: EarlyLeaver | undefined;
+  leaver: Peer | undefined;
   /** When an SMTP client was last active; null before the first, undefined where it is not known. */
   lastClientAt: number | null | undefined;
 }

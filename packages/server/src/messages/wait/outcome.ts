@@ -1,6 +1,6 @@
+import type { WaitCause } from '@mayfly/client/contract';
 import type { FailedCondition, Filters } from '../../mail/matching/filters.ts';
 import type { FullMessageRecord, MessageRecord } from '../../store/contract/index.ts';
-import type { Cause } from './causes.ts';
 import type { Evidence } from './evidence.ts';
 
 /** What is waited for. */
@@ -36,6 +36,12 @@ export interface Outcome {
 export interface SeenMessage {
   message: MessageRecord;
   failed: FailedCondition[];
+}
+
+/** Why a wait failed, or may have failed. */
+export interface Cause extends WaitCause {
+  /** The text without anything that a message says. */
+  plain: string;
 }
 
 export interface Explanation extends Evidence {

@@ -7,10 +7,12 @@ import type { SmtpMetrics } from '../../monitoring/metrics.ts';
 import type { MailEnvelope } from '../../store/contract/index.ts';
 import type { RejectedMailEvent } from '../protocol/events.ts';
 import { REPLIES, type Reply, replyLine } from '../protocol/replies.ts';
+import type { SmtpVisits } from '../visits.ts';
 import type { Fault } from './faults.ts';
 
 export interface ReportsDeps {
-  receiver: Pick<Receiver, 'refused' | 'senderRefused' | 'captured' | 'visits'>;
+  receiver: Pick<Receiver, 'refused' | 'senderRefused' | 'captured'>;
+  visits: Pick<SmtpVisits, 'delivered'>;
   clock: Clock;
   log: Logger;
   metrics: SmtpMetrics;
@@ -104,9 +106,9 @@ export class SessionReports {
     recipients: EndedMessage['recipients'],
     target: CaptureTarget | null,
   ): void {
-    const { receiver, clock } = this.#deps;
+    const { receiver, visits, clock } = this.#deps;
     const at = clock.now();
-    receiver.visits.delivered({ remoteAddress, helo }, at);
+    visits.delivered({ remoteAddress, helo }, at);
     if (!target) return;
     const { inboxId, accountId } = target;
     const sender = { at, mailFrom, helo, remoteAddress, capturedBy: { inboxId, accountId } };

@@ -14,6 +14,7 @@ import type { SmtpLimits } from '../limits.ts';
 import type { MailEvent, RejectedEvent } from '../protocol/events.ts';
 import { REPLIES, type Reply } from '../protocol/replies.ts';
 import { replyForError } from '../replies.ts';
+import type { SmtpVisits } from '../visits.ts';
 import { type Fault, SessionFaults } from './faults.ts';
 import { IncomingMessage } from './incoming-message.ts';
 import { SessionReports } from './reports.ts';
@@ -21,6 +22,7 @@ import { SessionReports } from './reports.ts';
 /** What all sessions share. */
 export interface SessionContext {
   receiver: Receiver;
+  visits: SmtpVisits;
   clock: Clock;
   log: Logger;
   metrics: SmtpMetrics;
@@ -122,7 +124,7 @@ export class Session {
     const envelope = { mailFrom, helo, remoteAddress: this.#remoteAddress, tls };
     const none = { recipients: [], postmasters: 0, overshotLogged: false, metFault: false };
     this.#transaction = { envelope, declaredBytes, ...none };
-    this.#context.receiver.visits.lastAt = this.#context.clock.now();
+    this.#context.visits.lastAt = this.#context.clock.now();
     this.#trail.mail();
   }
 
@@ -255,12 +257,12 @@ export class Session {
   }
 
   #leftWithoutMessage(helo: string | undefined): void {
-    const { clock, receiver } = this.#context;
+    const { clock, visits } = this.#context;
     const [transaction, remoteAddress] = [this.#transaction, this.#remoteAddress];
     if (transaction && !transaction.metFault && transaction.recipients.length > 0)
       this.#reports.left(transaction, this.#target?.address);
     else if (helo !== undefined && !this.#hasTrace)
-      receiver.visits.leftEarly({ at: clock.now(), remoteAddress, helo });
+      visits.leftEarly({ at: clock.now(), remoteAddress, helo });
   }
 
   /** Logs an unexpected failure. @returns the reply to it */

@@ -32,24 +32,15 @@ describeOnEngines('a wait that fails', (engine) => {
 
     it.each(situations.filter(({ server }) => server === kind))('$title', async (situation: Situation) => {
       const { facts, lies = [], first, also = [], never = [] } = situation;
-      const { codes, summary } = answerOf(await stage.play(situation));
-      if (process.env.RECORD)
-        (await import('node:fs')).appendFileSync(
-          process.env.RECORD,
-          JSON.stringify({
-            engine: engine.name,
-            title: situation.title,
-            codes,
-            summary,
-            says: situation.says,
-          }) + '\n',
-        );
+      const outcome = await stage.play(situation);
+      const { codes, summary } = answerOf(outcome);
       for (const fact of facts) {
         if (first !== 'nothing_connected' || engine.name === 'SQLite') expect(summary).toMatch(fact);
       }
       for (const lie of lies) expect(summary).not.toMatch(lie);
       expect(codes.slice(0, 1 + also.length)).toEqual([orUnknown(first, engine.name), ...also]);
       if (engine.name === 'SQLite') for (const code of never) expect(codes).not.toContain(code);
+      if (outcome.status === 200) expect(outcome.stored.explanation).toEqual(outcome.body.explanation);
     });
   });
 });

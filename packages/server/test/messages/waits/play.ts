@@ -95,11 +95,13 @@ function textOf({
         .concat('\r\n')
         .repeat(mail.bytes / 72)
     : text;
-  const whole = mail.html
-    ? `${head}\r\nContent-Type: text/html; charset=utf-8\r\n\r\n${mail.html}`
-    : mail.attachment
-      ? `${head}\r\nContent-Type: multipart/related; boundary=b\r\n\r\n--b\r\nContent-Type: text/html\r\n\r\n<img src="cid:logo">\r\n--b\r\nContent-Type: image/png\r\nContent-ID: <logo>\r\nContent-Disposition: ${mail.attachment}; filename=logo.png\r\n\r\nPNG\r\n--b--`
-      : `${head}\r\n\r\n${body}`;
+  const whole = mail.raw
+    ? mail.raw
+    : mail.html
+      ? `${head}\r\nContent-Type: text/html; charset=utf-8\r\n\r\n${mail.html}`
+      : mail.attachment
+        ? `${head}\r\nContent-Type: multipart/related; boundary=b\r\n\r\n--b\r\nContent-Type: text/html\r\n\r\n<img src="cid:logo">\r\n--b\r\nContent-Type: image/png\r\nContent-ID: <logo>\r\nContent-Disposition: ${mail.attachment}; filename=logo.png\r\n\r\nPNG\r\n--b--`
+        : `${head}\r\n\r\n${body}`;
   return `${mail.bareLf ? whole.replaceAll('\r\n', '\n') : whole}\r\n.`;
 }
 
@@ -187,6 +189,7 @@ class Play {
     else if ('distrust' in step) for (let n = 0; n < step.distrust; n++) await this.#distrust(step);
     else if ('inbox' in step) await this.#createOther(step.inbox, step.domain);
     else if ('foreignInbox' in step) await this.#createForeign(step.foreignInbox);
+    else if ('refusedElsewhere' in step) await this.#refuseStrangers(step.refusedElsewhere);
     else if ('noise' in step) await this.#makeNoise(step.noise, step.subject);
     else await this.#call(step.call, step.body);
     if (!('pass' in step)) await this.#settled();
@@ -257,6 +260,16 @@ class Play {
     for (let n = 0; n < count; n++) {
       const { address } = await this.#app.createInbox({ localPart: `noise.${++this.#noise}.${Date.now()}` });
       await this.#send({ to: address, subject });
+    }
+  }
+
+  /** Several in a session, which the server ends after a number of errors. */
+  async #refuseStrangers(count: number): Promise<void> {
+    for (let n = 0; n < count; ) {
+      const client = await this.#say(['EHLO stranger.example', 'MAIL FROM:<a@b.example>']);
+      while (n < count && (await client.say(`RCPT TO:<stranger-${n}-unknown@mayfly.test>`)).startsWith('550'))
+        n++;
+      client.close();
     }
   }
 

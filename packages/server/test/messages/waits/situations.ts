@@ -12,6 +12,8 @@ export interface Mail {
   subject?: string;
   text?: string;
   html?: string;
+  /** The whole message, in place of the fields above. */
+  raw?: string;
   /** Address of this machine that the sender connects from, by default 127.0.0.1. */
   ip?: string;
   helo?: string;
@@ -44,6 +46,8 @@ export type Step =
   | { foreignInbox: string }
   /** Mails to this many other live inboxes, each of which receives its own. */
   | { noise: number; subject?: string }
+  /** RCPT commands of strangers in one session, for so many addresses that no inbox has. */
+  | { refusedElsewhere: number }
   | { call: string; body?: object };
 
 export interface Situation {
@@ -77,7 +81,7 @@ export interface Situation {
   first: string;
   /** Further causes that must be named, in this order. */
   also?: string[];
-  /** Causes that must not be named, beside those in `ALWAYS_FALSE` of the suite. */
+  /** Causes that must not be named. */
   never?: string[];
   /** What the summary must say, whatever its wording. */
   facts: RegExp[];
@@ -1053,6 +1057,139 @@ const cuts: Situation[] = [
   },
 ];
 
+const encoded = (text: string): string => `=?UTF-8?B?${Buffer.from(text).toString('base64')}?=`;
+/** A message with some headers of its own. */
+const mail = (headers: Record<string, string>, body = 'Hello'): string => {
+  const all = { From: 'Shop <app@shop.example>', Subject: 'Hi', 'MIME-Version': '1.0', ...headers };
+  const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}`);
+  return `${lines.join('\r\n')}\r\n\r\n${body}`;
+};
+const mixed = (...parts: string[]): string =>
+  mail(
+    { 'Content-Type': 'multipart/mixed; boundary=b' },
+    [...parts.map((part) => `--b\r\n${part}\r\n`), '--b--'].join(''),
+  );
+
+/** One mail that does not match, and the end of what is said about it. */
+const oneMail = (
+  title: string,
+  raw: string,
+  match: object,
+  end: string,
+  first = 'not_matching',
+): Situation => ({
+  ...{ title, server: 'dev', me: `only.${title.replaceAll(/[^a-z]/g, '')}`, wait: { match } },
+  during: [{ send: { to: '{me}', raw } }],
+  ...{ says: end, first, facts: [new RegExp(end.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&'))] },
+});
+
+/** What a colleague adds who looks at the only mail that came. */
+const hints: Situation[] = [
+  oneMail(
+    'accents are missing in the condition',
+    mail({ Subject: encoded('Bestätigen') }),
+    { subject: 'Bestatigen' },
+    'Its subject is "Bestätigen". It differs only in accents, punctuation or spaces.',
+  ),
+  oneMail(
+    'the words are in the text and not in the subject',
+    mail({}, 'Confirm your address'),
+    { subject: 'Confirm your address' },
+    'Its subject is "Hi". Its text contains that: use the condition "text".',
+  ),
+  oneMail(
+    'the words are in the subject and not in the text',
+    mail({ Subject: 'Confirm' }),
+    { text: 'confirm' },
+    '"Confirm" begins with "Hello". Its subject contains that: use the condition "subject".',
+  ),
+  oneMail(
+    'a pattern with a circumflex',
+    mail({ Subject: 'Confirm' }),
+    { subject: '^Confirm.*' },
+    'The condition "subject" looks like a regular expression or pattern, but conditions are plain text that must be contained.',
+    'impossible_condition',
+  ),
+  oneMail(
+    'a link in an attachment',
+    mixed(
+      'Content-Type: text/plain\r\n\r\nSee it',
+      'Content-Type: text/html\r\nContent-Disposition: attachment; filename=a.html\r\n\r\n<a href="https://shop.example/verify">Verify</a>',
+    ),
+    { link: true },
+    'none has a link. Its subject is "Hi". Attachments are not searched; it has 1.',
+  ),
+  oneMail(
+    'a code in place of a link',
+    mail({ Subject: 'Verify' }, 'Your code is 482913.'),
+    { link: { kind: 'verify' } },
+    'Its subject is "Verify". It has a code: use the condition "code".',
+  ),
+  oneMail(
+    'one of two conditions is not met',
+    mail({ Subject: 'Confirm' }),
+    { subject: 'confirm', from: 'bank@' },
+    '"Confirm" meets all conditions but "from": it is from "Shop <app@shop.example>".',
+  ),
+  oneMail(
+    'neither of two conditions is met',
+    mail({ Subject: 'News' }),
+    { subject: 'confirm', from: 'bank@' },
+    '"News" does not meet "from" and "subject".',
+  ),
+];
+
+/** What was learned from defects, after the first table. */
+const later: Situation[] = [
+  {
+    title: 'the claim about all messages also holds for those that are not shown',
+    server: 'dev',
+    me: 'many.seen',
+    wait: { match: { subject: 'confirm', code: true } },
+    during: [
+      { send: { to: '{me}', subject: 'Confirm your account' } },
+      ...Array.from({ length: 25 }, (_, n) => ({
+        send: { to: '{me}', subject: `Sign in ${n}`, text: `Your code is 48291${n % 10}.` },
+      })),
+    ],
+    says: '26 messages arrived; none meets all conditions. Closest: "Confirm your account" meets all conditions but "code".',
+    first: 'not_matching',
+    facts: [/^26 messages arrived; none meets all conditions\./, /Closest: "Confirm your account"/],
+  },
+  {
+    title: 'a read token does not see handshakes of other machines',
+    server: 'serve',
+    me: 'token.remote',
+    as: 'token',
+    during: [{ distrust: 1, ip: '127.0.0.9' }],
+    says: 'No message arrived in 10 s. No mail for token.remote@mayfly.test was refused either.',
+    first: 'nothing_arrived',
+    never: [TLS],
+    facts: [/no message arrived/i],
+    lies: [/TLS|handshake/],
+  },
+  {
+    title: 'a client that also left early before is a health check',
+    server: 'serve',
+    me: 'health.checked',
+    before: [{ session: ['EHLO balancer.example', 'QUIT'] }, { pass: 35 }],
+    during: [{ pass: 2 }, { session: ['EHLO balancer.example', 'QUIT'] }],
+    says: 'No message arrived in 10 s. No mail for health.checked@mayfly.test was refused either.',
+    first: 'nothing_arrived',
+    never: ['left_without_recipient'],
+    facts: [/no message arrived/i],
+  },
+  {
+    title: 'a mistyped address among thousands of refused ones',
+    server: 'serve',
+    me: 'needle.straw',
+    during: [{ send: { to: 'nedle.straw@mayfly.test' } }, { pass: 1 }, { refusedElsewhere: 2_000 }],
+    says: 'No message arrived in 10 s. Mail for nedle.straw@mayfly.test was refused, because no inbox has that address.',
+    first: 'similar_address',
+    facts: [/nedle\.straw@mayfly\.test/],
+  },
+];
+
 export const situations: Situation[] = [
   ...wrongAddress,
   ...conditions,
@@ -1063,4 +1200,6 @@ export const situations: Situation[] = [
   ...handshakes,
   ...several,
   ...cuts,
+  ...hints,
+  ...later,
 ];

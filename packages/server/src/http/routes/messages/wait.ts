@@ -14,6 +14,7 @@ import { notFound } from '../../../errors.ts';
 import { timeOfId } from '../../../ids.ts';
 import { plainAddress } from '../../../inbound/source-key.ts';
 import { NO_CONTENT } from '../../../mail/mail.ts';
+import { liveInbox } from '../../../messages/live-inbox.ts';
 import type { Explanation, Outcome, WaitedMessage } from '../../../messages/wait/outcome.ts';
 import { waitAndExplain } from '../../../messages/wait/wait.ts';
 import type { FullMessageRecord } from '../../../store/contract/index.ts';
@@ -93,8 +94,12 @@ export function waitRoutes(app: App, { options, deps, held, heldDeps }: RouteCon
       const { id, waitId } = request.params;
       const { account } = callerOf(request);
       await deps.waitLog.flushed();
-      const found = await deps.store.reports.findWait(account.id, id, waitId, deps.clock.now());
-      if (!found) throw notFound('wait', waitId);
+      const now = deps.clock.now();
+      const found = await deps.store.reports.findWait(account.id, id, waitId, now);
+      if (!found) {
+        liveInbox(await deps.store.inboxes.find(account.id, id, now), now, id);
+        throw notFound('wait', waitId);
+      }
       const { explanation, ...ended } = JSON.parse(found.plain);
       const content = found.content === null ? {} : JSON.parse(found.content);
       const endedAt = toTime(timeOfId('wai', waitId) ?? 0);

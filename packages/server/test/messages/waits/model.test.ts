@@ -1,9 +1,9 @@
 import { expect, it } from 'vitest';
-import { type Chance, chance } from '../support/chance.ts';
-import { inForm } from '../support/form.ts';
-import { describeOnEngines, useServers } from '../support/nodes.ts';
-import { smtpClient } from '../support/smtp-script.ts';
-import type { TestApp } from '../support/start-app.ts';
+import { type Chance, chance } from '../../support/chance.ts';
+import { inForm } from '../../support/form.ts';
+import { describeOnEngines, useServers } from '../../support/nodes.ts';
+import { smtpClient } from '../../support/smtp-script.ts';
+import type { TestApp } from '../../support/start-app.ts';
 
 const STEPS = inForm(120, 1_500);
 /** Explanations show so many messages. */
