@@ -178,7 +178,8 @@ function refusals(facts: Facts): Cause[] {
     const [code, text] = newest.fault
       ? (['fault_rule', faultSentence(newest, more.length + 1)] as const)
       : refusal(newest, more.length + 1, facts);
-    const isDeferred = newest.reply.startsWith('4') && facts.inbox.lastReceivedAt < newest.at;
+    const isLast = newest === facts.evidence.refused[0] && facts.inbox.lastReceivedAt < newest.at;
+    const isDeferred = isLast && newest.reply.startsWith('4');
     const make = newest.address === NO_RECIPIENT ? possible : certain;
     return [make(code, sentences(text, isDeferred ? 'Its sender has not tried again yet.' : ''))];
   });
@@ -329,11 +330,12 @@ function deleted({ inbox, from, matched }: Facts): Cause[] {
 
 /** A handshake names no recipient, so it is a guess. */
 function handshake({ evidence: { failedHandshakes } }: Facts): Cause[] {
-  const [newest] = failedHandshakes;
+  const failures = failedHandshakes.filter(({ hasRecovered }) => !hasRecovered);
+  const [newest] = failures;
   if (!newest) return [];
   const { reason, remoteAddress } = newest;
   const failed =
-    failedHandshakes.length === 1
+    failures.length === 1
       ? `A TLS handshake with ${remoteAddress} failed meanwhile`
       : `TLS handshakes failed meanwhile, the last with ${remoteAddress}`;
   const hint = reason.startsWith('The client closed')

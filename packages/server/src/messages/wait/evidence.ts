@@ -44,7 +44,8 @@ export interface Evidence {
   refused: Refusal[];
   nearMisses: NearMiss[];
   otherMail: OtherMail[];
-  failedHandshakes: { at: number; remoteAddress: string; reason: string }[];
+  /** Those of a sender that has delivered mail since are no cause. */
+  failedHandshakes: { at: number; remoteAddress: string; reason: string; hasRecovered: boolean }[];
 }
 
 /** An SMTP client as it shows itself. */
@@ -147,7 +148,8 @@ export class Investigation {
     const captured = await this.#captured(concerning);
     const { nearMisses, early, others, sinkId, catchAllId } = await this.#elsewhere();
     const otherMail = [...captured, ...early].slice(0, MAX_OTHERS);
-    const found = [own, unnamed.refused, unnamed.failedHandshakes, nearMisses, otherMail].flat();
+    const failed = unnamed.failedHandshakes.filter(({ hasRecovered }) => !hasRecovered);
+    const found = [own, unnamed.refused, failed, nearMisses, otherMail].flat();
     // The last guess.
     if (found.length === 0 && !hasArrived) otherMail.push(...(await this.#guesses(others, meets)));
     return {
@@ -179,9 +181,11 @@ export class Investigation {
     );
     const hasCode = ({ reply }: Refusal): boolean => /^\d{3} /.test(reply);
     const failed = visible
-      // Those whose sender has tried again without TLS are no cause.
-      .filter((one) => !hasCode(one) && !this.#deps.visits?.hasDeliveredSince(one, one.at))
-      .map(({ at, remoteAddress, reply }) => ({ at, remoteAddress, reason: reply }));
+      .filter((one) => !hasCode(one))
+      .map(({ at, remoteAddress, helo, reply }) => ({
+        ...{ at, remoteAddress, reason: reply },
+        hasRecovered: this.#deps.visits?.hasDeliveredSince({ remoteAddress, helo }, at) ?? false,
+      }));
     return { refused: visible.filter(hasCode), failedHandshakes: newestOf(failed) };
   }
 

@@ -166,6 +166,33 @@ export function describeReports(given: Given): void {
       ]);
     });
 
+    it('leads to what a failed wait has explained, whose content is removed with the inbox', async () => {
+      const on = await given.fresh();
+      const owner = await given.account(on);
+      const { reports, inboxes, accounts } = on.store;
+      const [one, other] = [await given.inbox(owner, {}, on), await given.inbox(owner, {}, on)];
+      const explained = (id: string, { id: inboxId }: InboxRecord) => ({
+        ...{ id, accountId: owner, inboxId, endedAt: T },
+        ...{ plain: '"NUL \\u0000"', content: '"\\ud800"' },
+      });
+      await reports.addExplained([explained('wai_1', one), explained('wai_2', other)]);
+      const whole = { plain: '"NUL \\u0000"', content: '"\\ud800"' };
+      expect(await reports.findWait(owner, one.id, 'wai_1', T)).toEqual(whole);
+      expect(await reports.findWait(owner, other.id, 'wai_1', T)).toBeUndefined();
+      await inboxes.delete(owner, one.id, T);
+      const plain = { ...whole, content: null };
+      expect(await reports.findWait(owner, one.id, 'wai_1', T)).toEqual(plain);
+      // A wait that ended with its inbox is stored after it.
+      await reports.addExplained([explained('wai_3', one)]);
+      expect(await reports.findWait(owner, one.id, 'wai_3', T)).toEqual(plain);
+      expect(await reports.findWait(owner, other.id, 'wai_2', T + HOUR)).toEqual(plain);
+      expect(await reports.findWait(owner, other.id, 'wai_2', T + DAY)).toBeUndefined();
+      await accounts.create({ id: 'acc_left', name: 'b', plan: 'free', createdAt: T }, null);
+      await accounts.delete(owner, T);
+      await reports.addExplained([explained('wai_4', other)]);
+      expect(await on.counts()).toMatchObject({ failed_waits: 0 });
+    });
+
     it('has nothing of another account, and nothing of a deleted account is kept', async () => {
       const on = await given.fresh();
       const [owner, stranger] = [await given.account(on), await given.account(on)];

@@ -167,6 +167,6 @@ function toExplanation(explanation: Explanation): WaitExplanation {
     refused: refused.map(toRefusedMail),
     nearMisses: nearMisses.map((miss) => ({ ...miss, at: toTime(miss.at) })),
     otherMail: otherMail.map((mail) => ({ ...mail, at: toTime(mail.at) })),
-    failedHandshakes: failedHandshakes.map((failure) => ({ ...failure, at: toTime(failure.at) })),
+    failedHandshakes: failedHandshakes.map(({ hasRecovered: _, ...one }) => ({ ...one, at: toTime(one.at) })),
   };
 }
