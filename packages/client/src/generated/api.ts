@@ -993,13 +993,13 @@ export interface WaitExplanation {
   seenCount: number;
   /** The newest 20 of them, newest first. */
   seen: SeenMessage[];
-  /** The newest 20 refusals of mail for this address after `since`, within 24 hours, newest first; also from before the inbox was created. */
+  /** The newest 20 refusals of mail for this address after `since`, within 24 hours, newest first; also from up to 30 s before the inbox was created. */
   refused: RefusedMail[];
-  /** Up to 20 similar addresses that mail was sent to meanwhile, the latest first. */
+  /** Up to 20 similar addresses that mail was sent to since 30 s before the wait began, the latest first. */
   nearMisses: NearMiss[];
-  /** Up to 5 mails of the account that this inbox did not get, since a minute before the wait began. */
+  /** Up to 5 mails of the account that this inbox did not get and that may be meant for it. */
   otherMail: OtherMail[];
-  /** The newest 20 TLS handshakes that failed after `since`, or after the inbox was created, within 24 hours, newest first. */
+  /** The newest 20 TLS handshakes that failed after `since`, since 30 s before the wait began and since the inbox was created, newest first. */
   failedHandshakes: FailedHandshake[];
 }
 

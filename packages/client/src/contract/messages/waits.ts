@@ -167,7 +167,7 @@ export const NearMiss = Type.Object(
     times: Type.Integer({ description: 'Number of mails.' }),
     outcome: Type.Enum(['refused', 'received'], {
       description:
-        '`refused`: no inbox takes mail for the address. `received`: another inbox of the account got the mail (told to API keys only), or the sink did.',
+        '`refused`: no inbox takes mail for the address. `received`: the sink got the mail, or the catch-all inbox of the domain (told to API keys only).',
     }),
     inboxId: nullable(InboxId, {
       description:
@@ -190,7 +190,7 @@ export const OtherMail = Type.Object(
     at: Timestamp('When it arrived or was refused.'),
     reason: Type.Enum(['same-recipient', 'meets-conditions', 'refused'], {
       description:
-        '`same-recipient`: it was sent to the address of this inbox, but another inbox has it: its sender had authenticated for that one by SMTP AUTH, or this inbox did not exist yet and the sink took it. `meets-conditions`: another inbox of the account received it, and it meets all conditions of this wait. `refused`: no inbox has the address; told only where nothing else is known.',
+        '`same-recipient`: it was sent to the address of this inbox, but another inbox has it: its sender had authenticated for that one by SMTP AUTH, or this inbox did not exist yet and the sink took it. `meets-conditions`: the sink or a catch-all inbox received it, and it meets all conditions of this wait. `refused`: no inbox has the address. Those two are told only where nothing else is known.',
     }),
     inboxId: nullable(InboxId, { description: 'The inbox that has the mail; null for refused mail.' }),
   },
@@ -270,7 +270,7 @@ export const WaitExplanation = Type.Object(
     summary: Type.String({
       description: 'The reason in words, for a log or the message of a failed assertion.',
       examples: [
-        '3 messages arrived; none has "confirm" in its subject. Closest: "Confirm your e-mail" arrived 4 s before this wait\'s since.',
+        '3 messages arrived; none has "confirm" in its subject. "Confirm your e-mail" matches, but arrived 4 s before this wait\'s since.',
       ],
     }),
     causes: Type.Array(ref(WaitCause), {
@@ -281,18 +281,19 @@ export const WaitExplanation = Type.Object(
     seen: Type.Array(ref(SeenMessage), { description: 'The newest 20 of them, newest first.' }),
     refused: Type.Array(ref(RefusedMail), {
       description:
-        'The newest 20 refusals of mail for this address after `since`, within 24 hours, newest first; also from before the inbox was created.',
+        'The newest 20 refusals of mail for this address after `since`, within 24 hours, newest first; also from up to 30 s before the inbox was created.',
     }),
     nearMisses: Type.Array(ref(NearMiss), {
-      description: 'Up to 20 similar addresses that mail was sent to meanwhile, the latest first.',
+      description:
+        'Up to 20 similar addresses that mail was sent to since 30 s before the wait began, the latest first.',
     }),
     otherMail: Type.Array(ref(OtherMail), {
       description:
-        'Up to 5 mails of the account that this inbox did not get, since a minute before the wait began. Only for API keys, and only where no message matched.',
+        'Up to 5 mails of the account that this inbox did not get and that may be meant for it. Only for API keys.',
     }),
     failedHandshakes: Type.Array(ref(FailedHandshake), {
       description:
-        'The newest 20 TLS handshakes that failed after `since`, or after the inbox was created, within 24 hours, newest first. The recipient is not known before the handshake, so a failure may concern other mail. On a server with one account, API keys see all failures. All other callers see only those from the address of their own request, because the others may belong to another account.',
+        'The newest 20 TLS handshakes that failed after `since`, since 30 s before the wait began and since the inbox was created, newest first. The recipient is not known before the handshake, so a failure may concern other mail. On a server with one account, API keys see all failures. All other callers see only those from the address of their own request, because the others may belong to another account.',
     }),
   },
   { $id: 'WaitExplanation', description: 'Why no message, or too few, matched.' },

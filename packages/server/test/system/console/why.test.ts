@@ -104,7 +104,7 @@ describe.skipIf(!CHROMIUM)('after a failed test (skipped where there is no Chrom
       if (request.url().endsWith('/wait')) bodies.push(request.postDataJSON());
     });
     await open(`/inboxes/${inbox.id}/why?subject=kept`);
-    await page.getByText('No message arrived').waitFor();
+    await page.getByText('No message has arrived so far').waitFor();
     await page.getByText('What the test waits for').click();
     // Each is JSON, and none is a wait.
     for (const text of ['482913', '"confirm"', '[1]', 'null']) {

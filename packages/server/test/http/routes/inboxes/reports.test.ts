@@ -41,7 +41,7 @@ describe('GET /v1/reports/runs', () => {
     });
     expect(body.problems.map((one: string) => one.replace(/\d\.\d s/, '0.0 s'))).toEqual([
       expect.stringContaining(
-        `${reset.address}: A wait of 0.0 s for a message failed. No message arrived in `,
+        `${reset.address}: A wait of 0.0 s for a message failed. No message has arrived so far: `,
       ),
       `${signUp.address}: A wait of 0.0 s for a message failed. 1 message arrived; none has "Confirm" in its subject.`,
       `${signUp.address}: A wait of 0.0 s for silence failed. A message arrived although none was expected.`,
