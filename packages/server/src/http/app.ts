@@ -91,7 +91,7 @@ function createFastify(
     requestIdHeader: false,
     bodyLimit: MAX_BODY_BYTES,
     serverFactory(process) {
-      const listener = createListener(process, limits);
+      const listener = createListener(process, deps.clock, limits);
       made.push(listener);
       return listener.server;
     },
