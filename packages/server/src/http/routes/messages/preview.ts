@@ -2,12 +2,12 @@ import { MessageParams, Preview, PreviewRequest, ref } from '@mayfly/client/cont
 import { MINUTE_MS } from '../../../clock.ts';
 import { AppError, notFound } from '../../../errors.ts';
 import { findMessage, throwMissing } from '../../../messages/find-message.ts';
-import { callersInbox } from '../../access/guard.ts';
+import { callerOf, callersInbox } from '../../access/guard.ts';
 import type { App, RouteContext } from '../../context.ts';
 import { json } from '../../openapi/responses.ts';
 import { baseUrl } from '../../request/urls.ts';
 import { toTime } from '../../response/time.ts';
-import { readCapability, writeCapability } from './preview-link.ts';
+import { type LinkSources, readCapability, writeCapability } from './preview-link.ts';
 
 /** Long enough to look at a mail and to take a screenshot; the console asks for another link. */
 const LINK_MS = 10 * MINUTE_MS;
@@ -26,7 +26,13 @@ const PAGE_HEADERS = {
 
 export function previewRoutes(app: App, { options, deps, held, wholeMails }: RouteContext): void {
   const { store, clock } = deps;
-  const findTokenHash = (inboxId: string) => store.inboxes.findTokenHash(inboxId, clock.now());
+  const sources: LinkSources = {
+    findTokenHash: (inboxId) => store.inboxes.findTokenHash(inboxId, clock.now()),
+    async isLiveKey(keyId) {
+      const key = await store.keys.find(keyId);
+      return key !== undefined && clock.now() < (key.expiresAt ?? Number.POSITIVE_INFINITY);
+    },
+  };
 
   app.route({
     method: 'POST',
@@ -37,7 +43,7 @@ export function previewRoutes(app: App, { options, deps, held, wholeMails }: Rou
       tags: ['Messages'],
       summary: 'Show a message in a browser',
       description:
-        'Returns a link, valid for 10 minutes, to the message as a browser shows it. The page runs no script and loads nothing from other servers unless `remoteContent` is true; images of the message itself are part of the page.',
+        'Returns a link to the message as a browser shows it, valid for 10 minutes, and no longer than the API key that asked for it. The page runs no script and loads nothing from other servers unless `remoteContent` is true; images of the message itself are part of the page.',
       params: MessageParams,
       body: ref(PreviewRequest),
       response: { 200: json(Preview, 'The link.') },
@@ -47,15 +53,16 @@ export function previewRoutes(app: App, { options, deps, held, wholeMails }: Rou
       const { id: inboxId } = inbox;
       const message = await findMessage(store, inbox, request.params.messageId, clock.now());
       const { remoteContent: isRemote = false } = request.body;
-      const tokenHash = await findTokenHash(inboxId);
+      const tokenHash = await sources.findTokenHash(inboxId);
       // The inbox has ended since the message was read.
       if (tokenHash === undefined) return throwMissing(store.inboxes, inbox, message.id, clock.now());
       const endsAt = clock.now() + LINK_MS;
-      const capability = writeCapability({ inboxId, messageId: message.id, isRemote, endsAt }, tokenHash);
+      const keyId = callerOf(request).key?.key.id ?? null;
+      const link = { inboxId, messageId: message.id, isRemote, endsAt, keyId };
       const { remoteCount } = await held.hold(reply, (signal) => wholeMails.preview(message, signal));
       reply.header('cache-control', 'no-store');
       return {
-        url: `${baseUrl(options.publicUrl, request)}/preview/${capability}`,
+        url: `${baseUrl(options.publicUrl, request)}/preview/${writeCapability(link, tokenHash)}`,
         expiresAt: toTime(endsAt),
         remoteCount,
       } satisfies Preview;
@@ -67,7 +74,7 @@ export function previewRoutes(app: App, { options, deps, held, wholeMails }: Rou
     { config: { access: 'public' }, schema: { hide: true } },
     async (request, reply) => {
       const { capability } = request.params as { capability: string };
-      const link = await readCapability(capability, findTokenHash, clock.now());
+      const link = await readCapability(capability, sources, clock.now());
       if (!link) throw linkEnded();
       const message = await store.messages.find(link.inboxId, link.messageId, clock.now());
       if (!message) throw notFound('message', link.messageId);

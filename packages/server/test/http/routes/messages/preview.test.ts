@@ -66,6 +66,22 @@ describe('a link to the preview of a message', () => {
     expect((await open(last)).status).toBe(404);
   });
 
+  it('ends with the API key that asked for it, when that is revoked or expires', async () => {
+    const key = async (fields: object) => (await http.api('POST', '/v1/keys', { body: fields })).body;
+    const expiresAt = new Date(http.clock.now() + 60_000).toISOString();
+    const revoked = await key({ name: 'one' });
+    const expiring = await key({ name: 'two', expiresAt });
+    const linkWith = async (as: string) =>
+      new URL((await http.api('POST', `${path}/preview`, { as, body: {} })).body.url).pathname;
+    const links = [await linkWith(revoked.key), await linkWith(expiring.key), await linkWith(inbox.token)];
+    const statuses = async () => Promise.all(links.map(async (link) => (await open(link)).status));
+    expect(await statuses()).toEqual([200, 200, 200]);
+    expect((await http.api('DELETE', `/v1/keys/${revoked.id}`)).status).toBe(204);
+    expect(await statuses()).toEqual([404, 200, 200]);
+    await http.clock.leap(60_000);
+    expect(await statuses()).toEqual([404, 404, 200]);
+  });
+
   it('cannot be changed: each letter of it counts, and the answer to a false one is always the same', async () => {
     const link = await linkTo();
     const other = await linkTo(await messageIn((await http.createInbox()).id));
