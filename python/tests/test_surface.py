@@ -77,11 +77,14 @@ METHODS: dict[str, Callable[[Mayfly, Inbox], Any]] = {
     ),
 }
 
+# Sign-up needs no credential, and this client none without one.
+WITHOUT_METHOD = {"POST /v1/accounts"}
+
 
 def test_every_operation_has_a_method() -> None:
     paths = json.loads(OPENAPI.read_text())["paths"]
     operations = {f"{method.upper()} {path}" for path, methods in paths.items() for method in methods}
-    assert METHODS.keys() == operations
+    assert METHODS.keys() == operations - WITHOUT_METHOD
 
 
 @pytest.mark.parametrize("operation", METHODS)

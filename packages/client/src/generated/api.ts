@@ -59,6 +59,12 @@ export interface Authentication {
   dmarc: string | null;
 }
 
+/** The account to create. */
+export interface CreateAccount {
+  /** Name of the account, for the operator. */
+  name: string;
+}
+
 /** Properties of the new inbox. All fields are optional. */
 export interface CreateInbox {
   /** Lifetime in minutes, from 1 to the maximum of your plan. */
@@ -94,6 +100,21 @@ export interface CreateWebhook {
   inboxId?: string;
   /** A note for people. */
   description?: string;
+}
+
+/** A new account with its first API key. */
+export interface CreatedAccount {
+  /** The account. */
+  account: {
+    /** Identifier of the account. */
+    id: string;
+    /** Name of the account. */
+    name: string;
+    /** Name of the plan of the account. */
+    plan: string;
+  };
+  /** The first API key. */
+  key: string;
 }
 
 /** A new inbox with its read token. */
@@ -501,7 +522,7 @@ export interface MessageReceivedEvent {
   /** When the message was stored. */
   timestamp: string;
   /** Only in test events, whose inbox and message do not exist. */
-  test?: true;
+  test?: boolean;
   /** The inbox and the message. */
   data: {
     /** The inbox that received the message. */
@@ -513,33 +534,7 @@ export interface MessageReceivedEvent {
       labels: Labels;
     };
     /** The message, without the content of attachments. */
-    message: {
-      /** Identifier of a message. */
-      id: string;
-      /** Identifier of an inbox. */
-      inboxId: string;
-      /** The first author of the From header; null without one. */
-      from: MailAddress | null;
-      /** Recipients of the To header. */
-      to: MailAddress[];
-      /** Recipients of the Cc header. */
-      cc: MailAddress[];
-      /** The decoded Subject header; '' without one. */
-      subject: string;
-      /** The first 200 characters of the visible text. */
-      preview: string;
-      /** When the message was stored. */
-      receivedAt: string;
-      /** Size of the raw source in bytes. */
-      size: number;
-      /** How many parts have disposition `attachment`. */
-      attachmentCount: number;
-      /** How many parts have disposition `inline`: pictures of the page, calendar entries, further alternatives. */
-      inlineCount: number;
-      /** Whether `attachmentCount` is above 0. */
-      hasAttachments: boolean;
-      /** One-time codes in the message, best first; empty when unsure. */
-      codes: MailCode[];
+    message: MessageSummary & {
       /** The HTML body as sent; null when there is none. */
       html: string | null;
       /** The text body as sent, `format=flowed` included, never made from the HTML; null when there is none. */
@@ -1103,5 +1098,6 @@ export interface Operations {
   'DELETE /v1/keys/{id}': { path: { id: string }; result: undefined };
   'GET /v1/usage': { result: Usage };
   'GET /v1/domains': { result: DomainList };
+  'POST /v1/accounts': { body: CreateAccount; result: CreatedAccount };
   'POST /v1/inboxes/import': { query?: { speed?: number; ttlMinutes?: number; domain?: string; localPart?: string }; body: string | Uint8Array; result: ImportedInbox };
 }

@@ -70,7 +70,7 @@ export async function buildApp(
   observeRequests(app, deps);
   finishResponses(app, context);
   operationRoutes(app, context);
-  referenceRoutes(app, context);
+  referenceRoutes(app);
   apiRoutes(app, context);
   if (options.console) {
     sessionRoutes(app, context, options.console.signInCodes);

@@ -6,6 +6,7 @@ import { hashCredential } from '../../ids.ts';
 import { liveInbox } from '../../messages/live-inbox.ts';
 import type { AccountRecord, InboxRecord, KeyRecord, Store } from '../../store/contract/index.ts';
 import { andThen, type MaybePromise } from '../maybe-promise.ts';
+import type { ProblemCode } from '../response/problems.ts';
 import type { Admitted } from './admission.ts';
 import {
   type Credential,
@@ -43,12 +44,21 @@ export interface Caller {
 }
 
 declare module 'fastify' {
+  /** What the API description says of a route; one without an operation id is not described. */
+  interface FastifySchema {
+    operationId?: string;
+    tags?: readonly string[];
+    summary?: string;
+    description?: string;
+  }
   interface FastifyContextConfig {
     access?: Access;
     /** True where a request does not count against the quota, because it reports the quota. */
     free?: boolean;
     /** Media types of the body that the operation takes. Default: `application/json`. */
     accepts?: readonly string[];
+    /** Errors besides those of all operations with this access, for the API description. */
+    errors?: readonly ProblemCode[];
   }
   interface FastifyRequest {
     caller: Caller | null;
@@ -66,14 +76,14 @@ const SESSION_USE_EVERY_MS = 10 * MINUTE_MS;
 const CACHED_RECORDS = 10_000;
 
 /** The error for a read token where an API key is needed. */
-export const tokenNotEnough = () =>
+const tokenNotEnough = () =>
   new AppError(
     'insufficient_scope',
     'A read token can only read its own inbox. Use an API key for this operation.',
   );
 
 /** The error for an API key of the scope `read` where something is changed. */
-export const keyReadsOnly = () =>
+const keyReadsOnly = () =>
   new AppError(
     'insufficient_scope',
     'This API key has the scope "read". Use one with the scope "full" for this operation.',

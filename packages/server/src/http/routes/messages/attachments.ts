@@ -8,7 +8,7 @@ import { findMessage } from '../../../messages/find-message.ts';
 import { quoted } from '../../../nearest.ts';
 import { callersInbox } from '../../access/guard.ts';
 import type { App, RouteContext } from '../../context.ts';
-import { bytes, ConditionalHeaders, ETAG, NOT_MODIFIED, problemResponse } from '../../openapi/responses.ts';
+import { bytes, ConditionalHeaders, ETAG, NOT_MODIFIED } from '../../openapi/responses.ts';
 import type { AttachmentContent } from '../../response/bytes/attachment-bytes.ts';
 import { contentDisposition } from '../../response/bytes/content-disposition.ts';
 import { byteRange } from '../../response/bytes/range.ts';
@@ -36,7 +36,7 @@ export function attachmentRoutes(app: App, { deps, held, attachmentBytes, wholeM
   app.route({
     method: 'GET',
     url: '/v1/inboxes/:id/messages/:messageId/attachments/:attachmentId',
-    config: { access: 'inbox:read' },
+    config: { access: 'inbox:read', errors: ['range_not_satisfiable'] },
     schema: {
       operationId: 'getAttachment',
       tags: ['Messages'],
@@ -51,9 +51,6 @@ export function attachmentRoutes(app: App, { deps, held, attachmentBytes, wholeM
         }),
         206: bytes(ANY_TYPE, 'The bytes of the range.', { ...ETAG, 'Content-Range': CONTENT_RANGE }),
         304: NOT_MODIFIED,
-        416: problemResponse('`range_not_satisfiable`: the range lies outside the attachment.', {
-          'Content-Range': CONTENT_RANGE,
-        }),
       },
     },
     handler: async (request, reply) => {

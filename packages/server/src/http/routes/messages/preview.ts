@@ -69,21 +69,17 @@ export function previewRoutes(app: App, { options, deps, held, wholeMails }: Rou
     },
   });
 
-  app.get(
-    '/preview/:capability',
-    { config: { access: 'public' }, schema: { hide: true } },
-    async (request, reply) => {
-      const { capability } = request.params as { capability: string };
-      const link = await readCapability(capability, sources, clock.now());
-      if (!link) throw linkEnded();
-      const message = await store.messages.find(link.inboxId, link.messageId, clock.now());
-      if (!message) throw notFound('message', link.messageId);
-      const policy = link.isRemote ? REMOTE_POLICY : POLICY;
-      reply.headers({ ...PAGE_HEADERS, 'content-security-policy': policy });
-      const { page } = await held.hold(reply, (signal) => wholeMails.preview(message, signal));
-      return reply.send(Buffer.from(page.buffer, page.byteOffset, page.length));
-    },
-  );
+  app.get('/preview/:capability', { config: { access: 'public' } }, async (request, reply) => {
+    const { capability } = request.params as { capability: string };
+    const link = await readCapability(capability, sources, clock.now());
+    if (!link) throw linkEnded();
+    const message = await store.messages.find(link.inboxId, link.messageId, clock.now());
+    if (!message) throw notFound('message', link.messageId);
+    const policy = link.isRemote ? REMOTE_POLICY : POLICY;
+    reply.headers({ ...PAGE_HEADERS, 'content-security-policy': policy });
+    const { page } = await held.hold(reply, (signal) => wholeMails.preview(message, signal));
+    return reply.send(Buffer.from(page.buffer, page.byteOffset, page.length));
+  });
 }
 
 const linkEnded = (): AppError =>

@@ -7,12 +7,15 @@ const signedHeader = (name: string, description: string, example: string) => ({
   example,
 });
 
+/** A tag of its own: openapi-generator drops a webhook whose tag an operation of a path has. */
+export const EVENTS_TAG = 'Events';
+
 /** The requests that Mayfly sends to webhooks (OpenAPI 3.1, `webhooks`). */
 export const WEBHOOKS = {
   'message.received': {
     post: {
       operationId: 'messageReceived',
-      tags: ['Webhooks'],
+      tags: [EVENTS_TAG],
       summary: 'A new message arrived',
       description:
         'Sent to each matching webhook, signed as the Standard Webhooks specification says: verify it with one of its libraries and the secret of the webhook. An event is delivered at least once, so the same `webhook-id` may arrive again. Respond with 2xx within 15 seconds. Any other response is retried after 5 s, 30 s, 2 min, 10 min, 30 min, 2 h and 6 h, each ± 20 %, or later if `Retry-After` says so.',
