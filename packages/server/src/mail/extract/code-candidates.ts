@@ -44,6 +44,7 @@ const FORMS: readonly (readonly [RegExp, Shape | undefined])[] = [
   [/^(?:19|20)\d\d(?:(?:0\d|1[0-2])[0-3]\d)?$/, 'year'],
   [/^\d{4,8}$/, 'digits'],
   [/^\d+$/, undefined],
+  [/^(?:19|20)\d\d-(?:19|20)\d\d$/, undefined],
   [/^(?:\d{3}-\d{3}|\d{4}-\d{4})$/, 'digits'],
   [/^\d\d-\d\d(?:-\d\d)?$/, 'loose'],
   [/^\d[\d-]*$/, undefined],
@@ -64,13 +65,14 @@ const shapeOf = (token: string): Shape | undefined => FORMS.find(([form]) => for
 
 /** What stands right beside a token says that it is part of something longer: a price, a time, an address. */
 function isPartOfMore(text: string, start: number, end: number): boolean {
-  const before = text.slice(Math.max(0, start - 2), start);
+  const before = text.slice(Math.max(0, start - 4), start);
   if (FORBIDDEN_BEFORE.test(before.slice(-1)) && !/[A-Za-z][.=]$/.test(before)) return true;
   // "[ABC-1234]" is the key of an issue.
   if (before.endsWith('[') && text.charAt(end) === ']' && /[A-Z]-/.test(text.slice(start, end))) return true;
-  if (/\d\s?[:–-]$|\d $/.test(before)) return true;
+  // "Input > 1549"
+  if (/[\p{L}\d] ?> ?$|\d\s?[:–-]$|\d $/u.test(before)) return true;
   // The last digits of a masked number, and no bold type.
-  if (before === '**' && text.charAt(end) !== '*') return true;
+  if (before.endsWith('**') && text.charAt(end) !== '*') return true;
   const following = text.slice(end, end + 2);
   return FORBIDDEN_AFTER.test(following.charAt(0)) || /^[.,:–-]\d|^ \d/.test(following);
 }

@@ -1,5 +1,13 @@
 import type { Candidate } from './code-candidates.ts';
-import { BARE_CODE_SIGN, CODE_SIGNS, DIRECT, OTHER_SIGNS, SALUTATION, VERB } from './code-phrases.ts';
+import {
+  BARE_CODE_SIGN,
+  CODE_SIGNS,
+  DIRECT,
+  ENTERED_SIGNS,
+  OTHER_SIGNS,
+  SALUTATION,
+  VERB,
+} from './code-phrases.ts';
 import { kindOfWord, type WordKind } from './word-kinds.ts';
 
 /*
@@ -16,6 +24,7 @@ const REACH_WORDS_OTHER = 4;
 const REACH_WORDS_OTHER_OF_LINE = 3;
 const REACH_WORDS_AFTER = 9;
 const REACH_WORDS_ENTER = 3;
+const REACH_WORDS_KEY = 4;
 /** Words up to the one that a sentence is about. */
 const WORDS_TO_SUBJECT = 5;
 /** Words between "enter" and the "code" that is to be entered. */
@@ -119,6 +128,10 @@ export function saysCode(text: string): boolean {
 export const isEntered = (words: readonly string[]): boolean =>
   words.slice(-REACH_WORDS_ENTER).some((word) => kindOfWord(word) === 'enter');
 
+/** The same in scripts without blanks; the verb may follow. */
+export const isEnteredInSigns = ({ candidate, sentence, after }: Setting): boolean =>
+  ENTERED_SIGNS.test(`${sentence}${candidate.value}${after}`);
+
 /** "Enter the code shown on this page": the code is what is entered, whatever words follow. */
 function entersCode(kinds: readonly WordKind[]): boolean {
   const at = kinds.lastIndexOf('enter');
@@ -163,12 +176,18 @@ export function pointsBefore(setting: Setting): number | undefined {
     const at = words.length - distance;
     skipped = wordsToSkip(words[at] ?? '', skipped);
     if (skipped === 0 && distance <= reach.other && namesOther(words, at)) return SOMETHING_ELSE;
-    if (skipped < SKIPPED_BEFORE_NUMBER && isCode(kindAt(words, at))) {
+    const kind = kindAt(words, at);
+    const isKey = kind === 'key' && namesKey(setting, distance);
+    if (skipped < SKIPPED_BEFORE_NUMBER && (isKey || isCode(kind))) {
       return isCodeOfOther(words, at) ? SOMETHING_ELSE : 100 - distance * costOfWord;
     }
   }
   return undefined;
 }
+
+/** "Sign-in key: K7QX-2M9P"; a "key" of digits alone may be anything. */
+const namesKey = ({ candidate, direct }: Setting, distance: number): boolean =>
+  direct && candidate.shape === 'mixed' && distance <= REACH_WORDS_KEY;
 
 /** The words before another number spoke of that number. */
 const wordsToSkip = (word: string, left: number): number =>
@@ -182,6 +201,8 @@ const isCodeOfOther = (words: readonly string[], at: number): boolean =>
 function namesOther(words: readonly string[], at: number): boolean {
   const kind = kindAt(words, at);
   if (isOther(kind)) return true;
+  // "On the page, enter", "the number to enter"
+  if (isEntered(words.slice(at + 1))) return false;
   // "Kod SMS", "code from the SMS"
   if (kind === 'label') return !isCode(kindAt(words, at - 1)) && !isCode(kindAt(words, at - 2));
   return kind === 'number' && !isCode(kindAt(words, at - 1)) && !isEntered(words.slice(0, at));

@@ -26,7 +26,57 @@ export const RECORD_SUBJECT =
 
 /** "Your code is": told to one reader, which is not how a receipt names the code of a payment. */
 export const YOUR_CODE_IS =
-  /(?:^|\s)(?:your|dein|ihr|votre|ton|tu|su|il tuo|o seu|uw|je|twój|ваш)\s+(?:code|código|codice|kod|код)\s*(?::|(?:is|lautet|ist|est|es|è|é|to)\b)[\s:*"„“]*$/iu;
+  /(?:^|\s)(?:your|deine?|ihre?|votre|ton|tu|su|il tuo|o seu|uw|je|jouw|din|ditt|twój|váš|ваш)\s+(?:(?:verif|secur|access|log-?in|sign-?in|one-?time|onetime|pass)\p{L}*\s+)?(?:(?:bestätigungs|verifi\p{L}{1,10}|sicherheits|zugangs|anmelde|login|verifierings|bekräftelse|bekræftelses|bekreftelses)-?)?(?:code|código|codice|kode?|код|kód)(?:\s(?:d[ei]\s(?:vérif|verif|sécur|segur|sicur|acc)|weryf|подтвержд|підтвердж)\p{L}*)?\s*(?::|(?:is|lautet|ist|est|es|è|é|to|är|er|je)\b)[\s:*"„“]*$/iu;
+
+/** What a PIN is for: one is not told to be written down. A conference has one as well. */
+export const WITH_PIN =
+  /^(?!.*\b(?:join|dial|call|meeting|conference)\b).*(?:^|\s)(?:with|mit|avec|con|com|met|med|cu|z|s|с|με)\s(?:\p{L}+\s){0,2}(?:pin|пин)[\p{L}-]{0,8}[\s"'„“*]*$/isu;
+
+/** What presents what follows: "Here you go:". */
+export const PRESENTED =
+  /(?:here (?:you (?:go|are)|it is)|there you go|(?:bitte|hier)[ ,]*(?:schön|sehr|bitte)?|(?:et )?voil[àa]|l[ea] voici|aqu[ií] (?:l[oa] )?(?:tien\p{L}+|está|vai)|eccol[oa]|ecco (?:qui|a te)|als(?:je|tu)blieft|varsågod|værs(?:å)?go\p{L}?|ole hyvä|proszę|prosím|tessék|poftim|iată|ορίστε|вот(?: он)?|держите|ось(?: він)?|işte|buyur(?:un)?|تفضل|הנה|यह रहा|ini dia|どうぞ|こちらです)\s?[:：][\s*]*$/iu;
+
+/** Nothing but marks up to the end of the line or the sentence. */
+export const ENDS_LINE = /^[ \t"'”»*)\]]*(?:[.,;!?\n]|$)/;
+
+/** Where codes are typed. A field or a window is too little: forms have many. */
+export const PLACE =
+  /\bpage|screen|\bapp\b|browser|website|\bweb\b|\btab\b|\w{3}seite\b|\b(?:der|die) seite\b|bildschirm|\bpage|écran|\bsite\b|página|pantalla|aplica|\btela\b|ecrã|pagin[ae]|schermata|schermo|applica|scherm|\w{3}sidan?\b|\bpå sidan?\b|\bsiden\b|skärm|skærm|skjerm|sivulla|näytö|stron|ekran|strán[kc]|obrazov|oldal|képernyő|σελίδα|οθόνη|εφαρμογ|страниц|приложени|сторін|екран|застосун|sayfa|uygulama|صفحة|شاشة|تطبيق|صفحه|עמוד|מסך|पेज|स्क्रीन|ऐप|halaman|layar|aplikasi|trang|màn hình|ứng dụng|หน้าจอ|แอป|画面|ページ|アプリ|页|頁|屏幕|应用|應用|화면|페이지|앱/iu;
+
+/** In scripts without blanks, a number with the verb for typing it beside it. */
+export const ENTERED_SIGNS =
+  /(?:输入|輸入|填写|填寫)[“"「【 ]*[0-9A-Z]{4}|[0-9A-Z]{4}[”"」】 ]*(?:(?:を|と|을|를|이라고)[^。\n]{0,10})?(?:ご?入力|입력)|ป้อน ?[0-9A-Z]{4}|กรอก ?[0-9A-Z]{4}/;
+
+/** How many digits are announced, by the number; the nouns follow. */
+const COUNTS: readonly (readonly [number, string])[] = [
+  [
+    4,
+    '4|four|vier|quatre|cuatro|quatro|quattro|fyra|fire|neljä|cztery|čtyři|štyri|négy|patru|τέσσερα|четыре|чотири|dört|empat|bốn',
+  ],
+  [5, '5|five|fünf|cinq|cinco|cinque|vijf|fem|viisi|pięć|pět|päť|öt|cinci|πέντε|пять|п[ʼ’]ять|beş|lima|năm'],
+  [6, '6|six|sechs|seis|sei|zes|sex|seks|kuusi|sześć|šest|šesť|hat|șase|έξι|шесть|шість|altı|enam|sáu'],
+  [
+    7,
+    '7|seven|sieben|sept|siete|sete|sette|zeven|sju|syv|seitsemän|siedem|sedm|sedem|hét|șapte|επτά|семь|сім|yedi|tujuh|bảy',
+  ],
+  [
+    8,
+    '8|eight|acht|huit|ocho|oito|otto|åtta|åtte|otte|kahdeksan|osiem|osm|osem|nyolc|opt|οκτώ|восемь|вісім|sekiz|delapan|tám',
+  ],
+];
+const DIGITS =
+  'digits?|numbers?|characters|ziffern|zahlen|zeichen|chiffres|caractères|dígitos|números|cifre|numeri|cijfers|siffror|siffer|cifre|numeroa|cyfry?|cyfr|číslic[e]?|cifier|számjegy|cifre|ψηφία|цифры?|цифр|rakam|angka|chữ số';
+const COUNTED = COUNTS.map(
+  ([count, words]) =>
+    [
+      count,
+      new RegExp(`(?<!\\p{L})(?:${words})[\\s-](?:${DIGITS})(?!\\p{L})[^\\n.!?]{0,60}\\s*$`, 'iu'),
+    ] as const,
+);
+
+/** The length of the number that a text announces at its end: "Your six digits:". */
+export const countedDigits = (text: string): number | undefined =>
+  COUNTED.find(([, words]) => words.test(text))?.[0];
 
 /** The verb between what a sentence is about and its code. */
 export const VERB = /\s(?:is|lautet|ist|est|es|è|é)[\s:*"„“]*$/iu;
@@ -39,8 +89,22 @@ export const IN_SUBJECT =
  * Words of mails about access: how long a code is valid, that it is secret, what it protects, whose it is. "Code" in a
  * mail without any of them is a label of its records: "job code", "code magasin".
  */
-export const ABOUT_ACCESS =
-  /valid|expir|secur|authenti|autenti|approv|genehmig|aprob|aprov|uwierzyteln|аутентиф|xác thực|your account|pick-?up|odbi[oó]r|получени|abhol|\bshare|\bsecret|\b(?:your|dein|ihr|votre|ton|tu|su|tuo|suo|seu|teu|uw|je|jouw|twój|ваш|твой|ваш)\b[^.\n]{0,24} (?:code|pin|c[oó]digo|codice|kod|код)\b|unlock|regist(?:er|r)|sign(?:ed|ing)? up|passw|\b(?:otp|tan|2fa|mfa)\b|gültig|läuft|verfällt|sicher|geheim|weitergeb|zugangs|freig(?:abe|eben)|valable|sécuri|d[’']accès|partage[rz]?|partilh|confidentiel|válid|cadu[cq]|segur|compart|acceso|acesso|autoriza|scad|sicur|condivid|accesso|autorizz|geldig|verlo|beveilig|deel|toegang|giltig|gyldig|gäller|utløper|udløber|säkerhet|sikkerhed|sikkerhet|del (?:ikke|inte)|voimassa|vanhen|ważn|wygas|bezpiecz|nikomu|platn|platí|bezpeč|érvényes|bizton|valabil|geçerli|paylaş|güven|действ|безопас|никому|дійсн|безпек|нікому|ισχύ|λήγει|ασφάλ|有効|セキュリティ|他人|有效|安全|泄露|유효|만료|보안|صالح|صلاحي|تشارك|أمان|تنتهي|معتبر|בתוקף|תקף|पर मान्य|मान्य|साझा|सुरक्षा|berlaku|hiệu lực|chia sẻ|หมดอายุ|ภายใน/i;
+const ACCESS_WORDS: Readonly<Record<string, RegExp>> = {
+  'it is valid, secret, or protects something':
+    /valid|expir|secur|authenti|autenti|approv|genehmig|aprob|aprov|uwierzyteln|аутентиф|xác thực|your account|\bshare|\bsecret|\b(?:your|dein|ihr|votre|ton|tu|su|tuo|suo|seu|teu|uw|je|jouw|twój|ваш|твой|ваш)\b[^.\n]{0,24} (?:code|pin|c[oó]digo|codice|kod|код)\b|unlock|(?:sign|logg)ing[ -]in|sign(?:ed|ing)? up|passw|\b(?:otp|tan|2fa|mfa)\b|gültig|läuft|verfällt|sicher|geheim|weitergeb|zugangs|freig(?:abe|eben)|valable|sécuri|d[’']accès|partage[rz]?|partilh|confidentiel|válid|cadu[cq]|segur|compart|acceso|acesso|autoriza|scad|sicur|condivid|accesso|autorizz|geldig|verlo|beveilig|deel|toegang|giltig|gyldig|gäller|utløper|udløber|säkerhet|sikkerhed|sikkerhet|del (?:ikke|inte)|voimassa|vanhen|ważn|wygas|bezpiecz|platn|platí|bezpeč|érvényes|bizton|valabil|geçerli|paylaş|güven|действ|безопас|дійсн|безпек|ισχύ|λήγει|ασφάλ|有効|セキュリティ|有效|安全|泄露|유효|만료|보안|صالح|صلاحي|تشارك|أمان|تنتهي|معتبر|בתוקף|תקף|पर मान्य|मान्य|साझा|सुरक्षा|berlaku|hiệu lực|chia sẻ|หมดอายุ|ภายใน/,
+  'it is for its reader alone':
+    /(?:never|not) (?:tell|give|disclose|reveal|forward)|to anyone|niemandem|à personne|ne (?:donnez|communiquez)|a nadie|con nadie|ninguém|nessuno|(?:aan|met) niemand|n[åo]gon annan|kenellekään|nikomu|senki|nimănui|никому|нікому|kimse|κανέναν|第三者|他人|告知|告訴|告诉|任何人|타인|알려주지|لأحد|لأي شخص|לאף אחד|किसी को|কাউকে|siapa pun|bất kỳ ai|ผู้อื่น/,
+  'somebody registers':
+    /registr?[ei]|rejestr|registr|regisz|inscri|înscri|aanmeld|inschrijv|rekister|регистр|реєстр|kayıt|εγγραφ|登録|注册|註冊|등록|가입|تسجيل|הרשמ|पंजीक|đăng ký|pendaftar|ลงทะเบียน/,
+  'a parcel is picked up':
+    /pick-?up|abhol|retrait|retir|recogida|ritir|levantamento|afhaal|afhal|hämt|afhent|hente|nouto|odbi[oó]r|vyzved|vyzdvih|átvétel|ridicare|παραλαβ|получени|отриман|teslim|取[件货貨]|受取|暗証|수령|픽업|استلام|איסוף/,
+};
+export const ABOUT_ACCESS = new RegExp(
+  Object.values(ACCESS_WORDS)
+    .map(({ source }) => source)
+    .join('|'),
+  'i',
+);
 
 /** "Code" in many languages, and nothing that says what it is for: records of all kinds have such numbers. */
 export const BARE_CODE =
@@ -56,7 +120,7 @@ export const CONFIRMED =
 
 /** Scripts that write without blanks: looked for as they are. */
 export const CODE_SIGNS =
-  /验证码|驗證碼|校验码|动态码|動態碼|动态密码|動態密碼|一次性密[码碼]|临时密码|臨時密碼|[动動][态態]口令|认证码|安全码|確認碼|认证碼|認証コード|確認コード|検証コード|ワンタイム|認証番号|確認番号|パスコード|コード|인증번호|인증\s?코드|확인\s?코드|보안\s?코드|로그인\s?코드|인증\s?번호|일회용|(?<![后後末尾])[4-8四五六七八] ?[位桁자][の리]? ?(?:数字|數字|コード|숫자|코드)|(?:数字|番号)を[^。\n]{0,12}入力|코드|รหัส|ລະຫັດ|កូដ|ကုဒ်|otp/gi;
+  /验证码|取[件货貨][码碼]|驗證碼|校验码|动态码|動態碼|动态密码|動態密碼|一次性密[码碼]|临时密码|臨時密碼|[动動][态態]口令|认证码|安全码|確認碼|认证碼|認証コード|確認コード|検証コード|ワンタイム|認証番号|確認番号|暗証番号|パスコード|コード|인증번호|인증\s?코드|확인\s?코드|보안\s?코드|로그인\s?코드|인증\s?번호|일회용|(?<![后後末尾])[4-8四五六七八] ?[位桁자][の리]? ?(?:数字|數字|コード|숫자|코드)|(?:数字|番号)を[^。\n]{0,12}入力|코드|รหัส|ລະຫັດ|កូដ|ကုဒ်|otp/gi;
 export const OTHER_SIGNS =
   /订单|訂單|单号|快递|运单|电话|電話|邮编|優惠|优惠|折扣|发票|發票|金额|尾号|注文|番号|お問い合わせ|クーポン|郵便|電話番号|請求|予約|주문|송장|쿠폰|전화|우편|예약|영수증|할인|ไปรษณีย์|ส่วนลด|โทร|คำสั่งซื้อ|คูปอง/g;
 

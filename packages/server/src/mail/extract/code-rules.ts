@@ -1,5 +1,6 @@
 import {
   isEntered,
+  isEnteredInSigns,
   pointsAfter,
   pointsBefore,
   pointsOfSigns,
@@ -8,7 +9,7 @@ import {
   SOMETHING_ELSE,
   saysCode,
 } from './code-context.ts';
-import { DIRECT, ENTER_IT, EXPIRED } from './code-phrases.ts';
+import { countedDigits, DIRECT, ENDS_LINE, ENTER_IT, EXPIRED, PLACE, PRESENTED } from './code-phrases.ts';
 import { PURPOSES } from './link-words.ts';
 import { kindOfWord } from './word-kinds.ts';
 
@@ -49,6 +50,14 @@ function isStale({ kindsBefore, after }: Setting): boolean {
   return isNamed || EXPIRED.test(after);
 }
 
+/** Whether the sentence says to type it, and names nothing else. */
+function isToEnter(setting: Setting): boolean {
+  const { sentenceWords, kindsBefore, kindsAfter } = setting;
+  const entered =
+    isEntered(sentenceWords) || kindsAfter.slice(0, 2).includes('enter') || isEnteredInSigns(setting);
+  return entered && ![...kindsBefore, ...kindsAfter].includes('other');
+}
+
 /** Why a candidate is no code, whatever announces it. The first rule that applies decides. */
 const REFUSALS: readonly CodeRule[] = [
   {
@@ -71,6 +80,13 @@ const REFUSALS: readonly CodeRule[] = [
   {
     reason: 'a month comes before: the number is a year',
     points: ({ candidate, before }) => when(candidate.shape === 'year' && MONTH.test(before), 0),
+  },
+  {
+    reason: 'it is a word in capitals, and the sentence goes on',
+    points: ({ candidate, alone, direct, after, sentenceWords }) => {
+      const isSaid = alone || isEntered(sentenceWords) || (direct && ENDS_LINE.test(after));
+      return when(!isSaid && /^[A-Z]+$/.test(candidate.value), 0);
+    },
   },
 ];
 
@@ -101,9 +117,19 @@ const HINTS: readonly CodeRule[] = [
     points: ({ alone, following }) => when(alone && ENTER_IT.test(following) && hasPurpose(following), HINT),
   },
   {
-    reason: 'the word before says to type it, or those before a colon do, and the mail is about access',
-    points: ({ direct, sentenceWords }, { isAboutAccess }) =>
-      when(isEntered(direct ? sentenceWords : sentenceWords.slice(-1)) && isAboutAccess(), HINT),
+    reason: 'it is to be entered, and the sentence says where, or the mail is about access',
+    points: (setting, { isAboutAccess }) =>
+      when(isToEnter(setting) && (PLACE.test(setting.sentence + setting.after) || isAboutAccess()), HINT),
+  },
+  {
+    reason: 'the words before a colon present it, and the mail is about access',
+    points: ({ wide, after }, { isAboutAccess }) =>
+      when(PRESENTED.test(wide) && ENDS_LINE.test(after) && isAboutAccess(), HINT),
+  },
+  {
+    reason: 'the words before say how many digits it has',
+    points: ({ direct, wide, candidate: { value } }) =>
+      when(direct && countedDigits(wide) === value.length, HINT),
   },
   {
     reason: 'it stands alone behind a colon, and the sentence says to enter it',

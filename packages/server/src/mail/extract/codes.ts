@@ -1,17 +1,19 @@
 import type { MailCode, MailImage } from '../mail.ts';
 import { foldBlanks, INVISIBLE } from '../mime/clean.ts';
 import { type Candidate, candidatesOf } from './code-candidates.ts';
-import { kindsOf, type Setting, saysCode, settingOf, wordsOf } from './code-context.ts';
+import { isEnteredInSigns, kindsOf, type Setting, saysCode, settingOf, wordsOf } from './code-context.ts';
 import {
   ABOUT_ACCESS,
   BARE_CODE,
   BOOKING,
   CONFIRMED,
+  countedDigits,
   IN_SUBJECT,
   ONE_TIME,
   ONE_TIME_SIGNS,
   RECORD_SUBJECT,
   SOURCE_LINE,
+  WITH_PIN,
   YOUR_CODE_IS,
 } from './code-phrases.ts';
 import { hasPurpose, judge, type MailFacts } from './code-rules.ts';
@@ -40,10 +42,12 @@ const FOREIGN_DIGIT = [...ZEROS]
   .map((zero) => `${zero}-${String.fromCharCode(zero.charCodeAt(0) + 9)}`)
   .join('');
 /**
- * Characters that people do not type as they are written: also the marks that make a key of a digit
- * (4\ufe0f\u20e3).
+ * Characters that people do not type as they are written: also hyphens other than that of ASCII, and the marks that
+ * make a key of a digit (4\ufe0f\u20e3).
  */
-const NOT_TYPED = new RegExp(`[${FOREIGN_DIGIT}${INVISIBLE}\\ufe00-\\ufe0f\\u20e3]`, 'gv');
+const NOT_TYPED = new RegExp(`[${FOREIGN_DIGIT}${INVISIBLE}\\u2010-\\u2013\\ufe00-\\ufe0f\\u20e3]`, 'gv');
+const HYPHEN = /[\u2010-\u2013]/;
+const BETWEEN = /^[0-9A-Za-z].[0-9A-Za-z]$/;
 const LINK = /(?:https?:\/\/|www\.)\S+/gi;
 /** Characters. A longer line is a paragraph and not source code. */
 const MAX_SOURCE_LINE = 200;
@@ -62,9 +66,10 @@ function contextOf(text: string, { start, end }: Candidate): string {
     .replace(/^[\udc00-\udfff]|[\ud800-\udbff]$/g, '');
 }
 
-/** As a person would type it: ASCII digits in place of those of other scripts, without invisible characters. */
+/** As a person would type it: in ASCII digits, with ASCII hyphens within a code, without invisible characters. */
 function asTyped(text: string): string {
-  return text.replace(NOT_TYPED, (character) => {
+  return text.replace(NOT_TYPED, (character, at: number) => {
+    if (HYPHEN.test(character)) return BETWEEN.test(text.slice(at - 1, at + 2)) ? '-' : character;
     for (const zero of ZEROS) {
       const digit = character.charCodeAt(0) - zero.charCodeAt(0);
       if (digit >= 0 && digit <= 9) return String(digit);
@@ -136,7 +141,9 @@ function isLabelOfRecord(setting: Setting, mail: Mail): boolean {
   const { alone, direct } = setting;
   if (alone || mail.subjectSaysCode || (direct && mail.isShort)) return false;
   const speaks = direct ? mail.isAboutAccess() : mail.isSubjectOfAccess() || speaksOfAccess(lineOf(setting));
-  return !speaks && !isMeantForEntering(setting) && !isNamedInFull(setting);
+  return (
+    !speaks && !isMeantForEntering(setting) && !isNamedInFull(setting) && !WITH_PIN.test(setting.sentence)
+  );
 }
 
 /** The line of a candidate, with the one before or behind it where that was wrapped. */
@@ -151,11 +158,14 @@ function lineOf({ sentence, after }: Setting): string {
 }
 
 /** Whether the text says to enter a code, or tells its reader what theirs is. */
-const isMeantForEntering = ({ wide, following, sentence }: Setting): boolean =>
-  YOUR_CODE_IS.test(sentence) || kindsOf(wordsOf(wide + following)).includes('enter');
+const isMeantForEntering = (setting: Setting): boolean =>
+  YOUR_CODE_IS.test(setting.sentence) ||
+  isEnteredInSigns(setting) ||
+  kindsOf(wordsOf(setting.wide + setting.following)).includes('enter');
 
-/** Whether the words before call it more than a "code": a passcode, a one-time password. */
-const isNamedInFull = ({ wide }: Setting): boolean =>
+/** Whether the words before call it more than a "code": a passcode, a one-time password, six digits. */
+const isNamedInFull = ({ wide, candidate }: Setting): boolean =>
+  countedDigits(wide) === candidate.value.length ||
   wordsOf(wide).some((word) => kindOfWord(word) === 'code' && !BARE_CODE.test(word));
 
 /** A paragraph for each description that could hold a code. */

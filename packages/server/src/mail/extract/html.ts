@@ -34,6 +34,8 @@ const BLOCKS: ReadonlySet<string> = new Set(
     'h5 h6 header hr html li main nav ol p pre section table tbody tfoot thead tr ul'
   ).split(' '),
 );
+/** Fields whose value is not shown. */
+const UNSEEN_INPUTS = /^\s*(?:hidden|password|checkbox|radio|image|file|range|color)\s*$/i;
 const HIDDEN_STYLE = /display\s*:\s*none|visibility\s*:\s*hidden/i;
 
 const SPACE_CODE = 0x20;
@@ -57,6 +59,8 @@ class PageReader extends TagReader {
   private area: HtmlAnchor = { href: '', text: '', at: 0 };
   private anchorWords = '';
   private alt = '';
+  private title = '';
+  private input = { type: '', value: '' };
 
   ontext(start: number, end: number): void {
     if (this.hiddenDepth > 0) return;
@@ -72,6 +76,9 @@ class PageReader extends TagReader {
     if (this.tag === 'a') {
       this.endAnchor();
       this.anchor = { href: '', text: '', at: 0 };
+      this.title = '';
+    } else if (this.tag === 'input') {
+      this.input = { type: '', value: '' };
     } else if (this.tag === 'area') {
       this.area = { href: '', text: '', at: this.words.length };
     } else if (this.tag === 'img') {
@@ -82,7 +89,10 @@ class PageReader extends TagReader {
   protected attribute(attribute: string, value: string): void {
     if (attribute === 'hidden') this.hides = true;
     if (this.tag === 'img') this.imageAttribute(attribute, value);
+    if (this.tag === 'input' && (attribute === 'type' || attribute === 'value'))
+      this.input[attribute] = value;
     if (attribute === 'style') this.hides ||= HIDDEN_STYLE.test(value);
+    else if (attribute === 'title' && (this.tag === 'a' || this.tag === 'img')) this.title ||= value;
     else if (attribute === 'alt' && this.tag === 'area') this.area.text = labelOf(value);
     else if (attribute === 'alt') this.alt ||= value;
     else if (attribute === 'href') {
@@ -127,6 +137,13 @@ class PageReader extends TagReader {
     }
     if (tag === 'area') this.add(this.area);
     if (tag === 'img') this.addImage();
+    if (tag === 'input' && this.hiddenDepth === 0 && !this.hides) this.addInput();
+  }
+
+  /** What a field shows is text of the page; a code stands in one to be copied. */
+  private addInput(): void {
+    const { type, value } = this.input;
+    if (value !== '' && !UNSEEN_INPUTS.test(type)) this.write(` ${fold(value).trim()} `);
   }
 
   private addImage(): void {
@@ -167,7 +184,7 @@ class PageReader extends TagReader {
     const { anchor } = this;
     this.anchor = undefined;
     if (anchor === undefined || anchor.href === '') return;
-    anchor.text = labelOf(this.anchorWords.trim() === '' ? this.alt : this.anchorWords);
+    anchor.text = labelOf(this.anchorWords.trim() || this.alt || this.title);
     this.add(anchor);
   }
 }

@@ -4,6 +4,7 @@ import type { HtmlReading } from './html.ts';
 import {
   ARTICLE_PATH,
   ARTICLE_TEXT,
+  GO_ON,
   LINK_WORDS,
   NOT_RESET,
   NOT_VERIFY,
@@ -21,6 +22,9 @@ const MAX_HREF = 16 * 1024;
 const MAX_READ = 1024 * 1024;
 /** Characters on each side of a bare link that may say what it is for. */
 const WORDS_AROUND = 120;
+/** Characters before a button that may hold its heading. */
+const WORDS_ABOVE = 500;
+const MAX_HEADING = 80;
 /** Characters of an address that are searched for words. */
 const MAX_HREF_JUDGED = 1_000;
 /** `test/login.test.ts` is a file name; its words say nothing about the link. */
@@ -52,8 +56,10 @@ const NO_PAGE = /^(?:mailto|tel|sms):/i;
 const NO_LINK = /^(?:javascript|data|vbscript|cid|about|blob|file):|^#/i;
 /** Link texts that say nothing about the purpose. */
 const GENERIC =
-  /^(?:(?:click|tap|press|klicken sie|klick|cliquez|haz clic|pulsa|clicca|clique|klik|kliknij|klikněte|klicka|klikk|нажмите|натисніть|اضغط|לחץ|לחצו) )?(?:here|link|this link|continue|button|hier|ici|aquí|qui|aqui|tutaj|här|her|zde|itt|aici|tässä|buraya|сюда|здесь|сюди|тут|εδώ|هنا|اینجا|כאן|यहाँ|こちら|这里|這裡|여기|ที่นี่|tại đây|di sini)[^\p{L}]*$/iu;
+  /^(?:(?:click|tap|press|klicken sie|klick|cliquez|haz clic|pulsa|clicca|clique|klik|kliknij|klikněte|klicka|klikk|нажмите|натисніть|اضغط|לחץ|לחצו) )?(?:here|link|this link|button|hier|ici|aquí|qui|aqui|tutaj|här|her|zde|itt|aici|tässä|buraya|сюда|здесь|сюди|тут|εδώ|هنا|اینجا|כאן|यहाँ|こちら|这里|這裡|여기|ที่นี่|tại đây|di sini)[^\p{L}]*$/iu;
 
+/** The words in front of an address, and the bracket between them. */
+const LABEL = /([^[\n.!?。！？]*?):?\s*(\]\(|[<([]|)$/;
 const SENTENCE_END = /\n|[.!?](?=\s)|[。！？]/;
 
 const BRACKETS: Readonly<Record<string, string>> = { ')': '(', ']': '[', '}': '{' };
@@ -110,22 +116,38 @@ function kindOfPath(href: string): LinkKind | undefined {
 interface Around {
   before: string;
   after: string;
+  /** The same as `before`, further up, and across pictures. */
+  above: string;
 }
 
-/** @param around for links whose own words say nothing */
-function kindOf(href: string, text: string, around: Around): LinkKind {
+/** @param around for links whose own words say nothing; undefined for one that has no words but shows a picture */
+function kindOf(href: string, text: string, around: Around | undefined): LinkKind {
   const kind = kindOfWeb(href, text, around);
   return kind !== 'unsubscribe' && NO_PAGE.test(href) ? 'other' : kind;
 }
 
-function kindOfWeb(href: string, text: string, around: Around): LinkKind {
+/** Words that somebody wrote for this link come first: those of its path may be the same for several purposes. */
+function kindOfWeb(href: string, text: string, around: Around | undefined): LinkKind {
   if (ARTICLE_TEXT.test(text)) return 'other';
   const own = text === href || FILE_PATH.test(text) ? undefined : kindOfText(text);
   if (own !== undefined) return own;
   const path = kindOfPath(href);
-  if (path !== undefined) return path;
-  const silent = text === '' || text === href || GENERIC.test(text);
-  return (silent ? kindOfSentence(around) : undefined) ?? 'other';
+  if (around === undefined || path === 'unsubscribe' || path === 'reset') return path ?? 'other';
+  const isButton = GO_ON.test(text);
+  const silent = isButton || text === '' || text === href || GENERIC.test(text);
+  const said = silent ? kindOfSentence(around) : undefined;
+  return said ?? (isButton ? kindOfHeading(around) : undefined) ?? path ?? 'other';
+}
+
+/** The nearest line further up that is no sentence and says what the next button is for, or else a sentence. */
+function kindOfHeading({ above }: Around): LinkKind | undefined {
+  const lines = above.split('\n').reverse();
+  const headings = lines.filter((line) => line.length <= MAX_HEADING && !/[.:,;]\s*$/.test(line));
+  for (const line of [...headings, ...lines]) {
+    const kind = kindOfText(line);
+    if (kind !== undefined) return kind;
+  }
+  return undefined;
 }
 
 /**
@@ -141,6 +163,26 @@ function kindOfSentence({ before, after }: Around): LinkKind | undefined {
   if (rest !== undefined) return rest;
   const lead = sentences.findLast((one) => LINK_WORDS.test(one));
   return lead === undefined ? undefined : kindOfText(lead);
+}
+
+/**
+ * Where an address ends in Markdown: "[https://a.example](https://b.example)", "[a](https://a.example),[b](…".
+ * @param isTarget whether it stands in the brackets of a target
+ */
+function endOfMarkdown(address: string, isTarget: boolean): number {
+  const asText = address.indexOf('](');
+  let open = 0;
+  for (let i = 0; isTarget && i < address.length; i++) {
+    if (address[i] === '(') open++;
+    else if (address[i] === ')' && open-- === 0) return i;
+  }
+  return asText < 0 ? address.length : asText;
+}
+
+/** The words that stand for a link in a plain text: "[Sign in](https:", "Sign in <https:", "Continue: https:". */
+function labelBefore(before: string): string {
+  const { 1: label = '', 2: mark = '' } = LABEL.exec(before) ?? [];
+  return mark !== '' || GO_ON.test(label) ? label : '';
 }
 
 /** An address in a text, and its place. */
@@ -161,6 +203,7 @@ function* textLinks(text: string): Generator<TextLink> {
     if (!ADDRESS.test(text)) continue;
     const start = at - scheme.length;
     from = ADDRESS.lastIndex;
+    from = at + endOfMarkdown(text.slice(at, from), text.startsWith('](', start - 2));
     if (from - start <= MAX_HREF) yield { href: trimEnd(text.slice(start, from)), start, end: from };
   }
 }
@@ -171,12 +214,12 @@ function* textLinks(text: string): Generator<TextLink> {
  */
 export function findLinks(text: string | null, page: HtmlReading | null, unsubscribe: string): MailLink[] {
   const links = new Map<string, MailLink>();
-  const add = (href: string, words: string, around: Around, kind?: LinkKind): void => {
+  const add = (href: string, words: string, around: Around | undefined, label = words): void => {
     if (href === '' || href.length > MAX_HREF || NO_LINK.test(href) || links.size >= MAX_LINKS) return;
     const known = links.get(href);
     // A picture and a button with one target: the words of the button count.
-    if (known !== undefined && (known.text !== '' || words === '')) return;
-    links.set(href, { href, text: words, kind: kind ?? kindOf(href, words, around) });
+    if (known !== undefined && (known.text !== '' || (words === '' && known.kind !== 'other'))) return;
+    links.set(href, { href, text: words, kind: kindOf(href, label, around) });
   };
   const anchors = page?.anchors ?? [];
   const shown = page?.words ?? '';
@@ -186,7 +229,8 @@ export function findLinks(text: string | null, page: HtmlReading | null, unsubsc
     const before = shown.slice(Math.max(end, at - WORDS_AROUND), at);
     end = at + words.length;
     const after = shown.slice(end, Math.min(anchors[i + 1]?.at ?? shown.length, end + WORDS_AROUND));
-    add(href.toWellFormed(), words.toWellFormed(), { before, after });
+    const above = shown.slice(Math.max(0, at - WORDS_ABOVE), at);
+    add(href.toWellFormed(), words.toWellFormed(), words === '' ? undefined : { before, after, above });
   }
   const readable = text?.slice(0, MAX_READ) ?? '';
   end = 0;
@@ -195,10 +239,12 @@ export function findLinks(text: string | null, page: HtmlReading | null, unsubsc
     const before = readable.slice(Math.max(end, link.start - WORDS_AROUND), link.start);
     end = link.end;
     const [after = ''] = readable.slice(end, end + WORDS_AROUND).split('://', 1);
-    add(link.href, '', { before: withoutInvisible(before), after: withoutInvisible(after) });
+    const around = { before: withoutInvisible(before), after: withoutInvisible(after) };
+    const above = readable.slice(Math.max(0, link.start - WORDS_ABOVE), link.start);
+    add(link.href, '', { ...around, above }, labelBefore(around.before));
   }
   for (const match of unsubscribe.matchAll(/<\s*((?:https?|mailto):[^<>\s]+)\s*>/gi)) {
-    add(match[1] ?? '', '', { before: '', after: '' }, 'unsubscribe');
+    add(match[1] ?? '', '', undefined, 'unsubscribe');
   }
   return [...links.values()];
 }
