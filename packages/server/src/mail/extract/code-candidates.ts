@@ -10,7 +10,7 @@ const TOKEN = /[0-9A-Za-z]+(?:-[0-9A-Za-z]+)*/y;
 /** Between the groups of one number: a blank, or the border of two cells with or without a dash in between. */
 const GAP = '(?:[ \\u00a0\\u2009\\u202f]|\\t(?:[-–—]\\t)?|\\n[-–—]\\n)';
 const GROUPS = new RegExp(
-  `(?<!\\d\\t)(?:\\d{3}${GAP}\\d{3}|\\d{4}${GAP}\\d{4}|\\d\\d${GAP}\\d\\d${GAP}\\d\\d)(?!\\d|\\t\\d)`,
+  `(?<!\\d\\t)(?:\\d{3}${GAP}\\d{3}|\\d{4}${GAP}\\d{4}|\\d\\d${GAP}\\d\\d${GAP}\\d\\d|\\d\\d${GAP}(?!19|20)\\d{4})(?!\\d|\\t\\d)`,
   'y',
 );
 /** One character a cell, a line, or a word. */
@@ -46,7 +46,7 @@ const FORMS: readonly (readonly [RegExp, Shape | undefined])[] = [
   [/^\d+$/, undefined],
   [/^(?:19|20)\d\d-(?:19|20)\d\d$/, undefined],
   [/^(?:\d{3}-\d{3}|\d{4}-\d{4})$/, 'digits'],
-  [/^\d\d-\d\d(?:-\d\d)?$/, 'loose'],
+  [/^\d\d-\d\d(?:-\d\d)?$|^\d\d?-\d\d?-(?!19|20)\d{4}$/, 'loose'],
   [/^\d[\d-]*$/, undefined],
   [/^[a-z]{3,12}(?:-[a-z]{3,12}){2,5}$/, 'words'],
   [/^[A-Z]-\d{4,8}$/, 'mixed'],

@@ -82,7 +82,7 @@ export const WORD_RULES: readonly WordRule[] = [
     words: {
       en: /enter|type|input|use|paste|fill/u,
       de: /gib|geben|ein(?:zu)?geben|tippe?|tippen|eintippen|trage|tragen|nutze|nutzen|verwende|verwenden/u,
-      fr: /saisi\p{L}*|entrez|tapez|utilisez|utilise|renseign(?:ez|er)|indiquez|composez|recopiez/u,
+      fr: /saisi\p{L}*|entrez|tapez|utilisez|utilise|renseign(?:ez|er)|indiquez|composez|recopie[zr]/u,
       'es pt':
         /introdu(?:ce|zca|zcan|cir|za|zir)|escr[ií]b[ae](?:n|l[oa])?|ingres[ae]n?|teclea|copia|copie|digit[ae]|insira|inserir|escrev[ae]|informe|preencha|utilice|utiliza/u,
       'it ro':

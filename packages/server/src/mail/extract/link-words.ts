@@ -48,7 +48,7 @@ const LINK_RULES: readonly LinkRule[] = [
   { purpose: 'reset', language: 'sv no da fi', words: /lösenord|passord|adgangskode|salasana/ },
   { purpose: 'reset', language: 'pl cs sk hr sl', words: /hasł|heslo|lozink|geslo/ },
   { purpose: 'reset', language: 'hu ro tr et lt', words: /jelszó|parola|şifre|parool|slaptažod|parolă/ },
-  { purpose: 'reset', language: 'ru uk bg el', words: /парол|κωδικού πρόσβασης|κωδικό πρόσβασης|(?:επαναφορά|επαναφέρετε|αλλαγή|αλλάξτε|νέος?) (?:του |τον )?κωδικ/ },
+  { purpose: 'reset', language: 'ru uk bg el', words: /парол|сброс|κωδικού πρόσβασης|κωδικό πρόσβασης|(?:επαναφορά|επαναφέρετε|αλλαγή|αλλάξτε|νέος?) (?:του |τον )?κωδικ/ },
   { purpose: 'reset', language: 'ja zh ko', words: /パスワード|密码|密碼|비밀번호/ },
   { purpose: 'reset', language: 'ar fa he', words: /كلمة (?:المرور|السر)|رمز عبور|گذرواژه|סיסמ/ },
   { purpose: 'reset', language: 'hi id vi th', words: /पासवर्ड|kata sandi|mật khẩu|รหัสผ่าน/ },
@@ -100,15 +100,15 @@ export const NOT_VERIFY =
 
 /** A password that is not asked for: "sign in without a password". */
 export const NOT_RESET =
-  /without (?:a |your )?passw|no passw|passwordless|ohne (?:passw|kennw)|sans mot de passe|sin contraseña|senza password|sem (?:senha|palavra-passe)|zonder wachtw|bez has[łe]|bez hesla|без парол|utan lösen|uten pass|uden adgangs|ilman salasan|şifresiz|şifre olmadan|jelszó nélkül|χωρίς κωδικ|パスワード(?:なし|不要)|无需密码|免密|無需密碼|비밀번호 없이|بدون كلمة|ללא סיסמ|بدون رمز|tanpa kata sandi|không cần mật khẩu/i;
+  /without (?:a |your )?passw|(?:remember|know)(?:ed)? your passw|no passw|passwordless|ohne (?:passw|kennw)|sans mot de passe|sin contraseña|senza password|sem (?:senha|palavra-passe)|zonder wachtw|bez has[łe]|bez hesla|без парол|utan lösen|uten pass|uden adgangs|ilman salasan|şifresiz|şifre olmadan|jelszó nélkül|χωρίς κωδικ|パスワード(?:なし|不要)|无需密码|免密|無需密碼|비밀번호 없이|بدون كلمة|ללא סיסמ|بدون رمز|tanpa kata sandi|không cần mật khẩu/i;
 
 /** The text of a link to something to read, whatever it speaks of: "Three ways to verify a caller". */
 export const ARTICLE_TEXT =
   /^(?:why|how|what|warum|wieso|pourquoi|por ?qu[eé]|perché|waarom|почему|dlaczego)\s.{8}|^(?:\d+|two|three|four|five|six|seven|ten|drei|fünf|trois|cinq|tres|cinco|tre|cinque) (?:easy |simple |good )?(?:ways|tips|reasons|things|steps|gründe|tipps|façons|raisons|conseils|maneras|consejos|razones|modi|consigli)\b|^(?:blog|report|article|case study|webinar|podcast|our story)\s?:/i;
 
-/** Path segments of pages to read, not to act on: `/blog/how-to-reset-a-habit`. */
+/** Paths of pages to read and files, not to act on: `/blog/how-to-reset-a-habit`. */
 export const ARTICLE_PATH =
-  /\/(?:blog|articles?|news|docs?|faqs?|kb|knowledge-?base|learn|guides?|wiki|stories|press)\//i;
+  /\/(?:blog|articles?|news|docs?|faqs?|kb|knowledge-?base|learn|guides?|wiki|stories|press)\/|\.(?:pdf|csv|xlsx?|docx?|ics|zip)$/i;
 
 /** Query parameters of campaign trackers: they say where a click came from, never what the link is for. */
 export const TRACKING_PARAMETER =
