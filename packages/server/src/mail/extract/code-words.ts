@@ -84,7 +84,7 @@ export const WORD_RULES: readonly WordRule[] = [
       de: /gib|geben|ein(?:zu)?geben|tippe?|tippen|eintippen|trage|tragen|nutze|nutzen|verwende|verwenden/u,
       fr: /saisi\p{L}*|entrez|tapez|utilisez|utilise|renseign(?:ez|er)|indiquez|composez|recopie[zr]/u,
       'es pt':
-        /introdu(?:ce|zca|zcan|cir|za|zir)|escr[ií]b[ae](?:n|l[oa])?|ingres[ae]n?|teclea|copia|copie|digit[ae]|insira|inserir|escrev[ae]|informe|preencha|utilice|utiliza/u,
+        /introdu(?:ce|zca|zcan|cir|za|zir)|escr[ií]b[ae](?:n|l[oa])?|ingres[ae]n?|pon|ponga|teclea|copia|copie|digit[ae]|insira|inserir|escrev[ae]|informe|preencha|utilice|utiliza/u,
       'it ro':
         /inserisci|inserisca|inserire|digit[ai]|digitare|scriv[ai]|immetti|introdu|introduce[tț]i|folosește|folosi[tț]i/u,
       nl: /voer|vul|typ|tik|invoeren|invullen|intypen|gebruik/u,
@@ -265,7 +265,7 @@ export const WORD_RULES: readonly WordRule[] = [
     reason: 'a customer, a contract, or a product',
     words: {
       en: /customer|client|member|policy|contract|serial|model|sku|product|article|item|part|barcode|qr|license|licence|isbn/u,
-      de: /kunden\p{L}*|mitglied\p{L}*|vertrag\p{L}*|artikel\p{L}*/u,
+      de: /kunden(?!portal|konto|bereich)\p{L}*|mitglied(?!erbereich)\p{L}*|vertrag\p{L}*|artikel\p{L}*/u,
       'es it pt fr nl':
         /cliente|barras|barre|barra|klant\p{L}*|s[oó]ci[oa]|abonad[oa]|afiliad[oa]|adhérente?|produ[ck]t[eo]|prodotto|proveedor|fornitore|fournisseur/u,
       'lt lv et fi':
