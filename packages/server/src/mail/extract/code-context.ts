@@ -1,13 +1,5 @@
 import type { Candidate } from './code-candidates.ts';
-import {
-  BARE_CODE_SIGN,
-  CODE_SIGNS,
-  DIRECT,
-  ENTERED_SIGNS,
-  OTHER_SIGNS,
-  SALUTATION,
-  VERB,
-} from './code-phrases.ts';
+import { BARE_CODE_SIGN, CODE_SIGNS, DIRECT, KEY, OTHER_SIGNS, SALUTATION, VERB } from './code-phrases.ts';
 import { kindOfWord, type WordKind } from './word-kinds.ts';
 
 /*
@@ -128,10 +120,6 @@ export function saysCode(text: string): boolean {
 export const isEntered = (words: readonly string[]): boolean =>
   words.slice(-REACH_WORDS_ENTER).some((word) => kindOfWord(word) === 'enter');
 
-/** The same in scripts without blanks; the verb may follow. */
-export const isEnteredInSigns = ({ candidate, sentence, after }: Setting): boolean =>
-  ENTERED_SIGNS.test(`${sentence}${candidate.value}${after}`);
-
 /** "Enter the code shown on this page": the code is what is entered, whatever words follow. */
 function entersCode(kinds: readonly WordKind[]): boolean {
   const at = kinds.lastIndexOf('enter');
@@ -176,9 +164,8 @@ export function pointsBefore(setting: Setting): number | undefined {
     const at = words.length - distance;
     skipped = wordsToSkip(words[at] ?? '', skipped);
     if (skipped === 0 && distance <= reach.other && namesOther(words, at)) return SOMETHING_ELSE;
-    const kind = kindAt(words, at);
-    const isKey = kind === 'key' && namesKey(setting, distance);
-    if (skipped < SKIPPED_BEFORE_NUMBER && (isKey || isCode(kind))) {
+    const isNamed = isCode(kindAt(words, at)) || (distance <= REACH_WORDS_KEY && isKey(setting, words[at]));
+    if (skipped < SKIPPED_BEFORE_NUMBER && isNamed) {
       return isCodeOfOther(words, at) ? SOMETHING_ELSE : 100 - distance * costOfWord;
     }
   }
@@ -186,8 +173,8 @@ export function pointsBefore(setting: Setting): number | undefined {
 }
 
 /** "Sign-in key: K7QX-2M9P"; a "key" of digits alone may be anything. */
-const namesKey = ({ candidate, direct }: Setting, distance: number): boolean =>
-  direct && candidate.shape === 'mixed' && distance <= REACH_WORDS_KEY;
+const isKey = ({ candidate, direct }: Setting, word = ''): boolean =>
+  direct && candidate.shape === 'mixed' && KEY.test(word);
 
 /** The words before another number spoke of that number. */
 const wordsToSkip = (word: string, left: number): number =>

@@ -47,36 +47,13 @@ export const PLACE =
 export const ENTERED_SIGNS =
   /(?:输入|輸入|填写|填寫)[“"「【 ]*[0-9A-Z]{4}|[0-9A-Z]{4}[”"」】 ]*(?:(?:を|と|을|를|이라고)[^。\n]{0,10})?(?:ご?入力|입력)|ป้อน ?[0-9A-Z]{4}|กรอก ?[0-9A-Z]{4}/;
 
-/** How many digits are announced, by the number; the nouns follow. */
-const COUNTS: readonly (readonly [number, string])[] = [
-  [
-    4,
-    '4|four|vier|quatre|cuatro|quatro|quattro|fyra|fire|neljä|cztery|čtyři|štyri|négy|patru|τέσσερα|четыре|чотири|dört|empat|bốn',
-  ],
-  [5, '5|five|fünf|cinq|cinco|cinque|vijf|fem|viisi|pięć|pět|päť|öt|cinci|πέντε|пять|п[ʼ’]ять|beş|lima|năm'],
-  [6, '6|six|sechs|seis|sei|zes|sex|seks|kuusi|sześć|šest|šesť|hat|șase|έξι|шесть|шість|altı|enam|sáu'],
-  [
-    7,
-    '7|seven|sieben|sept|siete|sete|sette|zeven|sju|syv|seitsemän|siedem|sedm|sedem|hét|șapte|επτά|семь|сім|yedi|tujuh|bảy',
-  ],
-  [
-    8,
-    '8|eight|acht|huit|ocho|oito|otto|åtta|åtte|otte|kahdeksan|osiem|osm|osem|nyolc|opt|οκτώ|восемь|вісім|sekiz|delapan|tám',
-  ],
-];
-const DIGITS =
-  'digits?|numbers?|characters|ziffern|zahlen|zeichen|chiffres|caractères|dígitos|números|cifre|numeri|cijfers|siffror|siffer|cifre|numeroa|cyfry?|cyfr|číslic[e]?|cifier|számjegy|cifre|ψηφία|цифры?|цифр|rakam|angka|chữ số';
-const COUNTED = COUNTS.map(
-  ([count, words]) =>
-    [
-      count,
-      new RegExp(`(?<!\\p{L})(?:${words})[\\s-](?:${DIGITS})(?!\\p{L})[^\\n.!?]{0,60}\\s*$`, 'iu'),
-    ] as const,
-);
+/** "Your six digits:", at the end of a text. */
+export const COUNTED =
+  /(?<!\p{L})(?:[4-8]|four|five|six|seven|eight|vier|fünf|sechs|acht|quatre|cinq|sept|huit|cuatro|cinco|seis|siete|ocho|quatro|sete|oito|quattro|cinque|sei|sette|otto|vijf|zes|zeven|fyra|fire|fem|sex|seks|sju|syv|åtta|åtte|otte|neljä|viisi|kuusi|cztery|pięć|sześć|osiem|čtyři|štyri|pět|päť|šest|šesť|osm|osem|négy|öt|hat|nyolc|patru|cinci|șase|opt|τέσσερα|πέντε|έξι|οκτώ|четыре|пять|шесть|восемь|чотири|п[ʼ’]ять|шість|вісім|dört|beş|altı|sekiz|empat|lima|enam|delapan|bốn|năm|sáu|tám)[\s-](?:digits?|characters|ziffern|zeichen|chiffres|caractères|dígitos|caracteres|cifre|caratteri|cijfers|tekens|siffror|tecken|siffer|cifre|numeroa|cyfry?|cyfr|číslic\p{L}?|cifier|számjegy|ψηφία|цифры?|rakam|angka|chữ số)(?!\p{L})[^\n.!?]{0,60}\s*$/iu;
 
-/** The length of the number that a text announces at its end: "Your six digits:". */
-export const countedDigits = (text: string): number | undefined =>
-  COUNTED.find(([, words]) => words.test(text))?.[0];
+/** Beside letters and digits, this is a code as well. */
+export const KEY =
+  /^(?:keys?|\p{L}*(?:schlüssel|sleutel|nyckeln?|nøgle|nøkkel|avain)|cl[ée]f?|chiave|chave|chei[ea]|klucz|klíč|kľúč|kulcs\p{L}{0,3}|ключ|κλειδί|anahtar\p{L}{0,4}|(?:ال)?مفتاح|کلید|מפתח|कुंजी)$/iu;
 
 /** The verb between what a sentence is about and its code. */
 export const VERB = /\s(?:is|lautet|ist|est|es|è|é)[\s:*"„“]*$/iu;

@@ -1,6 +1,5 @@
 import {
   isEntered,
-  isEnteredInSigns,
   pointsAfter,
   pointsBefore,
   pointsOfSigns,
@@ -9,7 +8,16 @@ import {
   SOMETHING_ELSE,
   saysCode,
 } from './code-context.ts';
-import { countedDigits, DIRECT, ENDS_LINE, ENTER_IT, EXPIRED, PLACE, PRESENTED } from './code-phrases.ts';
+import {
+  COUNTED,
+  DIRECT,
+  ENDS_LINE,
+  ENTER_IT,
+  ENTERED_SIGNS,
+  EXPIRED,
+  PLACE,
+  PRESENTED,
+} from './code-phrases.ts';
 import { PURPOSES } from './link-words.ts';
 import { kindOfWord } from './word-kinds.ts';
 
@@ -49,6 +57,10 @@ function isStale({ kindsBefore, after }: Setting): boolean {
   const isNamed = stale >= 0 && (stale === last.length - 1 || last[stale + 1] === 'code');
   return isNamed || EXPIRED.test(after);
 }
+
+/** The verb may follow the number in scripts without blanks. */
+export const isEnteredInSigns = ({ candidate, sentence, after }: Setting): boolean =>
+  ENTERED_SIGNS.test(`${sentence}${candidate.value}${after}`);
 
 /** Whether the sentence says to type it, and names nothing else. */
 function isToEnter(setting: Setting): boolean {
@@ -124,12 +136,11 @@ const HINTS: readonly CodeRule[] = [
   {
     reason: 'the words before a colon present it, and the mail is about access',
     points: ({ wide, after }, { isAboutAccess }) =>
-      when(PRESENTED.test(wide) && ENDS_LINE.test(after) && isAboutAccess(), HINT),
+      when(ENDS_LINE.test(after) && PRESENTED.test(wide) && isAboutAccess(), HINT),
   },
   {
     reason: 'the words before say how many digits it has',
-    points: ({ direct, wide, candidate: { value } }) =>
-      when(direct && countedDigits(wide) === value.length, HINT),
+    points: ({ direct, wide }) => when(direct && COUNTED.test(wide), HINT),
   },
   {
     reason: 'it stands alone behind a colon, and the sentence says to enter it',

@@ -14,21 +14,10 @@
  * - `stale`: the code is an earlier one;
  * - `number`: "number": of a code beside a code word, of something else otherwise;
  * - `code`: the number is a one-time code;
- * - `key`: the same of letters and digits;
  * - `enter`: the number is to be typed, if the sentence says what for;
  * - `unit`: the number before it is a quantity.
  */
-export type Effect =
-  | 'promo'
-  | 'cart'
-  | 'other'
-  | 'label'
-  | 'stale'
-  | 'number'
-  | 'code'
-  | 'key'
-  | 'enter'
-  | 'unit';
+export type Effect = 'promo' | 'cart' | 'other' | 'label' | 'stale' | 'number' | 'code' | 'enter' | 'unit';
 
 interface WordRule {
   effect: Effect;
@@ -62,18 +51,6 @@ export const WORD_RULES: readonly WordRule[] = [
       'sw gu pa te kn ml si am ta': /msimbo|કોડ|ਕੋਡ|కోడ్|ಕೋಡ್|കോഡ്|කේතය|ኮድ|குறியீ[\p{L}\p{M}]*|ஒருமுறை/u,
       'compounds such as "Bestätigungscode"':
         /\p{L}{3,}(?:code|codes|kode|koden|koodi|koodisi|koodin|kod|kodu|kód|passcode|passwort|tan|kood(?:i|iks)?|kóð(?:i|a|inn|ann))/u,
-    },
-  },
-  {
-    effect: 'key',
-    reason: 'a key, to sign in with or to register',
-    words: {
-      'en de nl': /keys?|\p{L}*schlüssel|\p{L}*sleutel/u,
-      'fr it pt ro': /cl[ée]f?|chiave|chave|chei[ea]/u,
-      'sv no da fi': /\p{L}*(?:nyckeln?|nøgle|nøkkel|avain)/u,
-      'pl cs sk hu': /klucz|klíč|kľúč|kulcs\p{L}{0,3}/u,
-      'ru el tr': /ключ|κλειδί|anahtar\p{L}{0,4}/u,
-      'ar fa he hi': /(?:ال)?مفتاح|کلید|מפתח|कुंजी/u,
     },
   },
   {

@@ -1,13 +1,13 @@
 import type { MailCode, MailImage } from '../mail.ts';
 import { foldBlanks, INVISIBLE } from '../mime/clean.ts';
 import { type Candidate, candidatesOf } from './code-candidates.ts';
-import { isEnteredInSigns, kindsOf, type Setting, saysCode, settingOf, wordsOf } from './code-context.ts';
+import { kindsOf, type Setting, saysCode, settingOf, wordsOf } from './code-context.ts';
 import {
   ABOUT_ACCESS,
   BARE_CODE,
   BOOKING,
   CONFIRMED,
-  countedDigits,
+  COUNTED,
   IN_SUBJECT,
   ONE_TIME,
   ONE_TIME_SIGNS,
@@ -16,7 +16,7 @@ import {
   WITH_PIN,
   YOUR_CODE_IS,
 } from './code-phrases.ts';
-import { hasPurpose, judge, type MailFacts } from './code-rules.ts';
+import { hasPurpose, isEnteredInSigns, judge, type MailFacts } from './code-rules.ts';
 import { NOT_VERIFY } from './link-words.ts';
 import { kindOfWord } from './word-kinds.ts';
 
@@ -141,9 +141,7 @@ function isLabelOfRecord(setting: Setting, mail: Mail): boolean {
   const { alone, direct } = setting;
   if (alone || mail.subjectSaysCode || (direct && mail.isShort)) return false;
   const speaks = direct ? mail.isAboutAccess() : mail.isSubjectOfAccess() || speaksOfAccess(lineOf(setting));
-  return (
-    !speaks && !isMeantForEntering(setting) && !isNamedInFull(setting) && !WITH_PIN.test(setting.sentence)
-  );
+  return !speaks && !isMeantForEntering(setting) && !isNamedInFull(setting);
 }
 
 /** The line of a candidate, with the one before or behind it where that was wrapped. */
@@ -160,13 +158,13 @@ function lineOf({ sentence, after }: Setting): string {
 /** Whether the text says to enter a code, or tells its reader what theirs is. */
 const isMeantForEntering = (setting: Setting): boolean =>
   YOUR_CODE_IS.test(setting.sentence) ||
+  WITH_PIN.test(setting.sentence) ||
   isEnteredInSigns(setting) ||
   kindsOf(wordsOf(setting.wide + setting.following)).includes('enter');
 
 /** Whether the words before call it more than a "code": a passcode, a one-time password, six digits. */
-const isNamedInFull = ({ wide, candidate }: Setting): boolean =>
-  countedDigits(wide) === candidate.value.length ||
-  wordsOf(wide).some((word) => kindOfWord(word) === 'code' && !BARE_CODE.test(word));
+const isNamedInFull = ({ wide }: Setting): boolean =>
+  COUNTED.test(wide) || wordsOf(wide).some((word) => kindOfWord(word) === 'code' && !BARE_CODE.test(word));
 
 /** A paragraph for each description that could hold a code. */
 const descriptionsOf = (images: readonly MailImage[]): string =>

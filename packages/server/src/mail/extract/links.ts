@@ -58,9 +58,10 @@ const NO_LINK = /^(?:javascript|data|vbscript|cid|about|blob|file):|^#/i;
 const GENERIC =
   /^(?:(?:click|tap|press|klicken sie|klick|cliquez|haz clic|pulsa|clicca|clique|klik|kliknij|klikněte|klicka|klikk|нажмите|натисніть|اضغط|לחץ|לחצו) )?(?:here|link|this link|button|hier|ici|aquí|qui|aqui|tutaj|här|her|zde|itt|aici|tässä|buraya|сюда|здесь|сюди|тут|εδώ|هنا|اینجا|כאן|यहाँ|こちら|这里|這裡|여기|ที่นี่|tại đây|di sini)[^\p{L}]*$/iu;
 
-/** The words in front of an address, and the bracket between them. */
-const LABEL = /([^[\n.!?。！？]*?):?\s*(\]\(|[<([]|)$/;
 const SENTENCE_END = /\n|[.!?](?=\s)|[。！？]/;
+
+/** In Markdown, `[text](address)`, an address ends at a bracket that was not opened in it. */
+const TARGET = /^[^()]*(?:\([^()]*\)[^()]*)*/;
 
 const BRACKETS: Readonly<Record<string, string>> = { ')': '(', ']': '[', '}': '{' };
 
@@ -139,15 +140,10 @@ function kindOfWeb(href: string, text: string, around: Around | undefined): Link
   return said ?? (isButton ? kindOfHeading(around) : undefined) ?? path ?? 'other';
 }
 
-/** The nearest line further up that is no sentence and says what the next button is for, or else a sentence. */
+/** By the nearest line further up that is a heading: short, and no sentence. */
 function kindOfHeading({ above }: Around): LinkKind | undefined {
-  const lines = above.split('\n').reverse();
-  const headings = lines.filter((line) => line.length <= MAX_HEADING && !/[.:,;]\s*$/.test(line));
-  for (const line of [...headings, ...lines]) {
-    const kind = kindOfText(line);
-    if (kind !== undefined) return kind;
-  }
-  return undefined;
+  const lines = above.split('\n').filter((line) => line.length <= MAX_HEADING && !/[.:,;]\s*$/.test(line));
+  return lines.map(kindOfText).findLast((kind) => kind !== undefined);
 }
 
 /**
@@ -165,24 +161,16 @@ function kindOfSentence({ before, after }: Around): LinkKind | undefined {
   return lead === undefined ? undefined : kindOfText(lead);
 }
 
-/**
- * Where an address ends in Markdown: "[https://a.example](https://b.example)", "[a](https://a.example),[b](…".
- * @param isTarget whether it stands in the brackets of a target
- */
-function endOfMarkdown(address: string, isTarget: boolean): number {
-  const asText = address.indexOf('](');
-  let open = 0;
-  for (let i = 0; isTarget && i < address.length; i++) {
-    if (address[i] === '(') open++;
-    else if (address[i] === ')' && open-- === 0) return i;
-  }
-  return asText < 0 ? address.length : asText;
-}
-
 /** The words that stand for a link in a plain text: "[Sign in](https:", "Sign in <https:", "Continue: https:". */
 function labelBefore(before: string): string {
-  const { 1: label = '', 2: mark = '' } = LABEL.exec(before) ?? [];
-  return mark !== '' || GO_ON.test(label) ? label : '';
+  const words =
+    before
+      .replace(/[\s:\]<([]+$/, '')
+      .split(SENTENCE_END)
+      .at(-1) ?? '';
+  const label = words.slice(words.lastIndexOf('[') + 1);
+  const isLabel = /[<([]$/.test(before) && !/[.!?。！？]$/.test(label);
+  return isLabel || GO_ON.test(label) ? label : '';
 }
 
 /** An address in a text, and its place. */
@@ -203,8 +191,11 @@ function* textLinks(text: string): Generator<TextLink> {
     if (!ADDRESS.test(text)) continue;
     const start = at - scheme.length;
     from = ADDRESS.lastIndex;
-    from = at + endOfMarkdown(text.slice(at, from), text.startsWith('](', start - 2));
-    if (from - start <= MAX_HREF) yield { href: trimEnd(text.slice(start, from)), start, end: from };
+    if (from - start > MAX_HREF) continue;
+    const address = text.slice(start, from);
+    const isTarget = text.startsWith('](', start - 2);
+    from = start + ((isTarget ? TARGET.exec(address)?.[0] : address.split('](', 1)[0]) ?? address).length;
+    yield { href: trimEnd(text.slice(start, from)), start, end: from };
   }
 }
 

@@ -3,18 +3,7 @@ import { type Effect, WORD_RULES } from './code-words.ts';
 export type WordKind = Effect | 'plain';
 
 /** In the order in which they count; "m" and "is" stand in sentences far more often than behind a number. */
-const EFFECTS: Effect[] = [
-  'promo',
-  'cart',
-  'other',
-  'label',
-  'stale',
-  'number',
-  'code',
-  'key',
-  'enter',
-  'unit',
-];
+const EFFECTS: Effect[] = ['promo', 'cart', 'other', 'label', 'stale', 'number', 'code', 'enter', 'unit'];
 
 /** One pattern an effect, from all its rows. */
 const PATTERNS: readonly (readonly [Effect, RegExp])[] = EFFECTS.map((effect) => {
