@@ -70,7 +70,7 @@ function isPartOfMore(text: string, start: number, end: number): boolean {
   // "[ABC-1234]" is the key of an issue.
   if (before.endsWith('[') && text.charAt(end) === ']' && /[A-Z]-/.test(text.slice(start, end))) return true;
   // "Input > 1549"
-  if (/[\p{L}\d] ?> ?$|\d\s?[:–-]$|\d $/u.test(before)) return true;
+  if (/\d\s?[:–-]$|\d $|[\dA-Za-z\u00c0-\u04ff] ?> ?$/.test(before)) return true;
   // The last digits of a masked number, and no bold type.
   if (before.endsWith('**') && text.charAt(end) !== '*') return true;
   const following = text.slice(end, end + 2);

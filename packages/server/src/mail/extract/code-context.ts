@@ -188,11 +188,11 @@ const isCodeOfOther = (words: readonly string[], at: number): boolean =>
 function namesOther(words: readonly string[], at: number): boolean {
   const kind = kindAt(words, at);
   if (isOther(kind)) return true;
-  // "On the page, enter", "enter on the page", "the number to enter"
-  if (isEntered(words.slice(at + 1)) || isEntered(words.slice(0, at))) return false;
   // "Kod SMS", "code from the SMS"
-  if (kind === 'label') return !isCode(kindAt(words, at - 1)) && !isCode(kindAt(words, at - 2));
-  return kind === 'number' && !isCode(kindAt(words, at - 1));
+  const isOfCode = isCode(kindAt(words, at - 1)) || (kind === 'label' && isCode(kindAt(words, at - 2)));
+  if ((kind !== 'label' && kind !== 'number') || isOfCode) return false;
+  // "On the page, enter", "enter on the page", "the number to enter"
+  return !isEntered(words.slice(at + 1)) && !isEntered(words.slice(0, at));
 }
 
 /**

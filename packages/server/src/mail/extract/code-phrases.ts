@@ -43,9 +43,13 @@ export const ENDS_LINE = /^[ \t"'”»*)\]]*(?:[.,;!?\n]|$)/;
 export const PLACE =
   /\bpage|screen|\bapp\b|browser|website|\bweb\b|\btab\b|\w{3}seite\b|\b(?:der|die) seite\b|bildschirm|\bpage|écran|\bsite\b|página|pantalla|aplica|\btela\b|ecrã|pagin[ae]|schermata|schermo|applica|scherm|\w{3}sidan?\b|\bpå sidan?\b|\bsiden\b|skärm|skærm|skjerm|sivulla|näytö|stron|ekran|strán[kc]|obrazov|oldal|képernyő|σελίδα|οθόνη|εφαρμογ|страниц|приложени|сторін|екран|застосун|sayfa|uygulama|صفحة|شاشة|تطبيق|صفحه|עמוד|מסך|पेज|स्क्रीन|ऐप|halaman|layar|aplikasi|trang|màn hình|ứng dụng|หน้าจอ|แอป|画面|ページ|アプリ|页|頁|屏幕|应用|應用|화면|페이지|앱/iu;
 
-/** In scripts without blanks, a number with the verb for typing it beside it. */
-export const ENTERED_SIGNS =
-  /(?:输入|輸入|填写|填寫)[“"「【 ]*[0-9A-Z]{4}|[0-9A-Z]{4}[”"」】 ]*(?:(?:を|と|을|를|이라고)[^。\n]{0,10})?(?:ご?入力|입력)|ป้อน ?[0-9A-Z]{4}|กรอก ?[0-9A-Z]{4}/;
+/** Between the verb for typing and its number: "simply enter the 4821". */
+export const BESIDE_NUMBER =
+  /^(?:just|simply|please|this|the|number|here|sie|du|bitte|einfach|die|den|das|nur|hier|simplement|le|les|ici|el|los?|aquí|simplemente|o|por|favor|aqui|il|gli|qui|het|gewoon|in|bara|blot|bare|vain|po prostu|tutaj|zde|просто|тут|здесь|code|sadece)$/i;
+
+/** In scripts without blanks, the verb for typing stands right before a number, or behind it. */
+export const ENTERED_BEFORE = /(?:输入|輸入|填写|填寫|ป้อน|กรอก)[“"「【 ]*$/;
+export const ENTERED_AFTER = /^[”"」】 ]*(?:(?:を|と|을|를|이라고)[^。\n]{0,10})?(?:ご?入力|입력)/;
 
 /** "Your six digits:", at the end of a text. */
 export const COUNTED =
@@ -63,27 +67,18 @@ export const IN_SUBJECT =
   /\b(?:in|of|im|in der|dans l[’']|en el|nell[’']|no|in het|w) ?(?:the |this )?(?:e-?mail[’']?s? )?(?:subject|betreff\w*|objet|asunto|oggetto|assunto|onderwerp|temacie)\b|件名|主题|主旨|제목/i;
 
 /**
- * Words of mails about access: how long a code is valid, that it is secret, what it protects, whose it is. "Code" in a
- * mail without any of them is a label of its records: "job code", "code magasin".
+ * Words of mails about access: how long a code is valid and what it protects; whose account it opens; that nobody else
+ * may know it; that somebody registers, or picks up a parcel. "Code" in a mail without any of them is a label of its
+ * records: "job code", "code magasin".
  */
-const ACCESS_WORDS: Readonly<Record<string, RegExp>> = {
-  'it is valid, secret, or protects something':
-    /valid|expir|secur|authenti|autenti|approv|genehmig|aprob|aprov|uwierzyteln|аутентиф|xác thực|your account|\bshare|\bsecret|\b(?:your|dein|ihr|votre|ton|tu|su|tuo|suo|seu|teu|uw|je|jouw|twój|ваш|твой|ваш)\b[^.\n]{0,24} (?:code|pin|c[oó]digo|codice|kod|код)\b|unlock|(?:sign|logg)ing[ -]in|sign(?:ed|ing)? up|passw|\b(?:otp|tan|2fa|mfa)\b|gültig|läuft|verfällt|sicher|geheim|weitergeb|zugangs|freig(?:abe|eben)|valable|sécuri|d[’']accès|partage[rz]?|partilh|confidentiel|válid|cadu[cq]|segur|compart|acceso|acesso|autoriza|scad|sicur|condivid|accesso|autorizz|geldig|verlo|beveilig|deel|toegang|giltig|gyldig|gäller|utløper|udløber|säkerhet|sikkerhed|sikkerhet|del (?:ikke|inte)|voimassa|vanhen|ważn|wygas|bezpiecz|platn|platí|bezpeč|érvényes|bizton|valabil|geçerli|paylaş|güven|действ|безопас|дійсн|безпек|ισχύ|λήγει|ασφάλ|有効|セキュリティ|有效|安全|泄露|유효|만료|보안|صالح|صلاحي|تشارك|أمان|تنتهي|معتبر|בתוקף|תקף|पर मान्य|मान्य|साझा|सुरक्षा|berlaku|hiệu lực|chia sẻ|หมดอายุ|ภายใน/,
-  'it opens an account':
-    /dei?n(?:em)? konto|ihr(?:em)? konto|votre compte|ton compte|[ts]u cuenta|[st]ua conta|tuo account|(?:je|uw) account|ditt konto|din konto|tw(?:oje|oim) kont|vašeho účtu|fiókod|contul tău|аккаунт|акаунт|hesabın|حسابك|アカウント|계정|账户|账号|帳戶|帳號|tài khoản|akun/,
-  'it is for its reader alone':
-    /(?:never|not) (?:tell|give|disclose|reveal|forward)|to anyone|niemandem|à personne|ne (?:donnez|communiquez)|a nadie|con nadie|ninguém|nessuno|(?:aan|met) niemand|n[åo]gon annan|kenellekään|nikomu|senki|nimănui|никому|нікому|kimse|κανέναν|第三者|他人|告知|告訴|告诉|任何人|타인|알려주지|لأحد|لأي شخص|לאף אחד|किसी को|কাউকে|siapa pun|bất kỳ ai|ผู้อื่น/,
-  'somebody registers':
-    /registr?[ei]|rejestr|registr|regisz|inscri|înscri|aanmeld|inschrijv|rekister|регистр|реєстр|kayıt|εγγραφ|登録|注册|註冊|등록|가입|تسجيل|הרשמ|पंजीक|đăng ký|pendaftar|ลงทะเบียน/,
-  'a parcel is picked up':
-    /pick-?up|abhol|retrait|retir|recogida|ritir|levantamento|afhaal|afhal|hämt|afhent|hente|nouto|odbi[oó]r|vyzved|vyzdvih|átvétel|ridicare|παραλαβ|получени|отриман|teslim|取[件货貨]|受取|暗証|수령|픽업|استلام|איסוף/,
-};
-export const ABOUT_ACCESS = new RegExp(
-  Object.values(ACCESS_WORDS)
-    .map(({ source }) => source)
-    .join('|'),
-  'i',
-);
+const ACCESS_WORDS: readonly RegExp[] = [
+  /valid|expir|secur|authenti|autenti|approv|genehmig|aprob|aprov|uwierzyteln|аутентиф|xác thực|your account|\bshare|\bsecret|\b(?:your|dein|ihr|votre|ton|tu|su|tuo|suo|seu|teu|uw|je|jouw|twój|ваш|твой|ваш)\b[^.\n]{0,24} (?:code|pin|c[oó]digo|codice|kod|код)\b|unlock|(?:sign|logg)ing[ -]in|sign(?:ed|ing)? up|passw|\b(?:otp|tan|2fa|mfa)\b|gültig|läuft|verfällt|sicher|geheim|weitergeb|zugangs|freig(?:abe|eben)|valable|sécuri|d[’']accès|partage[rz]?|partilh|confidentiel|válid|cadu[cq]|segur|compart|acceso|acesso|autoriza|scad|sicur|condivid|accesso|autorizz|geldig|verlo|beveilig|deel|toegang|giltig|gyldig|gäller|utløper|udløber|säkerhet|sikkerhed|sikkerhet|del (?:ikke|inte)|voimassa|vanhen|ważn|wygas|bezpiecz|platn|platí|bezpeč|érvényes|bizton|valabil|geçerli|paylaş|güven|действ|безопас|дійсн|безпек|ισχύ|λήγει|ασφάλ|有効|セキュリティ|有效|安全|泄露|유효|만료|보안|صالح|صلاحي|تشارك|أمان|تنتهي|معتبر|בתוקף|תקף|पर मान्य|मान्य|साझा|सुरक्षा|berlaku|hiệu lực|chia sẻ|หมดอายุ|ภายใน/,
+  /dei?n(?:em)? konto|ihr(?:em)? konto|votre compte|ton compte|[ts]u cuenta|[st]ua conta|tuo account|(?:je|uw) account|ditt konto|din konto|tw(?:oje|oim) kont|vašeho účtu|fiókod|contul tău|аккаунт|акаунт|hesabın|حسابك|アカウント|계정|账户|账号|帳戶|帳號|tài khoản|akun/,
+  /(?:never|not) (?:tell|give|disclose|reveal|forward)|to anyone|niemandem|à personne|ne (?:donnez|communiquez)|a nadie|con nadie|ninguém|nessuno|(?:aan|met) niemand|n[åo]gon annan|kenellekään|nikomu|senki|nimănui|никому|нікому|kimse|κανέναν|第三者|他人|告知|告訴|告诉|任何人|타인|알려주지|لأحد|لأي شخص|לאף אחד|किसी को|কাউকে|siapa pun|bất kỳ ai|ผู้อื่น/,
+  /registr?[ei]|rejestr|registr|regisz|inscri|înscri|aanmeld|inschrijv|rekister|регистр|реєстр|kayıt|εγγραφ|登録|注册|註冊|등록|가입|تسجيل|הרשמ|पंजीक|đăng ký|pendaftar|ลงทะเบียน/,
+  /pick-?up|abhol|retrait|retir|recogida|ritir|levantamento|afhaal|afhal|hämt|afhent|hente|nouto|odbi[oó]r|vyzved|vyzdvih|átvétel|ridicare|παραλαβ|получени|отриман|teslim|取[件货貨]|受取|暗証|수령|픽업|استلام|איסוף/,
+];
+export const ABOUT_ACCESS = new RegExp(ACCESS_WORDS.map(({ source }) => source).join('|'), 'i');
 
 /** "Code" in many languages, and nothing that says what it is for: records of all kinds have such numbers. */
 export const BARE_CODE =

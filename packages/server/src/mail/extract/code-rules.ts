@@ -6,14 +6,15 @@ import {
   pointsOfSubject,
   type Setting,
   SOMETHING_ELSE,
-  saysCode,
 } from './code-context.ts';
 import {
+  BESIDE_NUMBER,
   COUNTED,
   DIRECT,
   ENDS_LINE,
   ENTER_IT,
-  ENTERED_SIGNS,
+  ENTERED_AFTER,
+  ENTERED_BEFORE,
   EXPIRED,
   PLACE,
   PRESENTED,
@@ -36,13 +37,13 @@ interface CodeRule {
   points: (setting: Setting, mail: MailFacts) => number | undefined;
 }
 
-const MONTH =
-  /(?:jan|feb|m[aä]r|apr|ma[iy]|jun|jul|aug|sep|o[ck]t|nov|de[cz])\p{L}*\.?,?\s*(?:\d{1,2},?\s*)?$/iu;
 /** Points of a hint that is no announcement. */
 const HINT = 60;
 /** The looser shapes need an announcement as sure as this, and a chain of words one as sure as the other. */
 const SURE_ENOUGH = 85;
 const SURE_IN_SENTENCE = 97;
+/** Words on each side of a number that may say that it is something else. */
+const WORDS_NEAR = 7;
 /** A shorter number at a checkout is a coupon, unless it proves something. */
 const MIN_CHECKOUT_DIGITS = 6;
 
@@ -58,16 +59,18 @@ function isStale({ kindsBefore, after }: Setting): boolean {
   return isNamed || EXPIRED.test(after);
 }
 
-/** The verb may follow the number in scripts without blanks. */
-export const isEnteredInSigns = ({ candidate, sentence, after }: Setting): boolean =>
-  ENTERED_SIGNS.test(`${sentence}${candidate.value}${after}`);
+export const isEnteredInSigns = ({ sentence, after }: Setting): boolean =>
+  ENTERED_BEFORE.test(sentence) || ENTERED_AFTER.test(after);
 
 /** Whether the sentence says to type it, and names nothing else. */
 function isToEnter(setting: Setting): boolean {
-  const { sentenceWords, kindsBefore, kindsAfter } = setting;
-  const entered =
-    isEntered(sentenceWords) || kindsAfter.slice(0, 2).includes('enter') || isEnteredInSigns(setting);
-  return entered && ![...kindsBefore, ...kindsAfter].includes('other');
+  const { alone, direct, wide, sentenceWords, kindsBefore, kindsAfter } = setting;
+  const last = sentenceWords.length - (BESIDE_NUMBER.test(sentenceWords.at(-1) ?? '') ? 2 : 1);
+  const isBefore = direct ? isEntered(sentenceWords) : kindsBefore[last] === 'enter';
+  const isAbove = alone && /[:：]\s*$/.test(wide) && kindsBefore.includes('enter');
+  if (!isBefore && !isAbove && !kindsAfter.slice(0, 2).includes('enter') && !isEnteredInSigns(setting))
+    return false;
+  return ![...kindsBefore.slice(-WORDS_NEAR), ...kindsAfter.slice(0, WORDS_NEAR)].includes('other');
 }
 
 /** Why a candidate is no code, whatever announces it. The first rule that applies decides. */
@@ -90,14 +93,10 @@ const REFUSALS: readonly CodeRule[] = [
     },
   },
   {
-    reason: 'a month comes before: the number is a year',
-    points: ({ candidate, before }) => when(candidate.shape === 'year' && MONTH.test(before), 0),
-  },
-  {
     reason: 'it is a word in capitals, and the sentence goes on',
-    points: ({ candidate, alone, direct, after, sentenceWords }) => {
-      const isSaid = alone || isEntered(sentenceWords) || (direct && ENDS_LINE.test(after));
-      return when(!isSaid && /^[A-Z]+$/.test(candidate.value), 0);
+    points: ({ candidate: { shape, value }, alone, direct, after, sentenceWords }) => {
+      if (alone || shape !== 'loose' || !/^[A-Z]+$/.test(value)) return undefined;
+      return when(!isEntered(sentenceWords) && !(direct && ENDS_LINE.test(after)), 0);
     },
   },
 ];
@@ -113,18 +112,6 @@ const ANNOUNCEMENTS: readonly CodeRule[] = [
 const HINTS: readonly CodeRule[] = [
   { reason: 'the sentence goes on to call it a code', points: pointsAfter },
   {
-    reason: 'it is to be entered, and the sentence says what that proves',
-    points: ({ sentence, sentenceWords, kindsAfter, after }) => {
-      const entered = isEntered(sentenceWords) || kindsAfter.slice(0, 2).includes('enter');
-      return when(entered && hasPurpose(sentence + after), HINT);
-    },
-  },
-  {
-    reason: 'it is to be entered, and the sentences around it speak of a code',
-    points: ({ sentenceWords, following, wide }, { subjectSaysCode }) =>
-      when(isEntered(sentenceWords) && (subjectSaysCode || saysCode(following) || saysCode(wide)), HINT),
-  },
-  {
     reason: 'it stands alone, and the next words say to enter it and what for',
     points: ({ alone, following }) => when(alone && ENTER_IT.test(following) && hasPurpose(following), HINT),
   },
@@ -135,17 +122,12 @@ const HINTS: readonly CodeRule[] = [
   },
   {
     reason: 'the words before a colon present it, and the mail is about access',
-    points: ({ wide, after }, { isAboutAccess }) =>
-      when(ENDS_LINE.test(after) && PRESENTED.test(wide) && isAboutAccess(), HINT),
+    points: ({ sentence, after }, { isAboutAccess }) =>
+      when(ENDS_LINE.test(after) && PRESENTED.test(sentence) && isAboutAccess(), HINT),
   },
   {
     reason: 'the words before say how many digits it has',
-    points: ({ direct, wide }) => when(direct && COUNTED.test(wide), HINT),
-  },
-  {
-    reason: 'it stands alone behind a colon, and the sentence says to enter it',
-    points: ({ alone, wide, kindsBefore }) =>
-      when(alone && /[:：]\s*$/.test(wide) && kindsBefore.includes('enter'), HINT),
+    points: ({ direct, sentence }) => when(direct && COUNTED.test(sentence), HINT),
   },
   {
     reason: 'it stands alone below a subject that speaks of a code',

@@ -163,8 +163,9 @@ const isMeantForEntering = (setting: Setting): boolean =>
   kindsOf(wordsOf(setting.wide + setting.following)).includes('enter');
 
 /** Whether the words before call it more than a "code": a passcode, a one-time password, six digits. */
-const isNamedInFull = ({ wide }: Setting): boolean =>
-  COUNTED.test(wide) || wordsOf(wide).some((word) => kindOfWord(word) === 'code' && !BARE_CODE.test(word));
+const isNamedInFull = ({ sentence, wide }: Setting): boolean =>
+  COUNTED.test(sentence) ||
+  wordsOf(wide).some((word) => kindOfWord(word) === 'code' && !BARE_CODE.test(word));
 
 /** A paragraph for each description that could hold a code. */
 const descriptionsOf = (images: readonly MailImage[]): string =>

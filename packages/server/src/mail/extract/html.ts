@@ -34,8 +34,8 @@ const BLOCKS: ReadonlySet<string> = new Set(
     'h5 h6 header hr html li main nav ol p pre section table tbody tfoot thead tr ul'
   ).split(' '),
 );
-/** Fields whose value is not shown. */
-const UNSEEN_INPUTS = /^\s*(?:hidden|password|checkbox|radio|image|file|range|color)\s*$/i;
+/** Types of fields whose value is not shown; others may hold a code to be copied. */
+const UNSEEN_FIELD = /^\s*(?:hidden|password|checkbox|radio|image|file|range|color)\s*$/i;
 const HIDDEN_STYLE = /display\s*:\s*none|visibility\s*:\s*hidden/i;
 
 const SPACE_CODE = 0x20;
@@ -60,7 +60,8 @@ class PageReader extends TagReader {
   private anchorWords = '';
   private alt = '';
   private title = '';
-  private input = { type: '', value: '' };
+  /** The value of an `<input>`. */
+  private field = '';
 
   ontext(start: number, end: number): void {
     if (this.hiddenDepth > 0) return;
@@ -73,12 +74,11 @@ class PageReader extends TagReader {
 
   protected begin(): void {
     this.hides = UNSEEN.has(this.tag);
+    this.field = '';
     if (this.tag === 'a') {
       this.endAnchor();
       this.anchor = { href: '', text: '', at: 0 };
       this.title = '';
-    } else if (this.tag === 'input') {
-      this.input = { type: '', value: '' };
     } else if (this.tag === 'area') {
       this.area = { href: '', text: '', at: this.words.length };
     } else if (this.tag === 'img') {
@@ -87,23 +87,29 @@ class PageReader extends TagReader {
   }
 
   protected attribute(attribute: string, value: string): void {
-    if (attribute === 'hidden') this.hides = true;
-    if (this.tag === 'img') this.imageAttribute(attribute, value);
-    if (this.tag === 'input' && (attribute === 'type' || attribute === 'value'))
-      this.input[attribute] = value;
+    const { tag } = this;
     if (attribute === 'style') this.hides ||= HIDDEN_STYLE.test(value);
-    else if (attribute === 'title' && (this.tag === 'a' || this.tag === 'img')) this.title ||= value;
-    else if (attribute === 'alt' && this.tag === 'area') this.area.text = labelOf(value);
-    else if (attribute === 'alt') this.alt ||= value;
-    else if (attribute === 'href') {
-      const target = this.tag === 'a' ? this.anchor : this.tag === 'area' ? this.area : undefined;
-      if (target?.href === '') target.href = asBrowsersRead(value);
-    }
+    else if (attribute === 'href') this.addressAttribute(value);
+    else if (attribute === 'hidden') this.hides = true;
+    else if (tag === 'img') this.imageAttribute(attribute, value);
+    else if (tag === 'a' && attribute === 'title') this.title ||= value;
+    else if (tag === 'area' && attribute === 'alt') this.area.text = labelOf(value);
+    else if (tag === 'input' && attribute === 'value') this.field = value;
+    else if (tag === 'input' && attribute === 'type') this.hides ||= UNSEEN_FIELD.test(value);
+  }
+
+  private addressAttribute(value: string): void {
+    const target = this.tag === 'a' ? this.anchor : this.tag === 'area' ? this.area : undefined;
+    if (target?.href === '') target.href = asBrowsersRead(value);
   }
 
   private imageAttribute(attribute: string, value: string): void {
     if (attribute === 'src') this.image.src ||= asBrowsersRead(value);
-    else if (attribute === 'alt') this.image.alt ??= value;
+    else if (attribute === 'title') this.title ||= value;
+    else if (attribute === 'alt') {
+      this.image.alt ??= value;
+      this.alt ||= value;
+    }
   }
 
   onclosetag(start: number, end: number): void {
@@ -137,13 +143,8 @@ class PageReader extends TagReader {
     }
     if (tag === 'area') this.add(this.area);
     if (tag === 'img') this.addImage();
-    if (tag === 'input' && this.hiddenDepth === 0 && !this.hides) this.addInput();
-  }
-
-  /** What a field shows is text of the page; a code stands in one to be copied. */
-  private addInput(): void {
-    const { type, value } = this.input;
-    if (value !== '' && !UNSEEN_INPUTS.test(type)) this.write(` ${fold(value).trim()} `);
+    if (this.field !== '' && this.hiddenDepth === 0 && !this.hides)
+      this.write(` ${fold(this.field).trim()} `);
   }
 
   private addImage(): void {

@@ -163,12 +163,8 @@ function kindOfSentence({ before, after }: Around): LinkKind | undefined {
 
 /** The words that stand for a link in a plain text: "[Sign in](https:", "Sign in <https:", "Continue: https:". */
 function labelBefore(before: string): string {
-  const words =
-    before
-      .replace(/[\s:\]<([]+$/, '')
-      .split(SENTENCE_END)
-      .at(-1) ?? '';
-  const label = words.slice(words.lastIndexOf('[') + 1);
+  const words = before.replace(/[\s:\]<([]+$/, '');
+  const label = words.split(SENTENCE_END).at(-1)?.replace(/.*\[/, '') ?? '';
   const isLabel = /[<([]$/.test(before) && !/[.!?。！？]$/.test(label);
   return isLabel || GO_ON.test(label) ? label : '';
 }
@@ -205,11 +201,14 @@ function* textLinks(text: string): Generator<TextLink> {
  */
 export function findLinks(text: string | null, page: HtmlReading | null, unsubscribe: string): MailLink[] {
   const links = new Map<string, MailLink>();
+  // A picture and a button with one target: the words of the button count.
+  const isKnown = (href: string, words: string): boolean => {
+    const known = links.get(href);
+    return known !== undefined && (known.text !== '' || (words === '' && known.kind !== 'other'));
+  };
   const add = (href: string, words: string, around: Around | undefined, label = words): void => {
     if (href === '' || href.length > MAX_HREF || NO_LINK.test(href) || links.size >= MAX_LINKS) return;
-    const known = links.get(href);
-    // A picture and a button with one target: the words of the button count.
-    if (known !== undefined && (known.text !== '' || (words === '' && known.kind !== 'other'))) return;
+    if (isKnown(href, words)) return;
     links.set(href, { href, text: words, kind: kindOf(href, label, around) });
   };
   const anchors = page?.anchors ?? [];
@@ -229,6 +228,7 @@ export function findLinks(text: string | null, page: HtmlReading | null, unsubsc
     if (links.size >= MAX_LINKS) break;
     const before = readable.slice(Math.max(end, link.start - WORDS_AROUND), link.start);
     end = link.end;
+    if (isKnown(link.href, '')) continue;
     const [after = ''] = readable.slice(end, end + WORDS_AROUND).split('://', 1);
     const around = { before: withoutInvisible(before), after: withoutInvisible(after) };
     const above = readable.slice(Math.max(0, link.start - WORDS_ABOVE), link.start);
