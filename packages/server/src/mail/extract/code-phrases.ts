@@ -28,10 +28,6 @@ export const RECORD_SUBJECT =
 export const YOUR_CODE_IS =
   /(?:^|\s)(?:your|deine?|ihre?|votre|ton|tu|su|il tuo|o seu|uw|je|jouw|din|ditt|twój|váš|ваш)\s+(?:(?:verif|secur|access|log-?in|sign-?in|one-?time|onetime|pass)\p{L}*\s+)?(?:(?:bestätigungs|verifi\p{L}{1,10}|sicherheits|zugangs|anmelde|login|verifierings|bekräftelse|bekræftelses|bekreftelses)-?)?(?:code|código|codice|kode?|код|kód)(?:\s(?:d[ei]\s(?:vérif|verif|sécur|segur|sicur|acc)|weryf|подтвержд|підтвердж)\p{L}*)?\s*(?::|(?:is|lautet|ist|est|es|è|é|to|är|er|je)\b)[\s:*"„“]*$/iu;
 
-/** What a PIN is for: one is not told to be written down. A conference has one as well. */
-export const WITH_PIN =
-  /^(?!.*\b(?:join|dial|call|meeting|conference)\b).*(?:^|\s)(?:with|mit|avec|con|com|met|med|cu|z|s|с|με)\s(?:\p{L}+\s){0,2}(?:pin|пин)[\p{L}-]{0,8}[\s"'„“*]*$/isu;
-
 /** What presents what follows: "Here you go:". */
 export const PRESENTED =
   /(?:here (?:you (?:go|are)|it is)|there you go|(?:bitte|hier)[ ,]*(?:schön|sehr|bitte)?|(?:et )?voil[àa]|l[ea] voici|aqu[ií] (?:l[oa] )?(?:tien\p{L}+|está|vai)|eccol[oa]|ecco (?:qui|a te)|als(?:je|tu)blieft|varsågod|værs(?:å)?go\p{L}?|ole hyvä|proszę|prosím|tessék|poftim|iată|ορίστε|вот(?: он)?|держите|ось(?: він)?|işte|buyur(?:un)?|تفضل|הנה|यह रहा|ini dia|どうぞ|こちらです)\s?[:：][\s*]*$/iu;
@@ -82,7 +78,7 @@ export const ABOUT_ACCESS = new RegExp(ACCESS_WORDS.map(({ source }) => source).
 
 /** "Code" in many languages, and nothing that says what it is for: records of all kinds have such numbers. */
 export const BARE_CODE =
-  /^(?!einmal|engångs|engangs|kertakäyttö|ühekord|pass)(?:\p{L}{3,}(?:code|codes|kode|koden|kodi|kod|kodu|kód|kood)|codes?|c[oó]d(?:igos?|ice|ici|i|ul)?|claves?|pin|pincode|k[oó]d\p{L}{0,4}|kood\p{L}{0,4}|код\p{L}{0,4}|κωδικ\p{L}*|(?:[وبلك]?ال|لل|[وبل])?رمز\p{L}*|کد|کوڈ|קוד\p{L}*|कोड|কোড)$/iu;
+  /^(?!einmal|engångs|engangs|kertakäyttö|ühekord|pass)(?:\p{L}{3,}(?:code|codes|kode|koden|kodi|kod|kodu|kód|kood)|codes?|c[oó]d(?:igos?|ice|ici|i|ul)?|claves?|k[oó]d\p{L}{0,4}|kood\p{L}{0,4}|код\p{L}{0,4}|κωδικ\p{L}*|(?:[وبلك]?ال|لل|[وبل])?رمز\p{L}*|کد|کوڈ|קוד\p{L}*|कोड|কোড)$/iu;
 
 /** Behind a number that was named before it: "Type it on the sign-in screen." */
 export const ENTER_IT =

@@ -121,13 +121,11 @@ const HINTS: readonly CodeRule[] = [
       when(isToEnter(setting) && (PLACE.test(setting.sentence + setting.after) || isAboutAccess()), HINT),
   },
   {
-    reason: 'the words before a colon present it, and the mail is about access',
-    points: ({ sentence, after }, { isAboutAccess }) =>
-      when(ENDS_LINE.test(after) && PRESENTED.test(sentence) && isAboutAccess(), HINT),
-  },
-  {
-    reason: 'the words before say how many digits it has',
-    points: ({ direct, sentence }) => when(direct && COUNTED.test(sentence), HINT),
+    reason: 'the words before it say how many digits it has, or present it, and the mail is about access',
+    points: ({ direct, sentence, after }, { isAboutAccess }) => {
+      const isPresented = direct && PRESENTED.test(sentence) && ENDS_LINE.test(after) && isAboutAccess();
+      return when(isPresented || (direct && COUNTED.test(sentence)), HINT);
+    },
   },
   {
     reason: 'it stands alone below a subject that speaks of a code',

@@ -290,7 +290,9 @@ export const WORD_RULES: readonly WordRule[] = [
   {
     effect: 'unit',
     reason: 'money',
-    words: { en: /usd|eur|gbp|chf|kr|sek|nok|dkk|pln|zł|czk|huf|rub|руб|₽|try|tl|jpy|inr|rs|円|元|원/u },
+    words: {
+      en: /usd|eur|euros?|dollars?|gbp|chf|kr|sek|nok|dkk|pln|zł|czk|huf|rub|руб|₽|try|tl|jpy|inr|rs|円|元|원/u,
+    },
   },
   {
     effect: 'unit',

@@ -13,7 +13,6 @@ import {
   ONE_TIME_SIGNS,
   RECORD_SUBJECT,
   SOURCE_LINE,
-  WITH_PIN,
   YOUR_CODE_IS,
 } from './code-phrases.ts';
 import { hasPurpose, isEnteredInSigns, judge, type MailFacts } from './code-rules.ts';
@@ -45,9 +44,11 @@ const FOREIGN_DIGIT = [...ZEROS]
  * Characters that people do not type as they are written: also hyphens other than that of ASCII, and the marks that
  * make a key of a digit (4\ufe0f\u20e3).
  */
-const NOT_TYPED = new RegExp(`[${FOREIGN_DIGIT}${INVISIBLE}\\u2010-\\u2013\\ufe00-\\ufe0f\\u20e3]`, 'gv');
-const HYPHEN = /[\u2010-\u2013]/;
-const BETWEEN = /^[0-9A-Za-z].[0-9A-Za-z]$/;
+const HYPHENS = '\u2010\u2011\u2012\u2013';
+const NOT_TYPED = new RegExp(
+  `[${FOREIGN_DIGIT}${INVISIBLE}\\ufe00-\\ufe0f\\u20e3]|(?<=[0-9A-Za-z])[${HYPHENS}](?=[0-9A-Za-z])`,
+  'gv',
+);
 const LINK = /(?:https?:\/\/|www\.)\S+/gi;
 /** Characters. A longer line is a paragraph and not source code. */
 const MAX_SOURCE_LINE = 200;
@@ -68,8 +69,8 @@ function contextOf(text: string, { start, end }: Candidate): string {
 
 /** As a person would type it: in ASCII digits, with ASCII hyphens within a code, without invisible characters. */
 function asTyped(text: string): string {
-  return text.replace(NOT_TYPED, (character, at: number) => {
-    if (HYPHEN.test(character)) return BETWEEN.test(text.slice(at - 1, at + 2)) ? '-' : character;
+  return text.replace(NOT_TYPED, (character) => {
+    if (HYPHENS.includes(character)) return '-';
     for (const zero of ZEROS) {
       const digit = character.charCodeAt(0) - zero.charCodeAt(0);
       if (digit >= 0 && digit <= 9) return String(digit);
@@ -158,7 +159,6 @@ function lineOf({ sentence, after }: Setting): string {
 /** Whether the text says to enter a code, or tells its reader what theirs is. */
 const isMeantForEntering = (setting: Setting): boolean =>
   YOUR_CODE_IS.test(setting.sentence) ||
-  WITH_PIN.test(setting.sentence) ||
   isEnteredInSigns(setting) ||
   kindsOf(wordsOf(setting.wide + setting.following)).includes('enter');
 

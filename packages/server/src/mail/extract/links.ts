@@ -41,10 +41,10 @@ const NO_APP =
 /**
  * The rest of an address. Marks of writing direction wrap an address and are never part of one (RFC 3987
  * section 4.1). Scripts without blanks, and Korean particles, touch the address before them: they belong to it
- * only behind a separator, as in `/wiki/日本`.
+ * only behind a separator, as in `/wiki/日本`. Markdown's `](` ends a text and begins its address.
  */
 const ADDRESS =
-  /(?:[^\s<>"\u00ab\u00bb\u201c\u201d\u3000-\u30ff\u3400-\u9fff\uac00-\ud7af\uff00-\uffef\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]|(?<![a-z0-9)\]}.,;:!?])[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af])+/iy;
+  /(?:[^\s\]<>"\u00ab\u00bb\u201c\u201d\u3000-\u30ff\u3400-\u9fff\uac00-\ud7af\uff00-\uffef\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]|\](?!\()|(?<![a-z0-9)\]}.,;:!?])[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af])+/iy;
 /**
  * What belongs to the sentence and not to the link in front of it. Invisible characters within an address
  * stay: the URL standard takes them for part of it, as in Persian words, and a click would send them.
@@ -187,11 +187,9 @@ function* textLinks(text: string): Generator<TextLink> {
     if (!ADDRESS.test(text)) continue;
     const start = at - scheme.length;
     from = ADDRESS.lastIndex;
-    if (from - start > MAX_HREF) continue;
-    const address = text.slice(start, from);
     const isTarget = text.startsWith('](', start - 2);
-    from = start + ((isTarget ? TARGET.exec(address)?.[0] : address.split('](', 1)[0]) ?? address).length;
-    yield { href: trimEnd(text.slice(start, from)), start, end: from };
+    if (isTarget) from = start + (TARGET.exec(text.slice(start, from))?.[0].length ?? 0);
+    if (from - start <= MAX_HREF) yield { href: trimEnd(text.slice(start, from)), start, end: from };
   }
 }
 
