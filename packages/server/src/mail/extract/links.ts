@@ -136,7 +136,7 @@ function kindOfWeb(href: string, text: string, around: Around | undefined): Link
   if (around === undefined || path === 'unsubscribe' || path === 'reset') return path ?? 'other';
   const isButton = GO_ON.test(text);
   const silent = isButton || text === '' || text === href || GENERIC.test(text);
-  const said = silent ? kindOfSentence(around) : undefined;
+  const said = silent ? kindOfSentence(isButton ? { ...around, after: '' } : around) : undefined;
   return said ?? (isButton ? kindOfHeading(around) : undefined) ?? path ?? 'other';
 }
 
