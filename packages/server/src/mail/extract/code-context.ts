@@ -188,9 +188,9 @@ const isCodeOfOther = (words: readonly string[], at: number): boolean =>
 function namesOther(words: readonly string[], at: number): boolean {
   const kind = kindAt(words, at);
   if (isOther(kind)) return true;
+  if (kind !== 'label' && kind !== 'number') return false;
   // "Kod SMS", "code from the SMS"
-  const isOfCode = isCode(kindAt(words, at - 1)) || (kind === 'label' && isCode(kindAt(words, at - 2)));
-  if ((kind !== 'label' && kind !== 'number') || isOfCode) return false;
+  if (isCode(kindAt(words, at - 1)) || (kind === 'label' && isCode(kindAt(words, at - 2)))) return false;
   // "On the page, enter", "enter on the page", "the number to enter"
   return !isEntered(words.slice(at + 1)) && !isEntered(words.slice(0, at));
 }

@@ -30,14 +30,14 @@ export const YOUR_CODE_IS =
 
 /** What presents what follows: "Here you go:". */
 export const PRESENTED =
-  /(?:here (?:you (?:go|are)|it is)|there you go|(?:bitte|hier)[ ,]*(?:schön|sehr|bitte)?|(?:et )?voil[àa]|l[ea] voici|aqu[ií] (?:l[oa] )?(?:tien\p{L}+|está|vai)|eccol[oa]|ecco (?:qui|a te)|als(?:je|tu)blieft|varsågod|værs(?:å)?go\p{L}?|ole hyvä|proszę|prosím|tessék|poftim|iată|ορίστε|вот(?: он)?|держите|ось(?: він)?|işte|buyur(?:un)?|تفضل|הנה|यह रहा|ini dia|どうぞ|こちらです)\s?[:：][\s*]*$/iu;
+  /(?:here (?:you (?:go|are)|it is)|there you go|(?:bitte|hier)[ ,]*(?:schön|sehr|bitte)?|(?:et )?voil[àa]|l[ea] voici|aqu[ií] (?:l[oa] )?(?:tien[a-z]+|está|vai)|eccol[oa]|ecco (?:qui|a te)|als(?:je|tu)blieft|varsågod|værså?god?|ole hyvä|proszę|prosím|tessék|poftim|iată|ορίστε|вот(?: он)?|держите|ось(?: він)?|işte|buyur(?:un)?|تفضل|הנה|यह रहा|ini dia|どうぞ|こちらです)\s?[:：][\s*]*$/i;
 
 /** Nothing but marks up to the end of the line or the sentence. */
 export const ENDS_LINE = /^[ \t"'”»*)\]]*(?:[.,;!?\n]|$)/;
 
 /** Where codes are typed. A field or a window is too little: forms have many. */
 export const PLACE =
-  /\bpage|screen|\bapp\b|browser|website|\bweb\b|\btab\b|\w{3}seite\b|\b(?:der|die) seite\b|bildschirm|\bpage|écran|\bsite\b|página|pantalla|aplica|\btela\b|ecrã|pagin[ae]|schermata|schermo|applica|scherm|\w{3}sidan?\b|\bpå sidan?\b|\bsiden\b|skärm|skærm|skjerm|sivulla|näytö|stron|ekran|strán[kc]|obrazov|oldal|képernyő|σελίδα|οθόνη|εφαρμογ|страниц|приложени|сторін|екран|застосун|sayfa|uygulama|صفحة|شاشة|تطبيق|صفحه|עמוד|מסך|पेज|स्क्रीन|ऐप|halaman|layar|aplikasi|trang|màn hình|ứng dụng|หน้าจอ|แอป|画面|ページ|アプリ|页|頁|屏幕|应用|應用|화면|페이지|앱/iu;
+  /\bpage|screen|\bapp\b|browser|website|\bweb\b|\btab\b|\w{3}seite\b|\b(?:der|die) seite\b|bildschirm|\bpage|écran|\bsite\b|página|pantalla|aplica|\btela\b|ecrã|pagin[ae]|schermata|schermo|applica|scherm|\w{3}sidan?\b|\bpå sidan?\b|\bsiden\b|skärm|skærm|skjerm|sivulla|näytö|stron|ekran|strán[kc]|obrazov|oldal|képernyő|σελίδα|οθόνη|εφαρμογ|страниц|приложени|сторін|екран|застосун|sayfa|uygulama|صفحة|شاشة|تطبيق|صفحه|עמוד|מסך|पेज|स्क्रीन|ऐप|halaman|layar|aplikasi|trang|màn hình|ứng dụng|หน้าจอ|แอป|画面|ページ|アプリ|页|頁|屏幕|应用|應用|화면|페이지|앱/i;
 
 /** Between the verb for typing and its number: "simply enter the 4821". */
 export const BESIDE_NUMBER =
@@ -49,7 +49,7 @@ export const ENTERED_AFTER = /^[”"」】 ]*(?:(?:を|と|을|를|이라고)[^�
 
 /** "Your six digits:", at the end of a text. */
 export const COUNTED =
-  /(?<!\p{L})(?:[4-8]|four|five|six|seven|eight|vier|fünf|sechs|acht|quatre|cinq|sept|huit|cuatro|cinco|seis|siete|ocho|quatro|sete|oito|quattro|cinque|sei|sette|otto|vijf|zes|zeven|fyra|fire|fem|sex|seks|sju|syv|åtta|åtte|otte|neljä|viisi|kuusi|cztery|pięć|sześć|osiem|čtyři|štyri|pět|päť|šest|šesť|osm|osem|négy|öt|hat|nyolc|patru|cinci|șase|opt|τέσσερα|πέντε|έξι|οκτώ|четыре|пять|шесть|восемь|чотири|п[ʼ’]ять|шість|вісім|dört|beş|altı|sekiz|empat|lima|enam|delapan|bốn|năm|sáu|tám)[\s-](?:digits?|characters|ziffern|zeichen|chiffres|caractères|dígitos|caracteres|cifre|caratteri|cijfers|tekens|siffror|tecken|siffer|cifre|numeroa|cyfry?|cyfr|číslic\p{L}?|cifier|számjegy|ψηφία|цифры?|rakam|angka|chữ số)(?!\p{L})[^\n.!?]{0,60}\s*$/iu;
+  /(?<![a-z\u00c0-\u04ff])(?:[4-8]|four|five|six|seven|eight|vier|fünf|sechs|acht|quatre|cinq|sept|huit|cuatro|cinco|seis|siete|ocho|quatro|sete|oito|quattro|cinque|sei|sette|otto|vijf|zes|zeven|fyra|fire|fem|sex|seks|sju|syv|åtta|åtte|otte|neljä|viisi|kuusi|cztery|pięć|sześć|osiem|čtyři|štyri|pět|päť|šest|šesť|osm|osem|négy|öt|hat|nyolc|patru|cinci|șase|opt|τέσσερα|πέντε|έξι|οκτώ|четыре|пять|шесть|восемь|чотири|п[ʼ’]ять|шість|вісім|dört|beş|altı|sekiz|empat|lima|enam|delapan|bốn|năm|sáu|tám)[\s-](?:digits?|characters|ziffern|zeichen|chiffres|caractères|dígitos|caracteres|cifre|caratteri|cijfers|tekens|siffror|tecken|siffer|cifre|numeroa|cyfry?|cyfr|číslice?|cifier|számjegy|ψηφία|цифры?|rakam|angka|chữ số)(?![a-z\u00c0-\u04ff])[^\n.!?]{0,60}\s*$/i;
 
 /** Beside letters and digits, this is a code as well. */
 export const KEY =
@@ -68,11 +68,12 @@ export const IN_SUBJECT =
  * records: "job code", "code magasin".
  */
 const ACCESS_WORDS: readonly RegExp[] = [
-  /valid|expir|secur|authenti|autenti|approv|genehmig|aprob|aprov|uwierzyteln|аутентиф|xác thực|your account|\bshare|\bsecret|\b(?:your|dein|ihr|votre|ton|tu|su|tuo|suo|seu|teu|uw|je|jouw|twój|ваш|твой|ваш)\b[^.\n]{0,24} (?:code|pin|c[oó]digo|codice|kod|код)\b|unlock|(?:sign|logg)ing[ -]in|sign(?:ed|ing)? up|passw|\b(?:otp|tan|2fa|mfa)\b|gültig|läuft|verfällt|sicher|geheim|weitergeb|zugangs|freig(?:abe|eben)|valable|sécuri|d[’']accès|partage[rz]?|partilh|confidentiel|válid|cadu[cq]|segur|compart|acceso|acesso|autoriza|scad|sicur|condivid|accesso|autorizz|geldig|verlo|beveilig|deel|toegang|giltig|gyldig|gäller|utløper|udløber|säkerhet|sikkerhed|sikkerhet|del (?:ikke|inte)|voimassa|vanhen|ważn|wygas|bezpiecz|platn|platí|bezpeč|érvényes|bizton|valabil|geçerli|paylaş|güven|действ|безопас|дійсн|безпек|ισχύ|λήγει|ασφάλ|有効|セキュリティ|有效|安全|泄露|유효|만료|보안|صالح|صلاحي|تشارك|أمان|تنتهي|معتبر|בתוקף|תקף|पर मान्य|मान्य|साझा|सुरक्षा|berlaku|hiệu lực|chia sẻ|หมดอายุ|ภายใน/,
-  /dei?n(?:em)? konto|ihr(?:em)? konto|votre compte|ton compte|[ts]u cuenta|[st]ua conta|tuo account|(?:je|uw) account|ditt konto|din konto|tw(?:oje|oim) kont|vašeho účtu|fiókod|contul tău|аккаунт|акаунт|hesabın|حسابك|アカウント|계정|账户|账号|帳戶|帳號|tài khoản|akun/,
-  /(?:never|not) (?:tell|give|disclose|reveal|forward)|to anyone|niemandem|à personne|ne (?:donnez|communiquez)|a nadie|con nadie|ninguém|nessuno|(?:aan|met) niemand|n[åo]gon annan|kenellekään|nikomu|senki|nimănui|никому|нікому|kimse|κανέναν|第三者|他人|告知|告訴|告诉|任何人|타인|알려주지|لأحد|لأي شخص|לאף אחד|किसी को|কাউকে|siapa pun|bất kỳ ai|ผู้อื่น/,
-  /registr?[ei]|rejestr|registr|regisz|inscri|înscri|aanmeld|inschrijv|rekister|регистр|реєстр|kayıt|εγγραφ|登録|注册|註冊|등록|가입|تسجيل|הרשמ|पंजीक|đăng ký|pendaftar|ลงทะเบียน/,
-  /pick-?up|abhol|retrait|retir|recogida|ritir|levantamento|afhaal|afhal|hämt|afhent|hente|nouto|odbi[oó]r|vyzved|vyzdvih|átvétel|ridicare|παραλαβ|получени|отриман|teslim|取[件货貨]|受取|暗証|수령|픽업|استلام|איסוף/,
+  /valid|expir|secur|authenti|autenti|approv|genehmig|aprob|aprov|uwierzyteln|аутентиф|xác thực|your account|unlock|passw|gültig|läuft|verfällt|sicher|geheim|weitergeb|zugangs|freigabe|freigeben|valable|sécuri|d’accès|d'accès|partilh|confidentiel|válid|caduc|caduq|segur|compart|acceso|acesso|autoriza|scad|sicur|condivid|accesso|autorizz|geldig|verlo|beveilig|deel|toegang|giltig|gyldig|gäller|utløper|udløber|säkerhet|sikkerhed|sikkerhet|del ikke|del inte|voimassa|vanhen|ważn|wygas|bezpiecz|platn|platí|bezpeč|érvényes|bizton|valabil|geçerli|paylaş|güven|действ|безопас|дійсн|безпек|ισχύ|λήγει|ασφάλ|有効|セキュリティ|有效|安全|泄露|유효|만료|보안|صالح|صلاحي|تشارك|أمان|تنتهي|معتبر|בתוקף|תקף|पर मान्य|मान्य|साझा|सुरक्षा|berlaku|hiệu lực|chia sẻ|หมดอายุ|ภายใน/,
+  /votre compte|ton compte|tu cuenta|su cuenta|sua conta|tua conta|tuo account|je account|uw account|ditt konto|din konto|twoje kont|twoim kont|vašeho účtu|fiókod|contul tău|аккаунт|акаунт|hesabın|حسابك|アカウント|계정|账户|账号|帳戶|帳號|tài khoản|akun/,
+  /to anyone|niemandem|à personne|ne donnez|ne communiquez|a nadie|con nadie|ninguém|nessuno|aan niemand|met niemand|någon annan|nogon annan|kenellekään|nikomu|senki|nimănui|никому|нікому|kimse|κανέναν|第三者|他人|告知|告訴|告诉|任何人|타인|알려주지|لأحد|لأي شخص|לאף אחד|किसी को|কাউকে|siapa pun|bất kỳ ai|ผู้อื่น/,
+  /rejestr|registr|regisz|inscri|înscri|aanmeld|inschrijv|rekister|регистр|реєстр|kayıt|εγγραφ|登録|注册|註冊|등록|가입|تسجيل|הרשמ|पंजीक|đăng ký|pendaftar|ลงทะเบียน/,
+  /abhol|retrait|retir|recogida|ritir|levantamento|afhaal|afhal|hämt|afhent|hente|nouto|odbior|odbiór|vyzved|vyzdvih|átvétel|ridicare|παραλαβ|получени|отриман|teslim|取件|取货|取貨|受取|暗証|수령|픽업|استلام|איסוף/,
+  /\bshare|\bsecret|\b(?:your|dein|ihr|votre|ton|tu|su|tuo|suo|seu|teu|uw|je|jouw|twój|ваш|твой|ваш)\b[^.\n]{0,24} (?:code|pin|c[oó]digo|codice|kod|код)\b|(?:sign|logg)ing[ -]in|sign(?:ed|ing)? up|\b(?:otp|tan|2fa|mfa)\b|partage[rz]?|dei?n(?:em)? konto|ihr(?:em)? konto|(?:never|not) (?:tell|give|disclose|reveal|forward)|registr?[ei]|pick-?up/,
 ];
 export const ABOUT_ACCESS = new RegExp(ACCESS_WORDS.map(({ source }) => source).join('|'), 'i');
 

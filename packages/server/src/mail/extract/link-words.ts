@@ -86,11 +86,14 @@ const LINK_RULES: readonly LinkRule[] = [
   { purpose: 'sign-in', language: 'hi id vi th', words: /लॉग ?इन|साइन इन|masuk(?!an)|đăng nhập|เข้าสู่ระบบ|ล็อกอิน|ลงชื่อเข้าใช้/ },
 ];
 
+const PATTERN = /[\\()[?.]/;
 const PURPOSE_ORDER: readonly Purpose[] = ['unsubscribe', 'reset', 'verify', 'sign-in'];
 
 /** One pattern a purpose, in the order in which they count. */
 export const TEXT_WORDS: readonly (readonly [Purpose, RegExp])[] = PURPOSE_ORDER.map((purpose) => {
   const words = LINK_RULES.filter((rule) => rule.purpose === purpose).map((rule) => rule.words.source);
+  // Alternatives that are plain words in a row are compiled to one search.
+  words.sort((a, b) => Number(PATTERN.test(a)) - Number(PATTERN.test(b)));
   return [purpose, new RegExp(words.join('|'), 'i')];
 });
 
