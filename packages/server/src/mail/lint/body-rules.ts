@@ -1,4 +1,5 @@
 import { isAscii, isUtf8 } from 'node:buffer';
+import { MAX_HTML_TEXT } from '../limits.ts';
 import { isKnownCharset } from '../mime/charsets/charset.ts';
 import { bodyBytes } from '../mime/part-index.ts';
 import type { Part } from '../mime/parts.ts';
@@ -86,7 +87,8 @@ export const BODY_RULES: readonly Rule[] = [
       if (!content.text?.trim() || content.htmlText === null) return [];
       const shown = wordsOf(content.htmlText);
       if (shown.size < MIN_WORDS) return [];
-      const text = wordsOf(content.text);
+      // As much as is kept of the words of a page.
+      const text = wordsOf(content.text.slice(0, MAX_HTML_TEXT));
       const shared = [...shown].filter((word) => text.has(word)).length / shown.size;
       return shared >= MIN_SHARED
         ? []
