@@ -1,6 +1,6 @@
 import { isAscii, isUtf8 } from 'node:buffer';
 import { MAX_HTML_TEXT } from '../limits.ts';
-import { isKnownCharset } from '../mime/charsets/charset.ts';
+import { isKnownCharset, isSevenBit } from '../mime/charsets/charset.ts';
 import { bodyBytes } from '../mime/part-index.ts';
 import type { Part } from '../mime/parts.ts';
 import type { LintedMail, Rule } from './finding.ts';
@@ -23,6 +23,9 @@ function charsetProblem(source: Buffer, part: Part): string | undefined {
   if (isAscii(bytes)) return undefined;
   if (charset === 'us-ascii' || charset === 'ascii') {
     return 'The charset is US-ASCII but the body has bytes beyond it. Declare the charset that it is in.';
+  }
+  if (isSevenBit(charset)) {
+    return `The charset is ${charset.toUpperCase()}, which has bytes of seven bits, but the body has others. Declare the charset that it is in.`;
   }
   if (/^utf-?8$/.test(charset) && !isUtf8(bytes)) {
     return 'The charset is UTF-8 but the body is not valid UTF-8. Declare the charset that it is in.';
