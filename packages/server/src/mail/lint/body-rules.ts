@@ -130,7 +130,9 @@ export const BODY_RULES: readonly Rule[] = [
           ({ disposition, filename, contentType, parameters }) =>
             disposition === 'attachment' &&
             filename === null &&
-            !/^(?:message\/|multipart\/|application\/(?:pgp|(?:x-)?pkcs7)-)/.test(contentType) &&
+            !/^(?:message\/|text\/rfc822-headers|multipart\/|application\/(?:pgp|(?:x-)?pkcs7)-)/.test(
+              contentType,
+            ) &&
             // An invitation that calendars read (RFC 6047 section 2.4).
             !(contentType === 'text/calendar' && 'method' in parameters),
         )

@@ -17,13 +17,12 @@ import { readCapability, writeCapability } from './preview-link.ts';
 const LINK_MS = 10 * MINUTE_MS;
 /**
  * The page can run nothing and load nothing but images of its own message, whatever frame it is in (CSP 3, section
- * 6.4.1). The sender does not know the link, so a mail cannot name their URLs by itself.
+ * 6.4.1). Those are named by their path, on whatever host the page was opened: it has the signature of the link, which
+ * no mail knows, so that no mail can name it by itself.
  */
-const policyOf = (isRemote: boolean, images: string): string => {
+const policyOf = (isRemote: boolean, imagesPath: string): string => {
   const remote = isRemote ? ' https: http:' : '';
-  // A policy cannot name an IPv6 address (CSP 3, section 2.3.1).
-  const own = images.includes('//[') ? "'self'" : images;
-  return `sandbox allow-popups allow-popups-to-escape-sandbox; default-src 'none'; style-src 'unsafe-inline'${remote}; img-src data: ${own}${remote}; font-src data:${remote}; base-uri 'none'; form-action 'none'`;
+  return `sandbox allow-popups allow-popups-to-escape-sandbox; default-src 'none'; style-src 'unsafe-inline'${remote}; img-src data: http://*:*${imagesPath}${remote}; font-src data:${remote}; base-uri 'none'; form-action 'none'`;
 };
 
 const PAGE_HEADERS = {
@@ -76,13 +75,11 @@ export function previewRoutes(
       if (tokenHash === undefined) return throwMissing(store.inboxes, inbox, message.id, clock.now());
       const endsAt = clock.now() + LINK_MS;
       const capability = writeCapability({ inboxId, messageId: message.id, isRemote, endsAt }, tokenHash);
-      const url = urlOf(capability, request);
-      const { remoteCount } = await held.hold(reply, (signal) =>
-        wholeMails.preview(message, `${url}/`, signal),
-      );
+      const images = `${capability}/`;
+      const { remoteCount } = await held.hold(reply, (signal) => wholeMails.preview(message, images, signal));
       reply.header('cache-control', 'no-store');
       return {
-        url,
+        url: urlOf(capability, request),
         expiresAt: toTime(endsAt),
         remoteCount,
       } satisfies Preview;
@@ -95,9 +92,11 @@ export function previewRoutes(
     async (request, reply) => {
       const { capability } = request.params as { capability: string };
       const { message, isRemote } = await opened(capability);
-      const images = `${urlOf(capability, request)}/`;
+      // Below the page, so that they are found behind any proxy.
+      const images = `${capability}/`;
       const { page } = await held.hold(reply, (signal) => wholeMails.preview(message, images, signal));
-      reply.headers({ ...PAGE_HEADERS, 'content-security-policy': policyOf(isRemote, images) });
+      const { pathname } = new URL(`${urlOf(capability, request)}/`);
+      reply.headers({ ...PAGE_HEADERS, 'content-security-policy': policyOf(isRemote, pathname) });
       return reply.send(Buffer.from(page.buffer, page.byteOffset, page.length));
     },
   );

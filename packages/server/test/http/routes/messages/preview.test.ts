@@ -83,10 +83,10 @@ describe('a link to the preview of a message', () => {
     const link = await linkTo(await messageIn(inbox.id, mail));
     const { body, headers } = await open(link);
     expect(body.length).toBeLessThan(100_000);
-    const url = `${http.url}${link}/att_1`;
+    const url = `${link.replace('/preview/', '')}/att_1`;
     expect(body.split(url)).toHaveLength(302);
-    expect(headers.get('content-security-policy')).toContain(` img-src data: ${http.url}${link}/;`);
-    const shown = await open(new URL(url).pathname);
+    expect(headers.get('content-security-policy')).toContain(` img-src data: http://*:*${link}/;`);
+    const shown = await open(`${link}/att_1`);
     expect([shown.status, shown.headers.get('content-type')]).toEqual([200, 'image/png']);
     expect(Buffer.from(shown.bytes).equals(bytes)).toBe(true);
   });
