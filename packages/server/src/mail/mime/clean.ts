@@ -1,3 +1,4 @@
+import { freeIfLarge } from '../../memory.ts';
 import { cut, MAX_FILENAME } from '../limits.ts';
 
 /**
@@ -25,7 +26,8 @@ function endOfPiece(text: string, at: number): number {
   if (end >= text.length) return text.length;
   const blank = BLANK_BEGINS.exec(text.slice(end - 1, end + PIECE_CHARACTERS))?.index;
   if (blank !== undefined) return end - 1 + blank;
-  return /[\r\ud800-\udbff]/.test(text[end - 1] ?? '') ? end + 1 : end;
+  // Not within a line break or a character.
+  return /[\n\udc00-\udfff]/.test(text[end] ?? '') ? end + 1 : end;
 }
 
 /**
@@ -36,14 +38,21 @@ function endOfPiece(text: string, at: number): number {
  */
 export function changePieces(text: string, change: (piece: string) => string): string {
   if (text.length <= PIECE_CHARACTERS) return change(text);
-  const encoding = /[\u0100-\uffff]/.test(text) ? 'utf16le' : 'latin1';
-  const pieces: Buffer[] = [];
+  const [encoding, width] = /[\u0100-\uffff]/.test(text)
+    ? (['utf16le', 2] as const)
+    : (['latin1', 1] as const);
+  let made = Buffer.allocUnsafeSlow(width * text.length);
+  let length = 0;
   for (let at = 0; at < text.length; ) {
     const end = endOfPiece(text, at);
-    pieces.push(Buffer.from(change(text.slice(at, end)), encoding));
+    const changed = change(text.slice(at, end));
+    if (length + width * changed.length > made.length) made = Buffer.concat([made], 2 * made.length);
+    length += made.write(changed, length, encoding);
     at = end;
   }
-  return Buffer.concat(pieces).toString(encoding);
+  const result = made.toString(encoding, 0, length);
+  freeIfLarge(made);
+  return result;
 }
 
 /** A string that every JSON parser and database accepts: no NUL, no lone surrogate. */

@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { joinTexts } from '../../../src/mail/bodies.ts';
 import { fold } from '../../../src/mail/matching/fold.ts';
+import { runs } from '../../support/form.ts';
 
 /** A text of some hundred thousand characters, of a few of these in an order that repeats. */
 const longText = (...parts: string[]) =>
@@ -18,7 +19,7 @@ describe('a text that is changed piece by piece is what it would be as a whole',
       fc.property(texts, (text) => {
         expect(joinTexts([text])).toBe(text.replaceAll('\0', '').replaceAll('\r\n', '\n'));
       }),
-      { numRuns: 60 },
+      runs(60, 2_000),
     );
   });
 
@@ -38,7 +39,7 @@ describe('a text that is changed piece by piece is what it would be as a whole',
         const long = Array.from({ length: 40_000 }, (_, i) => some[i % some.length] ?? '');
         expect(fold(long.join('\r\n  '))).toBe(long.map(fold).join(' '));
       }),
-      { numRuns: 20 },
+      runs(20, 200),
     );
   });
 });
