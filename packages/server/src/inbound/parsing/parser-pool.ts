@@ -17,7 +17,7 @@ const PARSE_TIME_LIMIT_MS = 5_000;
  * 30 ms for the CPU, and another worker would only add load.
  */
 const SLOW_PARSE_MS = 50;
-/** JavaScript heap of one worker, MiB: several times the largest mail, once as text and once as JSON. */
+/** JavaScript heap of one worker, MiB. Long texts are outside of it (`changePieces`), and so are results. */
 const PARSE_HEAP_MB = 256;
 /** Milliseconds after which an idle extra worker is ended: it uses tens of MiB. */
 const IDLE_WORKER_MS = 30_000;
