@@ -378,7 +378,7 @@ export interface LinkMatch {
   text?: string;
 }
 
-/** One thing that is wrong with a message. */
+/** A rule that a message breaks, once or more often. */
 export interface LintFinding {
   /** Name of the rule; it does not change. */
   rule: string;
@@ -386,15 +386,17 @@ export interface LintFinding {
   severity: "error" | "warning" | "info";
   /** What is wrong, and what to do about it. */
   message: string;
-  /** A header field, a media type, an attachment, an address or a line of the raw source; null for the message as a whole. */
+  /** A header field, a media type, an attachment, an address or a line of the raw source, or several of them; null for the message as a whole. */
   where: string | null;
+  /** How often the message breaks the rule, of images and addresses in its first 1,000. */
+  count: number;
   /** Where the rule comes from: a section of a standard, or a data set. */
   reference: string;
 }
 
 /** What is wrong with a message. */
 export interface LintReport {
-  /** The most severe first; empty for a well-made message. */
+  /** One for each rule that the message breaks, the most severe first; empty for a well-made message. */
   findings: LintFinding[];
 }
 

@@ -46,8 +46,8 @@ export const MAX_HELD_PER_ACCOUNT = 1_000;
 export const MAX_PARAMETER = 1_000;
 /** Undoing a transfer encoding takes the main thread a millisecond a megabyte; longer parts go to a worker. */
 export const DECODED_HERE_BYTES = 256 * 1024;
-/** Each decoding holds a whole message in memory, and the parse workers are few. */
-export const MAX_DECODINGS = 2;
+/** Each decoding holds a whole message in memory, and the parse workers are few; two at most are of one account. */
+export const MAX_DECODINGS = 3;
 /** One collision of random addresses is unlikely already; five mean that the generator is broken. */
 export const ADDRESS_ATTEMPTS = 5;
 /** Responses kept ready: some thousand lists or messages that are read again and again. */

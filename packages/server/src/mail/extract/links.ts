@@ -177,7 +177,7 @@ interface TextLink {
 }
 
 /** The addresses of a text, in order: web addresses and those of apps. */
-function* textLinks(text: string): Generator<TextLink> {
+export function* textLinks(text: string): Generator<TextLink> {
   let from = 0;
   for (let at = text.indexOf('://'); at >= 0; at = text.indexOf('://', Math.max(from, at + 3))) {
     const lead = text.slice(Math.max(from, at - MAX_SCHEME), at);

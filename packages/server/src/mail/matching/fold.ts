@@ -1,3 +1,5 @@
+import { changePieces } from '../mime/clean.ts';
+
 /** White space that is not one space: no-break and other spaces, line breaks, and several in a row. */
 const WHITE_SPACE = /[^\S ]\s*| \s+/g;
 
@@ -12,7 +14,9 @@ const MANY_MARKS = /\p{M}{30}/gu;
  * Letters that differ only in case or in composition (é as one or two code points) become one; so do the kinds of
  * apostrophes, quotation marks and hyphens. Any white space becomes one space, because lines are wrapped anywhere.
  */
-export const fold = (text: string): string =>
+export const fold = (text: string): string => changePieces(text, foldPiece);
+
+const foldPiece = (text: string): string =>
   text
     .replace(MANY_MARKS, '$&\u034f')
     .normalize('NFC')

@@ -160,6 +160,7 @@ export interface SimilarRecipient {
 }
 
 export interface FullMessageRecord extends MessageRecord {
+  accountId: string;
   envelope: MailEnvelope;
   /** Null where it was not checked. */
   authentication: MailAuthentication | null;

@@ -68,6 +68,7 @@ const OPEN = [
   '/metrics',
   '/docs',
   '/preview/{capability}',
+  '/preview/{capability}/{attachmentId}',
 ];
 
 type Outcome = 'success' | '401 unauthorized' | '403 insufficient_scope' | '404 not_found';

@@ -7,6 +7,7 @@ import type { FullMessageRecord } from '../../../src/store/contract/index.ts';
 const MESSAGE: FullMessageRecord = {
   id: 'msg_1',
   inboxId: 'inb_1',
+  accountId: 'acc_1',
   receivedAt: 1,
   size: 1,
   contentBytes: 1,

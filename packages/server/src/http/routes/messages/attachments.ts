@@ -63,13 +63,13 @@ export function attachmentRoutes(app: App, { deps, held, attachmentBytes, wholeM
       reply.header('etag', tag).header('accept-ranges', 'bytes');
       if (isFresh(request.headers['if-none-match'], tag)) return reply.code(304).send();
 
-      return sendRange(request, reply, await attachmentBytes.open(message, attachment), attachment);
+      return sendAttachment(request, reply, await attachmentBytes.open(message, attachment), attachment);
     },
   });
 }
 
 /** Sends the attachment, or the range of it that is asked for (RFC 9110 section 14). */
-function sendRange(
+export function sendAttachment(
   { id: requestId, headers: { range, 'if-range': ifRange } }: FastifyRequest,
   reply: FastifyReply,
   content: AttachmentContent,

@@ -82,7 +82,7 @@ export function createReads({ db }: Engine): Pick<MessageStore, 'existing' | 'fi
   const selectFull = prepare((value: Slots<MessageKey>) =>
     oneMessage(db, value)
       .innerJoin('sources as s', 's.seq', 'm.source_seq')
-      .select([...MESSAGE_COLUMNS, 's.envelope', 's.content'])
+      .select([...MESSAGE_COLUMNS, 'i.account_id', 's.envelope', 's.content'])
       // Of a small mail the content is stored without what the raw source has.
       .select(sql<Uint8Array | null>`case when s.size <= ${MAX_DERIVED_BYTES} then s.raw end`.as('raw')),
   );
@@ -108,6 +108,7 @@ export function createReads({ db }: Engine): Pick<MessageStore, 'existing' | 'fi
       const stored = parseContent(row.content);
       return {
         ...toMessage(inboxId, row),
+        accountId: row.account_id,
         ...readEnvelope(row.envelope),
         ...(row.raw ? { ...(await readContent(stored, row.raw)), isPartial: false } : knownContent(stored)),
       };

@@ -14,7 +14,8 @@ export function describeMessages(given: Given): void {
 
   describe('messages', () => {
     it('a mail comes back as it was committed, every byte from 0x00 to 0xFF', async () => {
-      const to = await given.inbox(await given.account());
+      const accountId = await given.account();
+      const to = await given.inbox(accountId);
       const raw = Uint8Array.from({ length: 512 }, (_, i) => i % 256);
       const parseError = 'NUL \0 and lone \ud800';
       const mail = mailTo([to], { raw, parseError, subject: 'emoji 🦟, NUL \0, lone \ud800' });
@@ -34,6 +35,7 @@ export function describeMessages(given: Given): void {
       expect(await given.store.messages.list(to.id, everything, T)).toEqual([record]);
       expect(await given.store.messages.find(to.id, messageId, T)).toEqual({
         ...record,
+        accountId,
         envelope: mail.envelope,
         authentication: null,
         content: json(mail.content),
