@@ -73,7 +73,7 @@ async function pageOf(list: List, range: Range, now: number): Promise<AccountMes
   const next = isCut ? messages.at(-1)?.accountOrder : isComplete ? undefined : place;
   return {
     messages,
-    cursor: accountCursorAt(accountId, range.before - 1),
+    cursor: accountCursorAt(accountId, Math.max(range.after, range.before - 1)),
     hasMore: next !== undefined,
     before: next === undefined ? null : accountCursorAt(accountId, next),
   };

@@ -92,7 +92,7 @@ async function pageAfter(
   const range = { after: since, before: newest + 1 };
   const found = newest <= since ? [] : await findNewest(deps, inbox, range, query, signal);
   // Such a page has not looked at newer messages, so its cursor does not cover them.
-  const covered = Math.max(Math.min(inbox.lastReceivedAt, newest), found[0]?.receivedAt ?? 0);
+  const covered = Math.max(since, Math.min(inbox.lastReceivedAt, newest), found[0]?.receivedAt ?? 0);
   return {
     messages: found.slice(0, query.limit),
     cursor: cursorAt(inbox.id, covered),

@@ -32,7 +32,6 @@ interface Read {
 
 /** The reads that held requests repeat after each change. */
 export interface SharedReads {
-  inboxes: Pick<Store['inboxes'], 'find'>;
   messages: Pick<
     Store['messages'],
     | 'find'
@@ -87,7 +86,7 @@ const NEVER = new AbortController().signal;
  * is what a new read would return. Where other processes write too, there is none, and nothing is shared.
  */
 export function createSharedReads(
-  store: Pick<Store, 'inboxes' | 'messages' | 'refusals' | 'generation'>,
+  store: Pick<Store, 'messages' | 'refusals' | 'generation'>,
   clock: Pick<Clock, 'monotonic'>,
   turns: SearchTurns,
 ): SharedReads {
@@ -143,10 +142,6 @@ export function createSharedReads(
   };
 
   return {
-    inboxes: {
-      find: (accountId, id, now) =>
-        shared(`inbox ${accountId} ${id}`, () => store.inboxes.find(accountId, id, now)),
-    },
     refusals: {
       listAddresses: (accountId, scope, page, now) =>
         searched(accountId, `refused ${JSON.stringify([scope, page])}`, () =>
