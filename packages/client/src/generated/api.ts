@@ -10,6 +10,8 @@ export interface AccountMessageList {
   hasMore: boolean;
   /** Where to continue, to be passed as `before`; null when there is nothing more. */
   before: string | null;
+  /** Only where a search took more than a second: the time of the oldest message that it looked at. */
+  searchedTo?: string;
 }
 
 /** A fault rule that was applied. */
@@ -419,6 +421,14 @@ export interface MailLink {
   kind: "verify" | "reset" | "sign-in" | "unsubscribe" | "other";
 }
 
+/** Marks to change. */
+export interface MarkMessage {
+  /** True marks the message as read, now if it is not yet; false marks it as unread. */
+  read?: boolean;
+  /** Replaces all tags. */
+  tags?: string[];
+}
+
 /** A message in full. */
 export interface Message extends MessageSummary {
   /** Addresses of the Reply-To header. */
@@ -470,6 +480,8 @@ export interface MessageList {
   cursor: string;
   /** True if older entries match too: repeat the request with `before` set to the id of the last entry. */
   hasMore: boolean;
+  /** Only where a search took more than a second: the time of the oldest message that it looked at. */
+  searchedTo?: string;
 }
 
 /** Conditions that a message must meet together; without any, every message matches. Texts match anywhere in a field, and case is ignored. */
@@ -540,6 +552,10 @@ export interface MessageReceivedEvent {
       hasAttachments: boolean;
       /** One-time codes in the message, best first; empty when unsure. */
       codes: MailCode[];
+      /** When the message was marked as read; null if it is not. */
+      readAt: string | null;
+      /** The tags of the message, as `PATCH` set them. */
+      tags: string[];
       /** The HTML body as sent; null when there is none. */
       html: string | null;
       /** The text body as sent, `format=flowed` included, never made from the HTML; null when there is none. */
@@ -584,6 +600,10 @@ export interface MessageSummary {
   hasAttachments: boolean;
   /** One-time codes in the message, best first; empty when unsure. */
   codes: MailCode[];
+  /** When the message was marked as read; null if it is not. */
+  readAt: string | null;
+  /** The tags of the message, as `PATCH` set them. */
+  tags: string[];
 }
 
 /** Mail sent to a similar address, possibly intended for this inbox: a typing error, missing dots or digits, a tag without a plus, another domain. */
@@ -1073,10 +1093,11 @@ export interface Operations {
   'GET /v1/inboxes/{id}/export': { path: { id: string }; result: Uint8Array };
   'GET /v1/reports/runs': { query?: { [label: `label.${string}`]: string | undefined }; result: RunReport };
   'POST /v1/addresses/generate': { body?: GenerateAddress; result: GeneratedAddress };
-  'GET /v1/inboxes/{id}/messages': { path: { id: string }; query?: { since?: string; before?: string; limit?: number; wait?: number; from?: string; to?: string; rcptTo?: string; subject?: string; text?: string; hasAttachments?: boolean }; result: MessageList };
+  'GET /v1/inboxes/{id}/messages': { path: { id: string }; query?: { since?: string; before?: string; limit?: number; wait?: number; q?: string; from?: string; to?: string; rcptTo?: string; subject?: string; text?: string; hasAttachments?: boolean }; result: MessageList };
   'DELETE /v1/inboxes/{id}/messages': { path: { id: string }; result: undefined };
   'POST /v1/inboxes/{id}/messages': { path: { id: string }; query?: { mailFrom?: string; rcptTo?: string }; body: string | Uint8Array; result: Message };
   'GET /v1/inboxes/{id}/messages/{messageId}': { path: { id: string; messageId: string }; query?: { include?: "attachmentContent" }; result: Message };
+  'PATCH /v1/inboxes/{id}/messages/{messageId}': { path: { id: string; messageId: string }; body?: MarkMessage; result: MessageSummary };
   'DELETE /v1/inboxes/{id}/messages/{messageId}': { path: { id: string; messageId: string }; result: undefined };
   'GET /v1/inboxes/{id}/messages/{messageId}/raw': { path: { id: string; messageId: string }; result: Uint8Array };
   'GET /v1/messages': { query?: { q?: string; since?: string; before?: string; limit?: number; wait?: number; from?: string; to?: string; rcptTo?: string; subject?: string; text?: string; hasAttachments?: boolean }; result: AccountMessageList };

@@ -71,6 +71,7 @@ export const METHODS: Readonly<Record<MethodPath, MethodKind>> = {
   'messages.existing': 'read',
   'messages.find': 'read',
   'messages.readRaw': 'read',
+  'messages.mark': 'add',
   'messages.delete': 'write',
   'messages.deleteAll': 'write',
   'refusals.add': 'add',

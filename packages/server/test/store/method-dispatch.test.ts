@@ -46,7 +46,7 @@ const ARGUMENTS: Record<string, unknown[]> = {
   'messages.listAfter': ['inb_1', { after: 0, limit: 1 }, T],
   'messages.listByAccount': ['acc_1', { after: 0, limit: 1 }, T],
   'messages.listNewest': ['acc_1', everything, T],
-  'messages.search': ['acc_1', { words: ['a'], text: 'word' }, everything, T],
+  'messages.search': [{ accountId: 'acc_1' }, [{ field: 'any', text: 'a' }], everything, T],
   'messages.newestInAccount': ['acc_1'],
   'messages.placeInAccount': ['acc_1', T],
   'messages.check': [

@@ -3,7 +3,7 @@ import { withoutInvisible } from '../mime/clean.ts';
 import { fold } from './fold.ts';
 
 /** What of a message's content the conditions need. */
-export type ContentWords = Pick<MailContent, 'text' | 'htmlWords' | 'links'>;
+export type ContentWords = Pick<MailContent, 'text' | 'htmlWords' | 'links' | 'rfcMessageId'>;
 
 /** Conditions on one link, all of which it must meet. */
 export interface LinkFilter {
@@ -32,12 +32,14 @@ export class ComparedContent {
   /** What the page says beyond it; characters without a width were removed from it. */
   #page = '';
   readonly links: readonly MailLink[];
+  readonly #messageId: string;
   #foldedLinks: readonly FoldedLink[] | undefined;
   /** Characters in memory, about. */
   readonly length: number;
 
-  constructor({ text, htmlWords, links }: ContentWords) {
+  constructor({ text, htmlWords, links, rfcMessageId }: ContentWords) {
     this.#texts = { text, htmlWords };
+    this.#messageId = rfcMessageId ?? '';
     this.links = links;
     const ofLinks = links.reduce((sum, { href, text: words }) => sum + 2 * (href.length + words.length), 0);
     this.length = (text?.length ?? 0) + (htmlWords?.length ?? 0) + ofLinks;
@@ -51,6 +53,11 @@ export class ComparedContent {
       this.#texts = undefined;
     }
     return this.#text.includes(fold(part)) || this.#page.includes(fold(withoutInvisible(part)));
+  }
+
+  /** Whether the Message-ID contains `part`. */
+  hasMessageId(part: string): boolean {
+    return fold(this.#messageId).includes(fold(part));
   }
 
   hasLink({ kind, href, text }: LinkFilter): boolean {

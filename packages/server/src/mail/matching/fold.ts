@@ -22,6 +22,3 @@ export const fold = (text: string): string =>
     .replace(/[\u201c-\u201f]/g, '"')
     .replace(/[\u2010-\u2015\u2212]/g, '-')
     .replace(WHITE_SPACE, ' ');
-
-/** Whether a text contains another one, compared as conditions are. */
-export const contains = (text: string, part: string): boolean => fold(text).includes(fold(part));

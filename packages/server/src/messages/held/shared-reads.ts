@@ -2,12 +2,10 @@ import { CACHE_TTL_MS } from '../../cache.ts';
 import type { Clock } from '../../clock.ts';
 import type { Filters } from '../../mail/matching/filters.ts';
 import type {
-  AccountPage,
   CheckedPage,
   CheckRange,
   FullMessageRecord,
   InboxRecord,
-  SearchConditions,
   Store,
 } from '../../store/contract/index.ts';
 import { AbandonedSearch, type SearchTurns } from './search-turns.ts';
@@ -18,8 +16,6 @@ const MAX_RESULTS = 100;
 const MAX_KEPT_MESSAGES = 60;
 /** The same for the text and the html of a message in full. */
 const MAX_KEPT_CONTENT_LENGTH = 256 * 1024;
-
-type SearchRange = Parameters<Store['messages']['search']>[2];
 
 /** A read that was made or is being made. */
 interface Read {
@@ -54,12 +50,8 @@ export interface SharedReads {
     ): Promise<CheckedPage>;
     /** `MessageStore.search` in the account's turn. @throws the reason of the signal */
     search(
-      accountId: string,
-      conditions: SearchConditions,
-      range: SearchRange,
-      now: number,
-      signal?: AbortSignal,
-    ): Promise<AccountPage>;
+      ...asked: [...Parameters<Store['messages']['search']>, signal?: AbortSignal]
+    ): ReturnType<Store['messages']['search']>;
     /** `MessageStore.listSimilar` in the turn of `accountId`. */
     listSimilar(
       accountId: string,
@@ -176,11 +168,11 @@ export function createSharedReads(
         searched(accountId, `similar ${JSON.stringify([scope, wanted, after])}`, () =>
           store.messages.listSimilar(scope, wanted, after, now),
         ),
-      search: (id, conditions, range, now, signal) =>
+      search: (scope, conditions, range, now, signal) =>
         searched(
-          id,
-          `search ${id} ${JSON.stringify([conditions, range])}`,
-          () => store.messages.search(id, conditions, range, now),
+          scope.accountId,
+          `search ${JSON.stringify([scope, conditions, range])}`,
+          () => store.messages.search(scope, conditions, range, now),
           signal,
         ),
     },

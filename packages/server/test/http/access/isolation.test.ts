@@ -33,6 +33,7 @@ const DECISIONS: Record<string, Decision> = {
   getMessage: 'inbox reads',
   getRawMessage: 'inbox reads',
   getAttachment: 'inbox reads',
+  markMessage: 'inbox writes',
   deleteMessage: 'inbox writes',
   deleteMessages: 'inbox writes',
   previewMessage: 'inbox reads',

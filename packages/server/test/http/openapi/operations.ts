@@ -60,6 +60,10 @@ const ROWS: Record<string, (place: Place) => Row> = {
     type: 'message/rfc822',
   }),
   getMessage: ({ inbox, messageId }) => ({ path: `/v1/inboxes/${inbox.id}/messages/${messageId}` }),
+  markMessage: ({ inbox, messageId }) => ({
+    path: `/v1/inboxes/${inbox.id}/messages/${messageId}`,
+    body: { read: true, tags: ['reviewed'] },
+  }),
   getRawMessage: ({ inbox, messageId }) => ({ path: `/v1/inboxes/${inbox.id}/messages/${messageId}/raw` }),
   getAttachment: ({ inbox, messageId, attachmentId }) => ({
     path: `/v1/inboxes/${inbox.id}/messages/${messageId}/attachments/${attachmentId}`,

@@ -1,6 +1,6 @@
 import type { InboxRecord, Store } from '../../../src/store/contract/index.ts';
 import { METHOD_PATHS, METHODS } from '../../../src/store/methods.ts';
-import { everything } from '../builders.ts';
+import { everything, saying } from '../builders.ts';
 
 /** What a reading method has to find. */
 export interface Shown {
@@ -43,7 +43,7 @@ export function showingMethods(
     'messages.listNewest': async (now) =>
       (await messages.listNewest(owner, everything, now)).messages.length > 0,
     'messages.search': async (now) =>
-      (await messages.search(owner, { words: ['hello'] }, everything, now)).messages.length > 0,
+      (await messages.search({ accountId: owner }, saying('hello'), everything, now)).messages.length > 0,
     'messages.check': async (now) =>
       (
         await messages.check(

@@ -1,6 +1,6 @@
 import type { Store } from '../../../src/store/contract/index.ts';
 import type { MethodPath } from '../../../src/store/methods.ts';
-import { everything } from '../builders.ts';
+import { everything, saying } from '../builders.ts';
 import { MONTH, type Scene } from './scene.ts';
 import type { Works } from './writes.ts';
 
@@ -36,7 +36,12 @@ export function readWorks(scene: Scene): Works {
     'messages.listByAccount': (node) => node.messages.listByAccount(inbox().accountId, everything, now()),
     'messages.listNewest': (node) => node.messages.listNewest(inbox().accountId, everything, now()),
     'messages.search': (node) =>
-      node.messages.search(inbox().accountId, { words: ['hello'] }, everything, now()),
+      node.messages.search(
+        pick([{ accountId: inbox().accountId }, { accountId: inbox().accountId, inboxId: inbox().id }]),
+        saying('hello'),
+        everything,
+        now(),
+      ),
     'messages.check': (node) => {
       const range = { ...everything, order: 'newest-first' as const, onlyMatches: true };
       return node.messages.check(inbox().id, { text: 'hello' }, range, now());

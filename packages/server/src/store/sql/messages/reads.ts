@@ -10,8 +10,8 @@ import {
   MESSAGE_COLUMNS,
   parseContent,
   readEnvelope,
-  summaryText,
   toMessage,
+  toRow,
 } from './rows.ts';
 
 type MessageKey = { inboxId: string; messageId: string; receivedAt: number; now: number };
@@ -50,7 +50,7 @@ export function createLists({ db }: Engine): Pick<MessageStore, 'list' | 'listRo
       .limit(value.limit);
   const selectList = prepare((value: Page) => newestFirst(value).select(MESSAGE_COLUMNS));
   const selectRows = prepare((value: Page) =>
-    newestFirst(value).select(['m.id', 'm.received_at', 's.size', 's.summary']),
+    newestFirst(value).select(['m.id', 'm.received_at', 'm.read_at', 'm.tags', 's.size', 's.summary']),
   );
   return {
     async list(inboxId, range, now) {
@@ -60,12 +60,7 @@ export function createLists({ db }: Engine): Pick<MessageStore, 'list' | 'listRo
 
     async listRows(inboxId, range, now) {
       const rows = await selectRows(db, { inboxId, now, ...bounded(range) });
-      return rows.map(({ id, received_at, size, summary }) => ({
-        id,
-        receivedAt: received_at,
-        size,
-        summary: summaryText(summary),
-      }));
+      return rows.map(toRow);
     },
   };
 }

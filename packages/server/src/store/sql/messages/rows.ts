@@ -3,7 +3,13 @@ import type { MailAuthentication } from '../../../mail/authentication.ts';
 import type { MailSummary } from '../../../mail/mail.ts';
 import { ComparedContent, RecentContents } from '../../../mail/matching/compared-content.ts';
 import { type AnyStoredContent, MAX_DERIVED_BYTES, readWords } from '../../../mail/stored-content.ts';
-import type { FullMessageRecord, MailEnvelope, MessageRecord, NewMail } from '../../contract/index.ts';
+import type {
+  FullMessageRecord,
+  MailEnvelope,
+  MessageRecord,
+  MessageRow,
+  NewMail,
+} from '../../contract/index.ts';
 import { decodeTrail } from '../../contract/trail.ts';
 import type { Db } from '../engine.ts';
 import { parseOr, parseTexts } from '../stored-json.ts';
@@ -102,17 +108,23 @@ export const MESSAGE_COLUMNS = [
   'm.id',
   'm.received_at',
   'm.rcpt_to',
+  'm.read_at',
+  'm.tags',
   's.size',
   's.parse_error',
   's.summary',
   sql<number>`length(${sql.ref('s.content')})`.as('content_bytes'),
 ] as const;
 
+type ListedRow = Pick<SelectedMessage, 'id' | 'received_at' | 'size' | 'summary' | 'read_at' | 'tags'>;
+
 /** The columns of a message that {@link toMessage} needs. */
 export interface SelectedMessage {
   id: string;
   received_at: number;
   rcpt_to: string;
+  read_at: number | null;
+  tags: string;
   size: number;
   parse_error: string | null;
   summary: Uint8Array;
@@ -129,10 +141,18 @@ export function toMessage(inboxId: string, row: SelectedMessage): MessageRecord 
     size: row.size,
     contentBytes: row.content_bytes + (row.size <= MAX_DERIVED_BYTES ? row.size : 0),
     rcptTo: parseTexts(row.rcpt_to),
+    readAt: row.read_at,
+    tags: parseTexts(row.tags),
     parseError: summary === UNREADABLE ? UNREADABLE_NOTE : parseError,
     summary,
   };
 }
+
+/** A row of a list, which needs no more of the summary than its text. */
+export const toRow = (row: ListedRow): MessageRow => ({
+  ...{ id: row.id, receivedAt: row.received_at, size: row.size, summary: summaryText(row.summary) },
+  ...{ readAt: row.read_at, tags: row.tags },
+});
 
 /** The stored form of a mail's envelope, with its trail, and the sender's authentication if it was checked. */
 export function envelopeJson({ envelope, authentication, trail }: NewMail): string {

@@ -26,6 +26,8 @@ export function describeMessages(given: Given): void {
         inboxId: to.id,
         receivedAt,
         size: 512,
+        readAt: null,
+        tags: [],
         contentBytes: mail.content.length + 512,
         rcptTo: [`Tag+${to.address}`],
         parseError,
