@@ -346,6 +346,21 @@ export interface KeyList {
   keys: Key[];
 }
 
+/** Labels of live inboxes. */
+export interface LabelList {
+  /** Those of the newest inboxes first. */
+  labels: Array<{
+    name: string;
+    value: string;
+    /** Live inboxes with this label. */
+    inboxes: number;
+    /** When the newest of them was created. */
+    newestAt: string;
+  }>;
+  /** True if there are more labels than `limit`. */
+  hasMore: boolean;
+}
+
 /** Up to 16 short name and value pairs, to find and delete by test run. */
 export type Labels = Record<string, string>;
 
@@ -808,7 +823,7 @@ export interface ReportedWait {
 /** What became of the mail of a test run. */
 export interface RunReport {
   labels: Labels;
-  /** Sums over `inboxes`. */
+  /** Sums over all inboxes of the run, also those that `inboxes` leaves out. */
   totals: {
     /** Inboxes of the run. */
     inboxes: number;
@@ -827,9 +842,9 @@ export interface RunReport {
   };
   /** What was wrong, in sentences that begin with the address: failed waits, then lists and streams of which none had a message, then refused mail. */
   problems: string[];
-  /** Newest first, at most 1,000. */
+  /** Newest first, at most 1,000: those with a problem, then the newest others. */
   inboxes: ReportedInbox[];
-  /** True if the labels fit more inboxes, which are not counted: name a further label. */
+  /** True if `inboxes` leaves some out. */
   hasMore: boolean;
 }
 
@@ -1091,6 +1106,7 @@ export interface Operations {
   'GET /v1/inboxes/{id}/faults': { path: { id: string }; result: Faults };
   'DELETE /v1/inboxes/{id}/faults': { path: { id: string }; result: undefined };
   'GET /v1/inboxes/{id}/export': { path: { id: string }; result: Uint8Array };
+  'GET /v1/labels': { query?: { name?: string; limit?: number }; result: LabelList };
   'GET /v1/reports/runs': { query?: { [label: `label.${string}`]: string | undefined }; result: RunReport };
   'POST /v1/addresses/generate': { body?: GenerateAddress; result: GeneratedAddress };
   'GET /v1/inboxes/{id}/messages': { path: { id: string }; query?: { since?: string; before?: string; limit?: number; wait?: number; q?: string; from?: string; to?: string; rcptTo?: string; subject?: string; text?: string; hasAttachments?: boolean }; result: MessageList };

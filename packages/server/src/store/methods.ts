@@ -99,6 +99,7 @@ export const METHODS: Readonly<Record<MethodPath, MethodKind>> = {
   'deliveries.listByState': 'search',
   'reports.addWaits': 'add',
   'reports.listRun': 'search',
+  'reports.listLabels': 'search',
   'upkeep.measure': 'read',
   'upkeep.newestTime': 'read',
   'upkeep.time': 'read',

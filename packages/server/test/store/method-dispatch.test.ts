@@ -72,6 +72,7 @@ const ARGUMENTS: Record<string, unknown[]> = {
   'webhooks.list': ['acc_1', { limit: 1, before: 'whk_1' }, T],
   'deliveries.nextAt': [0],
   'reports.listRun': ['acc_1', { run: '1' }, T],
+  'reports.listLabels': ['acc_1', 'run', 1, T],
   'upkeep.measure': [T],
   'upkeep.newestTime': [],
   'upkeep.time': [],

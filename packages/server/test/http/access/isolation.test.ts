@@ -24,6 +24,7 @@ const DECISIONS: Record<string, Decision> = {
   deleteFaults: 'inbox writes',
   exportInbox: 'inbox reads',
   getRunReport: 'account reads',
+  listLabels: 'account reads',
   importInbox: 'account writes',
   generateAddress: 'account writes',
   listMessages: 'inbox reads',

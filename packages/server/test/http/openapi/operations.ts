@@ -48,6 +48,7 @@ const ROWS: Record<string, (place: Place) => Row> = {
   }),
   getFaults: ({ inbox }) => ({ path: `/v1/inboxes/${inbox.id}/faults` }),
   deleteFaults: ({ inbox }) => ({ path: `/v1/inboxes/${inbox.id}/faults` }),
+  listLabels: () => ({ path: '/v1/labels?name=run&limit=1' }),
   getRunReport: () => ({ path: '/v1/reports/runs?label.never=used' }),
   exportInbox: ({ inbox }) => ({ path: `/v1/inboxes/${inbox.id}/export` }),
   importInbox: () => ({ path: '/v1/inboxes/import?speed=10', body: EMPTY_ARCHIVE, type: 'application/zip' }),

@@ -87,6 +87,8 @@ export function readWorks(scene: Scene): Works {
       return node.deliveries.listOfMessage(accountId, { inboxId, messageId, from: 0, to: now() }, now());
     },
     'reports.listRun': (node) => node.reports.listRun(pick(scene.accounts), labels, now()),
+    'reports.listLabels': (node) =>
+      node.reports.listLabels(pick(scene.accounts), pick([null, 'run']), 9, now()),
     'upkeep.measure': (node) => node.upkeep.measure(now()),
     'upkeep.newestTime': (node) => node.upkeep.newestTime(),
     'upkeep.time': (node) => node.upkeep.time(),
