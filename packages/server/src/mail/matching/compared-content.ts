@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache';
 import type { MailContent, MailLink } from '../mail.ts';
 import { withoutInvisible } from '../mime/clean.ts';
 import { fold } from './fold.ts';
@@ -75,29 +76,6 @@ export class ComparedContent {
 /** Characters of the contents that are kept: those of a few thousand mails, or of 80 with texts of 100 KB. */
 const MAX_CHARACTERS = 8 * 1024 * 1024;
 
-/** The contents compared last: hundreds of requests may wait for different words in the same messages. */
-export class RecentContents {
-  /** By message id, those used last at the end. */
-  readonly #contents = new Map<string, ComparedContent>();
-  #characters = 0;
-
-  get(messageId: string): ComparedContent | undefined {
-    const found = this.#contents.get(messageId);
-    if (found) {
-      this.#contents.delete(messageId);
-      this.#contents.set(messageId, found);
-    }
-    return found;
-  }
-
-  add(messageId: string, content: ComparedContent): void {
-    if (content.length > MAX_CHARACTERS || this.#contents.has(messageId)) return;
-    this.#contents.set(messageId, content);
-    this.#characters += content.length;
-    for (const [id, oldest] of this.#contents) {
-      if (this.#characters <= MAX_CHARACTERS) return;
-      this.#contents.delete(id);
-      this.#characters -= oldest.length;
-    }
-  }
-}
+/** The contents compared last, by message: hundreds of requests may wait for different words in the same messages. */
+export const recentContents = (): LRUCache<string, ComparedContent> =>
+  new LRUCache({ maxSize: MAX_CHARACTERS, sizeCalculation: ({ length }) => Math.max(length, 1) });

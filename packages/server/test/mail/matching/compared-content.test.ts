@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { newId } from '../../../src/ids.ts';
 import { NO_CONTENT } from '../../../src/mail/mail.ts';
-import { ComparedContent, RecentContents } from '../../../src/mail/matching/compared-content.ts';
+import { ComparedContent, recentContents } from '../../../src/mail/matching/compared-content.ts';
 import { everything, inboxAt, mailTo, onlyPlaced, T } from '../../store/builders.ts';
 import { openTemporaryHere } from '../../store/sqlite/open-sqlite.ts';
 import { growth } from '../../support/growth.ts';
@@ -103,13 +103,13 @@ describe('the text of a message', () => {
 
 describe('the contents compared last', () => {
   it('stay within a number of characters, and those not used for longest go first', () => {
-    const recent = new RecentContents();
+    const recent = recentContents();
     const quarter = 'x'.repeat(2 * 1024 * 1024);
-    for (const id of ['a', 'b', 'c', 'd']) recent.add(id, plain(quarter));
+    for (const id of ['a', 'b', 'c', 'd']) recent.set(id, plain(quarter));
     expect(recent.get('a')).toBeDefined();
-    recent.add('e', plain(quarter));
+    recent.set('e', plain(quarter));
     expect(['a', 'b', 'c', 'd', 'e'].filter((id) => recent.get(id))).toEqual(['a', 'c', 'd', 'e']);
-    recent.add('too large', plain('x'.repeat(9 * 1024 * 1024)));
+    recent.set('too large', plain('x'.repeat(9 * 1024 * 1024)));
     expect(recent.get('too large')).toBeUndefined();
     expect(recent.get('e')).toBeDefined();
   });

@@ -1,7 +1,7 @@
 import { type RawBuilder, sql } from 'kysely';
 import type { MailAuthentication } from '../../../mail/authentication.ts';
 import type { MailSummary } from '../../../mail/mail.ts';
-import { ComparedContent, RecentContents } from '../../../mail/matching/compared-content.ts';
+import { ComparedContent, recentContents } from '../../../mail/matching/compared-content.ts';
 import { type AnyStoredContent, MAX_DERIVED_BYTES, readWords } from '../../../mail/stored-content.ts';
 import type {
   FullMessageRecord,
@@ -47,7 +47,7 @@ export type ReadContents = (rows: readonly ComparedRow[]) => Promise<ReadonlyMap
 
 /** Reads contents and keeps those read last, for the next conditions. */
 export function createReadContents(db: Db): ReadContents {
-  const recent = new RecentContents();
+  const recent = recentContents();
   return async (rows) => {
     const found = new Map<string, ComparedContent>();
     const missing: ComparedRow[] = [];
@@ -72,7 +72,7 @@ export function createReadContents(db: Db): ReadContents {
       );
       for (const { id } of messages) {
         found.set(id, compared);
-        recent.add(id, compared);
+        recent.set(id, compared);
       }
     }
     return found;
