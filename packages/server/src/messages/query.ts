@@ -100,7 +100,7 @@ export const listConditions = ({ q, ...filters }: Filters & { q?: string | undef
  * The conditions of a search.
  * @throws AppError `invalid_request` that names the term which is wrong
  */
-export function parseQuery(q: string): Condition[] {
+function parseQuery(q: string): Condition[] {
   const reader = new Reader(q);
   const conditions: Condition[] = [];
   while (!reader.isAtEnd) {

@@ -58,7 +58,6 @@ export const METHODS: Readonly<Record<MethodPath, MethodKind>> = {
   'faults.read': 'read',
   'faults.spend': 'add',
   'messages.addBatch': 'add',
-  'messages.list': 'read',
   'messages.listRows': 'read',
   'messages.listAfter': 'read',
   'messages.listByAccount': 'read',

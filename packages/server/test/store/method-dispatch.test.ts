@@ -41,7 +41,6 @@ const ARGUMENTS: Record<string, unknown[]> = {
   'inboxes.findByAddress': ['a@mayfly.test', T],
   'inboxes.findTakers': ['a@mayfly.test', T],
   'faults.read': ['acc_1', 'inb_1', T],
-  'messages.list': ['inb_1', everything, T],
   'messages.listRows': ['inb_1', everything, T],
   'messages.listAfter': ['inb_1', { after: 0, limit: 1 }, T],
   'messages.listByAccount': ['acc_1', { after: 0, limit: 1 }, T],

@@ -31,7 +31,6 @@ export interface SharedReads {
   messages: Pick<
     Store['messages'],
     | 'find'
-    | 'list'
     | 'listRows'
     | 'listAfter'
     | 'listByAccount'
@@ -143,8 +142,6 @@ export function createSharedReads(
     messages: {
       find: (inboxId, id, now) =>
         shared(`message ${inboxId} ${id}`, () => store.messages.find(inboxId, id, now)),
-      list: (id, range, now) =>
-        shared(`list ${id} ${rangeKey(range)}`, () => store.messages.list(id, range, now)),
       listRows: (id, range, now) =>
         shared(`rows ${id} ${rangeKey(range)}`, () => store.messages.listRows(id, range, now)),
       listAfter: (id, range, now) =>

@@ -198,12 +198,6 @@ export interface MessageStore {
    */
   addBatch(mails: NewMail[], now: number): Promise<Placed[][]>;
   /** Messages of a live inbox with `after < receivedAt < before`, newest first, at most `limit`. */
-  list(
-    inboxId: string,
-    range: { after: number; before: number; limit: number },
-    now: number,
-  ): Promise<MessageRecord[]>;
-  /** The same messages with their summaries as they are stored, for lists that need not parse them. */
   listRows(
     inboxId: string,
     range: { after: number; before: number; limit: number },

@@ -35,7 +35,6 @@ export function showingMethods(
     'inboxes.findByAddress': async (now) => !!(await inboxes.findByAddress(inbox.address, now)),
     'inboxes.findTakers': async (now) => !!(await inboxes.findTakers(inbox.address, now)).ofAddress?.live,
     'inboxes.list': async (now) => (await inboxes.list(owner, page, now)).inboxes.length > 0,
-    'messages.list': async (now) => (await messages.list(inbox.id, everything, now)).length > 0,
     'messages.listRows': async (now) => (await messages.listRows(inbox.id, everything, now)).length > 0,
     'messages.listAfter': async (now) => (await messages.listAfter(inbox.id, everything, now)).length > 0,
     'messages.listByAccount': async (now) =>

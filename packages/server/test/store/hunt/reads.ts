@@ -30,7 +30,6 @@ export function readWorks(scene: Scene): Works {
     'inboxes.findByAddress': (node) => node.inboxes.findByAddress(scene.address(), now()),
     'inboxes.findTakers': (node) => node.inboxes.findTakers(scene.address(), now()),
     'faults.read': (node) => node.faults.read(inbox().accountId, inbox().id, now()),
-    'messages.list': (node) => node.messages.list(inbox().id, everything, now()),
     'messages.listRows': (node) => node.messages.listRows(inbox().id, everything, now()),
     'messages.listAfter': (node) => node.messages.listAfter(inbox().id, everything, now()),
     'messages.listByAccount': (node) => node.messages.listByAccount(inbox().accountId, everything, now()),

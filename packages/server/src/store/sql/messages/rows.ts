@@ -98,7 +98,7 @@ function readSummary(text: string): MailSummary {
 export const parseSummary = (bytes: Uint8Array): MailSummary => readSummary(jsonText(bytes));
 
 /** The JSON text of a stored summary; that of an empty one where it is damaged. */
-export function summaryText(bytes: Uint8Array): string {
+function summaryText(bytes: Uint8Array): string {
   const text = jsonText(bytes);
   return readSummary(text) === UNREADABLE ? JSON.stringify(UNREADABLE) : text;
 }
@@ -151,7 +151,9 @@ export function toMessage(inboxId: string, row: SelectedMessage): MessageRecord 
 /** A row of a list, which needs no more of the summary than its text. */
 export const toRow = (row: ListedRow): MessageRow => ({
   ...{ id: row.id, receivedAt: row.received_at, size: row.size, summary: summaryText(row.summary) },
-  ...{ readAt: row.read_at, tags: row.tags },
+  readAt: row.read_at,
+  // Most messages have none.
+  tags: row.tags === '[]' ? row.tags : JSON.stringify(parseTexts(row.tags)),
 });
 
 /** The stored form of a mail's envelope, with its trail, and the sender's authentication if it was checked. */

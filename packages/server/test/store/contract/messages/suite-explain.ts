@@ -23,7 +23,7 @@ export function describeExplain(given: Given): void {
       const pages = [await list(0), await list(T + 2), await list(T + 5), await list(T + 6)];
       const times = pages.map((page) => page.map(({ receivedAt }) => receivedAt - T));
       expect(times).toEqual([[0, 1, 2], [3, 4, 5], [6], []]);
-      const newestFirst = await given.store.messages.list(inbox.id, { ...all, before: T + 9 }, T);
+      const newestFirst = await given.store.messages.listRows(inbox.id, { ...all, before: T + 9 }, T);
       expect(await given.store.messages.listAfter(inbox.id, all, T)).toEqual(newestFirst.toReversed());
     });
   });
