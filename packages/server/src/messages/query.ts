@@ -148,7 +148,7 @@ function stateOf(operator: string, value: string, states: Readonly<Record<string
 
 function unknownOperator(operator: string, value: string): AppError {
   const names = OPERATORS.map((name) => `${name}:`);
-  const hint = didYouMean(`${operator}:`, names) || ` The operators are ${names.join(' ')}.`;
+  const hint = didYouMean(`${operator}:`, names) || ` The operators are ${names.join(', ')}.`;
   const literal = quoted(`${operator}:${value}`);
   return invalidQuery(
     `${quoted(`${operator}:`)} in "q" is no search operator.${hint} To search for ${literal} itself, put it in quotes.`,

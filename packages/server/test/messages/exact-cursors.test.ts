@@ -150,7 +150,7 @@ describeOnEngines('polls with changing credentials', (engine) => {
 
   const random = chance();
   it(`show each message once, in order, in ${POLLS} polls (TEST_SEED=${random.seed})`, {
-    timeout: timeLimit(1_800_000),
+    timeout: timeLimit(7_200_000),
   }, async () => {
     const ledgers = await Promise.all(
       Array.from({ length: INBOXES }, async () => {

@@ -12,6 +12,8 @@ function refusalOf(address: string, at: number = T): Refusal {
   return { at, address, reply: '550 5.1.1 no', mailFrom: 'a@b.c', helo: 'x', remoteAddress: '127.0.0.1' };
 }
 
+const idsOf = (messages: readonly { id: string }[]): string[] => messages.map(({ id }) => id);
+
 /** What the contract promises to those who follow, and to those who wait in vain. */
 export function describeExplain(given: Given): void {
   describe('following an inbox', () => {
@@ -24,7 +26,9 @@ export function describeExplain(given: Given): void {
       const times = pages.map((page) => page.map(({ receivedAt }) => receivedAt - T));
       expect(times).toEqual([[0, 1, 2], [3, 4, 5], [6], []]);
       const newestFirst = await given.store.messages.listRows(inbox.id, { ...all, before: T + 9 }, T);
-      expect(await given.store.messages.listAfter(inbox.id, all, T)).toEqual(newestFirst.toReversed());
+      expect(idsOf(await given.store.messages.listAfter(inbox.id, all, T))).toEqual(
+        idsOf(newestFirst).toReversed(),
+      );
     });
   });
 
