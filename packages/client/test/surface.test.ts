@@ -65,6 +65,8 @@ const BY_CALL = [
   'POST /v1/inboxes/{id}/messages',
   'DELETE /v1/inboxes/{id}/messages',
   'DELETE /v1/inboxes/{id}/messages/{messageId}',
+  'PATCH /v1/inboxes/{id}/messages/{messageId}',
+  'GET /v1/labels',
   'GET /v1/messages',
   'GET /v1/refusals',
   'POST /v1/accounts',

@@ -10,6 +10,8 @@ export interface AccountMessageList {
   hasMore: boolean;
   /** Where to continue, to be passed as `before`; null when there is nothing more. */
   before: string | null;
+  /** Only where a search took more than a second: the time of the oldest message that it looked at. */
+  searchedTo?: string;
 }
 
 /** A fault rule that was applied. */
@@ -365,6 +367,21 @@ export interface KeyList {
   keys: Key[];
 }
 
+/** Labels of live inboxes. */
+export interface LabelList {
+  /** Those of the newest inboxes first. */
+  labels: Array<{
+    name: string;
+    value: string;
+    /** Live inboxes with this label. */
+    inboxes: number;
+    /** When the newest of them was created. */
+    newestAt: string;
+  }>;
+  /** True if there are more labels than `limit`. */
+  hasMore: boolean;
+}
+
 /** Up to 16 short name and value pairs, to find and delete by test run. */
 export type Labels = Record<string, string>;
 
@@ -442,6 +459,14 @@ export interface MailLink {
   kind: "verify" | "reset" | "sign-in" | "unsubscribe" | "other";
 }
 
+/** Marks to change. */
+export interface MarkMessage {
+  /** True marks the message as read, now if it is not yet; false marks it as unread. */
+  read?: boolean;
+  /** Replaces all tags. */
+  tags?: string[];
+}
+
 /** A message in full. */
 export interface Message extends MessageSummary {
   /** Addresses of the Reply-To header. */
@@ -493,6 +518,8 @@ export interface MessageList {
   cursor: string;
   /** True if older entries match too: repeat the request with `before` set to the id of the last entry. */
   hasMore: boolean;
+  /** Only where a search took more than a second: the time of the oldest message that it looked at. */
+  searchedTo?: string;
 }
 
 /** Conditions that a message must meet together; without any, every message matches. Texts match anywhere in a field, and case is ignored. */
@@ -581,6 +608,10 @@ export interface MessageSummary {
   hasAttachments: boolean;
   /** One-time codes in the message, best first; empty when unsure. */
   codes: MailCode[];
+  /** When the message was marked as read; null if it is not. */
+  readAt: string | null;
+  /** The tags of the message, as `PATCH` set them. */
+  tags: string[];
 }
 
 /** Mail sent to a similar address, possibly intended for this inbox: a typing error, missing dots or digits, a tag without a plus, another domain. */
@@ -785,7 +816,7 @@ export interface ReportedWait {
 /** What became of the mail of a test run. */
 export interface RunReport {
   labels: Labels;
-  /** Sums over `inboxes`. */
+  /** Sums over all inboxes of the run, also those that `inboxes` leaves out. */
   totals: {
     /** Inboxes of the run. */
     inboxes: number;
@@ -804,9 +835,9 @@ export interface RunReport {
   };
   /** What was wrong, in sentences that begin with the address: failed waits, then lists and streams of which none had a message, then refused mail. */
   problems: string[];
-  /** Newest first, at most 1,000. */
+  /** Newest first, at most 1,000: those with a problem, then the newest others. */
   inboxes: ReportedInbox[];
-  /** True if the labels fit more inboxes, which are not counted: name a further label. */
+  /** True if `inboxes` leaves some out. */
   hasMore: boolean;
 }
 
@@ -1068,12 +1099,14 @@ export interface Operations {
   'GET /v1/inboxes/{id}/faults': { path: { id: string }; result: Faults };
   'DELETE /v1/inboxes/{id}/faults': { path: { id: string }; result: undefined };
   'GET /v1/inboxes/{id}/export': { path: { id: string }; result: Uint8Array };
+  'GET /v1/labels': { query?: { name?: string; limit?: number }; result: LabelList };
   'GET /v1/reports/runs': { query?: { [label: `label.${string}`]: string | undefined }; result: RunReport };
   'POST /v1/addresses/generate': { body?: GenerateAddress; result: GeneratedAddress };
-  'GET /v1/inboxes/{id}/messages': { path: { id: string }; query?: { since?: string; before?: string; limit?: number; wait?: number; from?: string; to?: string; rcptTo?: string; subject?: string; text?: string; hasAttachments?: boolean }; result: MessageList };
+  'GET /v1/inboxes/{id}/messages': { path: { id: string }; query?: { since?: string; before?: string; limit?: number; wait?: number; q?: string; from?: string; to?: string; rcptTo?: string; subject?: string; text?: string; hasAttachments?: boolean }; result: MessageList };
   'DELETE /v1/inboxes/{id}/messages': { path: { id: string }; result: undefined };
   'POST /v1/inboxes/{id}/messages': { path: { id: string }; query?: { mailFrom?: string; rcptTo?: string }; body: string | Uint8Array; result: Message };
   'GET /v1/inboxes/{id}/messages/{messageId}': { path: { id: string; messageId: string }; query?: { include?: "attachmentContent" }; result: Message };
+  'PATCH /v1/inboxes/{id}/messages/{messageId}': { path: { id: string; messageId: string }; body?: MarkMessage; result: MessageSummary };
   'DELETE /v1/inboxes/{id}/messages/{messageId}': { path: { id: string; messageId: string }; result: undefined };
   'GET /v1/inboxes/{id}/messages/{messageId}/raw': { path: { id: string; messageId: string }; result: Uint8Array };
   'GET /v1/messages': { query?: { q?: string; since?: string; before?: string; limit?: number; wait?: number; from?: string; to?: string; rcptTo?: string; subject?: string; text?: string; hasAttachments?: boolean }; result: AccountMessageList };

@@ -54,7 +54,7 @@ export async function buildApp(
     options,
     deps,
     held,
-    heldDeps: createHeldDeps(deps),
+    heldDeps: createHeldDeps(deps, async (...asked) => gate.guard.findInbox(...asked)),
     attachmentBytes: createAttachmentBytes(reading),
     wholeMails: createWholeMails(reading),
     responses: createResponseCache(),

@@ -25,7 +25,7 @@ function messageOf(headers: [string, string][], trail: Trail = SESSION): FullMes
     ...{ rcptTo: ['a+b@mayfly.test'], parseError: null, summary: SILENT_SUMMARY, authentication: null },
     envelope: { mailFrom: 'app@shop.example', helo: 'app', remoteAddress: '127.0.0.1', tls: false },
     content: { ...NO_CONTENT, headers: all.map(([name, value]) => ({ name, value })) },
-    ...{ index: null, isPartial: false, trail },
+    ...{ index: null, isPartial: false, trail, readAt: null, tags: [] },
   };
 }
 

@@ -49,6 +49,7 @@ const ROWS: Record<string, (place: Place) => Row> = {
   }),
   getFaults: ({ inbox }) => ({ path: `/v1/inboxes/${inbox.id}/faults` }),
   deleteFaults: ({ inbox }) => ({ path: `/v1/inboxes/${inbox.id}/faults` }),
+  listLabels: () => ({ path: '/v1/labels?name=run&limit=1' }),
   getRunReport: () => ({ path: '/v1/reports/runs?label.never=used' }),
   exportInbox: ({ inbox }) => ({ path: `/v1/inboxes/${inbox.id}/export` }),
   importInbox: () => ({ path: '/v1/inboxes/import?speed=10', body: EMPTY_ARCHIVE, type: 'application/zip' }),
@@ -61,6 +62,10 @@ const ROWS: Record<string, (place: Place) => Row> = {
     type: 'message/rfc822',
   }),
   getMessage: ({ inbox, messageId }) => ({ path: `/v1/inboxes/${inbox.id}/messages/${messageId}` }),
+  markMessage: ({ inbox, messageId }) => ({
+    path: `/v1/inboxes/${inbox.id}/messages/${messageId}`,
+    body: { read: true, tags: ['reviewed'] },
+  }),
   getRawMessage: ({ inbox, messageId }) => ({ path: `/v1/inboxes/${inbox.id}/messages/${messageId}/raw` }),
   getAttachment: ({ inbox, messageId, attachmentId }) => ({
     path: `/v1/inboxes/${inbox.id}/messages/${messageId}/attachments/${attachmentId}`,

@@ -13,6 +13,8 @@ const MESSAGE: FullMessageRecord = {
   contentBytes: 1,
   rcptTo: ['Ada+signup@mayfly.test'],
   parseError: null,
+  readAt: null,
+  tags: [],
   summary: {
     from: { address: 'no-reply@shop.example', name: 'Müller & Söhne' },
     to: [{ address: 'ada@mayfly.test', name: 'Ada' }],

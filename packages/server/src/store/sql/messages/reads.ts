@@ -10,8 +10,8 @@ import {
   MESSAGE_COLUMNS,
   parseContent,
   readEnvelope,
-  summaryText,
   toMessage,
+  toRow,
 } from './rows.ts';
 
 type MessageKey = { inboxId: string; messageId: string; receivedAt: number; now: number };
@@ -40,32 +40,20 @@ export function messagesAfter(db: Db, value: Slots<{ inboxId: string; now: numbe
     .where('m.received_at', '>', inbox.select(laterThanEmptied(value.after).as('after')));
 }
 
-/** The lists of an inbox, newest first. */
-export function createLists({ db }: Engine): Pick<MessageStore, 'list' | 'listRows'> {
+/** The list of an inbox, newest first. */
+export function createLists({ db }: Engine): Pick<MessageStore, 'listRows'> {
   type Page = Slots<{ inboxId: string; now: number; after: number; before: number; limit: number }>;
-  const newestFirst = (value: Page) =>
+  const selectRows = prepare((value: Page) =>
     messagesAfter(db, value)
       .where('m.received_at', '<', value.before)
       .orderBy('m.received_at', 'desc')
-      .limit(value.limit);
-  const selectList = prepare((value: Page) => newestFirst(value).select(MESSAGE_COLUMNS));
-  const selectRows = prepare((value: Page) =>
-    newestFirst(value).select(['m.id', 'm.received_at', 's.size', 's.summary']),
+      .limit(value.limit)
+      .select(['m.id', 'm.received_at', 'm.read_at', 'm.tags', 's.size', 's.summary']),
   );
   return {
-    async list(inboxId, range, now) {
-      const rows = await selectList(db, { inboxId, now, ...bounded(range) });
-      return rows.map((row) => toMessage(inboxId, row));
-    },
-
     async listRows(inboxId, range, now) {
       const rows = await selectRows(db, { inboxId, now, ...bounded(range) });
-      return rows.map(({ id, received_at, size, summary }) => ({
-        id,
-        receivedAt: received_at,
-        size,
-        summary: summaryText(summary),
-      }));
+      return rows.map(toRow);
     },
   };
 }

@@ -65,6 +65,8 @@ describe('messages', () => {
       inlineCount: 0,
       hasAttachments: true,
       codes: expect.any(Array),
+      readAt: null,
+      tags: [],
     });
     const { body } = await get(path);
     expect(body).toMatchObject({
