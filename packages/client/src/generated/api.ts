@@ -961,8 +961,8 @@ export interface Usage {
   remaining: number | null;
   /** When 80 % and 100 % of the quota were reached. */
   thresholds: Array<{
-    /** Share of the monthly quota in percent. */
-    percent: 80 | 100;
+    /** Share of the monthly quota in percent: 80 or 100. */
+    percent: number;
     /** When it was reached; null if it was not. */
     reachedAt: string | null;
   }>;
