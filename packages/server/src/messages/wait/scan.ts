@@ -24,9 +24,6 @@ const MAX_SEEN = 20;
 /** How long after the deadline messages that arrived before it are still checked. */
 const MAX_OVERTIME_MS = 5_000;
 
-/** Messages among which a match is looked for by their summaries. */
-const MAX_LOOKED_THROUGH = 50;
-
 /** The newest message that matches, among the newest of those between two times. */
 export async function newestMatch(
   { store, clock }: Pick<HeldDeps, 'store' | 'clock'>,
@@ -34,13 +31,8 @@ export async function newestMatch(
   match: Filters,
   times: { after: number; before: number },
 ): Promise<MessageRecord | undefined> {
-  const now = clock.now();
-  if (needsContent(match)) {
-    const range = { ...times, order: 'newest-first', limit: 1, onlyMatches: true } as const;
-    return (await store.messages.check(inbox, match, range, now)).messages[0]?.message;
-  }
-  const page = await store.messages.list(inbox.id, { ...times, limit: MAX_LOOKED_THROUGH }, now);
-  return page.find((message) => failedConditions(message, match).length === 0);
+  const range = { ...times, order: 'newest-first', limit: 1, onlyMatches: true } as const;
+  return (await store.messages.check(inbox, match, range, clock.now())).messages[0]?.message;
 }
 
 /** Checks the messages of an inbox for one wait, oldest first, each once. */

@@ -15,7 +15,7 @@ import { createLimits } from './limits.ts';
 import { createUpkeep } from './maintenance.ts';
 import { createMessages } from './messages/messages.ts';
 import { createExplained } from './reports/explained-waits.ts';
-import { createListRun } from './reports/list-run.ts';
+import { createListLabels, createListRun } from './reports/list-run.ts';
 import { createAddWaits } from './reports/waits.ts';
 import { createUsage } from './usage.ts';
 import { createDeliveries } from './webhooks/deliveries.ts';
@@ -51,6 +51,7 @@ export function createSqlStore(engine: Engine & { hot: HotCalls }): Store {
       addWaits: createAddWaits(engine),
       ...createExplained(engine),
       listRun: createListRun(engine),
+      listLabels: createListLabels(engine),
     },
     upkeep: createUpkeep(engine, removal),
     // A transaction, because it tells whether the storage can be written to.
