@@ -3,6 +3,7 @@ import { manyBombSenders } from './bombs.ts';
 import { massDeletion } from './deletion.ts';
 import { hostileHttp } from './http.ts';
 import { largeMails } from './large-mails.ts';
+import { hostilePreviews } from './previews.ts';
 import { slowSmtpSenders } from './smtp.ts';
 import { hostileWaits } from './waits.ts';
 
@@ -14,6 +15,7 @@ const PARTS: readonly Bench[] = [
   hostileHttp,
   hostileWaits,
   massDeletion,
+  hostilePreviews,
 ];
 
 export async function hostile() {

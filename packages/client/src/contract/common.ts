@@ -23,6 +23,11 @@ export const MessageId = Type.String({
   examples: ['msg_01kk4m3a8rq2t5v7w9x1y3z5b7'],
 });
 
+export const WaitId = Type.String({
+  description: 'Identifier of a wait that failed.',
+  examples: ['wai_01kk4m7d8rq2t5v7w9x1y3z5b7'],
+});
+
 export const AttachmentId = Type.String({
   description: 'Identifier of an attachment within its message.',
   examples: ['att_1'],
@@ -55,8 +60,8 @@ export const WebhookId = Type.String({
   examples: ['whk_01kk4m5c8rq2t5v7w9x1y3z5b7'],
 });
 
-/** Used in examples; a server that runs for development shows one on loopback instead. */
-export const EXAMPLE_HOOK = 'https://example.com/hooks/mayfly';
+/** Used in examples: a server for development accepts it, and needs no name server for it. */
+export const EXAMPLE_HOOK = 'http://127.0.0.1:3000/hooks/mayfly';
 
 export const WebhookUrl = Type.String({
   description:

@@ -10,6 +10,8 @@ export interface AccountMessageList {
   hasMore: boolean;
   /** Where to continue, to be passed as `before`; null when there is nothing more. */
   before: string | null;
+  /** Only where a search took more than a second: the time of the oldest message that it looked at. */
+  searchedTo?: string;
 }
 
 /** A fault rule that was applied. */
@@ -59,6 +61,12 @@ export interface Authentication {
   dmarc: string | null;
 }
 
+/** The account to create. */
+export interface CreateAccount {
+  /** Name of the account, for the operator. */
+  name: string;
+}
+
 /** Properties of the new inbox. All fields are optional. */
 export interface CreateInbox {
   /** Lifetime in minutes, from 1 to the maximum of your plan. */
@@ -94,6 +102,21 @@ export interface CreateWebhook {
   inboxId?: string;
   /** A note for people. */
   description?: string;
+}
+
+/** A new account with its first API key. */
+export interface CreatedAccount {
+  /** The account. */
+  account: {
+    /** Identifier of the account. */
+    id: string;
+    /** Name of the account. */
+    name: string;
+    /** Name of the plan of the account. */
+    plan: string;
+  };
+  /** The first API key. */
+  key: string;
 }
 
 /** A new inbox with its read token. */
@@ -172,6 +195,25 @@ export interface FailedHandshake {
   remoteAddress: string;
   /** The error. */
   reason: string;
+}
+
+/** What a failed wait has explained. */
+export interface FailedWait {
+  /** Identifier of a wait that failed. */
+  id: string;
+  /** Identifier of an inbox. */
+  inboxId: string;
+  /** When the wait ended. */
+  endedAt: string;
+  /** How long it was held, milliseconds. */
+  waitedMs: number;
+  /** How many messages were wanted; 0 for silence. */
+  count: number;
+  /** The conditions of the wait as texts, cut after 100 characters. */
+  match: Record<string, string>;
+  /** False once the inbox has ended: then nothing that a message said is left. */
+  hasContent: boolean;
+  explanation: WaitExplanation;
 }
 
 /** The SMTP reply of a fault rule. */
@@ -346,6 +388,21 @@ export interface KeyList {
   keys: Key[];
 }
 
+/** Labels of live inboxes. */
+export interface LabelList {
+  /** Those of the newest inboxes first. */
+  labels: Array<{
+    name: string;
+    value: string;
+    /** Live inboxes with this label. */
+    inboxes: number;
+    /** When the newest of them was created. */
+    newestAt: string;
+  }>;
+  /** True if there are more labels than `limit`. */
+  hasMore: boolean;
+}
+
 /** Up to 16 short name and value pairs, to find and delete by test run. */
 export type Labels = Record<string, string>;
 
@@ -359,7 +416,7 @@ export interface LinkMatch {
   text?: string;
 }
 
-/** One thing that is wrong with a message. */
+/** A rule that a message breaks, once or more often. */
 export interface LintFinding {
   /** Name of the rule; it does not change. */
   rule: string;
@@ -367,15 +424,17 @@ export interface LintFinding {
   severity: "error" | "warning" | "info";
   /** What is wrong, and what to do about it. */
   message: string;
-  /** A header field, a media type, an attachment, an address or a line of the raw source; null for the message as a whole. */
+  /** A header field, a media type, an attachment, an address or a line of the raw source, or several of them; null for the message as a whole. */
   where: string | null;
+  /** How often the message breaks the rule, of images and addresses in its first 1,000. */
+  count: number;
   /** Where the rule comes from: a section of a standard, or a data set. */
   reference: string;
 }
 
 /** What is wrong with a message. */
 export interface LintReport {
-  /** The most severe first; empty for a well-made message. */
+  /** One for each rule that the message breaks, the most severe first; empty for a well-made message. */
   findings: LintFinding[];
 }
 
@@ -419,6 +478,14 @@ export interface MailLink {
   text: string;
   /** The probable purpose of the link. */
   kind: "verify" | "reset" | "sign-in" | "unsubscribe" | "other";
+}
+
+/** Marks to change. */
+export interface MarkMessage {
+  /** True marks the message as read, now if it is not yet; false marks it as unread. */
+  read?: boolean;
+  /** Replaces all tags. */
+  tags?: string[];
 }
 
 /** A message in full. */
@@ -472,6 +539,8 @@ export interface MessageList {
   cursor: string;
   /** True if older entries match too: repeat the request with `before` set to the id of the last entry. */
   hasMore: boolean;
+  /** Only where a search took more than a second: the time of the oldest message that it looked at. */
+  searchedTo?: string;
 }
 
 /** Conditions that a message must meet together; without any, every message matches. Texts match anywhere in a field, and case is ignored. */
@@ -503,7 +572,7 @@ export interface MessageReceivedEvent {
   /** When the message was stored. */
   timestamp: string;
   /** Only in test events, whose inbox and message do not exist. */
-  test?: true;
+  test?: boolean;
   /** The inbox and the message. */
   data: {
     /** The inbox that received the message. */
@@ -515,33 +584,7 @@ export interface MessageReceivedEvent {
       labels: Labels;
     };
     /** The message, without the content of attachments. */
-    message: {
-      /** Identifier of a message. */
-      id: string;
-      /** Identifier of an inbox. */
-      inboxId: string;
-      /** The first author of the From header; null without one. */
-      from: MailAddress | null;
-      /** Recipients of the To header. */
-      to: MailAddress[];
-      /** Recipients of the Cc header. */
-      cc: MailAddress[];
-      /** The decoded Subject header; '' without one. */
-      subject: string;
-      /** The first 200 characters of the visible text. */
-      preview: string;
-      /** When the message was stored. */
-      receivedAt: string;
-      /** Size of the raw source in bytes. */
-      size: number;
-      /** How many parts have disposition `attachment`. */
-      attachmentCount: number;
-      /** How many parts have disposition `inline`: pictures of the page, calendar entries, further alternatives. */
-      inlineCount: number;
-      /** Whether `attachmentCount` is above 0. */
-      hasAttachments: boolean;
-      /** One-time codes in the message, best first; empty when unsure. */
-      codes: MailCode[];
+    message: MessageSummary & {
       /** The HTML body as sent; null when there is none. */
       html: string | null;
       /** The text body as sent, `format=flowed` included, never made from the HTML; null when there is none. */
@@ -586,6 +629,10 @@ export interface MessageSummary {
   hasAttachments: boolean;
   /** One-time codes in the message, best first; empty when unsure. */
   codes: MailCode[];
+  /** When the message was marked as read; null if it is not. */
+  readAt: string | null;
+  /** The tags of the message, as `PATCH` set them. */
+  tags: string[];
 }
 
 /** Mail sent to a similar address, possibly intended for this inbox: a typing error, missing dots or digits, a tag without a plus, another domain. */
@@ -771,6 +818,8 @@ export interface ReportedRefusal {
 
 /** A wait that failed. */
 export interface ReportedWait {
+  /** Identifier of a wait that failed. */
+  waitId: string;
   /** When the wait ended. */
   endedAt: string;
   /** How long it was held, milliseconds. */
@@ -790,7 +839,7 @@ export interface ReportedWait {
 /** What became of the mail of a test run. */
 export interface RunReport {
   labels: Labels;
-  /** Sums over `inboxes`. */
+  /** Sums over all inboxes of the run, also those that `inboxes` leaves out. */
   totals: {
     /** Inboxes of the run. */
     inboxes: number;
@@ -809,9 +858,9 @@ export interface RunReport {
   };
   /** What was wrong, in sentences that begin with the address: failed waits, then lists and streams of which none had a message, then refused mail. */
   problems: string[];
-  /** Newest first, at most 1,000. */
+  /** Newest first, at most 1,000: those with a problem, then the newest others. */
   inboxes: ReportedInbox[];
-  /** True if the labels fit more inboxes, which are not counted: name a further label. */
+  /** True if `inboxes` leaves some out. */
   hasMore: boolean;
 }
 
@@ -935,8 +984,8 @@ export interface Usage {
   remaining: number | null;
   /** When 80 % and 100 % of the quota were reached. */
   thresholds: Array<{
-    /** Share of the monthly quota in percent. */
-    percent: 80 | 100;
+    /** Share of the monthly quota in percent: 80 or 100. */
+    percent: number;
     /** When it was reached; null if it was not. */
     reachedAt: string | null;
   }>;
@@ -952,23 +1001,35 @@ export interface UsageDay {
   requests: number;
 }
 
+/** Why a wait failed, or may have failed. */
+export interface WaitCause {
+  /** The kind of the cause. */
+  code: "unexpected_message" | "not_checked" | "cut_short" | "since_in_future" | "before_since" | "inbox_full" | "too_large" | "malformed" | "too_many_recipients" | "auth_failed" | "fault_rule" | "sender_left" | "refused" | "before_creation" | "captured_elsewhere" | "impossible_condition" | "similar_address" | "too_few" | "not_matching" | "deleted" | "tls_failed" | "other_recipient" | "left_without_recipient" | "nothing_connected" | "nothing_arrived";
+  /** `certain`: it happened to mail for this inbox, or it holds for the wait itself. */
+  certainty: "certain" | "likely" | "possible";
+  /** The cause in one or more sentences. */
+  text: string;
+}
+
 /** Why no message, or too few, matched. */
 export interface WaitExplanation {
   /** Why the wait ended. */
   reason: "timeout" | "unexpected_message" | "server_stopping";
   /** The reason in words, for a log or the message of a failed assertion. */
   summary: string;
+  /** Why the wait failed, the most certain cause first; empty for `server_stopping`. */
+  causes: WaitCause[];
   /** Number of messages that arrived and did not match. */
   seenCount: number;
   /** The newest 20 of them, newest first. */
   seen: SeenMessage[];
-  /** The newest 20 refusals of mail for this address after `since`, within 24 hours, newest first; also from before the inbox was created. */
+  /** The newest 20 refusals of mail for this address after `since`, within 24 hours, newest first; also from up to 30 s before the inbox was created. */
   refused: RefusedMail[];
-  /** Up to 20 similar addresses that mail was sent to meanwhile, the latest first. */
+  /** Up to 20 similar addresses that mail was sent to since 30 s before the wait began, the latest first. */
   nearMisses: NearMiss[];
-  /** Up to 5 mails of the account that this inbox did not get, since a minute before the wait began. */
+  /** Up to 5 mails of the account that this inbox did not get and that may be meant for it. */
   otherMail: OtherMail[];
-  /** The newest 20 TLS handshakes that failed after `since`, or after the inbox was created, within 24 hours, newest first. */
+  /** The newest 20 TLS handshakes that failed after `since`, since 30 s before the wait began and since the inbox was created, newest first. */
   failedHandshakes: FailedHandshake[];
 }
 
@@ -981,6 +1042,10 @@ export interface WaitRequest {
   count?: number;
   /** Longest time to wait, in seconds, which may have a fraction; 0 does not wait. */
   timeoutSeconds?: number;
+  /** How long earlier requests of the same wait were held, where a client holds several in a row: an explanation then speaks of the whole wait. */
+  waitedSeconds?: number;
+  /** How long the test wanted to wait, where its client has less time, such as the rest of the time limit of the test: an explanation then says that the wait was cut. */
+  askedSeconds?: number;
 }
 
 /** Result of a wait; without success it has an `explanation`. */
@@ -994,6 +1059,8 @@ export interface WaitResult {
   /** True if a message of `messages` was too large to be returned in full; it is marked likewise. */
   truncated?: boolean;
   explanation?: WaitExplanation;
+  /** Of a wait that failed: what it has explained can be read for 24 hours with `GET /v1/inboxes/{id}/waits/{waitId}`. */
+  waitId?: string;
 }
 
 /** A webhook. */
@@ -1073,12 +1140,14 @@ export interface Operations {
   'GET /v1/inboxes/{id}/faults': { path: { id: string }; result: Faults };
   'DELETE /v1/inboxes/{id}/faults': { path: { id: string }; result: undefined };
   'GET /v1/inboxes/{id}/export': { path: { id: string }; result: Uint8Array };
+  'GET /v1/labels': { query?: { name?: string; limit?: number }; result: LabelList };
   'GET /v1/reports/runs': { query?: { [label: `label.${string}`]: string | undefined }; result: RunReport };
   'POST /v1/addresses/generate': { body?: GenerateAddress; result: GeneratedAddress };
-  'GET /v1/inboxes/{id}/messages': { path: { id: string }; query?: { since?: string; before?: string; limit?: number; wait?: number; from?: string; to?: string; rcptTo?: string; subject?: string; text?: string; hasAttachments?: boolean }; result: MessageList };
+  'GET /v1/inboxes/{id}/messages': { path: { id: string }; query?: { since?: string; before?: string; limit?: number; wait?: number; q?: string; from?: string; to?: string; rcptTo?: string; subject?: string; text?: string; hasAttachments?: boolean }; result: MessageList };
   'DELETE /v1/inboxes/{id}/messages': { path: { id: string }; result: undefined };
   'POST /v1/inboxes/{id}/messages': { path: { id: string }; query?: { mailFrom?: string; rcptTo?: string }; body: string | Uint8Array; result: Message };
   'GET /v1/inboxes/{id}/messages/{messageId}': { path: { id: string; messageId: string }; query?: { include?: "attachmentContent" }; result: Message };
+  'PATCH /v1/inboxes/{id}/messages/{messageId}': { path: { id: string; messageId: string }; body?: MarkMessage; result: MessageSummary };
   'DELETE /v1/inboxes/{id}/messages/{messageId}': { path: { id: string; messageId: string }; result: undefined };
   'GET /v1/inboxes/{id}/messages/{messageId}/raw': { path: { id: string; messageId: string }; result: Uint8Array };
   'GET /v1/messages': { query?: { q?: string; since?: string; before?: string; limit?: number; wait?: number; from?: string; to?: string; rcptTo?: string; subject?: string; text?: string; hasAttachments?: boolean }; result: AccountMessageList };
@@ -1088,6 +1157,7 @@ export interface Operations {
   'GET /v1/inboxes/{id}/messages/{messageId}/timeline': { path: { id: string; messageId: string }; result: Timeline };
   'GET /v1/refusals': { query?: { since?: string; address?: string; limit?: number }; result: RefusalList };
   'POST /v1/inboxes/{id}/wait': { path: { id: string }; body?: WaitRequest; result: WaitResult };
+  'GET /v1/inboxes/{id}/waits/{waitId}': { path: { id: string; waitId: string }; result: FailedWait };
   'GET /v1/inboxes/{id}/events': { path: { id: string }; query?: { since?: string }; result: Response };
   'GET /v1/events': { query?: { since?: string }; result: Response };
   'POST /v1/webhooks': { body: CreateWebhook; result: WebhookWithSecret };
@@ -1105,5 +1175,6 @@ export interface Operations {
   'DELETE /v1/keys/{id}': { path: { id: string }; result: undefined };
   'GET /v1/usage': { result: Usage };
   'GET /v1/domains': { result: DomainList };
+  'POST /v1/accounts': { body: CreateAccount; result: CreatedAccount };
   'POST /v1/inboxes/import': { query?: { speed?: number; ttlMinutes?: number; domain?: string; localPart?: string }; body: string | Uint8Array; result: ImportedInbox };
 }

@@ -10,6 +10,7 @@ import type { Injection } from '../inbound/injection.ts';
 import type { Replays } from '../inbound/replay.ts';
 import type { Logger } from '../log.ts';
 import type { HeldDeps } from '../messages/held/held-deps.ts';
+import type { SmtpClients } from '../messages/wait/evidence.ts';
 import type { WaitLog } from '../messages/wait/wait-log.ts';
 import type { RateLimit } from '../quota/rate-limit.ts';
 import type { UsageMeter } from '../quota/usage-meter.ts';
@@ -35,8 +36,6 @@ export interface HttpOptions {
   publicUrl: string | null;
   /** Origins whose pages may call the API; `['*']` allows every origin, an empty list (the default) none. */
   corsOrigins?: readonly string[];
-  /** Example of a webhook URL that this server accepts, for the API description; the default is a public one. */
-  webhookExample?: string | undefined;
   /** The plan of accounts created by sign-up; null (the default) switches sign-up off. */
   signUpPlan?: string | null;
   /** Whether the sink takes mail; it cannot be deleted then. Default false. */
@@ -63,6 +62,10 @@ export interface HttpDeps {
   >;
   /** Resolves when the refusals that SMTP gave before the call can be read. */
   refusalsWritten(): Promise<void>;
+  /** The SMTP clients of this process; null, the default, where it receives no mail. */
+  visits?: SmtpClients | null;
+  /** Whether no other process receives mail. */
+  receivesAll?: boolean;
   /** When the sender of a message got its 250, epoch milliseconds; null where that is not known. */
   repliedAt(messageId: string): number | null;
   webhooks: Webhooks;

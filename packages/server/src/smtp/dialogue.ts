@@ -54,6 +54,8 @@ export class Dialogue {
   /** Not written yet. */
   #replies = '';
   #isOver = false;
+  /** True during a TLS handshake. */
+  #isEncrypting = false;
 
   constructor(
     { name, cipher, startTls, ...session }: DialogueOptions,
@@ -81,6 +83,11 @@ export class Dialogue {
     this.#timer = new SessionTimer(limits, clock.monotonic());
   }
 
+  /** The name that the client has sent; undefined before it has. */
+  get helo(): string | undefined {
+    return this.#engine.helo;
+  }
+
   greet(): void {
     this.#engine.greet();
     this.resume();
@@ -104,6 +111,7 @@ export class Dialogue {
 
   /** A TLS handshake is complete. @param cipher protocol and cipher */
   secured(cipher: string): void {
+    this.#isEncrypting = false;
     this.#engine.secured();
     this.#session.secured(cipher);
   }
@@ -124,26 +132,21 @@ export class Dialogue {
   /** The connection is gone. */
   ended(): void {
     this.#isOver = true;
-    this.#session.ended(this.#engine.messageBytes);
+    this.#session.ended(this.#engine.messageBytes, this.#isEncrypting ? undefined : this.helo);
   }
 
-  /** Since when no command has come, monotonic milliseconds; undefined while something goes on. */
-  get idleSince(): number | undefined {
+  /** True while the next command is waited for. */
+  get isIdle(): boolean {
     const { isWaiting, isReceiving } = this.#engine;
-    return isWaiting || isReceiving || this.#isHeld ? undefined : this.#timer.lastCommandAt;
+    return !isWaiting && !isReceiving && !this.#isHeld;
   }
 
-  /**
-   * Enforces the limits of time; called every second.
-   * @param now monotonic milliseconds
-   * @param idleMs how long the session may idle
-   */
-  watch(now: number, idleMs: number): void {
+  /** Enforces the limits of time; called every second. @param now monotonic milliseconds */
+  watch(now: number): void {
     const { isWaiting, isReceiving, messageBytes } = this.#engine;
     const reply = this.#timer.check(now, {
       waitsForUs: isWaiting || this.#isHeld,
       dataBytes: isReceiving ? messageBytes : null,
-      idleMs,
     });
     if (reply) this.close(reply);
   }
@@ -271,6 +274,7 @@ export class Dialogue {
   #startTls(): void {
     const begin = (certificate: SecureContext): void => {
       if (this.#isOver) return;
+      this.#isEncrypting = true;
       this.#engine.acceptTls();
       this.#replies += this.#engine.takeOutput();
       this.#flush();

@@ -43,7 +43,9 @@ const ALWAYS: Readonly<Record<string, string>> = {
   'an account that is not deleted to its end': 'select id from accounts where deleted_at is not null',
   'an entry of an account that does not exist': `select 'idempotency' as of, key_id from idempotency
       where key_id not in (select id from accounts) union all
-    select 'deleted_inboxes', account_id from deleted_inboxes where account_id not in (select id from accounts)`,
+    select 'deleted_inboxes', account_id from deleted_inboxes where account_id not in (select id from accounts)
+    union all
+    select 'failed_waits', account_id from failed_waits where account_id not in (select id from accounts)`,
   'an address that is not reserved as long as its inbox': `select a.address, a.busy_until, i.expires_at
     from addresses a join inboxes i on i.id = a.inbox_id
     where i.expires_at > ${DELETED} and a.busy_until <> i.expires_at`,

@@ -2,12 +2,10 @@ import { CACHE_TTL_MS } from '../../cache.ts';
 import type { Clock } from '../../clock.ts';
 import type { Filters } from '../../mail/matching/filters.ts';
 import type {
-  AccountPage,
   CheckedPage,
   CheckRange,
   FullMessageRecord,
   InboxRecord,
-  SearchConditions,
   Store,
 } from '../../store/contract/index.ts';
 import { AbandonedSearch, type SearchTurns } from './search-turns.ts';
@@ -18,8 +16,6 @@ const MAX_RESULTS = 100;
 const MAX_KEPT_MESSAGES = 60;
 /** The same for the text and the html of a message in full. */
 const MAX_KEPT_CONTENT_LENGTH = 256 * 1024;
-
-type SearchRange = Parameters<Store['messages']['search']>[2];
 
 /** A read that was made or is being made. */
 interface Read {
@@ -32,11 +28,9 @@ interface Read {
 
 /** The reads that held requests repeat after each change. */
 export interface SharedReads {
-  inboxes: Pick<Store['inboxes'], 'find'>;
   messages: Pick<
     Store['messages'],
     | 'find'
-    | 'list'
     | 'listRows'
     | 'listAfter'
     | 'listByAccount'
@@ -44,6 +38,7 @@ export interface SharedReads {
     | 'newestInAccount'
     | 'placeInAccount'
     | 'existing'
+    | 'recipients'
   > & {
     /** `MessageStore.check` in the account's turn. @throws the reason of the signal */
     check(
@@ -55,43 +50,52 @@ export interface SharedReads {
     ): Promise<CheckedPage>;
     /** `MessageStore.search` in the account's turn. @throws the reason of the signal */
     search(
-      accountId: string,
-      conditions: SearchConditions,
-      range: SearchRange,
-      now: number,
-      signal?: AbortSignal,
-    ): Promise<AccountPage>;
-    /** `MessageStore.listSimilar` in the turn of `accountId`. */
-    listSimilar(
-      accountId: string,
-      ...args: Parameters<Store['messages']['listSimilar']>
-    ): ReturnType<Store['messages']['listSimilar']>;
+      ...asked: [...Parameters<Store['messages']['search']>, signal?: AbortSignal]
+    ): ReturnType<Store['messages']['search']>;
   };
-  refusals: {
-    /** `RefusalStore.listAddresses` in the turn of `accountId`. */
-    listAddresses(
-      accountId: string,
-      ...args: Parameters<Store['refusals']['listAddresses']>
-    ): ReturnType<Store['refusals']['listAddresses']>;
-  };
+  refusals: Pick<Store['refusals'], 'recent'>;
 }
 
 /** Of searches without a signal: they are short, and always run to their end. */
 const NEVER = new AbortController().signal;
+
+/** Makes one read of a key at a time. Callers that come meanwhile share the next one, which begins after their call. */
+function createQueue(): <T>(key: string, read: () => Promise<T>) => Promise<T> {
+  const running = new Map<string, Promise<unknown>>();
+  const next = new Map<string, Promise<unknown>>();
+  const run = <T>(key: string, read: () => Promise<T>): Promise<T> => {
+    const current = running.get(key);
+    if (!current) {
+      const result = read().finally(() => running.delete(key));
+      running.set(key, result);
+      return result;
+    }
+    const begin = () => {
+      next.delete(key);
+      return run(key, read);
+    };
+    const queued = next.get(key) ?? current.then(begin, begin);
+    next.set(key, queued);
+    return queued as Promise<T>;
+  };
+  return run;
+}
 
 /**
  * The same reads, each made once for all that ask for the same until anything is written. A thousand waits on
  * one inbox then cost one query for each message. Results are shared: callers must not change them.
  *
  * The generation of the store grows with every write of this process, so a result of the current generation
- * is what a new read would return. Where other processes write too, there is none, and nothing is shared.
+ * is what a new read would return. Where other processes write too, there is none, and only callers at the same time
+ * share a read.
  */
 export function createSharedReads(
-  store: Pick<Store, 'inboxes' | 'messages' | 'refusals' | 'generation'>,
+  store: Pick<Store, 'messages' | 'refusals' | 'generation'>,
   clock: Pick<Clock, 'monotonic'>,
   turns: SearchTurns,
 ): SharedReads {
   const results = new Map<string, Read>();
+  const queued = createQueue();
   let generation: number | null = null;
 
   /** @param signal of the caller; a read is not made when the signals of all callers are aborted before it begins */
@@ -102,7 +106,7 @@ export function createSharedReads(
   ): Promise<T> => {
     const waiting = signal ? [signal] : [];
     const current = store.generation();
-    if (current === null) return read(waiting);
+    if (current === null) return signal ? read(waiting) : queued(key, () => read(waiting));
     if (current !== generation || results.size >= MAX_RESULTS) results.clear();
     generation = current;
     const now = clock.monotonic();
@@ -143,21 +147,12 @@ export function createSharedReads(
   };
 
   return {
-    inboxes: {
-      find: (accountId, id, now) =>
-        shared(`inbox ${accountId} ${id}`, () => store.inboxes.find(accountId, id, now)),
-    },
     refusals: {
-      listAddresses: (accountId, scope, page, now) =>
-        searched(accountId, `refused ${JSON.stringify([scope, page])}`, () =>
-          store.refusals.listAddresses(scope, page, now),
-        ),
+      recent: (after, now) => shared(`recent ${after}`, () => store.refusals.recent(after, now)),
     },
     messages: {
       find: (inboxId, id, now) =>
         shared(`message ${inboxId} ${id}`, () => store.messages.find(inboxId, id, now)),
-      list: (id, range, now) =>
-        shared(`list ${id} ${rangeKey(range)}`, () => store.messages.list(id, range, now)),
       listRows: (id, range, now) =>
         shared(`rows ${id} ${rangeKey(range)}`, () => store.messages.listRows(id, range, now)),
       listAfter: (id, range, now) =>
@@ -168,6 +163,8 @@ export function createSharedReads(
         shared(`newest ${id} ${rangeKey(range)}`, () => store.messages.listNewest(id, range, now)),
       newestInAccount: (id) => shared(`place ${id}`, () => store.messages.newestInAccount(id)),
       existing: (id, ids, now) => store.messages.existing(id, ids, now),
+      recipients: (id, after, now) =>
+        shared(`recipients ${id} ${after}`, () => store.messages.recipients(id, after, now)),
       placeInAccount: (id, time) =>
         shared(`time ${id} ${time}`, () => store.messages.placeInAccount(id, time)),
       check: ({ id, accountId }, conditions, range, now, signal) =>
@@ -177,15 +174,11 @@ export function createSharedReads(
           () => store.messages.check(id, conditions, range, now),
           signal,
         ),
-      listSimilar: (accountId, scope, wanted, after, now) =>
-        searched(accountId, `similar ${JSON.stringify([scope, wanted, after])}`, () =>
-          store.messages.listSimilar(scope, wanted, after, now),
-        ),
-      search: (id, conditions, range, now, signal) =>
+      search: (scope, conditions, range, now, signal) =>
         searched(
-          id,
-          `search ${id} ${JSON.stringify([conditions, range])}`,
-          () => store.messages.search(id, conditions, range, now),
+          scope.accountId,
+          `search ${JSON.stringify([scope, conditions, range])}`,
+          () => store.messages.search(scope, conditions, range, now),
           signal,
         ),
     },

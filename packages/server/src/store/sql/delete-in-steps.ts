@@ -4,6 +4,7 @@ import { AppError } from '../../errors.ts';
 import type { Engine, Tx } from './engine.ts';
 import { createSources, rowsToFree, type Sources } from './messages/sources.ts';
 import { prepare, type Slots } from './prepared.ts';
+import { removeContentOf } from './reports/explained-waits.ts';
 import { DELETED } from './tables/index.ts';
 import { cancelOfInboxes } from './webhooks/queue.ts';
 
@@ -184,7 +185,11 @@ export function createRemoval(engine: Engine): Removal {
       freed += ROWS_PER_INBOX;
     }
     await sources.release(tx, released);
-    if (emptied.length > 0) await tx.deleteFrom('inboxes').where('seq', 'in', emptied).execute();
+    if (emptied.length === 0) return freed;
+    const isEmptied = new Set(emptied);
+    const emptiedIds = inboxes.filter(({ seq }) => isEmptied.has(seq)).map(({ id }) => id);
+    await removeContentOf(tx, emptiedIds);
+    await tx.deleteFrom('inboxes').where('seq', 'in', emptied).execute();
     return freed;
   }
 

@@ -4,6 +4,7 @@ import { newId } from '../../ids.ts';
 import type { StoreFigures, Upkeep } from '../contract/index.ts';
 import {
   DELIVERY_KEPT_MS,
+  EXPLAINED_KEPT_MS,
   MAX_KEPT_DELIVERIES,
   REFUSAL_KEPT_MS,
   SESSION_IDLE_MS,
@@ -15,6 +16,7 @@ import { dayOf, monthOf } from '../contract/usage.ts';
 import { inSequence, type Removal } from './delete-in-steps.ts';
 import type { Db, Engine, Tx } from './engine.ts';
 import { giveUpStaged } from './messages/staged.ts';
+import { removeContentOf } from './reports/explained-waits.ts';
 import { DELETED, type Tables } from './tables/index.ts';
 import { cancelOfInboxes, removeEnded, removeNextWebhook } from './webhooks/queue.ts';
 import { createTakeWakes } from './webhooks/wakes.ts';
@@ -52,6 +54,7 @@ function freeEndedInboxes({ dialect }: Engine, { freeMessages, sources }: Remova
       freed += await cancelOfInboxes(tx, limit - freed, [ended.id], now);
       if (freed >= limit) break;
       freed += await freeMessages(tx, ended.seq, limit - freed, released);
+      await removeContentOf(tx, [ended.id]);
       const isDone = freed < limit;
       // A deleted inbox cannot be extended.
       if (!isDone && ended.expires_at === DELETED) break;
@@ -246,6 +249,7 @@ export function createUpkeep(engine: Engine, removal: Removal): Upkeep {
     // A live inbox's address is reserved for days longer than the inbox lives.
     removeOld('addresses', ['address'], (now) => sql`reserved_until <= ${now}`),
     removeOld('refusals', ['seq'], (now) => sql`at <= ${now - REFUSAL_KEPT_MS}`),
+    removeOld('failed_waits', ['id'], (now) => sql`ended_at <= ${now - EXPLAINED_KEPT_MS}`),
     removeOld('deleted_inboxes', ['id'], (now) => sql`deleted_at <= ${now - TOMBSTONE_MS}`),
     removeOld('idempotency', ['key_id', 'key_hash'], (now) => sql`expires_at <= ${now}`),
     removeOld('sessions', ['hash'], (now) => sql`used_at <= ${now - SESSION_IDLE_MS}`),

@@ -3,6 +3,7 @@ import { answerChecker } from '../../support/answer-schema.ts';
 import type { Answer, Body } from '../../support/api-client.ts';
 import { EMPTY_ARCHIVE } from '../../support/recording-archive.ts';
 import { startApp, type TestApp } from '../../support/start-app.ts';
+import { everyOperation, resolved } from './operations.ts';
 
 /** As `mayfly dev`, where webhooks may go to loopback; and operations that are off by default are on. */
 const ENV = { MAYFLY_SIGNUP_PLAN: 'free', MAYFLY_WEBHOOK_ALLOW: '127.0.0.0/8' };
@@ -26,7 +27,7 @@ interface Operation {
 }
 
 /** Things that the example ids of a document stand for, by prefix. */
-type Place = Record<'inb' | 'msg' | 'whk' | 'dlv' | 'key' | 'cur' | 'acur', string>;
+type Place = Record<'inb' | 'msg' | 'whk' | 'dlv' | 'key' | 'wai' | 'cur' | 'acur', string>;
 
 interface ExampleRequest {
   operation: Operation;
@@ -39,12 +40,7 @@ interface ExampleRequest {
 }
 
 let app: TestApp;
-const document: Body = await (async () => {
-  const server = await startApp(ENV);
-  const { body } = await server.api('GET', '/openapi.json', { as: null });
-  await server.stop();
-  return body;
-})();
+const { document }: { document: Body } = everyOperation();
 const check = answerChecker(document);
 
 beforeAll(async () => {
@@ -52,17 +48,18 @@ beforeAll(async () => {
 });
 afterAll(() => app.stop());
 
-const resolved = (node: Body): Body =>
-  node?.$ref
-    ? node.$ref
-        .slice(2)
-        .split('/')
-        .reduce((at: Body, name: string) => at[name], document)
-    : node;
+const resolve = (node: Body): Body => resolved(document, node);
 
 const operations: Operation[] = Object.entries<Body>(document.paths).flatMap(([path, methods]) =>
   Object.entries<Body>(methods).map(([method, described]) => ({
-    ...{ id: described.operationId, method: method.toUpperCase(), path, described },
+    ...{ id: described.operationId, method: method.toUpperCase(), path },
+    described: {
+      ...described,
+      parameters: (described.parameters ?? []).map(resolve),
+      responses: Object.fromEntries(
+        Object.entries<Body>(described.responses).map(([status, response]) => [status, resolve(response)]),
+      ),
+    },
   })),
 );
 
@@ -112,18 +109,20 @@ async function newPlace(): Promise<Place> {
   const webhook = await post('/v1/webhooks', { url: 'http://127.0.0.1:9999/hook' });
   const delivery = await post(`/v1/webhooks/${webhook.id}/test`);
   const key = await post('/v1/keys', { name: 'spare', scope: 'read' });
+  const never = { match: { subject: 'never sent' }, timeoutSeconds: 0 };
+  const failed = await post(`/v1/inboxes/${inbox.id}/wait`, never);
   const stream = await app.api('GET', '/v1/events');
   const [, acur = ''] = /^id: (acur_\S+)/m.exec(stream.body) ?? [];
   return {
     ...{ inb: inbox.id, msg: messages[0].id, whk: webhook.id, dlv: delivery.id, key: key.id },
-    ...{ cur: inbox.cursor, acur },
+    ...{ cur: inbox.cursor, acur, wai: failed.waitId },
   };
 }
 
 /** The text with the example ids and cursors of the document replaced by those of the place. */
 const inPlace = (text: string, place: Place): string =>
   text
-    .replaceAll(/\b(inb|msg|whk|dlv|key)_01kk4m[0-9a-z]{20}/g, (_id, kind: keyof Place) => place[kind])
+    .replaceAll(/\b(inb|msg|whk|dlv|key|wai)_01kk4m[0-9a-z]{20}/g, (_id, kind: keyof Place) => place[kind])
     .replaceAll(/\b(a?cur)_[0-9a-z]+_[\w-]{11}/g, (_cursor, kind: keyof Place) => place[kind]);
 
 /** As OpenAPI describes it: the fields of an object are parameters of their own (style `form`, exploded). */
@@ -171,11 +170,10 @@ describe('every operation of the OpenAPI document', () => {
       if (parameter.required) expect(parameter.example, `${parameter.name}: an example`).toBeDefined();
       else expect(parameter.example, `${parameter.name} is optional: no field is filled in`).toBeUndefined();
     }
-    for (const [type, { examples }] of Object.entries<Body>(operation.described.requestBody?.content ?? {})) {
-      if (operation.id in BYTES) continue;
-      const found = Object.keys(examples ?? {}).length;
-      expect(found, `${type}: add "examples" to the schema of the body`).toBeGreaterThan(0);
-    }
+    const content = Object.values<Body>(operation.described.requestBody?.content ?? {});
+    if (content.length === 0 || operation.id in BYTES) return;
+    const examples = content.flatMap((one) => Object.keys(one.examples ?? {}));
+    expect(examples.length, 'add "examples" to the schema of the body').toBeGreaterThan(0);
   });
 
   it.each(byId)('carries an example of each of its errors: %s', (_id, { described }) => {
@@ -186,7 +184,7 @@ describe('every operation of the OpenAPI document', () => {
       const { examples = {}, schema } = described.responses[status].content[PROBLEM_TYPE];
       expect(Object.keys(examples).length, `${status}: name the code in backquotes`).toBeGreaterThan(0);
       for (const example of Object.values<Body>(examples)) {
-        const { value } = resolved(example);
+        const { value } = resolve(example);
         expect(value.status).toBe(Number(status));
         expect(check(schema, value)).toBe('');
         expect(value.detail).toMatch(/^["A-Z].*[.?]$/);

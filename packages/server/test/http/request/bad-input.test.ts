@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { everyOperation, newPlace, type Operation, type Place, sendOptions } from '../openapi/operations.ts';
 import { type Answer, type ApiOptions, type Body, startHttp, type TestHttp } from '../start-http.ts';
 
-const { document, operations } = await everyOperation();
+const { document, operations } = everyOperation();
 const ajv = new Ajv2020({ strict: false, formats: { 'date-time': true } });
 const isProblem = ajv.compile({ ...document.components.schemas.Problem, components: document.components });
 
@@ -25,7 +25,7 @@ const wrongValues = (types: string[]): unknown[] =>
 let http: TestHttp;
 let own: Place;
 beforeAll(async () => {
-  http = await startHttp();
+  http = await startHttp({ signUpPlan: 'free' });
   own = await newPlace(http);
 });
 afterAll(() => http.stop());
@@ -142,7 +142,8 @@ describe('bad input at every operation', () => {
     it('answers 410 to the owner of an expired inbox, 404 to a stranger', async () => {
       const expired = await newPlace(http, http.keys.own, 1);
       await http.clock.advance(60_000);
-      expectProblem(await send(operation, {}, expired), 410, 'inbox_expired');
+      // What a wait has explained outlives its inbox.
+      if (operation.id !== 'getWait') expectProblem(await send(operation, {}, expired), 410, 'inbox_expired');
       expectProblem(await send(operation, { as: http.keys.foreign }, expired), 404, 'not_found');
       own = await newPlace(http);
     });

@@ -76,7 +76,7 @@ describe.skipIf(!IS_THERE)('PostgreSQL in trouble', () => {
     store = await openPostgres({ url, onDamage: (error) => damages.push(error) });
     await store.ping();
     for (let n = 0; n < 2; n++)
-      await expect(store.messages.list(inbox.id, everything, T)).rejects.toMatchObject(DAMAGED);
+      await expect(store.messages.listRows(inbox.id, everything, T)).rejects.toMatchObject(DAMAGED);
     expect(await store.inboxes.find(accountId, inbox.id, T)).toMatchObject({ id: inbox.id });
     await expect(store.ping()).rejects.toMatchObject(DAMAGED);
     expect(damages).toHaveLength(1);
@@ -227,7 +227,7 @@ describe.skipIf(!IS_THERE)('PostgreSQL in trouble', () => {
       expect(orders).toEqual(orders.toSorted((a, b) => a - b));
     }
     for (const { id, accountId: owner } of inboxes) {
-      const listed = await store.messages.list(id, { ...everything, limit: 1e6 }, T);
+      const listed = await store.messages.listRows(id, { ...everything, limit: 1e6 }, T);
       expect((await store.inboxes.find(owner, id, T))?.messageCount).toBe(listed.length);
     }
     for (const node of nodes.slice(1)) await node.close();

@@ -17,6 +17,7 @@ export const TABLES = [
   'deleted_inboxes',
   'deliveries',
   'domains',
+  'failed_waits',
   'idempotency',
   'inbox_labels',
   'inbox_waits',

@@ -3,6 +3,7 @@ import { freeInSteps, INBOXES_PER_STEP, inSequence, type Removal } from '../dele
 import type { Dialect, Engine, Tx } from '../engine.ts';
 import { vacateAddresses } from '../inboxes/addresses.ts';
 import { removeDeletedInboxesOf } from '../reports/deleted-inboxes.ts';
+import { removeFailedWaitsOf } from '../reports/explained-waits.ts';
 import { DELETED } from '../tables/index.ts';
 import { removeNextWebhook } from '../webhooks/queue.ts';
 import { revokeAll } from './keys.ts';
@@ -143,6 +144,7 @@ export function createAccountDeletion(engine: Engine, removal: Removal): Account
         (tx, limit) => removeWebhooks(tx, dialect, accountId, limit),
         (tx, limit) => removeInboxes(tx, removal, accountId, limit, now),
         (tx, limit) => removeDeletedInboxesOf(tx, accountId, limit),
+        (tx, limit) => removeFailedWaitsOf(tx, accountId, limit),
         (tx, limit) => removal.sources.freeParked(tx, limit),
       ),
     );

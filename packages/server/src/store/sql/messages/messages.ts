@@ -5,10 +5,11 @@ import { createAccountPages } from './account-pages.ts';
 import { createFollowing, createPlaces } from './account-sequence.ts';
 import { createCheck } from './check.ts';
 import { createDeletion } from './deletion.ts';
+import { createMarks } from './marks.ts';
 import { createLists, createRawReads, createReads } from './reads.ts';
+import { createRecipients } from './recipients.ts';
 import { createReadContents } from './rows.ts';
 import { createSearch } from './search.ts';
-import { createSimilar } from './similar.ts';
 import { createUnstage } from './staged.ts';
 
 /** Reading and deleting messages; each engine adds them in its own way. */
@@ -23,7 +24,8 @@ export function createMessages(engine: Engine, removal: Removal): Omit<MessageSt
     ...createAccountPages(engine),
     search: createSearch(engine, readContents),
     check: createCheck(engine, readContents),
-    ...createSimilar(engine),
+    ...createRecipients(engine),
+    ...createMarks(engine),
     ...createDeletion(engine, removal),
     unstage: createUnstage(engine),
   };
