@@ -49,7 +49,7 @@ const ERRORS: Partial<Record<ProblemCode, DescribedError>> = {
   not_found: {
     meaning: 'the id is unknown, or not visible to this credential.',
     detail:
-      'No inbox with the id "inb_01kk4m2t9vq8z3w6x5y7c1d2e3" is visible to this credential. List the inboxes of the account with GET /v1/inboxes.',
+      'No inbox with the id "inb_01kk4m2t9vq8z3w6x5y7c1d2e3" is visible to this credential: it may have been deleted, or have expired more than 24 hours ago. List the inboxes of the account with GET /v1/inboxes.',
   },
   inbox_expired: {
     meaning: 'the inbox expired within the last 24 hours.',
