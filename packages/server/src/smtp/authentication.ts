@@ -1,9 +1,8 @@
 import type { CaptureTarget, FindCaptureTarget, SmtpCredentials } from '../inbound/smtp-credentials.ts';
 import type { Logger } from '../log.ts';
-import type { AuthOffer } from './protocol/interpreter.ts';
-import { REPLIES, type Reply } from './protocol/replies.ts';
-import { replyForError } from './replies.ts';
-import { isLoopback } from './transport/networks.ts';
+import type { AuthOffer } from './interpreter.ts';
+import { isLoopback } from './networks.ts';
+import { REPLIES, type Reply, replyForError } from './replies.ts';
 
 /**
  * `inbox`: credentials of an inbox only; `any`: all others are accepted too, and change nothing; `off`: no

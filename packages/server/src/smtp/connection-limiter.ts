@@ -1,7 +1,7 @@
 import { sourceKey } from '../inbound/source-key.ts';
 import { CROWDED_IDLE_MS, NEARLY_FULL_IDLE_MS, type SmtpLimits } from './limits.ts';
-import { REPLIES, type Reply } from './protocol/replies.ts';
-import { isLoopback } from './transport/networks.ts';
+import { isLoopback } from './networks.ts';
+import { REPLIES, type Reply } from './replies.ts';
 
 /** A connection as the limiter sees it. */
 export interface LimitedConnection {

@@ -4,9 +4,9 @@ import { newSessionId } from '../ids.ts';
 import { plainAddress } from '../inbound/source-key.ts';
 import type { ConnectionLimiter, LimitedConnection } from './connection-limiter.ts';
 import { Dialogue, type DialogueContext, type Transport } from './dialogue.ts';
-import { readProxyHeader } from './protocol/proxy-header.ts';
-import { REPLIES, replyLine } from './protocol/replies.ts';
-import { HandshakeWatch } from './transport/handshake-failures.ts';
+import { HandshakeWatch } from './handshake.ts';
+import { readProxyHeader } from './proxy-header.ts';
+import { REPLIES, replyLine } from './replies.ts';
 
 /** What all connections share. */
 export interface ConnectionContext extends DialogueContext {

@@ -1,13 +1,13 @@
 import type { SecureContext } from 'node:tls';
 import { freeRead } from '../memory.ts';
 import { authOffer } from './authentication.ts';
-import type { BareLineEndings } from './protocol/data-reader.ts';
-import { SmtpEngine } from './protocol/engine.ts';
-import type { ProtocolEvent } from './protocol/events.ts';
-import { REPLIES, type Reply } from './protocol/replies.ts';
-import type { Fault } from './session/faults.ts';
-import { Session, type SessionContext, type SessionOptions } from './session/session.ts';
-import { SessionTimer } from './session/session-timer.ts';
+import type { BareLineEndings } from './data-reader.ts';
+import { SmtpEngine } from './engine.ts';
+import type { ProtocolEvent } from './events.ts';
+import type { Fault } from './faults.ts';
+import { REPLIES, type Reply } from './replies.ts';
+import { Session, type SessionContext, type SessionOptions } from './session.ts';
+import { SessionTimer } from './session-timer.ts';
 
 /** What all dialogues share. */
 export interface DialogueContext extends SessionContext {

@@ -1,8 +1,8 @@
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import { createSecureContext, type SecureContext } from 'node:tls';
+import type { KeyPair } from './certificate.ts';
 import { Connection, type ConnectionContext } from './connection.ts';
-import type { KeyPair } from './transport/certificate.ts';
-import type { NetworkMatch } from './transport/networks.ts';
+import type { NetworkMatch } from './networks.ts';
 
 export interface ListenerContext extends ConnectionContext {
   /** Peers that speak the PROXY protocol. */

@@ -5,15 +5,6 @@ import type { FindCaptureTarget } from '../inbound/smtp-credentials.ts';
 import type { Logger } from '../log.ts';
 import type { SmtpMetrics } from '../monitoring/metrics.ts';
 import type { AuthMode } from './authentication.ts';
-import { ConnectionLimiter } from './connection-limiter.ts';
-import {
-  DEFAULT_SMTP_LIMITS,
-  QUIET_WATCH_INTERVAL_MS,
-  type SmtpLimits,
-  WATCH_INTERVAL_MS,
-} from './limits.ts';
-import { Listener, type ListenerContext, type ListenerOptions } from './listener.ts';
-import type { BareLineEndings } from './protocol/data-reader.ts';
 import {
   type CertificateSummary,
   checkKeyPair,
@@ -21,8 +12,17 @@ import {
   offersStartTls,
   type StartTlsMode,
   selfSignedCertificate,
-} from './transport/certificate.ts';
-import { networkMatch } from './transport/networks.ts';
+} from './certificate.ts';
+import { ConnectionLimiter } from './connection-limiter.ts';
+import type { BareLineEndings } from './data-reader.ts';
+import {
+  DEFAULT_SMTP_LIMITS,
+  QUIET_WATCH_INTERVAL_MS,
+  type SmtpLimits,
+  WATCH_INTERVAL_MS,
+} from './limits.ts';
+import { Listener, type ListenerContext, type ListenerOptions } from './listener.ts';
+import { networkMatch } from './networks.ts';
 
 export interface SmtpServerOptions {
   host: string;

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
+import type { EngineOptions } from '../../../src/smtp/engine.ts';
 import { DEFAULT_SMTP_LIMITS } from '../../../src/smtp/limits.ts';
-import type { EngineOptions } from '../../../src/smtp/protocol/engine.ts';
 
 /** Limits that short dialogues meet. */
 export const SMALL_LIMITS: EngineOptions['limits'] = {

@@ -1,7 +1,7 @@
+import { type EngineOptions, SmtpEngine } from '../../../src/smtp/engine.ts';
+import type { ProtocolEvent } from '../../../src/smtp/events.ts';
 import { DEFAULT_SMTP_LIMITS } from '../../../src/smtp/limits.ts';
-import { type EngineOptions, SmtpEngine } from '../../../src/smtp/protocol/engine.ts';
-import type { ProtocolEvent } from '../../../src/smtp/protocol/events.ts';
-import { REPLIES } from '../../../src/smtp/protocol/replies.ts';
+import { REPLIES } from '../../../src/smtp/replies.ts';
 
 export const OPTIONS: EngineOptions = {
   name: 'mx.mayfly.test',

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { type EngineOptions, MAX_BACKLOG_BYTES } from '../../../src/smtp/protocol/engine.ts';
-import { REPLIES } from '../../../src/smtp/protocol/replies.ts';
+import { type EngineOptions, MAX_BACKLOG_BYTES } from '../../../src/smtp/engine.ts';
+import { REPLIES } from '../../../src/smtp/replies.ts';
 import { Driver, OPTIONS, say } from './drive.ts';
 
 const HELLO = 'EHLO client.test\r\n';

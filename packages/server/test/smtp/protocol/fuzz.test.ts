@@ -1,9 +1,9 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { MAX_BACKLOG_BYTES, SmtpEngine } from '../../../src/smtp/protocol/engine.ts';
-import type { ProtocolEvent } from '../../../src/smtp/protocol/events.ts';
-import { REPLIES, type Reply } from '../../../src/smtp/protocol/replies.ts';
+import { MAX_BACKLOG_BYTES, SmtpEngine } from '../../../src/smtp/engine.ts';
+import type { ProtocolEvent } from '../../../src/smtp/events.ts';
+import { REPLIES, type Reply } from '../../../src/smtp/replies.ts';
 import { runs, timeLimit } from '../../support/form.ts';
 import { dialogue, SMALL_LIMITS, SMALL_MESSAGE_BYTES } from './dialogues.ts';
 import { OPTIONS } from './drive.ts';

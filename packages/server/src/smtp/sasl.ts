@@ -1,4 +1,4 @@
-import type { SmtpCredentials } from '../../inbound/smtp-credentials.ts';
+import type { SmtpCredentials } from '../inbound/smtp-credentials.ts';
 import { REPLIES, type Reply } from './replies.ts';
 
 /*

@@ -1,4 +1,4 @@
-import type { SmtpCredentials } from '../../inbound/smtp-credentials.ts';
+import type { SmtpCredentials } from '../inbound/smtp-credentials.ts';
 import type { Reply } from './replies.ts';
 
 /** A mail transaction begins; an earlier one is over (RFC 5321 section 3.3). */

@@ -1,4 +1,4 @@
-import { parseAddress, SOURCE_ROUTE } from '../../mail/address.ts';
+import { parseAddress, SOURCE_ROUTE } from '../mail/address.ts';
 import { REPLIES, type Reply } from './replies.ts';
 
 export interface MailCommand {

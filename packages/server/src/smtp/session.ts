@@ -1,21 +1,20 @@
-import type { Clock } from '../../clock.ts';
-import type { ByteBudget } from '../../inbound/in-flight/byte-budget.ts';
-import type { ShareEvents } from '../../inbound/in-flight/share.ts';
-import type { Receiver } from '../../inbound/receiver.ts';
-import type { Recipient } from '../../inbound/recipients.ts';
-import { SessionTrail } from '../../inbound/session-trail.ts';
-import type { CaptureTarget, SmtpCredentials } from '../../inbound/smtp-credentials.ts';
-import { sourceKey } from '../../inbound/source-key.ts';
-import type { Logger } from '../../log.ts';
-import type { SmtpMetrics } from '../../monitoring/metrics.ts';
-import type { FaultPoint, MailEnvelope } from '../../store/contract/index.ts';
-import { type AuthContext, checkCredentials } from '../authentication.ts';
-import type { SmtpLimits } from '../limits.ts';
-import type { MailEvent, RejectedEvent } from '../protocol/events.ts';
-import { REPLIES, type Reply } from '../protocol/replies.ts';
-import { replyForError } from '../replies.ts';
+import type { Clock } from '../clock.ts';
+import type { ByteBudget } from '../inbound/in-flight/byte-budget.ts';
+import type { ShareEvents } from '../inbound/in-flight/share.ts';
+import type { Receiver } from '../inbound/receiver.ts';
+import type { Recipient } from '../inbound/recipients.ts';
+import { SessionTrail } from '../inbound/session-trail.ts';
+import type { CaptureTarget, SmtpCredentials } from '../inbound/smtp-credentials.ts';
+import { sourceKey } from '../inbound/source-key.ts';
+import type { Logger } from '../log.ts';
+import type { SmtpMetrics } from '../monitoring/metrics.ts';
+import type { FaultPoint, MailEnvelope } from '../store/contract/index.ts';
+import { type AuthContext, checkCredentials } from './authentication.ts';
+import type { MailEvent, RejectedEvent } from './events.ts';
 import { type Fault, SessionFaults } from './faults.ts';
 import { IncomingMessage } from './incoming-message.ts';
+import type { SmtpLimits } from './limits.ts';
+import { REPLIES, type Reply, replyForError } from './replies.ts';
 import { SessionReports } from './reports.ts';
 
 /** What all sessions share. */

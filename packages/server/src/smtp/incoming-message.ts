@@ -1,6 +1,6 @@
-import type { ByteBudget } from '../../inbound/in-flight/byte-budget.ts';
-import { MailBuffer } from '../../inbound/in-flight/mail-buffer.ts';
-import type { Share, ShareEvents, ShareOwner } from '../../inbound/in-flight/share.ts';
+import type { ByteBudget } from '../inbound/in-flight/byte-budget.ts';
+import { MailBuffer } from '../inbound/in-flight/mail-buffer.ts';
+import type { Share, ShareEvents, ShareOwner } from '../inbound/in-flight/share.ts';
 
 export interface IncomingMessageOptions {
   budget: ByteBudget;

@@ -1,7 +1,7 @@
-import type { ProtocolLimits } from '../limits.ts';
 import { type BareLineEndings, DataReader } from './data-reader.ts';
 import { isRequest, type ProtocolEvent, type Request } from './events.ts';
 import { Interpreter, type InterpreterOptions } from './interpreter.ts';
+import type { ProtocolLimits } from './limits.ts';
 import { LineReader } from './line-reader.ts';
 import { hasProxySignature } from './proxy-header.ts';
 import { REPLIES, type Reply, replyLine } from './replies.ts';

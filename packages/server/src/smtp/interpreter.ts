@@ -1,7 +1,7 @@
-import type { SmtpLimits } from '../limits.ts';
 import { readMail, readRcpt } from './commands.ts';
 import type { ProtocolEvent } from './events.ts';
 import { isHelloName } from './hello-name.ts';
+import type { SmtpLimits } from './limits.ts';
 import { REPLIES, type Reply } from './replies.ts';
 import { type AuthExchange, type AuthStep, beginAuth, continueAuth, MECHANISMS } from './sasl.ts';
 

@@ -1,10 +1,10 @@
-import type { Clock } from '../../clock.ts';
-import type { Receiver } from '../../inbound/receiver.ts';
-import type { Recipient } from '../../inbound/recipients.ts';
-import type { SessionTrail } from '../../inbound/session-trail.ts';
-import type { Logger } from '../../log.ts';
-import type { FaultPoint, MailEnvelope, MetFault } from '../../store/contract/index.ts';
-import type { Reply } from '../protocol/replies.ts';
+import type { Clock } from '../clock.ts';
+import type { Receiver } from '../inbound/receiver.ts';
+import type { Recipient } from '../inbound/recipients.ts';
+import type { SessionTrail } from '../inbound/session-trail.ts';
+import type { Logger } from '../log.ts';
+import type { FaultPoint, MailEnvelope, MetFault } from '../store/contract/index.ts';
+import type { Reply } from './replies.ts';
 
 /** What a fault rule does in place of the usual reply. */
 export interface Fault {

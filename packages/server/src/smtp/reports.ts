@@ -1,12 +1,12 @@
-import type { Clock } from '../../clock.ts';
-import type { Receiver } from '../../inbound/receiver.ts';
-import type { Logger } from '../../log.ts';
-import { parseAddress } from '../../mail/address.ts';
-import type { SmtpMetrics } from '../../monitoring/metrics.ts';
-import type { MailEnvelope } from '../../store/contract/index.ts';
-import type { RejectedMailEvent } from '../protocol/events.ts';
-import { REPLIES, type Reply, replyLine } from '../protocol/replies.ts';
+import type { Clock } from '../clock.ts';
+import type { Receiver } from '../inbound/receiver.ts';
+import type { Logger } from '../log.ts';
+import { parseAddress } from '../mail/address.ts';
+import type { SmtpMetrics } from '../monitoring/metrics.ts';
+import type { MailEnvelope } from '../store/contract/index.ts';
+import type { RejectedMailEvent } from './events.ts';
 import type { Fault } from './faults.ts';
+import { REPLIES, type Reply, replyLine } from './replies.ts';
 
 export interface ReportsDeps {
   receiver: Pick<Receiver, 'refused' | 'senderRefused'>;

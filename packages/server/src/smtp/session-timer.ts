@@ -1,5 +1,5 @@
-import type { SmtpLimits } from '../limits.ts';
-import { REPLIES, type Reply } from '../protocol/replies.ts';
+import type { SmtpLimits } from './limits.ts';
+import { REPLIES, type Reply } from './replies.ts';
 
 /** Snapshot of session activity, used to evaluate timeouts. */
 interface Activity {

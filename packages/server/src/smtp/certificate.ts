@@ -2,7 +2,7 @@ import { X509Certificate } from 'node:crypto';
 import { once } from 'node:events';
 import { createSecureContext } from 'node:tls';
 import { Worker } from 'node:worker_threads';
-import { messageOf } from '../../errors.ts';
+import { messageOf } from '../errors.ts';
 
 export interface KeyPair {
   /** PEM. */

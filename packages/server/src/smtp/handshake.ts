@@ -1,7 +1,7 @@
-import type { Clock } from '../../clock.ts';
-import type { Receiver } from '../../inbound/receiver.ts';
-import type { Logger } from '../../log.ts';
-import type { SmtpLimits } from '../limits.ts';
+import type { Clock } from '../clock.ts';
+import type { Receiver } from '../inbound/receiver.ts';
+import type { Logger } from '../log.ts';
+import type { SmtpLimits } from './limits.ts';
 
 /** What a failed handshake is reported to. */
 export interface HandshakeContext {
