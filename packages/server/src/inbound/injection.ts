@@ -76,9 +76,9 @@ export function createInjection({
     { begin, ...mail }: Pick<ReceivedMail, 'envelope' | 'trace'> & { begin: TrailEvent },
   ): Promise<string> => {
     const begun = { event: begin, at: clock.now() };
-    const { maxMessageBytes: limit = 0, accountId: account = '' } = recipients[0] ?? {};
-    const owner = { source: sourceKey(remoteAddress), account };
-    const { bytes, release } = await readMessage(stream, { limit, tooLarge: messageTooLarge, budget, owner });
+    const limits = { limit: recipients[0]?.maxMessageBytes ?? 0, tooLarge: messageTooLarge };
+    const source = sourceKey(remoteAddress);
+    const { bytes, release } = await readMessage(stream, { ...limits, budget, source });
     try {
       if (bytes.length === 0) throw emptyMessage();
       const trail = [begun, { event: 'end-of-data' as const, at: clock.now() }];

@@ -93,7 +93,7 @@ export class Dialogue {
     this.#engine.push(bytes);
     this.resume();
     const { isReceiving, backlog } = this.#engine;
-    if (isReceiving && backlog === 0 && this.#session.hasCopied) freeRead(bytes);
+    if (isReceiving && backlog === 0 && !this.#isHeld) freeRead(bytes);
   }
 
   /** The client has closed its side: it still gets the replies to what it sent. */
@@ -208,7 +208,7 @@ export class Dialogue {
         else this.#beginData();
         break;
       case 'bytes':
-        this.#isHeld = !session.append(event.bytes);
+        this.#append(event.bytes);
         break;
       case 'data-refused':
         session.refuseData();
@@ -224,6 +224,16 @@ export class Dialogue {
         break;
       default:
     }
+  }
+
+  #append(bytes: Uint8Array): void {
+    const granted = this.#session.append(bytes);
+    if (!granted) return;
+    this.#isHeld = true;
+    void granted.then(() => {
+      this.#isHeld = false;
+      this.resume();
+    });
   }
 
   #answer(reply: Promise<Reply | Fault>): void {
@@ -258,13 +268,7 @@ export class Dialogue {
 
   #beginData(): void {
     this.#timer.beginData(this.#context.clock.monotonic());
-    const maxBytes = this.#session.beginData({
-      resume: () => {
-        this.#isHeld = false;
-        this.resume();
-      },
-      revoke: () => this.close(REPLIES.slowerThanOthersNeed),
-    });
+    const maxBytes = this.#session.beginData(() => this.close(REPLIES.slowerThanOthersNeed));
     this.#engine.acceptData(maxBytes);
   }
 

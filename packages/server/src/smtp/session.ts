@@ -1,6 +1,6 @@
 import type { Clock } from '../clock.ts';
 import type { ByteBudget } from '../inbound/in-flight/byte-budget.ts';
-import type { ShareEvents } from '../inbound/in-flight/share.ts';
+import { IncomingMail } from '../inbound/in-flight/incoming-mail.ts';
 import type { Receiver } from '../inbound/receiver.ts';
 import type { Recipient } from '../inbound/recipients.ts';
 import { SessionTrail } from '../inbound/session-trail.ts';
@@ -12,7 +12,6 @@ import type { FaultPoint, MailEnvelope } from '../store/contract/index.ts';
 import { type AuthContext, checkCredentials } from './authentication.ts';
 import type { MailEvent, RejectedEvent } from './events.ts';
 import { type Fault, SessionFaults } from './faults.ts';
-import { IncomingMessage } from './incoming-message.ts';
 import type { SmtpLimits } from './limits.ts';
 import { REPLIES, type Reply, replyForError } from './replies.ts';
 import { SessionReports } from './reports.ts';
@@ -71,7 +70,7 @@ export class Session {
   /** Aborted when the connection is gone; made when the first message is stored. */
   #gone: AbortController | undefined;
   #transaction: Transaction | undefined;
-  #message: IncomingMessage | undefined;
+  #message: { mail: IncomingMail; begunAt: number } | undefined;
 
   /** @param onDelay called when a delay that a fault rule asks for begins (true) or ends (false) */
   constructor(
@@ -165,11 +164,10 @@ export class Session {
 
   /**
    * Begins a message.
-   * @param events `resume` is called when the message may go on after {@link append} returned false, `revoke`
-   *   when the session is to be closed because others wait for the memory
+   * @param revoke called when the session is to be closed because others wait for the memory
    * @returns the bytes that it may have
    */
-  beginData(events: ShareEvents): number {
+  beginData(revoke: () => void): number {
     const { maxMessageBytes, budget, clock } = this.#context;
     const { recipients, postmasters } = this.#current();
     const largest = Math.max(
@@ -177,25 +175,20 @@ export class Session {
       ...recipients.map((recipient) => recipient.maxMessageBytes),
     );
     const maxBytes = Math.min(largest, maxMessageBytes);
-    const owner = { source: this.#source, account: recipients[0]?.accountId ?? '' };
     this.#trail.data();
-    this.#message = new IncomingMessage(maxBytes, { budget, owner, events, now: clock.monotonic() });
+    const mail = new IncomingMail({ budget, source: this.#source, maxBytes, revoke });
+    this.#message = { mail, begunAt: clock.monotonic() };
     return maxBytes;
   }
 
-  /** @returns false when the message has to wait until `resume` is called */
-  append(bytes: Uint8Array): boolean {
-    return this.#message?.append(bytes) ?? true;
-  }
-
-  /** Whether the memory of what was given to {@link append} is not needed any more. */
-  get hasCopied(): boolean {
-    return this.#message?.hasCopied ?? false;
+  /** @returns a promise when the message has to wait until it resolves */
+  append(bytes: Uint8Array): Promise<void> | undefined {
+    return this.#message?.mail.append(bytes);
   }
 
   /** The message is refused: what came of it is dropped. */
   refuseData(): void {
-    this.#message?.release();
+    this.#message?.mail.release();
   }
 
   /**
@@ -209,12 +202,12 @@ export class Session {
     if (!message) throw new Error('The end of a message that was not begun');
     this.#message = undefined;
     this.#transaction = undefined;
-    const bytes = refusal ? bytesRead : message.length;
+    const bytes = refusal ? bytesRead : message.mail.length;
     const { given, delayMs } = refusal
       ? { given: refusal, delayMs: 0 }
-      : await this.#finish(transaction, message.finish());
+      : await this.#finish(transaction, message.mail.finish());
     // A delay holds no memory that others wait for.
-    message.release();
+    message.mail.release();
     const { begunAt } = message;
     this.#reports.message({ ...transaction, bytes, begunAt }, given, this.#target?.address);
     await this.#faults.delay(delayMs);
@@ -229,7 +222,7 @@ export class Session {
     this.#faults.end();
     if (!this.#message) return;
     const { begunAt } = this.#message;
-    this.#message.release();
+    this.#message.mail.release();
     this.#message = undefined;
     this.#reports.interrupted({ ...this.#current(), bytes: bytesRead, begunAt }, this.#target?.address);
   }

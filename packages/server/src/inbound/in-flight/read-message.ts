@@ -2,11 +2,19 @@ import type { Readable } from 'node:stream';
 import { AppError } from '../../errors.ts';
 import { freeRead } from '../../memory.ts';
 import type { ByteBudget } from './byte-budget.ts';
-import { MailBuffer } from './mail-buffer.ts';
-import type { Share, ShareOwner } from './share.ts';
+import { IncomingMail } from './incoming-mail.ts';
 
-/** When a sender that was too slow may try again: memory for the largest message is free by then. */
+/** When a sender that was too slow may try again: memory for the largest mail is free by then. */
 const RETRY_AFTER_SECONDS = 30;
+
+const interrupted = (): Error => new Error('The sender closed the connection before the end of the message.');
+
+const tooSlow = (): AppError =>
+  new AppError(
+    'unavailable',
+    `The body came too slowly while other messages waited for memory. Send it again in ${RETRY_AFTER_SECONDS} seconds.`,
+    { retryAfterSeconds: RETRY_AFTER_SECONDS },
+  );
 
 /** A message in memory. */
 export interface ReadMessage {
@@ -21,58 +29,10 @@ export interface ReadLimits {
   limit: number;
   /** Makes the error for a message above the limit. */
   tooLarge(limit: number): Error;
-  /** Shared by all messages in flight: a reader that has to wait does not read on. */
+  /** Shared by all mails in flight: while it grants nothing the stream is not read. */
   budget: ByteBudget;
-  owner: ShareOwner;
-}
-
-const interrupted = (): Error => new Error('The sender closed the connection before the end of the message.');
-
-const tooSlow = (): AppError =>
-  new AppError(
-    'unavailable',
-    `The body came too slowly while other messages waited for memory. Send it again in ${RETRY_AFTER_SECONDS} seconds.`,
-    { retryAfterSeconds: RETRY_AFTER_SECONDS },
-  );
-
-/** What may end or continue the reading of a message besides its bytes. */
-class Gate {
-  readonly share: Share;
-  readonly #stream: Readable;
-  readonly #stopped = Promise.withResolvers<never>();
-  #granted: PromiseWithResolvers<void> | undefined;
-
-  constructor(stream: Readable, { budget, owner }: ReadLimits) {
-    this.#stream = stream;
-    // It may be rejected when nothing waits for it.
-    this.#stopped.promise.catch(() => undefined);
-    stream.once('close', this.#onClose);
-    this.share = budget.open(owner, {
-      resume: () => this.#granted?.resolve(),
-      revoke: () => this.#stopped.reject(tooSlow()),
-    });
-  }
-
-  readonly #onClose = (): void => {
-    const { readableEnded, errored } = this.#stream;
-    if (!readableEnded) this.#stopped.reject(errored instanceof AppError ? errored : interrupted());
-  };
-
-  /** Waits for a promise, or rejects when the sender has gone or is too slow. */
-  race<T>(promise: Promise<T>): Promise<T> {
-    return Promise.race([promise, this.#stopped.promise]);
-  }
-
-  async take(bytes: number): Promise<void> {
-    if (this.share.take(bytes)) return;
-    if (this.#stream.destroyed) throw interrupted();
-    this.#granted = Promise.withResolvers();
-    await this.race(this.#granted.promise);
-  }
-
-  end(): void {
-    this.#stream.off('close', this.#onClose);
-  }
+  /** Of the sender, as `sourceKey` returns it. */
+  source: string;
 }
 
 /**
@@ -81,30 +41,36 @@ class Gate {
  * @throws what `tooLarge` makes; AppError `unavailable` when it comes too slowly while others wait; an Error
  *   when the stream ends early
  */
-export async function readMessage(stream: Readable, limits: ReadLimits): Promise<ReadMessage> {
-  const { limit, tooLarge } = limits;
-  const buffer = new MailBuffer(limit);
-  const gate = new Gate(stream, limits);
-  const release = (): void => {
-    buffer.clear();
-    gate.share.close();
+export async function readMessage(
+  stream: Readable,
+  { limit, tooLarge, budget, source }: ReadLimits,
+): Promise<ReadMessage> {
+  const stopped = Promise.withResolvers<never>();
+  // It may be rejected when nothing waits for it.
+  stopped.promise.catch(() => undefined);
+  const onClose = (): void => {
+    const { readableEnded, errored } = stream;
+    if (!readableEnded) stopped.reject(errored instanceof AppError ? errored : interrupted());
   };
+  stream.once('close', onClose);
+  const mail = new IncomingMail({ budget, source, maxBytes: limit, revoke: () => stopped.reject(tooSlow()) });
   const pieces: AsyncIterator<Buffer> = stream.iterator({ destroyOnReturn: false });
+  const next = () => Promise.race([pieces.next(), stopped.promise]);
   try {
-    for (let next = await gate.race(pieces.next()); !next.done; next = await gate.race(pieces.next())) {
-      if (buffer.length + next.value.length > limit) throw tooLarge(limit);
-      await gate.take(next.value.length);
-      buffer.append(next.value);
-      if (buffer.hasCopied) freeRead(next.value);
+    for (let piece = await next(); !piece.done; piece = await next()) {
+      if (mail.length + piece.value.length > limit) throw tooLarge(limit);
+      const granted = mail.append(piece.value);
+      if (granted && stream.destroyed) throw interrupted();
+      await Promise.race([granted, stopped.promise]);
+      freeRead(piece.value);
     }
-    gate.share.complete();
-    return { bytes: buffer.finish(), release };
+    return { bytes: mail.finish(), release: () => mail.release() };
   } catch (error) {
     // Not awaited: it settles after a read that may still be waiting for the sender.
     void pieces.return?.();
-    release();
+    mail.release();
     throw error;
   } finally {
-    gate.end();
+    stream.off('close', onClose);
   }
 }

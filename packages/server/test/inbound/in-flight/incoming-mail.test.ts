@@ -1,23 +1,27 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { MailBuffer } from '../../../src/inbound/in-flight/mail-buffer.ts';
+import { ByteBudget } from '../../../src/inbound/in-flight/byte-budget.ts';
+import { IncomingMail } from '../../../src/inbound/in-flight/incoming-mail.ts';
 import { TRACE_HEADROOM_BYTES } from '../../../src/inbound/received-line.ts';
 import { LARGE_BYTES } from '../../../src/memory.ts';
+import { FakeClock } from '../../support/fake-clock.ts';
 
 const MOST = 4 * LARGE_BYTES;
 const everyByte = Buffer.alloc(MOST, Buffer.from(Array.from({ length: 251 }, (_, i) => i)));
 
 /** The first bytes of {@link everyByte}, in pieces of these lengths again and again. */
-function gather(bytes: number, pieces: readonly number[]): MailBuffer {
-  const buffer = new MailBuffer(MOST);
+function gather(bytes: number, pieces: readonly number[]): IncomingMail {
+  const budget = new ByteBudget({ capacity: MOST, largest: MOST, clock: new FakeClock() });
+  const mail = new IncomingMail({ budget, source: 'a', maxBytes: MOST, revoke: () => undefined });
   for (let at = 0, next = 0; at < bytes; next++) {
     const end = Math.min(bytes, at + (pieces[next % pieces.length] ?? bytes));
     // As a socket's: the memory it came in is used for something else later.
     const piece = Buffer.from(everyByte.subarray(at, end));
-    buffer.append(piece);
+    mail.append(piece);
+    piece.fill(0);
     at = end;
   }
-  return buffer;
+  return mail;
 }
 
 describe('a mail that is gathered', () => {
@@ -37,9 +41,9 @@ describe('a mail that is gathered', () => {
     );
     fc.assert(
       fc.property(length, pieces, (bytes, cuts) => {
-        const buffer = gather(bytes, cuts);
-        expect(buffer.length).toBe(bytes);
-        const whole = buffer.finish();
+        const mail = gather(bytes, cuts);
+        expect(mail.length).toBe(bytes);
+        const whole = mail.finish();
         expect(whole.byteOffset).toBe(TRACE_HEADROOM_BYTES);
         expect(whole.buffer.byteLength).toBe(TRACE_HEADROOM_BYTES + bytes);
         expect(Buffer.compare(whole, everyByte.subarray(0, bytes))).toBe(0);
@@ -54,15 +58,14 @@ describe('a mail that is gathered', () => {
   });
 
   test('gives its memory back when it is let go, and not when another thread has it by then', () => {
-    const buffer = gather(LARGE_BYTES, [60_000]);
-    const whole = buffer.finish();
-    buffer.clear();
+    const mail = gather(LARGE_BYTES, [60_000]);
+    const whole = mail.finish();
+    mail.release();
     expect(whole.buffer.byteLength).toBe(0);
-    expect(buffer.length).toBe(0);
 
     const other = gather(LARGE_BYTES, [60_000]);
     const given = structuredClone(other.finish(), { transfer: [other.finish().buffer as ArrayBuffer] });
-    other.clear();
+    other.release();
     expect(Buffer.compare(given, everyByte.subarray(0, LARGE_BYTES))).toBe(0);
   });
 });
