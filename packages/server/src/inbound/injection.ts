@@ -76,9 +76,9 @@ export function createInjection({
     { begin, ...mail }: Pick<ReceivedMail, 'envelope' | 'trace'> & { begin: TrailEvent },
   ): Promise<string> => {
     const begun = { event: begin, at: clock.now() };
-    const limits = { limit: recipients[0]?.maxMessageBytes ?? 0, tooLarge: messageTooLarge };
-    const source = sourceKey(remoteAddress);
-    const { bytes, release } = await readMessage(stream, { ...limits, budget, source });
+    const maxBytes = recipients[0]?.maxMessageBytes ?? 0;
+    const options = { budget, source: sourceKey(remoteAddress), maxBytes };
+    const { bytes, release } = await readMessage(stream, messageTooLarge, options);
     try {
       if (bytes.length === 0) throw emptyMessage();
       const trail = [begun, { event: 'end-of-data' as const, at: clock.now() }];

@@ -1,15 +1,11 @@
 import { isIP } from 'node:net';
 import { parentPort, workerData } from 'node:worker_threads';
 import { generate } from 'selfsigned';
-import type { CertificateRequest, KeyPair } from './certificate.ts';
+import { DAY_MS } from '../clock.ts';
+import type { KeyPair } from './tls.ts';
 
-/** A certificate that is made at each start need not outlive the process by much; a year is plenty. */
-const VALID_MS = 366 * 24 * 60 * 60 * 1000;
-/** Clocks differ: valid from a day ago. */
-const BACKDATE_MS = 24 * 60 * 60 * 1000;
-
-/** An elliptic key, because it is made in milliseconds. */
-async function make({ hostname, now }: CertificateRequest): Promise<KeyPair> {
+/** With an elliptic key, because it is made in milliseconds. */
+async function make({ hostname, now }: { hostname: string; now: number }): Promise<KeyPair> {
   const name = isIP(hostname)
     ? ({ type: 7, ip: hostname } as const)
     : ({ type: 2, value: hostname } as const);
@@ -17,8 +13,9 @@ async function make({ hostname, now }: CertificateRequest): Promise<KeyPair> {
     keyType: 'ec',
     curve: 'P-256',
     algorithm: 'sha256',
-    notBeforeDate: new Date(now - BACKDATE_MS),
-    notAfterDate: new Date(now + VALID_MS),
+    // Clocks differ.
+    notBeforeDate: new Date(now - DAY_MS),
+    notAfterDate: new Date(now + 366 * DAY_MS),
     extensions: [
       { name: 'basicConstraints', cA: false },
       { name: 'subjectAltName', altNames: [name] },
@@ -27,5 +24,5 @@ async function make({ hostname, now }: CertificateRequest): Promise<KeyPair> {
   return { key: made.private, cert: made.cert };
 }
 
-/** The entry of the thread that makes one certificate; see certificate.ts. */
+/** The entry of the thread that makes one certificate; see tls.ts. */
 parentPort?.postMessage(await make(workerData));

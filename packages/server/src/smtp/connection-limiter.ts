@@ -12,24 +12,16 @@ export interface LimitedConnection {
   makeRoom(): void;
 }
 
-/** From these shares of all connections on, idle ones are closed sooner. */
-const CROWDED = 0.5;
-/** Of all connections, so many more may be delayed by fault rules without being counted. */
-const EXEMPT = 0.5;
-const NEARLY_FULL = 0.9;
-
 /** Limits the connections of all listeners, in all and by source (see `sourceKey`). */
 export class ConnectionLimiter {
-  readonly #limits: Pick<SmtpLimits, 'maxConnections' | 'maxConnectionsPerAddress' | 'idleMs'>;
+  readonly #limits: SmtpLimits;
   readonly #metrics: { connection(): void; disconnection(): void };
   readonly #bySource = new Map<string, Set<LimitedConnection>>();
+  /** Those that a fault rule delays, which are not counted. */
   readonly #exempt = new Set<LimitedConnection>();
   #count = 0;
 
-  constructor(
-    limits: Pick<SmtpLimits, 'maxConnections' | 'maxConnectionsPerAddress' | 'idleMs'>,
-    metrics: { connection(): void; disconnection(): void },
-  ) {
+  constructor(limits: SmtpLimits, metrics: { connection(): void; disconnection(): void }) {
     this.#limits = limits;
     this.#metrics = metrics;
   }
@@ -37,8 +29,8 @@ export class ConnectionLimiter {
   /** How long a session may idle now, milliseconds. */
   get idleMs(): number {
     const { maxConnections, idleMs } = this.#limits;
-    if (this.#count >= NEARLY_FULL * maxConnections) return Math.min(idleMs, NEARLY_FULL_IDLE_MS);
-    return this.#count >= CROWDED * maxConnections ? Math.min(idleMs, CROWDED_IDLE_MS) : idleMs;
+    if (this.#count >= 0.9 * maxConnections) return Math.min(idleMs, NEARLY_FULL_IDLE_MS);
+    return this.#count >= 0.5 * maxConnections ? Math.min(idleMs, CROWDED_IDLE_MS) : idleMs;
   }
 
   /**
@@ -49,8 +41,7 @@ export class ConnectionLimiter {
   enter(connection: LimitedConnection): Reply | undefined {
     const { remoteAddress } = connection;
     const { maxConnections, maxConnectionsPerAddress } = this.#limits;
-    const key = sourceKey(remoteAddress);
-    const fromThere = this.#bySource.get(key)?.size ?? 0;
+    const fromThere = this.#bySource.get(sourceKey(remoteAddress))?.size ?? 0;
     if (fromThere >= maxConnectionsPerAddress && !isLoopback(remoteAddress)) return REPLIES.tooManyFromYou;
     if (this.#count >= maxConnections) this.#longestIdle(fromThere + 1)?.makeRoom();
     if (this.#count >= maxConnections) return REPLIES.tooManyConnections;
@@ -59,12 +50,9 @@ export class ConnectionLimiter {
     return undefined;
   }
 
-  /**
-   * Does not count a connection until `readmit`, because a fault rule delays it: it delays no other client.
-   * Where too many are delayed, it stays counted.
-   */
+  /** Does not count a connection while a fault rule delays it. Where as many as half of the limit are delayed, it stays counted. */
   exempt(connection: LimitedConnection): void {
-    if (this.#exempt.size >= EXEMPT * this.#limits.maxConnections) return;
+    if (this.#exempt.size >= 0.5 * this.#limits.maxConnections) return;
     if (this.#remove(connection)) this.#exempt.add(connection);
   }
 
@@ -79,9 +67,7 @@ export class ConnectionLimiter {
 
   #add(connection: LimitedConnection): void {
     const key = sourceKey(connection.remoteAddress);
-    const connections = this.#bySource.get(key) ?? new Set();
-    connections.add(connection);
-    this.#bySource.set(key, connections);
+    this.#bySource.set(key, (this.#bySource.get(key) ?? new Set()).add(connection));
     this.#count++;
   }
 
@@ -97,14 +83,11 @@ export class ConnectionLimiter {
   /** Of the source with the most connections, if it has more than so many. */
   #longestIdle(moreThan: number): LimitedConnection | undefined {
     let most: Set<LimitedConnection> | undefined;
-    for (const connections of this.#bySource.values()) {
+    for (const connections of this.#bySource.values())
       if (connections.size > (most?.size ?? moreThan)) most = connections;
-    }
     let longest: LimitedConnection | undefined;
-    for (const connection of most ?? []) {
-      const { idleSince } = connection;
-      if (idleSince !== undefined && idleSince < (longest?.idleSince ?? Infinity)) longest = connection;
-    }
+    for (const connection of most ?? [])
+      if ((connection.idleSince ?? Infinity) < (longest?.idleSince ?? Infinity)) longest = connection;
     return longest;
   }
 }

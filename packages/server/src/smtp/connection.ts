@@ -3,20 +3,19 @@ import { type SecureContext, TLSSocket } from 'node:tls';
 import { newSessionId } from '../ids.ts';
 import { plainAddress } from '../inbound/source-key.ts';
 import type { ConnectionLimiter, LimitedConnection } from './connection-limiter.ts';
-import { Dialogue, type DialogueContext, type Transport } from './dialogue.ts';
-import { HandshakeWatch } from './handshake.ts';
+import type { DataReader } from './data-reader.ts';
 import { readProxyHeader } from './proxy-header.ts';
-import { REPLIES, replyLine } from './replies.ts';
+import { REPLIES, type Reply, replyLine } from './replies.ts';
+import { Session, type SessionContext, type Transport } from './session.ts';
+import { HandshakeWatch } from './tls.ts';
 
 /** What all connections share. */
-export interface ConnectionContext extends DialogueContext {
+export interface ConnectionContext extends SessionContext {
   limiter: ConnectionLimiter;
 }
 
 /** What differs between the listeners of one server, and between their peers. */
 export interface ConnectionOptions {
-  /** The server's name, in the greeting. */
-  name: string;
   /** True for TLS from the first byte. */
   implicitTls: boolean;
   /** True to offer STARTTLS. */
@@ -38,67 +37,129 @@ const LINGER_MS = 2_000;
 const MAX_BYTES_AFTER_END = 64 * 1024;
 const NOTHING = Buffer.alloc(0);
 
-/** Such as `TLSv1.3 TLS_AES_256_GCM_SHA384`. */
-const cipherOf = (socket: TLSSocket): string => `${socket.getProtocol()} ${socket.getCipher().standardName}`;
-
-const addressOf = ({ remoteAddress = '' }: Socket): string => plainAddress(remoteAddress);
-
-/** The socket of one client, from accept to close: PROXY header, TLS, SMTP dialogue. */
+/** The socket of one client, from accept to close: PROXY header, TLS, reading and writing, limits of time. */
 export class Connection implements Transport, LimitedConnection {
-  readonly #id = newSessionId();
+  readonly id = newSessionId();
+  remoteAddress: string;
+  readonly connectedAt: number;
   readonly #context: ConnectionContext;
   readonly #options: ConnectionOptions;
   readonly #plain: Socket;
   /** The topmost one: the TLS socket once there is one. */
   #socket: Socket;
-  #remoteAddress: string;
-  /** Bytes of an incomplete PROXY header; undefined when none is expected (any more). */
-  #header: Buffer | undefined;
-  /** Runs while a PROXY header or a handshake is not complete. */
-  #deadline: AbortController | undefined;
+  /** Since when a PROXY header or a handshake is incomplete, monotonic milliseconds. */
+  #settingUpSince: number | undefined;
+  #certificate: SecureContext | undefined;
   #handshake: HandshakeWatch | undefined;
   /** Bytes that the socket had read before the handshake. */
   #bytesBeforeHandshake = 0;
-  #dialogue: Dialogue | undefined;
+  #session: Session | undefined;
   #hasEntered = false;
   #isLeaving = false;
+  /** A read that waits for bytes, and bytes that wait for a read. */
+  #reader: ((bytes: Buffer | undefined) => void) | undefined;
+  #unread: Buffer | undefined;
+  /** No more bytes come: the client closed its side, or the session is over. */
+  #isInputOver = false;
+  /** A write that waits for the client. */
+  #drained: (() => void) | undefined;
   /** When the last reply was written, monotonic milliseconds. */
   #endedAt: number | undefined;
   #bytesAfterEnd = 0;
-  /** Monotonic milliseconds. */
-  readonly #acceptedAt: number;
-  /** Epoch milliseconds. */
-  readonly #connectedAt: number;
+  /** When the limit of the session's length began to count, monotonic milliseconds. */
+  #begunAt: number;
+  #delayedAt = 0;
+  /** The incoming message, and its bytes at the last check of its speed. */
+  #speed: { reader: DataReader; since: number; bytes: number } | undefined;
 
   constructor(socket: Socket, options: ConnectionOptions, context: ConnectionContext) {
     this.#plain = socket;
     this.#socket = socket;
     this.#options = options;
     this.#context = context;
-    this.#remoteAddress = addressOf(socket);
-    this.#acceptedAt = context.clock.monotonic();
-    this.#connectedAt = context.clock.now();
+    this.remoteAddress = plainAddress(socket.remoteAddress);
+    this.connectedAt = context.clock.now();
+    this.#begunAt = context.clock.monotonic();
     this.#listen(socket);
-    if (options.expectsProxyHeader) {
-      this.#header = NOTHING;
-      this.#startDeadline();
-    } else this.#begin(NOTHING);
+    void this.#serve();
   }
 
-  get remoteAddress(): string {
-    return this.#remoteAddress;
+  async #serve(): Promise<void> {
+    const { expectsProxyHeader, implicitTls, startTls } = this.#options;
+    if (expectsProxyHeader && !(await this.#readProxyHeader())) {
+      this.#socket.destroy();
+      return;
+    }
+    const refusal = this.#context.limiter.enter(this);
+    if (refusal) {
+      // A reply in plain text means nothing to a client that expects a handshake.
+      this.#socket.end(implicitTls ? '' : `${replyLine(refusal)}\r\n`);
+      this.#socket.destroySoon();
+      return;
+    }
+    this.#hasEntered = true;
+    const cipher = implicitTls ? await this.#beginTls() : null;
+    this.#session = new Session(this.#context, this, startTls);
+    await this.#session.run(cipher);
+  }
+
+  /** @returns whether there is one, from which the client's address is taken */
+  async #readProxyHeader(): Promise<boolean> {
+    this.#settingUpSince = this.#begunAt;
+    let bytes = NOTHING;
+    let header = readProxyHeader(bytes);
+    while (header === 'incomplete') {
+      const more = await this.read();
+      if (!more) return false;
+      bytes = Buffer.concat([bytes, more]);
+      header = readProxyHeader(bytes);
+    }
+    this.#settingUpSince = undefined;
+    if (header === 'invalid') {
+      this.#context.log.info({ proxy: this.remoteAddress }, 'The PROXY header is missing or invalid');
+      return false;
+    }
+    this.remoteAddress = header.client ?? this.remoteAddress;
+    const rest = Buffer.concat([bytes.subarray(header.length), this.#unread ?? NOTHING]);
+    this.#unread = rest.length > 0 ? rest : undefined;
+    return true;
+  }
+
+  async #beginTls(): Promise<string> {
+    this.#settingUpSince = this.#context.clock.monotonic();
+    this.#socket.pause();
+    try {
+      await this.prepareTls();
+    } catch (err) {
+      this.#context.log.error({ err }, 'A TLS certificate could not be generated');
+      this.#socket.destroy();
+    }
+    if (this.#unread) this.#plain.unshift(this.#unread);
+    this.#unread = undefined;
+    return this.#encrypt();
   }
 
   get idleSince(): number | undefined {
-    return this.#dialogue && !this.#deadline ? this.#dialogue.idleSince : this.#acceptedAt;
+    const session = this.#session;
+    if (!session || this.#settingUpSince !== undefined) return this.#begunAt;
+    return session.isWaiting || session.reader ? undefined : session.commandAt;
   }
 
-  get isCongested(): boolean {
-    return this.#socket.writableNeedDrain;
+  read(): Promise<Buffer | undefined> {
+    const bytes = this.#unread;
+    this.#unread = undefined;
+    if (bytes || this.#isInputOver) return Promise.resolve(bytes);
+    if (this.#socket.isPaused()) this.#socket.resume();
+    return new Promise((resolve) => {
+      this.#reader = resolve;
+    });
   }
 
-  write(text: string): void {
-    this.#socket.write(text, 'latin1');
+  write(text: string): Promise<void> | undefined {
+    if (this.#socket.write(text, 'latin1')) return undefined;
+    return new Promise((resolve) => {
+      this.#drained = resolve;
+    });
   }
 
   end(text: string): void {
@@ -110,85 +171,126 @@ export class Connection implements Transport, LimitedConnection {
     if (this.#isLeaving) this.#socket.destroySoon();
     else this.#socket.resume();
     this.#leaveLimiter();
+    this.#endInput();
+    this.#drained?.();
   }
 
-  setReading(reads: boolean): void {
-    if (reads !== this.#socket.isPaused()) return;
-    if (reads) this.#socket.resume();
-    else this.#socket.pause();
+  async prepareTls(): Promise<void> {
+    this.#certificate = await this.#options.certificate();
+  }
+
+  startTls(): Promise<string> {
+    // Discard plaintext that was pipelined after STARTTLS (CVE-2011-0411).
+    this.#plain.pause();
+    while (this.#plain.read() !== null);
+    this.#unread = undefined;
+    return this.#encrypt();
   }
 
   setDelayed(isDelayed: boolean): void {
+    // A delay counts against no limit of the session.
+    const now = this.#context.clock.monotonic();
+    if (isDelayed) this.#delayedAt = now;
+    else this.#begunAt += now - this.#delayedAt;
     if (!this.#hasEntered) return;
     if (isDelayed) this.#context.limiter.exempt(this);
     else this.#context.limiter.readmit(this);
-  }
-
-  certificate(): Promise<SecureContext> {
-    return this.#options.certificate();
-  }
-
-  encrypt(certificate: SecureContext): void {
-    this.#startDeadline();
-    this.#encrypt(certificate, NOTHING);
   }
 
   /** Finishes the message that is coming in or being stored, if one is, and closes with 421. */
   leave(): void {
     this.#isLeaving = true;
     this.#handshake?.settled();
-    if (!this.#dialogue || this.#deadline) this.#socket.destroy();
+    if (!this.#session || this.#settingUpSince !== undefined) this.#socket.destroy();
     else if (this.#endedAt !== undefined) this.#socket.destroySoon();
-    else this.#dialogue.leave(REPLIES.shuttingDown);
+    else this.#session.leave();
   }
 
   makeRoom(): void {
-    this.#handshake?.settled();
-    if (this.#dialogue && !this.#deadline) this.#dialogue.close(REPLIES.makesRoom);
-    else this.#socket.destroy();
+    this.#close(REPLIES.makesRoom);
     this.#leaveLimiter();
   }
 
   /** Closes now, whatever is going on. */
   cut(): void {
-    this.#handshake?.settled();
-    this.#dialogue?.close(REPLIES.shuttingDown);
+    this.#close(REPLIES.shuttingDown);
     this.#socket.destroy();
   }
 
-  /** Enforces the limits of time; called every few seconds. @param now monotonic milliseconds */
+  /** Nothing is written in a handshake. */
+  #close(reply: Reply): void {
+    this.#handshake?.settled();
+    if (this.#session && this.#settingUpSince === undefined) this.#session.close(reply);
+    else this.#socket.destroy();
+  }
+
+  /** Enforces the limits of time; called every second. @param now monotonic milliseconds */
   watch(now: number): void {
-    if (this.#endedAt === undefined) this.#dialogue?.watch(now, this.#context.limiter.idleMs);
-    else if (now - this.#endedAt > LINGER_MS) this.#socket.destroy();
+    const since = this.#settingUpSince ?? this.#endedAt;
+    const limit = this.#settingUpSince === undefined ? LINGER_MS : this.#context.limits.handshakeMs;
+    if (since !== undefined && now - since >= limit) this.#socket.destroy();
+    const reply = since === undefined && this.#session && this.#overdue(this.#session, now);
+    if (reply) this.#session?.close(reply);
+  }
+
+  /** @returns the reply that ends the session, or undefined when no limit of time has passed */
+  #overdue({ isWaiting, reader, commandAt }: Session, now: number): Reply | undefined {
+    const { limits, limiter } = this.#context;
+    const before = this.#speed?.reader === reader && !isWaiting ? this.#speed : undefined;
+    this.#speed = before;
+    if (isWaiting) return undefined;
+    if (now - this.#begunAt > limits.sessionMs) return REPLIES.sessionTooLong;
+    if (!reader) return now - commandAt > limiter.idleMs ? REPLIES.idle : undefined;
+    const elapsed = now - (before?.since ?? now);
+    if (before && elapsed < limits.slowWindowMs) return undefined;
+    this.#speed = { reader, since: now, bytes: reader.bytesRead };
+    const isSlow =
+      before && (reader.bytesRead - before.bytes) * 1000 < limits.minDataBytesPerSecond * elapsed;
+    return isSlow ? REPLIES.tooSlow : undefined;
   }
 
   readonly #onData = (bytes: Buffer): void => {
     this.#handshake?.settled();
-    if (this.#header) this.#readHeader(Buffer.concat([this.#header, bytes]));
-    else if (this.#endedAt === undefined) this.#dialogue?.receive(bytes);
-    else {
+    if (this.#endedAt !== undefined) {
       this.#bytesAfterEnd += bytes.length;
       if (this.#bytesAfterEnd > MAX_BYTES_AFTER_END) this.#socket.destroy();
+    } else if (this.#reader) this.#giveToReader(bytes);
+    else {
+      this.#unread = this.#unread ? Buffer.concat([this.#unread, bytes]) : bytes;
+      this.#socket.pause();
     }
   };
 
   readonly #onEnd = (): void => {
-    if (!this.#dialogue || this.#deadline) this.#socket.destroy();
-    else this.#dialogue.peerEnded();
+    if (this.#settingUpSince !== undefined) this.#socket.destroy();
+    this.#endInput();
   };
+
+  #giveToReader(bytes: Buffer | undefined): void {
+    const reader = this.#reader;
+    this.#reader = undefined;
+    reader?.(bytes);
+  }
+
+  #endInput(): void {
+    this.#isInputOver = true;
+    this.#giveToReader(undefined);
+  }
 
   readonly #onError = (err: Error): void => {
-    if (this.#deadline && this.#handshake) this.#handshake.failed(err);
-    else this.#context.log.debug({ session: this.#id, err }, 'An SMTP connection failed');
+    if (this.#settingUpSince !== undefined && this.#handshake) this.#handshake.error ??= err;
+    else this.#context.log.debug({ session: this.id, err }, 'An SMTP connection failed');
   };
 
-  readonly #onDrain = (): void => this.#dialogue?.resume();
+  readonly #onDrain = (): void => this.#drained?.();
 
   readonly #onClose = (): void => {
-    this.#stopDeadline();
+    this.#settingUpSince = undefined;
     const hasBegun = !this.#options.implicitTls || this.#plain.bytesRead > this.#bytesBeforeHandshake;
     this.#handshake?.closed(hasBegun);
-    this.#dialogue?.ended();
+    this.#session?.ended();
+    this.#endInput();
+    this.#drained?.();
     this.#leaveLimiter();
     this.#options.onClose();
   };
@@ -198,99 +300,33 @@ export class Connection implements Transport, LimitedConnection {
     socket.on('error', this.#onError).on('close', this.#onClose);
   }
 
-  #startDeadline(): void {
-    const deadline = new AbortController();
-    this.#deadline = deadline;
-    const { clock, limits } = this.#context;
-    void clock.sleep(limits.handshakeMs, deadline.signal).then(() => {
-      if (!deadline.signal.aborted) this.#socket.destroy();
-    });
-  }
-
-  #stopDeadline(): void {
-    this.#deadline?.abort();
-    this.#deadline = undefined;
-  }
-
-  #readHeader(bytes: Buffer): void {
-    const header = readProxyHeader(bytes);
-    this.#header = bytes;
-    if (header === 'incomplete') return;
-    this.#header = undefined;
-    this.#stopDeadline();
-    if (header === 'invalid') {
-      this.#context.log.info({ proxy: this.#remoteAddress }, 'The PROXY header is missing or invalid');
-      this.#socket.destroy();
-      return;
-    }
-    this.#remoteAddress = header.client ?? this.#remoteAddress;
-    this.#begin(bytes.subarray(header.length));
-  }
-
-  /** @param received bytes that followed the PROXY header */
-  #begin(received: Buffer): void {
-    const refusal = this.#context.limiter.enter(this);
-    if (refusal) {
-      // A reply in plain text means nothing to a client that expects a handshake.
-      this.#socket.end(this.#options.implicitTls ? '' : `${replyLine(refusal)}\r\n`);
-      this.#socket.destroySoon();
-      return;
-    }
-    this.#hasEntered = true;
-    if (!this.#options.implicitTls) {
-      this.#greet(null);
-      if (received.length > 0) this.#onData(received);
-      return;
-    }
-    this.#startDeadline();
-    this.#socket.pause();
-    this.certificate().then(
-      (certificate) => this.#encrypt(certificate, received),
-      (err) => {
-        this.#context.log.error({ err }, 'A TLS certificate could not be generated');
-        this.#socket.destroy();
-      },
-    );
-  }
-
-  /** @param received bytes of the handshake that were read already */
-  #encrypt(certificate: SecureContext, received: Buffer): void {
+  /** Resolves with protocol and cipher, such as `TLSv1.3 TLS_AES_256_GCM_SHA384`; never where the handshake fails. */
+  #encrypt(): Promise<string> {
     const plain = this.#plain;
+    const { promise, resolve } = Promise.withResolvers<string>();
+    this.#settingUpSince = this.#context.clock.monotonic();
     plain.off('data', this.#onData).off('end', this.#onEnd).off('drain', this.#onDrain).pause();
     // Node.js crashes when TLS is started on a destroyed socket.
     if (plain.destroyed || plain.readableEnded) {
       plain.destroy();
-      return;
+      return promise;
     }
-    // Discard plaintext that was pipelined after STARTTLS (CVE-2011-0411).
-    if (this.#dialogue) while (plain.read() !== null);
-    if (received.length > 0) plain.unshift(received);
     plain.off('close', this.#onClose);
     this.#bytesBeforeHandshake = plain.bytesRead - plain.readableLength;
-    const { clock, limits, log, metrics, receiver } = this.#context;
-    const peer = { session: this.#id, remoteAddress: this.#remoteAddress };
-    this.#handshake = new HandshakeWatch({ clock, limits, log, metrics, receiver }, peer);
-    this.#handshake.begin();
-    const secure = new TLSSocket(plain, { isServer: true, secureContext: certificate });
+    const peer = { session: this.id, remoteAddress: this.remoteAddress };
+    const handshake = new HandshakeWatch(this.#context, peer);
+    this.#handshake = handshake;
+    const certificate = this.#certificate && { secureContext: this.#certificate };
+    const secure = new TLSSocket(plain, { isServer: true, ...certificate });
     this.#socket = secure;
     this.#listen(secure);
     secure.on('_tlsError', this.#onError);
-    secure.once('secure', () => this.#secured(cipherOf(secure)));
-  }
-
-  #secured(cipher: string): void {
-    this.#stopDeadline();
-    this.#handshake?.done();
-    if (this.#dialogue) this.#dialogue.secured(cipher);
-    else this.#greet(cipher);
-  }
-
-  #greet(cipher: string | null): void {
-    const { name, startTls } = this.#options;
-    const session = { id: this.#id, remoteAddress: this.#remoteAddress, connectedAt: this.#connectedAt };
-    const options = { ...session, name, cipher, startTls };
-    this.#dialogue = new Dialogue(options, this.#context, this);
-    this.#dialogue.greet();
+    secure.once('secure', () => {
+      this.#settingUpSince = undefined;
+      handshake.done();
+      resolve(`${secure.getProtocol()} ${secure.getCipher().standardName}`);
+    });
+    return promise;
   }
 
   #leaveLimiter(): void {

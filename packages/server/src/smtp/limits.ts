@@ -1,7 +1,6 @@
 import { HOUR_MS, MINUTE_MS, SECOND_MS } from '../clock.ts';
 
 const KIB = 1024;
-const MIB = 1024 * KIB;
 
 /** Limits for one client and for all clients together. Times are in milliseconds. */
 export const DEFAULT_SMTP_LIMITS = {
@@ -11,24 +10,18 @@ export const DEFAULT_SMTP_LIMITS = {
   maxConnectionsPerAddress: 50,
   /** RFC 5321 section 4.5.3.1.8 requires at least 100; a test needs no more. */
   maxRecipients: 100,
-  /**
-   * 5yz replies since the last stored message, like the hard error limit of Postfix: slows down guessing of
-   * addresses.
-   */
+  /** 5yz replies since the last stored message, as in Postfix: slows down guessing of addresses. */
   maxErrors: 20,
   /** Libraries try PLAIN, then LOGIN: enough for two such rounds. A new connection may try again. */
   maxAuthFailures: 5,
   /** Commands since the last stored message: 100 recipients and many RSET and NOOP fit. */
   maxCommandsPerMail: 1000,
-  /** RFC 5321 section 4.5.3.1.4 requires 512, and extensions add to it; none that is offered needs more than this. */
+  /** RFC 5321 section 4.5.3.1.4 requires 512, and extensions add to it. */
   maxCommandBytes: 2 * KIB,
-  /** Bytes of a longer line that are discarded before the connection is closed. */
+  /** Bytes of a longer line that are discarded before it is closed. */
   maxSkippedLineBytes: 64 * KIB,
-  /**
-   * Bytes of a refused message that are read and discarded, so that its sender reads the 5yz. Beyond them
-   * the reply is sent at once and the connection is closed.
-   */
-  maxDrainedBytes: 1024 * MIB,
+  /** Bytes of a refused message that are discarded, so that its sender reads the 5yz; then it is closed. */
+  maxDrainedBytes: KIB * KIB * KIB,
   /** RFC 5321 section 4.5.3.2.7 requires at least five minutes. Counted from the last whole command. */
   idleMs: 5 * MINUTE_MS,
   /** A handshake takes four packets. */
@@ -43,24 +36,7 @@ export const DEFAULT_SMTP_LIMITS = {
 
 export type SmtpLimits = typeof DEFAULT_SMTP_LIMITS;
 
-/** Limits that depend only on the bytes of one client, not on time or on other clients. */
-export type ProtocolLimits = Pick<
-  SmtpLimits,
-  | 'maxRecipients'
-  | 'maxErrors'
-  | 'maxAuthFailures'
-  | 'maxCommandsPerMail'
-  | 'maxCommandBytes'
-  | 'maxSkippedLineBytes'
-  | 'maxDrainedBytes'
->;
-
 /** Where half of all connections are taken, a session may idle so long. */
 export const CROWDED_IDLE_MS = MINUTE_MS;
 /** The same where nine tenths are taken; as Postfix does under stress. */
 export const NEARLY_FULL_IDLE_MS = 10 * SECOND_MS;
-
-/** How often the limits of time are checked while connections are open; they may end late by so much. */
-export const WATCH_INTERVAL_MS = SECOND_MS;
-/** The same while none is. */
-export const QUIET_WATCH_INTERVAL_MS = 5 * SECOND_MS;

@@ -22,36 +22,22 @@ const V1_PREFIX = Buffer.from('PROXY ');
 const V1_MAX_BYTES = 107;
 const V1_TCP = /^PROXY (TCP[46]) (\S+) (\S+) (0|[1-9]\d{0,4}) (0|[1-9]\d{0,4})$/;
 const V1_UNKNOWN = /^PROXY UNKNOWN(?: [\x20-\x7e]*)?$/;
-const MAX_PORT = 65_535;
 
 const V2_SIGNATURE = Buffer.from('\r\n\r\n\0\r\nQUIT\n', 'latin1');
 /** Signature, version and command, family and transport, length of the rest. */
 const V2_FIXED_BYTES = 16;
 /**
- * The fixed part and what it announces. Addresses and the usual TLVs take less than 536 bytes; a load balancer
- * that ends TLS may add its client's certificate. The length field could announce 64 KiB.
+ * The fixed part and what it announces, which could be 64 KiB. Addresses and the usual TLVs take less than 536 bytes; a
+ * load balancer that ends TLS may add its client's certificate.
  */
 export const MAX_PROXY_HEADER_BYTES = 4096;
-const V2_VERSION = 2;
-const V2_LOCAL = 0;
-const V2_PROXY = 1;
-/** Bytes of one address by family and transport: none, TCP over IPv4 and IPv6, and stream sockets of UNIX. */
-const V2_ADDRESS_BYTES: ReadonlyMap<number, number> = new Map([
-  [0x00, 0],
-  [0x11, 4],
-  [0x21, 16],
-  [0x31, 108],
+/** Bytes of an address, and of a port, by family and transport: none, TCP over IPv4 and IPv6, stream sockets of UNIX. */
+const V2_PROTOCOLS = new Map([
+  [0x00, { addressBytes: 0, portBytes: 0 }],
+  [0x11, { addressBytes: 4, portBytes: 2 }],
+  [0x21, { addressBytes: 16, portBytes: 2 }],
+  [0x31, { addressBytes: 108, portBytes: 0 }],
 ]);
-/** TCP; addresses of UNIX sockets have no port, and do not identify the client. */
-const V2_WITH_PORTS: ReadonlySet<number> = new Set([0x11, 0x21]);
-const PORT_BYTES = 2;
-/** Section 2.2: type and length of a TLV. */
-const TLV_HEAD_BYTES = 3;
-/** Section 2.2.3: the checksum of the header, computed with zeros in its own place. */
-const TLV_CHECKSUM = 0x03;
-const CHECKSUM_BYTES = 4;
-/** RFC 9260 appendix A, bits reversed. */
-const CRC32C_POLYNOMIAL = 0x82f63b78;
 
 /** Whether a connection begins with the signature of version 2. */
 export const hasProxySignature = (bytes: Buffer): boolean =>
@@ -76,60 +62,54 @@ function readVersion1(bytes: Buffer): ProxyHeaderResult {
   if (V1_UNKNOWN.test(line)) return { length, client: null };
   const [, protocol, source = '', destination = '', ...ports] = V1_TCP.exec(line) ?? [];
   const isAddress = protocol === 'TCP4' ? isIPv4 : isIPv6;
-  const isValid =
-    protocol !== undefined &&
-    isAddress(source) &&
-    isAddress(destination) &&
-    !source.includes('%') &&
-    ports.every((port) => Number(port) <= MAX_PORT);
-  return isValid ? { length, client: ipaddr.process(source).toString() } : 'invalid';
+  const areAddresses = isAddress(source) && isAddress(destination) && !source.includes('%');
+  if (protocol === undefined || !areAddresses || ports.some((port) => Number(port) > 65_535))
+    return 'invalid';
+  return { length, client: ipaddr.process(source).toString() };
 }
 
 function readVersion2(bytes: Buffer): ProxyHeaderResult {
   if (bytes.length < V2_FIXED_BYTES) return 'incomplete';
-  const [versionAndCommand = 0, protocol = 0] = bytes.subarray(V2_SIGNATURE.length);
+  const [versionAndCommand = 0, family = 0] = bytes.subarray(V2_SIGNATURE.length);
   const length = V2_FIXED_BYTES + bytes.readUInt16BE(V2_FIXED_BYTES - 2);
-  const command = versionAndCommand & 0x0f;
-  if (versionAndCommand >> 4 !== V2_VERSION || length > MAX_PROXY_HEADER_BYTES) return 'invalid';
-  if (command !== V2_LOCAL && command !== V2_PROXY) return 'invalid';
+  const isLocal = versionAndCommand === 0x20;
   // LOCAL is a health check of the load balancer itself: the rest of the header is ignored.
-  const addressBytes = command === V2_LOCAL ? 0 : V2_ADDRESS_BYTES.get(protocol);
-  if (addressBytes === undefined) return 'invalid';
-  const portBytes = V2_WITH_PORTS.has(protocol) ? PORT_BYTES : 0;
+  const protocol = V2_PROTOCOLS.get(isLocal ? 0x00 : family);
+  if (!protocol || length > MAX_PROXY_HEADER_BYTES || (!isLocal && versionAndCommand !== 0x21))
+    return 'invalid';
+  const { addressBytes, portBytes } = protocol;
   const end = V2_FIXED_BYTES + 2 * (addressBytes + portBytes);
   if (addressBytes > 0 && end > length) return 'invalid';
   if (bytes.length < length) return 'incomplete';
   if (addressBytes === 0) return { length, client: null };
   if (!areTlvsValid(bytes.subarray(0, length), end)) return 'invalid';
+  // Addresses of UNIX sockets have no port, and do not identify the client.
   if (portBytes === 0) return { length, client: null };
   const source = bytes.subarray(V2_FIXED_BYTES, V2_FIXED_BYTES + addressBytes);
   // A load balancer between the families writes an IPv4 address as ::ffff:a.b.c.d.
   return { length, client: ipaddr.process(ipaddr.fromByteArray([...source]).toString()).toString() };
 }
 
-/** Whether the bytes of a header from `start` on are whole TLVs, and its checksum is right where it has one. */
+/** Whether the bytes of a header from `start` on are whole TLVs (section 2.2), and its checksum is right where it has one. */
 function areTlvsValid(header: Buffer, start: number): boolean {
   let at = start;
-  while (at + TLV_HEAD_BYTES <= header.length) {
-    const value = at + TLV_HEAD_BYTES;
+  while (at + 3 <= header.length) {
+    const value = at + 3;
     const end = value + header.readUInt16BE(at + 1);
-    const isChecksum = header[at] === TLV_CHECKSUM;
+    const isChecksum = header[at] === 0x03;
     if (end > header.length || (isChecksum && !isChecksumRight(header, value, end))) return false;
     at = end;
   }
   return at === header.length;
 }
 
+/** Section 2.2.3: CRC32C of the header (RFC 9260 appendix A, bits reversed), computed with zeros in its own place. */
 function isChecksumRight(header: Buffer, start: number, end: number): boolean {
-  if (end - start !== CHECKSUM_BYTES) return false;
-  return crc32c(Buffer.from(header).fill(0, start, end)) === header.readUInt32BE(start);
-}
-
-function crc32c(bytes: Buffer): number {
+  if (end - start !== 4) return false;
   let crc = 0xffffffff;
-  for (const byte of bytes) {
+  for (const byte of Buffer.from(header).fill(0, start, end)) {
     crc ^= byte;
-    for (let bit = 0; bit < 8; bit++) crc = (crc >>> 1) ^ (crc & 1 ? CRC32C_POLYNOMIAL : 0);
+    for (let bit = 0; bit < 8; bit++) crc = (crc >>> 1) ^ (crc & 1 ? 0x82f63b78 : 0);
   }
-  return ~crc >>> 0;
+  return ~crc >>> 0 === header.readUInt32BE(start);
 }

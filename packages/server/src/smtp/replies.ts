@@ -1,24 +1,25 @@
-import { AppError } from '../errors.ts';
+import { AppError, type ErrorCode } from '../errors.ts';
 
-/** A reply of one line (RFC 5321 section 4.2) with its enhanced status code (RFC 3463). */
+/** A reply of one line (RFC 5321 section 4.2). */
 export interface Reply {
   code: number;
-  /** '' for a 3yz reply, which has none (RFC 2034 section 4). */
+  /** The enhanced status code of RFC 3463; '' for a 3yz reply, which has none (RFC 2034 section 4). */
   enhanced: string;
   text: string;
 }
 
+/** A reply that is not counted as an error of the client; null: none. */
+export interface Outcome {
+  reply: Reply | null;
+  /** Whether the connection is closed then; it is after a 421. */
+  disconnects: boolean;
+}
+
 const reply = (code: number, enhanced: string, text: string): Reply => ({ code, enhanced, text });
 
-/** The text after the code, as RFC 2034 section 4 places the enhanced code. */
-function replyText({ enhanced, text }: Reply): string {
-  return enhanced === '' ? text : `${enhanced} ${text}`;
-}
-
 /** The whole line, less its CRLF. */
-export function replyLine(given: Reply): string {
-  return `${given.code} ${replyText(given)}`;
-}
+export const replyLine = ({ code, enhanced, text }: Reply): string =>
+  enhanced === '' ? `${code} ${text}` : `${code} ${enhanced} ${text}`;
 
 export const REPLIES = {
   help: reply(214, '2.0.0', 'See https://tools.ietf.org/html/rfc5321 for details'),
@@ -46,7 +47,6 @@ export const REPLIES = {
   tooSlow: reply(421, '4.4.2', 'Data comes too slowly'),
   slowerThanOthersNeed: reply(421, '4.4.2', 'Data comes too slowly while others wait, try again later'),
   sessionTooLong: reply(421, '4.4.2', 'Session lasts too long'),
-  senderLeft: reply(451, '4.4.2', 'The connection was closed before the message was stored'),
   tryLater: reply(451, '4.3.0', 'Temporary trouble here, try again later'),
   inboxFull: reply(452, '4.2.2', 'Inbox is full'),
   tooManyRecipients: reply(452, '4.5.3', 'Too many recipients'),
@@ -99,26 +99,16 @@ export const REPLIES = {
   unknownParameter: reply(555, '5.5.4', 'Parameter not recognized'),
 } satisfies Record<string, Reply>;
 
-/**
- * The SMTP reply to a known error. Undefined for anything else: that is a defect, which the caller logs and
- * answers with `tryLater`.
- */
-export function replyForError(error: unknown): Reply | undefined {
-  if (!(error instanceof AppError)) return undefined;
-  switch (error.code) {
-    case 'unknown_recipient':
-      return REPLIES.noSuchInbox;
-    case 'inbox_full':
-      return REPLIES.inboxFull;
-    case 'message_too_large':
-      return REPLIES.messageTooLarge;
-    case 'malformed_message':
-      return REPLIES.malformedMessage;
-    case 'unavailable':
-    // Sending the message again may store it twice; losing it would be worse (RFC 5321 section 6.1).
-    case 'outcome_unknown':
-      return REPLIES.tryLater;
-    default:
-      return undefined;
-  }
-}
+const BY_ERROR: Partial<Record<ErrorCode, Reply>> = {
+  unknown_recipient: REPLIES.noSuchInbox,
+  inbox_full: REPLIES.inboxFull,
+  message_too_large: REPLIES.messageTooLarge,
+  malformed_message: REPLIES.malformedMessage,
+  unavailable: REPLIES.tryLater,
+  // Sending the message again may store it twice; losing it would be worse (RFC 5321 section 6.1).
+  outcome_unknown: REPLIES.tryLater,
+};
+
+/** The SMTP reply to a known error; undefined for anything else, which is a defect. */
+export const replyForError = (error: unknown): Reply | undefined =>
+  error instanceof AppError ? BY_ERROR[error.code] : undefined;

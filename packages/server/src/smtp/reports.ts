@@ -1,14 +1,13 @@
 import type { Clock } from '../clock.ts';
 import type { Receiver } from '../inbound/receiver.ts';
+import type { CaptureTarget, SmtpCredentials } from '../inbound/smtp-credentials.ts';
 import type { Logger } from '../log.ts';
 import { parseAddress } from '../mail/address.ts';
 import type { SmtpMetrics } from '../monitoring/metrics.ts';
 import type { MailEnvelope } from '../store/contract/index.ts';
-import type { RejectedMailEvent } from './events.ts';
-import type { Fault } from './faults.ts';
-import { REPLIES, type Reply, replyLine } from './replies.ts';
+import { type Outcome, type Reply, replyLine } from './replies.ts';
 
-export interface ReportsDeps {
+export interface ReportsContext {
   receiver: Pick<Receiver, 'refused' | 'senderRefused'>;
   clock: Clock;
   log: Logger;
@@ -16,139 +15,109 @@ export interface ReportsDeps {
   maxMessageBytes: number;
 }
 
-/** A DATA command that came to its end. */
+/** A message whose DATA command came to its end. */
 export interface EndedMessage {
   envelope: MailEnvelope;
   recipients: readonly { inboxId: string; address: string }[];
-  /** Bytes that came. */
-  bytes: number;
   /** When DATA was accepted, monotonic milliseconds. */
   begunAt: number;
 }
 
 /** What became of the commands of one session: in the metrics, the log and the refusals. */
 export class SessionReports {
-  readonly #session: string;
-  readonly #remoteAddress: string;
-  readonly #deps: ReportsDeps;
+  readonly #peer: { session: string; remoteAddress: string };
+  readonly #context: ReportsContext;
 
-  constructor({ id, remoteAddress }: { id: string; remoteAddress: string }, deps: ReportsDeps) {
-    this.#session = id;
-    this.#remoteAddress = remoteAddress;
-    this.#deps = deps;
+  constructor({ id, remoteAddress }: { id: string; remoteAddress: string }, context: ReportsContext) {
+    this.#peer = { session: id, remoteAddress };
+    this.#context = context;
   }
 
-  /** A MAIL command was refused for its size; stored, so that the owner of an inbox can find out why nothing came. */
-  sender({ reply, mailFrom, declaredBytes, helo }: RejectedMailEvent): void {
-    const { metrics, log, receiver, clock, maxMessageBytes } = this.#deps;
+  /** A MAIL command is refused for its size; stored, so that the owner of an inbox can find out why nothing came. */
+  sender({ tls: _, ...sender }: MailEnvelope, declaredBytes: number, reply: Reply): void {
+    const { metrics, log, receiver, clock, maxMessageBytes } = this.#context;
+    const line = replyLine(reply);
     metrics.refusal(reply.code);
-    const peer = { mailFrom, helo, remoteAddress: this.#remoteAddress };
-    log.info(
-      { session: this.#session, ...peer, declaredBytes, reply: replyLine(reply) },
-      'A sender was refused',
-    );
-    const refusal = `${replyLine(reply)} (declared: ${declaredBytes} bytes, limit: ${maxMessageBytes} bytes)`;
-    receiver.senderRefused({ at: clock.now(), reply: refusal, ...peer });
+    log.info({ ...this.#peer, ...sender, declaredBytes, reply: line }, 'A sender was refused');
+    const refusal = `${line} (declared: ${declaredBytes} bytes, limit: ${maxMessageBytes} bytes)`;
+    receiver.senderRefused({ at: clock.now(), reply: refusal, ...sender });
   }
 
-  /**
-   * A recipient was refused.
-   * @param address the one that missed the mail: in an authenticated session that of its inbox
-   * @param isLogged whether there is a line in the log
-   */
+  /** @param address the one that missed the mail: in an authenticated session that of its inbox */
   recipient(
     envelope: MailEnvelope,
     { rcptTo, address, reply }: { rcptTo: string; address: string; reply: Reply },
     isLogged: boolean,
   ): void {
-    const { metrics, log } = this.#deps;
+    const { metrics, log } = this.#context;
     metrics.refusal(reply.code);
     this.#refusal(envelope, address, reply);
-    if (isLogged)
-      log.info(
-        { session: this.#session, remoteAddress: this.#remoteAddress, rcptTo, reply: replyLine(reply) },
-        'A recipient was refused',
-      );
+    if (isLogged) log.info({ ...this.#peer, rcptTo, reply: replyLine(reply) }, 'A recipient was refused');
   }
 
-  /** A message was stored or refused. @param address as in {@link recipient}; undefined for each recipient's */
-  message(
-    { envelope, recipients, bytes, begunAt }: EndedMessage,
-    given: Reply | Fault,
-    address: string | undefined,
-  ): void {
-    const { metrics, clock, log } = this.#deps;
-    const reply = 'disconnects' in given ? given.reply : given;
+  /**
+   * A message was stored or refused, or the connection ended in the middle of it.
+   * @param bytes those that came
+   * @param given null where the connection ended
+   * @param address as in {@link recipient}; undefined for each recipient's
+   */
+  message(message: EndedMessage, bytes: number, given: Reply | Outcome | null, address?: string): void {
+    const { metrics, log, clock } = this.#context;
+    const { envelope, recipients, begunAt } = message;
+    const isFault = given !== null && 'disconnects' in given;
+    const reply = isFault ? given.reply : given;
+    const code = reply?.code ?? 0;
     const ms = clock.monotonic() - begunAt;
-    const line = this.#line(bytes, ms, recipients);
-    if (reply && reply.code < 300) {
+    const inboxes = recipients.map(({ inboxId }) => inboxId);
+    const line = { ...this.#peer, bytes, ms: Math.round(ms * 10) / 10, recipients: inboxes };
+    if (code >= 200 && code < 300) {
       metrics.mail('accepted', bytes, ms / 1000);
       log.info(line, 'A message was stored');
       return;
     }
-    metrics.mail(!reply || reply.code < 500 ? 'failed' : 'refused', bytes, ms / 1000);
-    if (reply) metrics.refusal(reply.code);
-    log.info({ ...line, reply: reply ? replyLine(reply) : '' }, 'A message was refused');
+    metrics.mail(code < 500 ? 'failed' : 'refused', bytes, ms / 1000);
+    if (reply) metrics.refusal(code);
+    if (given) log.info({ ...line, reply: reply ? replyLine(reply) : '' }, 'A message was refused');
+    else log.info(line, 'The connection ended before the end of a message');
     // Faults are stored where they are applied.
-    if ('disconnects' in given) return;
-    for (const one of new Set(recipients.map((recipient) => address ?? recipient.address))) {
-      this.#refusal(envelope, one, given);
-    }
+    if (isFault) return;
+    const addresses = new Set(recipients.map((recipient) => address ?? recipient.address));
+    for (const one of addresses) this.#refusal(envelope, one, reply);
   }
 
-  /**
-   * Credentials were refused; stored for the owner of the inbox whose address or id the user name is.
-   * @param username not checked in any way
-   */
-  credentials(username: string, reply: Reply): void {
-    const { receiver, clock } = this.#deps;
-    const remoteAddress = this.#remoteAddress;
+  /** @param target null for credentials of no inbox, which change nothing */
+  authenticated({ password }: SmtpCredentials, target: CaptureTarget | null): void {
+    const { metrics, log } = this.#context;
+    metrics.authentication(target ? 'captured' : 'accepted');
+    if (target) {
+      log.info({ ...this.#peer, inbox: target.inboxId }, 'An SMTP session was authenticated for an inbox');
+      return;
+    }
+    // A credential of ours in the password is meant for an inbox: it is mistyped, revoked or expired.
+    log[/^mf[kt]_/.test(password) ? 'warn' : 'info'](
+      this.#peer,
+      'The SMTP user name and password belong to no live inbox; the mail is delivered by its recipients',
+    );
+  }
+
+  /** Stored for the owner of the inbox whose address or id the user name is, which is not checked in any way. */
+  refusedCredentials({ username }: SmtpCredentials, reply: Reply): void {
+    const { metrics, log, receiver, clock } = this.#context;
+    metrics.authentication('refused');
+    log.info(this.#peer, 'SMTP credentials were refused');
+    const { remoteAddress } = this.#peer;
     const refusal = { at: clock.now(), reply: replyLine(reply), mailFrom: '', helo: '', remoteAddress };
     if (parseAddress(username, { smtputf8: true })) receiver.refused({ ...refusal, address: username });
     // Other names are guesses of strangers, which would displace what is worth knowing.
     else if (username.startsWith('inb_')) receiver.senderRefused(refusal);
   }
 
-  /**
-   * The connection ended in the middle of a message.
-   * @param address as in {@link recipient}; undefined for each recipient's
-   */
-  interrupted({ envelope, recipients, bytes, begunAt }: EndedMessage, address: string | undefined): void {
-    const { metrics, clock, log } = this.#deps;
-    const ms = clock.monotonic() - begunAt;
-    metrics.mail('failed', bytes, ms / 1000);
-    log.info(this.#line(bytes, ms, recipients), 'The connection ended before the end of a message');
-    for (const one of new Set(recipients.map((recipient) => address ?? recipient.address))) {
-      this.#refusal(envelope, one, null);
-    }
+  failed(err: unknown, message: string): void {
+    this.#context.log.error({ session: this.#peer.session, err }, message);
   }
 
-  /** Anything but a known error is a defect: logged here, and the sender may try again. */
-  defect(err: unknown): Reply {
-    this.#deps.log.error({ session: this.#session, err }, 'An SMTP session failed unexpectedly');
-    return REPLIES.tryLater;
-  }
-
-  /** What the log says of a message. @param ms since its DATA command */
-  #line(bytes: number, ms: number, recipients: EndedMessage['recipients']) {
-    return {
-      session: this.#session,
-      remoteAddress: this.#remoteAddress,
-      bytes,
-      ms: Math.round(ms * 10) / 10,
-      recipients: recipients.map(({ inboxId }) => inboxId),
-    };
-  }
-
-  #refusal({ mailFrom, helo, remoteAddress }: MailEnvelope, address: string, reply: Reply | null): void {
-    const { receiver, clock } = this.#deps;
-    receiver.refused({
-      at: clock.now(),
-      address,
-      reply: reply ? replyLine(reply) : '',
-      mailFrom,
-      helo,
-      remoteAddress,
-    });
+  #refusal({ tls: _, ...sender }: MailEnvelope, address: string, reply: Reply | null): void {
+    const { receiver, clock } = this.#context;
+    receiver.refused({ at: clock.now(), address, reply: reply ? replyLine(reply) : '', ...sender });
   }
 }

@@ -1,10 +1,11 @@
-import type { Clock } from '../clock.ts';
-import type { ByteBudget } from '../inbound/in-flight/byte-budget.ts';
-import type { Receiver } from '../inbound/receiver.ts';
-import type { FindCaptureTarget } from '../inbound/smtp-credentials.ts';
-import type { Logger } from '../log.ts';
-import type { SmtpMetrics } from '../monitoring/metrics.ts';
-import type { AuthMode } from './authentication.ts';
+import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
+import { createSecureContext, type SecureContext } from 'node:tls';
+import { repeat, SECOND_MS } from '../clock.ts';
+import { Connection, type ConnectionContext } from './connection.ts';
+import { ConnectionLimiter } from './connection-limiter.ts';
+import { DEFAULT_SMTP_LIMITS, type SmtpLimits } from './limits.ts';
+import { type NetworkMatch, networkMatch } from './networks.ts';
+import type { SessionContext, SessionSettings } from './session.ts';
 import {
   type CertificateSummary,
   checkKeyPair,
@@ -12,57 +13,34 @@ import {
   offersStartTls,
   type StartTlsMode,
   selfSignedCertificate,
-} from './certificate.ts';
-import { ConnectionLimiter } from './connection-limiter.ts';
-import type { BareLineEndings } from './data-reader.ts';
-import {
-  DEFAULT_SMTP_LIMITS,
-  QUIET_WATCH_INTERVAL_MS,
-  type SmtpLimits,
-  WATCH_INTERVAL_MS,
-} from './limits.ts';
-import { Listener, type ListenerContext, type ListenerOptions } from './listener.ts';
-import { networkMatch } from './networks.ts';
+} from './tls.ts';
 
-export interface SmtpServerOptions {
+export interface SmtpServerOptions extends Partial<SessionSettings> {
   host: string;
   /** 0 takes a free one. */
   port: number;
   /** The port that speaks TLS from the first byte; null for none. */
   tlsPort?: number | null;
-  /** Our name, in the greeting and in a self-signed certificate. */
   name: string;
+  maxMessageBytes: number;
   /** Served domains, lower case: those whose postmaster is meant by `postmaster`. */
   domains: readonly string[];
-  /** The size limit of all messages, announced by EHLO; an inbox may have a smaller one. */
-  maxMessageBytes: number;
   /** Mail to postmaster: `log` accepts it, logs that it came, and keeps nothing. Default `refuse`. */
   postmaster?: 'refuse' | 'log';
-  /** Default `refuse`. */
-  bareLineEndings?: BareLineEndings;
   /** The configured certificate; null for none. */
   tls?: KeyPair | null;
   /** Default `auto`. */
   startTls?: StartTlsMode;
-  /** Default `off`. */
-  auth?: AuthMode;
-  /** Whether AUTH is offered without TLS to clients on other machines too. Default false. */
-  authPlaintext?: boolean;
   /** Addresses and networks (CIDR) whose connections begin with a PROXY header, version 1 or 2. */
   proxyFrom?: readonly string[];
   /** Those that differ from the default. */
   limits?: Partial<SmtpLimits>;
 }
 
-export interface SmtpServerDeps {
-  receiver: Receiver;
-  findCaptureTarget: FindCaptureTarget;
-  clock: Clock;
-  log: Logger;
-  metrics: SmtpMetrics;
-  /** The memory of messages in flight, shared with all that receive mail. */
-  budget: ByteBudget;
-}
+export type SmtpServerDeps = Pick<
+  SessionContext,
+  'receiver' | 'findCaptureTarget' | 'clock' | 'log' | 'metrics' | 'budget'
+>;
 
 export interface SmtpServer {
   /** Listens. @returns the ports taken */
@@ -72,8 +50,6 @@ export interface SmtpServer {
    * @throws Error when it cannot be used; the old one stays in use
    */
   useCertificate(pair: KeyPair): CertificateSummary;
-  /** Bytes of messages that are being received or stored. */
-  readonly bytesInFlight: number;
   /**
    * Stops listening, sends 421 to idle clients, lets messages that are being received or stored finish, and
    * closes the remaining connections after `deadlineMs`. Resolves when all are closed. Safe to call twice.
@@ -81,59 +57,124 @@ export interface SmtpServer {
   stop(deadlineMs: number): Promise<void>;
 }
 
-function contextOf(options: SmtpServerOptions, deps: SmtpServerDeps): ListenerContext {
-  const limits = { ...DEFAULT_SMTP_LIMITS, ...options.limits };
-  return {
-    ...deps,
-    limits,
-    limiter: new ConnectionLimiter(limits, deps.metrics),
-    open: new Set(),
-    maxMessageBytes: options.maxMessageBytes,
-    bareLineEndings: options.bareLineEndings ?? 'refuse',
-    postmasterDomains: new Set(options.postmaster === 'log' ? options.domains : []),
-    auth: {
-      mode: options.auth ?? 'off',
-      plaintext: options.authPlaintext ?? false,
-      find: deps.findCaptureTarget,
-      log: deps.log,
-      onResult: deps.metrics.authentication,
-    },
-    isTrustedProxy: networkMatch(options.proxyFrom ?? []),
-    makeCertificate: () => selfSignedCertificate(options.name, deps.clock.now()),
-  };
+/** What all listeners share. */
+interface ListenerContext extends ConnectionContext {
+  /** Peers that speak the PROXY protocol. */
+  isTrustedProxy: NetworkMatch;
+  /** All sockets of all listeners, until they are closed. */
+  open: Set<Connection>;
+}
+
+interface ListenerOptions {
+  port: number;
+  implicitTls: boolean;
+  startTls: boolean;
+  /** Null where a certificate is generated for the first client that asks for TLS. */
+  tls: KeyPair | null;
+}
+
+/** A listening socket and its certificate. */
+class Listener {
+  readonly #options: ListenerOptions;
+  readonly #context: ListenerContext;
+  readonly #server: Server;
+  #certificate: Promise<SecureContext> | undefined;
+
+  constructor(options: ListenerOptions, context: ListenerContext) {
+    this.#options = options;
+    this.#context = context;
+    // A client that sends all and closes its side (a script through nc) still reads its replies.
+    this.#server = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => this.#accept(socket));
+    if (options.tls) this.useCertificate(options.tls);
+  }
+
+  /** @returns the port taken */
+  listen(host: string): Promise<number> {
+    const { limits, log } = this.#context;
+    return new Promise((resolve, reject) => {
+      this.#server.once('error', reject);
+      // With Node's default of 511 a burst of connections overflows the queue, and some clients wait forever.
+      this.#server.listen({ port: this.#options.port, host, backlog: limits.maxConnections }, () => {
+        this.#server.off('error', reject);
+        // Such as too many open files.
+        this.#server.on('error', (err) => log.error({ err }, 'An SMTP connection was not accepted'));
+        resolve((this.#server.address() as AddressInfo).port);
+      });
+    });
+  }
+
+  /** Stops listening. Resolves when all its connections are closed. */
+  close(): Promise<void> {
+    return new Promise((resolve) => this.#server.close(() => resolve()));
+  }
+
+  /** New connections, and STARTTLS from now on, use this certificate; established ones are not affected. */
+  useCertificate(pair: KeyPair): void {
+    this.#certificate = Promise.resolve(createSecureContext({ ...pair }));
+  }
+
+  /**
+   * The certificate to show. Where none is configured, one is generated for the first client that asks for TLS:
+   * most servers never need it, and generating it takes 8 MB.
+   */
+  #certified(): Promise<SecureContext> {
+    const { name, clock } = this.#context;
+    this.#certificate ??= selfSignedCertificate(name, clock.now()).then(createSecureContext, (error) => {
+      this.#certificate = undefined;
+      throw error;
+    });
+    return this.#certificate;
+  }
+
+  #accept(socket: Socket): void {
+    const { open, limits, isTrustedProxy } = this.#context;
+    // Rejected connections and those in a handshake are not counted by the limiter.
+    if (open.size >= 2 * limits.maxConnections) {
+      socket.destroy();
+      return;
+    }
+    const { implicitTls, startTls } = this.#options;
+    const expectsProxyHeader = isTrustedProxy(socket.remoteAddress);
+    const certificate = () => this.#certified();
+    const onClose = () => void open.delete(connection);
+    const options = { implicitTls, startTls, expectsProxyHeader, certificate, onClose };
+    const connection = new Connection(socket, options, this.#context);
+    open.add(connection);
+  }
 }
 
 /** The SMTP server: mail comes in here, and every rule about it is the receiver's. */
 export function createSmtpServer(options: SmtpServerOptions, deps: SmtpServerDeps): SmtpServer {
-  const { clock } = deps;
-  const context = contextOf(options, deps);
-  const { open } = context;
+  const { clock, metrics } = deps;
+  const limits = { ...DEFAULT_SMTP_LIMITS, ...options.limits };
+  const { name, domains, maxMessageBytes, bareLineEndings = 'refuse' } = options;
+  const { auth = 'off', authPlaintext = false, proxyFrom = [] } = options;
+  const open = new Set<Connection>();
+  const context: ListenerContext = {
+    ...deps,
+    ...{ name, maxMessageBytes, bareLineEndings, auth, authPlaintext, limits, open },
+    limiter: new ConnectionLimiter(limits, metrics),
+    postmasterDomains: new Set(options.postmaster === 'log' ? domains : []),
+    isTrustedProxy: networkMatch(proxyFrom),
+  };
   const stopping = new AbortController();
   const listeners: Listener[] = [];
 
-  async function watch(): Promise<void> {
-    while (!stopping.signal.aborted) {
-      await clock.sleep(open.size > 0 ? WATCH_INTERVAL_MS : QUIET_WATCH_INTERVAL_MS, stopping.signal);
-      const now = clock.monotonic();
-      for (const connection of open) connection.watch(now);
-    }
-  }
-
-  function listen(port: number, differences: Omit<ListenerOptions, 'name'>): Promise<number> {
-    const listener = new Listener({ name: options.name, ...differences }, context);
+  const listen = (listenerOptions: ListenerOptions): Promise<number> => {
+    const listener = new Listener(listenerOptions, context);
     listeners.push(listener);
-    return listener.listen(options.host, port);
-  }
+    return listener.listen(options.host);
+  };
 
   async function stop(deadlineMs: number): Promise<void> {
     stopping.abort();
-    const stopped = Promise.all(listeners.map((listener) => listener.close()));
+    const closed = Promise.all(listeners.map((listener) => listener.close()));
     for (const connection of open) connection.leave();
     const allGone = new AbortController();
     const late = clock.sleep(deadlineMs, allGone.signal).then(() => {
       for (const connection of open) connection.cut();
     });
-    await stopped;
+    await closed;
     allGone.abort();
     await late;
   }
@@ -144,21 +185,21 @@ export function createSmtpServer(options: SmtpServerOptions, deps: SmtpServerDep
       const { port, tlsPort = null, startTls: mode = 'auto' } = options;
       if (options.tls) checkKeyPair(options.tls);
       const startTls = offersStartTls(mode, Boolean(options.tls));
-      const tls = options.tls ?? (tlsPort === null ? null : await context.makeCertificate());
+      const generates = !options.tls && tlsPort !== null;
+      const tls = generates ? await selfSignedCertificate(name, clock.now()) : (options.tls ?? null);
       try {
-        const taken = await listen(port, { implicitTls: false, startTls, tls });
+        const taken = await listen({ port, implicitTls: false, startTls, tls });
         const tlsTaken =
-          tlsPort === null ? null : await listen(tlsPort, { implicitTls: true, startTls: false, tls });
-        void watch();
+          tlsPort === null ? null : await listen({ port: tlsPort, implicitTls: true, startTls: false, tls });
+        void repeat(clock, SECOND_MS, stopping.signal, async () => {
+          for (const connection of open) connection.watch(clock.monotonic());
+        });
         return { port: taken, tlsPort: tlsTaken };
       } catch (error) {
         // One port taken, the other not: nothing may stay open.
         for (const listener of listeners) void listener.close();
         throw error;
       }
-    },
-    get bytesInFlight() {
-      return context.budget.held;
     },
     useCertificate(pair) {
       const summary = checkKeyPair(pair);

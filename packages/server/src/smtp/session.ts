@@ -1,141 +1,407 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Clock } from '../clock.ts';
 import type { ByteBudget } from '../inbound/in-flight/byte-budget.ts';
 import { IncomingMail } from '../inbound/in-flight/incoming-mail.ts';
 import type { Receiver } from '../inbound/receiver.ts';
 import type { Recipient } from '../inbound/recipients.ts';
-import { SessionTrail } from '../inbound/session-trail.ts';
-import type { CaptureTarget, SmtpCredentials } from '../inbound/smtp-credentials.ts';
+import type { CaptureTarget, FindCaptureTarget, SmtpCredentials } from '../inbound/smtp-credentials.ts';
 import { sourceKey } from '../inbound/source-key.ts';
 import type { Logger } from '../log.ts';
+import { freeRead } from '../memory.ts';
 import type { SmtpMetrics } from '../monitoring/metrics.ts';
 import type { FaultPoint, MailEnvelope } from '../store/contract/index.ts';
-import { type AuthContext, checkCredentials } from './authentication.ts';
-import type { MailEvent, RejectedEvent } from './events.ts';
-import { type Fault, SessionFaults } from './faults.ts';
+import { isHelloName, readMail, readRcpt } from './commands.ts';
+import { type BareLineEndings, DataReader } from './data-reader.ts';
 import type { SmtpLimits } from './limits.ts';
-import { REPLIES, type Reply, replyForError } from './replies.ts';
+import { LineReader } from './line-reader.ts';
+import { isLoopback } from './networks.ts';
+import { hasProxySignature } from './proxy-header.ts';
+import { type Outcome, REPLIES, type Reply, replyForError, replyLine } from './replies.ts';
 import { SessionReports } from './reports.ts';
+import { MECHANISMS, readCredentials } from './sasl.ts';
+import { SessionTrail } from './trail.ts';
+
+/** How the operator wants sessions to be. */
+export interface SessionSettings {
+  /** The server's name, in the greeting and in a self-signed certificate. */
+  name: string;
+  /** The size limit of all messages, announced by EHLO; an inbox may have a smaller one. */
+  maxMessageBytes: number;
+  /** `normalise` also accepts command lines that end with a bare LF. */
+  bareLineEndings: BareLineEndings;
+  /** Whose AUTH is accepted: that of inboxes, or any, which changes nothing; `off`: AUTH is not offered. */
+  auth: 'inbox' | 'any' | 'off';
+  /** Whether AUTH is offered without TLS to clients on other machines too. */
+  authPlaintext: boolean;
+}
 
 /** What all sessions share. */
-export interface SessionContext {
+export interface SessionContext extends SessionSettings {
   receiver: Receiver;
+  findCaptureTarget: FindCaptureTarget;
   clock: Clock;
   log: Logger;
   metrics: SmtpMetrics;
-  limits: SmtpLimits;
-  auth: AuthContext;
   budget: ByteBudget;
-  maxMessageBytes: number;
-  /** Domains whose postmaster is accepted and logged; none: refused. */
+  limits: SmtpLimits;
+  /** Domains whose postmaster is accepted and logged. */
   postmasterDomains: ReadonlySet<string>;
 }
 
+/** The client's end of a session: a socket, or bytes in tests. */
+export interface Transport {
+  /** Of the session, for the log and the Received line. */
+  readonly id: string;
+  readonly remoteAddress: string;
+  /** When the connection was accepted, epoch milliseconds. */
+  readonly connectedAt: number;
+  /** Resolves with the next bytes, which are the session's from then on; with undefined when no more will come. */
+  read(): Promise<Buffer | undefined>;
+  /** @returns where written bytes wait for the client a promise, which resolves when more may be written */
+  write(text: string): Promise<void> | undefined;
+  /** Writes the last replies and closes; ends a read. */
+  end(text: string): void;
+  /** Makes sure that there is a certificate to show. */
+  prepareTls(): Promise<void>;
+  /** Discards unread bytes and does a TLS handshake. Resolves with protocol and cipher, or never where it fails. */
+  startTls(): Promise<string>;
+  /** A delay that a fault rule asks for begins or ends. */
+  setDelayed(isDelayed: boolean): void;
+}
+
+/** What a command leads to; undefined where it has replied by itself. */
+type Given = Reply | Outcome | undefined;
+
+/** A mail transaction (RFC 5321 section 3.3). */
 interface Transaction {
   envelope: MailEnvelope;
   declaredBytes: number;
+  smtputf8: boolean;
   recipients: Recipient[];
   /** Recipients that are logged and go nowhere. */
   postmasters: number;
-  overshotLogged: boolean;
+  /** Whether a recipient past the limit was logged. */
+  isOvershot: boolean;
 }
 
-export interface SessionOptions {
-  /** For the log and the Received line. */
-  id: string;
-  remoteAddress: string;
-  /** When the connection was accepted, epoch milliseconds. */
-  connectedAt: number;
+/** A message that is being received or stored. */
+interface Message extends Transaction {
+  /** When DATA was accepted, monotonic milliseconds. */
+  begunAt: number;
+  reader: DataReader;
+  mail: IncomingMail;
 }
+
+const last = (reply: Reply): Outcome => ({ reply, disconnects: true });
+/** Commands that have always the same reply; 502, and not 500, where known ones are not offered (section 4.2.4). */
+const REPLY_TO = new Map<string, Reply | Outcome>([
+  ['NOOP', REPLIES.ok],
+  ['HELP', REPLIES.help],
+  ['QUIT', last(REPLIES.goodbye)],
+  ...['BDAT', 'BURL', 'ETRN', 'EXPN', 'SAML', 'SEND', 'SOML', 'TURN'].map(
+    (verb) => [verb, REPLIES.notImplemented] as const,
+  ),
+]);
+const WITHOUT_ARGUMENT = new Set(['DATA', 'RSET', 'QUIT']);
+const HTTP_VERB = /^(?:CONNECT|DELETE|GET|HEAD|OPTIONS|PATCH|POST|PRI|PUT|TRACE) /i;
+// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
+const CONTROL = /[\x00-\x1f\x7f]/;
+const NOTHING = Buffer.alloc(0);
 
 const hasFaults = ({ faultsOf }: Recipient): boolean => faultsOf !== undefined;
 
 /**
- * The mail transactions of one connection (RFC 5321 section 3.3): what the application decides about the events
- * of the protocol. Knows nothing of sockets, and nothing of the order of commands.
+ * One SMTP session (RFC 5321), from greeting to close. {@link run} replies to each command before it reads the
+ * next, so replies keep the order of the commands; all replies to one read are one write. What it replies depends
+ * only on the bytes that came, not on how they were cut, except that the signature of version 2 of the PROXY protocol
+ * from a peer that is not trusted with it is recognised in one piece only.
  */
 export class Session {
-  readonly #id: string;
-  readonly #remoteAddress: string;
-  readonly #source: string;
+  /** Whether the client waits for the server: for a reply, or for memory for its message. */
+  isWaiting = false;
+  /** When the last whole command came or was answered, monotonic milliseconds. */
+  commandAt: number;
+  /** Of the message that is being received. */
+  reader: DataReader | undefined;
   readonly #context: SessionContext;
+  readonly #transport: Transport;
+  readonly #offersStartTls: boolean;
+  /** A password must not cross a network in the clear. */
+  readonly #offersPlainAuth: boolean;
+  readonly #source: string;
+  readonly #lines: LineReader;
   readonly #trail: SessionTrail;
-  #hasEnded = false;
-  /** The ids of the last message that was stored, one for each inbox. */
-  #stored: readonly string[] = [];
+  readonly #reports: SessionReports;
+  /** What came and was not processed, from `#at` on. */
+  #input: Buffer = NOTHING;
+  #at = 0;
+  /** Replies that are not written yet. */
+  #output = '';
+  #isOver = false;
+  #isLeaving = false;
+  #isFirstCommand = true;
+  #linesRead = 0;
+  #commandsSinceMail = 0;
+  /** 5yz replies since the last message that was accepted. */
+  #errors = 0;
+  #authFailures = 0;
+  #isEncrypted = false;
+  #helo: string | undefined;
+  #isAuthenticated = false;
   /** The inbox that takes all mail of this session; null for delivery by recipients. */
   #target: CaptureTarget | null = null;
-  #isAuthenticated = false;
-  readonly #faults: SessionFaults;
-  readonly #reports: SessionReports;
-  /** Aborted when the connection is gone; made when the first message is stored. */
-  #gone: AbortController | undefined;
   #transaction: Transaction | undefined;
-  #message: { mail: IncomingMail; begunAt: number } | undefined;
+  /** From the 354 to the reply to the message. */
+  #isInMessage = false;
+  /** Of the message that is being received. */
+  #mail: IncomingMail | undefined;
+  #delay: AbortController | undefined;
 
-  /** @param onDelay called when a delay that a fault rule asks for begins (true) or ends (false) */
-  constructor(
-    { id, remoteAddress, connectedAt }: SessionOptions,
-    context: SessionContext,
-    onDelay: (isDelayed: boolean) => void,
-  ) {
-    const { receiver, clock, log } = context;
-    const trail = new SessionTrail(clock, connectedAt);
-    this.#reports = new SessionReports({ id, remoteAddress }, context);
-    this.#faults = new SessionFaults({ receiver, clock, log, trail, session: id, onDelay });
-    this.#trail = trail;
-    this.#id = id;
-    this.#remoteAddress = remoteAddress;
-    this.#source = sourceKey(remoteAddress);
+  /** @param startTls whether STARTTLS is offered */
+  constructor(context: SessionContext, transport: Transport, startTls: boolean) {
+    const { clock, limits, authPlaintext } = context;
+    const { remoteAddress, connectedAt } = transport;
     this.#context = context;
+    this.#transport = transport;
+    this.#offersStartTls = startTls;
+    this.#offersPlainAuth = authPlaintext || isLoopback(remoteAddress);
+    this.#source = sourceKey(remoteAddress);
+    this.commandAt = clock.monotonic();
+    this.#lines = new LineReader(limits);
+    this.#trail = new SessionTrail(clock, connectedAt);
+    this.#reports = new SessionReports(transport, context);
   }
 
-  /** The connection is encrypted: discards what the client sent before (RFC 3207 section 4.2). @param cipher for the timeline */
-  secured(cipher: string): void {
-    this.#target = null;
-    this.#isAuthenticated = false;
+  /** The whole session. Never rejects. @param cipher of a connection that is encrypted already; null for one that is not */
+  async run(cipher: string | null): Promise<void> {
+    try {
+      if (cipher) this.#encrypted(cipher);
+      this.#write(`220 ${this.#context.name} ESMTP`);
+      while (!this.#isOver) {
+        const line = await this.#readLine(false);
+        const answer = line && this.#command(line.toString());
+        const given = answer instanceof Promise ? await answer : answer;
+        if (given) this.#give(given);
+      }
+    } catch (error) {
+      this.close(this.#replyFor(error));
+    }
+  }
+
+  /** Ends the session now, whatever is going on. */
+  close(reply?: Reply): void {
+    if (this.#isOver) return;
+    if (reply) this.#write(replyLine(reply));
+    this.ended();
+    this.#transport.end(this.#output);
+  }
+
+  /** Ends the session: after the message that is coming in or being stored, or else now. There are no more delays. */
+  leave(): void {
+    this.#isLeaving = true;
+    this.#delay?.abort();
+    if (!this.#isInMessage) this.close(REPLIES.shuttingDown);
+  }
+
+  /** The connection is gone. */
+  ended(): void {
+    this.#isOver = true;
+    this.#delay?.abort();
+    this.#mail?.release();
+  }
+
+  /**
+   * Reads a line; one that is too long is answered.
+   * @param isAnswer whether it is the answer to a challenge of AUTH
+   * @returns undefined when the session is over, or an answer was too long
+   */
+  async #readLine(isAnswer: boolean): Promise<Buffer | undefined> {
+    while (!this.#isOver) {
+      const found = this.#lines.read(this.#input, this.#at, isAnswer);
+      this.#at = this.#lines.end;
+      if (found === 'incomplete') await this.#fill();
+      else if (found === 'endless') this.close(REPLIES.endlessLine);
+      else {
+        this.#linesRead++;
+        this.commandAt = this.#context.clock.monotonic();
+        // A read full of commands must not delay other connections.
+        if (this.#linesRead % 100 === 0 && this.#at < this.#input.length) {
+          await this.#flush();
+          await nextTurn();
+        }
+        if (found === 'line') return this.#isOver ? undefined : this.#lines.line;
+        this.#reply(this.#lines.isAuth ? REPLIES.authLineTooLong : REPLIES.lineTooLong);
+        if (isAnswer) return undefined;
+      }
+    }
+    return undefined;
+  }
+
+  /** Writes the replies and waits for more bytes; where none will come, the session is over. */
+  async #fill(): Promise<void> {
+    // Copied, so that an incomplete line does not keep a whole read in memory.
+    const isIncomplete = this.#at < this.#input.length;
+    if (this.#at > 0) this.#input = isIncomplete ? Buffer.from(this.#input.subarray(this.#at)) : NOTHING;
+    this.#at = 0;
+    const congested = this.#flush();
+    if (congested) await congested;
+    const bytes = await this.#transport.read();
+    if (!bytes) return this.close();
+    this.#input = isIncomplete ? Buffer.concat([this.#input, bytes]) : bytes;
+    if (this.#linesRead === 0 && hasProxySignature(this.#input)) this.close(REPLIES.untrustedProxy);
+  }
+
+  #flush(): Promise<void> | undefined {
+    const text = this.#output;
+    if (text === '' || this.#isOver) return undefined;
+    this.#output = '';
+    return this.#transport.write(text);
+  }
+
+  #write(line: string): void {
+    if (!this.#isOver) this.#output += `${line}\r\n`;
+  }
+
+  /** A 421 ends the session, and so does one error too many. */
+  #reply(reply: Reply): void {
+    this.#write(replyLine(reply));
+    if (reply.code === 421) this.close();
+    if (reply.code < 500) return;
+    this.#errors++;
+    if (this.#errors >= this.#context.limits.maxErrors) this.close(REPLIES.tooManyErrors);
+  }
+
+  #give(given: Reply | Outcome): void {
+    if ('code' in given) this.#reply(given);
+    else {
+      if (given.reply) this.#write(replyLine(given.reply));
+      if (given.disconnects || given.reply?.code === 421) this.close();
+    }
+  }
+
+  /** Waits for the application; the replies to earlier commands do not wait for that. */
+  async #wait<T>(answer: Promise<T>): Promise<T> {
+    this.isWaiting = true;
+    // Most answers come in this turn; their replies then share one write.
+    if (this.#output !== '') setImmediate(() => void this.#flush());
+    try {
+      return await answer;
+    } finally {
+      this.isWaiting = false;
+      this.commandAt = this.#context.clock.monotonic();
+    }
+  }
+
+  #command(line: string): Given | Promise<Given> {
+    const { limits, bareLineEndings } = this.#context;
+    const isFirst = this.#isFirstCommand;
+    this.#isFirstCommand = false;
+    if (isFirst && HTTP_VERB.test(line)) return last(REPLIES.notSmtp);
+    if (isFirst && /^PROXY /i.test(line)) return last(REPLIES.untrustedProxy);
+    // A RCPT past the limit costs next to nothing and has its own reply, however many there are.
+    if (!this.#isFull) this.#commandsSinceMail++;
+    if (this.#commandsSinceMail > limits.maxCommandsPerMail) return REPLIES.tooManyCommands;
+    if (CONTROL.test(line)) return REPLIES.controlCharacter;
+    if (!this.#lines.crlf && bareLineEndings === 'refuse') return REPLIES.bareLineFeed;
+    return this.#answer(line.trimEnd());
+  }
+
+  #answer(line: string): Given | Promise<Given> {
+    const space = line.indexOf(' ');
+    const verb = (space < 0 ? line : line.slice(0, space)).toUpperCase();
+    if (space >= 0 && WITHOUT_ARGUMENT.has(verb)) return REPLIES.noArgument;
+    switch (verb) {
+      case 'EHLO':
+      case 'HELO':
+        return this.#hello(line, verb === 'EHLO');
+      case 'MAIL':
+        return this.#mailFrom(line);
+      case 'RCPT':
+        return this.#rcptTo(line);
+      case 'DATA':
+        return this.#data();
+      case 'RSET':
+        this.#transaction = undefined;
+        return REPLIES.flushed;
+      case 'AUTH':
+        return this.#auth(line);
+      case 'STARTTLS':
+        return this.#startTls(space >= 0);
+      case 'VRFY':
+        return space >= 0 ? REPLIES.cannotVerify : REPLIES.verifySyntax;
+      default:
+        return REPLY_TO.get(verb) ?? REPLIES.unknownCommand;
+    }
+  }
+
+  /** A greeting also ends a transaction (section 4.1.4). */
+  #hello(line: string, isExtended: boolean): Given {
+    const [, hostname = '', ...more] = line.split(/ +/);
+    if (more.length > 0 || !isHelloName(hostname)) return REPLIES.helloSyntax;
+    this.#helo = hostname.toLowerCase();
     this.#transaction = undefined;
-    this.#trail.secured(cipher);
+    const lines = [`${this.#context.name} greets [${this.#transport.remoteAddress}]`];
+    if (isExtended) {
+      lines.push('PIPELINING', '8BITMIME', 'SMTPUTF8', 'ENHANCEDSTATUSCODES');
+      if (this.#offersAuth && !this.#isAuthenticated) lines.push(`AUTH ${MECHANISMS}`);
+      if (this.#offersStartTls && !this.#isEncrypted) lines.push('STARTTLS');
+      lines.push(`SIZE ${this.#context.maxMessageBytes}`);
+    }
+    for (const [i, text] of lines.entries()) this.#write(`250${i < lines.length - 1 ? '-' : ' '}${text}`);
+    return undefined;
   }
 
-  /** @returns the reply to AUTH; never rejects */
-  async authenticate(credentials: SmtpCredentials): Promise<Reply> {
-    const peer = { session: this.#id, remoteAddress: this.#remoteAddress };
-    const { reply, target } = await checkCredentials(this.#context.auth, credentials, peer);
-    this.#target = target;
-    this.#isAuthenticated = reply === REPLIES.authenticated;
-    if (this.#isAuthenticated) this.#trail.authenticated(target !== null);
-    if (reply === REPLIES.badCredentials) this.#reports.credentials(credentials.username, reply);
-    return reply;
+  get #offersAuth(): boolean {
+    return this.#context.auth !== 'off' && (this.#isEncrypted || this.#offersPlainAuth);
   }
 
-  /** Begins a transaction; the one before, if there was one, is dropped. */
-  mail({ mailFrom, declaredBytes, helo, tls }: MailEvent): void {
-    const envelope = { mailFrom, helo, remoteAddress: this.#remoteAddress, tls };
-    this.#transaction = { envelope, declaredBytes, recipients: [], postmasters: 0, overshotLogged: false };
+  #mailFrom(line: string): Reply {
+    if (this.#helo === undefined) return REPLIES.needHello;
+    if (this.#transaction) return REPLIES.nestedMail;
+    const command = readMail(line, this.#isAuthenticated || this.#offersAuth);
+    if ('code' in command) return command;
+    const { mailFrom, ...parameters } = command;
+    const { remoteAddress } = this.#transport;
+    const envelope = { mailFrom, helo: this.#helo, remoteAddress, tls: this.#isEncrypted };
+    if (parameters.declaredBytes > this.#context.maxMessageBytes) {
+      this.#reports.sender(envelope, parameters.declaredBytes, REPLIES.messageTooLarge);
+      return REPLIES.messageTooLarge;
+    }
+    this.#transaction = { envelope, ...parameters, recipients: [], postmasters: 0, isOvershot: false };
     this.#trail.mail();
+    return REPLIES.senderOk;
   }
 
-  /** A command that the protocol rejected: a MAIL for its size, or a RCPT. */
-  rejected(event: RejectedEvent): void {
-    const { metrics } = this.#context;
-    if (event.command === 'MAIL') this.#reports.sender(event);
-    else if (event.rcptTo === null) metrics.refusal(event.reply.code);
-    else this.#rejectRecipient(this.#current(), event.rcptTo, event.reply);
+  get #isFull(): boolean {
+    const { recipients = [], postmasters = 0 } = this.#transaction ?? {};
+    return recipients.length + postmasters >= this.#context.limits.maxRecipients;
   }
 
-  /** @returns the reply to RCPT, or what a fault rule does instead; never rejects */
-  async rcpt(rcptTo: string): Promise<Reply | Fault> {
-    const transaction = this.#current();
+  #rcptTo(line: string): Given | Promise<Given> {
+    if (this.#helo === undefined) return REPLIES.needHello;
+    const transaction = this.#transaction;
+    if (!transaction) return REPLIES.needMail;
+    const command = readRcpt(line, transaction.smtputf8);
+    if ('code' in command) {
+      this.#context.metrics.refusal(command.code);
+      return command;
+    }
+    const { rcptTo } = command;
+    if (this.#isFull) return this.#rejectRecipient(transaction, rcptTo, REPLIES.tooManyRecipients);
     if (!this.#target && this.#isPostmaster(rcptTo)) {
       transaction.postmasters++;
       return REPLIES.recipientOk;
     }
+    return this.#wait(this.#accept(transaction, rcptTo));
+  }
+
+  async #accept(transaction: Transaction, rcptTo: string): Promise<Given> {
+    const { declaredBytes, recipients } = transaction;
     try {
-      const { receiver } = this.#context;
-      const recipient = await receiver.accept(rcptTo, transaction.declaredBytes, this.#target);
-      const fault = hasFaults(recipient) ? await this.#meet('rcpt', transaction, [recipient]) : undefined;
+      const recipient = await this.#context.receiver.accept(rcptTo, declaredBytes, this.#target);
+      const fault = hasFaults(recipient) && (await this.#meet('rcpt', [recipient], transaction));
       if (fault) return fault;
-      transaction.recipients.push(recipient);
+      recipients.push(recipient);
       this.#trail.rcpt();
       return REPLIES.recipientOk;
     } catch (error) {
@@ -143,151 +409,14 @@ export class Session {
     }
   }
 
-  /** Whether the inbox of a recipient has fault rules, so that {@link data} is to be called. */
-  get hasFaults(): boolean {
-    return this.#current().recipients.some(hasFaults);
-  }
-
-  /** @returns what a fault rule does in place of the 354; undefined for nothing; never rejects */
-  async data(): Promise<Reply | Fault | undefined> {
-    try {
-      return await this.#meet('data', this.#current());
-    } catch (error) {
-      return this.#replyFor(error);
-    }
-  }
-
-  /** Ends delays, and leaves out later ones: the server stops. */
-  endDelays(): void {
-    this.#faults.end();
-  }
-
-  /**
-   * Begins a message.
-   * @param revoke called when the session is to be closed because others wait for the memory
-   * @returns the bytes that it may have
-   */
-  beginData(revoke: () => void): number {
-    const { maxMessageBytes, budget, clock } = this.#context;
-    const { recipients, postmasters } = this.#current();
-    const largest = Math.max(
-      postmasters > 0 ? maxMessageBytes : 0,
-      ...recipients.map((recipient) => recipient.maxMessageBytes),
-    );
-    const maxBytes = Math.min(largest, maxMessageBytes);
-    this.#trail.data();
-    const mail = new IncomingMail({ budget, source: this.#source, maxBytes, revoke });
-    this.#message = { mail, begunAt: clock.monotonic() };
-    return maxBytes;
-  }
-
-  /** @returns a promise when the message has to wait until it resolves */
-  append(bytes: Uint8Array): Promise<void> | undefined {
-    return this.#message?.mail.append(bytes);
-  }
-
-  /** The message is refused: what came of it is dropped. */
-  refuseData(): void {
-    this.#message?.mail.release();
-  }
-
-  /**
-   * Takes the message, when it is not refused.
-   * @param bytesRead bytes of it that came, kept or not
-   * @returns the reply to the end of the data, or what a fault rule does instead; never rejects
-   */
-  async endData(refusal: Reply | null, bytesRead: number): Promise<Reply | Fault> {
-    const transaction = this.#current();
-    const message = this.#message;
-    if (!message) throw new Error('The end of a message that was not begun');
-    this.#message = undefined;
-    this.#transaction = undefined;
-    const bytes = refusal ? bytesRead : message.mail.length;
-    const { given, delayMs } = refusal
-      ? { given: refusal, delayMs: 0 }
-      : await this.#finish(transaction, message.mail.finish());
-    // A delay holds no memory that others wait for.
-    message.mail.release();
-    const { begunAt } = message;
-    this.#reports.message({ ...transaction, bytes, begunAt }, given, this.#target?.address);
-    await this.#faults.delay(delayMs);
-    if (given === REPLIES.stored && !this.#hasEnded) this.#context.receiver.replied(this.#stored);
-    return given;
-  }
-
-  /** The connection has ended, also in the middle of a message. @param bytesRead as in {@link endData} */
-  ended(bytesRead: number): void {
-    this.#hasEnded = true;
-    this.#gone?.abort();
-    this.#faults.end();
-    if (!this.#message) return;
-    const { begunAt } = this.#message;
-    this.#message.mail.release();
-    this.#message = undefined;
-    this.#reports.interrupted({ ...this.#current(), bytes: bytesRead, begunAt }, this.#target?.address);
-  }
-
-  /** Logs an unexpected failure. @returns the reply to it */
-  failed(error: unknown): Reply {
-    return this.#reports.defect(error);
-  }
-
-  #current(): Transaction {
-    if (!this.#transaction) throw new Error('No mail transaction');
-    return this.#transaction;
-  }
-
-  /** Applies the rules that are next for this point, with their delay. @throws AppError `unavailable` */
-  async #meet(
-    at: FaultPoint,
-    { envelope, recipients }: Transaction,
-    asked: readonly Recipient[] = recipients,
-  ): Promise<Fault | undefined> {
-    const { delayMs, fault } = await this.#faults.find(at, asked, envelope);
-    if (fault?.reply) this.#context.metrics.refusal(fault.reply.code);
-    await this.#faults.delay(delayMs);
-    return fault;
-  }
-
-  /** Stores a whole message, unless a fault rule refuses it. @returns what to answer after the delay */
-  async #finish(
-    transaction: Transaction,
-    bytes: Uint8Array,
-  ): Promise<{ given: Reply | Fault; delayMs: number }> {
-    const { recipients, envelope } = transaction;
-    if (!recipients.some(hasFaults)) return { given: await this.#take(transaction, bytes), delayMs: 0 };
-    this.#gone ??= new AbortController();
-    try {
-      const { delayMs, fault } = await this.#faults.find('end-of-data', recipients, envelope);
-      return { given: fault ?? (await this.#take(transaction, bytes)), delayMs };
-    } catch (error) {
-      return { given: this.#replyFor(error), delayMs: 0 };
-    }
-  }
-
-  async #take({ envelope, recipients, postmasters }: Transaction, bytes: Uint8Array): Promise<Reply> {
-    const { log } = this.#context;
-    if (postmasters > 0)
-      log.info({ session: this.#id, bytes: bytes.length, ...envelope }, 'A message to postmaster came');
-    if (recipients.length === 0) return REPLIES.stored;
-    this.#gone ??= new AbortController();
-    const { signal } = this.#gone;
-    const trace = { id: this.#id, protocol: 'SMTP' as const, authenticated: this.#isAuthenticated };
-    const trail = this.#trail.endOfData(recipients);
-    try {
-      const mail = { envelope, recipients, received: bytes, trace, trail, signal };
-      const placed = await this.#context.receiver.deliver(mail);
-      this.#stored = placed.flatMap((place) => ('messageId' in place ? place.messageId : []));
-      this.#trail.stored();
-      return REPLIES.stored;
-    } catch (error) {
-      // The sender got no 250, so it will try again.
-      return error === signal.reason ? REPLIES.senderLeft : this.#replyFor(error);
-    }
-  }
-
-  #replyFor(error: unknown): Reply {
-    return replyForError(error) ?? this.failed(error);
+  #rejectRecipient(transaction: Transaction, rcptTo: string, reply: Reply): Reply {
+    // One log line for all recipients of a list that is too long.
+    const isOvershoot = reply === REPLIES.tooManyRecipients;
+    const isLogged = !isOvershoot || !transaction.isOvershot;
+    transaction.isOvershot ||= isOvershoot;
+    const address = this.#target?.address ?? rcptTo;
+    this.#reports.recipient(transaction.envelope, { rcptTo, address, reply }, isLogged);
+    return reply;
   }
 
   #isPostmaster(rcptTo: string): boolean {
@@ -297,13 +426,235 @@ export class Session {
     return local === 'postmaster' && (domain === undefined || postmasterDomains.has(domain));
   }
 
-  #rejectRecipient(transaction: Transaction, rcptTo: string, reply: Reply): Reply {
-    // One log line for all recipients of a list that is too long.
-    const isOvershoot = reply === REPLIES.tooManyRecipients;
-    const isLogged = !(isOvershoot && transaction.overshotLogged);
-    transaction.overshotLogged ||= isOvershoot;
-    const address = this.#target?.address ?? rcptTo;
-    this.#reports.recipient(transaction.envelope, { rcptTo, address, reply }, isLogged);
-    return reply;
+  async #data(): Promise<Given> {
+    const transaction = this.#transaction;
+    if (this.#helo === undefined) return REPLIES.needHello;
+    if (!transaction) return REPLIES.needMail;
+    const { recipients, postmasters } = transaction;
+    if (recipients.length + postmasters === 0) return REPLIES.needRecipient;
+    if (recipients.some(hasFaults)) {
+      const met = this.#meet('data', recipients, transaction).catch((error) => this.#replyFor(error));
+      const given = await this.#wait(met);
+      if (given || this.#isOver) return given;
+    }
+    this.#isInMessage = true;
+    await this.#takeMessage(this.#beginMessage(transaction));
+    this.#isInMessage = false;
+    if (this.#isLeaving) this.close(REPLIES.shuttingDown);
+    return undefined;
+  }
+
+  #beginMessage(transaction: Transaction): Message {
+    const { clock, limits, bareLineEndings, budget, maxMessageBytes } = this.#context;
+    const { recipients, postmasters } = transaction;
+    const largest = Math.max(...recipients.map((recipient) => recipient.maxMessageBytes));
+    const maxBytes = postmasters > 0 ? maxMessageBytes : Math.min(largest, maxMessageBytes);
+    const { maxDrainedBytes } = limits;
+    const reader = new DataReader({ maxBytes, maxDrainedBytes }, bareLineEndings, this.#lines.crlf);
+    const revoke = () => this.close(REPLIES.slowerThanOthersNeed);
+    const mail = new IncomingMail({ budget, source: this.#source, maxBytes, revoke });
+    this.#trail.data();
+    this.#reply(REPLIES.startData);
+    return { ...transaction, begunAt: clock.monotonic(), reader, mail };
+  }
+
+  /** Receives and stores a message, and replies to it. */
+  async #takeMessage(message: Message): Promise<void> {
+    const { reader, mail } = message;
+    if (!(await this.#receive(message))) {
+      mail.release();
+      this.#reports.message(message, reader.bytesRead, null, this.#target?.address);
+      return;
+    }
+    const given = await this.#wait(this.#finish(message));
+    this.#transaction = undefined;
+    if ('code' in given && given.code < 300) {
+      this.#commandsSinceMail = 0;
+      this.#errors = 0;
+    }
+    this.#give(given);
+    if (reader.outOfStep) this.close();
+  }
+
+  /** @returns whether the whole message came, or so much of one that is refused that its end is not waited for */
+  async #receive({ reader, mail }: Message): Promise<boolean> {
+    this.#mail = mail;
+    this.reader = reader;
+    while (!this.#isOver && !reader.ended && !reader.outOfStep) {
+      if (this.#at === this.#input.length) {
+        await this.#fill();
+        continue;
+      }
+      this.#at = reader.read(this.#input, this.#at);
+      if (reader.refusal) mail.release();
+      const granted = reader.output && mail.append(reader.output);
+      if (granted) await this.#wait(granted);
+      if (this.#at === this.#input.length) this.#discardInput();
+    }
+    this.reader = undefined;
+    // From now on its bytes are not released when the connection ends.
+    this.#mail = undefined;
+    return !this.#isOver;
+  }
+
+  #discardInput(): void {
+    freeRead(this.#input);
+    this.#input = NOTHING;
+    this.#at = 0;
+  }
+
+  /** Stores a whole message, unless it is refused. @returns what to reply, after the delay of a fault rule */
+  async #finish(message: Message): Promise<Reply | Outcome> {
+    const { recipients, reader, mail } = message;
+    const bytes = reader.refusal ? reader.bytesRead : mail.length;
+    let given: Given = reader.refusal;
+    let delayMs = 0;
+    let stored: string[] = [];
+    try {
+      if (!given) ({ given, delayMs } = await this.#findFault('end-of-data', recipients, message));
+      if (!given) stored = await this.#store(message);
+    } catch (error) {
+      given = this.#replyFor(error);
+    }
+    // A delay holds no memory that others wait for.
+    mail.release();
+    this.#reports.message(message, bytes, given ?? REPLIES.stored, this.#target?.address);
+    await this.#delayBy(delayMs);
+    if (!given && !this.#isOver) this.#context.receiver.replied(stored);
+    return given ?? REPLIES.stored;
+  }
+
+  /** @returns the ids of the message, one for each inbox @throws AppError as `Receiver.deliver` */
+  async #store({ envelope, recipients, postmasters, mail }: Message): Promise<string[]> {
+    const { receiver, log } = this.#context;
+    const { id } = this.#transport;
+    const received = mail.finish();
+    if (postmasters > 0)
+      log.info({ session: id, bytes: received.length, ...envelope }, 'A message to postmaster came');
+    if (recipients.length === 0) return [];
+    const trace = { id, protocol: 'SMTP' as const, authenticated: this.#isAuthenticated };
+    const trail = this.#trail.endOfData(recipients);
+    const placed = await receiver.deliver({ envelope, recipients, received, trace, trail });
+    this.#trail.stored();
+    return placed.flatMap((place) => ('messageId' in place ? place.messageId : []));
+  }
+
+  /** As {@link #findFault}, with the delay. */
+  async #meet(at: FaultPoint, recipients: readonly Recipient[], transaction: Transaction): Promise<Given> {
+    const { given, delayMs } = await this.#findFault(at, recipients, transaction);
+    if (given?.reply) this.#context.metrics.refusal(given.reply.code);
+    await this.#delayBy(delayMs);
+    return given;
+  }
+
+  /**
+   * Takes one application of the fault rules that are next for this point. SMTP has one reply for all recipients of a
+   * message: the inboxes are asked in the order of their RCPT commands, delays add up, and the first rule that
+   * replies or disconnects decides; the inboxes after it keep their rules.
+   * @returns `given`: what replaces the usual reply, after the delay
+   * @throws AppError `unavailable`
+   */
+  async #findFault(
+    at: FaultPoint,
+    recipients: readonly Recipient[],
+    { envelope }: Transaction,
+  ): Promise<{ delayMs: number; given?: Outcome }> {
+    const { receiver, log } = this.#context;
+    const asked = new Set<string>();
+    let delayMs = 0;
+    for (const recipient of recipients.filter(hasFaults)) {
+      const { inboxId } = recipient;
+      const met = asked.has(inboxId) ? undefined : await receiver.meetFault(recipient, at, envelope);
+      asked.add(inboxId);
+      if (!met) continue;
+      delayMs += met.delayMs;
+      log.info({ session: this.#transport.id, inbox: inboxId, ...met }, 'A fault rule was applied');
+      this.#trail.fault(met, inboxId);
+      const { reply, disconnect: disconnects } = met;
+      if (reply || disconnects)
+        return { delayMs, given: { reply: reply && { ...reply, enhanced: '' }, disconnects } };
+    }
+    return { delayMs };
+  }
+
+  /** Resolves after the delay, or when the session ends. */
+  async #delayBy(ms: number): Promise<void> {
+    if (ms === 0 || this.#isLeaving || this.#isOver) return;
+    this.#delay = new AbortController();
+    this.#transport.setDelayed(true);
+    await this.#context.clock.sleep(ms, this.#delay.signal);
+    this.#transport.setDelayed(false);
+  }
+
+  /** Anything but a known error is a defect, which is logged; the sender may try again. */
+  #replyFor(error: unknown): Reply {
+    const reply = replyForError(error);
+    if (!reply) this.#reports.failed(error, 'An SMTP session failed unexpectedly');
+    return reply ?? REPLIES.tryLater;
+  }
+
+  async #startTls(hasArgument: boolean): Promise<Given> {
+    if (!this.#offersStartTls) return REPLIES.notImplemented;
+    if (this.#isEncrypted) return REPLIES.tlsActive;
+    if (hasArgument) return REPLIES.noArgument;
+    try {
+      await this.#wait(this.#transport.prepareTls());
+    } catch (error) {
+      this.#reports.failed(error, 'A TLS certificate could not be generated');
+      return REPLIES.noTlsNow;
+    }
+    if (this.#isOver) return undefined;
+    this.#reply(REPLIES.readyForTls);
+    this.#flush();
+    // Discard plaintext that was pipelined after STARTTLS (CVE-2011-0411).
+    this.#discardInput();
+    this.#encrypted(await this.#transport.startTls());
+    return undefined;
+  }
+
+  /** Nothing is known of the client any more (RFC 3207 section 4.2). */
+  #encrypted(cipher: string): void {
+    this.#isEncrypted = true;
+    this.#helo = undefined;
+    this.#isAuthenticated = false;
+    this.#target = null;
+    this.#transaction = undefined;
+    this.#trail.secured(cipher);
+  }
+
+  async #auth(line: string): Promise<Given> {
+    if (this.#context.auth === 'off') return REPLIES.notImplemented;
+    if (this.#helo === undefined) return REPLIES.needHello;
+    if (!this.#offersAuth) return REPLIES.authNeedsTls;
+    if (this.#isAuthenticated) return REPLIES.alreadyAuthenticated;
+    if (this.#transaction) return REPLIES.authInTransaction;
+    const found = await readCredentials(line, async (challenge) => {
+      this.#reply(challenge);
+      return (await this.#readLine(true))?.toString();
+    });
+    if (!found || 'code' in found) return found;
+    const reply = await this.#wait(this.#authenticate(found));
+    this.#reply(reply);
+    if (reply.code >= 500) this.#authFailures++;
+    const { maxAuthFailures } = this.#context.limits;
+    return this.#authFailures >= maxAuthFailures ? REPLIES.tooManyFailedAuths : undefined;
+  }
+
+  async #authenticate(credentials: SmtpCredentials): Promise<Reply> {
+    const { findCaptureTarget, auth } = this.#context;
+    try {
+      this.#target = (await findCaptureTarget(credentials)) ?? null;
+    } catch (error) {
+      if (!replyForError(error)) this.#reports.failed(error, 'SMTP authentication failed unexpectedly');
+      return REPLIES.authUnavailable;
+    }
+    if (!this.#target && auth === 'inbox') {
+      this.#reports.refusedCredentials(credentials, REPLIES.badCredentials);
+      return REPLIES.badCredentials;
+    }
+    this.#isAuthenticated = true;
+    this.#trail.authenticated(this.#target !== null);
+    this.#reports.authenticated(credentials, this.#target);
+    return REPLIES.authenticated;
   }
 }

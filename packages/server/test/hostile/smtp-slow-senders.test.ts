@@ -124,15 +124,17 @@ describe('an upload over HTTP', () => {
     const clock = new FakeClock();
     const budget = new ByteBudget({ capacity: 64 * MIB, largest: LARGEST, clock });
     const stream = new Readable({ read: () => undefined });
-    const upload = readMessage(stream, { limit: LARGEST, tooLarge, budget, source: '192.0.2.1' });
+    const upload = readMessage(stream, tooLarge, { maxBytes: LARGEST, budget, source: '192.0.2.1' });
     const refused = expect(upload).rejects.toMatchObject({
       code: 'unavailable',
       message: expect.stringContaining('too slowly'),
     });
     stream.push(Buffer.alloc(20 * MIB));
     await turns(5);
-    const mail = budget.open('192.0.2.2', () => undefined);
-    const granted = mail.take(20 * MIB);
+    const granted = budget.take(
+      budget.open('192.0.2.2', () => undefined),
+      20 * MIB,
+    );
     expect(granted).toBeInstanceOf(Promise);
     await clock.advance(10_000);
     await refused;

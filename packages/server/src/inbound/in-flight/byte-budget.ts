@@ -12,10 +12,7 @@ import type { Clock } from '../../clock.ts';
 
 /** Of all mails together, above `FREE_BYTES` each; the largest mail must fit. */
 export const IN_FLIGHT_BYTES = 64 * 1024 * 1024;
-/**
- * Granted to each mail at once. The read buffer of a socket is as large, so making the sender wait would save
- * nothing. Bounded by the number of connections.
- */
+/** As large as a socket's read buffer, so making the sender wait would save nothing. Bounded by the connections. */
 export const FREE_BYTES = 64 * 1024;
 /** A mail that holds memory must receive this much while others wait; slower senders may try later. */
 export const MIN_PROGRESS_BYTES_PER_SECOND = 32 * 1024;
@@ -24,47 +21,16 @@ export const MIN_OWNER_BYTES_PER_SECOND = 512 * 1024;
 /** How long progress is measured: long enough for a retransmission, short enough for those who wait. */
 export const PROGRESS_WINDOW_MS = 3_000;
 
-/** The bytes that come out of the capacity. */
-const pooled = (held: number): number => Math.max(0, held - FREE_BYTES);
-
 /** One mail's share of the memory. */
-export class Share {
-  held = 0;
-  isComplete = false;
-  /** When its progress began to be measured, and what it held then. */
-  window: { since: number; held: number };
+export interface Share {
+  /** Of the sender, as `sourceKey` of source-key.ts returns it. */
   readonly source: string;
   /** The mail came too slowly while others waited: its sender is to be sent away and the share closed. */
-  readonly revoke: () => void;
-  readonly #budget: ByteBudget;
-
-  constructor(budget: ByteBudget, source: string, revoke: () => void, now: number) {
-    this.#budget = budget;
-    this.window = { since: now, held: 0 };
-    this.source = source;
-    this.revoke = revoke;
-  }
-
-  /**
-   * Requests more bytes.
-   * @returns undefined where they are granted at once; otherwise a promise that resolves when they are, or when the
-   *   share is closed. Nothing more may be read or requested meanwhile.
-   * @throws RangeError when the share would grow past the largest mail
-   */
-  take(bytes: number): Promise<void> | undefined {
-    return this.#budget.take(this, bytes);
-  }
-
-  /** The whole mail is here: it is not slow any more, and needs no more memory. */
-  complete(): void {
-    this.isComplete = true;
-    this.#budget.completed(this);
-  }
-
-  /** Releases everything, and ends a wait. Safe to call twice. */
-  close(): void {
-    this.#budget.close(this);
-  }
+  revoke(): void;
+  held: number;
+  isComplete: boolean;
+  /** When its progress began to be measured, and what it held then. */
+  window: { since: number; held: number };
 }
 
 export interface BudgetOptions {
@@ -75,6 +41,9 @@ export interface BudgetOptions {
   clock: Pick<Clock, 'monotonic' | 'sleep'>;
 }
 
+/** The bytes that come out of the capacity. */
+const pooled = (held: number): number => Math.max(0, held - FREE_BYTES);
+
 /** Bounds the bytes of all mails in flight. */
 export class ByteBudget {
   readonly #options: BudgetOptions;
@@ -83,11 +52,12 @@ export class ByteBudget {
   /** Bytes that each source holds. */
   readonly #sources = new Map<string, number>();
   #owner: Share | undefined;
+  /** Bytes of all shares together. */
   #held = 0;
   /** Bytes out of the capacity, the owner's included. */
   #pooled = 0;
-  #isWatching = false;
-  #stopWatching: AbortController | undefined;
+  /** Set while the shares are watched. */
+  #watching: AbortController | undefined;
 
   /** @throws RangeError when `capacity` is less than `largest` */
   constructor(options: BudgetOptions) {
@@ -96,23 +66,29 @@ export class ByteBudget {
     this.#options = options;
   }
 
-  /** Bytes of all shares together. */
+  /** Bytes of all mails together. */
   get held(): number {
     return this.#held;
   }
 
-  /** @param source as `sourceKey` of source-key.ts returns it @param revoke see {@link Share.revoke} */
   open(source: string, revoke: () => void): Share {
-    const share = new Share(this, source, revoke, this.#options.clock.monotonic());
+    const window = { since: this.#options.clock.monotonic(), held: 0 };
+    const share = { source, revoke, held: 0, isComplete: false, window };
     this.#shares.add(share);
     return share;
   }
 
+  /**
+   * Requests more bytes.
+   * @returns undefined where they are granted at once; otherwise a promise that resolves when they are, or when the
+   *   share is closed: nothing more may be read or requested meanwhile
+   * @throws RangeError when the share would grow past the largest mail
+   */
   take(share: Share, bytes: number): Promise<void> | undefined {
-    if (this.#waiting.has(share) || !this.#shares.has(share))
-      throw new Error('A waiting or closed share took bytes');
     const { largest } = this.#options;
     if (share.held + bytes > largest) throw new RangeError(`A message of more than ${largest} bytes`);
+    if (this.#waiting.has(share) || !this.#shares.has(share))
+      throw new Error('A waiting or closed share took bytes');
     if (this.#fits(share, bytes) || this.#becomesOwner(share)) {
       this.#add(share, bytes);
       return undefined;
@@ -123,20 +99,23 @@ export class ByteBudget {
     return promise;
   }
 
-  completed(share: Share): void {
+  /** The whole mail is here: it is not slow any more, and needs no more memory. */
+  complete(share: Share): void {
+    share.isComplete = true;
     if (share !== this.#owner) return;
     this.#owner = undefined;
     this.#serveWaiting();
   }
 
+  /** Takes everything back, and ends a wait. Safe to call twice. */
   close(share: Share): void {
     if (!this.#shares.delete(share)) return;
     if (share === this.#owner) this.#owner = undefined;
     this.#waiting.get(share)?.granted();
     this.#waiting.delete(share);
-    const freed = pooled(share.held);
+    const isSmall = pooled(share.held) === 0;
     this.#add(share, -share.held);
-    if (freed > 0 || this.#waiting.size === 0) this.#serveWaiting();
+    if (!isSmall || this.#waiting.size === 0) this.#serveWaiting();
   }
 
   #fits(share: Share, bytes: number): boolean {
@@ -172,42 +151,42 @@ export class ByteBudget {
 
   /** Grants what is possible, first to the sources that hold the least. */
   #serveWaiting(): void {
-    const order = [...this.#waiting].sort(
-      ([one], [other]) => this.#heldBy(one.source) - this.#heldBy(other.source),
-    );
-    for (const [share, { bytes, granted }] of order) {
+    const rank = ([share]: [Share, unknown]) => this.#heldBy(share.source);
+    for (const [share, { bytes, granted }] of [...this.#waiting].sort((a, b) => rank(a) - rank(b))) {
       if (!this.#fits(share, bytes) && !this.#becomesOwner(share)) continue;
       this.#waiting.delete(share);
       this.#add(share, bytes);
-      share.window = { since: this.#options.clock.monotonic(), held: share.held };
+      this.#startWindow(share);
       granted();
     }
-    if (this.#waiting.size === 0) this.#stopWatching?.abort();
+    if (this.#waiting.size === 0) this.#watching?.abort();
+  }
+
+  #startWindow(share: Share): void {
+    share.window = { since: this.#options.clock.monotonic(), held: share.held };
   }
 
   /** Revokes slow shares while one waits; an idle server sets no timers. */
   async #watch(): Promise<void> {
-    if (this.#isWatching) return;
-    this.#isWatching = true;
-    const { clock } = this.#options;
-    for (const share of this.#shares) share.window = { since: clock.monotonic(), held: share.held };
+    if (this.#watching) return;
+    for (const share of this.#shares) this.#startWindow(share);
     while (this.#waiting.size > 0) {
-      this.#stopWatching = new AbortController();
-      await clock.sleep(PROGRESS_WINDOW_MS, this.#stopWatching.signal);
-      for (const share of [...this.#shares]) {
-        if (this.#waiting.size > 0 && this.#isSlow(share, clock.monotonic())) share.revoke();
-      }
+      this.#watching = new AbortController();
+      await this.#options.clock.sleep(PROGRESS_WINDOW_MS, this.#watching.signal);
+      for (const share of [...this.#shares])
+        if (this.#waiting.size > 0 && this.#isSlow(share)) share.revoke();
     }
-    this.#isWatching = false;
+    this.#watching = undefined;
   }
 
   /** Whether a share holds memory and received too little since its window began. Begins the next window. */
-  #isSlow(share: Share, now: number): boolean {
-    if (pooled(share.held) === 0 || share.isComplete || this.#waiting.has(share)) return false;
+  #isSlow(share: Share): boolean {
     const { since, held } = share.window;
-    if (now - since < PROGRESS_WINDOW_MS) return false;
-    share.window = { since: now, held: share.held };
+    const elapsed = this.#options.clock.monotonic() - since;
+    const isReceiving = pooled(share.held) > 0 && !share.isComplete && !this.#waiting.has(share);
+    if (!isReceiving || elapsed < PROGRESS_WINDOW_MS) return false;
+    this.#startWindow(share);
     const minimum = share === this.#owner ? MIN_OWNER_BYTES_PER_SECOND : MIN_PROGRESS_BYTES_PER_SECOND;
-    return (share.held - held) * 1000 < minimum * (now - since);
+    return (share.held - held) * 1000 < minimum * elapsed;
   }
 }

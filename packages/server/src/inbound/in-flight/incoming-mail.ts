@@ -2,7 +2,6 @@ import { freeIfLarge, LARGE_BYTES } from '../../memory.ts';
 import { TRACE_HEADROOM_BYTES } from '../received-line.ts';
 import type { ByteBudget, Share } from './byte-budget.ts';
 
-/** What an incoming mail is taken under. */
 export interface IncomingMailOptions {
   budget: ByteBudget;
   /** Of the sender, as `sourceKey` returns it. */
@@ -20,15 +19,17 @@ const NOTHING = new Uint8Array();
  * the budget of all mails in flight.
  */
 export class IncomingMail {
-  readonly #maxBytes: number;
+  readonly #budget: ByteBudget;
   readonly #share: Share;
+  readonly #maxBytes: number;
   #bytes = NOTHING;
-  #isReleased = false;
   #end = TRACE_HEADROOM_BYTES;
+  #isReleased = false;
 
   constructor({ budget, source, maxBytes, revoke }: IncomingMailOptions) {
-    this.#maxBytes = maxBytes;
+    this.#budget = budget;
     this.#share = budget.open(source, revoke);
+    this.#maxBytes = maxBytes;
   }
 
   get length(): number {
@@ -41,7 +42,7 @@ export class IncomingMail {
    *   and nothing at all where the mail was released meanwhile
    */
   append(piece: Uint8Array): Promise<void> | undefined {
-    const granted = this.#share.take(piece.length);
+    const granted = this.#budget.take(this.#share, piece.length);
     if (granted) return granted.then(() => this.#copy(piece));
     this.#copy(piece);
     return undefined;
@@ -49,7 +50,7 @@ export class IncomingMail {
 
   /** All bytes, with {@link TRACE_HEADROOM_BYTES} free in front of them in a buffer of their own; good until {@link release}. */
   finish(): Uint8Array {
-    this.#share.complete();
+    this.#budget.complete(this.#share);
     const { buffer } = this.#bytes;
     if (buffer.resizable) buffer.resize(this.#end);
     else if (buffer.byteLength !== this.#end) this.#move(new Uint8Array(this.#end));
@@ -59,7 +60,7 @@ export class IncomingMail {
   /** Releases the memory and the share of the budget. */
   release(): void {
     this.#isReleased = true;
-    this.#share.close();
+    this.#budget.close(this.#share);
     freeIfLarge(this.#bytes);
     this.#bytes = NOTHING;
   }
@@ -72,13 +73,13 @@ export class IncomingMail {
     this.#end = end;
   }
 
-  /** Exactly, for the first piece: most mails come in one. A large mail grows in reserved address space without copies. */
+  /** To what is needed for the first piece: most mails come in one. A large mail grows in address space that is reserved. */
   #grow(end: number): void {
     const maxByteLength = TRACE_HEADROOM_BYTES + this.#maxBytes;
     const capacity = this.length === 0 ? end : Math.min(2 * end, maxByteLength);
+    const options = end < LARGE_BYTES ? {} : { maxByteLength };
     if (this.#bytes.buffer.resizable) this.#bytes.buffer.resize(capacity);
-    else if (end < LARGE_BYTES) this.#move(new Uint8Array(capacity));
-    else this.#move(new Uint8Array(new ArrayBuffer(capacity, { maxByteLength })));
+    else this.#move(new Uint8Array(new ArrayBuffer(capacity, options)));
   }
 
   #move(to: Uint8Array<ArrayBuffer>): void {

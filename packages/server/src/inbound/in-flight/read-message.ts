@@ -1,20 +1,7 @@
 import type { Readable } from 'node:stream';
 import { AppError } from '../../errors.ts';
 import { freeRead } from '../../memory.ts';
-import type { ByteBudget } from './byte-budget.ts';
-import { IncomingMail } from './incoming-mail.ts';
-
-/** When a sender that was too slow may try again: memory for the largest mail is free by then. */
-const RETRY_AFTER_SECONDS = 30;
-
-const interrupted = (): Error => new Error('The sender closed the connection before the end of the message.');
-
-const tooSlow = (): AppError =>
-  new AppError(
-    'unavailable',
-    `The body came too slowly while other messages waited for memory. Send it again in ${RETRY_AFTER_SECONDS} seconds.`,
-    { retryAfterSeconds: RETRY_AFTER_SECONDS },
-  );
+import { IncomingMail, type IncomingMailOptions } from './incoming-mail.ts';
 
 /** A message in memory. */
 export interface ReadMessage {
@@ -24,26 +11,27 @@ export interface ReadMessage {
   release(): void;
 }
 
-export interface ReadLimits {
-  /** Bytes that the message may have. */
-  limit: number;
-  /** Makes the error for a message above the limit. */
-  tooLarge(limit: number): Error;
-  /** Shared by all mails in flight: while it grants nothing the stream is not read. */
-  budget: ByteBudget;
-  /** Of the sender, as `sourceKey` returns it. */
-  source: string;
-}
+const interrupted = (): Error => new Error('The sender closed the connection before the end of the message.');
+
+/** Memory for the largest mail is free 30 seconds later. */
+const tooSlow = (): AppError =>
+  new AppError(
+    'unavailable',
+    'The body came too slowly while other messages waited for memory. Send it again in 30 seconds.',
+    { retryAfterSeconds: 30 },
+  );
 
 /**
  * Reads a whole message from a stream under a size limit and the common budget. A stream that is not read to
  * its end is left open, so that its sender can read an answer.
+ * @param tooLarge makes the error for a message above the limit
  * @throws what `tooLarge` makes; AppError `unavailable` when it comes too slowly while others wait; an Error
  *   when the stream ends early
  */
 export async function readMessage(
   stream: Readable,
-  { limit, tooLarge, budget, source }: ReadLimits,
+  tooLarge: (maxBytes: number) => Error,
+  options: Omit<IncomingMailOptions, 'revoke'>,
 ): Promise<ReadMessage> {
   const stopped = Promise.withResolvers<never>();
   // It may be rejected when nothing waits for it.
@@ -53,12 +41,12 @@ export async function readMessage(
     if (!readableEnded) stopped.reject(errored instanceof AppError ? errored : interrupted());
   };
   stream.once('close', onClose);
-  const mail = new IncomingMail({ budget, source, maxBytes: limit, revoke: () => stopped.reject(tooSlow()) });
+  const mail = new IncomingMail({ ...options, revoke: () => stopped.reject(tooSlow()) });
   const pieces: AsyncIterator<Buffer> = stream.iterator({ destroyOnReturn: false });
   const next = () => Promise.race([pieces.next(), stopped.promise]);
   try {
     for (let piece = await next(); !piece.done; piece = await next()) {
-      if (mail.length + piece.value.length > limit) throw tooLarge(limit);
+      if (mail.length + piece.value.length > options.maxBytes) throw tooLarge(options.maxBytes);
       const granted = mail.append(piece.value);
       if (granted && stream.destroyed) throw interrupted();
       await Promise.race([granted, stopped.promise]);

@@ -27,15 +27,15 @@ function open(budget: ByteBudget, source = 'a') {
     },
     /** @returns whether the bytes were granted at once */
     take(bytes: number): boolean {
-      const granted = share.take(bytes);
+      const granted = budget.take(share, bytes);
       mail.isWaiting = granted !== undefined;
       void granted?.then(() => {
         mail.isWaiting = false;
       });
       return !granted;
     },
-    complete: () => share.complete(),
-    close: () => share.close(),
+    complete: () => budget.complete(share),
+    close: () => budget.close(share),
   };
   const share = budget.open(source, () => {
     mail.isRevoked = true;

@@ -10,7 +10,7 @@ import { FakeClock } from '../../support/fake-clock.ts';
 const LIMIT = 1_000_000;
 const tooLarge = (limit: number) => new Error(`above ${limit}`);
 const read = (stream: Readable, budget: ByteBudget) =>
-  readMessage(stream, { limit: LIMIT, tooLarge, budget, source: '192.0.2.1' });
+  readMessage(stream, tooLarge, { maxBytes: LIMIT, budget, source: '192.0.2.1' });
 const twoMessages = (clock = new FakeClock()): ByteBudget =>
   new ByteBudget({ capacity: 2 * LIMIT, largest: LIMIT, clock });
 const nextTurns = async (): Promise<void> => {

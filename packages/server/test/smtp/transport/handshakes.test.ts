@@ -100,7 +100,7 @@ describe.each(['STARTTLS', 'the TLS port'])('a failed handshake by %s is reporte
     const clock = new FakeClock();
     await start({}, clock);
     await socketForTls();
-    await clock.untilSleeping(2);
+    await expect.poll(() => smtp.metrics.open).toBe(1);
     // The server has begun the handshake by then.
     for (let turn = 0; turn < 5; turn++) await new Promise((resolve) => setImmediate(resolve));
     await clock.advance(30_000);

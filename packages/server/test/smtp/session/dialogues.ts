@@ -1,9 +1,8 @@
 import fc from 'fast-check';
-import type { EngineOptions } from '../../../src/smtp/engine.ts';
 import { DEFAULT_SMTP_LIMITS } from '../../../src/smtp/limits.ts';
 
 /** Limits that short dialogues meet. */
-export const SMALL_LIMITS: EngineOptions['limits'] = {
+export const SMALL_LIMITS = {
   ...DEFAULT_SMTP_LIMITS,
   maxRecipients: 3,
   maxErrors: 20,

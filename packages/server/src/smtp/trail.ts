@@ -1,31 +1,31 @@
 import type { Clock } from '../clock.ts';
+import type { MetFault } from '../store/contract/index.ts';
 import type { Trail, TrailEvent, TrailStep } from '../store/contract/trail.ts';
 
 /** A step, and the inbox whose fault it was. */
 type Step = TrailStep & { inboxId?: string };
 
-/** Faults of a session that a trail shows: more than a test of retries needs. */
-const MAX_FAULTS = 20;
+/** Such as `Rule 1 at end-of-data: 451 4.7.1 Greylisted, delayed by 2000 ms`. */
+function detailOf({ rule, at, reply, delayMs, disconnect }: MetFault): string {
+  const effects = [
+    ...(reply ? [`${reply.code} ${reply.text}`] : []),
+    ...(disconnect ? ['connection closed'] : []),
+    ...(delayMs > 0 ? [`delayed by ${delayMs} ms`] : []),
+  ];
+  return `Rule ${rule} at ${at}: ${effects.join(', ')}`;
+}
 
-/**
- * When what happened in an SMTP session, for the timeline of each message of it. All times are those of the wall
- * clock, as `receivedAt` is, so that they can be compared with it and with what the headers say.
- */
+/** What happened in an SMTP session and when, by the wall clock, for the timeline of each message of it. */
 export class SessionTrail {
   readonly #clock: Clock;
-  /**
-   * In the order in which they happened: those of the connection, the faults since the last message that was
-   * stored, and the present transaction.
-   */
+  /** Those of the connection, the faults since the last message that was stored, and the present transaction. */
   #steps: Step[];
 
-  /** @param connectedAt when the connection was accepted, epoch milliseconds */
   constructor(clock: Clock, connectedAt: number) {
     this.#clock = clock;
     this.#steps = [{ event: 'connected', at: connectedAt }];
   }
 
-  /** The connection is encrypted: the client has to authenticate again. @param cipher protocol and cipher */
   secured(cipher: string): void {
     this.#drop('authenticated');
     this.#add('tls', cipher);
@@ -36,16 +36,12 @@ export class SessionTrail {
     this.#add('authenticated', isCaptured ? 'inbox' : undefined);
   }
 
-  /**
-   * A fault of an inbox was applied. The next message that is stored in that inbox shows it.
-   * @param detail such as `451 at end-of-data`
-   */
-  fault(detail: string, inboxId: string): void {
-    const faults = this.#steps.filter(({ event }) => event === 'fault').length;
-    if (faults < MAX_FAULTS) this.#steps.push({ event: 'fault', at: this.#clock.now(), detail, inboxId });
+  /** The next message that is stored in this inbox shows it; more than 20 are more than a test of retries needs. */
+  fault(met: MetFault, inboxId: string): void {
+    if (this.#steps.filter(({ event }) => event === 'fault').length >= 20) return;
+    this.#steps.push({ event: 'fault', at: this.#clock.now(), detail: detailOf(met), inboxId });
   }
 
-  /** MAIL: a transaction begins, and the one before is dropped. */
   mail(): void {
     this.#drop('mail-from', 'rcpt-to', 'data');
     this.#add('mail-from');
@@ -62,9 +58,8 @@ export class SessionTrail {
   }
 
   /**
-   * The message is there as a whole.
-   * @returns all steps so far, without the faults of other inboxes: all who have the message read them, so for
-   *   recipients of several accounts there are none
+   * @returns all steps of a whole message, without the faults of other inboxes: all who have the message read them,
+   *   so for recipients of several accounts there are none
    */
   endOfData(recipients: readonly { inboxId: string; accountId: string }[]): Trail {
     const isShared = new Set(recipients.map(({ accountId }) => accountId)).size > 1;
