@@ -83,9 +83,7 @@ function noteTrails(): number {
 
 function trailOf(clock: ConstructorParameters<typeof SessionTrail>[0]): string {
   const session = new SessionTrail(clock, clock.now());
-  session.mail();
-  session.rcpt();
-  session.data();
+  for (const event of ['mail-from', 'rcpt-to', 'data'] as const) session.add(event);
   return encodeTrail([...session.endOfData([]), { event: 'parsed', at: clock.now() }]);
 }
 

@@ -78,15 +78,16 @@ export function createInjection({
     const begun = { event: begin, at: clock.now() };
     const maxBytes = recipients[0]?.maxMessageBytes ?? 0;
     const options = { budget, source: sourceKey(remoteAddress), maxBytes };
-    const { bytes, release } = await readMessage(stream, messageTooLarge, options);
+    const message = await readMessage(stream, messageTooLarge, options);
     try {
-      if (bytes.length === 0) throw emptyMessage();
+      if (message.length === 0) throw emptyMessage();
       const trail = [begun, { event: 'end-of-data' as const, at: clock.now() }];
-      const [place] = await receiver.deliver({ ...mail, recipients, received: bytes, trail });
+      const received = message.finish();
+      const [place] = await receiver.deliver({ ...mail, recipients, received, trail });
       if (!place || !('messageId' in place)) throw new Error('a delivered message is in its inbox');
       return place.messageId;
     } finally {
-      release();
+      message.release();
     }
   };
 

@@ -3,18 +3,16 @@ import { parseAddress, SOURCE_ROUTE } from '../mail/address.ts';
 import { REPLIES, type Reply } from './replies.ts';
 
 export interface MailCommand {
-  /** Without brackets and source route; '' is the null reverse-path. */
+  /** '' is the null reverse-path. */
   mailFrom: string;
   /** The SIZE parameter, or 0. */
   declaredBytes: number;
   smtputf8: boolean;
 }
 
-/** What follows MAIL FROM: or RCPT TO:. */
+/** What follows MAIL FROM: or RCPT TO:, without brackets and source route. */
 interface Argument {
-  /** Without brackets and source route. */
   path: string;
-  /** `KEYWORD` or `KEYWORD=value`, each once. */
   parameters: Map<string, string | null>;
 }
 
@@ -35,7 +33,6 @@ function readArgument(argument: string | undefined, syntax: Reply, bad: Reply): 
   return { path: path.replace(SOURCE_ROUTE, ''), parameters };
 }
 
-/** The reply to an address that may not be here, or undefined for a good one. */
 function addressProblem(path: string, smtputf8: boolean, bad: Reply): Reply | undefined {
   if (!smtputf8 && !/^[\0-\x7f]*$/.test(path)) return REPLIES.needSmtputf8;
   // A decoder's mark for bytes that are no UTF-8.
@@ -53,10 +50,8 @@ function parameterProblem(parameters: Argument['parameters'], allowsAuth: boolea
 }
 
 /**
- * Reads a MAIL command (RFC 5321 section 4.1.1.2).
- * @param line the whole command, less its line end
+ * Reads a MAIL command (RFC 5321 section 4.1.1.2), or returns the reply that rejects it.
  * @param allowsAuth whether AUTH is offered on this connection, or was used
- * @returns what it asks for, or the reply that rejects it
  */
 export function readMail(line: string, allowsAuth = false): MailCommand | Reply {
   const text = /^MAIL +FROM: *(.*)$/is.exec(line)?.[1];
@@ -75,17 +70,13 @@ export function readMail(line: string, allowsAuth = false): MailCommand | Reply 
     : REPLIES.badSize;
 }
 
-/**
- * Reads a RCPT command (RFC 5321 section 4.1.1.3); no extension with parameters to it is offered.
- * @param smtputf8 whether the MAIL command had SMTPUTF8
- */
+/** The same for RCPT (section 4.1.1.3), to which no extension with parameters is offered. */
 export function readRcpt(line: string, smtputf8: boolean): { rcptTo: string } | Reply {
   const text = /^RCPT +TO: *(.*)$/is.exec(line)?.[1];
   const argument = readArgument(text, REPLIES.recipientSyntax, REPLIES.badRecipient);
   if ('code' in argument) return argument;
   const { path: rcptTo, parameters } = argument;
   if (parameters.size > 0) return REPLIES.unknownParameter;
-  // It may stand alone.
   if (rcptTo.toLowerCase() === 'postmaster') return { rcptTo };
   return addressProblem(rcptTo, smtputf8, REPLIES.badRecipient) ?? { rcptTo };
 }
@@ -94,10 +85,7 @@ export function readRcpt(line: string, smtputf8: boolean): { rcptTo: string } | 
 const LABEL = /^(?=.{1,63}$)[\p{L}\p{N}_](?:[\p{L}\p{N}\p{M}_-]*[\p{L}\p{N}\p{M}_])?$/u;
 const LITERAL = /^\[(?:(IPv6):)?([^\]]*)\]$/i;
 
-/**
- * Whether a client may name itself so (RFC 5321 sections 4.1.1.1, 4.1.2 and 4.1.3): a host name, which need
- * not have a dot and may end with one, or the literal of an IP address. The tag `IPv6:` may be missing.
- */
+/** Whether a client may name itself so (sections 4.1.1.1, 4.1.2 and 4.1.3); the tag `IPv6:` may be missing. */
 export function isHelloName(name: string): boolean {
   if (name === '' || name.length > 255) return false;
   if (name.startsWith('[')) {

@@ -8,7 +8,7 @@ export interface LimitedConnection {
   readonly remoteAddress: string;
   /** Since when it has been idle, monotonic milliseconds; undefined while it does something. */
   readonly idleSince: number | undefined;
-  /** Closes it; `leave` is called before this returns. */
+  /** Closes it, and leaves the limiter before this returns. */
   makeRoom(): void;
 }
 
@@ -17,7 +17,6 @@ export class ConnectionLimiter {
   readonly #limits: SmtpLimits;
   readonly #metrics: { connection(): void; disconnection(): void };
   readonly #bySource = new Map<string, Set<LimitedConnection>>();
-  /** Those that a fault rule delays, which are not counted. */
   readonly #exempt = new Set<LimitedConnection>();
   #count = 0;
 
@@ -36,7 +35,7 @@ export class ConnectionLimiter {
   /**
    * Counts a connection. Where all places are taken, it displaces the longest idle connection of the source
    * with the most, if that still has no fewer than its own source then.
-   * @returns the reply that turns it away, or undefined: then `leave` is to be called once
+   * @returns the reply that turns it away
    */
   enter(connection: LimitedConnection): Reply | undefined {
     const { remoteAddress } = connection;
@@ -50,7 +49,7 @@ export class ConnectionLimiter {
     return undefined;
   }
 
-  /** Does not count a connection while a fault rule delays it. Where as many as half of the limit are delayed, it stays counted. */
+  /** Does not count a connection that a fault rule delays, unless half as many as may be open are delayed. */
   exempt(connection: LimitedConnection): void {
     if (this.#exempt.size >= 0.5 * this.#limits.maxConnections) return;
     if (this.#remove(connection)) this.#exempt.add(connection);
@@ -61,6 +60,7 @@ export class ConnectionLimiter {
     if (this.#exempt.delete(connection)) this.#add(connection);
   }
 
+  /** Safe to call twice. */
   leave(connection: LimitedConnection): void {
     if (this.#exempt.delete(connection) || this.#remove(connection)) this.#metrics.disconnection();
   }
@@ -80,7 +80,7 @@ export class ConnectionLimiter {
     return true;
   }
 
-  /** Of the source with the most connections, if it has more than so many. */
+  /** Of the source that has the most connections, and more than so many. */
   #longestIdle(moreThan: number): LimitedConnection | undefined {
     let most: Set<LimitedConnection> | undefined;
     for (const connections of this.#bySource.values())

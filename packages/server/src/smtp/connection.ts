@@ -9,31 +9,22 @@ import { REPLIES, type Reply, replyLine } from './replies.ts';
 import { Session, type SessionContext, type Transport } from './session.ts';
 import { HandshakeWatch } from './tls.ts';
 
-/** What all connections share. */
 export interface ConnectionContext extends SessionContext {
   limiter: ConnectionLimiter;
 }
 
-/** What differs between the listeners of one server, and between their peers. */
 export interface ConnectionOptions {
-  /** True for TLS from the first byte. */
   implicitTls: boolean;
-  /** True to offer STARTTLS. */
   startTls: boolean;
-  /** Whether the peer has to begin with a PROXY header. */
   expectsProxyHeader: boolean;
   /** The certificate to show; it may have to be generated first. */
   certificate(): Promise<SecureContext>;
-  /** Called once, when the socket is closed. */
   onClose(): void;
 }
 
 /** How long a client may take to close its side after the last reply. */
 const LINGER_MS = 2_000;
-/**
- * Bytes that a client may send after the last reply; they are discarded. Closing at once would discard the
- * reply as well for a client that is still sending (RFC 1122 section 4.2.2.13).
- */
+/** Bytes that are discarded meanwhile: closing at once would discard the reply as well (RFC 1122 section 4.2.2.13). */
 const MAX_BYTES_AFTER_END = 64 * 1024;
 const NOTHING = Buffer.alloc(0);
 
@@ -49,18 +40,14 @@ export class Connection implements Transport, LimitedConnection {
   #socket: Socket;
   /** Since when a PROXY header or a handshake is incomplete, monotonic milliseconds. */
   #settingUpSince: number | undefined;
-  #certificate: SecureContext | undefined;
   #handshake: HandshakeWatch | undefined;
   /** Bytes that the socket had read before the handshake. */
   #bytesBeforeHandshake = 0;
   #session: Session | undefined;
-  #hasEntered = false;
   #isLeaving = false;
   /** A read that waits for bytes, and bytes that wait for a read. */
   #reader: ((bytes: Buffer | undefined) => void) | undefined;
   #unread: Buffer | undefined;
-  /** No more bytes come: the client closed its side, or the session is over. */
-  #isInputOver = false;
   /** A write that waits for the client. */
   #drained: (() => void) | undefined;
   /** When the last reply was written, monotonic milliseconds. */
@@ -69,7 +56,7 @@ export class Connection implements Transport, LimitedConnection {
   /** When the limit of the session's length began to count, monotonic milliseconds. */
   #begunAt: number;
   #delayedAt = 0;
-  /** The incoming message, and its bytes at the last check of its speed. */
+  /** At the last check of the speed of an incoming message. */
   #speed: { reader: DataReader; since: number; bytes: number } | undefined;
 
   constructor(socket: Socket, options: ConnectionOptions, context: ConnectionContext) {
@@ -97,13 +84,15 @@ export class Connection implements Transport, LimitedConnection {
       this.#socket.destroySoon();
       return;
     }
-    this.#hasEntered = true;
     const cipher = implicitTls ? await this.#beginTls() : null;
+    if (cipher === undefined) {
+      this.#socket.destroy();
+      return;
+    }
     this.#session = new Session(this.#context, this, startTls);
     await this.#session.run(cipher);
   }
 
-  /** @returns whether there is one, from which the client's address is taken */
   async #readProxyHeader(): Promise<boolean> {
     this.#settingUpSince = this.#begunAt;
     let bytes = NOTHING;
@@ -125,18 +114,17 @@ export class Connection implements Transport, LimitedConnection {
     return true;
   }
 
-  async #beginTls(): Promise<string> {
+  /** @returns protocol and cipher; undefined without a certificate */
+  async #beginTls(): Promise<string | undefined> {
     this.#settingUpSince = this.#context.clock.monotonic();
     this.#socket.pause();
     try {
-      await this.prepareTls();
+      const handshake = await this.prepareTls();
+      return await handshake();
     } catch (err) {
       this.#context.log.error({ err }, 'A TLS certificate could not be generated');
-      this.#socket.destroy();
+      return undefined;
     }
-    if (this.#unread) this.#plain.unshift(this.#unread);
-    this.#unread = undefined;
-    return this.#encrypt();
   }
 
   get idleSince(): number | undefined {
@@ -148,7 +136,8 @@ export class Connection implements Transport, LimitedConnection {
   read(): Promise<Buffer | undefined> {
     const bytes = this.#unread;
     this.#unread = undefined;
-    if (bytes || this.#isInputOver) return Promise.resolve(bytes);
+    const { readableEnded, destroyed } = this.#socket;
+    if (bytes || readableEnded || destroyed || this.#endedAt !== undefined) return Promise.resolve(bytes);
     if (this.#socket.isPaused()) this.#socket.resume();
     return new Promise((resolve) => {
       this.#reader = resolve;
@@ -170,21 +159,14 @@ export class Connection implements Transport, LimitedConnection {
     // On shutdown, do not wait for the client to close its side.
     if (this.#isLeaving) this.#socket.destroySoon();
     else this.#socket.resume();
-    this.#leaveLimiter();
-    this.#endInput();
+    this.#context.limiter.leave(this);
+    this.#giveToReader(undefined);
     this.#drained?.();
   }
 
-  async prepareTls(): Promise<void> {
-    this.#certificate = await this.#options.certificate();
-  }
-
-  startTls(): Promise<string> {
-    // Discard plaintext that was pipelined after STARTTLS (CVE-2011-0411).
-    this.#plain.pause();
-    while (this.#plain.read() !== null);
-    this.#unread = undefined;
-    return this.#encrypt();
+  async prepareTls(): Promise<() => Promise<string>> {
+    const certificate = await this.#options.certificate();
+    return () => this.#encrypt(certificate);
   }
 
   setDelayed(isDelayed: boolean): void {
@@ -192,12 +174,10 @@ export class Connection implements Transport, LimitedConnection {
     const now = this.#context.clock.monotonic();
     if (isDelayed) this.#delayedAt = now;
     else this.#begunAt += now - this.#delayedAt;
-    if (!this.#hasEntered) return;
     if (isDelayed) this.#context.limiter.exempt(this);
     else this.#context.limiter.readmit(this);
   }
 
-  /** Finishes the message that is coming in or being stored, if one is, and closes with 421. */
   leave(): void {
     this.#isLeaving = true;
     this.#handshake?.settled();
@@ -208,10 +188,9 @@ export class Connection implements Transport, LimitedConnection {
 
   makeRoom(): void {
     this.#close(REPLIES.makesRoom);
-    this.#leaveLimiter();
+    this.#context.limiter.leave(this);
   }
 
-  /** Closes now, whatever is going on. */
   cut(): void {
     this.#close(REPLIES.shuttingDown);
     this.#socket.destroy();
@@ -224,7 +203,7 @@ export class Connection implements Transport, LimitedConnection {
     else this.#socket.destroy();
   }
 
-  /** Enforces the limits of time; called every second. @param now monotonic milliseconds */
+  /** Enforces the limits of time, every second. */
   watch(now: number): void {
     const since = this.#settingUpSince ?? this.#endedAt;
     const limit = this.#settingUpSince === undefined ? LINGER_MS : this.#context.limits.handshakeMs;
@@ -233,7 +212,6 @@ export class Connection implements Transport, LimitedConnection {
     if (reply) this.#session?.close(reply);
   }
 
-  /** @returns the reply that ends the session, or undefined when no limit of time has passed */
   #overdue({ isWaiting, reader, commandAt }: Session, now: number): Reply | undefined {
     const { limits, limiter } = this.#context;
     const before = this.#speed?.reader === reader && !isWaiting ? this.#speed : undefined;
@@ -263,18 +241,13 @@ export class Connection implements Transport, LimitedConnection {
 
   readonly #onEnd = (): void => {
     if (this.#settingUpSince !== undefined) this.#socket.destroy();
-    this.#endInput();
+    this.#giveToReader(undefined);
   };
 
   #giveToReader(bytes: Buffer | undefined): void {
     const reader = this.#reader;
     this.#reader = undefined;
     reader?.(bytes);
-  }
-
-  #endInput(): void {
-    this.#isInputOver = true;
-    this.#giveToReader(undefined);
   }
 
   readonly #onError = (err: Error): void => {
@@ -289,9 +262,9 @@ export class Connection implements Transport, LimitedConnection {
     const hasBegun = !this.#options.implicitTls || this.#plain.bytesRead > this.#bytesBeforeHandshake;
     this.#handshake?.closed(hasBegun);
     this.#session?.ended();
-    this.#endInput();
+    this.#giveToReader(undefined);
     this.#drained?.();
-    this.#leaveLimiter();
+    this.#context.limiter.leave(this);
     this.#options.onClose();
   };
 
@@ -300,12 +273,17 @@ export class Connection implements Transport, LimitedConnection {
     socket.on('error', this.#onError).on('close', this.#onClose);
   }
 
-  /** Resolves with protocol and cipher, such as `TLSv1.3 TLS_AES_256_GCM_SHA384`; never where the handshake fails. */
-  #encrypt(): Promise<string> {
+  /** Resolves with protocol and cipher; never where the handshake fails. */
+  #encrypt(secureContext: SecureContext): Promise<string> {
     const plain = this.#plain;
     const { promise, resolve } = Promise.withResolvers<string>();
     this.#settingUpSince = this.#context.clock.monotonic();
-    plain.off('data', this.#onData).off('end', this.#onEnd).off('drain', this.#onDrain).pause();
+    plain.pause();
+    // Discard plaintext that was pipelined after STARTTLS (CVE-2011-0411).
+    if (this.#session) while (plain.read() !== null);
+    else if (this.#unread) plain.unshift(this.#unread);
+    this.#unread = undefined;
+    plain.off('data', this.#onData).off('end', this.#onEnd).off('drain', this.#onDrain);
     // Node.js crashes when TLS is started on a destroyed socket.
     if (plain.destroyed || plain.readableEnded) {
       plain.destroy();
@@ -316,8 +294,7 @@ export class Connection implements Transport, LimitedConnection {
     const peer = { session: this.id, remoteAddress: this.remoteAddress };
     const handshake = new HandshakeWatch(this.#context, peer);
     this.#handshake = handshake;
-    const certificate = this.#certificate && { secureContext: this.#certificate };
-    const secure = new TLSSocket(plain, { isServer: true, ...certificate });
+    const secure = new TLSSocket(plain, { isServer: true, secureContext });
     this.#socket = secure;
     this.#listen(secure);
     secure.on('_tlsError', this.#onError);
@@ -327,10 +304,5 @@ export class Connection implements Transport, LimitedConnection {
       resolve(`${secure.getProtocol()} ${secure.getCipher().standardName}`);
     });
     return promise;
-  }
-
-  #leaveLimiter(): void {
-    if (this.#hasEntered) this.#context.limiter.leave(this);
-    this.#hasEntered = false;
   }
 }

@@ -1,20 +1,16 @@
 import { REPLIES, type Reply } from './replies.ts';
 
-/*
- * The bytes between DATA and its end (RFC 5321 sections 4.1.1.4 and 4.5.2). Only CRLF.CRLF ends them: whatever
- * else some servers take for an end is how mail is smuggled (CVE-2023-51764 to -51766).
- */
-
 /** What happens to a CR or LF that is not part of a CRLF: the message is refused, or each becomes a CRLF. */
 export type BareLineEndings = 'refuse' | 'normalise';
 
 export interface DataLimits {
   /** Bytes that the message may have, dots unstuffed and line endings normalised. */
   maxBytes: number;
-  /** Bytes of a refused message that are read before its end is not waited for any longer: twice `maxBytes` or more. */
+  /** Bytes of a refused message after which its end is not waited for: twice `maxBytes` or more. */
   maxDrainedBytes: number;
 }
 
+/** Whatever else some servers take for an end is how mail is smuggled (CVE-2023-51764 to -51766). */
 const END = '\r\n.\r\n';
 /** What may become a part of END or of a CRLF when more comes. */
 const UNDECIDED = /(?:(?<=\n)\.)?\r?$/;
@@ -24,40 +20,32 @@ const BARE_OR_STUFFED = /\r(?!\n)|(?<!\r)\n|\n\./;
 const STUFFED = /(\r\n)\.|((?<!\r)\n)\.(?=\.)/g;
 
 /**
- * Reads one message in pieces. The verdict and the output depend only on the bytes, not on how they were cut.
- * A refused message is read on to its end and thrown away, so that the session stays in step.
+ * Reads the message between DATA and its end (RFC 5321 sections 4.1.1.4 and 4.5.2) in pieces. The verdict and the
+ * output do not depend on how they were cut. A refused message is read on to its end, so that the session stays in step.
  */
 export class DataReader {
-  /** What the last {@link read} output: a view into its input, or where bytes had to be changed a new buffer. */
+  /** What the last {@link read} output; it may be a view into the input. */
   output: Buffer | undefined;
-  /** Why the message is refused; undefined while it is not. */
   refusal: Reply | undefined;
-  /** Bytes read, as they came. */
   bytesRead = 0;
-  /** True when the end of the message was read. */
   ended = false;
-  /** True when a refused message was so long that its end is not waited for. */
+  /** A refused message was so long that its end is not waited for. */
   outOfStep = false;
   readonly #limits: DataLimits;
   readonly #normalises: boolean;
   /** The undecided bytes of the last read, and the line ending before them: '' in the middle of a line. */
   #undecided = '';
   #lineEnd: string;
-  /** Bytes output so far. */
   #length = 0;
 
-  /** @param afterCrlf whether the DATA command ended with CRLF, as it must for a lone dot to end the message */
+  /** @param afterCrlf whether the DATA command ended with CRLF; otherwise no lone dot ends an empty message */
   constructor(limits: DataLimits, policy: BareLineEndings, afterCrlf = true) {
     this.#limits = limits;
     this.#normalises = policy === 'normalise';
     this.#lineEnd = afterCrlf ? '\r\n' : '\n';
   }
 
-  /**
-   * Reads on until the end of the message or of the input.
-   * @param at where to begin
-   * @returns where the first byte is that was not read
-   */
+  /** Reads until the end of the message or of the input. @returns where the first byte is that was not read */
   read(input: Buffer, at: number): number {
     const text = `${this.#lineEnd}${this.#undecided}${input.toString('latin1', at)}`;
     const end = text.indexOf(END);

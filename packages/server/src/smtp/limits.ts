@@ -2,7 +2,6 @@ import { HOUR_MS, MINUTE_MS, SECOND_MS } from '../clock.ts';
 
 const KIB = 1024;
 
-/** Limits for one client and for all clients together. Times are in milliseconds. */
 export const DEFAULT_SMTP_LIMITS = {
   /** A connection takes about 20 KB; 2,000 are more than a test farm opens at once. */
   maxConnections: 2000,
@@ -24,7 +23,6 @@ export const DEFAULT_SMTP_LIMITS = {
   maxDrainedBytes: KIB * KIB * KIB,
   /** RFC 5321 section 4.5.3.2.7 requires at least five minutes. Counted from the last whole command. */
   idleMs: 5 * MINUTE_MS,
-  /** A handshake takes four packets. */
   handshakeMs: 30 * SECOND_MS,
   /** No message takes an hour at the minimum speed below; connection pools may open a new connection. */
   sessionMs: HOUR_MS,

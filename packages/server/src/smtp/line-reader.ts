@@ -5,19 +5,14 @@ const MAX_AUTH_LINE_BYTES = 12_288;
 const CR = 0x0d;
 const LF = 0x0a;
 
-/**
- * - `line`: a whole line, which is in {@link LineReader.line}
- * - `too-long`: a line past its limit, reported once, as soon as it is known; the rest of it is skipped
- * - `endless`: so much of a line was skipped that the connection has to end
- * - `incomplete`: no whole line is left in the input
- */
+/** `too-long`: the rest of the line is skipped; `endless`: so much was skipped that the connection has to end. */
 export type LineResult = 'line' | 'too-long' | 'endless' | 'incomplete';
 
-/** Cuts command lines out of bytes that come in pieces, in bounded memory. The results do not depend on how they were cut. */
+/** Finds command lines in bytes that come in pieces, in bounded memory. The results do not depend on how they were cut. */
 export class LineReader {
   /** The last line, without its line end. */
   line: Buffer = Buffer.alloc(0);
-  /** Whether that line ended with CRLF; otherwise it ended with a bare LF. */
+  /** Whether it ended with CRLF; otherwise with a bare LF. */
   crlf = true;
   /** Whether it is one of AUTH, which may be longer. */
   isAuth = false;
@@ -31,11 +26,7 @@ export class LineReader {
     this.#limits = limits;
   }
 
-  /**
-   * @param input after `incomplete`, the same bytes from {@link end} on and what came since
-   * @param at where to begin
-   * @param isAnswer whether the line is the answer to a challenge of AUTH
-   */
+  /** @param input after `incomplete`, the same bytes from {@link end} on and more @param isAnswer to a challenge of AUTH */
   read(input: Buffer, at: number, isAnswer: boolean): LineResult {
     const { maxCommandBytes, maxSkippedLineBytes } = this.#limits;
     if (this.#skipped > maxSkippedLineBytes) return 'endless';

@@ -1,12 +1,8 @@
 import ipaddr from 'ipaddr.js';
 
-/** Tells whether an address is in one of some networks. */
 export type NetworkMatch = (address: string | undefined) => boolean;
 
-/**
- * @param networks addresses or networks in CIDR form
- * @throws Error for one that is neither
- */
+/** @param networks addresses or networks in CIDR form @throws Error for one that is neither */
 export function networkMatch(networks: readonly string[]): NetworkMatch {
   const ranges = networks.map((network) =>
     ipaddr.parseCIDR(network.includes('/') ? network : `${network}/${network.includes(':') ? 128 : 32}`),
@@ -19,5 +15,4 @@ export function networkMatch(networks: readonly string[]): NetworkMatch {
   };
 }
 
-/** True for addresses of this machine. */
 export const isLoopback: NetworkMatch = networkMatch(['127.0.0.0/8', '::1']);

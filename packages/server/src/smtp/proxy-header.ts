@@ -1,24 +1,14 @@
 import { isIPv4, isIPv6 } from 'node:net';
 import ipaddr from 'ipaddr.js';
 
-/*
- * The header of the PROXY protocol that a load balancer sends first, versions 1 (a line of text) and 2 (binary):
- * sections 2.1 and 2.2 of HAProxy's specification.
+/**
+ * A header of the PROXY protocol, of so many bytes, and the client's address; null where it names none, so the peer is
+ * the client. `incomplete` while more bytes could make a header of it, `invalid` when none can.
  */
-
-/** A whole header. */
-export interface ProxyHeader {
-  /** How many bytes it has. */
-  length: number;
-  /** The client's address; null where the header names none, then the peer itself is the client. */
-  client: string | null;
-}
-
-/** `incomplete` while more bytes could make a header of it, `invalid` when none can. */
-export type ProxyHeaderResult = ProxyHeader | 'incomplete' | 'invalid';
+export type ProxyHeader = { length: number; client: string | null } | 'incomplete' | 'invalid';
 
 const V1_PREFIX = Buffer.from('PROXY ');
-/** Section 2.1: the longest line, its CRLF included. */
+/** The longest line, its CRLF included. */
 const V1_MAX_BYTES = 107;
 const V1_TCP = /^PROXY (TCP[46]) (\S+) (\S+) (0|[1-9]\d{0,4}) (0|[1-9]\d{0,4})$/;
 const V1_UNKNOWN = /^PROXY UNKNOWN(?: [\x20-\x7e]*)?$/;
@@ -26,10 +16,7 @@ const V1_UNKNOWN = /^PROXY UNKNOWN(?: [\x20-\x7e]*)?$/;
 const V2_SIGNATURE = Buffer.from('\r\n\r\n\0\r\nQUIT\n', 'latin1');
 /** Signature, version and command, family and transport, length of the rest. */
 const V2_FIXED_BYTES = 16;
-/**
- * The fixed part and what it announces, which could be 64 KiB. Addresses and the usual TLVs take less than 536 bytes; a
- * load balancer that ends TLS may add its client's certificate.
- */
+/** Addresses and the usual TLVs take less than 536 bytes; a load balancer that ends TLS may add a certificate. */
 export const MAX_PROXY_HEADER_BYTES = 4096;
 /** Bytes of an address, and of a port, by family and transport: none, TCP over IPv4 and IPv6, stream sockets of UNIX. */
 const V2_PROTOCOLS = new Map([
@@ -39,7 +26,6 @@ const V2_PROTOCOLS = new Map([
   [0x31, { addressBytes: 108, portBytes: 0 }],
 ]);
 
-/** Whether a connection begins with the signature of version 2. */
 export const hasProxySignature = (bytes: Buffer): boolean =>
   bytes.subarray(0, V2_SIGNATURE.length).equals(V2_SIGNATURE);
 
@@ -48,13 +34,16 @@ const mayBegin = (bytes: Buffer, prefix: Buffer): boolean => {
   return bytes.subarray(0, begun).equals(prefix.subarray(0, begun));
 };
 
-/** Looks for a header in all bytes that have come so far on a connection. */
-export function readProxyHeader(bytes: Buffer): ProxyHeaderResult {
+/**
+ * Looks for the header that a load balancer sends first in all bytes that have come: version 1, a line of text, or 2,
+ * binary (sections 2.1 and 2.2 of HAProxy's specification).
+ */
+export function readProxyHeader(bytes: Buffer): ProxyHeader {
   if (mayBegin(bytes, V1_PREFIX)) return readVersion1(bytes);
   return mayBegin(bytes, V2_SIGNATURE) ? readVersion2(bytes) : 'invalid';
 }
 
-function readVersion1(bytes: Buffer): ProxyHeaderResult {
+function readVersion1(bytes: Buffer): ProxyHeader {
   const end = bytes.subarray(0, V1_MAX_BYTES).indexOf('\r\n');
   if (end < 0) return bytes.length < V1_MAX_BYTES ? 'incomplete' : 'invalid';
   const line = bytes.toString('latin1', 0, end);
@@ -68,7 +57,7 @@ function readVersion1(bytes: Buffer): ProxyHeaderResult {
   return { length, client: ipaddr.process(source).toString() };
 }
 
-function readVersion2(bytes: Buffer): ProxyHeaderResult {
+function readVersion2(bytes: Buffer): ProxyHeader {
   if (bytes.length < V2_FIXED_BYTES) return 'incomplete';
   const [versionAndCommand = 0, family = 0] = bytes.subarray(V2_SIGNATURE.length);
   const length = V2_FIXED_BYTES + bytes.readUInt16BE(V2_FIXED_BYTES - 2);
@@ -90,7 +79,7 @@ function readVersion2(bytes: Buffer): ProxyHeaderResult {
   return { length, client: ipaddr.process(ipaddr.fromByteArray([...source]).toString()).toString() };
 }
 
-/** Whether the bytes of a header from `start` on are whole TLVs (section 2.2), and its checksum is right where it has one. */
+/** Whether the bytes from `start` on are whole TLVs, and the checksum is right where there is one. */
 function areTlvsValid(header: Buffer, start: number): boolean {
   let at = start;
   while (at + 3 <= header.length) {

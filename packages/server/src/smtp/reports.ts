@@ -5,7 +5,7 @@ import type { Logger } from '../log.ts';
 import { parseAddress } from '../mail/address.ts';
 import type { SmtpMetrics } from '../monitoring/metrics.ts';
 import type { MailEnvelope } from '../store/contract/index.ts';
-import { type Outcome, type Reply, replyLine } from './replies.ts';
+import { type Outcome, REPLIES, type Reply, replyLine } from './replies.ts';
 
 export interface ReportsContext {
   receiver: Pick<Receiver, 'refused' | 'senderRefused'>;
@@ -15,7 +15,6 @@ export interface ReportsContext {
   maxMessageBytes: number;
 }
 
-/** A message whose DATA command came to its end. */
 export interface EndedMessage {
   envelope: MailEnvelope;
   recipients: readonly { inboxId: string; address: string }[];
@@ -25,6 +24,8 @@ export interface EndedMessage {
 
 /** What became of the commands of one session: in the metrics, the log and the refusals. */
 export class SessionReports {
+  /** The envelope that had too many recipients. */
+  #overshot: MailEnvelope | undefined;
   readonly #peer: { session: string; remoteAddress: string };
   readonly #context: ReportsContext;
 
@@ -33,26 +34,30 @@ export class SessionReports {
     this.#context = context;
   }
 
-  /** A MAIL command is refused for its size; stored, so that the owner of an inbox can find out why nothing came. */
-  sender({ tls: _, ...sender }: MailEnvelope, declaredBytes: number, reply: Reply): void {
+  /** A MAIL command is refused for its size: the owner of an inbox can find out why nothing came. */
+  sender({ tls: _, ...sender }: MailEnvelope, declaredBytes: number, reply: Reply): Reply {
     const { metrics, log, receiver, clock, maxMessageBytes } = this.#context;
     const line = replyLine(reply);
     metrics.refusal(reply.code);
     log.info({ ...this.#peer, ...sender, declaredBytes, reply: line }, 'A sender was refused');
     const refusal = `${line} (declared: ${declaredBytes} bytes, limit: ${maxMessageBytes} bytes)`;
     receiver.senderRefused({ at: clock.now(), reply: refusal, ...sender });
+    return reply;
   }
 
   /** @param address the one that missed the mail: in an authenticated session that of its inbox */
   recipient(
     envelope: MailEnvelope,
     { rcptTo, address, reply }: { rcptTo: string; address: string; reply: Reply },
-    isLogged: boolean,
   ): void {
     const { metrics, log } = this.#context;
     metrics.refusal(reply.code);
     this.#refusal(envelope, address, reply);
-    if (isLogged) log.info({ ...this.#peer, rcptTo, reply: replyLine(reply) }, 'A recipient was refused');
+    // One line for all recipients of a list that is too long.
+    const isOvershoot = reply === REPLIES.tooManyRecipients;
+    if (!isOvershoot || this.#overshot !== envelope)
+      log.info({ ...this.#peer, rcptTo, reply: replyLine(reply) }, 'A recipient was refused');
+    if (isOvershoot) this.#overshot = envelope;
   }
 
   /**
@@ -100,8 +105,8 @@ export class SessionReports {
     );
   }
 
-  /** Stored for the owner of the inbox whose address or id the user name is, which is not checked in any way. */
-  refusedCredentials({ username }: SmtpCredentials, reply: Reply): void {
+  /** Stored for the owner of the inbox that the user name may be. */
+  refusedCredentials({ username }: SmtpCredentials, reply: Reply): Reply {
     const { metrics, log, receiver, clock } = this.#context;
     metrics.authentication('refused');
     log.info(this.#peer, 'SMTP credentials were refused');
@@ -110,6 +115,7 @@ export class SessionReports {
     if (parseAddress(username, { smtputf8: true })) receiver.refused({ ...refusal, address: username });
     // Other names are guesses of strangers, which would displace what is worth knowing.
     else if (username.startsWith('inb_')) receiver.senderRefused(refusal);
+    return reply;
   }
 
   failed(err: unknown, message: string): void {

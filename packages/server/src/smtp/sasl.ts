@@ -1,7 +1,7 @@
 import type { SmtpCredentials } from '../inbound/smtp-credentials.ts';
 import { REPLIES, type Reply } from './replies.ts';
 
-/** The challenges of each mechanism in base64; those of LOGIN are `Username:` and `Password:`. */
+/** Of each mechanism in base64; those of LOGIN are `Username:` and `Password:`. */
 const CHALLENGES: ReadonlyMap<string, readonly string[]> = new Map([
   ['PLAIN', ['']],
   ['LOGIN', ['VXNlcm5hbWU6', 'UGFzc3dvcmQ6']],

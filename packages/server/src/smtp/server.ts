@@ -1,4 +1,5 @@
-import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
+import { once } from 'node:events';
+import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { createSecureContext, type SecureContext } from 'node:tls';
 import { repeat, SECOND_MS } from '../clock.ts';
 import { Connection, type ConnectionContext } from './connection.ts';
@@ -6,14 +7,7 @@ import { ConnectionLimiter } from './connection-limiter.ts';
 import { DEFAULT_SMTP_LIMITS, type SmtpLimits } from './limits.ts';
 import { type NetworkMatch, networkMatch } from './networks.ts';
 import type { SessionContext, SessionSettings } from './session.ts';
-import {
-  type CertificateSummary,
-  checkKeyPair,
-  type KeyPair,
-  offersStartTls,
-  type StartTlsMode,
-  selfSignedCertificate,
-} from './tls.ts';
+import { type CertificateSummary, checkKeyPair, type KeyPair, selfSignedCertificate } from './tls.ts';
 
 export interface SmtpServerOptions extends Partial<SessionSettings> {
   host: string;
@@ -29,11 +23,13 @@ export interface SmtpServerOptions extends Partial<SessionSettings> {
   postmaster?: 'refuse' | 'log';
   /** The configured certificate; null for none. */
   tls?: KeyPair | null;
-  /** Default `auto`. */
-  startTls?: StartTlsMode;
+  /**
+   * Whether STARTTLS is offered: `auto`, the default, with a configured certificate only, because libraries that use it
+   * when they see it then verify the certificate and give up; `self-signed` also with a generated one.
+   */
+  startTls?: 'auto' | 'self-signed' | 'off';
   /** Addresses and networks (CIDR) whose connections begin with a PROXY header, version 1 or 2. */
   proxyFrom?: readonly string[];
-  /** Those that differ from the default. */
   limits?: Partial<SmtpLimits>;
 }
 
@@ -43,67 +39,45 @@ export type SmtpServerDeps = Pick<
 >;
 
 export interface SmtpServer {
-  /** Listens. @returns the ports taken */
+  /** @returns the ports taken */
   start(): Promise<{ port: number; tlsPort: number | null }>;
-  /**
-   * Replaces the configured certificate for new connections.
-   * @throws Error when it cannot be used; the old one stays in use
-   */
+  /** Replaces the configured certificate for new connections. @throws Error when it cannot be used; the old one stays */
   useCertificate(pair: KeyPair): CertificateSummary;
-  /**
-   * Stops listening, sends 421 to idle clients, lets messages that are being received or stored finish, and
-   * closes the remaining connections after `deadlineMs`. Resolves when all are closed. Safe to call twice.
-   */
+  /** Lets messages that are being received or stored finish until `deadlineMs`; others get 421. Safe to call twice. */
   stop(deadlineMs: number): Promise<void>;
 }
 
-/** What all listeners share. */
 interface ListenerContext extends ConnectionContext {
-  /** Peers that speak the PROXY protocol. */
   isTrustedProxy: NetworkMatch;
   /** All sockets of all listeners, until they are closed. */
   open: Set<Connection>;
 }
 
-interface ListenerOptions {
-  port: number;
-  implicitTls: boolean;
-  startTls: boolean;
-  /** Null where a certificate is generated for the first client that asks for TLS. */
-  tls: KeyPair | null;
-}
-
 /** A listening socket and its certificate. */
 class Listener {
-  readonly #options: ListenerOptions;
   readonly #context: ListenerContext;
-  readonly #server: Server;
+  readonly #how: { implicitTls: boolean; startTls: boolean };
+  // A client that sends all and closes its side (a script through nc) still reads its replies.
+  readonly #server = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => this.#accept(socket));
   #certificate: Promise<SecureContext> | undefined;
 
-  constructor(options: ListenerOptions, context: ListenerContext) {
-    this.#options = options;
+  constructor(context: ListenerContext, how: { implicitTls: boolean; startTls: boolean }) {
     this.#context = context;
-    // A client that sends all and closes its side (a script through nc) still reads its replies.
-    this.#server = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => this.#accept(socket));
-    if (options.tls) this.useCertificate(options.tls);
+    this.#how = how;
   }
 
   /** @returns the port taken */
-  listen(host: string): Promise<number> {
+  async listen(host: string, port: number): Promise<number> {
     const { limits, log } = this.#context;
-    return new Promise((resolve, reject) => {
-      this.#server.once('error', reject);
-      // With Node's default of 511 a burst of connections overflows the queue, and some clients wait forever.
-      this.#server.listen({ port: this.#options.port, host, backlog: limits.maxConnections }, () => {
-        this.#server.off('error', reject);
-        // Such as too many open files.
-        this.#server.on('error', (err) => log.error({ err }, 'An SMTP connection was not accepted'));
-        resolve((this.#server.address() as AddressInfo).port);
-      });
-    });
+    // With Node's default of 511 a burst of connections overflows the queue, and some clients wait forever.
+    this.#server.listen({ port, host, backlog: limits.maxConnections });
+    await once(this.#server, 'listening');
+    // Such as too many open files.
+    this.#server.on('error', (err) => log.error({ err }, 'An SMTP connection was not accepted'));
+    return (this.#server.address() as AddressInfo).port;
   }
 
-  /** Stops listening. Resolves when all its connections are closed. */
+  /** Resolves when all its connections are closed. */
   close(): Promise<void> {
     return new Promise((resolve) => this.#server.close(() => resolve()));
   }
@@ -113,10 +87,7 @@ class Listener {
     this.#certificate = Promise.resolve(createSecureContext({ ...pair }));
   }
 
-  /**
-   * The certificate to show. Where none is configured, one is generated for the first client that asks for TLS:
-   * most servers never need it, and generating it takes 8 MB.
-   */
+  /** Where none is configured, one is generated for the first client that asks: most servers never need it. */
   #certified(): Promise<SecureContext> {
     const { name, clock } = this.#context;
     this.#certificate ??= selfSignedCertificate(name, clock.now()).then(createSecureContext, (error) => {
@@ -133,11 +104,12 @@ class Listener {
       socket.destroy();
       return;
     }
-    const { implicitTls, startTls } = this.#options;
-    const expectsProxyHeader = isTrustedProxy(socket.remoteAddress);
-    const certificate = () => this.#certified();
-    const onClose = () => void open.delete(connection);
-    const options = { implicitTls, startTls, expectsProxyHeader, certificate, onClose };
+    const options = {
+      ...this.#how,
+      expectsProxyHeader: isTrustedProxy(socket.remoteAddress),
+      certificate: () => this.#certified(),
+      onClose: () => void open.delete(connection),
+    };
     const connection = new Connection(socket, options, this.#context);
     open.add(connection);
   }
@@ -145,25 +117,28 @@ class Listener {
 
 /** The SMTP server: mail comes in here, and every rule about it is the receiver's. */
 export function createSmtpServer(options: SmtpServerOptions, deps: SmtpServerDeps): SmtpServer {
-  const { clock, metrics } = deps;
+  const { clock } = deps;
+  const { host, name, domains, maxMessageBytes, tls = null, tlsPort = null, startTls = 'auto' } = options;
+  const { bareLineEndings = 'refuse', auth = 'off', authPlaintext = false } = options;
   const limits = { ...DEFAULT_SMTP_LIMITS, ...options.limits };
-  const { name, domains, maxMessageBytes, bareLineEndings = 'refuse' } = options;
-  const { auth = 'off', authPlaintext = false, proxyFrom = [] } = options;
   const open = new Set<Connection>();
   const context: ListenerContext = {
     ...deps,
     ...{ name, maxMessageBytes, bareLineEndings, auth, authPlaintext, limits, open },
-    limiter: new ConnectionLimiter(limits, metrics),
+    limiter: new ConnectionLimiter(limits, deps.metrics),
     postmasterDomains: new Set(options.postmaster === 'log' ? domains : []),
-    isTrustedProxy: networkMatch(proxyFrom),
+    isTrustedProxy: networkMatch(options.proxyFrom ?? []),
   };
   const stopping = new AbortController();
-  const listeners: Listener[] = [];
+  const offersTls = startTls === 'self-signed' || (startTls === 'auto' && tls !== null);
+  const plain = new Listener(context, { implicitTls: false, startTls: offersTls });
+  const encrypted = tlsPort === null ? null : new Listener(context, { implicitTls: true, startTls: false });
+  const listeners = encrypted ? [plain, encrypted] : [plain];
 
-  const listen = (listenerOptions: ListenerOptions): Promise<number> => {
-    const listener = new Listener(listenerOptions, context);
-    listeners.push(listener);
-    return listener.listen(options.host);
+  const useCertificate = (pair: KeyPair): CertificateSummary => {
+    const summary = checkKeyPair(pair);
+    for (const listener of listeners) listener.useCertificate(pair);
+    return summary;
   };
 
   async function stop(deadlineMs: number): Promise<void> {
@@ -182,30 +157,22 @@ export function createSmtpServer(options: SmtpServerOptions, deps: SmtpServerDep
   let stopped: Promise<void> | undefined;
   return {
     async start() {
-      const { port, tlsPort = null, startTls: mode = 'auto' } = options;
-      if (options.tls) checkKeyPair(options.tls);
-      const startTls = offersStartTls(mode, Boolean(options.tls));
-      const generates = !options.tls && tlsPort !== null;
-      const tls = generates ? await selfSignedCertificate(name, clock.now()) : (options.tls ?? null);
+      if (tls) useCertificate(tls);
+      else if (encrypted) useCertificate(await selfSignedCertificate(name, clock.now()));
       try {
-        const taken = await listen({ port, implicitTls: false, startTls, tls });
-        const tlsTaken =
-          tlsPort === null ? null : await listen({ port: tlsPort, implicitTls: true, startTls: false, tls });
+        const port = await plain.listen(host, options.port);
+        const taken = encrypted && tlsPort !== null ? await encrypted.listen(host, tlsPort) : null;
         void repeat(clock, SECOND_MS, stopping.signal, async () => {
           for (const connection of open) connection.watch(clock.monotonic());
         });
-        return { port: taken, tlsPort: tlsTaken };
+        return { port, tlsPort: taken };
       } catch (error) {
         // One port taken, the other not: nothing may stay open.
         for (const listener of listeners) void listener.close();
         throw error;
       }
     },
-    useCertificate(pair) {
-      const summary = checkKeyPair(pair);
-      for (const listener of listeners) listener.useCertificate(pair);
-      return summary;
-    },
+    useCertificate,
     stop(deadlineMs) {
       stopped ??= stop(deadlineMs);
       return stopped;

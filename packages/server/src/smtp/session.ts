@@ -21,21 +21,17 @@ import { SessionReports } from './reports.ts';
 import { MECHANISMS, readCredentials } from './sasl.ts';
 import { SessionTrail } from './trail.ts';
 
-/** How the operator wants sessions to be. */
 export interface SessionSettings {
-  /** The server's name, in the greeting and in a self-signed certificate. */
   name: string;
-  /** The size limit of all messages, announced by EHLO; an inbox may have a smaller one. */
+  /** As EHLO announces it; an inbox may have a smaller limit. */
   maxMessageBytes: number;
-  /** `normalise` also accepts command lines that end with a bare LF. */
   bareLineEndings: BareLineEndings;
-  /** Whose AUTH is accepted: that of inboxes, or any, which changes nothing; `off`: AUTH is not offered. */
+  /** Whose AUTH is accepted: that of inboxes, or any other, which changes nothing. */
   auth: 'inbox' | 'any' | 'off';
   /** Whether AUTH is offered without TLS to clients on other machines too. */
   authPlaintext: boolean;
 }
 
-/** What all sessions share. */
 export interface SessionContext extends SessionSettings {
   receiver: Receiver;
   findCaptureTarget: FindCaptureTarget;
@@ -50,10 +46,9 @@ export interface SessionContext extends SessionSettings {
 
 /** The client's end of a session: a socket, or bytes in tests. */
 export interface Transport {
-  /** Of the session, for the log and the Received line. */
   readonly id: string;
   readonly remoteAddress: string;
-  /** When the connection was accepted, epoch milliseconds. */
+  /** Epoch milliseconds. */
   readonly connectedAt: number;
   /** Resolves with the next bytes, which are the session's from then on; with undefined when no more will come. */
   read(): Promise<Buffer | undefined>;
@@ -61,10 +56,8 @@ export interface Transport {
   write(text: string): Promise<void> | undefined;
   /** Writes the last replies and closes; ends a read. */
   end(text: string): void;
-  /** Makes sure that there is a certificate to show. */
-  prepareTls(): Promise<void>;
-  /** Discards unread bytes and does a TLS handshake. Resolves with protocol and cipher, or never where it fails. */
-  startTls(): Promise<string>;
+  /** Resolves, when there is a certificate, with what does a handshake and resolves with protocol and cipher, or never. */
+  prepareTls(): Promise<() => Promise<string>>;
   /** A delay that a fault rule asks for begins or ends. */
   setDelayed(isDelayed: boolean): void;
 }
@@ -80,11 +73,8 @@ interface Transaction {
   recipients: Recipient[];
   /** Recipients that are logged and go nowhere. */
   postmasters: number;
-  /** Whether a recipient past the limit was logged. */
-  isOvershot: boolean;
 }
 
-/** A message that is being received or stored. */
 interface Message extends Transaction {
   /** When DATA was accepted, monotonic milliseconds. */
   begunAt: number;
@@ -132,10 +122,9 @@ export class Session {
   readonly #lines: LineReader;
   readonly #trail: SessionTrail;
   readonly #reports: SessionReports;
-  /** What came and was not processed, from `#at` on. */
+  /** Unprocessed from `#at` on. */
   #input: Buffer = NOTHING;
   #at = 0;
-  /** Replies that are not written yet. */
   #output = '';
   #isOver = false;
   #isLeaving = false;
@@ -153,7 +142,6 @@ export class Session {
   #transaction: Transaction | undefined;
   /** From the 354 to the reply to the message. */
   #isInMessage = false;
-  /** Of the message that is being received. */
   #mail: IncomingMail | undefined;
   #delay: AbortController | undefined;
 
@@ -172,7 +160,7 @@ export class Session {
     this.#reports = new SessionReports(transport, context);
   }
 
-  /** The whole session. Never rejects. @param cipher of a connection that is encrypted already; null for one that is not */
+  /** The whole session. Never rejects. @param cipher of a connection that is encrypted already */
   async run(cipher: string | null): Promise<void> {
     try {
       if (cipher) this.#encrypted(cipher);
@@ -188,7 +176,6 @@ export class Session {
     }
   }
 
-  /** Ends the session now, whatever is going on. */
   close(reply?: Reply): void {
     if (this.#isOver) return;
     if (reply) this.#write(replyLine(reply));
@@ -196,7 +183,7 @@ export class Session {
     this.#transport.end(this.#output);
   }
 
-  /** Ends the session: after the message that is coming in or being stored, or else now. There are no more delays. */
+  /** Ends the session: after the message that is being received or stored, or else now. There are no more delays. */
   leave(): void {
     this.#isLeaving = true;
     this.#delay?.abort();
@@ -210,11 +197,7 @@ export class Session {
     this.#mail?.release();
   }
 
-  /**
-   * Reads a line; one that is too long is answered.
-   * @param isAnswer whether it is the answer to a challenge of AUTH
-   * @returns undefined when the session is over, or an answer was too long
-   */
+  /** @param isAnswer to a challenge of AUTH @returns undefined when the session is over, or an answer was too long */
   async #readLine(isAnswer: boolean): Promise<Buffer | undefined> {
     while (!this.#isOver) {
       const found = this.#lines.read(this.#input, this.#at, isAnswer);
@@ -237,7 +220,7 @@ export class Session {
     return undefined;
   }
 
-  /** Writes the replies and waits for more bytes; where none will come, the session is over. */
+  /** Waits for more bytes; where none will come, the session is over. */
   async #fill(): Promise<void> {
     // Copied, so that an incomplete line does not keep a whole read in memory.
     const isIncomplete = this.#at < this.#input.length;
@@ -364,11 +347,10 @@ export class Session {
     const { remoteAddress } = this.#transport;
     const envelope = { mailFrom, helo: this.#helo, remoteAddress, tls: this.#isEncrypted };
     if (parameters.declaredBytes > this.#context.maxMessageBytes) {
-      this.#reports.sender(envelope, parameters.declaredBytes, REPLIES.messageTooLarge);
-      return REPLIES.messageTooLarge;
+      return this.#reports.sender(envelope, parameters.declaredBytes, REPLIES.messageTooLarge);
     }
-    this.#transaction = { envelope, ...parameters, recipients: [], postmasters: 0, isOvershot: false };
-    this.#trail.mail();
+    this.#transaction = { envelope, ...parameters, recipients: [], postmasters: 0 };
+    this.#trail.add('mail-from');
     return REPLIES.senderOk;
   }
 
@@ -387,7 +369,7 @@ export class Session {
       return command;
     }
     const { rcptTo } = command;
-    if (this.#isFull) return this.#rejectRecipient(transaction, rcptTo, REPLIES.tooManyRecipients);
+    if (this.#isFull) return this.#reject(transaction, rcptTo, REPLIES.tooManyRecipients);
     if (!this.#target && this.#isPostmaster(rcptTo)) {
       transaction.postmasters++;
       return REPLIES.recipientOk;
@@ -402,20 +384,15 @@ export class Session {
       const fault = hasFaults(recipient) && (await this.#meet('rcpt', [recipient], transaction));
       if (fault) return fault;
       recipients.push(recipient);
-      this.#trail.rcpt();
+      this.#trail.add('rcpt-to');
       return REPLIES.recipientOk;
     } catch (error) {
-      return this.#rejectRecipient(transaction, rcptTo, this.#replyFor(error));
+      return this.#reject(transaction, rcptTo, this.#replyFor(error));
     }
   }
 
-  #rejectRecipient(transaction: Transaction, rcptTo: string, reply: Reply): Reply {
-    // One log line for all recipients of a list that is too long.
-    const isOvershoot = reply === REPLIES.tooManyRecipients;
-    const isLogged = !isOvershoot || !transaction.isOvershot;
-    transaction.isOvershot ||= isOvershoot;
-    const address = this.#target?.address ?? rcptTo;
-    this.#reports.recipient(transaction.envelope, { rcptTo, address, reply }, isLogged);
+  #reject({ envelope }: Transaction, rcptTo: string, reply: Reply): Reply {
+    this.#reports.recipient(envelope, { rcptTo, address: this.#target?.address ?? rcptTo, reply });
     return reply;
   }
 
@@ -453,12 +430,11 @@ export class Session {
     const reader = new DataReader({ maxBytes, maxDrainedBytes }, bareLineEndings, this.#lines.crlf);
     const revoke = () => this.close(REPLIES.slowerThanOthersNeed);
     const mail = new IncomingMail({ budget, source: this.#source, maxBytes, revoke });
-    this.#trail.data();
+    this.#trail.add('data');
     this.#reply(REPLIES.startData);
     return { ...transaction, begunAt: clock.monotonic(), reader, mail };
   }
 
-  /** Receives and stores a message, and replies to it. */
   async #takeMessage(message: Message): Promise<void> {
     const { reader, mail } = message;
     if (!(await this.#receive(message))) {
@@ -503,7 +479,7 @@ export class Session {
     this.#at = 0;
   }
 
-  /** Stores a whole message, unless it is refused. @returns what to reply, after the delay of a fault rule */
+  /** Stores a whole message, unless it is refused. Resolves with the reply, after the delay of a fault rule. */
   async #finish(message: Message): Promise<Reply | Outcome> {
     const { recipients, reader, mail } = message;
     const bytes = reader.refusal ? reader.bytesRead : mail.length;
@@ -524,7 +500,7 @@ export class Session {
     return given ?? REPLIES.stored;
   }
 
-  /** @returns the ids of the message, one for each inbox @throws AppError as `Receiver.deliver` */
+  /** @returns the ids of the message, one for each inbox */
   async #store({ envelope, recipients, postmasters, mail }: Message): Promise<string[]> {
     const { receiver, log } = this.#context;
     const { id } = this.#transport;
@@ -539,7 +515,6 @@ export class Session {
     return placed.flatMap((place) => ('messageId' in place ? place.messageId : []));
   }
 
-  /** As {@link #findFault}, with the delay. */
   async #meet(at: FaultPoint, recipients: readonly Recipient[], transaction: Transaction): Promise<Given> {
     const { given, delayMs } = await this.#findFault(at, recipients, transaction);
     if (given?.reply) this.#context.metrics.refusal(given.reply.code);
@@ -548,11 +523,8 @@ export class Session {
   }
 
   /**
-   * Takes one application of the fault rules that are next for this point. SMTP has one reply for all recipients of a
-   * message: the inboxes are asked in the order of their RCPT commands, delays add up, and the first rule that
-   * replies or disconnects decides; the inboxes after it keep their rules.
-   * @returns `given`: what replaces the usual reply, after the delay
-   * @throws AppError `unavailable`
+   * Applies the fault rules that are next for this point. Inboxes are asked in the order of their RCPT commands, delays
+   * add up, and the first rule that replies or disconnects decides for all; the inboxes after it keep their rules.
    */
   async #findFault(
     at: FaultPoint,
@@ -586,7 +558,7 @@ export class Session {
     this.#transport.setDelayed(false);
   }
 
-  /** Anything but a known error is a defect, which is logged; the sender may try again. */
+  /** Anything but a known error is a defect; the sender may try again. */
   #replyFor(error: unknown): Reply {
     const reply = replyForError(error);
     if (!reply) this.#reports.failed(error, 'An SMTP session failed unexpectedly');
@@ -597,18 +569,15 @@ export class Session {
     if (!this.#offersStartTls) return REPLIES.notImplemented;
     if (this.#isEncrypted) return REPLIES.tlsActive;
     if (hasArgument) return REPLIES.noArgument;
-    try {
-      await this.#wait(this.#transport.prepareTls());
-    } catch (error) {
+    const failed = (error: unknown) =>
       this.#reports.failed(error, 'A TLS certificate could not be generated');
-      return REPLIES.noTlsNow;
-    }
-    if (this.#isOver) return undefined;
+    const handshake = await this.#wait(this.#transport.prepareTls().catch(failed));
+    if (!handshake || this.#isOver) return REPLIES.noTlsNow;
     this.#reply(REPLIES.readyForTls);
     this.#flush();
     // Discard plaintext that was pipelined after STARTTLS (CVE-2011-0411).
     this.#discardInput();
-    this.#encrypted(await this.#transport.startTls());
+    this.#encrypted(await handshake());
     return undefined;
   }
 
@@ -619,7 +588,7 @@ export class Session {
     this.#isAuthenticated = false;
     this.#target = null;
     this.#transaction = undefined;
-    this.#trail.secured(cipher);
+    this.#trail.add('tls', cipher);
   }
 
   async #auth(line: string): Promise<Given> {
@@ -648,12 +617,10 @@ export class Session {
       if (!replyForError(error)) this.#reports.failed(error, 'SMTP authentication failed unexpectedly');
       return REPLIES.authUnavailable;
     }
-    if (!this.#target && auth === 'inbox') {
-      this.#reports.refusedCredentials(credentials, REPLIES.badCredentials);
-      return REPLIES.badCredentials;
-    }
+    if (!this.#target && auth === 'inbox')
+      return this.#reports.refusedCredentials(credentials, REPLIES.badCredentials);
     this.#isAuthenticated = true;
-    this.#trail.authenticated(this.#target !== null);
+    this.#trail.add('authenticated', this.#target ? 'inbox' : undefined);
     this.#reports.authenticated(credentials, this.#target);
     return REPLIES.authenticated;
   }

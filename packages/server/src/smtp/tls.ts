@@ -8,30 +8,16 @@ import type { Receiver } from '../inbound/receiver.ts';
 import type { Logger } from '../log.ts';
 import type { SmtpLimits } from './limits.ts';
 
+/** In PEM. */
 export interface KeyPair {
-  /** PEM. */
   key: string;
-  /** PEM. */
   cert: string;
 }
-
-/** `auto`: with a configured certificate only; `self-signed`: also with a generated one; `off`: never. */
-export type StartTlsMode = 'auto' | 'self-signed' | 'off';
-
-/**
- * Whether STARTTLS is offered. A generated certificate is not offered by default, because libraries that
- * use STARTTLS when they see it (nodemailer, Go, PHPMailer, Ruby, aiosmtplib) then verify it and give up.
- */
-export const offersStartTls = (mode: StartTlsMode, hasCertificate: boolean): boolean =>
-  mode === 'self-signed' || (mode === 'auto' && hasCertificate);
 
 /** Properties of a certificate for the log. */
 export type CertificateSummary = Pick<X509Certificate, 'subject' | 'validTo' | 'fingerprint256'>;
 
-/**
- * Checks that a certificate and its key can be used.
- * @throws Error with what to do, when they cannot be read or are not a pair
- */
+/** @throws Error with what to do, when certificate and key cannot be read or are not a pair */
 export function checkKeyPair({ cert, key }: KeyPair): CertificateSummary {
   try {
     createSecureContext({ cert, key });
@@ -46,11 +32,7 @@ export function checkKeyPair({ cert, key }: KeyPair): CertificateSummary {
   }
 }
 
-/**
- * Generates a self-signed certificate: it encrypts, but proves nothing about the server. Made on a thread
- * of its own, so that the 250 modules it needs once are freed with the thread.
- * @param now epoch milliseconds
- */
+/** Generates a certificate on a thread of its own, so that the 250 modules that it needs once are freed with it. */
 export async function selfSignedCertificate(hostname: string, now: number): Promise<KeyPair> {
   const thread = new Worker(new URL('./certificate-thread.ts', import.meta.url), {
     workerData: { hostname, now },
@@ -59,17 +41,14 @@ export async function selfSignedCertificate(hostname: string, now: number): Prom
   return made;
 }
 
-/** Kinds of failure by OpenSSL's reason; an alert comes from the client (RFC 8446 section 6.2). */
+/** By OpenSSL's reason; an alert comes from the client (RFC 8446 section 6.2). */
 const KINDS: readonly [RegExp, string][] = [
   [/alert .*(?:certificate|unknown ca)/, 'The client rejected the certificate'],
   [/wrong version number|http request|packet length|record type/, 'The client did not send a TLS handshake'],
   [/protocol|version|cipher|alert handshake failure/, 'The client has no TLS version or cipher in common'],
 ];
 
-/**
- * Why a handshake failed, as a sentence without a full stop.
- * @param error what the TLS socket reported; undefined when the connection was only closed
- */
+/** @param error what the TLS socket reported; undefined when the connection was only closed */
 function failureReason(error: Error | undefined): string {
   const reason = error && 'reason' in error ? String(error.reason) : undefined;
   if (reason !== undefined) {
@@ -82,7 +61,6 @@ function failureReason(error: Error | undefined): string {
     : 'The client closed the connection during the handshake';
 }
 
-/** What a failed handshake is reported to. */
 export interface HandshakeContext {
   clock: Clock;
   limits: Pick<SmtpLimits, 'handshakeMs'>;
@@ -92,9 +70,8 @@ export interface HandshakeContext {
 }
 
 /**
- * Watches the TLS handshake of one connection, and reports its failure once: to the log, the metrics and the
- * receiver. A client that completes the handshake and leaves without a command counts too: that is how
- * Node.js rejects a certificate.
+ * Reports the failure of a TLS handshake once. A client that completes it and leaves without a command counts too: that
+ * is how Node.js rejects a certificate.
  */
 export class HandshakeWatch {
   error: Error | undefined;
@@ -109,7 +86,6 @@ export class HandshakeWatch {
     this.#begunAt = context.clock.monotonic();
   }
 
-  /** The connection is encrypted. */
   done(): void {
     this.#state = 'first command';
   }
@@ -121,8 +97,7 @@ export class HandshakeWatch {
 
   /**
    * The connection is closed.
-   * @param hasBegun false when the client sent no byte: then only a handshake that took too long is reported,
-   *   because load balancers open and close connections as health checks
+   * @param hasBegun false when the client sent no byte, as the health check of a load balancer does
    */
   closed(hasBegun: boolean): void {
     const { clock, limits, log, metrics, receiver } = this.#context;

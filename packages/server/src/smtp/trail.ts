@@ -2,8 +2,12 @@ import type { Clock } from '../clock.ts';
 import type { MetFault } from '../store/contract/index.ts';
 import type { Trail, TrailEvent, TrailStep } from '../store/contract/trail.ts';
 
-/** A step, and the inbox whose fault it was. */
-type Step = TrailStep & { inboxId?: string };
+/** Which earlier steps a step replaces: a transaction those of the one before, a recipient another. */
+const REPLACES: Partial<Record<TrailEvent, TrailEvent[]>> = {
+  tls: ['authenticated'],
+  'mail-from': ['mail-from', 'rcpt-to', 'data'],
+  'rcpt-to': ['rcpt-to'],
+};
 
 /** Such as `Rule 1 at end-of-data: 451 4.7.1 Greylisted, delayed by 2000 ms`. */
 function detailOf({ rule, at, reply, delayMs, disconnect }: MetFault): string {
@@ -18,43 +22,24 @@ function detailOf({ rule, at, reply, delayMs, disconnect }: MetFault): string {
 /** What happened in an SMTP session and when, by the wall clock, for the timeline of each message of it. */
 export class SessionTrail {
   readonly #clock: Clock;
-  /** Those of the connection, the faults since the last message that was stored, and the present transaction. */
-  #steps: Step[];
+  /** In their order, with the inbox whose fault a step was. */
+  #steps: (TrailStep & { inboxId?: string })[];
 
   constructor(clock: Clock, connectedAt: number) {
     this.#clock = clock;
     this.#steps = [{ event: 'connected', at: connectedAt }];
   }
 
-  secured(cipher: string): void {
-    this.#drop('authenticated');
-    this.#add('tls', cipher);
-  }
-
-  /** @param isCaptured whether the session's mail goes to the inbox of the credentials */
-  authenticated(isCaptured: boolean): void {
-    this.#add('authenticated', isCaptured ? 'inbox' : undefined);
+  add(event: TrailEvent, detail?: string): void {
+    const replaced = REPLACES[event];
+    if (replaced) this.#steps = this.#steps.filter((step) => !replaced.includes(step.event));
+    this.#steps.push({ event, at: this.#clock.now(), detail });
   }
 
   /** The next message that is stored in this inbox shows it; more than 20 are more than a test of retries needs. */
   fault(met: MetFault, inboxId: string): void {
     if (this.#steps.filter(({ event }) => event === 'fault').length >= 20) return;
     this.#steps.push({ event: 'fault', at: this.#clock.now(), detail: detailOf(met), inboxId });
-  }
-
-  mail(): void {
-    this.#drop('mail-from', 'rcpt-to', 'data');
-    this.#add('mail-from');
-  }
-
-  /** A recipient was accepted; the time of the last one is kept. */
-  rcpt(): void {
-    this.#drop('rcpt-to');
-    this.#add('rcpt-to');
-  }
-
-  data(): void {
-    this.#add('data');
   }
 
   /**
@@ -71,14 +56,6 @@ export class SessionTrail {
 
   /** The message was stored, and shows the faults before it. */
   stored(): void {
-    this.#drop('fault');
-  }
-
-  #add(event: TrailEvent, detail?: string): void {
-    this.#steps.push({ event, at: this.#clock.now(), detail });
-  }
-
-  #drop(...events: TrailEvent[]): void {
-    this.#steps = this.#steps.filter(({ event }) => !events.includes(event));
+    this.#steps = this.#steps.filter(({ event }) => event !== 'fault');
   }
 }

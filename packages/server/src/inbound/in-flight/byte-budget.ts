@@ -1,31 +1,19 @@
 import type { Clock } from '../../clock.ts';
 
-/*
- * The memory of all mails that are being received or stored, over SMTP and HTTP together. The first kibibytes of each
- * mail are always granted, so a small one never waits. What is above them comes out of one capacity:
- * - Room for one mail of the largest size is reserved for one mail at a time, the owner, which therefore never
- *   waits: no deadlock.
- * - Of the rest a source may hold as much as is still free (Choudhury and Hahne, 1998, "dynamic threshold"), so
- *   there is always room for another source.
- * - While a mail waits, mails that hold memory and receive too slowly are revoked.
- */
-
 /** Of all mails together, above `FREE_BYTES` each; the largest mail must fit. */
 export const IN_FLIGHT_BYTES = 64 * 1024 * 1024;
 /** As large as a socket's read buffer, so making the sender wait would save nothing. Bounded by the connections. */
 export const FREE_BYTES = 64 * 1024;
-/** A mail that holds memory must receive this much while others wait; slower senders may try later. */
+/** What a mail that holds memory must receive while others wait; slower senders may try later. */
 export const MIN_PROGRESS_BYTES_PER_SECOND = 32 * 1024;
 /** The same for the owner, because all large mails wait for it: 4 Mbit/s, 100 seconds for the largest. */
 export const MIN_OWNER_BYTES_PER_SECOND = 512 * 1024;
 /** How long progress is measured: long enough for a retransmission, short enough for those who wait. */
 export const PROGRESS_WINDOW_MS = 3_000;
 
-/** One mail's share of the memory. */
 export interface Share {
-  /** Of the sender, as `sourceKey` of source-key.ts returns it. */
   readonly source: string;
-  /** The mail came too slowly while others waited: its sender is to be sent away and the share closed. */
+  /** The mail comes too slowly while others wait: its sender is to be sent away and the share closed. */
   revoke(): void;
   held: number;
   isComplete: boolean;
@@ -34,9 +22,7 @@ export interface Share {
 }
 
 export interface BudgetOptions {
-  /** Bytes of all shares together, above `FREE_BYTES` each. */
   capacity: number;
-  /** Bytes that one share may hold. */
   largest: number;
   clock: Pick<Clock, 'monotonic' | 'sleep'>;
 }
@@ -44,31 +30,29 @@ export interface BudgetOptions {
 /** The bytes that come out of the capacity. */
 const pooled = (held: number): number => Math.max(0, held - FREE_BYTES);
 
-/** Bounds the bytes of all mails in flight. */
+/**
+ * Bounds the bytes of all mails that are being received or stored, over SMTP and HTTP together. The first kibibytes of
+ * each are always granted. What is above them comes out of one capacity:
+ * - Room for the largest mail is reserved for one at a time, the owner, which never waits: no deadlock.
+ * - Of the rest a source may hold as much as is still free (Choudhury and Hahne, 1998), so others find room.
+ * - While a mail waits, those that hold memory and receive too slowly are revoked.
+ */
 export class ByteBudget {
+  /** Bytes of all mails together. */
+  held = 0;
   readonly #options: BudgetOptions;
   readonly #shares = new Set<Share>();
   readonly #waiting = new Map<Share, { bytes: number; granted(): void }>();
   /** Bytes that each source holds. */
   readonly #sources = new Map<string, number>();
   #owner: Share | undefined;
-  /** Bytes of all shares together. */
-  #held = 0;
-  /** Bytes out of the capacity, the owner's included. */
   #pooled = 0;
-  /** Set while the shares are watched. */
   #watching: AbortController | undefined;
 
-  /** @throws RangeError when `capacity` is less than `largest` */
   constructor(options: BudgetOptions) {
     const { capacity, largest } = options;
     if (capacity < largest) throw new RangeError(`A budget of ${capacity} bytes cannot hold ${largest}.`);
     this.#options = options;
-  }
-
-  /** Bytes of all mails together. */
-  get held(): number {
-    return this.#held;
   }
 
   open(source: string, revoke: () => void): Share {
@@ -78,12 +62,7 @@ export class ByteBudget {
     return share;
   }
 
-  /**
-   * Requests more bytes.
-   * @returns undefined where they are granted at once; otherwise a promise that resolves when they are, or when the
-   *   share is closed: nothing more may be read or requested meanwhile
-   * @throws RangeError when the share would grow past the largest mail
-   */
+  /** @returns where the bytes are not granted at once a promise, which resolves when they are, or the share is closed */
   take(share: Share, bytes: number): Promise<void> | undefined {
     const { largest } = this.#options;
     if (share.held + bytes > largest) throw new RangeError(`A message of more than ${largest} bytes`);
@@ -107,7 +86,7 @@ export class ByteBudget {
     this.#serveWaiting();
   }
 
-  /** Takes everything back, and ends a wait. Safe to call twice. */
+  /** Safe to call twice. */
   close(share: Share): void {
     if (!this.#shares.delete(share)) return;
     if (share === this.#owner) this.#owner = undefined;
@@ -142,7 +121,7 @@ export class ByteBudget {
 
   #add(share: Share, bytes: number): void {
     this.#pooled += pooled(share.held + bytes) - pooled(share.held);
-    this.#held += bytes;
+    this.held += bytes;
     share.held += bytes;
     const ofSource = (this.#sources.get(share.source) ?? 0) + bytes;
     if (ofSource > 0) this.#sources.set(share.source, ofSource);
@@ -166,7 +145,6 @@ export class ByteBudget {
     share.window = { since: this.#options.clock.monotonic(), held: share.held };
   }
 
-  /** Revokes slow shares while one waits; an idle server sets no timers. */
   async #watch(): Promise<void> {
     if (this.#watching) return;
     for (const share of this.#shares) this.#startWindow(share);
@@ -179,7 +157,7 @@ export class ByteBudget {
     this.#watching = undefined;
   }
 
-  /** Whether a share holds memory and received too little since its window began. Begins the next window. */
+  /** Whether a share received too little since its window began; begins the next one. */
   #isSlow(share: Share): boolean {
     const { since, held } = share.window;
     const elapsed = this.#options.clock.monotonic() - since;

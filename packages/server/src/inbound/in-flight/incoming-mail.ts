@@ -2,22 +2,15 @@ import { freeIfLarge, LARGE_BYTES } from '../../memory.ts';
 import { TRACE_HEADROOM_BYTES } from '../received-line.ts';
 import type { ByteBudget, Share } from './byte-budget.ts';
 
-export interface IncomingMailOptions {
+export interface IncomingMailOptions extends Pick<Share, 'source' | 'revoke'> {
   budget: ByteBudget;
-  /** Of the sender, as `sourceKey` returns it. */
-  source: string;
-  /** Bytes that the mail may have. */
+  /** The size that the mail may have. */
   maxBytes: number;
-  /** Called when the mail comes too slowly while others wait for its memory. */
-  revoke(): void;
 }
 
 const NOTHING = new Uint8Array();
 
-/**
- * The bytes of one mail that is being received or stored, in one buffer behind free space for the Received line, under
- * the budget of all mails in flight.
- */
+/** The bytes of one mail that is being received or stored, in one buffer, under the budget of all mails in flight. */
 export class IncomingMail {
   readonly #budget: ByteBudget;
   readonly #share: Share;
@@ -36,11 +29,7 @@ export class IncomingMail {
     return this.#end - TRACE_HEADROOM_BYTES;
   }
 
-  /**
-   * Copies a piece.
-   * @returns undefined, or where the budget grants no bytes now a promise: append nothing more until it resolves,
-   *   and nothing at all where the mail was released meanwhile
-   */
+  /** Copies a piece. @returns where the budget grants no bytes now a promise; append nothing more until it resolves */
   append(piece: Uint8Array): Promise<void> | undefined {
     const granted = this.#budget.take(this.#share, piece.length);
     if (granted) return granted.then(() => this.#copy(piece));
@@ -48,7 +37,7 @@ export class IncomingMail {
     return undefined;
   }
 
-  /** All bytes, with {@link TRACE_HEADROOM_BYTES} free in front of them in a buffer of their own; good until {@link release}. */
+  /** No more comes. @returns all bytes, with {@link TRACE_HEADROOM_BYTES} free in front of them; good until {@link release}. */
   finish(): Uint8Array {
     this.#budget.complete(this.#share);
     const { buffer } = this.#bytes;
@@ -57,7 +46,6 @@ export class IncomingMail {
     return this.#bytes.subarray(TRACE_HEADROOM_BYTES, this.#end);
   }
 
-  /** Releases the memory and the share of the budget. */
   release(): void {
     this.#isReleased = true;
     this.#budget.close(this.#share);
@@ -73,7 +61,7 @@ export class IncomingMail {
     this.#end = end;
   }
 
-  /** To what is needed for the first piece: most mails come in one. A large mail grows in address space that is reserved. */
+  /** By just what is needed for the first piece, because most mails come in one; a large mail in reserved address space. */
   #grow(end: number): void {
     const maxByteLength = TRACE_HEADROOM_BYTES + this.#maxBytes;
     const capacity = this.length === 0 ? end : Math.min(2 * end, maxByteLength);

@@ -3,17 +3,8 @@ import { AppError } from '../../errors.ts';
 import { freeRead } from '../../memory.ts';
 import { IncomingMail, type IncomingMailOptions } from './incoming-mail.ts';
 
-/** A message in memory. */
-export interface ReadMessage {
-  /** With TRACE_HEADROOM_BYTES free in front of them; good until {@link release}. */
-  bytes: Uint8Array;
-  /** Releases the memory and the share of the budget. */
-  release(): void;
-}
-
 const interrupted = (): Error => new Error('The sender closed the connection before the end of the message.');
 
-/** Memory for the largest mail is free 30 seconds later. */
 const tooSlow = (): AppError =>
   new AppError(
     'unavailable',
@@ -22,17 +13,14 @@ const tooSlow = (): AppError =>
   );
 
 /**
- * Reads a whole message from a stream under a size limit and the common budget. A stream that is not read to
- * its end is left open, so that its sender can read an answer.
- * @param tooLarge makes the error for a message above the limit
- * @throws what `tooLarge` makes; AppError `unavailable` when it comes too slowly while others wait; an Error
- *   when the stream ends early
+ * Reads a whole message. A stream that is not read to its end is left open, so that its sender can read an answer.
+ * @throws what `tooLarge` makes; AppError `unavailable` when it comes too slowly while others wait for memory
  */
 export async function readMessage(
   stream: Readable,
   tooLarge: (maxBytes: number) => Error,
   options: Omit<IncomingMailOptions, 'revoke'>,
-): Promise<ReadMessage> {
+): Promise<IncomingMail> {
   const stopped = Promise.withResolvers<never>();
   // It may be rejected when nothing waits for it.
   stopped.promise.catch(() => undefined);
@@ -52,7 +40,8 @@ export async function readMessage(
       await Promise.race([granted, stopped.promise]);
       freeRead(piece.value);
     }
-    return { bytes: mail.finish(), release: () => mail.release() };
+    mail.finish();
+    return mail;
   } catch (error) {
     // Not awaited: it settles after a read that may still be waiting for the sender.
     void pieces.return?.();

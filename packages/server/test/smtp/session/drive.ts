@@ -122,14 +122,14 @@ export class Driver implements Transport {
     this.#give(undefined);
   }
 
-  async prepareTls(): Promise<void> {}
-
-  startTls(): Promise<string> {
-    this.isHandshaking = true;
-    this.#nowIdle();
-    return new Promise((resolve) => {
-      this.#secured = resolve;
-    });
+  async prepareTls(): Promise<() => Promise<string>> {
+    return () => {
+      this.isHandshaking = true;
+      this.#nowIdle();
+      return new Promise((resolve) => {
+        this.#secured = resolve;
+      });
+    };
   }
 
   setDelayed(): void {}
