@@ -36,6 +36,7 @@ METHODS: dict[str, Callable[[Mayfly, Inbox], Any]] = {
     "DELETE /v1/inboxes/{id}/faults": lambda mayfly, inbox: inbox.clear_faults(),
     "GET /v1/inboxes/{id}/messages": lambda mayfly, inbox: inbox.messages(),
     "GET /v1/inboxes/{id}/messages/{messageId}": lambda mayfly, inbox: inbox.read("M"),
+    "PATCH /v1/inboxes/{id}/messages/{messageId}": lambda mayfly, inbox: inbox.mark("M", read=True),
     "GET /v1/inboxes/{id}/messages/{messageId}/raw": lambda mayfly, inbox: inbox.raw("M"),
     "GET /v1/inboxes/{id}/messages/{messageId}/attachments/{attachmentId}": (
         lambda mayfly, inbox: inbox.attachment(_attachment())
@@ -45,6 +46,7 @@ METHODS: dict[str, Callable[[Mayfly, Inbox], Any]] = {
     "GET /v1/inboxes/{id}/messages/{messageId}/timeline": lambda mayfly, inbox: inbox.timeline("M"),
     "POST /v1/inboxes/{id}/wait": lambda mayfly, inbox: inbox.wait_for_message(timeout=0),
     "GET /v1/reports/runs": lambda mayfly, inbox: mayfly.report({"run": "1"}),
+    "GET /v1/labels": lambda mayfly, inbox: mayfly.labels("run"),
     "POST /v1/addresses/generate": lambda mayfly, inbox: mayfly.generate_address(),
     "GET /v1/inboxes/{id}/events": lambda mayfly, inbox: next(inbox.follow()),
     "POST /v1/inboxes/{id}/messages": lambda mayfly, inbox: inbox.inject(b""),
@@ -77,11 +79,14 @@ METHODS: dict[str, Callable[[Mayfly, Inbox], Any]] = {
     ),
 }
 
+# Sign-up needs no credential, and this client none without one.
+WITHOUT_METHOD = {"POST /v1/accounts"}
+
 
 def test_every_operation_has_a_method() -> None:
     paths = json.loads(OPENAPI.read_text())["paths"]
     operations = {f"{method.upper()} {path}" for path, methods in paths.items() for method in methods}
-    assert METHODS.keys() == operations
+    assert METHODS.keys() == operations - WITHOUT_METHOD
 
 
 @pytest.mark.parametrize("operation", METHODS)

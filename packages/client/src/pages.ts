@@ -14,10 +14,13 @@ export async function* pages<Item extends { id: string }>(
   let before: string | undefined;
   for (let hasMore = true; hasMore; ) {
     const input = { ...options, query: { limit: PAGE, ...query, before } };
-    const page = (await transport.send(operation, input)) as Record<string, Item[]> & { hasMore: boolean };
+    const page = (await transport.send(operation, input)) as Record<string, Item[]> & {
+      hasMore: boolean;
+      searchedTo?: string;
+    };
     const items = page[name] ?? [];
     yield* items;
     ({ hasMore } = page);
-    before = items.at(-1)?.id;
+    before = page.searchedTo ?? items.at(-1)?.id;
   }
 }

@@ -65,8 +65,11 @@ const BY_CALL = [
   'POST /v1/inboxes/{id}/messages',
   'DELETE /v1/inboxes/{id}/messages',
   'DELETE /v1/inboxes/{id}/messages/{messageId}',
+  'PATCH /v1/inboxes/{id}/messages/{messageId}',
+  'GET /v1/labels',
   'GET /v1/messages',
   'GET /v1/refusals',
+  'POST /v1/accounts',
 ];
 
 it('every operation of openapi.json has a method, or is on the list of those that call() makes', () => {

@@ -35,6 +35,7 @@ function importsOf(file: string): Import[] {
 const LEAVES = [
   'cache',
   'clock',
+  'connection-limiter',
   'errors',
   'events',
   'ids',

@@ -127,6 +127,12 @@ class Mayfly:
         report: dict[str, Any] = self._transport.request("GET", "/v1/reports/runs", query=query)
         return report
 
+    def labels(self, name: str | None = None) -> list[dict[str, Any]]:
+        """The newest labels of live inboxes, with the number of inboxes that have each."""
+        query = {"limit": PAGE, "name": name}
+        labels: list[dict[str, Any]] = self._transport.request("GET", "/v1/labels", query=query)["labels"]
+        return labels
+
     def generate_address(self, domain: str | None = None) -> str:
         """A free address, held for ten minutes."""
         body = {} if domain is None else {"domain": domain}

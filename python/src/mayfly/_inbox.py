@@ -229,6 +229,14 @@ class Inbox:
         findings: list[dict[str, Any]] = self._call("GET", "messages", message_id, "lint")["findings"]
         return findings
 
+    def mark(
+        self, message_id: str, *, read: bool | None = None, tags: list[str] | None = None
+    ) -> MessageSummary:
+        """Marks a message as read or unread, or replaces its tags. Needs an API key."""
+        marks = {"read": read, "tags": tags}
+        body = {name: value for name, value in marks.items() if value is not None}
+        return MessageSummary.from_json(self._call("PATCH", "messages", message_id, body=body))
+
     def set_faults(self, *rules: dict[str, Any]) -> list[dict[str, Any]]:
         """Lets mail to the inbox fail. Senders meet the rules in their order, each "times" times, then normal
         service: set_faults({"at": "rcpt", "reply": {"code": 451, "text": "4.7.1 later"}, "times": 2}).

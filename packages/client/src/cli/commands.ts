@@ -181,8 +181,10 @@ const lint: Command = async (context, values, [id]) => {
   const findings = await inbox.lint((await messageOf(inbox, id)).id);
   if (values.json) return context.out(json(findings));
   if (findings.length === 0) context.note('Nothing is wrong with the message.\n');
-  for (const { severity, rule, where, message } of findings)
-    context.out(`${severity.padEnd(7)}  ${rule}${where === null ? '' : ` (${where})`}: ${message}\n`);
+  for (const { severity, rule, where, count, message } of findings) {
+    const places = [...(count > 1 ? [`${count} times`] : []), ...(where === null ? [] : [where])].join(': ');
+    context.out(`${severity.padEnd(7)}  ${rule}${places && ` (${places})`}: ${message}\n`);
+  }
 };
 
 const open: Command = async (context, values) => {

@@ -1,16 +1,17 @@
 import type { Socket } from 'node:net';
 import { type SecureContext, TLSSocket } from 'node:tls';
+import type { ConnectionLimiter, LimitedConnection } from '../connection-limiter.ts';
 import { newSessionId } from '../ids.ts';
-import { plainAddress } from '../inbound/source-key.ts';
-import type { ConnectionLimiter, LimitedConnection } from './connection-limiter.ts';
+import { plainAddress, sourceKey } from '../inbound/source-key.ts';
 import type { DataReader } from './data-reader.ts';
+import { isLoopback } from './networks.ts';
 import { readProxyHeader } from './proxy-header.ts';
 import { REPLIES, type Reply, replyLine } from './replies.ts';
 import { Session, type SessionContext, type Transport } from './session.ts';
 import { HandshakeWatch } from './tls.ts';
 
 export interface ConnectionContext extends SessionContext {
-  limiter: ConnectionLimiter;
+  limiter: ConnectionLimiter<Connection>;
 }
 
 export interface ConnectionOptions {
@@ -32,6 +33,7 @@ const NOTHING = Buffer.alloc(0);
 export class Connection implements Transport, LimitedConnection {
   readonly id = newSessionId();
   remoteAddress: string;
+  source = '';
   readonly connectedAt: number;
   readonly #context: ConnectionContext;
   readonly #options: ConnectionOptions;
@@ -44,6 +46,7 @@ export class Connection implements Transport, LimitedConnection {
   /** Bytes that the socket had read before the handshake. */
   #bytesBeforeHandshake = 0;
   #session: Session | undefined;
+  #hasEntered = false;
   #isLeaving = false;
   /** A read that waits for bytes, and bytes that wait for a read. */
   #reader: ((bytes: Buffer | undefined) => void) | undefined;
@@ -77,13 +80,19 @@ export class Connection implements Transport, LimitedConnection {
       this.#socket.destroy();
       return;
     }
-    const refusal = this.#context.limiter.enter(this);
-    if (refusal) {
+    const { limiter, metrics } = this.#context;
+    this.source = sourceKey(this.remoteAddress);
+    const rejectedBy = limiter.enter(this, isLoopback(this.remoteAddress));
+    if (rejectedBy) {
+      const reply = rejectedBy === 'address' ? REPLIES.tooManyFromYou : REPLIES.tooManyConnections;
       // A reply in plain text means nothing to a client that expects a handshake.
-      this.#socket.end(implicitTls ? '' : `${replyLine(refusal)}\r\n`);
+      this.#socket.end(implicitTls ? '' : `${replyLine(reply)}\r\n`);
       this.#socket.destroySoon();
       return;
     }
+    this.#hasEntered = true;
+    metrics.connection();
+    if (this.#unread) limiter.used(this);
     const cipher = implicitTls ? await this.#beginTls() : null;
     if (cipher === undefined) {
       this.#socket.destroy();
@@ -127,10 +136,9 @@ export class Connection implements Transport, LimitedConnection {
     }
   }
 
-  get idleSince(): number | undefined {
+  get isIdle(): boolean {
     const session = this.#session;
-    if (!session || this.#settingUpSince !== undefined) return this.#begunAt;
-    return session.isWaiting || session.reader ? undefined : session.commandAt;
+    return !session || this.#settingUpSince !== undefined || !(session.isWaiting || session.reader);
   }
 
   read(): Promise<Buffer | undefined> {
@@ -159,7 +167,7 @@ export class Connection implements Transport, LimitedConnection {
     // On shutdown, do not wait for the client to close its side.
     if (this.#isLeaving) this.#socket.destroySoon();
     else this.#socket.resume();
-    this.#context.limiter.leave(this);
+    this.#leaveLimiter();
     this.#giveToReader(undefined);
     this.#drained?.();
   }
@@ -188,7 +196,6 @@ export class Connection implements Transport, LimitedConnection {
 
   makeRoom(): void {
     this.#close(REPLIES.makesRoom);
-    this.#context.limiter.leave(this);
   }
 
   cut(): void {
@@ -213,12 +220,12 @@ export class Connection implements Transport, LimitedConnection {
   }
 
   #overdue({ isWaiting, reader, commandAt }: Session, now: number): Reply | undefined {
-    const { limits, limiter } = this.#context;
+    const { limits } = this.#context;
     const before = this.#speed?.reader === reader && !isWaiting ? this.#speed : undefined;
     this.#speed = before;
     if (isWaiting) return undefined;
     if (now - this.#begunAt > limits.sessionMs) return REPLIES.sessionTooLong;
-    if (!reader) return now - commandAt > limiter.idleMs ? REPLIES.idle : undefined;
+    if (!reader) return now - commandAt > limits.idleMs ? REPLIES.idle : undefined;
     const elapsed = now - (before?.since ?? now);
     if (before && elapsed < limits.slowWindowMs) return undefined;
     this.#speed = { reader, since: now, bytes: reader.bytesRead };
@@ -229,6 +236,7 @@ export class Connection implements Transport, LimitedConnection {
 
   readonly #onData = (bytes: Buffer): void => {
     this.#handshake?.settled();
+    this.#context.limiter.used(this);
     if (this.#endedAt !== undefined) {
       this.#bytesAfterEnd += bytes.length;
       if (this.#bytesAfterEnd > MAX_BYTES_AFTER_END) this.#socket.destroy();
@@ -264,9 +272,16 @@ export class Connection implements Transport, LimitedConnection {
     this.#session?.ended();
     this.#giveToReader(undefined);
     this.#drained?.();
-    this.#context.limiter.leave(this);
+    this.#leaveLimiter();
     this.#options.onClose();
   };
+
+  #leaveLimiter(): void {
+    if (!this.#hasEntered) return;
+    this.#hasEntered = false;
+    this.#context.limiter.leave(this);
+    this.#context.metrics.disconnection();
+  }
 
   #listen(socket: Socket): void {
     socket.on('data', this.#onData).on('end', this.#onEnd).on('drain', this.#onDrain);

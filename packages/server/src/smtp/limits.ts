@@ -33,8 +33,3 @@ export const DEFAULT_SMTP_LIMITS = {
 };
 
 export type SmtpLimits = typeof DEFAULT_SMTP_LIMITS;
-
-/** Where half of all connections are taken, a session may idle so long. */
-export const CROWDED_IDLE_MS = MINUTE_MS;
-/** The same where nine tenths are taken; as Postfix does under stress. */
-export const NEARLY_FULL_IDLE_MS = 10 * SECOND_MS;

@@ -2,8 +2,9 @@ import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { createSecureContext, type SecureContext } from 'node:tls';
 import { repeat, SECOND_MS } from '../clock.ts';
+import { ConnectionLimiter } from '../connection-limiter.ts';
+import { oncePerMinute } from '../log.ts';
 import { Connection, type ConnectionContext } from './connection.ts';
-import { ConnectionLimiter } from './connection-limiter.ts';
 import { DEFAULT_SMTP_LIMITS, type SmtpLimits } from './limits.ts';
 import { type NetworkMatch, networkMatch } from './networks.ts';
 import type { SessionContext, SessionSettings } from './session.ts';
@@ -68,12 +69,15 @@ class Listener {
 
   /** @returns the port taken */
   async listen(host: string, port: number): Promise<number> {
-    const { limits, log } = this.#context;
+    const { limits, log, clock } = this.#context;
     // With Node's default of 511 a burst of connections overflows the queue, and some clients wait forever.
     this.#server.listen({ port, host, backlog: limits.maxConnections });
     await once(this.#server, 'listening');
     // Such as too many open files.
-    this.#server.on('error', (err) => log.error({ err }, 'An SMTP connection was not accepted'));
+    const report = oncePerMinute(clock, (err, count) =>
+      log.error({ err, count }, 'SMTP connections were not accepted'),
+    );
+    this.#server.on('error', report);
     return (this.#server.address() as AddressInfo).port;
   }
 
@@ -125,7 +129,7 @@ export function createSmtpServer(options: SmtpServerOptions, deps: SmtpServerDep
   const context: ListenerContext = {
     ...deps,
     ...{ name, maxMessageBytes, bareLineEndings, auth, authPlaintext, limits, open },
-    limiter: new ConnectionLimiter(limits, deps.metrics),
+    limiter: new ConnectionLimiter(limits),
     postmasterDomains: new Set(options.postmaster === 'log' ? domains : []),
     isTrustedProxy: networkMatch(options.proxyFrom ?? []),
   };

@@ -5,7 +5,6 @@ import { IncomingMail } from '../inbound/in-flight/incoming-mail.ts';
 import type { Receiver } from '../inbound/receiver.ts';
 import type { Recipient } from '../inbound/recipients.ts';
 import type { CaptureTarget, FindCaptureTarget, SmtpCredentials } from '../inbound/smtp-credentials.ts';
-import { sourceKey } from '../inbound/source-key.ts';
 import type { Logger } from '../log.ts';
 import { freeRead } from '../memory.ts';
 import type { SmtpMetrics } from '../monitoring/metrics.ts';
@@ -48,6 +47,8 @@ export interface SessionContext extends SessionSettings {
 export interface Transport {
   readonly id: string;
   readonly remoteAddress: string;
+  /** The key under which limits count the client, see `sourceKey`. */
+  readonly source: string;
   /** Epoch milliseconds. */
   readonly connectedAt: number;
   /** Resolves with the next bytes, which are the session's from then on; with undefined when no more will come. */
@@ -118,7 +119,6 @@ export class Session {
   readonly #offersStartTls: boolean;
   /** A password must not cross a network in the clear. */
   readonly #offersPlainAuth: boolean;
-  readonly #source: string;
   readonly #lines: LineReader;
   readonly #trail: SessionTrail;
   readonly #reports: SessionReports;
@@ -153,7 +153,6 @@ export class Session {
     this.#transport = transport;
     this.#offersStartTls = startTls;
     this.#offersPlainAuth = authPlaintext || isLoopback(remoteAddress);
-    this.#source = sourceKey(remoteAddress);
     this.commandAt = clock.monotonic();
     this.#lines = new LineReader(limits);
     this.#trail = new SessionTrail(clock, connectedAt);
@@ -429,7 +428,7 @@ export class Session {
     const { maxDrainedBytes } = limits;
     const reader = new DataReader({ maxBytes, maxDrainedBytes }, bareLineEndings, this.#lines.crlf);
     const revoke = () => this.close(REPLIES.slowerThanOthersNeed);
-    const mail = new IncomingMail({ budget, source: this.#source, maxBytes, revoke });
+    const mail = new IncomingMail({ budget, source: this.#transport.source, maxBytes, revoke });
     this.#trail.add('data');
     this.#reply(REPLIES.startData);
     return { ...transaction, begunAt: clock.monotonic(), reader, mail };

@@ -26,6 +26,7 @@ export interface DriveOptions extends Partial<Omit<SessionContext, 'limits' | 'r
 export class Driver implements Transport {
   readonly id = 'session';
   readonly remoteAddress = '192.0.2.1';
+  readonly source = '192.0.2.1';
   readonly connectedAt = 0;
   /** Everything that was written to the client. */
   output = '';

@@ -7,7 +7,7 @@ import { afterEach, describe, expect, onTestFinished, test } from 'vitest';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { type SmtpClient, smtpClient } from '../../support/smtp-script.ts';
 import { trustedCertificate } from '../../support/tls/certificates.ts';
-import { type StartedSmtp, startSmtp } from '../start-smtp.ts';
+import { type StartedSmtp, startSmtp, upToData } from '../start-smtp.ts';
 
 /*
  * Handshakes that fail, by STARTTLS and on the TLS port: each is reported once, with the client's address and
@@ -114,8 +114,10 @@ describe.each(['STARTTLS', 'the TLS port'])('a failed handshake by %s is reporte
       by === 'STARTTLS' ? await readyForTls() : await smtpClient(smtp.tlsPort ?? 0, { tls: trust });
     if (by === 'STARTTLS') await client.startTls(trust);
     else await client.play([{ expect: 220 }]);
+    // An idle client would give way.
+    await client.play([...upToData.slice(1), { send: 'DATA', expect: 354 }]);
     await expect(smtpClient(smtp.tlsPort ?? 0, { tls: trust })).rejects.toThrow('disconnected');
-    await client.play([{ send: 'NOOP', expect: 250 }]);
+    await client.play([{ send: 'x\r\n.', expect: 250 }]);
     client.close();
     await expect.poll(() => smtp.metrics.open).toBe(0);
     await readyForTls();
