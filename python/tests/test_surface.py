@@ -45,6 +45,7 @@ METHODS: dict[str, Callable[[Mayfly, Inbox], Any]] = {
     "GET /v1/inboxes/{id}/messages/{messageId}/lint": lambda mayfly, inbox: inbox.lint("M"),
     "GET /v1/inboxes/{id}/messages/{messageId}/timeline": lambda mayfly, inbox: inbox.timeline("M"),
     "POST /v1/inboxes/{id}/wait": lambda mayfly, inbox: inbox.wait_for_message(timeout=0),
+    "GET /v1/inboxes/{id}/waits/{waitId}": lambda mayfly, inbox: inbox.failed_wait("W"),
     "GET /v1/reports/runs": lambda mayfly, inbox: mayfly.report({"run": "1"}),
     "GET /v1/labels": lambda mayfly, inbox: mayfly.labels("run"),
     "POST /v1/addresses/generate": lambda mayfly, inbox: mayfly.generate_address(),

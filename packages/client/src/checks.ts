@@ -5,7 +5,7 @@ import { split } from './split.ts';
 import { now } from './time.ts';
 import { timeoutError } from './timeout.ts';
 import type { Transport } from './transport.ts';
-import { hold, type WaitFor, type WaitTarget } from './wait.ts';
+import { asked, hold, type WaitFor, type WaitTarget } from './wait.ts';
 
 /** As {@link waitForMessages}, with conditions that are checked here. @throws WaitTimeoutError */
 export async function waitAndCheck(
@@ -20,7 +20,13 @@ export async function waitAndCheck(
   const rejected: api.SeenMessage[] = [];
   for (let { since } = wanted; ; ) {
     // One message at a time, each behind the one before.
-    const held = await hold(transport, inbox.id, { match: onServer, count: 1, since }, end, signal);
+    const held = await hold(
+      transport,
+      inbox.id,
+      { match: onServer, count: 1, since, ...asked(wanted) },
+      end,
+      signal,
+    );
     if (!held.result.matched)
       throw await timeoutError(transport, inbox, wanted, found.length, rejected, held);
     for (const fields of held.result.messages) {

@@ -10,6 +10,8 @@ import { waitForMessages } from './wait.ts';
 export interface WaitOptions {
   /** Default: 30,000. The server is asked once more at the end, for which it has 5 seconds if it is very busy. */
   timeoutMs?: number | undefined;
+  /** How long the test wanted to wait, where it has less time: an error then says that the wait was cut. */
+  askedMs?: number | undefined;
   /**
    * Only messages after this. `last` (default): after the last message that a wait of this handle returned, at
    * first the beginning of the inbox. `start`: the beginning. Or a cursor, a message id or a time.
@@ -18,7 +20,7 @@ export interface WaitOptions {
   signal?: AbortSignal | undefined;
 }
 
-export interface SilenceOptions extends Omit<WaitOptions, 'timeoutMs'> {
+export interface SilenceOptions extends Omit<WaitOptions, 'timeoutMs' | 'askedMs'> {
   forMs: number;
 }
 
@@ -84,7 +86,7 @@ export class Inbox {
 
   /** As many messages as asked for (1 to 50), oldest first. @throws WaitTimeoutError */
   async waitForMessages(count: number, match: Match = {}, options: WaitOptions = {}): Promise<Message[]> {
-    const { timeoutMs = DEFAULT_WAIT_MS, since = 'last', signal, ...unknown } = options ?? 0;
+    const { timeoutMs = DEFAULT_WAIT_MS, askedMs, since = 'last', signal, ...unknown } = options ?? 0;
     if (isNoMatch(match) || Object(options) !== options || Object.keys(unknown)[0] || !(timeoutMs >= 0))
       throw (await this.#rare()).invalidWait(match, options);
     const from = since === 'last' ? this.#last : since === 'start' ? undefined : toSince(since);
@@ -92,6 +94,7 @@ export class Inbox {
       match,
       count,
       timeoutMs: +timeoutMs,
+      askedMs,
       since: from,
       signal,
     });

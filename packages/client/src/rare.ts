@@ -12,7 +12,7 @@ import { pages } from './pages.ts';
 import { type FollowOptions, toSince } from './since.ts';
 import type { RequestOptions, Transport } from './transport.ts';
 
-const OPTIONS = ['timeoutMs', 'since', 'signal'];
+const OPTIONS = ['timeoutMs', 'since', 'signal', 'askedMs'];
 const invalid = (text: string) => new MayflyError('invalid_option', text);
 const isPlain = (value: unknown): value is object =>
   typeof value === 'object' && value !== null && !(value instanceof RegExp) && !Array.isArray(value);

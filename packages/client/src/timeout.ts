@@ -22,7 +22,7 @@ export async function timeoutError(
   rejected: api.SeenMessage[],
   { result, isFinal }: Held,
 ): Promise<WaitTimeoutError> {
-  const { match, count, timeoutMs } = wanted;
+  const { match, count, timeoutMs, askedMs } = wanted;
   const explanation = result.explanation && {
     ...result.explanation,
     seenCount: result.explanation.seenCount + rejected.length,
@@ -32,17 +32,23 @@ export async function timeoutError(
     ...(explanation ? explanationLines(explanation) : []),
     ...(await earlierLines(transport, inbox.id, wanted)),
     ...(isFinal ? [] : ['The server could not be reached at the end: this is what it said before.']),
-    `Look: ${whyUrl(inbox, wanted)}`,
+    `Look: ${whyUrl(inbox, wanted, result.waitId)}`,
   ];
-  const text = `${missing(foundCount, count)}${describeMatch(match)} reached ${inbox.name} in ${seconds(timeoutMs)}.\n  ${lines.join('\n  ')}`;
+  const cut = askedMs === undefined ? '' : ` (cut from ${seconds(askedMs)} by the time limit of the test)`;
+  const text = `${missing(foundCount, count)}${describeMatch(match)} reached ${inbox.name} in ${seconds(timeoutMs)}${cut}.\n  ${lines.join('\n  ')}`;
   return new WaitTimeoutError(text, inbox.id, timeoutMs, explanation, isFinal);
 }
 
 /**
- * The screen of the console that explains this wait, with its conditions. Those that only the client checks are
- * left out. A label finds what is kept of the inbox when it has ended.
+ * The screen of the console that shows what was explained, and the conditions to look again with. Those that only
+ * the client checks are left out. A label finds what is kept of the inbox when it has ended.
+ * @param waitId absent from servers that store no explanations
  */
-function whyUrl({ consoleUrl, labels }: WaitTarget, { match, count, since }: WaitFor): string {
+function whyUrl(
+  { consoleUrl, labels }: WaitTarget,
+  { match, count, since }: WaitFor,
+  waitId: string | undefined,
+): string {
   const query = new URLSearchParams();
   for (const [name, value] of Object.entries(split(match).onServer)) {
     // A link has conditions of its own: `link.kind=reset`.
@@ -57,6 +63,7 @@ function whyUrl({ consoleUrl, labels }: WaitTarget, { match, count, since }: Wai
   if (count !== 1) query.set('count', String(count));
   const [label] = Object.entries(labels).sort(([a], [b]) => Number(b === 'run') - Number(a === 'run'));
   if (label) query.set(`label.${label[0]}`, label[1]);
+  if (waitId) query.set('wait', waitId);
   return `${consoleUrl}/why${query.size > 0 ? `?${query}` : ''}`;
 }
 

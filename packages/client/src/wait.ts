@@ -14,6 +14,9 @@ const GRACE_MS = 5_000;
 /** A hold ends this close to the deadline: not worth another request. */
 const CLOSE_MS = 50;
 
+/** Of a whole wait, the most that the API takes: a day. */
+const MAX_SECONDS = 86_400;
+
 export const WAIT = 'POST /v1/inboxes/{id}/wait';
 
 /** The inbox of a wait. */
@@ -29,6 +32,8 @@ export interface WaitFor {
   match: Match;
   count: number;
   timeoutMs: number;
+  /** How long the test wanted to wait, where it has less time. */
+  askedMs: number | undefined;
   /** Undefined: from the beginning of the inbox. */
   since: string | undefined;
   signal: AbortSignal | undefined;
@@ -53,11 +58,14 @@ export async function hold(
   end: number,
   signal: AbortSignal | undefined,
 ): Promise<Held> {
+  const begun = now();
   let last: api.WaitResult | undefined;
   for (let failures = 0; ; ) {
     const left = Math.max(0, end - now());
     const timeoutSeconds = Math.min(MAX_HOLD_SECONDS, Math.ceil(left) / 1000);
-    const input = { path: { id }, body: { ...body, timeoutSeconds }, signal };
+    // Servers that name failed waits also know this field: they explain the whole wait, not its last request.
+    const waited = last?.waitId && { waitedSeconds: Math.min((now() - begun) / 1000, MAX_SECONDS) };
+    const input = { path: { id }, body: { ...body, timeoutSeconds, ...waited }, signal };
     try {
       last = (await transport.attempt(WAIT, input, timeoutSeconds * 1000 + GRACE_MS)) as api.WaitResult;
       if (last.truncated) {
@@ -81,6 +89,10 @@ export async function hold(
   }
 }
 
+/** The time that was wanted, as a field of a request. */
+export const asked = ({ askedMs }: WaitFor): { askedSeconds?: number } =>
+  askedMs === undefined ? {} : { askedSeconds: Math.min(askedMs / 1000, MAX_SECONDS) };
+
 /**
  * Waits for messages, oldest first.
  * @throws WaitTimeoutError with the explanation as text, and everything that a request throws
@@ -92,7 +104,13 @@ export async function waitForMessages(
 ): Promise<Message[]> {
   const { match, count, since, timeoutMs, signal } = wanted;
   if (isLocal(match)) return (await import('./checks.ts')).waitAndCheck(transport, inbox, wanted);
-  const held = await hold(transport, inbox.id, { match, count, since }, now() + timeoutMs, signal);
+  const held = await hold(
+    transport,
+    inbox.id,
+    { match, count, since, ...asked(wanted) },
+    now() + timeoutMs,
+    signal,
+  );
   const { matched, messages } = held.result;
   if (matched) return messages.map((fields) => new Message(fields));
   // Loaded only by a wait that fails.

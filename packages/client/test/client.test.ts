@@ -101,13 +101,13 @@ describe('an inbox of the client', () => {
     // Far less than the 60 seconds that a server may hold a wait.
     expect(Date.now() - started).toBeLessThan(30_000);
     expect(MayflyError.is(error) && error.code).toBe('wait_timeout');
-    expect(error.message.replaceAll(/\d\d:\d\d:\d\d/g, '12:03:07')).toBe(
+    expect(error.message.replaceAll(/\d\d:\d\d:\d\d/g, '12:03:07').replace(/wai_\w+$/, 'wai_1')).toBe(
       [
         'No mail with subject "reset" reached brave.otter@mayfly.test in 0.5 s.',
         '  1 other mail came (times in UTC):',
         '    12:03:07  subject is "Welcome to Shop"  from no-reply@shop.example',
         '  Near miss: brave.oter@mayfly.test was refused 1 time (12:03:07): no inbox has that address.',
-        `  Look: ${app.url}/console/inboxes/${inbox.id}/why?subject=reset`,
+        `  Look: ${app.url}/console/inboxes/${inbox.id}/why?subject=reset&wait=wai_1`,
       ].join('\n'),
     );
   });
@@ -123,7 +123,17 @@ describe('an inbox of the client', () => {
     expect(Object.fromEntries(new URL(address).searchParams)).toEqual({
       ...{ subject: 'a&b', code: 'true', 'link.kind': 'reset' },
       ...{ since: inbox.data.cursor, count: '2', 'label.run': '47 11' },
+      wait: expect.stringMatching(/^wai_/),
     });
+  });
+
+  it('says that a wait was cut, and its explanation says so too', async () => {
+    const inbox = await mayfly.inboxes.create();
+    const error = (await failureOf(
+      inbox.waitForMessage({}, { timeoutMs: 200, askedMs: 60_000 }),
+    )) as WaitTimeoutError;
+    expect(error.message).toContain(' in 0.2 s (cut from 60 s by the time limit of the test).');
+    expect(error.explanation?.causes[0]).toMatchObject({ code: 'cut_short', certainty: 'certain' });
   });
 
   it('tells when a message that matches came before the wait began', async () => {

@@ -69,6 +69,7 @@ const BY_CALL = [
   'GET /v1/labels',
   'GET /v1/messages',
   'GET /v1/refusals',
+  'GET /v1/inboxes/{id}/waits/{waitId}',
   'POST /v1/accounts',
 ];
 

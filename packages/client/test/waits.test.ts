@@ -1,3 +1,7 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { json } from 'node:stream/consumers';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { startApp, TEST_KEY, type TestApp } from '../../server/test/support/start-app.ts';
 import { Mayfly } from '../src/index.ts';
@@ -28,6 +32,25 @@ it('holds one request for a wait of a part of a second', async () => {
   paths.length = 0;
   await inbox.expectSilence({}, { forMs: 300 });
   expect(paths).toEqual([`/v1/inboxes/${inbox.id}/wait`]);
+});
+
+it.each([
+  ['how long earlier requests of a wait were held', { waitId: 'wai_1' }, expect.any(Number)],
+  ['nothing of that to servers that do not know the field', {}, undefined],
+])('tells the server %s', async (_, known, waited) => {
+  const bodies: { waitedSeconds?: number }[] = [];
+  const server = createServer(async (request, response) => {
+    bodies.push((await json(request)) as { waitedSeconds?: number });
+    const result = { matched: bodies.length > 1, messages: [], cursor: 'cur_1', ...known };
+    response.setHeader('content-type', 'application/json').end(JSON.stringify(result));
+  });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const { port } = server.address() as AddressInfo;
+  const client = new Mayfly({ url: `http://127.0.0.1:${port}`, apiKey: TEST_KEY });
+  await client.inbox('inb_1').waitForMessages(1, {}, { timeoutMs: 60_000 });
+  server.close();
+  server.closeAllConnections();
+  expect(bodies.map(({ waitedSeconds }) => waitedSeconds)).toEqual([undefined, waited]);
 });
 
 it.each([['30s'], [Number.NaN], [-1]])('refuses %s as a time to wait', async (timeoutMs) => {

@@ -127,10 +127,15 @@ export class TestInbox extends Inbox {
       );
     const { timeoutMs = DEFAULT_WAIT_MS } = options;
     const left = this.#timeLeft();
+    const signal = this.#untilEnd(options.signal);
+    if (timeoutMs < left) return { ...options, signal, timeoutMs };
+    // A default that is cut by little is of no interest.
+    const isWorthSaying = options.timeoutMs !== undefined || left < timeoutMs / 2;
     return {
       ...options,
-      signal: this.#untilEnd(options.signal),
-      timeoutMs: timeoutMs < left ? timeoutMs : Math.max(left - RESERVE_MS, left / 2),
+      signal,
+      timeoutMs: Math.max(left - RESERVE_MS, left / 2),
+      ...(isWorthSaying && { askedMs: timeoutMs }),
     };
   }
 

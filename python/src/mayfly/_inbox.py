@@ -229,6 +229,11 @@ class Inbox:
         findings: list[dict[str, Any]] = self._call("GET", "messages", message_id, "lint")["findings"]
         return findings
 
+    def failed_wait(self, wait_id: str) -> dict[str, Any]:
+        """What a failed wait has explained, within 24 hours; the report of a run has the "waitId" of each."""
+        wait: dict[str, Any] = self._call("GET", "waits", wait_id)
+        return wait
+
     def mark(
         self, message_id: str, *, read: bool | None = None, tags: list[str] | None = None
     ) -> MessageSummary:

@@ -17,6 +17,8 @@ MAX_HOLD = 25
 """Seconds. Proxies cut requests that are held longer: several in a row wait for the rest."""
 GRACE = 5.0
 """Seconds for the way there and back of a held request, and for the last look after the deadline."""
+DAY = 86_400.0
+"""Seconds of a whole wait, the most that the API takes."""
 HINT = 1.0
 """Seconds for the question whether a message came too early."""
 READ = 30.0
@@ -30,16 +32,21 @@ def hold(
 ) -> tuple[dict[str, Any], bool]:
     """The last result, and whether it is of the end: False when the server could not be reached then."""
     path = path_of("v1", "inboxes", inbox_id, "wait")
+    begun = time.monotonic()
     last: dict[str, Any] | None = None
     failures = 0
     while True:
         left = max(0.0, end - time.monotonic())
         seconds = round(min(MAX_HOLD, left), 3)
+        # Servers that name failed waits also know this field: they explain the whole wait, not its last request.
+        waited = (
+            {"waitedSeconds": min(time.monotonic() - begun, DAY)} if last and "waitId" in last else {}
+        )
         try:
             result: dict[str, Any] = transport.request(
                 "POST",
                 path,
-                body={**body, "timeoutSeconds": seconds},
+                body={**body, "timeoutSeconds": seconds, **waited},
                 timeout=seconds + GRACE,
                 retries=0,
             )
@@ -125,7 +132,7 @@ def wait_for_messages(
         lines = explanation_lines(explanation) + _earlier(transport, inbox_id, match, since)
         if not is_final:
             lines.append("The server could not be reached at the end: this is what it said before.")
-        lines.append(f"Look: {url}{_query(split.on_server, count, since, labels)}")
+        lines.append(f"Look: {url}{_query(split.on_server, count, since, labels, result.get('waitId'))}")
         noun = "No mail" if count == 1 else f"Only {len(found)} of {count} mails"
         head = f"{noun}{describe(match)} reached {name} in {round(timeout, 1):g} s."
         text = head + "".join(f"\n  {line}" for line in lines)
@@ -133,11 +140,15 @@ def wait_for_messages(
 
 
 def _query(
-    match: dict[str, Any], count: int, since: str | None, labels: dict[str, str]
+    match: dict[str, Any],
+    count: int,
+    since: str | None,
+    labels: dict[str, str],
+    wait_id: str | None,
 ) -> str:
     """The wait as parameters of the console, without what only the client checks.
 
-    A label finds what is kept of the inbox when it has ended.
+    A label finds what is kept of the inbox when it has ended. Old servers store no explanations.
     """
     query: dict[str, str] = {}
     for name, value in match.items():
@@ -152,6 +163,8 @@ def _query(
         query["count"] = str(count)
     for name in sorted(labels, key=lambda label: label != "run")[:1]:
         query[f"label.{name}"] = labels[name]
+    if wait_id is not None:
+        query["wait"] = wait_id
     return f"?{urlencode(query)}" if query else ""
 
 

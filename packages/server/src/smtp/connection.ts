@@ -80,7 +80,8 @@ export class Connection implements Transport, LimitedConnection {
       this.#socket.destroy();
       return;
     }
-    const { limiter, metrics } = this.#context;
+    const { limiter, metrics, visits } = this.#context;
+    visits.lastAt = this.connectedAt;
     this.source = sourceKey(this.remoteAddress);
     const rejectedBy = limiter.enter(this, isLoopback(this.remoteAddress));
     if (rejectedBy) {
@@ -129,7 +130,7 @@ export class Connection implements Transport, LimitedConnection {
     this.#socket.pause();
     try {
       const handshake = await this.prepareTls();
-      return await handshake();
+      return await handshake('');
     } catch (err) {
       this.#context.log.error({ err }, 'A TLS certificate could not be generated');
       return undefined;
@@ -172,9 +173,9 @@ export class Connection implements Transport, LimitedConnection {
     this.#drained?.();
   }
 
-  async prepareTls(): Promise<() => Promise<string>> {
+  async prepareTls(): Promise<(helo: string) => Promise<string>> {
     const certificate = await this.#options.certificate();
-    return () => this.#encrypt(certificate);
+    return (helo) => this.#encrypt(certificate, helo);
   }
 
   setDelayed(isDelayed: boolean): void {
@@ -289,7 +290,7 @@ export class Connection implements Transport, LimitedConnection {
   }
 
   /** Resolves with protocol and cipher; never where the handshake fails. */
-  #encrypt(secureContext: SecureContext): Promise<string> {
+  #encrypt(secureContext: SecureContext, helo: string): Promise<string> {
     const plain = this.#plain;
     const { promise, resolve } = Promise.withResolvers<string>();
     this.#settingUpSince = this.#context.clock.monotonic();
@@ -306,7 +307,7 @@ export class Connection implements Transport, LimitedConnection {
     }
     plain.off('close', this.#onClose);
     this.#bytesBeforeHandshake = plain.bytesRead - plain.readableLength;
-    const peer = { session: this.id, remoteAddress: this.remoteAddress };
+    const peer = { session: this.id, remoteAddress: this.remoteAddress, helo };
     const handshake = new HandshakeWatch(this.#context, peer);
     this.#handshake = handshake;
     const secure = new TLSSocket(plain, { isServer: true, secureContext });

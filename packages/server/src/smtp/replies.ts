@@ -105,6 +105,7 @@ const BY_ERROR: Partial<Record<ErrorCode, Reply>> = {
   message_too_large: REPLIES.messageTooLarge,
   malformed_message: REPLIES.malformedMessage,
   unavailable: REPLIES.tryLater,
+  storage_damaged: REPLIES.tryLater,
   // Sending the message again may store it twice; losing it would be worse (RFC 5321 section 6.1).
   outcome_unknown: REPLIES.tryLater,
 };

@@ -6,9 +6,11 @@ import { parseAddress } from '../mail/address.ts';
 import type { SmtpMetrics } from '../monitoring/metrics.ts';
 import type { MailEnvelope } from '../store/contract/index.ts';
 import { type Outcome, REPLIES, type Reply, replyLine } from './replies.ts';
+import type { SmtpVisits } from './visits.ts';
 
 export interface ReportsContext {
-  receiver: Pick<Receiver, 'refused' | 'senderRefused'>;
+  receiver: Pick<Receiver, 'refused' | 'senderRefused' | 'captured'>;
+  visits: Pick<SmtpVisits, 'delivered'>;
   clock: Clock;
   log: Logger;
   metrics: SmtpMetrics;
@@ -17,7 +19,7 @@ export interface ReportsContext {
 
 export interface EndedMessage {
   envelope: MailEnvelope;
-  recipients: readonly { inboxId: string; address: string }[];
+  recipients: readonly { inboxId: string; address: string; rcptTo: string }[];
   /** When DATA was accepted, monotonic milliseconds. */
   begunAt: number;
 }
@@ -64,11 +66,16 @@ export class SessionReports {
    * A message was stored or refused, or the connection ended in the middle of it.
    * @param bytes those that came
    * @param given null where the connection ended
-   * @param address as in {@link recipient}; undefined for each recipient's
+   * @param target the inbox for which the sender has authenticated
    */
-  message(message: EndedMessage, bytes: number, given: Reply | Outcome | null, address?: string): void {
+  message(
+    message: EndedMessage,
+    bytes: number,
+    given: Reply | Outcome | null,
+    target: CaptureTarget | null,
+  ): void {
     const { metrics, log, clock } = this.#context;
-    const { envelope, recipients, begunAt } = message;
+    const { recipients, begunAt } = message;
     const isFault = given !== null && 'disconnects' in given;
     const reply = isFault ? given.reply : given;
     const code = reply?.code ?? 0;
@@ -78,6 +85,7 @@ export class SessionReports {
     if (code >= 200 && code < 300) {
       metrics.mail('accepted', bytes, ms / 1000);
       log.info(line, 'A message was stored');
+      this.#stored(message, target);
       return;
     }
     metrics.mail(code < 500 ? 'failed' : 'refused', bytes, ms / 1000);
@@ -85,9 +93,34 @@ export class SessionReports {
     if (given) log.info({ ...line, reply: reply ? replyLine(reply) : '' }, 'A message was refused');
     else log.info(line, 'The connection ended before the end of a message');
     // Faults are stored where they are applied.
-    if (isFault) return;
-    const addresses = new Set(recipients.map((recipient) => address ?? recipient.address));
-    for (const one of addresses) this.#refusal(envelope, one, reply);
+    if (!isFault) this.#missed(message, target, reply, given === null);
+  }
+
+  /** A client named recipients and left before DATA. */
+  left(transaction: Pick<EndedMessage, 'envelope' | 'recipients'>, target: CaptureTarget | null): void {
+    this.#missed(transaction, target, null);
+  }
+
+  /** Other inboxes may wait for mail that an authenticated session has brought into one. */
+  #stored({ envelope: { tls: _, ...sender }, recipients }: EndedMessage, target: CaptureTarget | null): void {
+    const { receiver, visits, clock } = this.#context;
+    const at = clock.now();
+    visits.delivered(sender, at);
+    if (!target) return;
+    const { inboxId, accountId } = target;
+    for (const { rcptTo: address } of recipients)
+      if (address.toLowerCase() !== target.address)
+        receiver.captured({ at, address, ...sender, capturedBy: { inboxId, accountId } });
+  }
+
+  #missed(
+    { envelope, recipients }: Pick<EndedMessage, 'envelope' | 'recipients'>,
+    target: CaptureTarget | null,
+    reply: Reply | null,
+    hadBegun = false,
+  ): void {
+    const addresses = new Set(recipients.map(({ address }) => target?.address ?? address));
+    for (const address of addresses) this.#refusal(envelope, address, reply, hadBegun);
   }
 
   /** @param target null for credentials of no inbox, which change nothing */
@@ -122,8 +155,14 @@ export class SessionReports {
     this.#context.log.error({ session: this.#peer.session, err }, message);
   }
 
-  #refusal({ tls: _, ...sender }: MailEnvelope, address: string, reply: Reply | null): void {
+  #refusal(
+    { tls: _, ...sender }: MailEnvelope,
+    address: string,
+    reply: Reply | null,
+    hadBegun = false,
+  ): void {
     const { receiver, clock } = this.#context;
-    receiver.refused({ at: clock.now(), address, reply: reply ? replyLine(reply) : '', ...sender });
+    const refusal = { at: clock.now(), address, reply: reply ? replyLine(reply) : '', ...sender };
+    receiver.refused({ ...refusal, ...(hadBegun && { hadBegun }) });
   }
 }

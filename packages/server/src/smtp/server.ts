@@ -9,6 +9,7 @@ import { DEFAULT_SMTP_LIMITS, type SmtpLimits } from './limits.ts';
 import { type NetworkMatch, networkMatch } from './networks.ts';
 import type { SessionContext, SessionSettings } from './session.ts';
 import { type CertificateSummary, checkKeyPair, type KeyPair, selfSignedCertificate } from './tls.ts';
+import { SmtpVisits } from './visits.ts';
 
 export interface SmtpServerOptions extends Partial<SessionSettings> {
   host: string;
@@ -40,6 +41,7 @@ export type SmtpServerDeps = Pick<
 >;
 
 export interface SmtpServer {
+  readonly visits: SmtpVisits;
   /** @returns the ports taken */
   start(): Promise<{ port: number; tlsPort: number | null }>;
   /** Replaces the configured certificate for new connections. @throws Error when it cannot be used; the old one stays */
@@ -130,6 +132,7 @@ export function createSmtpServer(options: SmtpServerOptions, deps: SmtpServerDep
     ...deps,
     ...{ name, maxMessageBytes, bareLineEndings, auth, authPlaintext, limits, open },
     limiter: new ConnectionLimiter(limits),
+    visits: new SmtpVisits(),
     postmasterDomains: new Set(options.postmaster === 'log' ? domains : []),
     isTrustedProxy: networkMatch(options.proxyFrom ?? []),
   };
@@ -160,6 +163,7 @@ export function createSmtpServer(options: SmtpServerOptions, deps: SmtpServerDep
 
   let stopped: Promise<void> | undefined;
   return {
+    visits: context.visits,
     async start() {
       if (tls) useCertificate(tls);
       else if (encrypted) useCertificate(await selfSignedCertificate(name, clock.now()));

@@ -19,6 +19,7 @@ import { type Outcome, REPLIES, type Reply, replyForError, replyLine } from './r
 import { SessionReports } from './reports.ts';
 import { MECHANISMS, readCredentials } from './sasl.ts';
 import { SessionTrail } from './trail.ts';
+import type { SmtpVisits } from './visits.ts';
 
 export interface SessionSettings {
   name: string;
@@ -33,6 +34,7 @@ export interface SessionSettings {
 
 export interface SessionContext extends SessionSettings {
   receiver: Receiver;
+  visits: SmtpVisits;
   findCaptureTarget: FindCaptureTarget;
   clock: Clock;
   log: Logger;
@@ -58,7 +60,7 @@ export interface Transport {
   /** Writes the last replies and closes; ends a read. */
   end(text: string): void;
   /** Resolves, when there is a certificate, with what does a handshake and resolves with protocol and cipher, or never. */
-  prepareTls(): Promise<() => Promise<string>>;
+  prepareTls(): Promise<(helo: string) => Promise<string>>;
   /** A delay that a fault rule asks for begins or ends. */
   setDelayed(isDelayed: boolean): void;
 }
@@ -74,6 +76,8 @@ interface Transaction {
   recipients: Recipient[];
   /** Recipients that are logged and go nowhere. */
   postmasters: number;
+  /** Whether a fault rule has met it, which is stored. */
+  metFault: boolean;
 }
 
 interface Message extends Transaction {
@@ -144,6 +148,8 @@ export class Session {
   #isInMessage = false;
   #mail: IncomingMail | undefined;
   #delay: AbortController | undefined;
+  /** Whether what became of a mail or of a login is stored. */
+  #hasTrace = false;
 
   /** @param startTls whether STARTTLS is offered */
   constructor(context: SessionContext, transport: Transport, startTls: boolean) {
@@ -191,9 +197,21 @@ export class Session {
 
   /** The connection is gone. */
   ended(): void {
+    if (this.#isOver) return;
     this.#isOver = true;
     this.#delay?.abort();
     this.#mail?.release();
+    if (!this.#isInMessage) this.#leftWithoutMessage();
+  }
+
+  #leftWithoutMessage(): void {
+    const { clock, visits } = this.#context;
+    const { remoteAddress } = this.#transport;
+    const [transaction, helo] = [this.#transaction, this.#helo];
+    if (transaction && !transaction.metFault && transaction.recipients.length > 0)
+      this.#reports.left(transaction, this.#target);
+    else if (helo !== undefined && !this.#hasTrace)
+      visits.leftEarly({ at: clock.now(), remoteAddress, helo });
   }
 
   /** @param isAnswer to a challenge of AUTH @returns undefined when the session is over, or an answer was too long */
@@ -346,9 +364,11 @@ export class Session {
     const { remoteAddress } = this.#transport;
     const envelope = { mailFrom, helo: this.#helo, remoteAddress, tls: this.#isEncrypted };
     if (parameters.declaredBytes > this.#context.maxMessageBytes) {
+      this.#hasTrace = true;
       return this.#reports.sender(envelope, parameters.declaredBytes, REPLIES.messageTooLarge);
     }
-    this.#transaction = { envelope, ...parameters, recipients: [], postmasters: 0 };
+    this.#transaction = { envelope, ...parameters, recipients: [], postmasters: 0, metFault: false };
+    this.#context.visits.lastAt = this.#context.clock.now();
     this.#trail.add('mail-from');
     return REPLIES.senderOk;
   }
@@ -362,6 +382,7 @@ export class Session {
     if (this.#helo === undefined) return REPLIES.needHello;
     const transaction = this.#transaction;
     if (!transaction) return REPLIES.needMail;
+    this.#hasTrace = true;
     const command = readRcpt(line, transaction.smtputf8);
     if ('code' in command) {
       this.#context.metrics.refusal(command.code);
@@ -438,7 +459,7 @@ export class Session {
     const { reader, mail } = message;
     if (!(await this.#receive(message))) {
       mail.release();
-      this.#reports.message(message, reader.bytesRead, null, this.#target?.address);
+      this.#reports.message(message, reader.bytesRead, null, this.#target);
       return;
     }
     const given = await this.#wait(this.#finish(message));
@@ -493,7 +514,7 @@ export class Session {
     }
     // A delay holds no memory that others wait for.
     mail.release();
-    this.#reports.message(message, bytes, given ?? REPLIES.stored, this.#target?.address);
+    this.#reports.message(message, bytes, given ?? REPLIES.stored, this.#target);
     await this.#delayBy(delayMs);
     if (!given && !this.#isOver) this.#context.receiver.replied(stored);
     return given ?? REPLIES.stored;
@@ -516,6 +537,7 @@ export class Session {
 
   async #meet(at: FaultPoint, recipients: readonly Recipient[], transaction: Transaction): Promise<Given> {
     const { given, delayMs } = await this.#findFault(at, recipients, transaction);
+    if (given) transaction.metFault = true;
     if (given?.reply) this.#context.metrics.refusal(given.reply.code);
     await this.#delayBy(delayMs);
     return given;
@@ -576,7 +598,10 @@ export class Session {
     this.#flush();
     // Discard plaintext that was pipelined after STARTTLS (CVE-2011-0411).
     this.#discardInput();
-    this.#encrypted(await handshake());
+    const cipher = handshake(this.#helo ?? '');
+    // A client that leaves now is reported as a failed handshake.
+    this.#helo = undefined;
+    this.#encrypted(await cipher);
     return undefined;
   }
 
@@ -616,8 +641,10 @@ export class Session {
       if (!replyForError(error)) this.#reports.failed(error, 'SMTP authentication failed unexpectedly');
       return REPLIES.authUnavailable;
     }
-    if (!this.#target && auth === 'inbox')
+    if (!this.#target && auth === 'inbox') {
+      this.#hasTrace = true;
       return this.#reports.refusedCredentials(credentials, REPLIES.badCredentials);
+    }
     this.#isAuthenticated = true;
     this.#trail.add('authenticated', this.#target ? 'inbox' : undefined);
     this.#reports.authenticated(credentials, this.#target);

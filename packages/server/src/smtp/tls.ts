@@ -76,11 +76,11 @@ export interface HandshakeContext {
 export class HandshakeWatch {
   error: Error | undefined;
   readonly #context: HandshakeContext;
-  readonly #peer: { session: string; remoteAddress: string };
+  readonly #peer: { session: string; remoteAddress: string; helo: string };
   readonly #begunAt: number;
   #state: 'handshake' | 'first command' | 'settled' = 'handshake';
 
-  constructor(context: HandshakeContext, peer: { session: string; remoteAddress: string }) {
+  constructor(context: HandshakeContext, peer: { session: string; remoteAddress: string; helo: string }) {
     this.#context = context;
     this.#peer = peer;
     this.#begunAt = context.clock.monotonic();
@@ -111,6 +111,7 @@ export class HandshakeWatch {
     this.#state = 'settled';
     log.warn({ ...this.#peer, reason }, 'A TLS handshake failed');
     metrics.tlsHandshakeFailure();
-    receiver.handshakeFailed({ at: clock.now(), remoteAddress: this.#peer.remoteAddress, reason });
+    const { remoteAddress, helo } = this.#peer;
+    receiver.handshakeFailed({ at: clock.now(), remoteAddress, helo, reason });
   }
 }

@@ -4,6 +4,7 @@ import type { Receiver } from '../../../src/inbound/receiver.ts';
 import { createLog } from '../../../src/log.ts';
 import { DEFAULT_SMTP_LIMITS, type SmtpLimits } from '../../../src/smtp/limits.ts';
 import { Session, type SessionContext, type Transport } from '../../../src/smtp/session.ts';
+import { SmtpVisits } from '../../../src/smtp/visits.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { CAPTURING, CountingMetrics } from '../start-smtp.ts';
 
@@ -55,6 +56,7 @@ export class Driver implements Transport {
       ...{ name: 'mx.mayfly.test', maxMessageBytes: 1_000_000, bareLineEndings: 'refuse' },
       ...{ auth: 'inbox', authPlaintext: true, postmasterDomains: new Set() },
       ...{ clock, log, metrics: new CountingMetrics(), budget: this.budget },
+      visits: new SmtpVisits(),
       findCaptureTarget: async ({ password }) => (password === 'right' ? CAPTURING : undefined),
       ...options,
       receiver: { ...this.#application(inboxBytes), ...receiver },
@@ -151,6 +153,7 @@ export class Driver implements Transport {
       },
       meetFault: async () => undefined,
       replied: () => undefined,
+      captured: (captured) => note({ captured }),
       refused: (refused) => note({ refused }),
       senderRefused: (senderRefused) => note({ senderRefused }),
       handshakeFailed: () => undefined,
