@@ -1,6 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { ByteBudget } from '../../../src/inbound/in-flight/byte-budget.ts';
 import { REPLIES } from '../../../src/smtp/replies.ts';
+import { SmtpVisits } from '../../../src/smtp/visits.ts';
+import type { Refusal } from '../../../src/store/contract/index.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { type DriveOptions, Driver, say } from './drive.ts';
 
@@ -316,5 +318,35 @@ describe('a command line that ends with a bare LF', () => {
     const { output, mails } = await say(text, { bareLineEndings: 'normalise' });
     expect(codes(output)).toBe('250 250 250 354 250 221');
     expect(mails).toEqual(['.\r\nx\r\n']);
+  });
+});
+
+describe('a client that leaves', () => {
+  const EARLY = ['left early'];
+  const toA = { mailFrom: 's@a.b', address: 'a@b.c', reply: '' };
+  const EHLO = 'EHLO c\r\n';
+  const RCPT = `${EHLO}MAIL FROM:<s@a.b>\r\nRCPT TO:<a@b.c>\r\n`;
+
+  it.each([
+    ['before EHLO leaves no trace', 'NOOP\r\n', []],
+    ['after EHLO is remembered once', `${EHLO}QUIT\r\n`, EARLY],
+    ['after MAIL is remembered', `${EHLO}MAIL FROM:<s@a.b>\r\n`, EARLY],
+    ['after a refused login is reported by that alone', `${EHLO}AUTH PLAIN AHgAeA==\r\n`, []],
+    ['during a TLS handshake is not remembered', `${EHLO}STARTTLS\r\n`, []],
+    ['after RCPT is reported', `${RCPT}QUIT\r\n`, [toA]],
+    ['after RSET leaves no trace', `${RCPT}RSET\r\n`, []],
+    ['in a message is reported as such', `${RCPT}DATA\r\nx\r\n`, [{ ...toA, hadBegun: true }]],
+    ['after a message leaves no trace', `${RCPT}DATA\r\nx\r\n.\r\nQUIT\r\n`, []],
+  ])('%s', async (_when, text, expected) => {
+    const visits = new SmtpVisits();
+    const refused: object[] = [];
+    const receiver = {
+      refused: ({ mailFrom, address, reply, hadBegun }: Refusal) =>
+        void refused.push({ mailFrom, address, reply, ...(hadBegun && { hadBegun }) }),
+    };
+    const driver = await say(text, { visits, receiver });
+    driver.session.ended();
+    const early = visits.earlyLeavers(-1).map(() => 'left early');
+    expect([...refused, ...early]).toEqual(expected);
   });
 });
