@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import { newId } from '../packages/server/src/ids.ts';
-import { SessionTrail } from '../packages/server/src/inbound/session-trail.ts';
 import { parseMail } from '../packages/server/src/mail/parse.ts';
 import { contentJson } from '../packages/server/src/mail/stored-content.ts';
+import { SessionTrail } from '../packages/server/src/smtp/trail.ts';
 import type { InboxRecord, NewMail, Store } from '../packages/server/src/store/contract/index.ts';
 import { encodeTrail } from '../packages/server/src/store/contract/trail.ts';
 import { openSqlite } from '../packages/server/src/store/sqlite/open.ts';
@@ -83,9 +83,7 @@ function noteTrails(): number {
 
 function trailOf(clock: ConstructorParameters<typeof SessionTrail>[0]): string {
   const session = new SessionTrail(clock, clock.now());
-  session.mail();
-  session.rcpt();
-  session.data();
+  for (const event of ['mail-from', 'rcpt-to', 'data'] as const) session.add(event);
   return encodeTrail([...session.endOfData([]), { event: 'parsed', at: clock.now() }]);
 }
 

@@ -1,5 +1,5 @@
 import { DatabaseSync } from 'node:sqlite';
-import { ReplyTimes } from '../../packages/server/src/inbound/reply-times.ts';
+import { LruCache } from '../../packages/server/src/cache.ts';
 
 const STATEMENTS_PER_ROUND = 20_000;
 const ROWS = 20;
@@ -38,10 +38,10 @@ export function reportColumnRounds(rounds: number): { ours: number; baseline: nu
 /** @returns microseconds of CPU to note the time of one reply */
 export function replyTimeCosts(): number {
   const lists = Array.from({ length: REPLIES }, (_, n) => [`msg_${String(n).padStart(26, '0')}`]);
-  const times = new ReplyTimes();
+  const times = new LruCache<number>(20_000);
   const before = process.cpuUsage();
-  for (const list of lists) times.add(list, 1_795_334_289_000);
+  for (const ids of lists) for (const id of ids) times.set(id, 1_795_334_289_000);
   const { user, system } = process.cpuUsage(before);
-  if (times.of(lists.at(-1)?.[0] ?? '') === null) throw new Error('The last reply is not known.');
+  if (times.get(lists.at(-1)?.[0] ?? '') === undefined) throw new Error('The last reply is not known.');
   return (user + system) / REPLIES;
 }

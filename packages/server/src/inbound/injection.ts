@@ -82,18 +82,21 @@ export function createInjection({
   /** Reads a message into memory for as long as `use` runs. */
   const reading = async <T>(
     stream: Readable,
-    { source, account, limit }: { source: string; account: string; limit: number },
-    begin: TrailEvent,
+    { remoteAddress, maxBytes, begin }: { remoteAddress: string; maxBytes: number; begin: TrailEvent },
     use: (mail: { received: Uint8Array; trail: Trail }) => Promise<T>,
   ): Promise<T> => {
     const begun = { event: begin, at: clock.now() };
-    const owner = { source: sourceKey(source), account };
-    const { bytes, release } = await readMessage(stream, { limit, tooLarge: messageTooLarge, budget, owner });
+    const message = await readMessage(stream, messageTooLarge, {
+      budget,
+      source: sourceKey(remoteAddress),
+      maxBytes,
+    });
     try {
-      if (bytes.length === 0) throw emptyMessage();
-      return await use({ received: bytes, trail: [begun, { event: 'end-of-data', at: clock.now() }] });
+      if (message.length === 0) throw emptyMessage();
+      const trail = [begun, { event: 'end-of-data' as const, at: clock.now() }];
+      return await use({ received: message.finish(), trail });
     } finally {
-      release();
+      message.release();
     }
   };
 
@@ -104,8 +107,8 @@ export function createInjection({
     recipients: Recipient[],
     { begin, ...mail }: Pick<ReceivedMail, 'envelope' | 'trace'> & { begin: TrailEvent },
   ): Promise<string> => {
-    const { maxMessageBytes: limit = 0, accountId: account = '' } = recipients[0] ?? {};
-    return reading(stream, { source: remoteAddress, account, limit }, begin, async (read) => {
+    const maxBytes = recipients[0]?.maxMessageBytes ?? 0;
+    return reading(stream, { remoteAddress, maxBytes, begin }, async (read) => {
       const [place] = await receiver.deliver({ ...mail, ...read, recipients });
       if (!place || !('messageId' in place)) throw new Error('a delivered message is in its inbox');
       return place.messageId;
@@ -137,8 +140,8 @@ export function createInjection({
     },
 
     stage({ stream, envelope }, { accountId, maxMessageBytes, stage }, remoteAddress) {
-      const limit = maxMessageBytes + TRACE_HEADROOM_BYTES;
-      return reading(stream, { source: remoteAddress, account: accountId, limit }, 'imported', (read) =>
+      const maxBytes = maxMessageBytes + TRACE_HEADROOM_BYTES;
+      return reading(stream, { remoteAddress, maxBytes, begin: 'imported' }, (read) =>
         receiver.stage({ envelope, accountId, ...read }, stage),
       );
     },

@@ -1,11 +1,11 @@
 import { isSubdomainOf } from '../accounts/domains.ts';
+import { LruCache } from '../cache.ts';
 import { areDomainsAlike } from '../mail/matching/similar-addresses.ts';
 import type { FaultPoint, MailEnvelope, MetFault, Refusal, Store } from '../store/contract/index.ts';
 import { capturedMail, NO_RECIPIENT } from '../store/contract/refusals.ts';
 import { type Delivering, Delivery, type DeliveryDeps, type Staging } from './delivery.ts';
 import { type Recipient, type RecipientDeps, Recipients } from './recipients.ts';
 import { createRefusalLog } from './refusal-log.ts';
-import { ReplyTimes } from './reply-times.ts';
 import type { CaptureTarget } from './smtp-credentials.ts';
 
 /** The rules of receiving, as the SMTP conversation asks for them. None of the reports delays a reply. */
@@ -67,11 +67,17 @@ export interface Settling {
   repliedAt(messageId: string): number | null;
 }
 
+/**
+ * Messages of which the time of the 250 is known. It is in memory, because the reply follows the commit, and few
+ * timelines are read, soon after the message came.
+ */
+const REPLY_TIMES = 20_000;
+
 export function createReceiver(deps: ReceiverDeps): Receiver & Staging & Settling {
   const { store } = deps;
   const shared = new Set(deps.domains);
   const refusals = createRefusalLog(store.refusals, deps.onRefusalsLost);
-  const replyTimes = new ReplyTimes();
+  const replyTimes = new LruCache<number>(REPLY_TIMES);
   const recipients = new Recipients(deps);
   const delivery = new Delivery({ ...deps, onStored: (address) => recipients.stored(address) });
   /** Stores what concerns an address, as it is named in a RCPT command, if it may be one of this server. */
@@ -95,10 +101,10 @@ export function createReceiver(deps: ReceiverDeps): Receiver & Staging & Settlin
     },
 
     replied(messageIds) {
-      replyTimes.add(messageIds, deps.clock.now());
+      for (const id of messageIds) replyTimes.set(id, deps.clock.now());
     },
 
-    repliedAt: (messageId) => replyTimes.of(messageId),
+    repliedAt: (messageId) => replyTimes.get(messageId) ?? null,
 
     refused(refusal) {
       add(refusal.address, (address) => ({ ...refusal, address }));

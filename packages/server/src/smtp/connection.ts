@@ -3,101 +3,161 @@ import { type SecureContext, TLSSocket } from 'node:tls';
 import type { ConnectionLimiter, LimitedConnection } from '../connection-limiter.ts';
 import { newSessionId } from '../ids.ts';
 import { plainAddress, sourceKey } from '../inbound/source-key.ts';
-import { Dialogue, type DialogueContext, type Transport } from './dialogue.ts';
-import { readProxyHeader } from './protocol/proxy-header.ts';
-import { REPLIES, replyLine } from './protocol/replies.ts';
-import { HandshakeWatch } from './transport/handshake-failures.ts';
-import { isLoopback } from './transport/networks.ts';
+import type { DataReader } from './data-reader.ts';
+import { isLoopback } from './networks.ts';
+import { readProxyHeader } from './proxy-header.ts';
+import { REPLIES, type Reply, replyLine } from './replies.ts';
+import { Session, type SessionContext, type Transport } from './session.ts';
+import { HandshakeWatch } from './tls.ts';
 
-/** What all connections share. */
-export interface ConnectionContext extends DialogueContext {
+export interface ConnectionContext extends SessionContext {
   limiter: ConnectionLimiter<Connection>;
 }
 
-/** What differs between the listeners of one server, and between their peers. */
 export interface ConnectionOptions {
-  /** The server's name, in the greeting. */
-  name: string;
-  /** True for TLS from the first byte. */
   implicitTls: boolean;
-  /** True to offer STARTTLS. */
   startTls: boolean;
-  /** Whether the peer has to begin with a PROXY header. */
   expectsProxyHeader: boolean;
   /** The certificate to show; it may have to be generated first. */
   certificate(): Promise<SecureContext>;
-  /** Called once, when the socket is closed. */
   onClose(): void;
 }
 
 /** How long a client may take to close its side after the last reply. */
 const LINGER_MS = 2_000;
-/**
- * Bytes that a client may send after the last reply; they are discarded. Closing at once would discard the
- * reply as well for a client that is still sending (RFC 1122 section 4.2.2.13).
- */
+/** Bytes that are discarded meanwhile: closing at once would discard the reply as well (RFC 1122 section 4.2.2.13). */
 const MAX_BYTES_AFTER_END = 64 * 1024;
 const NOTHING = Buffer.alloc(0);
 
-/** Such as `TLSv1.3 TLS_AES_256_GCM_SHA384`. */
-const cipherOf = (socket: TLSSocket): string => `${socket.getProtocol()} ${socket.getCipher().standardName}`;
-
-const addressOf = ({ remoteAddress = '' }: Socket): string => plainAddress(remoteAddress);
-
-/** The socket of one client, from accept to close: PROXY header, TLS, SMTP dialogue. */
+/** The socket of one client, from accept to close: PROXY header, TLS, reading and writing, limits of time. */
 export class Connection implements Transport, LimitedConnection {
-  readonly #id = newSessionId();
+  readonly id = newSessionId();
+  remoteAddress: string;
+  source = '';
+  readonly connectedAt: number;
   readonly #context: ConnectionContext;
   readonly #options: ConnectionOptions;
   readonly #plain: Socket;
   /** The topmost one: the TLS socket once there is one. */
   #socket: Socket;
-  #remoteAddress: string;
-  #source = '';
-  /** Bytes of an incomplete PROXY header; undefined when none is expected (any more). */
-  #header: Buffer | undefined;
-  /** Runs while a PROXY header or a handshake is not complete. */
-  #deadline: AbortController | undefined;
+  /** Since when a PROXY header or a handshake is incomplete, monotonic milliseconds. */
+  #settingUpSince: number | undefined;
   #handshake: HandshakeWatch | undefined;
   /** Bytes that the socket had read before the handshake. */
   #bytesBeforeHandshake = 0;
-  #dialogue: Dialogue | undefined;
+  #session: Session | undefined;
   #hasEntered = false;
   #isLeaving = false;
+  /** A read that waits for bytes, and bytes that wait for a read. */
+  #reader: ((bytes: Buffer | undefined) => void) | undefined;
+  #unread: Buffer | undefined;
+  /** A write that waits for the client. */
+  #drained: (() => void) | undefined;
   /** When the last reply was written, monotonic milliseconds. */
   #endedAt: number | undefined;
   #bytesAfterEnd = 0;
-  /** Epoch milliseconds. */
-  readonly #connectedAt: number;
+  /** When the limit of the session's length began to count, monotonic milliseconds. */
+  #begunAt: number;
+  #delayedAt = 0;
+  /** At the last check of the speed of an incoming message. */
+  #speed: { reader: DataReader; since: number; bytes: number } | undefined;
 
   constructor(socket: Socket, options: ConnectionOptions, context: ConnectionContext) {
     this.#plain = socket;
     this.#socket = socket;
     this.#options = options;
     this.#context = context;
-    this.#remoteAddress = addressOf(socket);
-    this.#connectedAt = context.clock.now();
+    this.remoteAddress = plainAddress(socket.remoteAddress);
+    this.connectedAt = context.clock.now();
+    this.#begunAt = context.clock.monotonic();
     this.#listen(socket);
-    if (options.expectsProxyHeader) {
-      this.#header = NOTHING;
-      this.#startDeadline();
-    } else this.#begin(NOTHING);
+    void this.#serve();
   }
 
-  get source(): string {
-    return this.#source;
+  async #serve(): Promise<void> {
+    const { expectsProxyHeader, implicitTls, startTls } = this.#options;
+    if (expectsProxyHeader && !(await this.#readProxyHeader())) {
+      this.#socket.destroy();
+      return;
+    }
+    const { limiter, metrics, visits } = this.#context;
+    visits.lastAt = this.connectedAt;
+    this.source = sourceKey(this.remoteAddress);
+    const rejectedBy = limiter.enter(this, isLoopback(this.remoteAddress));
+    if (rejectedBy) {
+      const reply = rejectedBy === 'address' ? REPLIES.tooManyFromYou : REPLIES.tooManyConnections;
+      // A reply in plain text means nothing to a client that expects a handshake.
+      this.#socket.end(implicitTls ? '' : `${replyLine(reply)}\r\n`);
+      this.#socket.destroySoon();
+      return;
+    }
+    this.#hasEntered = true;
+    metrics.connection();
+    if (this.#unread) limiter.used(this);
+    const cipher = implicitTls ? await this.#beginTls() : null;
+    if (cipher === undefined) {
+      this.#socket.destroy();
+      return;
+    }
+    this.#session = new Session(this.#context, this, startTls);
+    await this.#session.run(cipher);
+  }
+
+  async #readProxyHeader(): Promise<boolean> {
+    this.#settingUpSince = this.#begunAt;
+    let bytes = NOTHING;
+    let header = readProxyHeader(bytes);
+    while (header === 'incomplete') {
+      const more = await this.read();
+      if (!more) return false;
+      bytes = Buffer.concat([bytes, more]);
+      header = readProxyHeader(bytes);
+    }
+    this.#settingUpSince = undefined;
+    if (header === 'invalid') {
+      this.#context.log.info({ proxy: this.remoteAddress }, 'The PROXY header is missing or invalid');
+      return false;
+    }
+    this.remoteAddress = header.client ?? this.remoteAddress;
+    const rest = Buffer.concat([bytes.subarray(header.length), this.#unread ?? NOTHING]);
+    this.#unread = rest.length > 0 ? rest : undefined;
+    return true;
+  }
+
+  /** @returns protocol and cipher; undefined without a certificate */
+  async #beginTls(): Promise<string | undefined> {
+    this.#settingUpSince = this.#context.clock.monotonic();
+    this.#socket.pause();
+    try {
+      const handshake = await this.prepareTls();
+      return await handshake('');
+    } catch (err) {
+      this.#context.log.error({ err }, 'A TLS certificate could not be generated');
+      return undefined;
+    }
   }
 
   get isIdle(): boolean {
-    return this.#deadline !== undefined || (this.#dialogue?.isIdle ?? true);
+    const session = this.#session;
+    return !session || this.#settingUpSince !== undefined || !(session.isWaiting || session.reader);
   }
 
-  get isCongested(): boolean {
-    return this.#socket.writableNeedDrain;
+  read(): Promise<Buffer | undefined> {
+    const bytes = this.#unread;
+    this.#unread = undefined;
+    const { readableEnded, destroyed } = this.#socket;
+    if (bytes || readableEnded || destroyed || this.#endedAt !== undefined) return Promise.resolve(bytes);
+    if (this.#socket.isPaused()) this.#socket.resume();
+    return new Promise((resolve) => {
+      this.#reader = resolve;
+    });
   }
 
-  write(text: string): void {
-    this.#socket.write(text, 'latin1');
+  write(text: string): Promise<void> | undefined {
+    if (this.#socket.write(text, 'latin1')) return undefined;
+    return new Promise((resolve) => {
+      this.#drained = resolve;
+    });
   }
 
   end(text: string): void {
@@ -109,200 +169,156 @@ export class Connection implements Transport, LimitedConnection {
     if (this.#isLeaving) this.#socket.destroySoon();
     else this.#socket.resume();
     this.#leaveLimiter();
+    this.#giveToReader(undefined);
+    this.#drained?.();
   }
 
-  setReading(reads: boolean): void {
-    if (reads !== this.#socket.isPaused()) return;
-    if (reads) this.#socket.resume();
-    else this.#socket.pause();
+  async prepareTls(): Promise<(helo: string) => Promise<string>> {
+    const certificate = await this.#options.certificate();
+    return (helo) => this.#encrypt(certificate, helo);
   }
 
   setDelayed(isDelayed: boolean): void {
-    if (!this.#hasEntered) return;
+    // A delay counts against no limit of the session.
+    const now = this.#context.clock.monotonic();
+    if (isDelayed) this.#delayedAt = now;
+    else this.#begunAt += now - this.#delayedAt;
     if (isDelayed) this.#context.limiter.exempt(this);
     else this.#context.limiter.readmit(this);
   }
 
-  certificate(): Promise<SecureContext> {
-    return this.#options.certificate();
-  }
-
-  encrypt(certificate: SecureContext): void {
-    this.#startDeadline();
-    this.#encrypt(certificate, NOTHING);
-  }
-
-  /** Finishes the message that is coming in or being stored, if one is, and closes with 421. */
   leave(): void {
     this.#isLeaving = true;
     this.#handshake?.settled();
-    if (!this.#dialogue || this.#deadline) this.#socket.destroy();
+    if (!this.#session || this.#settingUpSince !== undefined) this.#socket.destroy();
     else if (this.#endedAt !== undefined) this.#socket.destroySoon();
-    else this.#dialogue.leave(REPLIES.shuttingDown);
+    else this.#session.leave();
   }
 
   makeRoom(): void {
-    this.#handshake?.settled();
-    if (this.#dialogue && !this.#deadline) this.#dialogue.close(REPLIES.makesRoom);
-    else this.#socket.destroy();
-    this.#leaveLimiter();
+    this.#close(REPLIES.makesRoom);
   }
 
-  /** Closes now, whatever is going on. */
   cut(): void {
-    this.#handshake?.settled();
-    this.#dialogue?.close(REPLIES.shuttingDown);
+    this.#close(REPLIES.shuttingDown);
     this.#socket.destroy();
   }
 
-  /** Enforces the limits of time; called every few seconds. @param now monotonic milliseconds */
+  /** Nothing is written in a handshake. */
+  #close(reply: Reply): void {
+    this.#handshake?.settled();
+    if (this.#session && this.#settingUpSince === undefined) this.#session.close(reply);
+    else this.#socket.destroy();
+  }
+
+  /** Enforces the limits of time, every second. */
   watch(now: number): void {
-    if (this.#endedAt === undefined) this.#dialogue?.watch(now);
-    else if (now - this.#endedAt > LINGER_MS) this.#socket.destroy();
+    const since = this.#settingUpSince ?? this.#endedAt;
+    const limit = this.#settingUpSince === undefined ? LINGER_MS : this.#context.limits.handshakeMs;
+    if (since !== undefined && now - since >= limit) this.#socket.destroy();
+    const reply = since === undefined && this.#session && this.#overdue(this.#session, now);
+    if (reply) this.#session?.close(reply);
+  }
+
+  #overdue({ isWaiting, reader, commandAt }: Session, now: number): Reply | undefined {
+    const { limits } = this.#context;
+    const before = this.#speed?.reader === reader && !isWaiting ? this.#speed : undefined;
+    this.#speed = before;
+    if (isWaiting) return undefined;
+    if (now - this.#begunAt > limits.sessionMs) return REPLIES.sessionTooLong;
+    if (!reader) return now - commandAt > limits.idleMs ? REPLIES.idle : undefined;
+    const elapsed = now - (before?.since ?? now);
+    if (before && elapsed < limits.slowWindowMs) return undefined;
+    this.#speed = { reader, since: now, bytes: reader.bytesRead };
+    const isSlow =
+      before && (reader.bytesRead - before.bytes) * 1000 < limits.minDataBytesPerSecond * elapsed;
+    return isSlow ? REPLIES.tooSlow : undefined;
   }
 
   readonly #onData = (bytes: Buffer): void => {
     this.#handshake?.settled();
     this.#context.limiter.used(this);
-    if (this.#header) this.#readHeader(Buffer.concat([this.#header, bytes]));
-    else if (this.#endedAt === undefined) this.#dialogue?.receive(bytes);
-    else {
+    if (this.#endedAt !== undefined) {
       this.#bytesAfterEnd += bytes.length;
       if (this.#bytesAfterEnd > MAX_BYTES_AFTER_END) this.#socket.destroy();
+    } else if (this.#reader) this.#giveToReader(bytes);
+    else {
+      this.#unread = this.#unread ? Buffer.concat([this.#unread, bytes]) : bytes;
+      this.#socket.pause();
     }
   };
 
   readonly #onEnd = (): void => {
-    if (!this.#dialogue || this.#deadline) this.#socket.destroy();
-    else this.#dialogue.peerEnded();
+    if (this.#settingUpSince !== undefined) this.#socket.destroy();
+    this.#giveToReader(undefined);
   };
+
+  #giveToReader(bytes: Buffer | undefined): void {
+    const reader = this.#reader;
+    this.#reader = undefined;
+    reader?.(bytes);
+  }
 
   readonly #onError = (err: Error): void => {
-    if (this.#deadline && this.#handshake) this.#handshake.failed(err);
-    else this.#context.log.debug({ session: this.#id, err }, 'An SMTP connection failed');
+    if (this.#settingUpSince !== undefined && this.#handshake) this.#handshake.error ??= err;
+    else this.#context.log.debug({ session: this.id, err }, 'An SMTP connection failed');
   };
 
-  readonly #onDrain = (): void => this.#dialogue?.resume();
+  readonly #onDrain = (): void => this.#drained?.();
 
   readonly #onClose = (): void => {
-    this.#stopDeadline();
+    this.#settingUpSince = undefined;
     const hasBegun = !this.#options.implicitTls || this.#plain.bytesRead > this.#bytesBeforeHandshake;
     this.#handshake?.closed(hasBegun);
-    this.#dialogue?.ended();
+    this.#session?.ended();
+    this.#giveToReader(undefined);
+    this.#drained?.();
     this.#leaveLimiter();
     this.#options.onClose();
   };
-
-  #listen(socket: Socket): void {
-    socket.on('data', this.#onData).on('end', this.#onEnd).on('drain', this.#onDrain);
-    socket.on('error', this.#onError).on('close', this.#onClose);
-  }
-
-  #startDeadline(): void {
-    const deadline = new AbortController();
-    this.#deadline = deadline;
-    const { clock, limits } = this.#context;
-    void clock.sleep(limits.handshakeMs, deadline.signal).then(() => {
-      if (!deadline.signal.aborted) this.#socket.destroy();
-    });
-  }
-
-  #stopDeadline(): void {
-    this.#deadline?.abort();
-    this.#deadline = undefined;
-  }
-
-  #readHeader(bytes: Buffer): void {
-    const header = readProxyHeader(bytes);
-    this.#header = bytes;
-    if (header === 'incomplete') return;
-    this.#header = undefined;
-    this.#stopDeadline();
-    if (header === 'invalid') {
-      this.#context.log.info({ proxy: this.#remoteAddress }, 'The PROXY header is missing or invalid');
-      this.#socket.destroy();
-      return;
-    }
-    this.#remoteAddress = header.client ?? this.#remoteAddress;
-    this.#begin(bytes.subarray(header.length));
-  }
-
-  /** @param received bytes that followed the PROXY header */
-  #begin(received: Buffer): void {
-    const { limiter, metrics, visits } = this.#context;
-    visits.lastAt = this.#connectedAt;
-    this.#source = sourceKey(this.#remoteAddress);
-    const rejectedBy = limiter.enter(this, isLoopback(this.#remoteAddress));
-    if (rejectedBy) {
-      const reply = rejectedBy === 'address' ? REPLIES.tooManyFromYou : REPLIES.tooManyConnections;
-      // A reply in plain text means nothing to a client that expects a handshake.
-      this.#socket.end(this.#options.implicitTls ? '' : `${replyLine(reply)}\r\n`);
-      this.#socket.destroySoon();
-      return;
-    }
-    this.#hasEntered = true;
-    metrics.connection();
-    if (!this.#options.implicitTls) {
-      this.#greet(null);
-      if (received.length > 0) this.#onData(received);
-      return;
-    }
-    this.#startDeadline();
-    this.#socket.pause();
-    this.certificate().then(
-      (certificate) => this.#encrypt(certificate, received),
-      (err) => {
-        this.#context.log.error({ err }, 'A TLS certificate could not be generated');
-        this.#socket.destroy();
-      },
-    );
-  }
-
-  /** @param received bytes of the handshake that were read already */
-  #encrypt(certificate: SecureContext, received: Buffer): void {
-    const plain = this.#plain;
-    plain.off('data', this.#onData).off('end', this.#onEnd).off('drain', this.#onDrain).pause();
-    // Node.js crashes when TLS is started on a destroyed socket.
-    if (plain.destroyed || plain.readableEnded) {
-      plain.destroy();
-      return;
-    }
-    // Discard plaintext that was pipelined after STARTTLS (CVE-2011-0411).
-    if (this.#dialogue) while (plain.read() !== null);
-    if (received.length > 0) plain.unshift(received);
-    plain.off('close', this.#onClose);
-    this.#bytesBeforeHandshake = plain.bytesRead - plain.readableLength;
-    const { clock, limits, log, metrics, receiver } = this.#context;
-    const helo = this.#dialogue?.helo ?? '';
-    const peer = { session: this.#id, remoteAddress: this.#remoteAddress, helo };
-    this.#handshake = new HandshakeWatch({ clock, limits, log, metrics, receiver }, peer);
-    this.#handshake.begin();
-    const secure = new TLSSocket(plain, { isServer: true, secureContext: certificate });
-    this.#socket = secure;
-    this.#listen(secure);
-    secure.on('_tlsError', this.#onError);
-    secure.once('secure', () => this.#secured(cipherOf(secure)));
-  }
-
-  #secured(cipher: string): void {
-    this.#stopDeadline();
-    this.#handshake?.done();
-    if (this.#dialogue) this.#dialogue.secured(cipher);
-    else this.#greet(cipher);
-  }
-
-  #greet(cipher: string | null): void {
-    const { name, startTls } = this.#options;
-    const session = { id: this.#id, remoteAddress: this.#remoteAddress, connectedAt: this.#connectedAt };
-    const options = { ...session, name, cipher, startTls };
-    this.#dialogue = new Dialogue(options, this.#context, this);
-    this.#dialogue.greet();
-  }
 
   #leaveLimiter(): void {
     if (!this.#hasEntered) return;
     this.#hasEntered = false;
     this.#context.limiter.leave(this);
     this.#context.metrics.disconnection();
+  }
+
+  #listen(socket: Socket): void {
+    socket.on('data', this.#onData).on('end', this.#onEnd).on('drain', this.#onDrain);
+    socket.on('error', this.#onError).on('close', this.#onClose);
+  }
+
+  /** Resolves with protocol and cipher; never where the handshake fails. */
+  #encrypt(secureContext: SecureContext, helo: string): Promise<string> {
+    const plain = this.#plain;
+    const { promise, resolve } = Promise.withResolvers<string>();
+    this.#settingUpSince = this.#context.clock.monotonic();
+    plain.pause();
+    // Discard plaintext that was pipelined after STARTTLS (CVE-2011-0411).
+    if (this.#session) while (plain.read() !== null);
+    else if (this.#unread) plain.unshift(this.#unread);
+    this.#unread = undefined;
+    plain.off('data', this.#onData).off('end', this.#onEnd).off('drain', this.#onDrain);
+    // Node.js crashes when TLS is started on a destroyed socket.
+    if (plain.destroyed || plain.readableEnded) {
+      plain.destroy();
+      return promise;
+    }
+    plain.off('close', this.#onClose);
+    this.#bytesBeforeHandshake = plain.bytesRead - plain.readableLength;
+    const peer = { session: this.id, remoteAddress: this.remoteAddress, helo };
+    const handshake = new HandshakeWatch(this.#context, peer);
+    this.#handshake = handshake;
+    const secure = new TLSSocket(plain, { isServer: true, secureContext });
+    this.#socket = secure;
+    this.#listen(secure);
+    secure.on('_tlsError', this.#onError);
+    secure.once('secure', () => {
+      this.#settingUpSince = undefined;
+      handshake.done();
+      resolve(`${secure.getProtocol()} ${secure.getCipher().standardName}`);
+    });
+    return promise;
   }
 }

@@ -1,174 +1,186 @@
-import type { Clock } from '../clock.ts';
+import { once } from 'node:events';
+import { type AddressInfo, createServer, type Socket } from 'node:net';
+import { createSecureContext, type SecureContext } from 'node:tls';
+import { repeat, SECOND_MS } from '../clock.ts';
 import { ConnectionLimiter } from '../connection-limiter.ts';
-import type { ByteBudget } from '../inbound/in-flight/byte-budget.ts';
-import type { Receiver } from '../inbound/receiver.ts';
-import type { FindCaptureTarget } from '../inbound/smtp-credentials.ts';
-import type { Logger } from '../log.ts';
-import type { SmtpMetrics } from '../monitoring/metrics.ts';
-import type { AuthMode } from './authentication.ts';
-import {
-  DEFAULT_SMTP_LIMITS,
-  QUIET_WATCH_INTERVAL_MS,
-  type SmtpLimits,
-  WATCH_INTERVAL_MS,
-} from './limits.ts';
-import { Listener, type ListenerContext, type ListenerOptions } from './listener.ts';
-import type { BareLineEndings } from './protocol/data-reader.ts';
-import {
-  type CertificateSummary,
-  checkKeyPair,
-  type KeyPair,
-  offersStartTls,
-  type StartTlsMode,
-  selfSignedCertificate,
-} from './transport/certificate.ts';
-import { networkMatch } from './transport/networks.ts';
+import { oncePerMinute } from '../log.ts';
+import { Connection, type ConnectionContext } from './connection.ts';
+import { DEFAULT_SMTP_LIMITS, type SmtpLimits } from './limits.ts';
+import { type NetworkMatch, networkMatch } from './networks.ts';
+import type { SessionContext, SessionSettings } from './session.ts';
+import { type CertificateSummary, checkKeyPair, type KeyPair, selfSignedCertificate } from './tls.ts';
 import { SmtpVisits } from './visits.ts';
 
-export interface SmtpServerOptions {
+export interface SmtpServerOptions extends Partial<SessionSettings> {
   host: string;
   /** 0 takes a free one. */
   port: number;
   /** The port that speaks TLS from the first byte; null for none. */
   tlsPort?: number | null;
-  /** Our name, in the greeting and in a self-signed certificate. */
   name: string;
+  maxMessageBytes: number;
   /** Served domains, lower case: those whose postmaster is meant by `postmaster`. */
   domains: readonly string[];
-  /** The size limit of all messages, announced by EHLO; an inbox may have a smaller one. */
-  maxMessageBytes: number;
   /** Mail to postmaster: `log` accepts it, logs that it came, and keeps nothing. Default `refuse`. */
   postmaster?: 'refuse' | 'log';
-  /** Default `refuse`. */
-  bareLineEndings?: BareLineEndings;
   /** The configured certificate; null for none. */
   tls?: KeyPair | null;
-  /** Default `auto`. */
-  startTls?: StartTlsMode;
-  /** Default `off`. */
-  auth?: AuthMode;
-  /** Whether AUTH is offered without TLS to clients on other machines too. Default false. */
-  authPlaintext?: boolean;
+  /**
+   * Whether STARTTLS is offered: `auto`, the default, with a configured certificate only, because libraries that use it
+   * when they see it then verify the certificate and give up; `self-signed` also with a generated one.
+   */
+  startTls?: 'auto' | 'self-signed' | 'off';
   /** Addresses and networks (CIDR) whose connections begin with a PROXY header, version 1 or 2. */
   proxyFrom?: readonly string[];
-  /** Those that differ from the default. */
   limits?: Partial<SmtpLimits>;
 }
 
-export interface SmtpServerDeps {
-  receiver: Receiver;
-  findCaptureTarget: FindCaptureTarget;
-  clock: Clock;
-  log: Logger;
-  metrics: SmtpMetrics;
-  /** The memory of messages in flight, shared with all that receive mail. */
-  budget: ByteBudget;
-}
+export type SmtpServerDeps = Pick<
+  SessionContext,
+  'receiver' | 'findCaptureTarget' | 'clock' | 'log' | 'metrics' | 'budget'
+>;
 
 export interface SmtpServer {
-  /** Listens. @returns the ports taken */
-  start(): Promise<{ port: number; tlsPort: number | null }>;
-  /**
-   * Replaces the configured certificate for new connections.
-   * @throws Error when it cannot be used; the old one stays in use
-   */
-  useCertificate(pair: KeyPair): CertificateSummary;
-  /** Bytes of messages that are being received or stored. */
-  readonly bytesInFlight: number;
   readonly visits: SmtpVisits;
-  /**
-   * Stops listening, sends 421 to idle clients, lets messages that are being received or stored finish, and
-   * closes the remaining connections after `deadlineMs`. Resolves when all are closed. Safe to call twice.
-   */
+  /** @returns the ports taken */
+  start(): Promise<{ port: number; tlsPort: number | null }>;
+  /** Replaces the configured certificate for new connections. @throws Error when it cannot be used; the old one stays */
+  useCertificate(pair: KeyPair): CertificateSummary;
+  /** Lets messages that are being received or stored finish until `deadlineMs`; others get 421. Safe to call twice. */
   stop(deadlineMs: number): Promise<void>;
 }
 
-function contextOf(options: SmtpServerOptions, deps: SmtpServerDeps): ListenerContext {
-  const limits = { ...DEFAULT_SMTP_LIMITS, ...options.limits };
-  return {
-    ...deps,
-    limits,
-    limiter: new ConnectionLimiter(limits),
-    open: new Set(),
-    visits: new SmtpVisits(),
-    maxMessageBytes: options.maxMessageBytes,
-    bareLineEndings: options.bareLineEndings ?? 'refuse',
-    postmasterDomains: new Set(options.postmaster === 'log' ? options.domains : []),
-    auth: {
-      mode: options.auth ?? 'off',
-      plaintext: options.authPlaintext ?? false,
-      find: deps.findCaptureTarget,
-      log: deps.log,
-      onResult: deps.metrics.authentication,
-    },
-    isTrustedProxy: networkMatch(options.proxyFrom ?? []),
-    makeCertificate: () => selfSignedCertificate(options.name, deps.clock.now()),
-  };
+interface ListenerContext extends ConnectionContext {
+  isTrustedProxy: NetworkMatch;
+  /** All sockets of all listeners, until they are closed. */
+  open: Set<Connection>;
+}
+
+/** A listening socket and its certificate. */
+class Listener {
+  readonly #context: ListenerContext;
+  readonly #how: { implicitTls: boolean; startTls: boolean };
+  // A client that sends all and closes its side (a script through nc) still reads its replies.
+  readonly #server = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => this.#accept(socket));
+  #certificate: Promise<SecureContext> | undefined;
+
+  constructor(context: ListenerContext, how: { implicitTls: boolean; startTls: boolean }) {
+    this.#context = context;
+    this.#how = how;
+  }
+
+  /** @returns the port taken */
+  async listen(host: string, port: number): Promise<number> {
+    const { limits, log, clock } = this.#context;
+    // With Node's default of 511 a burst of connections overflows the queue, and some clients wait forever.
+    this.#server.listen({ port, host, backlog: limits.maxConnections });
+    await once(this.#server, 'listening');
+    // Such as too many open files.
+    const report = oncePerMinute(clock, (err, count) =>
+      log.error({ err, count }, 'SMTP connections were not accepted'),
+    );
+    this.#server.on('error', report);
+    return (this.#server.address() as AddressInfo).port;
+  }
+
+  /** Resolves when all its connections are closed. */
+  close(): Promise<void> {
+    return new Promise((resolve) => this.#server.close(() => resolve()));
+  }
+
+  /** New connections, and STARTTLS from now on, use this certificate; established ones are not affected. */
+  useCertificate(pair: KeyPair): void {
+    this.#certificate = Promise.resolve(createSecureContext({ ...pair }));
+  }
+
+  /** Where none is configured, one is generated for the first client that asks: most servers never need it. */
+  #certified(): Promise<SecureContext> {
+    const { name, clock } = this.#context;
+    this.#certificate ??= selfSignedCertificate(name, clock.now()).then(createSecureContext, (error) => {
+      this.#certificate = undefined;
+      throw error;
+    });
+    return this.#certificate;
+  }
+
+  #accept(socket: Socket): void {
+    const { open, limits, isTrustedProxy } = this.#context;
+    // Rejected connections and those in a handshake are not counted by the limiter.
+    if (open.size >= 2 * limits.maxConnections) {
+      socket.destroy();
+      return;
+    }
+    const options = {
+      ...this.#how,
+      expectsProxyHeader: isTrustedProxy(socket.remoteAddress),
+      certificate: () => this.#certified(),
+      onClose: () => void open.delete(connection),
+    };
+    const connection = new Connection(socket, options, this.#context);
+    open.add(connection);
+  }
 }
 
 /** The SMTP server: mail comes in here, and every rule about it is the receiver's. */
 export function createSmtpServer(options: SmtpServerOptions, deps: SmtpServerDeps): SmtpServer {
   const { clock } = deps;
-  const context = contextOf(options, deps);
-  const { open } = context;
+  const { host, name, domains, maxMessageBytes, tls = null, tlsPort = null, startTls = 'auto' } = options;
+  const { bareLineEndings = 'refuse', auth = 'off', authPlaintext = false } = options;
+  const limits = { ...DEFAULT_SMTP_LIMITS, ...options.limits };
+  const open = new Set<Connection>();
+  const context: ListenerContext = {
+    ...deps,
+    ...{ name, maxMessageBytes, bareLineEndings, auth, authPlaintext, limits, open },
+    limiter: new ConnectionLimiter(limits),
+    visits: new SmtpVisits(),
+    postmasterDomains: new Set(options.postmaster === 'log' ? domains : []),
+    isTrustedProxy: networkMatch(options.proxyFrom ?? []),
+  };
   const stopping = new AbortController();
-  const listeners: Listener[] = [];
+  const offersTls = startTls === 'self-signed' || (startTls === 'auto' && tls !== null);
+  const plain = new Listener(context, { implicitTls: false, startTls: offersTls });
+  const encrypted = tlsPort === null ? null : new Listener(context, { implicitTls: true, startTls: false });
+  const listeners = encrypted ? [plain, encrypted] : [plain];
 
-  async function watch(): Promise<void> {
-    while (!stopping.signal.aborted) {
-      await clock.sleep(open.size > 0 ? WATCH_INTERVAL_MS : QUIET_WATCH_INTERVAL_MS, stopping.signal);
-      const now = clock.monotonic();
-      for (const connection of open) connection.watch(now);
-    }
-  }
-
-  function listen(port: number, differences: Omit<ListenerOptions, 'name'>): Promise<number> {
-    const listener = new Listener({ name: options.name, ...differences }, context);
-    listeners.push(listener);
-    return listener.listen(options.host, port);
-  }
+  const useCertificate = (pair: KeyPair): CertificateSummary => {
+    const summary = checkKeyPair(pair);
+    for (const listener of listeners) listener.useCertificate(pair);
+    return summary;
+  };
 
   async function stop(deadlineMs: number): Promise<void> {
     stopping.abort();
-    const stopped = Promise.all(listeners.map((listener) => listener.close()));
+    const closed = Promise.all(listeners.map((listener) => listener.close()));
     for (const connection of open) connection.leave();
     const allGone = new AbortController();
     const late = clock.sleep(deadlineMs, allGone.signal).then(() => {
       for (const connection of open) connection.cut();
     });
-    await stopped;
+    await closed;
     allGone.abort();
     await late;
   }
 
   let stopped: Promise<void> | undefined;
   return {
+    visits: context.visits,
     async start() {
-      const { port, tlsPort = null, startTls: mode = 'auto' } = options;
-      if (options.tls) checkKeyPair(options.tls);
-      const startTls = offersStartTls(mode, Boolean(options.tls));
-      const tls = options.tls ?? (tlsPort === null ? null : await context.makeCertificate());
+      if (tls) useCertificate(tls);
+      else if (encrypted) useCertificate(await selfSignedCertificate(name, clock.now()));
       try {
-        const taken = await listen(port, { implicitTls: false, startTls, tls });
-        const tlsTaken =
-          tlsPort === null ? null : await listen(tlsPort, { implicitTls: true, startTls: false, tls });
-        void watch();
-        return { port: taken, tlsPort: tlsTaken };
+        const port = await plain.listen(host, options.port);
+        const taken = encrypted && tlsPort !== null ? await encrypted.listen(host, tlsPort) : null;
+        void repeat(clock, SECOND_MS, stopping.signal, async () => {
+          for (const connection of open) connection.watch(clock.monotonic());
+        });
+        return { port, tlsPort: taken };
       } catch (error) {
         // One port taken, the other not: nothing may stay open.
         for (const listener of listeners) void listener.close();
         throw error;
       }
     },
-    visits: context.visits,
-    get bytesInFlight() {
-      return context.budget.held;
-    },
-    useCertificate(pair) {
-      const summary = checkKeyPair(pair);
-      for (const listener of listeners) listener.useCertificate(pair);
-      return summary;
-    },
+    useCertificate,
     stop(deadlineMs) {
       stopped ??= stop(deadlineMs);
       return stopped;

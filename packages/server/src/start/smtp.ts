@@ -48,7 +48,7 @@ export async function startSmtp(
     },
   );
   opened.addListener(server);
-  gauges.smtpBytes = () => server.bytesInFlight;
+  gauges.smtpBytes = () => budget.held;
   const ports = await listening('smtp', config, server.start());
   return { server, endpoint: { host: config.smtpHost, ...ports } };
 }

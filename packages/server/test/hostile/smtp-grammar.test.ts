@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { readProxyHeader } from '../../src/smtp/protocol/proxy-header.ts';
+import { readProxyHeader } from '../../src/smtp/proxy-header.ts';
 import { type StartedSmtp, startSmtp } from '../smtp/start-smtp.ts';
 import { playSmtp } from '../support/smtp-script.ts';
 

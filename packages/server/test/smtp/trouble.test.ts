@@ -90,6 +90,16 @@ describe('a sender that disconnects', () => {
     expect(smtp.receiver.mails).toHaveLength(1);
   });
 
+  test('only on its own side after the dot: it still gets its 250', async () => {
+    const storing = smtp.receiver.holdStoring();
+    await client.play([...upToData, { send: 'DATA', expect: 354 }]);
+    client.socket.end('x\r\n.\r\n');
+    await storing.begun;
+    storing.goOn();
+    await client.play([{ expect: 250 }]);
+    expect(smtp.receiver.mails).toHaveLength(1);
+  });
+
   test('while its recipient is looked up', async () => {
     await client.play(upToData.slice(0, 3));
     await client.send('RCPT TO:<a@mayfly.test>\r\n');

@@ -1,209 +1,170 @@
 import type { Clock } from '../../clock.ts';
-import {
-  type Group,
-  OpenShare,
-  PROGRESS_WINDOW_MS,
-  pooledOf,
-  type Share,
-  type ShareEvents,
-  type ShareMemory,
-  type ShareOwner,
-} from './share.ts';
 
-/*
- * The memory of all messages that are being received or stored, over SMTP and HTTP together. The first
- * kibibytes of each message are always granted, so a small message never waits. What is above them comes out
- * of one capacity:
- * - Room for one message of the largest size is reserved for one share at a time, the owner, which therefore
- *   never waits. Sources take turns at it.
- * - The rest is shared by a dynamic threshold (Choudhury and Hahne, 1998): a source or an account may hold at
- *   most a fixed multiple of what is still free, so newcomers always find some.
- * - While a share waits, shares that hold memory and receive too slowly are revoked.
- */
-
-/** Of all messages together, above `FREE_BYTES` each; the largest message must fit. */
+/** Of all mails together, above `FREE_BYTES` each; the largest mail must fit. */
 export const IN_FLIGHT_BYTES = 64 * 1024 * 1024;
-/** One half lets one source use a third of what is not reserved, and five sources leave an eighth free. */
-const SOURCE_FACTOR = 0.5;
-/** Two lets one account use two thirds of it: more than one source, or that would hold up all of its account. */
-const ACCOUNT_FACTOR = 2;
-/** A share that holds memory must receive this much while others wait; slower senders may try later. */
+/** As large as a socket's read buffer, so making the sender wait would save nothing. Bounded by the connections. */
+export const FREE_BYTES = 64 * 1024;
+/** What a mail that holds memory must receive while others wait; slower senders may try later. */
 export const MIN_PROGRESS_BYTES_PER_SECOND = 32 * 1024;
-/** The same for the owner, because all large messages wait for it: 4 Mbit/s, 100 seconds for the largest. */
+/** The same for the owner, because all large mails wait for it: 4 Mbit/s, 100 seconds for the largest. */
 export const MIN_OWNER_BYTES_PER_SECOND = 512 * 1024;
+/** How long progress is measured: long enough for a retransmission, short enough for those who wait. */
+export const PROGRESS_WINDOW_MS = 3_000;
+
+export interface Share {
+  readonly source: string;
+  /** The mail comes too slowly while others wait: its sender is to be sent away and the share closed. */
+  revoke(): void;
+  held: number;
+  isComplete: boolean;
+  /** When its progress began to be measured, and what it held then. */
+  window: { since: number; held: number };
+}
 
 export interface BudgetOptions {
-  /** Bytes of all shares together, above `FREE_BYTES` each. */
   capacity: number;
-  /** Bytes that one share may hold. */
   largest: number;
   clock: Pick<Clock, 'monotonic' | 'sleep'>;
 }
 
-/** Bounds the bytes of all messages in flight, without a deadlock and without letting one source stop others. */
-export class ByteBudget implements ShareMemory {
-  readonly #capacity: number;
-  readonly #largest: number;
-  readonly #clock: BudgetOptions['clock'];
-  readonly #shares = new Set<OpenShare>();
-  readonly #waiting = new Set<OpenShare>();
-  readonly #groups = new Map<string, Group>();
-  #owner: OpenShare | undefined;
-  #turns = 0;
-  #held = 0;
-  /** Above the free bytes, the owner's included. */
+/** The bytes that come out of the capacity. */
+const pooled = (held: number): number => Math.max(0, held - FREE_BYTES);
+
+/**
+ * Bounds the bytes of all mails that are being received or stored, over SMTP and HTTP together. The first kibibytes of
+ * each are always granted. What is above them comes out of one capacity:
+ * - Room for the largest mail is reserved for one at a time, the owner, which never waits: no deadlock.
+ * - Of the rest a source may hold as much as is still free (Choudhury and Hahne, 1998), so others find room.
+ * - While a mail waits, those that hold memory and receive too slowly are revoked.
+ */
+export class ByteBudget {
+  /** Bytes of all mails together. */
+  held = 0;
+  readonly #options: BudgetOptions;
+  readonly #shares = new Set<Share>();
+  readonly #waiting = new Map<Share, { bytes: number; granted(): void }>();
+  /** Bytes that each source holds. */
+  readonly #sources = new Map<string, number>();
+  #owner: Share | undefined;
   #pooled = 0;
-  /** Set while the shares are watched; aborted when none waits any more. */
   #watching: AbortController | undefined;
 
-  /** @throws RangeError when `capacity` is less than `largest` */
-  constructor({ capacity, largest, clock }: BudgetOptions) {
+  constructor(options: BudgetOptions) {
+    const { capacity, largest } = options;
     if (capacity < largest) throw new RangeError(`A budget of ${capacity} bytes cannot hold ${largest}.`);
-    this.#capacity = capacity;
-    this.#largest = largest;
-    this.#clock = clock;
+    this.#options = options;
   }
 
-  /** Bytes of all shares together. */
-  get held(): number {
-    return this.#held;
-  }
-
-  open({ source, account }: ShareOwner, events: ShareEvents): Share {
-    const groups = [this.#join(`source ${source}`, SOURCE_FACTOR)];
-    if (account !== '') groups.push(this.#join(`account ${account}`, ACCOUNT_FACTOR));
-    const share = new OpenShare(this, groups, events, this.#clock.monotonic());
+  open(source: string, revoke: () => void): Share {
+    const window = { since: this.#options.clock.monotonic(), held: 0 };
+    const share = { source, revoke, held: 0, isComplete: false, window };
     this.#shares.add(share);
     return share;
   }
 
-  take(share: OpenShare, bytes: number): boolean {
-    if (share.waiting || !this.#shares.has(share)) throw new Error('A waiting or closed share took bytes');
-    if (share.held + bytes > this.#largest) {
-      throw new RangeError(`A message of more than ${this.#largest} bytes`);
-    }
+  /** @returns where the bytes are not granted at once a promise, which resolves when they are, or the share is closed */
+  take(share: Share, bytes: number): Promise<void> | undefined {
+    const { largest } = this.#options;
+    if (share.held + bytes > largest) throw new RangeError(`A message of more than ${largest} bytes`);
+    if (this.#waiting.has(share) || !this.#shares.has(share))
+      throw new Error('A waiting or closed share took bytes');
     if (this.#fits(share, bytes) || this.#becomesOwner(share)) {
-      this.#grant(share, bytes);
-      return true;
+      this.#add(share, bytes);
+      return undefined;
     }
-    share.wanted = bytes;
-    this.#waiting.add(share);
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#waiting.set(share, { bytes, granted: resolve });
     void this.#watch();
-    return false;
+    return promise;
   }
 
-  complete(share: OpenShare): void {
+  /** The whole mail is here: it is not slow any more, and needs no more memory. */
+  complete(share: Share): void {
     share.isComplete = true;
-    if (share === this.#owner) this.#disown();
+    if (share !== this.#owner) return;
+    this.#owner = undefined;
     this.#serveWaiting();
   }
 
-  close(share: OpenShare): void {
+  /** Safe to call twice. */
+  close(share: Share): void {
     if (!this.#shares.delete(share)) return;
-    if (share === this.#owner) this.#disown();
+    if (share === this.#owner) this.#owner = undefined;
+    this.#waiting.get(share)?.granted();
     this.#waiting.delete(share);
-    if (this.#waiting.size === 0) this.#watching?.abort();
-    share.wanted = 0;
-    this.#held -= share.held;
-    this.#pooled -= share.pooled;
-    for (const group of share.groups) {
-      group.pooled -= share.pooled;
-      group.shares--;
-      if (group.shares === 0) this.#groups.delete(group.key);
-    }
-    share.held = 0;
-    this.#serveWaiting();
+    const isSmall = pooled(share.held) === 0;
+    this.#add(share, -share.held);
+    if (!isSmall || this.#waiting.size === 0) this.#serveWaiting();
   }
 
-  #join(key: string, factor: number): Group {
-    const group = this.#groups.get(key) ?? { key, factor, shares: 0, pooled: 0, lastTurn: 0 };
-    group.shares++;
-    this.#groups.set(key, group);
-    return group;
-  }
-
-  #fits(share: OpenShare, bytes: number): boolean {
-    const more = pooledOf(share.held + bytes) - share.pooled;
-    if (more <= 0 || share === this.#owner) return true;
-    const others = this.#pooled - (this.#owner?.pooled ?? 0);
-    const free = this.#capacity - this.#largest - others - more;
-    return free >= 0 && share.groups.every((group) => group.pooled + more <= group.factor * free);
+  #fits(share: Share, bytes: number): boolean {
+    const more = pooled(share.held + bytes) - pooled(share.held);
+    if (more === 0 || share === this.#owner) return true;
+    const { capacity, largest } = this.#options;
+    const ofOthers = this.#pooled - pooled(this.#owner?.held ?? 0);
+    return this.#heldBy(share.source) + bytes <= capacity - largest - ofOthers - more;
   }
 
   /** Makes a share the owner, if the reserved room is free. */
-  #becomesOwner(share: OpenShare): boolean {
-    if (this.#owner || this.#pooled - share.pooled > this.#capacity - this.#largest) return false;
+  #becomesOwner(share: Share): boolean {
+    const { capacity, largest } = this.#options;
+    if (this.#owner || this.#pooled - pooled(share.held) > capacity - largest) return false;
     this.#owner = share;
-    this.#turns++;
-    for (const group of share.groups) {
-      group.pooled -= share.pooled;
-      group.lastTurn = this.#turns;
-    }
     return true;
   }
 
-  #disown(): void {
-    for (const group of this.#owner?.groups ?? []) group.pooled += this.#owner?.pooled ?? 0;
-    this.#owner = undefined;
+  /** Without the bytes of the owner. */
+  #heldBy(source: string): number {
+    const ofOwner = this.#owner?.source === source ? this.#owner.held : 0;
+    return (this.#sources.get(source) ?? 0) - ofOwner;
   }
 
-  #grant(share: OpenShare, bytes: number): void {
-    const more = pooledOf(share.held + bytes) - share.pooled;
+  #add(share: Share, bytes: number): void {
+    this.#pooled += pooled(share.held + bytes) - pooled(share.held);
+    this.held += bytes;
     share.held += bytes;
-    this.#held += bytes;
-    this.#pooled += more;
-    if (share !== this.#owner) for (const group of share.groups) group.pooled += more;
+    const ofSource = (this.#sources.get(share.source) ?? 0) + bytes;
+    if (ofSource > 0) this.#sources.set(share.source, ofSource);
+    else this.#sources.delete(share.source);
   }
 
+  /** Grants what is possible, first to the sources that hold the least. */
   #serveWaiting(): void {
-    if (this.#waiting.size === 0) return;
-    const served: OpenShare[] = [];
-    const serve = (share: OpenShare): void => {
+    const rank = ([share]: [Share, unknown]) => this.#heldBy(share.source);
+    for (const [share, { bytes, granted }] of [...this.#waiting].sort((a, b) => rank(a) - rank(b))) {
+      if (!this.#fits(share, bytes) && !this.#becomesOwner(share)) continue;
       this.#waiting.delete(share);
-      this.#grant(share, share.wanted);
-      share.wanted = 0;
-      share.startWindow(this.#clock.monotonic());
-      served.push(share);
-    };
-    if (!this.#owner) {
-      const next = firstBy(this.#waiting, ({ groups }) => groups[0]?.lastTurn ?? 0);
-      if (next && this.#becomesOwner(next)) serve(next);
-    }
-    for (const share of [...this.#waiting].sort((a, b) => a.sourcePooled - b.sourcePooled)) {
-      if (this.#fits(share, share.wanted)) serve(share);
+      this.#add(share, bytes);
+      this.#startWindow(share);
+      granted();
     }
     if (this.#waiting.size === 0) this.#watching?.abort();
-    for (const share of served) share.events.resume();
   }
 
-  /** Runs only while a share waits, so that an idle server sets no timers. */
+  #startWindow(share: Share): void {
+    share.window = { since: this.#options.clock.monotonic(), held: share.held };
+  }
+
   async #watch(): Promise<void> {
     if (this.#watching) return;
-    const watching = new AbortController();
-    this.#watching = watching;
-    const { signal } = watching;
-    for (const share of this.#shares) share.startWindow(this.#clock.monotonic());
-    for (;;) {
-      await this.#clock.sleep(PROGRESS_WINDOW_MS, signal);
-      if (signal.aborted) break;
-      this.#revokeSlow(this.#clock.monotonic());
+    for (const share of this.#shares) this.#startWindow(share);
+    while (this.#waiting.size > 0) {
+      this.#watching = new AbortController();
+      await this.#options.clock.sleep(PROGRESS_WINDOW_MS, this.#watching.signal);
+      for (const share of [...this.#shares])
+        if (this.#waiting.size > 0 && this.#isSlow(share)) share.revoke();
     }
     this.#watching = undefined;
-    if (this.#waiting.size > 0) void this.#watch();
   }
 
-  #revokeSlow(now: number): void {
-    for (const share of [...this.#shares]) {
-      const isOwner = share === this.#owner;
-      const minimum = isOwner ? MIN_OWNER_BYTES_PER_SECOND : MIN_PROGRESS_BYTES_PER_SECOND;
-      if (this.#waiting.size > 0 && share.isSlower(minimum, now)) share.events.revoke();
-    }
+  /** Whether a share received too little since its window began; begins the next one. */
+  #isSlow(share: Share): boolean {
+    const { since, held } = share.window;
+    const elapsed = this.#options.clock.monotonic() - since;
+    const isReceiving = pooled(share.held) > 0 && !share.isComplete && !this.#waiting.has(share);
+    if (!isReceiving || elapsed < PROGRESS_WINDOW_MS) return false;
+    this.#startWindow(share);
+    const minimum = share === this.#owner ? MIN_OWNER_BYTES_PER_SECOND : MIN_PROGRESS_BYTES_PER_SECOND;
+    return (share.held - held) * 1000 < minimum * elapsed;
   }
-}
-
-/** The first of those with the smallest value. */
-function firstBy<T>(all: Iterable<T>, rankOf: (one: T) => number): T | undefined {
-  let best: T | undefined;
-  for (const one of all) if (best === undefined || rankOf(one) < rankOf(best)) best = one;
-  return best;
 }

@@ -10,7 +10,7 @@ import { FakeClock } from '../../support/fake-clock.ts';
 const LIMIT = 1_000_000;
 const tooLarge = (limit: number) => new Error(`above ${limit}`);
 const read = (stream: Readable, budget: ByteBudget) =>
-  readMessage(stream, { limit: LIMIT, tooLarge, budget, owner: { source: '192.0.2.1', account: 'acc_1' } });
+  readMessage(stream, tooLarge, { maxBytes: LIMIT, budget, source: '192.0.2.1' });
 const twoMessages = (clock = new FakeClock()): ByteBudget =>
   new ByteBudget({ capacity: 2 * LIMIT, largest: LIMIT, clock });
 const nextTurns = async (): Promise<void> => {
@@ -23,12 +23,13 @@ describe('reading a message from a stream', () => {
   it('returns its bytes behind free room for the Received line, and counts them until they are released', async () => {
     const budget = twoMessages();
     const pieces = ['a'.repeat(400_000), '', 'b'.repeat(600_000)].map((text) => Buffer.from(text));
-    const { bytes, release } = await read(Readable.from(pieces, { objectMode: false }), budget);
+    const mail = await read(Readable.from(pieces, { objectMode: false }), budget);
+    const bytes = mail.finish();
     expect(Buffer.from(bytes).toString()).toBe('a'.repeat(400_000) + 'b'.repeat(600_000));
     expect(bytes.byteOffset).toBe(TRACE_HEADROOM_BYTES);
     expect(budget.held).toBe(LIMIT);
-    release();
-    release();
+    mail.release();
+    mail.release();
     expect(budget.held).toBe(0);
   });
 
@@ -36,11 +37,11 @@ describe('reading a message from a stream', () => {
     const shared = Buffer.alloc(100_000, 'b');
     const pieces = [300_000, 64_000, 1_000].map((bytes) => Buffer.from(new ArrayBuffer(bytes)).fill('a'));
     const stream = Readable.from([...pieces, shared.subarray(50_000)], { objectMode: false });
-    const { bytes, release } = await read(stream, twoMessages());
-    expect(Buffer.from(bytes).toString()).toBe('a'.repeat(365_000) + 'b'.repeat(50_000));
+    const mail = await read(stream, twoMessages());
+    expect(Buffer.from(mail.finish()).toString()).toBe('a'.repeat(365_000) + 'b'.repeat(50_000));
     expect(pieces.map(({ length }) => length)).toEqual([0, 0, 1_000]);
     expect(shared.length).toBe(100_000);
-    release();
+    mail.release();
   });
 
   it('throws the error of a stream that says what is wrong', async () => {
@@ -71,7 +72,7 @@ describe('reading a message from a stream', () => {
     expect(budget.held).toBe(2 * LIMIT);
     second.release();
     const third = await waiting;
-    expect(third.bytes).toHaveLength(LIMIT);
+    expect(third).toHaveLength(LIMIT);
     first.release();
     third.release();
     expect(budget.held).toBe(0);
@@ -94,7 +95,7 @@ describe('reading a message from a stream', () => {
       stream.destroy();
       await expect(reading).rejects.toThrow();
       expect(budget.held).toBe(before);
-      for (const { release } of held) release();
+      for (const mail of held) mail.release();
       expect(budget.held).toBe(0);
     },
   );

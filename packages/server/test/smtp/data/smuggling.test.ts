@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { type SmtpClient, smtpClient } from '../../support/smtp-script.ts';
-import { FALSE_ENDS } from '../protocol/false-ends.ts';
+import { FALSE_ENDS } from '../session/false-ends.ts';
 import { type StartedSmtp, startSmtp, upToData } from '../start-smtp.ts';
 
 const LIMIT = 50_000;

@@ -7,7 +7,7 @@ import { afterEach, describe, expect, onTestFinished, test } from 'vitest';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { type SmtpClient, smtpClient } from '../../support/smtp-script.ts';
 import { trustedCertificate } from '../../support/tls/certificates.ts';
-import { type StartedSmtp, startSmtp } from '../start-smtp.ts';
+import { type StartedSmtp, startSmtp, upToData } from '../start-smtp.ts';
 
 /*
  * Handshakes that fail, by STARTTLS and on the TLS port: each is reported once, with the client's address and
@@ -101,7 +101,7 @@ describe.each(['STARTTLS', 'the TLS port'])('a failed handshake by %s is reporte
     const clock = new FakeClock();
     await start({}, clock);
     await socketForTls();
-    await clock.untilSleeping(2);
+    await expect.poll(() => smtp.metrics.open).toBe(1);
     // The server has begun the handshake by then.
     for (let turn = 0; turn < 5; turn++) await new Promise((resolve) => setImmediate(resolve));
     await clock.advance(30_000);
@@ -115,8 +115,10 @@ describe.each(['STARTTLS', 'the TLS port'])('a failed handshake by %s is reporte
       by === 'STARTTLS' ? await readyForTls() : await smtpClient(smtp.tlsPort ?? 0, { tls: trust });
     if (by === 'STARTTLS') await client.startTls(trust);
     else await client.play([{ expect: 220 }]);
+    // An idle client would give way.
+    await client.play([...upToData.slice(1), { send: 'DATA', expect: 354 }]);
     await expect(smtpClient(smtp.tlsPort ?? 0, { tls: trust })).rejects.toThrow('disconnected');
-    await client.play([{ send: 'NOOP', expect: 250 }]);
+    await client.play([{ send: 'x\r\n.', expect: 250 }]);
     client.close();
     await expect.poll(() => smtp.metrics.open).toBe(0);
     await readyForTls();

@@ -98,7 +98,6 @@ describe('STARTTLS', () => {
     smtp = await startSmtp({ startTls: 'self-signed' }, clock);
     client = await smtpClient(smtp.port);
     await client.play([{ expect: 220 }, { send: 'EHLO c', expect: 250 }, { send: 'STARTTLS', expect: 220 }]);
-    await clock.untilSleeping(2);
     await clock.advance(31_000);
     expect(await client.closed()).toBe('');
   });
@@ -231,7 +230,7 @@ describe('the TLS port', () => {
     const socket = connect(smtp.tlsPort ?? 0, '127.0.0.1');
     const closed = new Promise((resolve) => socket.once('close', resolve));
     socket.on('error', () => undefined);
-    await clock.untilSleeping(2);
+    await expect.poll(() => smtp?.metrics.open).toBe(1);
     await clock.advance(31_000);
     await closed;
   });

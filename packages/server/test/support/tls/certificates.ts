@@ -1,5 +1,5 @@
 import type { ConnectionOptions } from 'node:tls';
-import { type KeyPair, selfSignedCertificate } from '../../../src/smtp/transport/certificate.ts';
+import { type KeyPair, selfSignedCertificate } from '../../../src/smtp/tls.ts';
 
 /** For tests about the generated certificate, which no client can know beforehand. */
 export const ANY_CERTIFICATE: ConnectionOptions = { rejectUnauthorized: false };

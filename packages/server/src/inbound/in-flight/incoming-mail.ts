@@ -1,0 +1,77 @@
+import { freeIfLarge, LARGE_BYTES } from '../../memory.ts';
+import { TRACE_HEADROOM_BYTES } from '../received-line.ts';
+import type { ByteBudget, Share } from './byte-budget.ts';
+
+export interface IncomingMailOptions extends Pick<Share, 'source' | 'revoke'> {
+  budget: ByteBudget;
+  /** The size that the mail may have. */
+  maxBytes: number;
+}
+
+const NOTHING = new Uint8Array();
+
+/** The bytes of one mail that is being received or stored, in one buffer, under the budget of all mails in flight. */
+export class IncomingMail {
+  readonly #budget: ByteBudget;
+  readonly #share: Share;
+  readonly #maxBytes: number;
+  #bytes = NOTHING;
+  #end = TRACE_HEADROOM_BYTES;
+  #isReleased = false;
+
+  constructor({ budget, source, maxBytes, revoke }: IncomingMailOptions) {
+    this.#budget = budget;
+    this.#share = budget.open(source, revoke);
+    this.#maxBytes = maxBytes;
+  }
+
+  get length(): number {
+    return this.#end - TRACE_HEADROOM_BYTES;
+  }
+
+  /** Copies a piece. @returns where the budget grants no bytes now a promise; append nothing more until it resolves */
+  append(piece: Uint8Array): Promise<void> | undefined {
+    const granted = this.#budget.take(this.#share, piece.length);
+    if (granted) return granted.then(() => this.#copy(piece));
+    this.#copy(piece);
+    return undefined;
+  }
+
+  /** No more comes. @returns all bytes, with {@link TRACE_HEADROOM_BYTES} free in front of them; good until {@link release}. */
+  finish(): Uint8Array {
+    this.#budget.complete(this.#share);
+    const { buffer } = this.#bytes;
+    if (buffer.resizable) buffer.resize(this.#end);
+    else if (buffer.byteLength !== this.#end) this.#move(new Uint8Array(this.#end));
+    return this.#bytes.subarray(TRACE_HEADROOM_BYTES, this.#end);
+  }
+
+  release(): void {
+    this.#isReleased = true;
+    this.#budget.close(this.#share);
+    freeIfLarge(this.#bytes);
+    this.#bytes = NOTHING;
+  }
+
+  #copy(piece: Uint8Array): void {
+    if (this.#isReleased) return;
+    const end = this.#end + piece.length;
+    if (end > this.#bytes.length) this.#grow(end);
+    this.#bytes.set(piece, this.#end);
+    this.#end = end;
+  }
+
+  /** By just what is needed for the first piece, because most mails come in one; a large mail in reserved address space. */
+  #grow(end: number): void {
+    const maxByteLength = TRACE_HEADROOM_BYTES + this.#maxBytes;
+    const capacity = this.length === 0 ? end : Math.min(2 * end, maxByteLength);
+    const options = end < LARGE_BYTES ? {} : { maxByteLength };
+    if (this.#bytes.buffer.resizable) this.#bytes.buffer.resize(capacity);
+    else this.#move(new Uint8Array(new ArrayBuffer(capacity, options)));
+  }
+
+  #move(to: Uint8Array<ArrayBuffer>): void {
+    to.set(this.#bytes.subarray(0, this.#end));
+    this.#bytes = to;
+  }
+}

@@ -1,0 +1,97 @@
+import { isIPv4, isIPv6 } from 'node:net';
+import { parseAddress, SOURCE_ROUTE } from '../mail/address.ts';
+import { REPLIES, type Reply } from './replies.ts';
+
+export interface MailCommand {
+  /** '' is the null reverse-path. */
+  mailFrom: string;
+  /** The SIZE parameter, or 0. */
+  declaredBytes: number;
+  smtputf8: boolean;
+}
+
+/** What follows MAIL FROM: or RCPT TO:, without brackets and source route. */
+interface Argument {
+  path: string;
+  parameters: Map<string, string | null>;
+}
+
+/** A path, in whose quoted strings a `>` may stand, and its parameters. */
+const PATH = /^<((?:"(?:\\.|[^"\\])*"|[^">])*)>(.*)$/s;
+
+function readArgument(argument: string | undefined, syntax: Reply, bad: Reply): Argument | Reply {
+  if (argument === undefined) return syntax;
+  const [, path, rest = ''] = PATH.exec(argument) ?? [];
+  const words = rest.trim().split(/ +/).filter(Boolean);
+  if (path === undefined || (words.length > 0 && !rest.startsWith(' '))) return bad;
+  const parameters = new Map<string, string | null>();
+  for (const word of words) {
+    const [keyword = ''] = word.toUpperCase().split('=');
+    if (parameters.has(keyword)) return REPLIES.parameterTwice;
+    parameters.set(keyword, keyword.length < word.length ? word.slice(keyword.length + 1) : null);
+  }
+  return { path: path.replace(SOURCE_ROUTE, ''), parameters };
+}
+
+function addressProblem(path: string, smtputf8: boolean, bad: Reply): Reply | undefined {
+  if (!smtputf8 && !/^[\0-\x7f]*$/.test(path)) return REPLIES.needSmtputf8;
+  // A decoder's mark for bytes that are no UTF-8.
+  return path.includes('\u{FFFD}') || !parseAddress(path, { smtputf8 }) ? bad : undefined;
+}
+
+/** The reply that rejects the parameters of MAIL (RFC 6152, RFC 6531, RFC 4954 section 5), but for SIZE. */
+function parameterProblem(parameters: Argument['parameters'], allowsAuth: boolean): Reply | undefined {
+  const known = ['SIZE', 'BODY', 'SMTPUTF8', ...(allowsAuth ? ['AUTH'] : [])];
+  for (const keyword of parameters.keys()) if (!known.includes(keyword)) return REPLIES.unknownParameter;
+  if (parameters.has('AUTH') && !parameters.get('AUTH')) return REPLIES.badAuthParameter;
+  const body = parameters.get('BODY');
+  if (body !== undefined && !/^(?:7BIT|8BITMIME)$/i.test(body ?? '')) return REPLIES.badBody;
+  return typeof parameters.get('SMTPUTF8') === 'string' ? REPLIES.badSmtputf8 : undefined;
+}
+
+/**
+ * Reads a MAIL command (RFC 5321 section 4.1.1.2), or returns the reply that rejects it.
+ * @param allowsAuth whether AUTH is offered on this connection, or was used
+ */
+export function readMail(line: string, allowsAuth = false): MailCommand | Reply {
+  const text = /^MAIL +FROM: *(.*)$/is.exec(line)?.[1];
+  const argument = readArgument(text, REPLIES.mailSyntax, REPLIES.badSender);
+  if ('code' in argument) return argument;
+  const { path: mailFrom, parameters } = argument;
+  const smtputf8 = parameters.has('SMTPUTF8');
+  const problem = parameterProblem(parameters, allowsAuth);
+  if (problem) return problem;
+  const badAddress = mailFrom === '' ? undefined : addressProblem(mailFrom, smtputf8, REPLIES.badSender);
+  if (badAddress) return badAddress;
+  // RFC 1870 section 3.
+  const size = parameters.has('SIZE') ? parameters.get('SIZE') : '0';
+  return /^\d{1,20}$/.test(size ?? '')
+    ? { mailFrom, declaredBytes: Number(size), smtputf8 }
+    : REPLIES.badSize;
+}
+
+/** The same for RCPT (section 4.1.1.3), to which no extension with parameters is offered. */
+export function readRcpt(line: string, smtputf8: boolean): { rcptTo: string } | Reply {
+  const text = /^RCPT +TO: *(.*)$/is.exec(line)?.[1];
+  const argument = readArgument(text, REPLIES.recipientSyntax, REPLIES.badRecipient);
+  if ('code' in argument) return argument;
+  const { path: rcptTo, parameters } = argument;
+  if (parameters.size > 0) return REPLIES.unknownParameter;
+  if (rcptTo.toLowerCase() === 'postmaster') return { rcptTo };
+  return addressProblem(rcptTo, smtputf8, REPLIES.badRecipient) ?? { rcptTo };
+}
+
+/** Of at most 63 letters (RFC 1035 section 2.3.4), with underscores, which names of containers have, and other scripts. */
+const LABEL = /^(?=.{1,63}$)[\p{L}\p{N}_](?:[\p{L}\p{N}\p{M}_-]*[\p{L}\p{N}\p{M}_])?$/u;
+const LITERAL = /^\[(?:(IPv6):)?([^\]]*)\]$/i;
+
+/** Whether a client may name itself so (sections 4.1.1.1, 4.1.2 and 4.1.3); the tag `IPv6:` may be missing. */
+export function isHelloName(name: string): boolean {
+  if (name === '' || name.length > 255) return false;
+  if (name.startsWith('[')) {
+    const [, tag, address = ''] = LITERAL.exec(name) ?? [];
+    return (tag === undefined && isIPv4(address)) || (!address.includes('%') && isIPv6(address));
+  }
+  const labels = name.replace(/\.$/, '').split('.');
+  return labels.every((label) => LABEL.test(label));
+}

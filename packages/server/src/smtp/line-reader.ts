@@ -1,0 +1,56 @@
+import type { SmtpLimits } from './limits.ts';
+
+/** RFC 4954 section 4: the longest line of AUTH, in octets. */
+const MAX_AUTH_LINE_BYTES = 12_288;
+const CR = 0x0d;
+const LF = 0x0a;
+
+/** `too-long`: the rest of the line is skipped; `endless`: so much was skipped that the connection has to end. */
+export type LineResult = 'line' | 'too-long' | 'endless' | 'incomplete';
+
+/** Finds command lines in bytes that come in pieces, in bounded memory. The results do not depend on how they were cut. */
+export class LineReader {
+  /** The last line, without its line end. */
+  line: Buffer = Buffer.alloc(0);
+  /** Whether it ended with CRLF; otherwise with a bare LF. */
+  crlf = true;
+  /** Whether it is one of AUTH, which may be longer. */
+  isAuth = false;
+  /** Where the first byte is that was not read; an incomplete line is not read. */
+  end = 0;
+  readonly #limits: Pick<SmtpLimits, 'maxCommandBytes' | 'maxSkippedLineBytes'>;
+  /** Bytes of the present line that were skipped. */
+  #skipped = 0;
+
+  constructor(limits: Pick<SmtpLimits, 'maxCommandBytes' | 'maxSkippedLineBytes'>) {
+    this.#limits = limits;
+  }
+
+  /** @param input after `incomplete`, the same bytes from {@link end} on and more @param isAnswer to a challenge of AUTH */
+  read(input: Buffer, at: number, isAnswer: boolean): LineResult {
+    const { maxCommandBytes, maxSkippedLineBytes } = this.#limits;
+    if (this.#skipped > maxSkippedLineBytes) return 'endless';
+    const isSkipping = this.#skipped > 0;
+    const lf = input.indexOf(LF, at);
+    const end = lf < 0 ? input.length : lf;
+    const isCrlf = end > at && input[end - 1] === CR;
+    const bytes = end - at - (isCrlf ? 1 : 0);
+    this.end = lf < 0 ? at : lf + 1;
+    if (!isSkipping) {
+      this.isAuth = isAnswer || isAuthCommand(input, at);
+      this.crlf = isCrlf;
+      this.line = input.subarray(at, at + bytes);
+      const isComplete = bytes <= (this.isAuth ? MAX_AUTH_LINE_BYTES : maxCommandBytes);
+      if (isComplete) return lf < 0 ? 'incomplete' : 'line';
+    }
+    this.#skipped += end - at;
+    if (lf < 0) this.end = end;
+    else if (this.#skipped <= maxSkippedLineBytes) this.#skipped = 0;
+    if (!isSkipping) return 'too-long';
+    if (this.#skipped > 0) return this.#skipped > maxSkippedLineBytes ? 'endless' : 'incomplete';
+    return this.read(input, this.end, isAnswer);
+  }
+}
+
+const isAuthCommand = (input: Buffer, at: number): boolean =>
+  ((input[at] ?? 0) | 0x20) === 0x61 && /^auth /i.test(input.toString('latin1', at, at + 5));

@@ -1,0 +1,168 @@
+import type { Clock } from '../clock.ts';
+import type { Receiver } from '../inbound/receiver.ts';
+import type { CaptureTarget, SmtpCredentials } from '../inbound/smtp-credentials.ts';
+import type { Logger } from '../log.ts';
+import { parseAddress } from '../mail/address.ts';
+import type { SmtpMetrics } from '../monitoring/metrics.ts';
+import type { MailEnvelope } from '../store/contract/index.ts';
+import { type Outcome, REPLIES, type Reply, replyLine } from './replies.ts';
+import type { SmtpVisits } from './visits.ts';
+
+export interface ReportsContext {
+  receiver: Pick<Receiver, 'refused' | 'senderRefused' | 'captured'>;
+  visits: Pick<SmtpVisits, 'delivered'>;
+  clock: Clock;
+  log: Logger;
+  metrics: SmtpMetrics;
+  maxMessageBytes: number;
+}
+
+export interface EndedMessage {
+  envelope: MailEnvelope;
+  recipients: readonly { inboxId: string; address: string; rcptTo: string }[];
+  /** When DATA was accepted, monotonic milliseconds. */
+  begunAt: number;
+}
+
+/** What became of the commands of one session: in the metrics, the log and the refusals. */
+export class SessionReports {
+  /** The envelope that had too many recipients. */
+  #overshot: MailEnvelope | undefined;
+  readonly #peer: { session: string; remoteAddress: string };
+  readonly #context: ReportsContext;
+
+  constructor({ id, remoteAddress }: { id: string; remoteAddress: string }, context: ReportsContext) {
+    this.#peer = { session: id, remoteAddress };
+    this.#context = context;
+  }
+
+  /** A MAIL command is refused for its size: the owner of an inbox can find out why nothing came. */
+  sender({ tls: _, ...sender }: MailEnvelope, declaredBytes: number, reply: Reply): Reply {
+    const { metrics, log, receiver, clock, maxMessageBytes } = this.#context;
+    const line = replyLine(reply);
+    metrics.refusal(reply.code);
+    log.info({ ...this.#peer, ...sender, declaredBytes, reply: line }, 'A sender was refused');
+    const refusal = `${line} (declared: ${declaredBytes} bytes, limit: ${maxMessageBytes} bytes)`;
+    receiver.senderRefused({ at: clock.now(), reply: refusal, ...sender });
+    return reply;
+  }
+
+  /** @param address the one that missed the mail: in an authenticated session that of its inbox */
+  recipient(
+    envelope: MailEnvelope,
+    { rcptTo, address, reply }: { rcptTo: string; address: string; reply: Reply },
+  ): void {
+    const { metrics, log } = this.#context;
+    metrics.refusal(reply.code);
+    this.#refusal(envelope, address, reply);
+    // One line for all recipients of a list that is too long.
+    const isOvershoot = reply === REPLIES.tooManyRecipients;
+    if (!isOvershoot || this.#overshot !== envelope)
+      log.info({ ...this.#peer, rcptTo, reply: replyLine(reply) }, 'A recipient was refused');
+    if (isOvershoot) this.#overshot = envelope;
+  }
+
+  /**
+   * A message was stored or refused, or the connection ended in the middle of it.
+   * @param bytes those that came
+   * @param given null where the connection ended
+   * @param target the inbox for which the sender has authenticated
+   */
+  message(
+    message: EndedMessage,
+    bytes: number,
+    given: Reply | Outcome | null,
+    target: CaptureTarget | null,
+  ): void {
+    const { metrics, log, clock } = this.#context;
+    const { recipients, begunAt } = message;
+    const isFault = given !== null && 'disconnects' in given;
+    const reply = isFault ? given.reply : given;
+    const code = reply?.code ?? 0;
+    const ms = clock.monotonic() - begunAt;
+    const inboxes = recipients.map(({ inboxId }) => inboxId);
+    const line = { ...this.#peer, bytes, ms: Math.round(ms * 10) / 10, recipients: inboxes };
+    if (code >= 200 && code < 300) {
+      metrics.mail('accepted', bytes, ms / 1000);
+      log.info(line, 'A message was stored');
+      this.#stored(message, target);
+      return;
+    }
+    metrics.mail(code < 500 ? 'failed' : 'refused', bytes, ms / 1000);
+    if (reply) metrics.refusal(code);
+    if (given) log.info({ ...line, reply: reply ? replyLine(reply) : '' }, 'A message was refused');
+    else log.info(line, 'The connection ended before the end of a message');
+    // Faults are stored where they are applied.
+    if (!isFault) this.#missed(message, target, reply, given === null);
+  }
+
+  /** A client named recipients and left before DATA. */
+  left(transaction: Pick<EndedMessage, 'envelope' | 'recipients'>, target: CaptureTarget | null): void {
+    this.#missed(transaction, target, null);
+  }
+
+  /** Other inboxes may wait for mail that an authenticated session has brought into one. */
+  #stored({ envelope: { tls: _, ...sender }, recipients }: EndedMessage, target: CaptureTarget | null): void {
+    const { receiver, visits, clock } = this.#context;
+    const at = clock.now();
+    visits.delivered(sender, at);
+    if (!target) return;
+    const { inboxId, accountId } = target;
+    for (const { rcptTo: address } of recipients)
+      if (address.toLowerCase() !== target.address)
+        receiver.captured({ at, address, ...sender, capturedBy: { inboxId, accountId } });
+  }
+
+  #missed(
+    { envelope, recipients }: Pick<EndedMessage, 'envelope' | 'recipients'>,
+    target: CaptureTarget | null,
+    reply: Reply | null,
+    hadBegun = false,
+  ): void {
+    const addresses = new Set(recipients.map(({ address }) => target?.address ?? address));
+    for (const address of addresses) this.#refusal(envelope, address, reply, hadBegun);
+  }
+
+  /** @param target null for credentials of no inbox, which change nothing */
+  authenticated({ password }: SmtpCredentials, target: CaptureTarget | null): void {
+    const { metrics, log } = this.#context;
+    metrics.authentication(target ? 'captured' : 'accepted');
+    if (target) {
+      log.info({ ...this.#peer, inbox: target.inboxId }, 'An SMTP session was authenticated for an inbox');
+      return;
+    }
+    // A credential of ours in the password is meant for an inbox: it is mistyped, revoked or expired.
+    log[/^mf[kt]_/.test(password) ? 'warn' : 'info'](
+      this.#peer,
+      'The SMTP user name and password belong to no live inbox; the mail is delivered by its recipients',
+    );
+  }
+
+  /** Stored for the owner of the inbox that the user name may be. */
+  refusedCredentials({ username }: SmtpCredentials, reply: Reply): Reply {
+    const { metrics, log, receiver, clock } = this.#context;
+    metrics.authentication('refused');
+    log.info(this.#peer, 'SMTP credentials were refused');
+    const { remoteAddress } = this.#peer;
+    const refusal = { at: clock.now(), reply: replyLine(reply), mailFrom: '', helo: '', remoteAddress };
+    if (parseAddress(username, { smtputf8: true })) receiver.refused({ ...refusal, address: username });
+    // Other names are guesses of strangers, which would displace what is worth knowing.
+    else if (username.startsWith('inb_')) receiver.senderRefused(refusal);
+    return reply;
+  }
+
+  failed(err: unknown, message: string): void {
+    this.#context.log.error({ session: this.#peer.session, err }, message);
+  }
+
+  #refusal(
+    { tls: _, ...sender }: MailEnvelope,
+    address: string,
+    reply: Reply | null,
+    hadBegun = false,
+  ): void {
+    const { receiver, clock } = this.#context;
+    const refusal = { at: clock.now(), address, reply: reply ? replyLine(reply) : '', ...sender };
+    receiver.refused({ ...refusal, ...(hadBegun && { hadBegun }) });
+  }
+}

@@ -1,0 +1,43 @@
+import type { SmtpCredentials } from '../inbound/smtp-credentials.ts';
+import { REPLIES, type Reply } from './replies.ts';
+
+/** Of each mechanism in base64; those of LOGIN are `Username:` and `Password:`. */
+const CHALLENGES: ReadonlyMap<string, readonly string[]> = new Map([
+  ['PLAIN', ['']],
+  ['LOGIN', ['VXNlcm5hbWU6', 'UGFzc3dvcmQ6']],
+]);
+/** As EHLO lists them. */
+export const MECHANISMS = [...CHALLENGES.keys()].join(' ');
+const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
+
+/**
+ * The exchange of AUTH (RFC 4954 section 4) for PLAIN (RFC 4616) and LOGIN.
+ * @param line the whole AUTH command, without its line end
+ * @param ask sends a challenge, and resolves with the client's next line; with undefined when there is none
+ * @returns credentials to check, or the reply that rejects the command; undefined when `ask` returned it
+ */
+export async function readCredentials(
+  line: string,
+  ask: (challenge: Reply) => Promise<string | undefined>,
+): Promise<SmtpCredentials | Reply | undefined> {
+  const [, mechanism = '', initial, ...more] = line.trimEnd().split(/ +/);
+  if (mechanism === '' || more.length > 0) return REPLIES.authSyntax;
+  const challenges = CHALLENGES.get(mechanism.toUpperCase());
+  if (!challenges) return REPLIES.unknownMechanism;
+  // A "=" stands for an empty initial response.
+  const given = initial === undefined ? [] : [initial === '=' ? '' : initial];
+  const responses: string[] = [];
+  for (const [i, text] of challenges.entries()) {
+    const response = given[i] ?? (await ask({ code: 334, enhanced: '', text }))?.trimEnd();
+    if (response === undefined) return undefined;
+    if (response === '*' && given[i] === undefined) return REPLIES.authCancelled;
+    if (!BASE64.test(response)) return REPLIES.badBase64;
+    responses.push(Buffer.from(response, 'base64').toString());
+  }
+  const isPlain = challenges.length === 1;
+  // RFC 4616 section 2: [authzid] NUL authcid NUL passwd.
+  const parts = isPlain ? (responses[0] ?? '').split('\0') : ['', ...responses];
+  const [authorizeAs = '', username = '', password = ''] = parts;
+  const isWhole = parts.length === 3 && username !== '' && password !== '';
+  return isPlain && !isWhole ? REPLIES.badPlainResponse : { authorizeAs, username, password };
+}

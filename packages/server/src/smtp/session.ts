@@ -1,0 +1,653 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { Clock } from '../clock.ts';
+import type { ByteBudget } from '../inbound/in-flight/byte-budget.ts';
+import { IncomingMail } from '../inbound/in-flight/incoming-mail.ts';
+import type { Receiver } from '../inbound/receiver.ts';
+import type { Recipient } from '../inbound/recipients.ts';
+import type { CaptureTarget, FindCaptureTarget, SmtpCredentials } from '../inbound/smtp-credentials.ts';
+import type { Logger } from '../log.ts';
+import { freeRead } from '../memory.ts';
+import type { SmtpMetrics } from '../monitoring/metrics.ts';
+import type { FaultPoint, MailEnvelope } from '../store/contract/index.ts';
+import { isHelloName, readMail, readRcpt } from './commands.ts';
+import { type BareLineEndings, DataReader } from './data-reader.ts';
+import type { SmtpLimits } from './limits.ts';
+import { LineReader } from './line-reader.ts';
+import { isLoopback } from './networks.ts';
+import { hasProxySignature } from './proxy-header.ts';
+import { type Outcome, REPLIES, type Reply, replyForError, replyLine } from './replies.ts';
+import { SessionReports } from './reports.ts';
+import { MECHANISMS, readCredentials } from './sasl.ts';
+import { SessionTrail } from './trail.ts';
+import type { SmtpVisits } from './visits.ts';
+
+export interface SessionSettings {
+  name: string;
+  /** As EHLO announces it; an inbox may have a smaller limit. */
+  maxMessageBytes: number;
+  bareLineEndings: BareLineEndings;
+  /** Whose AUTH is accepted: that of inboxes, or any other, which changes nothing. */
+  auth: 'inbox' | 'any' | 'off';
+  /** Whether AUTH is offered without TLS to clients on other machines too. */
+  authPlaintext: boolean;
+}
+
+export interface SessionContext extends SessionSettings {
+  receiver: Receiver;
+  visits: SmtpVisits;
+  findCaptureTarget: FindCaptureTarget;
+  clock: Clock;
+  log: Logger;
+  metrics: SmtpMetrics;
+  budget: ByteBudget;
+  limits: SmtpLimits;
+  /** Domains whose postmaster is accepted and logged. */
+  postmasterDomains: ReadonlySet<string>;
+}
+
+/** The client's end of a session: a socket, or bytes in tests. */
+export interface Transport {
+  readonly id: string;
+  readonly remoteAddress: string;
+  /** The key under which limits count the client, see `sourceKey`. */
+  readonly source: string;
+  /** Epoch milliseconds. */
+  readonly connectedAt: number;
+  /** Resolves with the next bytes, which are the session's from then on; with undefined when no more will come. */
+  read(): Promise<Buffer | undefined>;
+  /** @returns where written bytes wait for the client a promise, which resolves when more may be written */
+  write(text: string): Promise<void> | undefined;
+  /** Writes the last replies and closes; ends a read. */
+  end(text: string): void;
+  /** Resolves, when there is a certificate, with what does a handshake and resolves with protocol and cipher, or never. */
+  prepareTls(): Promise<(helo: string) => Promise<string>>;
+  /** A delay that a fault rule asks for begins or ends. */
+  setDelayed(isDelayed: boolean): void;
+}
+
+/** What a command leads to; undefined where it has replied by itself. */
+type Given = Reply | Outcome | undefined;
+
+/** A mail transaction (RFC 5321 section 3.3). */
+interface Transaction {
+  envelope: MailEnvelope;
+  declaredBytes: number;
+  smtputf8: boolean;
+  recipients: Recipient[];
+  /** Recipients that are logged and go nowhere. */
+  postmasters: number;
+  /** Whether a fault rule has met it, which is stored. */
+  metFault: boolean;
+}
+
+interface Message extends Transaction {
+  /** When DATA was accepted, monotonic milliseconds. */
+  begunAt: number;
+  reader: DataReader;
+  mail: IncomingMail;
+}
+
+const last = (reply: Reply): Outcome => ({ reply, disconnects: true });
+/** Commands that have always the same reply; 502, and not 500, where known ones are not offered (section 4.2.4). */
+const REPLY_TO = new Map<string, Reply | Outcome>([
+  ['NOOP', REPLIES.ok],
+  ['HELP', REPLIES.help],
+  ['QUIT', last(REPLIES.goodbye)],
+  ...['BDAT', 'BURL', 'ETRN', 'EXPN', 'SAML', 'SEND', 'SOML', 'TURN'].map(
+    (verb) => [verb, REPLIES.notImplemented] as const,
+  ),
+]);
+const WITHOUT_ARGUMENT = new Set(['DATA', 'RSET', 'QUIT']);
+const HTTP_VERB = /^(?:CONNECT|DELETE|GET|HEAD|OPTIONS|PATCH|POST|PRI|PUT|TRACE) /i;
+// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
+const CONTROL = /[\x00-\x1f\x7f]/;
+const NOTHING = Buffer.alloc(0);
+
+const hasFaults = ({ faultsOf }: Recipient): boolean => faultsOf !== undefined;
+
+/**
+ * One SMTP session (RFC 5321), from greeting to close. {@link run} replies to each command before it reads the
+ * next, so replies keep the order of the commands; all replies to one read are one write. What it replies depends
+ * only on the bytes that came, not on how they were cut, except that the signature of version 2 of the PROXY protocol
+ * from a peer that is not trusted with it is recognised in one piece only.
+ */
+export class Session {
+  /** Whether the client waits for the server: for a reply, or for memory for its message. */
+  isWaiting = false;
+  /** When the last whole command came or was answered, monotonic milliseconds. */
+  commandAt: number;
+  /** Of the message that is being received. */
+  reader: DataReader | undefined;
+  readonly #context: SessionContext;
+  readonly #transport: Transport;
+  readonly #offersStartTls: boolean;
+  /** A password must not cross a network in the clear. */
+  readonly #offersPlainAuth: boolean;
+  readonly #lines: LineReader;
+  readonly #trail: SessionTrail;
+  readonly #reports: SessionReports;
+  /** Unprocessed from `#at` on. */
+  #input: Buffer = NOTHING;
+  #at = 0;
+  #output = '';
+  #isOver = false;
+  #isLeaving = false;
+  #isFirstCommand = true;
+  #linesRead = 0;
+  #commandsSinceMail = 0;
+  /** 5yz replies since the last message that was accepted. */
+  #errors = 0;
+  #authFailures = 0;
+  #isEncrypted = false;
+  #helo: string | undefined;
+  #isAuthenticated = false;
+  /** The inbox that takes all mail of this session; null for delivery by recipients. */
+  #target: CaptureTarget | null = null;
+  #transaction: Transaction | undefined;
+  /** From the 354 to the reply to the message. */
+  #isInMessage = false;
+  #mail: IncomingMail | undefined;
+  #delay: AbortController | undefined;
+  /** Whether what became of a mail or of a login is stored. */
+  #hasTrace = false;
+
+  /** @param startTls whether STARTTLS is offered */
+  constructor(context: SessionContext, transport: Transport, startTls: boolean) {
+    const { clock, limits, authPlaintext } = context;
+    const { remoteAddress, connectedAt } = transport;
+    this.#context = context;
+    this.#transport = transport;
+    this.#offersStartTls = startTls;
+    this.#offersPlainAuth = authPlaintext || isLoopback(remoteAddress);
+    this.commandAt = clock.monotonic();
+    this.#lines = new LineReader(limits);
+    this.#trail = new SessionTrail(clock, connectedAt);
+    this.#reports = new SessionReports(transport, context);
+  }
+
+  /** The whole session. Never rejects. @param cipher of a connection that is encrypted already */
+  async run(cipher: string | null): Promise<void> {
+    try {
+      if (cipher) this.#encrypted(cipher);
+      this.#write(`220 ${this.#context.name} ESMTP`);
+      while (!this.#isOver) {
+        const line = await this.#readLine(false);
+        const answer = line && this.#command(line.toString());
+        const given = answer instanceof Promise ? await answer : answer;
+        if (given) this.#give(given);
+      }
+    } catch (error) {
+      this.close(this.#replyFor(error));
+    }
+  }
+
+  close(reply?: Reply): void {
+    if (this.#isOver) return;
+    if (reply) this.#write(replyLine(reply));
+    this.ended();
+    this.#transport.end(this.#output);
+  }
+
+  /** Ends the session: after the message that is being received or stored, or else now. There are no more delays. */
+  leave(): void {
+    this.#isLeaving = true;
+    this.#delay?.abort();
+    if (!this.#isInMessage) this.close(REPLIES.shuttingDown);
+  }
+
+  /** The connection is gone. */
+  ended(): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#delay?.abort();
+    this.#mail?.release();
+    if (!this.#isInMessage) this.#leftWithoutMessage();
+  }
+
+  #leftWithoutMessage(): void {
+    const { clock, visits } = this.#context;
+    const { remoteAddress } = this.#transport;
+    const [transaction, helo] = [this.#transaction, this.#helo];
+    if (transaction && !transaction.metFault && transaction.recipients.length > 0)
+      this.#reports.left(transaction, this.#target);
+    else if (helo !== undefined && !this.#hasTrace)
+      visits.leftEarly({ at: clock.now(), remoteAddress, helo });
+  }
+
+  /** @param isAnswer to a challenge of AUTH @returns undefined when the session is over, or an answer was too long */
+  async #readLine(isAnswer: boolean): Promise<Buffer | undefined> {
+    while (!this.#isOver) {
+      const found = this.#lines.read(this.#input, this.#at, isAnswer);
+      this.#at = this.#lines.end;
+      if (found === 'incomplete') await this.#fill();
+      else if (found === 'endless') this.close(REPLIES.endlessLine);
+      else {
+        this.#linesRead++;
+        this.commandAt = this.#context.clock.monotonic();
+        // A read full of commands must not delay other connections.
+        if (this.#linesRead % 100 === 0 && this.#at < this.#input.length) {
+          await this.#flush();
+          await nextTurn();
+        }
+        if (found === 'line') return this.#isOver ? undefined : this.#lines.line;
+        this.#reply(this.#lines.isAuth ? REPLIES.authLineTooLong : REPLIES.lineTooLong);
+        if (isAnswer) return undefined;
+      }
+    }
+    return undefined;
+  }
+
+  /** Waits for more bytes; where none will come, the session is over. */
+  async #fill(): Promise<void> {
+    // Copied, so that an incomplete line does not keep a whole read in memory.
+    const isIncomplete = this.#at < this.#input.length;
+    if (this.#at > 0) this.#input = isIncomplete ? Buffer.from(this.#input.subarray(this.#at)) : NOTHING;
+    this.#at = 0;
+    const congested = this.#flush();
+    if (congested) await congested;
+    const bytes = await this.#transport.read();
+    if (!bytes) return this.close();
+    this.#input = isIncomplete ? Buffer.concat([this.#input, bytes]) : bytes;
+    if (this.#linesRead === 0 && hasProxySignature(this.#input)) this.close(REPLIES.untrustedProxy);
+  }
+
+  #flush(): Promise<void> | undefined {
+    const text = this.#output;
+    if (text === '' || this.#isOver) return undefined;
+    this.#output = '';
+    return this.#transport.write(text);
+  }
+
+  #write(line: string): void {
+    if (!this.#isOver) this.#output += `${line}\r\n`;
+  }
+
+  /** A 421 ends the session, and so does one error too many. */
+  #reply(reply: Reply): void {
+    this.#write(replyLine(reply));
+    if (reply.code === 421) this.close();
+    if (reply.code < 500) return;
+    this.#errors++;
+    if (this.#errors >= this.#context.limits.maxErrors) this.close(REPLIES.tooManyErrors);
+  }
+
+  #give(given: Reply | Outcome): void {
+    if ('code' in given) this.#reply(given);
+    else {
+      if (given.reply) this.#write(replyLine(given.reply));
+      if (given.disconnects || given.reply?.code === 421) this.close();
+    }
+  }
+
+  /** Waits for the application; the replies to earlier commands do not wait for that. */
+  async #wait<T>(answer: Promise<T>): Promise<T> {
+    this.isWaiting = true;
+    // Most answers come in this turn; their replies then share one write.
+    if (this.#output !== '') setImmediate(() => void this.#flush());
+    try {
+      return await answer;
+    } finally {
+      this.isWaiting = false;
+      this.commandAt = this.#context.clock.monotonic();
+    }
+  }
+
+  #command(line: string): Given | Promise<Given> {
+    const { limits, bareLineEndings } = this.#context;
+    const isFirst = this.#isFirstCommand;
+    this.#isFirstCommand = false;
+    if (isFirst && HTTP_VERB.test(line)) return last(REPLIES.notSmtp);
+    if (isFirst && /^PROXY /i.test(line)) return last(REPLIES.untrustedProxy);
+    // A RCPT past the limit costs next to nothing and has its own reply, however many there are.
+    if (!this.#isFull) this.#commandsSinceMail++;
+    if (this.#commandsSinceMail > limits.maxCommandsPerMail) return REPLIES.tooManyCommands;
+    if (CONTROL.test(line)) return REPLIES.controlCharacter;
+    if (!this.#lines.crlf && bareLineEndings === 'refuse') return REPLIES.bareLineFeed;
+    return this.#answer(line.trimEnd());
+  }
+
+  #answer(line: string): Given | Promise<Given> {
+    const space = line.indexOf(' ');
+    const verb = (space < 0 ? line : line.slice(0, space)).toUpperCase();
+    if (space >= 0 && WITHOUT_ARGUMENT.has(verb)) return REPLIES.noArgument;
+    switch (verb) {
+      case 'EHLO':
+      case 'HELO':
+        return this.#hello(line, verb === 'EHLO');
+      case 'MAIL':
+        return this.#mailFrom(line);
+      case 'RCPT':
+        return this.#rcptTo(line);
+      case 'DATA':
+        return this.#data();
+      case 'RSET':
+        this.#transaction = undefined;
+        return REPLIES.flushed;
+      case 'AUTH':
+        return this.#auth(line);
+      case 'STARTTLS':
+        return this.#startTls(space >= 0);
+      case 'VRFY':
+        return space >= 0 ? REPLIES.cannotVerify : REPLIES.verifySyntax;
+      default:
+        return REPLY_TO.get(verb) ?? REPLIES.unknownCommand;
+    }
+  }
+
+  /** A greeting also ends a transaction (section 4.1.4). */
+  #hello(line: string, isExtended: boolean): Given {
+    const [, hostname = '', ...more] = line.split(/ +/);
+    if (more.length > 0 || !isHelloName(hostname)) return REPLIES.helloSyntax;
+    this.#helo = hostname.toLowerCase();
+    this.#transaction = undefined;
+    const lines = [`${this.#context.name} greets [${this.#transport.remoteAddress}]`];
+    if (isExtended) {
+      lines.push('PIPELINING', '8BITMIME', 'SMTPUTF8', 'ENHANCEDSTATUSCODES');
+      if (this.#offersAuth && !this.#isAuthenticated) lines.push(`AUTH ${MECHANISMS}`);
+      if (this.#offersStartTls && !this.#isEncrypted) lines.push('STARTTLS');
+      lines.push(`SIZE ${this.#context.maxMessageBytes}`);
+    }
+    for (const [i, text] of lines.entries()) this.#write(`250${i < lines.length - 1 ? '-' : ' '}${text}`);
+    return undefined;
+  }
+
+  get #offersAuth(): boolean {
+    return this.#context.auth !== 'off' && (this.#isEncrypted || this.#offersPlainAuth);
+  }
+
+  #mailFrom(line: string): Reply {
+    if (this.#helo === undefined) return REPLIES.needHello;
+    if (this.#transaction) return REPLIES.nestedMail;
+    const command = readMail(line, this.#isAuthenticated || this.#offersAuth);
+    if ('code' in command) return command;
+    const { mailFrom, ...parameters } = command;
+    const { remoteAddress } = this.#transport;
+    const envelope = { mailFrom, helo: this.#helo, remoteAddress, tls: this.#isEncrypted };
+    if (parameters.declaredBytes > this.#context.maxMessageBytes) {
+      this.#hasTrace = true;
+      return this.#reports.sender(envelope, parameters.declaredBytes, REPLIES.messageTooLarge);
+    }
+    this.#transaction = { envelope, ...parameters, recipients: [], postmasters: 0, metFault: false };
+    this.#context.visits.lastAt = this.#context.clock.now();
+    this.#trail.add('mail-from');
+    return REPLIES.senderOk;
+  }
+
+  get #isFull(): boolean {
+    const { recipients = [], postmasters = 0 } = this.#transaction ?? {};
+    return recipients.length + postmasters >= this.#context.limits.maxRecipients;
+  }
+
+  #rcptTo(line: string): Given | Promise<Given> {
+    if (this.#helo === undefined) return REPLIES.needHello;
+    const transaction = this.#transaction;
+    if (!transaction) return REPLIES.needMail;
+    this.#hasTrace = true;
+    const command = readRcpt(line, transaction.smtputf8);
+    if ('code' in command) {
+      this.#context.metrics.refusal(command.code);
+      return command;
+    }
+    const { rcptTo } = command;
+    if (this.#isFull) return this.#reject(transaction, rcptTo, REPLIES.tooManyRecipients);
+    if (!this.#target && this.#isPostmaster(rcptTo)) {
+      transaction.postmasters++;
+      return REPLIES.recipientOk;
+    }
+    return this.#wait(this.#accept(transaction, rcptTo));
+  }
+
+  async #accept(transaction: Transaction, rcptTo: string): Promise<Given> {
+    const { declaredBytes, recipients } = transaction;
+    try {
+      const recipient = await this.#context.receiver.accept(rcptTo, declaredBytes, this.#target);
+      const fault = hasFaults(recipient) && (await this.#meet('rcpt', [recipient], transaction));
+      if (fault) return fault;
+      recipients.push(recipient);
+      this.#trail.add('rcpt-to');
+      return REPLIES.recipientOk;
+    } catch (error) {
+      return this.#reject(transaction, rcptTo, this.#replyFor(error));
+    }
+  }
+
+  #reject({ envelope }: Transaction, rcptTo: string, reply: Reply): Reply {
+    this.#reports.recipient(envelope, { rcptTo, address: this.#target?.address ?? rcptTo, reply });
+    return reply;
+  }
+
+  #isPostmaster(rcptTo: string): boolean {
+    const { postmasterDomains } = this.#context;
+    if (postmasterDomains.size === 0) return false;
+    const [local, domain] = rcptTo.toLowerCase().split('@');
+    return local === 'postmaster' && (domain === undefined || postmasterDomains.has(domain));
+  }
+
+  async #data(): Promise<Given> {
+    const transaction = this.#transaction;
+    if (this.#helo === undefined) return REPLIES.needHello;
+    if (!transaction) return REPLIES.needMail;
+    const { recipients, postmasters } = transaction;
+    if (recipients.length + postmasters === 0) return REPLIES.needRecipient;
+    if (recipients.some(hasFaults)) {
+      const met = this.#meet('data', recipients, transaction).catch((error) => this.#replyFor(error));
+      const given = await this.#wait(met);
+      if (given || this.#isOver) return given;
+    }
+    this.#isInMessage = true;
+    await this.#takeMessage(this.#beginMessage(transaction));
+    this.#isInMessage = false;
+    if (this.#isLeaving) this.close(REPLIES.shuttingDown);
+    return undefined;
+  }
+
+  #beginMessage(transaction: Transaction): Message {
+    const { clock, limits, bareLineEndings, budget, maxMessageBytes } = this.#context;
+    const { recipients, postmasters } = transaction;
+    const largest = Math.max(...recipients.map((recipient) => recipient.maxMessageBytes));
+    const maxBytes = postmasters > 0 ? maxMessageBytes : Math.min(largest, maxMessageBytes);
+    const { maxDrainedBytes } = limits;
+    const reader = new DataReader({ maxBytes, maxDrainedBytes }, bareLineEndings, this.#lines.crlf);
+    const revoke = () => this.close(REPLIES.slowerThanOthersNeed);
+    const mail = new IncomingMail({ budget, source: this.#transport.source, maxBytes, revoke });
+    this.#trail.add('data');
+    this.#reply(REPLIES.startData);
+    return { ...transaction, begunAt: clock.monotonic(), reader, mail };
+  }
+
+  async #takeMessage(message: Message): Promise<void> {
+    const { reader, mail } = message;
+    if (!(await this.#receive(message))) {
+      mail.release();
+      this.#reports.message(message, reader.bytesRead, null, this.#target);
+      return;
+    }
+    const given = await this.#wait(this.#finish(message));
+    this.#transaction = undefined;
+    if ('code' in given && given.code < 300) {
+      this.#commandsSinceMail = 0;
+      this.#errors = 0;
+    }
+    this.#give(given);
+    if (reader.outOfStep) this.close();
+  }
+
+  /** @returns whether the whole message came, or so much of one that is refused that its end is not waited for */
+  async #receive({ reader, mail }: Message): Promise<boolean> {
+    this.#mail = mail;
+    this.reader = reader;
+    while (!this.#isOver && !reader.ended && !reader.outOfStep) {
+      if (this.#at === this.#input.length) {
+        await this.#fill();
+        continue;
+      }
+      this.#at = reader.read(this.#input, this.#at);
+      if (reader.refusal) mail.release();
+      const granted = reader.output && mail.append(reader.output);
+      if (granted) await this.#wait(granted);
+      if (this.#at === this.#input.length) this.#discardInput();
+    }
+    this.reader = undefined;
+    // From now on its bytes are not released when the connection ends.
+    this.#mail = undefined;
+    return !this.#isOver;
+  }
+
+  #discardInput(): void {
+    freeRead(this.#input);
+    this.#input = NOTHING;
+    this.#at = 0;
+  }
+
+  /** Stores a whole message, unless it is refused. Resolves with the reply, after the delay of a fault rule. */
+  async #finish(message: Message): Promise<Reply | Outcome> {
+    const { recipients, reader, mail } = message;
+    const bytes = reader.refusal ? reader.bytesRead : mail.length;
+    let given: Given = reader.refusal;
+    let delayMs = 0;
+    let stored: string[] = [];
+    try {
+      if (!given) ({ given, delayMs } = await this.#findFault('end-of-data', recipients, message));
+      if (!given) stored = await this.#store(message);
+    } catch (error) {
+      given = this.#replyFor(error);
+    }
+    // A delay holds no memory that others wait for.
+    mail.release();
+    this.#reports.message(message, bytes, given ?? REPLIES.stored, this.#target);
+    await this.#delayBy(delayMs);
+    if (!given && !this.#isOver) this.#context.receiver.replied(stored);
+    return given ?? REPLIES.stored;
+  }
+
+  /** @returns the ids of the message, one for each inbox */
+  async #store({ envelope, recipients, postmasters, mail }: Message): Promise<string[]> {
+    const { receiver, log } = this.#context;
+    const { id } = this.#transport;
+    const received = mail.finish();
+    if (postmasters > 0)
+      log.info({ session: id, bytes: received.length, ...envelope }, 'A message to postmaster came');
+    if (recipients.length === 0) return [];
+    const trace = { id, protocol: 'SMTP' as const, authenticated: this.#isAuthenticated };
+    const trail = this.#trail.endOfData(recipients);
+    const placed = await receiver.deliver({ envelope, recipients, received, trace, trail });
+    this.#trail.stored();
+    return placed.flatMap((place) => ('messageId' in place ? place.messageId : []));
+  }
+
+  async #meet(at: FaultPoint, recipients: readonly Recipient[], transaction: Transaction): Promise<Given> {
+    const { given, delayMs } = await this.#findFault(at, recipients, transaction);
+    if (given) transaction.metFault = true;
+    if (given?.reply) this.#context.metrics.refusal(given.reply.code);
+    await this.#delayBy(delayMs);
+    return given;
+  }
+
+  /**
+   * Applies the fault rules that are next for this point. Inboxes are asked in the order of their RCPT commands, delays
+   * add up, and the first rule that replies or disconnects decides for all; the inboxes after it keep their rules.
+   */
+  async #findFault(
+    at: FaultPoint,
+    recipients: readonly Recipient[],
+    { envelope }: Transaction,
+  ): Promise<{ delayMs: number; given?: Outcome }> {
+    const { receiver, log } = this.#context;
+    const asked = new Set<string>();
+    let delayMs = 0;
+    for (const recipient of recipients.filter(hasFaults)) {
+      const { inboxId } = recipient;
+      const met = asked.has(inboxId) ? undefined : await receiver.meetFault(recipient, at, envelope);
+      asked.add(inboxId);
+      if (!met) continue;
+      delayMs += met.delayMs;
+      log.info({ session: this.#transport.id, inbox: inboxId, ...met }, 'A fault rule was applied');
+      this.#trail.fault(met, inboxId);
+      const { reply, disconnect: disconnects } = met;
+      if (reply || disconnects)
+        return { delayMs, given: { reply: reply && { ...reply, enhanced: '' }, disconnects } };
+    }
+    return { delayMs };
+  }
+
+  /** Resolves after the delay, or when the session ends. */
+  async #delayBy(ms: number): Promise<void> {
+    if (ms === 0 || this.#isLeaving || this.#isOver) return;
+    this.#delay = new AbortController();
+    this.#transport.setDelayed(true);
+    await this.#context.clock.sleep(ms, this.#delay.signal);
+    this.#transport.setDelayed(false);
+  }
+
+  /** Anything but a known error is a defect; the sender may try again. */
+  #replyFor(error: unknown): Reply {
+    const reply = replyForError(error);
+    if (!reply) this.#reports.failed(error, 'An SMTP session failed unexpectedly');
+    return reply ?? REPLIES.tryLater;
+  }
+
+  async #startTls(hasArgument: boolean): Promise<Given> {
+    if (!this.#offersStartTls) return REPLIES.notImplemented;
+    if (this.#isEncrypted) return REPLIES.tlsActive;
+    if (hasArgument) return REPLIES.noArgument;
+    const failed = (error: unknown) =>
+      this.#reports.failed(error, 'A TLS certificate could not be generated');
+    const handshake = await this.#wait(this.#transport.prepareTls().catch(failed));
+    if (!handshake || this.#isOver) return REPLIES.noTlsNow;
+    this.#reply(REPLIES.readyForTls);
+    this.#flush();
+    // Discard plaintext that was pipelined after STARTTLS (CVE-2011-0411).
+    this.#discardInput();
+    const cipher = handshake(this.#helo ?? '');
+    // A client that leaves now is reported as a failed handshake.
+    this.#helo = undefined;
+    this.#encrypted(await cipher);
+    return undefined;
+  }
+
+  /** Nothing is known of the client any more (RFC 3207 section 4.2). */
+  #encrypted(cipher: string): void {
+    this.#isEncrypted = true;
+    this.#helo = undefined;
+    this.#isAuthenticated = false;
+    this.#target = null;
+    this.#transaction = undefined;
+    this.#trail.add('tls', cipher);
+  }
+
+  async #auth(line: string): Promise<Given> {
+    if (this.#context.auth === 'off') return REPLIES.notImplemented;
+    if (this.#helo === undefined) return REPLIES.needHello;
+    if (!this.#offersAuth) return REPLIES.authNeedsTls;
+    if (this.#isAuthenticated) return REPLIES.alreadyAuthenticated;
+    if (this.#transaction) return REPLIES.authInTransaction;
+    const found = await readCredentials(line, async (challenge) => {
+      this.#reply(challenge);
+      return (await this.#readLine(true))?.toString();
+    });
+    if (!found || 'code' in found) return found;
+    const reply = await this.#wait(this.#authenticate(found));
+    this.#reply(reply);
+    if (reply.code >= 500) this.#authFailures++;
+    const { maxAuthFailures } = this.#context.limits;
+    return this.#authFailures >= maxAuthFailures ? REPLIES.tooManyFailedAuths : undefined;
+  }
+
+  async #authenticate(credentials: SmtpCredentials): Promise<Reply> {
+    const { findCaptureTarget, auth } = this.#context;
+    try {
+      this.#target = (await findCaptureTarget(credentials)) ?? null;
+    } catch (error) {
+      if (!replyForError(error)) this.#reports.failed(error, 'SMTP authentication failed unexpectedly');
+      return REPLIES.authUnavailable;
+    }
+    if (!this.#target && auth === 'inbox') {
+      this.#hasTrace = true;
+      return this.#reports.refusedCredentials(credentials, REPLIES.badCredentials);
+    }
+    this.#isAuthenticated = true;
+    this.#trail.add('authenticated', this.#target ? 'inbox' : undefined);
+    this.#reports.authenticated(credentials, this.#target);
+    return REPLIES.authenticated;
+  }
+}

@@ -1,0 +1,185 @@
+import { AppError } from '../../../src/errors.ts';
+import { ByteBudget, IN_FLIGHT_BYTES } from '../../../src/inbound/in-flight/byte-budget.ts';
+import type { Receiver } from '../../../src/inbound/receiver.ts';
+import { createLog } from '../../../src/log.ts';
+import { DEFAULT_SMTP_LIMITS, type SmtpLimits } from '../../../src/smtp/limits.ts';
+import { Session, type SessionContext, type Transport } from '../../../src/smtp/session.ts';
+import { SmtpVisits } from '../../../src/smtp/visits.ts';
+import { FakeClock } from '../../support/fake-clock.ts';
+import { CAPTURING, CountingMetrics } from '../start-smtp.ts';
+
+export interface DriveOptions extends Partial<Omit<SessionContext, 'limits' | 'receiver'>> {
+  limits?: Partial<SmtpLimits>;
+  /** Default true. */
+  startTls?: boolean;
+  /** From the beginning. */
+  isEncrypted?: boolean;
+  /** The size limit of each inbox. */
+  inboxBytes?: number;
+  /** What the application does in another way than by default. */
+  receiver?: Partial<Receiver>;
+}
+
+/**
+ * A session with a client in memory, and an application that takes every mail: recipients whose address begins with
+ * `no` are rejected, and the password `right` is accepted.
+ */
+export class Driver implements Transport {
+  readonly id = 'session';
+  readonly remoteAddress = '192.0.2.1';
+  readonly source = '192.0.2.1';
+  readonly connectedAt = 0;
+  /** Everything that was written to the client. */
+  output = '';
+  /** What the application was asked and told, as JSON. */
+  readonly calls: string[] = [];
+  /** The messages that were delivered, as latin1. */
+  readonly mails: string[] = [];
+  closed = false;
+  isHandshaking = false;
+  /** Unexpected failures that were logged. */
+  readonly defects: unknown[] = [];
+  readonly budget: ByteBudget;
+  readonly session: Session;
+  readonly #running: Promise<void>;
+  #reader: ((bytes: Buffer | undefined) => void) | undefined;
+  #secured: ((cipher: string) => void) | undefined;
+  #whenIdle: (() => void) | undefined;
+
+  constructor(options: DriveOptions = {}) {
+    const { limits, startTls = true, isEncrypted = false, inboxBytes = 1_000_000, receiver } = options;
+    const clock = new FakeClock();
+    const log = createLog('silent');
+    log.error = ({ err }: { err?: unknown }) => void this.defects.push(err);
+    this.budget = options.budget ?? new ByteBudget({ capacity: IN_FLIGHT_BYTES, largest: 1_000_000, clock });
+    const context: SessionContext = {
+      ...{ name: 'mx.mayfly.test', maxMessageBytes: 1_000_000, bareLineEndings: 'refuse' },
+      ...{ auth: 'inbox', authPlaintext: true, postmasterDomains: new Set() },
+      ...{ clock, log, metrics: new CountingMetrics(), budget: this.budget },
+      visits: new SmtpVisits(),
+      findCaptureTarget: async ({ password }) => (password === 'right' ? CAPTURING : undefined),
+      ...options,
+      receiver: { ...this.#application(inboxBytes), ...receiver },
+      limits: { ...DEFAULT_SMTP_LIMITS, ...limits },
+    };
+    this.session = new Session(context, this, startTls);
+    this.#running = this.session.run(isEncrypted ? 'TLS' : null);
+  }
+
+  /** Sends a copy, and waits until the session wants more or is over. */
+  async push(bytes: Uint8Array | string): Promise<void> {
+    await this.idle();
+    this.#give(Buffer.from(bytes as Uint8Array));
+    await this.idle();
+  }
+
+  /** The client closes its side. */
+  async finish(): Promise<void> {
+    await this.idle();
+    this.#give(undefined);
+    if (!this.isHandshaking) await this.#running;
+  }
+
+  /** Resolves when the session wants bytes, is in a handshake, or is over. */
+  async idle(): Promise<void> {
+    if (this.#reader || this.isHandshaking) return;
+    const idle = new Promise<void>((resolve) => {
+      this.#whenIdle = resolve;
+    });
+    await Promise.race([idle, this.#running]);
+  }
+
+  /** The TLS handshake is complete. */
+  async secured(): Promise<void> {
+    this.isHandshaking = false;
+    this.#secured?.('TLS');
+    await this.idle();
+  }
+
+  #give(bytes: Buffer | undefined): void {
+    const reader = this.#reader;
+    this.#reader = undefined;
+    reader?.(bytes);
+  }
+
+  #nowIdle(): void {
+    this.#whenIdle?.();
+    this.#whenIdle = undefined;
+  }
+
+  read(): Promise<Buffer | undefined> {
+    if (this.closed) return Promise.resolve(undefined);
+    return new Promise((resolve) => {
+      this.#reader = resolve;
+      this.#nowIdle();
+    });
+  }
+
+  write(text: string): undefined {
+    this.output += text;
+  }
+
+  end(text: string): void {
+    this.output += text;
+    this.closed = true;
+    this.#give(undefined);
+  }
+
+  async prepareTls(): Promise<() => Promise<string>> {
+    return () => {
+      this.isHandshaking = true;
+      this.#nowIdle();
+      return new Promise((resolve) => {
+        this.#secured = resolve;
+      });
+    };
+  }
+
+  setDelayed(): void {}
+
+  #application(maxMessageBytes: number): Receiver {
+    const note = (call: object) => void this.calls.push(JSON.stringify(call));
+    return {
+      accept: async (rcptTo, declaredBytes, target) => {
+        note({ rcptTo, declaredBytes, target });
+        if (rcptTo.startsWith('no')) throw new AppError('unknown_recipient', 'No such inbox');
+        const inbox = { inboxId: `inb_${rcptTo}`, accountId: 'acc_1', address: rcptTo };
+        return { ...inbox, rcptTo, maxMessages: 1000, maxMessageBytes };
+      },
+      deliver: async ({ received, ...mail }) => {
+        note(mail);
+        this.mails.push(Buffer.from(received).toString('latin1'));
+        return [];
+      },
+      meetFault: async () => undefined,
+      replied: () => undefined,
+      captured: (captured) => note({ captured }),
+      refused: (refused) => note({ refused }),
+      senderRefused: (senderRefused) => note({ senderRefused }),
+      handshakeFailed: () => undefined,
+    };
+  }
+}
+
+/** What becomes of a dialogue that comes in the given pieces, and ends with the client closing its side. */
+export async function play(pieces: readonly Uint8Array[], options: DriveOptions = {}): Promise<Driver> {
+  const driver = new Driver(options);
+  for (const piece of pieces) if (!driver.closed && !driver.isHandshaking) await driver.push(piece);
+  await driver.finish();
+  return driver;
+}
+
+/** The whole dialogue, latin1, in one piece. */
+export const say = (text: string, options: DriveOptions = {}): Promise<Driver> =>
+  play([Buffer.from(text, 'latin1')], options);
+
+/** What the world has seen of a session. */
+export const traces = ({ output, calls, mails, closed, defects }: Driver) => ({
+  ...{ output, calls, mails, closed, defects },
+});
+
+/** Cuts bytes at the given offsets, in any order and beyond the end. */
+export function cut(bytes: Buffer, offsets: readonly number[]): Buffer[] {
+  const ends = [...new Set(offsets.map((offset) => offset % (bytes.length + 1)))].sort((a, b) => a - b);
+  return [...ends, bytes.length].map((end, i) => bytes.subarray(i === 0 ? 0 : ends[i - 1], end));
+}
