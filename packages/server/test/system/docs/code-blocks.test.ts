@@ -111,6 +111,7 @@ describe('README and docs', () => {
         MAYFLY_WEBHOOK_ALLOW: '127.0.0.0/8',
         MAYFLY_SIGNUP_PLAN: 'free',
         MAYFLY_SINK: 'on',
+        MAYFLY_DEV_KEY: 'on',
       });
       try {
         const onPage = codeBlocksOf(page);
