@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, expectTypeOf, it } from 'vitest';
-import { generateApi, OUTPUT, ROOT } from '../scripts/generate-api.ts';
+import { generateApi, OUTPUT, PYTHON_OUTPUT, ROOT } from '../scripts/generate-api.ts';
+import { generatePython } from '../scripts/generate-python.ts';
 import type * as contract from '../src/contract/index.ts';
 import type { api, Mayfly } from '../src/index.ts';
 
@@ -8,6 +9,7 @@ describe('the published types', () => {
   it('are those of openapi.json: run `npm run openapi` after a change of the contract', () => {
     const document = JSON.parse(readFileSync(`${ROOT}openapi.json`, 'utf8'));
     expect(readFileSync(OUTPUT, 'utf8')).toBe(generateApi(document));
+    expect(readFileSync(PYTHON_OUTPUT, 'utf8')).toBe(generatePython(document));
   });
 
   it('are assignable to the types of the contract, and those to them', () => {

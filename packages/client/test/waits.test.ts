@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { startApp, TEST_KEY, type TestApp } from '../../server/test/support/start-app.ts';
 import { Mayfly } from '../src/index.ts';
 
@@ -12,53 +12,95 @@ beforeAll(async () => {
 afterAll(() => app.stop());
 
 it('returns a message that is too large for the result of a wait in full', async () => {
-  const inbox = await mayfly.inboxes.create();
+  const inbox = await mayfly.createInbox();
   const text = `Your code is 482913.\n${'a line of a long text\n'.repeat(150_000)}`;
   await app.send({ from: 'no-reply@shop.example', to: inbox.address, subject: 'Large', text });
   const plain = await inbox.waitForMessage({ subject: 'Large' });
   expect(plain.text?.length).toBeGreaterThan(3_000_000);
   expect(plain.truncated).toBeUndefined();
   // A condition that is checked here sees the whole text, too.
-  const checked = await inbox.waitForMessage({ text: /a line of a long text\s*$/ }, { since: 'start' });
+  const checked = await inbox.waitForMessage({ text: /a line of a long text\s*$/, since: 'start' });
   expect(checked.id).toBe(plain.id);
 });
 
 it('holds one request for a wait of a part of a second', async () => {
-  const inbox = await mayfly.inboxes.create();
+  const inbox = await mayfly.createInbox();
   paths.length = 0;
-  await inbox.expectSilence({}, { forMs: 300 });
+  await inbox.expectSilence({ within: 300 });
   expect(paths).toEqual([`/v1/inboxes/${inbox.id}/wait`]);
 });
 
-it.each([['30s'], [Number.NaN], [-1]])('refuses %s as a time to wait', async (timeoutMs) => {
-  const inbox = await mayfly.inboxes.create();
-  await expect(inbox.waitForMessage({}, { timeoutMs: timeoutMs as number })).rejects.toThrow(
-    /"timeoutMs" must be a number of milliseconds, not /,
+it.each([['30s'], [Number.NaN], [-1]])('refuses %s as a time to wait', async (timeout) => {
+  const inbox = await mayfly.createInbox();
+  await expect(inbox.waitForMessage({ timeout: timeout as number })).rejects.toThrow(
+    /"timeout" must be a number of milliseconds, not /,
   );
 });
 
-it('refuses options that would be ignored, with what to write instead', async () => {
-  const inbox = await mayfly.inboxes.create();
-  const wrong = (options: unknown) => options as { forMs: number; timeoutMs?: number };
-  await expect(inbox.waitForMessage({}, wrong(100))).rejects.toThrow(
-    'The options of a wait must be an object such as { timeoutMs: 5000 }, not 100.',
+it('refuses a silence with a timeout, which would end early', async () => {
+  const inbox = await mayfly.createInbox();
+  const wrong = { timeout: 100 } as object;
+  await expect(inbox.expectSilence(wrong)).rejects.toThrow(
+    'A silence has no "timeout": write { within: 2000 }.',
   );
-  await expect(inbox.waitForMessage({}, wrong({ timeout: 100 }))).rejects.toThrow(
-    '"timeout" is not an option of a wait. Options are "timeoutMs", "since", "signal"',
-  );
-  for (const options of [undefined, 100, { timeoutMs: 100 }])
-    await expect(inbox.expectSilence({}, wrong(options))).rejects.toThrow('such as { forMs: 2000 }');
+});
+
+describe('a wait without a timeout of its own', () => {
+  /** What each wait asked the server for, of a server that has nothing. */
+  const held = async (options: object = {}, wait: object = {}): Promise<[number[], string]> => {
+    const asked: number[] = [];
+    const fetch = async (_: unknown, init: { body?: unknown } = {}) => {
+      asked.push(JSON.parse(String(init.body)).timeoutSeconds);
+      const nothing = { matched: false, messages: [], cursor: 'cur_1' };
+      return new Response(JSON.stringify(nothing), { headers: { 'content-type': 'application/json' } });
+    };
+    const client = new Mayfly({ url: app.url, fetch: fetch as typeof globalThis.fetch, ...options });
+    vi.useFakeTimers();
+    const error = await client
+      .inbox('inb_1')
+      .waitForCode(wait)
+      .catch((failure: Error) => failure);
+    vi.useRealTimers();
+    return [asked, String(error)];
+  };
+  const outside = () => {
+    for (const variable of ['VITEST', 'JEST_WORKER_ID', 'NODE_TEST_CONTEXT']) vi.stubEnv(variable, '');
+  };
+  afterEach(() => {
+    vi.unstubAllEnvs();
+  });
+
+  it.each([
+    ['VITEST', 'Vitest'],
+    ['JEST_WORKER_ID', 'Jest'],
+    ['NODE_TEST_CONTEXT', 'node:test'],
+  ])('ends after 4 seconds where %s is set, and says so', async (variable, name) => {
+    outside();
+    vi.stubEnv(variable, '1');
+    const [asked, text] = await held();
+    expect(asked).toEqual([4]);
+    expect(text).toMatch(
+      new RegExp(
+        `Waited 4 s for a mail with a code to inb_1\\. That is the default under ${name}.*pass "timeout"`,
+      ),
+    );
+    expect(await held({}, { timeout: 20_000 })).toEqual([[20], expect.not.stringContaining('default')]);
+  });
+
+  it('ends after 30 seconds elsewhere, in two held requests, or after what the client says', async () => {
+    outside();
+    expect((await held())[0][0]).toBe(25);
+    expect((await held({ waitTimeout: 9_000 }))[0]).toEqual([9]);
+  });
 });
 
 it('takes a pattern of a code as text too, and names it in the explanation', async () => {
-  const inbox = await mayfly.inboxes.create();
+  const inbox = await mayfly.createInbox();
   await app.send({ from: 'a@shop.example', to: inbox.address, subject: 'Ticket', text: 'Ticket AB-12' });
   const pattern = 'Ticket (\\S+)' as unknown as RegExp;
   expect(await inbox.waitForCode({ pattern })).toBe('AB-12');
-  await expect(
-    inbox.waitForCode({ pattern: /Order (\S+)/ }, { timeoutMs: 0, since: 'start' }),
-  ).rejects.toThrow(
-    /No mail with a code like \/Order \(\\S\+\)\/ reached[\s\S]*code is "no code like \/Order/,
+  await expect(inbox.waitForCode({ pattern: /Order (\S+)/, timeout: 0, since: 'start' })).rejects.toThrow(
+    /for a mail with a code like \/Order \(\\S\+\)\/ to [\s\S]*code is "no code like \/Order/,
   );
 });
 
@@ -77,16 +119,4 @@ it('names the server that redirects, and sends it nothing', async () => {
   await expect(redirected.usage()).rejects.toThrow(
     /redirects to https:\/\/mail.example\/v1: set MAYFLY_URL to the server itself/,
   );
-});
-
-it('imports the recording of an inbox that it exported', async () => {
-  const inbox = await mayfly.inboxes.create();
-  const body = 'Subject: Recorded\r\n\r\nYour code is 482913.';
-  await mayfly.call('POST /v1/inboxes/{id}/messages', { path: { id: inbox.id }, body });
-  const recording = await mayfly.call('GET /v1/inboxes/{id}/export', { path: { id: inbox.id } });
-  const { id, token } = await mayfly.call('POST /v1/inboxes/import', {
-    body: recording,
-    query: { speed: 10 },
-  });
-  expect(await mayfly.inbox(id, token).waitForCode({ subject: 'recorded' })).toBe('482913');
 });

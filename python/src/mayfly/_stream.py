@@ -15,8 +15,8 @@ SILENCE = 40.0
 """Seconds. The server writes a line every 15: a silence this long is a dead connection."""
 
 
-def follow(transport: Transport, path: str, since: str | None) -> Iterator[dict[str, Any]]:
-    """The data of every event. Raises ApiError when the stream cannot continue: the inbox ended, the key was revoked."""
+def follow(transport: Transport, path: str, since: str | None) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The id and data of every event. Raises ApiError when the stream cannot continue: the inbox ended, the key was revoked."""
     last: str | None = None
     failures = 0
     while True:
@@ -26,8 +26,7 @@ def follow(transport: Transport, path: str, since: str | None) -> Iterator[dict[
                 failures = 0
                 last = event_id or last
                 if data is not None:
-                    event: dict[str, Any] = json.loads(data)
-                    yield event
+                    yield last or "", json.loads(data)
         except ApiError as error:
             if pause_before(error, 1) is None:
                 raise

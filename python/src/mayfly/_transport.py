@@ -16,8 +16,14 @@ from .errors import BY_STATUS, ApiError, ConnectionFailedError
 
 FIRST_PAUSE = 0.1
 LONGEST_PAUSE = 1.0
+PAGE = 200
+"""The longest page of lists."""
 TRANSIENT = (502, 503, 504)
 """Not responses of our server about this request, but of what stands before it, or of its end."""
+
+
+# Inside of Transport `list` is its method.
+Items = list[dict[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -26,6 +32,7 @@ class Settings:
     credential: str
     timeout: float
     """Seconds for a request that does not wait, its retries included."""
+    wait_timeout: float
     retries: int
 
 
@@ -106,6 +113,21 @@ class Transport:
                     raise ConnectionFailedError(self.settings.url, attempt, failure) from failure
                 time.sleep(pause)
 
+    def list(
+        self, path: str, name: str, limit: int | None = None, query: dict[str, Any] | None = None
+    ) -> Items:
+        """All items of a list, newest first, or as many as `limit`. name: of the array in a page."""
+        items: Items = []
+        before: str | None = None
+        while limit is None or len(items) < limit:
+            size = PAGE if limit is None else min(PAGE, limit - len(items))
+            page = self.request("GET", path, query={**(query or {}), "limit": size, "before": before})
+            items += page[name]
+            before = page.get("before") or (items[-1]["id"] if items else None)
+            if not page["hasMore"]:
+                break
+        return items
+
     def _attempt(
         self,
         method: str,
@@ -119,7 +141,7 @@ class Transport:
         data: bytes | None = None
         if isinstance(body, bytes):
             data = body
-            sent.setdefault("content-type", "message/rfc822")
+            sent["content-type"] = "application/zip" if path.endswith("/import") else "message/rfc822"
         elif body is not None:
             data, sent["content-type"] = json.dumps(body).encode(), "application/json"
         response, content = self._exchange(method, self._target(path, query), data, sent, end)

@@ -6,7 +6,8 @@ import re
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ._message import Link, Message
+    from . import api
+    from ._message import Message
 
 
 class MayflyError(Exception):
@@ -75,16 +76,16 @@ class ConnectionFailedError(MayflyError):
         text = f"{type(cause).__name__} {why}"
         advice = next(
             (advice for pattern, advice in ADVICE if re.search(pattern, text, re.IGNORECASE)),
-            "Check that Mayfly is running there, or set MAYFLY_URL.",
+            'Start one with "npx mayfly dev", or set MAYFLY_URL.',
         )
         super().__init__(f"{url} did not respond in {times}: {why}. {advice}")
 
 
 class WaitTimeoutError(MayflyError, AssertionError):
-    """No message matched in time. The text is the server's explanation as a table."""
+    """No message matched in time. The text is the server's explanation, as a sentence and as a table."""
 
     def __init__(
-        self, text: str, inbox_id: str, timeout: float, explanation: dict[str, Any], is_final: bool
+        self, text: str, inbox_id: str, timeout: float, explanation: api.WaitExplanation, is_final: bool
     ) -> None:
         super().__init__(text)
         self.inbox_id = inbox_id
@@ -95,11 +96,11 @@ class WaitTimeoutError(MayflyError, AssertionError):
 
 
 class UnexpectedMessageError(MayflyError, AssertionError):
-    """A message matched during assert_silence."""
+    """A message matched during expect_silence."""
 
     def __init__(self, text: str, message: Message) -> None:
         super().__init__(text)
-        self.message = message
+        self.mail = message
 
 
 class NoCodeError(MayflyError, AssertionError):
@@ -109,9 +110,13 @@ class NoCodeError(MayflyError, AssertionError):
 class AmbiguousError(MayflyError, AssertionError):
     """None, or more than one, of the links of a message fits."""
 
-    def __init__(self, text: str, candidates: list[Link]) -> None:
+    def __init__(self, text: str, candidates: list[api.MailLink]) -> None:
         super().__init__(text)
         self.candidates = candidates
+
+
+class WebhookVerificationError(MayflyError):
+    """Why a webhook was rejected; respond with 400 or 401."""
 
 
 BY_STATUS: dict[int, type[ApiError]] = {

@@ -1058,7 +1058,7 @@ export interface WebhookWithSecret extends Webhook {
   secret: string;
 }
 
-/** Every operation of the API: what goes in and what comes out. */
+/** Every operation of the API but streams: what goes in and what comes out. */
 export interface Operations {
   'POST /v1/inboxes': { body?: CreateInbox; result: CreatedInbox };
   'GET /v1/inboxes': { query?: { address?: string; limit?: number; before?: string; [label: `label.${string}`]: string | undefined }; result: InboxList };
@@ -1086,8 +1086,6 @@ export interface Operations {
   'GET /v1/inboxes/{id}/messages/{messageId}/timeline': { path: { id: string; messageId: string }; result: Timeline };
   'GET /v1/refusals': { query?: { since?: string; address?: string; limit?: number }; result: RefusalList };
   'POST /v1/inboxes/{id}/wait': { path: { id: string }; body?: WaitRequest; result: WaitResult };
-  'GET /v1/inboxes/{id}/events': { path: { id: string }; query?: { since?: string }; result: Response };
-  'GET /v1/events': { query?: { since?: string }; result: Response };
   'POST /v1/webhooks': { body: CreateWebhook; result: WebhookWithSecret };
   'GET /v1/webhooks': { query?: { limit?: number; before?: string }; result: WebhookList };
   'GET /v1/webhooks/{id}': { path: { id: string }; result: Webhook };

@@ -37,13 +37,11 @@ await mail.sendMail({
   {
     id: 'playwright',
     label: 'Playwright',
-    text: ({ url }) => `import { Mayfly } from '@mayfly/client';
-import { test } from '@playwright/test';
+    text: ({ url }) => `import { test } from '@mayfly/playwright';
 
-const mayfly = new Mayfly({ url: '${url}', apiKey: process.env.MAYFLY_API_KEY });
+test.use({ mayflyUrl: '${url}' });
 
-test('signs up', async ({ page }) => {
-  const inbox = await mayfly.inboxes.create();
+test('signs up', async ({ page, inbox }) => {
   await page.goto('/sign-up');
   await page.getByLabel('E-mail').fill(inbox.address);
   await page.getByRole('button', { name: 'Sign up' }).click();

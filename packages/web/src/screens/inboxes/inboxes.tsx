@@ -54,7 +54,7 @@ function DeleteByLabel({
 }) {
   const [isAsking, setAsking] = useState(false);
   const remove = async () => {
-    const deleted = await attempt(() => mayfly.inboxes.deleteByLabels(labels));
+    const deleted = await attempt(() => mayfly.deleteInboxes(labels));
     if (deleted !== undefined) toast(`${plural(deleted, 'inbox')} deleted`);
     onDone();
   };
