@@ -119,6 +119,8 @@ export class ConnectionError extends MayflyError {
 export class WaitTimeoutError extends MayflyError {
   readonly inboxId: string;
   readonly timeout: Milliseconds;
+  /** What the server keeps of the wait; undefined where it keeps nothing. */
+  readonly waitId: string | undefined;
   /** Undefined when the server could not be reached at the end. */
   readonly explanation: WaitExplanation | undefined;
   /** False when the server could not be reached at the end: a message may have come since. */
@@ -126,16 +128,14 @@ export class WaitTimeoutError extends MayflyError {
 
   constructor(
     text: string,
-    inboxId: string,
-    timeout: Milliseconds,
-    explanation?: WaitExplanation,
-    isFinal = true,
+    of: Pick<WaitTimeoutError, 'inboxId' | 'timeout' | 'waitId' | 'explanation' | 'isFinal'>,
   ) {
     super('wait_timeout', text);
-    this.inboxId = inboxId;
-    this.timeout = timeout;
-    this.explanation = explanation;
-    this.isFinal = isFinal;
+    this.inboxId = of.inboxId;
+    this.timeout = of.timeout;
+    this.waitId = of.waitId;
+    this.explanation = of.explanation;
+    this.isFinal = of.isFinal;
     hide(this, 'explanation');
   }
 }

@@ -8,6 +8,7 @@ import {
   type ListOptions,
   type MayflyOptions,
   type RequestOptions,
+  splitOptions,
   Transport,
 } from './transport.ts';
 
@@ -17,15 +18,17 @@ export interface CreateOptions extends api.CreateInbox, RequestOptions {
 }
 
 type Labels = Record<string, string>;
+type QueryOf<Name extends 'GET /v1/messages' | 'POST /v1/inboxes/import'> = NonNullable<
+  api.Operations[Name]['query']
+>;
+type Since = { since?: string | Date | undefined };
 
+export type InboxQuery = ListOptions & { labels?: Labels; address?: string };
+export type ImportOptions = RequestOptions & QueryOf<'POST /v1/inboxes/import'>;
+export type RefusalQuery = ListOptions & Since & { address?: string };
 type Paging = 'q' | 'since' | 'before' | 'limit' | 'wait';
-type Filters = NonNullable<api.Operations['GET /v1/messages']['query']>;
-/** Which messages of the account a search finds, beside its words. */
-export interface SearchQuery extends Omit<Filters, Paging>, ListOptions {
-  /** At most so many, the newest. Default: 50. */
-  limit?: number | undefined;
-  since?: string | Date | undefined;
-}
+/** Which messages of the account a search finds, beside its words. Without `limit` the newest 50. */
+export type SearchQuery = ListOptions & Since & Omit<QueryOf<'GET /v1/messages'>, Paging>;
 
 const DEFAULT_FOUND = 50;
 
@@ -53,17 +56,12 @@ export class Mayfly {
     return this.transport.url;
   }
 
-  async createInbox({
-    idempotencyKey,
-    signal,
-    timeout,
-    headers,
-    ...body
-  }: CreateOptions = {}): Promise<Inbox> {
+  async createInbox({ idempotencyKey, ...given }: CreateOptions = {}): Promise<Inbox> {
+    const [options, body] = splitOptions(given);
     // Not randomUUID(): neither pages without TLS nor jsdom have it.
     const key = idempotencyKey ?? crypto.getRandomValues(new Uint32Array(4)).join('-');
-    const input = { body, headers: { ...headers, 'idempotency-key': key }, signal, timeout };
-    return new Inbox(this.transport, await this.call('POST /v1/inboxes', input));
+    const headers = { ...options.headers, 'idempotency-key': key };
+    return new Inbox(this.transport, await this.call('POST /v1/inboxes', { ...options, headers, body }));
   }
 
   async getInbox(id: string, options?: RequestOptions): Promise<Inbox> {
@@ -76,10 +74,7 @@ export class Mayfly {
   }
 
   /** The live inboxes, newest first. */
-  async inboxes({
-    labels,
-    ...query
-  }: ListOptions & { labels?: Labels; address?: string } = {}): Promise<Inbox[]> {
+  async inboxes({ labels, ...query }: InboxQuery = {}): Promise<Inbox[]> {
     const wanted = { ...query, ...labelQuery(labels) };
     const items = await this.transport.list<api.Inbox>('GET /v1/inboxes', 'inboxes', wanted);
     return items.map((data) => new Inbox(this.transport, data));
@@ -91,16 +86,9 @@ export class Mayfly {
   }
 
   /** A new inbox with the messages of a recording. @param recording of `inbox.export()` */
-  async importInbox(
-    recording: Uint8Array,
-    {
-      signal,
-      timeout,
-      headers,
-      ...query
-    }: RequestOptions & { speed?: number; ttlMinutes?: number; domain?: string; localPart?: string } = {},
-  ): Promise<Inbox> {
-    const input = { signal, timeout, headers, query, body: recording };
+  async importInbox(recording: Uint8Array, given: ImportOptions = {}): Promise<Inbox> {
+    const [options, query] = splitOptions(given);
+    const input = { ...options, query, body: recording };
     return new Inbox(this.transport, await this.call('POST /v1/inboxes/import', input));
   }
 
@@ -121,14 +109,9 @@ export class Mayfly {
   }
 
   /** Mail that SMTP refused, newest first. */
-  async refusals({
-    signal,
-    timeout,
-    headers,
-    since,
-    ...query
-  }: ListOptions & { since?: string | Date; address?: string } = {}): Promise<api.RefusedMail[]> {
-    const input = { signal, timeout, headers, query: { ...query, since: toSince(since) } };
+  async refusals({ since, ...given }: RefusalQuery = {}): Promise<api.RefusedMail[]> {
+    const [options, query] = splitOptions(given);
+    const input = { ...options, query: { ...query, since: toSince(since) } };
     return ((await this.transport.send('GET /v1/refusals', input)) as api.RefusalList).refusals;
   }
 
@@ -141,14 +124,9 @@ export class Mayfly {
   }
 
   /** A free address, held for ten minutes. */
-  generateAddress({
-    domain,
-    ...options
-  }: api.GenerateAddress & RequestOptions = {}): Promise<api.GeneratedAddress> {
-    return this.call('POST /v1/addresses/generate', {
-      ...options,
-      body: domain === undefined ? {} : { domain },
-    });
+  generateAddress(given: api.GenerateAddress & RequestOptions = {}): Promise<api.GeneratedAddress> {
+    const [options, body] = splitOptions(given);
+    return this.call('POST /v1/addresses/generate', { ...options, body });
   }
 
   usage(options?: RequestOptions): Promise<api.Usage> {

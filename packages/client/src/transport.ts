@@ -130,18 +130,19 @@ export class Transport {
   async list<Item extends { id: string }>(
     operation: string,
     name: string,
-    { limit = Number.POSITIVE_INFINITY, signal, timeout, headers, ...query }: ListOptions = {},
+    { limit = Number.POSITIVE_INFINITY, ...given }: ListOptions = {},
     path: Record<string, string> = {},
   ): Promise<Item[]> {
+    const [options, query] = splitOptions(given);
     const items: Item[] = [];
     let before: string | undefined;
     for (let hasMore = true; hasMore && items.length < limit; ) {
       const range = { limit: Math.min(limit - items.length, PAGE), before };
-      const input = { signal, timeout, headers, path, query: { ...query, ...range } };
+      const input = { ...options, path, query: { ...query, ...range } };
       const page = (await this.send(operation, input)) as Record<string, Item[]> & Page;
       items.push(...(page[name] ?? []));
       hasMore = page.hasMore;
-      before = page.before ?? items.at(-1)?.id;
+      before = page.searchedTo ?? page.before ?? items.at(-1)?.id;
     }
     return items;
   }
@@ -223,7 +224,14 @@ const PAGE = 200;
 interface Page {
   hasMore: boolean;
   before?: string | null;
+  /** Of a search that has not looked at everything. */
+  searchedTo?: string;
 }
+/** The options of a request, and what is left: its query or body. */
+export function splitOptions<Given extends RequestOptions>({ signal, timeout, headers, ...rest }: Given) {
+  return [{ signal, timeout, headers }, rest] as const;
+}
+
 /** The query of a list, with the options of its requests. */
 export interface ListOptions extends RequestOptions {
   /** At most so many, the newest. Default: all. */

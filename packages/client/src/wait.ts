@@ -138,6 +138,7 @@ function timeoutError(
 ): WaitTimeoutError {
   const { match, count, timeout, cut, since } = wanted;
   const { result, isFinal } = held;
+  const { waitId } = result as { waitId?: string };
   const explanation = result.explanation && {
     ...result.explanation,
     // The server knows nothing of conditions that are checked here.
@@ -154,22 +155,23 @@ function timeoutError(
     ...(since ? [sinceLine(wanted)] : []),
     ...(explanation ? explanationLines(explanation) : []),
     ...(isFinal ? [] : ['The server could not be reached at the end: this is what it said before.']),
-    `Look: ${whyUrl(inbox, wanted, parts)}`,
+    `Look: ${whyUrl(inbox, wanted, parts, waitId)}`,
   ];
   const text = `${explanation?.summary ?? 'No mail came.'}\n  ${lines.join('\n  ')}`;
-  return new WaitTimeoutError(text, inbox.id, timeout, explanation, isFinal);
+  return new WaitTimeoutError(text, { inboxId: inbox.id, timeout, waitId, explanation, isFinal });
 }
 
 /**
- * The screen of the console that explains this wait, with its conditions. Those that only the client checks are
+ * The screen of the console that explains this wait, with its id and its conditions. Those that only the client checks are
  * left out. A label finds what is kept of the inbox when it has ended.
  */
 function whyUrl(
   { consoleUrl, labels }: WaitTarget,
   { count, since }: WaitFor,
   { onServer }: SplitMatch,
+  waitId: string | undefined,
 ): string {
-  const query = new URLSearchParams();
+  const query = new URLSearchParams(waitId && { wait: waitId });
   for (const [name, value] of Object.entries(onServer)) {
     // A link has conditions of its own: `link.kind=reset`.
     const parts = Object.entries(Object(value) === value ? Object(value) : {}).filter(

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { startApp, TEST_KEY, type TestApp } from '../../server/test/support/start-app.ts';
-import { Mayfly } from '../src/index.ts';
+import { Mayfly, type WaitTimeoutError } from '../src/index.ts';
 
 let app: TestApp;
 let mayfly: Mayfly;
@@ -35,6 +35,20 @@ it.each([['30s'], [Number.NaN], [-1]])('refuses %s as a time to wait', async (ti
   await expect(inbox.waitForMessage({ timeout: timeout as number })).rejects.toThrow(
     /"timeout" must be a number of milliseconds, not /,
   );
+});
+
+it('names what the server keeps of a wait that failed', async () => {
+  const answer = { matched: false, messages: [], cursor: 'cur_1', waitId: 'wai_1' };
+  const fetch = async () => Response.json(answer);
+  const client = new Mayfly({ url: app.url, fetch });
+  const error = await client
+    .inbox('inb_1')
+    .waitForCode({ timeout: 0 })
+    .catch((failure: WaitTimeoutError) => failure);
+  expect(error).toMatchObject({
+    waitId: 'wai_1',
+    message: expect.stringContaining('/why?wait=wai_1&code=true'),
+  });
 });
 
 it('refuses a silence with a timeout, which would end early', async () => {

@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from . import api
+from ._json import given
 from ._transport import Transport, path_of
 
 
@@ -25,8 +26,7 @@ class Webhooks:
         self, url: str, *, inbox_id: str | None = None, description: str | None = None
     ) -> api.WebhookWithSecret:
         """With its `secret`, which is shown only now."""
-        wanted = {"url": url, "inboxId": inbox_id, "description": description}
-        body = {name: value for name, value in wanted.items() if value is not None}
+        body = given(url=url, inbox_id=inbox_id, description=description)
         return api.WebhookWithSecret.from_json(self._call("POST", body=body))
 
     def list(self, *, limit: int | None = None) -> WebhookList:
@@ -45,8 +45,7 @@ class Webhooks:
         enabled: bool | None = None,
         description: str | None = None,
     ) -> api.Webhook:
-        wanted = {"url": url, "enabled": enabled, "description": description}
-        body = {name: value for name, value in wanted.items() if value is not None}
+        body = given(url=url, enabled=enabled, description=description)
         return api.Webhook.from_json(self._call("PATCH", webhook_id, body=body))
 
     def delete(self, webhook_id: str) -> None:
@@ -73,7 +72,7 @@ class Webhooks:
 
     def replay_many(self, webhook_id: str, *, state: str, since: datetime | None = None) -> int:
         """Replays all deliveries in a state, such as "failed"; returns how many."""
-        body = {"state": state, **({"since": since.isoformat()} if since else {})}
+        body = given(state=state, since=since)
         return int(self._call("POST", webhook_id, "deliveries", "replay", body=body)["replayed"])
 
     def _call(self, method: str, *path: str, **options: Any) -> Any:
@@ -90,9 +89,7 @@ class Keys:
         self, name: str, *, scope: str = "full", expires_at: datetime | None = None
     ) -> api.CreatedKey:
         """With its `key`, which is shown only now. scope: "full" or "read"."""
-        body = {"name": name, "scope": scope}
-        if expires_at is not None:
-            body["expiresAt"] = expires_at.isoformat()
+        body = given(name=name, scope=scope, expires_at=expires_at)
         return api.CreatedKey.from_json(self._transport.request("POST", "/v1/keys", body=body))
 
     def list(self) -> KeyList:

@@ -8,15 +8,20 @@ import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from . import api
 from ._account import Keys, Webhooks
-from ._inbox import DEFAULT_WAIT, Inbox, since_of
+from ._inbox import DEFAULT_WAIT, Inbox
+from ._json import Filters, given
 from ._message import MessageSummary
 from ._stream import follow
 from ._transport import Settings, Transport, path_of
 from .errors import MayflyError
+
+if TYPE_CHECKING:
+    # Python before 3.11 has it not in `typing`.
+    from typing_extensions import Unpack
 
 DEFAULT_URL = "http://127.0.0.1:8025"
 SERVER_URL = re.compile(r"https?://(?!.*/v1$)[^?#@\s/:]*(\[[0-9a-fA-F:]+\])?(:\d{1,5})?(/[^?#@\s]*)?")
@@ -94,16 +99,15 @@ class Mayfly:
         idempotency_key: str | None = None,
     ) -> Inbox:
         """A new inbox. A repeated request creates no second one."""
-        wanted = {
-            "ttlMinutes": ttl_minutes,
-            "domain": domain,
-            "localPart": local_part,
-            "address": address,
-            "labels": labels,
-            "catchAll": catch_all,
-            "webhookUrl": webhook_url,
-        }
-        body = {name: value for name, value in wanted.items() if value is not None}
+        body = given(
+            ttl_minutes=ttl_minutes,
+            domain=domain,
+            local_part=local_part,
+            address=address,
+            labels=labels,
+            catch_all=catch_all,
+            webhook_url=webhook_url,
+        )
         headers = {"idempotency-key": idempotency_key or str(uuid.uuid4())}
         return Inbox(self._transport, self.request("POST", "/v1/inboxes", body=body, headers=headers))
 
@@ -139,7 +143,7 @@ class Mayfly:
         local_part: str | None = None,
     ) -> Inbox:
         """A new inbox with the messages of Inbox.export()."""
-        query = {"speed": speed, "ttlMinutes": ttl_minutes, "domain": domain, "localPart": local_part}
+        query = given(speed=speed, ttl_minutes=ttl_minutes, domain=domain, local_part=local_part)
         data = self.request("POST", "/v1/inboxes/import", query=query, body=recording)
         return Inbox(self._transport, data)
 
@@ -149,30 +153,16 @@ class Mayfly:
         *,
         limit: int = DEFAULT_FOUND,
         since: str | datetime | None = None,
-        from_: str | None = None,
-        to: str | None = None,
-        rcpt_to: str | None = None,
-        subject: str | None = None,
-        text: str | None = None,
-        has_attachments: bool | None = None,
+        **filters: Unpack[Filters],
     ) -> list[MessageSummary]:
         """Messages of all inboxes and the sink, newest first. q: words that all must be in the message."""
-        query = {
-            "q": q,
-            "since": since_of(since),
-            "from": from_,
-            "to": to,
-            "rcptTo": rcpt_to,
-            "subject": subject,
-            "text": text,
-            "hasAttachments": has_attachments,
-        }
+        query = given(q=q, since=since, **filters)
         found = self._transport.list("/v1/messages", "messages", limit, query)
         return [MessageSummary.of(self._transport, fields) for fields in found]
 
     def stream(self, since: str | datetime | None = None) -> Iterator[MessageEvent]:
         """Every message of the account as it arrives, once each, over cuts and restarts, without an end."""
-        for event_id, event in follow(self._transport, "/v1/events", since_of(since)):
+        for event_id, event in follow(self._transport, "/v1/events", given(since=since)):
             message = MessageSummary.of(self._transport, event["message"])
             yield MessageEvent(event_id, event["inboxId"], message)
 
@@ -180,7 +170,7 @@ class Mayfly:
         self, *, since: str | datetime | None = None, address: str | None = None, limit: int | None = None
     ) -> list[api.RefusedMail]:
         """Mail that SMTP refused, newest first."""
-        query = {"since": since_of(since), "address": address, "limit": limit}
+        query = given(since=since, address=address, limit=limit)
         answer = self.request("GET", "/v1/refusals", query=query)
         return [api.RefusedMail.from_json(one) for one in answer["refusals"]]
 
@@ -193,8 +183,8 @@ class Mayfly:
 
     def generate_address(self, domain: str | None = None) -> api.GeneratedAddress:
         """A free address, held for ten minutes."""
-        body = {} if domain is None else {"domain": domain}
-        return api.GeneratedAddress.from_json(self.request("POST", "/v1/addresses/generate", body=body))
+        answer = self.request("POST", "/v1/addresses/generate", body=given(domain=domain))
+        return api.GeneratedAddress.from_json(answer)
 
     def usage(self) -> api.Usage:
         return api.Usage.from_json(self.request("GET", "/v1/usage"))

@@ -7,10 +7,11 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterator
-from datetime import datetime, timezone
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from . import api
+from ._json import Filters, given
 from ._match import Match, describe
 from ._message import Message, MessageSummary, Text
 from ._stream import follow
@@ -43,11 +44,6 @@ def _points_at_caller(function: Callable[P, R]) -> Callable[P, R]:
         raise failure from None
 
     return wrapped
-
-
-def since_of(value: str | datetime | None) -> str | None:
-    """A position as the API takes it."""
-    return value.astimezone(timezone.utc).isoformat() if isinstance(value, datetime) else value
 
 
 class Inbox:
@@ -186,30 +182,17 @@ class Inbox:
         *,
         limit: int | None = None,
         since: str | datetime | None = None,
-        from_: str | None = None,
-        to: str | None = None,
-        rcpt_to: str | None = None,
-        subject: str | None = None,
-        text: str | None = None,
-        has_attachments: bool | None = None,
+        **filters: Unpack[Filters],
     ) -> list[MessageSummary]:
         """The messages that are there, newest first."""
-        query = {
-            "since": since_of(since),
-            "from": from_,
-            "to": to,
-            "rcptTo": rcpt_to,
-            "subject": subject,
-            "text": text,
-            "hasAttachments": has_attachments,
-        }
+        query = given(since=since, **filters)
         found = self._transport.list(path_of("v1", "inboxes", self.id, "messages"), "messages", limit, query)
         return [MessageSummary.of(self._transport, fields) for fields in found]
 
     def stream(self, since: str | datetime | None = None) -> Iterator[MessageSummary]:
         """Messages as they arrive, once each, over cuts and restarts, without an end."""
         path = path_of("v1", "inboxes", self.id, "events")
-        for _, event in follow(self._transport, path, since_of(since)):
+        for _, event in follow(self._transport, path, given(since=since)):
             yield MessageSummary.of(self._transport, event["message"])
 
     def read(self, message_id: str) -> Message:
@@ -221,7 +204,7 @@ class Inbox:
     ) -> Message:
         """Puts a message into the inbox without SMTP: its raw source. Needs an API key."""
         body = source.encode() if isinstance(source, str) else source
-        query = {"mailFrom": mail_from, "rcptTo": rcpt_to}
+        query = given(mail_from=mail_from, rcpt_to=rcpt_to)
         return Message.of(self._transport, self._call("POST", "messages", query=query, body=body))
 
     def empty(self) -> None:
@@ -265,9 +248,9 @@ class Inbox:
                 raise
 
     def _wait(
-        self, count: int, match: Match, given: float | None, since: str | datetime
+        self, count: int, match: Match, asked: float | None, since: str | datetime
     ) -> list[Message]:
-        timeout = self._transport.settings.wait_timeout if given is None else given
+        timeout = self._transport.settings.wait_timeout if asked is None else asked
         if isinstance(timeout, bool) or not isinstance(timeout, (int, float)) or not timeout >= 0:
             raise TypeError(f"A time to wait is a number of seconds, not {timeout!r}.")
         # Missing where only the id is known; 0 for the sink, which never expires.
@@ -278,7 +261,7 @@ class Inbox:
                 "Times are in seconds, not in milliseconds."
             )
         last = self._last if since == "last" else None
-        position = (last.id if last else None) if since == "last" else since_of(since)
+        position = (last.id if last else None) if since == "last" else given(since=since)["since"]
         messages = wait_for_messages(
             self._transport,
             WaitFor(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from dataclasses import fields
-from datetime import datetime
-from typing import Any, ClassVar, TypeVar
+from datetime import datetime, timezone
+from typing import Any, ClassVar, TypedDict, TypeVar
 
 R = TypeVar("R", bound="Result")
 INNER = re.compile(r"(?:list\[)?([A-Za-z]+)")
@@ -19,6 +19,26 @@ def time_of(text: str) -> datetime:
 def camel(name: str) -> str:
     """The name of a field in the API: `received_at` as `receivedAt`, `from_` as `from`."""
     return re.sub("_([a-z])", lambda found: found[1].upper(), name).rstrip("_")
+
+
+class Filters(TypedDict, total=False):
+    """Which messages a list shows. A string must be contained, and case is ignored."""
+
+    from_: str
+    to: str
+    rcpt_to: str
+    subject: str
+    text: str
+    has_attachments: bool
+
+
+def given(**values: Any) -> dict[str, Any]:
+    """The values that are not None, with the names of the API: a body or a query."""
+    return {
+        camel(name): value.astimezone(timezone.utc).isoformat() if isinstance(value, datetime) else value
+        for name, value in values.items()
+        if value is not None
+    }
 
 
 class Result:

@@ -110,8 +110,11 @@ def wait_for_messages(transport: Transport, wanted: WaitFor) -> list[Message]:
             return found
         if not result["matched"]:
             explanation = _explained(api.WaitExplanation.from_json(result["explanation"]), rejected)
-            text = _text(wanted, split, explanation, len(found), is_final)
-            raise WaitTimeoutError(text, wanted.inbox_id, wanted.timeout, explanation, is_final)
+            wait_id = result.get("waitId")
+            text = _text(wanted, split, explanation, len(found), is_final, wait_id)
+            raise WaitTimeoutError(
+                text, wanted.inbox_id, wanted.timeout, explanation, is_final, wait_id
+            )
         position = result["cursor"]
 
 
@@ -130,7 +133,12 @@ def _explained(explanation: api.WaitExplanation, rejected: list[api.SeenMessage]
 
 
 def _text(
-    wanted: WaitFor, split: SplitMatch, explanation: api.WaitExplanation, found: int, is_final: bool
+    wanted: WaitFor,
+    split: SplitMatch,
+    explanation: api.WaitExplanation,
+    found: int,
+    is_final: bool,
+    wait_id: str | None,
 ) -> str:
     """One sentence that says why, what was waited for, and the explanation as a table."""
     noun = "a mail" if wanted.count == 1 else f"{wanted.count} mails"
@@ -142,7 +150,7 @@ def _text(
     ]
     if not is_final:
         lines.append("The server could not be reached at the end: this is what it said before.")
-    lines.append(f"Look: {wanted.console_url}/why{_query(wanted, split)}")
+    lines.append(f"Look: {wanted.console_url}/why{_query(wanted, split, wait_id)}")
     return explanation.summary + "".join(f"\n  {line}" for line in lines)
 
 
@@ -159,12 +167,12 @@ def _since_line(wanted: WaitFor) -> str:
     return f'It began after {position}: pass since="start" to include what came before.'
 
 
-def _query(wanted: WaitFor, split: SplitMatch) -> str:
-    """The wait as parameters of the console, without what only the client checks.
+def _query(wanted: WaitFor, split: SplitMatch, wait_id: str | None) -> str:
+    """The wait as parameters of the console, with its id and without what only the client checks.
 
     A label finds what is kept of the inbox when it has ended.
     """
-    query: dict[str, str] = {}
+    query: dict[str, str] = {"wait": wait_id} if wait_id else {}
     for name, value in split.on_server.items():
         # A link has conditions of its own: link.kind=reset.
         is_link = isinstance(value, dict)

@@ -85,7 +85,13 @@ class WaitTimeoutError(MayflyError, AssertionError):
     """No message matched in time. The text is the server's explanation, as a sentence and as a table."""
 
     def __init__(
-        self, text: str, inbox_id: str, timeout: float, explanation: api.WaitExplanation, is_final: bool
+        self,
+        text: str,
+        inbox_id: str,
+        timeout: float,
+        explanation: api.WaitExplanation,
+        is_final: bool,
+        wait_id: str | None,
     ) -> None:
         super().__init__(text)
         self.inbox_id = inbox_id
@@ -93,6 +99,8 @@ class WaitTimeoutError(MayflyError, AssertionError):
         self.explanation = explanation
         self.is_final = is_final
         """False when the server could not be reached at the end."""
+        self.wait_id = wait_id
+        """What the server keeps of the wait; None where it keeps nothing."""
 
 
 class UnexpectedMessageError(MayflyError, AssertionError):
