@@ -51,12 +51,14 @@ it('names what the server keeps of a wait that failed', async () => {
   });
 });
 
-it('refuses a silence with a timeout, which would end early', async () => {
+it('refuses what a method would ignore', async () => {
   const inbox = await mayfly.createInbox();
   const wrong = { timeout: 100 } as object;
   await expect(inbox.expectSilence(wrong)).rejects.toThrow(
-    'A silence has no "timeout": write { within: 2000 }.',
+    /"timeout" is not a condition or an option of this wait\. There are: .*, within\./,
   );
+  const nested = { link: { href: '/x' } } as object;
+  await expect(inbox.waitForLink(nested)).rejects.toThrow(/"link" is not .* There are: .*, href, kind,/);
 });
 
 describe('a wait without a timeout of its own', () => {
@@ -64,7 +66,7 @@ describe('a wait without a timeout of its own', () => {
   const held = async (options: object = {}, wait: object = {}): Promise<[number[], string]> => {
     const asked: number[] = [];
     const fetch = async (_: unknown, init: { body?: unknown } = {}) => {
-      asked.push(JSON.parse(String(init.body)).timeoutSeconds);
+      asked.push(Math.round(JSON.parse(String(init.body)).timeoutSeconds));
       const nothing = { matched: false, messages: [], cursor: 'cur_1' };
       return new Response(JSON.stringify(nothing), { headers: { 'content-type': 'application/json' } });
     };

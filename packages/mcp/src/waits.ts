@@ -88,6 +88,7 @@ export async function wait(
   } catch (error) {
     if (!(error instanceof WaitTimeoutError)) throw error;
     const explanation = error.message
+      .replace('did not meet what the client checks itself: where', 'an earlier wait returned it')
       .replace(/ (and|with) the given "where"/, '')
       .replaceAll('where is "false"', 'was returned by an earlier wait');
     return { text: `Nothing found.\n${marked(explanation)}`, data: { found: false, explanation } };
