@@ -9,7 +9,7 @@ import type { ListOptions, Milliseconds, RequestOptions, Transport } from './tra
 import { waitForMessages } from './wait.ts';
 
 export interface WaitOptions {
-  /** Default: 30,000; under Jest, Vitest and node:test 4,000. */
+  /** Default: 30,000; in test runners less. */
   timeout?: Milliseconds | undefined;
   /**
    * Only messages after this. `last` (default): after the last message that a wait of this handle returned, at

@@ -16,15 +16,17 @@ const LEAST_RESERVE = 1_000;
 const MOST_RESERVE = 3_000;
 /** A wait that ends so long before the test is left as it is. */
 const MARGIN = 500;
-/** Below the limit of a test that has none of its own. */
-const WAIT_IN_TESTS = 4_000;
-
-/** Runners whose limit a program cannot ask for, by the variable that they set. */
-const RUNNERS: Record<string, string> = {
-  VITEST: 'under Vitest, where a test has 5 s: pass "timeout" and give the test more, or use @mayfly/vitest',
-  JEST_WORKER_ID: 'under Jest, where a test has 5 s: pass "timeout" and call jest.setTimeout()',
-  NODE_TEST_CONTEXT: 'under node:test: pass "timeout" for more',
-};
+/** Runners whose limit a program cannot ask for: the variable that they set, a wait that ends before it, advice. */
+const RUNNERS: Array<[variable: string, timeout: Milliseconds, words: string]> = [
+  [
+    'VITEST',
+    4_000,
+    'Vitest, where a test has 5 s: pass "timeout" and give the test more, or use @mayfly/vitest',
+  ],
+  ['JEST_WORKER_ID', 4_000, 'Jest, where a test has 5 s: pass "timeout" and call jest.setTimeout()'],
+  ['NODE_TEST_CONTEXT', 4_000, 'node:test: pass "timeout" for more'],
+  ['TEST_WORKER_INDEX', 25_000, 'Playwright, where a test has 30 s: use the inbox of @mayfly/playwright'],
+];
 
 /** How long a wait may take, and a sentence about why it is not as long as it was meant to be; '' otherwise. */
 export interface Allowed {
@@ -36,9 +38,9 @@ export interface Allowed {
 export function allowedTime(asked: Milliseconds | undefined, test: TestTime | undefined): Allowed {
   if (!test) {
     if (asked !== undefined) return { timeout: asked, cut: '' };
-    const runner = Object.entries(RUNNERS).find(([variable]) => environment(variable));
-    if (!runner) return { timeout: DEFAULT_WAIT, cut: '' };
-    return { timeout: WAIT_IN_TESTS, cut: `That is the default ${runner[1]}.` };
+    const [, timeout, words] = RUNNERS.find(([variable]) => environment(variable)) ?? [];
+    if (!timeout) return { timeout: DEFAULT_WAIT, cut: '' };
+    return { timeout, cut: `That is the default under ${words}.` };
   }
   const wanted = asked ?? DEFAULT_WAIT;
   const left = test.left();

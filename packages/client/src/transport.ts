@@ -26,7 +26,7 @@ export interface MayflyOptions {
   headers?: Record<string, string> | undefined;
   /** For a request that does not wait for mail, its retries included. Default: 10,000. */
   timeout?: Milliseconds | undefined;
-  /** For waits that name none. Default: 30,000; under Jest, Vitest and node:test 4,000. */
+  /** For waits that name none. Default: 30,000; in test runners less. */
   waitTimeout?: Milliseconds | undefined;
   /** How often a failed request is repeated. Default: 3. Waits and streams go on until their end. */
   retries?: number | undefined;

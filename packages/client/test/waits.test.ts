@@ -80,24 +80,26 @@ describe('a wait without a timeout of its own', () => {
     return [asked, String(error)];
   };
   const outside = () => {
-    for (const variable of ['VITEST', 'JEST_WORKER_ID', 'NODE_TEST_CONTEXT']) vi.stubEnv(variable, '');
+    for (const variable of ['VITEST', 'JEST_WORKER_ID', 'NODE_TEST_CONTEXT', 'TEST_WORKER_INDEX'])
+      vi.stubEnv(variable, '');
   };
   afterEach(() => {
     vi.unstubAllEnvs();
   });
 
   it.each([
-    ['VITEST', 'Vitest'],
-    ['JEST_WORKER_ID', 'Jest'],
-    ['NODE_TEST_CONTEXT', 'node:test'],
-  ])('ends after 4 seconds where %s is set, and says so', async (variable, name) => {
+    ['VITEST', 'Vitest', 4],
+    ['JEST_WORKER_ID', 'Jest', 4],
+    ['NODE_TEST_CONTEXT', 'node:test', 4],
+    ['TEST_WORKER_INDEX', 'Playwright', 25],
+  ])('ends before a test does where %s is set, and says so', async (variable, name, seconds) => {
     outside();
     vi.stubEnv(variable, '1');
     const [asked, text] = await held();
-    expect(asked).toEqual([4]);
+    expect(asked).toEqual([seconds]);
     expect(text).toMatch(
       new RegExp(
-        `Waited 4 s for a mail with a code to inb_1\\. That is the default under ${name}.*pass "timeout"`,
+        `Waited ${seconds} s for a mail with a code to inb_1\\. That is the default under ${name}.*: (pass|use) `,
       ),
     );
     expect(await held({}, { timeout: 20_000 })).toEqual([[20], expect.not.stringContaining('default')]);
