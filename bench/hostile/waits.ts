@@ -6,6 +6,7 @@ import { type Inbox, type Mayfly, withMayfly } from '../support/mayfly.ts';
 import { compared, type Row } from '../support/rows.ts';
 import { onTheWire, SmtpClient } from '../support/smtp-client.ts';
 import { percentile } from '../support/stats.ts';
+import { makeAccount, type OtherAccount } from './accounts.ts';
 import type { Held } from './holders.ts';
 
 const HELD = 1_000;
@@ -17,11 +18,6 @@ const READ_EVERY_MS = 10;
 const MAIL_EVERY_MS = 100;
 /** The other account's p50 beside them, as a multiple of the idle one. */
 const MOST = 2;
-
-interface OtherAccount {
-  key: string;
-  inbox: Inbox;
-}
 
 /** One account holds a thousand requests and mails itself; another one reads. */
 export async function hostileWaits(): Promise<Row[]> {
@@ -48,21 +44,6 @@ export async function hostileWaits(): Promise<Row[]> {
     for (const [name, held] of kinds) rows.push(await measure(mayfly, other, inbox, mail, name, held));
     return rows;
   });
-}
-
-async function makeAccount({ url }: Mayfly): Promise<OtherAccount> {
-  const post = async <T>(path: string, key: string | null, body: object): Promise<T> => {
-    const response = await fetch(url + path, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json', ...(key && { authorization: `Bearer ${key}` }) },
-      body: JSON.stringify(body),
-    });
-    if (!response.ok) throw new Error(`POST ${path}: ${response.status} ${await response.text()}`);
-    return (await response.json()) as T;
-  };
-  const { key } = await post<{ key: { key: string } | string }>('/v1/accounts', null, { name: 'other' });
-  const text = typeof key === 'string' ? key : key.key;
-  return { key: text, inbox: await post<Inbox>('/v1/inboxes', text, {}) };
 }
 
 /** The median time of the other account's reads, milliseconds. */

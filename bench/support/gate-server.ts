@@ -89,6 +89,7 @@ function openGate(real: Gate, inboxes: Store['inboxes'], keyRecord: KeyRecord): 
           return { ...caller, inbox: inbox ?? null };
         });
       },
+      findInbox: inboxes.find,
       forget: () => found.clear(),
     },
   };

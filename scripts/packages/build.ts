@@ -174,6 +174,13 @@ function buildServer(): void {
     // The node_modules folder that this package lies in.
     .replace('../../../node_modules/.cache/mayfly', '../../../.cache/mayfly');
   writeFileSync(bin, text);
+  const described = join(server, 'dist/http/openapi/file.js');
+  const moved = readFileSync(described, 'utf8').replace(
+    '../../../../../openapi.json',
+    '../../../openapi.json',
+  );
+  writeFileSync(described, moved);
+  cpSync(join(ROOT, 'openapi.json'), join(server, 'openapi.json'));
   // The scope of these files, and what version.js reads.
   const { name, dependencies = {} } = source;
   const { '@mayfly/client': _, ...others } = dependencies;

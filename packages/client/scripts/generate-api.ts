@@ -14,12 +14,15 @@ export interface Schema {
   enum?: unknown[];
   const?: unknown;
   anyOf?: Schema[];
+  allOf?: Schema[];
   properties?: Record<string, Schema>;
   required?: string[];
   items?: Schema;
   additionalProperties?: boolean | Schema;
   description?: string;
 }
+/** A component, or what stands in its place. */
+type Reference<T> = T | { $ref: string };
 interface Parameter {
   name: string;
   in: string;
@@ -29,13 +32,13 @@ interface Parameter {
 }
 type Content = Record<string, { schema: Schema }>;
 interface Operation {
-  parameters?: Parameter[];
+  parameters?: Reference<Parameter>[];
   requestBody?: { required?: boolean; content: Content };
   responses: Record<string, { content?: Content }>;
 }
 export interface OpenApi {
   paths: Record<string, Record<string, Operation>>;
-  components: { schemas: Record<string, Schema> };
+  components: { schemas: Record<string, Schema>; parameters: Record<string, Parameter> };
 }
 
 const HEAD = `// Generated from openapi.json by scripts/generate-api.ts: run \`npm run openapi\` after a change of the contract.\n`;
@@ -49,36 +52,20 @@ const PRIMITIVES: Record<string, string> = {
 
 const comment = (text: string | undefined, indent: string) =>
   text ? `${indent}/** ${text.replaceAll('*/', '* /').replaceAll(/\s+/g, ' ')} */\n` : '';
-/** Schemas with fewer common fields have them by chance. */
-const MIN_SHARED = 5;
 /** For editors; the whole description is in the OpenAPI document. */
 const firstSentence = (text = '') => text.split(/(?<=[.!?]) (?=[A-Z`])/)[0];
 
-/** A field as it is declared, without its description. */
-const declared = (schema: Schema, name: string, field: Schema) =>
-  `${key(name)}${schema.required?.includes(name) ? '' : '?'}: ${typeOf(field, '  ')};`;
-
-/** The largest other schema whose fields all occur in this one, with the same types: it is extended. */
-function baseOf(schema: Schema, all: Schema[]): Schema | undefined {
-  const fieldsOf = (one: Schema) =>
-    Object.entries(one.properties ?? {}).map(([name, field]) => declared(one, name, field));
-  const own = new Set(fieldsOf(schema));
-  const isPart = (one: Schema) => {
-    const fields = fieldsOf(one);
-    return fields.length >= MIN_SHARED && fields.length < own.size && fields.every((field) => own.has(field));
-  };
-  const size = (one: Schema) => fieldsOf(one).length;
-  return all.filter(isPart).sort((a, b) => size(b) - size(a))[0];
-}
 /** Parameters of any name that begins so. */
 const LABELS = `[label: \`label.\${string}\`]: string | undefined`;
+const nameOf = ({ $ref }: { $ref: string }) => $ref.split('/').at(-1) ?? '';
 const key = (name: string) => (/^[A-Za-z_]\w*$/.test(name) ? name : `'${name}'`);
 
 /** The TypeScript type of a schema. @throws Error for a form that the contract does not use yet */
 function typeOf(schema: Schema, indent: string): string {
-  if (schema.$ref) return schema.$ref.split('/').at(-1) ?? '';
+  if (schema.$ref) return nameOf({ $ref: schema.$ref });
   if (schema.const !== undefined) return JSON.stringify(schema.const);
   if (schema.enum) return schema.enum.map((value) => JSON.stringify(value)).join(' | ');
+  if (schema.allOf) return schema.allOf.map((one) => typeOf(one, indent)).join(' & ');
   if (schema.anyOf) return [...new Set(schema.anyOf.map((one) => typeOf(one, indent)))].join(' | ');
   if (Array.isArray(schema.type))
     return schema.type.map((type) => typeOf({ ...schema, type }, indent)).join(' | ');
@@ -107,24 +94,27 @@ function objectOf(schema: Schema, indent: string): string {
 }
 
 /** The fields of one group of parameters, or '' without any. Names with a dot come from labels. */
-function parametersOf(operation: Operation, place: 'path' | 'query'): string {
-  const parameters = (operation.parameters ?? []).filter((parameter) => parameter.in === place);
-  const named = parameters.filter(({ name }) => name !== 'labels');
+function parametersOf(parameters: Parameter[], where: 'path' | 'query'): string {
+  const found = parameters.filter((parameter) => parameter.in === where);
+  const named = found.filter(({ name }) => name !== 'labels');
   const fields = named.map(
     ({ name, required, schema }) => `${key(name)}${required ? '' : '?'}: ${typeOf(schema, '')}`,
   );
-  if (named.length < parameters.length) fields.push(LABELS);
+  if (named.length < found.length) fields.push(LABELS);
   return fields.length === 0 ? '' : `{ ${fields.join('; ')} }`;
 }
 
 /** The operation as a field; '' for a stream of events, which has no end and a method of its own. */
-function operationOf(name: string, operation: Operation): string {
+function operationOf(name: string, operation: Operation, { components }: OpenApi): string {
   const success = Object.entries(operation.responses).find(([status]) => status.startsWith('2'));
   const content = success?.[1].content;
   if (content && 'text/event-stream' in content) return '';
   const lines: string[] = [];
+  const parameters = (operation.parameters ?? []).flatMap((one) =>
+    '$ref' in one ? (components.parameters[nameOf(one)] ?? []) : one,
+  );
   for (const place of ['path', 'query'] as const) {
-    const fields = parametersOf(operation, place);
+    const fields = parametersOf(parameters, place);
     if (fields) lines.push(`${place}${place === 'path' ? '' : '?'}: ${fields}`);
   }
   const body = operation.requestBody;
@@ -140,23 +130,25 @@ function operationOf(name: string, operation: Operation): string {
   return `  '${name}': { ${lines.join('; ')} };\n`;
 }
 
+/** A schema that extends another one has it as the first of `allOf`. */
+function declarationOf(name: string, schema: Schema): string {
+  const head = comment(schema.description, '');
+  const [base, own] = schema.allOf ?? [];
+  if (base?.$ref && own)
+    return `${head}export interface ${name} extends ${typeOf(base, '')} ${objectOf(own, '')}\n`;
+  if (schema.type !== 'object' || !schema.properties)
+    return `${head}export type ${name} = ${typeOf(schema, '')};\n`;
+  return `${head}export interface ${name} ${objectOf(schema, '')}\n`;
+}
+
 /** The whole file. */
 export function generateApi(document: OpenApi): string {
-  const named = Object.entries(document.components.schemas);
-  const nameOf = new Map(named.map(([name, schema]) => [schema, name]));
-  const schemas = named.map(([name, schema]) => {
-    const head = comment(schema.description, '');
-    if (schema.type !== 'object' || !schema.properties)
-      return `${head}export type ${name} = ${typeOf(schema, '')};\n`;
-    const base = baseOf(schema, [...nameOf.keys()]);
-    if (!base) return `${head}export interface ${name} ${objectOf(schema, '')}\n`;
-    const own = Object.entries(schema.properties).filter(([field]) => !base.properties?.[field]);
-    const rest = { ...schema, properties: Object.fromEntries(own) };
-    return `${head}export interface ${name} extends ${nameOf.get(base)} ${objectOf(rest, '')}\n`;
-  });
+  const schemas = Object.entries(document.components.schemas).map(([name, schema]) =>
+    declarationOf(name, schema),
+  );
   const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) =>
-      operationOf(`${method.toUpperCase()} ${path}`, operation),
+      operationOf(`${method.toUpperCase()} ${path}`, operation, document),
     ),
   );
   const head = '/** Every operation of the API but streams: what goes in and what comes out. */\n';

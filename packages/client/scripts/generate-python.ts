@@ -5,7 +5,7 @@
 import type { OpenApi, Schema } from './generate-api.ts';
 
 /** What methods of the client return, and what is in it. */
-const RESULTS = `Message WaitExplanation Inbox GeneratedAddress FaultState TimelineEvent LintFinding RefusedMail RunReport
+const RESULTS = `Message WaitExplanation Inbox Label GeneratedAddress FaultState TimelineEvent LintFinding RefusedMail RunReport
   Usage ServedDomain CreatedKey Key Webhook WebhookWithSecret WebhookDelivery MessageSummary MessageReceivedEvent`;
 const HEAD = `"""What the API returns. Generated from openapi.json: run \`npm run openapi\` after a change of the contract."""
 
@@ -33,22 +33,35 @@ const literal = (values: unknown[]) =>
 export function generatePython({ components: { schemas } }: OpenApi): string {
   const classes = new Map<string, string>();
 
+  /** With the fields of the schema that it extends. */
+  function whole({ $ref, allOf, ...schema }: Schema): Schema {
+    if ($ref) return whole(schemas[$ref.split('/').at(-1) ?? ''] ?? {});
+    const parts = (allOf ?? []).map(whole);
+    const properties = Object.assign({}, ...parts.map((part) => part.properties));
+    return parts.length === 0
+      ? schema
+      : { ...schema, properties, required: parts.flatMap(({ required = [] }) => required) };
+  }
+
   function typeOf(schema: Schema, name: string): string {
     if (schema.$ref) {
       const named = schema.$ref.split('/').at(-1) ?? '';
-      const target = schemas[named] ?? {};
+      const target = whole(schema);
       return target.properties ? declare(named, target) : typeOf(target, named);
     }
+    if (schema.allOf) return declare(name, whole(schema));
     if (schema.const !== undefined) return literal([schema.const]);
     if (schema.enum) return literal(schema.enum);
     if (schema.anyOf) return [...new Set(schema.anyOf.map((one) => typeOf(one, name)))].join(' | ');
+    if (Array.isArray(schema.type))
+      return schema.type.map((type) => typeOf({ ...schema, type }, name)).join(' | ');
     if (schema.type === 'array') return `list[${typeOf(schema.items ?? {}, name.replace(/s$/, ''))}]`;
     if (schema.type === 'object' && schema.properties) return declare(name, schema);
     if (schema.type === 'object') {
       const values = schema.additionalProperties;
       return `dict[str, ${typeof values === 'object' ? typeOf(values, name) : 'Any'}]`;
     }
-    if (schema.format === 'date-time') return 'datetime';
+    if (schema.type === 'string' && schema.format === 'date-time') return 'datetime';
     return PRIMITIVES[String(schema.type)] ?? 'Any';
   }
 
@@ -72,6 +85,6 @@ export function generatePython({ components: { schemas } }: OpenApi): string {
     return name;
   }
 
-  for (const name of RESULTS.split(/\s+/)) declare(name, schemas[name] ?? {});
+  for (const name of RESULTS.split(/\s+/)) declare(name, whole(schemas[name] ?? {}));
   return `${HEAD}${[...classes.values()].join('')}`;
 }

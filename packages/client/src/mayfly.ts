@@ -31,6 +31,8 @@ type Paging = 'q' | 'since' | 'before' | 'limit' | 'wait';
 export type SearchQuery = ListOptions & Since & Omit<QueryOf<'GET /v1/messages'>, Paging>;
 
 const DEFAULT_FOUND = 50;
+/** As many as the server gives at once. */
+const MAX_LABELS = 200;
 
 const labelQuery = (labels: Labels = {}) =>
   Object.fromEntries(Object.entries(labels).map(([name, value]) => [`label.${name}`, value]));
@@ -92,7 +94,7 @@ export class Mayfly {
     return new Inbox(this.transport, await this.call('POST /v1/inboxes/import', input));
   }
 
-  /** Messages of all inboxes and the sink, newest first. @param q words that all must be in the message */
+  /** Messages of all inboxes and the sink, newest first. @param q words, or the search language of docs/reading.md */
   async search(
     q?: string,
     { since, limit = DEFAULT_FOUND, ...query }: SearchQuery = {},
@@ -121,6 +123,12 @@ export class Mayfly {
    */
   report(labels: Labels, options?: RequestOptions): Promise<api.RunReport> {
     return this.call('GET /v1/reports/runs', { ...options, query: labelQuery(labels) });
+  }
+
+  /** The newest labels of live inboxes, with the number of inboxes that have each. @param name only those */
+  async labels(name?: string, { limit = MAX_LABELS, ...options }: ListOptions = {}): Promise<api.Label[]> {
+    const query = { ...(name !== undefined && { name }), limit };
+    return (await this.call('GET /v1/labels', { ...options, query })).labels;
   }
 
   /** A free address, held for ten minutes. */

@@ -70,6 +70,12 @@ export class MessageSummary {
     return (await this.#send<api.LintReport>('GET', '/lint', options)).findings;
   }
 
+  /** Marks it as read or unread, or replaces its tags. Needs an API key. @returns it with its marks */
+  async mark({ read, tags, ...options }: api.MarkMessage & RequestOptions): Promise<MessageSummary> {
+    const input = { ...options, body: { read, tags } };
+    return new MessageSummary(this.#transport, await this.#send<api.MessageSummary>('PATCH', '', input));
+  }
+
   /** Needs an API key. */
   delete(options?: RequestOptions): Promise<void> {
     return this.#send('DELETE', '', options);

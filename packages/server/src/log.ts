@@ -1,11 +1,31 @@
 import { write } from 'node:fs';
 import { type Logger, pino } from 'pino';
+import { type Clock, MINUTE_MS } from './clock.ts';
 
 export type { Logger };
 
 /** The levels an operator may choose, the most detailed first. */
 export const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
+
+/**
+ * Reports an error that repeats: the first one at once, later ones once a minute.
+ * @param write logs the last error, and how many there were since it was called before
+ */
+export function oncePerMinute(
+  clock: Pick<Clock, 'monotonic'>,
+  write: (error: Error, count: number) => void,
+): (error: Error) => void {
+  let next = Number.NEGATIVE_INFINITY;
+  let count = 0;
+  return (error) => {
+    count++;
+    if (clock.monotonic() < next) return;
+    next = clock.monotonic() + MINUTE_MS;
+    write(error, count);
+    count = 0;
+  };
+}
 
 /** Bytes of log lines that wait while the output takes none, as on a full disk; later lines are dropped. */
 const MAX_WAITING_BYTES = 256 * 1024;

@@ -1,4 +1,4 @@
-import { closeSync, existsSync, fstatSync, openSync } from 'node:fs';
+import { closeSync, existsSync, fstatSync, openSync, readFileSync } from 'node:fs';
 import { createInterface } from 'node:readline/promises';
 import { type Command, CommanderError } from 'commander';
 import { createApp } from './app.ts';
@@ -175,8 +175,8 @@ function addServerCommands(program: Command, parent: number): void {
     .command('openapi')
     .description('Print the OpenAPI 3.1 document of the API')
     .action(async () => {
-      const { openapiDocument } = await import('./http/openapi/document.ts');
-      print(JSON.stringify(await openapiDocument(), null, 2));
+      const { OPENAPI_FILE } = await import('./http/openapi/file.ts');
+      print(readFileSync(OPENAPI_FILE, 'utf8').trimEnd());
     });
 }
 

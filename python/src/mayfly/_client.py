@@ -16,7 +16,7 @@ from ._inbox import DEFAULT_WAIT, Inbox
 from ._json import Filters, given
 from ._message import MessageSummary
 from ._stream import follow
-from ._transport import Settings, Transport, path_of
+from ._transport import PAGE, Settings, Transport, path_of
 from .errors import MayflyError
 
 if TYPE_CHECKING:
@@ -155,7 +155,7 @@ class Mayfly:
         since: str | datetime | None = None,
         **filters: Unpack[Filters],
     ) -> list[MessageSummary]:
-        """Messages of all inboxes and the sink, newest first. q: words that all must be in the message."""
+        """Messages of all inboxes and the sink, newest first. q: words, or the search language of docs/reading.md."""
         query = given(q=q, since=since, **filters)
         found = self._transport.list("/v1/messages", "messages", limit, query)
         return [MessageSummary.of(self._transport, fields) for fields in found]
@@ -180,6 +180,11 @@ class Mayfly:
         `labels` are those of its inboxes, at least one.
         """
         return api.RunReport.from_json(self.request("GET", "/v1/reports/runs", query=_label_query(labels)))
+
+    def labels(self, name: str | None = None, *, limit: int = PAGE) -> list[api.Label]:
+        """The newest labels of live inboxes, with the number of inboxes that have each. name: only those."""
+        answer = self.request("GET", "/v1/labels", query=given(name=name, limit=limit))
+        return [api.Label.from_json(one) for one in answer["labels"]]
 
     def generate_address(self, domain: str | None = None) -> api.GeneratedAddress:
         """A free address, held for ten minutes."""

@@ -180,12 +180,13 @@ class Inbox:
     def messages(
         self,
         *,
+        q: str | None = None,
         limit: int | None = None,
         since: str | datetime | None = None,
         **filters: Unpack[Filters],
     ) -> list[MessageSummary]:
-        """The messages that are there, newest first."""
-        query = given(since=since, **filters)
+        """The messages that are there, newest first. q: words, or the search language of docs/reading.md."""
+        query = given(q=q, since=since, **filters)
         found = self._transport.list(path_of("v1", "inboxes", self.id, "messages"), "messages", limit, query)
         return [MessageSummary.of(self._transport, fields) for fields in found]
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar, Union
 from urllib.parse import urlsplit
 
 from . import api
+from ._json import given
 from ._transport import path_of, path_within
 from .errors import AmbiguousError, MayflyError, NoCodeError
 
@@ -72,6 +73,11 @@ class MessageSummary(api.MessageSummary):
     def lint(self) -> list[api.LintFinding]:
         """What is wrong with the message, the most severe first."""
         return [api.LintFinding.from_json(one) for one in self._call("GET", "lint")["findings"]]
+
+    def mark(self, *, read: bool | None = None, tags: list[str] | None = None) -> MessageSummary:
+        """Marks it as read or unread, or replaces its tags, and returns it so. Needs an API key."""
+        assert self._transport is not None
+        return MessageSummary.of(self._transport, self._call("PATCH", body=given(read=read, tags=tags)))
 
     def delete(self) -> None:
         """Needs an API key."""

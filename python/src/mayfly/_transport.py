@@ -123,7 +123,7 @@ class Transport:
             size = PAGE if limit is None else min(PAGE, limit - len(items))
             page = self.request("GET", path, query={**(query or {}), "limit": size, "before": before})
             items += page[name]
-            before = page.get("before") or (items[-1]["id"] if items else None)
+            before = page.get("searchedTo") or page.get("before") or (items[-1]["id"] if items else None)
             if not page["hasMore"]:
                 break
         return items

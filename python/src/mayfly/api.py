@@ -186,6 +186,10 @@ class Message(Result):
     """Whether `attachmentCount` is above 0."""
     codes: list[MailCode]
     """One-time codes in the message, best first; empty when unsure."""
+    read_at: datetime | None
+    """When the message was marked as read; null if it is not."""
+    tags: list[str]
+    """The tags of the message, as `PATCH` set them."""
     reply_to: list[MailAddress]
     """Addresses of the Reply-To header."""
     bcc: list[MailAddress]
@@ -257,6 +261,10 @@ class MessageSummary(Result):
     """Whether `attachmentCount` is above 0."""
     codes: list[MailCode]
     """One-time codes in the message, best first; empty when unsure."""
+    read_at: datetime | None
+    """When the message was marked as read; null if it is not."""
+    tags: list[str]
+    """The tags of the message, as `PATCH` set them."""
 
 
 @dataclass(frozen=True)
@@ -412,6 +420,18 @@ class Inbox(Result):
 
 
 @dataclass(frozen=True)
+class Label(Result):
+    """A label of live inboxes."""
+
+    name: str
+    value: str
+    inboxes: int
+    """Live inboxes with this label."""
+    newest_at: datetime
+    """When the newest of them was created."""
+
+
+@dataclass(frozen=True)
 class GeneratedAddress(Result):
     """A free address without an inbox."""
 
@@ -493,7 +513,7 @@ class TimelineEvent(Result):
 
 @dataclass(frozen=True)
 class LintFinding(Result):
-    """One thing that is wrong with a message."""
+    """A rule that a message breaks, once or more often."""
 
     rule: str
     """Name of the rule; it does not change."""
@@ -502,7 +522,9 @@ class LintFinding(Result):
     message: str
     """What is wrong, and what to do about it."""
     where: str | None
-    """A header field, a media type, an attachment, an address or a line of the raw source; null for the message as a whole."""
+    """A header field, a media type, an attachment, an address or a line of the raw source, or several of them; null for the message as a whole."""
+    count: int
+    """How often the message breaks the rule, of images and addresses in its first 1,000."""
     reference: str
     """Where the rule comes from: a section of a standard, or a data set."""
 
@@ -519,7 +541,7 @@ class HeldCounts(Result):
 
 @dataclass(frozen=True)
 class RunReportTotals(Result):
-    """Sums over `inboxes`."""
+    """Sums over all inboxes of the run, also those that `inboxes` leaves out."""
 
     inboxes: int
     """Inboxes of the run."""
@@ -628,13 +650,13 @@ class RunReport(Result):
 
     labels: dict[str, str]
     totals: RunReportTotals
-    """Sums over `inboxes`."""
+    """Sums over all inboxes of the run, also those that `inboxes` leaves out."""
     problems: list[str]
     """What was wrong, in sentences that begin with the address: failed waits, then lists and streams of which none had a message, then refused mail."""
     inboxes: list[ReportedInbox]
-    """Newest first, at most 1,000."""
+    """Newest first, at most 1,000: those with a problem, then the newest others."""
     has_more: bool
-    """True if the labels fit more inboxes, which are not counted: name a further label."""
+    """True if `inboxes` leaves some out."""
 
 
 @dataclass(frozen=True)
@@ -808,6 +830,8 @@ class WebhookWithSecret(Result):
 
 @dataclass(frozen=True)
 class DeliveryAttemptError(Result):
+    """Why the attempt failed; null after a 2xx response."""
+
     code: str
     """The kind of failure, for programs."""
     message: str
@@ -895,6 +919,10 @@ class MessageReceivedEventDataMessage(Result):
     """Whether `attachmentCount` is above 0."""
     codes: list[MailCode]
     """One-time codes in the message, best first; empty when unsure."""
+    read_at: datetime | None
+    """When the message was marked as read; null if it is not."""
+    tags: list[str]
+    """The tags of the message, as `PATCH` set them."""
     html: str | None
     """The HTML body as sent; null when there is none."""
     text: str | None
@@ -931,5 +959,5 @@ class MessageReceivedEvent(Result):
     """When the message was stored."""
     data: MessageReceivedEventData
     """The inbox and the message."""
-    test: Literal[True] | None = None
+    test: bool | None = None
     """Only in test events, whose inbox and message do not exist."""

@@ -215,8 +215,12 @@ export const COMMANDS: Record<string, Command> = {
       const findings = await (await messageOf(context, values, id)).lint();
       if (values.json) return context.out(json(findings));
       if (findings.length === 0) context.note('Nothing is wrong with the message.\n');
-      for (const { severity, rule, where, message } of findings)
-        context.out(`${severity.padEnd(7)}  ${rule}${where === null ? '' : ` (${where})`}: ${message}\n`);
+      for (const { severity, rule, where, count, message } of findings) {
+        const places = [...(count > 1 ? [`${count} times`] : []), ...(where === null ? [] : [where])].join(
+          ': ',
+        );
+        context.out(`${severity.padEnd(7)}  ${rule}${places && ` (${places})`}: ${message}\n`);
+      }
     },
   },
   open: {

@@ -55,8 +55,8 @@ export const WebhookId = Type.String({
   examples: ['whk_01kk4m5c8rq2t5v7w9x1y3z5b7'],
 });
 
-/** Used in examples; a server that runs for development shows one on loopback instead. */
-export const EXAMPLE_HOOK = 'https://example.com/hooks/mayfly';
+/** Used in examples: a server for development accepts it, and needs no name server for it. */
+export const EXAMPLE_HOOK = 'http://127.0.0.1:3000/hooks/mayfly';
 
 export const WebhookUrl = Type.String({
   description:

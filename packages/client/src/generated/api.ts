@@ -10,6 +10,8 @@ export interface AccountMessageList {
   hasMore: boolean;
   /** Where to continue, to be passed as `before`; null when there is nothing more. */
   before: string | null;
+  /** Only where a search took more than a second: the time of the oldest message that it looked at. */
+  searchedTo?: string;
 }
 
 /** A fault rule that was applied. */
@@ -59,6 +61,12 @@ export interface Authentication {
   dmarc: string | null;
 }
 
+/** The account to create. */
+export interface CreateAccount {
+  /** Name of the account, for the operator. */
+  name: string;
+}
+
 /** Properties of the new inbox. All fields are optional. */
 export interface CreateInbox {
   /** Lifetime in minutes, from 1 to the maximum of your plan. */
@@ -94,6 +102,21 @@ export interface CreateWebhook {
   inboxId?: string;
   /** A note for people. */
   description?: string;
+}
+
+/** A new account with its first API key. */
+export interface CreatedAccount {
+  /** The account. */
+  account: {
+    /** Identifier of the account. */
+    id: string;
+    /** Name of the account. */
+    name: string;
+    /** Name of the plan of the account. */
+    plan: string;
+  };
+  /** The first API key. */
+  key: string;
 }
 
 /** A new inbox with its read token. */
@@ -344,6 +367,24 @@ export interface KeyList {
   keys: Key[];
 }
 
+/** A label of live inboxes. */
+export interface Label {
+  name: string;
+  value: string;
+  /** Live inboxes with this label. */
+  inboxes: number;
+  /** When the newest of them was created. */
+  newestAt: string;
+}
+
+/** Labels of live inboxes. */
+export interface LabelList {
+  /** Those of the newest inboxes first. */
+  labels: Label[];
+  /** True if there are more labels than `limit`. */
+  hasMore: boolean;
+}
+
 /** Up to 16 short name and value pairs, to find and delete by test run. */
 export type Labels = Record<string, string>;
 
@@ -357,7 +398,7 @@ export interface LinkMatch {
   text?: string;
 }
 
-/** One thing that is wrong with a message. */
+/** A rule that a message breaks, once or more often. */
 export interface LintFinding {
   /** Name of the rule; it does not change. */
   rule: string;
@@ -365,15 +406,17 @@ export interface LintFinding {
   severity: "error" | "warning" | "info";
   /** What is wrong, and what to do about it. */
   message: string;
-  /** A header field, a media type, an attachment, an address or a line of the raw source; null for the message as a whole. */
+  /** A header field, a media type, an attachment, an address or a line of the raw source, or several of them; null for the message as a whole. */
   where: string | null;
+  /** How often the message breaks the rule, of images and addresses in its first 1,000. */
+  count: number;
   /** Where the rule comes from: a section of a standard, or a data set. */
   reference: string;
 }
 
 /** What is wrong with a message. */
 export interface LintReport {
-  /** The most severe first; empty for a well-made message. */
+  /** One for each rule that the message breaks, the most severe first; empty for a well-made message. */
   findings: LintFinding[];
 }
 
@@ -417,6 +460,14 @@ export interface MailLink {
   text: string;
   /** The probable purpose of the link. */
   kind: "verify" | "reset" | "sign-in" | "unsubscribe" | "other";
+}
+
+/** Marks to change. */
+export interface MarkMessage {
+  /** True marks the message as read, now if it is not yet; false marks it as unread. */
+  read?: boolean;
+  /** Replaces all tags. */
+  tags?: string[];
 }
 
 /** A message in full. */
@@ -470,6 +521,8 @@ export interface MessageList {
   cursor: string;
   /** True if older entries match too: repeat the request with `before` set to the id of the last entry. */
   hasMore: boolean;
+  /** Only where a search took more than a second: the time of the oldest message that it looked at. */
+  searchedTo?: string;
 }
 
 /** Conditions that a message must meet together; without any, every message matches. Texts match anywhere in a field, and case is ignored. */
@@ -501,7 +554,7 @@ export interface MessageReceivedEvent {
   /** When the message was stored. */
   timestamp: string;
   /** Only in test events, whose inbox and message do not exist. */
-  test?: true;
+  test?: boolean;
   /** The inbox and the message. */
   data: {
     /** The inbox that received the message. */
@@ -513,33 +566,7 @@ export interface MessageReceivedEvent {
       labels: Labels;
     };
     /** The message, without the content of attachments. */
-    message: {
-      /** Identifier of a message. */
-      id: string;
-      /** Identifier of an inbox. */
-      inboxId: string;
-      /** The first author of the From header; null without one. */
-      from: MailAddress | null;
-      /** Recipients of the To header. */
-      to: MailAddress[];
-      /** Recipients of the Cc header. */
-      cc: MailAddress[];
-      /** The decoded Subject header; '' without one. */
-      subject: string;
-      /** The first 200 characters of the visible text. */
-      preview: string;
-      /** When the message was stored. */
-      receivedAt: string;
-      /** Size of the raw source in bytes. */
-      size: number;
-      /** How many parts have disposition `attachment`. */
-      attachmentCount: number;
-      /** How many parts have disposition `inline`: pictures of the page, calendar entries, further alternatives. */
-      inlineCount: number;
-      /** Whether `attachmentCount` is above 0. */
-      hasAttachments: boolean;
-      /** One-time codes in the message, best first; empty when unsure. */
-      codes: MailCode[];
+    message: MessageSummary & {
       /** The HTML body as sent; null when there is none. */
       html: string | null;
       /** The text body as sent, `format=flowed` included, never made from the HTML; null when there is none. */
@@ -584,6 +611,10 @@ export interface MessageSummary {
   hasAttachments: boolean;
   /** One-time codes in the message, best first; empty when unsure. */
   codes: MailCode[];
+  /** When the message was marked as read; null if it is not. */
+  readAt: string | null;
+  /** The tags of the message, as `PATCH` set them. */
+  tags: string[];
 }
 
 /** Mail sent to a similar address, possibly intended for this inbox: a typing error, missing dots or digits, a tag without a plus, another domain. */
@@ -788,7 +819,7 @@ export interface ReportedWait {
 /** What became of the mail of a test run. */
 export interface RunReport {
   labels: Labels;
-  /** Sums over `inboxes`. */
+  /** Sums over all inboxes of the run, also those that `inboxes` leaves out. */
   totals: {
     /** Inboxes of the run. */
     inboxes: number;
@@ -807,9 +838,9 @@ export interface RunReport {
   };
   /** What was wrong, in sentences that begin with the address: failed waits, then lists and streams of which none had a message, then refused mail. */
   problems: string[];
-  /** Newest first, at most 1,000. */
+  /** Newest first, at most 1,000: those with a problem, then the newest others. */
   inboxes: ReportedInbox[];
-  /** True if the labels fit more inboxes, which are not counted: name a further label. */
+  /** True if `inboxes` leaves some out. */
   hasMore: boolean;
 }
 
@@ -1071,12 +1102,14 @@ export interface Operations {
   'GET /v1/inboxes/{id}/faults': { path: { id: string }; result: Faults };
   'DELETE /v1/inboxes/{id}/faults': { path: { id: string }; result: undefined };
   'GET /v1/inboxes/{id}/export': { path: { id: string }; result: Uint8Array };
+  'GET /v1/labels': { query?: { name?: string; limit?: number }; result: LabelList };
   'GET /v1/reports/runs': { query?: { [label: `label.${string}`]: string | undefined }; result: RunReport };
   'POST /v1/addresses/generate': { body?: GenerateAddress; result: GeneratedAddress };
-  'GET /v1/inboxes/{id}/messages': { path: { id: string }; query?: { since?: string; before?: string; limit?: number; wait?: number; from?: string; to?: string; rcptTo?: string; subject?: string; text?: string; hasAttachments?: boolean }; result: MessageList };
+  'GET /v1/inboxes/{id}/messages': { path: { id: string }; query?: { since?: string; before?: string; limit?: number; wait?: number; q?: string; from?: string; to?: string; rcptTo?: string; subject?: string; text?: string; hasAttachments?: boolean }; result: MessageList };
   'DELETE /v1/inboxes/{id}/messages': { path: { id: string }; result: undefined };
   'POST /v1/inboxes/{id}/messages': { path: { id: string }; query?: { mailFrom?: string; rcptTo?: string }; body: string | Uint8Array; result: Message };
   'GET /v1/inboxes/{id}/messages/{messageId}': { path: { id: string; messageId: string }; query?: { include?: "attachmentContent" }; result: Message };
+  'PATCH /v1/inboxes/{id}/messages/{messageId}': { path: { id: string; messageId: string }; body?: MarkMessage; result: MessageSummary };
   'DELETE /v1/inboxes/{id}/messages/{messageId}': { path: { id: string; messageId: string }; result: undefined };
   'GET /v1/inboxes/{id}/messages/{messageId}/raw': { path: { id: string; messageId: string }; result: Uint8Array };
   'GET /v1/messages': { query?: { q?: string; since?: string; before?: string; limit?: number; wait?: number; from?: string; to?: string; rcptTo?: string; subject?: string; text?: string; hasAttachments?: boolean }; result: AccountMessageList };
@@ -1101,5 +1134,6 @@ export interface Operations {
   'DELETE /v1/keys/{id}': { path: { id: string }; result: undefined };
   'GET /v1/usage': { result: Usage };
   'GET /v1/domains': { result: DomainList };
+  'POST /v1/accounts': { body: CreateAccount; result: CreatedAccount };
   'POST /v1/inboxes/import': { query?: { speed?: number; ttlMinutes?: number; domain?: string; localPart?: string }; body: string | Uint8Array; result: ImportedInbox };
 }

@@ -82,7 +82,7 @@ export const GENERAL_SETTINGS = {
     fallback: '',
     allowed: `${MIN_CHOSEN_KEY_LETTERS} or more characters of A-Z a-z 0-9 _ -; a key that begins with mfk_ must be complete`,
     sentence:
-      'An API key of the first account that must be known beforehand, for example in a pipeline. Without it the first start generates one.',
+      'An API key of the first account that must be known beforehand, for example in a pipeline. Without it the first start generates one. Another value adds a key, and the old one works until it is revoked with mayfly key revoke.',
     secret: true,
     parse: orNone(chosenKey),
   }),

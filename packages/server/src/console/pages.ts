@@ -81,7 +81,7 @@ function createFiles(folder: string) {
 /** Adds the pages. @param folder the build; another one in tests */
 export function consolePages(app: FastifyInstance, notFound: (url: string) => Error, folder = DIST): void {
   const files = createFiles(folder);
-  const route = { config: { access: 'public' }, schema: { hide: true } } as const;
+  const route = { config: { access: 'public' } } as const;
 
   const send = async (request: FastifyRequest, reply: FastifyReply, path: string): Promise<FastifyReply> => {
     const accepted = String(request.headers['accept-encoding'] ?? '');

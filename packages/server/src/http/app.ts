@@ -54,7 +54,7 @@ export async function buildApp(
     options,
     deps,
     held,
-    heldDeps: createHeldDeps(deps),
+    heldDeps: createHeldDeps(deps, async (...asked) => gate.guard.findInbox(...asked)),
     attachmentBytes: createAttachmentBytes(reading),
     wholeMails: createWholeMails(reading),
     responses: createResponseCache(),
@@ -70,7 +70,7 @@ export async function buildApp(
   observeRequests(app, deps);
   finishResponses(app, context);
   operationRoutes(app, context);
-  referenceRoutes(app, context);
+  referenceRoutes(app);
   apiRoutes(app, context);
   if (options.console) {
     sessionRoutes(app, context, options.console.signInCodes);
@@ -91,7 +91,7 @@ function createFastify(
     requestIdHeader: false,
     bodyLimit: MAX_BODY_BYTES,
     serverFactory(process) {
-      const listener = createListener(process, limits);
+      const listener = createListener(process, deps.clock, limits);
       made.push(listener);
       return listener.server;
     },

@@ -35,8 +35,6 @@ export interface HttpOptions {
   publicUrl: string | null;
   /** Origins whose pages may call the API; `['*']` allows every origin, an empty list (the default) none. */
   corsOrigins?: readonly string[];
-  /** Example of a webhook URL that this server accepts, for the API description; the default is a public one. */
-  webhookExample?: string | undefined;
   /** The plan of accounts created by sign-up; null (the default) switches sign-up off. */
   signUpPlan?: string | null;
   /** Whether the sink takes mail; it cannot be deleted then. Default false. */

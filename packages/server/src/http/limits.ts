@@ -20,12 +20,10 @@ export const CONNECTION_LIMITS = {
   maxConnections: 10_000,
   /** A fifth of all: twice the requests that one account may hold, and five clients are needed to use all. */
   maxConnectionsPerAddress: 2_000,
-  /** Unanswered requests of one connection. Load generators pipeline tens, other clients none. */
-  maxPipelined: 100,
+  /** Unanswered requests of one connection beside the first. Load generators pipeline some, other clients none. */
+  maxPipelined: 20,
   /** A client that has not finished its headers by then is broken or hostile. */
   headersTimeoutMs: 10_000,
-  /** The same while more than half of all connections are open. */
-  busyHeadersTimeoutMs: 3_000,
   /**
    * The same for a whole request: an injected message of the largest size (50 MiB) at 7 Mbit/s. Longer would let
    * a slow client keep the memory that all mails in flight share.
@@ -35,8 +33,6 @@ export const CONNECTION_LIMITS = {
   unreadResponseMs: 30_000,
   /** Longer than the idle time of common load balancers (60 s), so that they close first and no request is lost. */
   keepAliveMs: 72_000,
-  /** While more than half of all connections are open, idle ones must not take the place of new clients. */
-  busyKeepAliveMs: 5_000,
 };
 
 export type ConnectionLimits = typeof CONNECTION_LIMITS;
@@ -50,8 +46,8 @@ export const MAX_HELD_PER_ACCOUNT = 1_000;
 export const MAX_PARAMETER = 1_000;
 /** Undoing a transfer encoding takes the main thread a millisecond a megabyte; longer parts go to a worker. */
 export const DECODED_HERE_BYTES = 256 * 1024;
-/** Each decoding holds a whole message in memory, and the parse workers are few. */
-export const MAX_DECODINGS = 2;
+/** Each decoding holds a whole message in memory, and the parse workers are few; two at most are of one account. */
+export const MAX_DECODINGS = 3;
 /** One collision of random addresses is unlikely already; five mean that the generator is broken. */
 export const ADDRESS_ATTEMPTS = 5;
 /** Responses kept ready: some thousand lists or messages that are read again and again. */

@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Server } from 'node:net';
+import { oncePerMinute } from '../log.ts';
 import { type BuiltApp, buildApp } from './app.ts';
 import type { HttpDeps, HttpOptions } from './context.ts';
 
@@ -32,6 +33,11 @@ export function createHttpServer(options: HttpOptions, deps: HttpDeps): HttpServ
       await app.listen({ host: isLocalhost ? '127.0.0.1' : options.host, port: options.port });
       const { port } = app.server.address() as AddressInfo;
       if (isLocalhost) second = await alsoOnIpv6Loopback(app.server, port);
+      // Such as too many open files.
+      const report = oncePerMinute(deps.clock, (err, count) =>
+        deps.log.error({ err, count }, 'HTTP connections were not accepted'),
+      );
+      for (const server of [app.server, second]) server?.on('error', report);
       return { port };
     },
     get heldRequests() {

@@ -1,4 +1,4 @@
-import { clean, replaceEach } from './mime/clean.ts';
+import { changePieces, clean } from './mime/clean.ts';
 import { bodyBytes } from './mime/part-index.ts';
 import type { Part } from './mime/parts.ts';
 
@@ -137,7 +137,7 @@ function isEmpty(source: Buffer, part: Part): boolean {
 export function joinTexts(texts: readonly string[]): string | null {
   if (texts.length === 0) return null;
   const text = clean(texts.length === 1 ? (texts[0] ?? '') : texts.join('\n'));
-  return text.includes('\r') ? replaceEach(text, '\r\n', '\n') : text;
+  return text.includes('\r') ? changePieces(text, (piece) => piece.replaceAll('\r\n', '\n')) : text;
 }
 
 /** A part without a disposition is inline if the body can refer to it, or if it is an alternative of the body. */

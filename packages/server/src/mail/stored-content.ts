@@ -191,13 +191,15 @@ export async function readWords(
   size: number,
   load: () => Promise<Uint8Array>,
 ): Promise<ContentWords> {
-  if ('isUnstored' in stored) return { text: null, links: [], htmlWords: stored.htmlWords };
-  const { text = null, htmlWords, links, index: written } = stored;
+  if ('isUnstored' in stored)
+    return { text: null, links: [], rfcMessageId: null, htmlWords: stored.htmlWords };
+  const { text = null, htmlWords, links, rfcMessageId, index: written } = stored;
   const index =
     stored.text === undefined && size > MAY_LACK_TEXT_BYTES && written ? readIndex(written) : null;
-  if (!index) return { text, htmlWords, links };
+  if (!index) return { text, htmlWords, links, rfcMessageId };
   const { buffer, byteOffset, byteLength } = await load();
-  return { text: bodyOf(Buffer.from(buffer, byteOffset, byteLength), index, 'text'), htmlWords, links };
+  const decoded = bodyOf(Buffer.from(buffer, byteOffset, byteLength), index, 'text');
+  return { text: decoded, htmlWords, links, rfcMessageId };
 }
 
 /**

@@ -66,7 +66,7 @@ function timeOfMillis(digits: string, expected: string): number {
 }
 
 /** Undefined for anything else, also for a day such as February 30, which `Date` would roll over. */
-function timeOfRfc3339(text: string): number | undefined {
+export function timeOfRfc3339(text: string): number | undefined {
   const [, date, hours, minutes, seconds, fraction = '', offset] = RFC3339.exec(text) ?? [];
   if (date === undefined || offset === undefined) return undefined;
   const day = new Date(`${date}T00:00:00Z`);

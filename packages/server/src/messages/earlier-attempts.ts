@@ -1,5 +1,6 @@
 import { inboxAddress, parseAddress } from '../mail/address.ts';
-import type { FullMessageRecord, InboxRecord, Refusal, Store } from '../store/contract/index.ts';
+import type { MailSummary } from '../mail/mail.ts';
+import type { FullMessageRecord, InboxRecord, MessageRow, Refusal, Store } from '../store/contract/index.ts';
 import { REFUSAL_KEPT_MS } from '../store/contract/retention.ts';
 
 /** As many as the store keeps of an address. */
@@ -51,7 +52,8 @@ export async function earlierAttempts(
   );
   if (own.length === 0) return [];
   const range = { after: now - REFUSAL_KEPT_MS, before: receivedAt, limit: MAX_BEFORE };
-  const before = await store.messages.list(inbox.id, range, now);
-  const last = before.find((one) => one.summary.from?.address === summary.from?.address)?.receivedAt ?? 0;
+  const before = await store.messages.listRows(inbox.id, range, now);
+  const authorOf = (row: MessageRow) => (JSON.parse(row.summary) as MailSummary).from?.address;
+  const last = before.find((row) => authorOf(row) === summary.from?.address)?.receivedAt ?? 0;
   return own.filter(({ at }) => at > last).toSorted((a, b) => a.at - b.at);
 }

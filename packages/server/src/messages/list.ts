@@ -1,59 +1,40 @@
-import { setImmediate } from 'node:timers/promises';
 import { AppError } from '../errors.ts';
 import { timeOfId } from '../ids.ts';
-import { type Filters, failedConditions, needsContent } from '../mail/matching/filters.ts';
+import type { Condition } from '../mail/matching/conditions.ts';
 import { quoted } from '../nearest.ts';
-import type { InboxRecord, MessageRecord, MessageRow } from '../store/contract/index.ts';
-import { cursorAt, timeOfSince } from './cursor.ts';
-import { readUntil, type WaitDeps } from './held/change-signal.ts';
+import type { InboxRecord } from '../store/contract/index.ts';
+import { cursorAt, timeOfRfc3339, timeOfSince } from './cursor.ts';
+import { readUntil } from './held/change-signal.ts';
 import type { HeldDeps } from './held/held-deps.ts';
-import type { SharedReads } from './held/shared-reads.ts';
 import { stillLiveInbox } from './live-inbox.ts';
 import type { Newest } from './newest-cache.ts';
-
-/** Messages whose summaries are matched between two turns of the event loop: about a millisecond. */
-const SCAN_PAGE = 200;
+import { continued, type Found, findNewest } from './search.ts';
 
 /** What a list was asked for. */
-export interface ListQuery extends Filters {
+export interface ListQuery {
   since?: string | undefined;
-  /** A message id. */
+  /** A message id or a time. */
   before?: string | undefined;
   limit: number;
+  /** What each message must meet. */
+  conditions: readonly Condition[];
 }
-
-/** A message of a page: with its summary as stored text, or parsed where that was needed. */
-export type ListedMessage = MessageRow | MessageRecord;
 
 /** A page of messages, newest first. */
-export interface MessagePage {
-  messages: ListedMessage[];
+export interface MessagePage extends Pick<Found, 'messages' | 'hasMore' | 'searchedTo'> {
   cursor: string;
-  /** True when older messages match too. */
-  hasMore: boolean;
 }
 
-export interface ListDeps extends WaitDeps {
-  store: { messages: Pick<SharedReads['messages'], 'list' | 'listRows' | 'check'> };
+export interface ListDeps extends HeldDeps {
   /** Where given, the newest messages are read from it. */
   newest?: Newest;
 }
 
-/** Places of an inbox: only messages with `after < receivedAt < before`, epoch milliseconds. */
-interface Range {
-  after: number;
-  before: number;
-}
-
-/** True when there is a condition, so that the messages of a list must be looked at. */
-export const hasFilters = ({ from, to, rcptTo, subject, text, hasAttachments }: Filters): boolean =>
-  [from, to, rcptTo, subject, text, hasAttachments].some((condition) => condition !== undefined);
-
 function timeOfBefore(before: string | undefined): number | undefined {
   if (before === undefined) return undefined;
-  const time = timeOfId('msg', before);
+  const time = timeOfId('msg', before) ?? timeOfRfc3339(before);
   if (time !== undefined) return time;
-  const message = `"before" must be the id of a message (msg_…), not ${quoted(before)}.`;
+  const message = `"before" must be the id of a message (msg_…) or the "searchedTo" of an earlier response, not ${quoted(before)}.`;
   throw new AppError('invalid_request', message, { errors: [{ path: 'before', message }] });
 }
 
@@ -90,67 +71,33 @@ async function pageAfter(
   // comes from: messages in between would be missing. Everything below a visible message is visible.
   const newest = before === undefined ? inbox.lastReceivedAt : Math.max(0, before - 1);
   const range = { after: since, before: newest + 1 };
-  const found = newest <= since ? [] : await findNewest(deps, inbox, range, query, signal);
+  const { messages, ...found } = await findIn(deps, inbox, range, query, signal);
   // Such a page has not looked at newer messages, so its cursor does not cover them.
-  const covered = Math.max(Math.min(inbox.lastReceivedAt, newest), found[0]?.receivedAt ?? 0);
-  return {
-    messages: found.slice(0, query.limit),
-    cursor: cursorAt(inbox.id, covered),
-    hasMore: found.length > query.limit,
-  };
+  const covered = Math.max(since, Math.min(inbox.lastReceivedAt, newest), messages[0]?.receivedAt ?? 0);
+  return { messages, ...found, cursor: cursorAt(inbox.id, covered) };
 }
 
-/** The newest messages of a range that match, and one more than the limit if there is one. */
-async function findNewest(
+/** @param range of the inbox: only messages with `after < receivedAt < before`, epoch milliseconds */
+async function findIn(
   deps: ListDeps,
   inbox: InboxRecord,
-  range: Range,
-  query: ListQuery,
+  range: { after: number; before: number },
+  { conditions, limit, before }: ListQuery,
   signal: AbortSignal,
-): Promise<ListedMessage[]> {
+): Promise<Pick<Found, 'messages' | 'hasMore' | 'searchedTo'>> {
   const { store, newest, clock } = deps;
-  const limit = query.limit + 1;
-  if (needsContent(query)) return searchContent(deps, inbox, range, query, signal);
-  if (hasFilters(query)) return scanSummaries(deps, inbox, range, query);
-  if (newest && query.before === undefined) return newest.list(inbox, range.after, limit, clock.now());
-  return store.messages.listRows(inbox.id, { ...range, limit }, clock.now());
-}
-
-async function scanSummaries(
-  { store, clock }: ListDeps,
-  { id }: InboxRecord,
-  { after, before: from }: Range,
-  query: ListQuery,
-): Promise<ListedMessage[]> {
-  const found: MessageRecord[] = [];
-  let before = from;
-  for (;;) {
-    const page = await store.messages.list(id, { after, before, limit: SCAN_PAGE }, clock.now());
-    found.push(...page.filter((message) => failedConditions(message, query).length === 0));
-    const last = page.at(-1);
-    if (!last || page.length < SCAN_PAGE || found.length > query.limit) return found;
-    before = last.receivedAt;
-    await setImmediate();
+  const { id, accountId } = inbox;
+  if (range.after >= range.before - 1) return { messages: [], hasMore: false, searchedTo: null };
+  if (conditions.length > 0) {
+    const scope = { accountId, inboxId: id };
+    const { place, ...found } = await findNewest(deps, { ...range, scope, conditions, limit }, signal);
+    return found;
   }
-}
-
-async function searchContent(
-  { store, clock }: ListDeps,
-  inbox: InboxRecord,
-  { after, before: from }: Range,
-  query: ListQuery,
-  signal: AbortSignal,
-): Promise<ListedMessage[]> {
-  const found: MessageRecord[] = [];
-  let before = from;
-  for (;;) {
-    const limit = query.limit + 1 - found.length;
-    const range = { after, before, limit, order: 'newest-first', onlyMatches: true } as const;
-    const page = await store.messages.check(inbox, query, range, clock.now(), signal);
-    found.push(...page.messages.map(({ message }) => message));
-    if (page.isComplete || found.length > query.limit) return found;
-    before = page.place;
-  }
+  const found =
+    newest && before === undefined
+      ? await newest.list(inbox, range.after, limit + 1, clock.now())
+      : await store.messages.listRows(id, { ...range, limit: limit + 1 }, clock.now());
+  return { messages: found.slice(0, limit), hasMore: found.length > limit, searchedTo: null };
 }
 
 /**
@@ -175,7 +122,7 @@ export async function waitForMessages(
     const current = page ? stillLiveInbox(await deps.store.inboxes.find(accountId, id, now), now, id) : inbox;
     if (!page || current.lastReceivedAt > seen) {
       // Messages that did not match before never will.
-      page = await pageAfter(deps, Math.max(since, seen), current, query, signal);
+      page = continued(await pageAfter(deps, Math.max(since, seen), current, query, signal), page);
       seen = current.lastReceivedAt;
     }
     // No new message can appear below `before`.

@@ -27,7 +27,7 @@ export function stillLiveInbox(inbox: InboxRecord | undefined, now: number, id: 
 }
 
 /** @param expiredAt epoch milliseconds */
-export function inboxExpired(id: string, expiredAt: number): AppError {
+function inboxExpired(id: string, expiredAt: number): AppError {
   const ended = new Date(expiredAt).toISOString();
   return new AppError(
     'inbox_expired',

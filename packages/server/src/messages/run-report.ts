@@ -1,39 +1,7 @@
-import type { HeldCounts, RunInbox } from '../store/contract/index.ts';
+import type { RunInbox } from '../store/contract/index.ts';
 
 /** Problems that a report lists; `inboxes` has the others. */
 const MAX_PROBLEMS = 100;
-
-/** Sums over the inboxes of a run. */
-export interface RunTotals {
-  inboxes: number;
-  /** Inboxes that received nothing. */
-  inboxesWithoutMail: number;
-  messages: number;
-  waitsSucceeded: number;
-  waitsFailed: number;
-  lists: HeldCounts;
-  streams: HeldCounts;
-  refusals: number;
-}
-
-/** @param inboxes of the run */
-export function totalsOf(inboxes: readonly RunInbox[]): RunTotals {
-  const sum = (value: (inbox: RunInbox) => number): number =>
-    inboxes.reduce((total, inbox) => total + value(inbox), 0);
-  const held = (of: (waits: RunInbox['waits']) => HeldCounts): HeldCounts => ({
-    withMessages: sum(({ waits }) => of(waits).withMessages),
-    empty: sum(({ waits }) => of(waits).empty),
-  });
-  return {
-    inboxes: inboxes.length,
-    inboxesWithoutMail: sum(({ received }) => (received === 0 ? 1 : 0)),
-    messages: sum(({ received }) => received),
-    waitsSucceeded: sum(({ waits }) => waits.succeeded),
-    waitsFailed: sum(({ waits }) => waits.failed),
-    ...{ lists: held(({ lists }) => lists), streams: held(({ streams }) => streams) },
-    refusals: sum(({ refusals }) => refusals.count),
-  };
-}
 
 /**
  * What was wrong, in sentences that begin with the address: failed waits first, then lists and streams that never had

@@ -29,7 +29,7 @@ export interface UsageDeps {
 }
 
 /** For a request above the monthly quota. @param resetAt when the next month begins, epoch milliseconds */
-export function quotaExceeded(limit: number, resetAt: number, now: number): AppError {
+function quotaExceeded(limit: number, resetAt: number, now: number): AppError {
   const nextMonth = new Date(resetAt).toISOString();
   return new AppError(
     'quota_exceeded',

@@ -1,16 +1,17 @@
 import type { Socket } from 'node:net';
 import { type SecureContext, TLSSocket } from 'node:tls';
+import type { ConnectionLimiter, LimitedConnection } from '../connection-limiter.ts';
 import { newSessionId } from '../ids.ts';
-import { plainAddress } from '../inbound/source-key.ts';
-import type { ConnectionLimiter, LimitedConnection } from './connection-limiter.ts';
+import { plainAddress, sourceKey } from '../inbound/source-key.ts';
 import { Dialogue, type DialogueContext, type Transport } from './dialogue.ts';
 import { readProxyHeader } from './protocol/proxy-header.ts';
 import { REPLIES, replyLine } from './protocol/replies.ts';
 import { HandshakeWatch } from './transport/handshake-failures.ts';
+import { isLoopback } from './transport/networks.ts';
 
 /** What all connections share. */
 export interface ConnectionContext extends DialogueContext {
-  limiter: ConnectionLimiter;
+  limiter: ConnectionLimiter<Connection>;
 }
 
 /** What differs between the listeners of one server, and between their peers. */
@@ -52,6 +53,7 @@ export class Connection implements Transport, LimitedConnection {
   /** The topmost one: the TLS socket once there is one. */
   #socket: Socket;
   #remoteAddress: string;
+  #source = '';
   /** Bytes of an incomplete PROXY header; undefined when none is expected (any more). */
   #header: Buffer | undefined;
   /** Runs while a PROXY header or a handshake is not complete. */
@@ -65,8 +67,6 @@ export class Connection implements Transport, LimitedConnection {
   /** When the last reply was written, monotonic milliseconds. */
   #endedAt: number | undefined;
   #bytesAfterEnd = 0;
-  /** Monotonic milliseconds. */
-  readonly #acceptedAt: number;
   /** Epoch milliseconds. */
   readonly #connectedAt: number;
 
@@ -76,7 +76,6 @@ export class Connection implements Transport, LimitedConnection {
     this.#options = options;
     this.#context = context;
     this.#remoteAddress = addressOf(socket);
-    this.#acceptedAt = context.clock.monotonic();
     this.#connectedAt = context.clock.now();
     this.#listen(socket);
     if (options.expectsProxyHeader) {
@@ -85,12 +84,12 @@ export class Connection implements Transport, LimitedConnection {
     } else this.#begin(NOTHING);
   }
 
-  get remoteAddress(): string {
-    return this.#remoteAddress;
+  get source(): string {
+    return this.#source;
   }
 
-  get idleSince(): number | undefined {
-    return this.#dialogue && !this.#deadline ? this.#dialogue.idleSince : this.#acceptedAt;
+  get isIdle(): boolean {
+    return this.#deadline !== undefined || (this.#dialogue?.isIdle ?? true);
   }
 
   get isCongested(): boolean {
@@ -158,12 +157,13 @@ export class Connection implements Transport, LimitedConnection {
 
   /** Enforces the limits of time; called every few seconds. @param now monotonic milliseconds */
   watch(now: number): void {
-    if (this.#endedAt === undefined) this.#dialogue?.watch(now, this.#context.limiter.idleMs);
+    if (this.#endedAt === undefined) this.#dialogue?.watch(now);
     else if (now - this.#endedAt > LINGER_MS) this.#socket.destroy();
   }
 
   readonly #onData = (bytes: Buffer): void => {
     this.#handshake?.settled();
+    this.#context.limiter.used(this);
     if (this.#header) this.#readHeader(Buffer.concat([this.#header, bytes]));
     else if (this.#endedAt === undefined) this.#dialogue?.receive(bytes);
     else {
@@ -229,14 +229,18 @@ export class Connection implements Transport, LimitedConnection {
 
   /** @param received bytes that followed the PROXY header */
   #begin(received: Buffer): void {
-    const refusal = this.#context.limiter.enter(this);
-    if (refusal) {
+    const { limiter, metrics } = this.#context;
+    this.#source = sourceKey(this.#remoteAddress);
+    const rejectedBy = limiter.enter(this, isLoopback(this.#remoteAddress));
+    if (rejectedBy) {
+      const reply = rejectedBy === 'address' ? REPLIES.tooManyFromYou : REPLIES.tooManyConnections;
       // A reply in plain text means nothing to a client that expects a handshake.
-      this.#socket.end(this.#options.implicitTls ? '' : `${replyLine(refusal)}\r\n`);
+      this.#socket.end(this.#options.implicitTls ? '' : `${replyLine(reply)}\r\n`);
       this.#socket.destroySoon();
       return;
     }
     this.#hasEntered = true;
+    metrics.connection();
     if (!this.#options.implicitTls) {
       this.#greet(null);
       if (received.length > 0) this.#onData(received);
@@ -294,7 +298,9 @@ export class Connection implements Transport, LimitedConnection {
   }
 
   #leaveLimiter(): void {
-    if (this.#hasEntered) this.#context.limiter.leave(this);
+    if (!this.#hasEntered) return;
     this.#hasEntered = false;
+    this.#context.limiter.leave(this);
+    this.#context.metrics.disconnection();
   }
 }

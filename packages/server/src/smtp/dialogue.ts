@@ -127,23 +127,18 @@ export class Dialogue {
     this.#session.ended(this.#engine.messageBytes);
   }
 
-  /** Since when no command has come, monotonic milliseconds; undefined while something goes on. */
-  get idleSince(): number | undefined {
+  /** True while the next command is waited for. */
+  get isIdle(): boolean {
     const { isWaiting, isReceiving } = this.#engine;
-    return isWaiting || isReceiving || this.#isHeld ? undefined : this.#timer.lastCommandAt;
+    return !isWaiting && !isReceiving && !this.#isHeld;
   }
 
-  /**
-   * Enforces the limits of time; called every second.
-   * @param now monotonic milliseconds
-   * @param idleMs how long the session may idle
-   */
-  watch(now: number, idleMs: number): void {
+  /** Enforces the limits of time; called every second. @param now monotonic milliseconds */
+  watch(now: number): void {
     const { isWaiting, isReceiving, messageBytes } = this.#engine;
     const reply = this.#timer.check(now, {
       waitsForUs: isWaiting || this.#isHeld,
       dataBytes: isReceiving ? messageBytes : null,
-      idleMs,
     });
     if (reply) this.close(reply);
   }

@@ -55,11 +55,6 @@ export type ProtocolLimits = Pick<
   | 'maxDrainedBytes'
 >;
 
-/** Where half of all connections are taken, a session may idle so long. */
-export const CROWDED_IDLE_MS = MINUTE_MS;
-/** The same where nine tenths are taken; as Postfix does under stress. */
-export const NEARLY_FULL_IDLE_MS = 10 * SECOND_MS;
-
 /** How often the limits of time are checked while connections are open; they may end late by so much. */
 export const WATCH_INTERVAL_MS = SECOND_MS;
 /** The same while none is. */

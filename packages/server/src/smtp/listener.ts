@@ -1,5 +1,6 @@
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import { createSecureContext, type SecureContext } from 'node:tls';
+import { oncePerMinute } from '../log.ts';
 import { Connection, type ConnectionContext } from './connection.ts';
 import type { KeyPair } from './transport/certificate.ts';
 import type { NetworkMatch } from './transport/networks.ts';
@@ -48,10 +49,12 @@ export class Listener {
       const backlog = this.#context.limits.maxConnections;
       this.#server.listen({ port, host, backlog }, () => {
         this.#server.off('error', reject);
+        const { clock, log } = this.#context;
         // Such as too many open files.
-        this.#server.on('error', (err) =>
-          this.#context.log.error({ err }, 'An SMTP connection was not accepted'),
+        const report = oncePerMinute(clock, (err, count) =>
+          log.error({ err, count }, 'SMTP connections were not accepted'),
         );
+        this.#server.on('error', report);
         resolve((this.#server.address() as AddressInfo).port);
       });
     });

@@ -1,11 +1,11 @@
 import type { Clock } from '../clock.ts';
+import { ConnectionLimiter } from '../connection-limiter.ts';
 import type { ByteBudget } from '../inbound/in-flight/byte-budget.ts';
 import type { Receiver } from '../inbound/receiver.ts';
 import type { FindCaptureTarget } from '../inbound/smtp-credentials.ts';
 import type { Logger } from '../log.ts';
 import type { SmtpMetrics } from '../monitoring/metrics.ts';
 import type { AuthMode } from './authentication.ts';
-import { ConnectionLimiter } from './connection-limiter.ts';
 import {
   DEFAULT_SMTP_LIMITS,
   QUIET_WATCH_INTERVAL_MS,
@@ -86,7 +86,7 @@ function contextOf(options: SmtpServerOptions, deps: SmtpServerDeps): ListenerCo
   return {
     ...deps,
     limits,
-    limiter: new ConnectionLimiter(limits, deps.metrics),
+    limiter: new ConnectionLimiter(limits),
     open: new Set(),
     maxMessageBytes: options.maxMessageBytes,
     bareLineEndings: options.bareLineEndings ?? 'refuse',

@@ -6,15 +6,11 @@ import { createReplays } from '../inbound/replay.ts';
 import { createWaitLog } from '../messages/wait/wait-log.ts';
 import { createRateLimit, type RateLimit } from '../quota/rate-limit.ts';
 import { SharedRates } from '../quota/shared-rates.ts';
-import { isAllowedAddress } from '../webhooks/outbound/address-guard.ts';
 import { createWebhooks } from '../webhooks/registry.ts';
 import { listening, urlOf } from './deps.ts';
 import type { Receiving } from './receiving.ts';
 import type { Shared } from './shared.ts';
 import type { SmtpEndpoint } from './smtp.ts';
-
-/** The webhook URL of examples where loopback is allowed: an application on the developer's machine. */
-const LOOPBACK_HOOK = 'http://127.0.0.1:3000/hooks/mayfly';
 
 export interface HttpEndpoint {
   url: string;
@@ -48,7 +44,6 @@ export async function startHttp(
       publicUrl: config.publicUrl,
       corsOrigins: config.corsOrigins,
       signUpPlan: config.signUpPlan,
-      webhookExample: isAllowedAddress('127.0.0.1', guard.allow) ? LOOPBACK_HOOK : undefined,
       sink: config.sink === 'on',
       metrics: config.metrics === 'on',
       smtp,

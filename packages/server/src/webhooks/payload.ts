@@ -89,6 +89,8 @@ function messageBody(message: PayloadMessage, receivedAt: string, publicUrl: str
     inlineCount: summary.inlineCount ?? 0,
     hasAttachments: summary.attachmentCount > 0,
     codes: note(cutList(summary.codes)),
+    // As on arrival: a later mark must not change the body between two attempts.
+    ...{ readAt: null, tags: [] },
     ...bodies,
     links: note(cutList(content.links)),
     attachments: note(cutList(attachments)),

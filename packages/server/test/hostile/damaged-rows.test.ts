@@ -77,6 +77,7 @@ describe('one damaged row of a message', () => {
   it.each([
     ['recipients that are no JSON', `update messages set rcpt_to = cast(? as text) ${OF_SECOND}`, '["a'],
     ['recipients that are no list', `update messages set rcpt_to = cast(? as text) ${OF_SECOND}`, '5'],
+    ['tags that are no JSON', `update messages set tags = cast(? as text) ${OF_SECOND}`, '["a'],
     ['an envelope that is no JSON', `update sources set envelope = cast(? as text) ${SECOND}`, '{"mail'],
     ['a parse error that is no JSON', `update sources set parse_error = cast(? as text) ${SECOND}`, '"x'],
     ['a summary with fields of other types', `update sources set summary = ? ${SECOND}`, '{"to":1,"cc":"x"}'],
@@ -85,7 +86,7 @@ describe('one damaged row of a message', () => {
     const path = `/v1/inboxes/${inbox.id}`;
     expect(await list(`${path}/messages`)).toHaveLength(3);
     expect(await list('/v1/messages')).toHaveLength(3);
-    for (const query of ['rcptTo=nobody', 'text=third', 'subject=third', 'to=nobody']) {
+    for (const query of ['q=tag:a', 'rcptTo=nobody', 'text=third', 'subject=third', 'to=nobody']) {
       const found = await app.api('GET', `${path}/messages?${query}`);
       expect([query, found.status]).toEqual([query, 200]);
     }

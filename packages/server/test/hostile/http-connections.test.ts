@@ -84,13 +84,6 @@ describe('connections', () => {
     clearInterval(writing);
   });
 
-  it('end sooner while many are open', async () => {
-    http = await startHttp({ limits: { maxConnections: 20, busyHeadersTimeoutMs: 200 } });
-    const silent = Array.from({ length: 15 }, () => open().resume());
-    // Until no more than half of all are open.
-    await expect.poll(() => silent.filter((socket) => socket.destroyed).length).toBeGreaterThanOrEqual(5);
-  });
-
   it.each([
     ['a 401', 'POST /v1/inboxes/x/messages HTTP/1.1', ''],
     ['a 401 to an expectation that is unknown', 'POST /v1/inboxes HTTP/1.1', 'Expect: 200-ok\r\n'],
@@ -168,21 +161,5 @@ describe('connections', () => {
     );
     expect(await text(socket)).toMatch(/^HTTP\/1\.1 408 [\s\S]*"code":"request_timeout"/);
     await until(() => http.connections() === 0);
-  });
-
-  it('that are kept open without a request are closed sooner while more than half of all are open', async () => {
-    http = await startHttp({ limits: { maxConnections: 10, keepAliveMs: 60_000, busyKeepAliveMs: 200 } });
-    const kept = async (): Promise<Socket> => {
-      const socket = open();
-      socket.write('GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n');
-      await new Promise((resolve) => socket.once('data', resolve));
-      return socket;
-    };
-    const few = await kept();
-    const many: Socket[] = [];
-    for (let count = 0; count < 6; count++) many.push(await kept());
-    // The last ones were answered while more than half were open.
-    await closed(many.at(-1)?.resume() ?? few);
-    expect(few.destroyed).toBe(false);
   });
 });

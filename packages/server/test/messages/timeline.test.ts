@@ -21,11 +21,11 @@ const SESSION: Trail = [
 function messageOf(headers: [string, string][], trail: Trail = SESSION): FullMessageRecord {
   const all: [string, string][] = trail.length > 0 ? [['Received', OURS], ...headers] : headers;
   return {
-    ...{ id: 'msg_1', inboxId: 'inb_1', receivedAt: T + 15, size: 100, contentBytes: 1 },
+    ...{ id: 'msg_1', inboxId: 'inb_1', accountId: 'acc_1', receivedAt: T + 15, size: 100, contentBytes: 1 },
     ...{ rcptTo: ['a+b@mayfly.test'], parseError: null, summary: SILENT_SUMMARY, authentication: null },
     envelope: { mailFrom: 'app@shop.example', helo: 'app', remoteAddress: '127.0.0.1', tls: false },
     content: { ...NO_CONTENT, headers: all.map(([name, value]) => ({ name, value })) },
-    ...{ index: null, isPartial: false, trail },
+    ...{ index: null, isPartial: false, trail, readAt: null, tags: [] },
   };
 }
 

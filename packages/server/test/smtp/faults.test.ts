@@ -156,12 +156,12 @@ describe('a delay', () => {
     const others = [];
     for (let n = 0; n < 4; n++) {
       const client = await smtpClient(smtp.port);
-      await client.play([...hello, mail]);
+      await client.play([...hello, mail, rcpt, data]);
       others.push(client);
     }
     expect(smtp.metrics.open).toBe(6);
     await clock.advance(5000);
-    for (const client of delayed) await client.play([{ expect: '250 2.1.5' }, data, text]);
+    for (const client of delayed) await client.play([{ expect: '250 2.1.5' }, data]);
     // They are counted again, so a new client finds no place.
     const late = await smtpClient(smtp.port);
     await late.play([{ expect: '421' }]);

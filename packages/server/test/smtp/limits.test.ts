@@ -30,27 +30,36 @@ async function clientFrom(address: string): Promise<SmtpClient> {
   return client;
 }
 
+/** As far as the data of a mail: such a connection is in use. */
+const sending = [...upToData, { send: 'DATA', expect: 354 }];
+
 describe('connections', () => {
-  test('above the limit get 421, and a freed place is given to the next client', async () => {
+  test('above the limit get 421 while all are in use, and a freed place is given to the next client', async () => {
     await start({ limits: { maxConnections: 2 } });
     const first = await newClient();
-    await first.play([{ expect: 220 }]);
-    await (await newClient()).play([{ expect: 220 }]);
+    await first.play(sending);
+    await (await newClient()).play(sending);
     const third = await newClient();
     await third.play([{ expect: '421 4.3.2' }]);
     expect(await third.closed()).toBe('');
-    await first.play([{ send: 'QUIT', expect: 221 }]);
+    await first.play([
+      { send: 'x\r\n.', expect: 250 },
+      { send: 'QUIT', expect: 221 },
+    ]);
     await first.closed();
     first.close();
     await expect.poll(async () => (await newClient()).reply(), { interval: 1 }).toMatch(/^220/);
   });
 
-  test('from one address are limited, others are served', async () => {
+  test('from one address are limited: a new one displaces an idle one, or gets 421', async () => {
     await start({ limits: { maxConnectionsPerAddress: 2 }, proxyFrom: ['127.0.0.0/8'] });
-    for (let i = 0; i < 2; i++) await (await clientFrom('198.51.100.7')).play([{ expect: 220 }]);
-    const third = await clientFrom('198.51.100.7');
-    await third.play([{ expect: '421 4.7.0' }]);
-    expect(await third.closed()).toBe('');
+    const idle = await clientFrom('198.51.100.7');
+    await idle.play([{ expect: 220 }]);
+    for (let i = 0; i < 2; i++) await (await clientFrom('198.51.100.7')).play(sending);
+    expect(await idle.closed()).toMatch(/^421 4\.3\.2 /);
+    const fourth = await clientFrom('198.51.100.7');
+    await fourth.play([{ expect: '421 4.7.0' }]);
+    expect(await fourth.closed()).toBe('');
     await (await clientFrom('198.51.100.8')).play([{ expect: 220 }]);
   });
 

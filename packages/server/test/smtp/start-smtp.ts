@@ -1,3 +1,4 @@
+import { pino } from 'pino';
 import type { Clock } from '../../src/clock.ts';
 import { systemClock } from '../../src/clock.ts';
 import { AppError } from '../../src/errors.ts';
@@ -7,7 +8,6 @@ import { TRACE_HEADROOM_BYTES } from '../../src/inbound/received-line.ts';
 import type { HandshakeFailure, Receiver } from '../../src/inbound/receiver.ts';
 import type { Recipient } from '../../src/inbound/recipients.ts';
 import type { CaptureTarget, FindCaptureTarget } from '../../src/inbound/smtp-credentials.ts';
-import { createLog } from '../../src/log.ts';
 import type { SmtpMetrics } from '../../src/monitoring/metrics.ts';
 import { createSmtpServer, type SmtpServer, type SmtpServerOptions } from '../../src/smtp/server.ts';
 import type { FaultPoint, MailEnvelope, MetFault, Placed, Refusal } from '../../src/store/contract/index.ts';
@@ -158,6 +158,8 @@ export interface StartedSmtp {
   tlsPort: number | null;
   receiver: MemoryReceiver;
   metrics: CountingMetrics;
+  /** Every error in the log. */
+  logged: string[];
   useCertificate: SmtpServer['useCertificate'];
   stop(deadlineMs?: number): Promise<void>;
 }
@@ -176,18 +178,21 @@ export async function startSmtp(
   const metrics = new CountingMetrics();
   const { findCaptureTarget } = receiver;
   const budget = new ByteBudget({ capacity: inFlightBytes, largest: maxMessageBytes, clock });
+  const logged: string[] = [];
+  const log = pino({ level: 'error' }, { write: (line: string) => logged.push(line) });
   const server = createSmtpServer(
     {
       ...{ host: '127.0.0.1', port: 0, name: 'mx.mayfly.test', domains: ['mayfly.test'] },
       ...{ maxMessageBytes, ...options },
     },
-    { receiver, budget, findCaptureTarget, clock, log: createLog('silent'), metrics },
+    { receiver, budget, findCaptureTarget, clock, log, metrics },
   );
   const ports = await server.start();
   return {
     ...ports,
     receiver,
     metrics,
+    logged,
     useCertificate: server.useCertificate,
     stop: (deadlineMs = 1000) => server.stop(deadlineMs),
   };

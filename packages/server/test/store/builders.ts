@@ -1,12 +1,16 @@
 import { newId } from '../../src/ids.ts';
 import type { MailAuthentication } from '../../src/mail/authentication.ts';
 import { type MailContent, type MailSummary, NO_CONTENT } from '../../src/mail/mail.ts';
+import type { Condition } from '../../src/mail/matching/conditions.ts';
 import type { NewInbox, NewMail, NewMailRecipient, Placed, Store } from '../../src/store/contract/index.ts';
 import { SILENT_SUMMARY } from '../support/mail/silent-mail.ts';
 
 /** The time at which these tests begin, epoch milliseconds. */
 export const T = 1_800_000_000_000;
 const HOUR = 3_600_000;
+
+/** Conditions of a search for texts, anywhere in a message. */
+export const saying = (...texts: string[]): Condition[] => texts.map((text) => ({ field: 'any', text }));
 
 export const everything = { after: 0, before: Number.POSITIVE_INFINITY, limit: 1000 };
 

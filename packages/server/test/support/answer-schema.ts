@@ -2,12 +2,27 @@ import { Ajv2020 } from 'ajv/dist/2020.js';
 import { fullFormats } from 'ajv-formats/dist/formats.js';
 import type { Body } from './api-client.ts';
 
+/** What a schema says, with the schema that it extends. */
+function flattened({ allOf, ...node }: Body, schemas: Body): Body {
+  if (!allOf) return node;
+  const [base, own] = allOf.map((one: Body) =>
+    flattened(one.$ref ? schemas[one.$ref.split('/').at(-1)] : one, schemas),
+  );
+  return {
+    ...own,
+    ...node,
+    properties: { ...base.properties, ...own.properties },
+    required: [...(base.required ?? []), ...(own.required ?? [])],
+  };
+}
+
 /** A document with every object closed: a field that is sent but not described is an error. */
-function closed(node: Body): Body {
-  if (Array.isArray(node)) return node.map(closed);
+function closed(node: Body, schemas: Body): Body {
+  if (Array.isArray(node)) return node.map((one) => closed(one, schemas));
   if (typeof node !== 'object' || node === null) return node;
-  const copy = Object.fromEntries(Object.entries(node).map(([key, value]) => [key, closed(value)]));
-  const open = node.type === 'object' && node.properties && node.additionalProperties === undefined;
+  const flat = flattened(node, schemas);
+  const copy = Object.fromEntries(Object.entries(flat).map(([key, value]) => [key, closed(value, schemas)]));
+  const open = flat.type === 'object' && flat.properties && flat.additionalProperties === undefined;
   return open ? { ...copy, additionalProperties: false } : copy;
 }
 
@@ -24,7 +39,7 @@ export function answerChecker(document: Body): (schema: Body, value: unknown) =>
       'date-time': /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/,
     },
   });
-  const { schemas } = closed(document.components);
+  const schemas = closed(document.components.schemas, document.components.schemas);
   return (schema, value) => {
     const valid = ajv.compile({ ...schema, components: { schemas } });
     return valid(value) ? '' : JSON.stringify(valid.errors);

@@ -77,6 +77,8 @@ describe('the body of a message.received delivery', () => {
           inlineCount: 0,
           hasAttachments: true,
           codes: [code],
+          readAt: null,
+          tags: [],
           html: '<p>Hi</p>',
           text: 'Hi',
           links: [link],

@@ -75,7 +75,7 @@ export class Feed {
     if (this.isLoading.value || !this.hasMore.value || at === null) return;
     this.isLoading.value = true;
     await this.#guarded(async (given) => {
-      const page = await this.#fetchPage({ before: at }, given);
+      const page = await this.#fetchFilled({ before: at }, given);
       if (given.aborted) return;
       this.#before = page.before;
       this.hasMore.value = page.hasMore;
@@ -119,12 +119,22 @@ export class Feed {
     }
   }
 
+  /** A search that took too long for one request may return an empty page and have more. */
+  async #fetchFilled(range: { before?: string }, given: AbortSignal): Promise<FeedPage> {
+    const first = await this.#fetchPage(range, given);
+    let page = first;
+    while (page.messages.length === 0 && page.hasMore && page.before !== null && !given.aborted) {
+      page = await this.#fetchPage({ before: page.before }, given);
+    }
+    return { ...page, cursor: first.cursor };
+  }
+
   #loadFirst(): Promise<void> {
     return this.#guarded(async (given) => {
       this.isLoading.value = true;
       this.#isFirst = true;
       try {
-        const page = await this.#fetchPage({}, given);
+        const page = await this.#fetchFilled({}, given);
         if (given.aborted) return;
         this.#cursor = page.cursor;
         this.#before = page.before;

@@ -5,9 +5,10 @@ import { visible } from '../lib/actions.ts';
 import { Feed } from '../lib/feed.ts';
 import { count } from '../lib/format.ts';
 import { useKeys } from '../lib/keys.ts';
-import { href, navigate, query, setQuery } from '../lib/router.ts';
+import { href, navigate, query } from '../lib/router.ts';
 import { mayfly, session } from '../lib/session.ts';
-import { Button, ScreenHead, SearchField } from '../ui/basics.tsx';
+import { Button, ScreenHead } from '../ui/basics.tsx';
+import { Search } from '../ui/search.tsx';
 import { Failure, Loading, Notice } from '../ui/states.tsx';
 import { rowKeys } from '../ui/window-list.tsx';
 import { FeedList } from './inbox/feed-list.tsx';
@@ -120,11 +121,7 @@ export function Live() {
   /** Id of the newest message when the list was paused: ids are in the order of arrival. */
   const [pausedAt, setPausedAt] = useState<string | null>(null);
   const box = useRef<HTMLDivElement>(null);
-  const input = useRef<HTMLInputElement>(null);
   const feed = useFeed(q);
-  useEffect(() => {
-    if (input.current) input.current.value = q;
-  }, [q]);
   const all = visible(feed.messages.value);
   const messages = pausedAt === null ? all : all.filter(({ id }) => id <= pausedAt);
   const held = all.length - messages.length;
@@ -141,17 +138,7 @@ export function Live() {
           {pausedAt === null ? 'Pause' : `Resume${held > 0 ? `, ${count(held)} new` : ''}`}
         </Button>
       </ScreenHead>
-      <div class="toolbar">
-        <SearchField
-          ref={input}
-          aria-label="Search all messages"
-          placeholder="Words in subject, addresses and text; press Enter"
-          defaultValue={q}
-          onKeyDown={(event) => {
-            if (event.key === 'Enter') setQuery({ q: event.currentTarget.value.trim() });
-          }}
-        />
-      </div>
+      <Search q={q} feed={feed} label="Search all messages" placeholder="Search all messages" />
       <Messages feed={feed} messages={messages} isSearch={q !== ''} />
     </div>
   );

@@ -2,12 +2,15 @@ import { type Static, Type } from 'typebox';
 import { closed } from '../common.ts';
 import { GivenName } from './keys.ts';
 
-// Without names of their own: a server where nobody may sign up describes none of these.
-
 /** Body of `POST /v1/accounts`. */
 export const CreateAccount = Type.Object(
   { name: GivenName('Name of the account, for the operator.', 'Web team') },
-  { ...closed, description: 'The account to create.', examples: [{ name: 'Web team' }] },
+  {
+    ...closed,
+    $id: 'CreateAccount',
+    description: 'The account to create.',
+    examples: [{ name: 'Web team' }],
+  },
 );
 export type CreateAccount = Static<typeof CreateAccount>;
 
@@ -29,6 +32,6 @@ export const CreatedAccount = Type.Object(
       description: 'The first API key. Shown only in this response: the server keeps its hash.',
     }),
   },
-  { description: 'A new account with its first API key.' },
+  { $id: 'CreatedAccount', description: 'A new account with its first API key.' },
 );
 export type CreatedAccount = Static<typeof CreatedAccount>;

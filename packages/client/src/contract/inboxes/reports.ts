@@ -1,7 +1,7 @@
 import { type Static, Type } from 'typebox';
-import { InboxId, Timestamp } from '../common.ts';
+import { closed, InboxId, Limit, Timestamp } from '../common.ts';
 import { nullable, ref } from '../ref.ts';
-import { Labels } from './inboxes.ts';
+import { LABEL_NAME, Labels } from './inboxes.ts';
 
 const Count = (description: string) => Type.Integer({ description, minimum: 0 });
 
@@ -111,7 +111,7 @@ export const RunReport = Type.Object(
         streams: ref(HeldCounts),
         refusals: Count('Refused mails.'),
       },
-      { description: 'Sums over `inboxes`.' },
+      { description: 'Sums over all inboxes of the run, also those that `inboxes` leaves out.' },
     ),
     problems: Type.Array(Type.String(), {
       description:
@@ -124,11 +124,42 @@ export const RunReport = Type.Object(
         ],
       ],
     }),
-    inboxes: Type.Array(ref(ReportedInbox), { description: 'Newest first, at most 1,000.', maxItems: 1000 }),
-    hasMore: Type.Boolean({
-      description: 'True if the labels fit more inboxes, which are not counted: name a further label.',
+    inboxes: Type.Array(ref(ReportedInbox), {
+      description: 'Newest first, at most 1,000: those with a problem, then the newest others.',
+      maxItems: 1000,
     }),
+    hasMore: Type.Boolean({ description: 'True if `inboxes` leaves some out.' }),
   },
   { $id: 'RunReport', description: 'What became of the mail of a test run.' },
 );
 export type RunReport = Static<typeof RunReport>;
+
+export const LabelQuery = Type.Object(
+  {
+    name: Type.Optional(
+      Type.String({ description: 'Only labels of this name.', pattern: LABEL_NAME, examples: ['run'] }),
+    ),
+    limit: Type.Optional(Limit),
+  },
+  closed,
+);
+export type LabelQuery = Static<typeof LabelQuery>;
+
+export const Label = Type.Object(
+  {
+    name: Type.String({ examples: ['run'] }),
+    value: Type.String({ examples: ['4711'] }),
+    inboxes: Count('Live inboxes with this label.'),
+    newestAt: Timestamp('When the newest of them was created.'),
+  },
+  { $id: 'Label', description: 'A label of live inboxes.' },
+);
+
+export const LabelList = Type.Object(
+  {
+    labels: Type.Array(ref(Label), { description: 'Those of the newest inboxes first.' }),
+    hasMore: Type.Boolean({ description: 'True if there are more labels than `limit`.' }),
+  },
+  { $id: 'LabelList', description: 'Labels of live inboxes.' },
+);
+export type LabelList = Static<typeof LabelList>;

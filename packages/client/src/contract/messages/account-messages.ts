@@ -1,10 +1,7 @@
 import { type Static, Type } from 'typebox';
 import { closed, Limit, unit } from '../common.ts';
 import { nullable, ref } from '../ref.ts';
-import { MAX_FILTER, MAX_SINCE, MAX_WAIT, MessageSummary, messageFilters } from './messages.ts';
-
-/** Words that one search may ask for; more say nothing that twenty do not. */
-export const MAX_SEARCH_WORDS = 20;
+import { MAX_SINCE, MAX_WAIT, MessageSummary, messageFilters, SearchedTo, SearchQuery } from './messages.ts';
 
 const CURSOR_EXAMPLE = 'acur_2s_3vZxk1b0Qd8';
 
@@ -23,6 +20,7 @@ export const AccountMessageList = Type.Object(
     before: nullable(Type.String({ examples: ['acur_1k_3vZxk1b0Qd8'] }), {
       description: 'Where to continue, to be passed as `before`; null when there is nothing more.',
     }),
+    searchedTo: SearchedTo('the `before` of this response as `before`'),
   },
   { $id: 'AccountMessageList', description: 'A page of messages of all inboxes of the account.' },
 );
@@ -31,14 +29,7 @@ export type AccountMessageList = Static<typeof AccountMessageList>;
 /** Query of `GET /v1/messages`. */
 export const AccountMessageQuery = Type.Object(
   {
-    q: Type.Optional(
-      Type.String({
-        description: `Only messages that contain every one of these words, up to ${MAX_SEARCH_WORDS}, in any order: in the subject, in an address or display name (From, To, Cc, envelope recipients), or in the visible text (the plain text part and the words of the HTML). A word may be a part of a longer one. Case is ignored.`,
-        minLength: 1,
-        maxLength: MAX_FILTER,
-        examples: ['invoice 4711'],
-      }),
-    ),
+    q: SearchQuery,
     since: Type.Optional(
       Type.String({
         description:

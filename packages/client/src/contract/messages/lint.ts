@@ -12,27 +12,33 @@ export const LintFinding = Type.Object(
         '`error`: against a standard. `warning`: many programs show or treat the message wrongly. `info`: some do.',
     }),
     message: Type.String({
-      description: 'What is wrong, and what to do about it.',
+      description:
+        'What is wrong, and what to do about it. Where the cases of a rule differ, a sentence for each of the first five.',
       examples: ['The image has no "alt" attribute.'],
     }),
     where: nullable(Type.String(), {
       description:
-        'A header field, a media type, an attachment, an address or a line of the raw source; null for the message as a whole.',
+        'A header field, a media type, an attachment, an address or a line of the raw source, or several of them; null for the message as a whole.',
+    }),
+    count: Type.Integer({
+      description: 'How often the message breaks the rule, of images and addresses in its first 1,000.',
+      minimum: 1,
+      examples: [2],
     }),
     reference: Type.String({
       description: 'Where the rule comes from: a section of a standard, or a data set.',
       examples: ['RFC 5322 section 3.6'],
     }),
   },
-  { $id: 'LintFinding', description: 'One thing that is wrong with a message.' },
+  { $id: 'LintFinding', description: 'A rule that a message breaks, once or more often.' },
 );
 export type LintFinding = Static<typeof LintFinding>;
 
 export const LintReport = Type.Object(
   {
     findings: Type.Array(ref(LintFinding), {
-      description: 'The most severe first; empty for a well-made message. At most 100.',
-      maxItems: 100,
+      description:
+        'One for each rule that the message breaks, the most severe first; empty for a well-made message.',
     }),
   },
   { $id: 'LintReport', description: 'What is wrong with a message.' },

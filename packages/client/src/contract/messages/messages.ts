@@ -1,5 +1,15 @@
 import { type Static, Type } from 'typebox';
-import { AttachmentId, closed, HasMore, InboxId, Limit, MessageId, Timestamp, unit } from '../common.ts';
+import {
+  AttachmentId,
+  closed,
+  HasMore,
+  InboxId,
+  Limit,
+  MessageId,
+  PLAIN_TEXT,
+  Timestamp,
+  unit,
+} from '../common.ts';
 import { nullable, ref } from '../ref.ts';
 import {
   Attachment,
@@ -56,6 +66,35 @@ export const Authentication = Type.Object(
 );
 export type Authentication = Static<typeof Authentication>;
 
+/** Tags of a message: more are not tags but content. */
+const MAX_TAGS = 20;
+const MAX_TAG = 100;
+
+const Tags = (description: string) =>
+  Type.Array(Type.String({ minLength: 1, maxLength: MAX_TAG, pattern: PLAIN_TEXT, examples: ['reviewed'] }), {
+    description,
+    maxItems: MAX_TAGS,
+  });
+
+/** Body of `PATCH /v1/inboxes/{id}/messages/{messageId}`. */
+export const MarkMessage = Type.Object(
+  {
+    read: Type.Optional(
+      Type.Boolean({
+        description: 'True marks the message as read, now if it is not yet; false marks it as unread.',
+      }),
+    ),
+    tags: Type.Optional(Tags('Replaces all tags. Tags that differ only in case are one.')),
+  },
+  {
+    ...closed,
+    $id: 'MarkMessage',
+    description: 'Marks to change.',
+    examples: [{ read: true, tags: ['reviewed'] }],
+  },
+);
+export type MarkMessage = Static<typeof MarkMessage>;
+
 /** Mailboxes of one header field. */
 const mailboxes = (description: string) =>
   Type.Array(ref(MailAddress), {
@@ -93,6 +132,10 @@ const summary = {
     description: 'One-time codes in the message, best first; empty when unsure.',
     maxItems: 5,
   }),
+  readAt: nullable(Timestamp('When the message was marked as read.'), {
+    description: 'When the message was marked as read; null if it is not. Reading it here does not mark it.',
+  }),
+  tags: Tags('The tags of the message, as `PATCH` set them.'),
 };
 
 /** A message in a list. */
@@ -164,6 +207,14 @@ export const Message = Type.Object(
 );
 export type Message = Static<typeof Message>;
 
+/** @param parameter that continues the search */
+export const SearchedTo = (parameter: string) =>
+  Type.Optional(
+    Timestamp(
+      `Only where a search took more than a second: the time of the oldest message that it looked at. \`hasMore\` is true then, also without a message; pass ${parameter} to continue.`,
+    ),
+  );
+
 export const MessageList = Type.Object(
   {
     messages: Type.Array(ref(MessageSummary), { description: 'Newest first.' }),
@@ -173,6 +224,7 @@ export const MessageList = Type.Object(
       examples: ['cur_mmbq2x6a_3vZxk1b0Qd8'],
     }),
     hasMore: HasMore,
+    searchedTo: SearchedTo('it as `before`'),
   },
   { $id: 'MessageList', description: 'A page of messages.' },
 );
@@ -201,6 +253,18 @@ export const messageFilters = {
   ),
 };
 
+/** Terms that one search may have; more say nothing that twenty do not. */
+export const MAX_SEARCH_TERMS = 20;
+
+export const SearchQuery = Type.Optional(
+  Type.String({
+    description: `Only messages that match all of these terms, up to ${MAX_SEARCH_TERMS}: words or \`"a phrase"\`, each anywhere in the subject, in an address or display name (From, To, Cc, envelope recipients), or in the visible text; \`from:\` \`to:\` \`cc:\` \`subject:\` \`text:\` \`code:\` \`message-id:\` \`tag:\` with a word or a phrase; \`is:read\`, \`is:unread\`, \`has:attachment\`, \`larger:10k\`, \`smaller:1m\`, \`before:2026-03-04\`, \`after:2026-03-04T05:06:07Z\`. \`-\` before a term excludes what matches it. A word may be a part of a longer one, and case is ignored; codes and tags match as a whole.`,
+    minLength: 1,
+    maxLength: MAX_FILTER,
+    examples: ['invoice from:billing -is:read'],
+  }),
+);
+
 /** Query of `GET /v1/inboxes/{id}/messages`. */
 export const MessageQuery = Type.Object(
   {
@@ -212,7 +276,11 @@ export const MessageQuery = Type.Object(
         examples: ['cur_mmbq2x6a_3vZxk1b0Qd8'],
       }),
     ),
-    before: Type.Optional(Type.String({ description: 'A message id: only older messages.' })),
+    before: Type.Optional(
+      Type.String({
+        description: 'A message id, or the `searchedTo` of an earlier response: only older messages.',
+      }),
+    ),
     limit: Type.Optional(Limit),
     wait: Type.Optional(
       Type.Integer({
@@ -224,6 +292,7 @@ export const MessageQuery = Type.Object(
         default: 0,
       }),
     ),
+    q: SearchQuery,
     ...messageFilters,
   },
   closed,

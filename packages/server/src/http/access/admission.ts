@@ -63,7 +63,7 @@ function policyOf(plan: Plan): string {
 }
 
 /** For a request above the rate of its account's plan. */
-export function rateLimited(
+function rateLimited(
   planName: string,
   { requestsPerSecond, burst }: Pick<Plan, 'requestsPerSecond' | 'burst'>,
   retryAfterSeconds: number,

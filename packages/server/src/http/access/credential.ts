@@ -44,7 +44,7 @@ function bearer(header: string): string {
   throw unauthorized(`${problem} ${HOW_TO_AUTHENTICATE}`);
 }
 
-export const missingCredential = () =>
+const missingCredential = () =>
   unauthorized(`The Authorization header is missing. ${HOW_TO_AUTHENTICATE} ${WHERE_KEYS_COME_FROM}`);
 
 /** The same 401 for unknown, revoked and expired credentials, so that callers cannot tell them apart. */

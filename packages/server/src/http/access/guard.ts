@@ -1,11 +1,12 @@
 import type { FastifyRequest } from 'fastify';
-import { CACHE_TTL_MS, TtlCache } from '../../cache.ts';
+import { CACHE_TTL_MS, LruCache, TtlCache } from '../../cache.ts';
 import { type Clock, MINUTE_MS } from '../../clock.ts';
 import { AppError } from '../../errors.ts';
 import { hashCredential } from '../../ids.ts';
 import { liveInbox } from '../../messages/live-inbox.ts';
 import type { AccountRecord, InboxRecord, KeyRecord, Store } from '../../store/contract/index.ts';
 import { andThen, type MaybePromise } from '../maybe-promise.ts';
+import type { ProblemCode } from '../response/problems.ts';
 import type { Admitted } from './admission.ts';
 import {
   type Credential,
@@ -44,12 +45,21 @@ export interface Caller {
 }
 
 declare module 'fastify' {
+  /** What the API description says of a route; one without an operation id is not described. */
+  interface FastifySchema {
+    operationId?: string;
+    tags?: readonly string[];
+    summary?: string;
+    description?: string;
+  }
   interface FastifyContextConfig {
     access?: Access;
     /** True where a request does not count against the quota, because it reports the quota. */
     free?: boolean;
     /** Media types of the body that the operation takes. Default: `application/json`. */
     accepts?: readonly string[];
+    /** Errors besides those of all operations with this access, for the API description. */
+    errors?: readonly ProblemCode[];
   }
   interface FastifyRequest {
     caller: Caller | null;
@@ -67,14 +77,14 @@ const SESSION_USE_EVERY_MS = 10 * MINUTE_MS;
 const CACHED_RECORDS = 10_000;
 
 /** The error for a read token where an API key is needed. */
-export const tokenNotEnough = () =>
+const tokenNotEnough = () =>
   new AppError(
     'insufficient_scope',
     'A read token can only read its own inbox. Use an API key for this operation.',
   );
 
 /** The error for an API key of the scope `read` where something is changed. */
-export const keyReadsOnly = () =>
+const keyReadsOnly = () =>
   new AppError(
     'insufficient_scope',
     'This API key has the scope "read". Use one with the scope "full" for this operation.',
@@ -108,6 +118,8 @@ export interface Guard {
     asking: Asking,
     admit?: (account: AccountRecord, key: KeyRecord | null) => MaybePromise<void>,
   ): MaybePromise<Caller>;
+  /** `InboxStore.find` from the cache of the guard, so that no request sees an older inbox than the one before it. */
+  findInbox(accountId: string, inboxId: string, now: number): MaybePromise<InboxRecord | undefined>;
   /** Empties the caches of keys and accounts. */
   forget(): void;
 }
@@ -121,7 +133,10 @@ class CachingGuard implements Guard {
   readonly #devAccountId: string | undefined;
   readonly #reader = new CredentialReader();
   readonly #accounts = new TtlCache<AccountRecord>(CACHED_RECORDS);
+  /** By id, whatever credential found it: one credential must not see an older inbox than another one did. */
   readonly #inboxes = new TtlCache<InboxRecord>(CACHED_RECORDS);
+  /** Ids of inboxes by the hashes of their read tokens. */
+  readonly #idsByToken = new LruCache<string>(CACHED_RECORDS);
   /** Counts the calls of {@link forget}: what was read before the last one is not used. */
   #forgotten = 0;
 
@@ -148,8 +163,7 @@ class CachingGuard implements Guard {
 
   #withToken(hash: string, { access, inboxId }: Asking, admit: Admit): MaybePromise<Caller> {
     const now = this.#clock.now();
-    const found = this.#findInbox(hash, anyInbox, () => this.#store.inboxes.findByToken(hash, now));
-    return andThen(found, (inbox) => {
+    return andThen(this.#findByToken(hash, now), (inbox) => {
       if (!inbox) throw unknownCredential();
       return andThen(this.#findAccount(inbox.accountId), (account) =>
         andThen(admit(account, null), () => {
@@ -170,9 +184,7 @@ class CachingGuard implements Guard {
         if (!access.startsWith('inbox:') || inboxId === undefined) {
           return { account, key: caller, inbox: null };
         }
-        const isOwn = (inbox: InboxRecord): boolean => inbox.accountId === account.id;
-        const find = () => this.#store.inboxes.find(account.id, inboxId, now);
-        return andThen(this.#findInbox(inboxId, isOwn, find), (inbox) => ({
+        return andThen(this.findInbox(account.id, inboxId, now), (inbox) => ({
           account,
           key: caller,
           inbox: liveInbox(inbox, now, inboxId),
@@ -222,27 +234,37 @@ class CachingGuard implements Guard {
     });
   }
 
-  /** An inbox, cached until the next write of this process: clients poll many times between two messages. */
-  #findInbox(
-    key: string,
-    isAsked: (inbox: InboxRecord) => boolean,
-    find: () => Promise<InboxRecord | undefined>,
-  ): MaybePromise<InboxRecord | undefined> {
-    const generation = this.#store.generation();
-    const known =
-      generation === null ? undefined : this.#inboxes.get(key, this.#clock.monotonic(), generation);
-    if (known && isAsked(known)) return known;
-    return find().then((inbox) => {
-      if (inbox && generation !== null) {
-        this.#inboxes.set(key, inbox, this.#clock.monotonic() + CACHE_TTL_MS, generation);
-      }
+  findInbox(accountId: string, inboxId: string, now: number): MaybePromise<InboxRecord | undefined> {
+    const known = this.#cached(inboxId);
+    if (known?.accountId === accountId) return known;
+    return this.#cache(() => this.#store.inboxes.find(accountId, inboxId, now));
+  }
+
+  #findByToken(hash: string, now: number): MaybePromise<InboxRecord | undefined> {
+    const known = this.#cached(this.#idsByToken.get(hash));
+    if (known) return known;
+    return this.#cache(() => this.#store.inboxes.findByToken(hash, now)).then((inbox) => {
+      if (inbox) this.#idsByToken.set(hash, inbox.id);
       return inbox;
     });
   }
-}
 
-/** The hash of a read token is the key of its inbox only. */
-const anyInbox = (): boolean => true;
+  /** An inbox is cached until the next write of this process: clients poll many times between two messages. */
+  #cached(inboxId: string | undefined): InboxRecord | undefined {
+    const generation = this.#store.generation();
+    if (inboxId === undefined || generation === null) return undefined;
+    return this.#inboxes.get(inboxId, this.#clock.monotonic(), generation);
+  }
+
+  async #cache(find: () => Promise<InboxRecord | undefined>): Promise<InboxRecord | undefined> {
+    const generation = this.#store.generation();
+    const inbox = await find();
+    if (inbox && generation !== null) {
+      this.#inboxes.set(inbox.id, inbox, this.#clock.monotonic() + CACHE_TTL_MS, generation);
+    }
+    return inbox;
+  }
+}
 
 export const createGuard = (deps: GuardDeps): Guard => new CachingGuard(deps);
 

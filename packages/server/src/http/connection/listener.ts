@@ -2,6 +2,8 @@ import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, RequestListener, Server } from 'node:http';
 import { createRequire } from 'node:module';
 import type { Socket } from 'node:net';
+import type { Clock } from '../../clock.ts';
+import { ConnectionLimiter } from '../../connection-limiter.ts';
 import {
   CONNECTION_CHECK_MS,
   CONNECTION_LIMITS,
@@ -9,10 +11,10 @@ import {
   IDLE_CONNECTION_MS,
   MAX_HEADER_BYTES,
 } from '../limits.ts';
+import { joinChunks } from '../request/chunked-body.ts';
 import { rawProblem } from '../response/problems.ts';
-import { ConnectionLimiter } from './connection-limiter.ts';
-import { RequestQueue } from './request-queue.ts';
-import { SmallChunks } from './small-chunks.ts';
+import { HttpConnection, type Requests } from './http-connection.ts';
+import { TurnLimit } from './turn-limit.ts';
 
 // An `import` of node:http reads everything that it exports, and so loads Node's fetch: 2 MB.
 const { createServer } = createRequire(import.meta.url)('node:http') as typeof import('node:http');
@@ -44,14 +46,31 @@ function forgetTypeOfNoBody({ headers }: IncomingMessage): void {
 }
 
 /** Creates the server; it does not listen yet. @param process handles one request */
-export function createListener(process: RequestListener, given: Partial<ConnectionLimits> = {}): Listener {
+export function createListener(
+  process: RequestListener,
+  clock: Clock,
+  given: Partial<ConnectionLimits> = {},
+): Listener {
   const limits = { ...CONNECTION_LIMITS, ...given };
-  const queue = new RequestQueue(limits.maxPipelined, process);
-  const chunks = new SmallChunks();
+  const limiter = new ConnectionLimiter<HttpConnection>(limits);
+  const turn = new TurnLimit(limiter, clock);
+  const connections = new WeakMap<Socket, HttpConnection>();
+  let open = 0;
+  let whenNone = (): void => undefined;
+  const requests: Requests = {
+    process,
+    maxPipelined: limits.maxPipelined,
+    count(change) {
+      open += change;
+      if (open === 0) whenNone();
+    },
+  };
   const server = createServer(
     {
       maxHeaderSize: MAX_HEADER_BYTES,
       requestTimeout: limits.requestTimeoutMs,
+      headersTimeout: limits.headersTimeoutMs,
+      keepAliveTimeout: limits.keepAliveMs,
       connectionsCheckingInterval: Math.min(
         CONNECTION_CHECK_MS,
         limits.headersTimeoutMs,
@@ -63,18 +82,25 @@ export function createListener(process: RequestListener, given: Partial<Connecti
       optimizeEmptyRequests: true,
     },
     (request, response) => {
-      limiter.noteRequest(request.socket);
+      const connection = connections.get(request.socket);
+      if (!connection) return;
+      limiter.used(connection);
+      turn.request(connection);
       forgetTypeOfNoBody(request);
-      chunks.join(request);
-      queue.add(request, response);
+      joinChunks(request, () => turn.chunk(connection));
+      connection.add(request, response);
     },
   );
   server.setTimeout(IDLE_CONNECTION_MS);
-  const limiter = new ConnectionLimiter(server, limits, (socket) => queue.isBusy(socket));
   server.on('connection', (socket) => {
-    const rejectedBy = limiter.admit(socket);
+    const connection = new HttpConnection(socket, requests);
+    const rejectedBy = limiter.enter(connection);
     if (rejectedBy === 'address') close(socket, 'TOO_MANY_FROM_ADDRESS');
     if (rejectedBy === 'server') close(socket, 'TOO_MANY_CONNECTIONS');
+    if (rejectedBy) return;
+    connections.set(socket, connection);
+    socket.once('close', () => limiter.leave(connection));
+    turn.opened(connection);
   });
   // CONNECT requests a proxy and has no path, so Node passes only its socket.
   server.on('connect', (_request, socket: Socket) => {
@@ -84,11 +110,15 @@ export function createListener(process: RequestListener, given: Partial<Connecti
   return {
     server,
     connections: () => limiter.count,
-    answered: () => queue.answered(),
+    answered: () =>
+      new Promise((resolve) => {
+        whenNone = resolve;
+        if (open === 0) resolve();
+      }),
     respondUnparsable(error, socket) {
       // The client has reset the connection: nothing can be sent.
       if (error.code === 'ECONNRESET' || !socket.writable) socket.destroy();
-      else queue.end(socket, () => close(socket, error.code));
+      else connections.get(socket)?.end(() => close(socket, error.code));
     },
   };
 }

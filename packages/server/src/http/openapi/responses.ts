@@ -1,7 +1,6 @@
 import type { Readable } from 'node:stream';
-import { Problem, ref } from '@mayfly/client/contract';
+import { ref } from '@mayfly/client/contract';
 import { type TSchema, Type } from 'typebox';
-import { PROBLEM_TYPE } from '../response/problems.ts';
 
 /** The Content-Type of JSON as Fastify writes it for what it serialises itself. */
 export const JSON_TYPE = 'application/json; charset=utf-8';
@@ -15,9 +14,9 @@ export const json = (schema: TSchema, description: string, headers: Headers = {}
   content: { 'application/json': { schema: ref(schema) } },
 });
 
-/** The response to a creation. @param what was created, in a word */
-export const created = (schema: TSchema, description: string, what: string) =>
-  json(schema, description, { Location: Type.String({ description: `Path of the ${what}.` }) });
+/** The response to a creation. */
+export const created = (schema: TSchema, description: string) =>
+  json(schema, description, { Location: Type.String({ description: 'Path of what was created.' }) });
 
 /**
  * A response of bytes.
@@ -30,7 +29,7 @@ export const bytes = (mediaTypes: readonly string[], description: string, header
   content: Object.fromEntries(
     mediaTypes.map((type) => [
       type,
-      { schema: Type.Unsafe<Readable | Uint8Array>({ type: 'string', format: 'binary', description }) },
+      { schema: Type.Unsafe<Readable | Uint8Array>({ type: 'string', format: 'binary' }) },
     ]),
   ),
 });
@@ -54,28 +53,6 @@ export const empty = (description: string, headers: Headers = {}) => ({
   description,
   headers,
 });
-
-/**
- * A problem document. Its examples are added by openapi/complete.ts.
- * @param description names the codes of 409 and 422 in backquotes, so that each gets its example
- */
-export const problemResponse = (description: string, headers: Headers = {}) => ({
-  description,
-  headers,
-  content: { [PROBLEM_TYPE]: { schema: ref(Problem) } },
-});
-
-export const UNKNOWN_ID = problemResponse('The id is unknown, or belongs to another account.');
-
-export const RETRY_AFTER = {
-  'Retry-After': Type.Integer({ description: 'Seconds after which to retry.', examples: [1] }),
-};
-export const CHALLENGE = {
-  'WWW-Authenticate': Type.String({
-    description: 'How to authenticate (RFC 6750).',
-    examples: ['Bearer'],
-  }),
-};
 
 export const ETAG = {
   ETag: Type.String({ description: 'Validator for `If-None-Match`.', examples: ['"msg_01kk4m3a8r"'] }),

@@ -22,7 +22,9 @@ export function readInputs(app: App): void {
   const types = new WeakMap<object, ParameterTypes>();
   const readQuery = ({ routeOptions, query }: FastifyRequest, { querystring, body }: FastifySchema): void => {
     if (querystring === undefined) {
-      const [unknown] = routeOptions.config.access === 'public' ? [] : Object.keys(query as object);
+      const { config, schema } = routeOptions;
+      const isPage = config.access === 'public' && schema?.operationId === undefined;
+      const [unknown] = isPage ? [] : Object.keys(query as object);
       if (unknown !== undefined) throw unexpectedParameter(unknown, body !== undefined);
       return;
     }
@@ -38,11 +40,9 @@ export function readInputs(app: App): void {
     }
   };
   app.addHook('preValidation', (request, _reply, done) => {
-    const { schema } = request.routeOptions;
-    if (schema) {
-      readQuery(request, schema);
-      readBody(request, schema);
-    }
+    const { schema = {} } = request.routeOptions;
+    readQuery(request, schema);
+    readBody(request, schema);
     done();
   });
 }

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { App } from '../context.ts';
+import { bodyOf } from './chunked-body.ts';
 
 /**
  * Tells a client that sent `Expect: 100-continue` (RFC 9110 section 10.1.1) to send its body only once the
@@ -15,11 +16,11 @@ export function respondToExpect(app: App): void {
     app.server.emit('request', request, response);
   });
   app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response));
-  app.addHook('preParsing', (request, reply, payload, done) => {
+  app.addHook('preParsing', (request, reply, _payload, done) => {
     if (request.headers.expect !== undefined && waiting.delete(request.raw)) {
       reply.raw.removeHeader('connection');
       reply.raw.writeContinue();
     }
-    done(null, payload);
+    done(null, bodyOf(request.raw));
   });
 }

@@ -2,6 +2,9 @@ import type { FastifyRequest } from 'fastify';
 import { AppError } from '../../errors.ts';
 import { quoted } from '../../nearest.ts';
 
+/** A host with an optional port (RFC 3986 section 3.2.2), also with the underscores of container names; or nothing. */
+const HOST = /^(?:(?:[A-Za-z0-9._~-]+|\[[0-9A-Fa-f:.]+\])(?::\d{0,5})?)?$/;
+
 /** How many Host fields a request has. Node keeps the first of several, and a proxy before it may use another. */
 function hostFields(rawHeaders: readonly string[]): number {
   let count = 0;
@@ -14,7 +17,7 @@ function hostFields(rawHeaders: readonly string[]): number {
 
 /**
  * Checks the header fields that concern every request.
- * @throws AppError `invalid_request` for a missing or repeated Host (RFC 9112 section 3.2),
+ * @throws AppError `invalid_request` for a missing, repeated or malformed Host (RFC 9112 section 3.2),
  *   `unsupported_media_type` for a body with a content coding (RFC 9110 section 15.5.16)
  */
 export function assertReadable({ raw, headers }: Pick<FastifyRequest, 'raw' | 'headers'>): void {
@@ -24,6 +27,12 @@ export function assertReadable({ raw, headers }: Pick<FastifyRequest, 'raw' | 'h
   }
   if (hosts > 1) {
     throw new AppError('invalid_request', `The Host header is given ${hosts} times. Send it once.`);
+  }
+  if (!HOST.test(headers.host ?? '')) {
+    throw new AppError(
+      'invalid_request',
+      `The Host header is ${quoted(headers.host ?? '')}. Send one host name or address, with an optional port, such as "mayfly.example.com:8025".`,
+    );
   }
   const coding = headers['content-encoding'];
   if (coding === undefined || coding.toLowerCase() === 'identity') return;

@@ -11,6 +11,7 @@ interface KnownPath {
   shown: string;
   segments: string[];
   pattern: RegExp;
+  parameters: number;
   methods: Set<string>;
   /** True for the operations of the API description; other paths are not suggested. */
   isDocumented: boolean;
@@ -28,6 +29,7 @@ export function collectPaths(app: App): KnownPaths {
       shown: url.replaceAll(/:(\w+)/g, '{$1}'),
       segments: segmentsOf(url),
       pattern: new RegExp(`^${url.replaceAll('.', '\\.').replaceAll(/:\w+/g, '[^/]+').replace('*', '.*')}$`),
+      parameters: url.match(/[:*]/g)?.length ?? 0,
       methods: new Set<string>(),
       isDocumented: false,
     };
@@ -96,9 +98,10 @@ export function unknownPath(url: string, suggestion = ''): AppError {
 /** The error for a request that no route matches: no such path, or none with that method (RFC 9110 section 15.5.6). */
 export function nothingThere({ url, method }: Pick<FastifyRequest, 'url' | 'method'>, known: KnownPaths) {
   const path = decoded(url.split('?', 1)[0] ?? '');
-  const methods = [...known.values()]
-    .filter(({ pattern }) => pattern.test(path))
-    .flatMap((one) => [...one.methods]);
+  const matching = [...known.values()].filter(({ pattern }) => pattern.test(path));
+  // A path without parameters is not an id in another one.
+  const fewest = Math.min(...matching.map(({ parameters }) => parameters));
+  const methods = matching.flatMap((one) => (one.parameters === fewest ? [...one.methods] : []));
   if (methods.length > 0) {
     const allow = [...new Set(methods)].sort();
     const message = `The path ${quoted(path)} does not support ${quoted(method)}. Use ${allow.join(', ')}.`;

@@ -1,15 +1,12 @@
 import type { FastifyRequest } from 'fastify';
 
-/** A host with an optional port (RFC 3986 section 3.2.2), without anything that could end a URL early. */
-const HOST = /^(?:[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?$/;
-
 /**
  * The base of URLs in responses: the public URL where the operator gave one, else the host that the
  * client itself named, else the address it reached. Only the client that sent a host reads it back.
  */
 export function baseUrl(publicUrl: string | null, { headers, socket }: FastifyRequest): string {
   if (publicUrl !== null) return publicUrl;
-  if (headers.host !== undefined && HOST.test(headers.host)) return `http://${headers.host}`;
+  if (headers.host) return `http://${headers.host}`;
   const { localAddress = '127.0.0.1', localPort = 80 } = socket;
   return `http://${localAddress.includes(':') ? `[${localAddress}]` : localAddress}:${localPort}`;
 }

@@ -1,11 +1,11 @@
 import type { Message, MessageSummary } from '@mayfly/client/contract';
 import { contentFields } from '../../mail/full/content-fields.ts';
-import type { ListedMessage } from '../../messages/list.ts';
 import type { FullMessageRecord, MessageRecord, MessageRow } from '../../store/contract/index.ts';
-import { toTime } from './time.ts';
+import { toTime, toTimeOrNull } from './time.ts';
 
 /** A message in a list. */
-export function toSummary({ id, inboxId, receivedAt, size, summary }: MessageRecord): MessageSummary {
+export function toSummary(message: MessageRecord): MessageSummary {
+  const { id, inboxId, receivedAt, size, summary, readAt, tags } = message;
   return {
     id,
     inboxId,
@@ -20,6 +20,8 @@ export function toSummary({ id, inboxId, receivedAt, size, summary }: MessageRec
     inlineCount: summary.inlineCount ?? 0,
     hasAttachments: summary.attachmentCount > 0,
     codes: summary.codes,
+    readAt: toTimeOrNull(readAt),
+    tags,
   };
 }
 
@@ -29,20 +31,22 @@ const NO_ATTACHMENTS = '"attachmentCount":0';
 const INLINE_COUNT = '"inlineCount":';
 
 /** JSON text of what {@link toSummary} makes, around the stored text of the summary. */
-function rowJson(inboxId: string, { id, receivedAt, size, summary }: MessageRow): string {
+function rowJson(inboxId: string, row: MessageRow): string {
+  const { id, receivedAt, size, summary, readAt, tags } = row;
   const time = toTime(receivedAt);
+  const marks = `"readAt":${JSON.stringify(toTimeOrNull(readAt))},"tags":${tags}`;
   const hasAttachments = !summary.includes(NO_ATTACHMENTS);
   const inlineCount = summary.includes(INLINE_COUNT) ? '' : `${INLINE_COUNT}0,`;
-  return `{"id":"${id}","inboxId":"${inboxId}",${inlineCount}${summary.slice(1, -1)},"receivedAt":"${time}","size":${size},"hasAttachments":${hasAttachments}}`;
+  return `{"id":"${id}","inboxId":"${inboxId}",${inlineCount}${summary.slice(1, -1)},"receivedAt":"${time}","size":${size},"hasAttachments":${hasAttachments},${marks}}`;
 }
-
-const isRow = (message: ListedMessage): message is MessageRow => typeof message.summary === 'string';
 
 /** What the JSON of a page has beside its messages. */
 interface PageFields {
   cursor: string;
   hasMore: boolean;
   before?: string | null;
+  /** Epoch ms. */
+  searchedTo: number | null;
 }
 
 /**
@@ -51,14 +55,16 @@ interface PageFields {
  * clients that poll or wait for the same get the same bytes until a message arrives.
  */
 export class ListTexts {
-  readonly #summaries = new WeakMap<ListedMessage, string>();
-  readonly #pages = new WeakMap<ListedMessage, { length: number; end: string; bytes: Buffer }>();
+  readonly #summaries = new WeakMap<MessageRow, string>();
+  readonly #pages = new WeakMap<MessageRow, { length: number; end: string; bytes: Buffer }>();
 
   /** @param inboxId of each message */
-  page(messages: readonly ListedMessage[], fields: PageFields, inboxId: (message: number) => string): Buffer {
-    const end = `],${JSON.stringify(fields).slice(1)}`;
-    // Rows come from lists without filters, which have no gaps: the first one and the length say it all.
-    const first = messages[0] && isRow(messages[0]) ? messages[0] : undefined;
+  page(messages: readonly MessageRow[], fields: PageFields, inboxId: (message: number) => string): Buffer {
+    const { searchedTo, ...rest } = fields;
+    const shown = searchedTo === null ? rest : { ...rest, searchedTo: toTime(searchedTo) };
+    const end = `],${JSON.stringify(shown).slice(1)}`;
+    // A row belongs to the one result that it was read with: the first one and the length say it all.
+    const [first] = messages;
     const known = first && this.#pages.get(first);
     if (known?.length === messages.length && known.end === end) return known.bytes;
     const summaries = messages.map((message, at) => this.#summary(inboxId(at), message));
@@ -67,10 +73,10 @@ export class ListTexts {
     return bytes;
   }
 
-  #summary(inboxId: string, message: ListedMessage): string {
+  #summary(inboxId: string, message: MessageRow): string {
     const known = this.#summaries.get(message);
     if (known !== undefined) return known;
-    const json = isRow(message) ? rowJson(inboxId, message) : JSON.stringify(toSummary(message));
+    const json = rowJson(inboxId, message);
     this.#summaries.set(message, json);
     return json;
   }

@@ -132,7 +132,7 @@ export function unsupportedMediaType(given: string | undefined, accepted: readon
 }
 
 /** The error for a body above the limit of its operation, bytes. */
-export const bodyTooLarge = (limit: number): AppError =>
+const bodyTooLarge = (limit: number): AppError =>
   new AppError(
     'payload_too_large',
     `The body is larger than ${limit} bytes, the limit of this operation. Send a smaller one.`,

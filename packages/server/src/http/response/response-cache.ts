@@ -16,13 +16,14 @@ export interface ResponseCache {
    * The JSON of a response and its weak validator (RFC 9110 section 8.8.3; one stands for its own URL
    * alone), worked out only when they are not known. A change while `make` works only makes the validator fall short.
    * @param inbox as the guard read it, before `make` reads anything
-   * @param make makes the JSON, or its bytes in UTF-8 where they are at hand
+   * @param make makes the JSON, or its bytes in UTF-8 where they are at hand; with a validator of its own where
+   *   the response does not change with every version
    * @param request all that the response depends on besides: the URL, and the base of URLs in it
    */
   json(
     inbox: InboxRecord,
     request: string,
-    make: () => Promise<string | Buffer>,
+    make: () => Promise<string | Buffer | { json: string | Buffer; tag: string }>,
   ): MaybePromise<CachedResponse>;
 }
 
@@ -43,11 +44,10 @@ export function createResponseCache(): ResponseCache {
       const key = `${inbox.id} ${inbox.version} ${request}`;
       const known = cache.get(key);
       if (known) return known;
-      return make().then((json) => {
-        const response = {
-          body: typeof json === 'string' ? Buffer.from(json) : json,
-          tag: `W/"${inbox.version}"`,
-        };
+      return make().then((made) => {
+        const isPlain = typeof made === 'string' || Buffer.isBuffer(made);
+        const { json, tag } = isPlain ? { json: made, tag: `W/"${inbox.version}"` } : made;
+        const response = { body: typeof json === 'string' ? Buffer.from(json) : json, tag };
         // Most requests are never repeated: only a request that came twice is cached.
         if (asked.has(key)) cache.set(key, response);
         else asked.set(key, true);

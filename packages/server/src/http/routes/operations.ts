@@ -2,23 +2,19 @@ import type { App, RouteContext } from '../context.ts';
 
 /** Routes for operators and monitoring: liveness, readiness, metrics. */
 export function operationRoutes(app: App, { options, deps }: RouteContext): void {
-  const hidden = { hide: true };
-
   if (!options.console) {
-    app.get('/', { config: { access: 'public' }, schema: hidden }, (_request, reply) =>
-      reply.redirect('/docs', 302),
-    );
+    app.get('/', { config: { access: 'public' } }, (_request, reply) => reply.redirect('/docs', 302));
   }
 
-  app.get('/healthz', { config: { access: 'public' }, schema: hidden }, async () => ({ status: 'alive' }));
+  app.get('/healthz', { config: { access: 'public' } }, async () => ({ status: 'alive' }));
 
-  app.get('/readyz', { config: { access: 'public' }, schema: hidden }, async () => {
+  app.get('/readyz', { config: { access: 'public' } }, async () => {
     await deps.store.ping();
     return { status: 'ready' };
   });
 
   if (!options.metrics) return;
-  app.get('/metrics', { config: { access: 'public' }, schema: hidden }, async (_request, reply) =>
+  app.get('/metrics', { config: { access: 'public' } }, async (_request, reply) =>
     reply.type(deps.metrics.contentType).send(await deps.metrics.metrics()),
   );
 }

@@ -1,38 +1,36 @@
-import { once } from 'node:events';
-import { Worker } from 'node:worker_threads';
-import type { FastifyReply, FastifyRequest } from 'fastify';
-import { AppError } from '../../errors.ts';
-import type { App, HttpOptions, RouteContext } from '../context.ts';
-import type { DescribedOptions } from '../openapi/document.ts';
+import { readFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import type { App } from '../context.ts';
+import { OPENAPI_FILE } from '../openapi/file.ts';
 import { JSON_TYPE } from '../openapi/responses.ts';
-import { unknownPath } from '../request/paths.ts';
 import { prepareStatic, type StaticResponse, sendStatic } from '../response/static-response.ts';
 import { LLMS_TEXT } from './llms-text.ts';
 
-const DOCUMENT = '/openapi.json';
-const GUIDE = '/llms.txt';
-/** The pages. The files that they load are below `/docs/static/`. */
-const PAGES = ['/docs', '/docs/', '/docs/json', '/docs/yaml'];
-const FILES = '/docs/static/*';
-/** No other name leads to a file, so that each file is prepared under one name only. */
-const FILE_NAME = /^(?:theme\/)?[\w.-]{1,100}$/;
+const PAGE_PATHS = [
+  '/docs',
+  '/docs/',
+  '/docs/static/start.js',
+  '/docs/static/mayfly.css',
+  '/docs/static/mayfly.svg',
+];
+/** Files of Swagger UI that the page loads, and their types. */
+const LIBRARY: Record<string, string> = {
+  'swagger-ui.css': 'text/css; charset=utf-8',
+  'swagger-ui-bundle.js': 'text/javascript; charset=utf-8',
+};
 
-/**
- * The API description as JSON. It is made on a thread of its own: that takes 90 ms of computing, and the modules and
- * objects that it needs once are freed with the thread.
- */
-async function makeDocument({ signUpPlan = null, webhookExample }: HttpOptions): Promise<string> {
-  const workerData: DescribedOptions = { signUpPlan, webhookExample };
-  const thread = new Worker(new URL('../openapi/thread.ts', import.meta.url), { workerData });
-  const [json] = await once(thread, 'message');
-  return json;
+/** Loads the page when it is first requested: most servers never need it. */
+async function preparePage(path: string): Promise<StaticResponse> {
+  const { PAGES } = await import('../openapi/page.ts');
+  const { headers = {}, body = '' } = PAGES[path] ?? {};
+  return prepareStatic(200, headers, Buffer.from(body));
 }
 
-/** Loads the app of the pages: most servers never need it. It serves through `inject` and never listens. */
-async function makePages(document: string): Promise<App> {
-  const { referencePages } = await import('../openapi/pages.ts');
-  return referencePages(JSON.parse(document));
-}
+const prepareFile = async (type: string, file: URL | string): Promise<StaticResponse> =>
+  prepareStatic(200, { 'content-type': type }, await readFile(file));
+
+const prepareLibrary = (name: string, type: string): Promise<StaticResponse> =>
+  prepareFile(type, createRequire(import.meta.url).resolve(`@fastify/swagger-ui/static/${name}`));
 
 /** @returns what `make` returned the first time; after a failure the next call makes it again */
 function keep<T>(make: () => Promise<T>): () => Promise<T> {
@@ -46,51 +44,19 @@ function keep<T>(make: () => Promise<T>): () => Promise<T> {
   };
 }
 
-/** @throws AppError `not_found` for a path that the pages do not have */
-async function preparePage(pages: App, path: string): Promise<StaticResponse> {
-  const response = await pages.inject({ method: 'GET', url: path });
-  const { statusCode, headers, rawPayload } = response;
-  if (statusCode >= 500) throw new Error(`the reference pages failed: ${response.payload}`);
-  if (statusCode === 404) throw unknownPath(path);
-  if (statusCode >= 400) throw new AppError('invalid_request', 'The request could not be read.');
-  const names = ['content-type', 'content-security-policy', 'cache-control', 'location'];
-  const own = names.flatMap((name) => (headers[name] === undefined ? [] : [[name, String(headers[name])]]));
-  return prepareStatic(statusCode, Object.fromEntries(own), rawPayload);
-}
-
-/** The API description as OpenAPI, pages that show it and try it, and a guide. Each response is prepared once. */
-export function referenceRoutes(app: App, context: RouteContext): void {
-  const document = keep(() => makeDocument(context.options));
-  const pages = keep(async () => makePages(await document()));
-  const prepared = new Map<string, () => Promise<StaticResponse>>();
-  const config = { access: 'public' } as const;
-  const route = { config, schema: { hide: true } };
-
-  const prepare = (path: string): Promise<StaticResponse> => {
-    const known = prepared.get(path);
-    if (known) return known();
-    const made = pages().then((served) => preparePage(served, path));
-    prepared.set(path, () => made);
-    // Only what exists is kept: the number of other paths has no limit.
-    made.catch(() => prepared.delete(path));
-    return made;
+/** The API description as OpenAPI, a page that shows it and tries it, and a guide. Each response is prepared once. */
+export function referenceRoutes(app: App): void {
+  const serve = (path: string, make: () => Promise<StaticResponse>): void => {
+    const prepared = keep(make);
+    app.get(path, { config: { access: 'public' } }, async (request, reply) =>
+      sendStatic(request, reply, await prepared()),
+    );
   };
-  const send = async (path: string, request: FastifyRequest, reply: FastifyReply) =>
-    sendStatic(request, reply, await prepare(path));
-
-  prepared.set(
-    DOCUMENT,
-    keep(async () => prepareStatic(200, { 'content-type': JSON_TYPE }, Buffer.from(await document()))),
+  serve('/openapi.json', () => prepareFile(JSON_TYPE, OPENAPI_FILE));
+  serve('/llms.txt', () =>
+    prepareStatic(200, { 'content-type': 'text/plain; charset=utf-8' }, Buffer.from(LLMS_TEXT)),
   );
-  prepared.set(
-    GUIDE,
-    keep(() => prepareStatic(200, { 'content-type': 'text/plain; charset=utf-8' }, Buffer.from(LLMS_TEXT))),
-  );
-  for (const path of [DOCUMENT, GUIDE, ...PAGES])
-    app.get(path, route, (request, reply) => send(path, request, reply));
-  app.get(FILES, route, (request, reply) => {
-    const { '*': name = '' } = request.params as { '*'?: string };
-    if (!FILE_NAME.test(name)) throw unknownPath(request.url);
-    return send(FILES.replace('*', name), request, reply);
-  });
+  for (const path of PAGE_PATHS) serve(path, () => preparePage(path));
+  for (const [name, type] of Object.entries(LIBRARY))
+    serve(`/docs/static/${name}`, () => prepareLibrary(name, type));
 }

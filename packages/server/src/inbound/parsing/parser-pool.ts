@@ -17,7 +17,7 @@ const PARSE_TIME_LIMIT_MS = 5_000;
  * 30 ms for the CPU, and another worker would only add load.
  */
 const SLOW_PARSE_MS = 50;
-/** JavaScript heap of one worker, MiB: several times the largest mail, once as text and once as JSON. */
+/** JavaScript heap of one worker, MiB. Long texts are outside of it (`changePieces`), and so are results. */
 const PARSE_HEAP_MB = 256;
 /** Milliseconds after which an idle extra worker is ended: it uses tens of MiB. */
 const IDLE_WORKER_MS = 30_000;
@@ -64,12 +64,12 @@ export interface Parsing {
    * with that id. For messages stored without an index.
    * @throws AppError `unavailable` when the worker was terminated
    */
-  attachment(raw: Uint8Array, id: string): Promise<Uint8Array | undefined>;
+  attachment(raw: Uint8Array, id: string, request?: ParseRequest): Promise<Uint8Array | undefined>;
   /**
    * The bytes of a part without their transfer encoding.
    * @throws AppError `unavailable` when the worker was terminated
    */
-  decode(bytes: Uint8Array, encoding: TransferEncoding): Promise<Uint8Array>;
+  decode(bytes: Uint8Array, encoding: TransferEncoding, request?: ParseRequest): Promise<Uint8Array>;
   /**
    * What is wrong with a mail.
    * @param raw given to the pool: it must not be read after the call, nor may its memory have other uses
@@ -79,9 +79,14 @@ export interface Parsing {
   lint(raw: Uint8Array, request?: ParseRequest): Promise<Uint8Array>;
   /**
    * The page that shows the HTML of a mail, and how many resources on other servers it names.
+   * @param imagesUrl the URL of an image of the mail without its attachment id
    * @throws as {@link lint}
    */
-  preview(raw: Uint8Array, request?: ParseRequest): Promise<{ page: Uint8Array; remoteCount: number }>;
+  preview(
+    raw: Uint8Array,
+    imagesUrl: string,
+    request?: ParseRequest,
+  ): Promise<{ page: Uint8Array; remoteCount: number }>;
   /** The attachments of a mail whose list is not stored. @throws as {@link lint} */
   attachments(raw: Uint8Array, request?: ParseRequest): Promise<AttachmentList>;
   /** UTF-8 JSON of a message in full. @throws as {@link lint} */
@@ -183,20 +188,29 @@ class ParserPool implements Parsing {
     return { summary: summary ?? new Uint8Array(), content, parseError };
   }
 
-  async attachment(raw: Uint8Array, attachmentId: string): Promise<Uint8Array | undefined> {
-    return (await this.result(raw, { attachmentId }, false)).first;
+  async attachment(
+    raw: Uint8Array,
+    attachmentId: string,
+    request?: ParseRequest,
+  ): Promise<Uint8Array | undefined> {
+    return (await this.result(raw, { attachment: attachmentId }, false, request)).first;
   }
 
-  async decode(bytes: Uint8Array, encoding: TransferEncoding): Promise<Uint8Array> {
-    return (await this.result(bytes, { encoding }, false)).first ?? new Uint8Array();
+  async decode(bytes: Uint8Array, encoding: TransferEncoding, request?: ParseRequest): Promise<Uint8Array> {
+    return (await this.result(bytes, { decode: encoding }, false, request)).first ?? new Uint8Array();
   }
 
   lint(raw: Uint8Array, request?: ParseRequest): Promise<Uint8Array> {
     return this.given(raw, 'lint', request);
   }
 
-  async preview(raw: Uint8Array, request?: ParseRequest): Promise<{ page: Uint8Array; remoteCount: number }> {
-    const { first: page = new Uint8Array(), second } = await this.result(raw, 'preview', true, request);
+  async preview(
+    raw: Uint8Array,
+    imagesUrl: string,
+    request?: ParseRequest,
+  ): Promise<{ page: Uint8Array; remoteCount: number }> {
+    const task = { preview: { imagesUrl } };
+    const { first: page = new Uint8Array(), second } = await this.result(raw, task, true, request);
     return { page, ...JSON.parse(new TextDecoder().decode(second)) };
   }
 

@@ -1,5 +1,7 @@
-import type { FullJson } from '../../mail/full/full-json.ts';
-import type { TransferEncoding } from '../../mail/mime/transfer-encoding.ts';
+import { type FullJson, MAX_STRING_BYTES } from '../../mail/full/full-json.ts';
+import { MAX_FILLED_BYTES, type TransferEncoding } from '../../mail/mime/transfer-encoding.ts';
+import { MAX_PAGE_LENGTH } from '../../mail/preview/page.ts';
+import { MAX_STORED_BYTES } from '../../mail/stored-content.ts';
 
 /**
  * Messages between the parser pool and its workers. Mails are copied, neither shared nor given away: a
@@ -24,12 +26,37 @@ export const TAKEN = 3;
 export type Task =
   | 'parse'
   | 'lint'
-  | 'preview'
   | 'attachments'
+  | { preview: { imagesUrl: string } }
   | { fullJson: FullJson }
   | { jsonLines: string }
-  | { attachmentId: string }
-  | { encoding: TransferEncoding };
+  | { attachment: string }
+  | { decode: TransferEncoding };
+
+type Names<T> = T extends string ? T : keyof T;
+export type Operation = Names<Task>;
+
+const MIB = 1024 * 1024;
+
+/**
+ * Most bytes of the result of an operation, by the number of bytes that it is given. What makes a result is bounded
+ * itself; a worker that returns more has a defect, and ends before the result is copied and posted.
+ */
+export const MAX_RESULT_BYTES: Readonly<Record<Operation, (inputBytes: number) => number>> = {
+  parse: () => MAX_STORED_BYTES,
+  // One finding a rule, each of a few sentences.
+  lint: () => MIB / 4,
+  // UTF-8 takes three bytes for a UTF-16 code unit at most; a few hundred are ours.
+  preview: () => 3 * MAX_PAGE_LENGTH + 1024,
+  // A thousand parts with names, ids and types of a thousand characters each.
+  attachments: () => 16 * MIB,
+  // Beside strings: names of fields, numbers and addresses of a thousand parts.
+  fullJson: () => MAX_STRING_BYTES + 4 * MIB,
+  // Numbers grow when they are written out: 1e20.
+  jsonLines: (inputBytes) => 5 * inputBytes,
+  attachment: (inputBytes) => inputBytes + MAX_FILLED_BYTES,
+  decode: (inputBytes) => inputBytes + MAX_FILLED_BYTES,
+};
 
 /** One posted message: several jobs, done in order. */
 export interface JobBatch {

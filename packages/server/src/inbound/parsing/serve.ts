@@ -5,7 +5,16 @@ import type { ParsedMail } from '../../mail/mail.ts';
 import type { TransferEncoding } from '../../mail/mime/transfer-encoding.ts';
 import { contentJson } from '../../mail/stored-content.ts';
 import { freeIfLarge } from '../../memory.ts';
-import { type BatchResult, DONE, type JobBatch, QUEUED, STARTED, type Task } from './protocol.ts';
+import {
+  type BatchResult,
+  DONE,
+  type JobBatch,
+  MAX_RESULT_BYTES,
+  type Operation,
+  QUEUED,
+  STARTED,
+  type Task,
+} from './protocol.ts';
 
 /** What a parse worker does. Results may be views of what is given. */
 export interface MailReader {
@@ -16,7 +25,7 @@ export interface MailReader {
   /** Findings as JSON text. */
   lint(raw: Uint8Array): string;
   /** The page of a preview, and JSON text of its description. */
-  preview(raw: Uint8Array): { page: string; about: string };
+  preview(raw: Uint8Array, imagesUrl: string): { page: string; about: string };
   /** JSON text. */
   attachments(raw: Uint8Array): string;
   /** UTF-8 JSON. */
@@ -37,11 +46,13 @@ class Results {
   private readonly errors: (string | null)[] = [];
   private total = 0;
 
-  /** @param first undefined where there is no result */
-  add(...[first, second = '', error = null]: Result): void {
+  /** @param first undefined where there is no result @returns the bytes of both */
+  add(...[first, second = '', error = null]: Result): number {
+    const before = this.total;
     this.errors.push(error);
     const pieces = isPiece(first) ? [first] : first;
     this.lengths.push(pieces?.reduce((sum, piece) => sum + this.keep(piece), 0) ?? -1, this.keep(second));
+    return this.total - before;
   }
 
   /** Copies all results into one buffer. */
@@ -70,6 +81,9 @@ class Results {
 const isPiece = (result: Result[0]): result is Piece =>
   typeof result === 'string' || result instanceof Uint8Array;
 
+const operationOf = (task: Task): Operation =>
+  typeof task === 'string' ? task : (Object.keys(task)[0] as Operation);
+
 function run(input: Uint8Array, task: Task, reader: MailReader): Result {
   if (task === 'parse') {
     const mail = reader.parse(input);
@@ -78,14 +92,14 @@ function run(input: Uint8Array, task: Task, reader: MailReader): Result {
   }
   if (task === 'lint') return [reader.lint(input)];
   if (task === 'attachments') return [reader.attachments(input)];
-  if (task === 'preview') {
-    const { page, about } = reader.preview(input);
+  if ('preview' in task) {
+    const { page, about } = reader.preview(input, task.preview.imagesUrl);
     return [page, about];
   }
-  if ('encoding' in task) return [reader.decode(input, task.encoding)];
+  if ('decode' in task) return [reader.decode(input, task.decode)];
   if ('fullJson' in task) return [reader.fullJson(input, task.fullJson)];
   if ('jsonLines' in task) return linesOrProblem(input, task.jsonLines, reader);
-  return [reader.attachment(input, task.attachmentId)];
+  return [reader.attachment(input, task.attachment)];
 }
 
 /** The lines, or none and why. */
@@ -104,7 +118,10 @@ function runBatch({ states, inputs, tasks }: JobBatch, reader: MailReader): Batc
       results.add(undefined);
       continue;
     }
-    results.add(...run(input, tasks[index] ?? 'parse', reader));
+    const task = tasks[index] ?? 'parse';
+    const bytes = results.add(...run(input, task, reader));
+    const most = MAX_RESULT_BYTES[operationOf(task)](input.length);
+    if (bytes > most) throw new Error(`A result of ${bytes} bytes is longer than ${most}, the bound.`);
     Atomics.store(states, index, DONE);
   }
   const result = results.finish();

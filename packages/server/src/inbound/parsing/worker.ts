@@ -20,8 +20,8 @@ if (parentPort !== null) {
     parse: parseMail,
     attachment: (raw, id) => attachmentBytes(raw, indexMail(raw), id),
     lint: (raw) => JSON.stringify(lintMail(raw)),
-    preview(raw) {
-      const { html, ...about } = previewMail(raw);
+    preview(raw, imagesUrl) {
+      const { html, ...about } = previewMail(raw, imagesUrl);
       return { page: html, about: JSON.stringify(about) };
     },
     attachments: attachmentListJson,

@@ -10,7 +10,7 @@ const TOKEN = /[0-9A-Za-z]+(?:-[0-9A-Za-z]+)*/y;
 /** Between the groups of one number: a blank, or the border of two cells with or without a dash in between. */
 const GAP = '(?:[ \\u00a0\\u2009\\u202f]|\\t(?:[-–—]\\t)?|\\n[-–—]\\n)';
 const GROUPS = new RegExp(
-  `(?<!\\d\\t)(?:\\d{3}${GAP}\\d{3}|\\d{4}${GAP}\\d{4}|\\d\\d${GAP}\\d\\d${GAP}\\d\\d)(?!\\d|\\t\\d)`,
+  `(?<!\\d\\t)(?:\\d{3}${GAP}\\d{3}|\\d{4}${GAP}\\d{4}|\\d\\d${GAP}\\d\\d${GAP}\\d\\d|\\d\\d${GAP}(?!19|20)\\d{4})(?!\\d|\\t\\d)`,
   'y',
 );
 /** One character a cell, a line, or a word. */
@@ -44,8 +44,9 @@ const FORMS: readonly (readonly [RegExp, Shape | undefined])[] = [
   [/^(?:19|20)\d\d(?:(?:0\d|1[0-2])[0-3]\d)?$/, 'year'],
   [/^\d{4,8}$/, 'digits'],
   [/^\d+$/, undefined],
+  [/^(?:19|20)\d\d-(?:19|20)\d\d$/, undefined],
   [/^(?:\d{3}-\d{3}|\d{4}-\d{4})$/, 'digits'],
-  [/^\d\d-\d\d(?:-\d\d)?$/, 'loose'],
+  [/^\d\d-\d\d(?:-\d\d)?$|^\d\d?-\d\d?-(?!19|20)\d{4}$/, 'loose'],
   [/^\d[\d-]*$/, undefined],
   [/^[a-z]{3,12}(?:-[a-z]{3,12}){2,5}$/, 'words'],
   [/^[A-Z]-\d{4,8}$/, 'mixed'],
@@ -64,13 +65,14 @@ const shapeOf = (token: string): Shape | undefined => FORMS.find(([form]) => for
 
 /** What stands right beside a token says that it is part of something longer: a price, a time, an address. */
 function isPartOfMore(text: string, start: number, end: number): boolean {
-  const before = text.slice(Math.max(0, start - 2), start);
+  const before = text.slice(Math.max(0, start - 4), start);
   if (FORBIDDEN_BEFORE.test(before.slice(-1)) && !/[A-Za-z][.=]$/.test(before)) return true;
   // "[ABC-1234]" is the key of an issue.
   if (before.endsWith('[') && text.charAt(end) === ']' && /[A-Z]-/.test(text.slice(start, end))) return true;
-  if (/\d\s?[:–-]$|\d $/.test(before)) return true;
+  // "Input > 1549"
+  if (/\d\s?[:–-]$|\d $|[\dA-Za-z\u00c0-\u04ff] ?> ?$/.test(before)) return true;
   // The last digits of a masked number, and no bold type.
-  if (before === '**' && text.charAt(end) !== '*') return true;
+  if (before.endsWith('**') && text.charAt(end) !== '*') return true;
   const following = text.slice(end, end + 2);
   return FORBIDDEN_AFTER.test(following.charAt(0)) || /^[.,:–-]\d|^ \d/.test(following);
 }

@@ -1,5 +1,5 @@
 import type { Candidate } from './code-candidates.ts';
-import { BARE_CODE_SIGN, CODE_SIGNS, DIRECT, OTHER_SIGNS, SALUTATION, VERB } from './code-phrases.ts';
+import { BARE_CODE_SIGN, CODE_SIGNS, DIRECT, KEY, OTHER_SIGNS, SALUTATION, VERB } from './code-phrases.ts';
 import { kindOfWord, type WordKind } from './word-kinds.ts';
 
 /*
@@ -16,6 +16,7 @@ const REACH_WORDS_OTHER = 4;
 const REACH_WORDS_OTHER_OF_LINE = 3;
 const REACH_WORDS_AFTER = 9;
 const REACH_WORDS_ENTER = 3;
+const REACH_WORDS_KEY = 4;
 /** Words up to the one that a sentence is about. */
 const WORDS_TO_SUBJECT = 5;
 /** Words between "enter" and the "code" that is to be entered. */
@@ -163,12 +164,17 @@ export function pointsBefore(setting: Setting): number | undefined {
     const at = words.length - distance;
     skipped = wordsToSkip(words[at] ?? '', skipped);
     if (skipped === 0 && distance <= reach.other && namesOther(words, at)) return SOMETHING_ELSE;
-    if (skipped < SKIPPED_BEFORE_NUMBER && isCode(kindAt(words, at))) {
+    const isNamed = isCode(kindAt(words, at)) || (distance <= REACH_WORDS_KEY && isKey(setting, words[at]));
+    if (skipped < SKIPPED_BEFORE_NUMBER && isNamed) {
       return isCodeOfOther(words, at) ? SOMETHING_ELSE : 100 - distance * costOfWord;
     }
   }
   return undefined;
 }
+
+/** "Sign-in key: K7QX-2M9P"; a "key" of digits alone may be anything. */
+const isKey = ({ candidate, direct }: Setting, word = ''): boolean =>
+  direct && candidate.shape === 'mixed' && KEY.test(word);
 
 /** The words before another number spoke of that number. */
 const wordsToSkip = (word: string, left: number): number =>
@@ -182,9 +188,11 @@ const isCodeOfOther = (words: readonly string[], at: number): boolean =>
 function namesOther(words: readonly string[], at: number): boolean {
   const kind = kindAt(words, at);
   if (isOther(kind)) return true;
+  if (kind !== 'label' && kind !== 'number') return false;
   // "Kod SMS", "code from the SMS"
-  if (kind === 'label') return !isCode(kindAt(words, at - 1)) && !isCode(kindAt(words, at - 2));
-  return kind === 'number' && !isCode(kindAt(words, at - 1)) && !isEntered(words.slice(0, at));
+  if (isCode(kindAt(words, at - 1)) || (kind === 'label' && isCode(kindAt(words, at - 2)))) return false;
+  // "On the page, enter", "enter on the page", "the number to enter"
+  return !isEntered(words.slice(at + 1)) && !isEntered(words.slice(0, at));
 }
 
 /**

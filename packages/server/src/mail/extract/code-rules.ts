@@ -6,9 +6,19 @@ import {
   pointsOfSubject,
   type Setting,
   SOMETHING_ELSE,
-  saysCode,
 } from './code-context.ts';
-import { DIRECT, ENTER_IT, EXPIRED } from './code-phrases.ts';
+import {
+  BESIDE_NUMBER,
+  COUNTED,
+  DIRECT,
+  ENDS_LINE,
+  ENTER_IT,
+  ENTERED_AFTER,
+  ENTERED_BEFORE,
+  EXPIRED,
+  PLACE,
+  PRESENTED,
+} from './code-phrases.ts';
 import { PURPOSES } from './link-words.ts';
 import { kindOfWord } from './word-kinds.ts';
 
@@ -27,13 +37,13 @@ interface CodeRule {
   points: (setting: Setting, mail: MailFacts) => number | undefined;
 }
 
-const MONTH =
-  /(?:jan|feb|m[aä]r|apr|ma[iy]|jun|jul|aug|sep|o[ck]t|nov|de[cz])\p{L}*\.?,?\s*(?:\d{1,2},?\s*)?$/iu;
 /** Points of a hint that is no announcement. */
 const HINT = 60;
 /** The looser shapes need an announcement as sure as this, and a chain of words one as sure as the other. */
 const SURE_ENOUGH = 85;
 const SURE_IN_SENTENCE = 97;
+/** Words on each side of a number that may say that it is something else. */
+const WORDS_NEAR = 7;
 /** A shorter number at a checkout is a coupon, unless it proves something. */
 const MIN_CHECKOUT_DIGITS = 6;
 
@@ -47,6 +57,20 @@ function isStale({ kindsBefore, after }: Setting): boolean {
   const stale = last.lastIndexOf('stale');
   const isNamed = stale >= 0 && (stale === last.length - 1 || last[stale + 1] === 'code');
   return isNamed || EXPIRED.test(after);
+}
+
+export const isEnteredInSigns = ({ sentence, after }: Setting): boolean =>
+  ENTERED_BEFORE.test(sentence) || ENTERED_AFTER.test(after);
+
+/** Whether the sentence says to type it, and names nothing else. */
+function isToEnter(setting: Setting): boolean {
+  const { alone, direct, wide, sentenceWords, kindsBefore, kindsAfter } = setting;
+  const last = sentenceWords.length - (BESIDE_NUMBER.test(sentenceWords.at(-1) ?? '') ? 2 : 1);
+  const isBefore = direct ? isEntered(sentenceWords) : kindsBefore[last] === 'enter';
+  const isAbove = alone && /[:：]\s*$/.test(wide) && kindsBefore.includes('enter');
+  if (!isBefore && !isAbove && !kindsAfter.slice(0, 2).includes('enter') && !isEnteredInSigns(setting))
+    return false;
+  return ![...kindsBefore.slice(-WORDS_NEAR), ...kindsAfter.slice(0, WORDS_NEAR)].includes('other');
 }
 
 /** Why a candidate is no code, whatever announces it. The first rule that applies decides. */
@@ -69,8 +93,11 @@ const REFUSALS: readonly CodeRule[] = [
     },
   },
   {
-    reason: 'a month comes before: the number is a year',
-    points: ({ candidate, before }) => when(candidate.shape === 'year' && MONTH.test(before), 0),
+    reason: 'it is a word in capitals, and the sentence goes on',
+    points: ({ candidate: { shape, value }, alone, direct, after, sentenceWords }) => {
+      if (alone || shape !== 'loose' || !/^[A-Z]+$/.test(value)) return undefined;
+      return when(!isEntered(sentenceWords) && !(direct && ENDS_LINE.test(after)), 0);
+    },
   },
 ];
 
@@ -85,30 +112,20 @@ const ANNOUNCEMENTS: readonly CodeRule[] = [
 const HINTS: readonly CodeRule[] = [
   { reason: 'the sentence goes on to call it a code', points: pointsAfter },
   {
-    reason: 'it is to be entered, and the sentence says what that proves',
-    points: ({ sentence, sentenceWords, kindsAfter, after }) => {
-      const entered = isEntered(sentenceWords) || kindsAfter.slice(0, 2).includes('enter');
-      return when(entered && hasPurpose(sentence + after), HINT);
-    },
-  },
-  {
-    reason: 'it is to be entered, and the sentences around it speak of a code',
-    points: ({ sentenceWords, following, wide }, { subjectSaysCode }) =>
-      when(isEntered(sentenceWords) && (subjectSaysCode || saysCode(following) || saysCode(wide)), HINT),
-  },
-  {
     reason: 'it stands alone, and the next words say to enter it and what for',
     points: ({ alone, following }) => when(alone && ENTER_IT.test(following) && hasPurpose(following), HINT),
   },
   {
-    reason: 'the word before says to type it, or those before a colon do, and the mail is about access',
-    points: ({ direct, sentenceWords }, { isAboutAccess }) =>
-      when(isEntered(direct ? sentenceWords : sentenceWords.slice(-1)) && isAboutAccess(), HINT),
+    reason: 'it is to be entered, and the sentence says where, or the mail is about access',
+    points: (setting, { isAboutAccess }) =>
+      when(isToEnter(setting) && (PLACE.test(setting.sentence + setting.after) || isAboutAccess()), HINT),
   },
   {
-    reason: 'it stands alone behind a colon, and the sentence says to enter it',
-    points: ({ alone, wide, kindsBefore }) =>
-      when(alone && /[:：]\s*$/.test(wide) && kindsBefore.includes('enter'), HINT),
+    reason: 'the words before it say how many digits it has, or present it, and the mail is about access',
+    points: ({ direct, sentence, after }, { isAboutAccess }) => {
+      const isPresented = direct && PRESENTED.test(sentence) && ENDS_LINE.test(after) && isAboutAccess();
+      return when(isPresented || (direct && COUNTED.test(sentence)), HINT);
+    },
   },
   {
     reason: 'it stands alone below a subject that speaks of a code',

@@ -46,7 +46,7 @@ export const WORD_RULES: readonly WordRule[] = [
       el: /κωδικ\p{L}*/u,
       'ar fa ur': /(?:[وبلك]?ال|لل|[وبل])?رمز\p{L}*|(?:ال|لل)?كود|کد|کوڈ/u,
       he: /[הבלשוכמ]{0,2}קוד(?:[ךיוה]|כם|ים)?/u,
-      'hi bn': /कोड|ओटीपी|কোড|ওটিপি/u,
+      'hi bn': /(?:पास)?कोड|ओटीपी|(?:পাস)?কোড|ওটিপি|পিন/u,
       'ka hy': /კოდ\p{L}*|կոդ\p{L}*/u,
       'sw gu pa te kn ml si am ta': /msimbo|કોડ|ਕੋਡ|కోడ్|ಕೋಡ್|കോഡ്|කේතය|ኮድ|குறியீ[\p{L}\p{M}]*|ஒருமுறை/u,
       'compounds such as "Bestätigungscode"':
@@ -58,14 +58,14 @@ export const WORD_RULES: readonly WordRule[] = [
     reason: 'to type or to use what is beside it',
     words: {
       en: /enter|type|input|use|paste|fill/u,
-      de: /gib|geben|eingeben|tippe|tippen|trage|tragen|nutze|nutzen|verwende|verwenden/u,
-      fr: /saisi\p{L}*|entrez|tapez|utilisez|utilise|renseign(?:ez|er)|indiquez|composez|recopiez/u,
+      de: /gib|geben|ein(?:zu)?geben|tippe?|tippen|eintippen|trage|tragen|nutze|nutzen|verwende|verwenden/u,
+      fr: /saisi\p{L}*|entrez|tapez|utilisez|utilise|renseign(?:ez|er)|indiquez|composez|recopie[zr]/u,
       'es pt':
-        /introdu(?:ce|zca|zcan|cir|za|zir)|escr[ií]b[ae](?:n|l[oa])?|ingres[ae]n?|teclea|copia|copie|digit[ae]|insira|informe|preencha|utilice|utiliza/u,
+        /introdu(?:ce|zca|zcan|cir|za|zir)|escr[ií]b[ae](?:n|l[oa])?|ingres[ae]n?|pon|ponga|teclea|copia|copie|digit[ae]|insira|inserir|escrev[ae]|informe|preencha|utilice|utiliza/u,
       'it ro':
-        /inserisci|inserisca|inserire|digit[ai]|scriva|immetti|introdu|introduce[tț]i|folosește|folosi[tț]i/u,
-      nl: /voer|vul|gebruik/u,
-      'pl cs sk': /wpisz|przepisz|wprowadź|podaj|użyj|zadej\p{L}*|napište|opište|použijte/u,
+        /inserisci|inserisca|inserire|digit[ai]|digitare|scriv[ai]|immetti|introdu|introduce[tț]i|folosește|folosi[tț]i/u,
+      nl: /voer|vul|typ|tik|invoeren|invullen|intypen|gebruik/u,
+      'pl cs sk': /wpisz|wpisać|przepisz|wprowadź|podaj|użyj|zadej\p{L}*|napište|opište|použijte/u,
       'sv no da': /ange|skriv|indtast|tast|använd|bruk|brug/u,
       'fi hu': /syötä|anna|kirjoita|käytä|írja|írd/u,
       tr: /gir|girin|giriniz|yaz|yazın|yazınız|tuşlayın|kullanın/u,
@@ -74,14 +74,15 @@ export const WORD_RULES: readonly WordRule[] = [
       'ru uk': /введите|введи|наберите|впишите|наберіть|впишіть|введіть|уведіть|используйте|використайте/u,
       el: /πληκτρολογ\p{L}*|εισ[αά]γ\p{L}*/u,
       'ar he': /أدخل|ادخل|أدخلي|استخدم|הזן|הזיני|הזינו|הקלד|הקלידו/u,
-      'hi vi id': /दर्ज|nhập|masukkan|gunakan/u,
+      'hi bn vi id': /दर्ज|टाइप|लिख|লিখুন|nhập|gõ|masukkan|ketik\p{L}*|gunakan/u,
     },
   },
   {
     effect: 'number',
     reason: '"number"',
     words: {
-      'en de fr es it sv pl ru tr': /number|nr|no|num|numéro|número|numero|nummer|numer|номер|numarası|№|#/u,
+      'en de fr es it sv pl ru tr':
+        /number|nr|no|num|numéro|número|numero|nummer|numer|zahl|номер|numarası|№|#/u,
     },
   },
   {
@@ -213,7 +214,7 @@ export const WORD_RULES: readonly WordRule[] = [
     effect: 'other',
     reason: 'a ticket of a help desk, or software and its versions',
     words: {
-      en: /tickets?|issue|incident|pull|bug|build|release|version|ver|v|rfc|cve|error|status|http|port|exit|line/u,
+      en: /tickets?|issue|incident|pull|bug|build|release|version|ver|v|rfc|cve|error|status|http|port|exit|line|respon(?:se|ds?|ded)|api|ssh/u,
       de: /vorgang\p{L}*|fehler\p{L}*/u,
     },
   },
@@ -241,7 +242,7 @@ export const WORD_RULES: readonly WordRule[] = [
     reason: 'a customer, a contract, or a product',
     words: {
       en: /customer|client|member|policy|contract|serial|model|sku|product|article|item|part|barcode|qr|license|licence|isbn/u,
-      de: /kunden\p{L}*|mitglied\p{L}*|vertrag\p{L}*|artikel\p{L}*/u,
+      de: /kunden(?!portal|konto|bereich)\p{L}*|mitglied(?!erbereich)\p{L}*|vertrag\p{L}*|artikel\p{L}*/u,
       'es it pt fr nl':
         /cliente|barras|barre|barra|klant\p{L}*|s[oó]ci[oa]|abonad[oa]|afiliad[oa]|adhérente?|produ[ck]t[eo]|prodotto|proveedor|fornitore|fournisseur/u,
       'lt lv et fi':
@@ -259,7 +260,7 @@ export const WORD_RULES: readonly WordRule[] = [
     effect: 'other',
     reason: 'an amount of money',
     words: {
-      en: /amount|total|price|sum|balance|eur|usd|gbp|chf/u,
+      en: /amount|total|price|sum|balance|quantity|eur|usd|gbp|chf/u,
       de: /preis|summe|kontostand|betrag/u,
       'fr es it': /prix|precio|saldo|montant|importe/u,
     },
@@ -289,7 +290,9 @@ export const WORD_RULES: readonly WordRule[] = [
   {
     effect: 'unit',
     reason: 'money',
-    words: { en: /usd|eur|gbp|chf|kr|sek|nok|dkk|pln|zł|czk|huf|rub|руб|₽|try|tl|jpy|inr|rs|円|元|원/u },
+    words: {
+      en: /usd|eur|euros?|dollars?|gbp|chf|kr|sek|nok|dkk|pln|zł|czk|huf|rub|руб|₽|try|tl|jpy|inr|rs|円|元|원/u,
+    },
   },
   {
     effect: 'unit',

@@ -7,6 +7,7 @@ import {
   BARE_CODE,
   BOOKING,
   CONFIRMED,
+  COUNTED,
   IN_SUBJECT,
   ONE_TIME,
   ONE_TIME_SIGNS,
@@ -14,7 +15,7 @@ import {
   SOURCE_LINE,
   YOUR_CODE_IS,
 } from './code-phrases.ts';
-import { hasPurpose, judge, type MailFacts } from './code-rules.ts';
+import { hasPurpose, isEnteredInSigns, judge, type MailFacts } from './code-rules.ts';
 import { NOT_VERIFY } from './link-words.ts';
 import { kindOfWord } from './word-kinds.ts';
 
@@ -40,10 +41,14 @@ const FOREIGN_DIGIT = [...ZEROS]
   .map((zero) => `${zero}-${String.fromCharCode(zero.charCodeAt(0) + 9)}`)
   .join('');
 /**
- * Characters that people do not type as they are written: also the marks that make a key of a digit
- * (4\ufe0f\u20e3).
+ * Characters that people do not type as they are written: also hyphens other than that of ASCII, and the marks that
+ * make a key of a digit (4\ufe0f\u20e3).
  */
-const NOT_TYPED = new RegExp(`[${FOREIGN_DIGIT}${INVISIBLE}\\ufe00-\\ufe0f\\u20e3]`, 'gv');
+const HYPHENS = '\u2010\u2011\u2012\u2013';
+const NOT_TYPED = new RegExp(
+  `[${FOREIGN_DIGIT}${INVISIBLE}\\ufe00-\\ufe0f\\u20e3]|(?<=[0-9A-Za-z])[${HYPHENS}](?=[0-9A-Za-z])`,
+  'gv',
+);
 const LINK = /(?:https?:\/\/|www\.)\S+/gi;
 /** Characters. A longer line is a paragraph and not source code. */
 const MAX_SOURCE_LINE = 200;
@@ -62,9 +67,10 @@ function contextOf(text: string, { start, end }: Candidate): string {
     .replace(/^[\udc00-\udfff]|[\ud800-\udbff]$/g, '');
 }
 
-/** As a person would type it: ASCII digits in place of those of other scripts, without invisible characters. */
+/** As a person would type it: in ASCII digits, with ASCII hyphens within a code, without invisible characters. */
 function asTyped(text: string): string {
   return text.replace(NOT_TYPED, (character) => {
+    if (HYPHENS.includes(character)) return '-';
     for (const zero of ZEROS) {
       const digit = character.charCodeAt(0) - zero.charCodeAt(0);
       if (digit >= 0 && digit <= 9) return String(digit);
@@ -151,11 +157,14 @@ function lineOf({ sentence, after }: Setting): string {
 }
 
 /** Whether the text says to enter a code, or tells its reader what theirs is. */
-const isMeantForEntering = ({ wide, following, sentence }: Setting): boolean =>
-  YOUR_CODE_IS.test(sentence) || kindsOf(wordsOf(wide + following)).includes('enter');
+const isMeantForEntering = (setting: Setting): boolean =>
+  YOUR_CODE_IS.test(setting.sentence) ||
+  isEnteredInSigns(setting) ||
+  kindsOf(wordsOf(setting.wide + setting.following)).includes('enter');
 
-/** Whether the words before call it more than a "code": a passcode, a one-time password. */
-const isNamedInFull = ({ wide }: Setting): boolean =>
+/** Whether the words before call it more than a "code": a passcode, a one-time password, six digits. */
+const isNamedInFull = ({ sentence, wide }: Setting): boolean =>
+  COUNTED.test(sentence) ||
   wordsOf(wide).some((word) => kindOfWord(word) === 'code' && !BARE_CODE.test(word));
 
 /** A paragraph for each description that could hold a code. */

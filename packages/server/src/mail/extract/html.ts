@@ -34,6 +34,8 @@ const BLOCKS: ReadonlySet<string> = new Set(
     'h5 h6 header hr html li main nav ol p pre section table tbody tfoot thead tr ul'
   ).split(' '),
 );
+/** Types of fields whose value is not shown; others may hold a code to be copied. */
+const UNSEEN_FIELD = /^\s*(?:hidden|password|checkbox|radio|image|file|range|color)\s*$/i;
 const HIDDEN_STYLE = /display\s*:\s*none|visibility\s*:\s*hidden/i;
 
 const SPACE_CODE = 0x20;
@@ -57,6 +59,9 @@ class PageReader extends TagReader {
   private area: HtmlAnchor = { href: '', text: '', at: 0 };
   private anchorWords = '';
   private alt = '';
+  private title = '';
+  /** The value of an `<input>`. */
+  private field = '';
 
   ontext(start: number, end: number): void {
     if (this.hiddenDepth > 0) return;
@@ -69,9 +74,11 @@ class PageReader extends TagReader {
 
   protected begin(): void {
     this.hides = UNSEEN.has(this.tag);
+    this.field = '';
     if (this.tag === 'a') {
       this.endAnchor();
       this.anchor = { href: '', text: '', at: 0 };
+      this.title = '';
     } else if (this.tag === 'area') {
       this.area = { href: '', text: '', at: this.words.length };
     } else if (this.tag === 'img') {
@@ -80,20 +87,29 @@ class PageReader extends TagReader {
   }
 
   protected attribute(attribute: string, value: string): void {
-    if (attribute === 'hidden') this.hides = true;
-    if (this.tag === 'img') this.imageAttribute(attribute, value);
+    const { tag } = this;
     if (attribute === 'style') this.hides ||= HIDDEN_STYLE.test(value);
-    else if (attribute === 'alt' && this.tag === 'area') this.area.text = labelOf(value);
-    else if (attribute === 'alt') this.alt ||= value;
-    else if (attribute === 'href') {
-      const target = this.tag === 'a' ? this.anchor : this.tag === 'area' ? this.area : undefined;
-      if (target?.href === '') target.href = asBrowsersRead(value);
-    }
+    else if (attribute === 'href') this.addressAttribute(value);
+    else if (attribute === 'hidden') this.hides = true;
+    else if (tag === 'img') this.imageAttribute(attribute, value);
+    else if (tag === 'a' && attribute === 'title') this.title ||= value;
+    else if (tag === 'area' && attribute === 'alt') this.area.text = labelOf(value);
+    else if (tag === 'input' && attribute === 'value') this.field = value;
+    else if (tag === 'input' && attribute === 'type') this.hides ||= UNSEEN_FIELD.test(value);
+  }
+
+  private addressAttribute(value: string): void {
+    const target = this.tag === 'a' ? this.anchor : this.tag === 'area' ? this.area : undefined;
+    if (target?.href === '') target.href = asBrowsersRead(value);
   }
 
   private imageAttribute(attribute: string, value: string): void {
     if (attribute === 'src') this.image.src ||= asBrowsersRead(value);
-    else if (attribute === 'alt') this.image.alt ??= value;
+    else if (attribute === 'title') this.title ||= value;
+    else if (attribute === 'alt') {
+      this.image.alt ??= value;
+      this.alt ||= value;
+    }
   }
 
   onclosetag(start: number, end: number): void {
@@ -127,6 +143,8 @@ class PageReader extends TagReader {
     }
     if (tag === 'area') this.add(this.area);
     if (tag === 'img') this.addImage();
+    if (this.field !== '' && this.hiddenDepth === 0 && !this.hides)
+      this.write(` ${fold(this.field).trim()} `);
   }
 
   private addImage(): void {
@@ -167,7 +185,7 @@ class PageReader extends TagReader {
     const { anchor } = this;
     this.anchor = undefined;
     if (anchor === undefined || anchor.href === '') return;
-    anchor.text = labelOf(this.anchorWords.trim() === '' ? this.alt : this.anchorWords);
+    anchor.text = labelOf(this.anchorWords.trim() || this.alt || this.title);
     this.add(anchor);
   }
 }

@@ -4,6 +4,7 @@ import type { HtmlReading } from './html.ts';
 import {
   ARTICLE_PATH,
   ARTICLE_TEXT,
+  GO_ON,
   LINK_WORDS,
   NOT_RESET,
   NOT_VERIFY,
@@ -21,6 +22,9 @@ const MAX_HREF = 16 * 1024;
 const MAX_READ = 1024 * 1024;
 /** Characters on each side of a bare link that may say what it is for. */
 const WORDS_AROUND = 120;
+/** Characters before a button that may hold its heading. */
+const WORDS_ABOVE = 500;
+const MAX_HEADING = 80;
 /** Characters of an address that are searched for words. */
 const MAX_HREF_JUDGED = 1_000;
 /** `test/login.test.ts` is a file name; its words say nothing about the link. */
@@ -37,10 +41,10 @@ const NO_APP =
 /**
  * The rest of an address. Marks of writing direction wrap an address and are never part of one (RFC 3987
  * section 4.1). Scripts without blanks, and Korean particles, touch the address before them: they belong to it
- * only behind a separator, as in `/wiki/日本`.
+ * only behind a separator, as in `/wiki/日本`. Markdown's `](` ends a text and begins its address.
  */
 const ADDRESS =
-  /(?:[^\s<>"\u00ab\u00bb\u201c\u201d\u3000-\u30ff\u3400-\u9fff\uac00-\ud7af\uff00-\uffef\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]|(?<![a-z0-9])[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af])+/iy;
+  /(?:[^\s\]<>"\u00ab\u00bb\u201c\u201d\u3000-\u30ff\u3400-\u9fff\uac00-\ud7af\uff00-\uffef\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]|\](?!\()|(?<![a-z0-9)\]}.,;:!?])[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af])+/iy;
 /**
  * What belongs to the sentence and not to the link in front of it. Invisible characters within an address
  * stay: the URL standard takes them for part of it, as in Persian words, and a click would send them.
@@ -52,9 +56,12 @@ const NO_PAGE = /^(?:mailto|tel|sms):/i;
 const NO_LINK = /^(?:javascript|data|vbscript|cid|about|blob|file):|^#/i;
 /** Link texts that say nothing about the purpose. */
 const GENERIC =
-  /^(?:(?:click|tap|press|klicken sie|klick|cliquez|haz clic|pulsa|clicca|clique|klik|kliknij|klikněte|klicka|klikk|нажмите|натисніть|اضغط|לחץ|לחצו) )?(?:here|link|this link|continue|button|hier|ici|aquí|qui|aqui|tutaj|här|her|zde|itt|aici|tässä|buraya|сюда|здесь|сюди|тут|εδώ|هنا|اینجا|כאן|यहाँ|こちら|这里|這裡|여기|ที่นี่|tại đây|di sini)[^\p{L}]*$/iu;
+  /^(?:(?:click|tap|press|klicken sie|klick|cliquez|haz clic|pulsa|clicca|clique|klik|kliknij|klikněte|klicka|klikk|нажмите|натисніть|اضغط|לחץ|לחצו) )?(?:here|link|this link|button|hier|ici|aquí|qui|aqui|tutaj|här|her|zde|itt|aici|tässä|buraya|сюда|здесь|сюди|тут|εδώ|هنا|اینجا|כאן|यहाँ|こちら|这里|這裡|여기|ที่นี่|tại đây|di sini)[^\p{L}]*$/iu;
 
 const SENTENCE_END = /\n|[.!?](?=\s)|[。！？]/;
+
+/** In Markdown, `[text](address)`, an address ends at a bracket that was not opened in it. */
+const TARGET = /^[^()]*(?:\([^()]*\)[^()]*)*/;
 
 const BRACKETS: Readonly<Record<string, string>> = { ')': '(', ']': '[', '}': '{' };
 
@@ -110,22 +117,33 @@ function kindOfPath(href: string): LinkKind | undefined {
 interface Around {
   before: string;
   after: string;
+  /** The same as `before`, further up, and across pictures. */
+  above: string;
 }
 
-/** @param around for links whose own words say nothing */
-function kindOf(href: string, text: string, around: Around): LinkKind {
+/** @param around for links whose own words say nothing; undefined for one that has no words but shows a picture */
+function kindOf(href: string, text: string, around: Around | undefined): LinkKind {
   const kind = kindOfWeb(href, text, around);
   return kind !== 'unsubscribe' && NO_PAGE.test(href) ? 'other' : kind;
 }
 
-function kindOfWeb(href: string, text: string, around: Around): LinkKind {
+/** Words that somebody wrote for this link come first: those of its path may be the same for several purposes. */
+function kindOfWeb(href: string, text: string, around: Around | undefined): LinkKind {
   if (ARTICLE_TEXT.test(text)) return 'other';
   const own = text === href || FILE_PATH.test(text) ? undefined : kindOfText(text);
   if (own !== undefined) return own;
   const path = kindOfPath(href);
-  if (path !== undefined) return path;
-  const silent = text === '' || text === href || GENERIC.test(text);
-  return (silent ? kindOfSentence(around) : undefined) ?? 'other';
+  if (around === undefined || path === 'unsubscribe' || path === 'reset') return path ?? 'other';
+  const isButton = GO_ON.test(text);
+  const silent = isButton || text === '' || text === href || GENERIC.test(text);
+  const said = silent ? kindOfSentence(isButton ? { ...around, after: '' } : around) : undefined;
+  return said ?? (isButton ? kindOfHeading(around) : undefined) ?? path ?? 'other';
+}
+
+/** By the nearest line further up that is a heading: short, and no sentence. */
+function kindOfHeading({ above }: Around): LinkKind | undefined {
+  const lines = above.split('\n').filter((line) => line.length <= MAX_HEADING && !/[.:,;]\s*$/.test(line));
+  return lines.map(kindOfText).findLast((kind) => kind !== undefined);
 }
 
 /**
@@ -143,6 +161,14 @@ function kindOfSentence({ before, after }: Around): LinkKind | undefined {
   return lead === undefined ? undefined : kindOfText(lead);
 }
 
+/** The words that stand for a link in a plain text: "[Sign in](https:", "Sign in <https:", "Continue: https:". */
+function labelBefore(before: string): string {
+  const words = before.replace(/[\s:\]<([]+$/, '');
+  const label = words.split(SENTENCE_END).at(-1)?.replace(/.*\[/, '') ?? '';
+  const isLabel = /[<([]$/.test(before) && !/[.!?。！？]$/.test(label);
+  return isLabel || GO_ON.test(label) ? label : '';
+}
+
 /** An address in a text, and its place. */
 interface TextLink {
   href: string;
@@ -151,7 +177,7 @@ interface TextLink {
 }
 
 /** The addresses of a text, in order: web addresses and those of apps. */
-function* textLinks(text: string): Generator<TextLink> {
+export function* textLinks(text: string): Generator<TextLink> {
   let from = 0;
   for (let at = text.indexOf('://'); at >= 0; at = text.indexOf('://', Math.max(from, at + 3))) {
     const lead = text.slice(Math.max(from, at - MAX_SCHEME), at);
@@ -161,6 +187,8 @@ function* textLinks(text: string): Generator<TextLink> {
     if (!ADDRESS.test(text)) continue;
     const start = at - scheme.length;
     from = ADDRESS.lastIndex;
+    const isTarget = text.startsWith('](', start - 2);
+    if (isTarget) from = start + (TARGET.exec(text.slice(start, from))?.[0].length ?? 0);
     if (from - start <= MAX_HREF) yield { href: trimEnd(text.slice(start, from)), start, end: from };
   }
 }
@@ -171,12 +199,15 @@ function* textLinks(text: string): Generator<TextLink> {
  */
 export function findLinks(text: string | null, page: HtmlReading | null, unsubscribe: string): MailLink[] {
   const links = new Map<string, MailLink>();
-  const add = (href: string, words: string, around: Around, kind?: LinkKind): void => {
-    if (href === '' || href.length > MAX_HREF || NO_LINK.test(href) || links.size >= MAX_LINKS) return;
+  // A picture and a button with one target: the words of the button count.
+  const isKnown = (href: string, words: string): boolean => {
     const known = links.get(href);
-    // A picture and a button with one target: the words of the button count.
-    if (known !== undefined && (known.text !== '' || words === '')) return;
-    links.set(href, { href, text: words, kind: kind ?? kindOf(href, words, around) });
+    return known !== undefined && (known.text !== '' || (words === '' && known.kind !== 'other'));
+  };
+  const add = (href: string, words: string, around: Around | undefined, label = words): void => {
+    if (href === '' || href.length > MAX_HREF || NO_LINK.test(href) || links.size >= MAX_LINKS) return;
+    if (isKnown(href, words)) return;
+    links.set(href, { href, text: words, kind: kindOf(href, label, around) });
   };
   const anchors = page?.anchors ?? [];
   const shown = page?.words ?? '';
@@ -186,7 +217,8 @@ export function findLinks(text: string | null, page: HtmlReading | null, unsubsc
     const before = shown.slice(Math.max(end, at - WORDS_AROUND), at);
     end = at + words.length;
     const after = shown.slice(end, Math.min(anchors[i + 1]?.at ?? shown.length, end + WORDS_AROUND));
-    add(href.toWellFormed(), words.toWellFormed(), { before, after });
+    const above = shown.slice(Math.max(0, at - WORDS_ABOVE), at);
+    add(href.toWellFormed(), words.toWellFormed(), words === '' ? undefined : { before, after, above });
   }
   const readable = text?.slice(0, MAX_READ) ?? '';
   end = 0;
@@ -194,11 +226,14 @@ export function findLinks(text: string | null, page: HtmlReading | null, unsubsc
     if (links.size >= MAX_LINKS) break;
     const before = readable.slice(Math.max(end, link.start - WORDS_AROUND), link.start);
     end = link.end;
+    if (isKnown(link.href, '')) continue;
     const [after = ''] = readable.slice(end, end + WORDS_AROUND).split('://', 1);
-    add(link.href, '', { before: withoutInvisible(before), after: withoutInvisible(after) });
+    const around = { before: withoutInvisible(before), after: withoutInvisible(after) };
+    const above = readable.slice(Math.max(0, link.start - WORDS_ABOVE), link.start);
+    add(link.href, '', { ...around, above }, labelBefore(around.before));
   }
   for (const match of unsubscribe.matchAll(/<\s*((?:https?|mailto):[^<>\s]+)\s*>/gi)) {
-    add(match[1] ?? '', '', { before: '', after: '' }, 'unsubscribe');
+    add(match[1] ?? '', '', undefined, 'unsubscribe');
   }
   return [...links.values()];
 }

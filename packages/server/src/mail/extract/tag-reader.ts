@@ -30,8 +30,8 @@ export abstract class TagReader implements TokenizerCallbacks {
   protected abstract begin(): void;
   /** An attribute of the tag; the same one may come again. */
   protected abstract attribute(name: string, value: string): void;
-  /** All attributes of the tag were read. */
-  protected abstract opened(): void;
+  /** All attributes of the tag were read. @param end where its bracket is */
+  protected abstract opened(end: number): void;
   abstract ontext(start: number, end: number): void;
   abstract onclosetag(start: number, end: number): void;
 
@@ -58,13 +58,13 @@ export abstract class TagReader implements TokenizerCallbacks {
     this.attribute(this.name, value);
   }
 
-  onopentagend(): void {
-    this.opened();
+  onopentagend(end: number): void {
+    this.opened(end);
   }
 
-  onselfclosingtag(): void {
+  onselfclosingtag(end: number): void {
     // In HTML the slash means nothing.
-    this.opened();
+    this.opened(end);
   }
 
   ontextentity(_codepoint: number): void {}

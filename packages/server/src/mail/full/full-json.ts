@@ -6,7 +6,7 @@ import { JsonPieces } from './json-pieces.ts';
  * Bytes of the strings of one message in full: those of the largest message in any charset. Control characters
  * take six times theirs.
  */
-const MAX_STRING_BYTES = 128 * 1024 * 1024;
+export const MAX_STRING_BYTES = 128 * 1024 * 1024;
 
 /** What the JSON of a message has beside the fields of its content. */
 export interface FullJson {

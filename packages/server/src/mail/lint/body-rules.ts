@@ -1,5 +1,6 @@
 import { isAscii, isUtf8 } from 'node:buffer';
-import { isKnownCharset } from '../mime/charsets/charset.ts';
+import { MAX_HTML_TEXT } from '../limits.ts';
+import { isKnownCharset, isSevenBit } from '../mime/charsets/charset.ts';
 import { bodyBytes } from '../mime/part-index.ts';
 import type { Part } from '../mime/parts.ts';
 import type { LintedMail, Rule } from './finding.ts';
@@ -22,6 +23,9 @@ function charsetProblem(source: Buffer, part: Part): string | undefined {
   if (isAscii(bytes)) return undefined;
   if (charset === 'us-ascii' || charset === 'ascii') {
     return 'The charset is US-ASCII but the body has bytes beyond it. Declare the charset that it is in.';
+  }
+  if (isSevenBit(charset)) {
+    return `The charset is ${charset.toUpperCase()}, which has bytes of seven bits, but the body has others. Declare the charset that it is in.`;
   }
   if (/^utf-?8$/.test(charset) && !isUtf8(bytes)) {
     return 'The charset is UTF-8 but the body is not valid UTF-8. Declare the charset that it is in.';
@@ -86,7 +90,8 @@ export const BODY_RULES: readonly Rule[] = [
       if (!content.text?.trim() || content.htmlText === null) return [];
       const shown = wordsOf(content.htmlText);
       if (shown.size < MIN_WORDS) return [];
-      const text = wordsOf(content.text);
+      // As much as is kept of the words of a page.
+      const text = wordsOf(content.text.slice(0, MAX_HTML_TEXT));
       const shared = [...shown].filter((word) => text.has(word)).length / shown.size;
       return shared >= MIN_SHARED
         ? []
@@ -125,7 +130,9 @@ export const BODY_RULES: readonly Rule[] = [
           ({ disposition, filename, contentType, parameters }) =>
             disposition === 'attachment' &&
             filename === null &&
-            !/^(?:message\/|multipart\/|application\/(?:pgp|(?:x-)?pkcs7)-)/.test(contentType) &&
+            !/^(?:message\/|text\/rfc822-headers|multipart\/|application\/(?:pgp|(?:x-)?pkcs7)-)/.test(
+              contentType,
+            ) &&
             // An invitation that calendars read (RFC 6047 section 2.4).
             !(contentType === 'text/calendar' && 'method' in parameters),
         )

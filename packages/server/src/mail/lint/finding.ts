@@ -8,15 +8,17 @@ import type { PageFacts } from './page-facts.ts';
  */
 export type Severity = 'error' | 'warning' | 'info';
 
-/** One thing that is wrong with a mail. */
+/** A rule that a mail breaks, once or more often. */
 export interface Finding {
   /** The rule's name, such as `missing-date`. */
   rule: string;
   severity: Severity;
-  /** A sentence on what is wrong and what to do. */
+  /** What is wrong and what to do; of different cases a sentence each. */
   message: string;
-  /** A header field, a part, an element or a line; null where it is the mail as a whole. */
+  /** Header fields, parts, elements or lines; null where it is the mail as a whole. */
   where: string | null;
+  /** How often. */
+  count: number;
   /** Where the rule comes from. */
   reference: string;
 }
@@ -31,10 +33,17 @@ export interface LintedMail {
   page: PageFacts | null;
 }
 
-/** A rule with what is the same for all of its findings. */
+/** One case of a broken rule, or `count` cases. */
+export interface Case {
+  message: string;
+  where: string | null;
+  count?: number;
+}
+
+/** A rule with what is the same for all of its cases. */
 export interface Rule {
   name: string;
   severity: Severity;
   reference: string;
-  check(mail: LintedMail): Pick<Finding, 'message' | 'where'>[];
+  check(mail: LintedMail): Case[];
 }

@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer';
-import type { MailSummary } from '../mail.ts';
+import type { MailContent, MailSummary } from '../mail.ts';
 import { type FieldRange, fieldKey } from '../mime/header.ts';
 import type { LintedMail, Rule } from './finding.ts';
 
@@ -95,6 +95,7 @@ export const HEADER_RULES: readonly Rule[] = [
             {
               message: `${count === 1 ? 'A line is' : `${count} lines are`} longer than ${MAX_LINE_OCTETS} octets. Servers may cut or break them; use quoted-printable or base64, and fold header fields.`,
               where: `line ${first}`,
+              count,
             },
           ];
     },
@@ -159,7 +160,8 @@ const hasInternationalAddress = ({ from, to, cc }: MailSummary): boolean =>
 
 /**
  * Mail to subscribers: it says so itself, or offers to unsubscribe. Automatic messages (RFC 3834) are often
- * marked as bulk, so that no program replies to them, and quoted newsletters have links to unsubscribe.
+ * marked as bulk, so that no program replies to them, and quoted newsletters have links to unsubscribe. Some senders
+ * put one under all their mail, also under that which a sign-up, a sign-in or a reset caused.
  */
 function isBulk({ mail: { content, summary } }: LintedMail): boolean {
   const value = (name: string) =>
@@ -167,8 +169,16 @@ function isBulk({ mail: { content, summary } }: LintedMail): boolean {
   const isAutomatic = !/^(?:no\b.*)?$/i.test(value('auto-submitted'));
   if (/^(?:bulk|list)$/i.test(value('precedence')) && !isAutomatic) return true;
   const isQuoting = value('in-reply-to') !== '' || /^(?:re|fwd?|aw|wg|tr)\s*:/i.test(summary.subject);
-  return !isQuoting && content.links.some(({ kind }) => kind === 'unsubscribe');
+  return (
+    !isQuoting && !isAskedFor(content, summary) && content.links.some(({ kind }) => kind === 'unsubscribe')
+  );
 }
+
+/** A code, or a link to confirm or to reset; a newsletter has a link to sign in too, but not as its first one. */
+const isAskedFor = ({ links }: MailContent, { codes }: MailSummary): boolean =>
+  codes.length > 0 ||
+  links[0]?.kind === 'sign-in' ||
+  links.some(({ kind }) => kind === 'verify' || kind === 'reset');
 
 function longLines(source: Buffer): { count: number; first: number } {
   let count = 0;

@@ -1,4 +1,5 @@
 import { sortParts } from '../bodies.ts';
+import { cut } from '../limits.ts';
 import { readParts } from '../mime/parts.ts';
 import { parseMail } from '../parse.ts';
 import { BODY_RULES } from './body-rules.ts';
@@ -15,13 +16,15 @@ import { TEMPLATE_RULES } from './template-rules.ts';
 
 export const RULES: readonly Rule[] = [...HEADER_RULES, ...BODY_RULES, ...TEMPLATE_RULES, ...PAGE_RULES];
 
-/** Findings of one mail; more say no more. */
-export const MAX_FINDINGS = 100;
+/** Messages, and places, of one finding; more say no more. */
+const MAX_NAMED = 5;
+/** Characters of its messages together, and of its places. */
+const MAX_TEXT = 1_000;
 
 const ORDER: readonly Severity[] = ['error', 'warning', 'info'];
 
 /**
- * The findings of a mail, the most severe first. Never throws; nothing is fetched. Costs about twice as much
+ * The findings of a mail, one a rule, the most severe first. Never throws; nothing is fetched. Costs about twice as much
  * as reading the mail, so it runs on a parse worker.
  * @param raw as sent, without the Received line of this server
  */
@@ -32,16 +35,18 @@ export function lintMail(raw: Uint8Array): Finding[] {
   const { html } = mail.content;
   const page = html === null ? null : pageFacts(html);
   const linted = { source, parts, bodies: sortParts(source, parts.root), mail, page };
-  const findings = RULES.flatMap(({ name, severity, reference, check }) =>
-    check(linted).map(({ message, where }) => ({
-      rule: name,
-      severity,
-      message: message.toWellFormed(),
-      where: where?.toWellFormed() ?? null,
-      reference,
-    })),
-  );
-  return findings
-    .toSorted((a, b) => ORDER.indexOf(a.severity) - ORDER.indexOf(b.severity))
-    .slice(0, MAX_FINDINGS);
+  const findings = RULES.flatMap(({ name: rule, severity, reference, check }) => {
+    const cases = check(linted);
+    if (cases.length === 0) return [];
+    const messages = new Set(cases.map(({ message }) => message));
+    const places = [...new Set(cases.flatMap(({ where }) => where ?? []))];
+    const others = places.length - MAX_NAMED;
+    const named = places.slice(0, MAX_NAMED).join(', ') + (others > 0 ? ` and ${others} more` : '');
+    const message = textOf([...messages].slice(0, MAX_NAMED).join(' '));
+    const count = cases.reduce((sum, one) => sum + (one.count ?? 1), 0);
+    return [{ rule, severity, message, where: textOf(named) || null, count, reference }];
+  });
+  return findings.toSorted((a, b) => ORDER.indexOf(a.severity) - ORDER.indexOf(b.severity));
 }
+
+const textOf = (text: string): string => cut(text.toWellFormed(), MAX_TEXT);

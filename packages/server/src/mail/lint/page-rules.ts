@@ -1,9 +1,7 @@
-import type { Finding, LintedMail, Rule } from './finding.ts';
+import type { LintedMail, Rule } from './finding.ts';
 
 /** A feature that more clients support is safe enough, percent. */
 const MIN_SHARE = 60;
-/** Findings of one rule; the rest would say the same. */
-const MAX_EACH = 20;
 /** Hosts of development and of documentation (RFC 2606, RFC 6761), for which no public certificate exists. */
 const LOCAL_HOST =
   /^http:\/\/(?:localhost|127\.|10\.|192\.168\.|172\.(?:1[6-9]|2\d|3[01])\.|\[::1\]|host\.docker\.internal|[^/:?#]*\.(?:localhost|test|local|internal|lan|invalid))(?=[/:?#]|\d|$)/i;
@@ -21,9 +19,6 @@ function insecure(mail: LintedMail, isWanted: (element: string) => boolean): str
   return [...new Set(addresses)];
 }
 
-/** @returns each once, and only the first ones */
-const first = (found: Pick<Finding, 'message' | 'where'>[]) => found.slice(0, MAX_EACH);
-
 const isLink = (element: string): boolean => element === 'a' || element === 'area' || element === 'form';
 
 export const PAGE_RULES: readonly Rule[] = [
@@ -32,30 +27,26 @@ export const PAGE_RULES: readonly Rule[] = [
     severity: 'warning',
     reference: 'WCAG 2.2 success criterion 1.1.1',
     check: (mail) =>
-      first(
-        imagesOf(mail)
-          .filter(({ hasAlt }) => !hasAlt)
-          .map(({ src }) => ({
-            message:
-              'The image has no "alt" attribute. Many clients show no images at first, and then only this; write alt="" if it only decorates.',
-            where: shortened(src),
-          })),
-      ),
+      imagesOf(mail)
+        .filter(({ hasAlt }) => !hasAlt)
+        .map(({ src }) => ({
+          message:
+            'The image has no "alt" attribute. Many clients show no images at first, and then only this; write alt="" if it only decorates.',
+          where: shortened(src),
+        })),
   },
   {
     name: 'image-without-size',
     severity: 'info',
     reference: 'HTML Living Standard section 4.8.17',
     check: (mail) =>
-      first(
-        imagesOf(mail)
-          .filter(({ hasSize }) => !hasSize)
-          .map(({ src }) => ({
-            message:
-              'The image has no width. Outlook on Windows shows it in the size of its file; add "width" and "height".',
-            where: shortened(src),
-          })),
-      ),
+      imagesOf(mail)
+        .filter(({ hasSize }) => !hasSize)
+        .map(({ src }) => ({
+          message:
+            'The image has no width. Outlook on Windows shows it in the size of its file; add "width" and "height".',
+          where: shortened(src),
+        })),
   },
   {
     name: 'broken-cid',
@@ -66,14 +57,12 @@ export const PAGE_RULES: readonly Rule[] = [
       const wanted = (mail.page?.addresses ?? [])
         .filter(({ address }) => /^cid:/i.test(address))
         .map(({ address }) => address.slice('cid:'.length));
-      return first(
-        [...new Set(wanted)]
-          .filter((id) => !ids.has(id) && !ids.has(decoded(id)))
-          .map((id) => ({
-            message: `No part has the Content-ID <${shortened(id)}>, so the image is broken.`,
-            where: shortened(`cid:${id}`),
-          })),
-      );
+      return [...new Set(wanted)]
+        .filter((id) => !ids.has(id) && !ids.has(decoded(id)))
+        .map((id) => ({
+          message: `No part has the Content-ID <${shortened(id)}>, so the image is broken.`,
+          where: shortened(`cid:${id}`),
+        }));
     },
   },
   {
@@ -81,24 +70,20 @@ export const PAGE_RULES: readonly Rule[] = [
     severity: 'warning',
     reference: 'RFC 9110 section 4.2.2',
     check: (mail) =>
-      first(
-        insecure(mail, isLink).map((address) => ({
-          message: 'The link is not encrypted. Use https:, above all for links that contain a token.',
-          where: shortened(address),
-        })),
-      ),
+      insecure(mail, isLink).map((address) => ({
+        message: 'The link is not encrypted. Use https:, above all for links that contain a token.',
+        where: shortened(address),
+      })),
   },
   {
     name: 'insecure-image',
     severity: 'warning',
     reference: 'W3C Mixed Content section 3.2',
     check: (mail) =>
-      first(
-        insecure(mail, (element) => !isLink(element)).map((address) => ({
-          message: 'This is loaded without encryption. Web mail on https: does not show it; use https:.',
-          where: shortened(address),
-        })),
-      ),
+      insecure(mail, (element) => !isLink(element)).map((address) => ({
+        message: 'This is loaded without encryption. Web mail on https: does not show it; use https:.',
+        where: shortened(address),
+      })),
   },
   {
     name: 'little-client-support',

@@ -1,5 +1,5 @@
 import { fieldKey } from '../mime/header.ts';
-import type { Finding, LintedMail, Rule } from './finding.ts';
+import type { Case, LintedMail, Rule } from './finding.ts';
 
 /** Placeholders of Mustache and its kin, Jinja, ERB, JavaScript, PHP mailers and Mailchimp; and a printed object. */
 const PLACEHOLDER =
@@ -18,10 +18,8 @@ const MAX_LINES = 12;
 const MAX_GREETING = 80;
 /** Characters searched for those lines. */
 const MAX_READ = 4 * 1024;
-/** Addresses that are named; the rest would say the same. */
-const MAX_LINKS = 5;
 
-const finding = (found: string, where: string): Pick<Finding, 'message' | 'where'> => ({
+const finding = (found: string, where: string): Case => ({
   message: `"${found}" stands where a value belongs. Check that the template gets its data, under the names that it uses.`,
   where,
 });
@@ -53,7 +51,7 @@ export const TEMPLATE_RULES: readonly Rule[] = [
       const { summary, content } = linted.mail;
       const inSubject = isOfPeople(linted) ? undefined : PLACEHOLDER.exec(summary.subject)?.[0];
       const greeting = brokenGreeting(content.text ?? '') ?? brokenGreeting(content.htmlText ?? '');
-      const links = content.links.filter(({ href }) => IN_ADDRESS.test(href)).slice(0, MAX_LINKS);
+      const links = content.links.filter(({ href }) => IN_ADDRESS.test(href));
       return [
         ...(inSubject === undefined ? [] : [finding(inSubject, 'Subject')]),
         ...(greeting === undefined ? [] : [finding(greeting, 'greeting')]),

@@ -1,9 +1,10 @@
+import { LRUCache } from 'lru-cache';
 import type { MailContent, MailLink } from '../mail.ts';
 import { withoutInvisible } from '../mime/clean.ts';
 import { fold } from './fold.ts';
 
 /** What of a message's content the conditions need. */
-export type ContentWords = Pick<MailContent, 'text' | 'htmlWords' | 'links'>;
+export type ContentWords = Pick<MailContent, 'text' | 'htmlWords' | 'links' | 'rfcMessageId'>;
 
 /** Conditions on one link, all of which it must meet. */
 export interface LinkFilter {
@@ -32,12 +33,14 @@ export class ComparedContent {
   /** What the page says beyond it; characters without a width were removed from it. */
   #page = '';
   readonly links: readonly MailLink[];
+  readonly #messageId: string;
   #foldedLinks: readonly FoldedLink[] | undefined;
   /** Characters in memory, about. */
   readonly length: number;
 
-  constructor({ text, htmlWords, links }: ContentWords) {
+  constructor({ text, htmlWords, links, rfcMessageId }: ContentWords) {
     this.#texts = { text, htmlWords };
+    this.#messageId = rfcMessageId ?? '';
     this.links = links;
     const ofLinks = links.reduce((sum, { href, text: words }) => sum + 2 * (href.length + words.length), 0);
     this.length = (text?.length ?? 0) + (htmlWords?.length ?? 0) + ofLinks;
@@ -51,6 +54,11 @@ export class ComparedContent {
       this.#texts = undefined;
     }
     return this.#text.includes(fold(part)) || this.#page.includes(fold(withoutInvisible(part)));
+  }
+
+  /** Whether the Message-ID contains `part`. */
+  hasMessageId(part: string): boolean {
+    return fold(this.#messageId).includes(fold(part));
   }
 
   hasLink({ kind, href, text }: LinkFilter): boolean {
@@ -68,29 +76,6 @@ export class ComparedContent {
 /** Characters of the contents that are kept: those of a few thousand mails, or of 80 with texts of 100 KB. */
 const MAX_CHARACTERS = 8 * 1024 * 1024;
 
-/** The contents compared last: hundreds of requests may wait for different words in the same messages. */
-export class RecentContents {
-  /** By message id, those used last at the end. */
-  readonly #contents = new Map<string, ComparedContent>();
-  #characters = 0;
-
-  get(messageId: string): ComparedContent | undefined {
-    const found = this.#contents.get(messageId);
-    if (found) {
-      this.#contents.delete(messageId);
-      this.#contents.set(messageId, found);
-    }
-    return found;
-  }
-
-  add(messageId: string, content: ComparedContent): void {
-    if (content.length > MAX_CHARACTERS || this.#contents.has(messageId)) return;
-    this.#contents.set(messageId, content);
-    this.#characters += content.length;
-    for (const [id, oldest] of this.#contents) {
-      if (this.#characters <= MAX_CHARACTERS) return;
-      this.#contents.delete(id);
-      this.#characters -= oldest.length;
-    }
-  }
-}
+/** The contents compared last, by message: hundreds of requests may wait for different words in the same messages. */
+export const recentContents = (): LRUCache<string, ComparedContent> =>
+  new LRUCache({ maxSize: MAX_CHARACTERS, sizeCalculation: ({ length }) => Math.max(length, 1) });

@@ -1,7 +1,7 @@
 import type { MailAddress, MailLink, MailSummary } from '../mail.ts';
 import { withoutInvisible } from '../mime/clean.ts';
 import type { ComparedContent, LinkFilter } from './compared-content.ts';
-import { contains, fold } from './fold.ts';
+import { fold } from './fold.ts';
 
 /**
  * Conditions on a message. Text may be anywhere; it is compared without regard to case, to the kind and number of
@@ -54,11 +54,32 @@ export const shortened = ({ condition, expected, got }: FailedCondition): Failed
 /** True when the conditions need a message's content and not only its summary. */
 export const needsContent = ({ text, link }: Filters): boolean => text !== undefined || link !== undefined;
 
-/** Whether a subject contains a text; characters without a width do not count. */
-const subjectContains = (text: string, part: string): boolean =>
-  contains(withoutInvisible(text), withoutInvisible(part));
-
 const mailbox = ({ name, address }: MailAddress): string => (name === '' ? address : `${name} <${address}>`);
+
+/** Fields that are compared without the content of a message; `any` is all of them. */
+export type HeadField = 'any' | 'from' | 'to' | 'cc' | 'rcptTo' | 'subject';
+
+/** The texts of a field: the subject, a recipient, or an author or recipient of the header with the display name. */
+export function textsOf(field: HeadField, { summary, rcptTo }: FilteredSummary): string[] {
+  const { subject, from, to, cc } = summary;
+  switch (field) {
+    case 'from':
+      return from ? [mailbox(from)] : [];
+    case 'to':
+      return [...[...to, ...cc].map(mailbox), ...rcptTo];
+    case 'cc':
+      return cc.map(mailbox);
+    case 'rcptTo':
+      return [...rcptTo];
+    case 'subject':
+      return [subject];
+    case 'any':
+      return [subject, ...[...(from ? [from] : []), ...to, ...cc].map(mailbox), ...rcptTo];
+  }
+}
+
+/** A text of a field, or what is looked for in it, for comparison. Characters without a width do not count. */
+export const foldText = (text: string): string => fold(withoutInvisible(text));
 
 /**
  * The conditions on the summary that a message fails; none when it matches. Those on the content are
@@ -67,15 +88,13 @@ const mailbox = ({ name, address }: MailAddress): string => (name === '' ? addre
 export function failedConditions(message: FilteredSummary, filters: Filters): FailedCondition[] {
   const { summary } = message;
   const failed: FailedCondition[] = [];
-  const demand = (condition: keyof Filters, part: string | undefined, got: string) => {
-    if (part !== undefined && !contains(got, part)) failed.push({ condition, expected: part, got });
-  };
-  demand('from', filters.from, summary.from ? mailbox(summary.from) : '');
-  demand('to', filters.to, [...[...summary.to, ...summary.cc].map(mailbox), ...message.rcptTo].join(', '));
-  demand('rcptTo', filters.rcptTo, message.rcptTo.join(', '));
-  const { subject } = filters;
-  if (subject !== undefined && !subjectContains(summary.subject, subject)) {
-    failed.push({ condition: 'subject', expected: subject, got: summary.subject });
+  for (const condition of ['from', 'to', 'rcptTo', 'subject'] as const) {
+    const expected = filters[condition];
+    if (expected === undefined) continue;
+    const texts = textsOf(condition, message);
+    const part = foldText(expected);
+    if (!texts.some((text) => foldText(text).includes(part)))
+      failed.push({ condition, expected, got: texts.join(', ') });
   }
   const hasAttachments = summary.attachmentCount > 0;
   if (filters.hasAttachments === !hasAttachments) {
@@ -131,26 +150,4 @@ export function failedContent(
     failed.push({ condition: 'link', expected: wantedLink(link), got: quotedLinks(content.links) });
   }
   return failed;
-}
-
-/** The words of a search, folded, each once. */
-export const searchWords = (query: string): string[] => [
-  ...new Set(
-    fold(query)
-      .split(/\s+/)
-      .filter((word) => word !== ''),
-  ),
-];
-
-/**
- * The words that are neither in the subject, nor in an address or display name of From, To and Cc, nor in
- * a RCPT address.
- * @param words as {@link searchWords} returns them
- */
-export function missingWords({ summary, rcptTo }: FilteredSummary, words: readonly string[]): string[] {
-  if (words.length === 0) return [];
-  const { subject, from, to, cc } = summary;
-  // A word has no white space, so it is never found across two of the fields.
-  const all = fold([subject, ...[...(from ? [from] : []), ...to, ...cc].map(mailbox), ...rcptTo].join('\n'));
-  return words.filter((word) => !all.includes(word));
 }

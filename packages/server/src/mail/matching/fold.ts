@@ -1,3 +1,5 @@
+import { changePieces } from '../mime/clean.ts';
+
 /** White space that is not one space: no-break and other spaces, line breaks, and several in a row. */
 const WHITE_SPACE = /[^\S ]\s*| \s+/g;
 
@@ -8,11 +10,19 @@ const WHITE_SPACE = /[^\S ]\s*| \s+/g;
  */
 const MANY_MARKS = /\p{M}{30}/gu;
 
+/** Most texts have nothing but ASCII, of which only case and white space differ. */
+const NOT_ASCII = /[^\0-\x7f]/;
+
 /**
  * Letters that differ only in case or in composition (é as one or two code points) become one; so do the kinds of
  * apostrophes, quotation marks and hyphens. Any white space becomes one space, because lines are wrapped anywhere.
  */
-export const fold = (text: string): string =>
+export const fold = (text: string): string => changePieces(text, foldPiece);
+
+const foldPiece = (text: string): string =>
+  (NOT_ASCII.test(text) ? foldUnicode(text) : text.toLowerCase()).replace(WHITE_SPACE, ' ');
+
+const foldUnicode = (text: string): string =>
   text
     .replace(MANY_MARKS, '$&\u034f')
     .normalize('NFC')
@@ -20,8 +30,4 @@ export const fold = (text: string): string =>
     .normalize('NFC')
     .replace(/[\u2018\u2019\u201a\u201b]/g, "'")
     .replace(/[\u201c-\u201f]/g, '"')
-    .replace(/[\u2010-\u2015\u2212]/g, '-')
-    .replace(WHITE_SPACE, ' ');
-
-/** Whether a text contains another one, compared as conditions are. */
-export const contains = (text: string, part: string): boolean => fold(text).includes(fold(part));
+    .replace(/[\u2010-\u2015\u2212]/g, '-');

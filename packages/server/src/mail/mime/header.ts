@@ -33,9 +33,11 @@ const TAB = 0x09;
 const LF = 0x0a;
 const CR = 0x0d;
 const SPACE = 0x20;
+const COMMA = 0x2c;
 const HYPHEN = 0x2d;
 const SLASH = 0x2f;
 const COLON = 0x3a;
+const SEMICOLON = 0x3b;
 const EQUALS = 0x3d;
 const DELETE = 0x7f;
 /** Written in front of a mail by some editors: UTF-8's byte order mark. */
@@ -49,6 +51,8 @@ const LONGEST_NAME = 64;
 const MAILBOX_LINE = /^>?From (?:\S+@\S|\S+ +[A-Z][a-z]{2},? .*\b\d\d:\d\d\b)/;
 /** A fold that lost its blank: a parameter such as `boundary="b"`, which is no field name. */
 const PARAMETER_LINE = /^[a-z0-9*-]+\s*=/i;
+/** A field whose name has letters that it may not have; an address is none. */
+const BROKEN_FIELD = /^[^\s:]{1,64}\s*:(?!\/\/)/;
 const TRACE = /^(?:received|return-path)$/;
 const HAS_PARAMETERS = /^content-(?:type|disposition)$/i;
 
@@ -129,7 +133,7 @@ class HeaderScan {
       this.at = Math.min(lineEnd + 1, this.end);
       if (kind === 'blank') return this.result(this.at);
       if (kind === 'field') this.addField(lineStart, lineEnd);
-      else if (kind === 'fold' || this.isLostParameter(lineStart)) this.extend(lineEnd);
+      else if (kind === 'fold' || this.isLostFold(lineStart)) this.extend(lineEnd);
       else this.open = undefined;
     }
     return this.result(this.end);
@@ -222,12 +226,29 @@ class HeaderScan {
     return this.source.toString('latin1', lineStart, end);
   }
 
-  private isLostParameter(lineStart: number): boolean {
-    return (
-      this.open !== undefined &&
-      HAS_PARAMETERS.test(fieldKey(this.source, this.open)) &&
-      PARAMETER_LINE.test(this.startOf(lineStart))
-    );
+  /**
+   * Whether a line that is no field goes on with the field above, of which the blank was lost: a parameter, the rest of
+   * a list, or the last line of a header. A header that lacks its empty line has more lines of text behind it.
+   */
+  private isLostFold(lineStart: number): boolean {
+    const { source, open } = this;
+    if (open === undefined) return false;
+    const hasParameters = HAS_PARAMETERS.test(fieldKey(source, open));
+    if (hasParameters && PARAMETER_LINE.test(this.startOf(lineStart))) return true;
+    if (this.hasOnlyTrace || this.isDashed(lineStart) || BROKEN_FIELD.test(this.startOf(lineStart)))
+      return false;
+    const last = source[open.end - 1];
+    return last === COMMA || last === SEMICOLON || this.isLastOfHeader(lineStart);
+  }
+
+  /** Whether the empty line follows, and a text behind it. */
+  private isLastOfHeader(lineStart: number): boolean {
+    const { source, end } = this;
+    const next = this.lineEnd(lineStart) + 1;
+    if (next >= end || this.kindOf(next) !== 'blank') return false;
+    let at = next;
+    while (at < end && (source[at] ?? 0) <= SPACE) at++;
+    return at < end;
   }
 
   /**
@@ -237,7 +258,7 @@ class HeaderScan {
    */
   private isEnd(lineStart: number): boolean {
     if (this.isDashed(lineStart)) return true;
-    if (this.isLostParameter(lineStart)) return false;
+    if (this.isLostFold(lineStart)) return false;
     if (this.hasOnlyTrace && MAILBOX_LINE.test(this.startOf(lineStart))) return false;
     this.lastKnown ??= this.findLastKnown(lineStart);
     return lineStart > this.lastKnown;

@@ -149,6 +149,12 @@ function decodeEscapes(
   return length;
 }
 
+/**
+ * Zeros that are filled in where lines of uuencode lost their trailing blanks. A blank stands for zero, so a file of
+ * zeros has lines of one letter for 45 bytes.
+ */
+export const MAX_FILLED_BYTES = 1024 * 1024;
+
 /** Each character is six bits more than this one; the first of a line is its length. */
 const UU_ZERO = 0x20;
 /** The first line stands at the start of the part, behind blank lines at most, bytes. */
@@ -162,35 +168,65 @@ const UU_LINE = /^begin [0-7]{3,4} .*$/m;
 function decodeUu(bytes: Buffer): Buffer {
   const begin = UU_LINE.exec(bytes.toString('latin1', 0, Math.min(bytes.length, UU_BEGIN_WITHIN)));
   if (begin === null) return bytes;
-  const decoded = Buffer.allocUnsafe(bytes.length);
-  let length = 0;
-  let at = bytes.indexOf(LF, begin.index) + 1;
-  if (at === 0 || at === bytes.length) return bytes;
-  while (at > 0 && at < bytes.length) {
-    const count = ((bytes[at] ?? UU_ZERO) - UU_ZERO) & 63;
-    if (count === 0) break;
-    const lineFeed = bytes.indexOf(LF, at);
-    const lineEnd = lineFeed < 0 ? bytes.length : lineFeed;
-    length = decodeUuLine(bytes, at + 1, lineEnd, decoded, length, count);
-    at = lineFeed + 1;
-  }
-  return decoded.subarray(0, length);
+  const lines = bytes.indexOf(LF, begin.index) + 1;
+  if (lines === 0 || lines === bytes.length) return bytes;
+  return new UuDecoder().decode(bytes.subarray(lines));
 }
 
-/** @returns the new length of `decoded` */
+/** Decodes the lines of one part behind its first line. */
+export class UuDecoder {
+  /** Whether the line that ends the data was read. */
+  isAtEnd = false;
+  #mayFill = MAX_FILLED_BYTES;
+
+  /** @param bytes whole lines, those behind what was decoded before */
+  decode(bytes: Buffer): Buffer {
+    const [wasAtEnd, mayFill] = [this.isAtEnd, this.#mayFill];
+    let length = 0;
+    this.#eachLine(bytes, (_start, _end, count) => {
+      length += count;
+    });
+    const decoded = Buffer.alloc(length);
+    [this.isAtEnd, this.#mayFill] = [wasAtEnd, mayFill];
+    length = 0;
+    this.#eachLine(bytes, (start, end, count) => {
+      decodeUuLine(bytes, start, end, decoded, length, count);
+      length += count;
+    });
+    return decoded;
+  }
+
+  /** Calls `use` with where the digits of each line are, and how many bytes they stand for. */
+  #eachLine(bytes: Buffer, use: (start: number, end: number, count: number) => void): void {
+    for (let at = 0; at < bytes.length && !this.isAtEnd; ) {
+      const lineFeed = bytes.indexOf(LF, at);
+      const next = lineFeed < 0 ? bytes.length : lineFeed + 1;
+      const end = startOfBreak(bytes, at, next);
+      // The line of length 0 that ends the data is one blank, which may be lost as well.
+      const written = end === at ? 0 : ((bytes[at] ?? UU_ZERO) - UU_ZERO) & 63;
+      const present = Math.min(written, 3 * Math.ceil((end - at - 1) / 4));
+      const filled = Math.min(written - present, this.#mayFill);
+      this.#mayFill -= filled;
+      this.isAtEnd = written === 0;
+      use(at + 1, end, present + filled);
+      at = next;
+    }
+  }
+}
+
+/** Writes `count` bytes from `length` on, where zeros are: those of digits that are missing, which were blanks. */
 function decodeUuLine(
-  bytes: Uint8Array,
+  bytes: Buffer,
   start: number,
   end: number,
-  decoded: Uint8Array,
-  from: number,
+  decoded: Buffer,
+  length: number,
   count: number,
-): number {
-  let length = from;
+): void {
   const digit = (at: number) => (at < end ? ((bytes[at] ?? UU_ZERO) - UU_ZERO) & 63 : 0);
-  for (let at = start; length < from + count && at < end; at += 4) {
+  let to = length;
+  for (let at = start; at < end && to < length + count; at += 4) {
     const bits = (digit(at) << 18) | (digit(at + 1) << 12) | (digit(at + 2) << 6) | digit(at + 3);
-    for (let shift = 16; shift >= 0 && length < from + count; shift -= 8) decoded[length++] = bits >> shift;
+    for (let shift = 16; shift >= 0 && to < length + count; shift -= 8) decoded[to++] = bits >> shift;
   }
-  return length;
 }

@@ -1,14 +1,12 @@
-import { attachmentBytes } from '../attachment.ts';
-import type { ParsedMail } from '../mail.ts';
-import { parseMail } from '../parse.ts';
-import { MAX_IMAGE_BYTES, MAX_IMAGES_BYTES, type PreviewPage, previewPage } from './page.ts';
+import { readBodies } from '../parse.ts';
+import { MAX_PAGE_LENGTH, type PreviewPage, previewPage } from './page.ts';
 import { textPage } from './text-page.ts';
 
-/** Making the page of text or HTML of this size takes up to 100 ms, by the number of its tags. */
+/** Characters of text or HTML that are shown: making the page takes up to 100 ms, by the number of its tags. */
 const MAX_LENGTH = 1024 * 1024;
 
 /** Types that an image within the page may have: none of them can contain a script. */
-const IMAGE_TYPES: ReadonlySet<string> = new Set([
+export const IMAGE_TYPES: ReadonlySet<string> = new Set([
   'image/png',
   'image/jpeg',
   'image/gif',
@@ -17,39 +15,31 @@ const IMAGE_TYPES: ReadonlySet<string> = new Set([
 ]);
 
 /** A page in place of one that cannot be made. */
-const note = (text: string): string =>
-  `<!doctype html><title>Mayfly</title><p style="font:14px system-ui,sans-serif;margin:24px">${text}</p>`;
+const note = (text: string): PreviewPage => ({
+  html: `<!doctype html><title>Mayfly</title><p style="font:14px system-ui,sans-serif;margin:24px">${text}</p>`,
+  remoteCount: 0,
+});
 
-/** The page that shows the HTML of a mail as it was received, else its text, or a note. Runs on a parser worker. */
-export function previewMail(raw: Uint8Array): PreviewPage {
-  const mail = parseMail(raw);
-  const { html, text, links } = mail.content;
+/**
+ * The page that shows the HTML of a mail as it was received, else its text, or a note. Images of the mail are requests
+ * of their own, so that the page has each of them once. Runs on a parser worker.
+ * @param imagesUrl the URL of an image without its attachment id
+ */
+export function previewMail(raw: Uint8Array, imagesUrl: string): PreviewPage {
+  const { html, text, attachments } = readBodies(raw);
   const shown = html ?? text ?? '';
-  if (shown === '') return { html: note('The message has no text.'), remoteCount: 0 };
-  if (shown.length > MAX_LENGTH) {
-    const what = html === null ? 'text' : 'HTML';
-    const tooLarge = `The ${what} of this message is larger than 1 MiB. Read it in the view “Source”, or download the message.`;
-    return { html: note(tooLarge), remoteCount: 0 };
+  const what = html === null ? 'text' : 'HTML';
+  if (shown === '') return note('The message has no text.');
+  if (shown.length > MAX_LENGTH) return note(tooLarge(`The ${what} of this message is larger than 1 MiB.`));
+  const images = new Map<string, string>();
+  for (const { id, contentId, contentType } of attachments) {
+    if (contentId === null || !IMAGE_TYPES.has(contentType)) continue;
+    images.set(contentId, imagesUrl + id);
+    images.set(encodeURIComponent(contentId.toWellFormed()), imagesUrl + id);
   }
-  if (html === null) return previewPage(textPage(shown, links), () => undefined);
-  const images = imagesOf(raw, mail, html);
-  return previewPage(html, (contentId) => images.get(contentId));
+  const page = html === null ? textPage(shown) : previewPage(html, (contentId) => images.get(contentId));
+  if (page !== undefined && page.html.length <= MAX_PAGE_LENGTH) return page;
+  return note(tooLarge(`The ${what} of this message would be a page of more than 4 MiB.`));
 }
 
-/** The images that the HTML names by their Content-ID, as `data:` URIs, within the limits. */
-function imagesOf(raw: Uint8Array, { content, index }: ParsedMail, html: string): Map<string, string> {
-  const images = new Map<string, string>();
-  let left = MAX_IMAGES_BYTES;
-  for (const { id, contentId, contentType, size } of content.attachments) {
-    if (contentId === null || !IMAGE_TYPES.has(contentType)) continue;
-    if (size > Math.min(MAX_IMAGE_BYTES, left)) continue;
-    const encoded = encodeURIComponent(contentId);
-    if (!html.includes(contentId) && !html.includes(encoded)) continue;
-    const bytes = attachmentBytes(raw, index, id) ?? new Uint8Array();
-    left -= size;
-    const uri = `data:${contentType};base64,${Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('base64')}`;
-    images.set(contentId, uri);
-    images.set(encoded, uri);
-  }
-  return images;
-}
+const tooLarge = (why: string): string => `${why} Read it in the view “Source”, or download the message.`;

@@ -1,4 +1,4 @@
-import { Parser } from 'htmlparser2';
+import { TagReader } from '../extract/tag-reader.ts';
 
 /*
  * Makes the page that shows the HTML of a mail in a frame. The frame's sandbox and the policy that is sent with the
@@ -6,10 +6,11 @@ import { Parser } from 'htmlparser2';
  * links that open in a new tab, and hints for a browser to resolve names, which no policy covers.
  */
 
-/** One image of a mail that is shown within the page, bytes. */
-export const MAX_IMAGE_BYTES = 1024 * 1024;
-/** All of them: base64 makes them a third larger, and the page is one response. */
-export const MAX_IMAGES_BYTES = 8 * 1024 * 1024;
+/**
+ * Characters of a page: four times the HTML that is shown. Only a page of many short `cid:` references, each of
+ * which becomes a URL, or of characters that are escaped, would be longer.
+ */
+export const MAX_PAGE_LENGTH = 4 * 1024 * 1024;
 
 export interface PreviewPage {
   html: string;
@@ -30,87 +31,111 @@ const STYLE_URL = /(?:url\(\s{0,9}["']?|@import\s{1,9}["'])(?:https?:)?\/\//gi;
 const DOCTYPE = '<!doctype';
 const BLANKS = ' \t\r\n\f';
 /** Links open in a new tab, also those that are not changed. */
-const HEAD = '<base target="_blank">';
+export const HEAD = '<base target="_blank">';
+
+const ESCAPES: Readonly<Record<string, string>> = { '&': '&amp;', '"': '&quot;', '<': '&lt;' };
 
 /** Text for HTML, also within an attribute in double quotes. */
-export const escaped = (value: string): string =>
-  value.replaceAll('&', '&amp;').replaceAll('"', '&quot;').replaceAll('<', '&lt;');
+export const escaped = (value: string): string => value.replaceAll(/[&"<]/g, (one) => ESCAPES[one] ?? one);
 
 /** True for a `link` that loads no style sheet: an icon, or a hint such as `dns-prefetch`. */
-const isHint = (attributes: Record<string, string>): boolean =>
-  !/(?:^|\s)stylesheet(?:\s|$)/i.test(attributes.rel ?? '');
+const isHint = (attributes: ReadonlyMap<string, string>): boolean =>
+  !/(?:^|\s)stylesheet(?:\s|$)/i.test(attributes.get('rel') ?? '');
 
 /** Reads the HTML as it streams by and copies it, but for the tags that are changed. */
-class PageWriter {
+class PageWriter extends TagReader {
   remoteCount = 0;
   private output = '';
   private copied = 0;
   private inStyle = false;
-  private readonly source: string;
+  /** Where the tag that is read begins. */
+  private start = 0;
+  private attributes = new Map<string, string>();
   private readonly imageOf: (contentId: string) => string | undefined;
 
   constructor(source: string, imageOf: (contentId: string) => string | undefined) {
-    this.source = source;
+    super(source);
     this.imageOf = imageOf;
   }
 
-  write(): string {
-    const parser = new Parser({
-      onopentag: (name, attributes, isImplied) => {
-        this.inStyle = name === 'style';
-        if (!isImplied) this.tag(name, attributes, parser.startIndex, parser.endIndex + 1);
-      },
-      ontext: () => {
-        if (this.inStyle) this.style(parser.startIndex, parser.endIndex + 1);
-      },
-      onclosetag: () => {
-        this.inStyle = false;
-      },
-    });
-    parser.end(this.source);
-    return this.output + this.source.slice(this.copied);
+  /** The page; undefined where it would be longer than {@link MAX_PAGE_LENGTH}. */
+  write(): string | undefined {
+    this.read();
+    const page = this.output + this.html.slice(this.copied);
+    return page.length > MAX_PAGE_LENGTH ? undefined : page;
+  }
+
+  override onopentagname(start: number, end: number): void {
+    this.start = start - 1;
+    super.onopentagname(start, end);
+  }
+
+  protected begin(): void {
+    if (this.attributes.size > 0) this.attributes = new Map();
+  }
+
+  protected attribute(name: string, value: string): void {
+    // Of attributes with one name browsers use the first.
+    if (!this.attributes.has(name)) this.attributes.set(name, value);
+  }
+
+  protected opened(end: number): void {
+    this.inStyle = this.tag === 'style';
+    if (this.tag === 'base' || this.attributes.size > 0) this.change(end + 1);
+  }
+
+  ontext(start: number, end: number): void {
+    if (this.inStyle) this.style(start, end);
+  }
+
+  onclosetag(): void {
+    this.inStyle = false;
   }
 
   /** Puts text in the place of a range of the source. */
   private replace(start: number, end: number, text: string): void {
-    if (start < this.copied) return;
-    this.output += this.source.slice(this.copied, start) + text;
+    if (this.output.length > MAX_PAGE_LENGTH) return;
+    this.output += this.html.slice(this.copied, start) + text;
     this.copied = end;
   }
 
-  private tag(name: string, attributes: Record<string, string>, start: number, end: number): void {
-    const isPrefetch = name === 'meta' && /dns-prefetch/i.test(attributes['http-equiv'] ?? '');
-    if (name === 'base' || isPrefetch || (name === 'link' && isHint(attributes))) {
-      this.replace(start, end, '');
+  private change(end: number): void {
+    const { tag, attributes } = this;
+    const isPrefetch = tag === 'meta' && /dns-prefetch/i.test(attributes.get('http-equiv') ?? '');
+    if (tag === 'base' || isPrefetch || (tag === 'link' && isHint(attributes))) {
+      this.replace(this.start, end, '');
       return;
     }
-    const changed = this.withLocalImages(name, attributes);
-    if (LINKS.has(name)) {
+    const changed = this.localImages();
+    if (LINKS.has(tag)) {
       // A place within the mail stays in the frame; a target of the mail's own would be a frame or this one.
-      if (attributes.href?.startsWith('#')) changed.target = '_self';
-      else if (attributes.target !== undefined) changed.target = '_blank';
+      if (attributes.get('href')?.startsWith('#')) changed.set('target', '_self');
+      else if (attributes.has('target')) changed.set('target', '_blank');
     }
-    const names = Object.keys(changed);
-    if (names.every((one) => changed[one] === attributes[one])) return;
-    const isClosed = this.source[end - 2] === '/';
-    const written = names.map((one) => ` ${one}="${escaped(changed[one] ?? '')}"`).join('');
-    this.replace(start, end, `<${name}${written}${isClosed ? '/' : ''}>`);
+    if (changed.size === 0) return;
+    const isClosed = this.html[end - 2] === '/';
+    const written = [...new Map([...attributes, ...changed])].map(
+      ([name, value]) => ` ${name}="${escaped(value)}"`,
+    );
+    this.replace(this.start, end, `<${tag}${written.join('')}${isClosed ? '/' : ''}>`);
   }
 
-  /** The attributes with images of the mail as `data:` URIs; counts what would be loaded from other servers. */
-  private withLocalImages(name: string, attributes: Record<string, string>): Record<string, string> {
-    const changed = { ...attributes };
-    for (const [attribute, value] of Object.entries(attributes)) {
-      const loads = LOADING.has(attribute) || (attribute === 'href' && HREF_LOADS.has(name));
+  /** The attributes that get URLs of images of the mail; counts what would be loaded from other servers. */
+  private localImages(): Map<string, string> {
+    const changed = new Map<string, string>();
+    for (const [name, value] of this.attributes) {
+      const loads = LOADING.has(name) || (name === 'href' && HREF_LOADS.has(this.tag));
+      if (!loads && name !== 'style') continue;
       if (loads && (REMOTE.test(value) || REMOTE_IN_SET.test(value))) this.remoteCount += 1;
-      if (attribute === 'style') this.countStyle(value);
-      if (loads || attribute === 'style') changed[attribute] = this.withImages(value);
+      if (name === 'style') this.countStyle(value);
+      const local = this.withImages(value);
+      if (local !== value) changed.set(name, local);
     }
     return changed;
   }
 
   private style(start: number, end: number): void {
-    const text = this.source.slice(start, end);
+    const text = this.html.slice(start, end);
     this.countStyle(text);
     const changed = this.withImages(text);
     if (changed !== text) this.replace(start, end, changed);
@@ -139,12 +164,16 @@ function doctypeEnd(html: string): number {
 }
 
 /**
- * @param imageOf the `data:` URI of an image of the mail by its Content-ID; undefined where there is none
- * @returns the page, and what it would load from elsewhere
+ * @param imageOf the URL of an image of the mail by its Content-ID; undefined where there is none
+ * @returns the page, and what it would load from elsewhere; undefined where it would be too long
  */
-export function previewPage(source: string, imageOf: (contentId: string) => string | undefined): PreviewPage {
+export function previewPage(
+  source: string,
+  imageOf: (contentId: string) => string | undefined,
+): PreviewPage | undefined {
   const writer = new PageWriter(source, imageOf);
   const written = writer.write();
+  if (written === undefined) return undefined;
   const end = doctypeEnd(written);
   // A page without a document type is laid out by the rules of old browsers.
   const start = end === 0 ? '<!doctype html>' : written.slice(0, end);

@@ -9,17 +9,24 @@ import { WakeQueue } from './wake-queue.ts';
 /** What the requests that a server holds share: lists that wait, explained waits and streams. */
 export interface HeldDeps extends WaitDeps {
   /** Reads that many of them want at the same time are made once. */
-  store: SharedReads;
+  store: SharedReads & { inboxes: Pick<Store['inboxes'], 'find'> };
   events: Pick<EventBus, 'onMessage' | 'onAccountMessage'>;
 }
 
-/** Once for each HTTP listener. */
-export function createHeldDeps(deps: {
-  store: Pick<Store, 'inboxes' | 'messages' | 'refusals' | 'generation'>;
-  events: HeldDeps['events'];
-  clock: Clock;
-}): HeldDeps {
+/**
+ * Once for each HTTP listener.
+ * @param findInbox `InboxStore.find` from the cache that all requests share
+ */
+export function createHeldDeps(
+  deps: {
+    store: Pick<Store, 'messages' | 'refusals' | 'generation'>;
+    events: HeldDeps['events'];
+    clock: Clock;
+  },
+  findInbox: Store['inboxes']['find'],
+): HeldDeps {
   const { events, clock } = deps;
-  const store = createSharedReads(deps.store, clock, new SearchTurns());
+  const reads = createSharedReads(deps.store, clock, new SearchTurns());
+  const store = { ...reads, inboxes: { find: findInbox } };
   return { events, clock, store, wakes: new WakeQueue(), ends: new WakeQueue() };
 }

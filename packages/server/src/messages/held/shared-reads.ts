@@ -2,12 +2,10 @@ import { CACHE_TTL_MS } from '../../cache.ts';
 import type { Clock } from '../../clock.ts';
 import type { Filters } from '../../mail/matching/filters.ts';
 import type {
-  AccountPage,
   CheckedPage,
   CheckRange,
   FullMessageRecord,
   InboxRecord,
-  SearchConditions,
   Store,
 } from '../../store/contract/index.ts';
 import { AbandonedSearch, type SearchTurns } from './search-turns.ts';
@@ -18,8 +16,6 @@ const MAX_RESULTS = 100;
 const MAX_KEPT_MESSAGES = 60;
 /** The same for the text and the html of a message in full. */
 const MAX_KEPT_CONTENT_LENGTH = 256 * 1024;
-
-type SearchRange = Parameters<Store['messages']['search']>[2];
 
 /** A read that was made or is being made. */
 interface Read {
@@ -32,11 +28,9 @@ interface Read {
 
 /** The reads that held requests repeat after each change. */
 export interface SharedReads {
-  inboxes: Pick<Store['inboxes'], 'find'>;
   messages: Pick<
     Store['messages'],
     | 'find'
-    | 'list'
     | 'listRows'
     | 'listAfter'
     | 'listByAccount'
@@ -55,12 +49,8 @@ export interface SharedReads {
     ): Promise<CheckedPage>;
     /** `MessageStore.search` in the account's turn. @throws the reason of the signal */
     search(
-      accountId: string,
-      conditions: SearchConditions,
-      range: SearchRange,
-      now: number,
-      signal?: AbortSignal,
-    ): Promise<AccountPage>;
+      ...asked: [...Parameters<Store['messages']['search']>, signal?: AbortSignal]
+    ): ReturnType<Store['messages']['search']>;
     /** `MessageStore.listSimilar` in the turn of `accountId`. */
     listSimilar(
       accountId: string,
@@ -87,7 +77,7 @@ const NEVER = new AbortController().signal;
  * is what a new read would return. Where other processes write too, there is none, and nothing is shared.
  */
 export function createSharedReads(
-  store: Pick<Store, 'inboxes' | 'messages' | 'refusals' | 'generation'>,
+  store: Pick<Store, 'messages' | 'refusals' | 'generation'>,
   clock: Pick<Clock, 'monotonic'>,
   turns: SearchTurns,
 ): SharedReads {
@@ -143,10 +133,6 @@ export function createSharedReads(
   };
 
   return {
-    inboxes: {
-      find: (accountId, id, now) =>
-        shared(`inbox ${accountId} ${id}`, () => store.inboxes.find(accountId, id, now)),
-    },
     refusals: {
       listAddresses: (accountId, scope, page, now) =>
         searched(accountId, `refused ${JSON.stringify([scope, page])}`, () =>
@@ -156,8 +142,6 @@ export function createSharedReads(
     messages: {
       find: (inboxId, id, now) =>
         shared(`message ${inboxId} ${id}`, () => store.messages.find(inboxId, id, now)),
-      list: (id, range, now) =>
-        shared(`list ${id} ${rangeKey(range)}`, () => store.messages.list(id, range, now)),
       listRows: (id, range, now) =>
         shared(`rows ${id} ${rangeKey(range)}`, () => store.messages.listRows(id, range, now)),
       listAfter: (id, range, now) =>
@@ -181,11 +165,11 @@ export function createSharedReads(
         searched(accountId, `similar ${JSON.stringify([scope, wanted, after])}`, () =>
           store.messages.listSimilar(scope, wanted, after, now),
         ),
-      search: (id, conditions, range, now, signal) =>
+      search: (scope, conditions, range, now, signal) =>
         searched(
-          id,
-          `search ${id} ${JSON.stringify([conditions, range])}`,
-          () => store.messages.search(id, conditions, range, now),
+          scope.accountId,
+          `search ${JSON.stringify([scope, conditions, range])}`,
+          () => store.messages.search(scope, conditions, range, now),
           signal,
         ),
     },

@@ -1,5 +1,6 @@
 import { inboxAddress, parseAddress } from '../../mail/address.ts';
 import { ComparedContent } from '../../mail/matching/compared-content.ts';
+import { conditionsOf } from '../../mail/matching/conditions.ts';
 import { type Filters, failedConditions, failedContent } from '../../mail/matching/filters.ts';
 import type { FullMessageRecord, InboxRecord } from '../../store/contract/index.ts';
 import { BEFORE_WAIT_MS, type ElsewhereDeps, wholeSeconds } from './elsewhere.ts';
@@ -80,12 +81,12 @@ async function searchAccount(
 ): Promise<FullMessageRecord[]> {
   const { accountId } = inbox;
   const { messages, inboxes } = held.store;
-  const { code, link, ...conditions } = match;
+  const { link } = match;
   const time = wholeSeconds(begun - BEFORE_WAIT_MS);
   const now = held.clock.now();
   const after = await messages.placeInAccount(accountId, time);
   const range = { after, before: Number.POSITIVE_INFINITY, limit: MAX_CANDIDATES };
-  const page = await messages.search(accountId, conditions, range, now);
+  const page = await messages.search({ accountId }, conditionsOf(match), range, now);
   const found: FullMessageRecord[] = [];
   for (const { id, inboxId, size } of page.messages) {
     if (found.length === MAX_SHOWN) break;

@@ -7,8 +7,6 @@ interface Activity {
   waitsForUs: boolean;
   /** Bytes of the mail that is coming in; null when none is. */
   dataBytes: number | null;
-  /** How long the session may idle, milliseconds. */
-  idleMs: number;
 }
 
 /** Timeouts of one session: its length, its idle time, and the speed of data. */
@@ -26,11 +24,6 @@ export class SessionTimer {
     this.#begunAt = now;
     this.#pausedAt = now;
     this.#lastCommandAt = now;
-  }
-
-  /** When the last whole command came or was answered. */
-  get lastCommandAt(): number {
-    return this.#lastCommandAt;
   }
 
   /** A command came, or a slow one was answered. */
@@ -53,7 +46,7 @@ export class SessionTimer {
   }
 
   /** @returns the reply that ends the session now, or undefined when no timeout has passed */
-  check(now: number, { waitsForUs, dataBytes, idleMs }: Activity): Reply | undefined {
+  check(now: number, { waitsForUs, dataBytes }: Activity): Reply | undefined {
     if (waitsForUs) {
       this.#data = { since: now, bytes: dataBytes ?? 0 };
       this.#lastCommandAt = now;
@@ -61,7 +54,7 @@ export class SessionTimer {
     }
     if (now - this.#begunAt > this.#limits.sessionMs) return REPLIES.sessionTooLong;
     if (dataBytes !== null) return this.#isTooSlow(now, dataBytes) ? REPLIES.tooSlow : undefined;
-    return now - this.#lastCommandAt > idleMs ? REPLIES.idle : undefined;
+    return now - this.#lastCommandAt > this.#limits.idleMs ? REPLIES.idle : undefined;
   }
 
   #isTooSlow(now: number, bytes: number): boolean {

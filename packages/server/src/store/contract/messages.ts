@@ -1,5 +1,6 @@
 import type { MailAuthentication } from '../../mail/authentication.ts';
 import type { MailContent, MailSummary } from '../../mail/mail.ts';
+import type { Condition } from '../../mail/matching/conditions.ts';
 import type { FailedCondition, Filters } from '../../mail/matching/filters.ts';
 import type { WantedAddress } from '../../mail/matching/similar-addresses.ts';
 import type { PartIndex } from '../../mail/mime/part-index.ts';
@@ -76,6 +77,15 @@ export interface MessageRecord {
   rcptTo: string[];
   parseError: string | null;
   summary: MailSummary;
+  /** When it was marked as read, epoch milliseconds; null where it is not. */
+  readAt: number | null;
+  tags: string[];
+}
+
+/** What to note about a message; what is left out stays. */
+export interface MarkChanges {
+  read?: boolean | undefined;
+  tags?: string[] | undefined;
 }
 
 /** A message in a list, with its summary as stored JSON text. */
@@ -85,6 +95,9 @@ export interface MessageRow {
   size: number;
   /** JSON text of a {@link MailSummary}. */
   summary: string;
+  readAt: number | null;
+  /** JSON text of the list. */
+  tags: string;
 }
 
 export interface AccountMessageRecord extends MessageRecord {
@@ -99,26 +112,25 @@ export interface AccountMessageRow extends MessageRow {
   accountOrder: number;
 }
 
-/** What a search finds: messages that meet all conditions. */
-export interface SearchConditions
-  extends Pick<Filters, 'from' | 'to' | 'rcptTo' | 'subject' | 'text' | 'hasAttachments'> {
-  /**
-   * Each is in the subject, an address or the visible text; as `searchWords` of mail/matching/filters.ts returns
-   * them.
-   */
-  words?: readonly string[] | undefined;
+/** The messages that a search reads: those of an account, or of one of its inboxes. */
+export interface SearchScope {
+  accountId: string;
+  inboxId?: string;
 }
 
-/** A range of an account's messages, read from the newest downwards. */
-export interface AccountPage {
+/**
+ * A part of a range of messages, read from the newest downwards. Places are those of the account's order, or
+ * in one inbox `receivedAt`.
+ */
+export interface NewestPage {
   /** Those of live inboxes, and of a search those that match; newest first. */
   messages: AccountMessageRow[];
-  /** Every message of the range with `accountOrder >= place` was read. */
+  /** Every message of the range from this place on was read. */
   place: number;
+  /** `receivedAt` of the message at that place; 0 where the range has none. */
+  time: number;
   /** True when the range has no message below `place`. */
   isComplete: boolean;
-  /** How many messages were read, those of ended inboxes included. */
-  rows: number;
 }
 
 /** The messages of an inbox that a call checks. */
@@ -160,6 +172,7 @@ export interface SimilarRecipient {
 }
 
 export interface FullMessageRecord extends MessageRecord {
+  accountId: string;
   envelope: MailEnvelope;
   /** Null where it was not checked. */
   authentication: MailAuthentication | null;
@@ -186,12 +199,6 @@ export interface MessageStore {
    */
   addBatch(mails: NewMail[], now: number): Promise<Placed[][]>;
   /** Messages of a live inbox with `after < receivedAt < before`, newest first, at most `limit`. */
-  list(
-    inboxId: string,
-    range: { after: number; before: number; limit: number },
-    now: number,
-  ): Promise<MessageRecord[]>;
-  /** The same messages with their summaries as they are stored, for lists that need not parse them. */
   listRows(
     inboxId: string,
     range: { after: number; before: number; limit: number },
@@ -213,17 +220,18 @@ export interface MessageStore {
     accountId: string,
     range: { after: number; before: number; limit: number },
     now: number,
-  ): Promise<AccountPage>;
+  ): Promise<NewestPage>;
   /**
-   * Searches the same range, in the same order, for messages that meet all conditions, until `limit` are found
-   * or 500 messages or 8 MiB are read. An embedded engine searches on a thread of its own.
+   * Searches messages with a place between `after` and `before`, newest first, for those that meet all
+   * conditions, until `limit` are found or 500 messages or 8 MiB are read. An embedded engine searches on a
+   * thread of its own.
    */
   search(
-    accountId: string,
-    conditions: SearchConditions,
+    scope: SearchScope,
+    conditions: readonly Condition[],
     range: { after: number; before: number; limit: number },
     now: number,
-  ): Promise<AccountPage>;
+  ): Promise<NewestPage>;
   /**
    * Checks messages of a live inbox against conditions, which may be about their content, until `limit` match
    * or the call has read enough: 500 messages or 8 MiB. Runs where {@link MessageStore.search} runs.
@@ -258,6 +266,16 @@ export interface MessageStore {
    * {@link RAW_PIECE_BYTES} but for the last.
    */
   readRaw(inboxId: string, messageId: string, piece: number, now: number): Promise<Uint8Array | undefined>;
+  /**
+   * Marks a message of a live inbox, and raises the version of the inbox if that changes anything.
+   * @returns the message with its marks; undefined if there is no such message
+   */
+  mark(
+    inboxId: string,
+    messageId: string,
+    changes: MarkChanges,
+    now: number,
+  ): Promise<MessageRecord | undefined>;
   /** When it resolves, its source is deleted too unless another message has it. False if there is no such message. */
   delete(inboxId: string, messageId: string, now: number): Promise<boolean>;
   /**

@@ -2,7 +2,7 @@
 
 /** Failed waits that are kept of an inbox: the first ones, because the later ones often follow from them. */
 export const MAX_FAILED_WAITS = 10;
-/** Inboxes of one report, the newest. */
+/** Inboxes that one report shows; its sums have all. */
 export const MAX_RUN_INBOXES = 1_000;
 
 /** A wait that failed. It has nothing of a message's content, so that it can outlive the messages. */
@@ -71,6 +71,28 @@ export interface RunInbox {
   refusals: InboxRefusals;
 }
 
+/** Sums over all inboxes of a run. */
+export interface RunTotals {
+  inboxes: number;
+  /** Inboxes that received nothing. */
+  inboxesWithoutMail: number;
+  messages: number;
+  waitsSucceeded: number;
+  waitsFailed: number;
+  lists: HeldCounts;
+  streams: HeldCounts;
+  refusals: number;
+}
+
+/** A label, and the live inboxes that have it. */
+export interface LabelCount {
+  name: string;
+  value: string;
+  inboxes: number;
+  /** When the newest of them was created, epoch milliseconds. */
+  newestAt: number;
+}
+
 export interface ReportStore {
   /**
    * Adds ended waits, lists and streams to what is kept of their inboxes, also of inboxes that were deleted
@@ -78,13 +100,19 @@ export interface ReportStore {
    */
   addWaits(waits: EndedWait[]): Promise<void>;
   /**
-   * The account's inboxes that have all the labels and are live or ended within the last 24 hours, newest first:
-   * at most {@link MAX_RUN_INBOXES}. Of deleted inboxes only those that had labels are known.
+   * The account's inboxes that have all the labels and are live or ended within the last 24 hours: sums over all, and
+   * {@link MAX_RUN_INBOXES} of them, newest first; those with a problem are preferred. Of deleted inboxes only those
+   * that had labels are known.
    * @param labels at least one
    */
   listRun(
     accountId: string,
     labels: Record<string, string>,
     now: number,
-  ): Promise<{ inboxes: RunInbox[]; hasMore: boolean }>;
+  ): Promise<{ totals: RunTotals; inboxes: RunInbox[] }>;
+  /**
+   * The labels of the account's live inboxes, those of the newest inboxes first.
+   * @param name null for labels of all names
+   */
+  listLabels(accountId: string, name: string | null, limit: number, now: number): Promise<LabelCount[]>;
 }

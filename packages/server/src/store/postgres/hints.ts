@@ -61,6 +61,7 @@ export function hintsAfter(method: MethodPath, args: readonly unknown[], result:
     case 'inboxes.setExpiry':
     case 'inboxes.delete':
       return [{ kind: 'inbox', inboxId: String(args[1]) }];
+    case 'messages.mark':
     case 'messages.delete':
     case 'messages.deleteAll':
       return [{ kind: 'inbox', inboxId: String(args[0]) }];

@@ -8,7 +8,7 @@ import {
 } from 'kysely';
 import type { PoolClient } from 'pg';
 import { createKysely } from '../sql/create-kysely.ts';
-import type { Db, Dialect } from '../sql/engine.ts';
+import { type Db, type Dialect, INVISIBLE_SET } from '../sql/engine.ts';
 import { isConflict, toUnavailable } from './errors.ts';
 
 /**
@@ -70,6 +70,8 @@ export const postgresDialect: Dialect = {
   lockFreeToRemove: (query) => query.forUpdate().skipLocked(),
   asText: (bytes) => sql`convert_from(${bytes}, 'UTF8')`,
   isLike: (text, pattern) => sql`${text} ilike ${pattern}`,
+  hasInvisible: (bytes) =>
+    sql`(length(${bytes}) <> length(convert_from(${bytes}, 'UTF8')) and convert_from(${bytes}, 'UTF8') ~ ${INVISIBLE_SET})`,
   time: () => sql`(extract(epoch from statement_timestamp()) * 1000)::bigint`,
   toUnavailable,
   mayDependOnContent: (error) => toUnavailable(error) === undefined && !isConflict(error),

@@ -40,6 +40,10 @@ export interface Engine {
   transaction<T>(work: (tx: Tx) => Promise<T>): Promise<T>;
 }
 
+/** What `withoutInvisible` of mail/mime/clean.ts removes, as a set of both engines' patterns. */
+export const INVISIBLE_SET =
+  '[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff0-\ufff8\u{1bca0}-\u{1bca3}\u{1d173}-\u{1d17a}\u{e0000}-\u{e0fff}]';
+
 type ColumnType = 'text' | 'integer' | 'bigint' | 'blob' | 'bytea' | Expression<unknown>;
 
 /** The differences between the engines' SQL, each with its reason. */
@@ -91,6 +95,11 @@ export interface Dialect {
   asText(bytes: Expression<Uint8Array>): Expression<string>;
   /** `LIKE` that ignores at least the case of ASCII letters: SQLite's own does, PostgreSQL needs `ILIKE`. */
   isLike(text: Expression<string>, pattern: string): Expression<SqlBool>;
+  /**
+   * Whether a stored UTF-8 text contains a character of {@link INVISIBLE_SET}, in one pass: SQLite has sets in `GLOB`,
+   * PostgreSQL in regular expressions. Texts of ASCII alone are told by their length.
+   */
+  hasInvisible(bytes: Expression<Uint8Array>): Expression<SqlBool>;
   /**
    * The time by which nodes agree, epoch milliseconds: that of the database, which several machines with
    * clocks of their own may use; SQLite has none, and it is `now`.

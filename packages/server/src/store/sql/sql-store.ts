@@ -14,7 +14,7 @@ import { createRefusals } from './inboxes/refusals.ts';
 import { createLimits } from './limits.ts';
 import { createUpkeep } from './maintenance.ts';
 import { createMessages } from './messages/messages.ts';
-import { createListRun } from './reports/list-run.ts';
+import { createListLabels, createListRun } from './reports/list-run.ts';
 import { createAddWaits } from './reports/waits.ts';
 import { createUsage } from './usage.ts';
 import { createDeliveries } from './webhooks/deliveries.ts';
@@ -46,7 +46,11 @@ export function createSqlStore(engine: Engine & { hot: HotCalls }): Store {
       listOfMessage: createListOfMessage(engine),
       ...{ claim: hot.claim, record: hot.record },
     },
-    reports: { addWaits: createAddWaits(engine), listRun: createListRun(engine) },
+    reports: {
+      addWaits: createAddWaits(engine),
+      listRun: createListRun(engine),
+      listLabels: createListLabels(engine),
+    },
     upkeep: createUpkeep(engine, removal),
     // A transaction, because it tells whether the storage can be written to.
     ping: () =>

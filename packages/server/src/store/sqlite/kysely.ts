@@ -9,7 +9,7 @@ import {
 } from 'kysely';
 import { LRUCache } from 'lru-cache';
 import { createKysely } from '../sql/create-kysely.ts';
-import type { Db, Dialect } from '../sql/engine.ts';
+import { type Db, type Dialect, INVISIBLE_SET } from '../sql/engine.ts';
 import { isBroken, isBusy, toUnavailable } from './errors.ts';
 
 /** More than the store has queries; queries with labels differ by the number of labels. */
@@ -75,6 +75,8 @@ export const sqliteDialect: Dialect = {
   lockFreeToRemove: (query) => query,
   asText: (bytes) => sql`cast(${bytes} as text)`,
   isLike: (text, pattern) => sql`${text} like ${pattern}`,
+  hasInvisible: (bytes) =>
+    sql`(length(${bytes}) <> length(cast(${bytes} as text)) and cast(${bytes} as text) glob ${`*${INVISIBLE_SET}*`})`,
   time: (now) => sql`${now}`,
   toUnavailable,
   mayDependOnContent: (error) => !isBusy(error) && !isBroken(error),

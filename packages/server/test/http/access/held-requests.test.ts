@@ -73,7 +73,8 @@ describe('a held request', () => {
 });
 
 it('a request without a credential has none that can be revoked: a preview that takes long is not ended', async () => {
-  const guard = { check: () => Promise.reject(new Error('not to be asked')), forget: () => undefined };
+  const refuse = () => Promise.reject(new Error('not to be asked'));
+  const guard = { check: refuse, findInbox: refuse, forget: () => undefined };
   const held = createHeldRequests(guard, { store: { accounts: { find: async () => undefined } as never } });
   const request = { caller: null, headers: {}, session: undefined };
   const reply = () => ({ request, raw: new EventEmitter() }) as unknown as FastifyReply;

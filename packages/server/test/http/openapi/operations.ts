@@ -1,4 +1,5 @@
-import { openapiDocument } from '../../../src/http/openapi/document.ts';
+import { readFileSync } from 'node:fs';
+import { OPENAPI_FILE } from '../../../src/http/openapi/file.ts';
 import { EMPTY_ARCHIVE } from '../../support/recording-archive.ts';
 import type { ApiOptions, Body, TestHttp, TestInbox } from '../start-http.ts';
 
@@ -48,6 +49,7 @@ const ROWS: Record<string, (place: Place) => Row> = {
   }),
   getFaults: ({ inbox }) => ({ path: `/v1/inboxes/${inbox.id}/faults` }),
   deleteFaults: ({ inbox }) => ({ path: `/v1/inboxes/${inbox.id}/faults` }),
+  listLabels: () => ({ path: '/v1/labels?name=run&limit=1' }),
   getRunReport: () => ({ path: '/v1/reports/runs?label.never=used' }),
   exportInbox: ({ inbox }) => ({ path: `/v1/inboxes/${inbox.id}/export` }),
   importInbox: () => ({ path: '/v1/inboxes/import?speed=10', body: EMPTY_ARCHIVE, type: 'application/zip' }),
@@ -60,6 +62,10 @@ const ROWS: Record<string, (place: Place) => Row> = {
     type: 'message/rfc822',
   }),
   getMessage: ({ inbox, messageId }) => ({ path: `/v1/inboxes/${inbox.id}/messages/${messageId}` }),
+  markMessage: ({ inbox, messageId }) => ({
+    path: `/v1/inboxes/${inbox.id}/messages/${messageId}`,
+    body: { read: true, tags: ['reviewed'] },
+  }),
   getRawMessage: ({ inbox, messageId }) => ({ path: `/v1/inboxes/${inbox.id}/messages/${messageId}/raw` }),
   getAttachment: ({ inbox, messageId, attachmentId }) => ({
     path: `/v1/inboxes/${inbox.id}/messages/${messageId}/attachments/${attachmentId}`,
@@ -117,9 +123,19 @@ export interface Operation {
   responses: Body;
 }
 
-/** Every operation of the document, with its row. @param served a server's own document */
-export async function everyOperation(served?: Body): Promise<{ document: Body; operations: Operation[] }> {
-  const document: Body = JSON.parse(JSON.stringify(served ?? (await openapiDocument())));
+/** What a part of the document stands for, where it is a reference. */
+export const resolved = (document: Body, node: Body): Body =>
+  node?.$ref
+    ? node.$ref
+        .slice(2)
+        .split('/')
+        .reduce((at: Body, name: string) => at[name], document)
+    : node;
+
+/** Every operation of the document, with its row. */
+export function everyOperation(): { document: Body; operations: Operation[] } {
+  const document: Body = JSON.parse(readFileSync(OPENAPI_FILE, 'utf8'));
+  const resolve = (node: Body): Body => resolved(document, node);
   const operations: Operation[] = [];
   for (const [path, methods] of Object.entries<Body>(document.paths)) {
     for (const [method, described] of Object.entries<Body>(methods)) {
@@ -131,9 +147,11 @@ export async function everyOperation(served?: Body): Promise<{ document: Body; o
         ...{ id, method: method.toUpperCase(), path, row },
         ofInbox: path.startsWith('/v1/inboxes/{id}'),
         takesToken: described.security.some((scheme: object) => 'readToken' in scheme),
-        parameters: described.parameters ?? [],
+        parameters: (described.parameters ?? []).map(resolve),
         bodySchema: reference && document.components.schemas[reference.split('/').at(-1) ?? ''],
-        responses: described.responses,
+        responses: Object.fromEntries(
+          Object.entries<Body>(described.responses).map(([status, response]) => [status, resolve(response)]),
+        ),
       });
     }
   }

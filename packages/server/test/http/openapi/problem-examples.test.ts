@@ -58,98 +58,71 @@ async function exhaust(): Promise<Answer> {
 }
 
 /** A request for each example of the document that a test can make fail that way. */
-const PROVOKED: Record<string, () => Promise<Answer>[]> = {
-  invalid_request: () => [
-    http.api('POST', '/v1/inboxes', { body: { ttlMinute: 5 } }),
-    http.api('GET', '/v1/inboxes?limi=1'),
-    http.api('DELETE', '/v1/inboxes?labels=1'),
-    http.api('GET', `${inbox()}?limit=1`),
-  ],
-  malformed_json: () => [
+const PROVOKED: Record<string, () => Promise<Answer>> = {
+  invalid_request: () => http.api('POST', '/v1/inboxes', { body: { ttlMinute: 5 } }),
+  malformed_json: () =>
     http.api('POST', '/v1/inboxes', { body: '{"a": }', headers: { 'content-type': 'application/json' } }),
-  ],
-  invalid_since: () => [http.api('GET', `${inbox()}/messages?since=x`)],
-  unauthorized: () => [http.api('GET', '/v1/inboxes', { as: null })],
-  insufficient_scope: () => [
-    http.api('DELETE', inbox(), { as: place.inbox.token }),
-    http.api('DELETE', inbox(), { as: http.keys.readOnly }),
-  ],
-  not_found: () => [
-    http.api('GET', '/v1/inboxes/inb_0'),
-    http.api('GET', `${inbox()}/messages/msg_0`),
-    http.api('GET', `${message()}/attachments/att_9`),
-    http.api('GET', '/v1/webhooks/whk_0'),
-    http.api('POST', `/v1/webhooks/${place.webhookId}/deliveries/dlv_0/replay`),
-    http.api('DELETE', '/v1/keys/key_0'),
-  ],
-  inbox_expired: () => [
+  invalid_since: () => http.api('GET', `${inbox()}/messages?since=x`),
+  unauthorized: () => http.api('GET', '/v1/inboxes', { as: null }),
+  insufficient_scope: () => http.api('DELETE', inbox(), { as: place.inbox.token }),
+  not_found: () => http.api('GET', '/v1/inboxes/inb_0'),
+  inbox_expired: () =>
     (async () => {
       const { id } = await http.createInbox();
       await http.api('POST', `/v1/inboxes/${id}/expire`);
       return http.api('GET', `/v1/inboxes/${id}`);
     })(),
-  ],
-  inbox_full: () => [
+  inbox_full: () =>
     (async () => {
       const inbox = await limited.createInbox();
       for (let n = 0; n < 50; n++) await limited.deliver(inbox);
       return inject(limited, inbox.id, MESSAGE);
     })(),
-  ],
-  malformed_message: () => [inject(http, place.inbox.id, '')],
-  malformed_recording: () => [
+  malformed_message: () => inject(http, place.inbox.id, ''),
+  malformed_recording: () =>
     http.api('POST', '/v1/inboxes/import', {
       body: NO_INDEX,
       headers: { 'content-type': 'application/zip' },
     }),
-  ],
-  message_too_large: () => [
+  message_too_large: () =>
     (async () => {
       const { id } = await limited.createInbox();
       return inject(limited, id, `${MESSAGE}${'x'.repeat(5 * 1024 * 1024)}`);
     })(),
-  ],
-  permanent_inbox: () => [
+  permanent_inbox: () =>
     (async () => {
       const sink = inboxAt({ kind: 'sink', createdAt: http.clock.now() });
       await http.store.inboxes.create(http.accountId, sink, 1_000, null);
       return http.api('POST', `/v1/inboxes/${sink.id}/expire`);
     })(),
-  ],
-  payload_too_large: () => [
+  payload_too_large: () =>
     http.api('POST', '/v1/inboxes', {
       body: 'x'.repeat(70_000),
       headers: { 'content-type': 'application/json' },
     }),
-  ],
-  unsupported_media_type: () => [
+  unsupported_media_type: () =>
     http.api('POST', '/v1/inboxes', { body: '{}', headers: { 'content-type': 'text/plain' } }),
-  ],
-  range_not_satisfiable: () => [
+  range_not_satisfiable: () =>
     http.api('GET', `${message()}/attachments/${place.attachmentId}`, { headers: { range: 'bytes=999-' } }),
-  ],
-  address_taken: () => [
+  address_taken: () =>
     (async () => {
       const body = { localPart: 'taken-by-an-example' };
       await http.api('POST', '/v1/inboxes', { body });
       return http.api('POST', '/v1/inboxes', { body });
     })(),
-  ],
-  idempotency_key_reused: () => [
+  idempotency_key_reused: () =>
     (async () => {
       await http.api('POST', '/v1/inboxes', { body: {}, ...idempotent });
       return http.api('POST', '/v1/inboxes', { body: { ttlMinutes: 3 }, ...idempotent });
     })(),
-  ],
-  last_key: () => [
+  last_key: () =>
     (async () => {
       const { body } = await http.api('GET', '/v1/keys', { as: http.keys.foreign });
       return http.api('DELETE', `/v1/keys/${body.keys[0].id}`, { as: http.keys.foreign });
     })(),
-  ],
-  limit_reached: () => [fullOf('/v1/inboxes', {}), fullOf('/v1/webhooks', { url: 'http://127.0.0.1:9999/' })],
-  rate_limited: () => [exhaust()],
-  quota_exceeded: () => [
+  limit_reached: () => fullOf('/v1/inboxes', {}),
+  rate_limited: () => exhaust(),
+  quota_exceeded: () =>
     (async () => {
       for (let sent = 0; sent < 1_000; sent++) {
         await limited.clock.advance(1_000);
@@ -158,9 +131,8 @@ const PROVOKED: Record<string, () => Promise<Answer>[]> = {
       }
       throw new Error('the quota was never exceeded');
     })(),
-  ],
-  webhook_disabled: () => [disabledWebhook()],
-  webhook_url_refused: () => [http.api('POST', '/v1/webhooks', { body: { url: 'http://10.0.0.5/' } })],
+  webhook_disabled: () => disabledWebhook(),
+  webhook_url_refused: () => http.api('POST', '/v1/webhooks', { body: { url: 'http://10.0.0.5/' } }),
 };
 
 /** Examples that no request can provoke here, with the reason. */
@@ -178,19 +150,16 @@ describe('the examples of errors in the OpenAPI document', () => {
     );
   });
 
-  it.each(Object.keys(PROVOKED))('are what the server responds: %s', async (code) => {
-    const shown = examples.filter((example: Body) => example.code === code);
-    for (const request of PROVOKED[code]?.() ?? []) {
-      const { status, body } = await request;
-      expect([body.code, body.detail]).toEqual([code, expect.any(String)]);
-      const { detail: _, requestId, errors, ...same } = body;
-      const fields = Object.keys(same).filter((name) => name !== 'expiredAt');
-      for (const example of shown) for (const name of fields) expect(example[name]).toEqual(body[name]);
-      expect(status).toBe(body.status);
-      // A literal address of a webhook is refused with another beginning than a host name.
-      const ends = code === 'webhook_url_refused' ? /Webhooks are sent.*/ : /.*/;
-      const shapes = shown.map((example: Body) => shapeOf(ends.exec(example.detail)?.[0] ?? ''));
-      expect(shapes).toContain(shapeOf(ends.exec(body.detail)?.[0] ?? ''));
-    }
+  it.each(Object.entries(PROVOKED))('are what the server responds: %s', async (code, provoke) => {
+    const example = examples.find((one: Body) => one.code === code);
+    const { status, body } = await provoke();
+    expect([status, body.code, body.detail]).toEqual([body.status, code, expect.any(String)]);
+    const { detail: _, requestId, errors, ...same } = body;
+    for (const name of Object.keys(same).filter((one) => one !== 'expiredAt'))
+      expect(example[name]).toEqual(body[name]);
+    // A literal address of a webhook is refused with another beginning than a host name.
+    const ends = code === 'webhook_url_refused' ? /Webhooks are sent.*/ : /.*/;
+    const shape = (text: string) => shapeOf(ends.exec(text)?.[0] ?? '');
+    expect(shape(example.detail)).toBe(shape(body.detail));
   });
 });

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { everyOperation, newPlace, type Operation, type Place, sendOptions } from '../openapi/operations.ts';
 import { type Answer, type ApiOptions, type Body, startHttp, type TestHttp } from '../start-http.ts';
 
-const { document, operations } = await everyOperation();
+const { document, operations } = everyOperation();
 const ajv = new Ajv2020({ strict: false, formats: { 'date-time': true } });
 const isProblem = ajv.compile({ ...document.components.schemas.Problem, components: document.components });
 
@@ -25,7 +25,7 @@ const wrongValues = (types: string[]): unknown[] =>
 let http: TestHttp;
 let own: Place;
 beforeAll(async () => {
-  http = await startHttp();
+  http = await startHttp({ signUpPlan: 'free' });
   own = await newPlace(http);
 });
 afterAll(() => http.stop());

@@ -5,7 +5,7 @@ import { inForm, timeLimit } from '../../support/form.ts';
 import { everyOperation, newPlace, type Place } from '../openapi/operations.ts';
 import { startHttp, type TestHttp } from '../start-http.ts';
 
-const { operations } = await everyOperation();
+const { operations } = everyOperation();
 const byId = new Map(operations.map((operation) => [operation.id, operation]));
 const REQUESTS = inForm(2_000, 20_000);
 /** Requests of one property run: enough in flight to meet each other. */
@@ -68,7 +68,7 @@ describe('random requests', () => {
   let place: Place;
   const agent = new Agent({ connections: 20 });
   beforeAll(async () => {
-    http = await startHttp();
+    http = await startHttp({ signUpPlan: 'free' });
     place = await newPlace(http);
   });
   afterAll(async () => {

@@ -159,6 +159,13 @@ describe('a mail on which the parser fails', () => {
     },
   );
 
+  it('a result beyond its bound costs its request only', async () => {
+    const parsing = start({ workerEntry: spoilt });
+    const [bad, good] = [parsing.lint(mail(['X-Fault: long'])), parsing.lint(mail(['Subject: x']))];
+    await expect(bad).rejects.toMatchObject({ code: 'unavailable' });
+    expect(Buffer.from(await good).toString()).toBe('[]');
+  });
+
   it('does not delay the mails of its batch: another worker reads them meanwhile', async () => {
     const parsing = start({ workerEntry: spoilt, limits: { slowMs: 20, timeLimitMs: 60_000 } });
     await parsing.parse(mail(['Subject: warm']));

@@ -1,31 +1,68 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { parseMail } from '../../../src/mail/parse.ts';
-import { HELD_OUT } from './labelled/held-out.ts';
-import { HELD_OUT_2 } from './labelled/held-out-2.ts';
-import { HELD_OUT_3 } from './labelled/held-out-3.ts';
-import { HELD_OUT_4 } from './labelled/held-out-4.ts';
-import { HELD_OUT_5A } from './labelled/held-out-5a.ts';
-import { HELD_OUT_5B } from './labelled/held-out-5b.ts';
-import { HELD_OUT_5C } from './labelled/held-out-5c.ts';
-import { HELD_OUT_5D } from './labelled/held-out-5d.ts';
-import { build, type LabelledMail } from './labelled/labelled.ts';
-import { LANGUAGES } from './labelled/languages.ts';
-import { SEVENTH_EASTERN } from './labelled/seventh/eastern.ts';
-import { EIGHTH } from './labelled/seventh/eighth.ts';
-import { ELEVENTH } from './labelled/seventh/eleventh.ts';
-import { NINTH } from './labelled/seventh/ninth.ts';
-import { TENTH } from './labelled/seventh/tenth.ts';
-import { SEVENTH_WESTERN } from './labelled/seventh/western.ts';
-import { SIXTH_EASTERN } from './labelled/sixth/eastern.ts';
-import { SIXTH_WESTERN } from './labelled/sixth/western.ts';
-import { WITH_CODE } from './labelled/with-code.ts';
-import { WITHOUT_CODE } from './labelled/without-code.ts';
+import { build, LABELLED, type LabelledMail } from './labelled.ts';
 
-/** At most so many of the answers given may be wrong, and so few of the codes there missed. */
-const PRECISION = 0.99;
-const RECALL = 0.99;
-/** One of 95 codes given differs from its label, see below. */
-const PRECISION_OF_FIFTH = 0.98;
+/** At most so many of the answers given may be wrong, and so few of those there may be missed. */
+interface Floor {
+  precision: number;
+  recall: number;
+}
+
+interface Group {
+  title: string;
+  sets: readonly string[];
+  floors: { codes?: Floor; links?: Floor; hrefs?: Floor };
+}
+
+const HIGH: Floor = { precision: 0.99, recall: 0.99 };
+
+/** The figures of first runs, before any rule was changed for the mails of a set, are in docs/benchmarks.md. */
+const GROUPS: readonly Group[] = [
+  {
+    title: 'mails that rules were changed for',
+    sets: [
+      ...[
+        'first',
+        'held-out',
+        'second',
+        'third',
+        'fourth',
+        'languages',
+        'sixth',
+        'seventh',
+        'eighth',
+        'ninth',
+      ],
+      ...['tenth', 'eleventh'],
+    ],
+    floors: { codes: HIGH, links: HIGH },
+  },
+  {
+    // One of 95 codes given differs from its label, the PIN of a parcel locker: two older sets call it a code.
+    title: 'mails written without knowledge of the rules',
+    sets: ['fifth'],
+    floors: {
+      codes: { precision: 0.98, recall: 0.99 },
+      links: { precision: 0.98, recall: 0.99 },
+      hrefs: { precision: 0.98, recall: 0.99 },
+    },
+  },
+  {
+    title: 'modern mails with codes in usual words',
+    sets: ['twelfth', 'fourteenth'],
+    floors: { codes: HIGH, links: HIGH },
+  },
+  {
+    title: 'mails with codes that no word names',
+    sets: ['twelfth-free', 'fourteenth-free'],
+    floors: { codes: { precision: 0.97, recall: 0.9 } },
+  },
+  {
+    title: 'mails with buttons, pictures and lists of links',
+    sets: ['thirteenth'],
+    floors: { links: HIGH, hrefs: HIGH },
+  },
+];
 
 interface Tally {
   right: number;
@@ -66,77 +103,32 @@ async function tally(mails: readonly LabelledMail[]) {
 }
 
 const rates = ({ right, given, there }: Tally) => ({ precision: right / given, recall: right / there });
-const ALL = [
-  ...WITH_CODE,
-  ...WITHOUT_CODE,
-  ...HELD_OUT,
-  ...HELD_OUT_2,
-  ...HELD_OUT_3,
-  ...HELD_OUT_4,
-  ...LANGUAGES,
-  ...SIXTH_WESTERN,
-  ...SIXTH_EASTERN,
-  ...SEVENTH_WESTERN,
-  ...SEVENTH_EASTERN,
-  ...EIGHTH,
-  ...NINTH,
-  ...TENTH,
-  ...ELEVENTH,
-];
-const HELD_OUT_5 = [...HELD_OUT_5A, ...HELD_OUT_5B, ...HELD_OUT_5C, ...HELD_OUT_5D];
 
-describe(`codes and links of ${ALL.length} labelled mails`, () => {
-  let result: Awaited<ReturnType<typeof tally>>;
-  beforeAll(async () => {
-    result = await tally(ALL);
-    const line = (name: string, one: Tally) => {
-      const { precision, recall } = rates(one);
-      return `${name}: precision ${precision.toFixed(3)}, recall ${recall.toFixed(3)} (${one.there} there)\n`;
-    };
-    process.stdout.write(line('codes', result.codes) + line('link kinds', result.links));
-  });
-
-  it('the set is large and mixed enough to mean something', () => {
-    expect(ALL.length).toBeGreaterThanOrEqual(80);
-    expect(ALL.filter(({ code }) => code === null).length).toBeGreaterThanOrEqual(30);
-    expect(new Set(ALL.map(({ name }) => name)).size).toBe(ALL.length);
-  });
-
-  it(`a code given is the right one: precision at least ${PRECISION}`, () => {
-    expect(rates(result.codes).precision, result.codes.wrong.join('\n')).toBeGreaterThanOrEqual(PRECISION);
-  });
-
-  it(`a code that is there is given first: recall at least ${RECALL}`, () => {
-    expect(rates(result.codes).recall, result.codes.wrong.join('\n')).toBeGreaterThanOrEqual(RECALL);
-  });
-
-  it(`links have their kind: precision at least ${PRECISION}, recall at least ${RECALL}`, () => {
-    const { precision, recall } = rates(result.links);
-    expect(precision, result.links.wrong.join('\n')).toBeGreaterThanOrEqual(PRECISION);
-    expect(recall, result.links.wrong.join('\n')).toBeGreaterThanOrEqual(RECALL);
+describe('the labelled mails', () => {
+  it('are many and mixed enough to mean something, and each belongs to one group', () => {
+    expect(LABELLED).toHaveLength(1_036);
+    expect(LABELLED.filter(({ code }) => code === null).length).toBeGreaterThanOrEqual(400);
+    expect(new Set(LABELLED.map(({ name }) => name)).size).toBe(LABELLED.length);
+    expect([...new Set(LABELLED.map(({ set }) => set))].sort()).toEqual(
+      GROUPS.flatMap(({ sets }) => sets).sort(),
+    );
   });
 });
 
-/**
- * The figures of the first run, before any rule was changed for these mails, are in docs/benchmarks.md. One label
- * differs from those of two older sets: the PIN of a parcel locker.
- */
-describe(`codes and links of ${HELD_OUT_5.length} mails written without knowledge of the rules`, () => {
+describe.each(GROUPS)('codes and links of $title', ({ sets, floors }) => {
   let result: Awaited<ReturnType<typeof tally>>;
   beforeAll(async () => {
-    result = await tally(HELD_OUT_5);
+    result = await tally(LABELLED.filter(({ set }) => sets.includes(set)));
   });
 
-  for (const what of ['codes', 'links', 'hrefs'] as const) {
-    it(`${what}: precision at least ${PRECISION_OF_FIFTH}, recall at least ${RECALL}`, () => {
-      const one = result[what];
-      const { precision, recall } = rates(one);
-      const counts = `${one.right} right of ${one.given} given and ${one.there} there`;
-      process.stdout.write(
-        `fifth set, ${what}: precision ${precision.toFixed(3)}, recall ${recall.toFixed(3)} (${counts})\n`,
-      );
-      expect(precision, one.wrong.join('\n')).toBeGreaterThanOrEqual(PRECISION_OF_FIFTH);
-      expect(recall, one.wrong.join('\n')).toBeGreaterThanOrEqual(RECALL);
-    });
-  }
+  it.each(Object.entries(floors))('%s have at least %o', (what, floor) => {
+    const one = result[what as keyof typeof floors];
+    const { precision, recall } = rates(one);
+    const counts = `${one.right} right of ${one.given} given and ${one.there} there`;
+    process.stdout.write(
+      `${sets.join(', ')}, ${what}: precision ${precision.toFixed(3)}, recall ${recall.toFixed(3)} (${counts})\n`,
+    );
+    expect(precision, one.wrong.join('\n')).toBeGreaterThanOrEqual(floor.precision);
+    expect(recall, one.wrong.join('\n')).toBeGreaterThanOrEqual(floor.recall);
+  });
 });

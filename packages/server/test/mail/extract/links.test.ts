@@ -7,6 +7,91 @@ import { parseMail } from '../../../src/mail/parse.ts';
 const inText = (text: string) => findLinks(text, null, '').map(({ href }) => href);
 const inPage = (html: string) => findLinks(null, readHtml(html), '');
 
+/** What buttons say to a reader, one or two a language. */
+const IMPERATIVES: [string, string][] = Object.entries({
+  'sign-in': [
+    'Melden Sie sich an',
+    'Melde dich an',
+    'Loggen Sie sich ein',
+    'Connectez-vous',
+    'Identifiez-vous',
+    'Inicie sesión',
+    'Acceda a su cuenta',
+    'Inicie sessão',
+    'Aceda à sua conta',
+    'Accedi',
+    'Effettua l’accesso',
+    'Meld je aan',
+    'Logga in',
+    'Logg deg inn',
+    'Log dig ind',
+    'Kirjaudu sisään',
+    'Zaloguj się',
+    'Přihlaste se',
+    'Prihláste sa',
+    'Jelentkezz be',
+    'Lépjen be',
+    'Conectați-vă',
+    'Prijavite se',
+    'Влезте',
+    'Συνδεθείτε',
+    'Войдите',
+    'Авторизуйтесь',
+    'Увійдіть',
+    'Oturum açın',
+    'سجّل الدخول',
+    'وارد شوید',
+    'היכנסו',
+    'लॉग इन करें',
+    'Masuk',
+    'Đăng nhập',
+    'เข้าสู่ระบบ',
+    'サインインする',
+    '로그인하기',
+    '登錄',
+  ],
+  verify: [
+    'Confirmez votre adresse',
+    'Activez votre compte',
+    'Activa tu cuenta',
+    'Ative sua conta',
+    'Verifica la tua email',
+    'Verifieer je account',
+    'Verifiera',
+    'Aktiver kontoen',
+    'Aktivoi tili',
+    'Zweryfikuj',
+    'Potvrďte e-mail',
+    'Overte účet',
+    'Erősítse meg',
+    'Activați contul',
+    'Aktivirajte',
+    'Активирайте',
+    'Επιβεβαιώστε',
+    'Активуйте',
+    'أكّد بريدك',
+    'אמת את הכתובת',
+    'Aktifkan akun',
+    'Kích hoạt',
+  ],
+  unsubscribe: [
+    'Melden Sie sich hier ab',
+    'Dese de baja',
+    'Cancele a subscrição',
+    'Schrijf je uit',
+    'Avslutt abonnement',
+    'Frameld dig',
+    'Zrušte odběr',
+    'Iratkozzon le',
+    'Отпишитесь',
+    'Відпишіться',
+    'Διαγραφείτε',
+    'メルマガ解除',
+    'Huỷ đăng ký',
+  ],
+  reset: ['Сбросить'],
+}).flatMap(([kind, words]) => words.map((one): [string, string] => [one, kind]));
+
 describe('links', () => {
   it('of a page are as sent, entities decoded once, with their words', () => {
     expect(inPage('<a href=" https://x.test/?a=1&amp;b=%26amp;amp;c ">Go <b>now</b></a>')).toEqual([
@@ -82,6 +167,76 @@ describe('links', () => {
   });
 });
 
+describe('the kind of a link', () => {
+  const kinds = (html: string) => inPage(html).map(({ kind }) => kind);
+
+  it('is nothing that the words before say where the link is a picture without words', () => {
+    const icon =
+      '<table><tr><td><a href="https://social.test/1"><img src="x.png" alt=""></a></td></tr></table>';
+    expect(kinds(`<p>You can sign in now.</p>${icon}`)).toEqual(['other']);
+    expect(kinds(`<a href="https://x.test/home"><img src="logo.png"></a><p>Reset your password</p>`)).toEqual(
+      ['other'],
+    );
+  });
+
+  it('is what the title of a picture or of the link says, and the title is its text', () => {
+    expect(inPage('<a href="https://x.test/1"><img src="x.png" title="Log in"></a>')).toMatchObject([
+      { text: 'Log in', kind: 'sign-in' },
+    ]);
+    expect(inPage('<a href="https://x.test/1" title="Unsubscribe"><img src="x.png"></a>')).toMatchObject([
+      { text: 'Unsubscribe', kind: 'unsubscribe' },
+    ]);
+  });
+
+  it.each(IMPERATIVES)('is told by an imperative: %s is of kind %s', (words, kind) => {
+    expect(kinds(`<p>Hi</p><a href="https://x.test/1">${words}</a>`)).toEqual([kind]);
+  });
+
+  it.each(['Melden Sie sich bei Fragen', 'Active offers', 'Vhodné pro vás', 'Actievoorwaarden', 'Entradas'])(
+    'is other for words that only begin like those: %s',
+    (words) => {
+      expect(kinds(`<p>Hi</p><a href="https://x.test/1">${words}</a>`)).toEqual(['other']);
+    },
+  );
+
+  it('is what the words of the link say, and not its path', () => {
+    const path = 'https://id.test/realms/a/login-actions/action-token?key=1';
+    expect(kinds(`<a href="${path}">Link to reset credentials</a>`)).toEqual(['reset']);
+    expect(kinds(`<p>Verify your address:</p><a href="${path}">Click here</a>`)).toEqual(['verify']);
+    expect(kinds('<a href="https://x.test/verify?t=1">Sign in</a>')).toEqual(['sign-in']);
+    expect(findLinks('Sign in:\nhttps://x.test/verify?t=1', null, '')).toMatchObject([{ kind: 'sign-in' }]);
+    expect(findLinks('Sign in (https://x.test/confirm/1)', null, '')).toMatchObject([{ kind: 'sign-in' }]);
+  });
+
+  it('is that of the heading for a button that says "Continue" in any language', () => {
+    const page = (heading: string, button: string) =>
+      `<a href="https://x.test/"><img src="logo.png"></a><h1>${heading}</h1><p>Somebody asked for this. What follows works for one hour, and only once.</p><a href="https://x.test/verify/1">${button}</a>`;
+    expect(kinds(page('Reset your password', 'Continue'))).toEqual(['other', 'reset']);
+    expect(kinds(page('Bestätigen Sie Ihre Adresse', 'Weiter'))).toEqual(['other', 'verify']);
+    expect(kinds(page('ログインの確認', '次へ'))).toEqual(['other', 'verify']);
+    expect(kinds(page('Sign in to Acme', 'Continuer'))).toEqual(['other', 'sign-in']);
+  });
+
+  it('is other for the file that a link leads to, whatever its path says', () => {
+    expect(findLinks('Report: https://x.test/verify/2026.pdf', null, '')).toMatchObject([{ kind: 'other' }]);
+  });
+});
+
+describe('a link in Markdown in a plain text', () => {
+  it('ends before the brackets of its text and of its address', () => {
+    expect(inText('[https://a.test/x](https://b.test/y)')).toEqual(['https://a.test/x', 'https://b.test/y']);
+    expect(inText('[a](https://a.test/x_(1)),[b](https://b.test/y).')).toEqual([
+      'https://a.test/x_(1)',
+      'https://b.test/y',
+    ]);
+  });
+
+  it('has the kind of its words', () => {
+    const text = '# Reset your password\n\n[Continue](https://x.test/1) or [log in](https://x.test/verify)';
+    expect(findLinks(text, null, '').map(({ kind }) => kind)).toEqual(['reset', 'sign-in']);
+  });
+});
+
 describe('a link in a text that is bare', () => {
   it.each([
     ['is for what the sentence above it says', 'Reset your password:\nhttps://x.test/1', 'reset'],
@@ -111,6 +266,12 @@ describe('what a page says', () => {
       '<title>t</title><style>s</style><script>j</script><div style="display: none">h<div>h</div>h</div><p hidden>x</p>' +
       '<!-- c --><!--[if mso]>m<![endif]--><p>A&nbsp;&amp; B</p><br>C<table><tr><td>1<td>2</table>';
     expect(readHtml(html).words).toBe('A & B\nC\n1\t2');
+  });
+
+  it('includes the value of a field that shows it', () => {
+    const html =
+      '<p>Copy <input value="482910" readonly type="text"></p><input type="hidden" value="771204">';
+    expect(readHtml(html).words).toBe('Copy 482910');
   });
 });
 

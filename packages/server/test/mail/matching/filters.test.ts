@@ -7,11 +7,14 @@ import type { FullMessageRecord } from '../../../src/store/contract/index.ts';
 const MESSAGE: FullMessageRecord = {
   id: 'msg_1',
   inboxId: 'inb_1',
+  accountId: 'acc_1',
   receivedAt: 1,
   size: 1,
   contentBytes: 1,
   rcptTo: ['Ada+signup@mayfly.test'],
   parseError: null,
+  readAt: null,
+  tags: [],
   summary: {
     from: { address: 'no-reply@shop.example', name: 'Müller & Söhne' },
     to: [{ address: 'ada@mayfly.test', name: 'Ada' }],

@@ -1,6 +1,6 @@
 import type { InboxRecord, Store } from '../../../src/store/contract/index.ts';
 import { METHOD_PATHS, METHODS } from '../../../src/store/methods.ts';
-import { everything } from '../builders.ts';
+import { everything, saying } from '../builders.ts';
 
 /** What a reading method has to find. */
 export interface Shown {
@@ -35,7 +35,6 @@ export function showingMethods(
     'inboxes.findByAddress': async (now) => !!(await inboxes.findByAddress(inbox.address, now)),
     'inboxes.findTakers': async (now) => !!(await inboxes.findTakers(inbox.address, now)).ofAddress?.live,
     'inboxes.list': async (now) => (await inboxes.list(owner, page, now)).inboxes.length > 0,
-    'messages.list': async (now) => (await messages.list(inbox.id, everything, now)).length > 0,
     'messages.listRows': async (now) => (await messages.listRows(inbox.id, everything, now)).length > 0,
     'messages.listAfter': async (now) => (await messages.listAfter(inbox.id, everything, now)).length > 0,
     'messages.listByAccount': async (now) =>
@@ -43,7 +42,7 @@ export function showingMethods(
     'messages.listNewest': async (now) =>
       (await messages.listNewest(owner, everything, now)).messages.length > 0,
     'messages.search': async (now) =>
-      (await messages.search(owner, { words: ['hello'] }, everything, now)).messages.length > 0,
+      (await messages.search({ accountId: owner }, saying('hello'), everything, now)).messages.length > 0,
     'messages.check': async (now) =>
       (
         await messages.check(

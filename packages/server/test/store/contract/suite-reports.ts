@@ -41,7 +41,7 @@ export function describeReports(given: Given): void {
       await given.inbox(owner, { labels: { run: '4711' }, expiresAt: T + 3 * HOUR }, on);
 
       const now = T + 2 * HOUR;
-      const { inboxes, hasMore } = await store.reports.listRun(owner, labels, now);
+      const { inboxes, totals } = await store.reports.listRun(owner, labels, now);
       const base = { labels, createdAt: T, waits: NO_WAITS, refusals: NO_REFUSALS };
       expect(inboxes).toEqual(
         [
@@ -59,7 +59,7 @@ export function describeReports(given: Given): void {
           },
         ].toSorted((a, b) => (a.id < b.id ? 1 : -1)),
       );
-      expect(hasMore).toBe(false);
+      expect(totals.inboxes).toBe(3);
       expect((await store.reports.listRun(owner, { run: '4711' }, now)).inboxes).toHaveLength(4);
       const states = async (at: number) =>
         (await store.reports.listRun(owner, labels, at)).inboxes.map(({ state }) => state).sort();
@@ -184,26 +184,54 @@ export function describeReports(given: Given): void {
       expect(await on.counts()).toMatchObject({ inboxes: 0, inbox_waits: 0, deleted_inboxes: 0 });
     });
 
-    it('has the newest inboxes where there are more than a report shows', async () => {
+    it('counts all inboxes where there are more than a report shows, and prefers those with a problem', async () => {
       const owner = await given.account();
-      const labels = { run: 'large' };
-      const { inboxes, reports } = given.store;
-      const ids: string[] = [];
-      const add = async () => {
-        const { id } = await given.inbox(owner, { labels, createdAt: T + ids.length });
-        ids.push(id);
-      };
-      const many = async (count: number) => {
-        for (let n = 0; n < count; n++) await add();
+      const labels = { run: 'large', project: 'shop' };
+      const { inboxes, reports, refusals } = given.store;
+      const ALL = 2 * MAX_RUN_INBOXES;
+      const address = 'again@mayfly.test';
+      const oldest = await given.inbox(owner, { labels, address, createdAt: T });
+      const refusal = { mailFrom: 'a@x.example', helo: 'x', remoteAddress: '192.0.2.1', address };
+      await refusals.add([{ ...refusal, at: T + 1, reply: '452 old' }]);
+      await inboxes.delete(owner, oldest.id, T + 1);
+      let made = 2;
+      const many = async () => {
+        while (made < ALL) await given.inbox(owner, { labels, createdAt: T + 1 + made++ });
       };
       // Several at a time share the writes to disk.
-      await Promise.all(Array.from({ length: 10 }, () => many(MAX_RUN_INBOXES / 10)));
-      expect((await reports.listRun(owner, labels, T)).hasMore).toBe(false);
-      await inboxes.deleteByLabels(owner, labels, T);
-      await add();
-      const run = await reports.listRun(owner, labels, T);
-      expect(run.hasMore).toBe(true);
-      expect(run.inboxes.map(({ id }) => id)).toEqual(ids.toSorted().toReversed().slice(0, MAX_RUN_INBOXES));
+      await Promise.all(Array.from({ length: 10 }, many));
+      const newest = await given.inbox(owner, { labels, address, createdAt: T + 2 * ALL });
+      await refusals.add([{ ...refusal, at: T + 2 * ALL + 1, reply: '452 new' }]);
+      await reports.addWaits([waitOf(oldest, failedAt(T)), waitOf(newest, null)]);
+
+      const now = T + 2 * ALL + 2;
+      const run = await reports.listRun(owner, { run: 'large' }, now);
+      expect(run.totals).toEqual({
+        ...{
+          inboxes: ALL,
+          inboxesWithoutMail: ALL,
+          messages: 0,
+          waitsSucceeded: 1,
+          waitsFailed: 1,
+          refusals: 2,
+        },
+        ...{ lists: NONE, streams: NONE },
+      });
+      expect(run.inboxes).toHaveLength(MAX_RUN_INBOXES);
+      const ids = run.inboxes.map(({ id }) => id);
+      expect(ids).toEqual(ids.toSorted().toReversed());
+      expect([ids[0], ids.at(-1)]).toEqual([newest.id, oldest.id]);
+      expect(run.inboxes.at(-1)?.refusals).toMatchObject({ count: 1, last: { reply: '452 old' } });
+
+      await given.inbox(owner, { labels: { run: 'small' }, createdAt: now });
+      expect(await reports.listLabels(owner, 'run', 9, now)).toEqual([
+        { name: 'run', value: 'small', inboxes: 1, newestAt: now },
+        { name: 'run', value: 'large', inboxes: ALL - 1, newestAt: T + 2 * ALL },
+      ]);
+      expect(await reports.listLabels(owner, null, 9, now)).toHaveLength(3);
+      expect(await reports.listLabels(owner, null, 1, now)).toHaveLength(1);
+      expect(await reports.listLabels(owner, 'ru', 9, now)).toEqual([]);
+      expect(await reports.listLabels(await given.account(), null, 9, now)).toEqual([]);
     });
   });
 }

@@ -68,7 +68,7 @@ function randomFrom(seed: number): (below: number) => number {
 
 /** Fails unless every message that an inbox lists can be read whole. */
 async function expectWhole(store: Store, inbox: InboxRecord, sizes: number[]): Promise<void> {
-  const listed = await store.messages.list(inbox.id, everything, NOW);
+  const listed = await store.messages.listRows(inbox.id, everything, NOW);
   expect(listed.map(({ size }) => size).toSorted((a, b) => a - b)).toEqual(sizes.toSorted((a, b) => a - b));
   for (const { id, size } of listed) {
     expect(await rawOf(store, inbox.id, id, NOW)).toEqual(new Uint8Array(size).fill(size % 251));
@@ -168,7 +168,7 @@ export function describeTwoWriters(given: Given): void {
         (store) => store.upkeep.sweep(NOW, 50),
         async (store) => {
           const { id } = pick();
-          const [first] = await store.messages.list(id, { ...everything, limit: 1 }, NOW);
+          const [first] = await store.messages.listRows(id, { ...everything, limit: 1 }, NOW);
           if (first) await store.messages.delete(id, first.id, NOW);
         },
       ];
@@ -180,7 +180,7 @@ export function describeTwoWriters(given: Given): void {
 
       for (const inbox of inboxes) {
         const record = await on.store.inboxes.find(owner, inbox.id, NOW);
-        const listed = await on.store.messages.list(inbox.id, { ...everything, limit: 99_999 }, NOW);
+        const listed = await on.store.messages.listRows(inbox.id, { ...everything, limit: 99_999 }, NOW);
         expect(listed.length).toBe(record?.messageCount ?? 0);
         for (const { id, size } of listed) {
           expect((await rawOf(on.store, inbox.id, id, NOW)).every((byte) => byte === size % 251)).toBe(true);

@@ -85,7 +85,7 @@ export function describeStore(name: string, open: () => Promise<Opened>, openFre
         return id;
       },
       async inbox(owner, changes, on = shared()) {
-        return (await on.store.inboxes.create(owner, inboxAt(changes), 1000, null)).inbox;
+        return (await on.store.inboxes.create(owner, inboxAt(changes), 5_000, null)).inbox;
       },
     };
     describeAccounts(given);

@@ -1,6 +1,6 @@
 import type { Store } from '../../../src/store/contract/index.ts';
 import type { MethodPath } from '../../../src/store/methods.ts';
-import { everything } from '../builders.ts';
+import { everything, saying } from '../builders.ts';
 import { MONTH, type Scene } from './scene.ts';
 import type { Works } from './writes.ts';
 
@@ -30,13 +30,17 @@ export function readWorks(scene: Scene): Works {
     'inboxes.findByAddress': (node) => node.inboxes.findByAddress(scene.address(), now()),
     'inboxes.findTakers': (node) => node.inboxes.findTakers(scene.address(), now()),
     'faults.read': (node) => node.faults.read(inbox().accountId, inbox().id, now()),
-    'messages.list': (node) => node.messages.list(inbox().id, everything, now()),
     'messages.listRows': (node) => node.messages.listRows(inbox().id, everything, now()),
     'messages.listAfter': (node) => node.messages.listAfter(inbox().id, everything, now()),
     'messages.listByAccount': (node) => node.messages.listByAccount(inbox().accountId, everything, now()),
     'messages.listNewest': (node) => node.messages.listNewest(inbox().accountId, everything, now()),
     'messages.search': (node) =>
-      node.messages.search(inbox().accountId, { words: ['hello'] }, everything, now()),
+      node.messages.search(
+        pick([{ accountId: inbox().accountId }, { accountId: inbox().accountId, inboxId: inbox().id }]),
+        saying('hello'),
+        everything,
+        now(),
+      ),
     'messages.check': (node) => {
       const range = { ...everything, order: 'newest-first' as const, onlyMatches: true };
       return node.messages.check(inbox().id, { text: 'hello' }, range, now());
@@ -82,6 +86,8 @@ export function readWorks(scene: Scene): Works {
       return node.deliveries.listOfMessage(accountId, { inboxId, messageId, from: 0, to: now() }, now());
     },
     'reports.listRun': (node) => node.reports.listRun(pick(scene.accounts), labels, now()),
+    'reports.listLabels': (node) =>
+      node.reports.listLabels(pick(scene.accounts), pick([null, 'run']), 9, now()),
     'upkeep.measure': (node) => node.upkeep.measure(now()),
     'upkeep.newestTime': (node) => node.upkeep.newestTime(),
     'upkeep.time': (node) => node.upkeep.time(),

@@ -6,7 +6,7 @@ import { contentJson } from '../../../src/mail/stored-content.ts';
 import type { InboxRecord } from '../../../src/store/contract/index.ts';
 import { hasPostgres } from '../../support/postgres.ts';
 import { cpuSlowness } from '../../support/slowness.ts';
-import { everything, inboxAt, mailTo, onlyPlaced, T } from '../builders.ts';
+import { everything, inboxAt, mailTo, onlyPlaced, saying, T } from '../builders.ts';
 import type { Opened } from '../contract/suite.ts';
 import { startCluster } from './open-postgres.ts';
 
@@ -63,7 +63,12 @@ describe.skipIf(!IS_THERE)('searching the text of a large message on PostgreSQL'
   });
 
   const search = async (text: string) => {
-    const { messages } = await on.store.messages.search(owner, { text }, everything, T);
+    const { messages } = await on.store.messages.search(
+      { accountId: owner },
+      [{ field: 'text', text }],
+      everything,
+      T,
+    );
     return messages.map(({ id }) => id);
   };
   const check = async (text: string) => {
@@ -88,10 +93,10 @@ describe.skipIf(!IS_THERE)('searching the text of a large message on PostgreSQL'
 
   it('finishes what it has begun when the store is closed, and then answers unavailable', async () => {
     const store = await on.openAnother();
-    const searching = store.messages.search(owner, { words: ['long'] }, everything, T);
+    const searching = store.messages.search({ accountId: owner }, saying('long'), everything, T);
     await store.close();
     expect((await searching).messages).toHaveLength(1);
-    await expect(store.messages.search(owner, {}, everything, T)).rejects.toMatchObject({
+    await expect(store.messages.search({ accountId: owner }, [], everything, T)).rejects.toMatchObject({
       code: 'unavailable',
     });
   });

@@ -91,7 +91,7 @@ describe.skipIf(!MAY_MOUNT)('a store whose disk is full (skipped where none may 
     leaveFree(0);
     await expect(store.ping()).rejects.toMatchObject(FULL);
     await expect(newInbox()).rejects.toMatchObject(FULL);
-    expect(await store.messages.list(inbox.id, everything, T)).toHaveLength(1);
+    expect(await store.messages.listRows(inbox.id, everything, T)).toHaveLength(1);
     rmSync(join(folder, 'filler'));
     await store.ping();
     await newInbox();
@@ -118,7 +118,7 @@ describe.skipIf(!MAY_MOUNT)('a store whose disk is full (skipped where none may 
       } else {
         expect(outcome).toMatchObject(FULL);
         expect(there?.messageCount).toBe(120);
-        expect(await store.messages.list(inbox.id, everything, T)).toHaveLength(120);
+        expect(await store.messages.listRows(inbox.id, everything, T)).toHaveLength(120);
         refused += 1;
       }
       rmSync(join(folder, 'filler'));

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { newId } from '../../../src/ids.ts';
 import type { InboxRecord } from '../../../src/store/contract/index.ts';
-import { everything, inboxAt, mailTo, onlyPlaced, T } from '../builders.ts';
+import { everything, inboxAt, mailTo, onlyPlaced, saying, T } from '../builders.ts';
 import type { Opened } from '../contract/suite.ts';
 import { openTemporary } from './open-sqlite.ts';
 
@@ -16,7 +16,8 @@ describe('the thread that searches', () => {
   });
   afterEach(() => on.close());
 
-  const search = (word: string) => on.store.messages.search(owner, { words: [word] }, everything, T);
+  const search = (word: string) =>
+    on.store.messages.search({ accountId: owner }, saying(word), everything, T);
 
   it('sees every change that was answered before', async () => {
     for (let n = 0; n < 30; n++) {

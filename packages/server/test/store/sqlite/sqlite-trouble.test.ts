@@ -124,7 +124,7 @@ describe('two processes on one database', () => {
     await once(child, 'exit');
     const store = await openSqlite({ path });
     cleanups.push(() => store.close());
-    const listed = await store.messages.list(placed.inboxId, everything, T);
+    const listed = await store.messages.listRows(placed.inboxId, everything, T);
     expect(listed.map(({ id }) => id)).toEqual([placed.messageId]);
   });
 });
@@ -141,7 +141,7 @@ describe('a storage in trouble', () => {
       message: expect.stringContaining('full'),
     });
     expect(await counts()).toEqual(before);
-    expect(await store.messages.list(inbox.id, everything, T)).toHaveLength(1);
+    expect(await store.messages.listRows(inbox.id, everything, T)).toHaveLength(1);
     await store.messages.delete(inbox.id, messageId, T);
     await onlyPlaced(store, mailTo([inbox], { raw: new Uint8Array(600_000) }), T);
   });
@@ -159,7 +159,7 @@ describe('a storage in trouble', () => {
     other.exec('rollback');
     await store.ping();
     await onlyPlaced(store, mailTo([inbox]), T);
-    expect(await store.messages.list(inbox.id, everything, T)).toHaveLength(1);
+    expect(await store.messages.listRows(inbox.id, everything, T)).toHaveLength(1);
   });
 
   it('when the writer thread dies, the outcome of writes it was sent is unknown, other calls are unavailable, and the next call starts it again', async () => {
@@ -188,9 +188,9 @@ describe('a storage in trouble', () => {
     ]);
     other.close();
     await ended;
-    expect(await store.messages.list(inbox.id, everything, T)).toHaveLength(1);
+    expect(await store.messages.listRows(inbox.id, everything, T)).toHaveLength(1);
     await onlyPlaced(store, mailTo([inbox]), T);
-    expect(await store.messages.list(inbox.id, everything, T)).toHaveLength(2);
+    expect(await store.messages.listRows(inbox.id, everything, T)).toHaveLength(2);
     expect([threads.length, crashes.length]).toEqual([2, 1]);
   });
 
@@ -210,6 +210,8 @@ describe('a storage in trouble', () => {
     await Promise.all([store.close(), store.close()]);
     expect(await committing).toMatchObject([[{ inboxId: inbox.id }]]);
     await expect(store.ping()).rejects.toMatchObject({ code: 'unavailable' });
-    await expect(store.messages.list(inbox.id, everything, T)).rejects.toMatchObject({ code: 'unavailable' });
+    await expect(store.messages.listRows(inbox.id, everything, T)).rejects.toMatchObject({
+      code: 'unavailable',
+    });
   });
 });

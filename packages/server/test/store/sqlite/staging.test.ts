@@ -74,11 +74,11 @@ describe('a mail of 48 MB', () => {
     const { store, inbox, accountId, beside } = await openWithInbox();
     const large = store.messages.addBatch([mailTo([inbox], { raw: new Uint8Array(LARGE) })], T);
     await untilStaged(beside);
-    expect(await store.messages.list(inbox.id, everything, T)).toEqual([]);
+    expect(await store.messages.listRows(inbox.id, everything, T)).toEqual([]);
     expect(await store.inboxes.find(accountId, inbox.id, T)).toMatchObject({ messageCount: 0 });
     expect(await store.messages.newestInAccount(accountId)).toBe(0);
     await large;
-    expect(await store.messages.list(inbox.id, everything, T)).toHaveLength(1);
+    expect(await store.messages.listRows(inbox.id, everything, T)).toHaveLength(1);
     expect(staged(beside)).toBe(0);
   });
 
@@ -145,7 +145,7 @@ describe('a server that is killed while it writes a mail of 48 MB', () => {
       beside.close();
 
       const store = await openSqlite({ path });
-      const listed = await store.messages.list(inboxId, everything, T);
+      const listed = await store.messages.listRows(inboxId, everything, T);
       // The last one may have been committed without an answer.
       expect(listed.length - answered.length).toBeOneOf([0, 1]);
       expect(listed.map(({ id }) => id)).toEqual(expect.arrayContaining(answered));

@@ -168,7 +168,7 @@ describe.skipIf(!CHROMIUM)('the reference page in a browser (skipped where there
       paths[path] = { ...paths[path], [method]: shown };
     }
     const shown = { ...document, paths, webhooks: {} };
-    await page.route('**/docs/json', (route) => route.fulfill({ json: shown }));
+    await page.route('**/openapi.json', (route) => route.fulfill({ json: shown }));
     await page.goto(`${app.url}/docs`);
     await expect.poll(() => page.locator('.opblock').count()).toBe(operations.length);
   }

@@ -175,6 +175,12 @@ describe.skipIf(!CHROMIUM)('the console in a browser (skipped where there is no 
     expect(await search.inputValue()).toBe('to:nobody.takes.it@mayfly.test');
     await search.fill('Subject:nothing');
     await other.page.keyboard.press('Enter');
+    await other.page.getByText('No message matches').waitFor();
+    await search.fill('sender:nobody');
+    await other.page.keyboard.press('Enter');
+    await other.page.getByText('"sender:" in "q" is no search operator').waitFor();
+    await search.fill('-nobody confirm "your address" -confirm');
+    await other.page.keyboard.press('Enter');
     await other.page.getByRole('button', { name: 'Show all messages' }).click();
     await other.page.getByRole('link', { name: /Please confirm your address/ }).waitFor();
     expect(await search.inputValue()).toBe('');

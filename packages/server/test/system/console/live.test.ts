@@ -103,7 +103,7 @@ describe.skipIf(!CHROMIUM)('live lists of the console (skipped where there is no
 
   it('show a message that arrives while the list is loaded, also with a filter', async () => {
     const inbox = await app.createInbox();
-    for (const search of ['', '?subject=race']) {
+    for (const search of ['', '?q=subject:race']) {
       const { page, context, open } = await openConsole(browser, app);
       const subject = `race${search.length}`;
       const held = Promise.withResolvers<void>();

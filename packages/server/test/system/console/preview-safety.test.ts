@@ -14,6 +14,10 @@ import { CLICKED, HOSTILE } from './hostile-html.ts';
 /** How long a preview may take to load, milliseconds. */
 const LOADED_MS = 2_000;
 
+/** Ten pixels wide. */
+const PNG =
+  'iVBORw0KGgoAAAANSUhEUgAAAAoAAAAKCAYAAACNMs+9AAAAFUlEQVR42mNk+M9Qz0AEYBxVSF+FAAhKDveksOjmAAAAAElFTkSuQmCC';
+
 /** Payloads against sanitisers; not part of the project, and skipped where they are not beside it. */
 const CORPUS = resolve(import.meta.dirname, '../../../../../../shared/corpora/dompurify-xss/expect.json');
 
@@ -233,15 +237,40 @@ describe.skipIf(!CHROMIUM)('the preview of a hostile mail (skipped where there i
     expect((await fetch(url)).status).toBe(404);
   });
 
+  it('shows an image of the mail wherever it stands for one request, and the mail can request nothing else here', async () => {
+    const own = ['/healthz', 'att_1', '../preview/att_1', `${app.url}/openapi.json`];
+    await app.send({
+      from: 'a@shop.example',
+      to: inbox.address,
+      subject: 'images',
+      html: `<style>p { background: url(cid:a@x) }</style><p>x</p>${'<img src="cid:a@x">'.repeat(300)}${own.map((url) => `<img src="${url}"><link rel=stylesheet href="${url}">`).join('')}`,
+      attachments: [{ filename: 'a.png', cid: 'a@x', content: Buffer.from(PNG, 'base64') }],
+    });
+    const { body } = await app.api('GET', `/v1/inboxes/${inbox.id}/messages?subject=images`);
+    const { context, page, open } = await openConsole(browser, app);
+    const requested: string[] = [];
+    page.on('response', (response) => requested.push(new URL(response.url()).pathname));
+    await open(`/inboxes/${inbox.id}/messages/${body.messages[0].id}`);
+    await page.frameLocator('iframe').locator('img').first().waitFor();
+    const shown = '[...document.images].filter((one) => one.naturalWidth === 10).length';
+    await expect.poll(() => page.frames()[1]?.evaluate(shown)).toBe(300);
+    const ofFrame = requested.filter(
+      (path) => /preview\/|healthz|openapi/.test(path) && !path.startsWith('/v1/'),
+    );
+    expect(ofFrame).toEqual([
+      expect.stringMatching(/^\/preview\/pv_[^/]+$/),
+      expect.stringMatching(/^\/preview\/pv_[^/]+\/att_1$/),
+    ]);
+    await context.close();
+  });
+
   it('shows the mail as it is: its own images, its document type, its styles', async () => {
-    const png =
-      'iVBORw0KGgoAAAANSUhEUgAAAAoAAAAKCAYAAACNMs+9AAAAFUlEQVR42mNk+M9Qz0AEYBxVSF+FAAhKDveksOjmAAAAAElFTkSuQmCC';
     await app.send({
       from: 'a@shop.example',
       to: inbox.address,
       subject: 'styled',
       html: '<!DOCTYPE html><style>p { color: rgb(1, 2, 3) }</style><p>Hello</p><img id=i src="cid:logo@shop"><a href="#below">down</a><a id=out href="https://shop.example/?a=1&amp;b=2">out</a>',
-      attachments: [{ filename: 'logo.png', cid: 'logo@shop', content: Buffer.from(png, 'base64') }],
+      attachments: [{ filename: 'logo.png', cid: 'logo@shop', content: Buffer.from(PNG, 'base64') }],
     });
     const { body } = await app.api('GET', `/v1/inboxes/${inbox.id}/messages`);
     const { context, page, open, complaints } = await openConsole(browser, app, LOOKS[0], TEST_KEY, {

@@ -86,6 +86,18 @@ describe.skipIf(!CHROMIUM)('after a failed test (skipped where there is no Chrom
     await context.close();
   });
 
+  it('lists the runs that have live inboxes, with all of these, however many inboxes are newer', async () => {
+    const fresh = await startApp();
+    await fresh.createInbox({ labels: { run: 'older', test: 'first' } });
+    for (let n = 0; n < 210; n++) await fresh.createInbox({ labels: { run: 'newer', test: `${n}` } });
+    const { context, page, open } = await openConsole(browser, fresh);
+    await open('/runs');
+    await page.getByRole('link', { name: 'run=older' }).waitFor();
+    await page.getByText('210 inboxes').waitFor();
+    await context.close();
+    await fresh.stop();
+  });
+
   it('an inbox without conditions and with mail is not said to have what the test waits for', async () => {
     const inbox = await app.createInbox();
     await app.send(signUpMail(inbox.address));

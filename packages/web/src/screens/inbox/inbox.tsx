@@ -10,12 +10,12 @@ import { href, navigate, query } from '../../lib/router.ts';
 import { mayfly, mayWrite, session } from '../../lib/session.ts';
 import { serverNow } from '../../lib/time.ts';
 import { showTitle } from '../../lib/title.ts';
+import { Search } from '../../ui/search.tsx';
 import { Failure, Stale } from '../../ui/states.tsx';
 import { focusedRow, focusRow, keepRow, rowKeys } from '../../ui/window-list.tsx';
 import { MessagePane } from '../message/message.tsx';
 import { Head } from './head.tsx';
 import { List } from './list.tsx';
-import { type Filters, filtersIn, Search } from './search.tsx';
 
 const PAGE = 100;
 /** Longer timers would fire at once (HTML, section 8.7); the inbox is then looked at again. */
@@ -26,23 +26,22 @@ const AFTER_END_MS = 1_000;
 const NEXT_LOOK_MS = 30_000;
 
 /** The messages of an inbox, kept current while the component is shown. */
-function useFeed(id: string, filters: Filters): Feed {
-  const key = `${id} ${JSON.stringify(filters)}`;
+function useFeed(id: string, q: string): Feed {
   const feed = useMemo(
     () =>
       new Feed(
         async (range, signal) => {
           const page = await mayfly.call('GET /v1/inboxes/{id}/messages', {
             path: { id },
-            query: { limit: PAGE, ...filters, ...range },
+            query: { limit: PAGE, ...(q && { q }), ...range },
             signal,
           });
-          return { ...page, before: page.messages.at(-1)?.id ?? null };
+          return { ...page, before: page.searchedTo ?? page.messages.at(-1)?.id ?? null };
         },
-        Object.keys(filters).length === 0,
+        q === '',
         id,
       ),
-    [key],
+    [id, q],
   );
   useEffect(() => () => feed.stop(), [feed]);
   return feed;
@@ -148,8 +147,8 @@ export function Inbox({ id, messageId }: InboxProps) {
   const inbox: Query<api.Inbox> = useQuery(`inbox ${id}`, (signal) =>
     mayfly.call('GET /v1/inboxes/{id}', { path: { id }, signal }),
   );
-  const filters = filtersIn(query.value);
-  const feed = useFeed(id, filters);
+  const q = query.value.get('q') ?? '';
+  const feed = useFeed(id, q);
   const box = useRef<HTMLDivElement>(null);
   const messages = visible(feed.messages.value);
   useFreshFigures(inbox, messages[0]?.id);
@@ -180,8 +179,8 @@ export function Inbox({ id, messageId }: InboxProps) {
             onChange={inbox.set}
             onEmptied={reload}
           />
-          <Search key={id} filters={filters} feed={feed} />
-          <List feed={feed} messages={messages} inbox={inbox.data} filters={filters} open={messageId} />
+          <Search key={id} q={q} feed={feed} label="Search messages" placeholder="Search this inbox" />
+          <List feed={feed} messages={messages} inbox={inbox.data} q={q} open={messageId} />
         </section>
         {messageId && (
           <section class="pane-detail" aria-label="Message">

@@ -6,7 +6,6 @@ import { Button, Snippet } from '../../ui/basics.tsx';
 import { Failure, Loading, Notice } from '../../ui/states.tsx';
 import { sendTestMail } from '../connect/test-mail.ts';
 import { FeedList } from './feed-list.tsx';
-import { type Filters, parseSearch } from './search.tsx';
 
 function Empty({ inbox }: { inbox: api.Inbox }) {
   const smtp = session.value?.server.smtp;
@@ -40,24 +39,25 @@ interface ListProps {
   /** Those of the feed that were not deleted. */
   messages: readonly api.MessageSummary[];
   inbox: api.Inbox | undefined;
-  filters: Filters;
+  /** '' without a search. */
+  q: string;
   open: string | undefined;
 }
 
 /** The messages, or the state that the list is in. */
-export function List({ feed, messages, inbox, filters, open }: ListProps) {
+export function List({ feed, messages, inbox, q, open }: ListProps) {
   const error = feed.error.value;
   // The head grows when the inbox is known: a list that is there before would be moved.
   if (messages.length > 0 && inbox)
     return <FeedList feed={feed} messages={messages} label="Messages" open={open} />;
   if (error !== undefined) return <Failure error={error} retry={feed.reload} />;
   if (feed.isLoading.value || !inbox) return <Loading />;
-  if (Object.keys(filters).length === 0) return <Empty inbox={inbox} />;
+  if (q === '') return <Empty inbox={inbox} />;
   return (
     <Notice icon="search" title="No message matches">
       <p>
-        <Button onClick={() => setQuery(parseSearch(''))}>Show all messages</Button>{' '}
-        <a href={href(`/inboxes/${inbox.id}/why`, { ...filters, hasAttachments: null })}>Why nothing came</a>
+        <Button onClick={() => setQuery({ q: null })}>Show all messages</Button>{' '}
+        <a href={href(`/inboxes/${inbox.id}/why`)}>Why nothing came</a>
       </p>
     </Notice>
   );

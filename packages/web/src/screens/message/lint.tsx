@@ -20,11 +20,12 @@ export function Lint({ message }: { message: api.Message }) {
             <p class="answer">Nothing is wrong with this mail.</p>
           ) : (
             <ul>
-              {findings.map(({ rule, severity, message: words, where, reference }) => (
-                <li class="seen" key={`${rule} ${where} ${words}`}>
+              {findings.map(({ rule, severity, message: words, where, count, reference }) => (
+                <li class="seen" key={rule}>
                   <div class="row-line">
                     <Badge kind={KINDS[severity]}>{severity}</Badge>
                     <b class="cut">{rule}</b>
+                    {count > 1 && <span class="small">{count} times</span>}
                     <span class="small muted">{where}</span>
                   </div>
                   <p>{words}</p>

@@ -12,36 +12,24 @@ import { Failures, hasProblem } from './failures.tsx';
 import { type Labels, labelParams, labelsIn, loadReport } from './report.ts';
 
 const LABEL = /^([\w.-]+)=(.+)$/;
-/** As many inboxes as one request returns: the runs of the newest are offered. */
+/** As many labels as one request returns. */
 const NEWEST = 200;
+type Label = api.LabelList['labels'][number];
 
-interface Run {
-  name: string;
-  value: string;
-  inboxes: number;
-  newestAt: string;
+interface Labelled {
+  /** Playwright and pytest give the label `run` by themselves. */
+  runs: Label[];
+  others: Label[];
 }
 
-/** The labels of the newest inboxes. */
-async function loadRuns(signal: AbortSignal): Promise<Run[]> {
-  const { inboxes } = await mayfly.call('GET /v1/inboxes', { query: { limit: NEWEST }, signal });
-  const runs = new Map<string, Run>();
-  // Newest first: the first inbox with a label is its newest.
-  for (const { labels, createdAt } of inboxes) {
-    for (const [name, value] of Object.entries(labels)) {
-      if (name === 'mayfly') continue;
-      const key = `${name}=${value}`;
-      const known = runs.get(key) ?? { name, value, inboxes: 0, newestAt: createdAt };
-      runs.set(key, { ...known, inboxes: known.inboxes + 1 });
-    }
-  }
-  return [...runs.values()];
+async function loadLabels(signal: AbortSignal): Promise<Labelled> {
+  const load = async (query: { name?: string }) =>
+    (await mayfly.call('GET /v1/labels', { query: { ...query, limit: NEWEST }, signal })).labels;
+  const [runs, all] = await Promise.all([load({ name: 'run' }), load({})]);
+  return { runs, others: all.filter(({ name }) => name !== 'run' && name !== 'mayfly') };
 }
 
-/** Playwright and pytest give this label by themselves. */
-const isRun = ({ name }: Run): boolean => name === 'run';
-
-const Choices = ({ runs }: { runs: readonly Run[] }) => (
+const Choices = ({ runs }: { runs: readonly Label[] }) => (
   <ul>
     {runs.map(({ name, value, inboxes, newestAt }) => (
       <li class="seen" key={`${name}=${value}`}>
@@ -58,12 +46,12 @@ const Choices = ({ runs }: { runs: readonly Run[] }) => (
 );
 
 function Choose() {
-  const runs = useQuery('runs', loadRuns);
-  useKeys({ r: runs.reload });
+  const labels = useQuery('runs', loadLabels);
+  useKeys({ r: labels.reload });
   return (
-    <Loaded query={runs} rows={3}>
-      {(all) =>
-        all.length === 0 ? (
+    <Loaded query={labels} rows={3}>
+      {({ runs, others }) =>
+        runs.length + others.length === 0 ? (
           <Notice icon="play" title="No inbox has a label">
             <p>
               Give the inboxes of a test run a label, for instance its number. The report of the run then says
@@ -78,13 +66,13 @@ function Choose() {
         ) : (
           <section>
             <h2>Runs with live inboxes</h2>
-            <Choices runs={all.filter(isRun)} />
+            <Choices runs={runs} />
             <p class="small muted padded-line">
               A run whose inboxes have all ended is not listed: enter its label above.
             </p>
-            <details open={!all.some(isRun)}>
+            <details open={runs.length === 0}>
               <summary>Other labels</summary>
-              <Choices runs={all.filter((one) => !isRun(one))} />
+              <Choices runs={others} />
             </details>
           </section>
         )
@@ -180,7 +168,6 @@ function Report({ report }: { report: api.RunReport }) {
           {plural(totals.messages, 'mail')}, {count(totals.refusals)} refused ·{' '}
           {plural(totals.waitsSucceeded, 'wait')} succeeded, {count(totals.waitsFailed)} failed
         </p>
-        {hasMore && <p class="muted">These are the newest inboxes only: add a further label.</p>}
       </section>
       {wrong.length > 0 && (
         <section>
@@ -199,7 +186,12 @@ function Report({ report }: { report: api.RunReport }) {
         </section>
       )}
       <section>
-        <h2>All inboxes of the run</h2>
+        <h2>{hasMore ? `${count(inboxes.length)} inboxes of the run` : 'All inboxes of the run'}</h2>
+        {hasMore && (
+          <p class="small muted padded-line">
+            Those with a problem and the newest others are listed. A further label narrows the report.
+          </p>
+        )}
         <Table inboxes={inboxes} />
       </section>
     </>

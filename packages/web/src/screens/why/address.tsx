@@ -47,7 +47,8 @@ function Unknown({ address, sink }: { address: string; sink: api.Inbox | undefin
           Mail for <b class="mono">{address}</b> is accepted and goes to the sink
           {sink ? (
             <>
-              . <a href={href(`/inboxes/${sink.id}`, { to: address })}>Show the mail for this address</a>
+              .{' '}
+              <a href={href(`/inboxes/${sink.id}`, { q: `to:${address}` })}>Show the mail for this address</a>
             </>
           ) : (
             ', which belongs to another account'

@@ -1,5 +1,6 @@
 import { Readable } from 'node:stream';
 import { notFound } from '../../../errors.ts';
+import type { ParseRequest } from '../../../inbound/parsing/parser-pool.ts';
 import { attachmentPart } from '../../../mail/attachment.ts';
 import type { MailAttachment } from '../../../mail/mail.ts';
 import type { IndexedPart } from '../../../mail/mime/part-index.ts';
@@ -11,6 +12,7 @@ import { Base64Pieces } from './base64-pieces.ts';
 import { QuotedPrintablePieces, UuPieces } from './line-pieces.ts';
 import type { ByteRange } from './range.ts';
 import { rawPieces, rawRange } from './raw-source.ts';
+import { createTurns } from './turns.ts';
 
 /** The decoded bytes of an attachment. */
 export interface AttachmentContent {
@@ -35,26 +37,9 @@ export interface AttachmentBytes {
 /** The part of parsing that HTTP uses: work that would hold up the main thread. */
 export interface AttachmentParsing {
   /** The decoded bytes of an attachment, searched in the whole raw source; undefined when it is not there. */
-  attachment(raw: Uint8Array, attachmentId: string): Promise<Uint8Array | undefined>;
+  attachment(raw: Uint8Array, attachmentId: string, request: ParseRequest): Promise<Uint8Array | undefined>;
   /** The bytes of a part without their transfer encoding. */
-  decode(bytes: Uint8Array, encoding: TransferEncoding): Promise<Uint8Array>;
-}
-
-/** Lets at most `limit` run at once; the others queue in order. */
-export function createTurnstile(limit: number) {
-  let running = 0;
-  const queue: (() => void)[] = [];
-  return async <T>(work: () => Promise<T>): Promise<T> => {
-    if (running < limit) running++;
-    else await new Promise<void>((resolve) => queue.push(resolve));
-    try {
-      return await work();
-    } finally {
-      const next = queue.shift();
-      if (next) next();
-      else running--;
-    }
-  };
+  decode(bytes: Uint8Array, encoding: TransferEncoding, request: ParseRequest): Promise<Uint8Array>;
 }
 
 /**
@@ -89,6 +74,7 @@ async function readAttachment(
   attachmentId: string,
 ): Promise<Uint8Array> {
   const { index, size } = message;
+  const request = { flow: [message.accountId, message.inboxId] };
   const part = index && attachmentPart(index, attachmentId);
   if (part) {
     const { bodyStart: start, bodyEnd: end, encoding } = part;
@@ -96,12 +82,12 @@ async function readAttachment(
     const isCheap = encoding === '' || bytes.length <= DECODED_HERE_BYTES;
     return isCheap
       ? decodeTransfer(Buffer.from(bytes.buffer, 0, bytes.length), encoding)
-      : deps.parsing().decode(bytes, encoding);
+      : deps.parsing().decode(bytes, encoding, request);
   }
   // Messages that were stored without an index are parsed once more.
   const raw =
     index === null ? await rawRange(deps.messages(), message, { start: 0, end: size }, deps.now) : null;
-  const decoded = raw && (await deps.parsing().attachment(raw, attachmentId));
+  const decoded = raw && (await deps.parsing().attachment(raw, attachmentId, request));
   if (!decoded) throw notFound('attachment', attachmentId);
   return decoded;
 }
@@ -174,10 +160,10 @@ function openStream(
 }
 
 export function createAttachmentBytes(deps: Deps): AttachmentBytes {
-  const turn = createTurnstile(MAX_DECODINGS);
+  const inTurn = createTurns(MAX_DECODINGS);
   const itsTurn = createPacer();
   const read: AttachmentBytes['read'] = (message, attachmentId) =>
-    turn(() => readAttachment(deps, message, attachmentId));
+    inTurn(message.accountId, () => readAttachment(deps, message, attachmentId));
   return {
     read,
     async open(message, attachment) {

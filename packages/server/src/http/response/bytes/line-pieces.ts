@@ -1,4 +1,4 @@
-import { decodeTransfer } from '../../../mail/mime/transfer-encoding.ts';
+import { decodeTransfer, UuDecoder } from '../../../mail/mime/transfer-encoding.ts';
 
 const TAB = 0x09;
 const LF = 0x0a;
@@ -57,21 +57,20 @@ function endOfDecodable(bytes: Buffer): number {
 /** The first line stands at the start of the part; see `decodeTransfer`. */
 const BEGIN_WITHIN = 4_096;
 const BEGIN = /^begin [0-7]{3,4} .*$/m;
-const BEGIN_LINE = Buffer.from('begin 644 x\n');
 /** A line has at most 84 characters that count, and its length. */
 const MAX_LINE = 85;
-const UU_ZERO = 0x20;
 
 /** The same for uuencode. */
 export class UuPieces {
   #kept: Buffer = NOTHING;
-  #state: 'begin' | 'lines' | 'plain' | 'end' = 'begin';
+  #state: 'begin' | 'lines' | 'plain' = 'begin';
+  readonly #decoder = new UuDecoder();
   /** Whether the rest of the line that began in an earlier piece is skipped. */
   #isSkipping = false;
 
   /** @throws Error when the first line is longer than 1 MiB */
   decode(piece: Uint8Array): Buffer[] {
-    if (this.#state === 'end') return [];
+    if (this.#decoder.isAtEnd) return [];
     if (this.#state === 'plain') return [asBuffer(piece)];
     const bytes = Buffer.concat([this.#kept, asBuffer(piece)]);
     this.#kept = NOTHING;
@@ -81,7 +80,7 @@ export class UuPieces {
   end(): Buffer {
     if (this.#state === 'begin') return Buffer.concat(this.#begin(this.#kept, true));
     if (this.#state !== 'lines' || this.#isSkipping) return NOTHING;
-    return decodeLines(this.#kept);
+    return this.#decoder.decode(this.#kept);
   }
 
   #begin(bytes: Buffer, isEnd: boolean): Buffer[] {
@@ -113,33 +112,14 @@ export class UuPieces {
       this.#isSkipping = false;
     }
     const end = bytes.lastIndexOf(LF) + 1;
-    const complete = bytes.subarray(start, Math.max(start, end));
-    if (hasEnd(complete)) {
-      this.#state = 'end';
-      return decodeLines(complete);
-    }
+    const complete = this.#decoder.decode(bytes.subarray(start, Math.max(start, end)));
     const rest = bytes.subarray(Math.max(start, end));
     if (rest.length <= MAX_LINE) {
       this.#kept = rest;
-      return decodeLines(complete);
+      return complete;
     }
     // What follows in this line does not count.
     this.#isSkipping = true;
-    if (hasEnd(rest)) this.#state = 'end';
-    return Buffer.concat([decodeLines(complete), decodeLines(rest.subarray(0, MAX_LINE))]);
+    return Buffer.concat([complete, this.#decoder.decode(rest.subarray(0, MAX_LINE))]);
   }
-}
-
-const decodeLines = (lines: Buffer): Buffer =>
-  lines.length === 0 ? NOTHING : decodeTransfer(Buffer.concat([BEGIN_LINE, lines]), 'uuencode');
-
-/** True if one of the lines has the length 0, behind which nothing counts. */
-function hasEnd(lines: Buffer): boolean {
-  for (let at = 0; at < lines.length; ) {
-    if ((((lines[at] ?? UU_ZERO) - UU_ZERO) & 63) === 0) return true;
-    const lineFeed = lines.indexOf(LF, at);
-    if (lineFeed < 0) return false;
-    at = lineFeed + 1;
-  }
-  return false;
 }

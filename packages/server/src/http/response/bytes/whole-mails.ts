@@ -1,12 +1,15 @@
 import type { AttachmentList } from '../../../mail/full/attachment-list.ts';
 import type { FullJson } from '../../../mail/full/full-json.ts';
-import type { FullMessageRecord, MessageRecord, Store } from '../../../store/contract/index.ts';
+import type { FullMessageRecord, Store } from '../../../store/contract/index.ts';
 import { attachmentsUrl, messageHead, toMessage } from '../message-json.ts';
-import { createTurnstile } from './attachment-bytes.ts';
 import { rawRange } from './raw-source.ts';
+import { createTurns } from './turns.ts';
 
-/** Mails in memory as a whole at the same time, each of up to 50 MiB; others wait for their turn. */
-const MAX_WHOLE_MAILS = 2;
+/**
+ * Mails in memory as a whole at the same time, each of up to 50 MiB; two of them at most are of one account, so
+ * that another one's never waits for them.
+ */
+const MAX_WHOLE_MAILS = 3;
 
 interface Request {
   flow: readonly string[];
@@ -17,7 +20,11 @@ interface Request {
 export interface WholeMailParsing {
   fullJson(raw: Uint8Array, about: FullJson, request: Request): Promise<Uint8Array>;
   attachments(raw: Uint8Array, request: Request): Promise<AttachmentList>;
-  preview(raw: Uint8Array, request: Request): Promise<{ page: Uint8Array; remoteCount: number }>;
+  preview(
+    raw: Uint8Array,
+    imagesUrl: string,
+    request: Request,
+  ): Promise<{ page: Uint8Array; remoteCount: number }>;
   /** UTF-8 JSON of what is wrong with a mail. */
   lint(raw: Uint8Array, request: Request): Promise<Uint8Array>;
 }
@@ -41,9 +48,14 @@ export interface WholeMails {
   ): Promise<string | Buffer>;
   /** A message with the list of its attachments, also where that is not stored. */
   withAttachments(message: FullMessageRecord, signal: AbortSignal): Promise<FullMessageRecord>;
-  preview(message: MessageRecord, signal: AbortSignal): Promise<{ page: Uint8Array; remoteCount: number }>;
+  /** The page that shows a message. @param imagesUrl the URL of an image of it without the attachment id */
+  preview(
+    message: FullMessageRecord,
+    imagesUrl: string,
+    signal: AbortSignal,
+  ): Promise<{ page: Uint8Array; remoteCount: number }>;
   /** UTF-8 JSON of a list of findings. */
-  lint(message: MessageRecord, signal: AbortSignal): Promise<Uint8Array>;
+  lint(message: FullMessageRecord, signal: AbortSignal): Promise<Uint8Array>;
 }
 
 interface Deps {
@@ -53,17 +65,17 @@ interface Deps {
 }
 
 export function createWholeMails({ messages, parsing, now }: Deps): WholeMails {
-  const takeTurn = createTurnstile(MAX_WHOLE_MAILS);
+  const inTurn = createTurns(MAX_WHOLE_MAILS);
 
   /** Calls `use` with the raw source, which it may give away. */
   function withSource<T>(
-    message: MessageRecord,
+    message: FullMessageRecord,
     signal: AbortSignal,
     use: (raw: Uint8Array, request: Request) => Promise<T>,
   ): Promise<T> {
-    return takeTurn(async () => {
+    return inTurn(message.accountId, async () => {
       const raw = await rawRange(messages(), message, { start: 0, end: message.size }, now, signal);
-      return use(raw, { flow: [message.inboxId], signal });
+      return use(raw, { flow: [message.accountId, message.inboxId], signal });
     });
   }
 
@@ -89,8 +101,8 @@ export function createWholeMails({ messages, parsing, now }: Deps): WholeMails {
       return { ...message, content: { ...message.content, attachments: listed }, index };
     },
 
-    preview: (message, signal) =>
-      withSource(message, signal, (raw, request) => parsing().preview(raw, request)),
+    preview: (message, imagesUrl, signal) =>
+      withSource(message, signal, (raw, request) => parsing().preview(raw, imagesUrl, request)),
     lint: (message, signal) => withSource(message, signal, (raw, request) => parsing().lint(raw, request)),
   };
 }

@@ -1,38 +1,29 @@
-import { CreateAccount, CreatedAccount } from '@mayfly/client/contract';
+import { CreateAccount, CreatedAccount, ref } from '@mayfly/client/contract';
 import { createSignUp, SIGN_UPS_PER_ADDRESS, SIGN_UPS_PER_MINUTE } from '../../../accounts/sign-up.ts';
+import { AppError } from '../../../errors.ts';
 import { sourceKey } from '../../../inbound/source-key.ts';
 import type { App, RouteContext } from '../../context.ts';
-import { problemResponse, RETRY_AFTER } from '../../openapi/responses.ts';
+import { json } from '../../openapi/responses.ts';
 
-/** Sign-up without an operator. Where it is off, no route is registered and the path is unknown. */
+/** Sign-up without an operator. */
 export function accountRoutes(app: App, { options, deps }: RouteContext): void {
   const { signUpPlan = null } = options;
-  if (signUpPlan === null) return;
-  const signUp = createSignUp(deps.store, deps.clock, signUpPlan);
+  const signUp = signUpPlan === null ? null : createSignUp(deps.store, deps.clock, signUpPlan);
 
   app.route({
     method: 'POST',
     url: '/v1/accounts',
-    config: { access: 'public' },
+    config: { access: 'public', errors: ['not_found', 'rate_limited'] },
     schema: {
       operationId: 'createAccount',
       tags: ['Accounts'],
       summary: 'Sign up',
-      description:
-        'Creates an account with its first API key; only this response shows the key. Needs no credential. Exists only where the operator allows sign-up.',
-      body: CreateAccount,
-      response: {
-        201: {
-          description: 'The new account and its key.',
-          content: { 'application/json': { schema: CreatedAccount } },
-        },
-        429: problemResponse(
-          `\`rate_limited\`: more than ${SIGN_UPS_PER_ADDRESS} sign-ups from one address in 10 minutes, or more than ${SIGN_UPS_PER_MINUTE} from all in a minute.`,
-          RETRY_AFTER,
-        ),
-      },
+      description: `Creates an account with its first API key; only this response shows the key. Needs no credential. Where the operator does not allow sign-up the response is 404. One address may sign up ${SIGN_UPS_PER_ADDRESS} times in 10 minutes, all together ${SIGN_UPS_PER_MINUTE} times a minute.`,
+      body: ref(CreateAccount),
+      response: { 201: json(CreatedAccount, 'The new account and its key.') },
     },
     handler: async (request, reply) => {
+      if (!signUp) throw signUpOff();
       const { account, key } = await signUp(request.body.name, sourceKey(request.ip));
       deps.log.info({ requestId: request.id, accountId: account.id }, 'An account was created by sign-up');
       reply.code(201).header('cache-control', 'no-store');
@@ -41,3 +32,6 @@ export function accountRoutes(app: App, { options, deps }: RouteContext): void {
     },
   });
 }
+
+const signUpOff = (): AppError =>
+  new AppError('not_found', 'This server has no sign-up. Ask its operator for an account.');

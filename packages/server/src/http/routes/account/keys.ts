@@ -5,7 +5,7 @@ import { quoted } from '../../../nearest.ts';
 import type { ListedKey } from '../../../store/contract/index.ts';
 import { keyCaller } from '../../access/guard.ts';
 import type { App, RouteContext } from '../../context.ts';
-import { created, empty, json, problemResponse } from '../../openapi/responses.ts';
+import { created, empty, json } from '../../openapi/responses.ts';
 import { invalidField } from '../../request/invalid-fields.ts';
 import { toTime, toTimeOrNull } from '../../response/time.ts';
 
@@ -25,17 +25,14 @@ function createKey(app: App, { deps }: RouteContext): void {
   app.route({
     method: 'POST',
     url: '/v1/keys',
-    config: { access: 'account:write' },
+    config: { access: 'account:write', errors: ['limit_reached'] },
     schema: {
       operationId: 'createKey',
       tags: TAGS,
       summary: 'Create an API key',
       description: 'Creates another API key of the account. Only this response shows it.',
       body: ref(CreateKey),
-      response: {
-        201: created(CreatedKey, 'The new key.', 'key'),
-        409: problemResponse('`limit_reached`: the account has as many keys as are allowed.'),
-      },
+      response: { 201: created(CreatedKey, 'The new key.') },
     },
     handler: async (request, reply) => {
       const { name, scope = 'full', expiresAt } = request.body;
@@ -79,7 +76,7 @@ function deleteKey(app: App, context: RouteContext): void {
   app.route({
     method: 'DELETE',
     url: '/v1/keys/:id',
-    config: { access: 'account:write' },
+    config: { access: 'account:write', errors: ['not_found', 'last_key'] },
     schema: {
       operationId: 'deleteKey',
       tags: TAGS,
@@ -87,11 +84,7 @@ function deleteKey(app: App, context: RouteContext): void {
       description:
         'After the response the key is unknown. The last live key of the scope `full` cannot be revoked.',
       params: KeyParams,
-      response: {
-        204: empty('Revoked.'),
-        404: problemResponse('The key is unknown, or belongs to another account.'),
-        409: problemResponse('`last_key`: the account has no other live key of the scope `full`.'),
-      },
+      response: { 204: empty('Revoked.') },
     },
     handler: async (request, reply) => {
       const { id } = request.params;

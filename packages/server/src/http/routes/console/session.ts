@@ -21,12 +21,11 @@ export function sessionRoutes(
   signInCodes: SignInCodes,
 ): void {
   const { store, clock } = deps;
-  const hidden = { hide: true };
 
   const open = async (of: Pick<SessionRecord, 'credentialHash' | 'kind'>): Promise<string> =>
     (await addSession(store.sessions, of, clock.now())).secret;
 
-  app.post(SESSION, { config: { access: 'any', free: true }, schema: hidden }, async (request, reply) => {
+  app.post(SESSION, { config: { access: 'any', free: true } }, async (request, reply) => {
     const { authorization } = request.headers;
     // A session makes no other session: it would outlive the week that the first one has.
     if (authorization === undefined) throw signInAgain();
@@ -43,7 +42,7 @@ export function sessionRoutes(
     `${SESSION}/code`,
     {
       config: { access: 'public' },
-      schema: { ...hidden, body: Type.Object({ code: Type.String({ maxLength: MAX_CODE }) }) },
+      schema: { body: Type.Object({ code: Type.String({ maxLength: MAX_CODE }) }) },
     },
     async (request, reply) => {
       assertSameOrigin(request, options.publicUrl);
@@ -58,13 +57,13 @@ export function sessionRoutes(
     },
   );
 
-  app.get(SESSION, { config: { access: 'any', free: true }, schema: hidden }, async (request, reply) => {
+  app.get(SESSION, { config: { access: 'any', free: true } }, async (request, reply) => {
     reply.header('cache-control', 'no-store');
     const { domains, smtp = null, sink = false } = options;
     return { ...whoIs(callerOf(request)), server: { version: VERSION, domains, smtp, sink } };
   });
 
-  app.delete(SESSION, { config: { access: 'any', free: true }, schema: hidden }, async (request, reply) => {
+  app.delete(SESSION, { config: { access: 'any', free: true } }, async (request, reply) => {
     if (request.session === undefined) throw sessionEnded();
     await store.sessions.delete(hashCredential(request.session));
     await held.recheck();

@@ -18,7 +18,7 @@ import { throwEnded } from '../../access/ended-inbox.ts';
 import { callerOf, callersInbox, keyCaller } from '../../access/guard.ts';
 import { assertNoSink } from '../../access/permanent-inbox.ts';
 import type { App, HttpDeps, RouteContext } from '../../context.ts';
-import { created, empty, json, problemResponse } from '../../openapi/responses.ts';
+import { created, empty, json } from '../../openapi/responses.ts';
 import { addressOf } from '../../request/addresses.ts';
 import { repeatableRequest } from '../../request/idempotency.ts';
 import { invalidField } from '../../request/invalid-fields.ts';
@@ -28,7 +28,6 @@ import { toInbox } from '../../response/inbox-json.ts';
 import { createInbox, lifetime } from './new-inbox.ts';
 
 const TAGS = ['Inboxes'];
-const PERMANENT = problemResponse('`permanent_inbox`: the inbox is the sink.');
 
 export function inboxRoutes(app: App, context: RouteContext): void {
   creation(app, context);
@@ -44,7 +43,16 @@ function creation(app: App, context: RouteContext): void {
   app.route({
     method: 'POST',
     url: '/v1/inboxes',
-    config: { access: 'account:write' },
+    config: {
+      access: 'account:write',
+      errors: [
+        'address_taken',
+        'limit_reached',
+        'idempotency_in_progress',
+        'idempotency_key_reused',
+        'webhook_url_refused',
+      ],
+    },
     schema: {
       operationId: 'createInbox',
       tags: TAGS,
@@ -53,13 +61,7 @@ function creation(app: App, context: RouteContext): void {
         'Creates a disposable inbox. Only this response shows the read token, and the secret of the webhook that `webhookUrl` registers for this inbox. With `catchAll: true` the inbox takes mail for every local part: of a new sub-domain below a shared domain, or of a whole domain that belongs to your account. Inboxes with an address of their own on that domain come first, and an address whose inbox ended is refused with 550 for 7 days.',
       headers: IdempotencyHeaders,
       body: ref(CreateInbox),
-      response: {
-        201: created(CreatedInbox, 'The new inbox.', 'inbox'),
-        409: problemResponse('`address_taken`, `limit_reached` or `idempotency_in_progress`.'),
-        422: problemResponse(
-          '`idempotency_key_reused`: the key was used with another body. `webhook_url_refused`: the URL is invalid or not allowed.',
-        ),
-      },
+      response: { 201: created(CreatedInbox, 'The new inbox.') },
     },
     handler: async (request, reply) => {
       const caller = keyCaller(request);
@@ -162,7 +164,7 @@ function extension(app: App, { deps }: RouteContext): void {
   app.route({
     method: 'PATCH',
     url: '/v1/inboxes/:id',
-    config: { access: 'inbox:write' },
+    config: { access: 'inbox:write', errors: ['permanent_inbox'] },
     schema: {
       operationId: 'updateInbox',
       tags: TAGS,
@@ -171,7 +173,7 @@ function extension(app: App, { deps }: RouteContext): void {
         'Sets the expiry to `ttlMinutes` from now, but never past `maxExpiresAt`. The sink does not expire: 409 `permanent_inbox`.',
       params: InboxParams,
       body: ref(UpdateInbox),
-      response: { 200: json(Inbox, 'The inbox after the change.'), 409: PERMANENT },
+      response: { 200: json(Inbox, 'The inbox after the change.') },
     },
     handler: async (request) => {
       const { account } = keyCaller(request);
@@ -192,7 +194,7 @@ function expiry(app: App, { deps }: RouteContext): void {
   app.route({
     method: 'POST',
     url: '/v1/inboxes/:id/expire',
-    config: { access: 'inbox:write' },
+    config: { access: 'inbox:write', errors: ['permanent_inbox'] },
     schema: {
       operationId: 'expireInbox',
       tags: TAGS,
@@ -200,7 +202,7 @@ function expiry(app: App, { deps }: RouteContext): void {
       description:
         'The inbox expires now, exactly as if its time had come, so that a test of expiry does not have to wait: every later request for it gets 410 `inbox_expired` with `expiredAt` for 24 hours, senders get 550, held waits end with 410, streams close, and its pending webhook deliveries are cancelled. This cannot be undone: an expired inbox cannot be extended.',
       params: InboxParams,
-      response: { 204: empty('The inbox has expired.'), 409: PERMANENT },
+      response: { 204: empty('The inbox has expired.') },
     },
     handler: async (request, reply) => {
       const inbox = callersInbox(request);
@@ -234,7 +236,7 @@ function deletion(app: App, { options, deps }: RouteContext): void {
   app.route({
     method: 'DELETE',
     url: '/v1/inboxes/:id',
-    config: { access: 'inbox:write' },
+    config: { access: 'inbox:write', errors: ['permanent_inbox'] },
     schema: {
       operationId: 'deleteInbox',
       tags: TAGS,
@@ -242,7 +244,7 @@ function deletion(app: App, { options, deps }: RouteContext): void {
       description:
         'After the response the inbox, its messages, their sources and its read token are gone. Of an inbox with labels, its address, labels and figures are kept for 24 hours for `GET /v1/reports/runs`. The sink can be emptied, but not deleted while the server runs with `MAYFLY_SINK=on`: 409 `permanent_inbox`.',
       params: InboxParams,
-      response: { 204: empty('Deleted.'), 409: PERMANENT },
+      response: { 204: empty('Deleted.') },
     },
     handler: async (request, reply) => {
       const { account } = keyCaller(request);

@@ -4,7 +4,7 @@ import { AppError } from '../../../errors.ts';
 import { plainAddress } from '../../../inbound/source-key.ts';
 import { callersInbox, keyCaller } from '../../access/guard.ts';
 import type { App, RouteContext } from '../../context.ts';
-import { bytes, created, problemResponse } from '../../openapi/responses.ts';
+import { bytes, created } from '../../openapi/responses.ts';
 import { bodyStream, withStreams } from '../../request/upload/body-stream.ts';
 import { recordingArchive } from '../../response/bytes/recording-archive.ts';
 import { Imports } from './imports.ts';
@@ -58,7 +58,17 @@ function importRoute(app: App, context: RouteContext): void {
     scope.route({
       method: 'POST',
       url: '/v1/inboxes/import',
-      config: { access: 'account:write', accepts: ACCEPTS },
+      config: {
+        access: 'account:write',
+        accepts: ACCEPTS,
+        errors: [
+          'address_taken',
+          'limit_reached',
+          'payload_too_large',
+          'message_too_large',
+          'malformed_recording',
+        ],
+      },
       schema: {
         operationId: 'importInbox',
         tags: TAGS,
@@ -67,14 +77,7 @@ function importRoute(app: App, context: RouteContext): void {
           'Creates an inbox with the labels of the recording, and stores its messages in their order: byte for byte, with their envelopes, but with ids and times of their own. They count as received: waits and streams see them, webhooks are sent. Without `speed` all messages are in the inbox when the response comes, and a recording that cannot be stored whole creates no inbox. With `speed` they arrive in the recorded rhythm; a replay ends when the server stops. Senders are not checked: `authentication` is null.',
         querystring: ImportQuery,
         body: { content: Object.fromEntries(ACCEPTS.map((type) => [type, { schema: ARCHIVE_BODY }])) },
-        response: {
-          201: created(ImportedInbox, 'The new inbox.', 'inbox'),
-          409: problemResponse('`address_taken`, `limit_reached`.'),
-          413: problemResponse(
-            '`payload_too_large`: the archive is larger than 512 MiB. `message_too_large`: a message is larger than the plan allows, by more than the 1,024 bytes that are left for its Received line.',
-          ),
-          422: problemResponse('`malformed_recording`: the archive is not a recording, or is damaged.'),
-        },
+        response: { 201: created(ImportedInbox, 'The new inbox.') },
       },
       handler: async (request, reply) => {
         const body = bodyStream(request, ACCEPTS, emptyArchive);

@@ -1,5 +1,5 @@
-import { InboxLabelQuery, RunReport } from '@mayfly/client/contract';
-import { problemsOf, totalsOf } from '../../../messages/run-report.ts';
+import { DEFAULT_LIMIT, InboxLabelQuery, LabelList, LabelQuery, RunReport } from '@mayfly/client/contract';
+import { problemsOf } from '../../../messages/run-report.ts';
 import type { RunInbox } from '../../../store/contract/index.ts';
 import { keyCaller } from '../../access/guard.ts';
 import type { App, RouteContext } from '../../context.ts';
@@ -8,8 +8,10 @@ import { invalidField } from '../../request/invalid-fields.ts';
 import { labelsOf } from '../../request/query.ts';
 import { toTime, toTimeOrNull } from '../../response/time.ts';
 
-export function reportRoutes(app: App, { deps }: RouteContext): void {
+export function reportRoutes(app: App, context: RouteContext): void {
+  const { deps } = context;
   const { store, clock, waitLog, refusalsWritten } = deps;
+  labelsRoute(app, context);
 
   app.route({
     method: 'GET',
@@ -34,11 +36,37 @@ export function reportRoutes(app: App, { deps }: RouteContext): void {
       }
       const { account } = keyCaller(request);
       await Promise.all([waitLog.flushed(), refusalsWritten()]);
-      const { inboxes, hasMore } = await store.reports.listRun(account.id, labels, clock.now());
+      const { totals, inboxes } = await store.reports.listRun(account.id, labels, clock.now());
       return {
-        ...{ labels, totals: totalsOf(inboxes), problems: problemsOf(inboxes) },
-        ...{ inboxes: inboxes.map(toReportedInbox), hasMore },
+        ...{ labels, totals, problems: problemsOf(inboxes) },
+        ...{ inboxes: inboxes.map(toReportedInbox), hasMore: inboxes.length < totals.inboxes },
       };
+    },
+  });
+}
+
+function labelsRoute(app: App, { deps: { store, clock } }: RouteContext): void {
+  app.route({
+    method: 'GET',
+    url: '/v1/labels',
+    config: { access: 'account:read' },
+    schema: {
+      operationId: 'listLabels',
+      tags: ['Inboxes'],
+      summary: 'List the labels of live inboxes',
+      description:
+        'Each label with the number of live inboxes that have it, for instance the test runs under way with `name=run`.',
+      querystring: LabelQuery,
+      response: { 200: json(LabelList, 'The labels.') },
+    },
+    handler: async (request) => {
+      const { account } = keyCaller(request);
+      const { name = null, limit = DEFAULT_LIMIT } = request.query;
+      const found = await store.reports.listLabels(account.id, name, limit + 1, clock.now());
+      const labels = found
+        .slice(0, limit)
+        .map(({ newestAt, ...label }) => ({ ...label, newestAt: toTime(newestAt) }));
+      return { labels, hasMore: found.length > limit };
     },
   });
 }

@@ -8,7 +8,7 @@ import { findMessage } from '../../../messages/find-message.ts';
 import { quoted } from '../../../nearest.ts';
 import { callersInbox } from '../../access/guard.ts';
 import type { App, RouteContext } from '../../context.ts';
-import { bytes, ConditionalHeaders, ETAG, NOT_MODIFIED, problemResponse } from '../../openapi/responses.ts';
+import { bytes, ConditionalHeaders, ETAG, NOT_MODIFIED } from '../../openapi/responses.ts';
 import type { AttachmentContent } from '../../response/bytes/attachment-bytes.ts';
 import { contentDisposition } from '../../response/bytes/content-disposition.ts';
 import { byteRange } from '../../response/bytes/range.ts';
@@ -36,7 +36,7 @@ export function attachmentRoutes(app: App, { deps, held, attachmentBytes, wholeM
   app.route({
     method: 'GET',
     url: '/v1/inboxes/:id/messages/:messageId/attachments/:attachmentId',
-    config: { access: 'inbox:read' },
+    config: { access: 'inbox:read', errors: ['range_not_satisfiable'] },
     schema: {
       operationId: 'getAttachment',
       tags: ['Messages'],
@@ -51,9 +51,6 @@ export function attachmentRoutes(app: App, { deps, held, attachmentBytes, wholeM
         }),
         206: bytes(ANY_TYPE, 'The bytes of the range.', { ...ETAG, 'Content-Range': CONTENT_RANGE }),
         304: NOT_MODIFIED,
-        416: problemResponse('`range_not_satisfiable`: the range lies outside the attachment.', {
-          'Content-Range': CONTENT_RANGE,
-        }),
       },
     },
     handler: async (request, reply) => {
@@ -66,13 +63,13 @@ export function attachmentRoutes(app: App, { deps, held, attachmentBytes, wholeM
       reply.header('etag', tag).header('accept-ranges', 'bytes');
       if (isFresh(request.headers['if-none-match'], tag)) return reply.code(304).send();
 
-      return sendRange(request, reply, await attachmentBytes.open(message, attachment), attachment);
+      return sendAttachment(request, reply, await attachmentBytes.open(message, attachment), attachment);
     },
   });
 }
 
 /** Sends the attachment, or the range of it that is asked for (RFC 9110 section 14). */
-function sendRange(
+export function sendAttachment(
   { id: requestId, headers: { range, 'if-range': ifRange } }: FastifyRequest,
   reply: FastifyReply,
   content: AttachmentContent,

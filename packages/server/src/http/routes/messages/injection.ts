@@ -11,7 +11,7 @@ import { quoted } from '../../../nearest.ts';
 import { throwEnded } from '../../access/ended-inbox.ts';
 import { callersInbox } from '../../access/guard.ts';
 import type { App, RouteContext } from '../../context.ts';
-import { created, JSON_TYPE, problemResponse } from '../../openapi/responses.ts';
+import { created, JSON_TYPE } from '../../openapi/responses.ts';
 import { invalidField } from '../../request/invalid-fields.ts';
 import { bodyStream, withStreams } from '../../request/upload/body-stream.ts';
 import { baseUrl } from '../../request/urls.ts';
@@ -71,7 +71,11 @@ export function injectionRoutes(app: App, { options, deps, held, wholeMails }: R
     scope.route({
       method: 'POST',
       url: '/v1/inboxes/:id/messages',
-      config: { access: 'inbox:write', accepts: ACCEPTS },
+      config: {
+        access: 'inbox:write',
+        accepts: ACCEPTS,
+        errors: ['inbox_full', 'message_too_large', 'malformed_message'],
+      },
       schema: {
         operationId: 'injectMessage',
         tags: ['Messages'],
@@ -82,10 +86,7 @@ export function injectionRoutes(app: App, { options, deps, held, wholeMails }: R
         querystring: InjectQuery,
         body: { content: Object.fromEntries(ACCEPTS.map((type) => [type, { schema: MESSAGE_BODY }])) },
         response: {
-          201: created(Message, 'The message. It is on stable storage, and readable by everyone.', 'message'),
-          409: problemResponse('`inbox_full`: the inbox holds as many messages as the plan allows.'),
-          413: problemResponse('`message_too_large`: the message is larger than the plan allows.'),
-          422: problemResponse('`malformed_message`: the body is empty.'),
+          201: created(Message, 'The message. It is on stable storage, and readable by everyone.'),
         },
       },
       // Before the body is read, and before the 100 response to `Expect: 100-continue`.

@@ -1,8 +1,8 @@
 import { DEFAULT_LIMIT, InboxParams, MessageList, MessageQuery } from '@mayfly/client/contract';
 import { SECOND_MS } from '../../../clock.ts';
-import { needsContent } from '../../../mail/matching/filters.ts';
 import { listMessages, type MessagePage, waitForMessages } from '../../../messages/list.ts';
 import { createNewest } from '../../../messages/newest-cache.ts';
+import { listConditions } from '../../../messages/query.ts';
 import { callersInbox } from '../../access/guard.ts';
 import type { App, RouteContext } from '../../context.ts';
 import { andThen } from '../../maybe-promise.ts';
@@ -33,10 +33,10 @@ export function messageListRoute(app: App, { deps, held, heldDeps, responses }: 
     },
     handler: (request, reply) => {
       const inbox = callersInbox(request);
-      const { wait = 0, limit = DEFAULT_LIMIT, ...filters } = request.query;
-      const query = { ...filters, limit };
-      const pageBytes = ({ messages, cursor, hasMore }: MessagePage): Buffer =>
-        texts.page(messages, { cursor, hasMore }, () => inbox.id);
+      const { wait = 0, limit = DEFAULT_LIMIT, since, before, ...filters } = request.query;
+      const query = { since, before, limit, conditions: listConditions(filters) };
+      const pageBytes = ({ messages, ...fields }: MessagePage): Buffer =>
+        texts.page(messages, fields, () => inbox.id);
       if (wait > 0) {
         return held
           .hold(reply, (signal) => waitForMessages(heldDeps, inbox, query, wait * SECOND_MS, signal))
@@ -48,7 +48,8 @@ export function messageListRoute(app: App, { deps, held, heldDeps, responses }: 
       const response = responses.json(inbox, request.url, async () => {
         const list = (signal: AbortSignal) => listMessages({ ...heldDeps, newest }, inbox, query, signal);
         // A search ends with its client.
-        return pageBytes(await (needsContent(query) ? held.hold(reply, list) : list(neverAborted)));
+        const isSearch = query.conditions.length > 0;
+        return pageBytes(await (isSearch ? held.hold(reply, list) : list(neverAborted)));
       });
       return andThen(response, ({ body, tag }) => sendJson(request, reply, body, tag));
     },

@@ -1,6 +1,16 @@
 import { Readable } from 'node:stream';
-import { InboxParams, Message, MessageParams, ReadMessageQuery } from '@mayfly/client/contract';
+import {
+  InboxParams,
+  MarkMessage,
+  Message,
+  MessageParams,
+  MessageSummary,
+  ReadMessageQuery,
+  ref,
+} from '@mayfly/client/contract';
+import { fold } from '../../../mail/matching/fold.ts';
 import { findMessage, throwMissing } from '../../../messages/find-message.ts';
+import type { MessageRecord } from '../../../store/contract/index.ts';
 import { throwEnded } from '../../access/ended-inbox.ts';
 import { callersInbox } from '../../access/guard.ts';
 import type { App, RouteContext } from '../../context.ts';
@@ -8,8 +18,8 @@ import { andThen } from '../../maybe-promise.ts';
 import { bytes, ConditionalHeaders, ETAG, empty, json, NOT_MODIFIED } from '../../openapi/responses.ts';
 import { baseUrl } from '../../request/urls.ts';
 import { rawPieces } from '../../response/bytes/raw-source.ts';
-import { immutableTag, isFresh, sendJson } from '../../response/etag.ts';
-import { toMessage } from '../../response/message-json.ts';
+import { contentTag, immutableTag, isFresh, sendJson } from '../../response/etag.ts';
+import { toMessage, toSummary } from '../../response/message-json.ts';
 import { messageWithAttachments } from '../../response/message-with-attachments.ts';
 
 const TAGS = ['Messages'];
@@ -24,6 +34,7 @@ const wantsOctets = (accept = ''): boolean =>
 export function messageRoutes(app: App, context: RouteContext): void {
   readRoute(app, context);
   rawRoute(app, context);
+  markRoute(app, context);
   deleteRoutes(app, context);
 }
 
@@ -54,19 +65,59 @@ function readRoute(
       const base = baseUrl(options.publicUrl, request);
       const response = responses.json(inbox, `${base} ${request.url}`, async () => {
         const message = await findMessage(store, inbox, messageId, clock.now());
+        const tag = markedTag(message, include);
         if (message.isPartial) {
           // Of a message that is read as a whole, no attachment is included.
           const fields = include ? { truncated: true as const } : {};
-          return held.hold(reply, (signal) => wholeMails.json(message, base, signal, fields));
+          const json = await held.hold(reply, (signal) => wholeMails.json(message, base, signal, fields));
+          return { json, tag };
         }
-        if (!include) return JSON.stringify(toMessage(message, base));
-        return held.hold(reply, (signal) => messageWithAttachments(message, base, attachmentBytes, signal));
+        if (!include) return { json: JSON.stringify(toMessage(message, base)), tag };
+        const json = await held.hold(reply, (signal) =>
+          messageWithAttachments(message, base, attachmentBytes, signal),
+        );
+        return { json, tag };
       });
-      const tag = immutableTag(include ? `${messageId}.${include}` : messageId);
-      return andThen(response, ({ body }) => sendJson(request, reply, body, tag));
+      return andThen(response, ({ body, tag }) => sendJson(request, reply, body, tag));
     },
   });
 }
+
+/** Of a message in full nothing changes but its marks. */
+const markedTag = ({ id, readAt, tags }: MessageRecord, include = ''): string =>
+  contentTag(Buffer.from(JSON.stringify([id, readAt, tags, include])));
+
+function markRoute(app: App, { deps }: RouteContext): void {
+  const { store, clock } = deps;
+  app.route({
+    method: 'PATCH',
+    url: '/v1/inboxes/:id/messages/:messageId',
+    config: { access: 'inbox:write' },
+    schema: {
+      operationId: 'markMessage',
+      tags: TAGS,
+      summary: 'Mark a message as read, or tag it',
+      description:
+        'Sets `readAt` and `tags`, by which `is:` and `tag:` search. Nothing else marks a message: reading it by this API does not.',
+      params: MessageParams,
+      body: ref(MarkMessage),
+      response: { 200: json(MessageSummary, 'The message after the change.') },
+    },
+    handler: async (request) => {
+      const { messageId } = request.params;
+      const { read, tags } = request.body;
+      const inbox = callersInbox(request);
+      const now = clock.now();
+      const changes = { read, tags: tags && onceEach(tags) };
+      const marked = await store.messages.mark(inbox.id, messageId, changes, now);
+      return toSummary(marked ?? (await throwMissing(store.inboxes, inbox, messageId, now)));
+    },
+  });
+}
+
+/** The first of those that differ only in case. */
+const onceEach = (tags: readonly string[]): string[] =>
+  [...Map.groupBy(tags, fold).values()].flatMap(([first]) => first ?? []);
 
 function rawRoute(app: App, { deps }: RouteContext): void {
   const { store, clock } = deps;

@@ -3,7 +3,8 @@ import { createHmac, timingSafeEqual } from 'node:crypto';
 /*
  * Links to previews are signed, not stored, so that any node can open what another one issued. The key is the
  * hash of the inbox's read token: every node reads it from the store, no client knows it but the holder of the
- * token, who may read the inbox anyway, and it ends with the inbox.
+ * token, who may read the inbox anyway, and it ends with the inbox. A link also ends with the API key that asked for
+ * it, whose id it contains.
  */
 
 /** What a link leads to. */
@@ -14,10 +15,21 @@ export interface PreviewLink {
   isRemote: boolean;
   /** Epoch milliseconds. */
   endsAt: number;
+  /** The API key with which it was asked for; null for the inbox's read token. */
+  keyId: string | null;
 }
 
-/** Inbox, message, remote content, end and signature. */
-const CAPABILITY = /^pv_(inb_[0-9a-z]{26})\.(msg_[0-9a-z]{26})\.([01])\.([0-9a-z]{1,10})\.([\w-]{43})$/;
+/** Finds what a link depends on. */
+export interface LinkSources {
+  /** The hash of the read token of a live inbox. */
+  findTokenHash(inboxId: string): Promise<string | undefined>;
+  /** Whether an API key is neither revoked nor expired. */
+  isLiveKey(keyId: string): Promise<boolean>;
+}
+
+/** Inbox, message, remote content, end, API key and signature. */
+const CAPABILITY =
+  /^pv_(inb_[0-9a-z]{26})\.(msg_[0-9a-z]{26})\.([01])\.([0-9a-z]{1,10})\.(key_[0-9a-z]{26})?\.([\w-]{43})$/;
 const END_RADIX = 36;
 
 function sign(text: string, tokenHash: string): string {
@@ -26,22 +38,21 @@ function sign(text: string, tokenHash: string): string {
 
 /** The last part of the path of a link. @param tokenHash of the read token of its inbox */
 export function writeCapability(link: PreviewLink, tokenHash: string): string {
-  const { inboxId, messageId, isRemote, endsAt } = link;
-  const text = `pv_${inboxId}.${messageId}.${isRemote ? 1 : 0}.${endsAt.toString(END_RADIX)}`;
+  const { inboxId, messageId, isRemote, endsAt, keyId } = link;
+  const text = `pv_${inboxId}.${messageId}.${isRemote ? 1 : 0}.${endsAt.toString(END_RADIX)}.${keyId ?? ''}`;
   return `${text}.${sign(text, tokenHash)}`;
 }
 
 /**
  * Reads a link and checks that it was issued here and has not ended.
- * @param findTokenHash finds the hash of the read token of a live inbox
  * @returns undefined for any other link
  */
 export async function readCapability(
   capability: string,
-  findTokenHash: (inboxId: string) => Promise<string | undefined>,
+  { findTokenHash, isLiveKey }: LinkSources,
   now: number,
 ): Promise<PreviewLink | undefined> {
-  const [, inboxId = '', messageId = '', remote, end = '', signature = ''] =
+  const [, inboxId = '', messageId = '', remote, end = '', keyId = null, signature = ''] =
     CAPABILITY.exec(capability) ?? [];
   const endsAt = Number.parseInt(end, END_RADIX);
   if (!(now < endsAt)) return undefined;
@@ -49,5 +60,6 @@ export async function readCapability(
   if (tokenHash === undefined) return undefined;
   const right = sign(capability.slice(0, capability.lastIndexOf('.')), tokenHash);
   if (!timingSafeEqual(Buffer.from(signature), Buffer.from(right))) return undefined;
-  return { inboxId, messageId, isRemote: remote === '1', endsAt };
+  if (keyId !== null && !(await isLiveKey(keyId))) return undefined;
+  return { inboxId, messageId, isRemote: remote === '1', endsAt, keyId };
 }

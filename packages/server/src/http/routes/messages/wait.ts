@@ -76,8 +76,7 @@ class MessageTexts {
     if (!full) {
       const empty = {
         ...{ content: NO_CONTENT, envelope: NO_ENVELOPE, authentication: null, index: null },
-        trail: [],
-        isPartial: true,
+        ...{ accountId: '', trail: [], isPartial: true },
       };
       return JSON.stringify({ ...toMessage({ ...message, ...empty }, base), truncated: true });
     }

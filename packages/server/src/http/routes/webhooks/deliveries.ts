@@ -13,12 +13,11 @@ import { timeOf } from '../../../messages/cursor.ts';
 import type { AttemptRecord, DeliveryRecord } from '../../../store/contract/index.ts';
 import { keyCaller } from '../../access/guard.ts';
 import type { App, RouteContext } from '../../context.ts';
-import { json, problemResponse, UNKNOWN_ID } from '../../openapi/responses.ts';
+import { json } from '../../openapi/responses.ts';
 import { readPage } from '../../request/page.ts';
 import { toTime, toTimeOrNull } from '../../response/time.ts';
 
 const TAGS = ['Webhooks'];
-const DISABLED = problemResponse('`webhook_disabled`: the webhook is disabled, or its inbox ended.');
 
 /** The deliveries of a webhook, tests and replays. */
 export function deliveryRoutes(app: App, context: RouteContext): void {
@@ -32,7 +31,7 @@ function testWebhook(app: App, { deps }: RouteContext): void {
   app.route({
     method: 'POST',
     url: '/v1/webhooks/:id/test',
-    config: { access: 'account:write' },
+    config: { access: 'account:write', errors: ['not_found', 'webhook_disabled'] },
     schema: {
       operationId: 'testWebhook',
       tags: TAGS,
@@ -40,11 +39,7 @@ function testWebhook(app: App, { deps }: RouteContext): void {
       description:
         'Sends a signed event of the usual form with an invented message and `test: true`. The list of deliveries shows its result.',
       params: WebhookParams,
-      response: {
-        202: json(WebhookDelivery, 'The delivery, which is about to be attempted.'),
-        404: UNKNOWN_ID,
-        409: DISABLED,
-      },
+      response: { 202: json(WebhookDelivery, 'The delivery, which is about to be attempted.') },
     },
     handler: async (request, reply) => {
       const delivery = await deps.webhooks.test(keyCaller(request).account.id, request.params.id);
@@ -60,7 +55,7 @@ function listDeliveries(app: App, { deps }: RouteContext): void {
   app.route({
     method: 'GET',
     url: '/v1/webhooks/:id/deliveries',
-    config: { access: 'account:read' },
+    config: { access: 'account:read', errors: ['not_found'] },
     schema: {
       operationId: 'listWebhookDeliveries',
       tags: TAGS,
@@ -69,7 +64,7 @@ function listDeliveries(app: App, { deps }: RouteContext): void {
         'The deliveries of the webhook with their attempts, newest first, with `state` those in one state. They are kept for 7 days after they ended, at most 10,000 of them.',
       params: WebhookParams,
       querystring: DeliveryQuery,
-      response: { 200: json(WebhookDeliveryList, 'A page of deliveries.'), 404: UNKNOWN_ID },
+      response: { 200: json(WebhookDeliveryList, 'A page of deliveries.') },
     },
     handler: async (request) => {
       const { account } = keyCaller(request);
@@ -99,7 +94,7 @@ function replayDelivery(app: App, { deps }: RouteContext): void {
   app.route({
     method: 'POST',
     url: '/v1/webhooks/:id/deliveries/:deliveryId/replay',
-    config: { access: 'account:write' },
+    config: { access: 'account:write', errors: ['not_found', 'webhook_disabled'] },
     schema: {
       operationId: 'replayWebhookDelivery',
       tags: TAGS,
@@ -107,11 +102,7 @@ function replayDelivery(app: App, { deps }: RouteContext): void {
       description:
         'Starts a new series of attempts at once, with the same `webhook-id`, whether or not the earlier ones succeeded. During an attempt nothing changes.',
       params: DeliveryParams,
-      response: {
-        202: json(WebhookDelivery, 'The delivery, pending again.'),
-        404: problemResponse('The delivery is unknown, belongs to another account, or its message is gone.'),
-        409: DISABLED,
-      },
+      response: { 202: json(WebhookDelivery, 'The delivery, pending again.') },
     },
     handler: async (request, reply) => {
       const { id, deliveryId } = request.params;
@@ -126,7 +117,7 @@ function replayDeliveries(app: App, { deps }: RouteContext): void {
   app.route({
     method: 'POST',
     url: '/v1/webhooks/:id/deliveries/replay',
-    config: { access: 'account:write' },
+    config: { access: 'account:write', errors: ['not_found', 'webhook_disabled'] },
     schema: {
       operationId: 'replayWebhookDeliveries',
       tags: TAGS,
@@ -135,11 +126,7 @@ function replayDeliveries(app: App, { deps }: RouteContext): void {
         'Starts a new series of attempts at once of all deliveries in a state, each with its `webhook-id`, oldest first. Deliveries whose inbox has ended are left out; one whose message was deleted is cancelled again.',
       params: WebhookParams,
       body: ref(ReplayDeliveries),
-      response: {
-        202: json(ReplayedDeliveries, 'How many deliveries are pending again.'),
-        404: UNKNOWN_ID,
-        409: DISABLED,
-      },
+      response: { 202: json(ReplayedDeliveries, 'How many deliveries are pending again.') },
     },
     handler: async (request, reply) => {
       const { state, since } = request.body;

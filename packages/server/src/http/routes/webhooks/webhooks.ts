@@ -13,13 +13,11 @@ import type { WebhookRecord } from '../../../store/contract/index.ts';
 import { throwEnded } from '../../access/ended-inbox.ts';
 import { keyCaller } from '../../access/guard.ts';
 import type { App, RouteContext } from '../../context.ts';
-import { created, empty, json, problemResponse, UNKNOWN_ID } from '../../openapi/responses.ts';
+import { created, empty, json } from '../../openapi/responses.ts';
 import { readPage } from '../../request/page.ts';
 import { toTime, toTimeOrNull } from '../../response/time.ts';
 
 const TAGS = ['Webhooks'];
-const URL_REFUSED = problemResponse('`webhook_url_refused`: the URL is invalid or not allowed.');
-const ENDED = problemResponse('`webhook_disabled`: the inbox of the webhook ended.');
 
 export function webhookRoutes(app: App, context: RouteContext): void {
   collection(app, context);
@@ -33,7 +31,10 @@ function collection(app: App, { deps }: RouteContext): void {
   app.route({
     method: 'POST',
     url: '/v1/webhooks',
-    config: { access: 'account:write' },
+    config: {
+      access: 'account:write',
+      errors: ['not_found', 'inbox_expired', 'limit_reached', 'webhook_url_refused'],
+    },
     schema: {
       operationId: 'createWebhook',
       tags: TAGS,
@@ -41,13 +42,7 @@ function collection(app: App, { deps }: RouteContext): void {
       description:
         'Every later message of the account, or of one inbox, is sent to the URL by POST, signed as Standard Webhooks specifies. Only this response shows the secret.',
       body: ref(CreateWebhook),
-      response: {
-        201: created(WebhookWithSecret, 'The new webhook.', 'webhook'),
-        404: problemResponse('The inbox is unknown, or belongs to another account.'),
-        410: problemResponse('`inbox_expired`: the inbox expired within the last 24 hours.'),
-        409: problemResponse('`limit_reached`: the account has as many webhooks as its plan allows.'),
-        422: URL_REFUSED,
-      },
+      response: { 201: created(WebhookWithSecret, 'The new webhook.') },
     },
     handler: async (request, reply) => {
       const { url, inboxId = null, description = '' } = request.body;
@@ -95,14 +90,14 @@ function one(app: App, { deps }: RouteContext): void {
   app.route({
     method: 'GET',
     url: '/v1/webhooks/:id',
-    config: { access: 'account:read' },
+    config: { access: 'account:read', errors: ['not_found'] },
     schema: {
       operationId: 'getWebhook',
       tags: TAGS,
       summary: 'Fetch a webhook',
       description: 'Returns the webhook without its secret.',
       params: WebhookParams,
-      response: { 200: json(Webhook, 'The webhook.'), 404: UNKNOWN_ID },
+      response: { 200: json(Webhook, 'The webhook.') },
     },
     handler: async (request) => {
       const now = clock.now();
@@ -115,7 +110,7 @@ function one(app: App, { deps }: RouteContext): void {
   app.route({
     method: 'PATCH',
     url: '/v1/webhooks/:id',
-    config: { access: 'account:write' },
+    config: { access: 'account:write', errors: ['not_found', 'webhook_disabled', 'webhook_url_refused'] },
     schema: {
       operationId: 'updateWebhook',
       tags: TAGS,
@@ -123,12 +118,7 @@ function one(app: App, { deps }: RouteContext): void {
       description: 'Changes the URL or the note, or enables or disables the webhook.',
       params: WebhookParams,
       body: ref(UpdateWebhook),
-      response: {
-        200: json(Webhook, 'The webhook after the change.'),
-        404: UNKNOWN_ID,
-        409: ENDED,
-        422: URL_REFUSED,
-      },
+      response: { 200: json(Webhook, 'The webhook after the change.') },
     },
     handler: async (request) => {
       const { account } = keyCaller(request);
@@ -140,14 +130,14 @@ function one(app: App, { deps }: RouteContext): void {
   app.route({
     method: 'DELETE',
     url: '/v1/webhooks/:id',
-    config: { access: 'account:write' },
+    config: { access: 'account:write', errors: ['not_found'] },
     schema: {
       operationId: 'deleteWebhook',
       tags: TAGS,
       summary: 'Delete a webhook',
       description: 'After the response the webhook, its pending deliveries and its log are gone.',
       params: WebhookParams,
-      response: { 204: empty('Deleted.'), 404: UNKNOWN_ID },
+      response: { 204: empty('Deleted.') },
     },
     handler: async (request, reply) => {
       const { account } = keyCaller(request);
@@ -162,7 +152,7 @@ function rotation(app: App, { deps }: RouteContext): void {
   app.route({
     method: 'POST',
     url: '/v1/webhooks/:id/rotate-secret',
-    config: { access: 'account:write' },
+    config: { access: 'account:write', errors: ['not_found', 'webhook_disabled'] },
     schema: {
       operationId: 'rotateWebhookSecret',
       tags: TAGS,
@@ -170,11 +160,7 @@ function rotation(app: App, { deps }: RouteContext): void {
       description:
         'Creates a new secret. For 24 hours requests are signed with the old one too, so that receivers can be changed one by one.',
       params: WebhookParams,
-      response: {
-        200: json(WebhookWithSecret, 'The webhook with its new secret.'),
-        404: UNKNOWN_ID,
-        409: ENDED,
-      },
+      response: { 200: json(WebhookWithSecret, 'The webhook with its new secret.') },
     },
     handler: async (request, reply) => {
       const { account } = keyCaller(request);

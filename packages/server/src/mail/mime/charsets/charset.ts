@@ -10,6 +10,8 @@ import { type CharsetDecoder, rareCharset } from './rare-charsets.ts';
 const FALLBACK = 'windows-1252';
 /** Names for ASCII, and those that gateways use for an unknown charset; with 8-bit bytes they mean nothing. */
 const VAGUE = /^(?:(?:us-)?ascii|ansi_x3\.4-1968|(?:x-)?unknown(?:-8bit)?|8bit|)$/;
+/** Charsets of seven bits a byte: text in them has no other bytes. */
+const SEVEN_BIT = /^(?:iso-?2022-?(?:jp|kr)|hz|utf-?7)/;
 const UTF8 = /^(?:utf-?8|unicode-1-1-utf-8|utf_8|utf-?8mb[34])$/;
 /** How far into a page browsers look for its charset, bytes. */
 const META_BYTES = 1_024;
@@ -76,13 +78,40 @@ export function decodeCharset(bytes: Uint8Array, declared: string): string {
  * @returns a name for {@link decodeAs}
  */
 export function charsetOf(bytes: Uint8Array, declared: string, isPage: boolean): string {
-  if (declared === 'utf-8' || decoders.has(declared)) return declared;
+  if (declared === 'utf-8' || (decoders.has(declared) && !isSevenBit(declared))) return declared;
   const name = declared.trim().toLowerCase();
   if (UTF8.test(name)) return 'utf-8';
   const isVague = VAGUE.test(name);
-  if (!isVague && decoderOf(name) !== undefined) return name;
+  const isKnown = !isVague && decoderOf(name) !== undefined;
+  if (isKnown && !(isSevenBit(name) && !isAscii(bytes) && isUtf8(bytes))) return name;
   if (isUtf8(bytes)) return 'utf-8';
-  return (isPage && isVague ? charsetOfPage(bytes) : undefined) ?? FALLBACK;
+  return (isPage && isVague ? charsetOfPage(bytes) : undefined) ?? (isCutUtf8(bytes) ? 'utf-8' : FALLBACK);
+}
+
+/** @param name lower case */
+export const isSevenBit = (name: string): boolean => SEVEN_BIT.test(name);
+
+/**
+ * Whether bytes that are not valid UTF-8 were it before they were cut within a character: most characters beyond ASCII
+ * are whole, or only the last one is not. Text in other charsets has few bytes that form one by chance.
+ */
+function isCutUtf8(bytes: Uint8Array): boolean {
+  let whole = 0;
+  let broken = 0;
+  let isLastCut = false;
+  for (let at = 0; at < bytes.length; ) {
+    const byte = bytes[at++] ?? 0;
+    if (byte < 0x80) continue;
+    let missing = byte < 0xc2 || byte > 0xf4 ? -1 : byte < 0xe0 ? 1 : byte < 0xf0 ? 2 : 3;
+    while (missing > 0 && ((bytes[at] ?? 0) & 0xc0) === 0x80) {
+      missing--;
+      at++;
+    }
+    if (missing === 0) whole++;
+    else broken++;
+    isLastCut = missing > 0 && at === bytes.length;
+  }
+  return whole > broken || (whole === 1 && broken === 1 && isLastCut);
 }
 
 /** Whether a mail that names this charset is decoded by it. @param name lower case */
@@ -124,10 +153,24 @@ function makeDecoder(name: string): CharsetDecoder | undefined {
   );
 }
 
+const ESC = 0x1b;
+
+/** Without escape sequences that another one follows at once: the platform takes an empty stretch for an error. */
+function withoutEmptyStretches(bytes: Buffer): Buffer {
+  const kept = Buffer.allocUnsafe(bytes.length);
+  let length = 0;
+  for (let at = 0; at < bytes.length; at++) {
+    if (bytes[at] === ESC && bytes[at + 3] === ESC) at += 2;
+    else kept[length++] = bytes[at] ?? 0;
+  }
+  return kept.subarray(0, length);
+}
+
 function platformDecoder(name: string): CharsetDecoder | undefined {
   try {
     const decoder = new TextDecoder(name);
     if (decoder.encoding === FALLBACK) return (bytes) => decodeWestern(bytes, decoder);
+    if (decoder.encoding === 'iso-2022-jp') return (bytes) => decoder.decode(withoutEmptyStretches(bytes));
     return (bytes) => decoder.decode(bytes);
   } catch {
     // Not one of the platform's names: the caller tries others.

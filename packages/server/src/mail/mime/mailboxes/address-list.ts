@@ -20,7 +20,11 @@ export interface AddressList {
 
 /** @param field an unfolded value, one character a byte */
 export function parseAddressList(field: string): AddressList {
-  return new AddressScan(field).run();
+  const text = field.trim();
+  // A list as programs print it, which an address literal never is.
+  const isPrinted =
+    text.startsWith('[') && text.endsWith(']') && text.slice(0, text.indexOf(']')).includes('@');
+  return new AddressScan(isPrinted ? text.slice(1, -1) : field).run();
 }
 
 const SPACE = 0x20;
@@ -215,6 +219,13 @@ class AddressScan {
     const found = bracketed === undefined ? takeAddresses(tokens) : { addresses: [bracketed], words: tokens };
     const name = nameOf(found.words) || (found.addresses.length > 0 ? commentText(this.comments) : '');
     const [first = '', ...others] = found.addresses.map(decodeAddress);
+    const [only] = tokens;
+    if (first === '' && tokens.length === 1 && only?.kind === 'atom' && this.comments.length > 0) {
+      // A mailbox of the same host, as old mail has it: nsb (Nathaniel Borenstein).
+      this.add({ address: decodeAddress(only.text), name: commentText(this.comments) });
+      this.reset();
+      return;
+    }
     const isEncoded = first === '' && tokens.length > 0 && tokens.every(({ kind }) => kind === 'word');
     if (isEncoded) this.add(encodedMailbox(name));
     else if (first !== '' || name !== '') this.add({ address: first, name });

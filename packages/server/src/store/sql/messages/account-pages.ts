@@ -1,8 +1,8 @@
 import { sql } from 'kysely';
-import type { AccountPage, MessageStore } from '../../contract/index.ts';
+import type { MessageStore, NewestPage } from '../../contract/index.ts';
 import type { Db, Engine } from '../engine.ts';
 import { prepare, type Slots } from '../prepared.ts';
-import { bounded, summaryText } from './rows.ts';
+import { bounded, toRow } from './rows.ts';
 
 /** Finds the row number of an account and the place of its newest message. */
 export function prepareSelectAccount(db: Db) {
@@ -16,11 +16,11 @@ export function prepareSelectAccount(db: Db) {
 }
 
 /** The page of a range without messages. */
-export const emptyPage = (before: number): AccountPage => ({
+export const emptyPage = (before: number): NewestPage => ({
   messages: [],
   place: before,
+  time: 0,
   isComplete: true,
-  rows: 0,
 });
 
 /** The queries that page through an account, newest first. */
@@ -34,7 +34,7 @@ export function createAccountPages({ db }: Engine): Pick<MessageStore, 'listNewe
       .selectFrom((all) =>
         all
           .selectFrom('messages')
-          .select(['id', 'inbox_seq', 'received_at', 'source_seq', 'account_order'])
+          .select(['id', 'inbox_seq', 'received_at', 'source_seq', 'account_order', 'read_at', 'tags'])
           .where('account_seq', '=', value.account)
           .where('account_order', '>', value.after)
           .where('account_order', '<', value.before)
@@ -51,7 +51,8 @@ export function createAccountPages({ db }: Engine): Pick<MessageStore, 'listNewe
       .leftJoin('sources as s', (join) =>
         join.onRef('s.seq', '=', 'm.source_seq').on('i.seq', 'is not', null),
       )
-      .select(['m.id', 'm.received_at', 'm.account_order', 'i.id as inbox_id', 's.size', 's.summary'])
+      .select(['m.id', 'm.received_at', 'm.account_order', 'm.read_at', 'm.tags'])
+      .select(['i.id as inbox_id', 's.size', 's.summary'])
       .orderBy('m.account_order', 'desc'),
   );
 
@@ -62,17 +63,14 @@ export function createAccountPages({ db }: Engine): Pick<MessageStore, 'listNewe
       if (!account) return emptyPage(bounds.before);
       const rows = await selectNewest(db, { account: account.seq, ...bounds, limit, now });
       return {
-        messages: rows.flatMap(({ id, received_at, account_order, inbox_id, size, summary }) =>
+        messages: rows.flatMap(({ inbox_id, size, summary, ...row }) =>
           inbox_id === null || size === null || summary === null
             ? []
-            : {
-                ...{ id, inboxId: inbox_id, accountOrder: account_order },
-                ...{ receivedAt: received_at, size, summary: summaryText(summary) },
-              },
+            : { ...toRow({ ...row, size, summary }), inboxId: inbox_id, accountOrder: row.account_order },
         ),
         place: rows.at(-1)?.account_order ?? bounds.before,
+        time: rows.at(-1)?.received_at ?? 0,
         isComplete: rows.length < limit,
-        rows: rows.length,
       };
     },
 

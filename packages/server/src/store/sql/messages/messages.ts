@@ -5,6 +5,7 @@ import { createAccountPages } from './account-pages.ts';
 import { createFollowing, createPlaces } from './account-sequence.ts';
 import { createCheck } from './check.ts';
 import { createDeletion } from './deletion.ts';
+import { createMarks } from './marks.ts';
 import { createLists, createRawReads, createReads } from './reads.ts';
 import { createReadContents } from './rows.ts';
 import { createSearch } from './search.ts';
@@ -23,6 +24,7 @@ export function createMessages(engine: Engine, removal: Removal): Omit<MessageSt
     search: createSearch(engine, readContents),
     check: createCheck(engine, readContents),
     ...createSimilar(engine),
+    ...createMarks(engine),
     ...createDeletion(engine, removal),
   };
 }

@@ -10,8 +10,8 @@ import {
   MESSAGE_COLUMNS,
   parseContent,
   readEnvelope,
-  summaryText,
   toMessage,
+  toRow,
 } from './rows.ts';
 
 type MessageKey = { inboxId: string; messageId: string; receivedAt: number; now: number };
@@ -40,32 +40,20 @@ export function messagesAfter(db: Db, value: Slots<{ inboxId: string; now: numbe
     .where('m.received_at', '>', inbox.select(laterThanEmptied(value.after).as('after')));
 }
 
-/** The lists of an inbox, newest first. */
-export function createLists({ db }: Engine): Pick<MessageStore, 'list' | 'listRows'> {
+/** The list of an inbox, newest first. */
+export function createLists({ db }: Engine): Pick<MessageStore, 'listRows'> {
   type Page = Slots<{ inboxId: string; now: number; after: number; before: number; limit: number }>;
-  const newestFirst = (value: Page) =>
+  const selectRows = prepare((value: Page) =>
     messagesAfter(db, value)
       .where('m.received_at', '<', value.before)
       .orderBy('m.received_at', 'desc')
-      .limit(value.limit);
-  const selectList = prepare((value: Page) => newestFirst(value).select(MESSAGE_COLUMNS));
-  const selectRows = prepare((value: Page) =>
-    newestFirst(value).select(['m.id', 'm.received_at', 's.size', 's.summary']),
+      .limit(value.limit)
+      .select(['m.id', 'm.received_at', 'm.read_at', 'm.tags', 's.size', 's.summary']),
   );
   return {
-    async list(inboxId, range, now) {
-      const rows = await selectList(db, { inboxId, now, ...bounded(range) });
-      return rows.map((row) => toMessage(inboxId, row));
-    },
-
     async listRows(inboxId, range, now) {
       const rows = await selectRows(db, { inboxId, now, ...bounded(range) });
-      return rows.map(({ id, received_at, size, summary }) => ({
-        id,
-        receivedAt: received_at,
-        size,
-        summary: summaryText(summary),
-      }));
+      return rows.map(toRow);
     },
   };
 }
@@ -82,7 +70,7 @@ export function createReads({ db }: Engine): Pick<MessageStore, 'existing' | 'fi
   const selectFull = prepare((value: Slots<MessageKey>) =>
     oneMessage(db, value)
       .innerJoin('sources as s', 's.seq', 'm.source_seq')
-      .select([...MESSAGE_COLUMNS, 's.envelope', 's.content'])
+      .select([...MESSAGE_COLUMNS, 'i.account_id', 's.envelope', 's.content'])
       // Of a small mail the content is stored without what the raw source has.
       .select(sql<Uint8Array | null>`case when s.size <= ${MAX_DERIVED_BYTES} then s.raw end`.as('raw')),
   );
@@ -108,6 +96,7 @@ export function createReads({ db }: Engine): Pick<MessageStore, 'existing' | 'fi
       const stored = parseContent(row.content);
       return {
         ...toMessage(inboxId, row),
+        accountId: row.account_id,
         ...readEnvelope(row.envelope),
         ...(row.raw ? { ...(await readContent(stored, row.raw)), isPartial: false } : knownContent(stored)),
       };

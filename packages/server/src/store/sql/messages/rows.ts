@@ -1,9 +1,15 @@
 import { type RawBuilder, sql } from 'kysely';
 import type { MailAuthentication } from '../../../mail/authentication.ts';
 import type { MailSummary } from '../../../mail/mail.ts';
-import { ComparedContent, RecentContents } from '../../../mail/matching/compared-content.ts';
+import { ComparedContent, recentContents } from '../../../mail/matching/compared-content.ts';
 import { type AnyStoredContent, MAX_DERIVED_BYTES, readWords } from '../../../mail/stored-content.ts';
-import type { FullMessageRecord, MailEnvelope, MessageRecord, NewMail } from '../../contract/index.ts';
+import type {
+  FullMessageRecord,
+  MailEnvelope,
+  MessageRecord,
+  MessageRow,
+  NewMail,
+} from '../../contract/index.ts';
 import { decodeTrail } from '../../contract/trail.ts';
 import type { Db } from '../engine.ts';
 import { parseOr, parseTexts } from '../stored-json.ts';
@@ -41,7 +47,7 @@ export type ReadContents = (rows: readonly ComparedRow[]) => Promise<ReadonlyMap
 
 /** Reads contents and keeps those read last, for the next conditions. */
 export function createReadContents(db: Db): ReadContents {
-  const recent = new RecentContents();
+  const recent = recentContents();
   return async (rows) => {
     const found = new Map<string, ComparedContent>();
     const missing: ComparedRow[] = [];
@@ -66,7 +72,7 @@ export function createReadContents(db: Db): ReadContents {
       );
       for (const { id } of messages) {
         found.set(id, compared);
-        recent.add(id, compared);
+        recent.set(id, compared);
       }
     }
     return found;
@@ -92,7 +98,7 @@ function readSummary(text: string): MailSummary {
 export const parseSummary = (bytes: Uint8Array): MailSummary => readSummary(jsonText(bytes));
 
 /** The JSON text of a stored summary; that of an empty one where it is damaged. */
-export function summaryText(bytes: Uint8Array): string {
+function summaryText(bytes: Uint8Array): string {
   const text = jsonText(bytes);
   return readSummary(text) === UNREADABLE ? JSON.stringify(UNREADABLE) : text;
 }
@@ -102,17 +108,23 @@ export const MESSAGE_COLUMNS = [
   'm.id',
   'm.received_at',
   'm.rcpt_to',
+  'm.read_at',
+  'm.tags',
   's.size',
   's.parse_error',
   's.summary',
   sql<number>`length(${sql.ref('s.content')})`.as('content_bytes'),
 ] as const;
 
+type ListedRow = Pick<SelectedMessage, 'id' | 'received_at' | 'size' | 'summary' | 'read_at' | 'tags'>;
+
 /** The columns of a message that {@link toMessage} needs. */
 export interface SelectedMessage {
   id: string;
   received_at: number;
   rcpt_to: string;
+  read_at: number | null;
+  tags: string;
   size: number;
   parse_error: string | null;
   summary: Uint8Array;
@@ -129,10 +141,20 @@ export function toMessage(inboxId: string, row: SelectedMessage): MessageRecord 
     size: row.size,
     contentBytes: row.content_bytes + (row.size <= MAX_DERIVED_BYTES ? row.size : 0),
     rcptTo: parseTexts(row.rcpt_to),
+    readAt: row.read_at,
+    tags: parseTexts(row.tags),
     parseError: summary === UNREADABLE ? UNREADABLE_NOTE : parseError,
     summary,
   };
 }
+
+/** A row of a list, which needs no more of the summary than its text. */
+export const toRow = (row: ListedRow): MessageRow => ({
+  ...{ id: row.id, receivedAt: row.received_at, size: row.size, summary: summaryText(row.summary) },
+  readAt: row.read_at,
+  // Most messages have none.
+  tags: row.tags === '[]' ? row.tags : JSON.stringify(parseTexts(row.tags)),
+});
 
 /** The stored form of a mail's envelope, with its trail, and the sender's authentication if it was checked. */
 export function envelopeJson({ envelope, authentication, trail }: NewMail): string {

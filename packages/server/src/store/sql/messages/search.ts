@@ -1,14 +1,18 @@
 import { type Expression, type SqlBool, sql } from 'kysely';
-import type { ComparedContent } from '../../../mail/matching/compared-content.ts';
-import { failedConditions, missingWords } from '../../../mail/matching/filters.ts';
+import {
+  type ColumnCondition,
+  Comparison,
+  isMailCondition,
+  type MailCondition,
+} from '../../../mail/matching/conditions.ts';
 import { fold } from '../../../mail/matching/fold.ts';
 import { MAY_LACK_TEXT_BYTES } from '../../../mail/stored-content.ts';
-import type { AccountMessageRow, MessageStore, SearchConditions } from '../../contract/index.ts';
+import type { AccountMessageRow, MessageStore, SearchScope } from '../../contract/index.ts';
 import type { Db, Dialect, Engine } from '../engine.ts';
 import { prepare, type Slots } from '../prepared.ts';
 import { parseTexts } from '../stored-json.ts';
 import { emptyPage, prepareSelectAccount } from './account-pages.ts';
-import { bounded, parseSummary, type ReadContents, summaryText } from './rows.ts';
+import { bounded, parseSummary, type ReadContents, toRow } from './rows.ts';
 
 /** Messages that one call reads: about ten milliseconds, fifty where the content of each is parsed. */
 export const ROWS_PER_CALL = 500;
@@ -25,7 +29,7 @@ const PATTERN_CHARACTERS = 16;
 const PIECES = new RegExp(`[a-z0-9@.+-]{1,${PATTERN_CHARACTERS}}`, 'g');
 
 /** The messages that one call reads. */
-export interface Stretch {
+interface Stretch {
   /** Of the last of them, in the order of the call. */
   place: number;
   rows: number;
@@ -69,6 +73,8 @@ interface Candidate {
   account_order: number;
   source_seq: number;
   rcpt_to: string;
+  read_at: number | null;
+  tags: string;
   size: number;
   summary: Uint8Array;
 }
@@ -79,74 +85,90 @@ const CONTENTS_AT_A_TIME = 50;
 /** The messages that match, in their order. */
 async function* matchesOf(
   rows: readonly Candidate[],
-  conditions: SearchConditions,
+  conditions: readonly MailCondition[],
   readContents: ReadContents,
 ): AsyncGenerator<Candidate> {
-  const { words = [], text } = conditions;
   for (let at = 0; at < rows.length; at += CONTENTS_AT_A_TIME) {
     const candidates = rows.slice(at, at + CONTENTS_AT_A_TIME).flatMap((row) => {
-      const message = { summary: parseSummary(row.summary), rcptTo: parseTexts(row.rcpt_to) };
-      if (failedConditions(message, conditions).length > 0) return [];
-      const missing = missingWords(message, words);
-      return [{ row, missing, isSure: missing.length === 0 && text === undefined }];
+      const [rcptTo, tags] = [parseTexts(row.rcpt_to), parseTexts(row.tags)];
+      const comparison = new Comparison({ summary: parseSummary(row.summary), rcptTo, tags });
+      const isMatch = comparison.meets(conditions);
+      return isMatch === false ? [] : [{ row, comparison, isMatch }];
     });
-    const contents = await readContents(candidates.filter(({ isSure }) => !isSure).map(({ row }) => row));
-    for (const { row, missing, isSure } of candidates) {
+    const open = candidates.filter(({ isMatch }) => isMatch === undefined);
+    const contents = await readContents(open.map(({ row }) => row));
+    for (const { row, comparison, isMatch } of candidates) {
       const content = contents.get(row.id);
-      if (isSure || (content && hasAll(content, text === undefined ? missing : [text, ...missing])))
-        yield row;
+      if (isMatch || (content && comparison.meets(conditions, content))) yield row;
     }
   }
 }
 
-const hasAll = (content: ComparedContent, texts: readonly string[]): boolean =>
-  texts.every((text) => content.hasText(text));
-
-const toRow = (row: Candidate): AccountMessageRow => ({
-  ...{ id: row.id, inboxId: row.inbox_id, accountOrder: row.account_order },
-  ...{ receivedAt: row.received_at, size: row.size, summary: summaryText(row.summary) },
-});
-
-/** Conditions that hold for every message which may match `words` and `text`. */
-function mayMatch(dialect: Dialect, { words = [], text }: SearchConditions): Expression<SqlBool>[] {
-  const isLike = (column: Expression<string>, pattern: string) => dialect.isLike(column, pattern);
-  const [summary, content] = [dialect.asText(sql.ref('s.summary')), dialect.asText(sql.ref('s.content'))];
-  // Their text may be in their raw source alone.
-  const isLarge = sql`${sql.ref('s.size')} > ${MAY_LACK_TEXT_BYTES}`;
-  const conditions: Expression<SqlBool>[] = [];
-  for (const pattern of words.map(likePattern)) {
-    if (pattern === null) continue;
-    const places = [summary, sql.ref<string>('m.rcpt_to'), content].map((column) => isLike(column, pattern));
-    conditions.push(sql`(${sql.join([isLarge, ...places], sql` or `)})`);
-  }
-  const pattern = text === undefined ? null : likePattern(text);
-  if (pattern !== null) conditions.push(sql`(${isLarge} or ${isLike(content, pattern)})`);
-  return conditions;
+/** A condition that holds for every message which meets that one; undefined where the database cannot help. */
+function mayMeet(dialect: Dialect, condition: MailCondition): Expression<SqlBool> | undefined {
+  if (condition.not || condition.field === 'attachments') return undefined;
+  const { field, text } = condition;
+  const pattern = likePattern(text);
+  if (pattern === null) return undefined;
+  const isLike = (column: Expression<string>) => dialect.isLike(column, pattern);
+  // The text of a large mail may be in its raw source alone.
+  const isLarge = sql<SqlBool>`${sql.ref('s.size')} > ${MAY_LACK_TEXT_BYTES}`;
+  const summary = sql.ref<Uint8Array>('s.summary');
+  const ofHead = [isLike(dialect.asText(summary)), dialect.hasInvisible(summary)];
+  const ofRecipients = isLike(sql.ref('m.rcpt_to'));
+  const ofContent = [isLarge, isLike(dialect.asText(sql.ref('s.content')))];
+  const places: Record<typeof field, Expression<SqlBool>[]> = {
+    ...{ from: ofHead, cc: ofHead, subject: ofHead, code: ofHead },
+    ...{ to: [ofRecipients, ...ofHead], rcptTo: [ofRecipients], tag: [isLike(sql.ref('m.tags'))] },
+    ...{ text: ofContent, messageId: ofContent, any: [ofRecipients, ...ofContent, ...ofHead] },
+  };
+  return sql`(${sql.join(places[field], sql` or `)})`;
 }
 
-/** Messages of an account between two places in its order, newest first. */
+/** The condition on columns of the message. */
+function meets(condition: ColumnCondition): Expression<SqlBool> {
+  const value = 'value' in condition ? sql.val(condition.value) : sql``;
+  const expressions: Record<typeof condition.field, Expression<SqlBool>> = {
+    read: sql`${sql.ref('m.read_at')} is not null`,
+    larger: sql`${sql.ref('s.size')} > ${value}`,
+    smaller: sql`${sql.ref('s.size')} < ${value}`,
+    before: sql`${sql.ref('m.received_at')} < ${value}`,
+    after: sql`${sql.ref('m.received_at')} >= ${value}`,
+  };
+  const expression = expressions[condition.field];
+  return condition.not ? sql`not (${expression})` : expression;
+}
+
+/** Of a scope, the column with its row number and the one with the places of its messages. */
+const columnsOf = ({ inboxId }: SearchScope) =>
+  inboxId === undefined
+    ? ({ owner: 'm.account_seq', place: 'm.account_order' } as const)
+    : ({ owner: 'm.inbox_seq', place: 'm.received_at' } as const);
+type Columns = ReturnType<typeof columnsOf>;
+
+/** Messages between two places of a scope, newest first. */
 function selectCandidates(
   db: Db,
-  [accountId, account]: readonly [string, number],
-  from: number,
-  before: number,
+  scope: SearchScope,
+  range: { seq: number; from: number; before: number },
   now: number,
 ) {
+  const { owner, place } = columnsOf(scope);
   return (
     db
       .selectFrom('messages as m')
       .innerJoin('inboxes as i', 'i.seq', 'm.inbox_seq')
       .innerJoin('sources as s', 's.seq', 'm.source_seq')
       .select(['m.id', 'i.id as inbox_id', 'm.received_at', 'm.account_order', 'm.source_seq', 'm.rcpt_to'])
-      .select(['s.size', 's.summary'])
-      .where('m.account_seq', '=', account)
-      .where('m.account_order', '>=', from)
-      .where('m.account_order', '<', before)
+      .select(['m.read_at', 'm.tags', 's.size', 's.summary'])
+      .where(owner, '=', range.seq)
+      .where(place, '>=', range.from)
+      .where(place, '<', range.before)
       // The account may have been removed since its row number was read, and a new account may have the number.
-      .where('i.account_id', '=', accountId)
+      .where('i.account_id', '=', scope.accountId)
       .where('i.expires_at', '>', now)
       .whereRef('m.received_at', '>', 'i.emptied_up_to')
-      .orderBy('m.account_order', 'desc')
+      .orderBy(place, 'desc')
   );
 }
 
@@ -157,33 +179,49 @@ function selectCandidates(
  */
 export function createSearch({ db, dialect }: Engine, readContents: ReadContents): MessageStore['search'] {
   const selectAccount = prepareSelectAccount(db);
-  type Range = { account: number; after: number; before: number };
-  const selectSizes = prepare((value: Slots<Range>) =>
-    db
-      .selectFrom('messages as m')
-      .innerJoin('sources as s', 's.seq', 'm.source_seq')
-      .select(['m.account_order as place', 's.size'])
-      .where('m.account_seq', '=', value.account)
-      .where('m.account_order', '>', value.after)
-      .where('m.account_order', '<', value.before)
-      .orderBy('m.account_order', 'desc')
-      .limit(ROWS_PER_CALL),
+  const selectInbox = prepare((value: Slots<{ inboxId: string }>) =>
+    db.selectFrom('inboxes').select('seq').where('id', '=', value.inboxId),
   );
+  type Range = { seq: number; after: number; before: number };
+  const sizesBy = ({ owner, place }: Columns) =>
+    prepare((value: Slots<Range>) =>
+      db
+        .selectFrom('messages as m')
+        .innerJoin('sources as s', 's.seq', 'm.source_seq')
+        .select((row) => [row.ref(place).as('place'), 'm.received_at', 's.size'])
+        .where(owner, '=', value.seq)
+        .where(place, '>', value.after)
+        .where(place, '<', value.before)
+        .orderBy(place, 'desc')
+        .limit(ROWS_PER_CALL),
+    );
+  const selectSizesOfAccount = sizesBy(columnsOf({ accountId: '' }));
+  const selectSizesOfInbox = sizesBy(columnsOf({ accountId: '', inboxId: '' }));
 
-  return async (accountId, conditions, range, now) => {
+  return async (scope, conditions, range, now) => {
     const { after, before, limit } = bounded(range);
-    const [account] = await selectAccount(db, { accountId });
-    if (!account) return emptyPage(before);
-    const stretch = stretchOf(await selectSizes(db, { account: account.seq, after, before }), before);
-    if (stretch.rows === 0) return emptyPage(before);
-    let query = selectCandidates(db, [accountId, account.seq], stretch.place, before, now);
-    for (const condition of mayMatch(dialect, conditions)) query = query.where(condition);
-    const messages: AccountMessageRow[] = [];
-    for await (const row of matchesOf(await query.execute(), conditions, readContents)) {
-      messages.push(toRow(row));
-      if (messages.length >= limit)
-        return { ...stretch, messages, place: row.account_order, isComplete: false };
+    const { accountId, inboxId } = scope;
+    const [owner] =
+      inboxId === undefined ? await selectAccount(db, { accountId }) : await selectInbox(db, { inboxId });
+    if (!owner) return emptyPage(before);
+    const { seq } = owner;
+    const selectSizes = inboxId === undefined ? selectSizesOfAccount : selectSizesOfInbox;
+    const sizes = await selectSizes(db, { seq, after, before });
+    const { place, rows, isComplete } = stretchOf(sizes, before);
+    if (rows === 0) return emptyPage(before);
+    let query = selectCandidates(db, scope, { seq, from: place, before }, now);
+    for (const condition of conditions) {
+      const inSql = isMailCondition(condition) ? mayMeet(dialect, condition) : meets(condition);
+      if (inSql) query = query.where(inSql);
     }
-    return { ...stretch, messages };
+    const compared = conditions.filter(isMailCondition);
+    const messages: AccountMessageRow[] = [];
+    for await (const row of matchesOf(await query.execute(), compared, readContents)) {
+      messages.push({ ...toRow(row), inboxId: row.inbox_id, accountOrder: row.account_order });
+      if (messages.length < limit) continue;
+      const [last, time] = [inboxId === undefined ? row.account_order : row.received_at, row.received_at];
+      return { messages, place: last, time, isComplete: false };
+    }
+    return { messages, place, time: sizes[rows - 1]?.received_at ?? 0, isComplete };
   };
 }

@@ -15,6 +15,7 @@ import * as reports from './0011-reports.ts';
 import * as staging from './0013-staging.ts';
 import * as sharedLimits from './0014-shared-limits.ts';
 import * as compatibility from './0015-compatibility.ts';
+import * as marks from './0016-marks.ts';
 
 /** A change of the tables. */
 interface SchemaChange {
@@ -42,6 +43,7 @@ export const MIGRATIONS: Record<string, SchemaChange> = {
   '0013-staging': staging,
   '0014-shared-limits': sharedLimits,
   '0015-compatibility': compatibility,
+  '0016-marks': marks,
 };
 
 /**

@@ -21,6 +21,10 @@ interface MessagesTable {
   account_seq: number;
   /** Strictly increasing within the account, in the order of the commits. */
   account_order: number;
+  /** Epoch milliseconds; null for a message that is not marked as read. */
+  read_at: Generated<number | null>;
+  /** JSON text of the list. */
+  tags: Generated<string>;
 }
 
 /** The order of an account's messages; an account that never got one has no row. */

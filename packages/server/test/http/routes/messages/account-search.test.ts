@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { forEachTest } from '../../for-each-test.ts';
 import type { Body, TestHttp, TestInbox } from '../../start-http.ts';
 
@@ -65,25 +65,61 @@ describe('a search with GET /v1/messages', () => {
       expect([query, idsOf(await list(query))]).toEqual([query, expected]);
   });
 
-  it('says where a search has got to, and goes on from there', async () => {
-    const oldest = await http.deliver(a, { subject: 'needle' });
-    await http.deliverMany(b, 10_400);
-    const first = await list('q=needle');
-    expect(first).toMatchObject({ messages: [], hasMore: true, before: expect.stringMatching(/^acur_/) });
-    const second = await list(`q=needle&before=${first.before}`);
-    expect([idsOf(second), second.hasMore]).toEqual([[oldest], false]);
-    expect(first.cursor).toBe((await list()).cursor);
+  /** Each step of a search takes so long now. */
+  function slowDown(stepMs: number): void {
+    const { search } = http.store.messages;
+    http.store.messages.search = async (...args) => {
+      await http.clock.advance(stepMs);
+      return search(...args);
+    };
+    onTestFinished(() => {
+      http.store.messages.search = search;
+    });
+  }
 
-    // A wait looks at as many, and then for what comes.
-    const waiting = get('wait=30&q=needle');
+  it('looks at 14,000 messages in one request, also of one inbox', async () => {
+    const oldest = await http.deliver(a, { subject: 'needle' });
+    await http.deliverMany(a, 14_000);
+    for (const path of ['/v1/messages', `/v1/inboxes/${a.id}/messages`]) {
+      for (const q of ['needle', 'subject:needle', '-subject:hello']) {
+        const { body } = await http.api('GET', `${path}?q=${q}`);
+        expect([path, q, idsOf(body), body.hasMore]).toEqual([path, q, [oldest], false]);
+        expect(body).not.toHaveProperty('searchedTo');
+      }
+    }
+  });
+
+  it.each([
+    ['an account', () => '/v1/messages'],
+    ['an inbox', () => `/v1/inboxes/${a.id}/messages`],
+  ])('of %s answers with less only when its second is over, and says where it goes on', async (_, at) => {
+    const oldest = await http.deliver(a, { subject: 'needle' });
+    await http.deliverMany(a, 2_400);
+    const newest = await http.deliver(a, { subject: 'needle' });
+    const path = at();
+    const read = async (query: string) => (await http.api('GET', `${path}?q=needle&${query}`)).body;
+    const cursor = (await http.api('GET', path)).body.cursor;
+    slowDown(400);
+    const first = await read('');
+    expect([idsOf(first), first.hasMore, first.cursor]).toEqual([[newest], true, cursor]);
+    const next = first.before ?? first.searchedTo;
+    const middle = await http.api('GET', `${path}?before=${encodeURIComponent(next)}&limit=1`);
+    expect(Date.parse(middle.body.messages[0].receivedAt)).toBeLessThanOrEqual(Date.parse(first.searchedTo));
+    const second = await read(`before=${encodeURIComponent(next)}`);
+    expect([idsOf(second), second.hasMore, second.searchedTo]).toEqual([[oldest], false, undefined]);
+
+    // A wait searches as long, and then waits for what comes.
+    const waiting = http.api('GET', `${path}?wait=30&q=nowhere`);
     await http.clock.untilSleeping();
     await http.deliver(a, { subject: 'other' });
     await http.clock.untilSleeping();
     await http.clock.advance(30 * SECOND);
     const { body } = await waiting;
-    expect(body).toMatchObject({ messages: [], hasMore: true });
-    expect(idsOf(await list(`q=needle&before=${body.before}`))).toEqual([oldest]);
+    expect(body).toMatchObject({ messages: [], hasMore: true, searchedTo: first.searchedTo });
+  });
 
+  it('leaves the event loop to others, and ends with its client', async () => {
+    await http.deliverMany(b, 10_400);
     // The search runs elsewhere: the event loop turns again and again meanwhile.
     let turns = 0;
     let done = false;

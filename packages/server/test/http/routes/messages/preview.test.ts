@@ -1,6 +1,13 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { startHttp, type TestHttp } from '../../start-http.ts';
 
+/** A mail with these parts. */
+const related = (...parts: string[]) =>
+  `Subject: x\r\nMIME-Version: 1.0\r\nContent-Type: multipart/related; boundary=b\r\n\r\n${parts.map((part) => `--b\r\n${part}\r\n`).join('')}--b--\r\n`;
+const page = (html: string) => `Content-Type: text/html\r\n\r\n${html}`;
+const image = (id: string, bytes: Buffer, type = 'image/png') =>
+  `Content-Type: ${type}\r\nContent-ID: <${id}>\r\nContent-Disposition: inline\r\nContent-Transfer-Encoding: base64\r\n\r\n${bytes.toString('base64')}`;
+
 describe('a link to the preview of a message', () => {
   let http: TestHttp;
   let inbox: Awaited<ReturnType<TestHttp['createInbox']>>;
@@ -12,11 +19,11 @@ describe('a link to the preview of a message', () => {
   });
   afterEach(() => http.stop());
 
-  async function messageIn(id: string): Promise<string> {
-    const { body, status } = await http.api('POST', `/v1/inboxes/${id}/messages`, {
-      headers: { 'content-type': 'message/rfc822' },
-      body: 'Subject: Hi\r\nContent-Type: text/html\r\n\r\n<p>Hello there</p><img src="https://x.example/a.png">\r\n',
-    });
+  const HELLO =
+    'Subject: Hi\r\nContent-Type: text/html\r\n\r\n<p>Hello there</p><img src="https://x.example/a.png">\r\n';
+  async function messageIn(id: string, mail = HELLO): Promise<string> {
+    const headers = { 'content-type': 'message/rfc822' };
+    const { body, status } = await http.api('POST', `/v1/inboxes/${id}/messages`, { headers, body: mail });
     expect(status).toBe(201);
     return `/v1/inboxes/${id}/messages/${body.id}`;
   }
@@ -64,6 +71,73 @@ describe('a link to the preview of a message', () => {
     const last = await linkTo(await messageIn(ending.id));
     expect((await http.api('POST', `/v1/inboxes/${ending.id}/expire`)).status).toBe(204);
     expect((await open(last)).status).toBe(404);
+  });
+
+  it('ends with the API key that asked for it, when that is revoked or expires', async () => {
+    const key = async (fields: object) => (await http.api('POST', '/v1/keys', { body: fields })).body;
+    const expiresAt = new Date(http.clock.now() + 60_000).toISOString();
+    const revoked = await key({ name: 'one' });
+    const expiring = await key({ name: 'two', expiresAt });
+    const linkWith = async (as: string) =>
+      new URL((await http.api('POST', `${path}/preview`, { as, body: {} })).body.url).pathname;
+    const links = [await linkWith(revoked.key), await linkWith(expiring.key), await linkWith(inbox.token)];
+    const statuses = async () => Promise.all(links.map(async (link) => (await open(link)).status));
+    expect(await statuses()).toEqual([200, 200, 200]);
+    expect((await http.api('DELETE', `/v1/keys/${revoked.id}`)).status).toBe(204);
+    expect(await statuses()).toEqual([404, 200, 200]);
+    await http.clock.leap(60_000);
+    expect(await statuses()).toEqual([404, 404, 200]);
+  });
+
+  it('leads to a page that has each image once, however often and wherever the mail shows it', async () => {
+    const bytes = Buffer.alloc(750_000, 'image');
+    const uses = '<img src="cid:a@x"><td background="cid:a%40x">';
+    const mail = related(
+      page(`<style>p{background:url(cid:a@x)}</style>${uses.repeat(150)}`),
+      image('a@x', bytes),
+    );
+    const link = await linkTo(await messageIn(inbox.id, mail));
+    const { body, headers } = await open(link);
+    expect(body.length).toBeLessThan(100_000);
+    const url = `${link.replace('/preview/', '')}/att_1`;
+    expect(body.split(url)).toHaveLength(302);
+    expect(headers.get('content-security-policy')).toContain(` img-src data: http://*:*${link}/;`);
+    const shown = await open(`${link}/att_1`);
+    expect([shown.status, shown.headers.get('content-type')]).toEqual([200, 'image/png']);
+    expect(Buffer.from(shown.bytes).equals(bytes)).toBe(true);
+  });
+
+  it('leads to no part of the message but its images', async () => {
+    const parts = ['image/svg+xml', 'text/html', 'application/pdf'].map((type) =>
+      image(type, Buffer.of(1), type),
+    );
+    const link = await linkTo(
+      await messageIn(inbox.id, related(page('<img src="cid:image/svg+xml">'), ...parts)),
+    );
+    expect((await open(link)).body).toContain('"cid:image/svg+xml"');
+    for (const id of ['att_1', 'att_2', 'att_3', 'att_4', 'raw']) {
+      expect([id, (await open(`${link}/${id}`)).status]).toEqual([id, 404]);
+    }
+  });
+
+  it('leads to images until it ends', async () => {
+    const message = await messageIn(inbox.id, related(page('<img src="cid:a">'), image('a', Buffer.of(1))));
+    const [link, other] = [await linkTo(message), await linkTo()];
+    expect((await open(`${link}/att_1`)).status).toBe(200);
+    expect((await open(`${other}/att_1`)).status).toBe(404);
+    expect((await open(`${link.slice(0, -1)}/att_1`)).status).toBe(404);
+    await http.clock.leap(600_000);
+    expect((await open(`${link}/att_1`)).status).toBe(404);
+  });
+
+  it.each([
+    ['references to images', `<style>${'cid:a '.repeat(150_000)}</style>`],
+    ['quotation marks', `<a target=x title='${'"'.repeat(900_000)}'>`],
+  ])('leads to a note in place of a page that would be too large: %s', async (_, html) => {
+    const mail = related(page(html), image('a', Buffer.of(1)));
+    const { status, body } = await open(await linkTo(await messageIn(inbox.id, mail)));
+    expect([status, body.length]).toEqual([200, expect.any(Number)]);
+    expect(body).toContain('would be a page of more than 4 MiB');
   });
 
   it('cannot be changed: each letter of it counts, and the answer to a false one is always the same', async () => {

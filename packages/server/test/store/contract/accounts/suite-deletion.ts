@@ -97,7 +97,7 @@ export function describeDeletion(given: Given): void {
         shared_sources: 1,
         deliveries: deliveries + 2,
       });
-      expect(await on.store.messages.list(other.live.id, everything, NOW)).toHaveLength(5);
+      expect(await on.store.messages.listRows(other.live.id, everything, NOW)).toHaveLength(5);
       expect((await on.store.keys.findByHash(other.key.hash, NOW))?.account.id).toBe(other.owner);
       expect(await on.store.domains.find(other.domain)).toBeDefined();
       expect(await on.store.accounts.delete(owner, NOW)).toBe('unknown');

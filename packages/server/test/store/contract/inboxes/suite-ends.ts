@@ -103,7 +103,7 @@ export function describeEnds(given: Given): void {
       expect(await on.store.inboxes.find(owner, inbox.id, T)).toBeUndefined();
       expect(await on.store.inboxes.findByToken(wish.tokenHash, T)).toBeUndefined();
       expect(await on.store.inboxes.delete(owner, inbox.id, T)).toBe(false);
-      expect(await on.store.messages.list(neighbour.id, everything, T)).toHaveLength(2);
+      expect(await on.store.messages.listRows(neighbour.id, everything, T)).toHaveLength(2);
     });
 
     it('by labels ends those that carry all of them, and says which', async () => {

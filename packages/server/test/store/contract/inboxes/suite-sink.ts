@@ -24,7 +24,9 @@ export function describeSink(given: Given): void {
   };
   const state = async ({ store }: Opened, { id, accountId }: InboxRecord) => ({
     count: (await store.inboxes.find(accountId, id, T))?.messageCount,
-    subjects: (await store.messages.list(id, everything, T)).map(({ summary }) => summary.subject),
+    subjects: (await store.messages.listRows(id, everything, T)).map(
+      ({ summary }) => JSON.parse(summary).subject,
+    ),
   });
   const subjects = (from: number, to: number): string[] =>
     Array.from({ length: from - to + 1 }, (_, n) => String(from - n));
@@ -49,7 +51,7 @@ export function describeSink(given: Given): void {
       );
       const times = placed.flat(2).map((one) => placedIn(one).receivedAt);
       expect(new Set(times).size).toBe(40);
-      const kept = await on.store.messages.list(inbox.id, everything, T);
+      const kept = await on.store.messages.listRows(inbox.id, everything, T);
       expect(kept.map(({ receivedAt }) => receivedAt)).toEqual(
         times.toSorted((a, b) => b - a).slice(0, KEPT),
       );
@@ -76,7 +78,7 @@ export function describeSink(given: Given): void {
       for (let n = 1; n <= KEPT; n++) await on.store.messages.addBatch([evictingMail([inbox], String(n))], T);
       expect((await state(on, inbox)).subjects).toEqual(subjects(KEPT, 1));
       expect(await state(on, other)).toEqual({ count: 1, subjects: ['shared'] });
-      const [message] = await on.store.messages.list(other.id, everything, T);
+      const [message] = await on.store.messages.listRows(other.id, everything, T);
       expect(await rawOf(on.store, other.id, message?.id ?? '', T)).toEqual(raw);
     });
 
@@ -96,7 +98,7 @@ export function describeSink(given: Given): void {
       const { on, inbox } = await start();
       const add = (n: number) => on.store.messages.addBatch([evictingMail([inbox], String(n))], T);
       for (let n = 1; n <= KEPT; n++) await add(n);
-      const [newest] = await on.store.messages.list(inbox.id, everything, T);
+      const [newest] = await on.store.messages.listRows(inbox.id, everything, T);
       await on.store.messages.delete(inbox.id, newest?.id ?? '', T);
       for (const n of [6, 7]) await add(n);
       expect(await state(on, inbox)).toEqual({ count: KEPT, subjects: ['7', '6', '4', '3', '2'] });

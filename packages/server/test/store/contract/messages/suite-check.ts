@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { parseMail } from '../../../../src/mail/parse.ts';
 import { contentJson, MAX_STORED_BYTES } from '../../../../src/mail/stored-content.ts';
 import type { CheckRange, InboxRecord, NewMail } from '../../../../src/store/contract/index.ts';
-import { everything, json, mailTo, onlyPlaced, T } from '../../builders.ts';
+import { everything, json, mailTo, onlyPlaced, saying, T } from '../../builders.ts';
 import type { Given } from '../suite.ts';
 
 const bytes = (value: unknown) => new TextEncoder().encode(JSON.stringify(value));
@@ -60,11 +60,11 @@ export function describeCheck(given: Given): void {
       const found = await check(inbox.id, { text: 'Needle' }, newest, T);
       expect(found.messages.map(({ message }) => message.id)).toEqual([messageId]);
       expect((await check(inbox.id, { text: 'haystack' }, newest, T)).messages).toEqual([]);
-      for (const conditions of [{ text: 'needle' }, { words: ['needle'] }]) {
-        const page = await search(inbox.accountId, conditions, everything, T);
+      for (const field of ['text', 'any'] as const) {
+        const page = await search(inbox, [{ field, text: 'needle' }], everything, T);
         expect(page.messages.map(({ id }) => id)).toEqual([messageId]);
       }
-      expect((await search(inbox.accountId, { text: 'haystack' }, everything, T)).messages).toEqual([]);
+      expect((await search(inbox, saying('haystack'), everything, T)).messages).toEqual([]);
     });
 
     it('goes through more messages than one call looks at, in either order', async () => {

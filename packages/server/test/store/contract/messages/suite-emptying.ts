@@ -31,7 +31,7 @@ export function describeEmptying(given: Given): void {
         sources: sources + 1,
         shared_sources: 1,
       });
-      expect(await on.store.messages.list(other.id, everything, T)).toHaveLength(2);
+      expect(await on.store.messages.listRows(other.id, everything, T)).toHaveLength(2);
       const inOther = shared.find(({ inboxId }) => inboxId === other.id);
       const messageId = inOther && 'messageId' in inOther ? inOther.messageId : '';
       expect((await rawOf(on.store, other.id, messageId, T)).length).toBeGreaterThan(0);
@@ -49,7 +49,7 @@ export function describeEmptying(given: Given): void {
       expect(version).toBeGreaterThan(before?.version ?? 0);
       expect(await given.store.messages.delete(inbox.id, messageId, T)).toBe(false);
       expect((await onlyPlaced(given.store, mailTo([inbox]), T)).receivedAt).toBe(T + 10);
-      expect(await given.store.messages.list(inbox.id, everything, T)).toHaveLength(1);
+      expect(await given.store.messages.listRows(inbox.id, everything, T)).toHaveLength(1);
       expect(await given.store.inboxes.find(owner, inbox.id, T)).toMatchObject({ messageCount: 1 });
     });
 
@@ -69,7 +69,7 @@ export function describeEmptying(given: Given): void {
       for (let n = 0; n < 3; n++) expect(await given.store.messages.deleteAll(inbox.id, T)).toBe(true);
       await onlyPlaced(given.store, mailTo([inbox]), T);
       expect(await given.store.messages.deleteAll(inbox.id, T + 5)).toBe(false);
-      expect(await given.store.messages.list(inbox.id, everything, T)).toHaveLength(1);
+      expect(await given.store.messages.listRows(inbox.id, everything, T)).toHaveLength(1);
       await given.store.inboxes.delete(owner, inbox.id, T);
       expect(await given.store.messages.deleteAll(inbox.id, T)).toBe(false);
       expect(await given.store.messages.deleteAll(inboxAt().id, T)).toBe(false);
@@ -118,7 +118,7 @@ export function describeEmptying(given: Given): void {
         );
         batch.splice(round % 8, 0, on.store.messages.deleteAll(inbox.id, T));
         await Promise.all(batch);
-        const listed = await on.store.messages.list(inbox.id, everything, T);
+        const listed = await on.store.messages.listRows(inbox.id, everything, T);
         expect(await on.store.inboxes.find(owner, inbox.id, T)).toMatchObject({
           messageCount: listed.length,
           lastReceivedAt: Math.max(...placed.map(({ receivedAt }) => receivedAt)),
@@ -127,7 +127,7 @@ export function describeEmptying(given: Given): void {
           expect((await rawOf(on.store, inbox.id, id, T)).length).toBe(size);
         }
       }
-      const left = (await on.store.messages.list(inbox.id, everything, T)).length;
+      const left = (await on.store.messages.listRows(inbox.id, everything, T)).length;
       expect(await on.counts()).toMatchObject({ messages: left, sources: left, parked_sources: 0 });
       expect(await on.store.messages.deleteAll(inbox.id, T)).toBe(true);
       expect(await on.counts()).toMatchObject({ messages: 0, sources: 0, source_pieces: 0 });

@@ -2,15 +2,10 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { MailContent, MailSummary } from '../../../../src/mail/mail.ts';
 import { ComparedContent } from '../../../../src/mail/matching/compared-content.ts';
-import { missingWords, searchWords } from '../../../../src/mail/matching/filters.ts';
-import type {
-  AccountPage,
-  InboxRecord,
-  NewMail,
-  SearchConditions,
-} from '../../../../src/store/contract/index.ts';
+import { Comparison, type Condition, type MailCondition } from '../../../../src/mail/matching/conditions.ts';
+import type { InboxRecord, NewestPage, NewMail } from '../../../../src/store/contract/index.ts';
 import { runs } from '../../../support/form.ts';
-import { everything, json, mailTo, onlyPlaced, T } from '../../builders.ts';
+import { everything, json, mailTo, onlyPlaced, saying, T } from '../../builders.ts';
 import type { Given, Opened } from '../suite.ts';
 
 const bytes = (value: unknown) => new TextEncoder().encode(JSON.stringify(value));
@@ -34,7 +29,7 @@ function mailSaying(
   };
 }
 
-const idsOf = ({ messages }: AccountPage): string[] => messages.map(({ id }) => id);
+const idsOf = ({ messages }: NewestPage): string[] => messages.map(({ id }) => id);
 
 /** What the contract promises about searches over all inboxes of an account. */
 export function describeSearch(given: Given): void {
@@ -51,15 +46,23 @@ export function describeSearch(given: Given): void {
           name,
         );
       }
-      return async (conditions: SearchConditions) => {
-        const page = await given.store.messages.search(owner, conditions, everything, T);
-        expect(page.isComplete).toBe(true);
-        return idsOf(page)
+      return async (conditions: Condition[]) => {
+        const inAll = await given.store.messages.search({ accountId: owner }, conditions, everything, T);
+        const inOne = await given.store.messages.search(
+          { accountId: owner, inboxId: inbox.id },
+          conditions,
+          everything,
+          T,
+        );
+        expect(inAll.isComplete).toBe(true);
+        expect(idsOf(inOne)).toEqual(idsOf(inAll));
+        return idsOf(inAll)
           .map((id) => names.get(id))
           .toSorted();
       };
     }
-    const words = (q: string): SearchConditions => ({ words: searchWords(q) });
+    const words = (q: string): Condition[] => saying(...q.split(' '));
+    const text = (part: string): Condition => ({ field: 'text', text: part });
 
     it('finds words in the subject, addresses, recipients and text, and nowhere else', async () => {
       const found = await searching({
@@ -88,13 +91,13 @@ export function describeSearch(given: Given): void {
       expect(await found(words('invoice 4711'))).toEqual(['subject']);
       expect(await found(words('4711 invoice the'))).toEqual(['subject']);
       expect(await found(words('htmlwords'))).toEqual([]);
-      expect(await found({ ...words('invoice'), subject: 'INV' })).toEqual(['subject']);
-      expect(await found({ text: 'your invoice' })).toEqual(['text']);
-      expect(await found({ text: 'pay the' })).toEqual(['beyondText']);
+      expect(await found([...words('invoice'), { field: 'subject', text: 'INV' }])).toEqual(['subject']);
+      expect(await found([text('your invoice')])).toEqual(['text']);
+      expect(await found([text('pay the')])).toEqual(['beyondText']);
       expect(await found(words('browser pay'))).toEqual(['beyondText']);
-      expect(await found({ text: 'invoice', rcptTo: 'pre-' })).toEqual([]);
-      expect(await found({ from: 'desk' })).toEqual(['from']);
-      expect(await found({ to: 'invoice' })).toEqual(['cc', 'rcptTo', 'to']);
+      expect(await found([text('invoice'), { field: 'rcptTo', text: 'pre-' }])).toEqual([]);
+      expect(await found([{ field: 'from', text: 'desk' }])).toEqual(['from']);
+      expect(await found([{ field: 'to', text: 'invoice' }])).toEqual(['cc', 'rcptTo', 'to']);
     });
 
     it.each<[string, string, string[]]>([
@@ -122,33 +125,37 @@ export function describeSearch(given: Given): void {
       expect(await found(words(q))).toEqual(expected);
     });
 
+    const FIELDS = ['any', 'subject', 'any', 'to', 'text', 'rcptTo', 'from'] as const;
+
     it('finds exactly what a look at each message finds, whatever is written and asked', async () => {
       const owner = await given.account();
       const inbox = await given.inbox(owner);
-      const letters = fc.constantFrom(...'aAkKiIzZ09@.-+_%"\\\n\t éÉe\u0301üßİ\u212aσςΣ注🦟');
-      const text = fc.string({ unit: letters, maxLength: 30 });
+      const letters = fc.constantFrom(...'aAkKiIzZ09@.-+_%"\\\n\t éÉe\u0301\u00ad\u200büßİ\u212aσςΣ注🦟');
+      const said = fc.string({ unit: letters, maxLength: 30 });
       const mail = fc.record({
-        subject: text,
-        text: fc.option(text),
-        htmlWords: fc.option(text),
-        rcpt: text,
+        subject: said,
+        text: fc.option(said),
+        htmlWords: fc.option(said),
+        rcpt: said,
       });
       await fc.assert(
-        fc.asyncProperty(fc.array(mail, { minLength: 1, maxLength: 6 }), text, async (mails, q) => {
+        fc.asyncProperty(fc.array(mail, { minLength: 1, maxLength: 6 }), said, async (mails, q) => {
           await given.store.messages.deleteAll(inbox.id, T);
-          const asked = searchWords(q);
+          const asked = q.split(/\s+/).filter((word) => word !== '');
+          const conditions: MailCondition[] = asked.map((word, n) => ({
+            ...{ field: FIELDS[n % FIELDS.length] ?? 'any', text: word },
+            ...(n % 4 === 3 && { not: true }),
+          }));
           const expected: string[] = [];
-          for (const { rcpt, ...said } of mails) {
-            const one = mailSaying([inbox], { ...said, rcptTo: [rcpt], preview: '' });
+          for (const { rcpt, ...rest } of mails) {
+            const one = mailSaying([inbox], { ...rest, rcptTo: [rcpt], preview: '' });
             const { messageId } = await onlyPlaced(given.store, one, T);
-            const missing = missingWords(
-              { summary: json(one.summary) as MailSummary, rcptTo: [rcpt] },
-              asked,
-            );
+            const head = { summary: json(one.summary) as MailSummary, rcptTo: [rcpt], tags: [] };
             const content = new ComparedContent(json(one.content) as MailContent);
-            if (missing.every((word) => content.hasText(word))) expected.unshift(messageId);
+            if (new Comparison(head).meets(conditions, content)) expected.unshift(messageId);
           }
-          const page = await given.store.messages.search(owner, { words: asked }, everything, T);
+          const scope = { accountId: owner };
+          const page = await given.store.messages.search(scope, conditions, everything, T);
           expect(idsOf(page)).toEqual(expected);
         }),
         runs(20, 200),
@@ -160,10 +167,11 @@ export function describeSearch(given: Given): void {
       const inbox = await given.inbox(owner);
       const mail = mailSaying([inbox], { text: 'Caf\u00e9 bill' });
       const { messageId } = await onlyPlaced(given.store, mail, T);
-      const text = 'CAFE\u0301';
-      expect(idsOf(await given.store.messages.search(owner, { text }, everything, T))).toEqual([messageId]);
+      const part = 'CAFE\u0301';
+      const page = await given.store.messages.search({ accountId: owner }, [text(part)], everything, T);
+      expect(idsOf(page)).toEqual([messageId]);
       const range = { ...everything, order: 'newest-first', onlyMatches: true } as const;
-      const { messages } = await given.store.messages.check(inbox.id, { text }, range, T);
+      const { messages } = await given.store.messages.check(inbox.id, { text: part }, range, T);
       expect(messages.map(({ message }) => message.id)).toEqual([messageId]);
     });
 
@@ -175,8 +183,8 @@ export function describeSearch(given: Given): void {
         T,
       );
       const ids = placed.map((one) => ('messageId' in one ? one.messageId : ''));
-      for (const conditions of [{ text: 'the bill' }, words('bill')]) {
-        const page = await given.store.messages.search(owner, conditions, everything, T);
+      for (const conditions of [[text('the bill')], words('bill')]) {
+        const page = await given.store.messages.search({ accountId: owner }, conditions, everything, T);
         expect(idsOf(page).toSorted()).toEqual(ids.toSorted());
       }
     });
@@ -193,7 +201,7 @@ export function describeSearch(given: Given): void {
       const seen: string[] = [];
       for (let before = Number.POSITIVE_INFINITY; ; ) {
         const range = { after: 0, before, limit: 2 };
-        const page = await given.store.messages.search(owner, words('even'), range, T);
+        const page = await given.store.messages.search({ accountId: owner }, words('even'), range, T);
         expect(page.messages.length).toBeLessThanOrEqual(2);
         seen.push(...idsOf(page));
         before = page.place;
@@ -212,9 +220,10 @@ export function describeSearch(given: Given): void {
       for (let n = 0; n < 3; n++) await onlyPlaced(on.store, mailTo([inbox], large), T);
       await onlyPlaced(on.store, mailTo([inbox], { subject: 'found', maxMessages: 9999 }), T);
       const rows: number[] = [];
-      for (let before = Number.POSITIVE_INFINITY; ; ) {
-        const page = await on.store.messages.search(owner, words('found'), { ...everything, before }, T);
-        rows.push(page.rows);
+      const scope = { accountId: owner };
+      for (let before = 1 + (await on.store.messages.newestInAccount(owner)); ; ) {
+        const page = await on.store.messages.search(scope, words('found'), { ...everything, before }, T);
+        rows.push(before - page.place);
         before = page.place;
         if (page.isComplete) break;
       }
@@ -232,7 +241,7 @@ export function describeSearch(given: Given): void {
       const met: string[] = [];
       for (let before = Number.POSITIVE_INFINITY; ; ) {
         const page = await given.store.messages.search(
-          owner,
+          { accountId: owner },
           words('hello'),
           { after: 0, before, limit: 3 },
           T,

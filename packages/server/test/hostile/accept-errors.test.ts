@@ -1,0 +1,61 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import type { Server } from 'node:net';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { startHttp } from '../http/start-http.ts';
+import { startSmtp } from '../smtp/start-smtp.ts';
+import { FakeClock } from '../support/fake-clock.ts';
+
+/** Node publishes here each server that listens. */
+const LISTENING = 'tracing:net.server.listen:asyncEnd';
+let servers: Server[];
+const note = (message: unknown): void => void servers.push((message as { server: Server }).server);
+beforeEach(() => {
+  servers = [];
+  subscribe(LISTENING, note);
+});
+afterEach(() => void unsubscribe(LISTENING, note));
+
+async function startedHttp() {
+  const { clock, logged, stop } = await startHttp();
+  return { clock, logged, stop };
+}
+
+async function startedSmtp() {
+  const clock = new FakeClock();
+  const { logged, stop } = await startSmtp({}, clock);
+  return { clock, logged, stop };
+}
+
+it.each([
+  ['HTTP', startedHttp],
+  ['SMTP', startedSmtp],
+])(
+  'connections that the system does not give to the %s server are logged once a minute, with their number',
+  async (protocol, start) => {
+    const { clock, logged, stop } = await start();
+    const fail = (times: number): void => {
+      for (const server of servers) {
+        for (let count = 0; count < times; count++) {
+          server.emit(
+            'error',
+            Object.assign(new Error('accept EMFILE'), { code: 'EMFILE', syscall: 'accept' }),
+          );
+        }
+      }
+    };
+    const counts = () =>
+      logged
+        .map((line) => JSON.parse(line))
+        .filter(({ msg }) => msg === `${protocol} connections were not accepted`)
+        .map(({ count, err }) => [count, err.code]);
+    fail(50);
+    expect(counts()).toEqual([[1, 'EMFILE']]);
+    await clock.advance(60_000);
+    fail(2);
+    expect(counts()).toEqual([
+      [1, 'EMFILE'],
+      [50, 'EMFILE'],
+    ]);
+    await stop();
+  },
+);

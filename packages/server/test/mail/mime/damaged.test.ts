@@ -1,0 +1,251 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { lintMail } from '../../../src/mail/lint/lint.ts';
+import type { MailAddress } from '../../../src/mail/mail.ts';
+import { bytes, contentOf, multipart, read, servedBytes, utf8 } from '../support/mails.ts';
+
+/** As uuencode(1) writes it with blanks for zeros. */
+function uuencoded(data: Uint8Array): string[] {
+  const lines = ['begin 644 data.bin'];
+  for (let at = 0; at < data.length; at += 45) {
+    const piece = data.subarray(at, at + 45);
+    let line = String.fromCharCode(32 + piece.length);
+    for (let i = 0; i < piece.length; i += 3) {
+      const bits = ((piece[i] ?? 0) << 16) | ((piece[i + 1] ?? 0) << 8) | (piece[i + 2] ?? 0);
+      for (const shift of [18, 12, 6, 0]) line += String.fromCharCode(32 + ((bits >> shift) & 63));
+    }
+    lines.push(line);
+  }
+  return [...lines, ' ', 'end', ''];
+}
+const withoutTrailingBlanks = (lines: string[]) => lines.map((line) => line.replace(/ +$/, ''));
+const UU = [
+  'Content-Type: application/octet-stream',
+  'Content-Disposition: attachment; filename=data.bin',
+  'Content-Transfer-Encoding: x-uuencode',
+  '',
+];
+const uuBytes = (lines: string[], lineEnd = '\r\n') =>
+  servedBytes(Buffer.from([...UU, ...lines].join(lineEnd), 'latin1'));
+
+describe('uuencoded data whose lines lost their trailing blanks', () => {
+  const cases: [string, string[], string][] = [
+    ['a whole group', ['begin 644 a', '&04(', '`', 'end', ''], 'AB\0\0\0\0'],
+    ['a line of zeros', ['begin 644 a', 'M', '`', 'end', ''], '\0'.repeat(45)],
+    ['two characters of a group', ['begin 644 a', '#00', '`', 'end', ''], 'A\0\0'],
+    ['one character of a group', ['begin 644 a', '#0', '`', 'end', ''], '@\0\0'],
+    ['the line that ends the data', ['begin 644 a', '#0V%T', '', 'end', ''], 'Cat'],
+    ['lines before a whole one', ['begin 644 a', '#00', '#0V%T', '`', 'end', ''], 'A\0\0Cat'],
+    ['the last line, where the end is missing', ['begin 644 a', '#0V%T', '&04('], 'CatAB\0\0\0\0'],
+    ['nothing', ['begin 644 a', '#0V%T', '`', 'end', ''], 'Cat'],
+  ];
+  it.each(cases)('%s, is filled with zeros', (_, lines, expected) => {
+    for (const lineEnd of ['\r\n', '\n']) {
+      expect(uuBytes(lines, lineEnd).toString('latin1')).toBe(expected);
+    }
+  });
+
+  it('is what was encoded, whatever it was', () => {
+    const sparse = fc.array(fc.oneof(fc.constant(0), fc.integer({ min: 0, max: 255 })), { maxLength: 200 });
+    fc.assert(
+      fc.property(sparse, (values) => {
+        const data = Uint8Array.from(values);
+        const lines = uuencoded(data);
+        expect([...uuBytes(lines)]).toEqual(values);
+        expect([...uuBytes(withoutTrailingBlanks(lines))]).toEqual(values);
+      }),
+    );
+  });
+
+  it('is text without control characters where it is the body', () => {
+    const lines = uuencoded(Buffer.from('Your code is 482910\n'));
+    const type = ['Content-Type: text/plain', 'Content-Transfer-Encoding: uuencode', ''];
+    expect(contentOf(...type, ...withoutTrailingBlanks(lines)).text).toBe('Your code is 482910\n');
+  });
+});
+
+describe('UTF-8 that was cut in the middle of a character', () => {
+  const plain = (charset: string) => `Content-Type: text/plain${charset && `; charset=${charset}`}`;
+  /** The text, its bytes without the last `n`, and what is shown of it. */
+  const cut = (text: string, n: number) => Buffer.from(text).subarray(0, -n).toString('latin1');
+  const texts: [string, string, string][] = [
+    ['a German text', cut('Grüße aus München ü', 1), 'Grüße aus München \ufffd'],
+    ['a Russian text', cut('Ваш код: 482910 Привет', 1), 'Ваш код: 482910 Приве\ufffd'],
+    ['a Japanese text', cut('確認コード 482910 です', 1), '確認コード 482910 で\ufffd'],
+    ['a Japanese text, two bytes short', cut('確認コード 482910 です', 2), '確認コード 482910 で\ufffd'],
+    ['an emoji', cut('Schön, dass du da bist 😀', 2), 'Schön, dass du da bist \ufffd'],
+    [
+      'the middle, where a program shortened it',
+      `${cut('Prüfung für Jürgen Müller, Köl', 2)}...`,
+      'Prüfung für Jürgen Müller, K\ufffd...',
+    ],
+    ['the middle, in a character', `${utf8('Prüfung für J')}\xc3...`, 'Prüfung für J\ufffd...'],
+  ];
+  for (const charset of ['', 'us-ascii', 'utf-8', 'no-such-charset']) {
+    it.each(texts)(`keeps its good part as a body of charset "${charset}": %s`, (_, raw, shown) => {
+      expect(contentOf(plain(charset), '', raw).text).toBe(shown);
+    });
+  }
+
+  it.each(texts)('keeps its good part in a field: %s', (_, raw, shown) => {
+    expect(read(`Subject: ${raw}`, '', 'x', '').summary.subject).toBe(shown);
+    expect(read(`From: "${raw}" <a@b.test>`, '', 'x', '').summary.from?.name).toBe(shown);
+  });
+
+  it('keeps its good part in an encoded word and in a file name', () => {
+    expect(read('Subject: =?utf-8?Q?Gr=C3=BC=C3?=', '', '').summary.subject).toBe('Grü\ufffd');
+    expect(read('Subject: =?us-ascii?Q?Gr=C3=BC=C3?=', '', '').summary.subject).toBe('Grü\ufffd');
+    const file = (parameter: string) =>
+      contentOf('Content-Type: application/pdf', `Content-Disposition: attachment; ${parameter}`, '', 'x', '')
+        .attachments[0]?.filename;
+    expect(file("filename*=utf-8''re%C3%A7u%C3")).toBe('reçu\ufffd');
+    expect(file('filename="re\xc3\xa7u\xc3"')).toBe('reçu\ufffd');
+  });
+
+  it('is not seen in windows-1252, whose last letter looks like the start of a character', () => {
+    const cases = [
+      ['Votre caf\xe9', 'Votre café'],
+      ['d\xe9j\xe0', 'déjà'],
+      ['Stra\xdfe nach K\xf6ln \xc3', 'Straße nach Köln Ã'],
+      ['M\xfcnchen \xfc', 'München ü'],
+      ['\x93Se\xf1or\x94, your code is 482910 \x80', '“Señor”, your code is 482910 €'],
+    ];
+    for (const [raw = '', shown] of cases) {
+      expect(contentOf(plain(''), '', raw).text).toBe(shown);
+      expect(read(`Subject: ${raw}`, '', 'x', '').summary.subject).toBe(shown);
+    }
+  });
+});
+
+describe('text declared as ISO-2022-JP', () => {
+  const JIS = 'Content-Type: text/plain; charset=iso-2022-jp';
+  /** "確認" and "コード" with their escape sequences. */
+  const CHECK = "\x1b$B3NG'\x1b(B";
+  const CODE = '\x1b$B%3!<%I\x1b(B';
+  const rules = (...lines: string[]) => lintMail(bytes(...lines)).map(({ rule }) => rule);
+
+  it('that has 8-bit bytes is UTF-8, and lint says so', () => {
+    for (const type of [JIS, JIS.toUpperCase(), `${JIS.slice(0, -11)}"ISO-2022-JP"`]) {
+      const lines = [type, '', utf8('確認コードは 482910 です'), ''];
+      expect(contentOf(...lines).text).toBe('確認コードは 482910 です\n');
+      expect(rules(...lines)).toContain('wrong-charset');
+    }
+    const encoded = [JIS, 'Content-Transfer-Encoding: base64', ''];
+    const body = Buffer.from('確認コードは 482910 です').toString('base64');
+    expect(contentOf(...encoded, body, '').text).toBe('確認コードは 482910 です');
+    expect(rules(...encoded, body, '')).toContain('wrong-charset');
+  });
+
+  it('that has 8-bit bytes in a page, a field or an encoded word is UTF-8', () => {
+    const html = [JIS.replace('plain', 'html'), '', utf8('<p>確認'), ''];
+    expect(contentOf(...html).html).toBe('<p>確認\n');
+    const word = `=?iso-2022-jp?B?${Buffer.from('確認').toString('base64')}?=`;
+    expect(read(`Subject: ${word}`, `From: ${word} <a@b.test>`, '', '').summary).toMatchObject({
+      subject: '確認',
+      from: { name: '確認' },
+    });
+  });
+
+  it('is what it is declared to be where all bytes have 7 bits', () => {
+    expect(contentOf(JIS, '', `${CHECK}${CODE} 482910`, '').text).toBe('確認コード 482910\n');
+    expect(rules(JIS, '', `${CHECK}${CODE} 482910`, '')).not.toContain('wrong-charset');
+    expect(contentOf(JIS, '', 'only ASCII', '').text).toBe('only ASCII\n');
+    const word = `=?iso-2022-jp?B?${Buffer.from(CHECK, 'latin1').toString('base64')}?=`;
+    expect(read(`Subject: ${word}`, '', '').summary.subject).toBe('確認');
+  });
+});
+
+describe('a header whose last line lost the blank in front of it', () => {
+  const cases: [string, string[], object, string][] = [
+    [
+      'a subject',
+      ['Subject: Your order of today', 'has been sent'],
+      { subject: 'Your order of today has been sent' },
+      'Hello\n',
+    ],
+    [
+      'a list of people',
+      ['Subject: x', 'To: a@b.test,', 'c@d.test'],
+      { to: [{ address: 'a@b.test' }, { address: 'c@d.test' }] },
+      'Hello\n',
+    ],
+    [
+      'a list of people of three lines',
+      ['Subject: x', 'To: a@b.test,', 'c@d.test,', 'e@f.test'],
+      { to: [{ address: 'a@b.test' }, { address: 'c@d.test' }, { address: 'e@f.test' }] },
+      'Hello\n',
+    ],
+    [
+      'a way to unsubscribe',
+      ['Subject: x', 'List-Unsubscribe: <https://b.test/u>,', '<mailto:u@b.test>'],
+      { subject: 'x' },
+      'Hello\n',
+    ],
+    [
+      'a signature',
+      ['Subject: x', 'X-Signature: YWJjZGVmZ2hpamtsbW5vcHFyc3R1dnd4eXo', 'MDEyMzQ1Njc4OQ=='],
+      { subject: 'x' },
+      'Hello\n',
+    ],
+  ];
+  it.each(cases)('is a header to its end: %s', (_, fields, summary, text) => {
+    const mail = read(...fields, '', 'Hello', '');
+    expect(mail.summary).toMatchObject(summary);
+    expect(mail.content.text).toBe(text);
+  });
+
+  it('is a header to its end in a part too', () => {
+    const content = contentOf(
+      ...multipart('mixed', ['Content-Type: application/pdf;', 'name="a.pdf"', '', 'x']),
+    );
+    expect(content).toMatchObject({ text: null, attachments: [{ filename: 'a.pdf' }] });
+  });
+
+  it('has the boundary that stands there', () => {
+    const [, , ...parts] = multipart(
+      'alternative',
+      ['Content-Type: text/plain', '', 'Hello'],
+      ['Content-Type: text/html', '', '<p>Hello'],
+    );
+    const mail = read('Subject: x', 'Content-Type: multipart/alternative;', 'boundary="b"', '', ...parts);
+    expect(mail.content).toMatchObject({ text: 'Hello', html: '<p>Hello' });
+  });
+
+  it('is told from a header that no empty line follows', () => {
+    const mail = read('Subject: Hi', 'Hello Ada,', 'your code is 482910', '', 'Bye', '');
+    expect(mail.summary.subject).toBe('Hi');
+    expect(mail.content.text).toBe('Hello Ada,\nyour code is 482910\n\nBye\n');
+  });
+});
+
+describe('people of a field', () => {
+  const box = (address: string, name = ''): MailAddress => ({ address, name });
+  const cases: [string, string, MailAddress[]][] = [
+    ['a local name with a comment', 'nsb (Nathaniel S. Borenstein)', [box('nsb', 'Nathaniel S. Borenstein')]],
+    [
+      'a local name with a comment, among others',
+      'nsb (Nathaniel), a@b.test (Ada)',
+      [box('nsb', 'Nathaniel'), box('a@b.test', 'Ada')],
+    ],
+    ['a local name with an encoded comment', 'nsb (=?utf-8?q?Nath=C3=A4niel?=)', [box('nsb', 'Nathäniel')]],
+    ['one in square brackets', '[Jane <x@y.test>]', [box('x@y.test', 'Jane')]],
+    ['a bare one in square brackets', '[x@y.test]', [box('x@y.test')]],
+    [
+      'a list in square brackets',
+      '[Jane <x@y.test>, Joe Doe <z@y.test>]',
+      [box('x@y.test', 'Jane'), box('z@y.test', 'Joe Doe')],
+    ],
+    ['a bare list in square brackets', '[x@y.test, z@y.test]', [box('x@y.test'), box('z@y.test')]],
+    ['a name with square brackets in front', '[Team] Jane <x@y.test>', [box('x@y.test', '[Team] Jane')]],
+    ['a name in square brackets', '[Jane] <x@y.test>', [box('x@y.test', '[Jane]')]],
+    ['a name with square brackets behind', 'Jane [Sales] <x@y.test>', [box('x@y.test', 'Jane [Sales]')]],
+    ['an address literal', 'Jane <x@[192.0.2.1]>', [box('x@[192.0.2.1]', 'Jane')]],
+    ['an address literal in square brackets', '[Jane <x@[192.0.2.1]>]', [box('x@[192.0.2.1]', 'Jane')]],
+  ];
+  it.each(cases)('have name and address in every field: %s', (_, value, expected) => {
+    const fields = ['From', 'To', 'Cc', 'Bcc', 'Reply-To', 'Sender'].map((name) => `${name}: ${value}`);
+    const { summary, content } = read(...fields, '', 'x', '');
+    expect(summary).toMatchObject({ from: expected[0], to: expected, cc: expected });
+    expect(content).toMatchObject({ bcc: expected, replyTo: expected, sender: expected[0] });
+  });
+});

@@ -1,0 +1,92 @@
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { FakeClock } from '../../support/fake-clock.ts';
+import { describeOnEngines } from '../../support/nodes.ts';
+import { startApp, type TestApp } from '../../support/start-app.ts';
+import { MAILS } from './mails.ts';
+import { QUERIES, REFUSED } from './queries.ts';
+
+type Inbox = Awaited<ReturnType<TestApp['createInbox']>>;
+
+describeOnEngines('searches', (engine) => {
+  const inboxes = new Map<string, Inbox>();
+  const names = new Map<string, string>();
+  let app: TestApp;
+  let stopEngine: () => Promise<void>;
+  beforeAll(async () => {
+    const { env, stop } = await engine.start();
+    stopEngine = stop;
+    const clock = new FakeClock(Date.parse(MAILS[0]?.at ?? ''));
+    app = await startApp(await env(), { clock });
+    for (const name of ['ada', 'ops']) {
+      inboxes.set(name, await app.createInbox({ localPart: name, ttlMinutes: 10_080 }));
+    }
+    inboxes.set('shop', await app.createInbox({ catchAll: true, ttlMinutes: 10_080 }));
+    for (const { name, inbox, at, raw, rcptTo = '', read, tags } of MAILS) {
+      const { id, address } = inboxes.get(inbox) as Inbox;
+      clock.step(Date.parse(at) - clock.now());
+      const to = encodeURIComponent(rcptTo.replace('*', address.split('@')[1] ?? '') || address);
+      const sent = await app.api('POST', `/v1/inboxes/${id}/messages?rcptTo=${to}`, {
+        body: Buffer.from(raw),
+        headers: { 'content-type': 'message/rfc822' },
+      });
+      expect([name, sent.status]).toEqual([name, 201]);
+      names.set(sent.body.id, name);
+      if (!read && !tags) continue;
+      const path = `/v1/inboxes/${id}/messages/${sent.body.id}`;
+      expect((await app.api('PATCH', path, { body: { read, tags } })).status).toBe(200);
+    }
+  });
+  afterAll(async () => {
+    await app.stop();
+    await stopEngine();
+  });
+
+  /** The names of all messages of a list, newest first. */
+  async function found(path: string): Promise<(string | undefined)[]> {
+    const { status, body } = await app.api('GET', `${path}&limit=200`);
+    expect([status, body.hasMore, body.searchedTo]).toEqual([200, false, undefined]);
+    return body.messages.map(({ id }: { id: string }) => names.get(id));
+  }
+  const inOrder = (finds: readonly string[], inbox?: string) =>
+    MAILS.filter((mail) => finds.includes(mail.name) && (inbox === undefined || mail.inbox === inbox))
+      .map(({ name }) => name)
+      .reverse();
+
+  it.each(QUERIES)('%j finds what it must, in the account and in each inbox', async (q, finds) => {
+    const query = `q=${encodeURIComponent(q)}`;
+    const lists = [...inboxes].map(async ([name, { id }]) => [
+      name,
+      await found(`/v1/inboxes/${id}/messages?${query}`),
+    ]);
+    expect({
+      account: await found(`/v1/messages?${query}`),
+      ...Object.fromEntries(await Promise.all(lists)),
+    }).toEqual({
+      account: inOrder(finds),
+      ...Object.fromEntries([...inboxes.keys()].map((name) => [name, inOrder(finds, name)])),
+    });
+  });
+
+  it.each(REFUSED)('%j is refused with a message that names what is wrong', async (q, says) => {
+    const id = inboxes.get('ada')?.id;
+    for (const path of ['/v1/messages', `/v1/inboxes/${id}/messages`]) {
+      const { status, body } = await app.api('GET', `${path}?q=${encodeURIComponent(q)}`);
+      expect([status, body.code, body.errors?.[0]?.path]).toEqual([400, 'invalid_request', 'q']);
+      expect(body.detail).toMatch(says);
+    }
+  });
+
+  it.each([
+    ['from=bob', 'from:bob'],
+    ['to=ada%2Bsecret', 'to:ada+secret'],
+    ['rcptTo=signup-1%40', 'to:signup-1@'],
+    ['subject=weekly%20build', 'subject:"weekly build"'],
+    ['text=order%20has%20shipped', 'text:"order has shipped"'],
+    ['hasAttachments=true', 'has:attachment'],
+    ['hasAttachments=false&from=acme', '-has:attachment from:acme'],
+  ])('the filter %s finds what %s does', async (filter, q) => {
+    const expected = await found(`/v1/messages?q=${encodeURIComponent(q)}`);
+    expect(expected.length).toBeGreaterThan(0);
+    expect(await found(`/v1/messages?${filter}`)).toEqual(expected);
+  });
+});

@@ -1,0 +1,116 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { inForm, timeLimit } from '../../support/form.ts';
+import { type Inbox, type ServerProcess, startServer } from '../../support/server-process.ts';
+
+/** A little less than the largest message. */
+const BYTES = 50 * 1024 * 1024;
+const text = (type: string, body: Buffer) =>
+  Buffer.concat([Buffer.from(`Subject: x\r\n${type}\r\n\r\n`), body]);
+const PLAIN = 'Content-Type: text/plain; charset=utf-8';
+const related = (html: string, image: Buffer) =>
+  Buffer.from(
+    `Subject: x\r\nContent-Type: multipart/related; boundary=b\r\n\r\n--b\r\nContent-Type: text/html\r\n\r\n${html}\r\n--b\r\nContent-Type: image/png\r\nContent-ID: <a>\r\nContent-Transfer-Encoding: base64\r\n\r\n${image.toString('base64')}\r\n--b--\r\n`,
+  );
+
+/** Bytes that look random, the same in each run (a linear congruential generator). */
+function noise(): Buffer {
+  const made = Buffer.alloc(BYTES - 100);
+  let state = 12_345;
+  for (let at = 0; at < made.length; at++) {
+    state = (Math.imul(state, 1_103_515_245) + 12_345) >>> 0;
+    made[at] = state >>> 16;
+  }
+  return made;
+}
+
+function differentWords(): Buffer {
+  const words = Buffer.alloc(BYTES - 1_000);
+  for (let at = 0, i = 0; at < words.length; i++) at += words.write(`${(i + 1e6).toString(36)} `, at);
+  const page = Array.from({ length: 40 }, (_, i) => `word${i}`).join(' ');
+  const parts = [words.toString('latin1'), `Content-Type: text/html\r\n\r\n<p>${page}`];
+  return Buffer.from(
+    `Subject: x\r\nContent-Type: multipart/alternative; boundary=b\r\n\r\n--b\r\n\r\n${parts.join('\r\n--b\r\n')}\r\n--b--\r\n`,
+  );
+}
+
+/** Mails that take much memory to read or to show. */
+const MAILS: [string, () => Buffer][] = [
+  [
+    'one image that the page shows 300 times',
+    () => related('<img src="cid:a">'.repeat(300), Buffer.alloc(750_000, 1)),
+  ],
+  ['50 MiB of any bytes', noise],
+  ...inForm<[string, () => Buffer][]>(
+    [],
+    [
+      ['a text of short lines', () => text(PLAIN, Buffer.alloc(BYTES - 100, 'a\n'))],
+      ['a text with a NUL in each line', () => text(PLAIN, Buffer.alloc(BYTES - 100, 'a\0\r\n'))],
+      [
+        'a text in one byte a letter',
+        () =>
+          text(
+            'Content-Type: text/plain; charset=cp437',
+            Buffer.alloc(BYTES - 100, '\xb0\xb1\r\n', 'latin1'),
+          ),
+      ],
+      ['a text of different words', differentWords],
+      [
+        'a page of one image in one attribute',
+        () => related(`<img srcset="${'cid:a '.repeat(150_000)}">`, Buffer.alloc(1_000)),
+      ],
+    ],
+  ),
+];
+
+describe('a message that takes much memory costs its requests at most, never the process', () => {
+  let folder: string;
+  let server: ServerProcess;
+  let inbox: Inbox;
+  beforeEach(async () => {
+    folder = mkdtempSync(join(tmpdir(), 'mayfly-memory-'));
+    server = await startServer({ dataDir: join(folder, 'data') });
+    inbox = await server.createInbox();
+  });
+  afterEach(async () => {
+    await server?.end('SIGKILL');
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  async function inject(mail: Buffer): Promise<string> {
+    const response = await fetch(`${server.url}/v1/inboxes/${inbox.id}/messages`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${server.key}`, 'content-type': 'message/rfc822' },
+      body: new Uint8Array(mail),
+    });
+    await response.arrayBuffer();
+    // 503 where its fields take longer than the time for a response.
+    expect(response.status).toBeOneOf([201, 503]);
+    type List = { messages: { id: string }[] };
+    const { messages } = await server.getJson<List>(`/v1/inboxes/${inbox.id}/messages?limit=1`);
+    return messages[0]?.id ?? '';
+  }
+
+  it.each(MAILS)(
+    '%s',
+    async (_, mail) => {
+      const message = `/v1/inboxes/${inbox.id}/messages/${await inject(mail())}`;
+      const requests: [string, string, object?][] = [
+        ['POST', `${message}/preview`, {}],
+        ['GET', `${message}/lint`],
+        ['GET', message],
+        ['GET', `/v1/inboxes/${inbox.id}/messages?text=needle+in+a+haystack`],
+      ];
+      for (const [method, path, body] of requests) {
+        const response = await server.request(method, path, body);
+        await response.arrayBuffer();
+        expect([path, response.status]).toEqual([path, expect.toBeOneOf([200, 503])]);
+      }
+      expect((await server.request('GET', '/healthz')).status).toBe(200);
+      expect(server.process.exitCode).toBeNull();
+    },
+    timeLimit(300_000),
+  );
+});
