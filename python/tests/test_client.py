@@ -142,6 +142,16 @@ def test_reads_and_lists(mail_inbox: Inbox, send: Send) -> None:
     assert len(mail_inbox.messages(limit=1)) == 1
 
 
+def test_marks_messages_and_counts_labels(mayfly: Mayfly, mail_inbox: Inbox) -> None:
+    mail = mail_inbox.inject("Subject: Marked\r\n\r\nhello")
+    mail_inbox.inject("Subject: Unmarked\r\n\r\nhello")
+    marked = mail.mark(read=True, tags=["reviewed"])
+    assert (marked.read_at is not None, marked.tags) == (True, ["reviewed"])
+    assert marked.mark(read=False).read_at is None
+    assert [one.subject for one in mail_inbox.messages(q="tag:reviewed")] == ["Marked"]
+    assert mail_inbox.labels["test"] in [label.value for label in mayfly.labels("test")]
+
+
 def test_injects_exports_imports_deletes_and_empties(mayfly: Mayfly, mail_inbox: Inbox) -> None:
     mail = mail_inbox.inject("Subject: Recorded\r\n\r\nYour code is 482913.", mail_from="a@b.example")
     assert (mail.subject, mail.code()) == ("Recorded", "482913")

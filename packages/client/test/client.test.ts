@@ -283,6 +283,18 @@ describe('an inbox of the client', () => {
     await expect.poll(() => mayfly.refusals({ address })).toMatchObject([{ address }]);
   });
 
+  it('marks messages, finds them by their marks, and counts labels', async () => {
+    const inbox = await mayfly.createInbox({ labels: { run: 'marks' } });
+    const mail = await inbox.inject('Subject: Marked\r\n\r\nhello');
+    await inbox.inject('Subject: Unmarked\r\n\r\nhello');
+    const marked = await mail.mark({ read: true, tags: ['reviewed'] });
+    expect([typeof marked.readAt, marked.tags]).toEqual(['string', ['reviewed']]);
+    expect((await marked.mark({ read: false })).readAt).toBeNull();
+    for (const found of [await inbox.messages({ q: 'tag:reviewed' }), await mayfly.search('tag:reviewed')])
+      expect(found.map(({ subject }) => subject)).toEqual(['Marked']);
+    expect(await mayfly.labels('run')).toMatchObject([{ name: 'run', value: 'marks', inboxes: 1 }]);
+  });
+
   it('is readable by its token alone, which may not delete it', async () => {
     const { id, token } = await mayfly.createInbox();
     const reader = mayfly.inbox(id, token);
