@@ -424,7 +424,9 @@ class Label(Result):
     """A label of live inboxes."""
 
     name: str
+    """Name of the label."""
     value: str
+    """Value of the label."""
     inboxes: int
     """Live inboxes with this label."""
     newest_at: datetime

@@ -369,7 +369,9 @@ export interface KeyList {
 
 /** A label of live inboxes. */
 export interface Label {
+  /** Name of the label. */
   name: string;
+  /** Value of the label. */
   value: string;
   /** Live inboxes with this label. */
   inboxes: number;

@@ -147,8 +147,8 @@ export type LabelQuery = Static<typeof LabelQuery>;
 
 export const Label = Type.Object(
   {
-    name: Type.String({ examples: ['run'] }),
-    value: Type.String({ examples: ['4711'] }),
+    name: Type.String({ description: 'Name of the label.', examples: ['run'] }),
+    value: Type.String({ description: 'Value of the label.', examples: ['4711'] }),
     inboxes: Count('Live inboxes with this label.'),
     newestAt: Timestamp('When the newest of them was created.'),
   },

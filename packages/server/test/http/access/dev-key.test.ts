@@ -86,13 +86,16 @@ describe('the development key', () => {
     'evil.example',
     'localhost.evil.example',
     '127.0.0.1.evil.example',
-    '127.0.0.1@evil.example',
     '192.168.0.7:8025',
     '0.0.0.0:8025',
     '169.254.169.254',
     '',
   ])('is refused for the host "%s", whose name may be rebound to this machine', async (host) => {
     expect(await forHost(host)).toBe(403);
+  });
+
+  it('is refused for a host that is no host at all', async () => {
+    expect(await forHost('127.0.0.1@evil.example')).toBe(400);
   });
 
   it.each([
