@@ -17,7 +17,7 @@ from ._json import Filters, given
 from ._message import MessageSummary
 from ._stream import follow
 from ._transport import PAGE, Settings, Transport, path_of
-from .errors import MayflyError
+from .errors import MayflyError, Seconds
 
 if TYPE_CHECKING:
     # Python before 3.11 has it not in `typing`.
@@ -60,8 +60,8 @@ class Mayfly:
         url: str | None = None,
         api_key: str | None = None,
         *,
-        timeout: float = DEFAULT_TIMEOUT,
-        wait_timeout: float = DEFAULT_WAIT,
+        timeout: Seconds = DEFAULT_TIMEOUT,
+        wait_timeout: Seconds = DEFAULT_WAIT,
         retries: int = DEFAULT_RETRIES,
     ) -> None:
         address = (url or os.environ.get("MAYFLY_URL") or DEFAULT_URL).strip().rstrip("/")

@@ -17,7 +17,7 @@ from ._message import Message, MessageSummary, Text
 from ._stream import follow
 from ._transport import Transport, path_of
 from ._wait import WaitFor, wait_for_messages
-from .errors import ApiError, MayflyError, UnexpectedMessageError, WaitTimeoutError
+from .errors import ApiError, MayflyError, Seconds, UnexpectedMessageError, WaitTimeoutError
 
 DEFAULT_WAIT = 30.0
 """Seconds."""
@@ -100,7 +100,7 @@ class Inbox:
         self,
         count: int,
         *,
-        timeout: float | None = None,
+        timeout: Seconds | None = None,
         since: str | datetime = "last",
         **match: Unpack[Match],
     ) -> list[Message]:
@@ -109,7 +109,7 @@ class Inbox:
 
     @_points_at_caller
     def wait_for_message(
-        self, *, timeout: float | None = None, since: str | datetime = "last", **match: Unpack[Match]
+        self, *, timeout: Seconds | None = None, since: str | datetime = "last", **match: Unpack[Match]
     ) -> Message:
         """The first message that matches, in full. Raises WaitTimeoutError with the explanation.
 
@@ -123,7 +123,7 @@ class Inbox:
         self,
         *,
         pattern: str | re.Pattern[str] | None = None,
-        timeout: float | None = None,
+        timeout: Seconds | None = None,
         since: str | datetime = "last",
         **match: Unpack[Match],
     ) -> str:
@@ -145,7 +145,7 @@ class Inbox:
         href: Text | None = None,
         text: Text | None = None,
         kind: str | None = None,
-        timeout: float | None = None,
+        timeout: Seconds | None = None,
         since: str | datetime = "last",
         subject: Text | None = None,
         from_: Text | None = None,
@@ -159,7 +159,7 @@ class Inbox:
 
     @_points_at_caller
     def expect_silence(
-        self, *, within: float = DEFAULT_SILENCE, since: str | datetime = "last", **match: Unpack[Match]
+        self, *, within: Seconds = DEFAULT_SILENCE, since: str | datetime = "last", **match: Unpack[Match]
     ) -> None:
         """Returns when no message matched for so long. Raises UnexpectedMessageError at once if one does."""
         if "timeout" in match:
@@ -249,7 +249,7 @@ class Inbox:
                 raise
 
     def _wait(
-        self, count: int, match: Match, asked: float | None, since: str | datetime
+        self, count: int, match: Match, asked: Seconds | None, since: str | datetime
     ) -> list[Message]:
         timeout = self._transport.settings.wait_timeout if asked is None else asked
         if isinstance(timeout, bool) or not isinstance(timeout, (int, float)) or not timeout >= 0:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
-from .errors import BY_STATUS, ApiError, ConnectionFailedError
+from .errors import BY_STATUS, ApiError, ConnectionFailedError, Seconds
 
 FIRST_PAUSE = 0.1
 LONGEST_PAUSE = 1.0
@@ -30,9 +30,9 @@ Items = list[dict[str, Any]]
 class Settings:
     url: str
     credential: str
-    timeout: float
+    timeout: Seconds
     """Seconds for a request that does not wait, its retries included."""
-    wait_timeout: float
+    wait_timeout: Seconds
     retries: int
 
 
@@ -76,7 +76,7 @@ class Transport:
         query: dict[str, Any] | None = None,
         body: Any = None,
         headers: dict[str, str] | None = None,
-        timeout: float | None = None,
+        timeout: Seconds | None = None,
         retries: int | None = None,
         as_bytes: bool = False,
     ) -> Any:
@@ -218,7 +218,7 @@ class Transport:
         return connection
 
     def open_stream(
-        self, path: str, query: dict[str, Any], headers: dict[str, str], timeout: float
+        self, path: str, query: dict[str, Any], headers: dict[str, str], timeout: Seconds
     ) -> tuple[http.client.HTTPConnection, http.client.HTTPResponse]:
         """A connection of its own, to be closed by the caller, and its successful response."""
         connection = self._connect(timeout)
@@ -233,7 +233,7 @@ class Transport:
             raise
         return connection, response
 
-    def _connect(self, timeout: float) -> http.client.HTTPConnection:
+    def _connect(self, timeout: Seconds) -> http.client.HTTPConnection:
         is_tls = self._parts.scheme == "https"
         kind = http.client.HTTPSConnection if is_tls else http.client.HTTPConnection
         return kind(self._parts.hostname or "", self._parts.port, timeout=timeout)

@@ -13,7 +13,7 @@ from ._explain import explanation_lines
 from ._match import Match, SplitMatch, describe, meets, split_match
 from ._message import Message
 from ._transport import Transport, pause_before, path_of
-from .errors import ApiError, ConnectionFailedError, WaitTimeoutError
+from .errors import ApiError, ConnectionFailedError, Seconds, WaitTimeoutError
 
 MAX_HOLD = 25
 """Seconds. Proxies cut requests that are held longer: several in a row wait for the rest."""
@@ -34,7 +34,7 @@ class WaitFor:
     labels: dict[str, str]
     count: int
     match: Match
-    timeout: float
+    timeout: Seconds
     since: str | None
     last: Message | None
     """The message that the wait before returned, where this one begins after it."""

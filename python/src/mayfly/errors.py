@@ -9,6 +9,9 @@ if TYPE_CHECKING:
     from . import api
     from ._message import Message
 
+Seconds = float
+"""Every time span of this library."""
+
 
 class MayflyError(Exception):
     """The base of every error of this library."""
@@ -22,7 +25,7 @@ class ApiError(MayflyError):
         request: str,
         status: int,
         problem: dict[str, Any],
-        retry_after: float | None,
+        retry_after: Seconds | None,
         reason: str = "The response did not come from Mayfly: check MAYFLY_URL.",
     ) -> None:
         """reason: what is wrong when there is no problem."""
@@ -88,7 +91,7 @@ class WaitTimeoutError(MayflyError, AssertionError):
         self,
         text: str,
         inbox_id: str,
-        timeout: float,
+        timeout: Seconds,
         explanation: api.WaitExplanation,
         is_final: bool,
         wait_id: str | None,
