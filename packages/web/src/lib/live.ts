@@ -82,7 +82,7 @@ export async function startLive({ account, inbox }: Session, signal: AbortSignal
     // Lists ask again when the stream opens, so that nothing is missed between two leaders.
     connection.value = 'connecting';
     const arrivals = account
-      ? mayfly.stream({ since: await newest(), signal, onConnection })
+      ? mayfly.stream(undefined, { since: await newest(), signal, onConnection })
       : inboxArrivals(inbox?.id ?? '', signal, onConnection);
     for await (const { inboxId, message } of arrivals) {
       deliver({ inboxId, message });
@@ -123,5 +123,5 @@ async function* inboxArrivals(inboxId: string, signal: AbortSignal, onConnection
   const path = { id: inboxId };
   const { cursor } = await mayfly.call('GET /v1/inboxes/{id}/messages', { path, query: { limit: 1 } });
   const options = { since: cursor, signal, onConnection };
-  for await (const message of mayfly.inbox(inboxId).stream(options)) yield { inboxId, message };
+  for await (const { message } of mayfly.stream(inboxId, options)) yield { inboxId, message };
 }

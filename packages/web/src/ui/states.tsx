@@ -1,4 +1,4 @@
-import { ApiError, ConnectionError } from '@mayfly/client';
+import { ApiError, ConnectionError } from '@mayfly/client/console';
 import type { ComponentChildren } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { openings } from '../lib/live.ts';
