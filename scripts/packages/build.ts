@@ -23,8 +23,8 @@ interface PackageJson {
 
 /** Libraries: every export of the sources as an ES module, and for most as CommonJS too. */
 const LIBRARIES = [
-  // The contract is made of TypeBox values, for this repository only.
-  { folder: 'client', withCjs: true, without: ['contract'] },
+  // For this repository only: the contract, which is made of TypeBox values, and what the web console uses.
+  { folder: 'client', withCjs: true, without: ['contract', 'console'] },
   { folder: 'playwright', withCjs: true, without: [] },
   { folder: 'vitest', withCjs: false, without: [] },
   { folder: 'cypress', withCjs: true, without: [] },

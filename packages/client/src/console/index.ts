@@ -2,12 +2,12 @@
  * `@mayfly/client/console`: what the web console of this repository uses of the client. Waits and the methods of
  * inboxes and mails would be a tenth of its first screen; it is not part of the published package.
  */
-import { Keys, Webhooks } from './account.ts';
-import type * as api from './generated/api.ts';
-import { follow, type MessageEvent, type StreamOptions } from './stream.ts';
-import { type CallArguments, type MayflyOptions, Transport } from './transport.ts';
+import { Keys, Webhooks } from '../account.ts';
+import type * as api from '../generated/api.ts';
+import { follow, type MessageEvent, type StreamOptions } from '../stream.ts';
+import { type CallArguments, type MayflyOptions, Transport } from '../transport.ts';
 
-export { ApiError, ConnectionError } from './errors.ts';
+export { ApiError, ConnectionError } from '../errors.ts';
 
 export class Operations {
   readonly webhooks: Webhooks;
