@@ -6,6 +6,7 @@ import { availableParallelism, cpus } from 'node:os';
 import { auth } from './auth.ts';
 import { consoleBench } from './console.ts';
 import { costs } from './costs.ts';
+import { explained } from './explained.ts';
 import { hostile } from './hostile/run-all.ts';
 import { http } from './http.ts';
 import { intake } from './intake.ts';
@@ -26,6 +27,7 @@ const BENCHES: Record<string, Bench> = {
   'slow-disk': slowDisk,
   store,
   wait,
+  explained,
   'wait-nodes': waitNodes,
   http,
   auth,

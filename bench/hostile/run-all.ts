@@ -1,5 +1,6 @@
 import type { Bench } from '../support/rows.ts';
 import { manyBombSenders } from './bombs.ts';
+import { massDeletion } from './deletion.ts';
 import { hostileHttp } from './http.ts';
 import { largeMails } from './large-mails.ts';
 import { hostilePreviews } from './previews.ts';
@@ -13,6 +14,7 @@ const PARTS: readonly Bench[] = [
   largeMails,
   hostileHttp,
   hostileWaits,
+  massDeletion,
   hostilePreviews,
 ];
 

@@ -54,6 +54,7 @@ const deps: HttpDeps = {
     check: async () => undefined,
     inject: () => Promise.reject(new Error('not measured')),
     restore: () => Promise.reject(new Error('not measured')),
+    stage: () => Promise.reject(new Error('not measured')),
   },
   replays: { start: () => undefined },
   waitLog: { add: () => undefined, addHeld: () => undefined, flushed: async () => undefined },

@@ -23,6 +23,7 @@ const receiver: Receiver = {
   refused: nothing,
   senderRefused: nothing,
   handshakeFailed: nothing,
+  captured: nothing,
 };
 const metrics = {
   connection: nothing,

@@ -82,7 +82,7 @@ def test_says_in_a_table_why_a_wait_failed(mail_inbox: Inbox, send: Send) -> Non
     # The default would be 30 s.
     assert time.monotonic() - started < 15
     label = urlencode({"label.run": mail_inbox.labels["run"]})
-    shown = re.sub(r"wait=\w+&", "", str(raised.value))
+    shown = re.sub(r"wai_\w+", "wai_1", str(raised.value))
     summary, *table = re.sub(r"\d\d:\d\d:\d\d", "12:03:07", shown).split("\n")
     assert summary == raised.value.explanation.summary
     assert summary.startswith("1 message arrived")
@@ -90,8 +90,10 @@ def test_says_in_a_table_why_a_wait_failed(mail_inbox: Inbox, send: Send) -> Non
         f'  Waited 0.5 s for a mail with subject "reset" to {mail_inbox.address}.',
         "  1 other mail came (times in UTC):",
         '    12:03:07  subject is "Welcome to Shop"  from no-reply@shop.example',
-        f"  Look: {mail_inbox.console_url}/why?subject=reset&{label}",
+        f"  Look: {mail_inbox.console_url}/why?wait=wai_1&subject=reset&{label}",
     ]
+    failed = mail_inbox.failed_wait(str(raised.value.wait_id))
+    assert failed.explanation == raised.value.explanation
 
 
 def test_names_both_conditions_and_how_to_take_a_code_and_a_link_from_one_mail(

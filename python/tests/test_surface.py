@@ -40,6 +40,7 @@ METHODS: dict[str, Callable[[Mayfly, Inbox, Message], Any]] = {
     "GET /v1/inboxes/{id}/messages/{messageId}/lint": lambda mayfly, inbox, mail: mail.lint(),
     "GET /v1/inboxes/{id}/messages/{messageId}/timeline": lambda mayfly, inbox, mail: mail.timeline(),
     "POST /v1/inboxes/{id}/wait": lambda mayfly, inbox, mail: inbox.wait_for_message(timeout=0),
+    "GET /v1/inboxes/{id}/waits/{waitId}": lambda mayfly, inbox, mail: inbox.failed_wait("W"),
     "GET /v1/labels": lambda mayfly, inbox, mail: mayfly.labels("run"),
     "PATCH /v1/inboxes/{id}/messages/{messageId}": lambda mayfly, inbox, mail: mail.mark(read=True),
     "GET /v1/reports/runs": lambda mayfly, inbox, mail: mayfly.report({"run": "1"}),

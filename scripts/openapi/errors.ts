@@ -49,7 +49,7 @@ const ERRORS: Partial<Record<ProblemCode, DescribedError>> = {
   not_found: {
     meaning: 'the id is unknown, or not visible to this credential.',
     detail:
-      'No inbox with the id "inb_01kk4m2t9vq8z3w6x5y7c1d2e3" is visible to this credential. List the inboxes of the account with GET /v1/inboxes.',
+      'No inbox with the id "inb_01kk4m2t9vq8z3w6x5y7c1d2e3" is visible to this credential: it may have been deleted, or have expired more than 24 hours ago. List the inboxes of the account with GET /v1/inboxes.',
   },
   inbox_expired: {
     meaning: 'the inbox expired within the last 24 hours.',
@@ -142,12 +142,18 @@ const ERRORS: Partial<Record<ProblemCode, DescribedError>> = {
     meaning: 'the storage does not respond, or it is full.',
     detail: 'The storage is full. Retry after 5 seconds.',
   },
+  storage_damaged: {
+    meaning: 'a part of the storage that the operation needs cannot be read; retrying does not help.',
+    detail:
+      'A page of the database is damaged. What needs that page cannot be read or changed; all else works. Tell the operator: the log of the server says what to do.',
+  },
 };
 
 /** Names of responses that carry several codes and are used everywhere; the others are named after their codes. */
 const NAMES: Record<string, string> = {
   'invalid_request malformed_json invalid_since': 'InvalidRequest',
   'rate_limited quota_exceeded': 'TooManyRequests',
+  'unavailable storage_damaged': 'StorageFails',
 };
 
 /** Names of headers that an error of a status has, beside those of all responses. */

@@ -42,11 +42,11 @@ function commonErrors({ access, schema }: Route): ProblemCode[] {
     ...(['invalid_request', 'malformed_json', 'invalid_since'] as const),
     ...(isGuarded ? (['unauthorized'] as const) : []),
     // A read token may do all that `inbox:read` asks for; with another inbox's it gets 404.
-    ...(isGuarded && access !== 'inbox:read' ? (['insufficient_scope'] as const) : []),
+    ...(isGuarded && !access.startsWith('inbox:read') ? (['insufficient_scope'] as const) : []),
     ...(access.startsWith('inbox:') ? (['not_found', 'inbox_expired'] as const) : []),
     ...(schema.body ? (['payload_too_large', 'unsupported_media_type'] as const) : []),
     ...(isGuarded ? (['rate_limited', 'quota_exceeded'] as const) : []),
-    ...(['internal_error', 'unavailable'] as const),
+    ...(['internal_error', 'unavailable', 'storage_damaged'] as const),
   ];
 }
 
@@ -153,7 +153,7 @@ function bytesOf({ description, examples = [] }: Json, accepts: readonly string[
 
 function securityOf(access: Access): Json[] {
   if (access === 'public') return [];
-  return access === 'inbox:read' ? [{ apiKey: [] }, { readToken: [] }] : [{ apiKey: [] }];
+  return access.startsWith('inbox:read') ? [{ apiKey: [] }, { readToken: [] }] : [{ apiKey: [] }];
 }
 
 /** Collects the parts of operations that the document names. */

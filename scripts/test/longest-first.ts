@@ -43,7 +43,7 @@ const LONGEST = [
   'store/postgres/upgrade.test.ts',
   'system/console/live.test.ts',
   'system/faults/senders.test.ts',
-  'hostile/waits-truth.test.ts',
+  'messages/waits/explained.test.ts',
   'system/durability/full-disk.test.ts',
   'system/webhooks/kill.test.ts',
   'http/openapi/openapi-examples.test.ts',

@@ -222,6 +222,14 @@ export class Inbox {
     return new Message(this.#transport, await this.#send('GET', `/messages/${messageId}`, options));
   }
 
+  /**
+   * What a failed wait has explained, within 24 hours; also when the inbox has ended, with an API key.
+   * @param waitId of its error, or of the report of a run
+   */
+  failedWait(waitId: string, options?: RequestOptions): Promise<api.FailedWait> {
+    return this.#send('GET', `/waits/${waitId}`, options);
+  }
+
   /** Puts a message into the inbox without SMTP. @param source raw, as it would be sent */
   async inject(
     source: string | Uint8Array,

@@ -32,6 +32,8 @@ const RUNNERS: Array<[variable: string, timeout: Milliseconds, words: string]> =
 export interface Allowed {
   timeout: Milliseconds;
   cut: string;
+  /** What the limit of the test cut it from. */
+  asked?: Milliseconds | undefined;
 }
 
 /** @param asked undefined for a wait without a timeout of its own */
@@ -47,6 +49,8 @@ export function allowedTime(asked: Milliseconds | undefined, test: TestTime | un
   if (wanted + MARGIN < left) return { timeout: wanted, cut: '' };
   const reserve = Math.min(MOST_RESERVE, Math.max(LEAST_RESERVE, left / 5));
   const timeout = Math.max(left - reserve, left / 2);
+  // A default that is cut by little is of no interest.
+  if (asked === undefined && left >= wanted / 2) return { timeout, cut: '' };
   const cut = `The limit of the test cut it from ${wanted / 1000} s, because the test had only ${Math.round(left / 100) / 10} s left. ${test.advice}`;
-  return { timeout, cut };
+  return { timeout, cut, asked: wanted };
 }

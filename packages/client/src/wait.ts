@@ -15,6 +15,8 @@ const MAX_HOLD_SECONDS = 25;
 const GRACE = 5_000;
 /** A hold ends this close to the deadline: not worth another request. */
 const CLOSE = 50;
+/** Of a whole wait, the most that the API takes: a day. */
+const MAX_SECONDS = 86_400;
 /** To read a message that is too large for the result of a wait. */
 const READ_TIME = 30_000;
 
@@ -35,6 +37,8 @@ export interface WaitFor {
   timeout: Milliseconds;
   /** Why it is shorter than the caller, or the default, would have it; '' when it is not. */
   cut: string;
+  /** What the limit of the test cut it from. */
+  asked?: Milliseconds | undefined;
   /** Undefined: from the beginning of the inbox. */
   since: string | undefined;
   /** The message that the wait before returned, where this one begins after it. */
@@ -61,11 +65,14 @@ async function hold(
   end: number,
   signal: AbortSignal | undefined,
 ): Promise<Held> {
+  const begun = now();
   let last: api.WaitResult | undefined;
   for (let failures = 0; ; ) {
     const left = Math.max(0, end - now());
     const timeoutSeconds = Math.min(MAX_HOLD_SECONDS, Math.ceil(left) / 1000);
-    const input = { path: { id }, body: { ...body, timeoutSeconds }, signal };
+    // Servers that name failed waits also know this field: they explain the whole wait, not its last request.
+    const waited = last?.waitId && { waitedSeconds: Math.min((now() - begun) / 1000, MAX_SECONDS) };
+    const input = { path: { id }, body: { ...body, timeoutSeconds, ...waited }, signal };
     try {
       last = (await transport.attempt(WAIT, input, timeoutSeconds * 1000 + GRACE)) as api.WaitResult;
       if (last.matched) return { result: last, isFinal: true };
@@ -100,14 +107,15 @@ export async function waitForMessages(
   inbox: WaitTarget,
   wanted: WaitFor,
 ): Promise<Message[]> {
-  const { match, count, timeout, signal } = wanted;
+  const { match, count, timeout, asked, signal } = wanted;
+  const askedSeconds = asked && Math.min(asked / 1000, MAX_SECONDS);
   const end = now() + timeout;
   const parts = split(match);
   const found: Message[] = [];
   const rejected: api.SeenMessage[] = [];
   for (let { since } = wanted; ; ) {
     // A condition that is checked here needs one message at a time, each behind the one before.
-    const body = { match: parts.onServer, count: parts.isLocal ? 1 : count, since };
+    const body = { match: parts.onServer, count: parts.isLocal ? 1 : count, since, askedSeconds };
     const held = await hold(transport, inbox.id, body, end, signal);
     for (const fields of held.result.messages) {
       const message = await inFull(transport, fields, signal);
@@ -138,7 +146,7 @@ function timeoutError(
 ): WaitTimeoutError {
   const { match, count, timeout, cut, since } = wanted;
   const { result, isFinal } = held;
-  const { waitId } = result as { waitId?: string };
+  const { waitId } = result;
   const explanation = result.explanation && {
     ...result.explanation,
     // The server knows nothing of conditions that are checked here.

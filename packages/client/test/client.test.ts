@@ -6,6 +6,7 @@ import {
   ApiError,
   ConnectionError,
   type GoneError,
+  Inbox,
   Mayfly,
   MayflyError,
   NotFoundError,
@@ -102,7 +103,7 @@ describe('an inbox of the client', () => {
     // Far less than the 60 seconds that a server may hold a wait.
     expect(Date.now() - started).toBeLessThan(30_000);
     expect(MayflyError.is(error) && error.code).toBe('wait_timeout');
-    const shown = error.message.replace(/wait=\w+&/, '').replaceAll(/\d\d:\d\d:\d\d/g, '12:03:07');
+    const shown = error.message.replace(/wai_\w+/, 'wai_1').replaceAll(/\d\d:\d\d:\d\d/g, '12:03:07');
     const [summary = '', ...table] = shown.split('\n');
     expect(summary).toBe(error.explanation?.summary);
     expect(summary).toMatch(/^1 message arrived/);
@@ -111,7 +112,7 @@ describe('an inbox of the client', () => {
       '  1 other mail came (times in UTC):',
       '    12:03:07  subject is "Welcome to Shop"  from no-reply@shop.example',
       '  Near miss: brave.oter@mayfly.test was refused 1 time (12:03:07): no inbox has that address.',
-      `  Look: ${app.url}/console/inboxes/${inbox.id}/why?subject=reset`,
+      `  Look: ${app.url}/console/inboxes/${inbox.id}/why?wait=wai_1&subject=reset`,
     ]);
   });
 
@@ -123,10 +124,30 @@ describe('an inbox of the client', () => {
     )) as WaitTimeoutError;
     const address = /Look: (\S+)/.exec(error.message)?.[1] ?? '';
     expect(new URL(address).pathname).toBe(`/console/inboxes/${inbox.id}/why`);
-    expect(Object.fromEntries(new URL(address).searchParams)).toMatchObject({
+    expect(Object.fromEntries(new URL(address).searchParams)).toEqual({
       ...{ subject: 'a&b', code: 'true', 'link.kind': 'reset' },
       ...{ since: inbox.data.cursor, count: '2', 'label.run': '47 11' },
+      wait: expect.stringMatching(/^wai_/),
     });
+  });
+
+  it('shows again what a failed wait has explained', async () => {
+    const inbox = await mayfly.createInbox();
+    const error = (await failureOf(inbox.waitForMessage({ subject: 'x', timeout: 1 }))) as WaitTimeoutError;
+    const failed = await inbox.failedWait(String(error.waitId));
+    expect(failed).toMatchObject({ id: error.waitId, inboxId: inbox.id, match: { subject: 'x' } });
+    expect(failed.explanation).toEqual(error.explanation);
+  });
+
+  it('says that the limit of the test cut a wait, and its explanation says so too', async () => {
+    const { data } = await mayfly.createInbox();
+    const ended = new AbortController().signal;
+    const inbox = new Inbox(mayfly.transport, data, { left: () => 400, advice: 'Ask for more.', ended });
+    const error = (await failureOf(inbox.waitForMessage({ timeout: 60_000 }))) as WaitTimeoutError;
+    expect(error.message).toContain(
+      ' The limit of the test cut it from 60 s, because the test had only 0.4 s left. Ask for more.',
+    );
+    expect(error.explanation?.causes[0]).toMatchObject({ code: 'cut_short', certainty: 'certain' });
   });
 
   it('tells when a message that matches came before the wait began', async () => {
@@ -135,7 +156,7 @@ describe('an inbox of the client', () => {
     await send(inbox.address, 'Confirm');
     await inbox.waitForMessage({ subject: 'confirm' });
     const error = await failureOf(inbox.waitForMessage({ subject: 'welcome', timeout: 100 }));
-    expect(String(error)).toMatch(/Closest: "Welcome" arrived .* before this wait's since\./);
+    expect(String(error)).toMatch(/"Welcome" matches, but arrived .* before this wait's since\./);
     expect(String(error)).toContain(
       "It began after the message that the wait before returned: pass since: 'start' to include what came before.",
     );

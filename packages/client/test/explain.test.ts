@@ -13,7 +13,7 @@ it('an explanation names the fault rules that senders met', () => {
     { ...sender, reply: '', fault: { ...fault, delayMs: 3000 } },
     { ...sender, reply: '554 no', fault: { ...fault, disconnect: true, delayMs: 5 } },
   ];
-  const none = { seenCount: 0, seen: [], nearMisses: [], otherMail: [], failedHandshakes: [] };
+  const none = { causes: [], seenCount: 0, seen: [], nearMisses: [], otherMail: [], failedHandshakes: [] };
   expect(explanationLines({ reason: 'timeout', summary: '', refused, ...none })).toEqual([
     'Refused: 05:06:07  452 4.2.2 Inbox is full  from <>',
     'Refused: 05:06:07  fault rule 1 at rcpt: 451 later  from <>',

@@ -35,6 +35,7 @@ const METHODS: Record<string, () => Promise<unknown>> = {
   'GET /v1/inboxes/{id}/messages/{messageId}/lint': () => mail.lint(),
   'GET /v1/inboxes/{id}/messages/{messageId}/timeline': () => mail.timeline(),
   'POST /v1/inboxes/{id}/wait': () => inbox.waitForMessage({ timeout: 0 }),
+  'GET /v1/inboxes/{id}/waits/{waitId}': () => inbox.failedWait('W'),
   'GET /v1/inboxes/{id}/events': () => first(inbox.stream({ signal: AbortSignal.timeout(50) })),
   'GET /v1/events': () => first(mayfly.stream({ signal: AbortSignal.timeout(50) })),
   'GET /v1/reports/runs': () => mayfly.report({ run: '1' }),

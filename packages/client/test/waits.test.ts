@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { startApp, TEST_KEY, type TestApp } from '../../server/test/support/start-app.ts';
-import { Mayfly, type WaitTimeoutError } from '../src/index.ts';
+import { Inbox, Mayfly, type WaitTimeoutError } from '../src/index.ts';
 
 let app: TestApp;
 let mayfly: Mayfly;
@@ -48,6 +48,39 @@ it('names what the server keeps of a wait that failed', async () => {
   expect(error).toMatchObject({
     waitId: 'wai_1',
     message: expect.stringContaining('/why?wait=wai_1&code=true'),
+  });
+});
+
+describe('the requests of a wait', () => {
+  /** Their bodies, of a server whose second answer has a message; `known` is in each. */
+  const bodies = async (known: object, wait: object, left = Number.POSITIVE_INFINITY) => {
+    const sent: { waitedSeconds?: number; askedSeconds?: number }[] = [];
+    const fetch = async (_: unknown, init: { body?: unknown } = {}) => {
+      sent.push(JSON.parse(String(init.body)));
+      return Response.json({ matched: sent.length > 1, messages: [{}], cursor: 'cur_1', ...known });
+    };
+    const client = new Mayfly({ url: app.url, fetch: fetch as typeof globalThis.fetch });
+    const ended = new AbortController().signal;
+    const inbox = new Inbox(client.transport, { id: 'inb_1' }, { left: () => left, advice: '', ended });
+    await inbox.waitForMessage(wait);
+    return sent;
+  };
+
+  it.each([
+    ['how long earlier requests were held', { waitId: 'wai_1' }, expect.any(Number)],
+    ['nothing of that where the server does not name failed waits', {}, undefined],
+  ])('say %s', async (_, known, waited) => {
+    const sent = await bodies(known, { timeout: 60_000 });
+    expect(sent.map(({ waitedSeconds }) => waitedSeconds)).toEqual([undefined, waited]);
+  });
+
+  it.each([
+    ['a timeout of its own', 40_000, 39_000, 40],
+    ['a default, by more than half', undefined, 14_000, 30],
+    ['a default, by less than half', undefined, 29_000, undefined],
+    ['nothing', 20_000, 29_000, undefined],
+  ])('say what the limit of the test cut: %s', async (_, timeout, left, asked) => {
+    expect((await bodies({ matched: true }, { timeout }, left))[0]?.askedSeconds).toBe(asked);
   });
 });
 

@@ -62,15 +62,14 @@ export function createApp(config: Config, overrides: Overrides = {}): App {
     const receiving = openReceiving(shared);
     const smtp = has('smtp') ? await startSmtp(shared, receiving) : null;
     smtpServer = smtp?.server;
-    const endpoint = smtp?.endpoint ?? null;
     const codes = createSignInCodes();
-    const http = has('http') ? await startHttp(shared, receiving, endpoint, codes) : null;
-    if (has('worker')) await startWorker(shared, http);
+    const http = has('http') ? await startHttp(shared, receiving, smtp, codes) : null;
+    if (has('worker')) await startWorker(shared);
     const metrics = await startMetrics(shared);
     giveBackMemoryLater(opened);
     const { firstStart } = shared;
     const makeSignInCode = () => codes.make(firstStart.account.id);
-    return { http, smtp: endpoint, metrics, firstStart, makeSignInCode };
+    return { http, smtp: smtp?.endpoint ?? null, metrics, firstStart, makeSignInCode };
   };
 
   return {

@@ -32,6 +32,7 @@ export type ErrorCode =
   | 'rate_limited'
   | 'quota_exceeded'
   | 'unavailable'
+  | 'storage_damaged'
   | 'server_stopping'
   /** Internal: clients see `unavailable`. A write may or may not have happened; see store/contract. */
   | 'outcome_unknown';
@@ -90,6 +91,10 @@ const KINDS = {
   attachment: { prefix: 'att', source: 'The field "attachments" of the message lists the ids.' },
   webhook: { prefix: 'whk', source: 'List the webhooks of the account with GET /v1/webhooks.' },
   delivery: { prefix: 'dlv', source: 'List the deliveries with GET /v1/webhooks/{id}/deliveries.' },
+  wait: {
+    prefix: 'wai',
+    source: 'The "waitId" of a wait that failed is good for 24 hours, for the last 20 of an inbox.',
+  },
   key: { prefix: 'key', source: 'List the API keys of the account with GET /v1/keys.' },
 } as const;
 
@@ -119,6 +124,7 @@ function otherThanId(kind: Kind, id: string): string {
  */
 export function notFound(kind: Kind, id: string): AppError {
   const { source } = KINDS[kind];
-  const message = `No ${kind} with the id ${quoted(id)} is visible to this credential. ${source}`;
+  const ended = kind === 'inbox' ? ': it may have been deleted, or have expired more than 24 hours ago' : '';
+  const message = `No ${kind} with the id ${quoted(id)} is visible to this credential${ended}. ${source}`;
   return new AppError('not_found', otherThanId(kind, id) || message);
 }

@@ -1,7 +1,7 @@
 import { createHash, createHmac, randomBytes, randomFillSync, randomInt } from 'node:crypto';
 
 /** What an id names; the prefix is part of the id (see the interface's section on identifiers). */
-export type IdPrefix = 'inb' | 'msg' | 'att' | 'whk' | 'dlv' | 'evt' | 'key' | 'acc';
+export type IdPrefix = 'inb' | 'msg' | 'att' | 'whk' | 'dlv' | 'evt' | 'key' | 'acc' | 'wai';
 
 /** Crockford's base 32 in lower case: its letters are in ASCII order, so byte order is time order. */
 const BASE32 = '0123456789abcdefghjkmnpqrstvwxyz';

@@ -31,6 +31,7 @@ import { databasePath } from './start/store.ts';
 import type { Store } from './store/contract/index.ts';
 import { openPostgres } from './store/postgres/open.ts';
 import { backUp, restore } from './store/sqlite/backup.ts';
+import { check } from './store/sqlite/check.ts';
 import { openSqlite } from './store/sqlite/open.ts';
 import { transfer } from './store/transfer/transfer.ts';
 import { VERSION } from './version.ts';
@@ -131,6 +132,11 @@ async function serve(config: Config, parent: number, announcerOf: (log: Logger) 
     mayLackMetrics: !isGiven('MAYFLY_METRICS_PORT', process.env),
   });
   const exit = (code: number) => process.exit(code);
+  // What nothing has caught may have left anything undone; what was acknowledged is stored.
+  process.on('uncaughtException', (err) => {
+    log.fatal({ err }, 'An unexpected error ends Mayfly. Please report it');
+    void endOutput(output).finally(() => exit(EXIT_FAILED));
+  });
   const stop = watchForStop(stopSources(parent), {
     onSecondSignal(signal) {
       announcer.stoppedByForce(signal);
@@ -200,6 +206,7 @@ export async function main(parent: number): Promise<void> {
     now: Date.now,
     backUp: (dataDir, file) => backUp(databasePath(dataDir), file),
     restore: (dataDir, file, suffix) => restore(databasePath(dataDir), file, suffix),
+    check: (dataDir) => check(databasePath(dataDir)),
   });
   addMigrateCommand(program, {
     env: process.env,

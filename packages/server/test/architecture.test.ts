@@ -80,6 +80,7 @@ const HOME: Record<string, RegExp> = {
   mailauth: /^inbound\/authentication\//,
   commander: /^(cli\/|main\.ts$)/,
 };
+
 describe('the architecture', () => {
   it('lets each folder import only the folders of the table', () => {
     const violations: string[] = [];

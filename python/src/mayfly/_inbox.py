@@ -200,6 +200,13 @@ class Inbox:
         """A message in full."""
         return Message.of(self._transport, self._call("GET", "messages", message_id))
 
+    def failed_wait(self, wait_id: str) -> api.FailedWait:
+        """What a failed wait has explained, within 24 hours; also when the inbox has ended, with an API key.
+
+        wait_id: of its error, or of the report of a run.
+        """
+        return api.FailedWait.from_json(self._call("GET", "waits", wait_id))
+
     def inject(
         self, source: bytes | str, *, mail_from: str | None = None, rcpt_to: str | None = None
     ) -> Message:

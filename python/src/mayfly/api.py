@@ -232,6 +232,18 @@ class Message(Result):
 
 
 @dataclass(frozen=True)
+class WaitCause(Result):
+    """Why a wait failed, or may have failed."""
+
+    code: Literal["unexpected_message", "not_checked", "cut_short", "since_in_future", "before_since", "inbox_full", "too_large", "malformed", "too_many_recipients", "auth_failed", "fault_rule", "sender_left", "refused", "before_creation", "captured_elsewhere", "impossible_condition", "similar_address", "too_few", "not_matching", "deleted", "tls_failed", "other_recipient", "left_without_recipient", "nothing_connected", "nothing_arrived"]
+    """The kind of the cause."""
+    certainty: Literal["certain", "likely", "possible"]
+    """`certain`: it happened to mail for this inbox, or it holds for the wait itself."""
+    text: str
+    """The cause in one or more sentences."""
+
+
+@dataclass(frozen=True)
 class MessageSummary(Result):
     """A message in a list."""
 
@@ -372,18 +384,41 @@ class WaitExplanation(Result):
     """Why the wait ended."""
     summary: str
     """The reason in words, for a log or the message of a failed assertion."""
+    causes: list[WaitCause]
+    """Why the wait failed, the most certain cause first; empty for `server_stopping`."""
     seen_count: int
     """Number of messages that arrived and did not match."""
     seen: list[SeenMessage]
     """The newest 20 of them, newest first."""
     refused: list[RefusedMail]
-    """The newest 20 refusals of mail for this address after `since`, within 24 hours, newest first; also from before the inbox was created."""
+    """The newest 20 refusals of mail for this address after `since`, within 24 hours, newest first; also from up to 30 s before the inbox was created."""
     near_misses: list[NearMiss]
-    """Up to 20 similar addresses that mail was sent to meanwhile, the latest first."""
+    """Up to 20 similar addresses that mail was sent to since 30 s before the wait began, the latest first."""
     other_mail: list[OtherMail]
-    """Up to 5 mails of the account that this inbox did not get, since a minute before the wait began."""
+    """Up to 5 mails of the account that this inbox did not get and that may be meant for it."""
     failed_handshakes: list[FailedHandshake]
-    """The newest 20 TLS handshakes that failed after `since`, or after the inbox was created, within 24 hours, newest first."""
+    """The newest 20 TLS handshakes that failed after `since`, since 30 s before the wait began and since the inbox was created, newest first."""
+
+
+@dataclass(frozen=True)
+class FailedWait(Result):
+    """What a failed wait has explained."""
+
+    id: str
+    """Identifier of a wait that failed."""
+    inbox_id: str
+    """Identifier of an inbox."""
+    ended_at: datetime
+    """When the wait ended."""
+    waited_ms: int
+    """How long it was held, milliseconds."""
+    count: int
+    """How many messages were wanted; 0 for silence."""
+    match: dict[str, str]
+    """The conditions of the wait as texts, cut after 100 characters."""
+    has_content: bool
+    """False once the inbox has ended: then nothing that a message said is left."""
+    explanation: WaitExplanation
 
 
 @dataclass(frozen=True)
@@ -413,6 +448,8 @@ class Inbox(Result):
     """True if the inbox holds as many messages as the plan allows: mail is refused with 452 until some are deleted."""
     eviction: Literal["none", "oldest"]
     """What happens when it is full: `none`: mail is refused, and nothing is dropped."""
+    replay: Literal["none", "running", "cut"]
+    """Of an inbox that was imported with `speed`: `running` while messages of the recording are still to come, `cut` when the rest of them will never come, because the server was stopped or a message could not be stored."""
     last_message_at: datetime | None
     """When the newest message arrived, even if it was deleted; null before the first message."""
     cursor: str
@@ -565,6 +602,8 @@ class RunReportTotals(Result):
 class ReportedWait(Result):
     """A wait that failed."""
 
+    wait_id: str
+    """Identifier of a wait that failed."""
     ended_at: datetime
     """When the wait ended."""
     waited_ms: int
@@ -695,8 +734,8 @@ class UsagePeriod(Result):
 
 @dataclass(frozen=True)
 class UsageThreshold(Result):
-    percent: Literal[80, 100]
-    """Share of the monthly quota in percent."""
+    percent: int
+    """Share of the monthly quota in percent: 80 or 100."""
     reached_at: datetime | None
     """When it was reached; null if it was not."""
 
@@ -936,7 +975,7 @@ class MessageReceivedEventDataMessage(Result):
     truncated: bool
     """True if something was left out: `html` and `text` have at most 256 KiB together, each list 64 KiB."""
     url: str
-    """URL of the message in full."""
+    """URL of the message in full; a path where the server has no `MAYFLY_PUBLIC_URL`."""
 
 
 @dataclass(frozen=True)

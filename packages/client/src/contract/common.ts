@@ -23,6 +23,11 @@ export const MessageId = Type.String({
   examples: ['msg_01kk4m3a8rq2t5v7w9x1y3z5b7'],
 });
 
+export const WaitId = Type.String({
+  description: 'Identifier of a wait that failed.',
+  examples: ['wai_01kk4m7d8rq2t5v7w9x1y3z5b7'],
+});
+
 export const AttachmentId = Type.String({
   description: 'Identifier of an attachment within its message.',
   examples: ['att_1'],

@@ -29,6 +29,7 @@ export const PROBLEM_CODES = [
   'rate_limited',
   'quota_exceeded',
   'unavailable',
+  'storage_damaged',
   'server_stopping',
   'range_not_satisfiable',
   'request_timeout',

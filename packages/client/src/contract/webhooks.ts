@@ -230,7 +230,10 @@ export const MessageReceivedEvent = Type.Object(
               description:
                 'True if something was left out: `html` and `text` have at most 256 KiB together, each list 64 KiB.',
             }),
-            url: Type.String({ description: 'URL of the message in full. Requests need a credential.' }),
+            url: Type.String({
+              description:
+                'URL of the message in full; a path where the server has no `MAYFLY_PUBLIC_URL`. Requests need a credential.',
+            }),
           },
           { description: 'The message, without the content of attachments.' },
         ),

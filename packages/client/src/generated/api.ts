@@ -197,6 +197,25 @@ export interface FailedHandshake {
   reason: string;
 }
 
+/** What a failed wait has explained. */
+export interface FailedWait {
+  /** Identifier of a wait that failed. */
+  id: string;
+  /** Identifier of an inbox. */
+  inboxId: string;
+  /** When the wait ended. */
+  endedAt: string;
+  /** How long it was held, milliseconds. */
+  waitedMs: number;
+  /** How many messages were wanted; 0 for silence. */
+  count: number;
+  /** The conditions of the wait as texts, cut after 100 characters. */
+  match: Record<string, string>;
+  /** False once the inbox has ended: then nothing that a message said is left. */
+  hasContent: boolean;
+  explanation: WaitExplanation;
+}
+
 /** The SMTP reply of a fault rule. */
 export interface FaultReply {
   /** Reply code: 400 to 499 tells the sender to try again, 500 to 599 to give up. */
@@ -299,6 +318,8 @@ export interface Inbox {
   full: boolean;
   /** What happens when it is full: `none`: mail is refused, and nothing is dropped. */
   eviction: "none" | "oldest";
+  /** Of an inbox that was imported with `speed`: `running` while messages of the recording are still to come, `cut` when the rest of them will never come, because the server was stopped or a message could not be stored. */
+  replay: "none" | "running" | "cut";
   /** When the newest message arrived, even if it was deleted; null before the first message. */
   lastMessageAt: string | null;
   /** Position after the newest message: pass it as `since` to get later messages only. */
@@ -579,7 +600,7 @@ export interface MessageReceivedEvent {
       attachments: Attachment[];
       /** True if something was left out: `html` and `text` have at most 256 KiB together, each list 64 KiB. */
       truncated: boolean;
-      /** URL of the message in full. */
+      /** URL of the message in full; a path where the server has no `MAYFLY_PUBLIC_URL`. */
       url: string;
     };
   };
@@ -692,7 +713,7 @@ export interface Problem {
   /** What was wrong with this request and what to do next, for people. */
   detail: string;
   /** The kind of problem, for programs to branch on. */
-  code: "invalid_request" | "invalid_since" | "malformed_json" | "unauthorized" | "insufficient_scope" | "cross_site_request" | "not_found" | "method_not_allowed" | "address_taken" | "idempotency_in_progress" | "idempotency_key_reused" | "inbox_expired" | "inbox_full" | "last_key" | "limit_reached" | "permanent_inbox" | "message_too_large" | "payload_too_large" | "unsupported_media_type" | "malformed_message" | "malformed_recording" | "unknown_recipient" | "webhook_disabled" | "webhook_url_refused" | "rate_limited" | "quota_exceeded" | "unavailable" | "server_stopping" | "range_not_satisfiable" | "request_timeout" | "headers_too_large" | "internal_error";
+  code: "invalid_request" | "invalid_since" | "malformed_json" | "unauthorized" | "insufficient_scope" | "cross_site_request" | "not_found" | "method_not_allowed" | "address_taken" | "idempotency_in_progress" | "idempotency_key_reused" | "inbox_expired" | "inbox_full" | "last_key" | "limit_reached" | "permanent_inbox" | "message_too_large" | "payload_too_large" | "unsupported_media_type" | "malformed_message" | "malformed_recording" | "unknown_recipient" | "webhook_disabled" | "webhook_url_refused" | "rate_limited" | "quota_exceeded" | "unavailable" | "storage_damaged" | "server_stopping" | "range_not_satisfiable" | "request_timeout" | "headers_too_large" | "internal_error";
   /** Identifier of the request, also in `X-Request-Id` and in the log of the server. */
   requestId: string;
   /** The invalid places of an invalid request, at most 20. */
@@ -802,6 +823,8 @@ export interface ReportedRefusal {
 
 /** A wait that failed. */
 export interface ReportedWait {
+  /** Identifier of a wait that failed. */
+  waitId: string;
   /** When the wait ended. */
   endedAt: string;
   /** How long it was held, milliseconds. */
@@ -966,8 +989,8 @@ export interface Usage {
   remaining: number | null;
   /** When 80 % and 100 % of the quota were reached. */
   thresholds: Array<{
-    /** Share of the monthly quota in percent. */
-    percent: 80 | 100;
+    /** Share of the monthly quota in percent: 80 or 100. */
+    percent: number;
     /** When it was reached; null if it was not. */
     reachedAt: string | null;
   }>;
@@ -983,23 +1006,35 @@ export interface UsageDay {
   requests: number;
 }
 
+/** Why a wait failed, or may have failed. */
+export interface WaitCause {
+  /** The kind of the cause. */
+  code: "unexpected_message" | "not_checked" | "cut_short" | "since_in_future" | "before_since" | "inbox_full" | "too_large" | "malformed" | "too_many_recipients" | "auth_failed" | "fault_rule" | "sender_left" | "refused" | "before_creation" | "captured_elsewhere" | "impossible_condition" | "similar_address" | "too_few" | "not_matching" | "deleted" | "tls_failed" | "other_recipient" | "left_without_recipient" | "nothing_connected" | "nothing_arrived";
+  /** `certain`: it happened to mail for this inbox, or it holds for the wait itself. */
+  certainty: "certain" | "likely" | "possible";
+  /** The cause in one or more sentences. */
+  text: string;
+}
+
 /** Why no message, or too few, matched. */
 export interface WaitExplanation {
   /** Why the wait ended. */
   reason: "timeout" | "unexpected_message" | "server_stopping";
   /** The reason in words, for a log or the message of a failed assertion. */
   summary: string;
+  /** Why the wait failed, the most certain cause first; empty for `server_stopping`. */
+  causes: WaitCause[];
   /** Number of messages that arrived and did not match. */
   seenCount: number;
   /** The newest 20 of them, newest first. */
   seen: SeenMessage[];
-  /** The newest 20 refusals of mail for this address after `since`, within 24 hours, newest first; also from before the inbox was created. */
+  /** The newest 20 refusals of mail for this address after `since`, within 24 hours, newest first; also from up to 30 s before the inbox was created. */
   refused: RefusedMail[];
-  /** Up to 20 similar addresses that mail was sent to meanwhile, the latest first. */
+  /** Up to 20 similar addresses that mail was sent to since 30 s before the wait began, the latest first. */
   nearMisses: NearMiss[];
-  /** Up to 5 mails of the account that this inbox did not get, since a minute before the wait began. */
+  /** Up to 5 mails of the account that this inbox did not get and that may be meant for it. */
   otherMail: OtherMail[];
-  /** The newest 20 TLS handshakes that failed after `since`, or after the inbox was created, within 24 hours, newest first. */
+  /** The newest 20 TLS handshakes that failed after `since`, since 30 s before the wait began and since the inbox was created, newest first. */
   failedHandshakes: FailedHandshake[];
 }
 
@@ -1012,6 +1047,10 @@ export interface WaitRequest {
   count?: number;
   /** Longest time to wait, in seconds, which may have a fraction; 0 does not wait. */
   timeoutSeconds?: number;
+  /** How long earlier requests of the same wait were held, where a client holds several in a row: an explanation then speaks of the whole wait. */
+  waitedSeconds?: number;
+  /** How long the test wanted to wait, where its client has less time, such as the rest of the time limit of the test: an explanation then says that the wait was cut. */
+  askedSeconds?: number;
 }
 
 /** Result of a wait; without success it has an `explanation`. */
@@ -1025,6 +1064,8 @@ export interface WaitResult {
   /** True if a message of `messages` was too large to be returned in full; it is marked likewise. */
   truncated?: boolean;
   explanation?: WaitExplanation;
+  /** Of a wait that failed: what it has explained can be read for 24 hours with `GET /v1/inboxes/{id}/waits/{waitId}`. */
+  waitId?: string;
 }
 
 /** A webhook. */
@@ -1121,6 +1162,7 @@ export interface Operations {
   'GET /v1/inboxes/{id}/messages/{messageId}/timeline': { path: { id: string; messageId: string }; result: Timeline };
   'GET /v1/refusals': { query?: { since?: string; address?: string; limit?: number }; result: RefusalList };
   'POST /v1/inboxes/{id}/wait': { path: { id: string }; body?: WaitRequest; result: WaitResult };
+  'GET /v1/inboxes/{id}/waits/{waitId}': { path: { id: string; waitId: string }; result: FailedWait };
   'POST /v1/webhooks': { body: CreateWebhook; result: WebhookWithSecret };
   'GET /v1/webhooks': { query?: { limit?: number; before?: string }; result: WebhookList };
   'GET /v1/webhooks/{id}': { path: { id: string }; result: Webhook };

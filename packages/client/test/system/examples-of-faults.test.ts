@@ -63,7 +63,7 @@ describe('the examples that use fault rules, lint, timelines and recordings', ()
       { step: 'replay', code: '482913', isNewInbox: true },
       {
         step: 'explanation',
-        summary: expect.stringMatching(/^No message arrived after this wait's since\. /),
+        summary: expect.stringMatching(/^No message has arrived after this wait's since so far: /),
       },
     ]);
     expect((await app.api('GET', '/v1/inboxes')).body.inboxes).toEqual([]);

@@ -12,6 +12,8 @@ export interface BackupEdge {
   backUp(dataDir: string, file: string): number;
   /** @returns the path of the replaced database, null when there was none @throws Error when nothing was changed */
   restore(dataDir: string, file: string, suffix: string): Promise<string | null>;
+  /** @returns what is damaged, null for a sound database @throws Error when there is none */
+  check(dataDir: string): string | null;
 }
 
 const MIB = 1024 * 1024;
@@ -25,8 +27,13 @@ function embeddedFolder(env: BackupEdge['env']): string {
   );
 }
 
-/** Adds `backup` and `restore`, for the embedded database in `MAYFLY_DATA_DIR`. */
-export function addBackupCommands(program: Command, { env, print, now, backUp, restore }: BackupEdge): void {
+/** What an operator does about a damaged database. */
+const WAY_OUT =
+  'What is not named here can be read, but a row that was overwritten in part may be altered. Export what you need (GET /v1/inboxes/{id}/export), stop the server, and replace the database by a backup with "mayfly restore".';
+
+/** Adds `backup`, `restore` and `check`, for the embedded database in `MAYFLY_DATA_DIR`. */
+export function addBackupCommands(program: Command, edge: BackupEdge): void {
+  const { env, print, now, backUp, restore, check } = edge;
   program
     .command('backup')
     .description('Copy the embedded database to a file, also while the server runs')
@@ -46,5 +53,15 @@ export function addBackupCommands(program: Command, { env, print, now, backUp, r
       print(
         `Restored ${file} to ${dataDir}.${replaced ? ` The database before is kept as ${replaced}.` : ''}`,
       );
+    });
+  program
+    .command('check')
+    .description('Look for damage in the embedded database, also while the server runs')
+    .action(() => {
+      const dataDir = embeddedFolder(env);
+      const damage = check(dataDir);
+      if (damage === null) return print(`The database in ${dataDir} is sound.`);
+      print(damage);
+      throw new Error(`The database in ${dataDir} is damaged. ${WAY_OUT}`);
     });
 }

@@ -10,6 +10,7 @@ import type { Injection } from '../inbound/injection.ts';
 import type { Replays } from '../inbound/replay.ts';
 import type { Logger } from '../log.ts';
 import type { HeldDeps } from '../messages/held/held-deps.ts';
+import type { SmtpClients } from '../messages/wait/evidence.ts';
 import type { WaitLog } from '../messages/wait/wait-log.ts';
 import type { RateLimit } from '../quota/rate-limit.ts';
 import type { UsageMeter } from '../quota/usage-meter.ts';
@@ -55,9 +56,16 @@ export interface HttpDeps {
   parsing: AttachmentParsing & WholeMailParsing & JsonParsing;
   injection: Injection;
   replays: Pick<Replays, 'start'>;
-  events: Pick<EventBus, 'onMessage' | 'onAccountMessage' | 'publishInboxChange'>;
+  events: Pick<
+    EventBus,
+    'onMessage' | 'onAccountMessage' | 'publish' | 'publishDeliveries' | 'publishInboxChange'
+  >;
   /** Resolves when the refusals that SMTP gave before the call can be read. */
   refusalsWritten(): Promise<void>;
+  /** The SMTP clients of this process; null, the default, where it receives no mail. */
+  visits?: SmtpClients | null;
+  /** Whether no other process receives mail. */
+  receivesAll?: boolean;
   /** When the sender of a message got its 250, epoch milliseconds; null where that is not known. */
   repliedAt(messageId: string): number | null;
   webhooks: Webhooks;

@@ -1,7 +1,7 @@
 import type { Clock } from '../clock.ts';
 import type { EventBus } from '../events.ts';
 import type { MailAuthentication } from '../mail/authentication.ts';
-import type { MailEnvelope, NewMailRecipient, Placed, Store } from '../store/contract/index.ts';
+import type { MailEnvelope, NewMail, NewMailRecipient, Placed, Store } from '../store/contract/index.ts';
 import { encodeTrail, type Trail, type TrailEvent } from '../store/contract/trail.ts';
 import type { Authenticator } from './authentication/authenticator.ts';
 import type { Parsing } from './parsing/parser-pool.ts';
@@ -26,6 +26,12 @@ export interface ReceivedMail {
   signal?: AbortSignal | undefined;
 }
 
+/** A recorded message, for an inbox that does not exist yet. */
+export interface StagedMail extends Pick<ReceivedMail, 'envelope' | 'received' | 'trail'> {
+  /** The account of that inbox. */
+  accountId: string;
+}
+
 /** The way in for messages of every protocol. */
 export interface Delivering {
   /**
@@ -36,6 +42,12 @@ export interface Delivering {
    *   none of them is there any more, `unavailable`; the reason of `signal`
    */
   deliver(mail: ReceivedMail): Promise<Placed[]>;
+}
+
+/** The way in for recorded messages. */
+export interface Staging {
+  /** Stores a message that no inbox shows; see `MessageStore.stage`. @returns its source */
+  stage(mail: StagedMail, stage: string): Promise<number>;
 }
 
 export interface DeliveryDeps {
@@ -52,7 +64,7 @@ export interface DeliveryDeps {
 }
 
 /** Reads, checks and stores messages, and publishes them. */
-export class Delivery implements Delivering {
+export class Delivery implements Delivering, Staging {
   readonly #deps: DeliveryDeps;
   readonly #commits = new Set<Promise<unknown>>();
 
@@ -61,12 +73,30 @@ export class Delivery implements Delivering {
   }
 
   async deliver(mail: ReceivedMail): Promise<Placed[]> {
-    const { envelope, recipients, received, trace, signal } = mail;
+    const { recipients, received } = mail;
     for (const { maxMessageBytes } of recipients) assertFits(received.byteLength, maxMessageBytes);
+    const read = await this.#read(mail, recipients[0]?.accountId ?? '');
+    const placed = await this.#commit({ ...read, recipients: byInbox(recipients) });
+    assertStored(placed);
+    this.#publish(placed, recipients);
+    return placed;
+  }
+
+  async stage({ accountId, ...mail }: StagedMail, stage: string): Promise<number> {
+    const read = await this.#read({ ...mail, trace: null }, accountId);
+    return this.#deps.store.messages.stage({ ...read, recipients: [] }, stage);
+  }
+
+  /** What is stored of a message but its recipients. @param accountId whose turns it takes */
+  async #read(
+    mail: Omit<ReceivedMail, 'recipients'>,
+    accountId: string,
+  ): Promise<Omit<NewMail, 'recipients'>> {
+    const { envelope, received, trace, signal } = mail;
     const { hostname, clock, parsing } = this.#deps;
     const line = trace ? receivedLine({ hostname, trace, envelope, now: clock.now() }) : '';
     const raw = withReceivedLine(line, received);
-    const flow = [recipients[0]?.accountId ?? '', envelope.remoteAddress, trace?.id ?? ''];
+    const flow = [accountId, envelope.remoteAddress, trace?.id ?? ''];
     const trail = [...mail.trail];
     const noted = <T>(event: TrailEvent, value: T): T => {
       if (value !== null) trail.push({ event, at: clock.now() });
@@ -76,15 +106,7 @@ export class Delivery implements Delivering {
       parsing.parse(raw, { flow, signal }).then((value) => noted('parsed', value)),
       this.#authenticate(mail)?.then((value) => noted('sender-checked', value)) ?? null,
     ]);
-    const placed = await this.#commit({
-      ...parsed,
-      ...{ raw, envelope, authentication },
-      trail: encodeTrail(trail),
-      recipients: byInbox(recipients),
-    });
-    assertStored(placed);
-    this.#publish(placed, recipients);
-    return placed;
+    return { ...parsed, ...{ raw, envelope, authentication }, trail: encodeTrail(trail) };
   }
 
   /** Resolves when all that was begun is stored. */
@@ -97,12 +119,12 @@ export class Delivery implements Delivering {
     received,
     trace,
     signal,
-  }: ReceivedMail): Promise<MailAuthentication | null> | null {
+  }: Omit<ReceivedMail, 'recipients'>): Promise<MailAuthentication | null> | null {
     if (trace?.protocol !== 'SMTP') return null;
     return this.#deps.authenticating?.check(envelope, received, signal) ?? null;
   }
 
-  async #commit(mail: Parameters<Store['messages']['addBatch']>[0][number]): Promise<Placed[]> {
+  async #commit(mail: NewMail): Promise<Placed[]> {
     const { store, clock } = this.#deps;
     const commit = store.messages.addBatch([mail], clock.now()).finally(() => this.#commits.delete(commit));
     this.#commits.add(commit);

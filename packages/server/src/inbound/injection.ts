@@ -2,8 +2,8 @@ import type { Readable } from 'node:stream';
 import type { Clock } from '../clock.ts';
 import { AppError } from '../errors.ts';
 import type { MailEnvelope } from '../store/contract/index.ts';
-import type { TrailEvent } from '../store/contract/trail.ts';
-import type { ReceivedMail } from './delivery.ts';
+import type { Trail, TrailEvent } from '../store/contract/trail.ts';
+import type { ReceivedMail, Staging } from './delivery.ts';
 import type { ByteBudget } from './in-flight/byte-budget.ts';
 import { readMessage } from './in-flight/read-message.ts';
 import { TRACE_HEADROOM_BYTES } from './received-line.ts';
@@ -53,6 +53,17 @@ export interface Injection {
    * @throws AppError as {@link inject}
    */
   restore(inbox: CaptureTarget, message: RecordedMail, remoteAddress: string): Promise<void>;
+  /**
+   * Stores a recorded message for an inbox that is created with all of them; see `MessageStore.stage`.
+   * @param maxMessageBytes of the plan of the account
+   * @returns its source
+   * @throws AppError `message_too_large`, `malformed_message`, `unavailable` as {@link inject}
+   */
+  stage(
+    message: Pick<RecordedMail, 'stream' | 'envelope'>,
+    place: { accountId: string; maxMessageBytes: number; stage: string },
+    remoteAddress: string,
+  ): Promise<number>;
 }
 
 export const emptyMessage = (): AppError =>
@@ -64,30 +75,41 @@ export function createInjection({
   budget,
   clock,
 }: {
-  receiver: Pick<Receiver, 'accept' | 'deliver'>;
+  receiver: Pick<Receiver, 'accept' | 'deliver'> & Staging;
   budget: ByteBudget;
   clock: Clock;
 }): Injection {
+  /** Reads a message into memory for as long as `use` runs. */
+  const reading = async <T>(
+    stream: Readable,
+    { source, account, limit }: { source: string; account: string; limit: number },
+    begin: TrailEvent,
+    use: (mail: { received: Uint8Array; trail: Trail }) => Promise<T>,
+  ): Promise<T> => {
+    const begun = { event: begin, at: clock.now() };
+    const owner = { source: sourceKey(source), account };
+    const { bytes, release } = await readMessage(stream, { limit, tooLarge: messageTooLarge, budget, owner });
+    try {
+      if (bytes.length === 0) throw emptyMessage();
+      return await use({ received: bytes, trail: [begun, { event: 'end-of-data', at: clock.now() }] });
+    } finally {
+      release();
+    }
+  };
+
   /** @returns the message's id */
-  const deliver = async (
+  const deliver = (
     stream: Readable,
     remoteAddress: string,
     recipients: Recipient[],
     { begin, ...mail }: Pick<ReceivedMail, 'envelope' | 'trace'> & { begin: TrailEvent },
   ): Promise<string> => {
-    const begun = { event: begin, at: clock.now() };
     const { maxMessageBytes: limit = 0, accountId: account = '' } = recipients[0] ?? {};
-    const owner = { source: sourceKey(remoteAddress), account };
-    const { bytes, release } = await readMessage(stream, { limit, tooLarge: messageTooLarge, budget, owner });
-    try {
-      if (bytes.length === 0) throw emptyMessage();
-      const trail = [begun, { event: 'end-of-data' as const, at: clock.now() }];
-      const [place] = await receiver.deliver({ ...mail, recipients, received: bytes, trail });
+    return reading(stream, { source: remoteAddress, account, limit }, begin, async (read) => {
+      const [place] = await receiver.deliver({ ...mail, ...read, recipients });
       if (!place || !('messageId' in place)) throw new Error('a delivered message is in its inbox');
       return place.messageId;
-    } finally {
-      release();
-    }
+    });
   };
 
   return {
@@ -112,6 +134,13 @@ export function createInjection({
         maxMessageBytes: recipient.maxMessageBytes + TRACE_HEADROOM_BYTES,
       }));
       await deliver(stream, remoteAddress, recipients, { envelope, trace: null, begin: 'imported' });
+    },
+
+    stage({ stream, envelope }, { accountId, maxMessageBytes, stage }, remoteAddress) {
+      const limit = maxMessageBytes + TRACE_HEADROOM_BYTES;
+      return reading(stream, { source: remoteAddress, account: accountId, limit }, 'imported', (read) =>
+        receiver.stage({ envelope, accountId, ...read }, stage),
+      );
     },
   };
 }

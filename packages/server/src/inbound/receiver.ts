@@ -1,8 +1,8 @@
 import { isSubdomainOf } from '../accounts/domains.ts';
 import { areDomainsAlike } from '../mail/matching/similar-addresses.ts';
 import type { FaultPoint, MailEnvelope, MetFault, Refusal, Store } from '../store/contract/index.ts';
-import { NO_RECIPIENT } from '../store/contract/refusals.ts';
-import { type Delivering, Delivery, type DeliveryDeps } from './delivery.ts';
+import { capturedMail, NO_RECIPIENT } from '../store/contract/refusals.ts';
+import { type Delivering, Delivery, type DeliveryDeps, type Staging } from './delivery.ts';
 import { type Recipient, type RecipientDeps, Recipients } from './recipients.ts';
 import { createRefusalLog } from './refusal-log.ts';
 import { ReplyTimes } from './reply-times.ts';
@@ -32,6 +32,8 @@ export interface Receiver extends Delivering {
    * that all accounts share, or on a domain that is a typing error of one of these.
    */
   refused(refusal: Refusal): void;
+  /** Stores that mail for an address of this server went to another inbox, for which its sender had authenticated. */
+  captured(mail: Omit<Refusal, 'reply'> & Required<Pick<Refusal, 'capturedBy'>>): void;
   /** Stores that a MAIL command was refused for its size, before any recipient was named. */
   senderRefused(refusal: Omit<Refusal, 'address'>): void;
   /** Stores that a TLS handshake failed. */
@@ -43,6 +45,8 @@ export interface HandshakeFailure {
   /** Epoch milliseconds. */
   at: number;
   remoteAddress: string;
+  /** The name that the client sent before STARTTLS; '' without one. */
+  helo: string;
   /** A sentence without a full stop. */
   reason: string;
 }
@@ -63,16 +67,27 @@ export interface Settling {
   repliedAt(messageId: string): number | null;
 }
 
-export function createReceiver(deps: ReceiverDeps): Receiver & Settling {
+export function createReceiver(deps: ReceiverDeps): Receiver & Staging & Settling {
   const { store } = deps;
   const shared = new Set(deps.domains);
   const refusals = createRefusalLog(store.refusals, deps.onRefusalsLost);
   const replyTimes = new ReplyTimes();
   const recipients = new Recipients(deps);
   const delivery = new Delivery({ ...deps, onStored: (address) => recipients.stored(address) });
+  /** Stores what concerns an address, as it is named in a RCPT command, if it may be one of this server. */
+  const add = (path: string, refusalOf: (address: string) => Refusal): void => {
+    const destination = recipients.destinationOf(path);
+    if (!destination) return;
+    const { address, domain } = destination;
+    const isServed = shared.has(domain) || isSubdomainOf(shared, domain);
+    if (isServed || deps.domains.some((one) => areDomainsAlike(domain, one)))
+      refusals.add(refusalOf(address));
+    else refusals.addIf(async () => Boolean(await store.domains.find(domain)), refusalOf(address));
+  };
   return {
     accept: (path, declaredBytes, target = null) => recipients.accept(path, declaredBytes, target),
     deliver: (mail) => delivery.deliver(mail),
+    stage: (mail, stage) => delivery.stage(mail, stage),
 
     meetFault({ inboxId, address, faultsOf = address }, at, { mailFrom, helo, remoteAddress }) {
       const sender = { address: faultsOf, mailFrom, helo, remoteAddress };
@@ -86,21 +101,19 @@ export function createReceiver(deps: ReceiverDeps): Receiver & Settling {
     repliedAt: (messageId) => replyTimes.of(messageId),
 
     refused(refusal) {
-      const destination = recipients.destinationOf(refusal.address);
-      if (!destination) return;
-      const { address, domain } = destination;
-      const isServed = shared.has(domain) || isSubdomainOf(shared, domain);
-      if (isServed || deps.domains.some((one) => areDomainsAlike(domain, one)))
-        refusals.add({ ...refusal, address });
-      else refusals.addIf(async () => Boolean(await store.domains.find(domain)), { ...refusal, address });
+      add(refusal.address, (address) => ({ ...refusal, address }));
+    },
+
+    captured(mail) {
+      add(mail.address, (address) => ({ ...mail, address: capturedMail(address), reply: '' }));
     },
 
     senderRefused(refusal) {
       refusals.add({ ...refusal, address: NO_RECIPIENT });
     },
 
-    handshakeFailed({ at, remoteAddress, reason }) {
-      refusals.add({ at, address: NO_RECIPIENT, reply: reason, mailFrom: '', helo: '', remoteAddress });
+    handshakeFailed({ at, remoteAddress, helo, reason }) {
+      refusals.add({ at, address: NO_RECIPIENT, reply: reason, mailFrom: '', helo, remoteAddress });
     },
 
     refusalsWritten: () => refusals.flushed(),

@@ -1,13 +1,16 @@
 import type { Clock } from '../clock.ts';
 import type { Logger } from '../log.ts';
 
+/** `cut`: messages are missing. */
+export type ReplayOutcome = 'complete' | 'cut';
+
 /**
  * Replays of recorded inboxes that run in this process. They end with it: a message that was not delivered
  * before a stop is not delivered.
  */
 export interface Replays {
   /** Delivers the steps one after another, each after its delay; ends early when one of them fails. */
-  start(steps: ReplayStep[], onEnd: () => Promise<void>): void;
+  start(steps: ReplayStep[], onEnd: (outcome: ReplayOutcome) => Promise<void>): void;
   /** Stops all. Resolves when no step is running. */
   stop(): Promise<void>;
 }
@@ -23,21 +26,26 @@ export function createReplays({ clock, log }: { clock: Clock; log: Logger }): Re
   const stopping = new AbortController();
   const running = new Set<Promise<void>>();
 
-  const run = async (steps: ReplayStep[]): Promise<void> => {
+  const run = async (steps: ReplayStep[]): Promise<ReplayOutcome> => {
     const begin = clock.monotonic();
     for (const { afterMs, deliver } of steps) {
       const ms = begin + afterMs - clock.monotonic();
       if (ms > 0) await clock.sleep(ms, stopping.signal);
-      if (stopping.signal.aborted) return;
+      if (stopping.signal.aborted) return 'cut';
       await deliver();
     }
+    return 'complete';
   };
 
   return {
     start(steps, onEnd) {
       const replay = run(steps)
-        .catch((err: unknown) => log.warn({ err }, 'A replay ended before its last message'))
-        .finally(onEnd)
+        .catch((err: unknown) => {
+          log.warn({ err }, 'A replay ended before its last message');
+          return 'cut' as const;
+        })
+        .then(onEnd)
+        .catch((err: unknown) => log.warn({ err }, 'The end of a replay could not be stored'))
         .finally(() => running.delete(replay));
       running.add(replay);
     },

@@ -229,7 +229,8 @@ export class Connection implements Transport, LimitedConnection {
 
   /** @param received bytes that followed the PROXY header */
   #begin(received: Buffer): void {
-    const { limiter, metrics } = this.#context;
+    const { limiter, metrics, visits } = this.#context;
+    visits.lastAt = this.#connectedAt;
     this.#source = sourceKey(this.#remoteAddress);
     const rejectedBy = limiter.enter(this, isLoopback(this.#remoteAddress));
     if (rejectedBy) {
@@ -272,7 +273,8 @@ export class Connection implements Transport, LimitedConnection {
     plain.off('close', this.#onClose);
     this.#bytesBeforeHandshake = plain.bytesRead - plain.readableLength;
     const { clock, limits, log, metrics, receiver } = this.#context;
-    const peer = { session: this.#id, remoteAddress: this.#remoteAddress };
+    const helo = this.#dialogue?.helo ?? '';
+    const peer = { session: this.#id, remoteAddress: this.#remoteAddress, helo };
     this.#handshake = new HandshakeWatch({ clock, limits, log, metrics, receiver }, peer);
     this.#handshake.begin();
     const secure = new TLSSocket(plain, { isServer: true, secureContext: certificate });

@@ -54,6 +54,8 @@ export class Dialogue {
   /** Not written yet. */
   #replies = '';
   #isOver = false;
+  /** True during a TLS handshake. */
+  #isEncrypting = false;
 
   constructor(
     { name, cipher, startTls, ...session }: DialogueOptions,
@@ -81,6 +83,11 @@ export class Dialogue {
     this.#timer = new SessionTimer(limits, clock.monotonic());
   }
 
+  /** The name that the client has sent; undefined before it has. */
+  get helo(): string | undefined {
+    return this.#engine.helo;
+  }
+
   greet(): void {
     this.#engine.greet();
     this.resume();
@@ -104,6 +111,7 @@ export class Dialogue {
 
   /** A TLS handshake is complete. @param cipher protocol and cipher */
   secured(cipher: string): void {
+    this.#isEncrypting = false;
     this.#engine.secured();
     this.#session.secured(cipher);
   }
@@ -124,7 +132,7 @@ export class Dialogue {
   /** The connection is gone. */
   ended(): void {
     this.#isOver = true;
-    this.#session.ended(this.#engine.messageBytes);
+    this.#session.ended(this.#engine.messageBytes, this.#isEncrypting ? undefined : this.helo);
   }
 
   /** True while the next command is waited for. */
@@ -266,6 +274,7 @@ export class Dialogue {
   #startTls(): void {
     const begin = (certificate: SecureContext): void => {
       if (this.#isOver) return;
+      this.#isEncrypting = true;
       this.#engine.acceptTls();
       this.#replies += this.#engine.takeOutput();
       this.#flush();

@@ -17,6 +17,7 @@ export function replyForError(error: unknown): Reply | undefined {
     case 'malformed_message':
       return REPLIES.malformedMessage;
     case 'unavailable':
+    case 'storage_damaged':
     // Sending the message again may store it twice; losing it would be worse (RFC 5321 section 6.1).
     case 'outcome_unknown':
       return REPLIES.tryLater;

@@ -23,6 +23,7 @@ import {
   selfSignedCertificate,
 } from './transport/certificate.ts';
 import { networkMatch } from './transport/networks.ts';
+import { SmtpVisits } from './visits.ts';
 
 export interface SmtpServerOptions {
   host: string;
@@ -74,6 +75,7 @@ export interface SmtpServer {
   useCertificate(pair: KeyPair): CertificateSummary;
   /** Bytes of messages that are being received or stored. */
   readonly bytesInFlight: number;
+  readonly visits: SmtpVisits;
   /**
    * Stops listening, sends 421 to idle clients, lets messages that are being received or stored finish, and
    * closes the remaining connections after `deadlineMs`. Resolves when all are closed. Safe to call twice.
@@ -88,6 +90,7 @@ function contextOf(options: SmtpServerOptions, deps: SmtpServerDeps): ListenerCo
     limits,
     limiter: new ConnectionLimiter(limits),
     open: new Set(),
+    visits: new SmtpVisits(),
     maxMessageBytes: options.maxMessageBytes,
     bareLineEndings: options.bareLineEndings ?? 'refuse',
     postmasterDomains: new Set(options.postmaster === 'log' ? options.domains : []),
@@ -157,6 +160,7 @@ export function createSmtpServer(options: SmtpServerOptions, deps: SmtpServerDep
         throw error;
       }
     },
+    visits: context.visits,
     get bytesInFlight() {
       return context.budget.held;
     },

@@ -6,6 +6,7 @@ import { createReplays } from '../inbound/replay.ts';
 import { createWaitLog } from '../messages/wait/wait-log.ts';
 import { createRateLimit, type RateLimit } from '../quota/rate-limit.ts';
 import { SharedRates } from '../quota/shared-rates.ts';
+import type { SmtpServer } from '../smtp/server.ts';
 import { createWebhooks } from '../webhooks/registry.ts';
 import { listening, urlOf } from './deps.ts';
 import type { Receiving } from './receiving.ts';
@@ -25,7 +26,7 @@ export interface HttpEndpoint {
 export async function startHttp(
   shared: Shared,
   { receiver, budget }: Receiving,
-  smtp: SmtpEndpoint | null,
+  smtp: { server: SmtpServer; endpoint: SmtpEndpoint } | null,
   signInCodes: SignInCodes,
 ): Promise<HttpEndpoint> {
   const { config, store, guard, events, plans, metrics, gauges, clock, log, opened } = shared;
@@ -46,7 +47,7 @@ export async function startHttp(
       signUpPlan: config.signUpPlan,
       sink: config.sink === 'on',
       metrics: config.metrics === 'on',
-      smtp,
+      smtp: smtp?.endpoint ?? null,
       console: config.console === 'on' ? { signInCodes } : null,
       limits: { maxConnectionsPerAddress: config.httpMaxConnectionsPerAddress },
     },
@@ -61,6 +62,9 @@ export async function startHttp(
       rate: openRateLimit(shared),
       usage: shared.usage,
       refusalsWritten: () => receiver.refusalsWritten(),
+      visits: smtp?.server.visits ?? null,
+      // Other nodes may share a PostgreSQL database.
+      receivesAll: smtp !== null && config.databaseUrl === null,
       repliedAt: (messageId) => receiver.repliedAt(messageId),
       injection: createInjection({ receiver, budget, clock }),
       replays,

@@ -21,13 +21,25 @@ export function openStore(
   const onCrash = (err: Error) =>
     log.error({ err }, 'A thread of the database ended unexpectedly; its next call starts it again');
   if (config.databaseUrl === null) {
-    return openSqlite({ path: databasePath(config.dataDir), onWriting, onCrash });
+    const path = databasePath(config.dataDir);
+    const onDamage = (err: Error) =>
+      log.error(
+        { err, path },
+        'The database is damaged, as "err" says. "mayfly check" finds out what is affected',
+      );
+    const onEmptied = () =>
+      log.warn(
+        { path },
+        'The database file is empty or missing, though a server has run on it before: this start makes a new one, without mail, accounts and keys. If that was not intended, stop the server and restore a backup with "mayfly restore"',
+      );
+    return openSqlite({ path, onWriting, onCrash, onDamage, onEmptied });
   }
   return openPostgres({
     url: config.databaseUrl,
     directUrl: config.databaseDirectUrl,
     notify: config.databaseNotify === 'on',
     onCrash,
+    onDamage: (err) => log.error({ err }, 'The database is damaged. "pg_amcheck" finds out what is affected'),
     onError: (err) => log.warn({ err }, 'A connection to the database failed; the next call opens a new one'),
     hints: {
       clock,

@@ -3,17 +3,13 @@ import { sweepUntil } from '../store/sweeper.ts';
 import { VERSION } from '../version.ts';
 import { createDeliverer } from '../webhooks/deliverer.ts';
 import { createSender } from '../webhooks/outbound/send.ts';
-import { firstDomain, urlOf } from './deps.ts';
-import type { HttpEndpoint } from './http.ts';
+import { firstDomain } from './deps.ts';
 import type { Shared } from './shared.ts';
 
-/**
- * Starts the work in the background: freeing space, and delivering webhooks.
- * @param http where the API listens in this process, for the links in payloads; null where it does not
- */
-export async function startWorker(shared: Shared, http: HttpEndpoint | null): Promise<void> {
+/** Starts the work in the background: freeing space, and delivering webhooks. */
+export async function startWorker(shared: Shared): Promise<void> {
   startSweeper(shared);
-  await startDeliverer(shared, http);
+  await startDeliverer(shared);
 }
 
 /** Frees the space of what has expired or was deleted. */
@@ -26,7 +22,7 @@ function startSweeper({ store, clock, log, opened }: Shared): void {
   });
 }
 
-async function startDeliverer(shared: Shared, http: HttpEndpoint | null): Promise<void> {
+async function startDeliverer(shared: Shared): Promise<void> {
   const { config, overrides, store, schedule, guard, events, metrics, clock, log, opened } = shared;
   // The embedded store has one server: no other process holds these leases.
   if (config.databaseUrl === null) await store.deliveries.releaseAll(clock.now());
@@ -39,7 +35,8 @@ async function startDeliverer(shared: Shared, http: HttpEndpoint | null): Promis
     log,
     metrics: metrics.webhooks,
     random: randomFraction,
-    publicUrl: config.publicUrl ?? http?.url ?? urlOf(config.httpHost, config.httpPort),
+    // Not where this node listens: another one may make the next attempt, with the same bytes.
+    publicUrl: config.publicUrl ?? '',
     domain: firstDomain(config),
     retryDelays: overrides.retryDelays,
   });

@@ -14,6 +14,19 @@ export function unavailable(state: string, cause?: unknown): AppError {
   );
 }
 
+export const DAMAGED_PAGE =
+  'A page of the database is damaged. What needs that page cannot be read or changed; all else works.';
+
+/**
+ * The error of a call that only the operator can make succeed; a retry does not help. A write may or may not
+ * have taken effect.
+ * @param what a full sentence
+ */
+export function damaged(what: string, cause?: unknown): AppError {
+  const message = `${what} Tell the operator: the log of the server says what to do.`;
+  return new AppError('storage_damaged', message, {}, { cause });
+}
+
 /** The error of a write that may or may not be on stable storage. */
 export function outcomeUnknown(cause?: unknown): AppError {
   const details = { retryAfterSeconds: RETRY_AFTER_SECONDS };

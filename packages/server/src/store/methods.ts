@@ -1,3 +1,4 @@
+import { AppError } from '../errors.ts';
 import type { Store } from './contract/index.ts';
 
 type Nouns = Omit<Store, 'ping' | 'close' | 'generation'>;
@@ -49,6 +50,7 @@ export const METHODS: Readonly<Record<MethodPath, MethodKind>> = {
   'inboxes.findByToken': 'read',
   'inboxes.findTokenHash': 'read',
   'inboxes.setExpiry': 'write',
+  'inboxes.endReplay': 'write',
   'inboxes.list': 'read',
   'inboxes.delete': 'write',
   'inboxes.deleteByLabels': 'write',
@@ -58,13 +60,15 @@ export const METHODS: Readonly<Record<MethodPath, MethodKind>> = {
   'faults.read': 'read',
   'faults.spend': 'add',
   'messages.addBatch': 'add',
+  'messages.stage': 'add',
+  'messages.unstage': 'add',
   'messages.listRows': 'read',
   'messages.listAfter': 'read',
   'messages.listByAccount': 'read',
   'messages.listNewest': 'read',
   'messages.search': 'search',
   'messages.check': 'search',
-  'messages.listSimilar': 'search',
+  'messages.recipients': 'read',
   'messages.newestInAccount': 'read',
   'messages.placeInAccount': 'read',
   'messages.existing': 'read',
@@ -75,9 +79,11 @@ export const METHODS: Readonly<Record<MethodPath, MethodKind>> = {
   'messages.deleteAll': 'write',
   'refusals.add': 'add',
   'refusals.list': 'read',
+  'refusals.listConcerning': 'read',
   'refusals.listByDomain': 'read',
   'refusals.listByAccount': 'search',
-  'refusals.listAddresses': 'search',
+  'refusals.listAddresses': 'read',
+  'refusals.recent': 'read',
   'webhooks.create': 'write',
   'webhooks.find': 'read',
   'webhooks.list': 'read',
@@ -97,6 +103,8 @@ export const METHODS: Readonly<Record<MethodPath, MethodKind>> = {
   'deliveries.listOfMessage': 'read',
   'deliveries.listByState': 'search',
   'reports.addWaits': 'add',
+  'reports.addExplained': 'add',
+  'reports.findWait': 'read',
   'reports.listRun': 'search',
   'reports.listLabels': 'search',
   'upkeep.measure': 'read',
@@ -119,17 +127,31 @@ type AnyStore = Record<string, Record<string, Method> | Method>;
 
 /**
  * The store as callers have it: every method calls `invoke` with its path and arguments. This is the only
- * layer between a caller and the method that runs the queries.
+ * layer between a caller and the method that runs the queries. Once a call has met damage, `ping` fails.
  * @param own the two members that are not methods of the storage
+ * @param onDamage called with the first error of each kind of damage
  */
 export function storeOf(
   invoke: (path: MethodPath, args: unknown[]) => Promise<unknown>,
   own: Pick<Store, 'close' | 'generation'>,
+  onDamage: (error: AppError) => void = () => undefined,
 ): Store {
+  const damages = new Map<string, AppError>();
+  const failed = (error: unknown): never => {
+    if (error instanceof AppError && error.code === 'storage_damaged' && !damages.has(error.message)) {
+      damages.set(error.message, error);
+      onDamage(error);
+    }
+    throw error;
+  };
   const store: AnyStore = { ...own } as unknown as AnyStore;
   for (const path of METHOD_PATHS) {
     const [noun = '', method] = path.split('.');
-    const call: Method = (...args) => invoke(path, args);
+    const call: Method = async (...args) => {
+      const [damage] = damages.values();
+      if (path === 'ping' && damage) throw damage;
+      return invoke(path, args).catch(failed);
+    };
     if (method === undefined) store[noun] = call;
     else store[noun] = { ...store[noun], [method]: call };
   }

@@ -21,6 +21,7 @@ interface SweeperDeps {
  */
 export async function sweepUntil(signal: AbortSignal, { upkeep, clock, log }: SweeperDeps): Promise<void> {
   const checkClock = createClockCheck(upkeep, log);
+  let isFailing = false;
   while (!signal.aborted) {
     try {
       await checkClock(clock.now());
@@ -29,8 +30,10 @@ export async function sweepUntil(signal: AbortSignal, { upkeep, clock, log }: Sw
         step = await upkeep.sweep(clock.now(), SWEEP_ROWS);
       }
       if (freed > 0) log.info({ freed }, 'Expired rows were deleted');
-    } catch (error) {
-      log.error({ err: error }, 'Expired rows could not be deleted; the next run tries again');
+      isFailing = false;
+    } catch (err) {
+      if (!isFailing) log.error({ err }, 'Expired rows could not be deleted; each run tries again');
+      isFailing = true;
     }
     await clock.sleep(SWEEP_EVERY_MS, signal);
   }

@@ -48,7 +48,7 @@ export interface DelivererDeps {
   metrics: WebhookMetrics;
   /** Random number in [0, 1) for the jitter. */
   random(): number;
-  /** The base of URLs in events, without a slash at the end. */
+  /** The base of URLs in events, without a slash at the end; empty for paths. */
   publicUrl: string;
   /** The first served domain, for test events. */
   domain: string;
@@ -101,14 +101,18 @@ export function createDeliverer(deps: DelivererDeps): Deliverer {
 
   const run = async (): Promise<void> => {
     const unsubscribe = events.onDeliveries(notify);
+    let isFailing = false;
     while (!stopping.signal.aborted) {
       // Created before the query, so that an event during the query ends the sleep that follows.
       wakeUp = new AbortController();
       let wait = STORAGE_PAUSE_MS;
       try {
         wait = await startDue();
+        isFailing = false;
       } catch (err) {
-        log.error({ err }, 'Webhook deliveries could not be claimed and will be tried again');
+        if (!isFailing)
+          log.error({ err }, 'Webhook deliveries could not be claimed; each second tries again');
+        isFailing = true;
       }
       if (wait > 0 && !stopping.signal.aborted) await clock.sleep(wait, wakeUp.signal);
     }

@@ -1,3 +1,4 @@
+import { AppError } from '../errors.ts';
 import type { ClaimedDelivery, Store } from '../store/contract/index.ts';
 import { messageReceived } from './payload.ts';
 
@@ -51,10 +52,16 @@ export function createEventBodies(deps: EventBodyDeps) {
     if (inboxId === null || messageId === null) {
       return { json: JSON.stringify(testEvent(eventId, delivery.createdAt, deps)) };
     }
-    const inbox = await store.inboxes.find(accountId, inboxId, now);
-    if (!inbox || inbox.expiresAt <= now) return { gone: 'The inbox ended.' };
-    const message = await store.messages.find(inboxId, messageId, now);
-    if (!message) return { gone: 'The message was deleted.' };
-    return { json: JSON.stringify(messageReceived({ eventId, inbox, message, publicUrl })) };
+    try {
+      const inbox = await store.inboxes.find(accountId, inboxId, now);
+      if (!inbox || inbox.expiresAt <= now) return { gone: 'The inbox ended.' };
+      const message = await store.messages.find(inboxId, messageId, now);
+      if (!message) return { gone: 'The message was deleted.' };
+      return { json: JSON.stringify(messageReceived({ eventId, inbox, message, publicUrl })) };
+    } catch (error) {
+      // Trying again would keep the other deliveries of this webhook waiting for ever.
+      if (error instanceof AppError && error.code === 'storage_damaged') return { gone: error.message };
+      throw error;
+    }
   };
 }

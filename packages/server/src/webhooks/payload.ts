@@ -34,7 +34,7 @@ export interface MessageReceived {
   eventId: string;
   inbox: PayloadInbox;
   message: PayloadMessage;
-  /** Base URL of the server, without a trailing slash. */
+  /** Base URL of the server, without a trailing slash; empty for paths. */
   publicUrl: string;
 }
 

@@ -95,8 +95,9 @@ describe('mail to the domain of one account', () => {
   });
 
   it('that was rejected is explained to the owner of the domain only', async () => {
-    await sendTo(app, ['sing-up@ours.test', 'too.early@ours.test']);
+    await sendTo(app, ['too.early@ours.test']);
     const inbox = await app.createInbox({ localPart: 'signup', domain: 'ours.test' });
+    await sendTo(app, ['sing-up@ours.test']);
     const late = await app.createInbox({ localPart: 'too.early', domain: 'ours.test' });
     expect((await explained(inbox, TEST_KEY)).nearMisses).toMatchObject([
       { address: 'sing-up@ours.test', outcome: 'refused', times: 1 },

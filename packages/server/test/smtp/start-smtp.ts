@@ -35,6 +35,7 @@ export class MemoryReceiver implements Receiver {
   readonly mails: TakenMail[] = [];
   readonly refusals: Refusal[] = [];
   readonly failedHandshakes: HandshakeFailure[] = [];
+  captured(): void {}
   /** Awaited before a mail is kept; throw in it for a storage that fails. */
   beforeTake: () => Promise<void> = async () => undefined;
 

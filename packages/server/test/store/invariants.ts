@@ -21,6 +21,8 @@ const ALWAYS: Readonly<Record<string, string>> = {
     where s.messages <> (select count(*) from messages m where m.source_seq = s.source_seq)`,
   'a shared source that is not counted': `select source_seq from messages
     where source_seq not in (select source_seq from shared_sources) group by source_seq having count(*) > 1`,
+  'a message whose source will be deleted':
+    'select m.id from messages m join parked_sources p on p.source_seq = m.source_seq',
   'a parked source without its source': `select p.source_seq from parked_sources p
     where not exists (select 1 from sources s where s.seq = p.source_seq)`,
   'a wrong number of messages of an inbox': `select i.id, i.expires_at, i.message_count,
@@ -41,7 +43,9 @@ const ALWAYS: Readonly<Record<string, string>> = {
   'an account that is not deleted to its end': 'select id from accounts where deleted_at is not null',
   'an entry of an account that does not exist': `select 'idempotency' as of, key_id from idempotency
       where key_id not in (select id from accounts) union all
-    select 'deleted_inboxes', account_id from deleted_inboxes where account_id not in (select id from accounts)`,
+    select 'deleted_inboxes', account_id from deleted_inboxes where account_id not in (select id from accounts)
+    union all
+    select 'failed_waits', account_id from failed_waits where account_id not in (select id from accounts)`,
   'an address that is not reserved as long as its inbox': `select a.address, a.busy_until, i.expires_at
     from addresses a join inboxes i on i.id = a.inbox_id
     where i.expires_at > ${DELETED} and a.busy_until <> i.expires_at`,
@@ -74,7 +78,7 @@ const ALWAYS: Readonly<Record<string, string>> = {
 
 /** The same after the sweeper found nothing more to do and a claim has looked at every queue. */
 const AFTER_SWEEPING: Readonly<Record<string, string>> = {
-  'a parked source': 'select source_seq from parked_sources where stage is null',
+  'a parked source': 'select source_seq from parked_sources',
   'an inbox that was emptied and has its messages': 'select id from inboxes where emptied_up_to > 0',
   'an inbox that was deleted': `select id from inboxes where freed = 0 and expires_at = ${DELETED}`,
   'a wake that was not taken': 'select webhook_id from wakes',

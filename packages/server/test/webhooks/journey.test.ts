@@ -61,7 +61,7 @@ describe('a webhook', () => {
       data: { inbox: { id: inbox.id, address: inbox.address, labels: { run: '7' } }, message: summary },
     });
     expect(event).not.toHaveProperty('test');
-    expect(event.data.message.url).toBe(`${app.url}/v1/inboxes/${inbox.id}/messages/${summary.id}`);
+    expect(event.data.message.url).toBe(`/v1/inboxes/${inbox.id}/messages/${summary.id}`);
     expect(request?.headers).toMatchObject({
       'webhook-id': event.id,
       'content-type': 'application/json',

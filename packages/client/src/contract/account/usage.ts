@@ -50,7 +50,7 @@ export const Usage = Type.Object(
     }),
     thresholds: Type.Array(
       Type.Object({
-        percent: Type.Enum([80, 100], { description: 'Share of the monthly quota in percent.' }),
+        percent: Type.Integer({ description: 'Share of the monthly quota in percent: 80 or 100.' }),
         reachedAt: nullable(Type.String({ format: 'date-time' }), {
           description: 'When it was reached; null if it was not.',
         }),

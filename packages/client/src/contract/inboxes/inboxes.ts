@@ -134,6 +134,10 @@ const metadata = {
     description:
       'What happens when it is full: `none`: mail is refused, and nothing is dropped. `oldest`: the oldest message is dropped for each new one; only the sink does so, which keeps the newest 10,000.',
   }),
+  replay: Type.Enum(['none', 'running', 'cut'], {
+    description:
+      'Of an inbox that was imported with `speed`: `running` while messages of the recording are still to come, `cut` when the rest of them will never come, because the server was stopped or a message could not be stored. `none` otherwise, also when all have come.',
+  }),
   lastMessageAt: nullable(Timestamp('When the newest message arrived.'), {
     description: 'When the newest message arrived, even if it was deleted; null before the first message.',
   }),

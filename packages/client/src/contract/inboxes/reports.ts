@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox';
-import { closed, InboxId, Limit, Timestamp } from '../common.ts';
+import { closed, InboxId, Limit, Timestamp, WaitId } from '../common.ts';
 import { nullable, ref } from '../ref.ts';
 import { LABEL_NAME, Labels } from './inboxes.ts';
 
@@ -7,6 +7,7 @@ const Count = (description: string) => Type.Integer({ description, minimum: 0 })
 
 export const ReportedWait = Type.Object(
   {
+    waitId: WaitId,
     endedAt: Timestamp('When the wait ended.'),
     waitedMs: Count('How long it was held, milliseconds.'),
     count: Count('How many messages were wanted; 0 for silence.'),

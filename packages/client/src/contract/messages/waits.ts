@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox';
-import { closed, InboxId, Timestamp, unit } from '../common.ts';
+import { closed, InboxId, Timestamp, unit, WaitId } from '../common.ts';
 import { AppliedFault } from '../inboxes/faults.ts';
 import { nullable, ref } from '../ref.ts';
 import { MAX_FILTER, MAX_SINCE, MAX_WAIT, Message, MessageSummary, messageFilters } from './messages.ts';
@@ -8,6 +8,9 @@ import { MAX_FILTER, MAX_SINCE, MAX_WAIT, Message, MessageSummary, messageFilter
 export const MAX_WAIT_COUNT = 50;
 /** Seconds of a wait that names none: longer than mail takes, shorter than a test's own timeout. */
 export const DEFAULT_WAIT = 30;
+
+/** Seconds that a client may wait in all, with several requests: a day. */
+const MAX_WAIT_OF_CLIENT = 86_400;
 
 const part = (description: string, example: string) =>
   Type.Optional(Type.String({ description, minLength: 1, maxLength: MAX_FILTER, examples: [example] }));
@@ -75,6 +78,24 @@ export const WaitRequest = Type.Object(
         description: `Longest time to wait, in seconds, which may have a fraction; 0 does not wait. Default: ${DEFAULT_WAIT}.`,
         minimum: 0,
         maximum: MAX_WAIT,
+      }),
+    ),
+    waitedSeconds: Type.Optional(
+      Type.Number({
+        ...unit('seconds'),
+        description:
+          'How long earlier requests of the same wait were held, where a client holds several in a row: an explanation then speaks of the whole wait. Default: 0.',
+        minimum: 0,
+        maximum: MAX_WAIT_OF_CLIENT,
+      }),
+    ),
+    askedSeconds: Type.Optional(
+      Type.Number({
+        ...unit('seconds'),
+        description:
+          'How long the test wanted to wait, where its client has less time, such as the rest of the time limit of the test: an explanation then says that the wait was cut.',
+        minimum: 0,
+        maximum: MAX_WAIT_OF_CLIENT,
       }),
     ),
   },
@@ -146,7 +167,7 @@ export const NearMiss = Type.Object(
     times: Type.Integer({ description: 'Number of mails.' }),
     outcome: Type.Enum(['refused', 'received'], {
       description:
-        '`refused`: no inbox takes mail for the address. `received`: another inbox of the account got the mail (told to API keys only), or the sink did.',
+        '`refused`: no inbox takes mail for the address. `received`: the sink got the mail, or the catch-all inbox of the domain (told to API keys only).',
     }),
     inboxId: nullable(InboxId, {
       description:
@@ -169,7 +190,7 @@ export const OtherMail = Type.Object(
     at: Timestamp('When it arrived or was refused.'),
     reason: Type.Enum(['same-recipient', 'meets-conditions', 'refused'], {
       description:
-        '`same-recipient`: it was sent to the address of this inbox, but another inbox has it: its sender had authenticated for that one by SMTP AUTH, or this inbox did not exist yet and the sink took it. `meets-conditions`: another inbox of the account received it, and it meets all conditions of this wait. `refused`: no inbox has the address; told only where nothing else is known.',
+        '`same-recipient`: it was sent to the address of this inbox, but another inbox has it: its sender had authenticated for that one by SMTP AUTH, or this inbox did not exist yet and the sink took it. `meets-conditions`: the sink or a catch-all inbox received it, and it meets all conditions of this wait. `refused`: no inbox has the address. Those two are told only where nothing else is known.',
     }),
     inboxId: nullable(InboxId, { description: 'The inbox that has the mail; null for refused mail.' }),
   },
@@ -198,6 +219,48 @@ export const FailedHandshake = Type.Object(
 );
 export type FailedHandshake = Static<typeof FailedHandshake>;
 
+export const WaitCause = Type.Object(
+  {
+    code: Type.Enum(
+      [
+        'unexpected_message',
+        'not_checked',
+        'cut_short',
+        'since_in_future',
+        'before_since',
+        'inbox_full',
+        'too_large',
+        'malformed',
+        'too_many_recipients',
+        'auth_failed',
+        'fault_rule',
+        'sender_left',
+        'refused',
+        'before_creation',
+        'captured_elsewhere',
+        'impossible_condition',
+        'similar_address',
+        'too_few',
+        'not_matching',
+        'deleted',
+        'tls_failed',
+        'other_recipient',
+        'left_without_recipient',
+        'nothing_connected',
+        'nothing_arrived',
+      ],
+      { description: 'The kind of the cause. New ones may be added.' },
+    ),
+    certainty: Type.Enum(['certain', 'likely', 'possible'], {
+      description:
+        '`certain`: it happened to mail for this inbox, or it holds for the wait itself. `likely`: a good guess. `possible`: it happened in the time of the wait, and may concern other mail.',
+    }),
+    text: Type.String({ description: 'The cause in one or more sentences.' }),
+  },
+  { $id: 'WaitCause', description: 'Why a wait failed, or may have failed.' },
+);
+export type WaitCause = Static<typeof WaitCause>;
+
 export const WaitExplanation = Type.Object(
   {
     reason: Type.Enum(['timeout', 'unexpected_message', 'server_stopping'], {
@@ -207,25 +270,30 @@ export const WaitExplanation = Type.Object(
     summary: Type.String({
       description: 'The reason in words, for a log or the message of a failed assertion.',
       examples: [
-        '3 messages arrived; none has "confirm" in its subject. Closest: "Confirm your e-mail" arrived 4 s before this wait\'s since.',
+        '3 messages arrived; none has "confirm" in its subject. "Confirm your e-mail" matches, but arrived 4 s before this wait\'s since.',
       ],
+    }),
+    causes: Type.Array(ref(WaitCause), {
+      description:
+        'Why the wait failed, the most certain cause first; empty for `server_stopping`. `summary` says the first ones.',
     }),
     seenCount: Type.Integer({ description: 'Number of messages that arrived and did not match.' }),
     seen: Type.Array(ref(SeenMessage), { description: 'The newest 20 of them, newest first.' }),
     refused: Type.Array(ref(RefusedMail), {
       description:
-        'The newest 20 refusals of mail for this address after `since`, within 24 hours, newest first; also from before the inbox was created.',
+        'The newest 20 refusals of mail for this address after `since`, within 24 hours, newest first; also from up to 30 s before the inbox was created.',
     }),
     nearMisses: Type.Array(ref(NearMiss), {
-      description: 'Up to 20 similar addresses that mail was sent to meanwhile, the latest first.',
+      description:
+        'Up to 20 similar addresses that mail was sent to since 30 s before the wait began, the latest first.',
     }),
     otherMail: Type.Array(ref(OtherMail), {
       description:
-        'Up to 5 mails of the account that this inbox did not get, since a minute before the wait began. Only for API keys, and only where no message matched.',
+        'Up to 5 mails of the account that this inbox did not get and that may be meant for it. Only for API keys.',
     }),
     failedHandshakes: Type.Array(ref(FailedHandshake), {
       description:
-        'The newest 20 TLS handshakes that failed after `since`, or after the inbox was created, within 24 hours, newest first. The recipient is not known before the handshake, so a failure may concern other mail. On a server with one account, API keys see all failures. All other callers see only those from the address of their own request, because the others may belong to another account.',
+        'The newest 20 TLS handshakes that failed after `since`, since 30 s before the wait began and since the inbox was created, newest first. The recipient is not known before the handshake, so a failure may concern other mail. On a server with one account, API keys see all failures. All other callers see only those from the address of their own request, because the others may belong to another account.',
     }),
   },
   { $id: 'WaitExplanation', description: 'Why no message, or too few, matched.' },
@@ -251,6 +319,13 @@ export const WaitResult = Type.Object(
       }),
     ),
     explanation: Type.Optional(ref(WaitExplanation)),
+    waitId: Type.Optional(
+      Type.String({
+        ...WaitId,
+        description:
+          'Of a wait that failed: what it has explained can be read for 24 hours with `GET /v1/inboxes/{id}/waits/{waitId}`.',
+      }),
+    ),
   },
   {
     $id: 'WaitResult',
@@ -258,3 +333,25 @@ export const WaitResult = Type.Object(
   },
 );
 export type WaitResult = Static<typeof WaitResult>;
+
+export const WaitParams = Type.Object({ id: InboxId, waitId: WaitId });
+
+export const FailedWait = Type.Object(
+  {
+    id: WaitId,
+    inboxId: InboxId,
+    endedAt: Timestamp('When the wait ended.'),
+    waitedMs: Type.Integer({ description: 'How long it was held, milliseconds.', minimum: 0 }),
+    count: Type.Integer({ description: 'How many messages were wanted; 0 for silence.', minimum: 0 }),
+    match: Type.Record(Type.String(), Type.String(), {
+      description: 'The conditions of the wait as texts, cut after 100 characters.',
+      examples: [{ subject: 'confirm', code: 'true' }],
+    }),
+    hasContent: Type.Boolean({
+      description: 'False once the inbox has ended: then nothing that a message said is left.',
+    }),
+    explanation: ref(WaitExplanation),
+  },
+  { $id: 'FailedWait', description: 'What a failed wait has explained.' },
+);
+export type FailedWait = Static<typeof FailedWait>;

@@ -22,6 +22,7 @@ import { DEV_KEY_HASH, devCaller, devKeyUnknown } from './dev-key.ts';
  * - `public`: nothing
  * - `account:read`, `account:write`: an API key; a key of scope `read` only reads
  * - `inbox:read`: an API key of the owner of the inbox `:id`, or that inbox's read token
+ * - `inbox:read-ended`: an API key, whose account the handler compares, or that inbox's read token
  * - `inbox:key-read`: an API key of its owner
  * - `inbox:write`: an API key of its owner, not of scope `read`
  * - `any`: an API key, or the read token of any live inbox, which the caller then has
@@ -31,6 +32,7 @@ export type Access =
   | 'account:read'
   | 'account:write'
   | 'inbox:read'
+  | 'inbox:read-ended'
   | 'inbox:key-read'
   | 'inbox:write'
   | 'any';
@@ -167,7 +169,7 @@ class CachingGuard implements Guard {
       if (!inbox) throw unknownCredential();
       return andThen(this.#findAccount(inbox.accountId), (account) =>
         andThen(admit(account, null), () => {
-          if (access !== 'inbox:read' && access !== 'any') throw tokenNotEnough();
+          if (!access.startsWith('inbox:read') && access !== 'any') throw tokenNotEnough();
           const own = access === 'any' || inbox.id === inboxId ? inbox : undefined;
           return { account, key: null, inbox: liveInbox(own, now, inboxId ?? '') };
         }),
@@ -181,7 +183,8 @@ class CachingGuard implements Guard {
       const { key, account } = caller;
       return andThen(admit(account, key), () => {
         if (key.scope === 'read' && access.endsWith(':write')) throw keyReadsOnly();
-        if (!access.startsWith('inbox:') || inboxId === undefined) {
+        const needsInbox = access.startsWith('inbox:') && access !== 'inbox:read-ended';
+        if (!needsInbox || inboxId === undefined) {
           return { account, key: caller, inbox: null };
         }
         return andThen(this.findInbox(account.id, inboxId, now), (inbox) => ({

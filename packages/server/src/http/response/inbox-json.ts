@@ -19,6 +19,7 @@ export function toInbox(inbox: InboxRecord, plan: Plan): Inbox {
     messageCount: inbox.messageCount,
     full: inbox.kind !== 'sink' && inbox.messageCount >= plan.maxMessagesPerInbox,
     eviction: inbox.kind === 'sink' ? 'oldest' : 'none',
+    replay: inbox.replay,
     lastMessageAt: inbox.lastReceivedAt === 0 ? null : toTime(inbox.lastReceivedAt),
     cursor: cursorAt(inbox.id, inbox.lastReceivedAt),
   };

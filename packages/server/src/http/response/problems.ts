@@ -46,6 +46,7 @@ const STATUS: Record<ProblemCode, number> = {
   headers_too_large: 431,
   internal_error: 500,
   unavailable: 503,
+  storage_damaged: 503,
   server_stopping: 503,
 };
 

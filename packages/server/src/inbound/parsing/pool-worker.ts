@@ -62,8 +62,13 @@ export function settle({ jobs, states }: Batch, { bytes, lengths, errors }: Batc
 export function send(worker: PoolWorker, jobs: Job[]): void {
   const batch = { jobs, states: new Int32Array(new SharedArrayBuffer(4 * jobs.length)) };
   worker.batches.push(batch);
-  if (jobs.some(({ input }) => isLarge(input))) void postCopies(worker, batch);
-  else
+  if (jobs.some(({ input }) => isLarge(input))) {
+    postCopies(worker, batch).catch(() => {
+      // There is no memory for the copies (RangeError).
+      worker.batches.splice(worker.batches.indexOf(batch), 1);
+      for (const job of jobs) fail(job, 'memory');
+    });
+  } else
     post(
       worker,
       batch,

@@ -52,8 +52,8 @@ export const MAX_RESULT_BYTES: Readonly<Record<Operation, (inputBytes: number) =
   attachments: () => 16 * MIB,
   // Beside strings: names of fields, numbers and addresses of a thousand parts.
   fullJson: () => MAX_STRING_BYTES + 4 * MIB,
-  // Numbers grow when they are written out: 1e20.
-  jsonLines: (inputBytes) => 5 * inputBytes,
+  // Numbers grow when they are written out: 1e20. What is not JSON gives a sentence.
+  jsonLines: (inputBytes) => 5 * inputBytes + 1024,
   attachment: (inputBytes) => inputBytes + MAX_FILLED_BYTES,
   decode: (inputBytes) => inputBytes + MAX_FILLED_BYTES,
 };

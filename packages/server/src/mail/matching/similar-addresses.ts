@@ -1,3 +1,5 @@
+import { inboxAddress, parseAddress } from '../address.ts';
+
 /** How many characters of two similar names may differ; with more it is another word. */
 const MAX_TYPOS = 2;
 /** In a shorter name a second difference makes another word. */
@@ -49,7 +51,7 @@ function nextRow(a: string, b: string, i: number, last: number[], beforeLast: nu
  * How many characters were mistyped, left out, added or swapped with their neighbour (the restricted
  * Damerau-Levenshtein distance); anything above `most` is `most + 1`.
  */
-function typos(a: string, b: string, most: number): number {
+export function typos(a: string, b: string, most: number): number {
   if (Math.abs(a.length - b.length) > most) return most + 1;
   let beforeLast: number[] = [];
   let last = Array.from({ length: b.length + 1 }, (_, j) => j);
@@ -95,7 +97,102 @@ export function areAlike(a: string, b: string): boolean {
 }
 
 /** True if mail for that address may have been intended for the inbox. */
-export function isNearMiss(address: string, { kind, address: wanted, domain }: WantedAddress): boolean {
+function isNearMiss(address: string, { kind, address: wanted, domain }: WantedAddress): boolean {
   if (kind === 'sink') return false;
   return kind === 'catch-all' ? areDomainsAlike(parts(address).domain, domain) : areAlike(address, wanted);
 }
+
+const [NEW_LINE, QUOTE, PLUS, ZERO, OPENING, AT, BACKSLASH, SMALL_A, TILDE] = [
+  ...[10, 34, 43, 48, 60, 64, 92, 97, 126],
+] as const;
+/** The difference of small and capital letters. */
+const CASE = 32;
+/** Of a path that has to be read as an address before its letters are known. */
+const ODD = -1;
+
+/** Which of the letters a to z the name of a mailbox has, as bits, up to its tag or domain; {@link ODD} for some names. */
+function lettersIn(text: string, from = 0): number {
+  let bits = 0;
+  for (let i = from; i < text.length; i++) {
+    const code = text.charCodeAt(i);
+    if (code === AT || code === PLUS || code === QUOTE) break;
+    if (code === BACKSLASH || code === OPENING || code > TILDE) return ODD;
+    const letter = (code | CASE) - SMALL_A;
+    if (letter >= 0 && letter < 26) bits |= 1 << letter;
+  }
+  return bits;
+}
+
+function countBits(bits: number): number {
+  let count = 0;
+  for (let left = bits; left !== 0; left &= left - 1) count++;
+  return count;
+}
+
+/** A recipient of a mail, as the RCPT command named it. */
+export interface Recipient {
+  /** Epoch milliseconds. */
+  at: number;
+  path: string;
+  /** Lower case, without a tag; undefined for an address that is neither the wanted one nor similar to it. */
+  address: string | undefined;
+}
+
+/**
+ * Finds the recipients with the wanted address, or one that may have been written by mistake for it, among many: most
+ * are left out by the letters that they have.
+ * @param lines one a mail: a time in epoch milliseconds, a space, and its recipients as JSON
+ * @param maxOthers how many of those left out are returned, the first ones
+ */
+export function findSimilar(lines: string, wanted: WantedAddress, maxOthers: number): Recipient[] {
+  const letters = lettersIn(wanted.address);
+  // Each typing error changes two of the letters at most; a name with a tag has those of the name.
+  const mayBe = (bits: number): boolean =>
+    wanted.kind === 'catch-all' ||
+    (bits & letters) === bits ||
+    (bits & letters) === letters ||
+    countBits(bits ^ letters) <= 2 * MAX_TYPOS;
+  const found: Recipient[] = [];
+  let others = 0;
+  const add = (at: number, from: number, to: number, bits: number): void => {
+    const isCandidate = bits === ODD || mayBe(bits);
+    if (!isCandidate && others >= maxOthers) return;
+    const path: string = JSON.parse(`"${lines.slice(from, to)}"`);
+    const address = isCandidate ? similarAddress(path, wanted) : undefined;
+    if (address === undefined && others++ >= maxOthers) return;
+    found.push({ at, path, address });
+  };
+  let at = 0;
+  for (let i = 0; i < lines.length; i++) {
+    const code = lines.charCodeAt(i);
+    if (code === NEW_LINE) at = 0;
+    else if (code >= ZERO && code < ZERO + 10) at = at * 10 + code - ZERO;
+    else if (code === QUOTE) {
+      const end = endOfText(lines, i + 1);
+      add(at, i + 1, end, lettersIn(lines, i + 1));
+      i = end;
+    }
+  }
+  return found;
+}
+
+/** Where a JSON text ends: at the first quotation mark that is not escaped. */
+function endOfText(json: string, from: number): number {
+  for (let end = json.indexOf('"', from); end >= 0; end = json.indexOf('"', end + 1)) {
+    let backslashes = 0;
+    while (json.charCodeAt(end - 1 - backslashes) === BACKSLASH) backslashes++;
+    if (backslashes % 2 === 0) return end;
+  }
+  return json.length;
+}
+
+function similarAddress(path: string, wanted: WantedAddress): string | undefined {
+  const parsed = parseAddress(path, { smtputf8: true });
+  const address = parsed && inboxAddress(parsed);
+  return address !== undefined && (address === wanted.address || isNearMiss(address, wanted))
+    ? address
+    : undefined;
+}
+
+/** In how many characters two addresses differ; the smaller, the likelier is a typing error. */
+export const differenceOf = (a: string, b: string): number => typos(a, b, Math.max(a.length, b.length));

@@ -38,6 +38,7 @@ export interface SharedReads {
     | 'newestInAccount'
     | 'placeInAccount'
     | 'existing'
+    | 'recipients'
   > & {
     /** `MessageStore.check` in the account's turn. @throws the reason of the signal */
     check(
@@ -51,30 +52,42 @@ export interface SharedReads {
     search(
       ...asked: [...Parameters<Store['messages']['search']>, signal?: AbortSignal]
     ): ReturnType<Store['messages']['search']>;
-    /** `MessageStore.listSimilar` in the turn of `accountId`. */
-    listSimilar(
-      accountId: string,
-      ...args: Parameters<Store['messages']['listSimilar']>
-    ): ReturnType<Store['messages']['listSimilar']>;
   };
-  refusals: {
-    /** `RefusalStore.listAddresses` in the turn of `accountId`. */
-    listAddresses(
-      accountId: string,
-      ...args: Parameters<Store['refusals']['listAddresses']>
-    ): ReturnType<Store['refusals']['listAddresses']>;
-  };
+  refusals: Pick<Store['refusals'], 'recent'>;
 }
 
 /** Of searches without a signal: they are short, and always run to their end. */
 const NEVER = new AbortController().signal;
+
+/** Makes one read of a key at a time. Callers that come meanwhile share the next one, which begins after their call. */
+function createQueue(): <T>(key: string, read: () => Promise<T>) => Promise<T> {
+  const running = new Map<string, Promise<unknown>>();
+  const next = new Map<string, Promise<unknown>>();
+  const run = <T>(key: string, read: () => Promise<T>): Promise<T> => {
+    const current = running.get(key);
+    if (!current) {
+      const result = read().finally(() => running.delete(key));
+      running.set(key, result);
+      return result;
+    }
+    const begin = () => {
+      next.delete(key);
+      return run(key, read);
+    };
+    const queued = next.get(key) ?? current.then(begin, begin);
+    next.set(key, queued);
+    return queued as Promise<T>;
+  };
+  return run;
+}
 
 /**
  * The same reads, each made once for all that ask for the same until anything is written. A thousand waits on
  * one inbox then cost one query for each message. Results are shared: callers must not change them.
  *
  * The generation of the store grows with every write of this process, so a result of the current generation
- * is what a new read would return. Where other processes write too, there is none, and nothing is shared.
+ * is what a new read would return. Where other processes write too, there is none, and only callers at the same time
+ * share a read.
  */
 export function createSharedReads(
   store: Pick<Store, 'messages' | 'refusals' | 'generation'>,
@@ -82,6 +95,7 @@ export function createSharedReads(
   turns: SearchTurns,
 ): SharedReads {
   const results = new Map<string, Read>();
+  const queued = createQueue();
   let generation: number | null = null;
 
   /** @param signal of the caller; a read is not made when the signals of all callers are aborted before it begins */
@@ -92,7 +106,7 @@ export function createSharedReads(
   ): Promise<T> => {
     const waiting = signal ? [signal] : [];
     const current = store.generation();
-    if (current === null) return read(waiting);
+    if (current === null) return signal ? read(waiting) : queued(key, () => read(waiting));
     if (current !== generation || results.size >= MAX_RESULTS) results.clear();
     generation = current;
     const now = clock.monotonic();
@@ -134,10 +148,7 @@ export function createSharedReads(
 
   return {
     refusals: {
-      listAddresses: (accountId, scope, page, now) =>
-        searched(accountId, `refused ${JSON.stringify([scope, page])}`, () =>
-          store.refusals.listAddresses(scope, page, now),
-        ),
+      recent: (after, now) => shared(`recent ${after}`, () => store.refusals.recent(after, now)),
     },
     messages: {
       find: (inboxId, id, now) =>
@@ -152,6 +163,8 @@ export function createSharedReads(
         shared(`newest ${id} ${rangeKey(range)}`, () => store.messages.listNewest(id, range, now)),
       newestInAccount: (id) => shared(`place ${id}`, () => store.messages.newestInAccount(id)),
       existing: (id, ids, now) => store.messages.existing(id, ids, now),
+      recipients: (id, after, now) =>
+        shared(`recipients ${id} ${after}`, () => store.messages.recipients(id, after, now)),
       placeInAccount: (id, time) =>
         shared(`time ${id} ${time}`, () => store.messages.placeInAccount(id, time)),
       check: ({ id, accountId }, conditions, range, now, signal) =>
@@ -160,10 +173,6 @@ export function createSharedReads(
           `check ${id} ${JSON.stringify([conditions, range])}`,
           () => store.messages.check(id, conditions, range, now),
           signal,
-        ),
-      listSimilar: (accountId, scope, wanted, after, now) =>
-        searched(accountId, `similar ${JSON.stringify([scope, wanted, after])}`, () =>
-          store.messages.listSimilar(scope, wanted, after, now),
         ),
       search: (scope, conditions, range, now, signal) =>
         searched(

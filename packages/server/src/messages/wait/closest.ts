@@ -1,4 +1,5 @@
 import type { FailedCondition, Filters } from '../../mail/matching/filters.ts';
+import { typos } from '../../mail/matching/similar-addresses.ts';
 import { quoted } from '../../nearest.ts';
 import type { MessageRecord } from '../../store/contract/index.ts';
 import type { SeenMessage } from './outcome.ts';
@@ -6,6 +7,12 @@ import type { SeenMessage } from './outcome.ts';
 /** The conditions that are one text. */
 type TextCondition = 'from' | 'to' | 'rcptTo' | 'subject' | 'text';
 const TEXT_CONDITIONS: readonly TextCondition[] = ['from', 'to', 'rcptTo', 'subject', 'text'];
+const isText = (condition: keyof Filters): boolean => TEXT_CONDITIONS.some((name) => name === condition);
+
+/** The share of the words of a condition that a value must have to be alike. */
+const MIN_LIKENESS = 0.5;
+/** Shorter words are other words when a letter differs. */
+const MIN_MISTYPED = 5;
 
 export const counted = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? '' : 's'}`;
 
@@ -26,21 +33,34 @@ const wordsOf = (text: string): string[] =>
     .split(/[^\p{L}\p{N}]+/u)
     .filter((word) => word !== '');
 
-/** The share of the words of a condition that a value has, 0 to 1. */
-function likeness({ expected, got }: FailedCondition): number {
+const conditionsOf = (match: Filters): number =>
+  Object.values(match).filter((condition) => condition !== undefined).length;
+
+/**
+ * The share of the words of a text condition that a message has in its field, or in the field that the condition was
+ * possibly meant for; 0 where it is too little to be alike.
+ */
+function likeness({ condition, expected, got }: FailedCondition, { summary }: MessageRecord): number {
+  if (!isText(condition)) return 0;
+  const instead = { subject: summary.preview, text: summary.subject }[condition as string] ?? '';
   const words = wordsOf(expected);
-  const present = new Set(wordsOf(got));
-  return words.length === 0 ? 0 : words.filter((word) => present.has(word)).length / words.length;
+  const others = wordsOf(`${got} ${instead}`);
+  const isIn = (word: string): boolean =>
+    others.some((other) => other === word || (word.length >= MIN_MISTYPED && typos(word, other, 1) <= 1));
+  const wanted = loose(expected);
+  if (wanted !== '' && loose(`${got} ${instead}`).includes(wanted)) return 1;
+  const share = words.length === 0 ? 0 : words.filter(isIn).length / words.length;
+  return share >= MIN_LIKENESS ? share : 0;
 }
 
-/** The message that fails the fewest conditions; of several, the one whose value is most alike; then the newest. */
-export function closestOf(seen: readonly SeenMessage[]): SeenMessage | undefined {
-  const likenessOf = ({ failed }: SeenMessage): number =>
-    failed.reduce((sum, condition) => sum + likeness(condition), 0);
-  const [best] = seen
-    .map((message) => ({ message, likeness: likenessOf(message) }))
-    .toSorted((a, b) => a.message.failed.length - b.message.failed.length || b.likeness - a.likeness);
-  return best?.message;
+/** A text says more about what was meant than whether there is a code or an attachment. */
+const weightOf = (condition: string): number => (TEXT_CONDITIONS.some((name) => name === condition) ? 2 : 1);
+
+/** How much a message that did not match is like what is waited for; 0 when it is not. */
+export function likenessOf({ message, failed }: SeenMessage, match: Filters): number {
+  const given = Object.entries(match).filter(([, condition]) => condition !== undefined);
+  const all = given.reduce((sum, [name]) => sum + weightOf(name), 0);
+  return failed.reduce((sum, one) => sum - weightOf(one.condition) + likeness(one, message), all);
 }
 
 /** What a message has in place of what a condition demands, as a clause after its subject; '' for nothing to add. */
@@ -70,21 +90,24 @@ function insteadOf({ condition, expected, got }: FailedCondition, { summary }: M
 }
 
 /**
- * The closest of the messages that did not match, with what it has instead.
- * @param conditions how many conditions the wait has
+ * A message that did not match, with what it has instead.
+ * @param isOnly false for the closest one of several
  */
-export function closestSentence({ message, failed }: SeenMessage, conditions: number): string {
+export function closestSentence({ message, failed }: SeenMessage, match: Filters, isOnly: boolean): string {
   const [first] = failed;
   if (!first) return '';
+  const lead = isOnly ? '' : 'Closest: ';
   const subject = subjectOf(message);
   const instead = insteadOf(first, message);
-  if (conditions === 1) return `Closest: ${subject}${instead}.`;
+  if (conditionsOf(match) === 1) {
+    return isOnly && instead === '' ? `Its subject is ${subject}.` : `${lead}${subject}${instead}.`;
+  }
   if (failed.length > 1) {
     const names = failed.map(({ condition }) => `"${condition}"`).join(' and ');
-    return `Closest: ${subject} does not meet ${names}.`;
+    return `${lead}${subject} does not meet ${names}.`;
   }
   const it = instead === '' ? '' : `: it${instead}`;
-  return `Closest: ${subject} meets all conditions but "${first.condition}"${it}.`;
+  return `${lead}${subject} meets all conditions but "${first.condition}"${it}.`;
 }
 
 /** Texts that look like a regular expression or a pattern of file names. */
@@ -92,31 +115,29 @@ const PATTERN = /^\^|\.[*+]|\\[dwsbDWSB.]|\[[^\]]+\][*+]|\(\?[:=!]|^\/.+\/[a-z]*
 /** RFC 2047 section 2. */
 const ENCODED_WORD = /=\?[^?\s]+\?[bq]\?[^?\s]*\?=/i;
 
-/** What is odd about the texts of the conditions themselves; '' for nothing. */
-export function conditionHint(match: Filters): string {
+/** Why a condition cannot match any message; '' when each of them can. */
+export function impossibleCondition(match: Filters): string {
   for (const name of TEXT_CONDITIONS) {
     const text = match[name];
     if (text === undefined) continue;
     if (ENCODED_WORD.test(text)) {
       return `The condition "${name}" is an encoded word; messages are compared after decoding, so write plain text.`;
     }
-    if (text !== text.trim()) return `The condition "${name}" begins or ends with white space.`;
     if (PATTERN.test(text)) {
-      return `The condition "${name}" looks like a pattern, but conditions are plain text that must be contained.`;
+      return `The condition "${name}" looks like a regular expression or pattern, but conditions are plain text that must be contained.`;
     }
   }
   return '';
 }
 
-/**
- * Why a message that looks right does not match, and which condition would; '' where nothing is known.
- */
+/** Why a message that looks right does not match, and which condition would; '' where nothing is known. */
 export function closestHint({ message, failed }: SeenMessage): string {
   const { subject, preview, attachmentCount, codes } = message.summary;
   for (const { condition, expected, got } of failed) {
     const wanted = loose(expected);
-    const isText = TEXT_CONDITIONS.some((name) => name === condition);
-    if (isText && wanted !== '' && loose(got).includes(wanted)) {
+    if (isText(condition) && expected !== expected.trim())
+      return `The condition "${condition}" begins or ends with white space.`;
+    if (isText(condition) && wanted !== '' && loose(got).includes(wanted)) {
       return 'It differs only in accents, punctuation or spaces.';
     }
     if (condition === 'subject' && wanted !== '' && loose(preview).includes(wanted)) {

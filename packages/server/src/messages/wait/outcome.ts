@@ -1,7 +1,7 @@
+import type { WaitCause } from '@mayfly/client/contract';
 import type { FailedCondition, Filters } from '../../mail/matching/filters.ts';
 import type { FullMessageRecord, MessageRecord } from '../../store/contract/index.ts';
-import type { Elsewhere } from './elsewhere.ts';
-import type { OtherMail } from './other-mail.ts';
+import type { Evidence } from './evidence.ts';
 
 /** What is waited for. */
 export interface Expectation {
@@ -10,6 +10,10 @@ export interface Expectation {
   /** How many messages; 0 for silence. */
   count: number;
   waitMs: number;
+  /** How long earlier requests of the same wait were held, milliseconds. */
+  waitedMs: number;
+  /** What the test asked for, where its client shortened the wait, milliseconds. */
+  askedMs?: number | undefined;
 }
 
 /** A message that a wait returns: in full, or null where it or the response would be too large. */
@@ -34,14 +38,20 @@ export interface SeenMessage {
   failed: FailedCondition[];
 }
 
-export interface Explanation extends Omit<Elsewhere, 'sinkId'> {
+/** Why a wait failed, or may have failed. */
+export interface Cause extends WaitCause {
+  /** The text without anything that a message says. */
+  plain: string;
+}
+
+export interface Explanation extends Evidence {
   reason: 'timeout' | 'unexpected_message' | 'server_stopping';
   /** One or more sentences for a person. */
   summary: string;
-  /** The same without anything that a message says, for reports that outlive the messages. */
-  reportSummary: string;
-  /** Only for callers that own the account. */
-  otherMail: OtherMail[];
+  /** The same without anything that a message says, for what outlives the messages. */
+  plainSummary: string;
+  /** The likeliest first. */
+  causes: Cause[];
   /** How many messages did not match. */
   seenCount: number;
   /** The newest of them, newest first. */

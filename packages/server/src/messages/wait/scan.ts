@@ -14,6 +14,7 @@ import type {
   MessageRecord,
 } from '../../store/contract/index.ts';
 import type { HeldDeps } from '../held/held-deps.ts';
+import { likenessOf } from './closest.ts';
 import type { SeenMessage } from './outcome.ts';
 
 /** Messages whose summaries are checked between two turns of the event loop: a millisecond or two. */
@@ -22,6 +23,17 @@ const SCAN_PAGE = 50;
 const MAX_SEEN = 20;
 /** How long after the deadline messages that arrived before it are still checked. */
 const MAX_OVERTIME_MS = 5_000;
+
+/** The newest message that matches, among the newest of those between two times. */
+export async function newestMatch(
+  { store, clock }: Pick<HeldDeps, 'store' | 'clock'>,
+  inbox: Pick<InboxRecord, 'id' | 'accountId'>,
+  match: Filters,
+  times: { after: number; before: number },
+): Promise<MessageRecord | undefined> {
+  const range = { ...times, order: 'newest-first', limit: 1, onlyMatches: true } as const;
+  return (await store.messages.check(inbox, match, range, clock.now())).messages[0]?.message;
+}
 
 /** Checks the messages of an inbox for one wait, oldest first, each once. */
 export class WaitScan {
@@ -32,6 +44,9 @@ export class WaitScan {
   seenCount = 0;
   /** The newest that did not match, oldest first. */
   seen: SeenMessage[] = [];
+  /** The one of all that did not match that is most like what is waited for; undefined when none is alike. */
+  closest: SeenMessage | undefined;
+  #likeness = 0;
   /** The conditions that none of those meets that did not match, also of those that are not in `seen`. */
   commonFailed: readonly FailedCondition[] = [];
   /** Whether all messages that had arrived at the last call were checked. */
@@ -104,6 +119,11 @@ export class WaitScan {
         ? failed
         : this.commonFailed.filter(({ condition }) => failed.some((one) => one.condition === condition));
     this.seenCount++;
+    const likeness = likenessOf({ message, failed }, this.#match);
+    if (likeness > 0 && likeness >= this.#likeness) {
+      this.closest = { message, failed };
+      this.#likeness = likeness;
+    }
     this.seen.push({ message, failed });
     if (this.seen.length > MAX_SEEN) this.seen.shift();
   }

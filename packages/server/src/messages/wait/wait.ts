@@ -2,15 +2,19 @@ import type { InboxRecord, MessageRecord } from '../../store/contract/index.ts';
 import { cursorAt, timeOfSince } from '../cursor.ts';
 import { readUntil } from '../held/change-signal.ts';
 import { stillLiveInbox } from '../live-inbox.ts';
-import { type Elsewhere, type ElsewhereDeps, lookElsewhere } from './elsewhere.ts';
+import { causesOf, type Facts, summaryOf } from './causes.ts';
+import {
+  type Evidence,
+  type EvidenceDeps,
+  type ExplanationCaller,
+  Investigation,
+  type Surroundings,
+} from './evidence.ts';
 import { goneOf, readInFull } from './full-messages.ts';
-import { findInOtherInboxes, findOtherRefusals, type OtherMail } from './other-mail.ts';
 import type { Expectation, Explanation, Outcome, WaitedMessage } from './outcome.ts';
-import { WaitScan } from './scan.ts';
-import { reportSummaryOf, summaryOf } from './summary.ts';
-import type { ExplanationCaller } from './without-recipient.ts';
+import { newestMatch, WaitScan } from './scan.ts';
 
-export interface ExplainDeps extends ElsewhereDeps {
+export interface ExplainDeps extends EvidenceDeps {
   /** Resolves when the refusals that were given before the call can be read. */
   refusalsWritten(): Promise<void>;
 }
@@ -18,14 +22,22 @@ export interface ExplainDeps extends ElsewhereDeps {
 /** A wait while it runs. */
 interface Waiting {
   deps: ExplainDeps;
+  /** As it was read last. */
   inbox: InboxRecord;
   expectation: Expectation;
-  /** Only messages and refusals after this time count, epoch ms. */
+  /** Only messages and refusals after this time count, epoch milliseconds. */
   from: number;
-  /** When the wait began, epoch ms. */
+  /** When the wait began, in the first of its requests. */
   begun: number;
   scan: WaitScan;
 }
+
+const NO_EVIDENCE: Evidence & Surroundings = {
+  ...{ refused: [], nearMisses: [], otherMail: [], failedHandshakes: [] },
+  ...{ sinkId: null, catchAllId: null, inboxes: new Map(), leaver: undefined, lastClientAt: undefined },
+};
+
+const STOPPING = 'The server is stopping. Repeat the wait with the cursor as since.';
 
 /**
  * Waits for messages that match, oldest first, or for silence; and explains a wait that failed.
@@ -41,10 +53,11 @@ export async function waitAndExplain(
   caller: ExplanationCaller,
   signal: AbortSignal,
 ): Promise<Outcome> {
-  const { since, match, count, waitMs } = expectation;
+  const { since, match, count, waitMs, waitedMs } = expectation;
   const from = since === undefined ? 0 : timeOfSince(inbox.id, since);
   const scan = new WaitScan(deps.held, inbox, { match, after: from, enough: Math.max(count, 1), waitMs });
-  const waiting: Waiting = { deps, inbox, expectation, from, begun: deps.held.clock.now(), scan };
+  const begun = deps.held.clock.now() - waitedMs;
+  const waiting: Waiting = { deps, inbox, expectation, from, begun, scan };
   const messages = await untilOver(waiting, signal);
   const wasStopped = signal.aborted && !scan.hasEnough;
   const isSilence = count === 0 && messages.length === 0 && scan.isComplete && !wasStopped;
@@ -54,15 +67,14 @@ export async function waitAndExplain(
 }
 
 /** Checks messages until enough match or the time is over. @returns those that matched and are still there */
-function untilOver(
-  { deps, inbox, expectation, scan }: Waiting,
-  signal: AbortSignal,
-): Promise<WaitedMessage[]> {
+function untilOver(waiting: Waiting, signal: AbortSignal): Promise<WaitedMessage[]> {
+  const { deps, inbox, expectation, scan } = waiting;
   const { held } = deps;
   const { id, accountId } = inbox;
   const source = { accountId, subscribe: (listener: () => void) => held.events.onMessage(id, listener) };
   return readUntil({ ...held, source, signal }, expectation.waitMs, async (now, isLast) => {
-    const { expiresAt } = stillLiveInbox(await held.store.inboxes.find(accountId, id, now), now, id);
+    waiting.inbox = stillLiveInbox(await held.store.inboxes.find(accountId, id, now), now, id);
+    const { expiresAt } = waiting.inbox;
     for (;;) {
       await scan.run(signal);
       if (!scan.hasEnough && !isLast && !signal.aborted) {
@@ -81,56 +93,62 @@ async function explain(
   ended: { caller: ExplanationCaller; messages: WaitedMessage[]; wasStopped: boolean },
 ): Promise<Explanation> {
   const { deps, inbox, expectation, from, begun, scan } = waiting;
-  await deps.refusalsWritten();
-  const { sinkId, ...elsewhere } = await lookElsewhere(deps, inbox, { from, begun }, ended.caller);
-  const earlier = expectation.since === undefined ? undefined : await matchBefore(waiting);
-  // The last step, so that nothing is shown of a message that was deleted meanwhile.
-  const shown = [...scan.seen.map(({ message }) => message), ...(earlier ? [earlier] : [])];
-  const gone = new Set(await goneOf(deps.held.store, shown, deps.held.clock.now()));
-  const deleted = scan.seen.filter(({ message }) => gone.has(message.id)).length;
   const unexpected = expectation.count === 0 && ended.messages.length > 0;
-  const reason: Explanation['reason'] = unexpected
-    ? 'unexpected_message'
-    : ended.wasStopped
-      ? 'server_stopping'
-      : 'timeout';
-  const isQuiet = reason === 'timeout' && ended.messages.length === 0 && !earlier;
-  const otherMail = isQuiet && ended.caller.ownsAccount ? await findOtherMail(waiting, elsewhere) : [];
-  const explanation = {
-    ...{ reason, seenCount: scan.seenCount - deleted, ...elsewhere, otherMail },
-    seen: scan.seen.filter(({ message }) => !gone.has(message.id)).toReversed(),
-  };
-  const facts = {
-    ...{ expectation, from, isComplete: scan.isComplete, commonFailed: scan.commonFailed, sinkId },
-    ...{ inbox: await countsOf(waiting), now: deps.held.clock.now() },
+  const reason = unexpected ? 'unexpected_message' : ended.wasStopped ? 'server_stopping' : 'timeout';
+  const investigation = new Investigation(deps, inbox, ended.caller, { from, begun });
+  const { now } = investigation;
+  const isQuiet = scan.seenCount + ended.messages.length === 0;
+  const isTimeout = reason === 'timeout';
+  if (isTimeout) await deps.refusalsWritten();
+  const evidence = isTimeout
+    ? await investigation.collect(!isQuiet, (id, at) => hasMatchAt(waiting, id, at))
+    : NO_EVIDENCE;
+  const earlier = isTimeout ? await matchBefore(waiting) : undefined;
+  // The last step, so that nothing is shown of a message that was deleted meanwhile.
+  const named = [scan.closest?.message, earlier].filter((message) => message !== undefined);
+  const shown = [...scan.seen.map(({ message }) => message), ...named];
+  const gone = new Set(await goneOf(deps.held.store, shown, now));
+  const seen = scan.seen.filter(({ message }) => !gone.has(message.id)).toReversed();
+  const seenCount = scan.seenCount - (scan.seen.length - seen.length);
+  const closest = scan.closest && !gone.has(scan.closest.message.id) ? scan.closest : undefined;
+  const facts: Facts = {
+    ...{
+      expectation,
+      inbox,
+      from,
+      begun,
+      now,
+      seenCount,
+      evidence,
+      clientsAfter: investigation.clientsAfter,
+    },
+    ...{ isComplete: scan.isComplete, commonFailed: scan.commonFailed },
+    closest: seenCount === 1 ? seen[0] : closest,
     matched: ended.messages.map(({ message }) => message),
     earlier: earlier && !gone.has(earlier.id) ? earlier : undefined,
   };
-  const summary = summaryOf(explanation, facts);
-  return { ...explanation, summary, reportSummary: reportSummaryOf(explanation, facts) };
+  const { refused, nearMisses, otherMail, failedHandshakes } = evidence;
+  const causes = ended.wasStopped ? [] : causesOf(facts);
+  const summary = (name: 'text' | 'plain'): string =>
+    ended.wasStopped ? STOPPING : summaryOf(causes, facts, name);
+  return {
+    ...{ reason, seenCount, seen, refused, nearMisses, otherMail, failedHandshakes, causes },
+    ...{ summary: summary('text'), plainSummary: summary('plain') },
+  };
 }
 
-/** Mail of the account that may have been intended for the inbox, though its address is not similar. */
-async function findOtherMail(
-  { deps, inbox, expectation, begun, scan }: Waiting,
-  { refused, nearMisses }: Pick<Elsewhere, 'refused' | 'nearMisses'>,
-): Promise<OtherMail[]> {
-  const search = { inbox, match: expectation.match, begun };
-  const found = await findInOtherInboxes(deps, search);
-  const isExplained = found.length + refused.length + nearMisses.length + scan.seenCount > 0;
-  return isExplained ? found : findOtherRefusals(deps, search);
-}
-
-/** The inbox with its counts as they are now. */
-async function countsOf({ deps, inbox }: Waiting): Promise<InboxRecord> {
-  const { clock, store } = deps.held;
-  return (await store.inboxes.find(inbox.accountId, inbox.id, clock.now())) ?? inbox;
+async function hasMatchAt({ deps, inbox, expectation }: Waiting, id: string, at: number): Promise<boolean> {
+  const { accountId } = inbox;
+  const times = { after: at - 1, before: at + 1 };
+  return (await newestMatch(deps.held, { id, accountId }, expectation.match, times)) !== undefined;
 }
 
 /** The newest message that matches and arrived before the wait's `since`: a wait that failed often missed it. */
 async function matchBefore({ deps, inbox, expectation, from }: Waiting): Promise<MessageRecord | undefined> {
-  const { clock, store } = deps.held;
-  const range = { after: 0, before: from + 1, order: 'newest-first', limit: 1, onlyMatches: true } as const;
-  const page = await store.messages.check(inbox, expectation.match, range, clock.now());
-  return page.messages[0]?.message;
+  const { since, match } = expectation;
+  if (since === undefined) return undefined;
+  const found = await newestMatch(deps.held, inbox, match, { after: 0, before: from + 1 });
+  // Without conditions the message at which a cursor stands is no surprise.
+  const isAny = Object.values(match).every((condition) => condition === undefined);
+  return isAny && found?.receivedAt === from ? undefined : found;
 }

@@ -98,6 +98,11 @@ export class SmtpEngine {
     return this.#linesRead;
   }
 
+  /** The name that the client has sent; undefined before it has. */
+  get helo(): string | undefined {
+    return this.#interpreter.helo;
+  }
+
   /**
    * Adds bytes that the client sent. They belong to the engine now, which changes them.
    * @throws RangeError past {@link MAX_BACKLOG_BYTES}: the caller went on reading though nothing was wanted

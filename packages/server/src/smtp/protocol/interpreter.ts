@@ -69,6 +69,10 @@ export class Interpreter {
     this.#tls = options.tls;
   }
 
+  get helo(): string | undefined {
+    return this.#helo;
+  }
+
   /** True while the next line is no command but the client's answer to a challenge of AUTH. */
   get awaitsAuthLine(): boolean {
     return this.#exchange !== undefined;

@@ -1,15 +1,18 @@
 import type { Clock } from '../../clock.ts';
 import type { Receiver } from '../../inbound/receiver.ts';
+import type { CaptureTarget } from '../../inbound/smtp-credentials.ts';
 import type { Logger } from '../../log.ts';
 import { parseAddress } from '../../mail/address.ts';
 import type { SmtpMetrics } from '../../monitoring/metrics.ts';
 import type { MailEnvelope } from '../../store/contract/index.ts';
 import type { RejectedMailEvent } from '../protocol/events.ts';
 import { REPLIES, type Reply, replyLine } from '../protocol/replies.ts';
+import type { SmtpVisits } from '../visits.ts';
 import type { Fault } from './faults.ts';
 
 export interface ReportsDeps {
-  receiver: Pick<Receiver, 'refused' | 'senderRefused'>;
+  receiver: Pick<Receiver, 'refused' | 'senderRefused' | 'captured'>;
+  visits: Pick<SmtpVisits, 'delivered'>;
   clock: Clock;
   log: Logger;
   metrics: SmtpMetrics;
@@ -19,7 +22,7 @@ export interface ReportsDeps {
 /** A DATA command that came to its end. */
 export interface EndedMessage {
   envelope: MailEnvelope;
-  recipients: readonly { inboxId: string; address: string }[];
+  recipients: readonly { inboxId: string; address: string; rcptTo: string }[];
   /** Bytes that came. */
   bytes: number;
   /** When DATA was accepted, monotonic milliseconds. */
@@ -71,11 +74,11 @@ export class SessionReports {
       );
   }
 
-  /** A message was stored or refused. @param address as in {@link recipient}; undefined for each recipient's */
+  /** A message was stored or refused. @param target the inbox for which the sender has authenticated */
   message(
     { envelope, recipients, bytes, begunAt }: EndedMessage,
     given: Reply | Fault,
-    address: string | undefined,
+    target: CaptureTarget | null,
   ): void {
     const { metrics, clock, log } = this.#deps;
     const reply = 'disconnects' in given ? given.reply : given;
@@ -84,6 +87,7 @@ export class SessionReports {
     if (reply && reply.code < 300) {
       metrics.mail('accepted', bytes, ms / 1000);
       log.info(line, 'A message was stored');
+      this.#stored(envelope, recipients, target);
       return;
     }
     metrics.mail(!reply || reply.code < 500 ? 'failed' : 'refused', bytes, ms / 1000);
@@ -91,8 +95,34 @@ export class SessionReports {
     log.info({ ...line, reply: reply ? replyLine(reply) : '' }, 'A message was refused');
     // Faults are stored where they are applied.
     if ('disconnects' in given) return;
-    for (const one of new Set(recipients.map((recipient) => address ?? recipient.address))) {
+    for (const one of new Set(recipients.map(({ address }) => target?.address ?? address))) {
       this.#refusal(envelope, one, given);
+    }
+  }
+
+  /** Other inboxes may wait for mail that an authenticated session has brought into one. */
+  #stored(
+    { mailFrom, helo, remoteAddress }: MailEnvelope,
+    recipients: EndedMessage['recipients'],
+    target: CaptureTarget | null,
+  ): void {
+    const { receiver, visits, clock } = this.#deps;
+    const at = clock.now();
+    visits.delivered({ remoteAddress, helo }, at);
+    if (!target) return;
+    const { inboxId, accountId } = target;
+    const sender = { at, mailFrom, helo, remoteAddress, capturedBy: { inboxId, accountId } };
+    for (const { rcptTo } of recipients)
+      if (rcptTo.toLowerCase() !== target.address) receiver.captured({ ...sender, address: rcptTo });
+  }
+
+  /** A client named recipients and left before DATA. @param address as in {@link recipient} */
+  left(
+    { envelope, recipients }: Pick<EndedMessage, 'envelope' | 'recipients'>,
+    address: string | undefined,
+  ): void {
+    for (const one of new Set(recipients.map((recipient) => address ?? recipient.address))) {
+      this.#refusal(envelope, one, null);
     }
   }
 
@@ -119,7 +149,7 @@ export class SessionReports {
     metrics.mail('failed', bytes, ms / 1000);
     log.info(this.#line(bytes, ms, recipients), 'The connection ended before the end of a message');
     for (const one of new Set(recipients.map((recipient) => address ?? recipient.address))) {
-      this.#refusal(envelope, one, null);
+      this.#refusal(envelope, one, null, true);
     }
   }
 
@@ -140,7 +170,12 @@ export class SessionReports {
     };
   }
 
-  #refusal({ mailFrom, helo, remoteAddress }: MailEnvelope, address: string, reply: Reply | null): void {
+  #refusal(
+    { mailFrom, helo, remoteAddress }: MailEnvelope,
+    address: string,
+    reply: Reply | null,
+    hadBegun = false,
+  ): void {
     const { receiver, clock } = this.#deps;
     receiver.refused({
       at: clock.now(),
@@ -149,6 +184,7 @@ export class SessionReports {
       mailFrom,
       helo,
       remoteAddress,
+      ...(hadBegun && { hadBegun }),
     });
   }
 }

@@ -14,6 +14,7 @@ import type { SmtpLimits } from '../limits.ts';
 import type { MailEvent, RejectedEvent } from '../protocol/events.ts';
 import { REPLIES, type Reply } from '../protocol/replies.ts';
 import { replyForError } from '../replies.ts';
+import type { SmtpVisits } from '../visits.ts';
 import { type Fault, SessionFaults } from './faults.ts';
 import { IncomingMessage } from './incoming-message.ts';
 import { SessionReports } from './reports.ts';
@@ -21,6 +22,7 @@ import { SessionReports } from './reports.ts';
 /** What all sessions share. */
 export interface SessionContext {
   receiver: Receiver;
+  visits: SmtpVisits;
   clock: Clock;
   log: Logger;
   metrics: SmtpMetrics;
@@ -39,6 +41,8 @@ interface Transaction {
   /** Recipients that are logged and go nowhere. */
   postmasters: number;
   overshotLogged: boolean;
+  /** True where a fault rule has met it, which is stored. */
+  metFault: boolean;
 }
 
 export interface SessionOptions {
@@ -67,6 +71,8 @@ export class Session {
   /** The inbox that takes all mail of this session; null for delivery by recipients. */
   #target: CaptureTarget | null = null;
   #isAuthenticated = false;
+  /** Whether what became of a mail or of a login is stored. */
+  #hasTrace = false;
   readonly #faults: SessionFaults;
   readonly #reports: SessionReports;
   /** Aborted when the connection is gone; made when the first message is stored. */
@@ -106,20 +112,26 @@ export class Session {
     this.#target = target;
     this.#isAuthenticated = reply === REPLIES.authenticated;
     if (this.#isAuthenticated) this.#trail.authenticated(target !== null);
-    if (reply === REPLIES.badCredentials) this.#reports.credentials(credentials.username, reply);
+    if (reply === REPLIES.badCredentials) {
+      this.#hasTrace = true;
+      this.#reports.credentials(credentials.username, reply);
+    }
     return reply;
   }
 
   /** Begins a transaction; the one before, if there was one, is dropped. */
   mail({ mailFrom, declaredBytes, helo, tls }: MailEvent): void {
     const envelope = { mailFrom, helo, remoteAddress: this.#remoteAddress, tls };
-    this.#transaction = { envelope, declaredBytes, recipients: [], postmasters: 0, overshotLogged: false };
+    const none = { recipients: [], postmasters: 0, overshotLogged: false, metFault: false };
+    this.#transaction = { envelope, declaredBytes, ...none };
+    this.#context.visits.lastAt = this.#context.clock.now();
     this.#trail.mail();
   }
 
   /** A command that the protocol rejected: a MAIL for its size, or a RCPT. */
   rejected(event: RejectedEvent): void {
     const { metrics } = this.#context;
+    this.#hasTrace = true;
     if (event.command === 'MAIL') this.#reports.sender(event);
     else if (event.rcptTo === null) metrics.refusal(event.reply.code);
     else this.#rejectRecipient(this.#current(), event.rcptTo, event.reply);
@@ -128,6 +140,7 @@ export class Session {
   /** @returns the reply to RCPT, or what a fault rule does instead; never rejects */
   async rcpt(rcptTo: string): Promise<Reply | Fault> {
     const transaction = this.#current();
+    this.#hasTrace = true;
     if (!this.#target && this.#isPostmaster(rcptTo)) {
       transaction.postmasters++;
       return REPLIES.recipientOk;
@@ -217,22 +230,39 @@ export class Session {
     // A delay holds no memory that others wait for.
     message.release();
     const { begunAt } = message;
-    this.#reports.message({ ...transaction, bytes, begunAt }, given, this.#target?.address);
+    this.#reports.message({ ...transaction, bytes, begunAt }, given, this.#target);
     await this.#faults.delay(delayMs);
     if (given === REPLIES.stored && !this.#hasEnded) this.#context.receiver.replied(this.#stored);
     return given;
   }
 
-  /** The connection has ended, also in the middle of a message. @param bytesRead as in {@link endData} */
-  ended(bytesRead: number): void {
+  /**
+   * The connection has ended, also in the middle of a message.
+   * @param bytesRead as in {@link endData}
+   * @param helo the client's name; undefined before it sent one
+   */
+  ended(bytesRead: number, helo: string | undefined): void {
+    if (this.#hasEnded) return;
     this.#hasEnded = true;
     this.#gone?.abort();
     this.#faults.end();
-    if (!this.#message) return;
+    if (!this.#message) {
+      this.#leftWithoutMessage(helo);
+      return;
+    }
     const { begunAt } = this.#message;
     this.#message.release();
     this.#message = undefined;
     this.#reports.interrupted({ ...this.#current(), bytes: bytesRead, begunAt }, this.#target?.address);
+  }
+
+  #leftWithoutMessage(helo: string | undefined): void {
+    const { clock, visits } = this.#context;
+    const [transaction, remoteAddress] = [this.#transaction, this.#remoteAddress];
+    if (transaction && !transaction.metFault && transaction.recipients.length > 0)
+      this.#reports.left(transaction, this.#target?.address);
+    else if (helo !== undefined && !this.#hasTrace)
+      visits.leftEarly({ at: clock.now(), remoteAddress, helo });
   }
 
   /** Logs an unexpected failure. @returns the reply to it */
@@ -248,10 +278,11 @@ export class Session {
   /** Applies the rules that are next for this point, with their delay. @throws AppError `unavailable` */
   async #meet(
     at: FaultPoint,
-    { envelope, recipients }: Transaction,
-    asked: readonly Recipient[] = recipients,
+    transaction: Transaction,
+    asked: readonly Recipient[] = transaction.recipients,
   ): Promise<Fault | undefined> {
-    const { delayMs, fault } = await this.#faults.find(at, asked, envelope);
+    const { delayMs, fault } = await this.#faults.find(at, asked, transaction.envelope);
+    if (fault) transaction.metFault = true;
     if (fault?.reply) this.#context.metrics.refusal(fault.reply.code);
     await this.#faults.delay(delayMs);
     return fault;

@@ -51,12 +51,12 @@ function handshakeFailureReason(error: unknown): string {
  */
 export class HandshakeWatch {
   readonly #context: HandshakeContext;
-  readonly #peer: { session?: string; remoteAddress: string };
+  readonly #peer: { session?: string; remoteAddress: string; helo: string };
   #state: 'none' | 'handshake' | 'first command' = 'none';
   #begunAt = 0;
   #error: unknown;
 
-  constructor(context: HandshakeContext, peer: { session?: string; remoteAddress: string }) {
+  constructor(context: HandshakeContext, peer: { session?: string; remoteAddress: string; helo: string }) {
     this.#context = context;
     this.#peer = peer;
   }
@@ -95,6 +95,7 @@ export class HandshakeWatch {
     if (!hasBegun && !tookTooLong) return;
     log.warn({ ...this.#peer, reason }, 'A TLS handshake failed');
     metrics.tlsHandshakeFailure();
-    receiver.handshakeFailed({ at: clock.now(), remoteAddress: this.#peer.remoteAddress, reason });
+    const { remoteAddress, helo } = this.#peer;
+    receiver.handshakeFailed({ at: clock.now(), remoteAddress, helo, reason });
   }
 }

@@ -31,10 +31,16 @@ export interface NewInbox {
   createdAt: number;
   expiresAt: number;
   maxExpiresAt: number;
+  /** When the last message of its replay is due; left out without one. */
+  replayUntil?: number;
 }
 
-export interface InboxRecord extends Omit<NewInbox, 'tokenHash'> {
+/** Whether messages of a recording are still to come, or will never come. */
+export type ReplayState = 'none' | 'running' | 'cut';
+
+export interface InboxRecord extends Omit<NewInbox, 'tokenHash' | 'replayUntil'> {
   accountId: string;
+  replay: ReplayState;
   messageCount: number;
   /** Messages that it ever received, deleted ones included. */
   receivedCount: number;
@@ -68,6 +74,16 @@ export interface CreatedInbox {
   replayed: boolean;
 }
 
+/** Mails that become the first messages of an inbox, in their order. */
+export interface StagedMails {
+  /** The name under which they are stored; see `MessageStore.stage`. */
+  stage: string;
+  /** Each with its RCPT addresses; none stands for the address of the inbox. */
+  mails: { source: number; rcptTo: string[] }[];
+  /** When the inbox is created: `createdAt` is when storing the mails began. */
+  now: number;
+}
+
 /** A webhook that was created together with an inbox. */
 export interface InboxWebhook {
   id: string;
@@ -79,7 +95,7 @@ export interface InboxStore {
   /**
    * Creates a live inbox, in one step with the check of its address (of a catch-all inbox, also of its
    * domain), of the account's number of live inboxes, and of the idempotency key (remembered for 24 h);
-   * and with it a webhook of its own.
+   * and with it a webhook of its own, and messages that were staged.
    * Throws `address_taken`; `limit_reached` at `maxLiveInboxes`, and at `webhook.maxWebhooks`;
    * `idempotency_key_reused` if the key was used with another body.
    */
@@ -89,6 +105,7 @@ export interface InboxStore {
     maxLiveInboxes: number,
     request: IdempotentRequest | null,
     webhook?: (Omit<NewWebhook, 'inboxId' | 'createdAt'> & { maxWebhooks: number }) | null,
+    staged?: StagedMails | null,
   ): Promise<CreatedInbox>;
   /**
    * An inbox of the account, live or expired less than 24 h ago (then `expiresAt <= now`, and only
@@ -110,6 +127,8 @@ export interface InboxStore {
     expiry: { ttlMinutes: number; expiresAt: number },
     now: number,
   ): Promise<InboxRecord | undefined>;
+  /** Notes how a replay ended. One that is not noted a minute after it was due is taken for cut by the sweeper. */
+  endReplay(inboxId: string, outcome: 'complete' | 'cut'): Promise<void>;
   /**
    * The account's live inboxes that have all `labels`, newest first, those before the id `before`.
    * @param page with `address` (lower case, no tag) at most the one inbox that receives its mail

@@ -2,7 +2,6 @@ import type { MailAuthentication } from '../../mail/authentication.ts';
 import type { MailContent, MailSummary } from '../../mail/mail.ts';
 import type { Condition } from '../../mail/matching/conditions.ts';
 import type { FailedCondition, Filters } from '../../mail/matching/filters.ts';
-import type { WantedAddress } from '../../mail/matching/similar-addresses.ts';
 import type { PartIndex } from '../../mail/mime/part-index.ts';
 import type { Trail } from './trail.ts';
 
@@ -161,16 +160,6 @@ export interface CheckedPage {
   isComplete: boolean;
 }
 
-/** An address similar to a wanted one that an inbox received mail for. */
-export interface SimilarRecipient {
-  /** Lower case, without a tag. */
-  address: string;
-  inboxId: string;
-  /** The last time. */
-  at: number;
-  times: number;
-}
-
 export interface FullMessageRecord extends MessageRecord {
   accountId: string;
   envelope: MailEnvelope;
@@ -198,6 +187,15 @@ export interface MessageStore {
    * Each message gets `receivedAt = max(now, the inbox's newest + 1)` and an id that carries it.
    */
   addBatch(mails: NewMail[], now: number): Promise<Placed[][]>;
+  /**
+   * Stores a mail that no inbox shows, for {@link InboxStore.create} to make a message of it. Its recipients are
+   * not used.
+   * @param stage a name for the mails of one inbox that carries the time: `newId('msg', now)`
+   * @returns the source
+   */
+  stage(mail: NewMail, stage: string): Promise<number>;
+  /** Gives up the mails under a name. The sweeper does that as well, STAGED_MS after its time. */
+  unstage(stage: string): Promise<void>;
   /** Messages of a live inbox with `after < receivedAt < before`, newest first, at most `limit`. */
   listRows(
     inboxId: string,
@@ -238,16 +236,10 @@ export interface MessageStore {
    */
   check(inboxId: string, conditions: Filters, range: CheckRange, now: number): Promise<CheckedPage>;
   /**
-   * Mail that live inboxes received for addresses similar to the wanted one, among the newest 50,000 messages.
-   * Runs where {@link MessageStore.search} runs.
-   * @param after of an account: a place in its order; of an inbox: a time. Only later messages count
+   * The recipients of the messages that a live inbox received after a time, newest first: a line for each message,
+   * its `receivedAt`, a space, and the RCPT addresses as a JSON array.
    */
-  listSimilar(
-    scope: { accountId: string } | { inboxId: string },
-    wanted: WantedAddress,
-    after: number,
-    now: number,
-  ): Promise<SimilarRecipient[]>;
+  recipients(inboxId: string, after: number, now: number): Promise<string>;
   /**
    * The largest `accountOrder` that was ever committed, deleted messages included; 0 before the first.
    * All messages up to it can be read.

@@ -1,4 +1,3 @@
-import type { WantedAddress } from '../../mail/matching/similar-addresses.ts';
 import type { MetFault } from './faults.ts';
 
 /** Refused mail. Part of the Store's contract. */
@@ -21,7 +20,17 @@ export interface Refusal {
   remoteAddress: string;
   /** The fault rule that caused it, also one that only delayed the reply. */
   fault?: Omit<MetFault, 'reply'>;
+  /** Of a connection that ended: whether it was in the middle of a message, and not before DATA. */
+  hadBegun?: boolean;
+  /** The inbox that received the mail in place of the inbox of the address; see {@link capturedMail}. */
+  capturedBy?: { inboxId: string; accountId: string };
 }
+
+/**
+ * What stands for the address in a {@link Refusal} that is none: mail for that address was stored in another inbox,
+ * because its sender had authenticated for that one.
+ */
+export const capturedMail = (address: string): string => `captured ${address}`;
 
 /** An address to which mail was refused. */
 export interface RefusedAddress {
@@ -37,6 +46,11 @@ export interface RefusalStore {
   add(refusals: Refusal[]): Promise<void>;
   /** Of one address, newest first, not older than 24 h. */
   list(address: string, limit: number, now: number): Promise<Refusal[]>;
+  /**
+   * What may concern mail for an address after a time, newest first: its refusals, mail for it that was captured
+   * ({@link capturedMail}), and refusals without a recipient ({@link NO_RECIPIENT}).
+   */
+  listConcerning(address: string, after: number, now: number): Promise<Refusal[]>;
   /** Of all addresses of a domain, except those that another inbox has, or had within the quarantine. */
   listByDomain(domain: string, inboxId: string, limit: number, now: number): Promise<Refusal[]>;
   /**
@@ -54,10 +68,16 @@ export interface RefusalStore {
    * 24 h ago, the latest first. Addresses that another account has, holds, or had within the quarantine, by
    * themselves or by a catch-all inbox, and those of another account's domains, are left out; for no account
    * (`null`) those of every account.
+   * @param page `among`: the addresses that are of interest
    */
   listAddresses(
     accountId: string | null,
-    page: { after: number; limit: number; similarTo?: WantedAddress },
+    page: { after: number; limit: number; among?: readonly string[] },
     now: number,
   ): Promise<RefusedAddress[]>;
+  /**
+   * All refusals of that kind after a time, newest first: a line for each, its time, a space, and the address as
+   * JSON. Most of them are none of an account's business; {@link listAddresses} says which are.
+   */
+  recent(after: number, now: number): Promise<string>;
 }

@@ -2,11 +2,15 @@
 
 /** Failed waits that are kept of an inbox: the first ones, because the later ones often follow from them. */
 export const MAX_FAILED_WAITS = 10;
+/** Failed waits of an inbox whose explanations are kept, the newest: more are those of a loop. */
+export const MAX_EXPLAINED_WAITS = 20;
 /** Inboxes that one report shows; its sums have all. */
 export const MAX_RUN_INBOXES = 1_000;
 
 /** A wait that failed. It has nothing of a message's content, so that it can outlive the messages. */
 export interface FailedWait {
+  /** Of its explanation. */
+  waitId: string;
   /** When it ended, epoch milliseconds. */
   at: number;
   waitedMs: number;
@@ -19,6 +23,19 @@ export interface FailedWait {
   seenCount: number;
   /** One or more sentences for a person. */
   summary: string;
+}
+
+/** What a failed wait has explained. */
+export interface ExplainedWait {
+  id: string;
+  accountId: string;
+  inboxId: string;
+  /** Epoch milliseconds. */
+  endedAt: number;
+  /** JSON of what can outlive the messages. */
+  plain: string;
+  /** JSON of what replaces parts of it while the inbox is live. */
+  content: string;
 }
 
 /** What of an inbox with labels was held and has ended: an explained wait, a list with `wait`, or a stream. */
@@ -99,6 +116,15 @@ export interface ReportStore {
    * meanwhile.
    */
   addWaits(waits: EndedWait[]): Promise<void>;
+  /** Stores what failed waits have explained; of an inbox the newest {@link MAX_EXPLAINED_WAITS}. */
+  addExplained(waits: ExplainedWait[]): Promise<void>;
+  /** What a failed wait has explained, for 24 hours; without `content` once the inbox has ended. */
+  findWait(
+    accountId: string,
+    inboxId: string,
+    waitId: string,
+    now: number,
+  ): Promise<{ plain: string; content: string | null } | undefined>;
   /**
    * The account's inboxes that have all the labels and are live or ended within the last 24 hours: sums over all, and
    * {@link MAX_RUN_INBOXES} of them, newest first; those with a problem are preferred. Of deleted inboxes only those

@@ -19,6 +19,8 @@ export const IDEMPOTENCY_MS = DAY_MS;
  * the same month of the year before.
  */
 export const USAGE_KEPT_MS = 400 * DAY_MS;
+/** How long the explanation of a failed wait is stored: as long as what is known of an inbox that has ended. */
+export const EXPLAINED_KEPT_MS = DAY_MS;
 /** How long rejections are stored: they explain tests that failed recently. */
 export const REFUSAL_KEPT_MS = DAY_MS;
 /** Shares of a month's quota, per cent, whose first use is stored, shown and logged: a warning, and the limit. */
@@ -31,3 +33,8 @@ export const MAX_KEPT_DELIVERIES = 10_000;
 export const SESSION_IDLE_MS = 12 * HOUR_MS;
 /** The longest life of a session, in use or not: a stolen cookie works for a week at most. */
 export const SESSION_MAX_MS = 7 * DAY_MS;
+/**
+ * How long mails are kept that are stored under a name and belong to no inbox yet: longer than an import takes, of
+ * which a crash leaves them behind.
+ */
+export const STAGED_MS = HOUR_MS;

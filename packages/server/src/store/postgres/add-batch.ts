@@ -65,6 +65,19 @@ async function addSources(client: PoolClient, mails: readonly NewMail[]): Promis
   return seqs;
 }
 
+/** `MessageStore.stage` in the open transaction of a connection. */
+export async function stageSource(
+  client: PoolClient,
+  mail: NewMail,
+  stage: string,
+): Promise<{ result: number; written: Promise<unknown> }> {
+  const [seq = Number.NaN] = await addSources(client, [mail]);
+  return {
+    result: seq,
+    written: insertRows(client, 'parked_sources', ['source_seq', 'stage'], [[seq, stage]]),
+  };
+}
+
 interface AccountPlace {
   account: number;
   order: number;

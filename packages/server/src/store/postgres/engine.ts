@@ -4,7 +4,7 @@ import type { Engine, HotCalls, Tx } from '../sql/engine.ts';
 import { createEvict } from '../sql/messages/eviction.ts';
 import { createSources } from '../sql/messages/sources.ts';
 import { createClaim } from '../sql/webhooks/claim.ts';
-import { addBatch } from './add-batch.ts';
+import { addBatch, stageSource } from './add-batch.ts';
 import type { Connections } from './connections/connection.ts';
 import { kyselyOn, postgresDialect } from './kysely.ts';
 import { createRecord } from './record-attempts.ts';
@@ -41,6 +41,7 @@ export function postgresEngine(pool: Connections): Engine & { hot: HotCalls } {
           await evict(txOn(client), overfull);
           return { result: placed, written };
         }),
+      stage: (mail, stage) => runFlights(pool, (client) => stageSource(client, mail, stage)),
       claim: createClaim(engine, { transactions: 'each webhook', order: shuffled }),
       record: createRecord(pool),
     },

@@ -1,5 +1,5 @@
 import { AppError, codeOf, messageOf } from '../../errors.ts';
-import { unavailable } from '../failures.ts';
+import { DAMAGED_PAGE, damaged, unavailable } from '../failures.ts';
 import { StandbyError } from './connections/servers.ts';
 import { NoAnswerError } from './connections/silence.ts';
 
@@ -10,7 +10,7 @@ const STATES_BY_CLASS: Readonly<Record<string, string>> = {
   '53': 'full or out of resources',
   '57': 'shutting down, or a statement took too long',
   '58': 'failing: an input or output error',
-  XX: 'damaged',
+  XX: 'failing: an internal error',
 };
 /** The same by the whole SQLSTATE, before the class is looked up. */
 const STATES: Readonly<Record<string, string>> = {
@@ -21,6 +21,8 @@ const STATES: Readonly<Record<string, string>> = {
   '53100': 'full',
   '55P03': 'busy: a row stayed locked',
 };
+/** data_corrupted and index_corrupted. */
+const DAMAGED = /^XX00[12]$/;
 /** Errors of sockets and of the pool, which have no SQLSTATE. */
 const UNREACHABLE =
   /^(ECONNREFUSED|ECONNRESET|EPIPE|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|ENOTFOUND|EAI_AGAIN)$/;
@@ -100,6 +102,7 @@ export function isOfStatement(error: unknown): boolean {
 export function toUnavailable(error: unknown): AppError | undefined {
   if (error instanceof AppError || !(error instanceof Error)) return undefined;
   const code = stateOf(error);
+  if (DAMAGED.test(code)) return damaged(DAMAGED_PAGE, error);
   const state = STATES[code] ?? (/^[0-9A-Z]{5}$/.test(code) ? STATES_BY_CLASS[code.slice(0, 2)] : undefined);
   if (state !== undefined) return unavailable(state, error);
   if (error instanceof StandbyError) return unavailable('without a primary', error);

@@ -1,7 +1,7 @@
 import type { Client } from 'pg';
 import type { Clock } from '../../clock.ts';
 import { toError } from '../../errors.ts';
-import type { Placed } from '../contract/index.ts';
+import type { CreatedInbox, Placed } from '../contract/index.ts';
 import type { MethodPath } from '../methods.ts';
 import { type Connections, connectAlone } from './connections/connection.ts';
 import type { Servers } from './connections/servers.ts';
@@ -58,6 +58,10 @@ export function hintsAfter(method: MethodPath, args: readonly unknown[], result:
         const message: Hint = { kind: 'message', accountId, inboxId };
         return placed.deliveries ? [message, { kind: 'deliveries' }] : [message];
       });
+    case 'inboxes.create': {
+      const { accountId, id: inboxId, messageCount } = (result as CreatedInbox).inbox;
+      return messageCount === 0 ? [] : [{ kind: 'message', accountId, inboxId }, { kind: 'deliveries' }];
+    }
     case 'inboxes.setExpiry':
     case 'inboxes.delete':
       return [{ kind: 'inbox', inboxId: String(args[1]) }];

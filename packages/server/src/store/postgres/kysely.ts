@@ -7,6 +7,7 @@ import {
   sql,
 } from 'kysely';
 import type { PoolClient } from 'pg';
+import { AppError } from '../../errors.ts';
 import { createKysely } from '../sql/create-kysely.ts';
 import { type Db, type Dialect, INVISIBLE_SET } from '../sql/engine.ts';
 import { isConflict, toUnavailable } from './errors.ts';
@@ -65,6 +66,7 @@ export const postgresDialect: Dialect = {
   },
   // Not `for update`, which the foreign keys of rows that the intake inserts would wait for.
   lockRows: (query) => query.forNoKeyUpdate(),
+  keepRows: (query) => query.forKeyShare(),
   lockFreeRows: (query) => query.forNoKeyUpdate().skipLocked(),
   lockToRemove: (query) => query.forUpdate(),
   lockFreeToRemove: (query) => query.forUpdate().skipLocked(),
@@ -74,5 +76,8 @@ export const postgresDialect: Dialect = {
     sql`(length(${bytes}) <> length(convert_from(${bytes}, 'UTF8')) and convert_from(${bytes}, 'UTF8') ~ ${INVISIBLE_SET})`,
   time: () => sql`(extract(epoch from statement_timestamp()) * 1000)::bigint`,
   toUnavailable,
-  mayDependOnContent: (error) => toUnavailable(error) === undefined && !isConflict(error),
+  mayDependOnContent(error) {
+    const known = error instanceof AppError ? error : toUnavailable(error);
+    return known ? known.code === 'storage_damaged' : !isConflict(error);
+  },
 };

@@ -24,6 +24,8 @@ export interface PostgresOptions {
   onError?: (error: Error) => void;
   /** Called when the search thread died; its next call starts it again. */
   onCrash?: (error: Error) => void;
+  /** Called with the first error of each kind of damage. */
+  onDamage?: (error: Error) => void;
   /** How this node is notified of changes by others; without it no connection is kept for that. */
   hints?: Pick<HintsDeps, 'clock' | 'node' | 'onHint' | 'waiting'>;
 }
@@ -103,5 +105,6 @@ export async function openPostgres(options: PostgresOptions): Promise<Store> {
         return closing;
       },
     },
+    options.onDamage,
   );
 }

@@ -22,6 +22,7 @@ export type Tx = Transaction<Tables>;
 export interface HotCalls {
   /** As in the contract, but each call has a transaction of its own; see {@link createMailBatcher}. */
   addBatch: MessageStore['addBatch'];
+  stage: MessageStore['stage'];
   claim: DeliveryStore['claim'];
   record: DeliveryStore['record'];
 }
@@ -34,10 +35,11 @@ export interface Engine {
   /**
    * Runs `work` in a transaction and resolves with its result once the transaction is on stable storage. An
    * engine may run `work` more than once, so it must change nothing but the database.
+   * @param of `step` for a part of something long, which calls of one transaction do not wait for twice
    * @throws what `work` throws, after everything it changed was rolled back; AppError `unavailable` or
    *   `outcome_unknown` if the storage failed
    */
-  transaction<T>(work: (tx: Tx) => Promise<T>): Promise<T>;
+  transaction<T>(work: (tx: Tx) => Promise<T>, of?: 'step'): Promise<T>;
 }
 
 /** What `withoutInvisible` of mail/mime/clean.ts removes, as a set of both engines' patterns. */
@@ -76,6 +78,10 @@ export interface Dialect {
   ): SelectQueryBuilder<Tables, TB, Row>;
   /** Runs statements of a migration that concern how PostgreSQL stores rows; on SQLite it does nothing. */
   onlyOnPostgres(db: Kysely<unknown>, statements: readonly string[]): Promise<void>;
+  /** Keeps the rows that a query reads from being removed until the transaction ends, so that rows can refer to them. */
+  keepRows<TB extends keyof Tables, Row>(
+    query: SelectQueryBuilder<Tables, TB, Row>,
+  ): SelectQueryBuilder<Tables, TB, Row>;
   /** As {@link lockRows}, but leaves out rows that another transaction has locked instead of waiting. */
   lockFreeRows<TB extends keyof Tables, Row>(
     query: SelectQueryBuilder<Tables, TB, Row>,

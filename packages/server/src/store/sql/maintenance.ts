@@ -1,19 +1,24 @@
 import { type RawBuilder, type SqlBool, sql } from 'kysely';
-import { DAY_MS } from '../../clock.ts';
+import { DAY_MS, MINUTE_MS } from '../../clock.ts';
+import { newId } from '../../ids.ts';
 import type { StoreFigures, Upkeep } from '../contract/index.ts';
 import {
   DELIVERY_KEPT_MS,
+  EXPLAINED_KEPT_MS,
   MAX_KEPT_DELIVERIES,
   REFUSAL_KEPT_MS,
   SESSION_IDLE_MS,
+  STAGED_MS,
   TOMBSTONE_MS,
   USAGE_KEPT_MS,
 } from '../contract/retention.ts';
 import { dayOf, monthOf } from '../contract/usage.ts';
 import { inSequence, type Removal } from './delete-in-steps.ts';
 import type { Db, Engine, Tx } from './engine.ts';
+import { giveUpStaged } from './messages/staged.ts';
+import { removeContentOf } from './reports/explained-waits.ts';
 import { DELETED, type Tables } from './tables/index.ts';
-import { cancelOfInbox, removeEnded, removeNextWebhook } from './webhooks/queue.ts';
+import { cancelOfInboxes, removeEnded, removeNextWebhook } from './webhooks/queue.ts';
 import { createTakeWakes } from './webhooks/wakes.ts';
 
 /**
@@ -46,9 +51,10 @@ function freeEndedInboxes({ dialect }: Engine, { freeMessages, sources }: Remova
         )
         .executeTakeFirst();
       if (!ended) break;
-      freed += await cancelOfInbox(tx, limit - freed, ended.id, now);
+      freed += await cancelOfInboxes(tx, limit - freed, [ended.id], now);
       if (freed >= limit) break;
       freed += await freeMessages(tx, ended.seq, limit - freed, released);
+      await removeContentOf(tx, [ended.id]);
       const isDone = freed < limit;
       // A deleted inbox cannot be extended.
       if (!isDone && ended.expires_at === DELETED) break;
@@ -116,6 +122,36 @@ const removeOldDeliveries = ({ dialect }: Engine): Chore => {
       .where('ended_at', '<=', now - DELIVERY_KEPT_MS)
       .limit(limit);
     return removeEnded(tx, dialect, old);
+  };
+};
+
+/** How late a replay on a busy server may be before it is taken for cut. */
+const REPLAY_GRACE_MS = MINUTE_MS;
+
+/** Marks replays whose process has ended without noting it. */
+const markCutReplays = ({ dialect }: Engine): Chore => {
+  return async (tx, limit, now) => {
+    const late = await dialect
+      .lockFreeRows(
+        tx
+          .selectFrom('inboxes')
+          .select('seq')
+          .where('replay_until', '>', 0)
+          .where('replay_until', '<=', now - REPLAY_GRACE_MS)
+          .limit(limit),
+      )
+      .execute();
+    if (late.length === 0) return 0;
+    await tx
+      .updateTable('inboxes')
+      .set((row) => ({ replay_until: 0, version: row('version', '+', 1) }))
+      .where(
+        'seq',
+        'in',
+        late.map(({ seq }) => seq),
+      )
+      .execute();
+    return late.length;
   };
 };
 
@@ -197,6 +233,7 @@ export function createUpkeep(engine: Engine, removal: Removal): Upkeep {
   const chores: Chore[] = [
     freeEndedInboxes(engine, removal),
     (tx, limit) => removal.freeEmptied(tx, limit),
+    (tx, _limit, now) => giveUpStaged(tx, '<', newId('msg', now - STAGED_MS)),
     // After the inboxes, which leave their large sources to it.
     (tx, limit) => removal.sources.freeParked(tx, limit),
     removeOld(
@@ -204,6 +241,7 @@ export function createUpkeep(engine: Engine, removal: Removal): Upkeep {
       ['seq'],
       (now) => sql`freed = 1 and emptied_up_to = 0 and expires_at <= ${now - TOMBSTONE_MS}`,
     ),
+    markCutReplays(engine),
     removeEndedWebhooks(engine),
     removeOldDeliveries(engine),
     takeStaleWakes(engine),
@@ -211,6 +249,7 @@ export function createUpkeep(engine: Engine, removal: Removal): Upkeep {
     // A live inbox's address is reserved for days longer than the inbox lives.
     removeOld('addresses', ['address'], (now) => sql`reserved_until <= ${now}`),
     removeOld('refusals', ['seq'], (now) => sql`at <= ${now - REFUSAL_KEPT_MS}`),
+    removeOld('failed_waits', ['id'], (now) => sql`ended_at <= ${now - EXPLAINED_KEPT_MS}`),
     removeOld('deleted_inboxes', ['id'], (now) => sql`deleted_at <= ${now - TOMBSTONE_MS}`),
     removeOld('idempotency', ['key_id', 'key_hash'], (now) => sql`expires_at <= ${now}`),
     removeOld('sessions', ['hash'], (now) => sql`used_at <= ${now - SESSION_IDLE_MS}`),
@@ -225,9 +264,18 @@ export function createUpkeep(engine: Engine, removal: Removal): Upkeep {
       const time = sql<number | null>`${dialect.time(null)}`.as('time');
       return (await db.selectNoFrom(time).executeTakeFirstOrThrow()).time;
     },
-    sweep: (now, limit) => {
+    async sweep(now, limit) {
       const steps = chores.map((chore) => (tx: Tx, left: number) => chore(tx, left, now));
-      return transaction((tx) => inSequence(...steps)(tx, limit));
+      try {
+        return await transaction((tx) => inSequence(...steps)(tx, limit), 'step');
+      } catch (error) {
+        if (!dialect.mayDependOnContent(error)) throw error;
+        // A damaged page stops the chore that needs it, and no other.
+        let freed = 0;
+        for (const step of steps) freed += await transaction((tx) => step(tx, limit), 'step').catch(() => 0);
+        if (freed < limit) throw error;
+        return freed;
+      }
     },
   };
 }

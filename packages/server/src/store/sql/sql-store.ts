@@ -14,6 +14,7 @@ import { createRefusals } from './inboxes/refusals.ts';
 import { createLimits } from './limits.ts';
 import { createUpkeep } from './maintenance.ts';
 import { createMessages } from './messages/messages.ts';
+import { createExplained } from './reports/explained-waits.ts';
 import { createListLabels, createListRun } from './reports/list-run.ts';
 import { createAddWaits } from './reports/waits.ts';
 import { createUsage } from './usage.ts';
@@ -38,6 +39,7 @@ export function createSqlStore(engine: Engine & { hot: HotCalls }): Store {
     messages: {
       ...createMessages(engine, removal),
       addBatch: createMailBatcher(hot.addBatch, dialect.mayDependOnContent),
+      stage: hot.stage,
     },
     refusals: createRefusals(engine),
     webhooks: createWebhooks(engine),
@@ -48,6 +50,7 @@ export function createSqlStore(engine: Engine & { hot: HotCalls }): Store {
     },
     reports: {
       addWaits: createAddWaits(engine),
+      ...createExplained(engine),
       listRun: createListRun(engine),
       listLabels: createListLabels(engine),
     },

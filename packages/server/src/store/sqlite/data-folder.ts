@@ -11,6 +11,7 @@ import {
 } from 'node:fs';
 import { dirname } from 'node:path';
 import { codeOf, messageOf } from '../../errors.ts';
+import { damaged } from '../failures.ts';
 
 /** Suffixes of the files that belong to a database. */
 const COMPANIONS = ['', '-wal', '-shm', '.lock'];
@@ -65,6 +66,34 @@ function makePrivate(path: string): void {
   for (const file of COMPANIONS.map((suffix) => path + suffix)) {
     if (existsSync(file) && (statSync(file).mode & OTHERS) !== 0) chmodSync(file, PRIVATE_FILE);
   }
+}
+
+/** True where a server has run on a database whose file is empty or missing now; SQLite makes a new one of it. */
+export function isEmptied(path: string): boolean {
+  return existsSync(`${path}.lock`) && !statSync(path, { throwIfNoEntry: false })?.size;
+}
+
+/**
+ * SQLite goes on writing to a file that was deleted, and commits into it end with the process.
+ * @param path of a file that is open
+ * @returns a function that throws AppError `storage_damaged` unless the path still leads to that file
+ */
+export function requireSameFile(path: string): () => void {
+  const look = () => statSync(path, { bigint: true, throwIfNoEntry: false });
+  const opened = look();
+  return () => {
+    let found: typeof opened;
+    try {
+      found = look();
+    } catch {
+      // The folder cannot be read any more (EACCES), which says nothing about the file.
+      return;
+    }
+    if (found && found.ino === opened?.ino && found.dev === opened.dev) return;
+    throw damaged(
+      'The database file was removed or replaced while the server was running, so nothing can be stored.',
+    );
+  };
 }
 
 /**

@@ -1,8 +1,8 @@
 import { statfsSync, statSync } from 'node:fs';
 import type { DatabaseSync } from 'node:sqlite';
-import type { NewMail } from '../contract/index.ts';
 import { unavailable } from '../failures.ts';
 import type { MethodPath } from '../methods.ts';
+import { mailsOf } from '../thread/protocol.ts';
 import type { Connection } from './connection.ts';
 import { isFull, toUnavailable } from './errors.ts';
 
@@ -34,6 +34,7 @@ const MAY_USE_RESERVE: ReadonlySet<MethodPath> = new Set<MethodPath>([
   'domains.remove',
   'inboxes.delete',
   'inboxes.deleteByLabels',
+  'inboxes.endReplay',
   'inboxes.setExpiry',
   // Called at each start for the key in MAYFLY_API_KEY. An account has few keys.
   'keys.create',
@@ -41,6 +42,7 @@ const MAY_USE_RESERVE: ReadonlySet<MethodPath> = new Set<MethodPath>([
   'keys.used',
   'messages.delete',
   'messages.deleteAll',
+  'messages.unstage',
   'upkeep.sweep',
   'usage.lease',
   'usage.report',
@@ -52,8 +54,8 @@ const MAY_USE_RESERVE: ReadonlySet<MethodPath> = new Set<MethodPath>([
 /** The most bytes that a call adds; 0 for a method that may use the reserve. */
 function bytesAdded(path: MethodPath, args: readonly unknown[]): number {
   if (MAY_USE_RESERVE.has(path)) return 0;
-  if (path !== 'messages.addBatch') return SMALL_WRITE_BYTES;
-  const mails = args[0] as readonly NewMail[];
+  const mails = mailsOf({ path, args: [...args] });
+  if (mails.length === 0) return SMALL_WRITE_BYTES;
   return mails.reduce(
     (sum, { raw, summary, content }) =>
       sum + raw.byteLength + summary.byteLength + content.byteLength + SMALL_WRITE_BYTES,

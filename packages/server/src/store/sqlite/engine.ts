@@ -24,7 +24,10 @@ export function writingEngine(
     db,
     dialect: sqliteDialect,
     // There is one connection, so whatever runs during a transaction is part of it.
-    transaction: (work) => transactions.run(() => work(db as Parameters<typeof work>[0])),
+    transaction(work, of) {
+      const unit = () => work(db as Parameters<typeof work>[0]);
+      return of === 'step' ? transactions.step(unit) : transactions.run(unit);
+    },
   };
   const sources = createSources(engine);
   const sourceWriter = new SourceWriter({ database, engine, sources, transactions, onStaged });
@@ -34,13 +37,14 @@ export function writingEngine(
     ...engine,
     hot: {
       addBatch: (mails, now) =>
-        sourceWriter.stage(mails, (staged) =>
+        sourceWriter.stage(mails, now, (staged) =>
           engine.transaction(async (tx) => {
             const { placed, overfull } = addBatch(mails, now, staged);
             await evict(tx, overfull);
             return placed;
           }),
         ),
+      stage: (mail, stage) => sourceWriter.park(mail, stage),
       claim: createClaim(engine, { transactions: 'one', order: (ids) => ids }),
       record: createRecord(engine),
     },
@@ -55,6 +59,6 @@ export function readingEngine(database: DatabaseSync): Engine & { hot: HotCalls 
     db: kyselyOn(database),
     dialect: sqliteDialect,
     transaction: refuse,
-    hot: { addBatch: refuse, claim: refuse, record: refuse },
+    hot: { addBatch: refuse, stage: refuse, claim: refuse, record: refuse },
   };
 }

@@ -1,5 +1,5 @@
 import { AppError } from '../../errors.ts';
-import { unavailable } from '../failures.ts';
+import { DAMAGED_PAGE, damaged, unavailable } from '../failures.ts';
 
 /** State of the storage by the primary result code of an SQLite error (sqlite.org/rescode.html). */
 const STORAGE_ERRORS: Readonly<Record<number, string>> = {
@@ -8,15 +8,15 @@ const STORAGE_ERRORS: Readonly<Record<number, string>> = {
   7: 'out of memory',
   8: 'read-only',
   10: 'failing: an input or output error',
-  11: 'damaged',
   13: 'full',
   14: 'inaccessible',
   21: 'closed',
-  26: 'damaged: not a database',
 };
 const BUSY = 5;
 const IO_ERROR = 10;
 const FULL_DISK = 13;
+/** SQLITE_CORRUPT and SQLITE_NOTADB: a page that was read is not one that SQLite wrote. */
+const DAMAGED: readonly number[] = [11, 26];
 
 /** The primary result code of an SQLite error, or of the error that an AppError was made from; 0 for others. */
 function primaryCodeOf(error: unknown): number {
@@ -40,9 +40,16 @@ export function isBroken(error: unknown): boolean {
   return primaryCodeOf(error) === IO_ERROR;
 }
 
+/** True for the error of `requireSameFile`, which every later transaction would meet as well. */
+export function isRemoved(error: unknown): boolean {
+  return error instanceof AppError && error.code === 'storage_damaged' && primaryCodeOf(error) === 0;
+}
+
 /** Translates an error of SQLite; undefined for any other error. */
 export function toUnavailable(error: unknown): AppError | undefined {
   if (error instanceof AppError) return undefined;
-  const state = STORAGE_ERRORS[primaryCodeOf(error)];
+  const code = primaryCodeOf(error);
+  if (DAMAGED.includes(code)) return damaged(DAMAGED_PAGE, error);
+  const state = STORAGE_ERRORS[code];
   return state === undefined ? undefined : unavailable(state, error);
 }

@@ -10,7 +10,7 @@ import {
 import { LRUCache } from 'lru-cache';
 import { createKysely } from '../sql/create-kysely.ts';
 import { type Db, type Dialect, INVISIBLE_SET } from '../sql/engine.ts';
-import { isBroken, isBusy, toUnavailable } from './errors.ts';
+import { isBroken, isBusy, isRemoved, toUnavailable } from './errors.ts';
 
 /** More than the store has queries; queries with labels differ by the number of labels. */
 const MAX_STATEMENTS = 200;
@@ -69,6 +69,7 @@ export const sqliteDialect: Dialect = {
   rowNumber: (column) => column.primaryKey(),
   keyed: (table) => table.modifyEnd(sql`without rowid`),
   lockRows: (query) => query,
+  keepRows: (query) => query,
   onlyOnPostgres: async () => undefined,
   lockFreeRows: (query) => query,
   lockToRemove: (query) => query,
@@ -79,5 +80,5 @@ export const sqliteDialect: Dialect = {
     sql`(length(${bytes}) <> length(cast(${bytes} as text)) and cast(${bytes} as text) glob ${`*${INVISIBLE_SET}*`})`,
   time: (now) => sql`${now}`,
   toUnavailable,
-  mayDependOnContent: (error) => !isBusy(error) && !isBroken(error),
+  mayDependOnContent: (error) => !isBusy(error) && !isBroken(error) && !isRemoved(error),
 };

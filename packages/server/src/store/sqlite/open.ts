@@ -6,7 +6,7 @@ import { METHODS, type MethodKind, type MethodPath, methodsOf, storeOf } from '.
 import { createSqlStore } from '../sql/sql-store.ts';
 import { openThread, openWhenCalled, type ThreadClient } from '../thread/client.ts';
 import { openReader } from './connection.ts';
-import { prepareFolder } from './data-folder.ts';
+import { isEmptied, prepareFolder } from './data-folder.ts';
 import { readingEngine } from './engine.ts';
 import { isBusy, toUnavailable } from './errors.ts';
 import { type StartThread, startThread } from './thread/start.ts';
@@ -34,6 +34,10 @@ export interface SqliteOptions {
   onWriting?: (change: 1 | -1) => void;
   /** Called when the writer or search thread died; its next call starts it again. */
   onCrash?: (error: Error) => void;
+  /** Called with the first error of each kind of damage. */
+  onDamage?: (error: Error) => void;
+  /** Called where the database is new though a server has run on it before. */
+  onEmptied?: () => void;
   /** How the threads are started; set by tests. */
   startThread?: StartThread;
 }
@@ -42,7 +46,8 @@ export interface SqliteOptions {
 const WAYS_OUT: Readonly<Record<string, string>> = {
   'file is not a database':
     'Set MAYFLY_DATA_DIR to another folder, or replace the file by a backup with "mayfly restore".',
-  'database disk image is malformed': 'Replace it by a backup with "mayfly restore".',
+  'database disk image is malformed':
+    'See with "mayfly check" what is damaged, and replace it by a backup with "mayfly restore".',
   'database or disk is full': 'Free space on the disk, or set MAYFLY_DATA_DIR to a folder on another one.',
 };
 
@@ -75,18 +80,15 @@ export function lockForServer(path: string): DatabaseSync {
  */
 function createReadSnapshot(connection: DatabaseSync): { begin(): void; end(): void } {
   const begin = connection.prepare('begin');
-  const commit = connection.prepare('commit');
-  let open = false;
+  // A commit fails after a read that met a damaged page.
+  const rollback = connection.prepare('rollback');
   const end = (): void => {
-    if (!open) return;
-    open = false;
-    commit.run();
+    if (connection.isOpen && connection.isTransaction) rollback.run();
   };
   return {
     begin() {
-      if (open) return;
+      if (connection.isTransaction) return;
       begin.run();
-      open = true;
       setImmediate(end);
     },
     end,
@@ -162,6 +164,7 @@ async function openConnections(options: SqliteOptions): Promise<Store> {
           await Promise.all([reader.close(), searcher.close()]).finally(() => writer.close());
         },
       },
+      options.onDamage,
     );
   } catch (error) {
     await writer.close();
@@ -177,6 +180,7 @@ async function openConnections(options: SqliteOptions): Promise<Store> {
  */
 export async function openSqlite(options: SqliteOptions): Promise<Store> {
   const { path, exclusive = true } = options;
+  if (exclusive && isEmptied(path)) options.onEmptied?.();
   prepareFolder(path);
   let lock: DatabaseSync | undefined;
   try {

@@ -58,9 +58,10 @@ function prepareStatements(database: DatabaseSync): Statements {
   };
 }
 
-/** Leaves what a crash left half written to the sweeper. Only for the one server of a database, before it writes. */
-export function giveUpStages(database: DatabaseSync): void {
+/** Gives up what a crash left unfinished. Only for the one server of a database, before it writes. */
+export function giveUpUnfinished(database: DatabaseSync): void {
   database.exec('update parked_sources set stage = null where stage is not null');
+  database.exec('update inboxes set replay_until = 0, version = version + 1 where replay_until > 0');
 }
 
 const pieceOf = (raw: Uint8Array, piece: number): Uint8Array =>
@@ -90,21 +91,38 @@ export class SourceWriter {
    * Writes the sources of the large mails of a batch, then calls `use`, whose transaction makes messages of
    * them by {@link add}. Sources without a message are deleted afterwards.
    */
-  async stage<T>(mails: readonly NewMail[], use: (staged: Staged) => Promise<T>): Promise<T> {
+  async stage<T>(mails: readonly NewMail[], now: number, use: (staged: Staged) => Promise<T>): Promise<T> {
     const large = mails.filter(({ raw, content }) => raw.length + content.length > STAGED_BYTES);
     if (large.length === 0) return use(new Map());
     const staged = new Map<NewMail, StagedSource>();
-    let written = 0;
-    const note = (bytes: number): void => {
-      written += bytes;
-      this.#deps.onStaged(bytes);
-    };
     try {
-      for (const mail of large) await this.#writeInSteps(mail, staged, note);
-      return await use(staged);
+      return await this.#noted(async (note) => {
+        for (const mail of large) {
+          const stage = newId('msg', now);
+          await this.#writeInSteps(mail, stage, note, (seq) => staged.set(mail, { seq, stage }));
+        }
+        return use(staged);
+      });
+    } finally {
+      await this.#giveUp(staged.values());
+    }
+  }
+
+  /** `MessageStore.stage`. */
+  park(mail: NewMail, stage: string): Promise<number> {
+    return this.#noted((note) => this.#writeInSteps(mail, stage, note));
+  }
+
+  /** @param work calls its argument with the bytes that it has written */
+  async #noted<T>(work: (note: (bytes: number) => void) => Promise<T>): Promise<T> {
+    let written = 0;
+    try {
+      return await work((bytes) => {
+        written += bytes;
+        this.#deps.onStaged(bytes);
+      });
     } finally {
       this.#deps.onStaged(-written);
-      await this.#giveUp(staged.values());
     }
   }
 
@@ -143,21 +161,21 @@ export class SourceWriter {
     for (let piece = from; piece < to; piece++) this.#statements.piece.run(seq, piece, pieceOf(raw, piece));
   }
 
-  /** Notes the source in `staged` as soon as there is something to delete. */
+  /** @param onBegun called with the source as soon as there is something to delete */
   async #writeInSteps(
     mail: NewMail,
-    staged: Map<NewMail, StagedSource>,
+    stage: string,
     note: (bytes: number) => void,
-  ): Promise<void> {
+    onBegun?: (seq: number) => void,
+  ): Promise<number> {
     const { raw, content } = mail;
     const { transactions } = this.#deps;
-    const stage = newId('msg', 0);
     const seq = await transactions.step(async () => {
       const added = this.#addFirstPiece(mail);
       this.#statements.park.run(added, stage);
       return added;
     });
-    staged.set(mail, { seq, stage });
+    onBegun?.(seq);
     note(content.length + Math.min(raw.length, RAW_PIECE_BYTES));
     const pieces = Math.ceil(raw.length / RAW_PIECE_BYTES);
     for (let from = 1, step = 1; from < pieces; from += PIECES_PER_STEP, step++) {
@@ -166,6 +184,7 @@ export class SourceWriter {
       note(Math.min(raw.length, to * RAW_PIECE_BYTES) - from * RAW_PIECE_BYTES);
       if (step % STEPS_PER_CHECKPOINT === 0) await transactions.betweenSteps(() => this.#checkpoint());
     }
+    return seq;
   }
 
   /** Copies the log into the database as far as readers let it. @throws what SQLite throws, but for a full disk */

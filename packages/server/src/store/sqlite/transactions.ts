@@ -1,7 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { outcomeUnknown } from '../failures.ts';
-import { isBroken, isBusy, isFull, toUnavailable } from './errors.ts';
+import { isBroken, isBusy, isFull, isRemoved, toUnavailable } from './errors.ts';
 
 /** Units in one transaction: a few milliseconds, for which later calls wait. */
 const MAX_UNITS = 64;
@@ -18,8 +18,10 @@ interface Unit {
 type Outcome = { value: unknown } | { error: unknown };
 
 export interface TransactionHooks {
-  /** Called before each transaction. */
+  /** Called before each transaction, which fails with what it throws. */
   beforeTransaction(): void;
+  /** Called after each commit, before it is answered; what it throws is the answer. */
+  afterCommit(): void;
   /** Called when the disk is full, before what failed is tried once more. */
   makeSpace(): void;
   /** Called after another process held the lock for longer than the busy timeout, with the error of all units. */
@@ -123,6 +125,7 @@ export class Transactions {
         outcomes.push(await this.#runUnit(unit, begun.length > 1));
       }
       this.#database.exec('commit');
+      this.#hooks.afterCommit();
     } catch (error) {
       if (this.#database.isTransaction) this.#database.exec('rollback');
       // A transaction that could not even begin fails the unit for which it was begun.
@@ -148,12 +151,14 @@ export class Transactions {
     }
   }
 
-  /** A failed transaction changed nothing: its units are run again alone, or rejected. */
+  /** A failed transaction changed nothing that lasts: its units are run again alone, or rejected. */
   async #afterFailure(units: readonly Unit[], error: unknown, mayRetry: boolean): Promise<void> {
     if (isBusy(error)) {
       // Each of the waiting units would wait as long again; so no call waits much longer than one timeout.
       this.#rejectAll(units, toUnavailable(error));
       this.#hooks.onBusy(toUnavailable(error));
+    } else if (isRemoved(error)) {
+      this.#rejectAll(units, error);
     } else if (isBroken(error)) {
       this.#rejectAll(units, outcomeUnknown(error));
       this.#hooks.onBroken(error);

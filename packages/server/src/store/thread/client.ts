@@ -75,9 +75,17 @@ function startInstance(start: () => Worker, onEnd: (error: Error | undefined) =>
   return { worker, outbox, pending, ready: opened.promise, exited: exited.promise };
 }
 
-function send({ worker, outbox }: ThreadInstance): void {
+function send({ worker, outbox, pending }: ThreadInstance): void {
   const calls = outbox.splice(0);
-  if (calls.length > 0) worker.postMessage({ calls } satisfies ToThread, calls.flatMap(memoryGiven));
+  try {
+    if (calls.length > 0) worker.postMessage({ calls } satisfies ToThread, calls.flatMap(memoryGiven));
+  } catch (error) {
+    // An argument that cannot be sent (DataCloneError): nothing of this message was.
+    for (const { id } of calls) {
+      pending.get(id)?.reject(error as Error);
+      pending.delete(id);
+    }
+  }
 }
 
 /**

@@ -13,7 +13,8 @@ export interface Call {
 export type ToThread = { calls: Call[] } | { close: true };
 
 /** The messages that a call adds; none for other methods. */
-function mailsOf({ path, args }: Call): NewMail[] {
+export function mailsOf({ path, args }: Pick<Call, 'path' | 'args'>): readonly NewMail[] {
+  if (path === 'messages.stage') return [args[0] as NewMail];
   return path === 'messages.addBatch' ? (args[0] as NewMail[]) : [];
 }
 

@@ -3,7 +3,7 @@ import { MIGRATION_TABLES, migrate } from '../sql/migrations/migrate.ts';
 import { openWriter } from '../sqlite/connection.ts';
 import { kyselyOn, sqliteDialect } from '../sqlite/kysely.ts';
 import { lockForServer } from '../sqlite/open.ts';
-import { giveUpStages } from '../sqlite/staging.ts';
+import { giveUpUnfinished } from '../sqlite/staging.ts';
 import type { Value } from './row-hash.ts';
 
 /** How long the copy waits for a command of the operator that writes, milliseconds. */
@@ -83,7 +83,7 @@ export async function openSource(path: string): Promise<Source> {
     const opened = openWriter({ path, busyTimeoutMs: BUSY_TIMEOUT_MS });
     database = opened;
     await migrate(kyselyOn(opened), sqliteDialect);
-    giveUpStages(opened);
+    giveUpUnfinished(opened);
     // Commands of the operator may open the database beside a server; they wait now, and then fail.
     opened.exec('begin immediate');
     requireSound(opened, path);

@@ -41,6 +41,7 @@ const DECISIONS: Record<string, Decision> = {
   lintMessage: 'inbox reads',
   getTimeline: 'inbox reads',
   waitForMessages: 'inbox reads',
+  getWait: 'inbox reads',
   streamInboxEvents: 'inbox reads',
   streamAccountEvents: 'account reads',
   createWebhook: 'account writes',
@@ -364,7 +365,7 @@ describe.each(guarded)('%s', (id, operation) => {
 function placeholder(): Place {
   const inbox = { id: '<inbox>', address: '', token: '', cursor: '' };
   const ids = { messageId: '<message>', attachmentId: '<attachment>', webhookId: '<webhook>' };
-  return { inbox, ...ids, deliveryId: '<delivery>', keyId: '<key>' };
+  return { inbox, ...ids, deliveryId: '<delivery>', keyId: '<key>', waitId: '<wait>' };
 }
 
 // Last: it lets so much time pass that the inboxes expire.

@@ -27,7 +27,7 @@ interface Operation {
 }
 
 /** Things that the example ids of a document stand for, by prefix. */
-type Place = Record<'inb' | 'msg' | 'whk' | 'dlv' | 'key' | 'cur' | 'acur', string>;
+type Place = Record<'inb' | 'msg' | 'whk' | 'dlv' | 'key' | 'wai' | 'cur' | 'acur', string>;
 
 interface ExampleRequest {
   operation: Operation;
@@ -109,18 +109,20 @@ async function newPlace(): Promise<Place> {
   const webhook = await post('/v1/webhooks', { url: 'http://127.0.0.1:9999/hook' });
   const delivery = await post(`/v1/webhooks/${webhook.id}/test`);
   const key = await post('/v1/keys', { name: 'spare', scope: 'read' });
+  const never = { match: { subject: 'never sent' }, timeoutSeconds: 0 };
+  const failed = await post(`/v1/inboxes/${inbox.id}/wait`, never);
   const stream = await app.api('GET', '/v1/events');
   const [, acur = ''] = /^id: (acur_\S+)/m.exec(stream.body) ?? [];
   return {
     ...{ inb: inbox.id, msg: messages[0].id, whk: webhook.id, dlv: delivery.id, key: key.id },
-    ...{ cur: inbox.cursor, acur },
+    ...{ cur: inbox.cursor, acur, wai: failed.waitId },
   };
 }
 
 /** The text with the example ids and cursors of the document replaced by those of the place. */
 const inPlace = (text: string, place: Place): string =>
   text
-    .replaceAll(/\b(inb|msg|whk|dlv|key)_01kk4m[0-9a-z]{20}/g, (_id, kind: keyof Place) => place[kind])
+    .replaceAll(/\b(inb|msg|whk|dlv|key|wai)_01kk4m[0-9a-z]{20}/g, (_id, kind: keyof Place) => place[kind])
     .replaceAll(/\b(a?cur)_[0-9a-z]+_[\w-]{11}/g, (_cursor, kind: keyof Place) => place[kind]);
 
 /** As OpenAPI describes it: the fields of an object are parameters of their own (style `form`, exploded). */

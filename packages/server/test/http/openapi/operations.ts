@@ -11,6 +11,7 @@ export interface Place {
   webhookId: string;
   deliveryId: string;
   keyId: string;
+  waitId: string;
 }
 
 /** A valid request of an operation. */
@@ -79,6 +80,7 @@ const ROWS: Record<string, (place: Place) => Row> = {
   }),
   lintMessage: ({ inbox, messageId }) => ({ path: `/v1/inboxes/${inbox.id}/messages/${messageId}/lint` }),
   waitForMessages: ({ inbox }) => ({ path: `/v1/inboxes/${inbox.id}/wait`, body: { timeoutSeconds: 0 } }),
+  getWait: ({ inbox, waitId }) => ({ path: `/v1/inboxes/${inbox.id}/waits/${waitId}` }),
   streamInboxEvents: ({ inbox }) => ({ path: `/v1/inboxes/${inbox.id}/events` }),
   streamAccountEvents: () => ({ path: '/v1/events' }),
   createWebhook: ({ inbox }) => ({ path: '/v1/webhooks', body: { url: HOOK, inboxId: inbox.id } }),
@@ -183,9 +185,12 @@ export async function newPlace(http: TestHttp, as = http.keys.own, ttlMinutes = 
   const webhook = await http.api('POST', '/v1/webhooks', { as, body: { url: HOOK } });
   const delivery = await http.api('POST', `/v1/webhooks/${webhook.body.id}/test`, { as });
   const key = await http.api('POST', '/v1/keys', { as, body: { name: 'spare', scope: 'read' } });
+  const body = { match: { subject: 'never sent' }, timeoutSeconds: 0 };
+  const failed = await http.api('POST', `/v1/inboxes/${inbox.id}/wait`, { as, body });
   return {
     ...{ inbox, messageId, webhookId: webhook.body.id, deliveryId: delivery.body.id },
     keyId: key.body.id,
+    waitId: failed.body.waitId,
     attachmentId: message?.content.attachments[0]?.id ?? 'none',
   };
 }

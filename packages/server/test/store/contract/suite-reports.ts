@@ -13,7 +13,7 @@ const NO_REFUSALS = { count: 0, last: null };
 /** Reports of test runs. */
 export function describeReports(given: Given): void {
   const failedAt = (at: number): FailedWait => ({
-    ...{ at, waitedMs: 5, count: 1, match: { subject: 'NUL \0 \ud800' }, reason: 'timeout' },
+    ...{ waitId: 'wai_1', at, waitedMs: 5, count: 1, match: { subject: 'NUL \0 \ud800' }, reason: 'timeout' },
     ...{ seenCount: 0, summary: 'No message arrived.' },
   });
   const waitOf = (
@@ -164,6 +164,33 @@ export function describeReports(given: Given): void {
         [second.id, { count: 1, last: { at: T + 6, reply: '451 later', mailFrom, remoteAddress } }],
         [first.id, { count: 2, last: { at: T + 2, reply: '550 \0 none', mailFrom, remoteAddress } }],
       ]);
+    });
+
+    it('leads to what a failed wait has explained, whose content is removed with the inbox', async () => {
+      const on = await given.fresh();
+      const owner = await given.account(on);
+      const { reports, inboxes, accounts } = on.store;
+      const [one, other] = [await given.inbox(owner, {}, on), await given.inbox(owner, {}, on)];
+      const explained = (id: string, { id: inboxId }: InboxRecord) => ({
+        ...{ id, accountId: owner, inboxId, endedAt: T },
+        ...{ plain: '"NUL \\u0000"', content: '"\\ud800"' },
+      });
+      await reports.addExplained([explained('wai_1', one), explained('wai_2', other)]);
+      const whole = { plain: '"NUL \\u0000"', content: '"\\ud800"' };
+      expect(await reports.findWait(owner, one.id, 'wai_1', T)).toEqual(whole);
+      expect(await reports.findWait(owner, other.id, 'wai_1', T)).toBeUndefined();
+      await inboxes.delete(owner, one.id, T);
+      const plain = { ...whole, content: null };
+      expect(await reports.findWait(owner, one.id, 'wai_1', T)).toEqual(plain);
+      // A wait that ended with its inbox is stored after it.
+      await reports.addExplained([explained('wai_3', one)]);
+      expect(await reports.findWait(owner, one.id, 'wai_3', T)).toEqual(plain);
+      expect(await reports.findWait(owner, other.id, 'wai_2', T + HOUR)).toEqual(plain);
+      expect(await reports.findWait(owner, other.id, 'wai_2', T + DAY)).toBeUndefined();
+      await accounts.create({ id: 'acc_left', name: 'b', plan: 'free', createdAt: T }, null);
+      await accounts.delete(owner, T);
+      await reports.addExplained([explained('wai_4', other)]);
+      expect(await on.counts()).toMatchObject({ failed_waits: 0 });
     });
 
     it('has nothing of another account, and nothing of a deleted account is kept', async () => {

@@ -9,6 +9,7 @@ import { describeEnds } from './inboxes/suite-ends.ts';
 import { describeFaults } from './inboxes/suite-faults.ts';
 import { describeInboxes } from './inboxes/suite-inboxes.ts';
 import { describeSink } from './inboxes/suite-sink.ts';
+import { describeStaged } from './inboxes/suite-staged.ts';
 import { describeCheck } from './messages/suite-check.ts';
 import { describeEmptying } from './messages/suite-emptying.ts';
 import { describeExplain } from './messages/suite-explain.ts';
@@ -94,6 +95,7 @@ export function describeStore(name: string, open: () => Promise<Opened>, openFre
     describeUsage(given);
     describeLimits(given);
     describeInboxes(given);
+    describeStaged(given);
     describeFaults(given);
     describeTakers(given);
     describeSink(given);

@@ -45,10 +45,7 @@ export function readWorks(scene: Scene): Works {
       const range = { ...everything, order: 'newest-first' as const, onlyMatches: true };
       return node.messages.check(inbox().id, { text: 'hello' }, range, now());
     },
-    'messages.listSimilar': (node) => {
-      const wanted = { kind: 'address' as const, address: scene.address(), domain: 'a.mayfly.test' };
-      return node.messages.listSimilar({ accountId: inbox().accountId }, wanted, 0, now());
-    },
+    'messages.recipients': (node) => node.messages.recipients(inbox().id, 0, now()),
     'messages.newestInAccount': (node) => node.messages.newestInAccount(inbox().accountId),
     'messages.placeInAccount': (node) => node.messages.placeInAccount(inbox().accountId, now() - 1_000),
     'messages.existing': (node) => node.messages.existing(message().inboxId, [message().messageId], now()),
@@ -66,6 +63,8 @@ export function readWorks(scene: Scene): Works {
       node.refusals.listByAccount(pick(scene.accounts), { after: 0, limit: 9 }, now()),
     'refusals.listAddresses': (node) =>
       node.refusals.listAddresses(pick(scene.accounts), { after: 0, limit: 9 }, now()),
+    'refusals.recent': (node) => node.refusals.recent(0, now()),
+    'refusals.listConcerning': (node) => node.refusals.listConcerning(scene.address(), 0, now()),
     'webhooks.find': (node) => node.webhooks.find(pick(scene.hooks).accountId, pick(scene.hooks).id, now()),
     'webhooks.list': (node) => node.webhooks.list(pick(scene.accounts), page, now()),
     'deliveries.nextAt': (node) => node.deliveries.nextAt(now()),

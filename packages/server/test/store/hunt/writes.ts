@@ -1,5 +1,6 @@
 import { newId } from '../../../src/ids.ts';
 import type { Store } from '../../../src/store/contract/index.ts';
+import { mailTo } from '../builders.ts';
 import { MAX_LIVE, MAX_WEBHOOKS, MONTH, QUOTA, type Scene } from './scene.ts';
 
 /** Kinds of calls of a hunt, each with how often it is chosen. */
@@ -26,6 +27,28 @@ export function inboxWorks(scene: Scene): Works {
   return {
     mails: { share: 30, run: (node) => scene.addMails(node) },
     create: { share: 14, run: (node) => create(node, pick(scene.accounts)) },
+    imports: {
+      share: 5,
+      run: async (node) => {
+        const stage = newId('msg', now());
+        const mails: { source: number; rcptTo: string[] }[] = [];
+        for (let n = scene.random.between(1, 4); n > 0; n--) {
+          const raw = oneIn(12) ? { raw: new Uint8Array(700_000) } : {};
+          mails.push({ source: await node.messages.stage(mailTo([], raw), stage), rcptTo: [] });
+        }
+        const wish = scene.wanted({ replayUntil: now() + pick([0, 60_000]) });
+        const staged = { stage, mails, now: now() };
+        const creation = node.inboxes.create(pick(scene.accounts), wish, MAX_LIVE, null, null, staged);
+        const made = await scene.allowed(creation).catch((error) => {
+          // The sweeper has given them up: an hour may pass in a second here.
+          if (error.code !== 'unavailable') throw error;
+        });
+        if (!made) return node.messages.unstage(stage);
+        scene.keep(made.inbox);
+        scene.count(books.received, made.inbox.id, mails.length);
+        await node.inboxes.endReplay(made.inbox.id, pick(['complete', 'cut']));
+      },
+    },
     hold: {
       share: 8,
       run: (node) => {

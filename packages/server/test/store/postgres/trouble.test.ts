@@ -1,3 +1,5 @@
+import { open } from 'node:fs/promises';
+import { join } from 'node:path';
 import { Client } from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { newId } from '../../../src/ids.ts';
@@ -14,6 +16,8 @@ import { createDatabase } from './open-postgres.ts';
 
 /** The npm package has programs for Linux on x64 only; elsewhere these tests are skipped. */
 const IS_THERE = await hasPostgres();
+
+const DAMAGED = { code: 'storage_damaged' };
 
 let cluster: PostgresCluster;
 let url: string;
@@ -58,6 +62,25 @@ describe.skipIf(!IS_THERE)('PostgreSQL in trouble', () => {
       'select pg_terminate_backend(pid) from pg_stat_activity where application_name = $1 and datname = current_database()',
       ['mayfly'],
     );
+
+  it('a damaged page costs the calls that need it, and from then on ping', async () => {
+    await onlyPlaced(store, mailTo([inbox]), T);
+    const { rows } = await admin.query(`select pg_relation_filepath('messages') as path`);
+    const damages: Error[] = [];
+    await store.close();
+    await cluster.stop();
+    const file = await open(join(cluster.dataDir, rows[0].path), 'r+');
+    await file.write(Buffer.alloc(8192, 0xa5), 0, 8192, 0);
+    await file.close();
+    await cluster.start();
+    store = await openPostgres({ url, onDamage: (error) => damages.push(error) });
+    await store.ping();
+    for (let n = 0; n < 2; n++)
+      await expect(store.messages.listRows(inbox.id, everything, T)).rejects.toMatchObject(DAMAGED);
+    expect(await store.inboxes.find(accountId, inbox.id, T)).toMatchObject({ id: inbox.id });
+    await expect(store.ping()).rejects.toMatchObject(DAMAGED);
+    expect(damages).toHaveLength(1);
+  });
 
   it('acknowledges nothing when a commit answers that it was rolled back', async () => {
     const pool = createPool(new Servers(url), () => undefined);

@@ -146,3 +146,39 @@ describe('inboxes that are created and deleted at the same time', () => {
     expect(results.filter(({ status }) => status === 'fulfilled')).toHaveLength(9);
   });
 });
+
+describe('inboxes that are deleted by their label', () => {
+  const INBOXES = 400;
+  /** Two steps: one may begin before another call is sent. */
+  const AT_ONCE = 40;
+
+  it('end and go in small steps, between which others commit, and many share a transaction', async () => {
+    const { store, path, inbox } = await openWithInbox();
+    const { accountId } = inbox;
+    const labels = { run: 'x' };
+    const inboxes = await Promise.all(
+      Array.from({ length: INBOXES }, () => store.inboxes.create(accountId, inboxAt({ labels }), 1000, null)),
+    );
+    await store.messages.addBatch(
+      inboxes.map((created) => mailTo([created.inbox])),
+      T,
+    );
+    const live = async () =>
+      (await store.inboxes.list(accountId, { labels, limit: 1000, before: null }, T)).inboxes.length;
+    const before = commitsIn(path);
+    let isDone = false;
+    const deleting = store.inboxes.deleteByLabels(accountId, labels, T).finally(() => {
+      isDone = true;
+    });
+    const counts = [await live()];
+    let mails = 0;
+    for (; !isDone; mails++) {
+      await onlyPlaced(store, mailTo([inbox]), T);
+      counts.push(await live());
+    }
+    expect(await deleting).toHaveLength(INBOXES);
+    const ended = counts.slice(1).map((count, at) => (counts[at] ?? 0) - count);
+    expect(Math.max(...ended)).toBeLessThanOrEqual(AT_ONCE);
+    expect(commitsIn(path) - before - mails).toBeLessThanOrEqual(INBOXES / 4);
+  });
+});

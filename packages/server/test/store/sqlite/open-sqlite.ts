@@ -17,6 +17,7 @@ export const TABLES = [
   'deleted_inboxes',
   'deliveries',
   'domains',
+  'failed_waits',
   'idempotency',
   'inbox_labels',
   'inbox_waits',
@@ -51,7 +52,13 @@ async function openHere(path: string): Promise<Store> {
 function engineHere(path: string) {
   const database = openWriter({ path, busyTimeoutMs: 5000 });
   const nothing = () => undefined;
-  const hooks = { beforeTransaction: nothing, makeSpace: nothing, onBusy: nothing, onBroken: nothing };
+  const hooks = {
+    beforeTransaction: nothing,
+    afterCommit: nothing,
+    makeSpace: nothing,
+    onBusy: nothing,
+    onBroken: nothing,
+  };
   return writingEngine(database, new Transactions(database, hooks));
 }
 

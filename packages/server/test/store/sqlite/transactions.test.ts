@@ -15,6 +15,7 @@ function open() {
   const nothing = () => undefined;
   const transactions = new Transactions(database, {
     beforeTransaction: () => void commits.push([]),
+    afterCommit: nothing,
     makeSpace: nothing,
     onBusy: nothing,
     onBroken: nothing,

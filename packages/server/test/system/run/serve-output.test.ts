@@ -116,6 +116,20 @@ describe('the standard output of mayfly serve', () => {
     expect(() => statSync(keyFile())).toThrow(/ENOENT/);
   });
 
+  it('ends with one line of JSON when an error ends the server that nothing has caught', async () => {
+    const defect = 'data:text/javascript,process.on("SIGUSR2", () => { throw new Error("a defect") })';
+    const server = await startServer({ dataDir, nodeArgs: ['--import', defect] });
+    if (!server.process.stdout || !server.process.stderr) throw new Error('no output');
+    const exited = once(server.process, 'exit');
+    server.process.kill('SIGUSR2');
+    const [stdout, stderr] = await Promise.all([text(server.process.stdout), text(server.process.stderr)]);
+    expect(await exited).toEqual([1, null]);
+    expect(parsed(stdout)).toEqual([
+      expect.objectContaining({ level: 'fatal', err: expect.objectContaining({ message: 'a defect' }) }),
+    ]);
+    expect(stderr).toBe('');
+  });
+
   it.each([
     ['a wrong setting', { MAYFLY_HTTP_PORT: 'http' }],
     ['a data folder that cannot be made', { MAYFLY_DATA_DIR: '/dev/null/data' }],

@@ -3,6 +3,7 @@ import { count } from '../../lib/format.ts';
 import { href } from '../../lib/router.ts';
 import { exact } from '../../lib/time.ts';
 import { paramsOf } from '../why/wait.ts';
+import { labelParams } from './report.ts';
 
 const SECOND_MS = 1_000;
 
@@ -11,9 +12,13 @@ const clock = (time: string): string => time.slice(11, 19);
 const wanted = ({ count: messages }: api.ReportedWait): string =>
   messages === 0 ? 'no message' : messages === 1 ? 'a message' : `${messages} messages`;
 
-/** The address of the screen that explains a wait again. */
-const whyHref = (id: string, { match, count: messages }: api.ReportedWait): string =>
-  href(`/inboxes/${id}/why`, paramsOf(match, { count: messages }));
+/** The address of the screen that shows what a wait has explained. */
+const whyHref = (inbox: api.ReportedInbox, { waitId, match, count: messages }: api.ReportedWait): string =>
+  href(`/inboxes/${inbox.id}/why`, {
+    ...paramsOf(match, { count: messages }),
+    ...labelParams(inbox.labels),
+    wait: waitId,
+  });
 
 const Failure = ({ inbox, wait }: { inbox: api.ReportedInbox; wait: api.ReportedWait }) => (
   <li>
@@ -30,7 +35,9 @@ const Failure = ({ inbox, wait }: { inbox: api.ReportedInbox; wait: api.Reported
       ))}
     </div>
     <b>{wait.summary}</b>{' '}
-    {inbox.state === 'live' && <a href={whyHref(inbox.id, wait)}>Explain with the messages</a>}
+    <a href={whyHref(inbox, wait)}>
+      {inbox.state === 'live' ? 'Explain with the messages' : 'The whole explanation'}
+    </a>
   </li>
 );
 

@@ -29,7 +29,7 @@ interface ConditionsProps {
 /** The conditions in one line, such as `subject: reset · code: true`. */
 const inWords = (search: URLSearchParams): string =>
   [...search]
-    .filter(([name]) => !name.startsWith('label.'))
+    .filter(([name]) => name !== 'wait' && !name.startsWith('label.'))
     .map(([name, value]) => `${name}: ${value}`)
     .join(' · ');
 
@@ -44,7 +44,8 @@ export function Conditions({ isOpen, onToggle, onSame }: ConditionsProps) {
   const shown = search.toString();
   useEffect(() => form.current?.reset(), [shown]);
   const show = (changes: Record<string, string | null>) => {
-    setQuery(changes);
+    // From here on the answer is that of now.
+    setQuery({ wait: null, ...changes });
     if (query.value.toString() === shown) onSame();
   };
   const onSubmit = (event: SubmitEvent) => {

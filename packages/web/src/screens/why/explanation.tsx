@@ -78,14 +78,29 @@ const Handshake = ({ one }: { one: api.FailedHandshake }) => (
   </li>
 );
 
+interface ExplanationProps {
+  inbox: Pick<api.Inbox, 'id' | 'address'>;
+  explanation: api.WaitExplanation;
+  /** When the wait failed; undefined for one that is made now. */
+  endedAt: string | undefined;
+}
+
 /** Why no message meets the conditions: the summary of the server, and what it is made from. */
-export function Explanation({ inbox, explanation }: { inbox: api.Inbox; explanation: api.WaitExplanation }) {
+export function Explanation({ inbox, explanation, endedAt }: ExplanationProps) {
   const { summary, seen, seenCount, refused, nearMisses, otherMail, failedHandshakes } = explanation;
   const isQuiet = [seen, refused, nearMisses, otherMail, failedHandshakes].every((all) => all.length === 0);
   return (
     <>
       <section class="panel" aria-live="polite">
-        <h2>The answer</h2>
+        <h2>
+          The answer
+          {endedAt && (
+            <>
+              {' when the wait failed, '}
+              <Ago time={endedAt} />
+            </>
+          )}
+        </h2>
         <p class="answer" dir="auto">
           {summary}
         </p>

@@ -15,8 +15,20 @@ import { Conditions } from './conditions.tsx';
 import { Explanation } from './explanation.tsx';
 import { isEmpty, paramsOf, type Wait, waitIn } from './wait.ts';
 
+/** What was explained when the wait of the address failed; undefined without one, and when it is kept no longer. */
+async function loadKept(id: string, search: URLSearchParams, signal: AbortSignal) {
+  const waitId = search.get('wait');
+  if (!waitId) return undefined;
+  const path = { id, waitId };
+  return mayfly.call('GET /v1/inboxes/{id}/waits/{waitId}', { path, signal }).catch((error) => {
+    if (isGone(error)) return undefined;
+    throw error;
+  });
+}
+
 interface Looked {
   inbox: api.Inbox;
+  kept: api.FailedWait | undefined;
   /** What the report of its run says; undefined where there is none. */
   reported: api.ReportedInbox | undefined;
   result: api.WaitResult;
@@ -24,7 +36,7 @@ interface Looked {
 
 /**
  * Looks into an inbox with the conditions of the address. Without any, those of the last wait that failed are
- * put there: that is what one wants to know.
+ * put there: that is what one wants to know. Where the address names a failed wait, what that has explained is shown.
  */
 async function look(
   id: string,
@@ -37,16 +49,21 @@ async function look(
   const inbox = await mayfly.call('GET /v1/inboxes/{id}', { path, signal });
   const reported = await loadReported(id, inbox.labels, signal);
   const failed = reported?.waits.failures.at(-1);
-  if (isEmpty(wait) && failed && Object.keys(failed.match).length > 0) {
+  if (isEmpty(wait) && !search.has('wait') && failed && Object.keys(failed.match).length > 0) {
     setQuery(paramsOf(failed.match, { count: failed.count }));
     onFilled();
     // The change of the address looks again, and drops this result.
     return new Promise(() => undefined);
   }
+  const kept = await loadKept(id, search, signal);
+  if (kept) {
+    const { explanation } = kept;
+    return { inbox, kept, reported, result: { matched: false, messages: [], cursor: '', explanation } };
+  }
   const { match, since, count } = wait;
   const body = { match, count, timeoutSeconds: 0, ...(since && { since }) };
   const result = await mayfly.call('POST /v1/inboxes/{id}/wait', { path, body, signal });
-  return { inbox, reported, result };
+  return { inbox, kept, reported, result };
 }
 
 /** How a message that meets the conditions lies to the last wait that failed. */
@@ -112,27 +129,33 @@ const Told = ({ reported }: { reported: api.ReportedInbox | undefined }) =>
 /** Of an inbox that has ended: what the report of its run has kept. */
 function Ended({ id, error, retry }: { id: string; error: unknown; retry: () => void }) {
   const labels = labelsIn(query.value);
-  const told = useQuery(`reported ${id} ${JSON.stringify(labels)}`, (signal) =>
-    loadReported(id, labels, signal),
-  );
-  const reported = told.data;
+  const told = useQuery(`reported ${id} ${query.value}`, async (signal) => ({
+    reported: await loadReported(id, labels, signal),
+    kept: await loadKept(id, query.value, signal).catch(() => undefined),
+  }));
   if (told.isLoading) return <Loading isScreen />;
-  if (!reported) return <Failure error={error} retry={retry} isScreen />;
-  const { address, state, endedAt, messageCount } = reported;
+  const { reported, kept } = told.data ?? {};
+  if (!reported && !kept) return <Failure error={error} retry={retry} isScreen />;
+  const { address = id, state = 'deleted', endedAt = null, messageCount = null } = reported ?? {};
   return (
     <>
       <ScreenHead title="Why nothing came" lead={<span class="address">{address}</span>} />
       <div class="page">
         <section class="panel">
           <h2>
-            This inbox {state === 'deleted' ? 'was deleted' : 'has expired'}{' '}
+            This inbox {reported ? (state === 'deleted' ? 'was deleted' : 'has expired') : 'has ended'}{' '}
             {endedAt && <Ago time={endedAt} />}
           </h2>
           <p>
-            It had received {plural(messageCount, 'mail')}, which can no longer be read. Below is what is kept
-            for 24 hours.
+            {messageCount === null
+              ? 'Its mail can no longer be read. '
+              : `It had received ${plural(messageCount, 'mail')}, which can no longer be read. `}
+            Below is what is kept for 24 hours.
           </p>
         </section>
+        {kept && (
+          <Explanation inbox={{ id, address }} explanation={kept.explanation} endedAt={kept.endedAt} />
+        )}
         <Told reported={reported} />
       </div>
     </>
@@ -168,7 +191,11 @@ export function Why({ id }: { id: string }) {
           {(data) => (
             <>
               {data.result.explanation ? (
-                <Explanation inbox={data.inbox} explanation={data.result.explanation} />
+                <Explanation
+                  inbox={data.inbox}
+                  explanation={data.result.explanation}
+                  endedAt={data.kept?.endedAt}
+                />
               ) : (
                 <Matched wait={waitIn(search)} looked={data} />
               )}

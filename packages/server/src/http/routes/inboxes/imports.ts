@@ -1,17 +1,24 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Readable } from 'node:stream';
-import type { ImportedInbox, ImportQuery, RecordedMessage } from '@mayfly/client/contract';
+import type {
+  CreatedInbox,
+  CreateInbox,
+  ImportedInbox,
+  ImportQuery,
+  RecordedMessage,
+} from '@mayfly/client/contract';
 import { withoutSinkLabel } from '../../../accounts/sink.ts';
 import { MINUTE_MS, SECOND_MS } from '../../../clock.ts';
 import { AppError } from '../../../errors.ts';
+import { newId } from '../../../ids.ts';
 import type { ReplayStep } from '../../../inbound/replay.ts';
 import type { CaptureTarget } from '../../../inbound/smtp-credentials.ts';
+import type { StagedMails } from '../../../store/contract/index.ts';
 import type { KeyCaller } from '../../access/credential.ts';
 import type { RouteContext } from '../../context.ts';
 import { invalidField } from '../../request/invalid-fields.ts';
 import { type OpenRecording, openRecording } from '../../request/upload/recording-archive.ts';
 import { storeUpload, type UploadedFile } from '../../request/upload/uploaded-file.ts';
-import { toInbox } from '../../response/inbox-json.ts';
 import { toTime } from '../../response/time.ts';
 import { createInbox, lifetimeOfNew } from './new-inbox.ts';
 
@@ -73,8 +80,8 @@ export class Imports {
   }
 
   /**
-   * Creates an inbox with the messages of the archive that a request uploads: all of them before it resolves, or
-   * with `speed` in their rhythm afterwards.
+   * Creates an inbox with the messages of the archive that a request uploads: with all of them in one transaction,
+   * or with `speed` in their rhythm afterwards.
    * @throws AppError `invalid_request` for a replay that would outlive the inbox, `malformed_recording`,
    *   `payload_too_large`, `message_too_large`, and those of a creation
    */
@@ -86,28 +93,21 @@ export class Imports {
       const { inbox: recorded, messages } = archive.recording;
       const body = { ...place, labels: withoutSinkLabel(recorded.labels) };
       const { account } = request.caller;
-      const { clock, plans, replays } = this.#context.deps;
+      const { store, clock, plans, replays } = this.#context.deps;
       const ttlMinutes = lifetimeOfNew(body, plans.named(account.plan), account.plan);
-      const lastMs = speed === undefined ? 0 : replayMs(messages, speed, ttlMinutes);
-      const created = await createInbox(this.#context, request.caller, body, null);
-      const target = {
-        inboxId: created.id,
-        accountId: account.id,
-        address: created.address,
-      };
       const recordedMessages = messages.length;
       if (speed === undefined) {
-        await this.#restoreAll(target, archive, request.remoteAddress);
-        return {
-          ...created,
-          ...(await this.#shown(request.caller, created.id)),
-          recordedMessages,
-          replayEndsAt: null,
-        };
+        return { ...(await this.#import(request, body, archive)), recordedMessages, replayEndsAt: null };
       }
+      const lastMs = replayMs(messages, speed, ttlMinutes);
+      const created = await createInbox(this.#context, request.caller, body, { replayMs: lastMs });
+      const target = { inboxId: created.id, accountId: account.id, address: created.address };
       const steps = this.#stepsOf(target, archive, request.remoteAddress, speed);
       isReplayed = true;
-      replays.start(steps, archive.close);
+      replays.start(steps, async (outcome) => {
+        await archive.close();
+        await store.inboxes.endReplay(created.id, outcome);
+      });
       return { ...created, recordedMessages, replayEndsAt: toTime(clock.now() + lastMs) };
     } finally {
       if (!isReplayed) await archive.close();
@@ -139,21 +139,39 @@ export class Imports {
     }
   }
 
-  /** Stores all messages, or deletes the inbox: a part would make a test fail for a reason that it cannot see. */
-  async #restoreAll(inbox: CaptureTarget, archive: Upload, remoteAddress: string): Promise<void> {
+  /**
+   * Stores all messages, then creates the inbox with them: a part would make a test fail for a reason that it
+   * cannot see.
+   */
+  async #import(request: UploadRequest, body: CreateInbox, archive: Upload): Promise<CreatedInbox> {
+    const { caller, remoteAddress } = request;
+    const { store, clock, plans, injection, events } = this.#context.deps;
+    const { id: accountId, plan } = caller.account;
+    const { maxMessageBytes } = plans.named(plan);
+    const begunAt = clock.now();
+    const stage = newId('msg', begunAt);
     try {
+      const mails: StagedMails['mails'] = [];
       for (const message of archive.recording.messages) {
-        await this.#restore(inbox, archive, message, remoteAddress);
+        const { rcptTo, ...envelope } = message.envelope;
+        const stream = archive.read(message);
+        const place = { accountId, maxMessageBytes, stage };
+        const source = await injection
+          .stage({ stream, envelope }, place, remoteAddress)
+          .finally(() => stream.destroy());
+        mails.push({ source, rcptTo });
       }
+      const created = await createInbox(this.#context, caller, body, {
+        staged: { stage, mails, begunAt },
+      });
+      events.publish({ accountId, inboxId: created.id });
+      events.publishDeliveries();
+      return created;
     } catch (error) {
-      await this.#delete(inbox);
+      // Where that fails too, the sweeper gives them up later.
+      await store.messages.unstage(stage).catch(() => undefined);
       throw error;
     }
-  }
-
-  async #delete({ accountId, inboxId }: CaptureTarget): Promise<void> {
-    const { store, clock } = this.#context.deps;
-    await store.inboxes.delete(accountId, inboxId, clock.now());
   }
 
   /** The messages with the time of each. */
@@ -180,12 +198,5 @@ export class Imports {
     } finally {
       stream.destroy();
     }
-  }
-
-  /** The inbox as it is after the import. */
-  async #shown({ account }: KeyCaller, inboxId: string) {
-    const { store, clock, plans } = this.#context.deps;
-    const stored = await store.inboxes.find(account.id, inboxId, clock.now());
-    return stored && toInbox(stored, plans.named(account.plan));
   }
 }

@@ -66,7 +66,7 @@ function creation(app: App, context: RouteContext): void {
     handler: async (request, reply) => {
       const caller = keyCaller(request);
       const repeat = repeatableRequest(request.headers['idempotency-key'], request.body);
-      const inbox = await createInbox(context, caller, request.body, repeat);
+      const inbox = await createInbox(context, caller, request.body, { repeat });
       reply.code(201).header('location', `/v1/inboxes/${inbox.id}`).header('cache-control', 'no-store');
       return inbox;
     },

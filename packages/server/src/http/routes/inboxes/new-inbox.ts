@@ -4,6 +4,7 @@ import { hasSinkLabel } from '../../../accounts/sink.ts';
 import { MINUTE_MS } from '../../../clock.ts';
 import { hashCredential, newCredential, newId } from '../../../ids.ts';
 import { quoted } from '../../../nearest.ts';
+import type { StagedMails } from '../../../store/contract/index.ts';
 import type { KeyCaller } from '../../access/credential.ts';
 import type { RouteContext } from '../../context.ts';
 import { onFreeAddress, wantedAddress } from '../../request/addresses.ts';
@@ -14,16 +15,25 @@ import { toCreatedInbox } from '../../response/inbox-json.ts';
 /** Lifetime of an inbox that does not name one, minutes; less where the plan allows less. */
 const DEFAULT_TTL_MINUTES = 60;
 
+/** What an inbox may have beside what its creation asks for. */
+export interface Extras {
+  /** Of a request that may be repeated: the same one returns the inbox that the first created. */
+  repeat?: RepeatableRequest | null;
+  /** Messages of it that are stored already, and when storing them began. */
+  staged?: Omit<StagedMails, 'now'> & { begunAt: number };
+  /** How long messages are replayed into it. */
+  replayMs?: number;
+}
+
 /**
  * Creates an inbox of the caller's account.
- * @param repeat of a request that may be repeated: the same one returns the inbox that the first created
  * @throws AppError `invalid_request`, `address_taken`, `limit_reached`, `idempotency_…`, `webhook_url_refused`
  */
 export async function createInbox(
   { options, deps }: RouteContext,
   { account }: KeyCaller,
   body: CreateInbox,
-  repeat: RepeatableRequest | null,
+  { repeat = null, staged, replayMs }: Extras = {},
 ): Promise<CreatedInbox> {
   const { store, clock, plans, webhooks } = deps;
   const plan = plans.named(account.plan);
@@ -40,23 +50,26 @@ export async function createInbox(
   const token = repeat ? repeat.readToken(repeat.stored.nonce) : newCredential('mft');
   const webhook = body.webhookUrl === undefined ? null : await webhooks.forNewInbox(account, body.webhookUrl);
   const now = clock.now();
+  const createdAt = Math.min(staged?.begunAt ?? now, now);
   const created = await onFreeAddress(wanted, (parts) =>
     store.inboxes.create(
       account.id,
       {
-        id: newId('inb', now),
+        id: newId('inb', createdAt),
         kind: wanted.kind,
         ...parts,
         labels: body.labels ?? {},
         tokenHash: hashCredential(token),
         ttlMinutes,
-        createdAt: now,
+        createdAt,
         expiresAt: now + ttlMinutes * MINUTE_MS,
         maxExpiresAt: now + plan.maxTtlMinutes * MINUTE_MS,
+        ...(replayMs !== undefined && { replayUntil: now + replayMs }),
       },
       plan.maxLiveInboxes,
       repeat?.stored ?? null,
       webhook,
+      staged ? { ...staged, now } : null,
     ),
   );
   const shown = repeat && created.nonce ? repeat.readToken(created.nonce) : token;

@@ -74,7 +74,7 @@ function importRoute(app: App, context: RouteContext): void {
         tags: TAGS,
         summary: 'Create an inbox from a recording',
         description:
-          'Creates an inbox with the labels of the recording, and stores its messages in their order: byte for byte, with their envelopes, but with ids and times of their own. They count as received: waits and streams see them, webhooks are sent. Without `speed` all messages are in the inbox when the response comes, and a recording that cannot be stored whole creates no inbox. With `speed` they arrive in the recorded rhythm; a replay ends when the server stops. Senders are not checked: `authentication` is null.',
+          'Creates an inbox with the labels of the recording, and stores its messages in their order: byte for byte, with their envelopes, but with ids and times of their own. They count as received: waits and streams see them, webhooks are sent. Without `speed` the inbox appears with all messages in one step, and what cannot be stored whole creates no inbox, also when the server is stopped or its database fails. With `speed` they arrive in the recorded rhythm; a replay ends when the server stops, and `replay` of the inbox says that it was cut. Senders are not checked: `authentication` is null.',
         querystring: ImportQuery,
         body: { content: Object.fromEntries(ACCEPTS.map((type) => [type, { schema: ARCHIVE_BODY }])) },
         response: { 201: created(ImportedInbox, 'The new inbox.') },

@@ -8,11 +8,10 @@ import { addressOf } from '../../request/addresses.ts';
 import { toTime } from '../../response/time.ts';
 
 /** As the API shows it. */
-export const toRefusedMail = ({ at, fault, ...rest }: Refusal): RefusedMail => ({
-  ...rest,
-  at: toTime(at),
-  fault: fault ?? null,
-});
+export const toRefusedMail = (refusal: Refusal): RefusedMail => {
+  const { at, address, reply, mailFrom, helo, remoteAddress, fault = null } = refusal;
+  return { at: toTime(at), address, reply, mailFrom, helo, remoteAddress, fault };
+};
 
 /** Mail that SMTP refused, for all addresses of an account. */
 export function refusalRoutes(app: App, { deps }: RouteContext): void {

@@ -1,19 +1,24 @@
 import { setImmediate } from 'node:timers/promises';
 import {
   DEFAULT_WAIT,
+  FailedWait,
   InboxParams,
   ref,
   type WaitExplanation,
+  WaitParams,
   WaitRequest,
   WaitResult,
 } from '@mayfly/client/contract';
 import { SECOND_MS } from '../../../clock.ts';
+import { notFound } from '../../../errors.ts';
+import { timeOfId } from '../../../ids.ts';
 import { plainAddress } from '../../../inbound/source-key.ts';
 import { NO_CONTENT } from '../../../mail/mail.ts';
+import { liveInbox } from '../../../messages/live-inbox.ts';
 import type { Explanation, Outcome, WaitedMessage } from '../../../messages/wait/outcome.ts';
 import { waitAndExplain } from '../../../messages/wait/wait.ts';
 import type { FullMessageRecord } from '../../../store/contract/index.ts';
-import { callersInbox } from '../../access/guard.ts';
+import { callerOf, callersInbox } from '../../access/guard.ts';
 import type { App, RouteContext } from '../../context.ts';
 import { json } from '../../openapi/responses.ts';
 import { baseUrl } from '../../request/urls.ts';
@@ -44,23 +49,64 @@ export function waitRoutes(app: App, { options, deps, held, heldDeps }: RouteCon
     handler: async (request, reply) => {
       const inbox = callersInbox(request);
       const { match = {}, since, count = 1, timeoutSeconds = DEFAULT_WAIT } = request.body;
-      const expectation = { match, since, count, waitMs: timeoutSeconds * SECOND_MS };
+      const { waitedSeconds = 0, askedSeconds } = request.body;
+      const expectation = {
+        ...{ match, since, count, waitMs: timeoutSeconds * SECOND_MS, waitedMs: waitedSeconds * SECOND_MS },
+        ...(askedSeconds !== undefined && { askedMs: askedSeconds * SECOND_MS }),
+      };
       const caller = { ownsAccount: request.caller?.key != null, remoteAddress: plainAddress(request.ip) };
-      const { store, refusalsWritten, clock, waitLog } = deps;
+      const { store, refusalsWritten, clock, waitLog, visits = null, receivesAll = false } = deps;
       const begun = clock.monotonic();
-      const waitDeps = { held: heldDeps, store, refusalsWritten, domains: options.domains };
+      const waitDeps = {
+        ...{ held: heldDeps, store, refusalsWritten, domains: options.domains },
+        ...{ visits, seesAllClients: receivesAll },
+      };
       const outcome = await held.hold(reply, (signal) =>
         waitAndExplain(waitDeps, inbox, expectation, caller, signal),
       );
-      const waitedMs = Math.round(clock.monotonic() - begun);
+      const waitedMs = Math.round(clock.monotonic() - begun) + expectation.waitedMs;
+      const explanation = outcome.explanation && toExplanation(outcome.explanation);
       // The console looks into an inbox with a wait of 0 seconds: that is not a wait of the test run.
-      if (request.session === undefined) waitLog.add(inbox, expectation, { ...outcome, waitedMs });
-      return sendJson(
-        request,
-        reply,
-        await resultJson(outcome, baseUrl(options.publicUrl, request), texts),
-        null,
-      );
+      const waitId =
+        request.session === undefined
+          ? waitLog.add(inbox, expectation, { ...outcome, waitedMs }, explanation)
+          : undefined;
+      const explained = { ...(explanation && { explanation }), ...(waitId !== undefined && { waitId }) };
+      const json = await resultJson(outcome, explained, baseUrl(options.publicUrl, request), texts);
+      return sendJson(request, reply, json, null);
+    },
+  });
+
+  app.route({
+    method: 'GET',
+    url: '/v1/inboxes/:id/waits/:waitId',
+    config: { access: 'inbox:read-ended' },
+    schema: {
+      operationId: 'getWait',
+      tags: ['Messages'],
+      summary: 'Read what a failed wait has explained',
+      description:
+        'A wait that failed returns a `waitId`. What it has explained is kept for 24 hours, for the last 20 failed waits of an inbox, and never changes; but what messages said is removed when the inbox ends. API keys read it also after that. Waits that end on another node can be read after a moment.',
+      params: WaitParams,
+      response: { 200: json(FailedWait, 'The failed wait.') },
+    },
+    handler: async (request) => {
+      const { id, waitId } = request.params;
+      const { account } = callerOf(request);
+      await deps.waitLog.flushed();
+      const now = deps.clock.now();
+      const found = await deps.store.reports.findWait(account.id, id, waitId, now);
+      if (!found) {
+        liveInbox(await deps.store.inboxes.find(account.id, id, now), now, id);
+        throw notFound('wait', waitId);
+      }
+      const { explanation, ...ended } = JSON.parse(found.plain);
+      const content = found.content === null ? {} : JSON.parse(found.content);
+      const endedAt = toTime(timeOfId('wai', waitId) ?? 0);
+      return {
+        ...{ id: waitId, inboxId: id, endedAt, hasContent: found.content !== null, ...ended },
+        explanation: { ...explanation, ...content },
+      };
     },
   });
 }
@@ -89,12 +135,16 @@ class MessageTexts {
 }
 
 /** JSON of a {@link WaitResult}. */
-async function resultJson(outcome: Outcome, base: string, texts: MessageTexts): Promise<Buffer> {
-  const { matched, messages, cursor, explanation } = outcome;
+async function resultJson(
+  { matched, messages, cursor }: Outcome,
+  explained: Pick<WaitResult, 'explanation' | 'waitId'>,
+  base: string,
+  texts: MessageTexts,
+): Promise<Buffer> {
   const result: Omit<WaitResult, 'messages'> = {
     ...{ matched, cursor },
     ...(messages.some(({ full }) => full === null) && { truncated: true }),
-    ...(explanation && { explanation: toExplanation(explanation) }),
+    ...explained,
   };
   const pieces: Buffer[] = [Buffer.from(`${JSON.stringify(result).slice(0, -1)},"messages":[`)];
   for (const [at, message] of messages.entries()) {
@@ -107,13 +157,15 @@ async function resultJson(outcome: Outcome, base: string, texts: MessageTexts): 
 }
 
 function toExplanation(explanation: Explanation): WaitExplanation {
-  const { reason, summary, seenCount, seen, refused, nearMisses, otherMail, failedHandshakes } = explanation;
+  const { reason, summary, causes, seenCount, seen, refused, nearMisses, otherMail, failedHandshakes } =
+    explanation;
   return {
     ...{ reason, summary, seenCount },
+    causes: causes.map(({ code, certainty, text }) => ({ code, certainty, text })),
     seen: seen.map(({ message, failed }) => ({ message: toSummary(message), failed })),
     refused: refused.map(toRefusedMail),
     nearMisses: nearMisses.map((miss) => ({ ...miss, at: toTime(miss.at) })),
     otherMail: otherMail.map((mail) => ({ ...mail, at: toTime(mail.at) })),
-    failedHandshakes: failedHandshakes.map((failure) => ({ ...failure, at: toTime(failure.at) })),
+    failedHandshakes: failedHandshakes.map(({ hasRecovered: _, ...one }) => ({ ...one, at: toTime(one.at) })),
   };
 }

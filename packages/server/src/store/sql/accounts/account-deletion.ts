@@ -1,8 +1,9 @@
 import type { AccountStore } from '../../contract/index.ts';
-import { freeInSteps, inSequence, type Removal } from '../delete-in-steps.ts';
+import { freeInSteps, INBOXES_PER_STEP, inSequence, type Removal } from '../delete-in-steps.ts';
 import type { Dialect, Engine, Tx } from '../engine.ts';
-import { vacateAddress } from '../inboxes/addresses.ts';
+import { vacateAddresses } from '../inboxes/addresses.ts';
 import { removeDeletedInboxesOf } from '../reports/deleted-inboxes.ts';
+import { removeFailedWaitsOf } from '../reports/explained-waits.ts';
 import { DELETED } from '../tables/index.ts';
 import { removeNextWebhook } from '../webhooks/queue.ts';
 import { revokeAll } from './keys.ts';
@@ -59,15 +60,19 @@ async function endInboxes(
         .limit(limit),
     )
     .execute();
-  for (const { seq, id: inboxId, address, expires_at } of inboxes) {
-    await tx
-      .updateTable('inboxes')
-      .set((row) => ({ expires_at: DELETED, version: row('version', '+', 1) }))
-      .where('seq', '=', seq)
-      .execute();
-    // The quarantine of an expired inbox's address has begun already.
-    if (expires_at > now) await vacateAddress(tx, { address, inboxId }, now);
-  }
+  if (inboxes.length === 0) return 0;
+  await tx
+    .updateTable('inboxes')
+    .set((row) => ({ expires_at: DELETED, version: row('version', '+', 1) }))
+    .where(
+      'seq',
+      'in',
+      inboxes.map(({ seq }) => seq),
+    )
+    .execute();
+  // The quarantine of an expired inbox's address has begun already.
+  const live = inboxes.filter(({ expires_at }) => expires_at > now);
+  await vacateAddresses(tx, live, now);
   return inboxes.length;
 }
 
@@ -93,25 +98,25 @@ function removeWebhooks(
 }
 
 /**
- * Removes about `limit` rows of one of an account's deleted inboxes: two transactions that free several inboxes
- * with the same sources could deadlock.
+ * Removes about `limit` rows of an account's deleted inboxes.
  * @returns at least `limit` as long as there may be more
  */
 async function removeInboxes(
   tx: Tx,
-  { freeDeletedInbox }: Removal,
+  { freeDeletedInboxes }: Removal,
   accountId: string,
   limit: number,
   now: number,
 ): Promise<number> {
-  const inbox = await tx
+  const inboxes = await tx
     .selectFrom('inboxes')
     .select('id')
     .where('account_id', '=', accountId)
     .where('expires_at', '=', DELETED)
-    .limit(1)
-    .executeTakeFirst();
-  return inbox ? Math.max(limit, await freeDeletedInbox(tx, limit, inbox.id, now)) : 0;
+    .limit(INBOXES_PER_STEP)
+    .execute();
+  const ids = inboxes.map(({ id }) => id);
+  return ids.length === 0 ? 0 : Math.max(limit, await freeDeletedInboxes(tx, limit, ids, now));
 }
 
 async function removeAccount(tx: Tx, accountId: string): Promise<void> {
@@ -139,6 +144,7 @@ export function createAccountDeletion(engine: Engine, removal: Removal): Account
         (tx, limit) => removeWebhooks(tx, dialect, accountId, limit),
         (tx, limit) => removeInboxes(tx, removal, accountId, limit, now),
         (tx, limit) => removeDeletedInboxesOf(tx, accountId, limit),
+        (tx, limit) => removeFailedWaitsOf(tx, accountId, limit),
         (tx, limit) => removal.sources.freeParked(tx, limit),
       ),
     );

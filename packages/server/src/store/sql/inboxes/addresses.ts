@@ -113,18 +113,21 @@ export async function moveAddressEnd(tx: Tx, tenancy: Omit<Tenancy, 'accountId'>
   return moved.some(({ address }) => address === tenancy.address);
 }
 
-/** Begins the quarantine after a deleted inbox. The sink's own entry is free at once, for a new sink. */
-export async function vacateAddress(tx: Tx, tenancy: Omit<Tenancy, 'accountId' | 'expiresAt'>, now: number) {
-  await tx
-    .deleteFrom('addresses')
-    .where('address', '=', EVERYTHING)
-    .where('inbox_id', '=', tenancy.inboxId)
-    .execute();
+/** Begins the quarantine after deleted inboxes. The sink's own entry is free at once, for a new sink. */
+export async function vacateAddresses(
+  tx: Tx,
+  inboxes: readonly { id: string; address: string }[],
+  now: number,
+): Promise<void> {
+  if (inboxes.length === 0) return;
+  const ids = inboxes.map(({ id }) => id);
+  await tx.deleteFrom('addresses').where('address', '=', EVERYTHING).where('inbox_id', 'in', ids).execute();
+  const places = new Set(inboxes.flatMap(({ address }) => placesOf(address)));
   await tx
     .updateTable('addresses')
     .set({ inbox_id: null, busy_until: now, reserved_until: now + ADDRESS_QUARANTINE_MS })
-    .where('address', 'in', placesOf(tenancy.address))
-    .where('inbox_id', '=', tenancy.inboxId)
+    .where('address', 'in', [...places])
+    .where('inbox_id', 'in', ids)
     .execute();
 }
 

@@ -6,10 +6,12 @@ import type {
   InboxStore,
   InboxWebhook,
   NewInbox,
+  StagedMails,
 } from '../../contract/index.ts';
 import { IDEMPOTENCY_MS, PERMANENT_UNTIL } from '../../contract/retention.ts';
 import { lockAccount } from '../accounts/lock-account.ts';
 import type { Dialect, Tx } from '../engine.ts';
+import { placeStaged } from '../messages/staged.ts';
 import { insertWebhook } from '../webhooks/webhooks.ts';
 import { claimAddress } from './addresses.ts';
 
@@ -20,6 +22,7 @@ interface Creation {
   maxLiveInboxes: number;
   request: IdempotentRequest | null;
   webhook: Parameters<InboxStore['create']>[4];
+  staged: StagedMails | null;
 }
 
 /** A label as `inbox_labels` stores it. */
@@ -49,8 +52,8 @@ async function findReplay(
     );
   }
   return {
-    // Inboxes stored by earlier versions have no kind.
-    inbox: { kind: 'address', ...JSON.parse(earlier.inbox) },
+    // Inboxes stored by earlier versions have neither.
+    inbox: { kind: 'address', replay: 'none', ...JSON.parse(earlier.inbox) },
     nonce: earlier.nonce,
     webhook: earlier.webhook === null ? null : JSON.parse(earlier.webhook),
     replayed: true,
@@ -102,10 +105,14 @@ async function checkLiveInboxes(tx: Tx, accountId: string, max: number, now: num
   }
 }
 
-async function insertInbox(tx: Tx, { accountId, inbox, webhook }: Creation): Promise<InboxRecord> {
-  const { tokenHash, ...rest } = inbox;
+async function insertInbox(
+  tx: Tx,
+  { accountId, inbox, webhook }: Creation,
+): Promise<{ inbox: InboxRecord; seq: number }> {
+  const { tokenHash, replayUntil = null, ...rest } = inbox;
   const counts = { messageCount: 0, receivedCount: 0, lastReceivedAt: 0, version: 1 };
-  const record: InboxRecord = { ...rest, accountId, ...counts };
+  const replay = replayUntil === null ? 'none' : 'running';
+  const record: InboxRecord = { ...rest, accountId, replay, ...counts };
   const { seq } = await tx
     .insertInto('inboxes')
     .values({
@@ -124,6 +131,7 @@ async function insertInbox(tx: Tx, { accountId, inbox, webhook }: Creation): Pro
       freed: 0,
       kind: inbox.kind,
       has_webhook: webhook ? 1 : 0,
+      replay_until: replayUntil,
     })
     .returning('seq')
     .executeTakeFirstOrThrow();
@@ -134,7 +142,7 @@ async function insertInbox(tx: Tx, { accountId, inbox, webhook }: Creation): Pro
     inbox_seq: seq,
   }));
   if (pairs.length > 0) await tx.insertInto('inbox_labels').values(pairs).execute();
-  return record;
+  return { inbox: record, seq };
 }
 
 /** Adds the webhook that was requested together with the inbox. */
@@ -148,16 +156,17 @@ async function addWebhook(tx: Tx, { accountId, inbox, webhook }: Creation): Prom
 
 /** `InboxStore.create` in its transaction. */
 export async function createInbox(tx: Tx, dialect: Dialect, creation: Creation): Promise<CreatedInbox> {
-  const { accountId, inbox, maxLiveInboxes, request } = creation;
-  const now = inbox.createdAt;
+  const { accountId, inbox, maxLiveInboxes, request, staged } = creation;
+  const now = staged?.now ?? inbox.createdAt;
   await lockAccount(tx, dialect, accountId);
   const replay = request && (await findReplay(tx, accountId, request, now));
   if (replay) return replay;
   await checkLiveInboxes(tx, accountId, maxLiveInboxes, now);
   const tenancy = { accountId, address: inbox.address, inboxId: inbox.id, expiresAt: inbox.expiresAt };
   await claimAddress(tx, tenancy, inbox.kind, now);
-  const record = await insertInbox(tx, creation);
+  const inserted = await insertInbox(tx, creation);
   const webhook = await addWebhook(tx, creation);
+  const record = staged ? await placeStaged(tx, dialect, inserted, staged) : inserted.inbox;
   if (request) await storeResponse(tx, request, record, webhook);
   return { inbox: record, nonce: request?.nonce ?? null, webhook, replayed: false };
 }

@@ -6,7 +6,7 @@ import type { Db, Engine } from '../engine.ts';
 import { prepare, type Slots } from '../prepared.ts';
 import type { InboxesTable } from '../tables/inboxes.ts';
 import type { Tables } from '../tables/index.ts';
-import { moveWebhookEnd } from '../webhooks/webhooks.ts';
+import { moveWebhookEnds } from '../webhooks/webhooks.ts';
 import { moveAddressEnd } from './addresses.ts';
 import { createInbox } from './create-inbox.ts';
 import { createInboxDeletion } from './deletion.ts';
@@ -29,6 +29,7 @@ export const INBOX_COLUMNS = [
   'version',
   'kind',
   'freed',
+  'replay_until',
 ] as const satisfies (keyof Tables['inboxes'])[];
 
 export type InboxRow = Pick<Selectable<InboxesTable>, (typeof INBOX_COLUMNS)[number]>;
@@ -40,6 +41,7 @@ export function toInbox(row: InboxRow, now: number): InboxRecord {
     id: row.id,
     kind: row.kind,
     accountId: row.account_id,
+    replay: row.replay_until === null ? 'none' : row.replay_until === 0 ? 'cut' : 'running',
     address: row.address,
     localPart: row.address.slice(0, at),
     domain: row.address.slice(at + 1),
@@ -115,8 +117,24 @@ export function createInboxes(engine: Engine, removal: Removal): InboxStore {
     ...createTakers(db),
     ...createInboxDeletion(engine, removal),
 
-    create: (accountId, inbox, maxLiveInboxes, request, webhook = null) =>
-      transaction((tx) => createInbox(tx, dialect, { accountId, inbox, maxLiveInboxes, request, webhook })),
+    create: (accountId, inbox, maxLiveInboxes, request, webhook = null, staged = null) =>
+      transaction((tx) =>
+        createInbox(tx, dialect, { accountId, inbox, maxLiveInboxes, request, webhook, staged }),
+      ),
+
+    async endReplay(inboxId, outcome) {
+      await transaction((tx) =>
+        tx
+          .updateTable('inboxes')
+          .set((row) => ({
+            replay_until: outcome === 'cut' ? 0 : null,
+            version: row('version', '+', 1),
+          }))
+          .where('id', '=', inboxId)
+          .where('replay_until', 'is not', null)
+          .execute(),
+      );
+    },
 
     setExpiry: (accountId, inboxId, { ttlMinutes, expiresAt }, now) =>
       transaction(async (tx) => {
@@ -132,7 +150,7 @@ export function createInboxes(engine: Engine, removal: Removal): InboxStore {
         const end = { inboxId, expiresAt: Math.min(expiresAt, live.max_expires_at) };
         // It may have ended after `now`, and a new inbox may have its address since.
         if (!(await moveAddressEnd(tx, { ...end, address: live.address }))) return undefined;
-        await moveWebhookEnd(tx, { ...end, accountId });
+        await moveWebhookEnds(tx, accountId, [inboxId], end.expiresAt);
         const row = await tx
           .updateTable('inboxes')
           .set((row) => ({

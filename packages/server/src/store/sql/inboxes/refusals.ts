@@ -1,8 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type ExpressionBuilder, type Insertable, sql } from 'kysely';
-import { isNearMiss, type WantedAddress } from '../../../mail/matching/similar-addresses.ts';
 import type { Refusal, RefusalStore } from '../../contract/index.ts';
-import { NO_RECIPIENT } from '../../contract/refusals.ts';
+import { capturedMail, NO_RECIPIENT } from '../../contract/refusals.ts';
 import { REFUSAL_KEPT_MS } from '../../contract/retention.ts';
 import type { Db, Engine, Tx } from '../engine.ts';
 import { prepare, type Slots } from '../prepared.ts';
@@ -14,9 +13,6 @@ import type { Tables } from '../tables/index.ts';
 const MAX_PER_ADDRESS = 50;
 /** A few megabytes in all, however many addresses a sender tries. */
 const MAX_IN_ALL = 10_000;
-
-/** Similar addresses that a call returns at most; an explanation shows 20. */
-const MAX_SIMILAR = 200;
 
 /** Rejections written in one transaction: a millisecond or two, for which other writes wait. */
 const ADDED_PER_STEP = 100;
@@ -67,8 +63,8 @@ export function createInsert({
     for (const { address, at, ...details } of refusals) {
       const key = JSON.stringify(address);
       addresses.add(key);
-      // A quoted local part may contain an @.
-      const domain = address.slice(address.lastIndexOf('@') + 1);
+      // A quoted local part may contain an @. What is no refusal is on no domain.
+      const domain = details.capturedBy ? '' : address.slice(address.lastIndexOf('@') + 1);
       await insertRow(tx, { address: key, domain, at, details: JSON.stringify(details) });
     }
     for (const address of addresses) await trimAddress(tx, { address });
@@ -144,7 +140,8 @@ function selectByAccount(
       .selectFrom('refusals as r')
       .select(['r.at', 'r.address', 'r.details'])
       .where('r.at', '>', Math.max(after, now - REFUSAL_KEPT_MS))
-      .where('r.address', '!=', JSON.stringify(NO_RECIPIENT))
+      // Without a recipient, or no refusal.
+      .where('r.domain', '!=', '')
       .$if(address !== undefined, (query) => query.where('r.address', '=', JSON.stringify(address)))
       // With other accounts, an address that none has may be a typing error of any of them.
       .where((row) =>
@@ -167,42 +164,20 @@ function selectByAccount(
  */
 const hadNoInbox = sql<boolean>`r.details like '%"reply":"550 5.1.1 %' and r.details not like '%"fault":%'`;
 
-/** Refused addresses that are similar to one, as stored, the latest first. */
-async function similarAddresses(
-  db: Db,
-  wanted: WantedAddress,
-  after: number,
-  now: number,
-): Promise<string[]> {
-  const rows = await db
-    .selectFrom('refusals as r')
-    .select((row) => ['r.address', row.fn.max('r.at').as('at')])
-    .where('r.at', '>', Math.max(after, now - REFUSAL_KEPT_MS))
-    .where(hadNoInbox)
-    .groupBy('r.address')
-    .orderBy('at', 'desc')
-    .execute();
-  return rows
-    .map(({ address }) => address)
-    .filter((address) => isNearMiss(parseOr(address, ''), wanted))
-    .slice(0, MAX_SIMILAR);
-}
-
 /** Rejected addresses that no other account has reserved, and that are not on another account's domain. */
-async function selectAddresses(
+function selectAddresses(
   db: Db,
   accountId: string,
-  { after, limit, similarTo }: Parameters<RefusalStore['listAddresses']>[1],
+  { after, limit, among = [] }: Parameters<RefusalStore['listAddresses']>[1],
   now: number,
 ) {
-  const among = similarTo && (await similarAddresses(db, similarTo, after, now));
-  if (among?.length === 0) return [];
+  const keys = among.map((address) => JSON.stringify(address));
   return db
     .selectFrom('refusals as r')
     .select((row) => ['r.address', row.fn.max('r.at').as('at'), row.fn.countAll().as('times')])
     .where('r.at', '>', Math.max(after, now - REFUSAL_KEPT_MS))
     .where(hadNoInbox)
-    .$if(among !== undefined, (query) => query.where('r.address', 'in', among ?? []))
+    .$if(keys.length > 0, (query) => query.where('r.address', 'in', keys))
     .where((row) => row.not(isReserved(row, '!=', accountId, now)))
     .where((row) => row.not(isOnDomain(row, '!=', accountId)))
     .groupBy('r.address')
@@ -214,6 +189,39 @@ async function selectAddresses(
 export function createRefusals(engine: Engine): RefusalStore {
   const { db, transaction } = engine;
   const insert = createInsert(engine);
+  const selectOfAddress = prepare((value: Slots<{ address: string; after: number; limit: number }>) =>
+    db
+      .selectFrom('refusals')
+      .select(['at', 'address', 'details'])
+      .where('address', '=', value.address)
+      .where('at', '>', value.after)
+      .orderBy('at', 'desc')
+      .orderBy('seq', 'desc')
+      .limit(value.limit),
+  );
+  // The store keeps a few dozen rows of an address.
+  const selectConcerning = prepare(
+    (value: Slots<{ own: string; captured: string; unnamed: string; after: number }>) =>
+      db
+        .selectFrom('refusals')
+        .select(['at', 'address', 'details'])
+        .where('address', 'in', [value.own, value.captured, value.unnamed])
+        .where('at', '>', value.after)
+        .orderBy('at', 'desc')
+        .orderBy('seq', 'desc'),
+  );
+  // One text for all rows: a row of its own for each would cost more than finding them.
+  const selectRecent = prepare((value: Slots<{ after: number }>) => {
+    const newest = db
+      .selectFrom('refusals as r')
+      .select(sql<string>`r.at || ' ' || r.address`.as('line'))
+      .where('r.at', '>', value.after)
+      .where(hadNoInbox)
+      .orderBy('r.at', 'desc')
+      .limit(MAX_IN_ALL)
+      .as('newest');
+    return db.selectFrom(newest).select(sql<string | null>`string_agg(line, '\n')`.as('lines'));
+  });
   return {
     async add(refusals) {
       for (let from = 0; from < refusals.length; from += ADDED_PER_STEP) {
@@ -224,15 +232,19 @@ export function createRefusals(engine: Engine): RefusalStore {
     },
 
     async list(address, limit, now) {
-      const rows = await db
-        .selectFrom('refusals')
-        .select(['at', 'address', 'details'])
-        .where('address', '=', JSON.stringify(address))
-        .where('at', '>', now - REFUSAL_KEPT_MS)
-        .orderBy('at', 'desc')
-        .orderBy('seq', 'desc')
-        .limit(limit)
-        .execute();
+      const after = now - REFUSAL_KEPT_MS;
+      const rows = await selectOfAddress(db, { address: JSON.stringify(address), after, limit });
+      return rows.map(toRefusal);
+    },
+
+    async listConcerning(address, after, now) {
+      const [own, captured, unnamed] = [address, capturedMail(address), NO_RECIPIENT].map((one) =>
+        JSON.stringify(one),
+      ) as [string, string, string];
+      const rows = await selectConcerning(db, {
+        ...{ own, captured, unnamed },
+        after: Math.max(after, now - REFUSAL_KEPT_MS),
+      });
       return rows.map(toRefusal);
     },
 
@@ -242,6 +254,11 @@ export function createRefusals(engine: Engine): RefusalStore {
 
     async listByAccount(accountId, query, now) {
       return (await selectByAccount(db, accountId, query, now)).map(toRefusal);
+    },
+
+    async recent(after, now) {
+      const [row] = await selectRecent(db, { after: Math.max(after, now - REFUSAL_KEPT_MS) });
+      return row?.lines ?? '';
     },
 
     async listAddresses(accountId, page, now) {

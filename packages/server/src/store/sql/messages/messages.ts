@@ -7,12 +7,13 @@ import { createCheck } from './check.ts';
 import { createDeletion } from './deletion.ts';
 import { createMarks } from './marks.ts';
 import { createLists, createRawReads, createReads } from './reads.ts';
+import { createRecipients } from './recipients.ts';
 import { createReadContents } from './rows.ts';
 import { createSearch } from './search.ts';
-import { createSimilar } from './similar.ts';
+import { createUnstage } from './staged.ts';
 
 /** Reading and deleting messages; each engine adds them in its own way. */
-export function createMessages(engine: Engine, removal: Removal): Omit<MessageStore, 'addBatch'> {
+export function createMessages(engine: Engine, removal: Removal): Omit<MessageStore, 'addBatch' | 'stage'> {
   const readContents = createReadContents(engine.db);
   return {
     ...createLists(engine),
@@ -23,8 +24,9 @@ export function createMessages(engine: Engine, removal: Removal): Omit<MessageSt
     ...createAccountPages(engine),
     search: createSearch(engine, readContents),
     check: createCheck(engine, readContents),
-    ...createSimilar(engine),
+    ...createRecipients(engine),
     ...createMarks(engine),
     ...createDeletion(engine, removal),
+    unstage: createUnstage(engine),
   };
 }

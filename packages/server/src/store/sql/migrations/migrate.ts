@@ -16,6 +16,8 @@ import * as staging from './0013-staging.ts';
 import * as sharedLimits from './0014-shared-limits.ts';
 import * as compatibility from './0015-compatibility.ts';
 import * as marks from './0016-marks.ts';
+import * as failedWaits from './0017-failed-waits.ts';
+import * as replays from './0018-replays.ts';
 
 /** A change of the tables. */
 interface SchemaChange {
@@ -44,6 +46,8 @@ export const MIGRATIONS: Record<string, SchemaChange> = {
   '0014-shared-limits': sharedLimits,
   '0015-compatibility': compatibility,
   '0016-marks': marks,
+  '0017-failed-waits': failedWaits,
+  '0018-replays': replays,
 };
 
 /**

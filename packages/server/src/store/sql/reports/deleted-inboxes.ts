@@ -1,8 +1,8 @@
 import { sql } from 'kysely';
 import type { Tx } from '../engine.ts';
 
-/** Keeps what reports show of an inbox that is being deleted, if it has labels. */
-export async function keepForReports(tx: Tx, inboxId: string, now: number): Promise<void> {
+/** Keeps what reports show of inboxes that are being deleted, of those that have labels. */
+export async function keepForReports(tx: Tx, inboxIds: readonly string[], now: number): Promise<void> {
   await tx
     .insertInto('deleted_inboxes')
     .columns([
@@ -16,7 +16,7 @@ export async function keepForReports(tx: Tx, inboxId: string, now: number): Prom
         .select(['i.id', 'i.account_id', 'i.address', 'i.labels', 'i.created_at'])
         .select(sql<number>`cast(${now} as bigint)`.as('deleted_at'))
         .select(['i.received_messages', 'i.first_received_at', 'w.waits'])
-        .where('i.id', '=', inboxId)
+        .where('i.id', 'in', inboxIds)
         .where('i.labels', '!=', '{}'),
     )
     .execute();

@@ -44,6 +44,8 @@ export interface InboxesTable {
   received_messages: Generated<number>;
   /** When the first of them came; 0 before. */
   first_received_at: Generated<number>;
+  /** When the last message of its replay is due; 0 once that was cut, null without one and when it is complete. */
+  replay_until: Generated<number | null>;
 }
 
 /** One row for each label of an inbox, for the search by labels. */

@@ -2,6 +2,7 @@
 export interface ReportTables {
   inbox_waits: InboxWaitsTable;
   deleted_inboxes: DeletedInboxesTable;
+  failed_waits: FailedWaitsTable;
 }
 
 /** The waits that were held for an inbox with labels; its row is deleted with the inbox's. */
@@ -24,4 +25,16 @@ interface DeletedInboxesTable {
   first_received_at: number;
   /** JSON text of an InboxWaits; null without waits. */
   waits: string | null;
+}
+
+/** What failed waits have explained, for 24 h. */
+interface FailedWaitsTable {
+  id: string;
+  account_id: string;
+  inbox_id: string;
+  ended_at: number;
+  /** JSON text of what has nothing of a message's content. */
+  plain: string;
+  /** JSON text of what replaces parts of it while the inbox is live; null once the inbox has ended. */
+  content: string | null;
 }

@@ -13,12 +13,17 @@ const cancelled = (reason: string, now: number) => ({
   ended_at: now,
 });
 
-/** Cancels up to `limit` pending deliveries of an inbox; returns how many. */
-export async function cancelOfInbox(tx: Tx, limit: number, inboxId: string, now: number): Promise<number> {
+/** Cancels up to `limit` pending deliveries of inboxes; returns how many. */
+export async function cancelOfInboxes(
+  tx: Tx,
+  limit: number,
+  inboxIds: readonly string[],
+  now: number,
+): Promise<number> {
   const pending = tx
     .selectFrom('deliveries')
     .select('id')
-    .where('inbox_id', '=', inboxId)
+    .where('inbox_id', 'in', inboxIds)
     .where('ended_at', 'is', null)
     .limit(limit);
   const rows = tx

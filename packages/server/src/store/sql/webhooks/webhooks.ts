@@ -103,16 +103,18 @@ export async function insertWebhook(
   return toWebhook(row);
 }
 
-/** Moves the end of an inbox's webhooks to the end of the inbox. A webhook that is being deleted stays so. */
-export async function moveWebhookEnd(
+/** Moves the end of the webhooks of inboxes to the end of these. A webhook that is being deleted stays so. */
+export async function moveWebhookEnds(
   tx: Tx,
-  inbox: { accountId: string; inboxId: string; expiresAt: number },
+  accountId: string,
+  inboxIds: readonly string[],
+  expiresAt: number,
 ): Promise<void> {
   await tx
     .updateTable('webhooks')
-    .set({ ends_at: inbox.expiresAt })
-    .where('account_id', '=', inbox.accountId)
-    .where('inbox_id', '=', inbox.inboxId)
+    .set({ ends_at: expiresAt })
+    .where('account_id', '=', accountId)
+    .where('inbox_id', 'in', inboxIds)
     .where('ends_at', '>', DELETED)
     .execute();
 }

@@ -8,10 +8,11 @@ import { migrate } from '../../sql/migrations/migrate.ts';
 import { createSqlStore } from '../../sql/sql-store.ts';
 import { type Served, serveThread } from '../../thread/serve.ts';
 import { openReader, openWriter } from '../connection.ts';
+import { requireSameFile } from '../data-folder.ts';
 import { createDiskReserve } from '../disk-reserve.ts';
 import { readingEngine, writingEngine } from '../engine.ts';
 import { toUnavailable } from '../errors.ts';
-import { giveUpStages } from '../staging.ts';
+import { giveUpUnfinished } from '../staging.ts';
 import { Transactions } from '../transactions.ts';
 import type { ThreadOptions } from './start.ts';
 
@@ -27,9 +28,14 @@ async function openForWriting(
   rejectSent: (error: unknown) => void,
 ): Promise<Served> {
   const database = openWriter(connection, maxPages);
+  const requireFile = requireSameFile(connection.path);
   const reserve = createDiskReserve(database, connection);
   const transactions = new Transactions(database, {
-    beforeTransaction: reserve.beforeTransaction,
+    beforeTransaction() {
+      requireFile();
+      reserve.beforeTransaction();
+    },
+    afterCommit: requireFile,
     makeSpace: reserve.emptyLog,
     // Calls that were sent while this thread waited for the lock of another process.
     onBusy: rejectSent,
@@ -38,7 +44,7 @@ async function openForWriting(
   const engine = writingEngine(database, transactions, reserve.noteStaged);
   try {
     await migrate(engine.db, engine.dialect);
-    if (exclusive) giveUpStages(database);
+    if (exclusive) giveUpUnfinished(database);
     return {
       store: createSqlStore(engine),
       toUnavailable,

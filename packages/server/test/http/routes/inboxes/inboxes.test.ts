@@ -24,6 +24,7 @@ describe('inboxes', () => {
       address: expect.stringMatching(/^[a-z]+\.[a-z]+\d+@mayfly\.test$/),
       catchAll: false,
       eviction: 'none',
+      replay: 'none',
       domain: 'mayfly.test',
       labels: {},
       createdAt: at(now),

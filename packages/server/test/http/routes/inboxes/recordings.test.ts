@@ -217,6 +217,29 @@ describe('a recorded inbox', () => {
     }
   });
 
+  it('is imported in one step: a request that waits for mail of the account gets all messages at once', async () => {
+    const { cursor } = (await app.api('GET', '/v1/messages')).body;
+    const waiting = app.api('GET', `/v1/messages?wait=60&since=${encodeURIComponent(cursor)}`);
+    const files = { 1: mailOf('one'), 2: mailOf('two'), 3: mailOf('three') };
+    const archive = await recordingOf(
+      ['1', '2', '3'].map((file) => recorded(file)),
+      files,
+    );
+    const { body } = await importZip(archive);
+    const { messages } = (await waiting).body;
+    expect(messages.map(({ subject }: Body) => subject)).toEqual(['three', 'two', 'one']);
+    expect(new Set(messages.map(({ inboxId }: Body) => inboxId))).toEqual(new Set([body.id]));
+  });
+
+  it('says that its replay was cut when a message cannot be stored', async () => {
+    const archive = await recordingOf([recorded('1'), recorded('2'), recorded('3')], {
+      ...{ 1: mailOf('good'), 2: '', 3: mailOf('never stored') },
+    });
+    const { body } = await importZip(archive, '?speed=1');
+    const inbox = async () => (await app.api('GET', `/v1/inboxes/${body.id}`)).body;
+    await expect.poll(inbox).toMatchObject({ replay: 'cut', messageCount: 1 });
+  });
+
   it('is replayed in the recorded rhythm with ?speed=', async () => {
     const at = (ms: number) => new Date(Date.parse(MIDNIGHT) + ms).toISOString();
     const archive = await recordingOf(
@@ -224,7 +247,7 @@ describe('a recorded inbox', () => {
       { 1: mailOf('first'), 2: mailOf('second'), 3: mailOf('third') },
     );
     const answer = await importZip(archive, '?speed=1000');
-    expect(answer.body).toMatchObject({ messageCount: 0, recordedMessages: 3 });
+    expect(answer.body).toMatchObject({ messageCount: 0, recordedMessages: 3, replay: 'running' });
     expect(answer.body.replayEndsAt).not.toBeNull();
     const body = { match: { subject: 'third' }, timeoutSeconds: 20 };
     const wait = await app.api('POST', `/v1/inboxes/${answer.body.id}/wait`, { body });
@@ -234,6 +257,9 @@ describe('a recorded inbox', () => {
     expect(messages.map(({ message }) => message.subject)).toEqual(['first', 'second', 'third']);
     // 180 ms apart, less what the first was late; a busy machine can only be later.
     expect(third - first).toBeGreaterThanOrEqual(100);
+    await expect
+      .poll(async () => (await app.api('GET', `/v1/inboxes/${answer.body.id}`)).body.replay)
+      .toBe('none');
   });
 });
 

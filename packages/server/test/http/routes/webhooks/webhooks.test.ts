@@ -70,7 +70,7 @@ describe('webhooks', () => {
       const answer = await http.api('POST', '/v1/webhooks', { body: { url: HOOK, inboxId } });
       expect([answer.status, answer.body.detail]).toEqual([
         404,
-        `No inbox with the id "${inboxId}" is visible to this credential. List the inboxes of the account with GET /v1/inboxes.`,
+        `No inbox with the id "${inboxId}" is visible to this credential: it may have been deleted, or have expired more than 24 hours ago. List the inboxes of the account with GET /v1/inboxes.`,
       ]);
     }
   });

@@ -10,6 +10,7 @@ const EMPTY = {
   attempts: 0,
   deliveries: 0,
   domains: 0,
+  failed_waits: 0,
   idempotency: 0,
   inbox_labels: 0,
   inboxes: 0,
@@ -150,6 +151,8 @@ export function describeEnds(given: Given): void {
       await onlyPlaced(on.store, mailTo([a, b], { raw: new Uint8Array(3_000_000) }), T);
       await on.store.addresses.hold(owner, 'held@mayfly.test', T + 5, T);
       await on.store.refusals.add([refusalOf('x@mayfly.test')]);
+      const wait = { id: 'wai_1', accountId: owner, inboxId: a.id, endedAt: T, plain: '{}', content: '{}' };
+      await on.store.reports.addExplained([wait]);
       await on.store.usage.lease(owner, '2027-01', { want: 9, limit: null }, T);
       const days = Array.from({ length: 15 }, (_, n) => ({ day: `2027-01-${n + 10}`, requests: 1 }));
       const report = { accountId: owner, month: '2027-01', limit: null, returned: 0, kept: 0, days };

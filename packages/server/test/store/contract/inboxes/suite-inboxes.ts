@@ -63,7 +63,7 @@ export function describeInboxes(given: Given): void {
       const wish = inboxAt({ labels: { run: '7', 'NUL \0': 'lone \udfff and 🦟' } });
       const { tokenHash, ...rest } = wish;
       const counts = { messageCount: 0, receivedCount: 0, lastReceivedAt: 0, version: 1 };
-      const record = { ...rest, accountId: owner, ...counts };
+      const record = { ...rest, accountId: owner, replay: 'none', ...counts };
       const created = await given.store.inboxes.create(owner, wish, 10, null);
       expect(created).toMatchObject({ nonce: null, replayed: false });
       expect(created.inbox).toEqual(record);

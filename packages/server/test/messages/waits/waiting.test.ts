@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import type { MailLink } from '../../../../src/mail/mail.ts';
-import type { Refusal } from '../../../../src/store/contract/index.ts';
-import { type Body, startHttp, type TestHttp, type TestInbox, type TestMail } from '../../start-http.ts';
+import type { MailLink } from '../../../src/mail/mail.ts';
+import type { Refusal } from '../../../src/store/contract/index.ts';
+import { type Body, startHttp, type TestHttp, type TestInbox, type TestMail } from '../../http/start-http.ts';
 
 const SECOND = 1_000;
 const DAY = 24 * 60 * 60 * SECOND;
@@ -187,6 +187,30 @@ describe('a wait that explains itself', () => {
       ]);
     });
 
+    it.each<[string, string, object]>([
+      ['a no-break space', 'Subject: =?UTF-8?B?WW91csKgY29kZQ==?=\r\n\r\n', { subject: 'Your code' }],
+      ['a folded line', 'Subject: Your  code\r\n\tis here\r\n\r\n', { subject: 'code is here' }],
+      ['a soft hyphen', 'Subject: =?UTF-8?B?Q29uwq1maXJt?=\r\n\r\n', { subject: 'confirm' }],
+      [
+        'typography',
+        'Subject: =?UTF-8?B?WW914oCZcmUgaW4g4oCTIG5vdw==?=\r\n\r\n',
+        { subject: "you're in - now" },
+      ],
+      [
+        'a wrapped text',
+        'Subject: x\r\n\r\nPlease confirm your\r\naddress',
+        { text: 'confirm your address' },
+      ],
+      [
+        'words that only the HTML has',
+        'Content-Type: multipart/alternative; boundary=b\r\n\r\n--b\r\nContent-Type: text/plain\r\n\r\nView it in a browser\r\n--b\r\nContent-Type: text/html\r\n\r\n<p>Confirm your <b>address</b></p>\r\n--b--',
+        { text: 'confirm your address' },
+      ],
+    ])('is met by %s', async (_, raw, match) => {
+      await http.deliverRaw(inbox, `From: a@b.example\r\nMIME-Version: 1.0\r\n${raw}`);
+      expect((await look(match)).matched).toBe(true);
+    });
+
     it('says each one that failed, and no other', async () => {
       await http.deliver(inbox, mail);
       const match = { from: 'shop', subject: 'bye', text: 'link', code: true, link: { kind: 'reset' } };
@@ -296,24 +320,6 @@ describe('a wait that explains itself', () => {
       expect(explanation.nearMisses).toContainEqual(miss('brave.otter@second.test'));
     });
 
-    it('shows own inboxes alike that got mail meanwhile, to the API key and not to the read token', async () => {
-      const alike = await http.createInbox({ address: 'brave.oter@mayfly.test' });
-      const unlike = await http.createInbox({ address: 'calm.heron@mayfly.test' });
-      await http.deliver(alike);
-      await http.clock.advance(2 * 60 * SECOND);
-      const nearMisses = async (as: string) => {
-        const waiting = wait({ timeoutSeconds: 10 }, as);
-        await http.clock.untilSleeping();
-        for (const inbox of [alike, unlike]) await http.deliver(inbox, { rcptTo: [inbox.address] });
-        await http.clock.advance(10 * SECOND);
-        return (await waiting).body.explanation.nearMisses;
-      };
-      expect(await nearMisses(http.keys.own)).toMatchObject([
-        { address: 'brave.oter@mayfly.test', times: 1, outcome: 'received', inboxId: alike.id },
-      ]);
-      expect(await nearMisses(inbox.token)).toEqual([]);
-    });
-
     it("never shows what is another account's", async () => {
       const foreign = await http.createInbox({ address: 'brave.oter@mayfly.test' }, http.keys.foreign);
       await http.store.refusals.add([refusal('brave.oter@mayfly.test', http.clock.now())]);
@@ -321,6 +327,40 @@ describe('a wait that explains itself', () => {
       expect((await wait({ timeoutSeconds: 0 }, http.keys.own)).body.explanation.nearMisses).toEqual([]);
       await http.api('DELETE', `/v1/inboxes/${foreign.id}`, { as: http.keys.foreign });
       expect((await wait({ timeoutSeconds: 0 }, http.keys.own)).body.explanation.nearMisses).toEqual([]);
+    });
+  });
+
+  describe('beside deletions', () => {
+    const remove = (id: string) => http.api('DELETE', `/v1/inboxes/${inbox.id}/messages/${id}`);
+
+    it('tells apart what was deleted while the wait was held, and shows nothing of it', async () => {
+      const waiting = wait({ match: { subject: 'confirm' }, timeoutSeconds: 5 });
+      await http.clock.untilSleeping();
+      const id = await http.deliver(inbox, { subject: 'Secret words' });
+      await http.deliver(inbox, { subject: 'Welcome' });
+      await http.clock.untilSleeping();
+      await remove(id);
+      await http.clock.advance(5 * SECOND);
+      const { explanation } = (await waiting).body;
+      expect(JSON.stringify(explanation)).not.toContain('Secret');
+      expect(explanation).toMatchObject({ seenCount: 1, seen: [{ message: { subject: 'Welcome' } }] });
+      expect(explanation.summary).toBe(
+        '1 message arrived; none has "confirm" in its subject. Its subject is "Welcome". 1 message of this inbox was deleted.',
+      );
+    });
+
+    it('waits on when a match was deleted: fewer than count never are a success', async () => {
+      const first = await http.deliver(inbox);
+      const waiting = wait({ count: 2, timeoutSeconds: 3 });
+      await http.clock.untilSleeping();
+      await remove(first);
+      const second = await http.deliver(inbox);
+      await http.clock.untilSleeping();
+      const third = await http.deliver(inbox);
+      const { body } = await waiting;
+      expect(body).toMatchObject({ matched: true, messages: [{ id: second }, { id: third }] });
+      const { body: vain } = await wait({ count: 3, timeoutSeconds: 0 });
+      expect(vain).toMatchObject({ matched: false, messages: [{ id: second }, { id: third }] });
     });
   });
 

@@ -1,0 +1,92 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { newId } from '../../../src/ids.ts';
+import type { InboxRecord, Store } from '../../../src/store/contract/index.ts';
+import { openSqlite } from '../../../src/store/sqlite/open.ts';
+import { damagePage, inDatabase, unreadable } from '../../support/damage.ts';
+import { inboxAt, mailTo, T } from '../builders.ts';
+import { temporaryPath } from './open-sqlite.ts';
+
+const HOUR = 3_600_000;
+const DAMAGED = { code: 'storage_damaged' };
+/** Rows of several pages. */
+const INBOXES = 60;
+
+let place: ReturnType<typeof temporaryPath>;
+let store: Store;
+let accountId: string;
+let inboxes: InboxRecord[];
+let damages: Error[];
+
+const open = async (): Promise<void> => {
+  damages = [];
+  store = await openSqlite({ path: place.path, onDamage: (error) => damages.push(error) });
+};
+
+beforeEach(async () => {
+  place = temporaryPath();
+  await open();
+  accountId = newId('acc', T);
+  inboxes = [];
+  await store.accounts.create({ id: accountId, name: 'a', plan: 'free', createdAt: T }, null);
+  for (let n = 0; n < INBOXES; n++) {
+    const labels = { half: n % 2 === 0 ? 'even' : 'odd', text: 'x'.repeat(200) };
+    inboxes.push((await store.inboxes.create(accountId, inboxAt({ labels }), 1000, null)).inbox);
+  }
+  await store.messages.addBatch(
+    inboxes.map((inbox) => mailTo([inbox])),
+    T,
+  );
+});
+afterEach(async () => {
+  await store.close();
+  place.remove();
+});
+
+/** Damages a page of a table between two runs of the store. */
+async function damage(table: string): Promise<void> {
+  await store.close();
+  damagePage(place.path, table);
+  await open();
+}
+
+describe('a damaged page', () => {
+  it('fails the mails that need it, and none of those that share their commit', async () => {
+    await damage('inboxes');
+    const ids = inboxes.map(({ id }) => id);
+    const lost = unreadable(place.path, 'select * from inboxes where id = ?', ids);
+    expect(lost.length).toBeGreaterThan(0);
+    expect(lost.length).toBeLessThan(INBOXES);
+    const results = await Promise.allSettled(
+      inboxes.map((inbox) => store.messages.addBatch([mailTo([inbox])], T + 1)),
+    );
+    for (const [n, { id }] of inboxes.entries()) {
+      if (lost.includes(id)) expect(results[n]).toMatchObject({ reason: DAMAGED });
+      else expect(results[n]).toMatchObject({ value: [[{ inboxId: id }]] });
+    }
+    await expect(store.ping()).rejects.toMatchObject(DAMAGED);
+    expect(damages).toHaveLength(1);
+  });
+
+  it('of a mail does not keep its inbox from being deleted, nor others from being deleted with it', async () => {
+    await damage('sources');
+    const [first, ...others] = inboxes as [InboxRecord, ...InboxRecord[]];
+    expect(await store.inboxes.delete(accountId, first.id, T + 1)).toBe(true);
+    await store.inboxes.deleteByLabels(accountId, { half: 'even' }, T + 1);
+    await store.inboxes.deleteByLabels(accountId, { half: 'odd' }, T + 1);
+    for (const { id } of [first, ...others])
+      expect(await store.inboxes.findTokenHash(id, T + 1)).toBeUndefined();
+  });
+
+  it('keeps the sweeper from what needs it, and from nothing else', async () => {
+    await store.addresses.hold(accountId, 'held@mayfly.test', T + 1, T);
+    const refusal = { reply: '550', mailFrom: '', helo: '', remoteAddress: '127.0.0.1' };
+    await store.refusals.add([{ at: T, address: 'nobody@mayfly.test', ...refusal }]);
+    await damage('refusals_by_time');
+    const later = T + 1000 * HOUR;
+    await expect(store.upkeep.sweep(later, 100_000)).rejects.toMatchObject(DAMAGED);
+    const count = (table: string) =>
+      inDatabase(place.path, (rows) => rows.prepare(`select count(*) as n from ${table}`).get()?.n);
+    expect(count('addresses')).toBe(0);
+    expect(count('messages')).toBe(0);
+  });
+});

@@ -1,0 +1,257 @@
+import { execFile } from 'node:child_process';
+import { closeSync, cpSync, mkdtempSync, openSync, renameSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { createTransport } from 'nodemailer';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { damagePage, inDatabase, unreadable } from '../../support/damage.ts';
+import { inForm, timeLimit } from '../../support/form.ts';
+import { type Inbox, type ServerProcess, startServer } from '../../support/server-process.ts';
+
+const MAIN = fileURLToPath(new URL('../../../bin/mayfly.js', import.meta.url));
+const INBOXES = 6;
+const MAILS_EACH = 10;
+
+let folder: string;
+/** A data folder with inboxes and mail, and those inboxes. */
+let whole: string;
+let inboxes: Inbox[];
+let dataDir: string;
+let server: ServerProcess | undefined;
+/** What the server has written to its standard output since it was ready. */
+let output = '';
+
+/** @returns the code of the reply */
+async function send({ smtpPort }: ServerProcess, to: string, subject: string): Promise<number> {
+  const transport = createTransport({ host: '127.0.0.1', port: smtpPort });
+  const text = `text of ${subject}. `.repeat(100);
+  try {
+    await transport.sendMail({ from: 'app@example.org', to, subject, text });
+    return 250;
+  } catch (error) {
+    return (error as { responseCode?: number }).responseCode ?? 0;
+  } finally {
+    transport.close();
+  }
+}
+
+async function start(): Promise<ServerProcess> {
+  server = await startServer({ dataDir });
+  output = '';
+  server.process.stdout?.on('data', (piece) => {
+    output += piece;
+  });
+  return server;
+}
+
+const reported = (): { level: string; msg: string; path?: string }[] =>
+  (server?.greeting + output)
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line))
+    .filter(({ level }) => level === 'error');
+
+const file = () => join(dataDir, 'mayfly.db');
+
+/** Ids of the messages whose rows SQLite cannot read. */
+function lostMessages(): string[] {
+  const messages = inDatabase(file(), (database) =>
+    database.prepare('select id, source_seq from messages').all(),
+  );
+  const sources = messages.map(({ source_seq }) => Number(source_seq));
+  const lost = unreadable(file(), 'select * from sources where seq = ?', sources);
+  return messages.filter(({ source_seq }) => lost.includes(Number(source_seq))).map(({ id }) => String(id));
+}
+
+/** @returns status and code of a problem */
+async function outcome(method: string, path: string, body?: object): Promise<string> {
+  const answer = await (server as ServerProcess).request(method, path, body);
+  const text = await answer.text();
+  return answer.ok ? String(answer.status) : `${answer.status} ${JSON.parse(text).code}`;
+}
+
+const DAMAGED = '503 storage_damaged';
+
+const runCheck = (): Promise<{ code: number; text: string }> =>
+  new Promise((resolve) => {
+    execFile(
+      process.execPath,
+      [MAIN, 'check'],
+      { env: { PATH: process.env.PATH, MAYFLY_DATA_DIR: dataDir } },
+      (error, stdout, stderr) => resolve({ code: Number(error?.code ?? 0), text: stdout + stderr }),
+    );
+  });
+
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'mayfly-damage-'));
+  whole = join(folder, 'whole');
+  const filled = await startServer({ dataDir: whole });
+  inboxes = [];
+  for (let n = 0; n < INBOXES; n++) inboxes.push(await filled.createInbox());
+  for (const { address } of inboxes)
+    for (let n = 0; n < MAILS_EACH; n++) expect(await send(filled, address, `mail ${n}`)).toBe(250);
+  expect(await send(filled, 'nobody@mayfly.test', 'refused')).toBe(550);
+  await filled.end('SIGTERM');
+});
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+let copies = 0;
+beforeEach(() => {
+  dataDir = join(folder, `data ${++copies}`);
+  cpSync(whole, dataDir, { recursive: true });
+});
+afterEach(async () => {
+  await server?.end('SIGKILL');
+  server = undefined;
+});
+
+/** Each message, its inbox, and how a request for it ends. */
+async function readAll(): Promise<Map<string, string>> {
+  const query = 'select m.id, i.id as inbox from messages m join inboxes i on i.seq = m.inbox_seq';
+  const ids = inDatabase(join(whole, 'mayfly.db'), (database) => database.prepare(query).all());
+  const outcomes = new Map<string, string>();
+  for (const { id, inbox } of ids)
+    outcomes.set(String(id), await outcome('GET', `/v1/inboxes/${inbox}/messages/${id}`));
+  return outcomes;
+}
+
+describe('a damaged page of the database', () => {
+  it('costs the answers that need it, readiness and one line of the log, and nothing else', async () => {
+    damagePage(file(), 'sources');
+    const lost = lostMessages();
+    expect(lost.length).toBeGreaterThan(0);
+    const running = await start();
+    expect(await outcome('GET', '/readyz')).toBe('200');
+
+    const outcomes = await readAll();
+    const failed = [...outcomes].filter(([, status]) => status === DAMAGED).map(([id]) => id);
+    expect(failed.sort()).toEqual(lost.sort());
+    expect(new Set(outcomes.values())).toEqual(new Set(['200', DAMAGED]));
+    expect(await outcome('GET', '/readyz')).toBe(DAMAGED);
+    expect(await outcome('GET', '/healthz')).toBe('200');
+
+    const lists = await Promise.all(
+      inboxes.map(({ id }) => outcome('GET', `/v1/inboxes/${id}/messages?limit=${MAILS_EACH}`)),
+    );
+    expect(lists).toContain('200');
+    expect(lists).toContain(DAMAGED);
+    expect(await outcome('GET', '/v1/messages?q=nothing')).toBe(DAMAGED);
+    const fresh = await running.createInbox();
+    expect(await send(running, fresh.address, 'fresh')).toBe(250);
+    expect(await outcome('GET', `/v1/inboxes/${fresh.id}/messages?subject=fresh`)).toBe('200');
+    for (const { id } of inboxes) expect(await outcome('DELETE', `/v1/inboxes/${id}`)).toBe('204');
+
+    expect((await running.end('SIGTERM')).code).toBe(0);
+    const lines = reported().filter(({ msg }) => msg.includes('mayfly check'));
+    expect(lines).toEqual([expect.objectContaining({ path: file() })]);
+  });
+
+  it('is named by mayfly check with the messages that it costs, also while the server runs', async () => {
+    expect(await runCheck()).toEqual({ code: 0, text: `The database in ${dataDir} is sound.\n` });
+    damagePage(file(), 'sources');
+    const lost = lostMessages();
+    await start();
+    const { code, text } = await runCheck();
+    expect(code).toBe(1);
+    expect(text).toMatch(/^Table sources: rows are damaged\.\n {2}Tree \d+ page \d+: /);
+    expect(text).toMatch(/mayfly restore/);
+    const named = text.match(/msg_\w+/g) ?? [];
+    expect(named.sort()).toEqual(lost.sort());
+  });
+
+  it('of an index costs no row, says mayfly check', async () => {
+    damagePage(file(), 'messages_of_account');
+    const { code, text } = await runCheck();
+    expect(code).toBe(1);
+    expect(text).toMatch(/^Table messages: only indexes are damaged; no row is lost\./);
+    await start();
+    expect(new Set((await readAll()).values())).toEqual(new Set(['200']));
+  });
+
+  const ALL = [
+    ...['accounts', 'keys', 'sqlite_autoindex_keys_1', 'addresses', 'addresses_by_end', 'inboxes'],
+    ...['sqlite_autoindex_inboxes_1', 'inboxes_of_account', 'inboxes_by_end', 'messages'],
+    ...['messages_of_account', 'refusals', 'refusals_by_time', 'usage_months', 'account_orders'],
+    ...['kysely_migration', 'sqlite_schema'],
+  ];
+  it.each(inForm(['accounts', 'inboxes', 'refusals_by_time', 'account_orders'], ALL))(
+    'of %s does not end the server, or keeps it from starting with a sentence that says what to do',
+    async (table) => {
+      damagePage(file(), table);
+      try {
+        await start();
+      } catch (error) {
+        expect(String(error)).toContain(file());
+        expect(String(error)).toMatch(/mayfly (check|restore)/);
+        return;
+      }
+      const requests: [string, string, object?][] = inboxes.flatMap(({ id }) => [
+        ['GET', `/v1/inboxes/${id}`],
+        ['GET', `/v1/inboxes/${id}/messages`],
+        ['POST', `/v1/inboxes/${id}/wait`, { timeoutSeconds: 0, match: { subject: 'never' } }],
+        ['DELETE', `/v1/inboxes/${id}`],
+      ]);
+      const others = ['/v1/messages?q=mail', '/v1/refusals', '/v1/usage', '/v1/inboxes?limit=5'];
+      for (const path of others) requests.push(['GET', path]);
+      for (const request of [...requests, ['POST', '/v1/inboxes', {}] as const]) {
+        const [method, path, body] = request;
+        expect(await outcome(method, path, body)).toMatch(/^(20[014]|404 not_found|503 storage_damaged)$/);
+      }
+      for (const { address } of inboxes)
+        expect([250, 451, 550]).toContain(await send(server as ServerProcess, address, 'one more'));
+      expect(await outcome('GET', '/readyz')).toBe(DAMAGED);
+      expect((await server?.end('SIGTERM'))?.code).toBe(0);
+      expect(reported().filter(({ msg }) => msg.includes('mayfly check'))).toHaveLength(1);
+    },
+    timeLimit(300_000),
+  );
+});
+
+describe('a data folder that is removed while the server runs', () => {
+  it('costs the next mail its 250, readiness and one line of the log', async () => {
+    const running = await start();
+    const [inbox] = inboxes as [Inbox];
+    expect(await send(running, inbox.address, 'before')).toBe(250);
+    rmSync(dataDir, { recursive: true });
+    expect(await outcome('GET', '/readyz')).toBe(DAMAGED);
+    for (const subject of ['first', 'second']) expect(await send(running, inbox.address, subject)).toBe(451);
+    expect(await outcome('POST', '/v1/inboxes', {})).toBe(DAMAGED);
+    expect((await running.end('SIGTERM')).code).toBe(0);
+    const err = expect.objectContaining({ message: expect.stringContaining('removed') });
+    expect(reported().filter(({ path }) => path)).toEqual([expect.objectContaining({ path: file(), err })]);
+  });
+
+  it('or replaced by another one, costs the same; mail goes on when it is back', async () => {
+    const running = await start();
+    const [inbox] = inboxes as [Inbox];
+    renameSync(dataDir, `${dataDir} elsewhere`);
+    cpSync(whole, dataDir, { recursive: true });
+    expect(await send(running, inbox.address, 'elsewhere')).toBe(451);
+    rmSync(dataDir, { recursive: true });
+    renameSync(`${dataDir} elsewhere`, dataDir);
+    expect(await send(running, inbox.address, 'back')).toBe(250);
+  });
+});
+
+describe('a database file that was emptied', () => {
+  it.each(['emptied', 'removed'])('is not a new server without a warning when it was %s', async (how) => {
+    if (how === 'removed') rmSync(file());
+    else closeSync(openSync(file(), 'w'));
+    const { greeting } = await startServer({ dataDir, env: { MAYFLY_LOG_LEVEL: 'warn' } }).then(
+      async (running) => {
+        await running.end('SIGTERM');
+        return running;
+      },
+    );
+    const warnings = greeting.split('\n').filter((line) => line.includes('"level":"warn"'));
+    expect(warnings).toEqual([expect.stringMatching(/empty or missing.*mayfly restore/)]);
+  });
+
+  it('a first start has none', async () => {
+    rmSync(dataDir, { recursive: true });
+    const running = await startServer({ dataDir, env: { MAYFLY_LOG_LEVEL: 'warn' } });
+    await running.end('SIGTERM');
+    expect(running.greeting).not.toContain('"level":"warn"');
+  });
+});

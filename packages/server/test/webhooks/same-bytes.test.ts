@@ -1,0 +1,77 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import { describeOnEngines } from '../support/nodes.ts';
+import { startApp, type TestApp } from '../support/start-app.ts';
+import { startHttp } from './receivers.ts';
+import { until } from './start-webhooks.ts';
+
+const MAILS = [
+  { subject: 'plain', text: 'Your code is 482913.' },
+  {
+    subject: 'Grüße, 世界 🎉',
+    text: 'é'.repeat(1000),
+    html: '<p>Größe <a href="https://example.org/ü">x</a></p>',
+  },
+  { subject: 'longer than an event', text: 'ä'.repeat(200_000), html: `<p>${'ß'.repeat(200_000)}</p>` },
+  {
+    subject: 'attachments',
+    text: 'See the files.',
+    attachments: Array.from({ length: 20 }, (_, n) => ({ filename: `ü ${n}.txt`, content: `file ${n}` })),
+  },
+  {
+    subject: 'links',
+    text: Array.from({ length: 300 }, (_, n) => `https://example.org/${n}/${'x'.repeat(300)}`).join('\n'),
+  },
+];
+
+describeOnEngines('the body of a webhook', (engine) => {
+  it('has the same bytes on every attempt, whichever server makes it, and its URLs are paths', async () => {
+    const { env, stop } = await engine.start();
+    const database = await env();
+    const receiver = await startHttp();
+    const dataDir = mkdtempSync(join(tmpdir(), 'mayfly-same-bytes-'));
+    // Each is another server, at another port.
+    const start = () => startApp({ MAYFLY_WEBHOOK_ALLOW: '127.0.0.1/32', ...database }, {}, dataDir);
+    const first = await start();
+    let second: TestApp | undefined;
+    try {
+      const { body: webhook } = await first.api('POST', '/v1/webhooks', {
+        body: { url: `http://127.0.0.1:${receiver.port}/` },
+      });
+      const inbox = await first.createInbox({ labels: { z: '1', a: '2', 10: '3', 9: '4' } });
+      for (const mail of MAILS) await first.send({ from: 'ä@example.org', to: inbox.address, ...mail });
+      await first.api('POST', `/v1/webhooks/${webhook.id}/test`);
+      const bodies = () => receiver.requests.map(({ body }) => body.toString('latin1')).toSorted();
+      const deliveries = (app: TestApp) => async () =>
+        (await app.api('GET', `/v1/webhooks/${webhook.id}/deliveries`)).body.deliveries;
+      const all = MAILS.length + 1;
+      const isDone = (some: { state: string }[]) =>
+        some.filter(({ state }) => state === 'delivered').length === all;
+      await until(deliveries(first), isDone);
+      const sent = bodies();
+      expect(sent).toHaveLength(all);
+      await first.stop();
+
+      second = await start();
+      receiver.requests.length = 0;
+      const replayed = await second.api('POST', `/v1/webhooks/${webhook.id}/deliveries/replay`, {
+        body: { state: 'delivered' },
+      });
+      expect(replayed.body).toEqual({ replayed: all });
+      await until(deliveries(second), isDone);
+      expect(bodies()).toEqual(sent);
+      for (const body of receiver.requests.map((request) => JSON.parse(request.body.toString()))) {
+        const { url, attachments } = body.data.message;
+        expect(url).toMatch(/^\/v1\/inboxes\/inb_\w+\/messages\/msg_\w+$/);
+        for (const one of attachments) expect(one.url).toBe(`${url}/attachments/${one.id}`);
+      }
+    } finally {
+      await (second ?? first).stop();
+      await receiver.close();
+      await stop();
+      rmSync(dataDir, { recursive: true });
+    }
+  });
+});
