@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import { bodyOf } from './chunked-body.ts';
+import { dropChunks } from './chunked-body.ts';
 
 /**
  * Reads and drops the rest of a body, so that the connection can be used for the next request.
@@ -12,11 +12,9 @@ export function discardBody(
   done: (isRead: boolean) => void,
 ): void {
   let left = maxBytes;
-  const body = bodyOf(request);
   const finish = (isRead: boolean): void => {
-    body.off('data', count).off('end', atEnd);
-    request.off('close', atEnd);
-    if (!isRead) body.pause();
+    request.off('data', count).off('end', atEnd).off('close', atEnd);
+    if (!isRead) request.pause();
     done(isRead);
   };
   const count = (bytes: Buffer): void => {
@@ -24,7 +22,7 @@ export function discardBody(
     if (left < 0) finish(false);
   };
   const atEnd = (): void => finish(true);
-  body.on('data', count).once('end', atEnd);
-  request.once('close', atEnd);
-  if (body.readableEnded || request.destroyed) finish(true);
+  request.on('data', count).once('end', atEnd).once('close', atEnd);
+  dropChunks(request);
+  if (request.readableEnded || request.destroyed) finish(true);
 }

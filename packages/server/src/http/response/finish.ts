@@ -2,6 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { plainAddress } from '../../inbound/source-key.ts';
 import type { App, HttpDeps, RouteContext } from '../context.ts';
 import { CONNECTION_LIMITS, MAX_DISCARDED_BYTES, SMALL_RESPONSE_BYTES, STREAM_BYTES } from '../limits.ts';
+import { dropChunks } from '../request/chunked-body.ts';
 import { discardBody } from '../request/discard-body.ts';
 import { hasBody } from '../request/headers.ts';
 import { type KnownPaths, nothingThere } from '../request/paths.ts';
@@ -120,5 +121,9 @@ export function finishResponses(app: App, { options, admission, held }: RouteCon
     if (held.released) reply.header('connection', 'close');
     if (request.caller !== null) return done();
     dropBody(request, reply, done);
+  });
+  app.addHook('onResponse', ({ raw }, _reply, done) => {
+    dropChunks(raw);
+    done();
   });
 }
