@@ -10,7 +10,8 @@ export default defineConfig(({ mode }) => {
     test: {
       name,
       include: [include],
-      exclude: ['**/node_modules/**', ...exclude],
+      // Projects are run by tests, with runners of their own.
+      exclude: ['**/node_modules/**', 'packages/*/test/system/project/**', ...exclude],
       // Nothing is shared that a file could spoil for the next: servers, stores and clocks are made anew, and
       // no module is mocked. A process and all modules anew for each file would take a quarter of the time.
       isolate: false,

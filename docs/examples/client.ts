@@ -1,17 +1,17 @@
 import { Mayfly } from '@mayfly/client';
 
-/** @param send what the application under test does: it sends a code to the address */
-export async function firstTest(
-  mayfly: Mayfly,
-  send: (address: string) => Promise<unknown>,
-): Promise<string> {
-  const inbox = await mayfly.inboxes.create({ ttlMinutes: 15, labels: { run: 'first' } });
-  await send(inbox.address);
-  const code = await inbox.waitForCode({ subject: 'confirm' });
-  await inbox.expectSilence({ subject: 'invoice' }, { forMs: 200 });
-  await inbox.delete();
-  return code;
-}
-
-/** Without arguments: MAYFLY_URL and MAYFLY_API_KEY. */
+// MAYFLY_URL and MAYFLY_API_KEY; without them the server that `mayfly dev` runs on this machine.
 export const connect = () => new Mayfly();
+
+/** @param signUp what the application under test does: it sends a code and a link to the address */
+export async function firstTest(mayfly: Mayfly, signUp: (address: string) => Promise<unknown>) {
+  const inbox = await mayfly.createInbox({ ttlMinutes: 15, labels: { run: 'first' } });
+  await signUp(inbox.address);
+
+  const mail = await inbox.waitForMessage({ subject: 'confirm', timeout: 10_000 });
+  const found = { code: mail.code(), link: mail.link({ kind: 'verify' }) };
+
+  await inbox.expectSilence({ subject: 'invoice', within: 200 });
+  await inbox.delete();
+  return found;
+}

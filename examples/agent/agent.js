@@ -1,9 +1,9 @@
 // An agent checks the sign-up mail of an application, with nothing but requests (docs/agents.md, /llms.txt).
-// It prints what it found, one JSON object a line. MAYFLY_API_KEY, and MAYFLY_URL and SMTP_PORT where they differ.
+// It prints what it found, one JSON object a line. MAYFLY_URL, MAYFLY_API_KEY and SMTP_PORT where they differ.
 import { sendWithRetries } from '../retries/mailer.js';
 
 const URL_OF_API = process.env.MAYFLY_URL ?? 'http://127.0.0.1:8025';
-const KEY = process.env.MAYFLY_API_KEY;
+const KEY = process.env.MAYFLY_API_KEY || 'dev';
 const SMTP = { port: Number(process.env.SMTP_PORT ?? 2525) };
 const LATER = { code: 451, text: '4.7.1 Greylisted, try again later' };
 

@@ -1,16 +1,10 @@
-"""What agent.js checks, as tests of pytest. Only the client of pytest-mayfly; requests for recordings."""
+"""What agent.js checks, as tests of pytest."""
 
-import json
-import os
 import smtplib
-import urllib.request
 from email.message import EmailMessage
 from email.utils import formatdate, make_msgid
 
 import pytest
-
-URL = os.environ.get("MAYFLY_URL", "http://127.0.0.1:8025")
-
 
 def sign_up(host, port, address, attempts=3):
     """The application under test: it mails a code, and tries again when the server says so."""
@@ -27,15 +21,6 @@ def sign_up(host, port, address, attempts=3):
                 raise
 
 
-def request(method, path, body=None, content_type="application/json"):
-    headers = {"Authorization": f"Bearer {os.environ['MAYFLY_API_KEY']}"}
-    if body is not None:
-        headers["Content-Type"] = content_type
-    message = urllib.request.Request(f"{URL}/v1{path}", body, headers, method=method)
-    with urllib.request.urlopen(message, timeout=30) as response:
-        return response.read()
-
-
 @pytest.fixture
 def confirmed(mail_inbox, mayfly_smtp):
     """The mail of a sign-up on a bad day: refused twice, then served slowly."""
@@ -47,27 +32,22 @@ def confirmed(mail_inbox, mayfly_smtp):
 
 def test_the_mail_survives_a_busy_and_slow_server(mail_inbox, confirmed):
     assert confirmed.code() == "482913"
-    assert [rule["left"] for rule in mail_inbox.faults()] == [0, 0]
+    assert [rule.left for rule in mail_inbox.faults()] == [0, 0]
 
 
 def test_the_mail_is_well_made(mail_inbox, confirmed):
-    assert [finding for finding in mail_inbox.lint(confirmed.id) if finding["severity"] == "error"] == []
+    assert [finding for finding in confirmed.lint() if finding.severity == "error"] == []
 
 
 def test_the_timeline_shows_the_delay_and_the_commit(mail_inbox, confirmed):
-    events = mail_inbox.timeline(confirmed.id)
-    assert any(event["event"] == "fault" and "200 ms" in event["detail"] for event in events)
-    assert "committed" in [event["event"] for event in events]
+    events = confirmed.timeline()
+    assert any(event.event == "fault" and "200 ms" in event.detail for event in events)
+    assert "committed" in [event.event for event in events]
 
 
-def test_a_recording_replays_byte_for_byte(mail_inbox, confirmed):
-    recording = request("GET", f"/inboxes/{mail_inbox.id}/export")
-    replayed = json.loads(request("POST", "/inboxes/import?speed=10", recording, "application/zip"))
-    body = json.dumps({"match": {"code": True}, "timeoutSeconds": 20}).encode()
-    again = json.loads(request("POST", f"/inboxes/{replayed['id']}/wait", body))
-    raw = f"/inboxes/{replayed['id']}/messages/{again['messages'][0]['id']}/raw"
-    assert request("GET", raw) == request("GET", f"/inboxes/{mail_inbox.id}/messages/{confirmed.id}/raw")
-    request("DELETE", f"/inboxes/{replayed['id']}")
+def test_a_recording_replays_byte_for_byte(mayfly, mail_inbox, confirmed):
+    with mayfly.import_inbox(mail_inbox.export(), speed=10) as replayed:
+        assert replayed.wait_for_message(code=True, timeout=20).raw() == confirmed.raw()
 
 
 def test_a_wait_in_vain_names_the_fault_that_refused_the_mail(mail_inbox, mayfly_smtp):

@@ -9,7 +9,7 @@ test('a greylisting server delays the mail, and it arrives once', async ({ inbox
   await sendWithRetries(mailTo(inbox), smtp);
 
   await inbox.waitForMessage({ subject: 'Your order' });
-  await inbox.expectSilence({ subject: 'Your order' }, { forMs: 500 });
+  await inbox.expectSilence({ subject: 'Your order', within: 500 });
   expect(await inbox.faults()).toMatchObject([{ left: 0 }]);
 });
 

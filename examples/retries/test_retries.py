@@ -27,8 +27,8 @@ def test_a_greylisted_mail_arrives_once(mail_inbox, mayfly_smtp, at):
     mail_inbox.set_faults({"at": at, "reply": LATER, "times": 2})
     send_with_retries(*mayfly_smtp, mail_inbox.address)
     mail_inbox.wait_for_message(subject="Your order")
-    mail_inbox.assert_silence(seconds=0.5)
-    assert [rule["left"] for rule in mail_inbox.faults()] == [0]
+    mail_inbox.expect_silence(within=0.5)
+    assert [rule.left for rule in mail_inbox.faults()] == [0]
 
 
 def test_a_lost_connection_costs_no_mail(mail_inbox, mayfly_smtp):
@@ -41,4 +41,4 @@ def test_a_refused_address_is_tried_once(mail_inbox, mayfly_smtp):
     mail_inbox.set_faults({"at": "rcpt", "reply": {"code": 550}, "times": 5})
     with pytest.raises(smtplib.SMTPRecipientsRefused):
         send_with_retries(*mayfly_smtp, mail_inbox.address)
-    assert [rule["left"] for rule in mail_inbox.faults()] == [4]
+    assert [rule.left for rule in mail_inbox.faults()] == [4]

@@ -45,11 +45,7 @@ export default defineConfig({
       output: {
         // One script for the first screen, though others share parts of it.
         codeSplitting: {
-          groups: [
-            { name: 'index', tags: ['$initial'] },
-            // What the stream of new mail needs of the client, which loads it when it is used: one request, not four.
-            { name: 'stream', test: /client\/src\/(uncommon|account|pages|stream)\.ts$/ },
-          ],
+          groups: [{ name: 'index', tags: ['$initial'] }],
         },
       },
     },

@@ -1,12 +1,18 @@
 from __future__ import annotations
 
 import asyncio
+import base64
+import hashlib
+import hmac
+import json
 import re
 import smtplib
 import threading
 import time
+from datetime import datetime, timedelta, timezone
 from email.message import EmailMessage
 from http.server import BaseHTTPRequestHandler, HTTPServer
+from typing import Any
 from urllib.parse import urlencode
 
 import pytest
@@ -16,6 +22,7 @@ from mayfly import (
     ApiError,
     AsyncInbox,
     ConnectionFailedError,
+    GoneError,
     Inbox,
     Mayfly,
     MayflyError,
@@ -23,6 +30,8 @@ from mayfly import (
     ScopeError,
     UnexpectedMessageError,
     WaitTimeoutError,
+    WebhookVerificationError,
+    webhook,
 )
 
 
@@ -73,20 +82,43 @@ def test_says_in_a_table_why_a_wait_failed(mail_inbox: Inbox, send: Send) -> Non
     # The default would be 30 s.
     assert time.monotonic() - started < 15
     label = urlencode({"label.run": mail_inbox.labels["run"]})
-    text = re.sub(r"wai_\w+$", "wai_1", str(raised.value))
-    assert re.sub(r"\d\d:\d\d:\d\d", "12:03:07", text) == (
-        f'No mail with subject "reset" reached {mail_inbox.address} in 0.5 s.\n'
-        "  1 other mail came (times in UTC):\n"
-        '    12:03:07  subject is "Welcome to Shop"  from no-reply@shop.example\n'
-        f"  Look: {mail_inbox.console_url}/why?subject=reset&{label}&wait=wai_1"
-    )
+    shown = re.sub(r"wai_\w+", "wai_1", str(raised.value))
+    summary, *table = re.sub(r"\d\d:\d\d:\d\d", "12:03:07", shown).split("\n")
+    assert summary == raised.value.explanation.summary
+    assert summary.startswith("1 message arrived")
+    assert table == [
+        f'  Waited 0.5 s for a mail with subject "reset" to {mail_inbox.address}.',
+        "  1 other mail came (times in UTC):",
+        '    12:03:07  subject is "Welcome to Shop"  from no-reply@shop.example',
+        f"  Look: {mail_inbox.console_url}/why?wait=wai_1&subject=reset&{label}",
+    ]
+    failed = mail_inbox.failed_wait(str(raised.value.wait_id))
+    assert failed.explanation == raised.value.explanation
+
+
+def test_names_both_conditions_and_how_to_take_a_code_and_a_link_from_one_mail(
+    mail_inbox: Inbox, send: Send
+) -> None:
+    html = '<p>Your code is 482913.</p><a href="https://a.example/confirm?t=1">Confirm</a>'
+    send(mail_inbox.address, "Confirm", "Your code is 482913.", html)
+    assert mail_inbox.wait_for_code() == "482913"
+    with pytest.raises(WaitTimeoutError, match=r"matches, but the wait before returned it\. .* mail\.link\(\)"):
+        mail_inbox.wait_for_link(timeout=0.1)
+    mail = mail_inbox.wait_for_message(subject="confirm", since="start")
+    assert (mail.code(), mail.link()) == ("482913", "https://a.example/confirm?t=1")
+
+
+def test_says_that_a_message_failed_what_only_the_client_checks(mail_inbox: Inbox, send: Send) -> None:
+    send(mail_inbox.address, "Welcome")
+    with pytest.raises(WaitTimeoutError, match="^A message arrived, but did not meet what the client checks itself: subject"):
+        mail_inbox.wait_for_message(subject=re.compile("reset"), timeout=0.1)
 
 
 def test_expects_silence(mail_inbox: Inbox, send: Send) -> None:
-    mail_inbox.assert_silence(seconds=0.2, subject="invoice")
+    mail_inbox.expect_silence(within=0.2, subject="invoice")
     send(mail_inbox.address, "Your invoice")
     with pytest.raises(UnexpectedMessageError, match="Your invoice"):
-        mail_inbox.assert_silence(seconds=0.2, subject="invoice")
+        mail_inbox.expect_silence(within=0.2, subject="invoice")
 
 
 def test_refuses_conditions_that_it_does_not_know(mail_inbox: Inbox) -> None:
@@ -99,15 +131,82 @@ def test_reads_and_lists(mail_inbox: Inbox, send: Send) -> None:
     send(mail_inbox.address, "Two", "text", "<p>html</p>")
     newest, oldest = mail_inbox.messages()
     assert (newest.subject, oldest.subject) == ("Two", "One")
-    assert newest.sender is not None and newest.sender.address == "no-reply@shop.example"
+    assert newest.from_ is not None and newest.from_.address == "no-reply@shop.example"
     message = mail_inbox.read(newest.id)
     assert message.html is not None and "<p>html</p>" in message.html
-    assert b"Subject: Two" in mail_inbox.raw(newest.id)
-    assert "committed" in [event["event"] for event in mail_inbox.timeline(newest.id)]
+    assert b"Subject: Two" in newest.raw()
+    assert "committed" in [event.event for event in newest.timeline()]
     assert mail_inbox.set_faults({"at": "rcpt", "delayMs": 5}) == mail_inbox.faults() != []
     mail_inbox.clear_faults()
     assert mail_inbox.faults() == []
-    assert "missing-date" in [finding["rule"] for finding in mail_inbox.lint(newest.id)]
+    assert "missing-date" in [finding.rule for finding in newest.lint()]
+    assert [one.subject for one in mail_inbox.messages(subject="one")] == ["One"]
+    assert len(mail_inbox.messages(limit=1)) == 1
+
+
+def test_marks_messages_and_counts_labels(mayfly: Mayfly, mail_inbox: Inbox) -> None:
+    mail = mail_inbox.inject("Subject: Marked\r\n\r\nhello")
+    mail_inbox.inject("Subject: Unmarked\r\n\r\nhello")
+    marked = mail.mark(read=True, tags=["reviewed"])
+    assert (marked.read_at is not None, marked.tags) == (True, ["reviewed"])
+    assert marked.mark(read=False).read_at is None
+    assert [one.subject for one in mail_inbox.messages(q="tag:reviewed")] == ["Marked"]
+    assert mail_inbox.labels["test"] in [label.value for label in mayfly.labels("test")]
+
+
+def test_injects_exports_imports_deletes_and_empties(mayfly: Mayfly, mail_inbox: Inbox) -> None:
+    mail = mail_inbox.inject("Subject: Recorded\r\n\r\nYour code is 482913.", mail_from="a@b.example")
+    assert (mail.subject, mail.code()) == ("Recorded", "482913")
+    with mayfly.import_inbox(mail_inbox.export(), speed=10) as copy:
+        assert copy.wait_for_code(subject="recorded") == "482913"
+    mail.delete()
+    mail_inbox.inject(b"Subject: Second\r\n\r\nsecond")
+    mail_inbox.empty()
+    assert mail_inbox.messages() == []
+    mail_inbox.expire()
+    with pytest.raises(GoneError):
+        mail_inbox.messages()
+
+
+def test_returns_typed_results_of_the_account(mayfly: Mayfly, mail_inbox: Inbox, send: Send) -> None:
+    assert mayfly.usage().limits.max_messages_per_inbox is not None
+    assert mayfly.domains()[0].domain == mail_inbox.address.split("@")[1]
+    assert mayfly.generate_address().held_until > datetime.now(timezone.utc)
+    key = mayfly.keys.create("reader", scope="read", expires_at=datetime.now(timezone.utc) + timedelta(days=1))
+    assert key.id in [one.id for one in mayfly.keys.list()]
+    mayfly.keys.delete(key.id)
+    send(mail_inbox.address, "Needle in a haystack")
+    found = mayfly.search("needle haystack", rcpt_to=mail_inbox.address)
+    assert [(one.subject, one.inbox_id) for one in found] == [("Needle in a haystack", mail_inbox.id)]
+    assert mayfly.report({"test": mail_inbox.labels["test"]}).totals.messages == 1
+
+
+def test_verifies_webhooks() -> None:
+    secret = "whsec_" + base64.b64encode(b"0123456789abcdef0123456789abcdef").decode()
+    event = {"id": "evt_1", "type": "message.received", "timestamp": "2026-11-22T05:06:07.890Z", "data": {}}
+    body = json.dumps(event).encode()
+    key = base64.b64decode(secret[6:])
+    signature = base64.b64encode(hmac.new(key, b"evt_1.1000." + body, hashlib.sha256).digest()).decode()
+    headers = {
+        "Webhook-Id": "evt_1",
+        "Webhook-Timestamp": "1000",
+        "Webhook-Signature": f"v1a,x v1,%%% v1,{signature}",
+    }
+    assert webhook.verify(body, headers, secret, now=1100).timestamp.minute == 6
+    assert webhook.verify(body.decode(), headers, secret, now=700).id == "evt_1"
+    wrong: list[tuple[Any, dict[str, str], Any, float, str]] = [
+        (body + b" ", headers, secret, 1000, "does not match"),
+        (body, headers, "whsec_" + base64.b64encode(b"another").decode(), 1000, "does not match"),
+        (body, headers, secret, 1301, "more than 300 seconds"),
+        (body, {**headers, "Webhook-Timestamp": "1000x"}, secret, 1000, "more than 300 seconds"),
+        (body, {}, secret, 1000, '"webhook-id"'),
+        (body, headers, "whsec_", 1000, "There is no secret"),
+        (body, headers, None, 1000, "There is no secret"),
+        (event, headers, secret, 1000, "not parsed JSON"),
+    ]
+    for given, sent, key_text, now, reason in wrong:
+        with pytest.raises(WebhookVerificationError, match=reason):
+            webhook.verify(given, sent, key_text, now=now)
 
 
 def test_opens_a_message_in_a_page(mail_inbox: Inbox, send: Send) -> None:
@@ -119,7 +218,7 @@ def test_opens_a_message_in_a_page(mail_inbox: Inbox, send: Send) -> None:
 
     send(mail_inbox.address, "Shown", "x", "<h1>Shown</h1>")
     mail_inbox.wait_for_message().open(Page())
-    assert opened[0].startswith(("data:text/html", mail_inbox.console_url[:4]))
+    assert "/preview/" in opened[0]
 
     class Refused:
         ok = False
@@ -148,19 +247,28 @@ def test_deletes_and_extends(mayfly: Mayfly) -> None:
         inbox.extend(60)
         assert inbox.expires_at > before
         assert [one.id for one in mayfly.inboxes(labels=labels)] == [inbox.id]
-        assert mayfly.report(labels)["totals"]["inboxes"] == 1
+        assert mayfly.report(labels).totals.inboxes == 1
     with pytest.raises(NotFoundError):
         mayfly.get_inbox(inbox.id)
 
 
 def test_names_what_to_do_when_no_server_responds() -> None:
-    with pytest.raises(ConnectionFailedError, match="did not respond in 2 attempts.*Check that Mayfly is running"):
+    with pytest.raises(ConnectionFailedError, match="did not respond in 2 attempts.*Start one with"):
         Mayfly("http://127.0.0.1:9", "x", retries=1).request("GET", "/v1/usage")
 
 
 def test_refuses_a_url_without_a_scheme() -> None:
     with pytest.raises(MayflyError, match='"localhost:8025" is not the URL of a server'):
         Mayfly("localhost:8025", "x")
+
+
+def test_needs_no_key_on_this_machine_and_gives_it_to_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("MAYFLY_API_KEY", raising=False)
+    for url in ("http://127.0.0.1:8025", "http://localhost:9", "http://[::1]:8025/mail"):
+        assert Mayfly(url)._transport.settings.credential == "dev"
+    for url in ("https://mail.example", "http://localhost.example", "http://127.0.0.1.example"):
+        with pytest.raises(MayflyError, match=f"There is no API key for {re.escape(url)}: set MAYFLY_API_KEY"):
+            Mayfly(url)
 
 
 def test_says_that_another_program_answers() -> None:
@@ -207,4 +315,7 @@ def test_returns_the_bytes_of_files_that_are_json(mail_inbox: Inbox, mayfly_smtp
     with smtplib.SMTP(*mayfly_smtp) as server:
         server.send_message(mail)
     message = mail_inbox.wait_for_message(has_attachments=True)
-    assert mail_inbox.attachment(message.attachments[0]) == b'{"a": 1}'
+    for which in (message.attachments[0], "a.json"):
+        assert message.attachment(which) == b'{"a": 1}'
+    with pytest.raises(MayflyError, match="no attachment 'b.json'. Attachments: \"a.json\""):
+        message.attachment("b.json")

@@ -20,7 +20,8 @@ def test_shows_the_mails_of_a_failed_test_and_its_line(pytester: pytest.Pytester
     result.stdout.fnmatch_lines(
         [
             '>*mail_inbox.wait_for_link(kind="reset", timeout=0.2)',
-            "E*No mail with link kind \"reset\" reached *@mayfly.test in 0.2 s.",
+            "E*1 message arrived*",
+            "E*Waited 0.2 s for a mail with link kind \"reset\" to *@mayfly.test.",
             "E*1 other mail came*",
             "*mail of *@mayfly.test*",
             "*'Welcome'   from *code 482913",
@@ -48,8 +49,19 @@ def test_deletes_the_inboxes_of_its_run_only(pytester: pytest.Pytester, mayfly: 
 
 
 def test_says_what_is_missing(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("MAYFLY_API_KEY")
+    monkeypatch.delenv("MAYFLY_API_KEY", raising=False)
+    monkeypatch.setenv("MAYFLY_URL", "https://mail.example")
     pytester.makepyfile("def test_one(mail_inbox): pass")
     result = pytester.runpytest()
     result.assert_outcomes(errors=1)
-    result.stdout.fnmatch_lines(["*pytest-mayfly needs an API key: set MAYFLY_API_KEY*"])
+    result.stdout.fnmatch_lines(["*There is no API key for https://mail.example: set MAYFLY_API_KEY*"])
+
+
+def test_makes_no_request_at_the_end_of_a_session_without_mail(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MAYFLY_URL", "http://127.0.0.1:9")
+    pytester.makepyfile("def test_one(): pass")
+    result = pytester.runpytest()
+    result.assert_outcomes(passed=1)
+    assert "were not deleted" not in result.stdout.str() + result.stderr.str()

@@ -39,7 +39,7 @@ const ERRORS: Partial<Record<ProblemCode, DescribedError>> = {
   unauthorized: {
     meaning: 'the credential is missing, malformed, unknown, revoked or expired.',
     detail:
-      'The Authorization header is missing. Send "Authorization: Bearer CREDENTIAL" with an API key (mfk_…) or the read token of the inbox (mft_…). The first API key comes from the first start of the server: "mayfly dev" prints it, "mayfly serve" writes it to the file first-api-key. "mayfly key create" creates more.',
+      'The Authorization header is missing. Send "Authorization: Bearer CREDENTIAL" with an API key (mfk_…) or the read token of the inbox (mft_…). Programs on the machine of "mayfly dev" send the key "dev". "mayfly serve" writes the first API key to the file first-api-key, and "mayfly key create" creates more.',
   },
   insufficient_scope: {
     meaning:

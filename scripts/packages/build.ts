@@ -23,18 +23,13 @@ interface PackageJson {
 
 /** Libraries: every export of the sources as an ES module, and for most as CommonJS too. */
 const LIBRARIES = [
-  {
-    folder: 'client',
-    withCjs: true,
-    // What every test needs that waits for mail.
-    core: ['errors', 'inbox', 'match', 'mayfly', 'message', 'since', 'time', 'transport', 'wait'],
-    // The contract is made of TypeBox values, for this repository only.
-    without: ['contract'],
-  },
-  { folder: 'playwright', withCjs: true, core: [], without: [] },
-  { folder: 'cypress', withCjs: true, core: [], without: [] },
-  { folder: 'testcontainers', withCjs: true, core: [], without: [] },
-  { folder: 'mcp', withCjs: false, core: [], without: [] },
+  // For this repository only: the contract, which is made of TypeBox values, and what the web console uses.
+  { folder: 'client', withCjs: true, without: ['contract', 'console'] },
+  { folder: 'playwright', withCjs: true, without: [] },
+  { folder: 'vitest', withCjs: false, without: [] },
+  { folder: 'cypress', withCjs: true, without: [] },
+  { folder: 'testcontainers', withCjs: true, without: [] },
+  { folder: 'mcp', withCjs: false, without: [] },
 ];
 type Library = (typeof LIBRARIES)[number];
 
@@ -127,7 +122,7 @@ function writeCommonJs(dist: string, programs: string[]): void {
 }
 
 async function buildLibrary(library: Library): Promise<void> {
-  const { folder, withCjs, core, without } = library;
+  const { folder, withCjs, without } = library;
   const source = readPackage(folder);
   const target = join(BUILD, folder);
   const dist = join(target, 'dist');
@@ -137,7 +132,7 @@ async function buildLibrary(library: Library): Promise<void> {
   const entries = (files: string[]) => files.map((file) => join('packages', folder, file));
   const imported = exported.map(([, file]) => file);
   const programs = Object.values(source.bin ?? {});
-  await bundle({ entries: entries([...imported, ...programs]), core, target: join(dist, 'esm') });
+  await bundle({ entries: entries([...imported, ...programs]), target: join(dist, 'esm') });
   if (withCjs) writeCommonJs(dist, programs);
   writeTypes(library, imported, dist);
   writeJson(join(target, 'package.json'), {

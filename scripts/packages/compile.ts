@@ -13,7 +13,7 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
-import { basename, dirname, join, relative } from 'node:path';
+import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { rolldown } from 'rolldown';
 
@@ -29,8 +29,6 @@ export type Format = 'esm' | 'cjs';
 export interface Bundle {
   /** Files that are imported or run, relative to the root. */
   entries: string[];
-  /** Names of modules that always load together, and become one file. */
-  core: string[];
   target: string;
 }
 
@@ -38,16 +36,14 @@ export interface Bundle {
 export const outputOf = (source: string) => source.replace(/^.*\/src\//, '').replace(/\.ts$/, '');
 
 /**
- * Writes the JavaScript of a library as ES modules: one file for each entry, for `core`, and for what is loaded
- * later. Comments are in the declarations only.
+ * Writes the JavaScript of a library as ES modules: one file for each entry, and those that entries share. Comments
+ * are in the declarations only.
  */
-export async function bundle({ entries, core, target }: Bundle): Promise<void> {
+export async function bundle({ entries, target }: Bundle): Promise<void> {
   const built = await rolldown({
     input: Object.fromEntries(entries.map((entry) => [outputOf(entry), join(ROOT, entry)])),
     external: (id) => !/^[./]/.test(id),
     platform: 'neutral',
-    // Its one warning is meant: the index exports the errors by name, and programs that use few names load them later.
-    logLevel: 'silent',
     transform: { target: 'es2022' },
   });
   await built.write({
@@ -57,7 +53,6 @@ export async function bundle({ entries, core, target }: Bundle): Promise<void> {
     chunkFileNames: '[name].js',
     comments: false,
     minifyInternalExports: false,
-    codeSplitting: { groups: [{ name: 'core', test: (id) => core.includes(basename(id, '.ts')) }] },
   });
   for (const file of globSync('**/*.js', { cwd: target })) {
     const code = readFileSync(join(target, file), 'utf8');

@@ -30,8 +30,8 @@ const first = await new MayflyContainer().withReuse().start();
 const second = await new MayflyContainer().withReuse().start();
 if (first.getId() !== second.getId()) throw new Error('not reused');
 await first.createInbox();
-if ((await second.client().inboxes.deleteByLabels(second.runLabels)) !== 0) throw new Error('deleted inboxes of another run');
-if ((await first.client().inboxes.deleteByLabels(first.runLabels)) !== 1) throw new Error('kept its own');
+if ((await second.client().deleteInboxes(second.runLabels)) !== 0) throw new Error('deleted inboxes of another run');
+if ((await first.client().deleteInboxes(first.runLabels)) !== 1) throw new Error('kept its own');
 await first.stop();
 `;
 

@@ -30,8 +30,8 @@ it('resets a password', () => {
     cy.get('#email').type(inbox.address);
     cy.waitForCode(inbox, { pattern: /\\d+/ }).then((code) => cy.get('#code').type(code));
     cy.waitForLink(inbox, { kind: 'reset' }).then((link) => cy.visit(link));
-    cy.waitForMail(inbox, { subject: 'Welcome' }, { timeoutMs: 20_000 }).its('subject').should('contain', 'Welcome');
-    cy.expectNoMail(inbox, { subject: /invoice/ }, { forMs: 500 });
+    cy.waitForMessage(inbox, { subject: 'Welcome', timeout: 20_000 }).its('subject').should('contain', 'Welcome');
+    cy.expectSilence(inbox, { subject: /invoice/, within: 500 });
     cy.deleteInbox(inbox);
   });
   // @ts-expect-error An inbox is not an address.
@@ -81,17 +81,13 @@ async function tryTasks(host: ChildProcess, send: (address: string) => void): Pr
   const { value } = await ask(host, 'mayfly:createInbox', { ttlMinutes: 5 });
   const { id, address } = value as { id: string; address: string };
   send(address);
-  const wait = (match: object, options: object) => ({ inboxId: id, match, options });
-  expectIn(await ask(host, 'mayfly:waitForCode', wait({}, {})), '"482913"');
-  expectIn(
-    await ask(host, 'mayfly:waitForMail', wait({ subject: 'code' }, { since: 'start' })),
-    '"subject":"Code"',
-  );
-  expectIn(
-    await ask(host, 'mayfly:waitForLink', wait({ kind: 'reset' }, { timeoutMs: 100, since: 'start' })),
-    'other mail came',
-  );
-  expectIn(await ask(host, 'mayfly:expectNoMail', wait({}, { forMs: 100 })), '"value":null');
+  const wait = (wait: object) => ({ inboxId: id, wait });
+  expectIn(await ask(host, 'mayfly:waitForCode', wait({})), '"482913"');
+  const subject = { subject: 'code', since: 'start' };
+  expectIn(await ask(host, 'mayfly:waitForMessage', wait(subject)), '"subject":"Code"');
+  const reset = { kind: 'reset', timeout: 100, since: 'start' };
+  expectIn(await ask(host, 'mayfly:waitForLink', wait(reset)), 'other mail came');
+  expectIn(await ask(host, 'mayfly:expectSilence', wait({ within: 100 })), '"value":null');
   expectIn(await ask(host, 'mayfly:deleteInbox', id), '"value":null');
 }
 
@@ -109,15 +105,14 @@ export async function tryCypress(tarballs: Tarballs): Promise<void> {
   writeFileSync(join(cwd, 'cypress.config.mjs'), CONFIG);
   writeFileSync(join(cwd, 'cypress.config.cjs'), CONFIG_CJS);
   writeFileSync(join(cwd, 'host.mjs'), HOST);
-  const key = 'try_key_0123456789abcdef';
-  const server = await startServer(cwd, key);
+  const server = await startServer(cwd);
   try {
     const send = (address: string) => {
       const mail = ['mayfly', 'mail', address, '--subject', 'Code', '--body', 'Your code is 482913.'];
       run('npx', [...mail, '--server', `127.0.0.1:${server.smtpPort}`], cwd);
     };
     for (const file of ['cypress.config.mjs', 'cypress.config.cjs']) {
-      const env = withNode(process.execPath, { MAYFLY_URL: server.url, MAYFLY_API_KEY: key });
+      const env = withNode(process.execPath, { MAYFLY_URL: server.url });
       const host = fork(join(cwd, 'host.mjs'), [join(cwd, file)], { cwd, env });
       await once(host, 'message');
       await tryTasks(host, send);

@@ -39,11 +39,10 @@ export async function tryPython(tarballs: Tarballs): Promise<void> {
   const user = environment('user', [join(target, wheel)]);
   const imported = run(user.python, ['-c', 'import mayfly'], folder);
   const { cwd } = serverProject(tarballs);
-  const key = 'try_key_0123456789abcdef';
-  const server = await startServer(cwd, key);
+  const server = await startServer(cwd);
   try {
     writeFileSync(join(cwd, 'test_code.py'), TESTS);
-    const env = { MAYFLY_URL: server.url, MAYFLY_API_KEY: key, MAYFLY_SMTP: `127.0.0.1:${server.smtpPort}` };
+    const env = { MAYFLY_URL: server.url, MAYFLY_SMTP: `127.0.0.1:${server.smtpPort}` };
     const { output, ms } = run(user.python, ['-m', 'pytest', '-q'], cwd, process.execPath, env);
     if (!/1 passed/.test(output)) throw new Error(output);
     say(

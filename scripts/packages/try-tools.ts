@@ -83,15 +83,14 @@ export function serverProject(tarballs: Tarballs): ReturnType<typeof project> {
   return server;
 }
 
-/** `npx mayfly dev` on free ports, in a project that has the package. */
-export async function startServer(cwd: string, apiKey: string): Promise<RunningServer> {
+/** `npx mayfly dev` on free ports, in a project that has the package. Clients of this machine need no key. */
+export async function startServer(cwd: string): Promise<RunningServer> {
   const started = performance.now();
   const env = {
     MAYFLY_HTTP_PORT: '0',
     MAYFLY_SMTP_PORT: '0',
     MAYFLY_METRICS_PORT: '0',
     MAYFLY_DATA_DIR: join(cwd, 'data'),
-    MAYFLY_API_KEY: apiKey,
   };
   const server = spawn('npx', ['mayfly', 'dev'], {
     cwd,

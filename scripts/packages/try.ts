@@ -14,6 +14,7 @@ import { tryNodes, trySize, tryTypes } from './try-client.ts';
 import { tryContainers } from './try-containers.ts';
 import { tryCypress } from './try-cypress.ts';
 import { tryPython } from './try-python.ts';
+import { tryRunners } from './try-runners.ts';
 import {
   bin,
   folder,
@@ -28,6 +29,8 @@ import {
 } from './try-tools.ts';
 
 const TARBALLS = join(BUILD, 'tarballs');
+/** Those of tools that are ES modules themselves. */
+const ESM_ONLY = ['mcp', 'vitest'];
 function pack(): Tarballs {
   mkdirSync(TARBALLS, { recursive: true });
   const tarballs: Tarballs = new Map();
@@ -43,7 +46,11 @@ function pack(): Tarballs {
     run(bin('publint'), ['run', '--strict', tarball], ROOT);
     // The server is a program and has nothing to import.
     if (basename(source) !== 'mayfly')
-      run(bin('attw'), [tarball, '--profile', basename(source) === 'mcp' ? 'esm-only' : 'strict'], ROOT);
+      run(
+        bin('attw'),
+        [tarball, '--profile', ESM_ONLY.includes(basename(source)) ? 'esm-only' : 'strict'],
+        ROOT,
+      );
   }
   return tarballs;
 }
@@ -51,11 +58,10 @@ function pack(): Tarballs {
 /** Starts the server from its tarball, receives a mail with the client from its own, and stops it. */
 async function tryServer(tarballs: Tarballs): Promise<void> {
   const { cwd, ms } = serverProject(tarballs);
-  const key = 'try_key_0123456789abcdef';
   for (const start of ['first', 'second']) {
-    const server = await startServer(cwd, key);
+    const server = await startServer(cwd);
     say(`mayfly: ${start} start with npx ${server.ms} ms${start === 'first' ? `, install ${ms} ms` : ''}`);
-    const user = { MAYFLY_URL: server.url, MAYFLY_API_KEY: key };
+    const user = { MAYFLY_URL: server.url };
     const npx = (args: string[]) => run('npx', args, cwd, process.execPath, user).output.trim();
     const address = npx(['mf', 'new']);
     const mail = ['mayfly', 'mail', address, '--subject', 'Code', '--body', 'Your code is 482913.'];
@@ -112,6 +118,7 @@ const PARTS: Record<string, (tarballs: Tarballs) => void | Promise<void>> = {
   client: tryNodes,
   types: (tarballs) => tryTypes(tarballs.get('client')),
   others: tryOthers,
+  runners: tryRunners,
   cypress: tryCypress,
   python: tryPython,
   ci: tryCi,

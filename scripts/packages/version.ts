@@ -14,6 +14,7 @@ const LINES: Array<[file: string, line: RegExp]> = [
   ['deploy/helm/mayfly/Chart.yaml', /^version: (.*)$/m],
   ['deploy/helm/mayfly/Chart.yaml', /^appVersion: (.*)$/m],
   ['deploy/helm/mayfly/values.yaml', /^image: mayfly:(.*)$/m],
+  ['packages/client/src/cli/run.ts', /^const VERSION = '(.*)';$/m],
   ['packages/mcp/src/server.ts', /^const VERSION = '(.*)';$/m],
   ['packages/testcontainers/src/index.ts', /^const VERSION = '(.*)';$/m],
 ];

@@ -8,7 +8,7 @@ test('a new customer confirms the account with a code', async ({ page, inbox }) 
   await page.getByRole('button', { name: 'Continue' }).click();
   await expect(page.getByRole('heading', { name: 'Welcome' })).toBeVisible();
   await inbox.waitForMessage({ subject: 'Welcome to Shop' });
-  await inbox.expectSilence({}, { forMs: 500 });
+  await inbox.expectSilence({ within: 500 });
 });
 
 test('a customer signs in with the link, as it is shown in the mail', async ({ page, inbox }) => {

@@ -25,8 +25,8 @@ def test_sign_up(mail_inbox, customer):
     post("/signup", email=mail_inbox.address)
     code = mail_inbox.wait_for_code(subject="confirm")
     assert "Welcome" in post("/confirm", email=mail_inbox.address, code=code)
-    assert mail_inbox.wait_for_message(subject="welcome").sender.address == "no-reply@shop.example"
-    mail_inbox.assert_silence(seconds=0.5)
+    assert mail_inbox.wait_for_message(subject="welcome").from_.address == "no-reply@shop.example"
+    mail_inbox.expect_silence(within=0.5)
 
 
 @pytest.mark.parametrize("customer", range(10))

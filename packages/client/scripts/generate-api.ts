@@ -1,13 +1,16 @@
 /*
  * Writes src/generated/api.ts: the types of the HTTP API as plain interfaces, from openapi.json. Users of the
- * published package need no TypeBox for them. `npm run openapi` runs this; test/generated.test.ts compares.
+ * published package need no TypeBox for them. The same for Python. `npm run openapi` runs this; test/generated.test.ts
+ * compares.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
+import { generatePython } from './generate-python.ts';
 
-interface Schema {
+export interface Schema {
   $ref?: string;
   type?: string | string[];
+  format?: string;
   enum?: unknown[];
   const?: unknown;
   anyOf?: Schema[];
@@ -101,15 +104,11 @@ function parametersOf(parameters: Parameter[], where: 'path' | 'query'): string 
   return fields.length === 0 ? '' : `{ ${fields.join('; ')} }`;
 }
 
-/** Bytes for everything but JSON; `Response` for a stream of events, which has no end. */
-function contentType(content: Content | undefined): string {
-  if (!content) return 'undefined';
-  const json = content['application/json'];
-  if (json) return typeOf(json.schema, '    ');
-  return 'text/event-stream' in content ? 'Response' : 'Uint8Array';
-}
-
-function operationOf(operation: Operation, { components }: OpenApi): string {
+/** The operation as a field; '' for a stream of events, which has no end and a method of its own. */
+function operationOf(name: string, operation: Operation, { components }: OpenApi): string {
+  const success = Object.entries(operation.responses).find(([status]) => status.startsWith('2'));
+  const content = success?.[1].content;
+  if (content && 'text/event-stream' in content) return '';
   const lines: string[] = [];
   const parameters = (operation.parameters ?? []).flatMap((one) =>
     '$ref' in one ? (components.parameters[nameOf(one)] ?? []) : one,
@@ -124,9 +123,11 @@ function operationOf(operation: Operation, { components }: OpenApi): string {
     const type = json ? typeOf(json.schema, '    ') : 'string | Uint8Array';
     lines.push(`body${body.required ? '' : '?'}: ${type}`);
   }
-  const success = Object.entries(operation.responses).find(([status]) => status.startsWith('2'));
-  lines.push(`result: ${contentType(success?.[1].content)}`);
-  return `{ ${lines.join('; ')} }`;
+  const result = content?.['application/json'];
+  const bytes = content ? 'Uint8Array' : 'undefined';
+  lines.push(`result: ${result ? typeOf(result.schema, '    ') : bytes}`);
+  // Editors show no comments in the completion of such names.
+  return `  '${name}': { ${lines.join('; ')} };\n`;
 }
 
 /** A schema that extends another one has it as the first of `allOf`. */
@@ -146,20 +147,20 @@ export function generateApi(document: OpenApi): string {
     declarationOf(name, schema),
   );
   const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
-    Object.entries(methods).map(
-      ([method, operation]) =>
-        // Editors show no comments in the completion of such names.
-        `  '${method.toUpperCase()} ${path}': ${operationOf(operation, document)};\n`,
+    Object.entries(methods).map(([method, operation]) =>
+      operationOf(`${method.toUpperCase()} ${path}`, operation, document),
     ),
   );
-  const head = '/** Every operation of the API: what goes in and what comes out. */\n';
+  const head = '/** Every operation of the API but streams: what goes in and what comes out. */\n';
   return `${HEAD}\n${schemas.join('\n')}\n${head}export interface Operations {\n${operations.join('')}}\n`;
 }
 
 export const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
 export const OUTPUT = fileURLToPath(new URL('../src/generated/api.ts', import.meta.url));
+export const PYTHON_OUTPUT = `${ROOT}python/src/mayfly/api.py`;
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const document: OpenApi = JSON.parse(readFileSync(`${ROOT}openapi.json`, 'utf8'));
   writeFileSync(OUTPUT, generateApi(document));
+  writeFileSync(PYTHON_OUTPUT, generatePython(document));
 }

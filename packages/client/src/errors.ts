@@ -1,5 +1,14 @@
-/** Errors that are thrown without a request. Those of requests and waits are in failures.ts. */
-import type { MailLink } from './generated/api.ts';
+import type { MailLink, Problem, WaitExplanation } from './generated/api.ts';
+import type { Message } from './message.ts';
+import type { Milliseconds } from './transport.ts';
+
+/** A frame of this or another package of Mayfly: reports of test runners begin with the line of the test instead. */
+const OWN_FRAME = /^\s+at .*[\\/]node_modules[\\/]@mayfly[\\/].*\n?/gm;
+
+/** Test runners print the fields of errors: those that repeat the text, and are long, they do not see. */
+const hide = (error: MayflyError, ...names: string[]) => {
+  for (const name of names) Object.defineProperty(error, name, { enumerable: false });
+};
 
 /**
  * The base of every error of this library. `instanceof` fails between the ES module and the CommonJS copy of a
@@ -13,6 +22,8 @@ export class MayflyError extends Error {
     super(message, options);
     this.name = new.target.name;
     this.code = code;
+    const stack = this.stack?.replace(/^Error/, this.name).replace(OWN_FRAME, '');
+    Object.defineProperty(this, 'stack', { value: stack, configurable: true, writable: true });
   }
 
   get isMayflyError(): boolean {
@@ -24,7 +35,131 @@ export class MayflyError extends Error {
   }
 }
 
-/** None, or more than one, of the links or codes of a message fits. */
+/** An argument that means nothing. */
+export const invalid = (text: string): MayflyError => new MayflyError('invalid_option', text);
+
+/** A response that is not a success. `problem` is undefined when it did not come from Mayfly (a proxy's 502). */
+export class ApiError extends MayflyError {
+  readonly status: number;
+  readonly problem: Problem | undefined;
+  readonly requestId: string | undefined;
+  /** From Retry-After. */
+  readonly retryAfter: Milliseconds | undefined;
+
+  /** @param reason the problem, or why the response is none of Mayfly's */
+  constructor(request: string, status: number, reason: Problem | string, retryAfter?: Milliseconds) {
+    const problem = typeof reason === 'string' ? undefined : reason;
+    super(
+      problem?.code ?? 'http_error',
+      `${problem?.detail ?? reason} (${request}: ${status}${problem ? `, request ${problem.requestId}` : ''})`,
+    );
+    this.status = status;
+    this.problem = problem;
+    this.requestId = problem?.requestId;
+    this.retryAfter = retryAfter;
+    hide(this, 'problem');
+  }
+}
+
+/** 404: unknown, deleted, or of another account. */
+export class NotFoundError extends ApiError {}
+/** 410: the inbox expired within the last 24 hours. */
+export class GoneError extends ApiError {
+  get expiredAt(): Date | undefined {
+    return this.problem?.expiredAt ? new Date(this.problem.expiredAt) : undefined;
+  }
+}
+/** 429: the rate limit or the monthly quota. */
+export class LimitError extends ApiError {}
+/** 403: the credential may not do this. */
+export class ScopeError extends ApiError {}
+
+/** What to do about causes whose own words do not tell it. */
+const ADVICE: Array<[RegExp, string]> = [
+  [
+    /wrong version number|packet length too long/,
+    'The server does not speak TLS on that port: write http:// in MAYFLY_URL.',
+  ],
+  [
+    /self[- ]signed|unable to verify|unable to get (local )?issuer/,
+    'Name the certificate of its authority in NODE_EXTRA_CA_CERTS.',
+  ],
+  [
+    /HTTP\/1\.1 protocol|Parse Error/,
+    'Something else answers on that port, such as SMTP: MAYFLY_URL is the URL of the API.',
+  ],
+  [/altname/i, 'Write MAYFLY_URL with a name that the certificate of the server has.'],
+  [/certificate has expired/, 'Renew the certificate of the server.'],
+  [
+    /fetch is not (a function|defined)/,
+    'The environment of this test has no fetch, as jsdom: run it in the environment "node", or pass "fetch".',
+  ],
+  [/Invalid URL|bad port/, 'Check the URL in MAYFLY_URL.'],
+];
+
+/** The server could not be reached, or its response did not arrive in full. */
+export class ConnectionError extends MayflyError {
+  readonly url: string;
+  readonly attempts: number;
+
+  constructor(url: string, attempts: number, cause: unknown) {
+    const { cause: inner = cause } = cause as Error;
+    const { message, code } = inner as { message?: string; code?: string };
+    const why = (message || code || String(inner)).trim().replace(/\.$/, '');
+    const known = ADVICE.find(([pattern]) => pattern.test(`${why} ${code}`));
+    const advice = known?.[1] ?? 'Start one with "npx mayfly dev", or set MAYFLY_URL.';
+    const times = attempts === 1 ? '1 attempt' : `${attempts} attempts`;
+    super('connection_failed', `${url} did not respond in ${times}: ${why}. ${advice}`, { cause });
+    this.url = url;
+    this.attempts = attempts;
+  }
+}
+
+/** No message matched in time. The text is the server's explanation, as a sentence and as a table. */
+export class WaitTimeoutError extends MayflyError {
+  readonly inboxId: string;
+  readonly timeout: Milliseconds;
+  /** What the server keeps of the wait; undefined where it keeps nothing. */
+  readonly waitId: string | undefined;
+  /** Undefined when the server could not be reached at the end. */
+  readonly explanation: WaitExplanation | undefined;
+  /** False when the server could not be reached at the end: a message may have come since. */
+  readonly isFinal: boolean;
+
+  constructor(
+    text: string,
+    of: Pick<WaitTimeoutError, 'inboxId' | 'timeout' | 'waitId' | 'explanation' | 'isFinal'>,
+  ) {
+    super('wait_timeout', text);
+    this.inboxId = of.inboxId;
+    this.timeout = of.timeout;
+    this.waitId = of.waitId;
+    this.explanation = of.explanation;
+    this.isFinal = of.isFinal;
+    hide(this, 'explanation');
+  }
+}
+
+/** A message matched during `expectSilence`. */
+export class UnexpectedMessageError extends MayflyError {
+  // `message` is the text of every Error.
+  readonly mail: Message;
+
+  constructor(text: string, mail: Message) {
+    super('unexpected_message', text);
+    this.mail = mail;
+    hide(this, 'mail');
+  }
+}
+
+/** The message has no code. */
+export class NoCodeError extends MayflyError {
+  constructor(text: string) {
+    super('no_code', text);
+  }
+}
+
+/** None, or more than one, of the links of a message fits. */
 export class AmbiguousError extends MayflyError {
   readonly candidates: MailLink[];
 
@@ -32,4 +167,44 @@ export class AmbiguousError extends MayflyError {
     super('ambiguous', text);
     this.candidates = candidates;
   }
+}
+
+/** Why a webhook was rejected; respond with 400 or 401. */
+export class WebhookVerificationError extends MayflyError {
+  constructor(text: string) {
+    super('webhook_rejected', text);
+  }
+}
+
+const CLASSES: Record<number, typeof ApiError> = {
+  403: ScopeError,
+  404: NotFoundError,
+  410: GoneError,
+  429: LimitError,
+};
+
+/** Node.js sends requests through the proxy of the environment when it is told to. */
+const proxyAdvice = () =>
+  (globalThis as { process?: { env?: Record<string, string | undefined> } }).process?.env?.NODE_USE_ENV_PROXY
+    ? ', and name its host in NO_PROXY, because NODE_USE_ENV_PROXY is set'
+    : '';
+
+/** Why a response that is no problem of Mayfly's is wrong. */
+function strangeResponse({ status, headers, type, url }: Response): string {
+  const isRedirect = type === 'opaqueredirect' || (status >= 300 && status < 400);
+  if (!isRedirect)
+    return `The response of ${url} did not come from Mayfly: check MAYFLY_URL${proxyAdvice()}.`;
+  return `${url} redirects to ${headers.get('location') ?? 'another server'}: set MAYFLY_URL to the server itself.`;
+}
+
+/** The error of a response that is not a success, whose body is read or cancelled. */
+export async function apiError(response: Response, request: string): Promise<ApiError> {
+  const { status, headers } = response;
+  const isProblem = /problem\+json/.test(headers.get('content-type') ?? '');
+  const problem: Problem | undefined = isProblem ? ((await response.json()) as Problem) : undefined;
+  if (!isProblem) await response.body?.cancel();
+  const seconds = Number(headers.get('retry-after') ?? Number.NaN);
+  const ErrorClass = CLASSES[status] ?? ApiError;
+  const retryAfter = seconds >= 0 ? seconds * 1000 : undefined;
+  return new ErrorClass(request, status, problem ?? strangeResponse(response), retryAfter);
 }

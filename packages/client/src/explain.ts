@@ -1,6 +1,5 @@
-/** `@mayfly/client/explain`: matches and explanations of waits as text, for tools that show them. */
 import type * as api from './generated/api.ts';
-import type { Match } from './match.ts';
+import type { Milliseconds } from './transport.ts';
 
 /** Rows that help; more fill the screen of a test run. */
 const MAX_ROWS = 10;
@@ -13,7 +12,8 @@ const quoted = (text: string) =>
 const plural = (count: number, word: string) => `${count} ${word}${count === 1 ? '' : 's'}`;
 
 /** Times that are too short for seconds are usually seconds that were meant as milliseconds. */
-export const seconds = (ms: number) => (ms > 0 && ms < 100 ? `${ms} ms` : `${Math.round(ms / 100) / 10} s`);
+export const seconds = (ms: Milliseconds) =>
+  ms > 0 && ms < 100 ? `${Math.round(ms)} ms` : `${Math.round(ms / 100) / 10} s`;
 
 /** Time, subject and failed conditions, sender. */
 function seenRow({ message, failed }: api.SeenMessage): [string, string, string] {
@@ -33,9 +33,7 @@ function refusal({ reply, fault }: api.RefusedMail): string {
   return `fault rule ${fault.rule} at ${fault.at}: ${deeds.filter((deed) => deed !== '').join(', ')}`;
 }
 
-/**
- * The explanation of a wait as lines of a table, times in UTC.
- */
+/** The explanation of a wait as lines of a table, times in UTC. */
 export function explanationLines({
   seenCount,
   seen,
@@ -47,7 +45,7 @@ export function explanationLines({
   const rows = seen.slice(0, MAX_ROWS).map(seenRow);
   const width = Math.max(0, ...rows.map(([, why]) => why.length));
   return [
-    seenCount === 0 ? 'No other mail came.' : `${plural(seenCount, 'other mail')} came (times in UTC):`,
+    ...(seenCount === 0 ? [] : [`${plural(seenCount, 'other mail')} came (times in UTC):`]),
     ...rows.map(([time, why, from]) => `  ${time}  ${why.padEnd(width)}  from ${from}`),
     ...refused
       .slice(0, MAX_ROWS)
@@ -69,34 +67,3 @@ export function explanationLines({
       .map(({ at, remoteAddress, reason }) => `TLS failed: ${clock(at)}  ${reason}  from ${remoteAddress}`),
   ];
 }
-
-/** A match in words, such as `with subject "reset" and a code`. */
-export function describeMatch(match: Match): string {
-  // Text, which is refused as a match, has entries too.
-  const words = Object.entries(typeof match === 'object' ? match : {}).flatMap(([name, value]) => {
-    if (value === undefined) return [];
-    if (typeof value === 'boolean') {
-      const noun = name === 'hasAttachments' ? 'attachment' : name;
-      return [`${value ? 'a' : 'no'} ${noun}`];
-    }
-    if (name === 'where') return ['the given "where"'];
-    if (name === 'pattern') return [`a code like ${value}`];
-    const isLink = name === 'link' && !(value instanceof RegExp) && typeof value === 'object';
-    const parts = isLink ? Object.entries(value).filter(([, wanted]) => wanted !== undefined) : [['', value]];
-    if (parts.length === 0) return ['a link'];
-    return parts.map(
-      ([part, wanted]) =>
-        `${name}${part && ` ${part}`} ${wanted instanceof RegExp ? wanted : JSON.stringify(wanted)}`,
-    );
-  });
-  return words.length > 0 ? ` with ${words.join(' and ')}` : '';
-}
-
-/** Why a silence was broken. */
-export const silenceText = (
-  name: string,
-  match: Match,
-  forMs: number,
-  { subject, from, receivedAt }: api.MessageSummary,
-): string =>
-  `A mail${describeMatch(match)} reached ${name} within ${seconds(forMs)}, and none was expected: ${JSON.stringify(subject)} from ${from?.address ?? 'no sender'} at ${receivedAt}.`;

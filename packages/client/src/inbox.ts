@@ -1,58 +1,107 @@
-import { MayflyError } from './errors.ts';
+import { invalid, MayflyError, UnexpectedMessageError, WaitTimeoutError } from './errors.ts';
+import { seconds } from './explain.ts';
 import type * as api from './generated/api.ts';
-import type { Match } from './match.ts';
-import { type LinkMatch, Message } from './message.ts';
-import type { RareMethods } from './rare.ts';
-import { type FollowOptions, toSince } from './since.ts';
-import type { RequestOptions, Transport } from './transport.ts';
+import { describeMatch, type Match } from './match.ts';
+import { type LinkMatch, Message, MessageSummary } from './message.ts';
+import { follow, type StreamOptions, toSince } from './stream.ts';
+import { allowedTime, type TestTime } from './test-time.ts';
+import type { ListOptions, Milliseconds, RequestOptions, Transport } from './transport.ts';
 import { waitForMessages } from './wait.ts';
 
 export interface WaitOptions {
-  /** Default: 30,000. The server is asked once more at the end, for which it has 5 seconds if it is very busy. */
-  timeoutMs?: number | undefined;
-  /** How long the test wanted to wait, where it has less time: an error then says that the wait was cut. */
-  askedMs?: number | undefined;
+  /** Default: 30,000; in test runners less. */
+  timeout?: Milliseconds | undefined;
   /**
    * Only messages after this. `last` (default): after the last message that a wait of this handle returned, at
-   * first the beginning of the inbox. `start`: the beginning. Or a cursor, a message id or a time.
+   * first the beginning of the inbox. `start`: the beginning. Or a cursor, a message id, or a time of the server.
    */
   since?: 'last' | 'start' | (string & {}) | Date | undefined;
   signal?: AbortSignal | undefined;
 }
 
-export interface SilenceOptions extends Omit<WaitOptions, 'timeoutMs' | 'askedMs'> {
-  forMs: number;
+/** The conditions and options of a wait. */
+export interface MessageWait extends Omit<Match, 'pattern'>, WaitOptions {}
+export interface CodeWait extends Match, WaitOptions {}
+/** Here `text` is that of the link. */
+export interface LinkWait extends LinkMatch, Omit<Match, 'text' | 'link' | 'pattern'>, WaitOptions {}
+export interface Silence extends Omit<MessageWait, 'timeout'> {
+  /** How long no message may match. Default: 2,000. */
+  within?: Milliseconds | undefined;
 }
 
-const DEFAULT_WAIT_MS = 30_000;
-/** What is known of an inbox; of some only the id. */
-type InboxData = { [Field in keyof api.CreatedInbox]?: api.CreatedInbox[Field] | undefined } & { id: string };
+type Paging = 'since' | 'before' | 'limit' | 'wait';
+type Filters = NonNullable<api.Operations['GET /v1/inboxes/{id}/messages']['query']>;
+/** Which messages a list shows. */
+export interface MessageQuery extends Omit<Filters, Paging>, ListOptions {
+  since?: string | Date | undefined;
+}
 
-/**
- * Conditions that are none: text, a number, an array or a function (which have a length, or are no objects), a regular
- * expression, or options.
- */
-const isNoMatch = (match: Match) =>
-  Object(match) !== match || ['length', 'exec', 'timeoutMs'].some((name) => name in match);
+const DEFAULT_SILENCE = 2_000;
+/** What is known of an inbox; of some only the id. */
+export type InboxData = { [Field in keyof api.CreatedInbox]?: api.CreatedInbox[Field] | undefined } & {
+  id: string;
+};
+
+/** What the methods take. */
+const ALL = ['from', 'to', 'rcptTo', 'subject', 'text', 'hasAttachments', 'code', 'where', 'since', 'signal'];
+const MESSAGE = [...ALL, 'link', 'timeout'];
+const CODE = [...MESSAGE, 'pattern'];
+const LINK = [...ALL, 'href', 'kind', 'timeout'];
+const SILENCE = [...ALL, 'link', 'within'];
+
+const shown = (value: unknown) =>
+  typeof value === 'number' || value instanceof RegExp
+    ? String(value)
+    : (JSON.stringify(value) ?? typeof value);
+
+/** @throws MayflyError for what is no object of conditions and options that the method takes */
+function assertWait(wait: unknown, others: unknown[], known: string[]): void {
+  // Arrays, expressions and functions have no conditions.
+  if (Object.prototype.toString.call(wait) !== '[object Object]')
+    throw invalid(
+      `The conditions of a wait must be an object such as { subject: 'confirm', timeout: 5000 } or { where: (message) => true }, not ${shown(wait)}.`,
+    );
+  if (others.length > 0)
+    throw invalid(
+      "Conditions and options of a wait are one object, such as { subject: 'confirm', timeout: 5000 }.",
+    );
+  const unknown = Object.keys(wait as object).find((name) => !known.includes(name));
+  if (unknown !== undefined)
+    throw invalid(
+      `"${unknown}" is not a condition or an option of this wait. There are: ${known.join(', ')}.`,
+    );
+}
+
+/** Shown by console.log() of Node.js in place of the fields. */
+const INSPECT: unique symbol = Symbol.for('nodejs.util.inspect.custom') as never;
 
 /** An inbox. Each wait begins after the message that the last wait of this object returned. */
 export class Inbox {
   readonly id: string;
-  /** The read token; undefined for an inbox that was fetched with an API key. */
-  readonly token: string | undefined;
   readonly consoleUrl: string;
   readonly #transport: Transport;
-  #data: InboxData;
-  /** Id of the newest message that a wait returned; ids sort by arrival. */
-  #last: string | undefined;
+  readonly #token: string | undefined;
+  readonly #test: TestTime | undefined;
+  #data: Omit<InboxData, 'token'>;
+  /** The newest message that a wait returned; ids sort by arrival. */
+  #last: Message | undefined;
 
-  /** @param transport with a credential that may read the inbox */
-  constructor(transport: Transport, data: InboxData) {
+  /**
+   * @param transport with a credential that may read the inbox
+   * @param test for tools that know how long their tests may take
+   */
+  constructor(transport: Transport, { token, ...data }: InboxData, test?: TestTime) {
     this.#transport = transport;
+    this.#token = token;
+    this.#test = test;
     this.#data = data;
     this.id = data.id;
-    this.token = data.token;
     this.consoleUrl = `${transport.url}/console/inboxes/${data.id}`;
+  }
+
+  /** The read token; undefined for an inbox that was fetched with an API key. */
+  get token(): string | undefined {
+    return this.#token;
   }
 
   /**
@@ -60,9 +109,8 @@ export class Inbox {
    * @throws MayflyError before the first {@link refresh} of `mayfly.inbox(id, token)`
    */
   get data(): api.Inbox {
-    if (this.#data.address === undefined) {
+    if (this.#data.address === undefined)
       throw new MayflyError('not_fetched', `Only the id of ${this.id} is known: call refresh() first.`);
-    }
     return this.#data as api.Inbox;
   }
 
@@ -74,106 +122,131 @@ export class Inbox {
     return new Date(this.data.expiresAt);
   }
 
+  /** Its labels; none where they are not known. */
+  get labels(): Record<string, string> {
+    return this.#data.labels ?? {};
+  }
+
+  /** For people: the address where it is known, else the id. */
+  get name(): string {
+    return this.#data.address ?? this.id;
+  }
+
+  toJSON(): object {
+    return this.#data;
+  }
+
+  [INSPECT](): string {
+    return `Inbox ${this.name} (${this.consoleUrl})`;
+  }
+
   /** Fetches the metadata, such as `messageCount` and `cursor`. */
-  async refresh(options?: RequestOptions): Promise<api.Inbox> {
+  refresh(options?: RequestOptions): Promise<api.Inbox> {
     return this.#update('GET', options);
   }
 
   /** The first message that matches, in full. @throws WaitTimeoutError */
-  async waitForMessage(match: Match = {}, options: WaitOptions = {}): Promise<Message> {
-    return (await this.waitForMessages(1, match, options))[0] as Message;
+  async waitForMessage(wait: MessageWait = {}, ...others: []): Promise<Message> {
+    assertWait(wait, others, MESSAGE);
+    return (await this.#wait(1, wait))[0] as Message;
   }
 
   /** As many messages as asked for (1 to 50), oldest first. @throws WaitTimeoutError */
-  async waitForMessages(count: number, match: Match = {}, options: WaitOptions = {}): Promise<Message[]> {
-    const { timeoutMs = DEFAULT_WAIT_MS, askedMs, since = 'last', signal, ...unknown } = options ?? 0;
-    if (isNoMatch(match) || Object(options) !== options || Object.keys(unknown)[0] || !(timeoutMs >= 0))
-      throw (await this.#rare()).invalidWait(match, options);
-    const from = since === 'last' ? this.#last : since === 'start' ? undefined : toSince(since);
-    const messages = await waitForMessages(this.#transport, this, {
-      match,
-      count,
-      timeoutMs: +timeoutMs,
-      askedMs,
-      since: from,
-      signal,
-    });
-    for (const { id } of messages) if (!this.#last || id > this.#last) this.#last = id;
-    return messages;
+  async waitForMessages(count: number, wait: MessageWait = {}, ...others: []): Promise<Message[]> {
+    assertWait(wait, others, MESSAGE);
+    return this.#wait(count, wait);
   }
 
   /**
-   * The one-time code of the first message that matches and has one.
-   * @param match with `pattern` for formats of your own: the first group of the expression is the code
+   * The one-time code of the first message that matches and has one. For the link of the same mail, take both from
+   * `waitForMessage()`.
+   * @param wait with `pattern` for formats of your own: the first group of the expression is the code
    */
-  async waitForCode(match: Match & { pattern?: RegExp } = {}, options?: WaitOptions): Promise<string> {
-    if (isNoMatch(match)) throw (await this.#rare()).invalidWait(match);
-    const pattern = match.pattern && new RegExp(match.pattern);
-    const wanted = pattern ? { ...match, pattern } : { ...match, code: true };
-    return (await this.waitForMessage(wanted, options)).code(pattern);
+  async waitForCode(wait: CodeWait = {}, ...others: []): Promise<string> {
+    assertWait(wait, others, CODE);
+    const pattern = wait.pattern && new RegExp(wait.pattern);
+    const [mail] = await this.#wait(1, pattern ? { ...wait, pattern } : { ...wait, code: true });
+    return (mail as Message).code(pattern);
   }
 
   /**
    * The target of the link that meets the conditions, of the first message that has one. The link is not followed.
    * @throws AmbiguousError when several different links of the message fit
    */
-  async waitForLink(
-    match: LinkMatch & Omit<Match, 'text' | 'link'> = {},
-    options?: WaitOptions,
-  ): Promise<string> {
-    if (isNoMatch(match)) throw (await this.#rare()).invalidWait(match);
-    const { href, text, kind, ...rest } = match;
+  async waitForLink(wait: LinkWait = {}, ...others: []): Promise<string> {
+    assertWait(wait, others, LINK);
+    const { href, text, kind, ...rest } = wait;
     const link = { href, text, kind } as LinkMatch;
-    return (await this.waitForMessage({ ...rest, link }, options)).link(link);
+    const [mail] = await this.#wait(1, { ...rest, link });
+    return (mail as Message).link(link);
   }
 
   /** Resolves when no message matches until the time is over. @throws UnexpectedMessageError at once if one does */
-  async expectSilence(match: Match, options: SilenceOptions): Promise<void> {
-    return (await this.#rare()).expectSilence(match, options);
+  async expectSilence(silence: Silence = {}, ...others: []): Promise<void> {
+    assertWait(silence, others, SILENCE);
+    const { within = DEFAULT_SILENCE, ...wait } = silence;
+    const { timeout, cut } = allowedTime(within, this.#test);
+    if (cut)
+      throw invalid(`A silence of ${seconds(within)} cannot be awaited, only ${seconds(timeout)}. ${cut}`);
+    const [mail] = await this.#wait(1, { ...wait, timeout: within }).catch((error: unknown) => {
+      if (error instanceof WaitTimeoutError && error.isFinal) return [];
+      throw error;
+    });
+    if (!mail) return;
+    throw new UnexpectedMessageError(
+      `A mail${describeMatch(wait)} reached ${this.name} within ${seconds(within)}, and none was expected: ${JSON.stringify(mail.subject)} from ${mail.from?.address ?? 'no sender'} at ${mail.receivedAt}.`,
+      mail,
+    );
+  }
+
+  /** The messages that are there, newest first. */
+  async messages({ since, ...query }: MessageQuery = {}): Promise<MessageSummary[]> {
+    const wanted = { ...query, since: toSince(since) };
+    const items = await this.#transport.list<api.MessageSummary>(
+      'GET /v1/inboxes/{id}/messages',
+      'messages',
+      wanted,
+      { id: this.id },
+    );
+    return items.map((fields) => new MessageSummary(this.#transport, fields));
+  }
+
+  /** The messages as they arrive, once each, over cuts and restarts, without an end. */
+  async *stream(options: StreamOptions = {}): AsyncGenerator<MessageSummary> {
+    for await (const { message } of follow(this.#transport, `/v1/inboxes/${this.id}/events`, options))
+      yield new MessageSummary(this.#transport, message);
+  }
+
+  /** A message in full. */
+  async read(messageId: string, options?: RequestOptions): Promise<Message> {
+    return new Message(this.#transport, await this.#send('GET', `/messages/${messageId}`, options));
   }
 
   /**
-   * The messages as lists show them: newest first, or with `follow` as they arrive, without an end.
+   * What a failed wait has explained, within 24 hours; also when the inbox has ended, with an API key.
+   * @param waitId of its error, or of the report of a run
    */
-  async *messages(options: FollowOptions & { follow?: boolean } = {}): AsyncGenerator<api.MessageSummary> {
-    yield* (await this.#rare()).messages(options);
+  failedWait(waitId: string, options?: RequestOptions): Promise<api.FailedWait> {
+    return this.#send('GET', `/waits/${waitId}`, options);
   }
 
-  /** All messages as lists show them, newest first. */
-  async list(options?: { since?: string | Date; signal?: AbortSignal }): Promise<api.MessageSummary[]> {
-    return (await this.#rare()).list(options);
+  /** Puts a message into the inbox without SMTP. @param source raw, as it would be sent */
+  async inject(
+    source: string | Uint8Array,
+    { mailFrom, rcptTo, ...options }: RequestOptions & { mailFrom?: string; rcptTo?: string } = {},
+  ): Promise<Message> {
+    const input = { ...options, query: { mailFrom, rcptTo }, body: source };
+    return new Message(this.#transport, await this.#send('POST', '/messages', input));
   }
 
-  async read(messageId: string, options?: RequestOptions): Promise<Message> {
-    return new Message((await this.#call('GET', `/messages/${messageId}`, options)) as api.Message);
+  /** Deletes its messages. Needs an API key. */
+  empty(options?: RequestOptions): Promise<void> {
+    return this.#send('DELETE', '/messages', options);
   }
 
-  /** The raw source, byte for byte. */
-  async raw(messageId: string, options?: RequestOptions): Promise<Uint8Array> {
-    return (await this.#rare()).raw(messageId, options);
-  }
-
-  /** The decoded bytes of an attachment of a message in full. */
-  async attachment(attachment: api.Attachment, options?: RequestOptions): Promise<Uint8Array> {
-    return (await this.#rare()).attachment(attachment, options);
-  }
-
-  /** A link to the message as a browser shows it, valid for some minutes. */
-  async preview(
-    messageId: string,
-    options?: RequestOptions & { remoteContent?: boolean },
-  ): Promise<{ url: string; expiresAt: Date }> {
-    return (await this.#rare()).preview(messageId, options);
-  }
-
-  /** When what happened to a message, from its Date header to each webhook attempt. */
-  async timeline(messageId: string, options?: RequestOptions): Promise<api.TimelineEvent[]> {
-    return (await this.#rare()).timeline(messageId, options);
-  }
-
-  /** What is wrong with a message, the most severe first. */
-  async lint(messageId: string, options?: RequestOptions): Promise<api.LintFinding[]> {
-    return (await this.#rare()).lint(messageId, options);
+  /** A recording for `mayfly.importInbox()`: a zip archive with all messages. */
+  export(options?: RequestOptions): Promise<Uint8Array> {
+    return this.#send('GET', '/export', options);
   }
 
   /**
@@ -181,17 +254,22 @@ export class Inbox {
    * Replaces the rules before. Needs an API key.
    */
   async setFaults(rules: api.FaultRule[], options?: RequestOptions): Promise<api.FaultState[]> {
-    return (await this.#rare()).setFaults(rules, options);
+    return (await this.#send<api.Faults>('PUT', '/faults', { ...options, body: { rules } })).rules;
   }
 
   /** The fault rules, with how often each still applies. Needs an API key. */
   async faults(options?: RequestOptions): Promise<api.FaultState[]> {
-    return (await this.#rare()).faults(options);
+    return (await this.#send<api.Faults>('GET', '/faults', options)).rules;
   }
 
   /** Removes the fault rules. Needs an API key. */
-  async clearFaults(options?: RequestOptions): Promise<void> {
-    return (await this.#rare()).clearFaults(options);
+  clearFaults(options?: RequestOptions): Promise<void> {
+    return this.#send('DELETE', '/faults', options);
+  }
+
+  /** Ends its lifetime now, as if its time had come. Needs an API key. */
+  expire(options?: RequestOptions): Promise<void> {
+    return this.#send('POST', '/expire', options);
   }
 
   /** Lets it live so many minutes from now. Needs an API key. */
@@ -201,7 +279,7 @@ export class Inbox {
 
   /** Deletes it with all its messages; resolves also when it is gone already. Needs an API key. */
   async delete(options?: RequestOptions): Promise<void> {
-    await this.#call('DELETE', '', options).catch((error) => {
+    await this.#send('DELETE', '', options).catch((error) => {
       if (error.status !== 404 && error.status !== 410) throw error;
     });
   }
@@ -210,26 +288,45 @@ export class Inbox {
     return this.delete();
   }
 
-  /** For people: the address where it is known, else the id. */
-  get name(): string {
-    return this.#data.address ?? this.id;
+  async #wait(count: number, wait: CodeWait): Promise<Message[]> {
+    const { since = 'last', signal } = wait;
+    if (wait.timeout !== undefined && !(typeof wait.timeout === 'number' && wait.timeout >= 0))
+      throw invalid(`"timeout" must be a number of milliseconds, not ${shown(wait.timeout)}.`);
+    const last = since === 'last' ? this.#last : undefined;
+    const wanted = {
+      match: matchOf(wait),
+      count,
+      ...allowedTime(wait.timeout ?? this.#transport.waitTimeout, this.#test),
+      since: since === 'last' ? last?.id : since === 'start' ? undefined : toSince(since),
+      last,
+      signal: this.#untilEnd(signal),
+    };
+    const messages = await waitForMessages(this.#transport, this, wanted);
+    for (const message of messages) if (!this.#last || message.id > this.#last.id) this.#last = message;
+    return messages;
   }
 
-  /** Its labels; none where they are not known. */
-  get labels(): Record<string, string> {
-    return this.#data.labels ?? {};
+  /** Aborted with the signal of the wait, or with the test: a wait without `await` then fails its own test. */
+  #untilEnd(own: AbortSignal | undefined): AbortSignal | undefined {
+    const ended = this.#test?.ended;
+    if (ended?.aborted)
+      throw invalid(
+        `The inbox ${this.name} ended with the test or hook that created it. Create one for several tests with mayfly.createInbox().`,
+      );
+    return own && ended ? AbortSignal.any([own, ended]) : (own ?? ended);
   }
 
   async #update(method: string, input?: object): Promise<api.Inbox> {
-    this.#data = { ...this.#data, ...((await this.#call(method, '', input)) as api.Inbox) };
+    this.#data = { ...this.#data, ...(await this.#send<api.Inbox>(method, '', input)) };
     return this.data;
   }
 
-  #call(method: string, path: string, input?: object): Promise<unknown> {
-    return this.#transport.send(`${method} /v1/inboxes/${this.id}${path}`, input);
+  #send<Result>(method: string, path: string, input?: object): Promise<Result> {
+    return this.#transport.send(`${method} /v1/inboxes/${this.id}${path}`, input) as Promise<Result>;
   }
+}
 
-  async #rare(): Promise<RareMethods> {
-    return new (await import('./rare.ts')).RareMethods(this, this.#transport);
-  }
+/** The conditions of a wait, without its options. */
+function matchOf({ timeout: _, since: __, signal: ___, ...match }: CodeWait): Match {
+  return match;
 }

@@ -2,28 +2,49 @@
  * `@mayfly/client`: disposable inboxes for tests. `Mayfly` makes requests, `Inbox` waits for mail, `Message`
  * gives codes and links. Nothing here belongs to Node.js: it runs in browsers and workers too.
  */
-export { AmbiguousError, MayflyError } from './errors.ts';
+import { verify } from './webhook.ts';
+
+export type { Keys, Webhooks } from './account.ts';
 export {
+  AmbiguousError,
   ApiError,
   ConnectionError,
   GoneError,
   LimitError,
+  MayflyError,
+  NoCodeError,
   NotFoundError,
   ScopeError,
   UnexpectedMessageError,
   WaitTimeoutError,
-} from './failures.ts';
+  WebhookVerificationError,
+} from './errors.ts';
 export type * as api from './generated/api.ts';
-export { Inbox, type SilenceOptions, type WaitOptions } from './inbox.ts';
-export type { Match } from './match.ts';
-export { type CreateOptions, Mayfly } from './mayfly.ts';
-export { type LinkMatch, Message } from './message.ts';
-export type { FollowOptions, MessageEvent } from './since.ts';
+export {
+  type CodeWait,
+  Inbox,
+  type InboxData,
+  type LinkWait,
+  type MessageQuery,
+  type MessageWait,
+  type Silence,
+  type WaitOptions,
+} from './inbox.ts';
+export { describeMatch, type Match } from './match.ts';
+export { type CreateOptions, Mayfly, type SearchQuery } from './mayfly.ts';
+export { type LinkMatch, Message, MessageSummary } from './message.ts';
+export type { MessageEvent, StreamOptions } from './stream.ts';
+export type { TestTime } from './test-time.ts';
 export {
   type CallArguments,
   type CallInput,
+  type ListOptions,
   type MayflyOptions,
+  type Milliseconds,
   type RequestInfo,
   type RequestOptions,
   Transport,
 } from './transport.ts';
+
+/** For endpoints: `webhook.verify(body, headers, secret)`. */
+export const webhook: { verify: typeof verify } = { verify };

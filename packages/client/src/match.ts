@@ -1,4 +1,6 @@
-import type { LinkMatch, Message } from './message.ts';
+import { invalid } from './errors.ts';
+import type * as api from './generated/api.ts';
+import { find, isIn, type LinkMatch, type Message } from './message.ts';
 
 /** Conditions of a message; all must be met. A string must be contained in the field, and case is ignored. */
 export interface Match {
@@ -16,8 +18,107 @@ export interface Match {
   where?: (message: Message) => boolean;
 }
 
-/** Whether a condition is a regular expression or a function, or has one: the server knows neither. */
-export const isLocal = (condition: unknown): boolean =>
-  typeof condition === 'function' ||
-  condition instanceof RegExp ||
-  (typeof condition === 'object' && condition !== null && Object.values(condition).some(isLocal));
+/** A match, split into what the server checks and what is left: regular expressions and functions. */
+export interface SplitMatch {
+  onServer: Record<string, unknown>;
+  /** Whether anything is left. */
+  isLocal: boolean;
+  /** Conditions that a message failed, as the server tells them. */
+  failures: (message: Message) => api.FailedCondition[];
+}
+
+/** What a message has instead of what a condition demands; undefined where it meets the condition. */
+type Check = (message: Message) => string | undefined;
+
+const people = (list: api.MailAddress[]) =>
+  list.map(({ name, address }) => `${name} <${address}>`).join(', ');
+
+/** The text of the field that a string or a regular expression is tried on. */
+const fieldOf = (message: Message, name: string): string => {
+  if (name === 'subject') return message.subject;
+  if (name === 'from') return people(message.from ? [message.from] : []);
+  if (name === 'to') return people([...message.to, ...message.cc]);
+  if (name === 'rcptTo') return message.envelope.rcptTo.join(', ');
+  return message.text ?? message.htmlText ?? '';
+};
+
+/** @throws MayflyError for a function that returns a promise: it would always be met */
+function isMet(where: (message: Message) => unknown, message: Message): boolean {
+  const met = where(message);
+  if (typeof (met as PromiseLike<unknown> | undefined)?.then === 'function')
+    throw invalid('The function "where" returned a promise. It must return true or false at once.');
+  return Boolean(met);
+}
+
+function checkOf(name: string, value: unknown): Check {
+  const unless = (isMet: boolean, got: string) => (isMet ? undefined : got);
+  if (name === 'where') return (message) => unless(isMet(value as () => unknown, message), 'false');
+  if (name === 'pattern')
+    return (message) => unless(find(message, value as RegExp) !== undefined, `no code like ${value}`);
+  if (name === 'code') return ({ codes }) => unless(codes.length > 0 === value, codes[0]?.value ?? 'no code');
+  if (name === 'hasAttachments')
+    return ({ hasAttachments }) => unless(hasAttachments === value, String(hasAttachments));
+  if (name === 'link')
+    return (message) => {
+      const wanted = typeof value === 'object' ? (value as LinkMatch) : {};
+      const hrefs = message.links.map(({ href }) => href).join(' ') || 'no link';
+      return unless(message.linksLike(wanted).length > 0 === (value !== false), hrefs);
+    };
+  return (message) => {
+    const got = fieldOf(message, name);
+    return unless(isIn(got, value as string | RegExp), got);
+  };
+}
+
+/** Whether a condition, or a part of it, is an expression or a function: the server knows neither. */
+const isLocal = (value: unknown): boolean =>
+  typeof value === 'function' ||
+  value instanceof RegExp ||
+  (typeof value === 'object' && value !== null && Object.values(value).some(isLocal));
+
+const given = (match: Match) => Object.entries(match).filter(([, value]) => value !== undefined);
+
+/** Whether a message meets all conditions. The server also ignores kinds of spaces and quotation marks. */
+export const meets = (message: Message, match: Match): boolean =>
+  given(match).every(([name, value]) => checkOf(name, value)(message) === undefined);
+
+export function split(match: Match): SplitMatch {
+  const onServer: Record<string, unknown> = {};
+  const checks: Array<[name: string, wanted: unknown, check: Check]> = [];
+  for (const [name, value] of given(match)) {
+    if (isLocal(value)) checks.push([name, value, checkOf(name, value)]);
+    if (!isLocal(value)) onServer[name] = value;
+    // The server can at least leave out mails without any link.
+    else if (name === 'link' && !(value instanceof RegExp)) onServer[name] = true;
+  }
+  const failures = (message: Message) =>
+    checks.flatMap(([name, wanted, check]) => {
+      const got = check(message);
+      if (got === undefined) return [];
+      const condition = name === 'pattern' ? 'code' : name;
+      return [{ condition, expected: String(wanted), got } as api.FailedCondition];
+    });
+  return { onServer, isLocal: checks.length > 0, failures };
+}
+
+/** Of a wait, beside its conditions. */
+const OPTIONS = ['timeout', 'since', 'signal', 'within'];
+
+/** The conditions of a match or a wait in words, such as ` with subject "reset" and a code`. */
+export function describeMatch(match: object): string {
+  const words = Object.entries(match).flatMap(([name, value]) => {
+    if (value === undefined || OPTIONS.includes(name)) return [];
+    if (typeof value === 'boolean')
+      return [`${value ? 'a' : 'no'} ${name === 'hasAttachments' ? 'attachment' : name}`];
+    if (name === 'where') return ['the given "where"'];
+    if (name === 'pattern') return [`a code like ${value}`];
+    const isLink = name === 'link' && !(value instanceof RegExp) && typeof value === 'object';
+    const parts = isLink ? Object.entries(value).filter(([, wanted]) => wanted !== undefined) : [['', value]];
+    if (parts.length === 0) return ['a link'];
+    return parts.map(
+      ([part, wanted]) =>
+        `${name}${part && ` ${part}`} ${wanted instanceof RegExp ? wanted : JSON.stringify(wanted)}`,
+    );
+  });
+  return words.length > 0 ? ` with ${words.join(' and ')}` : '';
+}

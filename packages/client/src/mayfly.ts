@@ -1,8 +1,16 @@
-import type { Addresses, Keys, Webhooks } from './account.ts';
+import { Keys, Webhooks } from './account.ts';
 import type * as api from './generated/api.ts';
 import { Inbox } from './inbox.ts';
-import type { FollowOptions, MessageEvent } from './since.ts';
-import { type CallArguments, type MayflyOptions, type RequestOptions, Transport } from './transport.ts';
+import { MessageSummary } from './message.ts';
+import { follow, type MessageEvent, type StreamOptions, toSince } from './stream.ts';
+import {
+  type CallArguments,
+  type ListOptions,
+  type MayflyOptions,
+  type RequestOptions,
+  splitOptions,
+  Transport,
+} from './transport.ts';
 
 export interface CreateOptions extends api.CreateInbox, RequestOptions {
   /** Default: a random one, so that a repeated request creates no second inbox. */
@@ -10,85 +18,56 @@ export interface CreateOptions extends api.CreateInbox, RequestOptions {
 }
 
 type Labels = Record<string, string>;
+type QueryOf<Name extends 'GET /v1/messages' | 'POST /v1/inboxes/import'> = NonNullable<
+  api.Operations[Name]['query']
+>;
+type Since = { since?: string | Date | undefined };
 
-export interface ListOptions extends RequestOptions {
-  labels?: Labels;
-  address?: string;
-}
+export type InboxQuery = ListOptions & { labels?: Labels; address?: string };
+export type ImportOptions = RequestOptions & QueryOf<'POST /v1/inboxes/import'>;
+export type RefusalQuery = ListOptions & Since & { address?: string };
+type Paging = 'q' | 'since' | 'before' | 'limit' | 'wait';
+/** Which messages of the account a search finds, beside its words. Without `limit` the newest 50. */
+export type SearchQuery = ListOptions & Since & Omit<QueryOf<'GET /v1/messages'>, Paging>;
 
-const account = () => import('./account.ts');
+const DEFAULT_FOUND = 50;
+/** As many as the server gives at once. */
+const MAX_LABELS = 200;
 
-/** Methods of a class of account.ts, which is loaded by the first call of one. */
-const later = <Methods extends object>(mayfly: Mayfly, name: 'Addresses' | 'Keys' | 'Webhooks'): Methods =>
-  new Proxy({} as Methods, {
-    get: (_, method) =>
-      // Promises that are resolved with this object look for it.
-      method === 'then'
-        ? undefined
-        : async (...args: unknown[]) => {
-            const methods: object = new (await account())[name](mayfly);
-            return (methods as Record<string | symbol, (...args: unknown[]) => unknown>)[method]?.(...args);
-          },
-  });
+const labelQuery = (labels: Labels = {}) =>
+  Object.fromEntries(Object.entries(labels).map(([name, value]) => [`label.${name}`, value]));
 
 /** A server and a credential for it. */
 export class Mayfly {
   /** For classes that extend {@link Inbox}. */
   readonly transport: Transport;
+  readonly webhooks: Webhooks;
+  readonly keys: Keys;
 
-  /** @throws MayflyError `no_credential` when there is neither an option nor an environment variable */
+  /**
+   * @throws MayflyError `no_credential` when there is neither an option nor an environment variable, and the server
+   *   is not on this machine
+   */
   constructor(options: MayflyOptions = {}) {
     this.transport = new Transport(options);
+    this.webhooks = new Webhooks(this.transport);
+    this.keys = new Keys(this.transport);
   }
 
   get url(): string {
     return this.transport.url;
   }
 
-  /**
-   * Any operation of the API, by the method and path of the OpenAPI document:
-   * `mayfly.call('GET /v1/webhooks/{id}', { path: { id } })`.
-   * @throws ApiError, ConnectionError
-   */
-  call<Name extends keyof api.Operations>(
-    operation: Name,
-    ...args: CallArguments<Name>
-  ): Promise<api.Operations[Name]['result']> {
-    return this.transport.send(operation, ...args) as Promise<api.Operations[Name]['result']>;
+  async createInbox({ idempotencyKey, ...given }: CreateOptions = {}): Promise<Inbox> {
+    const [options, body] = splitOptions(given);
+    // Not randomUUID(): neither pages without TLS nor jsdom have it.
+    const key = idempotencyKey ?? crypto.getRandomValues(new Uint32Array(4)).join('-');
+    const headers = { ...options.headers, 'idempotency-key': key };
+    return new Inbox(this.transport, await this.call('POST /v1/inboxes', { ...options, headers, body }));
   }
 
-  readonly inboxes = {
-    create: async ({
-      idempotencyKey,
-      signal,
-      timeoutMs,
-      headers,
-      ...body
-    }: CreateOptions = {}): Promise<Inbox> => {
-      // Not randomUUID(): neither pages without TLS nor jsdom have it.
-      const key = idempotencyKey ?? crypto.getRandomValues(new Uint32Array(4)).join('-');
-      const created = (await this.transport.send('POST /v1/inboxes', {
-        body,
-        headers: { ...headers, 'idempotency-key': key },
-        signal,
-        timeoutMs,
-      })) as api.CreatedInbox;
-      return new Inbox(this.transport, created);
-    },
-
-    get: async (id: string, options?: RequestOptions): Promise<Inbox> =>
-      new Inbox(this.transport, await this.call('GET /v1/inboxes/{id}', { ...options, path: { id } })),
-
-    /** All live inboxes, newest first. */
-    list: (options?: ListOptions) => this.#inboxes(options),
-
-    /** Deletes all inboxes with these labels. @returns how many */
-    deleteByLabels: async (labels: Labels, options?: RequestOptions): Promise<number> =>
-      (await account()).deleteByLabels(this, labels, options),
-  };
-
-  async *#inboxes(options?: ListOptions): AsyncGenerator<Inbox> {
-    yield* (await account()).listInboxes(this, options);
+  async getInbox(id: string, options?: RequestOptions): Promise<Inbox> {
+    return new Inbox(this.transport, await this.call('GET /v1/inboxes/{id}', { ...options, path: { id } }));
   }
 
   /** An inbox of which only the id and the read token are known. Makes no request. */
@@ -96,9 +75,67 @@ export class Mayfly {
     return new Inbox(token ? this.transport.as(token) : this.transport, { id, token });
   }
 
-  readonly addresses = later<Addresses>(this, 'Addresses');
-  readonly webhooks = later<Webhooks>(this, 'Webhooks');
-  readonly keys = later<Keys>(this, 'Keys');
+  /** The live inboxes, newest first. */
+  async inboxes({ labels, ...query }: InboxQuery = {}): Promise<Inbox[]> {
+    const wanted = { ...query, ...labelQuery(labels) };
+    const items = await this.transport.list<api.Inbox>('GET /v1/inboxes', 'inboxes', wanted);
+    return items.map((data) => new Inbox(this.transport, data));
+  }
+
+  /** Deletes all inboxes with these labels. @returns how many */
+  async deleteInboxes(labels: Labels, options?: RequestOptions): Promise<number> {
+    return (await this.call('DELETE /v1/inboxes', { ...options, query: labelQuery(labels) })).deleted;
+  }
+
+  /** A new inbox with the messages of a recording. @param recording of `inbox.export()` */
+  async importInbox(recording: Uint8Array, given: ImportOptions = {}): Promise<Inbox> {
+    const [options, query] = splitOptions(given);
+    const input = { ...options, query, body: recording };
+    return new Inbox(this.transport, await this.call('POST /v1/inboxes/import', input));
+  }
+
+  /** Messages of all inboxes and the sink, newest first. @param q words, or the search language of docs/reading.md */
+  async search(
+    q?: string,
+    { since, limit = DEFAULT_FOUND, ...query }: SearchQuery = {},
+  ): Promise<MessageSummary[]> {
+    const wanted = { ...query, q, limit, since: toSince(since) };
+    const items = await this.transport.list<api.MessageSummary>('GET /v1/messages', 'messages', wanted);
+    return items.map((fields) => new MessageSummary(this.transport, fields));
+  }
+
+  /** Every message of the account as it arrives, once each, over cuts and restarts, without an end. */
+  async *stream(options: StreamOptions = {}): AsyncGenerator<MessageEvent<MessageSummary>> {
+    for await (const event of follow(this.transport, '/v1/events', options))
+      yield { ...event, message: new MessageSummary(this.transport, event.message) };
+  }
+
+  /** Mail that SMTP refused, newest first. */
+  async refusals({ since, ...given }: RefusalQuery = {}): Promise<api.RefusedMail[]> {
+    const [options, query] = splitOptions(given);
+    const input = { ...options, query: { ...query, since: toSince(since) } };
+    return ((await this.transport.send('GET /v1/refusals', input)) as api.RefusalList).refusals;
+  }
+
+  /**
+   * What became of the mail of a test run: of all inboxes with these labels, also for 24 hours after their end.
+   * @param labels at least one
+   */
+  report(labels: Labels, options?: RequestOptions): Promise<api.RunReport> {
+    return this.call('GET /v1/reports/runs', { ...options, query: labelQuery(labels) });
+  }
+
+  /** The newest labels of live inboxes, with the number of inboxes that have each. @param name only those */
+  async labels(name?: string, { limit = MAX_LABELS, ...options }: ListOptions = {}): Promise<api.Label[]> {
+    const query = { ...(name !== undefined && { name }), limit };
+    return (await this.call('GET /v1/labels', { ...options, query })).labels;
+  }
+
+  /** A free address, held for ten minutes. */
+  generateAddress(given: api.GenerateAddress & RequestOptions = {}): Promise<api.GeneratedAddress> {
+    const [options, body] = splitOptions(given);
+    return this.call('POST /v1/addresses/generate', { ...options, body });
+  }
 
   usage(options?: RequestOptions): Promise<api.Usage> {
     return this.call('GET /v1/usage', options);
@@ -109,15 +146,14 @@ export class Mayfly {
   }
 
   /**
-   * What became of the mail of a test run: of all inboxes with these labels, also for 24 hours after their end.
-   * @param labels at least one
+   * Any operation of the API that is no stream, by the method and path of the OpenAPI document:
+   * `mayfly.call('GET /v1/webhooks/{id}', { path: { id } })`.
+   * @throws ApiError, ConnectionError
    */
-  async report(labels: Labels, options?: RequestOptions): Promise<api.RunReport> {
-    return (await account()).report(this, labels, options);
-  }
-
-  /** Every message of the account as it arrives, once each, over cuts and restarts. */
-  async *events(options: FollowOptions = {}): AsyncGenerator<MessageEvent> {
-    yield* (await account()).events(this, options);
+  call<Name extends keyof api.Operations>(
+    operation: Name,
+    ...[input]: CallArguments<Name>
+  ): Promise<api.Operations[Name]['result']> {
+    return this.transport.send(operation, input) as Promise<api.Operations[Name]['result']>;
   }
 }

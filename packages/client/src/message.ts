@@ -1,5 +1,6 @@
-import { AmbiguousError, MayflyError } from './errors.ts';
+import { AmbiguousError, invalid, NoCodeError } from './errors.ts';
 import type * as api from './generated/api.ts';
+import type { RequestOptions, Transport } from './transport.ts';
 
 /** Conditions of one link. A string must be contained, and case is ignored. */
 export interface LinkMatch {
@@ -13,35 +14,101 @@ export const isIn = (text: string, wanted: string | RegExp | undefined): boolean
   wanted === undefined ||
   (typeof wanted === 'string' ? text.toLowerCase().includes(wanted.toLowerCase()) : text.search(wanted) >= 0);
 
-/** A message in full: the fields of the API, and how to take a code or a link out of it. */
+/** The first group of the pattern, or all that it matches, in the text or else in the words of the HTML. */
+export function find({ text, htmlText }: api.Message, pattern: RegExp): string | undefined {
+  for (const body of [text, htmlText]) {
+    const [found, group = found] =
+      (body && new RegExp(pattern, pattern.flags.replace(/[gy]/g, '')).exec(body)) || [];
+    if (group !== undefined) return group;
+  }
+  return undefined;
+}
+
+/** The path of a URL of the server, without the folder that a reverse proxy has for it. */
+const pathOf = (url: URL) => url.pathname.replace(/^.*?(?=\/(?:v1|preview)\/)/, '');
+
+/** A message as lists show it: the fields of the API, and what can be done with it. */
 // biome-ignore lint/suspicious/noUnsafeDeclarationMerging: the constructor assigns all fields.
-export class Message {
-  constructor(fields: api.Message) {
+export class MessageSummary {
+  readonly #transport: Transport;
+
+  constructor(transport: Transport, fields: api.MessageSummary) {
+    this.#transport = transport;
     Object.assign(this, fields);
   }
 
+  /** The message in full. */
+  async read(options?: RequestOptions): Promise<Message> {
+    return new Message(this.#transport, await this.#send<api.Message>('GET', '', options));
+  }
+
+  /** The raw source, byte for byte. */
+  raw(options?: RequestOptions): Promise<Uint8Array> {
+    return this.#send('GET', '/raw', options);
+  }
+
+  /** A link to the message as a browser shows it, valid for some minutes. */
+  async previewUrl({
+    remoteContent,
+    ...options
+  }: RequestOptions & { remoteContent?: boolean } = {}): Promise<string> {
+    const body = remoteContent === undefined ? {} : { remoteContent };
+    const preview = await this.#send<api.Preview>('POST', '/preview', { ...options, body });
+    // A server that does not know its public URL knows neither the scheme nor the folder that a proxy has for it.
+    const own = this.#transport.url;
+    const url = new URL(preview.url, own);
+    return url.host === new URL(own).host ? own + pathOf(url) : url.href;
+  }
+
+  /** When what happened to the message, from its Date header to each webhook attempt. */
+  async timeline(options?: RequestOptions): Promise<api.TimelineEvent[]> {
+    return (await this.#send<api.Timeline>('GET', '/timeline', options)).events;
+  }
+
+  /** What is wrong with the message, the most severe first. */
+  async lint(options?: RequestOptions): Promise<api.LintFinding[]> {
+    return (await this.#send<api.LintReport>('GET', '/lint', options)).findings;
+  }
+
+  /** Marks it as read or unread, or replaces its tags. Needs an API key. @returns it with its marks */
+  async mark({ read, tags, ...options }: api.MarkMessage & RequestOptions): Promise<MessageSummary> {
+    const input = { ...options, body: { read, tags } };
+    return new MessageSummary(this.#transport, await this.#send<api.MessageSummary>('PATCH', '', input));
+  }
+
+  /** Needs an API key. */
+  delete(options?: RequestOptions): Promise<void> {
+    return this.#send('DELETE', '', options);
+  }
+
+  /** @param url of an attachment @internal */
+  protected bytesAt(url: string, options?: RequestOptions): Promise<Uint8Array> {
+    const path = pathOf(new URL(url, this.#transport.url));
+    return this.#transport.send(`GET ${path}`, options) as Promise<Uint8Array>;
+  }
+
+  #send<Result>(method: string, path: string, input?: object): Promise<Result> {
+    const operation = `${method} /v1/inboxes/{id}/messages/{messageId}${path}`;
+    const of = { id: this.inboxId, messageId: this.id };
+    return this.#transport.send(operation, { ...input, path: of }) as Promise<Result>;
+  }
+}
+export interface MessageSummary extends api.MessageSummary {}
+
+/** A message in full. */
+// biome-ignore lint/suspicious/noUnsafeDeclarationMerging: the constructor assigns all fields.
+export class Message extends MessageSummary {
   /**
    * The code of the message.
    * @param pattern for formats of your own; looks through text and HTML, and its first group is the code
-   * @throws MayflyError `no_code` with what the message has instead
+   * @throws NoCodeError with what the message has instead
    */
   code(pattern?: RegExp): string {
-    const code = pattern ? this.find(pattern) : this.codes[0]?.value;
+    const code = pattern ? find(this, pattern) : this.codes[0]?.value;
     if (code !== undefined) return code;
-    throw new MayflyError(
-      'no_code',
+    throw new NoCodeError(
       `The message ${JSON.stringify(this.subject)} has no code${pattern ? ` like ${pattern}` : ''}. It begins: ${this.preview}`,
     );
-  }
-
-  /** The first group of the pattern, or all that it matches, in the text or else in the words of the HTML. */
-  find(pattern: RegExp): string | undefined {
-    for (const text of [this.text, this.htmlText]) {
-      const [found, group = found] =
-        (text && new RegExp(pattern, pattern.flags.replace(/[gy]/g, '')).exec(text)) || [];
-      if (group !== undefined) return group;
-    }
-    return undefined;
   }
 
   /** All links that meet the conditions. */
@@ -64,6 +131,15 @@ export class Message {
       `${hrefs.length || 'None'} of the ${this.links.length} links of ${JSON.stringify(this.subject)} fit${hrefs.length ? ': narrow the conditions' : ''}.${candidates.map(({ kind, href, text }) => `\n  ${kind.padEnd(11)} ${href}   ${JSON.stringify(text)}`).join('')}`,
       candidates,
     );
+  }
+
+  /** The decoded bytes of an attachment. @param which one of `attachments`, or its file name */
+  async attachment(which: api.Attachment | string, options?: RequestOptions): Promise<Uint8Array> {
+    const found =
+      typeof which === 'string' ? this.attachments.find(({ filename }) => filename === which) : which;
+    if (found) return this.bytesAt(found.url, options);
+    const names = this.attachments.map(({ filename }) => JSON.stringify(filename)).join(', ') || 'none';
+    throw invalid(`The message has no attachment ${JSON.stringify(which)}. Attachments: ${names}.`);
   }
 }
 export interface Message extends api.Message {}

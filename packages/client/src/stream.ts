@@ -1,11 +1,30 @@
-/** Streams of events that continue over cuts. Loaded by the first stream that is opened. */
-import { ApiError } from './failures.ts';
-import { type FollowOptions, type MessageEvent, toSince } from './since.ts';
+import { ApiError } from './errors.ts';
+import type { MessageSummary } from './generated/api.ts';
 import { clearTimeout, setTimeout, sleep } from './time.ts';
 import { type AnyInput, pauseBefore, type Transport } from './transport.ts';
 
 /** The server writes a line every 15 seconds; a silence this long is a dead connection. */
 const SILENCE_MS = 40_000;
+
+/** A new message of the account. */
+export interface MessageEvent<Item = MessageSummary> {
+  /** Position of the event: pass it as `since` to continue after it. */
+  id: string;
+  inboxId: string;
+  message: Item;
+}
+
+export interface StreamOptions {
+  /** A cursor, the id of an event, or a time. Default: the oldest message that exists. */
+  since?: string | Date | undefined;
+  signal?: AbortSignal | undefined;
+  /** Called with true when the stream is open, and with false when it is cut and will be resumed. */
+  onConnection?: ((isOpen: boolean) => void) | undefined;
+}
+
+/** A position as the API takes it. */
+export const toSince = (since: string | Date | undefined) =>
+  since instanceof Date ? since.toISOString() : since;
 
 /** A block of server-sent events, with the lines that this library uses. */
 interface Block {
@@ -58,7 +77,8 @@ async function* connect(
 }
 
 /** A response after which the next attempt is answered likewise. */
-const isRefusal = (error: unknown) => error instanceof ApiError && pauseBefore(error, 1) === Infinity;
+const isRefusal = (error: unknown) =>
+  error instanceof ApiError && pauseBefore(error, 1) === Number.POSITIVE_INFINITY;
 
 /**
  * Every event once, over cuts and restarts: each new connection continues after the last complete event.
@@ -68,7 +88,7 @@ const isRefusal = (error: unknown) => error instanceof ApiError && pauseBefore(e
 export async function* follow(
   transport: Transport,
   path: string,
-  { since, signal, onConnection }: FollowOptions,
+  { since, signal, onConnection }: StreamOptions,
 ): AsyncGenerator<MessageEvent> {
   let last: string | undefined;
   for (let failures = 0; ; ) {

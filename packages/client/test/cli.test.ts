@@ -92,7 +92,7 @@ describe('mf', () => {
     expect(await mf(['faults', '[]'], env)).toEqual({ exitCode: 0, out: '', notes: '' });
     expect(await mf(['faults', 'rcpt'], env)).toMatchObject({
       exitCode: 1,
-      notes: expect.stringContaining('The rules are not JSON: rcpt.'),
+      notes: expect.stringContaining('This is not JSON: rcpt. Write: mf faults'),
     });
     expect(await mf(['faults', '{"at": "rctp"}'], env)).toMatchObject({
       exitCode: 1,
@@ -121,6 +121,17 @@ describe('mf', () => {
     );
   });
 
+  it('prints its version, and takes times in seconds', async () => {
+    expect(await mf(['--version'])).toEqual({
+      exitCode: 0,
+      out: expect.stringMatching(/^\d+\.\d+\.\d+\n$/),
+      notes: '',
+    });
+    const env = await newInbox();
+    const { notes } = await mf(['wait', '--timeout', '0.2'], env);
+    expect(notes).toContain('Waited 0.2 s for a mail to ');
+  });
+
   it('reads with the token of the inbox alone', async () => {
     const { out } = await mf(['new', '--export']);
     expect(out).toMatch(/^export INBOX_ID=inb_\w+\nexport INBOX_ADDRESS=\S+\nexport INBOX_TOKEN=mft_\w+\n$/);
@@ -135,13 +146,37 @@ describe('mf', () => {
     ).toBe(0);
   });
 
+  it('needs no key on the machine of the server, also for what the token of an inbox may not do', async () => {
+    const dev = await startApp({ MAYFLY_DEV_KEY: 'on' });
+    let out = '';
+    const own = (args: string[], env: Record<string, string> = {}) =>
+      run(args, {
+        env: { MAYFLY_URL: dev.url, ...env },
+        out: (text) => {
+          out += text;
+        },
+        note: () => {},
+        signal: new AbortController().signal,
+      });
+    expect(await own(['new', '--env'])).toBe(0);
+    const env = Object.fromEntries(
+      out
+        .trim()
+        .split('\n')
+        .map((pair) => pair.split('=')),
+    );
+    for (const args of [['list'], ['faults', '[]'], ['rm']])
+      expect([args, await own(args, env)]).toEqual([args, 0]);
+    await dev.stop();
+  });
+
   it('exits with 3 and the explanation when nothing came, and with 4 when silence was broken', async () => {
     const env = await newInbox();
     await app.send({ from: 'a@shop.example', to: env.INBOX_ADDRESS, subject: 'Welcome', text: 'x' });
-    const timedOut = await mf(['code', '--subject', 'reset', '--timeout', '100ms'], env);
+    const timedOut = await mf(['code', '--subject', 'reset', '--timeout', '0.1'], env);
     expect(timedOut).toMatchObject({ exitCode: 3, out: '' });
     expect(timedOut.notes).toContain('subject is "Welcome"');
-    const broken = await mf(['silence', '--for', '100ms'], env);
+    const broken = await mf(['silence', '--within', '100ms'], env);
     expect(broken).toMatchObject({ exitCode: 4, out: '', notes: expect.stringContaining('"Welcome"') });
   });
 
@@ -167,7 +202,10 @@ describe('mf', () => {
   it.each([
     [['code', 'confirm'], /"mf code" has no use for "confirm". Write --subject "confirm"/],
     [['list', 'inboxes'], /"mf list" has no use for "inboxes"\.$/],
-    [['code', '--href', '/x'], /"mf code" has no option --href. It takes --subject, .*, --inbox and --json/],
+    [
+      ['code', '--href', '/x'],
+      /"mf code" has no option --href. It takes --pattern, --subject, .*, --inbox and --json/,
+    ],
     [['open', '--timeout', '1s'], /has no option --timeout. It takes none of its own, --inbox and --json/],
     [['code', '--pattern', '('], /--pattern is not a regular expression. Invalid regular expression/],
     [['new', '--ttl', '1h'], /"1h" is not a number of minutes. Write --ttl 15/],
@@ -184,8 +222,8 @@ describe('mf', () => {
     const link = await mf(['link', '--body', '4711'], env);
     expect(link).toMatchObject({ exitCode: 0, out: 'https://shop.example/track\n' });
     expect(await mf(['link', '--body', '4712', '--timeout', '1ms'], env)).toMatchObject({ exitCode: 3 });
-    expect(await mf(['silence', '--body', '4712', '--for', '1ms'], env)).toMatchObject({ exitCode: 0 });
-    expect(await mf(['silence', '--body', '4711', '--for', '1ms'], env)).toMatchObject({ exitCode: 4 });
+    expect(await mf(['silence', '--body', '4712', '--within', '1ms'], env)).toMatchObject({ exitCode: 0 });
+    expect(await mf(['silence', '--body', '4711', '--within', '1ms'], env)).toMatchObject({ exitCode: 4 });
   });
 
   it('follows an inbox until it is interrupted', async () => {

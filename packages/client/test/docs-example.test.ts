@@ -4,12 +4,17 @@ import { firstTest } from '../../../docs/examples/client.ts';
 import { startApp, TEST_KEY } from '../../server/test/support/start-app.ts';
 import { Mayfly } from '../src/index.ts';
 
-it('the example of docs/client.md takes the code', async () => {
+it('the example of docs/client.md takes the code and the link of one mail', async () => {
   const app = await startApp();
   const mayfly = new Mayfly({ url: app.url, apiKey: TEST_KEY });
   const send = (to: string) =>
-    app.send({ from: 'a@shop.example', to, subject: 'Confirm', text: 'Your code is 482913.' });
-  expect(await firstTest(mayfly, send)).toBe('482913');
+    app.send({
+      from: 'a@shop.example',
+      to,
+      subject: 'Confirm',
+      html: '<p>Your code is 482913.</p><a href="https://a.example/verify?t=1">Confirm</a>',
+    });
+  expect(await firstTest(mayfly, send)).toEqual({ code: '482913', link: 'https://a.example/verify?t=1' });
   await app.stop();
 });
 

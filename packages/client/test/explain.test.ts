@@ -15,7 +15,6 @@ it('an explanation names the fault rules that senders met', () => {
   ];
   const none = { causes: [], seenCount: 0, seen: [], nearMisses: [], otherMail: [], failedHandshakes: [] };
   expect(explanationLines({ reason: 'timeout', summary: '', refused, ...none })).toEqual([
-    'No other mail came.',
     'Refused: 05:06:07  452 4.2.2 Inbox is full  from <>',
     'Refused: 05:06:07  fault rule 1 at rcpt: 451 later  from <>',
     'Refused: 05:06:07  fault rule 2 at data: delayed by 3000 ms  from <>',

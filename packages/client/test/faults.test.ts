@@ -48,7 +48,7 @@ describe('waits through a proxy that cuts, delays, repeats and answers 502 and 5
     const proxy = await faultyProxy(app.url, () =>
       random() < FAULT_SHARE ? (FAULTS[Math.floor(random() * FAULTS.length)] ?? 'pass') : 'pass',
     );
-    const mayfly = new Mayfly({ url: proxy.url, apiKey: TEST_KEY, retries: 30, timeoutMs: 60_000 });
+    const mayfly = new Mayfly({ url: proxy.url, apiKey: TEST_KEY, retries: 30, timeout: 60_000 });
     const transport = createTransport({
       host: app.smtp.host,
       port: app.smtp.port,
@@ -68,17 +68,17 @@ describe('waits through a proxy that cuts, delays, repeats and answers 502 and 5
     async function worker(): Promise<void> {
       while (next < INBOXES) {
         const number = 100_000 + next++;
-        const inbox = await mayfly.inboxes.create({ ttlMinutes: 10 });
+        const inbox = await mayfly.createInbox({ ttlMinutes: 10 });
         const [first, second] = [`${number}1`, `${number}2`];
         const isEarly = random() < 0.5;
         if (isEarly) await send(inbox.address, first);
-        const one = inbox.waitForCode({}, { timeoutMs: 60_000 });
+        const one = inbox.waitForCode({ timeout: 60_000 });
         if (!isEarly) {
           await new Promise((resolve) => setTimeout(resolve, random() * 150));
           await send(inbox.address, first);
         }
         const got = [await one];
-        const two = inbox.waitForCode({}, { timeoutMs: 60_000 });
+        const two = inbox.waitForCode({ timeout: 60_000 });
         await send(inbox.address, second);
         got.push(await two);
         if (got.join() !== `${first},${second}`) wrong.push(`${first},${second}: ${got}`);
@@ -101,9 +101,9 @@ describe('waits through a proxy that cuts, delays, repeats and answers 502 and 5
     const dataDir = mkdtempSync(join(tmpdir(), 'mayfly-restart-'));
     const first = await startApp({}, {}, dataDir);
     const mayfly = new Mayfly({ url: first.url, apiKey: TEST_KEY });
-    const inbox = await mayfly.inboxes.create();
+    const inbox = await mayfly.createInbox();
     const port = new URL(first.url).port;
-    const waiting = inbox.waitForCode({}, { timeoutMs: 20_000 });
+    const waiting = inbox.waitForCode({ timeout: 20_000 });
     await first.stop();
     const again = await startApp({ MAYFLY_HTTP_PORT: port }, {}, dataDir);
     try {
@@ -156,7 +156,7 @@ describe('waits through a proxy that cuts, delays, repeats and answers 502 and 5
     };
     await expect(new Mayfly({ url: app.url, apiKey: TEST_KEY, fetch: late }).usage()).rejects.toMatchObject({
       status: 429,
-      retryAfterMs: 60_000,
+      retryAfter: 60_000,
     });
     expect(calls).toBe(1);
   });

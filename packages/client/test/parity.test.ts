@@ -2,10 +2,9 @@ import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import { ROOT } from '../scripts/generate-api.ts';
 import { COMMANDS } from '../src/cli/commands.ts';
-import type * as api from '../src/generated/api.ts';
 
 /** The command of `mf` for each operation; `call` makes those that scripts rarely need. */
-const COMMAND_OF: Partial<Record<keyof api.Operations, string>> = {
+const COMMAND_OF: Record<string, string> = {
   'POST /v1/inboxes': 'new',
   'GET /v1/inboxes': 'list',
   'DELETE /v1/inboxes': 'rm',
@@ -24,9 +23,17 @@ const COMMAND_OF: Partial<Record<keyof api.Operations, string>> = {
   'GET /v1/reports/runs': 'report',
 };
 
-const operationsOf = (text: string, pattern: RegExp) =>
-  new Set([...text.matchAll(pattern)].map(([, operation = '']) => operation));
 const read = (path: string) => readFileSync(`${ROOT}${path}`, 'utf8');
+
+/** By operation: the method that a test of all operations calls. */
+const methodsIn = (path: string, pattern: RegExp): Map<string, string> =>
+  new Map(
+    [...read(path).matchAll(pattern)].map(([, operation = '', call = '']) => [
+      operation,
+      `\`${call.replace(/^(webhooks|keys)\./, 'mayfly.$1.')}()\``,
+    ]),
+  );
+const CALL = /((?:mayfly|inbox|mail|webhooks|keys)\.[\w.]+)\(/.source;
 
 /** One row for each operation: how each client makes it. */
 function table(): string {
@@ -34,19 +41,15 @@ function table(): string {
   const operations = Object.entries(paths).flatMap(([path, methods]) =>
     Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`),
   );
-  const inTypeScript = operationsOf(
-    read('packages/client/test/surface.test.ts'),
-    /'([A-Z]+ \/v1\S*)': \(\) =>/g,
-  );
-  const inPython = operationsOf(read('python/tests/test_surface.py'), /"([A-Z]+ \/v1\S*)": \(?\s*lambda/g);
+  const typeScript = new RegExp(`'([A-Z]+ /v1\\S*)': \\(\\) =>[^;]*?${CALL}`, 'g');
+  const python = new RegExp(`"([A-Z]+ /v1\\S*)": \\(?\\s*lambda[^:]*:[^:]*?${CALL}`, 'g');
+  const inTypeScript = methodsIn('packages/client/test/surface.test.ts', typeScript);
+  const inPython = methodsIn('python/tests/test_surface.py', python);
   const rows = operations.map((operation) => {
-    const command = COMMAND_OF[operation as keyof api.Operations] ?? 'call';
+    const command = COMMAND_OF[operation] ?? 'call';
     expect(Object.keys(COMMANDS)).toContain(command);
-    const cells = [
-      inTypeScript.has(operation) ? 'method' : '`call()`',
-      inPython.has(operation) ? 'method' : '`request()`',
-    ];
-    return `| \`${operation}\` | ${cells.join(' | ')} | \`mf ${command}\` |`;
+    const cells = [inTypeScript.get(operation) ?? '–', inPython.get(operation) ?? '–', `\`mf ${command}\``];
+    return `| \`${operation}\` | ${cells.join(' | ')} |`;
   });
   return ['| operation | TypeScript | Python | `mf` |', '|---|---|---|---|', ...rows].join('\n');
 }

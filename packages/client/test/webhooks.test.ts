@@ -2,8 +2,9 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startApp, TEST_KEY, type TestApp } from '../../server/test/support/start-app.ts';
-import { Mayfly } from '../src/index.ts';
-import { verify, WebhookVerificationError } from '../src/verify.ts';
+import { Mayfly, WebhookVerificationError, webhook } from '../src/index.ts';
+
+const { verify } = webhook;
 
 let app: TestApp;
 beforeAll(async () => {
@@ -32,7 +33,7 @@ async function receive(): Promise<{
   const { secret } = await mayfly.webhooks.create({
     url: `http://127.0.0.1:${(endpoint.address() as AddressInfo).port}/hook`,
   });
-  const inbox = await mayfly.inboxes.create();
+  const inbox = await mayfly.createInbox();
   await app.send({ from: 'a@shop.example', to: inbox.address, subject: 'Grüße, 你好', text: 'Hello.' });
   const received = await promise;
   endpoint.close();
@@ -56,6 +57,10 @@ describe('the verification of webhooks', () => {
       'more than 300 seconds',
     );
     await expect(verify(body, {}, secret)).rejects.toThrow('"webhook-id"');
+    for (const none of ['', 'whsec_', undefined])
+      await expect(verify(body, headers, none as string)).rejects.toThrow('There is no secret');
+    const parsed = JSON.parse(body);
+    await expect(verify(parsed, headers, secret)).rejects.toThrow('not parsed JSON');
     const damaged = { ...headers, 'webhook-signature': 'v1,%%% v2,x v1' };
     await expect(verify(body, damaged, secret)).rejects.toThrow('The signature does not match');
   });

@@ -1,15 +1,15 @@
 /** `@mayfly/cypress/commands`: for the support file. Each command is one task, so the server does the waiting. */
 import type { api } from '@mayfly/client';
 import {
+  type CypressCodeWait,
   type CypressInbox,
-  type CypressLinkMatch,
-  type CypressMatch,
-  type CypressWaitOptions,
+  type CypressLinkWait,
+  type CypressMessageWait,
+  type CypressSilence,
   toJson,
 } from './wire.ts';
 
 type CreateInbox = api.CreateInbox;
-type Silence = Omit<CypressWaitOptions, 'timeoutMs'> & { forMs?: number };
 
 declare global {
   namespace Cypress {
@@ -19,25 +19,13 @@ declare global {
       /** Creates an inbox. */
       createInbox(options?: CreateInbox): Chainable<CypressInbox>;
       /** Waits for the first mail that matches, in full. */
-      waitForMail(
-        inbox: CypressInbox,
-        match?: CypressMatch,
-        options?: CypressWaitOptions,
-      ): Chainable<api.Message>;
+      waitForMessage(inbox: CypressInbox, wait?: CypressMessageWait): Chainable<api.Message>;
       /** Waits for a mail with a one-time code. */
-      waitForCode(
-        inbox: CypressInbox,
-        match?: CypressMatch & { pattern?: RegExp },
-        options?: CypressWaitOptions,
-      ): Chainable<string>;
+      waitForCode(inbox: CypressInbox, wait?: CypressCodeWait): Chainable<string>;
       /** Waits for a mail with the link. It is not opened. */
-      waitForLink(
-        inbox: CypressInbox,
-        match?: CypressLinkMatch,
-        options?: CypressWaitOptions,
-      ): Chainable<string>;
-      /** Fails when a mail matches within `forMs` (2,000). */
-      expectNoMail(inbox: CypressInbox, match?: CypressMatch, options?: Silence): Chainable<null>;
+      waitForLink(inbox: CypressInbox, wait?: CypressLinkWait): Chainable<string>;
+      /** Fails when a mail matches `within` 2,000 ms. */
+      expectSilence(inbox: CypressInbox, silence?: CypressSilence): Chainable<null>;
       deleteInbox(inbox: CypressInbox): Chainable<null>;
     }
   }
@@ -53,30 +41,26 @@ interface Globals {
 }
 const { Cypress, cy } = globalThis as unknown as Globals;
 
-const DEFAULT_WAIT_MS = 30_000;
+const DEFAULT_WAIT = 30_000;
 /** For the way to Node.js and the server, and back. */
-const RESERVE_MS = 5_000;
+const RESERVE = 5_000;
 
-const task = (name: string, message: string, argument: unknown, ms = DEFAULT_WAIT_MS) => {
+const task = (name: string, message: string, argument: unknown, timeout = DEFAULT_WAIT) => {
   Cypress.log({ name, message });
-  return cy.task(`mayfly:${name}`, argument, { timeout: ms + RESERVE_MS, log: false });
+  return cy.task(`mayfly:${name}`, argument, { timeout: timeout + RESERVE, log: false });
 };
 
 const waiting =
   (name: string) =>
-  (inbox: CypressInbox, match: object = {}, options: CypressWaitOptions & { forMs?: number } = {}) => {
-    const message = `${inbox.address} ${JSON.stringify(toJson(match))}`;
-    return task(
-      name,
-      message,
-      { inboxId: inbox.id, match: toJson(match), options },
-      options.timeoutMs ?? options.forMs,
-    );
+  (inbox: CypressInbox, wait: { timeout?: number; within?: number } = {}) => {
+    const sent = toJson(wait);
+    const message = `${inbox.address} ${JSON.stringify(sent)}`;
+    return task(name, message, { inboxId: inbox.id, wait: sent }, wait.timeout ?? wait.within);
   };
 
 Cypress.Commands.add('createInbox', (options?: CreateInbox) =>
   task('createInbox', JSON.stringify(options ?? {}), options ?? null),
 );
-for (const name of ['waitForMail', 'waitForCode', 'waitForLink', 'expectNoMail'])
+for (const name of ['waitForMessage', 'waitForCode', 'waitForLink', 'expectSilence'])
   Cypress.Commands.add(name, waiting(name));
 Cypress.Commands.add('deleteInbox', (inbox: CypressInbox) => task('deleteInbox', inbox.address, inbox.id));

@@ -1,16 +1,14 @@
 /** `@mayfly/cypress`: the tasks, for `setupNodeEvents`. Specs import `@mayfly/cypress/commands`. */
-import {
-  type api,
-  type CreateOptions,
-  type Inbox,
-  type LinkMatch,
-  type Match,
-  Mayfly,
-  type MayflyOptions,
-} from '@mayfly/client';
+import { type api, type CreateOptions, type Inbox, Mayfly, type MayflyOptions } from '@mayfly/client';
 import { type CypressInbox, fromJson, type WaitArguments } from './wire.ts';
 
-export type { CypressInbox, CypressLinkMatch, CypressMatch, CypressWaitOptions } from './wire.ts';
+export type {
+  CypressCodeWait,
+  CypressInbox,
+  CypressLinkWait,
+  CypressMessageWait,
+  CypressSilence,
+} from './wire.ts';
 
 type Tasks = Record<string, (argument: unknown) => Promise<unknown>>;
 /** The part of Cypress's own type that is used. */
@@ -31,25 +29,20 @@ export function createTasks(options: MayflyOptions = {}) {
   };
   return {
     'mayfly:createInbox': async (create: CreateOptions | null): Promise<CypressInbox> => {
-      const inbox = await mayfly.inboxes.create(create ?? {});
+      const inbox = await mayfly.createInbox(create ?? {});
       handles.set(inbox.id, inbox);
       const { id, address, expiresAt } = inbox.data;
       return { id, address, expiresAt };
     },
-    'mayfly:waitForMail': async ({ inboxId, match, options: wait }: WaitArguments): Promise<api.Message> => ({
-      ...(await handle(inboxId).waitForMessage(fromJson(match) as Match, wait)),
+    'mayfly:waitForMessage': async ({ inboxId, wait }: WaitArguments): Promise<api.Message> => ({
+      ...(await handle(inboxId).waitForMessage(fromJson(wait) as object)),
     }),
-    'mayfly:waitForCode': ({ inboxId, match, options: wait }: WaitArguments): Promise<string> =>
-      handle(inboxId).waitForCode(fromJson(match) as Match, wait),
-    'mayfly:waitForLink': ({ inboxId, match, options: wait }: WaitArguments): Promise<string> =>
-      handle(inboxId).waitForLink(fromJson(match) as LinkMatch, wait),
-    'mayfly:expectNoMail': async ({
-      inboxId,
-      match,
-      options: { forMs = 2_000, ...rest },
-    }: WaitArguments): Promise<null> => {
-      const { since } = rest;
-      await handle(inboxId).expectSilence(fromJson(match) as Match, { forMs, since });
+    'mayfly:waitForCode': ({ inboxId, wait }: WaitArguments): Promise<string> =>
+      handle(inboxId).waitForCode(fromJson(wait) as object),
+    'mayfly:waitForLink': ({ inboxId, wait }: WaitArguments): Promise<string> =>
+      handle(inboxId).waitForLink(fromJson(wait) as object),
+    'mayfly:expectSilence': async ({ inboxId, wait }: WaitArguments): Promise<null> => {
+      await handle(inboxId).expectSilence(fromJson(wait) as object);
       return null;
     },
     'mayfly:deleteInbox': async (inboxId: string): Promise<null> => {
@@ -62,7 +55,7 @@ export function createTasks(options: MayflyOptions = {}) {
 
 /**
  * For `setupNodeEvents(on, config)`: registers the tasks. The key stays in Node.js: in MAYFLY_API_KEY, or in the
- * options.
+ * options; on this machine none is needed.
  * @returns the configuration, unchanged
  */
 export function mayfly<Config>(on: On, config: Config, options?: MayflyOptions): Config {

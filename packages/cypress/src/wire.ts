@@ -1,5 +1,5 @@
 /** What goes between the browser and Node.js: JSON, so regular expressions travel as their source. */
-import type { LinkMatch, Match } from '@mayfly/client';
+import type { CodeWait, LinkWait, MessageWait, Silence } from '@mayfly/client';
 
 /** An inbox as specs see it. */
 export interface CypressInbox {
@@ -8,20 +8,17 @@ export interface CypressInbox {
   expiresAt: string;
 }
 
-export interface CypressWaitOptions {
-  /** Default: 30,000. */
-  timeoutMs?: number;
-  since?: 'last' | 'start' | (string & {});
-}
-
-/** Functions do not cross the border. */
-export type CypressMatch = Omit<Match, 'where'>;
-export type CypressLinkMatch = LinkMatch & Omit<CypressMatch, 'text' | 'link'>;
+/** Functions and signals do not cross the border. */
+type OverTheWire<Wait> = Omit<Wait, 'where' | 'signal'>;
+/** Times are milliseconds, as everywhere in Cypress. */
+export type CypressMessageWait = OverTheWire<MessageWait>;
+export type CypressCodeWait = OverTheWire<CodeWait>;
+export type CypressLinkWait = OverTheWire<LinkWait>;
+export type CypressSilence = OverTheWire<Silence>;
 
 export interface WaitArguments {
   inboxId: string;
-  match: unknown;
-  options: CypressWaitOptions & { forMs?: number };
+  wait: unknown;
 }
 
 const REGEXP = '$regexp';

@@ -60,19 +60,22 @@ describe('the commands of @mayfly/cypress, with a stub of Cypress', () => {
     await send(inbox.address, 'Reset', 'x', '<a href="https://a.example/reset?t=1">Reset</a>');
     expect(await cy.waitForLink?.(inbox, { href: /reset\?t=\d/ })).toBe('https://a.example/reset?t=1');
     await send(inbox.address, 'Last', 'x');
-    expect(await cy.waitForMail?.(inbox, { subject: 'last' })).toMatchObject({ subject: 'Last', links: [] });
-    expect(log).toContain(`waitForMail ${inbox.address} {"subject":"last"}`);
+    expect(await cy.waitForMessage?.(inbox, { subject: 'last' })).toMatchObject({
+      subject: 'Last',
+      links: [],
+    });
+    expect(log).toContain(`waitForMessage ${inbox.address} {"subject":"last"}`);
     expect(await cy.deleteInbox?.(inbox)).toBe(null);
   });
 
   it('fail with the explanation, and give the task more time than the wait', async () => {
     const inbox = await newInbox();
     await send(inbox.address, 'Welcome', 'x');
-    await expect(cy.waitForMail?.(inbox, { subject: 'reset' }, { timeoutMs: 100 })).rejects.toThrow(
+    await expect(cy.waitForMessage?.(inbox, { subject: 'reset', timeout: 100 })).rejects.toThrow(
       'subject is "Welcome"',
     );
     expect(timeouts.at(-1)).toBe(5_100);
-    await expect(cy.expectNoMail?.(inbox, {}, { forMs: 100 })).rejects.toThrow('none was expected');
-    expect(await cy.expectNoMail?.(inbox, { subject: 'other' }, { forMs: 100 })).toBe(null);
+    await expect(cy.expectSilence?.(inbox, { within: 100 })).rejects.toThrow('none was expected');
+    expect(await cy.expectSilence?.(inbox, { subject: 'other', within: 100 })).toBe(null);
   });
 });

@@ -1,4 +1,4 @@
-import { createServer as createHttpServer } from 'node:http';
+import { createServer as createHttpServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import {
   localhostHostValidation,
@@ -10,23 +10,36 @@ import { createServer } from './server.ts';
 
 /** Keys have no other characters. */
 const BEARER = /^Bearer ([\w-]+)$/i;
+/** The key that `mayfly dev` accepts from programs of its own machine. */
+const DEV_KEY = 'dev';
+const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/;
+/** Fields of browsers and proxies: what has one was not sent by a program of this machine. */
+const FOREIGN_FIELD = /^(origin|sec-fetch-site|forwarded|via|x-forwarded-.*|x-real-ip)$/;
+
+const isFromHere = ({ headers, httpVersion }: IncomingMessage): boolean =>
+  httpVersion !== '1.0' && !Object.keys(headers).some((name) => FOREIGN_FIELD.test(name));
 
 /**
- * Serves MCP over HTTP on loopback: stateless, each request with the key of its caller. Requests of other hosts
- * and origins are refused, so that no web page reaches it through DNS rebinding.
+ * Serves MCP over HTTP on loopback: stateless, each request with the key of its caller; programs of this machine
+ * need none where Mayfly is on it, too. Requests of other hosts and origins are refused, so that no web page reaches
+ * it through DNS rebinding.
  * @param port 0 takes a free one
  */
 export async function serveHttp({ port, mayflyUrl }: { port: number; mayflyUrl?: string | undefined }) {
+  const isLocal = mayflyUrl === undefined || LOOPBACK.test(new URL(mayflyUrl).hostname);
   const handler = createMcpHandler(({ requestInfo }) => {
     const [, apiKey] = BEARER.exec(requestInfo?.headers.get('authorization') ?? '') ?? [];
-    return createServer({ url: mayflyUrl, apiKey });
+    // Never the key of the environment, which is not the caller's.
+    return createServer({ url: mayflyUrl, apiKey: apiKey ?? DEV_KEY });
   });
   const handle = toNodeHandler(handler);
   const isHostAllowed = localhostHostValidation();
   const isOriginAllowed = localhostOriginValidation();
   const server = createHttpServer((request, response) => {
     if (!isHostAllowed(request, response) || !isOriginAllowed(request, response)) return;
-    if (!BEARER.test(request.headers.authorization ?? '')) {
+    const { authorization } = request.headers;
+    const isKnown = authorization === undefined ? isLocal && isFromHere(request) : BEARER.test(authorization);
+    if (!isKnown) {
       response.writeHead(401, { 'www-authenticate': 'Bearer', 'content-type': 'text/plain' });
       response.end('Send the Mayfly API key: Authorization: Bearer mfk_…\n');
       return;

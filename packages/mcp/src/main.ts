@@ -2,6 +2,7 @@
 /**
  * `npx @mayfly/mcp`: speaks MCP on standard input and output, with the key of the environment.
  * `npx @mayfly/mcp --http 8030`: on a port of loopback, with the caller's own key as bearer token.
+ * Neither needs a key for the server that `mayfly dev` runs on this machine.
  */
 import { Mayfly } from '@mayfly/client';
 import { serveStdio } from '@modelcontextprotocol/server/stdio';
@@ -16,7 +17,7 @@ const fail = (text: string): never => {
 };
 
 /** Ends the program for a URL or a key that cannot be right: a host shows what it prints, but no later error. */
-function check(apiKey: string): void {
+function check(apiKey: string | undefined): void {
   try {
     new Mayfly({ url, apiKey });
   } catch (error) {
@@ -34,7 +35,6 @@ if (flag === '--http') {
   fail('Usage: mayfly-mcp [--http <port>]\nEnvironment: MAYFLY_URL, MAYFLY_API_KEY.');
 } else {
   const apiKey = process.env.MAYFLY_API_KEY;
-  if (!apiKey) fail('Set MAYFLY_API_KEY to the key that `npx mayfly dev` prints.');
-  else check(apiKey);
+  check(apiKey);
   serveStdio(() => createServer({ url, apiKey }));
 }

@@ -30,7 +30,7 @@ const PROMPT = `Test the sign-up of the application at {url}:
 /** Read keys and read tokens get no tools that change something. */
 async function mayChange(mayfly: Mayfly, apiKey: string): Promise<boolean> {
   try {
-    const keys = await mayfly.keys.list({ timeoutMs: 3_000 });
+    const keys = await mayfly.keys.list({ timeout: 3_000 });
     return keys.find(({ prefix }: api.Key) => apiKey.startsWith(prefix))?.scope !== 'read';
   } catch (error) {
     // A server that is down says so at the first call.
@@ -101,8 +101,8 @@ export async function createServer({ url, apiKey }: ServerOptions): Promise<McpS
     new ResourceTemplate('mayfly://inboxes/{id}', { list: undefined }),
     { title: 'An inbox', description: 'Metadata and messages of an inbox.', mimeType: 'application/json' },
     async (uri, { id }) => {
-      const inbox = await mayfly.inboxes.get(String(id));
-      const text = JSON.stringify({ inbox: inbox.data, messages: await inbox.list() });
+      const inbox = await mayfly.getInbox(String(id));
+      const text = JSON.stringify({ inbox: inbox.data, messages: await inbox.messages() });
       return { contents: [{ uri: uri.href, mimeType: 'application/json', text }] };
     },
   );

@@ -51,7 +51,7 @@ export const TOOLS: Tool[] = [
       'Creates a disposable inbox with a real email address, for one test. Mail for it arrives by SMTP.',
     annotations: { destructiveHint: false, idempotentHint: false },
     async run(mayfly, { ttlMinutes, labels, localPart, key }, signal) {
-      const { data } = await mayfly.inboxes.create({
+      const { data } = await mayfly.createInbox({
         ...(ttlMinutes !== undefined && { ttlMinutes }),
         ...(labels && { labels }),
         ...(localPart !== undefined && { localPart }),
@@ -178,17 +178,13 @@ export const TOOLS: Tool[] = [
     description: `Lists the newest ${MAX_INBOXES} live inboxes of the account.`,
     annotations: { readOnlyHint: true },
     async run(mayfly, { label }, signal) {
-      const inboxes: unknown[] = [];
-      let hasMore = false;
-      for await (const { data } of mayfly.inboxes.list({
-        ...(label && { labels: labelOf(label) }),
-        signal,
-      })) {
+      const labels = label ? { labels: labelOf(label) } : {};
+      const found = await mayfly.inboxes({ ...labels, limit: MAX_INBOXES + 1, signal });
+      const hasMore = found.length > MAX_INBOXES;
+      const inboxes = found.slice(0, MAX_INBOXES).map(({ data }) => {
         const { id: inboxId, address, expiresAt, messageCount } = data;
-        hasMore = inboxes.length === MAX_INBOXES;
-        if (hasMore) break;
-        inboxes.push({ inboxId, address, expiresAt, messageCount });
-      }
+        return { inboxId, address, expiresAt, messageCount };
+      });
       const more = hasMore ? '\nThere are more: name a label.' : '';
       const text = inboxes.length === 0 ? 'No inbox.' : `${lines(inboxes)}${more}`;
       return { text, data: { inboxes, hasMore } };
@@ -210,7 +206,7 @@ export const TOOLS: Tool[] = [
           path: { id: (await inboxOf(mayfly, args, signal)).id },
           signal,
         });
-      else deleted = await mayfly.inboxes.deleteByLabels(labelOf(label ?? ''), { signal });
+      else deleted = await mayfly.deleteInboxes(labelOf(label ?? ''), { signal });
       return { text: `Deleted ${deleted} ${deleted === 1 ? 'inbox' : 'inboxes'}.`, data: { deleted } };
     },
   },

@@ -60,7 +60,8 @@ export function marked(content: string): string {
 /** @param args with the id of the inbox, or its address, which models take for the id */
 export async function inboxOf(mayfly: Mayfly, { inboxId = '' }: Args, signal: AbortSignal): Promise<Inbox> {
   if (!inboxId.includes('@')) return mayfly.inbox(inboxId);
-  for await (const inbox of mayfly.inboxes.list({ address: inboxId, signal })) return inbox;
+  const [inbox] = await mayfly.inboxes({ address: inboxId, limit: 1, signal });
+  if (inbox) return inbox;
   throw new MayflyError(
     'not_found',
     `There is no live inbox with the address ${inboxId}. Call list_inboxes.`,
@@ -78,15 +79,16 @@ export async function wait(
   const isNew = since === undefined ? { where: ({ id }: Message) => !returned.has(id) } : {};
   const wanted = { ...match, ...isNew, ...(subject && { subject }), ...(from && { from }) };
   try {
-    const timeoutMs = Math.min(timeoutSeconds, MAX_WAIT_SECONDS) * 1000;
-    const options = { since: since ?? 'start', timeoutMs, signal };
+    const timeout = Math.min(timeoutSeconds, MAX_WAIT_SECONDS) * 1000;
     const inbox = await inboxOf(mayfly, args, signal);
-    const messages = await inbox.waitForMessages(count, wanted, options);
+    const options = { since: since ?? 'start', timeout, signal };
+    const messages = await inbox.waitForMessages(count, { ...wanted, ...options });
     remember(messages);
     return messages;
   } catch (error) {
     if (!(error instanceof WaitTimeoutError)) throw error;
     const explanation = error.message
+      .replace('did not meet what the client checks itself: where', 'an earlier wait returned it')
       .replace(/ (and|with) the given "where"/, '')
       .replaceAll('where is "false"', 'was returned by an earlier wait');
     return { text: `Nothing found.\n${marked(explanation)}`, data: { found: false, explanation } };

@@ -9,7 +9,7 @@ import { serveHttp } from '../src/http.ts';
 let app: TestApp;
 let http: Awaited<ReturnType<typeof serveHttp>>;
 beforeAll(async () => {
-  app = await startApp();
+  app = await startApp({ MAYFLY_DEV_KEY: 'on' });
   http = await serveHttp({ port: 0, mayflyUrl: app.url });
 });
 afterAll(async () => {
@@ -218,11 +218,27 @@ describe('the MCP server', () => {
     await client.close();
   });
 
-  it('refuses requests without a key, and those of other hosts and origins', async () => {
+  it('refuses wrong keys, and requests of other origins', async () => {
     const post = (headers: Record<string, string>) =>
       fetch(http.address, { method: 'POST', headers, body: '{}' });
-    expect((await post({})).status).toBe(401);
+    expect((await post({ authorization: 'Basic ZGV2OmRldg==' })).status).toBe(401);
     expect((await post({ authorization: 'Bearer x', origin: 'https://evil.example' })).status).toBe(403);
+  });
+
+  it('needs no key for programs of this machine where Mayfly is on it, too', async () => {
+    const client = new Client({ name: 'test', version: '1' });
+    await client.connect(new StreamableHTTPClientTransport(new URL(http.address)));
+    expect((await call(client, 'create_inbox')).data).toMatchObject({
+      address: expect.stringContaining('@mayfly.test'),
+    });
+    await client.close();
+    const post = (headers: Record<string, string>, to = http.address) =>
+      fetch(to, { method: 'POST', headers, body: '{}' });
+    for (const name of ['origin', 'sec-fetch-site', 'x-forwarded-for', 'via'])
+      expect([name, (await post({ [name]: 'http://localhost:3000' })).status]).toEqual([name, 401]);
+    const remote = await serveHttp({ port: 0, mayflyUrl: 'https://mail.example' });
+    expect((await post({}, remote.address)).status).toBe(401);
+    await remote.close();
   });
 
   it('has a prompt and a resource', async () => {
@@ -243,7 +259,8 @@ describe('the MCP server', () => {
     const transport = new StdioClientTransport({
       command: process.execPath,
       args: [join(import.meta.dirname, '../src/main.ts')],
-      env: { MAYFLY_URL: app.url, MAYFLY_API_KEY: TEST_KEY, TMPDIR: process.env.TMPDIR ?? '/tmp' },
+      // Without a key: the server is on this machine.
+      env: { MAYFLY_URL: app.url, TMPDIR: process.env.TMPDIR ?? '/tmp' },
     });
     await client.connect(transport);
     expect((await call(client, 'create_inbox')).data).toMatchObject({
@@ -258,7 +275,10 @@ describe('the MCP server', () => {
       '"localhost:8025" is not the URL of a server',
     ],
     [{ MAYFLY_URL: 'http://127.0.0.1:8025', MAYFLY_API_KEY: '"quoted"' }, 'The API key is malformed'],
-    [{ MAYFLY_URL: 'http://127.0.0.1:8025' }, 'Set MAYFLY_API_KEY'],
+    [
+      { MAYFLY_URL: 'https://mail.example' },
+      'There is no API key for https://mail.example: set MAYFLY_API_KEY',
+    ],
   ])('says at its start what is wrong with the settings %j', (env, message) => {
     const main = join(import.meta.dirname, '../src/main.ts');
     const { status, stderr } = spawnSync(process.execPath, [main], { env, encoding: 'utf8' });

@@ -2,7 +2,7 @@
  * `@mayfly/playwright`: an inbox for each test. `test` replaces Playwright's own and works with `mergeTests`;
  * `fixtures` is for `myTest.extend(fixtures)`.
  */
-import { type MayflyOptions as ClientOptions, Mayfly } from '@mayfly/client';
+import { type CreateOptions, Mayfly } from '@mayfly/client';
 import {
   test as base,
   type Fixtures,
@@ -11,45 +11,53 @@ import {
   type PlaywrightWorkerArgs,
   type PlaywrightWorkerOptions,
   type TestInfo,
+  type TestType,
 } from '@playwright/test';
 import { TestInbox } from './inbox.ts';
 import { attachMails } from './report.ts';
 
-/** The option `mayfly` of `use` in the configuration. All fields are optional. */
-export interface MayflySettings extends Pick<ClientOptions, 'url' | 'apiKey' | 'headers'> {
+/** Options of `use` in the configuration; these are the same for all tests of a worker. */
+export interface MayflyWorkerOptions {
+  /** Default: `MAYFLY_URL`, else `http://127.0.0.1:8025`. */
+  mayflyUrl: string | undefined;
+  /** Default: `MAYFLY_API_KEY`; on this machine none is needed. */
+  mayflyKey: string | undefined;
+}
+
+/** Options of `use`, also of `test.use` in a file or a `describe`. */
+export interface MayflyTestOptions {
   /** Lifetime of the inboxes. Default: 15. */
-  ttlMinutes?: number;
-  domain?: string;
-  labels?: Record<string, string>;
+  mayflyTtlMinutes: number;
+  /** Default: the first domain of the server. */
+  mayflyDomain: string | undefined;
+  /** Labels beside those of the run and the test. */
+  mayflyLabels: Record<string, string>;
   /** Which inboxes are left to look at in the console. Default: those of failed tests. */
-  keep?: 'never' | 'on-failure' | 'always';
+  mayflyKeep: 'never' | 'on-failure' | 'always';
 }
 
-/** What an inbox may have of its own. */
-export interface InboxSettings {
-  ttlMinutes?: number;
-  domain?: string;
-  localPart?: string;
-  labels?: Record<string, string>;
-}
+/** For `defineConfig<MayflyOptions>()`. */
+export type MayflyOptions = MayflyWorkerOptions & MayflyTestOptions;
 
-export interface MayflyOptions {
-  mayfly: MayflySettings;
-}
 export interface MayflyWorkerFixtures {
-  /** A client of the worker. */
-  mailClient: Mayfly;
+  /** The client of the worker. */
+  mayfly: Mayfly;
 }
 export interface MayflyFixtures {
   /** The inbox of this test; it is created when a test names it. */
   inbox: TestInbox;
   /** More inboxes. */
-  createInbox: (settings?: InboxSettings) => Promise<TestInbox>;
-  /** When the test began, in ms: waits end before the test's own timeout. */
-  testStart: number;
+  createInbox: (options?: CreateOptions) => Promise<TestInbox>;
 }
+/** When the test began, milliseconds: waits end before the limit of the test. Tests do not see it. */
+interface Hidden {
+  _mayflyTestStart: number;
+}
+type TestFixtures = MayflyFixtures & MayflyTestOptions;
+type WorkerFixtures = MayflyWorkerFixtures & MayflyWorkerOptions;
+type TestArgs = PlaywrightTestArgs & PlaywrightTestOptions;
+type WorkerArgs = PlaywrightWorkerArgs & PlaywrightWorkerOptions;
 
-const DEFAULT_TTL_MINUTES = 15;
 const MAX_LABEL_VALUE = 256;
 
 /** Names of the run in CI systems; workers of one run share it. */
@@ -59,34 +67,31 @@ const run = () => RUN_VARIABLES.map((name) => process.env[name]).find(Boolean) ?
 /** Labels take no control characters. */
 const label = (text: string) => text.replaceAll(/\p{Cc}/gu, ' ').slice(0, MAX_LABEL_VALUE);
 
-function labelsOf(testInfo: TestInfo, settings: MayflySettings): Record<string, string> {
-  return {
-    run: run(),
-    project: label(testInfo.project.name || 'default'),
-    worker: String(testInfo.parallelIndex),
-    test: testInfo.testId,
-    title: label(testInfo.titlePath.slice(1).join(' › ')),
-    retry: String(testInfo.retry),
-    ...settings.labels,
-  };
-}
+const labelsOf = (testInfo: TestInfo): Record<string, string> => ({
+  run: run(),
+  project: label(testInfo.project.name || 'default'),
+  worker: String(testInfo.parallelIndex),
+  test: testInfo.testId,
+  title: label(testInfo.titlePath.slice(1).join(' › ')),
+  retry: String(testInfo.retry),
+});
 
-export const fixtures: Fixtures<
-  MayflyFixtures,
-  MayflyOptions & MayflyWorkerFixtures,
-  PlaywrightTestArgs & PlaywrightTestOptions,
-  PlaywrightWorkerArgs & PlaywrightWorkerOptions
-> = {
-  mayfly: [{}, { option: true, scope: 'worker' }],
+const allFixtures: Fixtures<TestFixtures & Hidden, WorkerFixtures, TestArgs, WorkerArgs> = {
+  mayflyUrl: [undefined, { option: true, scope: 'worker' }],
+  mayflyKey: [undefined, { option: true, scope: 'worker' }],
+  mayflyTtlMinutes: [15, { option: true }],
+  mayflyDomain: [undefined, { option: true }],
+  mayflyLabels: [{}, { option: true }],
+  mayflyKeep: ['on-failure', { option: true }],
 
-  mailClient: [
-    async ({ mayfly }, use) => {
-      await use(new Mayfly({ url: mayfly.url, apiKey: mayfly.apiKey, headers: mayfly.headers }));
+  mayfly: [
+    async ({ mayflyUrl, mayflyKey }, use) => {
+      await use(new Mayfly({ url: mayflyUrl, apiKey: mayflyKey }));
     },
     { scope: 'worker' },
   ],
 
-  testStart: [
+  _mayflyTestStart: [
     // Playwright reads the names of the fixtures out of the first parameter.
     // biome-ignore lint/correctness/noEmptyPattern: there are none.
     async ({}, use) => {
@@ -96,27 +101,28 @@ export const fixtures: Fixtures<
   ],
 
   createInbox: [
-    async ({ mailClient, mayfly, testStart }, use, testInfo) => {
+    async (
+      { mayfly, mayflyTtlMinutes, mayflyDomain, mayflyLabels, mayflyKeep, _mayflyTestStart },
+      use,
+      testInfo,
+    ) => {
       const inboxes: TestInbox[] = [];
-      await use(async (settings = {}) => {
-        const inbox = await mailClient.inboxes.create({
-          ttlMinutes: settings.ttlMinutes ?? mayfly.ttlMinutes ?? DEFAULT_TTL_MINUTES,
-          ...((settings.domain ?? mayfly.domain) !== undefined && {
-            domain: settings.domain ?? mayfly.domain,
-          }),
-          ...(settings.localPart !== undefined && { localPart: settings.localPart }),
-          labels: { ...labelsOf(testInfo, mayfly), ...settings.labels },
-        } as Parameters<typeof mailClient.inboxes.create>[0]);
-        const testInbox = new TestInbox(mailClient.transport, inbox.data, testInfo, testStart);
-        inboxes.push(testInbox);
-        return testInbox;
+      await use(async (options = {}) => {
+        const { data, token } = await mayfly.createInbox({
+          ttlMinutes: mayflyTtlMinutes,
+          ...(mayflyDomain !== undefined && { domain: mayflyDomain }),
+          ...options,
+          labels: { ...labelsOf(testInfo), ...mayflyLabels, ...options.labels },
+        });
+        const inbox = new TestInbox(mayfly.transport, { ...data, token }, testInfo, _mayflyTestStart);
+        inboxes.push(inbox);
+        return inbox;
       });
       const hasFailed = testInfo.status !== testInfo.expectedStatus;
-      const { keep = 'on-failure' } = mayfly;
       for (const inbox of inboxes) {
         inbox.end();
         if (hasFailed) await attachMails(inbox, testInfo);
-        if (keep === 'never' || (keep === 'on-failure' && !hasFailed)) await inbox.delete();
+        if (mayflyKeep === 'never' || (mayflyKeep === 'on-failure' && !hasFailed)) await inbox.delete();
       }
     },
     { scope: 'test', title: 'inboxes', box: true },
@@ -130,6 +136,7 @@ export const fixtures: Fixtures<
   ],
 };
 
-export const test = base.extend<MayflyFixtures, MayflyOptions & MayflyWorkerFixtures>(fixtures);
+export const fixtures = allFixtures as Fixtures<TestFixtures, WorkerFixtures, TestArgs, WorkerArgs>;
+export const test: TestType<TestArgs & TestFixtures, WorkerArgs & WorkerFixtures> = base.extend(fixtures);
 export { expect } from '@playwright/test';
 export { TestInbox } from './inbox.ts';

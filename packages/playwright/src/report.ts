@@ -1,4 +1,4 @@
-import type { api, Message } from '@mayfly/client';
+import type { api } from '@mayfly/client';
 import type { TestInfo } from '@playwright/test';
 import type { TestInbox } from './inbox.ts';
 
@@ -23,15 +23,15 @@ function table(inbox: TestInbox, messages: api.MessageSummary[]): string {
 export async function attachMails(inbox: TestInbox, testInfo: TestInfo): Promise<void> {
   testInfo.annotations.push({ type: 'mails', description: `${inbox.address}: ${inbox.consoleUrl}` });
   try {
-    const messages = await inbox.list();
+    const messages = await inbox.messages();
     const name = inbox.address.split('@')[0];
     await testInfo.attach(`mail.txt of ${name}`, { body: table(inbox, messages), contentType: 'text/plain' });
-    for (const { id, subject } of messages.slice(0, MAX_ATTACHED)) {
-      const message: Message = await inbox.read(id);
-      const title = subject.slice(0, MAX_NAME) || 'no subject';
+    for (const summary of messages.slice(0, MAX_ATTACHED)) {
+      const message = await summary.read();
+      const title = message.subject.slice(0, MAX_NAME) || 'no subject';
       const body = message.html === null ? undefined : POLICY + message.html;
       if (body !== undefined) await testInfo.attach(`${title} (HTML)`, { body, contentType: 'text/html' });
-      const raw = Buffer.from(await inbox.raw(id));
+      const raw = Buffer.from(await message.raw());
       await testInfo.attach(`${title}.eml`, { body: raw, contentType: 'message/rfc822' });
     }
   } catch (error) {

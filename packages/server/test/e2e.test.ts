@@ -18,7 +18,7 @@ describe('the main journey', () => {
   const logo = randomBytes(3_000);
 
   it('returns a mail with html, text, attachments, an inline image and a UTF-8 subject complete', async () => {
-    const created = await mayfly.inboxes.create({ ttlMinutes: 10, labels: { run: 'e2e' } });
+    const created = await mayfly.createInbox({ ttlMinutes: 10, labels: { run: 'e2e' } });
     const inbox = mayfly.inbox(created.id, created.token);
     await inbox.refresh();
     const [local, domain] = inbox.address.split('@');
@@ -36,7 +36,7 @@ describe('the main journey', () => {
       ],
     });
 
-    const list = await inbox.list();
+    const list = await inbox.messages();
     expect(list).toHaveLength(1);
     const summary = list[0];
     if (!summary) throw new Error('the list has one message');
@@ -78,12 +78,12 @@ describe('the main journey', () => {
     ] as const) {
       const found = attachment(name);
       if (!found) throw new Error(`${name} is missing`);
-      expect(Buffer.from(await inbox.attachment(found)).equals(bytes), name).toBe(true);
+      expect(Buffer.from(await message.attachment(found)).equals(bytes), name).toBe(true);
     }
   });
 
   it('shows one mail in two inboxes, and in neither the address of the other', async () => {
-    const [one, two] = [await mayfly.inboxes.create(), await mayfly.inboxes.create()];
+    const [one, two] = [await mayfly.createInbox(), await mayfly.createInbox()];
     await app.send({
       from: 'a@b.example',
       to: one.address,
@@ -110,7 +110,7 @@ describe('the main journey', () => {
   });
 
   it('rejects mail for a deleted inbox like mail for an unknown one', async () => {
-    const inbox = await mayfly.inboxes.create();
+    const inbox = await mayfly.createInbox();
     await inbox.delete();
     const refusal = async (to: string) => {
       const error: unknown = await app.send({ from: 'a@b.example', to, text: 'x' }).catch((caught) => caught);
@@ -121,7 +121,7 @@ describe('the main journey', () => {
     expect(await refusal('never.was@mayfly.test')).toBe(deleted);
     const statusOf = (promise: Promise<unknown>) =>
       promise.catch((caught) => caught instanceof ApiError && caught.status);
-    expect(await statusOf(mayfly.inboxes.get(inbox.id))).toBe(404);
+    expect(await statusOf(mayfly.getInbox(inbox.id))).toBe(404);
     expect(await statusOf(mayfly.inbox(inbox.id, inbox.token).refresh())).toBe(401);
   });
 
@@ -149,13 +149,13 @@ describe('the main journey', () => {
   it('keeps acknowledged mail across a restart', async () => {
     const folder = `${app.dataDir}-restart`;
     const first = await startApp({}, {}, folder);
-    const inbox = await new Mayfly({ url: first.url, apiKey: TEST_KEY }).inboxes.create();
+    const inbox = await new Mayfly({ url: first.url, apiKey: TEST_KEY }).createInbox();
     await first.send({ from: 'a@b.example', to: inbox.address, subject: 'Still here', text: 'x' });
     await first.stop();
     const second = await startApp({}, {}, folder);
     try {
       const reader = new Mayfly({ url: second.url, apiKey: inbox.token });
-      expect((await reader.inbox(inbox.id).list()).map(({ subject }) => subject)).toEqual(['Still here']);
+      expect((await reader.inbox(inbox.id).messages()).map(({ subject }) => subject)).toEqual(['Still here']);
     } finally {
       await second.stop();
       rmSync(folder, { recursive: true, force: true });

@@ -96,6 +96,6 @@ export class StartedMayflyContainer extends AbstractStartedContainer {
 
   /** A new inbox with the labels of this run. */
   createInbox(options: CreateOptions = {}): Promise<Inbox> {
-    return this.client().inboxes.create({ ...options, labels: { ...this.runLabels, ...options.labels } });
+    return this.client().createInbox({ ...options, labels: { ...this.runLabels, ...options.labels } });
   }
 }

@@ -1,9 +1,10 @@
 """Disposable inboxes for tests: create an inbox, wait for its mail, take the code or the link."""
 
-from ._client import Mayfly
+from . import api, webhook
+from ._client import Mayfly, MessageEvent
 from ._async_inbox import AsyncInbox
 from ._inbox import Inbox
-from ._message import Address, Attachment, Code, Link, Message, MessageSummary
+from ._message import Message, MessageSummary
 from .errors import (
     AmbiguousError,
     ApiError,
@@ -14,29 +15,32 @@ from .errors import (
     NoCodeError,
     NotFoundError,
     ScopeError,
+    Seconds,
     UnexpectedMessageError,
     WaitTimeoutError,
+    WebhookVerificationError,
 )
 
 __all__ = [
-    "Address",
     "AmbiguousError",
     "ApiError",
     "AsyncInbox",
-    "Attachment",
-    "Code",
     "ConnectionFailedError",
     "GoneError",
     "Inbox",
     "LimitError",
-    "Link",
     "Mayfly",
     "MayflyError",
     "Message",
+    "MessageEvent",
     "MessageSummary",
     "NoCodeError",
     "NotFoundError",
     "ScopeError",
+    "Seconds",
     "UnexpectedMessageError",
     "WaitTimeoutError",
+    "WebhookVerificationError",
+    "api",
+    "webhook",
 ]

@@ -29,11 +29,11 @@ class AsyncInbox:
     async def wait_for_link(self, **options: Any) -> str:
         return await asyncio.to_thread(self.inbox.wait_for_link, **options)
 
-    async def assert_silence(self, **options: Any) -> None:
-        await asyncio.to_thread(self.inbox.assert_silence, **options)
+    async def expect_silence(self, **options: Any) -> None:
+        await asyncio.to_thread(self.inbox.expect_silence, **options)
 
-    async def messages(self) -> list[MessageSummary]:
-        return await asyncio.to_thread(self.inbox.messages)
+    async def messages(self, **options: Any) -> list[MessageSummary]:
+        return await asyncio.to_thread(self.inbox.messages, **options)
 
     async def read(self, message_id: str) -> Message:
         return await asyncio.to_thread(self.inbox.read, message_id)

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from datetime import datetime
+
+from . import api
 
 MAX_ROWS = 10
 SUBJECT_WIDTH = 40
 
 
-def clock(time: str) -> str:
+def clock(time: datetime) -> str:
     """12:03:07"""
-    return time[11:19]
+    return time.strftime("%H:%M:%S")
 
 
 def _quoted(text: str) -> str:
@@ -23,64 +25,62 @@ def plural(count: int, word: str) -> str:
     return f"{count} {word}{'' if count == 1 else 's'}"
 
 
-def _seen_rows(seen: list[dict[str, Any]]) -> list[str]:
+def _seen_rows(seen: list[api.SeenMessage]) -> list[str]:
     rows = []
     for one in seen[:MAX_ROWS]:
-        message = one["message"]
-        words = [f"{f['condition']} is {_quoted(f['got'])}" for f in one["failed"]]
-        if not any(f["condition"] == "subject" for f in one["failed"]):
-            words.insert(0, _quoted(message["subject"]))
-        sender = (message["from"] or {}).get("address", "no sender")
-        rows.append((clock(message["receivedAt"]), ", ".join(words), sender))
+        words = [f"{failed.condition} is {_quoted(failed.got)}" for failed in one.failed]
+        if not any(failed.condition == "subject" for failed in one.failed):
+            words.insert(0, _quoted(one.message.subject))
+        sender = one.message.from_.address if one.message.from_ else "no sender"
+        rows.append((clock(one.message.received_at), ", ".join(words), sender))
     width = max((len(why) for _, why, _ in rows), default=0)
     return [f"  {time}  {why:<{width}}  from {sender}" for time, why, sender in rows]
 
 
-def _near_miss(near: dict[str, Any]) -> str:
-    at = clock(near["at"])
-    if near["outcome"] == "refused":
-        times = plural(near["times"], "time")
-        return f"Near miss: {near['address']} was refused {times} ({at}): no inbox has that address."
-    taker = near["inboxId"] or "another inbox or the sink"
-    return f"Near miss: {near['address']} got {plural(near['times'], 'mail')} ({at}): {taker} took it."
+def _near_miss(near: api.NearMiss) -> str:
+    at = clock(near.at)
+    if near.outcome == "refused":
+        times = plural(near.times, "time")
+        return f"Near miss: {near.address} was refused {times} ({at}): no inbox has that address."
+    taker = near.inbox_id or "another inbox or the sink"
+    return f"Near miss: {near.address} got {plural(near.times, 'mail')} ({at}): {taker} took it."
 
 
-def _other_mail(other: dict[str, Any]) -> str:
-    at = clock(other["at"])
-    if other["reason"] == "refused":
-        return f"Other mail: {other['address']} was refused ({at}): no inbox has that address."
-    matches = " and meets all conditions" if other["reason"] == "meets-conditions" else ""
-    return f"Other mail: {at}  for {other['address']} is in {other['inboxId']}{matches}."
+def _other_mail(other: api.OtherMail) -> str:
+    at = clock(other.at)
+    if other.reason == "refused":
+        return f"Other mail: {other.address} was refused ({at}): no inbox has that address."
+    matches = " and meets all conditions" if other.reason == "meets-conditions" else ""
+    return f"Other mail: {at}  for {other.address} is in {other.inbox_id}{matches}."
 
 
-def _refusal(one: dict[str, Any]) -> str:
+def _refusal(one: api.RefusedMail) -> str:
     """The reply, or what a fault rule did."""
-    fault = one.get("fault")
+    fault = one.fault
     if not fault:
-        return str(one["reply"]) or "connection ended in the middle of the message"
+        return one.reply or "connection ended in the middle of the message"
     deeds = [
-        one["reply"],
-        "connection closed" if fault["disconnect"] else "",
-        f"delayed by {fault['delayMs']} ms" if fault["delayMs"] else "",
+        one.reply,
+        "connection closed" if fault.disconnect else "",
+        f"delayed by {fault.delay_ms} ms" if fault.delay_ms else "",
     ]
-    return f"fault rule {fault['rule']} at {fault['at']}: {', '.join(filter(None, deeds))}"
+    return f"fault rule {fault.rule} at {fault.at}: {', '.join(filter(None, deeds))}"
 
 
-def explanation_lines(explanation: dict[str, Any]) -> list[str]:
+def explanation_lines(explanation: api.WaitExplanation) -> list[str]:
     """Times are UTC."""
-    count = explanation["seenCount"]
-    head = "No other mail came." if count == 0 else f"{plural(count, 'other mail')} came (times in UTC):"
+    count = explanation.seen_count
     return [
-        head,
-        *_seen_rows(explanation["seen"]),
+        *([f"{plural(count, 'other mail')} came (times in UTC):"] if count else []),
+        *_seen_rows(explanation.seen),
         *(
-            f"Refused: {clock(one['at'])}  {_refusal(one)}  from {one['mailFrom'] or '<>'}"
-            for one in explanation["refused"][:MAX_ROWS]
+            f"Refused: {clock(one.at)}  {_refusal(one)}  from {one.mail_from or '<>'}"
+            for one in explanation.refused[:MAX_ROWS]
         ),
-        *(_near_miss(near) for near in explanation["nearMisses"][:MAX_ROWS]),
-        *(_other_mail(other) for other in explanation.get("otherMail", [])),
+        *(_near_miss(near) for near in explanation.near_misses[:MAX_ROWS]),
+        *(_other_mail(other) for other in explanation.other_mail or []),
         *(
-            f"TLS failed: {clock(one['at'])}  {one['reason']}  from {one['remoteAddress']}"
-            for one in explanation["failedHandshakes"][:MAX_ROWS]
+            f"TLS failed: {clock(one.at)}  {one.reason}  from {one.remote_address}"
+            for one in explanation.failed_handshakes[:MAX_ROWS]
         ),
     ]

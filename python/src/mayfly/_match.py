@@ -10,6 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypedDict
 
+from . import api
+from ._json import camel
 from ._message import Message, Text, is_in
 
 
@@ -27,47 +29,24 @@ class Match(TypedDict, total=False):
     where: Callable[[Message], bool]
 
 
-NAMES = {"from_": "from", "rcpt_to": "rcptTo", "has_attachments": "hasAttachments"}
 # "pattern" is of wait_for_code: a code of a format of one's own.
 KNOWN = {*Match.__annotations__, "pattern"}
+
+
+def _people(people: list[api.MailAddress]) -> str:
+    return ", ".join(f"{person.name} <{person.address}>" for person in people)
 
 
 def _field(message: Message, name: str) -> str:
     if name == "subject":
         return message.subject
     if name == "from_":
-        people = [message.sender] if message.sender else []
-    elif name == "to":
-        people = message.to + message.cc
-    else:
-        return message.text or message.html_text or ""
-    return ", ".join(f"{person.name} <{person.address}>" for person in people)
-
-
-@dataclass(frozen=True)
-class SplitMatch:
-    on_server: dict[str, Any]
-    checks: dict[str, Any]
-
-    def failures(self, message: Message) -> list[dict[str, str]]:
-        """The conditions that a message failed, as the server tells them."""
-        failed = []
-        for name, wanted in self.checks.items():
-            if name == "where":
-                is_met, expected, got = _is_met(wanted, message), "where", "false"
-            elif name == "pattern":
-                is_met, expected = message.find(wanted) is not None, wanted.pattern
-                name, got = "code", f"no code like /{wanted.pattern}/"
-            elif name == "link":
-                is_met = bool(message.links_like(**wanted))
-                expected = str(wanted)
-                got = " ".join(link.href for link in message.links) or "no link"
-            else:
-                got = _field(message, name)
-                is_met, expected = is_in(got, wanted), wanted.pattern
-            if not is_met:
-                failed.append({"condition": NAMES.get(name, name), "expected": expected, "got": got})
-        return failed
+        return _people([message.from_] if message.from_ else [])
+    if name == "to":
+        return _people(message.to + message.cc)
+    if name == "rcpt_to":
+        return ", ".join(message.envelope.rcpt_to)
+    return message.text or message.html_text or ""
 
 
 def _is_met(where: Callable[[Message], Any], message: Message) -> bool:
@@ -80,6 +59,62 @@ def _is_met(where: Callable[[Message], Any], message: Message) -> bool:
     return bool(met)
 
 
+def _got(name: str, wanted: Any, message: Message) -> str | None:
+    """What a message has instead of what a condition demands; None where it meets the condition."""
+    if name == "where":
+        is_met, got = _is_met(wanted, message), "false"
+    elif name == "pattern":
+        is_met, got = message.find(wanted) is not None, f"no code like /{wanted.pattern}/"
+    elif name == "code":
+        is_met, got = bool(message.codes) == wanted, message.codes[0].value if message.codes else "no code"
+    elif name == "has_attachments":
+        is_met, got = message.has_attachments == wanted, str(message.has_attachments).lower()
+    elif name == "link":
+        links = message.links_like(**(wanted if isinstance(wanted, dict) else {}))
+        got = " ".join(link.href for link in message.links) or "no link"
+        is_met = bool(links) == (wanted is not False)
+    else:
+        got = _field(message, name)
+        is_met = is_in(got, wanted)
+    return None if is_met else got
+
+
+def _is_local(name: str, value: Any) -> bool:
+    """Whether a condition, or a part of it, is an expression or a function: the server knows neither."""
+    parts = value.values() if isinstance(value, dict) else [value]
+    return name == "where" or any(isinstance(part, re.Pattern) for part in parts)
+
+
+def _shown(value: Any) -> str:
+    return f"/{value.pattern}/" if isinstance(value, re.Pattern) else json.dumps(value, ensure_ascii=False)
+
+
+@dataclass(frozen=True)
+class SplitMatch:
+    on_server: dict[str, Any]
+    local: dict[str, Any]
+
+    def failures(self, message: Message) -> list[api.FailedCondition]:
+        """The local conditions that a message failed, as the server tells them."""
+        failed = []
+        for name, wanted in self.local.items():
+            got = _got(name, wanted, message)
+            if got is not None:
+                condition: Any = "code" if name == "pattern" else camel(name)
+                failed.append(api.FailedCondition(condition, str(wanted), got))
+        return failed
+
+
+def _given(match: Match) -> dict[str, Any]:
+    conditions: dict[str, Any] = {**match}
+    return {name: value for name, value in conditions.items() if value is not None}
+
+
+def meets(message: Message, match: Match) -> bool:
+    """Whether a message meets all conditions. The server also ignores kinds of spaces and quotation marks."""
+    return all(_got(name, value, message) is None for name, value in _given(match).items())
+
+
 def _unknown(name: str) -> str:
     known = sorted([*KNOWN, "timeout", "since"])
     similar = difflib.get_close_matches(re.sub("([A-Z])", r"_\1", name).lower(), known, 1)
@@ -89,43 +124,32 @@ def _unknown(name: str) -> str:
 
 def split_match(match: Match) -> SplitMatch:
     on_server: dict[str, Any] = {}
-    checks: dict[str, Any] = {}
-    conditions: dict[str, Any] = {**match}
-    for name, value in conditions.items():
+    local: dict[str, Any] = {}
+    for name, value in _given(match).items():
         if name not in KNOWN:
             raise TypeError(_unknown(name))
-        if value is None:
+        if not _is_local(name, value):
+            on_server[camel(name)] = value
             continue
-        if name == "where" or isinstance(value, re.Pattern):
-            checks[name] = value
-        elif isinstance(value, dict) and any(isinstance(one, re.Pattern) for one in value.values()):
+        local[name] = value
+        # The server can at least leave out mails without any link.
+        if name == "link":
             on_server["link"] = True
-            checks["link"] = value
-        else:
-            on_server[NAMES.get(name, name)] = value
-    return SplitMatch(on_server, checks)
+    return SplitMatch(on_server, local)
 
 
 def describe(match: Match) -> str:
     """A match in words, such as ` with subject "reset" and a code`."""
     words = []
-    conditions: dict[str, Any] = {**match}
-    for name, value in conditions.items():
-        shown = NAMES.get(name, name)
-        if value is None:
-            continue
+    for name, value in _given(match).items():
         if isinstance(value, bool):
-            noun = "attachment" if name == "has_attachments" else shown
-            words.append(f"{'a' if value else 'no'} {noun}")
+            words.append(f"{'a' if value else 'no'} {'attachment' if name == 'has_attachments' else name}")
         elif name == "where":
             words.append('the given "where"')
         elif name == "pattern":
-            words.append(f"a code like /{value.pattern}/")
+            words.append(f"a code like {_shown(value)}")
+        elif isinstance(value, dict):
+            words += [f"{name} {part} {_shown(wanted)}" for part, wanted in value.items()]
         else:
-            parts = value.items() if isinstance(value, dict) else [("", value)]
-            for part, wanted in parts:
-                text = (
-                    f"/{wanted.pattern}/" if isinstance(wanted, re.Pattern) else json.dumps(wanted)
-                )
-                words.append(f"{shown} {part} {text}" if part else f"{shown} {text}")
+            words.append(f"{camel(name)} {_shown(value)}")
     return f" with {' and '.join(words)}" if words else ""

@@ -1,60 +1,25 @@
-"""Messages: typed fields, and how to take a code or a link out of them."""
+"""Messages: the fields of the API, and what can be done with them."""
 
 from __future__ import annotations
 
-import base64
-import html as html_module
 import json
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import datetime
-from typing import TYPE_CHECKING, Any, Protocol, Union
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, Union
+from urllib.parse import urlsplit
 
-from .errors import AmbiguousError, ApiError, MayflyError, NoCodeError
+from . import api
+from ._json import given
+from ._transport import path_of, path_within
+from .errors import AmbiguousError, MayflyError, NoCodeError
 
 if TYPE_CHECKING:
-    from ._inbox import Inbox
+    from ._transport import Transport
 
 Text = Union[str, "re.Pattern[str]"]
 """A string must be contained, and case is ignored; a pattern must match somewhere."""
-
-
-def time_of(text: str) -> datetime:
-    """A time of the API, which ends with Z."""
-    return datetime.fromisoformat(text.replace("Z", "+00:00"))
-
-
-@dataclass(frozen=True)
-class Address:
-    address: str
-    name: str
-
-
-@dataclass(frozen=True)
-class Code:
-    value: str
-    context: str
-
-
-@dataclass(frozen=True)
-class Link:
-    href: str
-    text: str
-    kind: str
-    """verify, reset, sign-in, unsubscribe or other"""
-
-
-@dataclass(frozen=True)
-class Attachment:
-    id: str
-    filename: str | None
-    content_type: str
-    size: int
-    disposition: str
-    content_id: str | None
-    sha256: str
-    url: str
+M = TypeVar("M", bound="MessageSummary")
 
 
 class Page(Protocol):
@@ -72,89 +37,61 @@ def is_in(text: str, wanted: Text | None) -> bool:
     return wanted.search(text) is not None
 
 
-def _address(value: dict[str, str] | None) -> Address | None:
-    return Address(value["address"], value["name"]) if value else None
+@dataclass(frozen=True)
+class MessageSummary(api.MessageSummary):
+    """A message as lists show it."""
 
+    _transport: Transport | None = field(default=None, repr=False, compare=False)
 
-def _addresses(values: list[dict[str, str]]) -> list[Address]:
-    return [Address(value["address"], value["name"]) for value in values]
+    @classmethod
+    def of(cls: type[M], transport: Transport, data: dict[str, Any]) -> M:
+        message = cls.from_json(data)
+        object.__setattr__(message, "_transport", transport)
+        return message
+
+    def read(self) -> Message:
+        """The message in full."""
+        assert self._transport is not None
+        return Message.of(self._transport, self._call("GET"))
+
+    def raw(self) -> bytes:
+        """The raw source, byte for byte."""
+        return bytes(self._call("GET", "raw", as_bytes=True))
+
+    def preview_url(self) -> str:
+        """A link to the message as a browser shows it, valid for some minutes."""
+        url = str(self._call("POST", "preview", body={})["url"])
+        assert self._transport is not None
+        own = self._transport.settings.url
+        # A server that does not know its public URL knows neither the scheme nor the folder that a proxy has for it.
+        return own + path_within(url) if urlsplit(url).netloc == urlsplit(own).netloc else url
+
+    def timeline(self) -> list[api.TimelineEvent]:
+        """When what happened to the message, from its Date header to each webhook attempt."""
+        return [api.TimelineEvent.from_json(one) for one in self._call("GET", "timeline")["events"]]
+
+    def lint(self) -> list[api.LintFinding]:
+        """What is wrong with the message, the most severe first."""
+        return [api.LintFinding.from_json(one) for one in self._call("GET", "lint")["findings"]]
+
+    def mark(self, *, read: bool | None = None, tags: list[str] | None = None) -> MessageSummary:
+        """Marks it as read or unread, or replaces its tags, and returns it so. Needs an API key."""
+        assert self._transport is not None
+        return MessageSummary.of(self._transport, self._call("PATCH", body=given(read=read, tags=tags)))
+
+    def delete(self) -> None:
+        """Needs an API key."""
+        self._call("DELETE")
+
+    def _call(self, method: str, *path: str, **options: Any) -> Any:
+        assert self._transport is not None, "This message was not read from an inbox."
+        where = path_of("v1", "inboxes", self.inbox_id, "messages", self.id, *path)
+        return self._transport.request(method, where, **options)
 
 
 @dataclass(frozen=True)
-class MessageSummary:
-    """A message in a list. `fields` is the API's JSON with everything else."""
-
-    id: str
-    inbox_id: str
-    sender: Address | None
-    """The first author of the From header."""
-    to: list[Address]
-    cc: list[Address]
-    subject: str
-    preview: str
-    received_at: datetime
-    size: int
-    codes: list[Code]
-    fields: dict[str, Any] = field(repr=False, compare=False)
-
-    @classmethod
-    def _base(cls, fields: dict[str, Any]) -> dict[str, Any]:
-        return {
-            "id": fields["id"],
-            "inbox_id": fields["inboxId"],
-            "sender": _address(fields["from"]),
-            "to": _addresses(fields["to"]),
-            "cc": _addresses(fields["cc"]),
-            "subject": fields["subject"],
-            "preview": fields["preview"],
-            "received_at": time_of(fields["receivedAt"]),
-            "size": fields["size"],
-            "codes": [Code(code["value"], code["context"]) for code in fields["codes"]],
-            "fields": fields,
-        }
-
-    @classmethod
-    def from_json(cls, fields: dict[str, Any]) -> MessageSummary:
-        return cls(**cls._base(fields))
-
-
-@dataclass(frozen=True)
-class Message(MessageSummary):
+class Message(MessageSummary, api.Message):
     """A message in full."""
-
-    text: str | None
-    html: str | None
-    html_text: str | None
-    """The visible words of the HTML."""
-    links: list[Link]
-    attachments: list[Attachment]
-    headers: list[tuple[str, str]]
-    _inbox: Inbox | None = field(default=None, repr=False, compare=False)
-
-    @classmethod
-    def from_json(cls, fields: dict[str, Any], inbox: Inbox | None = None) -> Message:
-        return cls(
-            **cls._base(fields),
-            text=fields["text"],
-            html=fields["html"],
-            html_text=fields["htmlText"],
-            links=[Link(link["href"], link["text"], link["kind"]) for link in fields["links"]],
-            attachments=[
-                Attachment(
-                    part["id"],
-                    part["filename"],
-                    part["contentType"],
-                    part["size"],
-                    part["disposition"],
-                    part["contentId"],
-                    part["sha256"],
-                    part["url"],
-                )
-                for part in fields["attachments"]
-            ],
-            headers=[(header["name"], header["value"]) for header in fields["headers"]],
-            _inbox=inbox,
-        )
 
     def find(self, pattern: re.Pattern[str]) -> str | None:
         """The first group of the pattern, or all that it matches, in the text or else in the words of the HTML."""
@@ -164,28 +101,27 @@ class Message(MessageSummary):
                 return found.group(1 if pattern.groups else 0)
         return None
 
-    def code(self, pattern: re.Pattern[str] | None = None) -> str:
+    def code(self, pattern: str | re.Pattern[str] | None = None) -> str:
         """The code of the message; `pattern` is for formats of your own. Raises NoCodeError."""
-        found = self.find(pattern) if pattern else (self.codes[0].value if self.codes else None)
+        wanted = None if pattern is None else re.compile(pattern)
+        found = self.find(wanted) if wanted else (self.codes[0].value if self.codes else None)
         if found is not None:
             return found
-        like = f" like {pattern.pattern}" if pattern else ""
+        like = f" like {wanted.pattern}" if wanted else ""
         raise NoCodeError(
             f"The message {json.dumps(self.subject)} has no code{like}. It begins: {self.preview}"
         )
 
     def links_like(
         self, href: Text | None = None, text: Text | None = None, kind: str | None = None
-    ) -> list[Link]:
+    ) -> list[api.MailLink]:
         return [
             link
             for link in self.links
             if is_in(link.href, href) and is_in(link.text, text) and kind in (None, link.kind)
         ]
 
-    def link(
-        self, href: Text | None = None, text: Text | None = None, kind: str | None = None
-    ) -> str:
+    def link(self, href: Text | None = None, text: Text | None = None, kind: str | None = None) -> str:
         """The target of the one link that fits. Raises AmbiguousError with all links otherwise."""
         fitting = self.links_like(href, text, kind)
         targets = {link.href for link in fitting}
@@ -193,8 +129,7 @@ class Message(MessageSummary):
             return targets.pop()
         shown = fitting or self.links
         rows = "".join(
-            f"\n  {one.kind:<11} {one.href}   {json.dumps(one.text, ensure_ascii=False)}"
-            for one in shown
+            f"\n  {one.kind:<11} {one.href}   {json.dumps(one.text, ensure_ascii=False)}" for one in shown
         )
         advice = ": narrow the conditions" if targets else ""
         raise AmbiguousError(
@@ -202,22 +137,20 @@ class Message(MessageSummary):
             shown,
         )
 
+    def attachment(self, which: api.Attachment | str) -> bytes:
+        """The decoded bytes of an attachment, or of the one with that file name."""
+        found = next((one for one in self.attachments if which in (one, one.filename)), None)
+        if found is None:
+            names = ", ".join(json.dumps(one.filename) for one in self.attachments) or "none"
+            raise MayflyError(f"The message has no attachment {which!r}. Attachments: {names}.")
+        assert self._transport is not None
+        content = self._transport.request("GET", path_within(found.url), as_bytes=True)
+        return bytes(content or b"")
+
     def open(self, page: Page) -> None:
         """Shows the message in a page of Playwright, as a mail program does."""
-        assert self._inbox is not None, "This message was not read from an inbox."
-        try:
-            url = self._inbox.preview(self.id)
-        except ApiError as error:
-            if error.status not in (404, 405):
-                raise
-            # A server without previews: the same protection, without its pictures.
-            policy = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
-            body = self.html or f"<pre>{html_module.escape(self.text or '')}</pre>"
-            page_source = f'<meta http-equiv="Content-Security-Policy" content="{policy}">{body}'
-            url = "data:text/html;charset=utf-8;base64," + base64.b64encode(
-                page_source.encode()
-            ).decode("ascii")
+        url = self.preview_url()
         response = page.goto(url)
-        # Playwright shows error pages as any other. Of a data: URL there is no response.
+        # Playwright shows error pages as any other.
         if getattr(response, "ok", True) is False:
             raise MayflyError(f"The mail cannot be shown: {url} responded {getattr(response, 'status', '')}.")

@@ -15,19 +15,18 @@ SILENCE = 40.0
 """Seconds. The server writes a line every 15: a silence this long is a dead connection."""
 
 
-def follow(transport: Transport, path: str, since: str | None) -> Iterator[dict[str, Any]]:
-    """The data of every event. Raises ApiError when the stream cannot continue: the inbox ended, the key was revoked."""
+def follow(transport: Transport, path: str, query: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The id and data of every event. Raises ApiError when the stream cannot continue: the inbox ended, the key was revoked."""
     last: str | None = None
     failures = 0
     while True:
         headers = {} if last is None else {"last-event-id": last}
         try:
-            for event_id, data in _events(transport, path, since, headers):
+            for event_id, data in _events(transport, path, query, headers):
                 failures = 0
                 last = event_id or last
                 if data is not None:
-                    event: dict[str, Any] = json.loads(data)
-                    yield event
+                    yield last or "", json.loads(data)
         except ApiError as error:
             if pause_before(error, 1) is None:
                 raise
@@ -38,10 +37,9 @@ def follow(transport: Transport, path: str, since: str | None) -> Iterator[dict[
 
 
 def _events(
-    transport: Transport, path: str, since: str | None, headers: dict[str, str]
+    transport: Transport, path: str, query: dict[str, Any], headers: dict[str, str]
 ) -> Iterator[tuple[str | None, str | None]]:
     """Id and data of the events of one connection; one that is cut in the middle is left out."""
-    query = {"since": since}
     connection, response = transport.open_stream(path, query, headers, SILENCE)
     try:
         fields: dict[str, str] = {}

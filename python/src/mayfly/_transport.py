@@ -12,20 +12,27 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
-from .errors import BY_STATUS, ApiError, ConnectionFailedError
+from .errors import BY_STATUS, ApiError, ConnectionFailedError, Seconds
 
 FIRST_PAUSE = 0.1
 LONGEST_PAUSE = 1.0
+PAGE = 200
+"""The longest page of lists."""
 TRANSIENT = (502, 503, 504)
 """Not responses of our server about this request, but of what stands before it, or of its end."""
+
+
+# Inside of Transport `list` is its method.
+Items = list[dict[str, Any]]
 
 
 @dataclass(frozen=True)
 class Settings:
     url: str
     credential: str
-    timeout: float
+    timeout: Seconds
     """Seconds for a request that does not wait, its retries included."""
+    wait_timeout: Seconds
     retries: int
 
 
@@ -69,7 +76,7 @@ class Transport:
         query: dict[str, Any] | None = None,
         body: Any = None,
         headers: dict[str, str] | None = None,
-        timeout: float | None = None,
+        timeout: Seconds | None = None,
         retries: int | None = None,
         as_bytes: bool = False,
     ) -> Any:
@@ -106,6 +113,21 @@ class Transport:
                     raise ConnectionFailedError(self.settings.url, attempt, failure) from failure
                 time.sleep(pause)
 
+    def list(
+        self, path: str, name: str, limit: int | None = None, query: dict[str, Any] | None = None
+    ) -> Items:
+        """All items of a list, newest first, or as many as `limit`. name: of the array in a page."""
+        items: Items = []
+        before: str | None = None
+        while limit is None or len(items) < limit:
+            size = PAGE if limit is None else min(PAGE, limit - len(items))
+            page = self.request("GET", path, query={**(query or {}), "limit": size, "before": before})
+            items += page[name]
+            before = page.get("searchedTo") or page.get("before") or (items[-1]["id"] if items else None)
+            if not page["hasMore"]:
+                break
+        return items
+
     def _attempt(
         self,
         method: str,
@@ -119,7 +141,7 @@ class Transport:
         data: bytes | None = None
         if isinstance(body, bytes):
             data = body
-            sent.setdefault("content-type", "message/rfc822")
+            sent["content-type"] = "application/zip" if path.endswith("/import") else "message/rfc822"
         elif body is not None:
             data, sent["content-type"] = json.dumps(body).encode(), "application/json"
         response, content = self._exchange(method, self._target(path, query), data, sent, end)
@@ -196,7 +218,7 @@ class Transport:
         return connection
 
     def open_stream(
-        self, path: str, query: dict[str, Any], headers: dict[str, str], timeout: float
+        self, path: str, query: dict[str, Any], headers: dict[str, str], timeout: Seconds
     ) -> tuple[http.client.HTTPConnection, http.client.HTTPResponse]:
         """A connection of its own, to be closed by the caller, and its successful response."""
         connection = self._connect(timeout)
@@ -211,7 +233,7 @@ class Transport:
             raise
         return connection, response
 
-    def _connect(self, timeout: float) -> http.client.HTTPConnection:
+    def _connect(self, timeout: Seconds) -> http.client.HTTPConnection:
         is_tls = self._parts.scheme == "https"
         kind = http.client.HTTPSConnection if is_tls else http.client.HTTPConnection
         return kind(self._parts.hostname or "", self._parts.port, timeout=timeout)

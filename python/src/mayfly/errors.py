@@ -6,7 +6,11 @@ import re
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ._message import Link, Message
+    from . import api
+    from ._message import Message
+
+Seconds = float
+"""Every time span of this library."""
 
 
 class MayflyError(Exception):
@@ -21,7 +25,7 @@ class ApiError(MayflyError):
         request: str,
         status: int,
         problem: dict[str, Any],
-        retry_after: float | None,
+        retry_after: Seconds | None,
         reason: str = "The response did not come from Mayfly: check MAYFLY_URL.",
     ) -> None:
         """reason: what is wrong when there is no problem."""
@@ -75,16 +79,22 @@ class ConnectionFailedError(MayflyError):
         text = f"{type(cause).__name__} {why}"
         advice = next(
             (advice for pattern, advice in ADVICE if re.search(pattern, text, re.IGNORECASE)),
-            "Check that Mayfly is running there, or set MAYFLY_URL.",
+            'Start one with "npx mayfly dev", or set MAYFLY_URL.',
         )
         super().__init__(f"{url} did not respond in {times}: {why}. {advice}")
 
 
 class WaitTimeoutError(MayflyError, AssertionError):
-    """No message matched in time. The text is the server's explanation as a table."""
+    """No message matched in time. The text is the server's explanation, as a sentence and as a table."""
 
     def __init__(
-        self, text: str, inbox_id: str, timeout: float, explanation: dict[str, Any], is_final: bool
+        self,
+        text: str,
+        inbox_id: str,
+        timeout: Seconds,
+        explanation: api.WaitExplanation,
+        is_final: bool,
+        wait_id: str | None,
     ) -> None:
         super().__init__(text)
         self.inbox_id = inbox_id
@@ -92,14 +102,16 @@ class WaitTimeoutError(MayflyError, AssertionError):
         self.explanation = explanation
         self.is_final = is_final
         """False when the server could not be reached at the end."""
+        self.wait_id = wait_id
+        """What the server keeps of the wait; None where it keeps nothing."""
 
 
 class UnexpectedMessageError(MayflyError, AssertionError):
-    """A message matched during assert_silence."""
+    """A message matched during expect_silence."""
 
     def __init__(self, text: str, message: Message) -> None:
         super().__init__(text)
-        self.message = message
+        self.mail = message
 
 
 class NoCodeError(MayflyError, AssertionError):
@@ -109,9 +121,13 @@ class NoCodeError(MayflyError, AssertionError):
 class AmbiguousError(MayflyError, AssertionError):
     """None, or more than one, of the links of a message fits."""
 
-    def __init__(self, text: str, candidates: list[Link]) -> None:
+    def __init__(self, text: str, candidates: list[api.MailLink]) -> None:
         super().__init__(text)
         self.candidates = candidates
+
+
+class WebhookVerificationError(MayflyError):
+    """Why a webhook was rejected; respond with 400 or 401."""
 
 
 BY_STATUS: dict[int, type[ApiError]] = {

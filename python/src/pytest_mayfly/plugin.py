@@ -25,6 +25,9 @@ RUN_VARIABLES = ("MAYFLY_RUN", "GITHUB_RUN_ID", "CI_PIPELINE_ID", "BUILD_ID")
 
 INBOXES = pytest.StashKey[list[Inbox]]()
 SESSION = pytest.StashKey[str]()
+IS_USED = pytest.StashKey[bool]()
+"""Whether this session has made an inbox: otherwise its end makes no request."""
+USED = "mayfly_used"
 
 InboxFactory = Callable[..., Inbox]
 
@@ -58,12 +61,10 @@ def _setting(config: pytest.Config, name: str, variable: str) -> str | None:
 @pytest.fixture(scope="session")
 def mayfly(pytestconfig: pytest.Config) -> Iterator[Mayfly]:
     """The client."""
-    if not os.environ.get("MAYFLY_API_KEY"):
-        pytest.fail(
-            "pytest-mayfly needs an API key: set MAYFLY_API_KEY to the key that `npx mayfly dev` prints.",
-            pytrace=False,
-        )
-    client = Mayfly(_setting(pytestconfig, "mayfly-url", "MAYFLY_URL"))
+    try:
+        client = Mayfly(_setting(pytestconfig, "mayfly-url", "MAYFLY_URL"))
+    except MayflyError as error:
+        pytest.fail(str(error), pytrace=False)
     yield client
     client.close()
 
@@ -71,14 +72,23 @@ def mayfly(pytestconfig: pytest.Config) -> Iterator[Mayfly]:
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """Deletes the inboxes of the session; workers of pytest-xdist leave that to the process that started them."""
     config = session.config
-    url = _setting(config, "mayfly-url", "MAYFLY_URL")
-    if _is_worker(config) or config.getoption("--mayfly-keep") or not os.environ.get("MAYFLY_API_KEY"):
+    if _is_worker(config):
+        getattr(config, "workeroutput")[USED] = config.stash.get(IS_USED, False)
+        return
+    if config.getoption("--mayfly-keep") or not config.stash.get(IS_USED, False):
         return
     try:
-        Mayfly(url, retries=0, timeout=5).delete_inboxes({"session": config.stash[SESSION]})
+        client = Mayfly(_setting(config, "mayfly-url", "MAYFLY_URL"), retries=0, timeout=5)
+        client.delete_inboxes({"session": config.stash[SESSION]})
     except MayflyError as error:
-        if session.testscollected:
-            warnings.warn(f"The inboxes of this run were not deleted: {error}", stacklevel=1)
+        warnings.warn(f"The inboxes of this run were not deleted: {error}", stacklevel=1)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """A worker of pytest-xdist has ended; one that crashed says nothing and may have made inboxes."""
+    if getattr(node, "workeroutput", {USED: True}).get(USED):
+        node.config.stash[IS_USED] = True
 
 
 def _labels(request: pytest.FixtureRequest) -> dict[str, str]:
@@ -98,6 +108,7 @@ def mail_inbox_factory(request: pytest.FixtureRequest, mayfly: Mayfly) -> InboxF
 
     def create(*, labels: dict[str, str] | None = None, **options: Any) -> Inbox:
         options.setdefault("ttl_minutes", DEFAULT_TTL_MINUTES)
+        request.config.stash[IS_USED] = True
         inbox = mayfly.create_inbox(labels={**_labels(request), **(labels or {})}, **options)
         request.node.stash.setdefault(INBOXES, []).append(inbox)
         return inbox
@@ -134,7 +145,7 @@ def _report_of(inbox: Inbox) -> str:
         return f"No mail came.\nConsole: {inbox.console_url}"
     rows = []
     for message in messages[:MAX_MAILS]:
-        sender = message.sender.address if message.sender else "no sender"
+        sender = message.from_.address if message.from_ else "no sender"
         code = f"   code {message.codes[0].value}" if message.codes else ""
         rows.append(f"{message.received_at:%H:%M:%S}  {message.subject!r}   from {sender}{code}")
         rows.append(f"          {message.preview[:100]!r}")

@@ -1,30 +1,20 @@
 import { parseArgs } from 'node:util';
+import type { Match, Milliseconds } from '@mayfly/client';
 
 /** What the caller wrote wrongly; exit code 1. */
 export class UsageError extends Error {}
 
+const TEXT = { type: 'string' } as const;
+const FLAG = { type: 'boolean' } as const;
+const texts = <Name extends string>(...names: Name[]) =>
+  Object.fromEntries(names.map((name) => [name, TEXT])) as Record<Name, typeof TEXT>;
+const flags = <Name extends string>(...names: Name[]) =>
+  Object.fromEntries(names.map((name) => [name, FLAG])) as Record<Name, typeof FLAG>;
 const OPTIONS = {
-  ttl: { type: 'string' },
+  ...texts('ttl', 'domain', 'local-part', 'subject', 'from', 'to', 'body', 'timeout', 'within'),
+  ...texts('href', 'kind', 'pattern', 'inbox'),
+  ...flags('env', 'export', 'all', 'text', 'html', 'raw', 'json', 'version'),
   label: { type: 'string', multiple: true },
-  domain: { type: 'string' },
-  'local-part': { type: 'string' },
-  env: { type: 'boolean' },
-  export: { type: 'boolean' },
-  inbox: { type: 'string' },
-  subject: { type: 'string' },
-  from: { type: 'string' },
-  to: { type: 'string' },
-  body: { type: 'string' },
-  href: { type: 'string' },
-  kind: { type: 'string' },
-  pattern: { type: 'string' },
-  timeout: { type: 'string' },
-  for: { type: 'string' },
-  all: { type: 'boolean' },
-  text: { type: 'boolean' },
-  html: { type: 'boolean' },
-  raw: { type: 'boolean' },
-  json: { type: 'boolean' },
   help: { type: 'boolean', short: 'h' },
 } as const;
 
@@ -39,31 +29,18 @@ export function parse(args: string[]) {
   }
 }
 
-const CONDITIONS = ['subject', 'from', 'to', 'body'];
-/** What a command takes besides --inbox and --json: options, and how many words after its name. */
-const USAGE: Record<string, { options?: string[]; words?: number }> = {
-  new: { options: ['ttl', 'label', 'domain', 'local-part', 'env', 'export'] },
-  code: { options: [...CONDITIONS, 'pattern', 'timeout'] },
-  link: { options: [...CONDITIONS, 'href', 'kind', 'timeout'] },
-  wait: { options: [...CONDITIONS, 'timeout'] },
-  silence: { options: [...CONDITIONS, 'for'] },
-  tail: { options: ['all'] },
-  list: { options: ['all', 'label'] },
-  read: { options: ['text', 'html', 'raw'], words: 1 },
-  save: { words: 2 },
-  open: {},
-  faults: { words: 1 },
-  lint: { words: 1 },
-  timeline: { words: 1 },
-  rm: { options: ['label'] },
-  report: { options: ['label'] },
-  call: { words: 2 },
-  'wait-ready': { options: ['timeout'] },
-};
-
-/** @throws UsageError for what the command would ignore: it would do something else than was meant */
-export function assertUsed(name: string, values: Values, rest: string[]): void {
-  const { options = [], words = 0 } = USAGE[name] ?? {};
+/**
+ * @param options that the command takes besides --inbox and --json
+ * @param words how many it takes after its name
+ * @throws UsageError for what the command would ignore: it would do something else than was meant
+ */
+export function assertUsed(
+  name: string,
+  options: string[],
+  words: number,
+  values: Values,
+  rest: string[],
+): void {
   const ignored = Object.keys(values).find((one) => !['inbox', 'json', ...options].includes(one));
   if (ignored) {
     const known = options.map((one) => `--${one}`).join(', ') || 'none of its own';
@@ -77,8 +54,16 @@ export function assertUsed(name: string, values: Values, rest: string[]): void {
   throw new UsageError(`"mf ${name}" has no use for ${JSON.stringify(extra)}.${meant}`);
 }
 
+/** The conditions of a mail that a command waits for. */
+export const matchOf = ({ subject, from, to, body }: Values): Match => ({
+  ...(subject !== undefined && { subject }),
+  ...(from !== undefined && { from }),
+  ...(to !== undefined && { to }),
+  ...(body !== undefined && { text: body }),
+});
+
 /** The expression of `--pattern`. @throws UsageError */
-export function pattern(text: string): RegExp {
+export function patternOf(text: string): RegExp {
   try {
     return new RegExp(text);
   } catch (error) {
@@ -92,12 +77,13 @@ export function minutes(text: string): number {
   throw new UsageError(`"${text}" is not a number of minutes. Write --ttl 15.`);
 }
 
-const UNITS: Record<string, number> = { ms: 1, s: 1000, '': 1000, m: 60_000 };
+const UNITS: Record<string, Milliseconds> = { ms: 1, s: 1000, '': 1000, m: 60_000 };
 
-/** `30s`, `500ms`, `2m`, or a number of seconds. @returns milliseconds */
-export function duration(text: string): number {
+/** A number of seconds, or `30s`, `500ms`, `2m`. */
+export function duration(text: string): Milliseconds {
   const [, number, unit = ''] = /^(\d+(?:\.\d+)?)(ms|s|m|)$/.exec(text) ?? [];
-  if (number === undefined) throw new UsageError(`"${text}" is not a duration. Write 30s, 500ms or 2m.`);
+  if (number === undefined)
+    throw new UsageError(`"${text}" is not a duration. Write 30 (seconds), 500ms or 2m.`);
   return Number(number) * (UNITS[unit] ?? 1000);
 }
 
@@ -110,4 +96,13 @@ export function labels(pairs: string[] = []): Record<string, string> {
       return [pair.slice(0, at), pair.slice(at + 1)];
     }),
   );
+}
+
+/** JSON of the caller. @param advice what to write instead @throws UsageError */
+export function jsonOf(text: string, advice: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new UsageError(`This is not JSON: ${text}. ${advice}`);
+  }
 }

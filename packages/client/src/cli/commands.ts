@@ -1,7 +1,16 @@
 import { readFile, writeFile } from 'node:fs/promises';
-import { type api, type Inbox, type LinkMatch, type Match, Mayfly, type Message } from '@mayfly/client';
-import { now, sleep } from '../time.ts';
-import { duration, labels, minutes, pattern, UsageError, type Values } from './arguments.ts';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type api, type Inbox, type LinkMatch, Mayfly, type Message } from '@mayfly/client';
+import {
+  duration,
+  jsonOf,
+  labels,
+  matchOf,
+  minutes,
+  patternOf,
+  UsageError,
+  type Values,
+} from './arguments.ts';
 
 /** What a command may use of the process. */
 export interface Context {
@@ -13,41 +22,47 @@ export interface Context {
   signal: AbortSignal;
 }
 
-type Command = (context: Context, values: Values, rest: string[]) => Promise<void>;
+export interface Command {
+  /** Its options and words; those in it are the ones that it takes. */
+  usage: string;
+  /** What it does and prints. */
+  does: string;
+  /** How many words it takes. */
+  words?: number;
+  run(context: Context, values: Values, rest: string[]): Promise<void>;
+}
 
-const DEFAULT_TIMEOUT = '30s';
-const DEFAULT_SILENCE = '2s';
+/** Conditions and time of waits, which help shows once for all. */
+export const CONDITIONS = '--subject --from --to --body';
+const DEFAULT_TIMEOUT = '30';
+const DEFAULT_SILENCE = '2';
 /** Between two questions whether the server is ready. */
 const READY_PAUSE_MS = 200;
 
-/** Of an inbox alone its token is enough. */
-const client = ({ env }: Context) =>
-  new Mayfly({ url: env.MAYFLY_URL, apiKey: env.MAYFLY_API_KEY ?? env.INBOX_TOKEN });
+const client = ({ env }: Context, apiKey = env.MAYFLY_API_KEY) => new Mayfly({ url: env.MAYFLY_URL, apiKey });
 
-/** The inbox of `--inbox` (id or address), or the one that `mf new --export` left in the environment. */
-async function inboxOf(context: Context, { inbox: wanted }: Values): Promise<Inbox> {
-  const mayfly = client(context);
+/**
+ * The inbox of `--inbox` (id or address), or the one that `mf new --export` left in the environment.
+ * @param isOwner true where its token does not suffice
+ */
+async function inboxOf(context: Context, { inbox: wanted }: Values, isOwner = false): Promise<Inbox> {
+  const { MAYFLY_API_KEY, INBOX_ID, INBOX_TOKEN } = context.env;
   if (wanted?.includes('@')) {
-    for await (const inbox of mayfly.inboxes.list({ address: wanted })) return inbox;
+    const [inbox] = await client(context).inboxes({ address: wanted, limit: 1 });
+    if (inbox) return inbox;
     throw new UsageError(`There is no live inbox with the address ${wanted}.`);
   }
-  const id = wanted ?? context.env.INBOX_ID;
+  const id = wanted ?? INBOX_ID;
   if (!id) throw new UsageError('Name the inbox with --inbox, or run: eval "$(mf new --export)"');
-  const token = context.env.MAYFLY_API_KEY ? undefined : context.env.INBOX_TOKEN;
-  const inbox = mayfly.inbox(id, wanted ? undefined : token);
+  const token = wanted || isOwner ? undefined : INBOX_TOKEN;
+  const inbox = client(context, MAYFLY_API_KEY || token).inbox(id);
   await inbox.refresh();
   return inbox;
 }
 
-const matchOf = ({ subject, from, to, body }: Values): Match => ({
-  ...(subject !== undefined && { subject }),
-  ...(from !== undefined && { from }),
-  ...(to !== undefined && { to }),
-  ...(body !== undefined && { text: body }),
-});
-
-const waitOptions = (context: Context, { timeout = DEFAULT_TIMEOUT }: Values) => ({
-  timeoutMs: duration(timeout),
+const waitOf = (context: Context, values: Values) => ({
+  ...matchOf(values),
+  timeout: duration(values.timeout ?? DEFAULT_TIMEOUT),
   signal: context.signal,
 });
 
@@ -55,230 +70,236 @@ const json = (value: unknown) => `${JSON.stringify(value)}\n`;
 const line = ({ receivedAt, from, subject, codes }: api.MessageSummary) =>
   `${receivedAt.slice(11, 19)}  ${JSON.stringify(subject)}  from ${from?.address ?? 'no sender'}${codes[0] ? `  code ${codes[0].value}` : ''}\n`;
 
-const create: Command = async (context, values) => {
-  const { ttl, domain, 'local-part': localPart } = values;
-  const inbox = await client(context).inboxes.create({
-    ...(ttl !== undefined && { ttlMinutes: minutes(ttl) }),
-    ...(domain !== undefined && { domain }),
-    ...(localPart !== undefined && { localPart }),
-    labels: labels(values.label),
-  });
-  const { id, address, token } = inbox;
-  if (values.json) return context.out(json(inbox.data));
-  if (!values.env && !values.export) {
-    context.note(`INBOX_ID=${id} until ${inbox.expiresAt.toISOString()}\n`);
-    return context.out(`${address}\n`);
-  }
-  const prefix = values.export ? 'export ' : '';
-  context.out(`${prefix}INBOX_ID=${id}\n${prefix}INBOX_ADDRESS=${address}\n${prefix}INBOX_TOKEN=${token}\n`);
-};
-
-const code: Command = async (context, values) => {
+/** The message of an id, or the newest one. */
+async function messageOf(context: Context, values: Values, id: string | undefined): Promise<Message> {
   const inbox = await inboxOf(context, values);
-  const match = {
-    ...matchOf(values),
-    ...(values.pattern !== undefined && { pattern: pattern(values.pattern) }),
-  };
-  const value = await inbox.waitForCode(match, waitOptions(context, values));
-  context.out(values.json ? json({ code: value }) : `${value}\n`);
-};
-
-const link: Command = async (context, values) => {
-  const inbox = await inboxOf(context, values);
-  const { href, kind } = values;
-  const wanted = {
-    ...(href !== undefined && { href }),
-    ...(kind !== undefined && { kind: kind as LinkMatch['kind'] }),
-  } as LinkMatch;
-  // Not waitForLink(), whose "text" is that of the link.
-  const message = await inbox.waitForMessage(
-    { ...matchOf(values), link: wanted },
-    waitOptions(context, values),
-  );
-  const value = message.link(wanted);
-  context.out(values.json ? json({ href: value }) : `${value}\n`);
-};
-
-const wait: Command = async (context, values) => {
-  const inbox = await inboxOf(context, values);
-  const message = await inbox.waitForMessage(matchOf(values), waitOptions(context, values));
-  context.out(values.json ? json(message) : `${message.id}\n`);
-};
-
-const silence: Command = async (context, values) => {
-  const inbox = await inboxOf(context, values);
-  await inbox.expectSilence(matchOf(values), {
-    forMs: duration(values.for ?? DEFAULT_SILENCE),
-    signal: context.signal,
-  });
-};
-
-const tail: Command = async (context, values) => {
-  const { signal } = context;
-  const print = (message: api.MessageSummary) => context.out(values.json ? json(message) : line(message));
-  if (values.all) {
-    for await (const { message } of client(context).events({ signal })) print(message);
-  } else {
-    const inbox = await inboxOf(context, values);
-    for await (const message of inbox.messages({ follow: true, signal })) print(message);
-  }
-};
-
-const list: Command = async (context, values) => {
-  if (values.all) {
-    for await (const { data } of client(context).inboxes.list({ labels: labels(values.label) })) {
-      context.out(
-        values.json
-          ? json(data)
-          : `${data.id}  ${data.address}  ${data.messageCount} messages  until ${data.expiresAt}\n`,
-      );
-    }
-    return;
-  }
-  const inbox = await inboxOf(context, values);
-  for (const message of await inbox.list())
-    context.out(values.json ? json(message) : `${message.id}  ${line(message)}`);
-};
-
-async function messageOf(inbox: Inbox, id: string | undefined): Promise<Message> {
-  const newest = id ?? (await inbox.list())[0]?.id;
-  if (newest === undefined)
-    throw new UsageError(`There is no message in ${inbox.address}. Wait for one: mf wait`);
-  return inbox.read(newest);
+  if (id !== undefined) return inbox.read(id);
+  const [newest] = await inbox.messages({ limit: 1 });
+  if (newest) return newest.read();
+  throw new UsageError(`There is no message in ${inbox.address}. Wait for one: mf wait`);
 }
 
-const read: Command = async (context, values, [id]) => {
-  const inbox = await inboxOf(context, values);
-  const message = await messageOf(inbox, id);
-  if (values.json) return context.out(json(message));
-  if (values.raw) return context.out(await inbox.raw(message.id));
-  const body = values.html ? message.html : (message.text ?? (values.text ? null : message.html));
-  if (body === null) throw new UsageError(`The message has no ${values.html ? 'HTML' : 'text'}. Try --raw.`);
-  context.out(`${body}\n`);
-};
-
-const save: Command = async (context, values, [file, id]) => {
-  if (!file) throw new UsageError('Name the file: mf save out.eml');
-  const inbox = await inboxOf(context, values);
-  await writeFile(file, await inbox.raw((await messageOf(inbox, id)).id));
-  context.note(`Saved ${file}.\n`);
-};
-
-const timeline: Command = async (context, values, [id]) => {
-  const inbox = await inboxOf(context, values);
-  const events = await inbox.timeline((await messageOf(inbox, id)).id);
-  if (values.json) return context.out(json(events));
-  for (const { at, event, sincePreviousMs, detail } of events) {
-    const since = sincePreviousMs === null ? '' : `${sincePreviousMs} ms`;
-    context.out(
-      `${at?.slice(11, 23) ?? ''.padEnd(12)}  ${event.padEnd(15)} ${since.padStart(9)}  ${detail}\n`,
-    );
-  }
-};
-
-const lint: Command = async (context, values, [id]) => {
-  const inbox = await inboxOf(context, values);
-  const findings = await inbox.lint((await messageOf(inbox, id)).id);
-  if (values.json) return context.out(json(findings));
-  if (findings.length === 0) context.note('Nothing is wrong with the message.\n');
-  for (const { severity, rule, where, count, message } of findings) {
-    const places = [...(count > 1 ? [`${count} times`] : []), ...(where === null ? [] : [where])].join(': ');
-    context.out(`${severity.padEnd(7)}  ${rule}${places && ` (${places})`}: ${message}\n`);
-  }
-};
-
-const open: Command = async (context, values) => {
-  context.out(`${(await inboxOf(context, values)).consoleUrl}\n`);
-};
-
-const faults: Command = async (context, values, [rules]) => {
-  const inbox = await inboxOf(context, values);
-  const shown = rules === undefined ? await inbox.faults() : await inbox.setFaults(rulesOf(rules));
-  for (const rule of shown) context.out(json(rule));
-};
-
-function rulesOf(text: string): api.FaultRule[] {
-  try {
-    return [JSON.parse(text)].flat();
-  } catch {
-    throw new UsageError(
-      `The rules are not JSON: ${text}. Write: mf faults '{"at": "rcpt", "reply": {"code": 451}, "times": 2}'`,
-    );
-  }
-}
-
-const remove: Command = async (context, values) => {
-  if (values.label === undefined) return (await inboxOf(context, values)).delete();
-  const count = await client(context).inboxes.deleteByLabels(labels(values.label));
-  context.note(`Deleted ${count} inbox${count === 1 ? '' : 'es'}.\n`);
-};
-
-/** `GET /v1/usage`, as the reference of the API writes it, or with the id of an inbox in place of `{id}`. */
-const OPERATION = /^(GET|POST|PUT|PATCH|DELETE) (\/\S+)$/;
-
-const call: Command = async (context, _, [operation = '', text]) => {
-  if (!OPERATION.test(operation))
-    throw new UsageError(`"${operation}" is not an operation. Write: mf call 'GET /v1/usage'`);
-  const { MAYFLY_API_KEY, INBOX_ID = '{id}' } = context.env;
-  if (operation.includes('{id}') && INBOX_ID === '{id}')
-    throw new UsageError('Write the id in place of {id}, or run: eval "$(mf new --export)"');
-  const { signal } = context;
-  const body = text?.startsWith('@') ? new Uint8Array(await readFile(text.slice(1))) : text && jsonOf(text);
-  const { transport } = new Mayfly({ url: context.env.MAYFLY_URL, apiKey: MAYFLY_API_KEY });
-  const result = await transport.send(operation.replace('{id}', INBOX_ID), { body, signal });
-  if (result !== undefined) context.out(result instanceof Uint8Array ? result : json(result));
-};
-
-function jsonOf(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    throw new UsageError(`The body is not JSON: ${text}. Write @FILE for the bytes of a file.`);
-  }
-}
-
-const report: Command = async (context, values) => {
-  const found = await client(context).report(labels(values.label));
-  if (values.json) return context.out(json(found));
-  const { inboxes, inboxesWithoutMail, messages, waitsSucceeded, waitsFailed, refusals } = found.totals;
-  context.out(
-    `Inboxes: ${inboxes}, ${inboxesWithoutMail} without mail. Messages: ${messages}, ${refusals} refused. Waits: ${waitsSucceeded} succeeded, ${waitsFailed} failed.\n`,
-  );
-  for (const problem of found.problems) context.out(`- ${problem}\n`);
-  if (found.hasMore) context.note('More inboxes have these labels than a report shows. Add a --label.\n');
-};
-
-const waitReady: Command = async (context, values) => {
-  const end = now() + duration(values.timeout ?? DEFAULT_TIMEOUT);
-  const { url } = new Mayfly({ url: context.env.MAYFLY_URL, apiKey: 'none' });
-  for (;;) {
-    const isReady = await fetch(`${url}/readyz`).then(
-      ({ ok }) => ok,
-      () => false,
-    );
-    if (isReady) return;
-    if (now() > end)
-      throw new UsageError(`${url} is not ready. Start it with \`npx mayfly dev\`, or set MAYFLY_URL.`);
-    await sleep(READY_PAUSE_MS, context.signal);
-  }
-};
+const BY_ID = 'default: the newest';
 
 export const COMMANDS: Record<string, Command> = {
-  new: create,
-  code,
-  link,
-  wait,
-  silence,
-  tail,
-  list,
-  read,
-  save,
-  open,
-  faults,
-  lint,
-  timeline,
-  rm: remove,
-  report,
-  call,
-  'wait-ready': waitReady,
+  new: {
+    usage: '[--ttl 15] [--label name=value] [--domain D] [--local-part L] [--env | --export]',
+    does: 'a new inbox; prints its address',
+    async run(context, values) {
+      const { ttl, domain, 'local-part': localPart } = values;
+      const inbox = await client(context).createInbox({
+        ...(ttl !== undefined && { ttlMinutes: minutes(ttl) }),
+        ...(domain !== undefined && { domain }),
+        ...(localPart !== undefined && { localPart }),
+        labels: labels(values.label),
+      });
+      const { id, address, token } = inbox;
+      if (values.json) return context.out(json({ ...inbox.data, token }));
+      if (!values.env && !values.export) {
+        context.note(`INBOX_ID=${id} until ${inbox.expiresAt.toISOString()}\n`);
+        return context.out(`${address}\n`);
+      }
+      const variables = Object.entries({ INBOX_ID: id, INBOX_ADDRESS: address, INBOX_TOKEN: token });
+      const prefix = values.export ? 'export ' : '';
+      context.out(variables.map(([name, value]) => `${prefix}${name}=${value}\n`).join(''));
+    },
+  },
+  code: {
+    usage: `[--pattern RE] ${CONDITIONS} --timeout`,
+    does: 'waits for a mail with a code; prints the code',
+    async run(context, values) {
+      const pattern = values.pattern !== undefined && { pattern: patternOf(values.pattern) };
+      const inbox = await inboxOf(context, values);
+      const value = await inbox.waitForCode({ ...waitOf(context, values), ...pattern });
+      context.out(values.json ? json({ code: value }) : `${value}\n`);
+    },
+  },
+  link: {
+    usage: `[--href PART] [--kind verify|reset|sign-in] ${CONDITIONS} --timeout`,
+    does: 'waits for a mail with the link; prints its target',
+    async run(context, values) {
+      const { href, kind } = values as { href?: string; kind?: LinkMatch['kind'] };
+      const link = { ...(href !== undefined && { href }), ...(kind !== undefined && { kind }) };
+      // Not waitForLink(), whose "text" is that of the link.
+      const inbox = await inboxOf(context, values);
+      const value = (await inbox.waitForMessage({ ...waitOf(context, values), link })).link(link);
+      context.out(values.json ? json({ href: value }) : `${value}\n`);
+    },
+  },
+  wait: {
+    usage: `${CONDITIONS} --timeout`,
+    does: 'waits for a mail; prints its id',
+    async run(context, values) {
+      const message = await (await inboxOf(context, values)).waitForMessage(waitOf(context, values));
+      context.out(values.json ? json(message) : `${message.id}\n`);
+    },
+  },
+  silence: {
+    usage: `[--within 2] ${CONDITIONS}`,
+    does: 'fails when a mail comes',
+    async run(context, values) {
+      const within = duration(values.within ?? DEFAULT_SILENCE);
+      const inbox = await inboxOf(context, values);
+      await inbox.expectSilence({ ...matchOf(values), within, signal: context.signal });
+    },
+  },
+  tail: {
+    usage: '[--all]',
+    does: 'prints mails as they come, of the inbox or of all',
+    async run(context, values) {
+      const { signal } = context;
+      const print = (message: api.MessageSummary) => context.out(values.json ? json(message) : line(message));
+      if (values.all) for await (const { message } of client(context).stream({ signal })) print(message);
+      else for await (const message of (await inboxOf(context, values)).stream({ signal })) print(message);
+    },
+  },
+  list: {
+    usage: '[--all] [--label name=value]',
+    does: 'the mails of the inbox, or all inboxes',
+    async run(context, values) {
+      const print = (item: object, text: string) => context.out(values.json ? json(item) : `${text}\n`);
+      if (!values.all) {
+        for (const message of await (await inboxOf(context, values)).messages())
+          print(message, `${message.id}  ${line(message).trimEnd()}`);
+        return;
+      }
+      for (const inbox of await client(context).inboxes({ labels: labels(values.label) })) {
+        const { id, address, messageCount, expiresAt } = inbox.data;
+        print(inbox, `${id}  ${address}  ${messageCount} messages  until ${expiresAt}`);
+      }
+    },
+  },
+  read: {
+    usage: '[ID] [--text | --html | --raw]',
+    does: `a mail; ${BY_ID}`,
+    words: 1,
+    async run(context, values, [id]) {
+      const message = await messageOf(context, values, id);
+      if (values.json) return context.out(json(message));
+      if (values.raw) return context.out(await message.raw());
+      const body = values.html ? message.html : (message.text ?? (values.text ? null : message.html));
+      if (body === null)
+        throw new UsageError(`The message has no ${values.html ? 'HTML' : 'text'}. Try --raw.`);
+      context.out(`${body}\n`);
+    },
+  },
+  save: {
+    usage: 'FILE [ID]',
+    does: `writes the source of a mail into a file; ${BY_ID}`,
+    words: 2,
+    async run(context, values, [file, id]) {
+      if (!file) throw new UsageError('Name the file: mf save out.eml');
+      await writeFile(file, await (await messageOf(context, values, id)).raw());
+      context.note(`Saved ${file}.\n`);
+    },
+  },
+  timeline: {
+    usage: '[ID]',
+    does: `when what happened to a mail; ${BY_ID}`,
+    words: 1,
+    async run(context, values, [id]) {
+      const events = await (await messageOf(context, values, id)).timeline();
+      if (values.json) return context.out(json(events));
+      for (const { at, event, sincePreviousMs, detail } of events) {
+        const time = (at?.slice(11, 23) ?? '').padEnd(12);
+        const since = sincePreviousMs === null ? '' : `${sincePreviousMs} ms`;
+        context.out(`${time}  ${event.padEnd(15)} ${since.padStart(9)}  ${detail}\n`);
+      }
+    },
+  },
+  lint: {
+    usage: '[ID]',
+    does: `what is wrong with a mail; ${BY_ID}`,
+    words: 1,
+    async run(context, values, [id]) {
+      const findings = await (await messageOf(context, values, id)).lint();
+      if (values.json) return context.out(json(findings));
+      if (findings.length === 0) context.note('Nothing is wrong with the message.\n');
+      for (const { severity, rule, where, count, message } of findings) {
+        const places = [...(count > 1 ? [`${count} times`] : []), ...(where === null ? [] : [where])].join(
+          ': ',
+        );
+        context.out(`${severity.padEnd(7)}  ${rule}${places && ` (${places})`}: ${message}\n`);
+      }
+    },
+  },
+  open: {
+    usage: '',
+    does: 'the link of the inbox in the console',
+    async run(context, values) {
+      context.out(`${(await inboxOf(context, values)).consoleUrl}\n`);
+    },
+  },
+  faults: {
+    usage: "['JSON']",
+    does: 'sets the fault rules of the inbox, [] for none; prints them',
+    words: 1,
+    async run(context, values, [rules]) {
+      const advice = `Write: mf faults '{"at": "rcpt", "reply": {"code": 451}, "times": 2}'`;
+      const wanted = rules === undefined ? undefined : ([jsonOf(rules, advice)].flat() as api.FaultRule[]);
+      const inbox = await inboxOf(context, values, true);
+      for (const rule of await (wanted ? inbox.setFaults(wanted) : inbox.faults())) context.out(json(rule));
+    },
+  },
+  rm: {
+    usage: '[--label name=value]',
+    does: 'deletes the inbox, or all with the labels',
+    async run(context, values) {
+      if (values.label === undefined) return (await inboxOf(context, values, true)).delete();
+      const count = await client(context).deleteInboxes(labels(values.label));
+      context.note(`Deleted ${count} inbox${count === 1 ? '' : 'es'}.\n`);
+    },
+  },
+  report: {
+    usage: '--label name=value',
+    does: 'what was wrong with the mail of a test run',
+    async run(context, values) {
+      const found = await client(context).report(labels(values.label));
+      if (values.json) return context.out(json(found));
+      const { inboxes, inboxesWithoutMail, messages, waitsSucceeded, waitsFailed, refusals } = found.totals;
+      context.out(
+        `Inboxes: ${inboxes}, ${inboxesWithoutMail} without mail. Messages: ${messages}, ${refusals} refused. Waits: ${waitsSucceeded} succeeded, ${waitsFailed} failed.\n`,
+      );
+      for (const problem of found.problems) context.out(`- ${problem}\n`);
+      if (found.hasMore) context.note('More inboxes have these labels than a report shows. Add a --label.\n');
+    },
+  },
+  call: {
+    usage: "'METHOD /v1/PATH' [JSON|@FILE]",
+    does: 'any operation of the API; prints its JSON',
+    words: 2,
+    async run(context, _, [operation = '', text]) {
+      // As the reference of the API writes it, or with the id of an inbox in place of `{id}`.
+      if (!/^(GET|POST|PUT|PATCH|DELETE) \/\S+$/.test(operation))
+        throw new UsageError(`"${operation}" is not an operation. Write: mf call 'GET /v1/usage'`);
+      const { INBOX_ID = '{id}' } = context.env;
+      if (operation.includes('{id}') && INBOX_ID === '{id}')
+        throw new UsageError('Write the id in place of {id}, or run: eval "$(mf new --export)"');
+      const body = text?.startsWith('@')
+        ? new Uint8Array(await readFile(text.slice(1)))
+        : text && jsonOf(text, 'Write @FILE for the bytes of a file.');
+      const { transport } = client(context);
+      const { signal } = context;
+      const result = await transport.send(operation.replace('{id}', INBOX_ID), { body, signal });
+      if (result !== undefined) context.out(result instanceof Uint8Array ? result : json(result));
+    },
+  },
+  'wait-ready': {
+    usage: '[--timeout 30]',
+    does: 'waits for the server',
+    async run(context, values) {
+      const end = performance.now() + duration(values.timeout ?? DEFAULT_TIMEOUT);
+      const { url } = client(context, 'none');
+      for (;;) {
+        const isReady = await fetch(`${url}/readyz`).then(
+          ({ ok }) => ok,
+          () => false,
+        );
+        if (isReady) return;
+        if (performance.now() > end)
+          throw new UsageError(`${url} is not ready. Start it with \`npx mayfly dev\`, or set MAYFLY_URL.`);
+        await sleep(READY_PAUSE_MS, undefined, { signal: context.signal });
+      }
+    },
+  },
 };

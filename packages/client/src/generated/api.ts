@@ -388,17 +388,22 @@ export interface KeyList {
   keys: Key[];
 }
 
+/** A label of live inboxes. */
+export interface Label {
+  /** Name of the label. */
+  name: string;
+  /** Value of the label. */
+  value: string;
+  /** Live inboxes with this label. */
+  inboxes: number;
+  /** When the newest of them was created. */
+  newestAt: string;
+}
+
 /** Labels of live inboxes. */
 export interface LabelList {
   /** Those of the newest inboxes first. */
-  labels: Array<{
-    name: string;
-    value: string;
-    /** Live inboxes with this label. */
-    inboxes: number;
-    /** When the newest of them was created. */
-    newestAt: string;
-  }>;
+  labels: Label[];
   /** True if there are more labels than `limit`. */
   hasMore: boolean;
 }
@@ -1127,7 +1132,7 @@ export interface WebhookWithSecret extends Webhook {
   secret: string;
 }
 
-/** Every operation of the API: what goes in and what comes out. */
+/** Every operation of the API but streams: what goes in and what comes out. */
 export interface Operations {
   'POST /v1/inboxes': { body?: CreateInbox; result: CreatedInbox };
   'GET /v1/inboxes': { query?: { address?: string; limit?: number; before?: string; [label: `label.${string}`]: string | undefined }; result: InboxList };
@@ -1158,8 +1163,6 @@ export interface Operations {
   'GET /v1/refusals': { query?: { since?: string; address?: string; limit?: number }; result: RefusalList };
   'POST /v1/inboxes/{id}/wait': { path: { id: string }; body?: WaitRequest; result: WaitResult };
   'GET /v1/inboxes/{id}/waits/{waitId}': { path: { id: string; waitId: string }; result: FailedWait };
-  'GET /v1/inboxes/{id}/events': { path: { id: string }; query?: { since?: string }; result: Response };
-  'GET /v1/events': { query?: { since?: string }; result: Response };
   'POST /v1/webhooks': { body: CreateWebhook; result: WebhookWithSecret };
   'GET /v1/webhooks': { query?: { limit?: number; before?: string }; result: WebhookList };
   'GET /v1/webhooks/{id}': { path: { id: string }; result: Webhook };

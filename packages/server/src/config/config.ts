@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import ipaddr from 'ipaddr.js';
 import { createPlans } from '../accounts/plans.ts';
 import { messageOf } from '../errors.ts';
 import { quoted } from '../nearest.ts';
@@ -113,9 +114,17 @@ export function parseConfig(env: Environment, defaults: Readonly<Record<string, 
     if (value !== undefined) config[key] = value;
   }
   problems.push(...problemsBetween(config as Partial<Config>));
+  if (config.devKey === 'on' && !(SETTINGS.devKey.name in defaults)) {
+    problems.push(`${SETTINGS.devKey.name} is "on", and only "mayfly dev" has a development key. Remove it.`);
+  }
   if (problems.length > 0) throw new ConfigError(problems);
   return config as Config;
 }
+
+/** True where the development key is accepted: it opens the API to whoever reaches it. */
+export const hasDevKey = ({ devKey, httpHost }: Config): boolean =>
+  devKey === 'on' &&
+  (httpHost === 'localhost' || (ipaddr.isValid(httpHost) && ipaddr.parse(httpHost).range() === 'loopback'));
 
 /** The table of all settings in Markdown, for docs/configuration.md. */
 export function settingsTable(): string {

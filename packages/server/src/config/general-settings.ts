@@ -86,6 +86,13 @@ export const GENERAL_SETTINGS = {
     secret: true,
     parse: orNone(chosenKey),
   }),
+  devKey: setting({
+    name: 'MAYFLY_DEV_KEY',
+    fallback: 'off',
+    ...SWITCH,
+    sentence:
+      'Whether "Authorization: Bearer dev" is the first account. Only `mayfly dev` has it, only while the API listens on loopback, and only for programs of this machine (docs/security.md).',
+  }),
   plans: setting({
     name: 'MAYFLY_PLANS',
     fallback: '{}',

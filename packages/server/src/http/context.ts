@@ -79,6 +79,8 @@ export interface HttpDeps {
   clock: Clock;
   log: Logger;
   metrics: Registry;
+  /** The account of the development key; undefined where the server does not know that key. */
+  devAccountId?: string | undefined;
 }
 
 /** The parts that routes use. */

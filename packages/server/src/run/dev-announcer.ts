@@ -1,5 +1,5 @@
 import type { RunningApp } from '../app.ts';
-import type { Config } from '../config/config.ts';
+import { type Config, hasDevKey } from '../config/config.ts';
 import { VERSION } from '../version.ts';
 import type { Announcer } from './announcer.ts';
 
@@ -19,6 +19,8 @@ const firstKeyText = (key: string): string =>
 
 /** Where the operator finds a key that works. */
 function keyLines({ firstStart }: RunningApp, config: Config): string[] {
+  if (hasDevKey(config))
+    return ['  API key  dev, for programs of this machine; clients use it by themselves'];
   if (config.apiKey !== null) return ['  API key  the value of MAYFLY_API_KEY'];
   if (firstStart.made) return [];
   const when = new Date(firstStart.account.createdAt).toISOString();
@@ -54,11 +56,12 @@ function addressLines(running: RunningApp, config: Config): string[] {
 function requestLines(url: string, { firstStart }: RunningApp, config: Config): string[] {
   // A key that was given as MAYFLY_API_KEY is not printed: its owner knows it, and output is often kept.
   const generated = config.apiKey === null && firstStart.made ? firstStart.key : null;
+  const key = hasDevKey(config) ? 'dev' : generated;
   return [
     '',
-    generated === null ? 'Create an inbox, with your API key in MAYFLY_API_KEY:' : 'Create an inbox:',
+    key === null ? 'Create an inbox, with your API key in MAYFLY_API_KEY:' : 'Create an inbox:',
     '',
-    `  curl -X POST ${url}/v1/inboxes -H "Authorization: Bearer ${generated ?? '$MAYFLY_API_KEY'}"`,
+    `  curl -X POST ${url}/v1/inboxes -H "Authorization: Bearer ${key ?? '$MAYFLY_API_KEY'}"`,
   ];
 }
 
@@ -103,7 +106,10 @@ export function createDevAnnouncer(
 ): Announcer {
   return {
     warning: warn,
-    firstKey: (key) => print(firstKeyText(key)),
+    firstKey: (key) => {
+      // The development key takes its place: "mayfly key create" makes those for other machines.
+      if (!hasDevKey(config)) print(firstKeyText(key));
+    },
     started: (running) => print(startedText(running, config)),
     stopping: (reason) => print(`Mayfly is stopping (${reason}). A second Ctrl+C ends it at once.`),
     stopped: (ms) => print(`Mayfly has stopped after ${ms} ms.`),

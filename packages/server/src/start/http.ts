@@ -1,4 +1,5 @@
 import type { SignInCodes } from '../accounts/sessions.ts';
+import { hasDevKey } from '../config/config.ts';
 import { recheckUntil } from '../http/access/held-requests.ts';
 import { createInjection } from '../inbound/injection.ts';
 import { createReplays } from '../inbound/replay.ts';
@@ -70,6 +71,7 @@ export async function startHttp(
       clock,
       log,
       metrics: metrics.registry,
+      devAccountId: hasDevKey(config) ? shared.firstStart.account.id : undefined,
     },
   );
   opened.addListener(server);

@@ -3,7 +3,13 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { ConfigError, describeConfig, parseConfig, settingsTable } from '../../src/config/config.ts';
+import {
+  ConfigError,
+  describeConfig,
+  hasDevKey,
+  parseConfig,
+  settingsTable,
+} from '../../src/config/config.ts';
 import { DEV_DEFAULTS } from '../../src/config/dev-defaults.ts';
 import { unusedVariables } from '../../src/config/environment.ts';
 import { newCredential } from '../../src/ids.ts';
@@ -32,6 +38,19 @@ describe('the configuration', () => {
       publicUrl: null,
       apiKey: null,
     });
+  });
+
+  it('has the development key in "mayfly dev" on loopback only', () => {
+    const dev = (env: Record<string, string>) => hasDevKey(parseConfig(env, DEV_DEFAULTS));
+    for (const host of ['127.0.0.1', '127.8.8.8', '::1', 'localhost'])
+      expect([host, dev({ MAYFLY_HTTP_HOST: host })]).toEqual([host, true]);
+    for (const host of ['0.0.0.0', '::', '192.168.0.7', '127.evil.example', 'localhost.example'])
+      expect([host, dev({ MAYFLY_HTTP_HOST: host })]).toEqual([host, false]);
+    expect(dev({ MAYFLY_DEV_KEY: 'off' })).toBe(false);
+    expect(hasDevKey(parseConfig({}))).toBe(false);
+    expect(problemsOf({ MAYFLY_DEV_KEY: 'on' })).toEqual([
+      'MAYFLY_DEV_KEY is "on", and only "mayfly dev" has a development key. Remove it.',
+    ]);
   });
 
   it('reports all problems at once, each with the name, the value and what is allowed', () => {
@@ -218,7 +237,7 @@ describe('every default of mayfly dev', () => {
   it.each(Object.entries(DEV_DEFAULTS))(
     'is one of a setting, allowed, and documented: %s=%s',
     (name, value) => {
-      expect(problemsOf({ [name]: value })).toEqual([]);
+      expect(() => parseConfig({ [name]: value }, DEV_DEFAULTS)).not.toThrow();
       expect(unusedVariables({ [name]: value })).toEqual([]);
       expect(settingsTable()).toContain(`in \`dev\` ${value === '' ? '–' : `\`${value}\``}`);
     },

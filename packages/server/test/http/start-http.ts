@@ -122,11 +122,13 @@ export interface TestHttp extends Accounts {
  * Starts it.
  * @param plan of the first account
  * @param planSettings plans that differ from the built-in ones, or are added to them
+ * @param withDevKey whether the development key is the first account
  */
 export async function startHttp(
   options: Partial<HttpOptions> = {},
   plan = 'unlimited',
   planSettings: PlanSettings = {},
+  withDevKey = false,
 ): Promise<TestHttp> {
   const folder = mkdtempSync(join(tmpdir(), 'mayfly-http-'));
   const path = join(folder, 'mayfly.db');
@@ -202,6 +204,7 @@ export async function startHttp(
       clock,
       log,
       metrics: new Registry(),
+      devAccountId: withDevKey ? first.accountId : undefined,
     },
   );
   const { port } = await server.start();

@@ -1,15 +1,17 @@
 import { describe, expect, it } from 'vitest';
 import { parseConfig } from '../../src/config/config.ts';
+import { DEV_DEFAULTS } from '../../src/config/dev-defaults.ts';
 import { createDevAnnouncer } from '../../src/run/dev-announcer.ts';
 
 /** What `mayfly dev` prints when it is ready. */
-function greeting(env: Record<string, string>): string {
+function greeting(env: Record<string, string>, defaults: Readonly<Record<string, string>> = {}): string {
   const lines: string[] = [];
   const announcer = createDevAnnouncer(
-    parseConfig(env),
+    parseConfig(env, defaults),
     (text) => lines.push(text),
     () => undefined,
   );
+  announcer.firstKey('mfk_example');
   announcer.started({
     http: { url: 'http://127.0.0.1:8025', consoleUrl: 'http://127.0.0.1:8025/' },
     makeSignInCode: () => 'mfs_code',
@@ -38,6 +40,17 @@ describe('the greeting of mayfly dev', () => {
       'curl -X POST http://127.0.0.1:8025/v1/inboxes -H "Authorization: Bearer mfk_example"',
     );
     expect(text).toMatch(/npx mayfly mail ADDRESS$/m);
+  });
+
+  it('shows commands with the development key where it is accepted, and no key to copy', () => {
+    const text = greeting({}, DEV_DEFAULTS);
+    expect(text).toContain('curl -X POST http://127.0.0.1:8025/v1/inboxes -H "Authorization: Bearer dev"');
+    expect(text).not.toContain('mfk_');
+    for (const env of [{ MAYFLY_DEV_KEY: 'off' }, { MAYFLY_HTTP_HOST: '0.0.0.0' }] as Record<
+      string,
+      string
+    >[])
+      expect(greeting(env, DEV_DEFAULTS)).toContain('"Authorization: Bearer mfk_example"');
   });
 
   it('shows a link that signs in to the console, on loopback only', () => {

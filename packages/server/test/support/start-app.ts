@@ -38,14 +38,16 @@ export async function startApp(
   dataDir?: string,
 ): Promise<TestApp> {
   const folder = dataDir ?? mkdtempSync(join(tmpdir(), 'mayfly-test-'));
-  const config = parseConfig({
+  const settings = {
     MAYFLY_HTTP_PORT: '0',
     MAYFLY_SMTP_PORT: '0',
     MAYFLY_DATA_DIR: folder,
     MAYFLY_API_KEY: TEST_KEY,
     MAYFLY_LOG_LEVEL: 'silent',
     ...env,
-  });
+  };
+  // Of the defaults of `mayfly dev` this one may be set: the others take ports and network access.
+  const config = parseConfig(settings, { MAYFLY_DEV_KEY: 'off' });
   const app = createApp(config, overrides);
   const { http, smtp, metrics } = await app.start();
   if (!http || !smtp) throw new Error('a test app has both listeners');

@@ -1,4 +1,4 @@
-import { ApiError } from '@mayfly/client';
+import { ApiError } from '@mayfly/client/console';
 import { signal } from '@preact/signals';
 import { isGone } from './query.ts';
 

@@ -82,7 +82,7 @@ export async function startLive({ account, inbox }: Session, signal: AbortSignal
     // Lists ask again when the stream opens, so that nothing is missed between two leaders.
     connection.value = 'connecting';
     const arrivals = account
-      ? mayfly.events({ since: await newest(), signal, onConnection })
+      ? mayfly.stream(undefined, { since: await newest(), signal, onConnection })
       : inboxArrivals(inbox?.id ?? '', signal, onConnection);
     for await (const { inboxId, message } of arrivals) {
       deliver({ inboxId, message });
@@ -122,6 +122,6 @@ const newest = async (): Promise<string> =>
 async function* inboxArrivals(inboxId: string, signal: AbortSignal, onConnection: (isOpen: boolean) => void) {
   const path = { id: inboxId };
   const { cursor } = await mayfly.call('GET /v1/inboxes/{id}/messages', { path, query: { limit: 1 } });
-  const options = { follow: true, since: cursor, signal, onConnection };
-  for await (const message of mayfly.inbox(inboxId).messages(options)) yield { inboxId, message };
+  const options = { since: cursor, signal, onConnection };
+  for await (const { message } of mayfly.stream(inboxId, options)) yield { inboxId, message };
 }

@@ -1,4 +1,4 @@
-import { ApiError } from '@mayfly/client';
+import { ApiError } from '@mayfly/client/console';
 import { useEffect, useRef, useState } from 'preact/hooks';
 
 /** A request and its result. While it is repeated, the former result stays. */

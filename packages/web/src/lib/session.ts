@@ -1,4 +1,4 @@
-import { ConnectionError, Mayfly } from '@mayfly/client';
+import { ConnectionError, Operations } from '@mayfly/client/console';
 import { computed, signal } from '@preact/signals';
 import { noteQuota, quota } from './quota.ts';
 import { noteTime, now, serverNow } from './time.ts';
@@ -38,7 +38,7 @@ const watchedFetch: typeof fetch = async (input, init) => {
 };
 
 /** The API with the session's cookie; the console never holds a key. */
-export const mayfly = new Mayfly({
+export const mayfly = new Operations({
   url: location.origin,
   session: true,
   retries: 1,

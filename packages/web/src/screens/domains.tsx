@@ -10,14 +10,14 @@ const mailHost = (): string =>
 
 /** The domains for addresses, and what DNS has to say about them. */
 export function Domains() {
-  const domains = useQuery('domains', (signal) => mayfly.domains({ signal }));
+  const domains = useQuery('domains', (signal) => mayfly.call('GET /v1/domains', { signal }));
   useKeys({ r: domains.reload });
   const host = mailHost();
   return (
     <div class="screen">
       <ScreenHead title="Domains" lead="Domains under which the account may have inboxes" />
       <Loaded query={domains} rows={3}>
-        {(all) => (
+        {({ domains: all }) => (
           <div class="page">
             <div class="table-box">
               <table>

@@ -42,7 +42,7 @@ export function SignIn({ problem: first = '' }: { problem?: string }) {
         <Field
           label="API key or read token"
           error={problem}
-          hint="mfk_… of an account, or mft_… of one inbox. The first key is printed when “npm start” runs for the first time; “npx mayfly key create” makes another."
+          hint="mfk_… of an account, or mft_… of one inbox; on the machine of “npm start” also “dev”. “npx mayfly key create” makes another."
         >
           <input
             ref={input}

@@ -82,7 +82,7 @@ function Month({ usage }: { usage: api.Usage }) {
 
 /** What the account used of its plan. */
 export function Usage() {
-  const usage = useQuery('usage', (signal) => mayfly.usage({ signal }));
+  const usage = useQuery('usage', (signal) => mayfly.call('GET /v1/usage', { signal }));
   useKeys({ r: usage.reload });
   return (
     <div class="screen">

@@ -1,4 +1,4 @@
-import { ApiError, ConnectionError } from '@mayfly/client';
+import { ApiError, ConnectionError } from '@mayfly/client/console';
 import type { ComponentChildren } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { openings } from '../lib/live.ts';
@@ -69,12 +69,12 @@ const Gone = ({ error, isScreen }: { error: ApiError; isScreen?: boolean | undef
 
 /** A 429 with a countdown; when it is over the request is sent again. */
 function Limited({ error, retry, isScreen }: FailureProps & { error: ApiError }) {
-  const [until] = useState(() => serverNow() + (error.retryAfterMs ?? 1_000));
+  const [until] = useState(() => serverNow() + (error.retryAfter ?? 1_000));
   const left = Math.max(0, until - now.value);
   const isQuota = error.code === 'quota_exceeded';
   useEffect(() => {
     if (isQuota) return;
-    const timer = setTimeout(retry, error.retryAfterMs ?? 1_000);
+    const timer = setTimeout(retry, error.retryAfter ?? 1_000);
     return () => clearTimeout(timer);
   }, [error]);
   return (

@@ -146,17 +146,19 @@ export const LabelQuery = Type.Object(
 );
 export type LabelQuery = Static<typeof LabelQuery>;
 
+export const Label = Type.Object(
+  {
+    name: Type.String({ description: 'Name of the label.', examples: ['run'] }),
+    value: Type.String({ description: 'Value of the label.', examples: ['4711'] }),
+    inboxes: Count('Live inboxes with this label.'),
+    newestAt: Timestamp('When the newest of them was created.'),
+  },
+  { $id: 'Label', description: 'A label of live inboxes.' },
+);
+
 export const LabelList = Type.Object(
   {
-    labels: Type.Array(
-      Type.Object({
-        name: Type.String({ examples: ['run'] }),
-        value: Type.String({ examples: ['4711'] }),
-        inboxes: Count('Live inboxes with this label.'),
-        newestAt: Timestamp('When the newest of them was created.'),
-      }),
-      { description: 'Those of the newest inboxes first.' },
-    ),
+    labels: Type.Array(ref(Label), { description: 'Those of the newest inboxes first.' }),
     hasMore: Type.Boolean({ description: 'True if there are more labels than `limit`.' }),
   },
   { $id: 'LabelList', description: 'Labels of live inboxes.' },

@@ -18,11 +18,12 @@ for (const number of [1, 2, 3, 4, 5, 6]) {
       retry: '0',
       title: expect.stringContaining(`${number}`),
     });
-    await inbox.expectSilence({}, { forMs: 100 });
+    await inbox.expectSilence({ within: 100 });
   });
 }
 
 test('makes more inboxes', async ({ inbox, createInbox }) => {
+  expect(inbox.data.ttlMinutes).toBe(15);
   const other = await createInbox({ ttlMinutes: 5, labels: { role: 'admin' } });
   expect(other.address).not.toBe(inbox.address);
   expect(other.data.labels.role).toBe('admin');
@@ -61,20 +62,28 @@ test('opens a mail without HTML, with its link', async ({ page, inbox }) => {
 
 test('ends waits before the test, also those that ask for more time than there is', async ({ inbox }) => {
   test.setTimeout(4_000);
-  await expect(inbox.expectSilence({}, { forMs: 60_000 })).rejects.toThrow(
-    /too little to expect silence for 60000 ms\. Shorten "forMs", or call test\.setTimeout\(\)\./,
+  await expect(inbox.expectSilence({ within: 60_000 })).rejects.toThrow(
+    /A silence of 60 s cannot be awaited, only [\d.]+ s\. .* Call test\.setTimeout\(\) for more\./,
   );
-  await expect(inbox.waitForMessage({ subject: 'never' }, { timeoutMs: 60_000 })).rejects.toThrow(
-    /No mail with subject "never" reached/,
+  await expect(inbox.waitForMessage({ subject: 'never', timeout: 60_000 })).rejects.toThrow(
+    /Waited [\d.]+ s for a mail with subject "never" to \S+\. The limit of the test cut it from 60 s, because the test had only [\d.]+ s left\. Call test\.setTimeout\(\) for more\./,
   );
+});
+
+test.describe('options of a describe block', () => {
+  test.use({ mayflyTtlMinutes: 3, mayflyLabels: { area: 'block' } });
+  test('hold for its tests', async ({ inbox }) => {
+    expect(inbox.data.ttlMinutes).toBe(3);
+    expect(inbox.labels.area).toBe('block');
+  });
 });
 
 test.describe('an inbox of beforeAll', () => {
   let ended: TestInbox;
   let shared: Inbox;
-  test.beforeAll(async ({ createInbox, mailClient }) => {
+  test.beforeAll(async ({ createInbox, mayfly }) => {
     ended = await createInbox();
-    shared = await mailClient.inboxes.create({ ttlMinutes: 5 });
+    shared = await mayfly.createInbox({ ttlMinutes: 5 });
   });
   test.afterAll(() => shared.delete());
 
@@ -82,7 +91,7 @@ test.describe('an inbox of beforeAll', () => {
     await send(shared.address, 'Shared', 'for all tests');
     expect((await shared.waitForMessage()).subject).toBe('Shared');
     await expect(ended.waitForMessage()).rejects.toThrow(
-      /create one in beforeAll with the fixture mailClient/,
+      /ended with the test or hook that created it. Create one for several tests with mayfly\.createInbox/,
     );
   });
 });

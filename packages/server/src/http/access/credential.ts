@@ -26,7 +26,7 @@ export interface Credential {
 const HOW_TO_AUTHENTICATE =
   'Send "Authorization: Bearer CREDENTIAL" with an API key (mfk_…) or the read token of the inbox (mft_…).';
 const WHERE_KEYS_COME_FROM =
-  'The first API key comes from the first start of the server: "mayfly dev" prints it, "mayfly serve" writes it to the file first-api-key. "mayfly key create" creates more.';
+  'Programs on the machine of "mayfly dev" send the key "dev". "mayfly serve" writes the first API key to the file first-api-key, and "mayfly key create" creates more.';
 
 const unauthorized = (message: string): AppError => new AppError('unauthorized', message);
 

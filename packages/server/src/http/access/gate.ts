@@ -6,6 +6,7 @@ import { type KnownPaths, nothingThere } from '../request/paths.ts';
 import { setCommonHeaders } from '../response/common-headers.ts';
 import { createAdmission } from './admission.ts';
 import type { Cors } from './cors.ts';
+import { assertLocal, isDevKey } from './dev-key.ts';
 import { type Caller, createGuard } from './guard.ts';
 import { sessionSecret } from './session.ts';
 
@@ -31,7 +32,7 @@ function replaceNul(params: Record<string, string>): void {
 /** Checks what is known of each request before its body is read: header, path, credential, limits. */
 export function guardRequests(
   app: App,
-  { options, guard, admission }: RouteContext,
+  { options, deps, guard, admission }: RouteContext,
   cors: Cors,
   known: KnownPaths,
 ): void {
@@ -48,6 +49,7 @@ export function guardRequests(
     if (access === 'public') return null;
     const { id: inboxId } = request.params as { id?: string };
     const { authorization } = request.headers;
+    if (deps.devAccountId !== undefined && isDevKey(authorization)) assertLocal(request, options.publicUrl);
     request.session = sessionSecret(request, options.publicUrl);
     const { session } = request;
     return guard.check({ authorization, session, access, inboxId }, (account, key) =>

@@ -15,6 +15,7 @@ import {
   sessionEnded,
   unknownCredential,
 } from './credential.ts';
+import { DEV_KEY_HASH, devCaller, devKeyUnknown } from './dev-key.ts';
 
 /**
  * What a route demands of its caller; every route declares one.
@@ -94,6 +95,7 @@ const keyReadsOnly = () =>
 export interface GuardDeps {
   store: Pick<Store, 'accounts' | 'keys' | 'inboxes' | 'sessions' | 'generation'>;
   clock: Clock;
+  devAccountId?: string | undefined;
 }
 
 /** What of a request decides whether it is allowed. */
@@ -130,6 +132,7 @@ type Admit = NonNullable<Parameters<Guard['check']>[1]>;
 class CachingGuard implements Guard {
   readonly #store: GuardDeps['store'];
   readonly #clock: Clock;
+  readonly #devAccountId: string | undefined;
   readonly #reader = new CredentialReader();
   readonly #accounts = new TtlCache<AccountRecord>(CACHED_RECORDS);
   /** By id, whatever credential found it: one credential must not see an older inbox than another one did. */
@@ -139,9 +142,10 @@ class CachingGuard implements Guard {
   /** Counts the calls of {@link forget}: what was read before the last one is not used. */
   #forgotten = 0;
 
-  constructor({ store, clock }: GuardDeps) {
+  constructor({ store, clock, devAccountId }: GuardDeps) {
     this.#store = store;
     this.#clock = clock;
+    this.#devAccountId = devAccountId;
   }
 
   check(asking: Asking, admit: Admit = () => undefined): MaybePromise<Caller> {
@@ -205,6 +209,10 @@ class CachingGuard implements Guard {
   }
 
   #findKey(credential: Credential, now: number): MaybePromise<KeyCaller> {
+    if (credential.hash === DEV_KEY_HASH) {
+      if (this.#devAccountId === undefined) throw devKeyUnknown();
+      return andThen(this.#findAccount(this.#devAccountId), devCaller);
+    }
     const { known } = credential;
     const monotonic = this.#clock.monotonic();
     const isFresh = known && monotonic < known.until && known.forgotten === this.#forgotten;

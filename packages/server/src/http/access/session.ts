@@ -16,6 +16,9 @@ const SAFE_METHODS = new Set(['GET', 'HEAD', 'OPTIONS']);
 const LOOPBACK = /^(localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::(\d+))?$/i;
 const HTTP_PORT = '80';
 
+/** @param host a Host header */
+export const isLoopbackHost = (host: string): boolean => LOOPBACK.test(host);
+
 /**
  * Name of the cookie. Browsers accept `Secure` only over HTTPS, so a server on loopback has a plain cookie,
  * named after its port: cookies do not distinguish ports, and two servers may run on one machine.
@@ -63,20 +66,25 @@ export function sessionSecret(request: FastifyRequest, publicUrl: string | null)
  * @throws AppError `cross_site_request`
  */
 export function assertSameOrigin({ headers, method }: FastifyRequest, publicUrl: string | null): void {
-  const isSafe = SAFE_METHODS.has(method);
-  const site = headers['sec-fetch-site'];
-  if (site !== undefined) {
-    if (site === 'same-origin' || (site === 'none' && isSafe)) return;
-    throw crossSite(`The header "Sec-Fetch-Site: ${String(site)}"`);
+  const { origin, 'sec-fetch-site': site } = headers;
+  if (SAFE_METHODS.has(method)) {
+    if (site === 'none') return;
+  } else if (site === undefined && origin === undefined) {
+    throw crossSite('neither of the headers Sec-Fetch-Site and Origin');
   }
-  const { origin, host } = headers;
-  if (origin === undefined) {
-    if (isSafe) return;
-    throw crossSite('A request without the headers Sec-Fetch-Site and Origin');
-  }
-  if (originHost(origin) !== undefined && originHost(origin) === host?.toLowerCase()) return;
-  if (publicUrl !== null && origin === new URL(publicUrl).origin) return;
-  throw crossSite(`The origin ${quoted(origin)}`);
+  const page = foreignPage(headers, publicUrl);
+  if (page) throw crossSite(page);
+}
+
+/** What shows that a page of another origin, or no page, caused the request; undefined where nothing does. */
+export function foreignPage(
+  { host, origin, 'sec-fetch-site': site }: FastifyRequest['headers'],
+  publicUrl: string | null,
+): string | undefined {
+  if (site !== undefined) return site === 'same-origin' ? undefined : `the header "Sec-Fetch-Site: ${site}"`;
+  if (origin === undefined || originHost(origin) === host?.toLowerCase()) return undefined;
+  if (publicUrl !== null && origin === new URL(publicUrl).origin) return undefined;
+  return `the origin ${quoted(origin)}`;
 }
 
 /** Host and port of an origin as a Host header has them. */
@@ -86,5 +94,5 @@ const originHost = (origin: string): string | undefined =>
 const crossSite = (what: string): AppError =>
   new AppError(
     'cross_site_request',
-    `${what} cannot use the session of the console: another site may have caused the request. Open the console itself, or send an Authorization header.`,
+    `A request with ${what} cannot use the session of the console: another site may have caused the request. Open the console itself, or send an Authorization header.`,
   );

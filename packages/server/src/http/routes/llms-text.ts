@@ -6,7 +6,7 @@ export const LLMS_TEXT = `# Mayfly
 
 > Disposable inboxes for automated tests. Create an inbox with a request, let an application send mail to its address over SMTP, and read that mail with requests.
 
-Every request carries \`Authorization: Bearer <API key>\`; bodies are JSON. To read one inbox, its read token is enough. Errors are \`application/problem+json\`: \`detail\` says what is wrong and what to do next.
+Every request carries \`Authorization: Bearer <API key>\`; programs on the machine where \`mayfly dev\` runs send \`dev\`. Bodies are JSON. To read one inbox, its read token is enough. Errors are \`application/problem+json\`: \`detail\` says what is wrong and what to do next.
 
 ## Use an inbox
 1. \`POST /v1/inboxes\` with \`{"ttlMinutes": 30}\` returns 201 with \`id\`, \`address\` and \`token\` (the read token).

@@ -162,7 +162,7 @@ describe('a refusal says what to do next:', () => {
     'Send "Authorization: Bearer CREDENTIAL" with an API key (mfk_…) or the read token of the inbox (mft_…).';
 
   it.each([
-    [undefined, `The Authorization header is missing. ${authenticate} The first API key comes from `],
+    [undefined, `The Authorization header is missing. ${authenticate} Programs on the machine of `],
     ['Basic YTpi', `The Authorization header does not have the form "Bearer CREDENTIAL". ${authenticate}`],
     ['mfk_x', `The word "Bearer" is missing before the credential. ${authenticate}`],
     [
@@ -171,7 +171,7 @@ describe('a refusal says what to do next:', () => {
     ],
     [
       'Bearer nobodys-chosen-key-000',
-      'The API key or token is unknown, revoked or expired. The first API key comes from',
+      'The API key or token is unknown, revoked or expired. Programs on the machine of',
     ],
     [`Bearer ${'x'.repeat(600)}`, 'The Authorization header is longer than 512 characters.'],
   ])('401 for Authorization: %s', async (authorization, expected) => {

@@ -31,10 +31,10 @@ describe.skipIf(!CHROMIUM)('after a failed test (skipped where there is no Chrom
     })()`);
 
   it('the printed link leads to the answer at once, and to what is kept when the inbox was deleted', async () => {
-    const inbox = await mayfly.inboxes.create({ labels: { run: '4711', worker: '2' } });
+    const inbox = await mayfly.createInbox({ labels: { run: '4711', worker: '2' } });
     await app.send(signUpMail(inbox.address));
     const error = await inbox
-      .waitForMessage({ subject: 'invoice', code: true }, { timeoutMs: 1 })
+      .waitForMessage({ subject: 'invoice', code: true, timeout: 1 })
       .catch((failure: unknown) => failure);
     const { context, page, open, complaints } = await openConsole(browser, app);
     await open(pathOf(error));
@@ -67,10 +67,10 @@ describe.skipIf(!CHROMIUM)('after a failed test (skipped where there is no Chrom
   });
 
   it('without conditions shows those of the last wait that failed; looking is no wait of the run', async () => {
-    const inbox = await mayfly.inboxes.create({ labels: { run: '4712' } });
+    const inbox = await mayfly.createInbox({ labels: { run: '4712' } });
     await app.send(signUpMail(inbox.address));
     for (const subject of ['first', 'second']) {
-      await inbox.waitForMessage({ subject }, { timeoutMs: 1 }).catch(() => undefined);
+      await inbox.waitForMessage({ subject, timeout: 1 }).catch(() => undefined);
     }
     const { context, page, open } = await openConsole(browser, app, LOOKS[1]);
     await open(`/inboxes/${inbox.id}/why`);

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
-import { startApp, TEST_KEY, type TestApp } from '../../support/start-app.ts';
+import { startApp, type TestApp } from '../../support/start-app.ts';
 import { type CodeBlock, codeBlocksOf, indentedCodeOf, PAGES, ROOT } from './code-blocks.ts';
 
 const BETWEEN = '=== block ===';
@@ -32,8 +32,9 @@ async function runBlocks(blocks: CodeBlock[], app: TestApp): Promise<string[]> {
       env: {
         PATH: `${join(ROOT, 'node_modules/.bin')}:${process.env.PATH}`,
         HOME: folder,
-        KEY: TEST_KEY,
+        KEY: 'dev',
         API: app.url,
+        MAYFLY_URL: app.url,
         MAYFLY_DATA_DIR: app.dataDir,
         MAYFLY_SMTP_PORT: String(app.smtp.port),
       },
@@ -111,6 +112,7 @@ describe('README and docs', () => {
         MAYFLY_WEBHOOK_ALLOW: '127.0.0.0/8',
         MAYFLY_SIGNUP_PLAN: 'free',
         MAYFLY_SINK: 'on',
+        MAYFLY_DEV_KEY: 'on',
       });
       try {
         const onPage = codeBlocksOf(page);

@@ -29,9 +29,9 @@ const environment = (more: Record<string, string> = {}) => ({
 });
 
 /** `mayfly dev`, and what it said when it was ready. */
-async function start(): Promise<{ child: ChildProcess; greeting: string }> {
+async function start(more: Record<string, string> = {}): Promise<{ child: ChildProcess; greeting: string }> {
   const child = spawn(process.execPath, [MAIN, 'dev'], {
-    env: environment(),
+    env: environment(more),
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   onTestFinished(() => {
@@ -67,18 +67,28 @@ const createInbox = (url: string, key: string, body: object = {}) =>
   });
 
 describe('the command line', () => {
-  it('shows a key at the first start only; `key create` creates another while the server runs', async () => {
-    const first = await start();
+  it('shows a command with the development key, at each start; `key create` makes others while the server runs', async () => {
+    for (const name of ['first', 'second']) {
+      const { child, greeting } = await start();
+      expect(greeting).not.toContain('mfk_');
+      expect(greeting).toMatch(/SMTP +127\.0\.0\.1:\d+ +\(domains: mayfly\.test\)/);
+      expect(greeting).toContain('-H "Authorization: Bearer dev"');
+      expect((await createInbox(urlIn(greeting), 'dev')).status).toBe(201);
+      const made = await mayfly(['key', 'create', '--name', name]);
+      expect((await createInbox(urlIn(greeting), made.trim())).status).toBe(201);
+      expect(await stop(child)).toBe(0);
+    }
+  });
+
+  it('without the development key shows a key at the first start only', async () => {
+    const off = { MAYFLY_DEV_KEY: 'off', MAYFLY_DATA_DIR: join(folder, 'off') };
+    const first = await start(off);
     const key = /mfk_\w+/.exec(first.greeting)?.[0] ?? '';
     expect(hasValidChecksum(key)).toBe(true);
-    expect(first.greeting).toMatch(/SMTP +127\.0\.0\.1:\d+ +\(domains: mayfly\.test\)/);
     expect((await createInbox(urlIn(first.greeting), key)).status).toBe(201);
-
-    const made = await mayfly(['key', 'create', '--name', 'second']);
-    expect((await createInbox(urlIn(first.greeting), made.trim())).status).toBe(201);
+    expect((await createInbox(urlIn(first.greeting), 'dev')).status).toBe(401);
     expect(await stop(first.child)).toBe(0);
-
-    const second = await start();
+    const second = await start(off);
     expect(second.greeting).not.toContain('mfk_');
     expect(second.greeting).toMatch(/printed at the first start .*\n.*npx mayfly key create/);
     expect((await createInbox(urlIn(second.greeting), key)).status).toBe(201);

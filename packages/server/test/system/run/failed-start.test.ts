@@ -178,10 +178,14 @@ describe.skipIf(process.platform === 'win32')('the curl line of the greeting', (
         await end('SIGTERM');
       }
     };
-    const first = await paste({});
+    const local = await paste({});
+    expect(local.said).toContain('Bearer dev');
+    expect(local.answer).toMatchObject({ address: expect.stringContaining('@mayfly.test') });
+    rmSync(dataDir, { recursive: true });
+    const first = await paste({ MAYFLY_DEV_KEY: 'off' });
     expect(first.answer).toMatchObject({ address: expect.stringContaining('@mayfly.test') });
     const key = /mfk_\w+/.exec(first.said)?.[0] ?? '';
-    const second = await paste({ MAYFLY_API_KEY: key });
+    const second = await paste({ MAYFLY_API_KEY: key, MAYFLY_DEV_KEY: 'off' });
     expect(second.said).not.toContain(key);
     expect(second.answer).toMatchObject({ address: expect.stringContaining('@mayfly.test') });
   });

@@ -18,7 +18,7 @@ swaks --server ${host}:${port} --to ${address} --header "Subject: Hello" --body 
 
 # Wait for it, up to 30 seconds
 curl -X POST ${url}/v1/inboxes/${inboxId}/wait \\
-  -H "Authorization: Bearer $MAYFLY_API_KEY" \\
+  -H "Authorization: Bearer \${MAYFLY_API_KEY:-dev}" \\
   -H "Content-Type: application/json" -d '{"match": {"code": true}}'`,
   },
   {
@@ -37,13 +37,11 @@ await mail.sendMail({
   {
     id: 'playwright',
     label: 'Playwright',
-    text: ({ url }) => `import { Mayfly } from '@mayfly/client';
-import { test } from '@playwright/test';
+    text: ({ url }) => `import { test } from '@mayfly/playwright';
 
-const mayfly = new Mayfly({ url: '${url}', apiKey: process.env.MAYFLY_API_KEY });
+test.use({ mayflyUrl: '${url}' });
 
-test('signs up', async ({ page }) => {
-  const inbox = await mayfly.inboxes.create();
+test('signs up', async ({ page, inbox }) => {
   await page.goto('/sign-up');
   await page.getByLabel('E-mail').fill(inbox.address);
   await page.getByRole('button', { name: 'Sign up' }).click();
@@ -53,40 +51,31 @@ test('signs up', async ({ page }) => {
   {
     id: 'cypress',
     label: 'Cypress',
-    text: ({ url }) => `const headers = { Authorization: \`Bearer \${Cypress.env('MAYFLY_API_KEY')}\` };
+    text: () => `// In cypress.config.js, from '@mayfly/cypress': setupNodeEvents: (on, config) => mayfly(on, config)
+import '@mayfly/cypress/commands';
 
 it('signs up', () => {
-  cy.request({ method: 'POST', url: '${url}/v1/inboxes', headers }).then(({ body: inbox }) => {
+  cy.createInbox().then((inbox) => {
     cy.visit('/sign-up');
     cy.get('[name=email]').type(inbox.address + '{enter}');
-    cy.request({
-      method: 'POST',
-      url: \`${url}/v1/inboxes/\${inbox.id}/wait\`,
-      headers,
-      body: { match: { code: true }, timeoutSeconds: 20 },
-    }).then(({ body }) => cy.get('[name=code]').type(body.messages[0].codes[0].value));
+    cy.waitForCode(inbox).then((code) => cy.get('[name=code]').type(code));
   });
 });`,
   },
   {
     id: 'pytest',
     label: 'pytest',
-    text: ({ host, port, url }) => `import os, smtplib, requests
+    text: ({ host, port }) => `import smtplib
 from email.message import EmailMessage
 
-API = "${url}/v1"
-AUTH = {"Authorization": f"Bearer {os.environ['MAYFLY_API_KEY']}"}
-
-def test_mail():
-    inbox = requests.post(f"{API}/inboxes", headers=AUTH).json()
+def test_mail(mail_inbox):
     message = EmailMessage()
-    message["From"], message["To"] = "no-reply@app.example", inbox["address"]
+    message["From"], message["To"] = "no-reply@app.example", mail_inbox.address
     message["Subject"] = "Hello"
     message.set_content("Your code is 482913")
     with smtplib.SMTP("${host}", ${port}) as smtp:
         smtp.send_message(message)
-    result = requests.post(f"{API}/inboxes/{inbox['id']}/wait", headers=AUTH, json={"match": {"code": True}}).json()
-    assert result["messages"][0]["codes"][0]["value"] == "482913"`,
+    assert mail_inbox.wait_for_code() == "482913"`,
   },
   {
     id: 'django',

@@ -85,7 +85,7 @@ function Created({ inbox, onClose }: { inbox: api.CreatedInbox; onClose: () => v
 
 /** Creates an inbox with all options of the API. */
 export function CreateInbox({ onCreated, onClose }: { onCreated: () => void; onClose: () => void }) {
-  const domains = useQuery('domains', (signal) => mayfly.domains({ signal }));
+  const domains = useQuery('domains', (signal) => mayfly.call('GET /v1/domains', { signal }));
   const [kind, setKind] = useState<'random' | 'chosen' | 'catch-all'>('random');
   const [localPart, setLocalPart] = useState('');
   const [domain, setDomain] = useState('');
@@ -140,7 +140,7 @@ export function CreateInbox({ onCreated, onClose }: { onCreated: () => void; onC
             </Field>
             <Field label="Domain">
               <select value={domain} onChange={(event) => setDomain(event.currentTarget.value)}>
-                {(domains.data ?? []).map((one) => (
+                {(domains.data?.domains ?? []).map((one) => (
                   <option key={one.domain} value={one.default ? '' : one.domain}>
                     {one.domain}
                   </option>

@@ -54,8 +54,8 @@ function DeleteByLabel({
 }) {
   const [isAsking, setAsking] = useState(false);
   const remove = async () => {
-    const deleted = await attempt(() => mayfly.inboxes.deleteByLabels(labels));
-    if (deleted !== undefined) toast(`${plural(deleted, 'inbox')} deleted`);
+    const deleted = await attempt(() => mayfly.call('DELETE /v1/inboxes', { query: labelParams(labels) }));
+    if (deleted !== undefined) toast(`${plural(deleted.deleted, 'inbox')} deleted`);
     onDone();
   };
   return (

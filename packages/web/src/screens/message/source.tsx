@@ -21,7 +21,7 @@ export function Source({ message }: { message: api.Message }) {
       .call('GET /v1/inboxes/{id}/messages/{messageId}/raw', {
         path: { id: message.inboxId, messageId: message.id },
         signal: controller.signal,
-        timeoutMs: 60_000,
+        timeout: 60_000,
       })
       .then(setSource, (failure) => controller.signal.aborted || setError(failure));
     return () => controller.abort();

@@ -71,9 +71,8 @@ function Replay({
       state: form.get('state') as api.ReplayDeliveries['state'],
       ...(hours > 0 && { since: new Date(serverNow() - hours * 3_600_000).toISOString() }),
     };
-    const done = await attempt(() => mayfly.webhooks.replayMany(webhookId, body));
-    if (!done) return;
-    const { replayed } = done;
+    const replayed = await attempt(() => mayfly.webhooks.replayMany(webhookId, body));
+    if (replayed === undefined) return;
     toast(`${count(replayed)} ${replayed === 1 ? 'delivery is' : 'deliveries are'} attempted again`);
     onClose();
     onDone();

@@ -1,17 +1,14 @@
-/** `@mayfly/client/webhooks`: checks the signature of webhooks, by WebCrypto, so in browsers and workers too. */
+import { WebhookVerificationError } from './errors.ts';
 import type { MessageReceivedEvent } from './generated/api.ts';
 
 /** Older or newer requests are repetitions by somebody else, or a wrong clock (Standard Webhooks). */
 const TOLERANCE_SECONDS = 300;
 
-type Headers = { get(name: string): string | null } | Record<string, string | string[] | undefined>;
+export type WebhookHeaders =
+  | { get(name: string): string | null }
+  | Record<string, string | string[] | undefined>;
 
-/** Why a webhook was rejected; respond with 400 or 401. */
-export class WebhookVerificationError extends Error {
-  override readonly name = 'WebhookVerificationError';
-}
-
-const headerOf = (headers: Headers, name: string): string => {
+const headerOf = (headers: WebhookHeaders, name: string): string => {
   const value =
     typeof headers.get === 'function' ? headers.get(name) : (headers as Record<string, unknown>)[name];
   if (typeof value !== 'string' || value === '') {
@@ -20,10 +17,17 @@ const headerOf = (headers: Headers, name: string): string => {
   return value;
 };
 
-const bytesOf = (base64: string) => Uint8Array.from(atob(base64), (letter) => letter.charCodeAt(0));
+/** The bytes of base64; none of text that is not base64. */
+function bytesOf(base64: string): Uint8Array<ArrayBuffer> {
+  try {
+    return Uint8Array.from(atob(base64), (letter) => letter.charCodeAt(0));
+  } catch {
+    return new Uint8Array();
+  }
+}
 
 /**
- * Verifies a request by the Standard Webhooks specification.
+ * Verifies a request by the Standard Webhooks specification, with WebCrypto: in browsers and workers too.
  * @param body exactly as received: text or bytes, not parsed JSON
  * @param headers of the request: `Headers`, or an object with names in lower case as Node.js has it
  * @param secret `whsec_…`
@@ -32,7 +36,7 @@ const bytesOf = (base64: string) => Uint8Array.from(atob(base64), (letter) => le
  */
 export async function verify(
   body: string | Uint8Array,
-  headers: Headers,
+  headers: WebhookHeaders,
   secret: string,
   now: Date = new Date(),
 ): Promise<MessageReceivedEvent> {
@@ -44,25 +48,19 @@ export async function verify(
       `The timestamp ${timestamp} is more than ${TOLERANCE_SECONDS} seconds from the time of this machine.`,
     );
   }
+  const bytes = bytesOf(String(secret).replace(/^whsec_/, ''));
+  if (bytes.length === 0) throw new WebhookVerificationError('There is no secret: it begins with whsec_.');
+  if (typeof body !== 'string' && !(body instanceof Uint8Array))
+    throw new WebhookVerificationError('The body must be the text or bytes as received, not parsed JSON.');
   const text = typeof body === 'string' ? body : new TextDecoder().decode(body);
   const signed = new TextEncoder().encode(`${id}.${timestamp}.${text}`);
-  const hash = { name: 'HMAC', hash: 'SHA-256' };
-  const key = await crypto.subtle.importKey('raw', bytesOf(secret.replace(/^whsec_/, '')), hash, false, [
+  const key = await crypto.subtle.importKey('raw', bytes, { name: 'HMAC', hash: 'SHA-256' }, false, [
     'verify',
   ]);
   for (const signature of signatures) {
     const [version, value = ''] = signature.split(',');
-    if (version === 'v1' && (await crypto.subtle.verify('HMAC', key, decode(value), signed)))
+    if (version === 'v1' && (await crypto.subtle.verify('HMAC', key, bytesOf(value), signed)))
       return JSON.parse(text);
   }
   throw new WebhookVerificationError('The signature does not match: another secret, or a changed body.');
-}
-
-/** Bytes of a signature; of one that is not base64, none. */
-function decode(signature: string): Uint8Array<ArrayBuffer> {
-  try {
-    return bytesOf(signature);
-  } catch {
-    return new Uint8Array();
-  }
 }

@@ -1,0 +1,162 @@
+import { connect } from 'node:net';
+import { text } from 'node:stream/consumers';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createSignInCodes } from '../../../src/accounts/sessions.ts';
+import { type Answer, startHttp, type TestHttp } from '../start-http.ts';
+
+const PUBLIC = 'https://mail.example.com';
+let http: TestHttp;
+beforeAll(async () => {
+  const options = { console: { signInCodes: createSignInCodes() }, publicUrl: PUBLIC, corsOrigins: ['*'] };
+  http = await startHttp(options, 'unlimited', {}, true);
+});
+afterAll(() => http.stop());
+
+const usage = (headers: Record<string, string> = {}): Promise<Answer> =>
+  http.api('GET', '/v1/usage', { as: 'dev', headers });
+
+/** A request byte for byte. `fetch` does not let a program choose the Host. @returns the status */
+async function statusOf(lines: string[]): Promise<number> {
+  const socket = connect(http.port, '127.0.0.1');
+  socket.end([...lines, '', ''].join('\r\n'));
+  return Number((await text(socket)).split(' ')[1]);
+}
+const forHost = (host: string, version = '1.1') =>
+  statusOf([
+    `GET /v1/usage HTTP/${version}`,
+    ...[`Host: ${host}`, 'Authorization: Bearer dev', 'Connection: close'],
+  ]);
+
+describe('the development key', () => {
+  it('is the first account, for everything that an API key may do', async () => {
+    const { status, body } = await http.api('POST', '/v1/inboxes', { as: 'dev' });
+    expect(status).toBe(201);
+    expect((await http.api('GET', `/v1/inboxes/${body.id}`)).status).toBe(200);
+    const key = await http.api('POST', '/v1/keys', { as: 'dev', body: { name: 'ci', scope: 'full' } });
+    expect((await http.api('DELETE', `/v1/keys/${key.body.id}`, { as: 'dev' })).status).toBe(204);
+    expect((await http.api('DELETE', `/v1/inboxes/${body.id}`, { as: 'dev' })).status).toBe(204);
+  });
+
+  it('sees nothing of another account', async () => {
+    const { id } = await http.createInbox({}, http.keys.foreign);
+    for (const path of ['', '/messages', '/export'])
+      expect((await http.api('GET', `/v1/inboxes/${id}${path}`, { as: 'dev' })).status).toBe(404);
+    const { inboxes } = (await http.api('GET', '/v1/inboxes', { as: 'dev' })).body;
+    expect(inboxes.map((one: { id: string }) => one.id)).not.toContain(id);
+  });
+
+  it('is not among the keys, and cannot be revoked', async () => {
+    const { keys } = (await http.api('GET', '/v1/keys', { as: 'dev' })).body;
+    expect(JSON.stringify(keys)).not.toContain('development');
+    expect((await http.api('DELETE', '/v1/keys/key_dev', { as: 'dev' })).status).toBe(404);
+  });
+
+  it('holds a stream for longer than keys are checked again', async () => {
+    const controller = new AbortController();
+    const { body } = await fetch(`${http.url}/v1/events`, {
+      headers: { authorization: 'Bearer dev' },
+      signal: controller.signal,
+    });
+    const reader = body?.getReader();
+    await reader?.read();
+    await http.recheckHeld();
+    const inbox = await http.createInbox();
+    await http.deliver(inbox);
+    let read = '';
+    while (!read.includes(inbox.id)) read += new TextDecoder().decode((await reader?.read())?.value);
+    controller.abort();
+  });
+
+  it('signs in to the console', async () => {
+    const { headers } = await http.api('POST', '/console/session', { as: 'dev' });
+    const cookie = headers.get('set-cookie')?.split(';')[0] ?? '';
+    const sent = { cookie, 'sec-fetch-site': 'same-origin' };
+    const { status, body } = await http.api('GET', '/console/session', { as: null, headers: sent });
+    expect([status, body.account.id, body.key.name]).toEqual([200, http.accountId, 'development key']);
+  });
+
+  it.each(['localhost', 'localhost:8025', '127.0.0.1:8025', '[::1]:8025', 'mail.example.com'])(
+    'is accepted for the host %s',
+    async (host) => {
+      expect(await forHost(host)).toBe(200);
+    },
+  );
+
+  it.each([
+    'evil.example',
+    'localhost.evil.example',
+    '127.0.0.1.evil.example',
+    '192.168.0.7:8025',
+    '0.0.0.0:8025',
+    '169.254.169.254',
+    '',
+  ])('is refused for the host "%s", whose name may be rebound to this machine', async (host) => {
+    expect(await forHost(host)).toBe(403);
+  });
+
+  it('is refused for a host that is no host at all', async () => {
+    expect(await forHost('127.0.0.1@evil.example')).toBe(400);
+  });
+
+  it.each([
+    ['x-forwarded-for', '203.0.113.7'],
+    ['x-forwarded-host', 'localhost'],
+    ['x-forwarded-proto', 'https'],
+    ['x-real-ip', '127.0.0.1'],
+    ['forwarded', 'for=203.0.113.7'],
+    ['via', '1.1 proxy.example'],
+  ])('is refused with %s: %s, which a proxy adds', async (name, value) => {
+    const { status, body } = await usage({ [name]: value });
+    expect([status, body.code]).toEqual([403, 'cross_site_request']);
+    expect(body.detail).toBe(
+      `A request with the header "${name}" of a proxy cannot use the development key, which is for programs of this machine. Send an API key.`,
+    );
+  });
+
+  it('is refused over HTTP/1.0, which nginx sends without any field that names it', async () => {
+    expect(await forHost('127.0.0.1:8025', '1.0')).toBe(403);
+  });
+
+  it.each([
+    ['origin', 'https://evil.example'],
+    ['origin', 'http://localhost:3000'],
+    ['origin', 'null'],
+    ['sec-fetch-site', 'cross-site'],
+    ['sec-fetch-site', 'same-site'],
+    ['sec-fetch-site', 'none'],
+  ])('is refused with %s: %s, also where CORS allows every origin', async (name, value) => {
+    const { status, body } = await usage({ [name]: value });
+    expect([status, body.code]).toEqual([403, 'cross_site_request']);
+    expect((await http.api('GET', '/v1/usage', { headers: { [name]: value } })).status).toBe(200);
+  });
+
+  it('is accepted from pages of the server itself', async () => {
+    expect((await usage({ 'sec-fetch-site': 'same-origin', origin: http.url })).status).toBe(200);
+    expect((await usage({ origin: http.url })).status).toBe(200);
+    expect((await usage({ origin: PUBLIC })).status).toBe(200);
+  });
+
+  it.each([
+    ['application/x-www-form-urlencoded', 'authorization=Bearer+dev&access_token=dev'],
+    ['text/plain', '{"authorization": "Bearer dev"}'],
+    [
+      'multipart/form-data; boundary=x',
+      '--x\r\nContent-Disposition: form-data; name="key"\r\n\r\ndev\r\n--x--',
+    ],
+  ])('counts in no form of the type %s, which a page may post anywhere', async (type, body) => {
+    const headers = { 'content-type': type };
+    const path = '/v1/inboxes?authorization=Bearer%20dev&api_key=dev';
+    expect((await http.api('POST', path, { as: null, headers, body })).status).toBe(401);
+    // A browser makes this of a user name in a URL.
+    const basic = { ...headers, authorization: `Basic ${btoa('dev:dev')}` };
+    expect((await http.api('POST', path, { as: null, headers: basic, body })).status).toBe(401);
+  });
+
+  it('is unknown to a server that was not started for development, with what to do', async () => {
+    const served = await startHttp();
+    const { status, body } = await served.api('GET', '/v1/usage', { as: 'dev' });
+    expect([status, body.code]).toEqual([401, 'unauthorized']);
+    expect(body.detail).toMatch(/only "mayfly dev" accepts.*set MAYFLY_API_KEY/);
+    await served.stop();
+  });
+});

@@ -1,0 +1,94 @@
+import { once } from 'node:events';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { Browser } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { startApp, type TestApp } from '../../support/start-app.ts';
+import { CHROMIUM, launchBrowser } from './browser.ts';
+
+/** A page that tries, in every way that a browser has, to use the API with the development key. */
+const ATTACK = `async (api) => {
+  const results = [];
+  const attempt = async (what, init) => {
+    try {
+      const response = await fetch(api, init);
+      results.push(what + ': ' + response.status + ' ' + response.type);
+    } catch { results.push(what + ': blocked'); }
+  };
+  const authorization = 'Bearer dev';
+  for (const mode of ['cors', 'no-cors']) {
+    await attempt(mode + ' with the header', { method: 'POST', mode, headers: { authorization } });
+    await attempt(mode + ' as text', { method: 'POST', mode, body: JSON.stringify({ authorization }) });
+  }
+  await attempt('credentials', { method: 'POST', mode: 'cors', credentials: 'include', headers: { authorization } });
+  for (const enctype of ['text/plain', 'application/x-www-form-urlencoded', 'multipart/form-data']) {
+    const form = Object.assign(document.createElement('form'), { method: 'post', enctype, action: api, target: 'hidden' });
+    form.innerHTML = '<input name="authorization" value="Bearer dev">';
+    const frame = Object.assign(document.createElement('iframe'), { name: 'hidden' });
+    document.body.append(form, frame);
+    const loaded = new Promise((resolve) => { frame.onload = resolve; });
+    form.submit();
+    await loaded;
+    form.remove(); frame.remove();
+  }
+  navigator.sendBeacon(api, JSON.stringify({ authorization }));
+  await attempt('the own server', { method: 'GET', headers: { authorization } });
+  return results;
+}`;
+
+describe.skipIf(!CHROMIUM)('the development key and a page in a browser (skipped without Chromium)', () => {
+  let page: Server;
+  let browser: Browser;
+  let port: number;
+  beforeAll(async () => {
+    page = createServer((_request, response) => {
+      response.setHeader('content-type', 'text/html').end('<!doctype html><title>a page</title>');
+    }).listen(0, '127.0.0.1');
+    await once(page, 'listening');
+    ({ port } = page.address() as AddressInfo);
+    // A name of the attacker that leads to this machine.
+    browser = await launchBrowser(['--host-resolver-rules=MAP *.evil.example 127.0.0.1']);
+  });
+  afterAll(async () => {
+    await browser?.close();
+    page?.close();
+  });
+
+  /** What the page of an origin reaches of the API at `api`. */
+  async function attack(origin: string, api: string): Promise<string[]> {
+    const tab = await browser.newPage();
+    await tab.goto(origin);
+    const results: string[] = await tab.evaluate(`(${ATTACK})(${JSON.stringify(`${api}/v1/inboxes`)})`);
+    await tab.close();
+    return results;
+  }
+
+  const inboxesOf = async ({ api }: TestApp): Promise<unknown[]> =>
+    (await api('GET', '/v1/inboxes')).body.inboxes;
+
+  test.each([
+    ['without CORS', ''],
+    ['where CORS allows every origin', '*'],
+  ])('creates no inbox from another site or port, %s', async (_name, origins) => {
+    const app = await startApp({ MAYFLY_DEV_KEY: 'on', MAYFLY_CORS_ORIGINS: origins });
+    for (const origin of [`http://localhost:${port}`, `http://www.evil.example:${port}`]) {
+      const results = await attack(origin, app.url);
+      expect(results).toHaveLength(6);
+      for (const result of results) expect(result).toMatch(/: (blocked|0 opaque|40[13] cors)$/);
+    }
+    expect(await inboxesOf(app)).toEqual([]);
+    // The server was there for all that time.
+    expect((await app.api('POST', '/v1/inboxes', { as: 'dev' })).status).toBe(201);
+    await app.stop();
+  });
+
+  test('creates no inbox from a page whose name was rebound to this server', async () => {
+    const app = await startApp({ MAYFLY_DEV_KEY: 'on' });
+    const rebound = `http://rebound.evil.example:${new URL(app.url).port}`;
+    const results = await attack(`${rebound}/docs`, rebound);
+    expect(results.filter((result) => !/: (403 basic|401 basic|blocked)$/.test(result))).toEqual([]);
+    expect(results).toContain('cors with the header: 403 basic');
+    expect(await inboxesOf(app)).toEqual([]);
+    await app.stop();
+  });
+});
