@@ -194,8 +194,8 @@ export class Investigation {
    * so only the key of the only account sees all of them. Everyone else sees those from their own address.
    */
   async #visible<T extends { remoteAddress: string }>(clients: readonly T[]): Promise<T[]> {
-    const seesAll = clients.length > 0 && (await this.#isOnlyAccount());
-    return clients.filter((one) => seesAll || one.remoteAddress === this.#caller.remoteAddress);
+    const own = clients.filter(({ remoteAddress }) => remoteAddress === this.#caller.remoteAddress);
+    return own.length < clients.length && (await this.#isOnlyAccount()) ? [...clients] : own;
   }
 
   async #isOnlyAccount(): Promise<boolean> {
