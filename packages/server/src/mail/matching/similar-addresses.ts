@@ -130,38 +130,42 @@ function countBits(bits: number): number {
 }
 
 /** A recipient of a mail, as the RCPT command named it. */
-export interface Recipient {
+class Recipient {
   /** Epoch milliseconds. */
-  at: number;
-  path: string;
-  /** Lower case, without a tag; undefined for an address that is neither the wanted one nor similar to it. */
-  address: string | undefined;
+  readonly at: number;
+  /** Its letters, by {@link lettersIn}. */
+  readonly letters: number;
+  readonly #json: string;
+  #address: string | null | undefined;
+
+  constructor(at: number, letters: number, json: string) {
+    this.at = at;
+    this.letters = letters;
+    this.#json = json;
+  }
+
+  get path(): string {
+    return JSON.parse(`"${this.#json}"`);
+  }
+
+  /** Lower case, without a tag; null for a path that is no address. Parsed once: many waits compare it. */
+  get address(): string | null {
+    if (this.#address === undefined) {
+      const parsed = parseAddress(this.path, { smtputf8: true });
+      this.#address = parsed ? inboxAddress(parsed) : null;
+    }
+    return this.#address;
+  }
 }
 
-/**
- * Finds the recipients with the wanted address, or one that may have been written by mistake for it, among many: most
- * are left out by the letters that they have.
- * @param lines one a mail: a time in epoch milliseconds, a space, and its recipients as JSON
- * @param maxOthers how many of those left out are returned, the first ones
- */
-export function findSimilar(lines: string, wanted: WantedAddress, maxOthers: number): Recipient[] {
-  const letters = lettersIn(wanted.address);
-  // Each typing error changes two of the letters at most; a name with a tag has those of the name.
-  const mayBe = (bits: number): boolean =>
-    wanted.kind === 'catch-all' ||
-    (bits & letters) === bits ||
-    (bits & letters) === letters ||
-    countBits(bits ^ letters) <= 2 * MAX_TYPOS;
-  const found: Recipient[] = [];
-  let others = 0;
-  const add = (at: number, from: number, to: number, bits: number): void => {
-    const isCandidate = bits === ODD || mayBe(bits);
-    if (!isCandidate && others >= maxOthers) return;
-    const path: string = JSON.parse(`"${lines.slice(from, to)}"`);
-    const address = isCandidate ? similarAddress(path, wanted) : undefined;
-    if (address === undefined && others++ >= maxOthers) return;
-    found.push({ at, path, address });
-  };
+/** What {@link findSimilar} looks through, for any number of inboxes. */
+export interface RecipientList {
+  recipients: readonly Recipient[];
+}
+
+/** @param lines one a mail: a time in epoch milliseconds, a space, and its recipients as JSON */
+export function listRecipients(lines: string): RecipientList {
+  const recipients: Recipient[] = [];
   let at = 0;
   for (let i = 0; i < lines.length; i++) {
     const code = lines.charCodeAt(i);
@@ -169,9 +173,41 @@ export function findSimilar(lines: string, wanted: WantedAddress, maxOthers: num
     else if (code >= ZERO && code < ZERO + 10) at = at * 10 + code - ZERO;
     else if (code === QUOTE) {
       const end = endOfText(lines, i + 1);
-      add(at, i + 1, end, lettersIn(lines, i + 1));
+      recipients.push(new Recipient(at, lettersIn(lines, i + 1), lines.slice(i + 1, end)));
       i = end;
     }
+  }
+  return { recipients };
+}
+
+/** @property address undefined for one that is neither the wanted address nor similar to it */
+export type Found = Pick<Recipient, 'at' | 'path'> & { address: string | undefined };
+
+/**
+ * Finds the recipients with the wanted address, or one that may have been written by mistake for it, among many: most
+ * are left out by the letters that they have.
+ * @param maxOthers how many of those left out are returned, the first ones
+ */
+export function findSimilar(
+  { recipients }: RecipientList,
+  wanted: WantedAddress,
+  maxOthers: number,
+): Found[] {
+  const own = lettersIn(wanted.address);
+  // Each typing error changes two of the letters at most; a name with a tag has those of the name.
+  const mayBe = (letters: number): boolean =>
+    wanted.kind === 'catch-all' ||
+    letters === ODD ||
+    (letters & own) === letters ||
+    (letters & own) === own ||
+    countBits(letters ^ own) <= 2 * MAX_TYPOS;
+  const found: Found[] = [];
+  let others = 0;
+  for (const one of recipients) {
+    const address = mayBe(one.letters) ? one.address : null;
+    const isSimilar = address !== null && (address === wanted.address || isNearMiss(address, wanted));
+    if (isSimilar || others++ < maxOthers)
+      found.push({ at: one.at, path: one.path, address: isSimilar ? address : undefined });
   }
   return found;
 }
@@ -184,14 +220,6 @@ function endOfText(json: string, from: number): number {
     if (backslashes % 2 === 0) return end;
   }
   return json.length;
-}
-
-function similarAddress(path: string, wanted: WantedAddress): string | undefined {
-  const parsed = parseAddress(path, { smtputf8: true });
-  const address = parsed && inboxAddress(parsed);
-  return address !== undefined && (address === wanted.address || isNearMiss(address, wanted))
-    ? address
-    : undefined;
 }
 
 /** In how many characters two addresses differ; the smaller, the likelier is a typing error. */

@@ -1,6 +1,7 @@
 import { CACHE_TTL_MS } from '../../cache.ts';
 import type { Clock } from '../../clock.ts';
 import type { Filters } from '../../mail/matching/filters.ts';
+import { listRecipients, type RecipientList } from '../../mail/matching/similar-addresses.ts';
 import type {
   CheckedPage,
   CheckRange,
@@ -38,8 +39,9 @@ export interface SharedReads {
     | 'newestInAccount'
     | 'placeInAccount'
     | 'existing'
-    | 'recipients'
   > & {
+    /** `MessageStore.recipients`, ready to be compared. */
+    recipients(...asked: Parameters<Store['messages']['recipients']>): Promise<RecipientList>;
     /** `MessageStore.check` in the account's turn. @throws the reason of the signal */
     check(
       inbox: Pick<InboxRecord, 'id' | 'accountId'>,
@@ -53,7 +55,8 @@ export interface SharedReads {
       ...asked: [...Parameters<Store['messages']['search']>, signal?: AbortSignal]
     ): ReturnType<Store['messages']['search']>;
   };
-  refusals: Pick<Store['refusals'], 'recent'>;
+  /** `RefusalStore.recent`, ready to be compared. */
+  refusals: { recent(...asked: Parameters<Store['refusals']['recent']>): Promise<RecipientList> };
 }
 
 /** Of searches without a signal: they are short, and always run to their end. */
@@ -148,7 +151,8 @@ export function createSharedReads(
 
   return {
     refusals: {
-      recent: (after, now) => shared(`recent ${after}`, () => store.refusals.recent(after, now)),
+      recent: (after, now) =>
+        shared(`recent ${after}`, async () => listRecipients(await store.refusals.recent(after, now))),
     },
     messages: {
       find: (inboxId, id, now) =>
@@ -164,7 +168,9 @@ export function createSharedReads(
       newestInAccount: (id) => shared(`place ${id}`, () => store.messages.newestInAccount(id)),
       existing: (id, ids, now) => store.messages.existing(id, ids, now),
       recipients: (id, after, now) =>
-        shared(`recipients ${id} ${after}`, () => store.messages.recipients(id, after, now)),
+        shared(`recipients ${id} ${after}`, async () =>
+          listRecipients(await store.messages.recipients(id, after, now)),
+        ),
       placeInAccount: (id, time) =>
         shared(`time ${id} ${time}`, () => store.messages.placeInAccount(id, time)),
       check: ({ id, accountId }, conditions, range, now, signal) =>

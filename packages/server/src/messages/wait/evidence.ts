@@ -1,6 +1,6 @@
 import { SECOND_MS } from '../../clock.ts';
 import { domainOf, inboxAddress, parseAddress } from '../../mail/address.ts';
-import { areDomainsAlike, findSimilar } from '../../mail/matching/similar-addresses.ts';
+import { areDomainsAlike, findSimilar, type RecipientList } from '../../mail/matching/similar-addresses.ts';
 import type { InboxRecord, Refusal, Store } from '../../store/contract/index.ts';
 import { NO_RECIPIENT } from '../../store/contract/refusals.ts';
 import { REFUSAL_KEPT_MS } from '../../store/contract/retention.ts';
@@ -194,8 +194,8 @@ export class Investigation {
    * so only the key of the only account sees all of them. Everyone else sees those from their own address.
    */
   async #visible<T extends { remoteAddress: string }>(clients: readonly T[]): Promise<T[]> {
-    const seesAll = clients.length > 0 && (await this.#isOnlyAccount());
-    return clients.filter((one) => seesAll || one.remoteAddress === this.#caller.remoteAddress);
+    const own = clients.filter(({ remoteAddress }) => remoteAddress === this.#caller.remoteAddress);
+    return own.length < clients.length && (await this.#isOnlyAccount()) ? [...clients] : own;
   }
 
   async #isOnlyAccount(): Promise<boolean> {
@@ -219,8 +219,8 @@ export class Investigation {
     const others: OtherMail[] = [];
     // Whole seconds, so that waits that end together share the reads.
     const after = Math.floor(this.#after.shared / SECOND_MS) * SECOND_MS;
-    const add = (inboxId: string | null, outcome: NearMiss['outcome'], lines: string): void => {
-      for (const { at, path, address } of findSimilar(lines, this.#inbox, MAX_OTHERS + 1)) {
+    const add = (inboxId: string | null, outcome: NearMiss['outcome'], all: RecipientList): void => {
+      for (const { at, path, address } of findSimilar(all, this.#inbox, MAX_OTHERS + 1)) {
         if (address === wanted && at > this.#after.shared && at <= createdAt && inboxId !== null)
           early.push({ address, at, reason: 'same-recipient', inboxId });
         if (at <= this.clientsAfter || address === wanted) continue;
@@ -284,7 +284,8 @@ export class Investigation {
   ): Promise<OtherMail[]> {
     if (others.length > MAX_OTHERS || !this.#caller.ownsAccount) return [];
     const refused = others.filter(({ inboxId }) => inboxId === null).map(({ address }) => address);
-    const known = new Set((await this.#isOnlyAccount()) ? await this.#refusedAmong(refused) : []);
+    const isKnowable = refused.length > 0 && (await this.#isOnlyAccount());
+    const known = new Set(isKnowable ? await this.#refusedAmong(refused) : []);
     const guesses: OtherMail[] = [];
     for (const one of others) {
       const { inboxId, address, at } = one;

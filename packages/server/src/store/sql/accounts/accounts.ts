@@ -29,6 +29,9 @@ export function createAccounts({ db, transaction }: Engine): Omit<AccountStore, 
   const selectById = prepare((value: Slots<{ id: string }>) =>
     db.selectFrom('accounts').selectAll().where('id', '=', value.id),
   );
+  const selectPage = prepare((value: Slots<{ after: string; limit: number }>) =>
+    db.selectFrom('accounts').selectAll().where('id', '>', value.after).orderBy('id').limit(value.limit),
+  );
   return {
     findFirst: () => findFirst(db),
 
@@ -59,13 +62,7 @@ export function createAccounts({ db, transaction }: Engine): Omit<AccountStore, 
       }),
 
     async list({ limit, after }) {
-      let query = db
-        .selectFrom('accounts')
-        .selectAll()
-        .orderBy('id')
-        .limit(limit + 1);
-      if (after !== null) query = query.where('id', '>', after);
-      const rows = await query.execute();
+      const rows = await selectPage(db, { after: after ?? '', limit: limit + 1 });
       return { accounts: rows.slice(0, limit).map(toAccount), hasMore: rows.length > limit };
     },
 

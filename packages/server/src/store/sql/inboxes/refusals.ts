@@ -1,12 +1,11 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { type ExpressionBuilder, type Insertable, sql } from 'kysely';
+import { type Expression, type ExpressionBuilder, sql } from 'kysely';
 import type { Refusal, RefusalStore } from '../../contract/index.ts';
 import { capturedMail, NO_RECIPIENT } from '../../contract/refusals.ts';
 import { REFUSAL_KEPT_MS } from '../../contract/retention.ts';
 import type { Db, Engine, Tx } from '../engine.ts';
 import { prepare, type Slots } from '../prepared.ts';
 import { parseOr } from '../stored-json.ts';
-import type { RefusalsTable } from '../tables/inboxes.ts';
 import type { Tables } from '../tables/index.ts';
 
 /** Enough to explain a failed test; a sender that retries forever must not fill the store. */
@@ -31,22 +30,8 @@ export function createInsert({
   db,
   dialect,
 }: Pick<Engine, 'db' | 'dialect'>): (tx: Tx, refusals: Refusal[]) => Promise<void> {
-  const insertRow = prepare((value: Slots<Insertable<RefusalsTable>>) =>
-    db.insertInto('refusals').values({
-      address: value.address,
-      domain: value.domain,
-      at: value.at,
-      details: value.details,
-    }),
-  );
-  const newestFirst = db
-    .selectFrom('refusals')
-    .select('seq')
-    .orderBy('at', 'desc')
-    .orderBy('seq', 'desc')
-    .limit(ADDED_PER_STEP);
   // Those that another transaction is deleting are left to it: two that wait for each other could deadlock.
-  const remove = (tooMany: typeof newestFirst) =>
+  const remove = (tooMany: Expression<number>) =>
     db
       .deleteFrom('refusals')
       .where(
@@ -54,20 +39,39 @@ export function createInsert({
         'in',
         dialect.lockFreeRows(db.selectFrom('refusals').select('seq').where('seq', 'in', tooMany)),
       );
-  const trimAddress = prepare((value: Slots<{ address: string }>) =>
-    remove(newestFirst.where('address', '=', value.address).offset(MAX_PER_ADDRESS)),
+  const trimAll = prepare((_: Slots<object>) =>
+    remove(
+      db
+        .selectFrom('refusals')
+        .select('seq')
+        .orderBy('at', 'desc')
+        .orderBy('seq', 'desc')
+        .limit(ADDED_PER_STEP)
+        .offset(MAX_IN_ALL)
+        .$asScalar(),
+    ),
   );
-  const trimAll = prepare((_: Slots<object>) => remove(newestFirst.offset(MAX_IN_ALL)));
+  const trimAddresses = (tx: Tx, addresses: readonly string[]) => {
+    const newestFirst = sql<number>`row_number() over (partition by address order by at desc, seq desc)`;
+    const ofAddresses = db
+      .selectFrom('refusals')
+      .select(['seq', newestFirst.as('place')])
+      .where('address', 'in', addresses)
+      .as('r');
+    return tx.executeQuery(
+      remove(db.selectFrom(ofAddresses).select('r.seq').where('r.place', '>', MAX_PER_ADDRESS).$asScalar()),
+    );
+  };
   return async (tx, refusals) => {
-    const addresses = new Set<string>();
-    for (const { address, at, ...details } of refusals) {
-      const key = JSON.stringify(address);
-      addresses.add(key);
+    if (refusals.length === 0) return;
+    const rows = refusals.map(({ address, at, ...details }) => ({
+      address: JSON.stringify(address),
       // A quoted local part may contain an @. What is no refusal is on no domain.
-      const domain = details.capturedBy ? '' : address.slice(address.lastIndexOf('@') + 1);
-      await insertRow(tx, { address: key, domain, at, details: JSON.stringify(details) });
-    }
-    for (const address of addresses) await trimAddress(tx, { address });
+      domain: details.capturedBy ? '' : address.slice(address.lastIndexOf('@') + 1),
+      ...{ at, details: JSON.stringify(details) },
+    }));
+    await tx.insertInto('refusals').values(rows).execute();
+    await trimAddresses(tx, [...new Set(rows.map(({ address }) => address))]);
     await trimAll(tx, {});
   };
 }

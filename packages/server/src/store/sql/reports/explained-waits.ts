@@ -5,9 +5,6 @@ import type { Engine, Tx } from '../engine.ts';
 import { prepare, type Slots } from '../prepared.ts';
 import { DELETED } from '../tables/index.ts';
 
-/** Waits of an inbox that end together. */
-const MAX_IN_BATCH = 1_000;
-
 /** What failed waits have explained. */
 export function createExplained({
   db,
@@ -47,18 +44,22 @@ export function createExplained({
           .where('a.deleted_at', 'is', null),
       ),
   );
-  const trim = prepare((value: Slots<{ inboxId: string }>) => {
-    const ofInbox = db.selectFrom('failed_waits').select('id').where('inbox_id', '=', value.inboxId);
-    const tooMany = ofInbox.orderBy('id', 'desc').limit(MAX_IN_BATCH).offset(MAX_EXPLAINED_WAITS);
+  const trim = (tx: Tx, inboxIds: string[]) => {
+    const ofInboxes = db
+      .selectFrom('failed_waits')
+      .select(['id', sql<number>`row_number() over (partition by inbox_id order by id desc)`.as('place')])
+      .where('inbox_id', 'in', inboxIds)
+      .as('w');
+    const tooMany = db.selectFrom(ofInboxes).select('w.id').where('w.place', '>', MAX_EXPLAINED_WAITS);
     // Those that another transaction is deleting are left to it: two that wait for each other could deadlock.
     const free = dialect.lockFreeRows(db.selectFrom('failed_waits').select('id').where('id', 'in', tooMany));
-    return db.deleteFrom('failed_waits').where('id', 'in', free);
-  });
+    return tx.deleteFrom('failed_waits').where('id', 'in', free).execute();
+  };
   return {
     addExplained: (waits) =>
       transaction(async (tx) => {
         for (const one of waits) await insert(tx, { ...one });
-        for (const inboxId of new Set(waits.map((one) => one.inboxId))) await trim(tx, { inboxId });
+        await trim(tx, [...new Set(waits.map((one) => one.inboxId))]);
       }),
 
     async findWait(accountId, inboxId, id, now) {
