@@ -38,8 +38,10 @@ export class TurnLimit {
     const paused = this.#paused.get(connection.source);
     if (!paused) return;
     paused.push(connection);
-    // Node begins to read at the end of this tick.
-    setImmediate(() => connection.socket.pause());
+    // Node begins to read at the end of this tick. The others may have been resumed by then.
+    setImmediate(() => {
+      if (this.#paused.get(connection.source) === paused) connection.socket.pause();
+    });
   }
 
   #count(source: string, requests: number): void {
