@@ -238,7 +238,7 @@ describe('the gauges', () => {
 
   it('show that the database cannot be written to, and all others are still served', async () => {
     const app = await start();
-    const other = new DatabaseSync(databasePath(app.dataDir));
+    const other = new DatabaseSync(databasePath(app.dataDir), { timeout: 5_000 });
     other.exec('begin immediate');
     try {
       const metrics = await scrape(app);

@@ -56,12 +56,12 @@ function delayOf({ receivedAt }: RecordedMessage, first: RecordedMessage | undef
 }
 
 /**
- * When the last message of a replay is delivered, in milliseconds after the first.
+ * When the last message of a replay is delivered, in whole milliseconds after the first.
  * @throws AppError `invalid_request` where that is after the end of its inbox
  */
 function replayMs(messages: readonly RecordedMessage[], speed: number, ttlMinutes: number): number {
   const lastMs = Math.max(0, ...messages.map((message) => delayOf(message, messages[0], speed)));
-  if (lastMs < ttlMinutes * MINUTE_MS) return lastMs;
+  if (lastMs < ttlMinutes * MINUTE_MS) return Math.ceil(lastMs);
   const minutes = Math.floor(lastMs / MINUTE_MS) + 1;
   const enough = Math.floor((lastMs * speed) / (ttlMinutes * MINUTE_MS)) + 1;
   throw invalidField(
