@@ -36,19 +36,37 @@ const wordsOf = (text: string): string[] =>
 const conditionsOf = (match: Filters): number =>
   Object.values(match).filter((condition) => condition !== undefined).length;
 
+/** Kept for all waits that compare the same messages at the same time. */
+const compared = new WeakMap<MessageRecord, Map<string, { words: Set<string>; loose: string }>>();
+
+/** What a message has in the field of a text condition, or in the one that the condition was possibly meant for. */
+function comparedOf(message: MessageRecord, { condition, got }: FailedCondition) {
+  const ofMessage = compared.get(message) ?? new Map();
+  compared.set(message, ofMessage);
+  const known = ofMessage.get(condition);
+  if (known) return known;
+  const { preview, subject } = message.summary;
+  const text = `${got} ${{ subject: preview, text: subject }[condition as string] ?? ''}`;
+  const made = { words: new Set(wordsOf(text)), loose: loose(text) };
+  ofMessage.set(condition, made);
+  return made;
+}
+
 /**
  * The share of the words of a text condition that a message has in its field, or in the field that the condition was
  * possibly meant for; 0 where it is too little to be alike.
  */
-function likeness({ condition, expected, got }: FailedCondition, { summary }: MessageRecord): number {
+function likeness(failed: FailedCondition, message: MessageRecord): number {
+  const { condition, expected } = failed;
   if (!isText(condition)) return 0;
-  const instead = { subject: summary.preview, text: summary.subject }[condition as string] ?? '';
   const words = wordsOf(expected);
-  const others = wordsOf(`${got} ${instead}`);
-  const isIn = (word: string): boolean =>
-    others.some((other) => other === word || (word.length >= MIN_MISTYPED && typos(word, other, 1) <= 1));
+  const others = comparedOf(message, failed);
   const wanted = loose(expected);
-  if (wanted !== '' && loose(`${got} ${instead}`).includes(wanted)) return 1;
+  if (wanted !== '' && others.loose.includes(wanted)) return 1;
+  const isIn = (word: string): boolean =>
+    others.words.has(word) ||
+    (word.length >= MIN_MISTYPED &&
+      others.words.values().some((other: string) => typos(word, other, 1) <= 1));
   const share = words.length === 0 ? 0 : words.filter(isIn).length / words.length;
   return share >= MIN_LIKENESS ? share : 0;
 }

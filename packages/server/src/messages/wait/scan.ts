@@ -21,6 +21,8 @@ import type { SeenMessage } from './outcome.ts';
 const SCAN_PAGE = 50;
 /** Messages that an explanation shows: the newest say most, and a person reads no more. */
 const MAX_SEEN = 20;
+/** Messages among which the most alike is looked for, when the wait has failed: each costs some 0.1 ms. */
+const MAX_COMPARED = 100;
 /** How long after the deadline messages that arrived before it are still checked. */
 const MAX_OVERTIME_MS = 5_000;
 
@@ -42,11 +44,8 @@ export class WaitScan {
   /** Those that matched, oldest first. */
   matched: MessageRecord[] = [];
   seenCount = 0;
-  /** The newest that did not match, oldest first. */
-  seen: SeenMessage[] = [];
-  /** The one of all that did not match that is most like what is waited for; undefined when none is alike. */
-  closest: SeenMessage | undefined;
-  #likeness = 0;
+  /** The newest that did not match, oldest first, at most {@link MAX_COMPARED}. */
+  #unmatched: SeenMessage[] = [];
   /** The conditions that none of those meets that did not match, also of those that are not in `seen`. */
   commonFailed: readonly FailedCondition[] = [];
   /** Whether all messages that had arrived at the last call were checked. */
@@ -103,6 +102,24 @@ export class WaitScan {
     }
   }
 
+  /** The newest that did not match, oldest first. */
+  get seen(): SeenMessage[] {
+    return this.#unmatched.slice(-MAX_SEEN);
+  }
+
+  /** The one that did not match that is most like what is waited for; undefined when none is alike. */
+  closest(): SeenMessage | undefined {
+    let most = 0;
+    let closest: SeenMessage | undefined;
+    for (const seen of this.#unmatched) {
+      const likeness = likenessOf(seen, this.#match);
+      if (likeness === 0 || likeness < most) continue;
+      most = likeness;
+      closest = seen;
+    }
+    return closest;
+  }
+
   /** Removes matches that were deleted meanwhile. */
   drop(gone: ReadonlySet<string>): void {
     this.matched = this.matched.filter(({ id }) => !gone.has(id));
@@ -119,13 +136,8 @@ export class WaitScan {
         ? failed
         : this.commonFailed.filter(({ condition }) => failed.some((one) => one.condition === condition));
     this.seenCount++;
-    const likeness = likenessOf({ message, failed }, this.#match);
-    if (likeness > 0 && likeness >= this.#likeness) {
-      this.closest = { message, failed };
-      this.#likeness = likeness;
-    }
-    this.seen.push({ message, failed });
-    if (this.seen.length > MAX_SEEN) this.seen.shift();
+    this.#unmatched.push({ message, failed });
+    if (this.#unmatched.length > MAX_COMPARED) this.#unmatched.shift();
   }
 
   /** Undefined when the signal aborted. */

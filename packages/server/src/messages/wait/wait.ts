@@ -105,12 +105,14 @@ async function explain(
     : NO_EVIDENCE;
   const earlier = isTimeout ? await matchBefore(waiting) : undefined;
   // The last step, so that nothing is shown of a message that was deleted meanwhile.
-  const named = [scan.closest?.message, earlier].filter((message) => message !== undefined);
-  const shown = [...scan.seen.map(({ message }) => message), ...named];
+  const mostAlike = isTimeout ? scan.closest() : undefined;
+  const named = [mostAlike?.message, earlier].filter((message) => message !== undefined);
+  const newest = scan.seen;
+  const shown = [...newest.map(({ message }) => message), ...named];
   const gone = new Set(await goneOf(deps.held.store, shown, now));
-  const seen = scan.seen.filter(({ message }) => !gone.has(message.id)).toReversed();
-  const seenCount = scan.seenCount - (scan.seen.length - seen.length);
-  const closest = scan.closest && !gone.has(scan.closest.message.id) ? scan.closest : undefined;
+  const seen = newest.filter(({ message }) => !gone.has(message.id)).toReversed();
+  const seenCount = scan.seenCount - (newest.length - seen.length);
+  const closest = mostAlike && !gone.has(mostAlike.message.id) ? mostAlike : undefined;
   const facts: Facts = {
     ...{
       expectation,
