@@ -233,8 +233,11 @@ class Play {
     const client = await smtpClient(this.#app.smtp.port, ip ? { localAddress: ip } : {});
     await client.reply();
     for (const line of lines.map((one) => this.fill(one))) {
+      const asleep = this.#clock.sleepers;
       if (line.startsWith('!')) await client.send(`${line.slice(1)}\r\n`);
       else await client.say(line);
+      // The reply that a fault rule delays: the server has read the command when it sleeps.
+      if (line.startsWith('!RCPT')) await this.#clock.untilSleeping(asleep + 1);
     }
     return client;
   }
