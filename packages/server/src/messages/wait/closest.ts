@@ -7,7 +7,7 @@ import type { SeenMessage } from './outcome.ts';
 /** The conditions that are one text. */
 type TextCondition = 'from' | 'to' | 'rcptTo' | 'subject' | 'text';
 const TEXT_CONDITIONS: readonly TextCondition[] = ['from', 'to', 'rcptTo', 'subject', 'text'];
-const isText = (condition: keyof Filters): boolean => TEXT_CONDITIONS.some((name) => name === condition);
+const isText = (condition: string): boolean => TEXT_CONDITIONS.some((name) => name === condition);
 
 /** The share of the words of a condition that a value must have to be alike. */
 const MIN_LIKENESS = 0.5;
@@ -72,7 +72,7 @@ function likeness(failed: FailedCondition, message: MessageRecord): number {
 }
 
 /** A text says more about what was meant than whether there is a code or an attachment. */
-const weightOf = (condition: string): number => (TEXT_CONDITIONS.some((name) => name === condition) ? 2 : 1);
+const weightOf = (condition: string): number => (isText(condition) ? 2 : 1);
 
 /** How much a message that did not match is like what is waited for; 0 when it is not. */
 export function likenessOf({ message, failed }: SeenMessage, match: Filters): number {

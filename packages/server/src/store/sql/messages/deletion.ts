@@ -3,11 +3,19 @@ import type { MessageStore } from '../../contract/index.ts';
 import { freeInSteps, freeNowOrLater, inSequence, type Removal } from '../delete-in-steps.ts';
 import type { Dialect, Engine, Tx } from '../engine.ts';
 
-/** Deletes a message of an inbox; returns its source, or undefined if there is no such message. */
-async function unlist(tx: Tx, dialect: Dialect, inboxId: string, messageId: string, now: number) {
+/**
+ * Locks the live inbox of a message that is to be changed or deleted, before the message, as in a commit that evicts:
+ * otherwise the two could deadlock.
+ * @returns the place of the message; undefined if the inbox has ended or was emptied since, or the id is none
+ */
+export async function lockInboxOf(
+  tx: Tx,
+  dialect: Dialect,
+  { inboxId, messageId }: { inboxId: string; messageId: string },
+  now: number,
+): Promise<{ inboxSeq: number; receivedAt: number } | undefined> {
   const receivedAt = timeOfId('msg', messageId);
   if (receivedAt === undefined) return undefined;
-  // The inbox is locked before the message, as in a commit that evicts: otherwise the two could deadlock.
   const inbox = await dialect
     .lockRows(
       tx
@@ -18,10 +26,17 @@ async function unlist(tx: Tx, dialect: Dialect, inboxId: string, messageId: stri
         .where('emptied_up_to', '<', receivedAt),
     )
     .executeTakeFirst();
-  if (!inbox) return undefined;
+  return inbox && { inboxSeq: inbox.seq, receivedAt };
+}
+
+/** Deletes a message of an inbox; returns its source, or undefined if there is no such message. */
+async function unlist(tx: Tx, dialect: Dialect, inboxId: string, messageId: string, now: number) {
+  const locked = await lockInboxOf(tx, dialect, { inboxId, messageId }, now);
+  if (!locked) return undefined;
+  const { inboxSeq, receivedAt } = locked;
   const message = await tx
     .deleteFrom('messages')
-    .where('inbox_seq', '=', inbox.seq)
+    .where('inbox_seq', '=', inboxSeq)
     .where('received_at', '=', receivedAt)
     .where('id', '=', messageId)
     .returning('source_seq')
@@ -30,7 +45,7 @@ async function unlist(tx: Tx, dialect: Dialect, inboxId: string, messageId: stri
   await tx
     .updateTable('inboxes')
     .set((row) => ({ message_count: row('message_count', '-', 1), version: row('version', '+', 1) }))
-    .where('seq', '=', inbox.seq)
+    .where('seq', '=', inboxSeq)
     // If the inbox was emptied meanwhile, the message is no longer counted.
     .where('emptied_up_to', '<', receivedAt)
     .execute();

@@ -1,6 +1,6 @@
-import { timeOfId } from '../../../ids.ts';
 import type { MessageStore } from '../../contract/index.ts';
 import type { Engine } from '../engine.ts';
+import { lockInboxOf } from './deletion.ts';
 import { MESSAGE_COLUMNS, toMessage } from './rows.ts';
 
 /** Marks of messages: what clients note about them. */
@@ -8,25 +8,14 @@ export function createMarks({ dialect, transaction }: Engine): Pick<MessageStore
   return {
     mark: (inboxId, messageId, changes, now) =>
       transaction(async (tx) => {
-        const receivedAt = timeOfId('msg', messageId);
-        if (receivedAt === undefined) return undefined;
-        // Locked before the message, as by a deletion.
-        const inbox = await dialect
-          .lockRows(
-            tx
-              .selectFrom('inboxes')
-              .select('seq')
-              .where('id', '=', inboxId)
-              .where('expires_at', '>', now)
-              .where('emptied_up_to', '<', receivedAt),
-          )
-          .executeTakeFirst();
-        if (!inbox) return undefined;
+        const locked = await lockInboxOf(tx, dialect, { inboxId, messageId }, now);
+        if (!locked) return undefined;
+        const { inboxSeq, receivedAt } = locked;
         const row = await tx
           .selectFrom('messages as m')
           .innerJoin('sources as s', 's.seq', 'm.source_seq')
           .select(MESSAGE_COLUMNS)
-          .where('m.inbox_seq', '=', inbox.seq)
+          .where('m.inbox_seq', '=', inboxSeq)
           .where('m.received_at', '=', receivedAt)
           .where('m.id', '=', messageId)
           .executeTakeFirst();
@@ -40,13 +29,13 @@ export function createMarks({ dialect, transaction }: Engine): Pick<MessageStore
         await tx
           .updateTable('messages')
           .set(marks)
-          .where('inbox_seq', '=', inbox.seq)
+          .where('inbox_seq', '=', inboxSeq)
           .where('received_at', '=', receivedAt)
           .execute();
         await tx
           .updateTable('inboxes')
           .set((row) => ({ version: row('version', '+', 1) }))
-          .where('seq', '=', inbox.seq)
+          .where('seq', '=', inboxSeq)
           .execute();
         return toMessage(inboxId, { ...row, ...marks });
       }),
