@@ -26,16 +26,18 @@ export type Transaction = <T>(work: (tx: Tx) => Promise<T>) => Promise<T>;
  */
 type Kind = 'read' | 'search' | 'write' | 'steps';
 
-/** What a write may cost the disk. */
-export interface DiskUse {
-  /** True for what frees space or is needed for that: it may use the reserve. */
+/** What is special about a write. */
+export interface Traits {
+  /** It frees space, overwrites existing rows or is needed to delete: it may use the disk's reserve. */
   mayUseReserve?: true;
+  /** It changes no inbox, address or owner except by adding messages. */
+  keepsInboxes?: true;
 }
 
 /** An operation of the store: an entry in the table of its noun. */
 export interface Operation<Args extends readonly unknown[], Result> {
   readonly kind: Kind;
-  readonly disk: DiskUse;
+  readonly traits: Traits;
   /** @param on a connection, a transaction, or what runs transactions, by the kind */
   readonly run: (on: never, ...args: Args) => Promise<Result>;
 }
@@ -43,20 +45,20 @@ export interface Operation<Args extends readonly unknown[], Result> {
 type Run<On, Args extends readonly unknown[], Result> = (on: On, ...args: Args) => Promise<Result>;
 
 export const read = <Args extends readonly unknown[], Result>(run: Run<Db, Args, Result>) =>
-  ({ kind: 'read', disk: {}, run }) as const satisfies Operation<Args, Result>;
+  ({ kind: 'read', traits: {}, run }) as const satisfies Operation<Args, Result>;
 
 export const search = <Args extends readonly unknown[], Result>(run: Run<Db, Args, Result>) =>
-  ({ kind: 'search', disk: {}, run }) as const satisfies Operation<Args, Result>;
+  ({ kind: 'search', traits: {}, run }) as const satisfies Operation<Args, Result>;
 
 export const write = <Args extends readonly unknown[], Result>(
   run: Run<Tx, Args, Result>,
-  disk: DiskUse = {},
-) => ({ kind: 'write', disk, run }) as const satisfies Operation<Args, Result>;
+  traits: Traits = {},
+) => ({ kind: 'write', traits, run }) as const satisfies Operation<Args, Result>;
 
 export const steps = <Args extends readonly unknown[], Result>(
   run: Run<Transaction, Args, Result>,
-  disk: DiskUse = {},
-) => ({ kind: 'steps', disk, run }) as const satisfies Operation<Args, Result>;
+  traits: Traits = {},
+) => ({ kind: 'steps', traits, run }) as const satisfies Operation<Args, Result>;
 
 /** A table of operations by noun. */
 export type Operations = Readonly<Record<string, Readonly<Record<string, Operation<never, unknown>>>>>;
@@ -66,8 +68,8 @@ export type Operations = Readonly<Record<string, Readonly<Record<string, Operati
  * of a call is the entry of the table, with its SQL.
  */
 export type Calls<Table> = {
-  readonly [Noun in keyof Table]: {
-    readonly [Name in keyof Table[Noun]]: Table[Noun][Name] extends Operation<infer Args, infer Result>
+  [Noun in keyof Table]: {
+    [Name in keyof Table[Noun]]: Table[Noun][Name] extends Operation<infer Args, infer Result>
       ? (...args: Args) => Promise<Result>
       : never;
   };
@@ -86,4 +88,24 @@ export function callsOf<Table extends Operations>(
     return [noun, Object.fromEntries(named)];
   });
   return Object.fromEntries(nouns) as Calls<Table>;
+}
+
+/** The operations of a table on one connection. */
+export function callsOn<Table extends Operations>(
+  table: Table,
+  { db, transaction }: { db: Db; transaction: Transaction },
+): Calls<Table> {
+  return callsOf(table, (_path, operation, args) => runOn(operation, args, { db, transaction }));
+}
+
+/** Runs an operation by its kind. */
+function runOn(
+  { kind, run }: Operation<never, unknown>,
+  args: readonly unknown[],
+  { db, transaction }: { db: Db; transaction: Transaction },
+): Promise<unknown> {
+  // The table has checked the arguments where the operation was called.
+  const call = run as (on: unknown, ...args: readonly unknown[]) => Promise<unknown>;
+  if (kind === 'write') return transaction((tx) => call(tx, ...args));
+  return call(kind === 'steps' ? transaction : db, ...args);
 }

@@ -54,6 +54,14 @@ export function join(pieces: readonly Sql[], separator: string): Sql {
 export const perEngine = (texts: Readonly<Record<Engine, string>>): PerEngine =>
   new PerEngine({ sqlite: new Sql([texts.sqlite], []), postgres: new Sql([texts.postgres], []) });
 
+/**
+ * Locks the rows that a query reads until the transaction ends. SQLite has one writer at a time. Not `for update`,
+ * which the foreign keys of rows that the intake inserts would wait for.
+ */
+export const FOR_UPDATE = perEngine({ sqlite: '', postgres: 'for no key update' });
+/** The same, but leaves out rows that another transaction has locked instead of waiting. */
+export const FOR_UPDATE_SKIP_LOCKED = perEngine({ sqlite: '', postgres: 'for no key update skip locked' });
+
 /** For `where id ${anyOf(ids)}`: true for each of the values; for none where there are none. */
 export const anyOf = (values: readonly (string | number)[]): AnyOf => new AnyOf(values);
 
