@@ -1,5 +1,6 @@
+import type { SessionRecord } from '../console/sql.ts';
 import { hashCredential, newCredential } from '../ids.ts';
-import type { SessionRecord, SessionStore } from '../store/contract/index.ts';
+import type { Store } from '../store/contract/index.ts';
 
 /** A new session: its secret, for the cookie, and the record that was stored. */
 export interface NewSession {
@@ -12,7 +13,7 @@ export interface NewSession {
  * @param of the hash and kind of a live credential
  */
 export async function addSession(
-  store: Pick<SessionStore, 'create'>,
+  store: Pick<Store['sessions'], 'create'>,
   of: Pick<SessionRecord, 'credentialHash' | 'kind'>,
   now: number,
 ): Promise<NewSession> {

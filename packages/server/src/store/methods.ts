@@ -1,4 +1,6 @@
+import type { Operation } from '../database/operations.ts';
 import { AppError } from '../errors.ts';
+import { operations } from '../store.ts';
 import type { Store } from './contract/index.ts';
 
 type Nouns = Omit<Store, 'ping' | 'close' | 'generation'>;
@@ -15,8 +17,11 @@ export type MethodPath = { [N in keyof Nouns]: `${N}.${keyof Nouns[N] & string}`
  */
 export type MethodKind = 'read' | 'search' | 'write' | 'add';
 
+/** Methods that are not operations of the table in `store.ts` yet. */
+type OwnPath = Exclude<MethodPath, `${keyof typeof operations}.${string}`>;
+
 /** The kind of every method. It does not compile if a method of the Store is missing. */
-export const METHODS: Readonly<Record<MethodPath, MethodKind>> = {
+const OWN: Readonly<Record<OwnPath, MethodKind>> = {
   'accounts.createFirst': 'write',
   'accounts.findFirst': 'read',
   'accounts.find': 'read',
@@ -31,19 +36,11 @@ export const METHODS: Readonly<Record<MethodPath, MethodKind>> = {
   'keys.revoke': 'write',
   'keys.used': 'add',
   'keys.newestHash': 'read',
-  'sessions.create': 'write',
-  'sessions.find': 'read',
-  'sessions.used': 'add',
-  'sessions.delete': 'write',
   'usage.lease': 'add',
   'usage.report': 'add',
   'usage.read': 'read',
   'limits.use': 'add',
   'limits.admit': 'add',
-  'domains.add': 'write',
-  'domains.remove': 'write',
-  'domains.find': 'read',
-  'domains.list': 'read',
   'addresses.hold': 'write',
   'inboxes.create': 'write',
   'inboxes.find': 'read',
@@ -113,6 +110,20 @@ export const METHODS: Readonly<Record<MethodPath, MethodKind>> = {
   'upkeep.sweep': 'write',
   ping: 'write',
 };
+
+const kindOf = ({ kind, traits }: Operation<never, unknown>): MethodKind => {
+  if (kind === 'read' || kind === 'search') return kind;
+  return traits.keepsInboxes ? 'add' : 'write';
+};
+
+export const METHODS = {
+  ...OWN,
+  ...Object.fromEntries(
+    Object.entries(operations).flatMap(([noun, table]) =>
+      Object.entries(table).map(([name, operation]) => [`${noun}.${name}`, kindOf(operation)]),
+    ),
+  ),
+} as Readonly<Record<MethodPath, MethodKind>>;
 
 /** True for methods that may change stored data; `ping` takes the way of a write but changes nothing. */
 export function changesData(path: MethodPath): boolean {

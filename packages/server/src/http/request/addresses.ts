@@ -4,7 +4,7 @@ import { AppError } from '../../errors.ts';
 import { inboxAddress, isChosenLocalPart, isReservedLocalPart, parseAddress } from '../../mail/address.ts';
 import { newLocalPart } from '../../mail/local-part.ts';
 import { didYouMean, quoted } from '../../nearest.ts';
-import type { DomainStore, InboxKind } from '../../store/contract/index.ts';
+import type { InboxKind, Store } from '../../store/contract/index.ts';
 import { ADDRESS_ATTEMPTS } from '../limits.ts';
 import { invalidField } from './invalid-fields.ts';
 
@@ -41,7 +41,7 @@ export interface DomainsOf {
   /** Those that all accounts share, the default first. */
   configured: readonly string[];
   /** Finds the account's own domains. Those of other accounts are treated as unknown. */
-  owned: Pick<DomainStore, 'list'>;
+  owned: Pick<Store['domains'], 'list'>;
 }
 
 /**

@@ -56,27 +56,6 @@ export interface ListedKey extends KeyRecord {
   lastUsedAt: number | null;
 }
 
-/** A browser that signed in to the console. It may do what its credential may, as long as that is good. */
-export interface SessionRecord {
-  /** Hash of the session's secret, as {@link KeyStore.findByHash} has one of a key. */
-  hash: string;
-  /** Hash of the API key or read token that it was made with. */
-  credentialHash: string;
-  kind: 'key' | 'token';
-  createdAt: number;
-  /** The last use that was recorded, epoch milliseconds. */
-  usedAt: number;
-}
-
-export interface SessionStore {
-  create(session: Omit<SessionRecord, 'usedAt'>): Promise<void>;
-  /** The session with that hash, unless it was unused or is older than sessions may be (`retention.ts`). */
-  find(hash: string, now: number): Promise<SessionRecord | undefined>;
-  /** Records a use; an earlier time than the recorded one changes nothing. */
-  used(hash: string, at: number): Promise<void>;
-  delete(hash: string): Promise<void>;
-}
-
 export interface KeyStore {
   /** Hash of the newest live key of scope `full`, for a session without the key itself; undefined without one. */
   newestHash(accountId: string, now: number): Promise<string | undefined>;
@@ -112,18 +91,4 @@ export interface DomainRecord {
   domain: string;
   accountId: string;
   createdAt: number;
-}
-
-export interface DomainStore {
-  /**
-   * Assigns a domain to an account.
-   * @returns false if it belongs to an account already, or the account does not exist
-   */
-  add(domain: DomainRecord): Promise<boolean>;
-  /** Its inboxes stay, and get no more mail. @returns false if it belonged to no account */
-  remove(domain: string): Promise<boolean>;
-  /** The domain with its owner. */
-  find(domain: string): Promise<DomainRecord | undefined>;
-  /** The domains of an account, or of all accounts (`null`), by name. */
-  list(accountId: string | null): Promise<DomainRecord[]>;
 }

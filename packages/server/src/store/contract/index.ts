@@ -1,4 +1,5 @@
-import type { AccountStore, DomainStore, KeyStore, SessionStore } from './accounts.ts';
+import type { Operated } from '../../store.ts';
+import type { AccountStore, KeyStore } from './accounts.ts';
 import type { FaultStore } from './faults.ts';
 import type { AddressStore, InboxStore } from './inboxes.ts';
 import type { LimitStore } from './limits.ts';
@@ -34,13 +35,11 @@ export type * from './webhooks.ts';
  *   taken effect, completely. A caller may repeat a write that is harmless when done twice; of others it
  *   must assume the worse case. Over HTTP it is 503 `unavailable`, over SMTP 451.
  */
-export interface Store {
+export interface Store extends Operated {
   accounts: AccountStore;
   keys: KeyStore;
-  sessions: SessionStore;
   usage: UsageStore;
   limits: LimitStore;
-  domains: DomainStore;
   addresses: AddressStore;
   inboxes: InboxStore;
   faults: FaultStore;

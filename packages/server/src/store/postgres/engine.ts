@@ -1,4 +1,5 @@
 import type { PoolClient } from 'pg';
+import { PostgresDb } from '../../database/postgres-db.ts';
 import { randomFraction } from '../../ids.ts';
 import type { Engine, HotCalls, Tx } from '../sql/engine.ts';
 import { createEvict } from '../sql/messages/eviction.ts';
@@ -28,6 +29,10 @@ export function postgresEngine(pool: Connections): Engine & { hot: HotCalls } {
   const engine: Engine = {
     db: kyselyOn(pool),
     dialect: postgresDialect,
+    kit: {
+      db: new PostgresDb(pool),
+      transaction: (work) => runTransaction(pool, (client) => work(new PostgresDb(client))),
+    },
     transaction: (work) => runTransaction(pool, (client) => work(txOn(client))),
   };
   const evict = createEvict(engine, createSources(engine));

@@ -1,10 +1,10 @@
+import { callsOn } from '../../database/operations.ts';
+import { operations } from '../../store.ts';
 import { createMailBatcher } from '../batcher.ts';
 import type { Store } from '../contract/index.ts';
 import { createAccountDeletion } from './accounts/account-deletion.ts';
 import { createAccounts } from './accounts/accounts.ts';
-import { createDomains } from './accounts/domains.ts';
 import { createKeys } from './accounts/keys.ts';
-import { createSessions } from './accounts/sessions.ts';
 import { createRemoval } from './delete-in-steps.ts';
 import type { Engine, HotCalls } from './engine.ts';
 import { createAddresses } from './inboxes/addresses.ts';
@@ -27,12 +27,11 @@ export function createSqlStore(engine: Engine & { hot: HotCalls }): Store {
   const { db, dialect, transaction, hot } = engine;
   const removal = createRemoval(engine);
   return {
+    ...callsOn(operations, engine.kit),
     accounts: { ...createAccounts(engine), delete: createAccountDeletion(engine, removal) },
     keys: createKeys(engine),
-    sessions: createSessions(engine),
     usage: createUsage(engine),
     limits: createLimits(engine),
-    domains: createDomains(engine),
     addresses: createAddresses(engine),
     inboxes: createInboxes(engine, removal),
     faults: createFaults(engine),

@@ -1,4 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite';
+import { SqliteDb } from '../../database/sqlite-db.ts';
 import { unavailable } from '../failures.ts';
 import type { Engine, HotCalls } from '../sql/engine.ts';
 import { createEvict } from '../sql/messages/eviction.ts';
@@ -20,9 +21,11 @@ export function writingEngine(
   onStaged: (change: number) => void = () => undefined,
 ): Engine & { hot: HotCalls } {
   const db = kyselyOn(database);
+  const tx = new SqliteDb(database);
   const engine: Engine = {
     db,
     dialect: sqliteDialect,
+    kit: { db: tx, transaction: (work) => transactions.run(() => work(tx)) },
     // There is one connection, so whatever runs during a transaction is part of it.
     transaction(work, of) {
       const unit = () => work(db as Parameters<typeof work>[0]);
@@ -58,6 +61,7 @@ export function readingEngine(database: DatabaseSync): Engine & { hot: HotCalls 
   return {
     db: kyselyOn(database),
     dialect: sqliteDialect,
+    kit: { db: new SqliteDb(database), transaction: refuse },
     transaction: refuse,
     hot: { addBatch: refuse, stage: refuse, claim: refuse, record: refuse },
   };

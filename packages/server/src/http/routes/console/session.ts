@@ -1,8 +1,8 @@
 import { Type } from 'typebox';
 import { addSession, type SignInCodes } from '../../../accounts/sessions.ts';
+import type { SessionRecord } from '../../../console/sql.ts';
 import { AppError } from '../../../errors.ts';
 import { hashCredential } from '../../../ids.ts';
-import type { SessionRecord } from '../../../store/contract/index.ts';
 import { VERSION } from '../../../version.ts';
 import { sessionEnded } from '../../access/credential.ts';
 import { type Caller, callerOf } from '../../access/guard.ts';

@@ -1,0 +1,111 @@
+import type { Sql } from './sql.ts';
+
+/** A connection, for reads. */
+export interface Db {
+  /** The rows that a query returns. @param Row the columns, as the query names them */
+  all<Row extends object>(query: Sql): Promise<Row[]>;
+  /** The first row, if there is one. */
+  first<Row extends object>(query: Sql): Promise<Row | undefined>;
+}
+
+/** An open transaction. */
+export interface Tx extends Db {
+  /** @returns the number of rows that the statement changed */
+  run(query: Sql): Promise<number>;
+}
+
+/** Runs `work` in a transaction of its own; an engine may run it again after a deadlock or a full disk. */
+export type Transaction = <T>(work: (tx: Tx) => Promise<T>) => Promise<T>;
+
+/**
+ * Where an operation runs on SQLite; on PostgreSQL all run on the pool.
+ * - `read`: short, on the main thread
+ * - `search`: long, on the search thread
+ * - `write`: one transaction on the writer thread, shared with others that wait
+ * - `steps`: several short transactions on the writer thread, between which others commit
+ */
+type Kind = 'read' | 'search' | 'write' | 'steps';
+
+/** What is special about a write. */
+export interface Traits {
+  /** It frees space, overwrites existing rows or is needed to delete: it may use the disk's reserve. */
+  mayUseReserve?: true;
+  /** It changes no inbox, address or owner except by adding messages. */
+  keepsInboxes?: true;
+}
+
+/** An operation of the store: an entry in the table of its noun. */
+export interface Operation<Args extends readonly unknown[], Result> {
+  readonly kind: Kind;
+  readonly traits: Traits;
+  /** @param on a connection, a transaction, or what runs transactions, by the kind */
+  readonly run: (on: never, ...args: Args) => Promise<Result>;
+}
+
+type Run<On, Args extends readonly unknown[], Result> = (on: On, ...args: Args) => Promise<Result>;
+
+export const read = <Args extends readonly unknown[], Result>(run: Run<Db, Args, Result>) =>
+  ({ kind: 'read', traits: {}, run }) as const satisfies Operation<Args, Result>;
+
+export const search = <Args extends readonly unknown[], Result>(run: Run<Db, Args, Result>) =>
+  ({ kind: 'search', traits: {}, run }) as const satisfies Operation<Args, Result>;
+
+export const write = <Args extends readonly unknown[], Result>(
+  run: Run<Tx, Args, Result>,
+  traits: Traits = {},
+) => ({ kind: 'write', traits, run }) as const satisfies Operation<Args, Result>;
+
+export const steps = <Args extends readonly unknown[], Result>(
+  run: Run<Transaction, Args, Result>,
+  traits: Traits = {},
+) => ({ kind: 'steps', traits, run }) as const satisfies Operation<Args, Result>;
+
+/** A table of operations by noun. */
+export type Operations = Readonly<Record<string, Readonly<Record<string, Operation<never, unknown>>>>>;
+
+/**
+ * The operations of a table as callers have them: without the connection. Homomorphic, so that the definition
+ * of a call is the entry of the table, with its SQL.
+ */
+export type Calls<Table> = {
+  [Noun in keyof Table]: {
+    [Name in keyof Table[Noun]]: Table[Noun][Name] extends Operation<infer Args, infer Result>
+      ? (...args: Args) => Promise<Result>
+      : never;
+  };
+};
+
+/** Calls every operation by its path, such as `inboxes.create`. */
+export function callsOf<Table extends Operations>(
+  table: Table,
+  call: (path: string, operation: Operation<never, unknown>, args: readonly unknown[]) => Promise<unknown>,
+): Calls<Table> {
+  const nouns = Object.entries(table).map(([noun, operations]) => {
+    const named = Object.entries(operations).map(([name, operation]) => {
+      const path = `${noun}.${name}`;
+      return [name, (...args: readonly unknown[]) => call(path, operation, args)];
+    });
+    return [noun, Object.fromEntries(named)];
+  });
+  return Object.fromEntries(nouns) as Calls<Table>;
+}
+
+/** The operations of a table on one connection. */
+export function callsOn<Table extends Operations>(
+  table: Table,
+  { db, transaction }: { db: Db; transaction: Transaction },
+): Calls<Table> {
+  return callsOf(table, (_path, operation, args) => runOn(operation, args, { db, transaction }));
+}
+
+/** Runs an operation by its kind. */
+function runOn(
+  { kind, run }: Operation<never, unknown>,
+  args: readonly unknown[],
+  { db, transaction }: { db: Db; transaction: Transaction },
+): Promise<unknown> {
+  // The table has checked the arguments where the operation was called.
+  const call = run as (on: unknown, ...args: readonly unknown[]) => Promise<unknown>;
+  if (kind === 'write') return transaction((tx) => call(tx, ...args));
+  return call(kind === 'steps' ? transaction : db, ...args);
+}
