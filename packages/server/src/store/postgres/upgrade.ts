@@ -1,6 +1,6 @@
 import type { Client } from 'pg';
+import { isConflict, isLocked } from '../../database/postgres/errors.ts';
 import { migrate } from '../sql/migrations/migrate.ts';
-import { isConflict, isLocked } from './errors.ts';
 import { kyselyOn, postgresDialect } from './kysely.ts';
 
 /** Other servers go on between two attempts for so long, seconds. */
