@@ -54,6 +54,23 @@ export function join(pieces: readonly Sql[], separator: string): Sql {
 export const perEngine = (texts: Readonly<Record<Engine, string>>): PerEngine =>
   new PerEngine({ sqlite: new Sql([texts.sqlite], []), postgres: new Sql([texts.postgres], []) });
 
+/** The same around a piece that both have. */
+const around = (texts: Readonly<Record<Engine, (inner: Sql) => Sql>>, inner: Sql): Sql =>
+  new Sql(['', ''], [new PerEngine({ sqlite: texts.sqlite(inner), postgres: texts.postgres(inner) })]);
+
+/** Stored UTF-8 as text. @param bytes a column */
+export const asText = (bytes: Sql): Sql =>
+  around(
+    {
+      sqlite: (column) => sql`cast(${column} as text)`,
+      postgres: (column) => sql`convert_from(${column}, 'UTF8')`,
+    },
+    bytes,
+  );
+
+/** A `LIKE` that ignores at least the case of ASCII letters. */
+export const LIKE = perEngine({ sqlite: 'like', postgres: 'ilike' });
+
 /**
  * Locks the rows that a query reads until the transaction ends. SQLite has one writer at a time. Not `for update`,
  * which the foreign keys of rows that the intake inserts would wait for.

@@ -32,6 +32,7 @@ export function postgresEngine(pool: Connections): Engine & { hot: HotCalls } {
     kit: {
       db: new PostgresDb(pool),
       transaction: (work) => runTransaction(pool, (client) => work(new PostgresDb(client))),
+      flight: (work) => runFlights(pool, (client) => work(new PostgresDb(client))),
     },
     transaction: (work) => runTransaction(pool, (client) => work(txOn(client))),
   };

@@ -25,7 +25,12 @@ export function writingEngine(
   const engine: Engine = {
     db,
     dialect: sqliteDialect,
-    kit: { db: tx, transaction: (work) => transactions.run(() => work(tx)) },
+    kit: {
+      db: tx,
+      transaction: (work, of) =>
+        of === 'step' ? transactions.step(() => work(tx)) : transactions.run(() => work(tx)),
+      flight: (work) => transactions.run(async () => (await work(tx)).result),
+    },
     // There is one connection, so whatever runs during a transaction is part of it.
     transaction(work, of) {
       const unit = () => work(db as Parameters<typeof work>[0]);
@@ -61,7 +66,7 @@ export function readingEngine(database: DatabaseSync): Engine & { hot: HotCalls 
   return {
     db: kyselyOn(database),
     dialect: sqliteDialect,
-    kit: { db: new SqliteDb(database), transaction: refuse },
+    kit: { db: new SqliteDb(database), transaction: refuse, flight: refuse },
     transaction: refuse,
     hot: { addBatch: refuse, stage: refuse, claim: refuse, record: refuse },
   };

@@ -1,6 +1,7 @@
+import { freeInSteps, freeNowOrLater, inSequence } from '../../../database/in-steps.ts';
 import { timeOfId } from '../../../ids.ts';
 import type { MessageStore } from '../../contract/index.ts';
-import { freeInSteps, freeNowOrLater, inSequence, type Removal } from '../delete-in-steps.ts';
+import type { Removal } from '../delete-in-steps.ts';
 import type { Dialect, Engine, Tx } from '../engine.ts';
 
 /**
@@ -66,7 +67,9 @@ export function createDeletion(
         return source;
       });
       if (source === undefined) return false;
-      await freeNowOrLater(() => freeInSteps(engine, (tx, limit) => sources.freeParked(tx, limit, source)));
+      await freeNowOrLater(() =>
+        freeInSteps<Tx>(engine.transaction, (tx, limit) => sources.freeParked(tx, limit, source)),
+      );
       return true;
     },
 
@@ -87,9 +90,9 @@ export function createDeletion(
       );
       if (!emptied) return false;
       await freeNowOrLater(() =>
-        freeInSteps(
-          engine,
-          inSequence(
+        freeInSteps<Tx>(
+          engine.transaction,
+          inSequence<Tx>(
             (tx, limit) => freeEmptied(tx, limit, inboxId),
             (tx, limit) => sources.freeParked(tx, limit),
           ),
