@@ -1,22 +1,18 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { AppError } from '../errors.ts';
-import type { Tx } from './operations.ts';
+import type { Transaction, Tx } from './operations.ts';
 
 /** Rows deleted in one transaction: one or two milliseconds, during which other writes wait. */
 const ROWS_PER_STEP = 100;
 
 /** Deletes about `limit` rows and returns the count; fewer than `limit` means that nothing is left. */
-export type FreeStep<T = Tx> = (tx: T, limit: number) => Promise<number>;
+export type FreeStep = (tx: Tx, limit: number) => Promise<number>;
 
 /**
  * Repeats a step until nothing is left, each in a transaction of its own; other calls run between them.
  * @param first `step` for a part of something longer; otherwise the first one shares a transaction with other calls
  */
-export async function freeInSteps<T>(
-  transaction: (work: (tx: T) => Promise<number>, of?: 'step') => Promise<number>,
-  step: FreeStep<T>,
-  first?: 'step',
-): Promise<void> {
+export async function freeInSteps(transaction: Transaction, step: FreeStep, first?: 'step'): Promise<void> {
   for (let of = first; ; of = 'step') {
     const freed = await transaction((tx) => step(tx, ROWS_PER_STEP), of);
     if (freed < ROWS_PER_STEP) return;
@@ -37,7 +33,7 @@ export async function freeNowOrLater(free: () => Promise<void>): Promise<void> {
 }
 
 /** Runs steps one after the other within one limit, each as far as the steps before it left of the limit. */
-export function inSequence<T>(...steps: FreeStep<T>[]): FreeStep<T> {
+export function inSequence(...steps: FreeStep[]): FreeStep {
   return async (tx, limit) => {
     let freed = 0;
     for (const step of steps) {

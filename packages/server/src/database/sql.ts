@@ -50,23 +50,28 @@ export function join(pieces: readonly Sql[], separator: string): Sql {
   return new Sql(['', ...pieces.slice(1).map(() => separator), ''], pieces);
 }
 
-/** Constant SQL that each engine writes in its own way. */
-export const perEngine = (texts: Readonly<Record<Engine, string>>): PerEngine =>
-  new PerEngine({ sqlite: new Sql([texts.sqlite], []), postgres: new Sql([texts.postgres], []) });
+/** SQL that each engine writes in its own way. */
+export const perEngine = (texts: Readonly<Record<Engine, string | Sql>>): PerEngine => {
+  const toSql = (text: string | Sql): Sql => (typeof text === 'string' ? new Sql([text], []) : text);
+  return new PerEngine({ sqlite: toSql(texts.sqlite), postgres: toSql(texts.postgres) });
+};
 
-/** The same around a piece that both have. */
-const around = (texts: Readonly<Record<Engine, (inner: Sql) => Sql>>, inner: Sql): Sql =>
-  new Sql(['', ''], [new PerEngine({ sqlite: texts.sqlite(inner), postgres: texts.postgres(inner) })]);
+/**
+ * The time by which nodes agree, epoch milliseconds: that of the database, which machines with clocks of their own
+ * may use. SQLite has one server, and it is `now`.
+ */
+export const databaseTime = (now: number | null): PerEngine =>
+  perEngine({
+    sqlite: sql`${now}`,
+    postgres: '(extract(epoch from statement_timestamp()) * 1000)::bigint',
+  });
 
-/** Stored UTF-8 as text. @param bytes a column */
-export const asText = (bytes: Sql): Sql =>
-  around(
-    {
-      sqlite: (column) => sql`cast(${column} as text)`,
-      postgres: (column) => sql`convert_from(${column}, 'UTF8')`,
-    },
-    bytes,
-  );
+/**
+ * A list as a table with one column `value`, for `from ${eachOf(rows)} as r`: one statement inserts any number of
+ * rows. Fields are `r.value ->> 'name'`, which PostgreSQL returns as text.
+ */
+export const eachOf = (rows: readonly object[]): Sql =>
+  sql`${perEngine({ sqlite: 'json_each', postgres: 'json_array_elements' })}(${JSON.stringify(rows)})`;
 
 /** A `LIKE` that ignores at least the case of ASCII letters. */
 export const LIKE = perEngine({ sqlite: 'like', postgres: 'ilike' });

@@ -1,6 +1,5 @@
 import { type RawBuilder, type SqlBool, sql } from 'kysely';
 import { DAY_MS, MINUTE_MS } from '../../clock.ts';
-import { inSequence } from '../../database/in-steps.ts';
 import { newId } from '../../ids.ts';
 import type { StoreFigures, Upkeep } from '../contract/index.ts';
 import {
@@ -14,7 +13,7 @@ import {
   USAGE_KEPT_MS,
 } from '../contract/retention.ts';
 import { dayOf, monthOf } from '../contract/usage.ts';
-import type { Removal } from './delete-in-steps.ts';
+import { inSequence, type Removal } from './delete-in-steps.ts';
 import type { Db, Engine, Tx } from './engine.ts';
 import { giveUpStaged } from './messages/staged.ts';
 import { removeContentOf } from './reports/explained-waits.ts';

@@ -1,10 +1,10 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
-import { freeInSteps, freeNowOrLater } from '../../database/in-steps.ts';
 import { newId } from '../../ids.ts';
 import type { NewMail } from '../contract/index.ts';
 import { RAW_PIECE_BYTES } from '../contract/messages.ts';
 import { unavailable } from '../failures.ts';
-import type { Engine, Tx } from '../sql/engine.ts';
+import { freeInSteps, freeNowOrLater } from '../sql/delete-in-steps.ts';
+import type { Engine } from '../sql/engine.ts';
 import { envelopeJson } from '../sql/messages/rows.ts';
 import type { Sources } from '../sql/messages/sources.ts';
 import { isFull } from './errors.ts';
@@ -208,7 +208,7 @@ export class SourceWriter {
         );
         this.#left.delete(source);
         if (changes === 0) return;
-        await freeInSteps<Tx>(engine.transaction, (tx, limit) => sources.freeParked(tx, limit, source.seq));
+        await freeInSteps(engine, (tx, limit) => sources.freeParked(tx, limit, source.seq));
       });
     }
   }

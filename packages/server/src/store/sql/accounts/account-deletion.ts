@@ -1,6 +1,5 @@
-import { freeInSteps, inSequence } from '../../../database/in-steps.ts';
 import type { AccountStore } from '../../contract/index.ts';
-import { INBOXES_PER_STEP, type Removal } from '../delete-in-steps.ts';
+import { freeInSteps, INBOXES_PER_STEP, inSequence, type Removal } from '../delete-in-steps.ts';
 import type { Dialect, Engine, Tx } from '../engine.ts';
 import { vacateAddresses } from '../inboxes/addresses.ts';
 import { removeDeletedInboxesOf } from '../reports/deleted-inboxes.ts';
@@ -135,13 +134,13 @@ export function createAccountDeletion(engine: Engine, removal: Removal): Account
     });
     if (typeof begun === 'string') return begun;
     // All inboxes end before any is freed, which takes longer: if this is interrupted, the sweeper does the rest.
-    await freeInSteps<Tx>(engine.transaction, (tx, limit) => endInboxes(tx, dialect, accountId, limit, now));
+    await freeInSteps(engine, (tx, limit) => endInboxes(tx, dialect, accountId, limit, now));
     for (const owner of [accountId, ...begun.keyIds]) {
-      await freeInSteps<Tx>(engine.transaction, (tx, limit) => forgetResponses(tx, owner, limit));
+      await freeInSteps(engine, (tx, limit) => forgetResponses(tx, owner, limit));
     }
-    await freeInSteps<Tx>(
-      engine.transaction,
-      inSequence<Tx>(
+    await freeInSteps(
+      engine,
+      inSequence(
         (tx, limit) => removeWebhooks(tx, dialect, accountId, limit),
         (tx, limit) => removeInboxes(tx, removal, accountId, limit, now),
         (tx, limit) => removeDeletedInboxesOf(tx, accountId, limit),

@@ -1,6 +1,5 @@
-import { freeInSteps, freeNowOrLater } from '../../../database/in-steps.ts';
 import type { InboxStore } from '../../contract/index.ts';
-import { INBOXES_PER_STEP, type Removal } from '../delete-in-steps.ts';
+import { freeInSteps, freeNowOrLater, INBOXES_PER_STEP, type Removal } from '../delete-in-steps.ts';
 import type { Engine, Tx } from '../engine.ts';
 import { keepForReports } from '../reports/deleted-inboxes.ts';
 import { DELETED } from '../tables/index.ts';
@@ -45,16 +44,10 @@ export function createInboxDeletion(
   /** Removes what is left of ended inboxes; the sweeper does the same if this is interrupted. */
   const free = (inboxIds: string[], now: number, first?: 'step'): Promise<void> =>
     freeNowOrLater(() =>
-      freeInSteps<Tx>(
-        engine.transaction,
-        (tx, limit) => removal.freeDeletedInboxes(tx, limit, inboxIds, now),
-        first,
-      ),
+      freeInSteps(engine, (tx, limit) => removal.freeDeletedInboxes(tx, limit, inboxIds, now), first),
     );
   const freeSources = (): Promise<void> =>
-    freeNowOrLater(() =>
-      freeInSteps<Tx>(engine.transaction, (tx, limit) => removal.sources.freeParked(tx, limit)),
-    );
+    freeNowOrLater(() => freeInSteps(engine, (tx, limit) => removal.sources.freeParked(tx, limit)));
 
   return {
     async delete(accountId, inboxId, now) {

@@ -1,7 +1,6 @@
-import { freeInSteps, freeNowOrLater, inSequence } from '../../../database/in-steps.ts';
 import { timeOfId } from '../../../ids.ts';
 import type { MessageStore } from '../../contract/index.ts';
-import type { Removal } from '../delete-in-steps.ts';
+import { freeInSteps, freeNowOrLater, inSequence, type Removal } from '../delete-in-steps.ts';
 import type { Dialect, Engine, Tx } from '../engine.ts';
 
 /**
@@ -67,9 +66,7 @@ export function createDeletion(
         return source;
       });
       if (source === undefined) return false;
-      await freeNowOrLater(() =>
-        freeInSteps<Tx>(engine.transaction, (tx, limit) => sources.freeParked(tx, limit, source)),
-      );
+      await freeNowOrLater(() => freeInSteps(engine, (tx, limit) => sources.freeParked(tx, limit, source)));
       return true;
     },
 
@@ -90,9 +87,9 @@ export function createDeletion(
       );
       if (!emptied) return false;
       await freeNowOrLater(() =>
-        freeInSteps<Tx>(
-          engine.transaction,
-          inSequence<Tx>(
+        freeInSteps(
+          engine,
+          inSequence(
             (tx, limit) => freeEmptied(tx, limit, inboxId),
             (tx, limit) => sources.freeParked(tx, limit),
           ),

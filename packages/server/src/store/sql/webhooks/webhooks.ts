@@ -1,9 +1,9 @@
 import type { Selectable } from 'kysely';
-import { freeInSteps, freeNowOrLater } from '../../../database/in-steps.ts';
 import { AppError, notFound } from '../../../errors.ts';
 import { TOMBSTONE_MS } from '../../contract/retention.ts';
 import type { NewWebhook, WebhookChanges, WebhookRecord, WebhookStore } from '../../contract/webhooks.ts';
 import { lockAccount } from '../accounts/lock-account.ts';
+import { freeInSteps, freeNowOrLater } from '../delete-in-steps.ts';
 import type { Dialect, Engine, Tx } from '../engine.ts';
 import { DELETED, NEVER } from '../tables/index.ts';
 import type { WebhooksTable } from '../tables/webhooks.ts';
@@ -263,7 +263,7 @@ export function createWebhooks(engine: Engine): WebhookStore {
       );
       if (!ended) return false;
       await freeNowOrLater(() =>
-        freeInSteps<Tx>(engine.transaction, (tx, limit) => removeDeleted(tx, dialect, webhookId, limit)),
+        freeInSteps(engine, (tx, limit) => removeDeleted(tx, dialect, webhookId, limit)),
       );
       return true;
     },
