@@ -31,7 +31,12 @@ export function writingEngine(
     kit: {
       db: tx,
       transaction: (work, of) => run(() => work(tx), of),
-      flight: (work) => run(async () => (await work(tx)).result),
+      flight: (work) =>
+        run(async () => {
+          const { result, written } = await work(tx);
+          await written;
+          return result;
+        }),
     },
     // There is one connection, so whatever runs during a transaction is part of it.
     transaction: (work, of) => run(() => work(db as Tx), of),
