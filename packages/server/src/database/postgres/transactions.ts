@@ -1,5 +1,6 @@
 import type { Pool, PoolClient } from 'pg';
 import { outcomeUnknown } from '../failures.ts';
+import type { Flight } from '../operations.ts';
 import { isConflict, isOfStatement, together, toUnavailable } from './errors.ts';
 
 /** A transaction that was chosen to end a deadlock is run again this often. */
@@ -37,12 +38,6 @@ async function commit(client: PoolClient): Promise<void> {
   if (command !== 'COMMIT') throw new Error(`The transaction was rolled back (${command}).`);
   const [warning] = warnings;
   if (warning !== undefined) throw new CommitFailed(warning);
-}
-
-/** What a transaction returns, and the statements of it that are still under way; the COMMIT follows them. */
-export interface Flight<T> {
-  result: T;
-  written: Promise<unknown>;
 }
 
 /**

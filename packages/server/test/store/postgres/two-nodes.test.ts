@@ -33,7 +33,7 @@ describe.skipIf(!IS_THERE)('two servers on one PostgreSQL', () => {
     const admin = new Client(url);
     await admin.connect();
     await admin.query(
-      "select pg_terminate_backend(pid) from pg_stat_activity where query ~ '^listen|version' and pid <> pg_backend_pid() and datname = current_database()",
+      "select pg_terminate_backend(pid) from pg_stat_activity where query ~ '^(listen|select id, version)' and pid <> pg_backend_pid() and datname = current_database()",
     );
     await admin.end();
   }

@@ -91,6 +91,13 @@ async function opened(open: (path: string) => Promise<Store>): Promise<Opened & 
           await beforeTransaction();
           return engine.transaction(work);
         },
+        kit: {
+          ...engine.kit,
+          async transaction(work) {
+            await beforeTransaction();
+            return engine.kit.transaction(work);
+          },
+        },
       });
       others.push(another);
       return another;
