@@ -45,7 +45,7 @@ const LEAVES = [
   'version',
   'write-behind',
 ];
-/** Which folders a folder may import, beside the leaves and itself (docs/architecture.md). */
+/** Which folders a folder may import, beside the leaves and itself (docs/internals/architecture.md). */
 const MAY_IMPORT: Record<string, string[]> = {
   smtp: ['inbound', 'mail', 'monitoring', 'store', 'accounts'],
   inbound: ['mail', 'store', 'quota', 'accounts'],

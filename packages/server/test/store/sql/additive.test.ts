@@ -17,7 +17,7 @@ import { sqliteDialect } from '../../../src/store/sqlite/kysely.ts';
 
 /**
  * The newest migration of a release on which other servers may still run: set it when a version is released.
- * What comes after it must leave those servers working (docs/operations.md, "Rolling upgrade").
+ * What comes after it must leave those servers working (docs/postgresql.md, "Rolling upgrade").
  */
 const RELEASED = '0007-sessions';
 
