@@ -1,7 +1,7 @@
 import type { FirstStart } from './accounts/first-start.ts';
-import { createSignInCodes } from './accounts/sessions.ts';
 import { systemClock } from './clock.ts';
 import type { Config } from './config/config.ts';
+import { createSignInCodes } from './console/sign-in-codes.ts';
 import { createLog } from './log.ts';
 import { giveBackMemory } from './memory.ts';
 import type { SmtpServer } from './smtp/server.ts';

@@ -8,6 +8,12 @@ import { addOperatorCommands } from './cli/commands.ts';
 import { addMailCommand } from './cli/mail/command.ts';
 import { addMigrateCommand } from './cli/migrate.ts';
 import { createProgram } from './cli/program.ts';
+import type { Announcer } from './cli/server/announcer.ts';
+import { createDevAnnouncer } from './cli/server/dev-announcer.ts';
+import { isForegroundScript, watchParent } from './cli/server/npm.ts';
+import { runServer } from './cli/server/run-server.ts';
+import { createServeAnnouncer } from './cli/server/serve-announcer.ts';
+import { exitCodeOf, type StopSources, watchForStop } from './cli/server/stop-request.ts';
 import { systemClock } from './clock.ts';
 import {
   type Config,
@@ -21,19 +27,13 @@ import { DEV_DEFAULTS } from './config/dev-defaults.ts';
 import { isGiven, unusedVariables } from './config/environment.ts';
 import { messageOf } from './errors.ts';
 import { createLog, type Logger, LogOutput, type WriteLog, writeToFile } from './log.ts';
-import type { Announcer } from './run/announcer.ts';
-import { createDevAnnouncer } from './run/dev-announcer.ts';
-import { isForegroundScript, watchParent } from './run/npm.ts';
-import { runServer } from './run/run-server.ts';
-import { createServeAnnouncer } from './run/serve-announcer.ts';
-import { exitCodeOf, type StopSources, watchForStop } from './run/stop-request.ts';
+import { backUp, restore } from './operations/backup.ts';
+import { transfer } from './operations/transfer/transfer.ts';
 import { databasePath } from './start/store.ts';
 import type { Store } from './store/contract/index.ts';
 import { openPostgres } from './store/postgres/open.ts';
-import { backUp, restore } from './store/sqlite/backup.ts';
 import { check } from './store/sqlite/check.ts';
 import { openSqlite } from './store/sqlite/open.ts';
-import { transfer } from './store/transfer/transfer.ts';
 import { VERSION } from './version.ts';
 
 // The only file that uses `process`: arguments, environment, signals, output, exit code.

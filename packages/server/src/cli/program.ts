@@ -1,6 +1,6 @@
 import { Command } from 'commander';
 import { SETTINGS } from '../config/settings.ts';
-import { didYouMean, nearest, quoted } from '../nearest.ts';
+import { didYouMean, nearest, quoted } from '../text/nearest.ts';
 import { ArgumentError } from './arguments.ts';
 
 /** Names that users try for the command that starts a server. */

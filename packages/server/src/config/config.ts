@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import ipaddr from 'ipaddr.js';
 import { createPlans } from '../accounts/plans.ts';
 import { messageOf } from '../errors.ts';
-import { quoted } from '../nearest.ts';
+import { quoted } from '../text/nearest.ts';
 import { DEV_DEFAULTS } from './dev-defaults.ts';
 import { type Environment, givenText } from './environment.ts';
 import type { Setting } from './setting.ts';

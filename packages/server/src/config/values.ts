@@ -2,7 +2,7 @@ import ipaddr from 'ipaddr.js';
 import { type PlanSettings, parsePlans } from '../accounts/plans.ts';
 import { messageOf } from '../errors.ts';
 import { hasValidChecksum } from '../ids.ts';
-import { quoted } from '../nearest.ts';
+import { quoted } from '../text/nearest.ts';
 import { parseCidrs } from '../webhooks/outbound/address-guard.ts';
 import type { Setting } from './setting.ts';
 

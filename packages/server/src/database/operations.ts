@@ -14,8 +14,11 @@ export interface Tx extends Db {
   run(query: Sql): Promise<number>;
 }
 
-/** Runs `work` in a transaction of its own; an engine may run it again after a deadlock or a full disk. */
-export type Transaction = <T>(work: (tx: Tx) => Promise<T>) => Promise<T>;
+/**
+ * Runs `work` in a transaction of its own; an engine may run it again after a deadlock or a full disk.
+ * @param of `step` for a part of something long: on SQLite it lets the calls that wait go first
+ */
+export type Transaction = <T>(work: (tx: Tx) => Promise<T>, of?: 'step') => Promise<T>;
 
 /**
  * Where an operation runs on SQLite; on PostgreSQL all run on the pool.

@@ -50,9 +50,28 @@ export function join(pieces: readonly Sql[], separator: string): Sql {
   return new Sql(['', ...pieces.slice(1).map(() => separator), ''], pieces);
 }
 
-/** Constant SQL that each engine writes in its own way. */
-export const perEngine = (texts: Readonly<Record<Engine, string>>): PerEngine =>
-  new PerEngine({ sqlite: new Sql([texts.sqlite], []), postgres: new Sql([texts.postgres], []) });
+/** SQL that each engine writes in its own way. */
+export const perEngine = (texts: Readonly<Record<Engine, string | Sql>>): PerEngine => {
+  const toSql = (text: string | Sql): Sql => (typeof text === 'string' ? new Sql([text], []) : text);
+  return new PerEngine({ sqlite: toSql(texts.sqlite), postgres: toSql(texts.postgres) });
+};
+
+/**
+ * The time by which nodes agree, epoch milliseconds: that of the database, which machines with clocks of their own
+ * may use. SQLite has one server, and it is `now`.
+ */
+export const databaseTime = (now: number | null): PerEngine =>
+  perEngine({
+    sqlite: sql`${now}`,
+    postgres: '(extract(epoch from statement_timestamp()) * 1000)::bigint',
+  });
+
+/**
+ * A list as a table with one column `value`, for `from ${eachOf(rows)} as r`: one statement inserts any number of
+ * rows. Fields are `r.value ->> 'name'`, which PostgreSQL returns as text.
+ */
+export const eachOf = (rows: readonly object[]): Sql =>
+  sql`${perEngine({ sqlite: 'json_each', postgres: 'json_array_elements' })}(${JSON.stringify(rows)})`;
 
 /**
  * Locks the rows that a query reads until the transaction ends. SQLite has one writer at a time. Not `for update`,

@@ -1,5 +1,5 @@
 import type { MetricType, Histogram as PrometheusHistogram, Registry } from 'prom-client';
-import { Histogram } from '../monitoring/metrics.ts';
+import { Histogram } from '../operations/metrics.ts';
 
 /** Seconds: from a response from memory (1 ms) to the longest held one. */
 const BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];

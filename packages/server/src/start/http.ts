@@ -1,12 +1,12 @@
-import type { SignInCodes } from '../accounts/sessions.ts';
 import { hasDevKey } from '../config/config.ts';
+import type { SignInCodes } from '../console/sign-in-codes.ts';
 import { recheckUntil } from '../http/access/held-requests.ts';
 import { createInjection } from '../inbound/injection.ts';
-import { createReplays } from '../inbound/replay.ts';
-import { createWaitLog } from '../messages/wait/wait-log.ts';
-import { createRateLimit, type RateLimit } from '../quota/rate-limit.ts';
-import { SharedRates } from '../quota/shared-rates.ts';
+import { createReplays } from '../recordings/replay.ts';
 import type { SmtpServer } from '../smtp/server.ts';
+import { createRateLimit, type RateLimit } from '../usage/rate-limit.ts';
+import { SharedRates } from '../usage/shared-rates.ts';
+import { createWaitLog } from '../waits/wait-log.ts';
 import { createWebhooks } from '../webhooks/registry.ts';
 import { listening, urlOf } from './deps.ts';
 import type { Receiving } from './receiving.ts';

@@ -1,4 +1,4 @@
-import { addGauges } from '../monitoring/gauges.ts';
+import { addGauges } from '../operations/gauges.ts';
 import { listening, urlOf } from './deps.ts';
 import type { Shared } from './shared.ts';
 
@@ -7,7 +7,7 @@ export async function startMetrics(shared: Shared): Promise<{ url: string } | nu
   const { config, overrides, metrics, gauges, log, opened } = shared;
   addGauges(metrics.registry, gauges);
   if (config.metricsPort === null) return null;
-  const { createMetricsServer } = await import('../monitoring/metrics-server.ts');
+  const { createMetricsServer } = await import('../operations/metrics-server.ts');
   const server = createMetricsServer(
     { host: config.metricsHost, port: config.metricsPort },
     { registry: metrics.registry, log },

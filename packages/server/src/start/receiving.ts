@@ -1,7 +1,7 @@
-import { Authenticator } from '../inbound/authentication/authenticator.ts';
 import { ByteBudget, IN_FLIGHT_BYTES } from '../inbound/in-flight/byte-budget.ts';
 import { TRACE_HEADROOM_BYTES } from '../inbound/received-line.ts';
 import { createReceiver } from '../inbound/receiver.ts';
+import { Authenticator } from '../reading/sender-checks/authenticator.ts';
 import { firstDomain } from './deps.ts';
 import type { Shared } from './shared.ts';
 

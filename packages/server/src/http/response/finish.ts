@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { plainAddress } from '../../inbound/source-key.ts';
+import { plainAddress } from '../../text/source-key.ts';
 import type { App, HttpDeps, RouteContext } from '../context.ts';
 import { CONNECTION_LIMITS, MAX_DISCARDED_BYTES, SMALL_RESPONSE_BYTES, STREAM_BYTES } from '../limits.ts';
 import { dropChunks } from '../request/chunked-body.ts';

@@ -1,6 +1,7 @@
 import type { PoolClient } from 'pg';
 import { PostgresDb } from '../../database/postgres-db.ts';
 import { randomFraction } from '../../ids.ts';
+import { addBridge } from '../sql/bridge.ts';
 import type { Engine, HotCalls, Tx } from '../sql/engine.ts';
 import { createEvict } from '../sql/messages/eviction.ts';
 import { createSources } from '../sql/messages/sources.ts';
@@ -31,7 +32,10 @@ export function postgresEngine(pool: Connections): Engine & { hot: HotCalls } {
     dialect: postgresDialect,
     kit: {
       db: new PostgresDb(pool),
-      transaction: (work) => runTransaction(pool, (client) => work(new PostgresDb(client))),
+      transaction: (work) =>
+        runTransaction(pool, (client) =>
+          work(addBridge(new PostgresDb(client), { tx: txOn(client), engine })),
+        ),
     },
     transaction: (work) => runTransaction(pool, (client) => work(txOn(client))),
   };

@@ -1,7 +1,8 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { SqliteDb } from '../../database/sqlite-db.ts';
 import { unavailable } from '../failures.ts';
-import type { Engine, HotCalls } from '../sql/engine.ts';
+import { addBridge } from '../sql/bridge.ts';
+import type { Engine, HotCalls, Tx } from '../sql/engine.ts';
 import { createEvict } from '../sql/messages/eviction.ts';
 import { createSources } from '../sql/messages/sources.ts';
 import { createClaim } from '../sql/webhooks/claim.ts';
@@ -22,16 +23,16 @@ export function writingEngine(
 ): Engine & { hot: HotCalls } {
   const db = kyselyOn(database);
   const tx = new SqliteDb(database);
+  const run: <T>(unit: () => Promise<T>, of?: 'step') => Promise<T> = (unit, of) =>
+    of === 'step' ? transactions.step(unit) : transactions.run(unit);
   const engine: Engine = {
     db,
     dialect: sqliteDialect,
-    kit: { db: tx, transaction: (work) => transactions.run(() => work(tx)) },
+    kit: { db: tx, transaction: (work, of) => run(() => work(tx), of) },
     // There is one connection, so whatever runs during a transaction is part of it.
-    transaction(work, of) {
-      const unit = () => work(db as Parameters<typeof work>[0]);
-      return of === 'step' ? transactions.step(unit) : transactions.run(unit);
-    },
+    transaction: (work, of) => run(() => work(db as Tx), of),
   };
+  addBridge(tx, { tx: db as Tx, engine });
   const sources = createSources(engine);
   const sourceWriter = new SourceWriter({ database, engine, sources, transactions, onStaged });
   const addBatch = createAddBatch(database, sourceWriter);
