@@ -91,7 +91,7 @@ export const GENERAL_SETTINGS = {
     fallback: 'off',
     ...SWITCH,
     sentence:
-      'Whether "Authorization: Bearer dev" is the first account. Only `mayfly dev` has it, only while the API listens on loopback, and only for programs of this machine (docs/security.md).',
+      'Whether "Authorization: Bearer dev" is the first account. Only `mayfly dev` has it, only while the API listens on loopback, and only for programs of this machine (docs/internals/security.md).',
   }),
   plans: setting({
     name: 'MAYFLY_PLANS',
