@@ -46,9 +46,16 @@ async function openOn(url: string): Promise<Opened> {
       const engine = postgresEngine(pool);
       const another = createSqlStore({
         ...engine,
-        async transaction(work) {
+        async transaction(work, of) {
           await beforeTransaction();
-          return engine.transaction(work);
+          return engine.transaction(work, of);
+        },
+        kit: {
+          ...engine.kit,
+          async transaction(work, of) {
+            await beforeTransaction();
+            return engine.kit.transaction(work, of);
+          },
         },
       });
       others.push({ ...another, close: () => pool.end() });
