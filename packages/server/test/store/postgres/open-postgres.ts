@@ -57,13 +57,6 @@ async function openOn(url: string): Promise<Opened> {
             return engine.kit.transaction(work, of);
           },
         },
-        kit: {
-          ...engine.kit,
-          async transaction(work) {
-            await beforeTransaction();
-            return engine.kit.transaction(work);
-          },
-        },
       });
       others.push({ ...another, close: () => pool.end() });
       return another;

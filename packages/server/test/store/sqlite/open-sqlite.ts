@@ -98,13 +98,6 @@ async function opened(open: (path: string) => Promise<Store>): Promise<Opened & 
             return engine.kit.transaction(work, of);
           },
         },
-        kit: {
-          ...engine.kit,
-          async transaction(work) {
-            await beforeTransaction();
-            return engine.kit.transaction(work);
-          },
-        },
       });
       others.push(another);
       return another;
