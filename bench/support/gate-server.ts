@@ -81,14 +81,13 @@ function openGate(real: Gate, inboxes: Store['inboxes'], keyRecord: KeyRecord): 
   return {
     ...real,
     guard: {
-      check({ inboxId }) {
+      async check({ inboxId }) {
         if (inboxId === undefined) return { ...caller, inbox: null };
         const known = found.get(inboxId);
         if (known && known.generation === store.generation()) return { ...caller, inbox: known.inbox };
-        return inboxes.find(account.id, inboxId, clock.now()).then((inbox) => {
-          if (inbox) found.set(inboxId, { inbox, generation: store.generation() });
-          return { ...caller, inbox: inbox ?? null };
-        });
+        const inbox = await inboxes.find(account.id, inboxId, clock.now());
+        if (inbox) found.set(inboxId, { inbox, generation: store.generation() });
+        return { ...caller, inbox: inbox ?? null };
       },
       findInbox: inboxes.find,
       forget: () => found.clear(),

@@ -16,6 +16,7 @@ import { parseBodies, readInputs } from './request/body.ts';
 import { respondToExpect } from './request/expect-continue.ts';
 import { collectPaths, unknownPath } from './request/paths.ts';
 import { setCommonHeaders } from './response/common-headers.ts';
+import { ResponseCache } from './response/etag.ts';
 import {
   dropBody,
   finishResponses,
@@ -23,7 +24,6 @@ import {
   respondWithErrors,
   sendError,
 } from './response/finish.ts';
-import { createResponseCache } from './response/response-cache.ts';
 import { apiRoutes } from './routes/api.ts';
 import { operationRoutes } from './routes/operations.ts';
 import { referenceRoutes } from './routes/reference.ts';
@@ -57,7 +57,7 @@ export async function buildApp(
     heldDeps: createHeldDeps(deps, async (...asked) => gate.guard.findInbox(...asked)),
     attachmentBytes: createAttachmentBytes(reading),
     wholeMails: createWholeMails(reading),
-    responses: createResponseCache(),
+    responses: new ResponseCache(),
     ...gate,
   };
 

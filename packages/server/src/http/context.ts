@@ -23,7 +23,7 @@ import type { Admission } from './access/admission.ts';
 import type { Guard } from './access/guard.ts';
 import type { HeldRequests } from './access/held-requests.ts';
 import type { ConnectionLimits } from './limits.ts';
-import type { ResponseCache } from './response/response-cache.ts';
+import type { ResponseCache } from './response/etag.ts';
 
 /** Options of the HTTP listener. */
 export interface HttpOptions {
@@ -94,7 +94,7 @@ export interface RouteContext {
   wholeMails: WholeMails;
   responses: ResponseCache;
   /** Authenticates requests; `forget` empties its cache after a key was revoked. */
-  guard: Guard;
+  guard: Pick<Guard, keyof Guard>;
   admission: Admission;
 }
 

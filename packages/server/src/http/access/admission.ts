@@ -5,7 +5,6 @@ import { quoted } from '../../text/nearest.ts';
 import type { Charge } from '../../usage/account-month.ts';
 import { limitsRate, type RateLimit, type Taken } from '../../usage/rate-limit.ts';
 import type { UsageMeter } from '../../usage/usage-meter.ts';
-import type { MaybePromise } from '../maybe-promise.ts';
 
 /** A request with the state of its account's limits. */
 export interface Admitted {
@@ -29,7 +28,7 @@ export interface Admission {
     key: KeyRecord | null,
     isFree: boolean,
     note: (admitted: Admitted) => void,
-  ): MaybePromise<void>;
+  ): Promise<void>;
   /** Refunds the request where its response is free. */
   settle(admitted: Admitted, status: number): void;
   /** The headers that state the limits of the account; names in lower case. */
@@ -97,7 +96,7 @@ export function createAdmission(
   let reset = { at: 0, text: '' };
 
   return {
-    admit(account, key, isFree, note) {
+    async admit(account, key, isFree, note) {
       const plan = plans.named(account.plan);
       const taken = rate.take(account.id, plan);
       const admitted: Admitted = { accountId: account.id, plan, rate: taken, charge: null };
@@ -107,15 +106,8 @@ export function createAdmission(
         throw rateLimited(account.plan, plan, taken.retryAfterSeconds);
       }
       // The response to a free request also states what is left.
-      if (isFree) return usage.lookUp(account.id, plan.requestsPerMonth);
-      const charge = usage.charge(account.id, plan.requestsPerMonth);
-      if (!(charge instanceof Promise)) {
-        admitted.charge = charge;
-        return undefined;
-      }
-      return charge.then((made) => {
-        admitted.charge = made;
-      });
+      if (isFree) await usage.lookUp(account.id, plan.requestsPerMonth);
+      else admitted.charge = await usage.charge(account.id, plan.requestsPerMonth);
     },
 
     settle(admitted, status) {

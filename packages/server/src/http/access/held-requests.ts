@@ -64,7 +64,10 @@ function createPlaces() {
 }
 
 /** @param deps read at each use: the description of the API is built without a store */
-export function createHeldRequests(guard: Guard, deps: { store: Pick<Store, 'accounts'> }): HeldRequests {
+export function createHeldRequests(
+  guard: Pick<Guard, 'check'>,
+  deps: { store: Pick<Store, 'accounts'> },
+): HeldRequests {
   const held = new Set<Held>();
   const places = createPlaces();
   let released = false;
