@@ -9,13 +9,11 @@ import { createHeldDeps } from '../messages/held/held-deps.ts';
 import { type Cors, createCors } from './access/cors.ts';
 import { createGate, type Gate, guardRequests } from './access/gate.ts';
 import { createHeldRequests, type HeldRequests } from './access/held-requests.ts';
-import { createListener, type Listener } from './connection/listener.ts';
 import type { App, HttpDeps, HttpOptions, RouteContext } from './context.ts';
 import { MAX_BODY_BYTES, MAX_PARAMETER } from './limits.ts';
-import { parseBodies, readInputs } from './request/body.ts';
-import { respondToExpect } from './request/expect-continue.ts';
+import { createListener, type Listener } from './listener.ts';
+import { parseBodies, readInputs, respondToExpect } from './request/body.ts';
 import { collectPaths, unknownPath } from './request/paths.ts';
-import { setCommonHeaders } from './response/common-headers.ts';
 import { ResponseCache } from './response/etag.ts';
 import {
   dropBody,
@@ -23,6 +21,7 @@ import {
   observeRequests,
   respondWithErrors,
   sendError,
+  setCommonHeaders,
 } from './response/finish.ts';
 import { apiRoutes } from './routes/api.ts';
 import { operationRoutes } from './routes/operations.ts';

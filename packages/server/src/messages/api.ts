@@ -11,7 +11,7 @@ import {
 import { callersInbox } from '../http/access/guard.ts';
 import type { App, RouteContext } from '../http/context.ts';
 import { bytes, ConditionalHeaders, ETAG, empty, json, NOT_MODIFIED } from '../http/openapi/responses.ts';
-import { baseUrl } from '../http/request/urls.ts';
+import { baseUrl } from '../http/request/headers.ts';
 import { contentTag, immutableTag, isFresh, sendJson } from '../http/response/etag.ts';
 import { throwEnded } from '../inboxes/ended-inbox.ts';
 import { fold } from '../mail/matching/fold.ts';

@@ -5,7 +5,7 @@ import { AppError, notFound } from '../errors.ts';
 import { callerOf, callersInbox } from '../http/access/guard.ts';
 import type { App, RouteContext } from '../http/context.ts';
 import { json } from '../http/openapi/responses.ts';
-import { baseUrl } from '../http/request/urls.ts';
+import { baseUrl } from '../http/request/headers.ts';
 import { toTime } from '../http/response/time.ts';
 import { IMAGE_TYPES } from '../mail/preview/mail-preview.ts';
 import type { FullMessageRecord } from '../store/contract/index.ts';

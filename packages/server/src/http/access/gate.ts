@@ -2,10 +2,10 @@ import type { FastifyRequest } from 'fastify';
 import type { App, HttpDeps, RouteContext } from '../context.ts';
 import { assertReadable } from '../request/headers.ts';
 import { type KnownPaths, nothingThere } from '../request/paths.ts';
-import { setCommonHeaders } from '../response/common-headers.ts';
+import { setCommonHeaders } from '../response/finish.ts';
 import { createAdmission } from './admission.ts';
 import type { Cors } from './cors.ts';
-import { assertLocal, isDevKey } from './dev-key.ts';
+import { assertLocal, isDevKey } from './credential.ts';
 import { type Caller, Guard } from './guard.ts';
 import { sessionSecret } from './session.ts';
 

@@ -10,11 +10,13 @@ import type { Admitted } from './admission.ts';
 import {
   type Credential,
   CredentialReader,
+  DEV_KEY_HASH,
+  devCaller,
+  devKeyUnknown,
   type KeyCaller,
   sessionEnded,
   unknownCredential,
 } from './credential.ts';
-import { DEV_KEY_HASH, devCaller, devKeyUnknown } from './dev-key.ts';
 
 /**
  * What a route demands of its caller; every route declares one.
