@@ -1,9 +1,10 @@
-import { domains } from './accounts/sql.ts';
+import { accounts, domains, keys } from './accounts/sql.ts';
 import { sessions } from './console/sql.ts';
 import type { Calls } from './database/operations.ts';
+import { deleteAccount } from './retention/delete-account.ts';
 
 /** All operations of the store by noun. The main thread and the threads of the database share this table. */
-export const operations = { domains, sessions };
+export const operations = { accounts: { ...accounts, delete: deleteAccount }, keys, domains, sessions };
 
 /** The store as callers have it. */
 export type Operated = Calls<typeof operations>;

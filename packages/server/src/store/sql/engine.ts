@@ -1,5 +1,5 @@
 import type { Expression, Kysely, SelectQueryBuilder, SqlBool, Transaction } from 'kysely';
-import type { Db as KitDb, Transaction as KitTransaction } from '../../database/operations.ts';
+import type { Kit } from '../../database/operations.ts';
 import type { AppError } from '../../errors.ts';
 import type { DeliveryStore, MessageStore } from '../contract/index.ts';
 import type { Tables } from './tables/index.ts';
@@ -26,7 +26,7 @@ export interface Engine {
   db: Db;
   dialect: Dialect;
   /** Connection and transactions for operations that are written as SQL. */
-  kit: { db: KitDb; transaction: KitTransaction };
+  kit: Kit;
   /**
    * Runs `work` in a transaction and resolves with its result once the transaction is on stable storage. An
    * engine may run `work` more than once, so it must change nothing but the database.

@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
+import { unavailable } from '../../database/failures.ts';
 import { SqliteDb } from '../../database/sqlite-db.ts';
-import { unavailable } from '../failures.ts';
 import { addBridge } from '../sql/bridge.ts';
 import type { Engine, HotCalls, Tx } from '../sql/engine.ts';
 import { createEvict } from '../sql/messages/eviction.ts';
@@ -28,7 +28,16 @@ export function writingEngine(
   const engine: Engine = {
     db,
     dialect: sqliteDialect,
-    kit: { db: tx, transaction: (work, of) => run(() => work(tx), of) },
+    kit: {
+      db: tx,
+      transaction: (work, of) => run(() => work(tx), of),
+      flight: (work) =>
+        run(async () => {
+          const { result, written } = await work(tx);
+          await written;
+          return result;
+        }),
+    },
     // There is one connection, so whatever runs during a transaction is part of it.
     transaction: (work, of) => run(() => work(db as Tx), of),
   };
@@ -62,7 +71,7 @@ export function readingEngine(database: DatabaseSync): Engine & { hot: HotCalls 
   return {
     db: kyselyOn(database),
     dialect: sqliteDialect,
-    kit: { db: new SqliteDb(database), transaction: refuse },
+    kit: { db: new SqliteDb(database), transaction: refuse, flight: refuse },
     transaction: refuse,
     hot: { addBatch: refuse, stage: refuse, claim: refuse, record: refuse },
   };

@@ -36,6 +36,7 @@ function findBreaking(statements: readonly string[]): string[] {
 function recorder(engine: Engine, statements: string[]): Tx {
   const record = async (query: Sql) => void statements.push(compile(query, engine).text);
   return {
+    engine,
     all: (query) => record(query).then(() => []),
     first: (query) => record(query).then(() => undefined),
     run: (query) => record(query).then(() => 0),

@@ -1,6 +1,6 @@
 import type { PoolClient } from 'pg';
-import type { Tx } from './operations.ts';
-import { compile, type Sql } from './sql.ts';
+import type { Tx } from '../operations.ts';
+import { compile, type Sql } from '../sql.ts';
 
 /**
  * Names of statements by their texts: PostgreSQL plans a named statement once a connection. A named statement
@@ -21,6 +21,7 @@ function nameOf(text: string): string | undefined {
 
 /** Queries on a connection to PostgreSQL or, for reads, on a pool. */
 export class PostgresDb implements Tx {
+  readonly engine = 'postgres';
   readonly #client: Pick<PoolClient, 'query'>;
 
   constructor(client: Pick<PoolClient, 'query'>) {
