@@ -29,7 +29,7 @@ export const GENERAL_SETTINGS = {
     allowed:
       'a URL such as postgres://user:password@host:5432/database, or nothing for the embedded database',
     sentence:
-      'PostgreSQL 15 or newer instead of the embedded database. Several servers may share one (docs/operations.md).',
+      'PostgreSQL 15 or newer instead of the embedded database. Several servers may share one (docs/postgresql.md).',
     secret: true,
     parse: orNone(postgresUrl),
   }),
