@@ -10,7 +10,7 @@ import { text } from 'node:stream/consumers';
 import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createApp, type RunningApp } from '../../src/app.ts';
 import { parseConfig } from '../../src/config/config.ts';
-import { DEV_DEFAULTS } from '../../src/config/dev-defaults.ts';
+import { DEV_DEFAULTS } from '../../src/config/settings.ts';
 import { databasePath } from '../../src/start/store.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 import { startServer } from '../support/server-process.ts';
