@@ -4,8 +4,8 @@ import { recheckUntil } from '../http/access/held-requests.ts';
 import { createInjection } from '../inbound/injection.ts';
 import { createReplays } from '../recordings/replay.ts';
 import type { SmtpServer } from '../smtp/server.ts';
-import { createRateLimit, type RateLimit } from '../usage/rate-limit.ts';
-import { SharedRates } from '../usage/shared-rates.ts';
+import { LiveNodes } from '../usage/live-nodes.ts';
+import { RateLimit } from '../usage/rate-limit.ts';
 import { createWaitLog } from '../waits/wait-log.ts';
 import { createWebhooks } from '../webhooks/registry.ts';
 import { listening, urlOf } from './deps.ts';
@@ -59,7 +59,7 @@ export async function startHttp(
       scheduleNow: shared.schedule.now,
       waitLog,
       plans,
-      rate: openRateLimit(shared),
+      rate: await openRateLimit(shared),
       usage: shared.usage,
       refusalsWritten: () => receiver.refusalsWritten(),
       visits: smtp?.server.visits ?? null,
@@ -85,12 +85,12 @@ export async function startHttp(
   return { url, consoleUrl: config.console === 'on' ? `${url}/` : null };
 }
 
-/** The rate limit of this node, on PostgreSQL together with those of other nodes. */
-function openRateLimit({ config, store, clock, log, opened }: Shared): RateLimit {
-  const rate = createRateLimit(clock);
+/** The rate limit of this node, on PostgreSQL divided by the nodes. */
+async function openRateLimit({ config, store, clock, log, opened }: Shared): Promise<RateLimit> {
+  const rate = new RateLimit(clock);
   if (config.databaseUrl === null) return rate;
-  const shared = new SharedRates({ rate, store, clock, log });
-  shared.start();
-  opened.onClose(() => shared.stop());
+  const nodes = new LiveNodes({ rate, store, clock, log });
+  await nodes.start();
+  opened.onClose(() => nodes.stop());
   return rate;
 }
