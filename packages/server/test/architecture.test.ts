@@ -32,7 +32,7 @@ function importsOf(file: string): Import[] {
 }
 
 /**
- * The levels of the folders (docs/architecture.md): a file may import files of its own folder and of lower levels.
+ * The levels of the folders (docs/internals/architecture.md): a file may import files of its own folder and of lower levels.
  */
 const LEVELS = [
   ['text'],

@@ -3,11 +3,9 @@ import ipaddr from 'ipaddr.js';
 import { createPlans } from '../accounts/plans.ts';
 import { messageOf } from '../errors.ts';
 import { quoted } from '../text/nearest.ts';
-import { DEV_DEFAULTS } from './dev-defaults.ts';
 import { type Environment, givenText } from './environment.ts';
-import type { Setting } from './setting.ts';
-import { SETTINGS } from './settings.ts';
-import { SettingError } from './values.ts';
+import { DEV_DEFAULTS, SETTINGS } from './settings.ts';
+import { type Setting, SettingError } from './values.ts';
 
 type Settings = typeof SETTINGS;
 /** The values of all settings, parsed and checked. */
