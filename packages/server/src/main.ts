@@ -15,6 +15,7 @@ import { systemClock } from './clock.ts';
 import {
   type Config,
   ConfigError,
+  databasePath,
   describeConfig,
   parseConfig,
   readCertificate,
@@ -26,7 +27,6 @@ import { messageOf } from './errors.ts';
 import { createLog, type Logger, LogOutput, type WriteLog, writeToFile } from './log.ts';
 import { backUp, restore } from './operations/backup.ts';
 import { transfer } from './operations/transfer/transfer.ts';
-import { databasePath } from './start/store.ts';
 import type { Store } from './store/contract/index.ts';
 import { openPostgres } from './store/postgres/open.ts';
 import { check } from './store/sqlite/check.ts';

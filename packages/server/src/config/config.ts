@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import ipaddr from 'ipaddr.js';
 import { createPlans } from '../accounts/plans.ts';
 import { messageOf } from '../errors.ts';
@@ -118,6 +119,9 @@ export function parseConfig(env: Environment, defaults: Readonly<Record<string, 
   if (problems.length > 0) throw new ConfigError(problems);
   return config as Config;
 }
+
+/** Where the embedded store keeps its database inside the data folder. */
+export const databasePath = (dataDir: string): string => join(dataDir, 'mayfly.db');
 
 /** True where the development key is accepted: it opens the API to whoever reaches it. */
 export const hasDevKey = ({ devKey, httpHost }: Config): boolean =>
