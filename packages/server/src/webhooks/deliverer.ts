@@ -2,7 +2,7 @@ import type { Clock } from '../clock.ts';
 import type { EventBus } from '../events.ts';
 import type { Logger } from '../log.ts';
 import type { WebhookMetrics } from '../operations/metrics.ts';
-import type { AttemptResult, ClaimedDelivery, FailureStreak, Store } from '../store/contract/index.ts';
+import type { Store } from '../store/contract/index.ts';
 import { createBatcher } from './batcher.ts';
 import { createEventBodies } from './event-body.ts';
 import type { AttemptOutcome } from './outbound/outcome.ts';
@@ -10,6 +10,8 @@ import { ATTEMPT_TIMEOUT_MS, type Sender } from './outbound/send.ts';
 import { hasOnlyFailed, type NextStep, nextStep } from './schedule.ts';
 import type { ScheduleClock } from './schedule-clock.ts';
 import { signatureHeaders } from './sign.ts';
+import type { ClaimedDelivery } from './sql/queue.ts';
+import type { AttemptResult, FailureStreak } from './sql/record.ts';
 
 /**
  * Concurrent attempts to webhooks whose last response was prompt: enough for 64 webhooks with four attempts

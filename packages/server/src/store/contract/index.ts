@@ -7,7 +7,6 @@ import type { MessageStore } from './messages.ts';
 import type { RefusalStore } from './refusals.ts';
 import type { ReportStore } from './reports.ts';
 import type { UsageStore } from './usage.ts';
-import type { DeliveryStore, WebhookStore } from './webhooks.ts';
 
 export type * from './accounts.ts';
 export type * from './faults.ts';
@@ -17,7 +16,6 @@ export type * from './messages.ts';
 export type * from './refusals.ts';
 export type * from './reports.ts';
 export type * from './usage.ts';
-export type * from './webhooks.ts';
 
 /**
  * The store of accounts, inboxes and messages. This file and those that it exports are its contract; the
@@ -45,8 +43,6 @@ export interface Store extends Operated {
   faults: FaultStore;
   messages: MessageStore;
   refusals: RefusalStore;
-  webhooks: WebhookStore;
-  deliveries: DeliveryStore;
   reports: ReportStore;
   upkeep: Upkeep;
   /**

@@ -18,9 +18,6 @@ import { createExplained } from './reports/explained-waits.ts';
 import { createListLabels, createListRun } from './reports/list-run.ts';
 import { createAddWaits } from './reports/waits.ts';
 import { createUsage } from './usage.ts';
-import { createDeliveries } from './webhooks/deliveries.ts';
-import { createListOfMessage } from './webhooks/of-message.ts';
-import { createWebhooks } from './webhooks/webhooks.ts';
 
 /** The store on an engine. The tables must exist (`migrate`). Closing it closes the engine's database. */
 export function createSqlStore(engine: Engine & { hot: HotCalls }): Store {
@@ -41,12 +38,6 @@ export function createSqlStore(engine: Engine & { hot: HotCalls }): Store {
       stage: hot.stage,
     },
     refusals: createRefusals(engine),
-    webhooks: createWebhooks(engine),
-    deliveries: {
-      ...createDeliveries(engine),
-      listOfMessage: createListOfMessage(engine),
-      ...{ claim: hot.claim, record: hot.record },
-    },
     reports: {
       addWaits: createAddWaits(engine),
       ...createExplained(engine),

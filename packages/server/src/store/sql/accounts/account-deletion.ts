@@ -1,11 +1,13 @@
+import { sql } from '../../../database/sql.ts';
+import { LOCK_TO_REMOVE, removeNextWebhook } from '../../../webhooks/sql/removal.ts';
 import type { AccountStore } from '../../contract/index.ts';
 import { freeInSteps, INBOXES_PER_STEP, inSequence, type Removal } from '../delete-in-steps.ts';
 import type { Dialect, Engine, Tx } from '../engine.ts';
 import { vacateAddresses } from '../inboxes/addresses.ts';
+import { kitOn } from '../kit-on.ts';
 import { removeDeletedInboxesOf } from '../reports/deleted-inboxes.ts';
 import { removeFailedWaitsOf } from '../reports/explained-waits.ts';
 import { DELETED } from '../tables/index.ts';
-import { removeNextWebhook } from '../webhooks/queue.ts';
 import { revokeAll } from './keys.ts';
 
 /** Marks an account as being deleted unless it is the last; then nothing is added to it (lock-account.ts). */
@@ -87,15 +89,8 @@ async function forgetResponses(tx: Tx, owner: string, limit: number): Promise<nu
 }
 
 /** Removes about `limit` rows of an account's webhooks, with their deliveries. */
-function removeWebhooks(
-  tx: Tx,
-  { lockToRemove }: Dialect,
-  accountId: string,
-  limit: number,
-): Promise<number> {
-  const all = tx.selectFrom('webhooks').select('id').where('account_id', '=', accountId);
-  return removeNextWebhook(tx, limit, all, lockToRemove);
-}
+const removeWebhooks = (tx: Tx, accountId: string, limit: number): Promise<number> =>
+  removeNextWebhook(kitOn(tx), limit, sql`account_id = ${accountId}`, LOCK_TO_REMOVE);
 
 /**
  * Removes about `limit` rows of an account's deleted inboxes.
@@ -141,7 +136,7 @@ export function createAccountDeletion(engine: Engine, removal: Removal): Account
     await freeInSteps(
       engine,
       inSequence(
-        (tx, limit) => removeWebhooks(tx, dialect, accountId, limit),
+        (tx, limit) => removeWebhooks(tx, accountId, limit),
         (tx, limit) => removeInboxes(tx, removal, accountId, limit, now),
         (tx, limit) => removeDeletedInboxesOf(tx, accountId, limit),
         (tx, limit) => removeFailedWaitsOf(tx, accountId, limit),
