@@ -81,6 +81,8 @@ describe('the architecture', () => {
     for (const file of files.filter((one) => !ROOTS.test(one) && one !== 'store.ts')) {
       for (const { target, isOwn } of importsOf(file)) {
         if (!isOwn || !target.endsWith('.ts') || areaOf(target) === areaOf(file)) continue;
+        // The SQL of nouns that has not moved to their folders yet calls that which has.
+        if (file.startsWith('store/sql/') && /\/sql(\.ts$|\/)/.test(target)) continue;
         if (ROOTS.test(target) || (target.includes('/') && levelOf(target) >= Math.max(levelOf(file), 1)))
           violations.push(`${file} imports ${target}`);
       }

@@ -21,6 +21,7 @@ function nameOf(text: string): string | undefined {
 
 /** Queries on a connection to PostgreSQL or, for reads, on a pool. */
 export class PostgresDb implements Tx {
+  readonly engine = 'postgres';
   readonly #client: Pick<PoolClient, 'query'>;
 
   constructor(client: Pick<PoolClient, 'query'>) {

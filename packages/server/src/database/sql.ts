@@ -73,6 +73,9 @@ export const databaseTime = (now: number | null): PerEngine =>
 export const eachOf = (rows: readonly object[]): Sql =>
   sql`${perEngine({ sqlite: 'json_each', postgres: 'json_array_elements' })}(${JSON.stringify(rows)})`;
 
+/** A `LIKE` that ignores at least the case of ASCII letters. */
+export const LIKE = perEngine({ sqlite: 'like', postgres: 'ilike' });
+
 /**
  * Locks the rows that a query reads until the transaction ends. SQLite has one writer at a time. Not `for update`,
  * which the foreign keys of rows that the intake inserts would wait for.

@@ -8,6 +8,7 @@ const MAX_STATEMENTS = 500;
 
 /** Queries on an open SQLite connection. Each is complete when its call returns; statements are prepared once. */
 export class SqliteDb implements Tx {
+  readonly engine = 'sqlite';
   readonly #database: DatabaseSync;
   readonly #statements = new LRUCache<string, StatementSync>({ max: MAX_STATEMENTS });
 

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
-import { MIGRATION_TABLES, migrate } from '../../store/sql/migrations/migrate.ts';
+import { migrate, VERSIONS_TABLE } from '../../database/migrate.ts';
+import { SqliteDb } from '../../database/sqlite-db.ts';
 import { openWriter } from '../../store/sqlite/connection.ts';
-import { kyselyOn, sqliteDialect } from '../../store/sqlite/kysely.ts';
 import { lockForServer } from '../../store/sqlite/open.ts';
 import { giveUpUnfinished } from '../../store/sqlite/staging.ts';
 import type { Value } from './row-hash.ts';
@@ -57,7 +57,7 @@ function readTables(database: Database): SourceTable[] {
     database,
     "select name from sqlite_schema where type = 'table' and name not like 'sqlite_%' order by name",
   );
-  const copied = found.filter((name) => !MIGRATION_TABLES.includes(name));
+  const copied = found.filter((name) => name !== VERSIONS_TABLE);
   return inOrderOfReference(database, copied).map((name) => ({
     name,
     columns: names(database, 'select name from pragma_table_info(?) order by name', name),
@@ -82,7 +82,9 @@ export async function openSource(path: string): Promise<Source> {
   try {
     const opened = openWriter({ path, busyTimeoutMs: BUSY_TIMEOUT_MS });
     database = opened;
-    await migrate(kyselyOn(opened), sqliteDialect);
+    opened.exec('begin immediate');
+    await migrate(new SqliteDb(opened), 'sqlite');
+    opened.exec('commit');
     giveUpUnfinished(opened);
     // Commands of the operator may open the database beside a server; they wait now, and then fail.
     opened.exec('begin immediate');

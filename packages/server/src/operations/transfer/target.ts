@@ -1,8 +1,8 @@
+import { VERSIONS_TABLE } from '../../database/migrate.ts';
 import { messageOf } from '../../errors.ts';
 import { connectAlone, requireDurable } from '../../store/postgres/connections/connection.ts';
 import { Servers } from '../../store/postgres/connections/servers.ts';
 import { upgradeTables } from '../../store/postgres/upgrade.ts';
-import { MIGRATION_TABLES } from '../../store/sql/migrations/migrate.ts';
 import type { Value } from './row-hash.ts';
 import { quote, type SourceTable } from './source.ts';
 
@@ -32,9 +32,9 @@ async function readColumns(client: Client): Promise<Map<string, string[]>> {
   const { rows } = await client.query(
     `select table_name::text as name, array_agg(column_name::text order by column_name::text collate "C") as columns
      from information_schema.columns join information_schema.tables using (table_schema, table_name)
-     where table_schema = current_schema() and table_type = 'BASE TABLE' and table_name <> all($1)
+     where table_schema = current_schema() and table_type = 'BASE TABLE' and table_name <> $1
      group by table_name`,
-    [MIGRATION_TABLES],
+    [VERSIONS_TABLE],
   );
   return new Map(rows.map(({ name, columns }) => [name, columns]));
 }

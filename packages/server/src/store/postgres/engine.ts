@@ -26,6 +26,7 @@ export function postgresEngine(pool: Connections): Engine & { hot: HotCalls } {
         runTransaction(pool, (client) =>
           work(addBridge(new PostgresDb(client), { tx: txOn(client), engine })),
         ),
+      flight: (work) => runFlights(pool, (client) => work(new PostgresDb(client))),
     },
     transaction: (work) => runTransaction(pool, (client) => work(txOn(client))),
   };

@@ -56,14 +56,6 @@ export function kyselyOn(client: Pick<PoolClient, 'query'>): Db {
 }
 
 export const postgresDialect: Dialect = {
-  blob: 'bytea',
-  id: sql`text collate "C"`,
-  integer: 'bigint',
-  rowNumber: (column) => column.primaryKey().generatedByDefaultAsIdentity(),
-  keyed: (table) => table,
-  async onlyOnPostgres(db, statements) {
-    for (const statement of statements) await sql.raw(statement).execute(db);
-  },
   // Not `for update`, which the foreign keys of rows that the intake inserts would wait for.
   lockRows: (query) => query.forNoKeyUpdate(),
   keepRows: (query) => query.forKeyShare(),

@@ -1,4 +1,5 @@
 import type { PoolClient } from 'pg';
+import type { Flight } from '../../database/operations.ts';
 import { outcomeUnknown } from '../failures.ts';
 import type { Connections } from './connections/connection.ts';
 import { isConflict, isOfStatement, isUnanswered, together, toUnavailable } from './errors.ts';
@@ -38,12 +39,6 @@ async function commit(client: PoolClient): Promise<void> {
   if (command !== 'COMMIT') throw new Error(`The transaction was rolled back (${command}).`);
   const [warning] = warnings;
   if (warning !== undefined) throw new CommitFailed(warning);
-}
-
-/** What a transaction returns, and the statements of it that are still under way; the COMMIT follows them. */
-export interface Flight<T> {
-  result: T;
-  written: Promise<unknown>;
 }
 
 /**

@@ -11,6 +11,7 @@ export function kitOn(on: Db): KitTx {
     return on.executeQuery(CompiledQuery.raw(text, values));
   };
   return {
+    engine,
     all: async <Row>(query: Sql) => (await execute(query)).rows as Row[],
     first: async <Row>(query: Sql) => (await execute(query)).rows[0] as Row | undefined,
     run: async (query) => Number((await execute(query)).numAffectedRows ?? 0),

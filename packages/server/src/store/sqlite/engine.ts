@@ -26,7 +26,16 @@ export function writingEngine(
   const engine: Engine = {
     db,
     dialect: sqliteDialect,
-    kit: { db: tx, transaction: (work, of) => run(() => work(tx), of) },
+    kit: {
+      db: tx,
+      transaction: (work, of) => run(() => work(tx), of),
+      flight: (work) =>
+        run(async () => {
+          const { result, written } = await work(tx);
+          await written;
+          return result;
+        }),
+    },
     // There is one connection, so whatever runs during a transaction is part of it.
     transaction: (work, of) => run(() => work(db as Tx), of),
   };
@@ -58,7 +67,7 @@ export function readingEngine(database: DatabaseSync): Engine & { hot: HotCalls 
   return {
     db: kyselyOn(database),
     dialect: sqliteDialect,
-    kit: { db: new SqliteDb(database), transaction: refuse },
+    kit: { db: new SqliteDb(database), transaction: refuse, flight: refuse },
     transaction: refuse,
     hot: { addBatch: refuse, stage: refuse },
   };

@@ -50,6 +50,13 @@ async function openOn(url: string): Promise<Opened> {
           await beforeTransaction();
           return engine.transaction(work);
         },
+        kit: {
+          ...engine.kit,
+          async transaction(work) {
+            await beforeTransaction();
+            return engine.kit.transaction(work);
+          },
+        },
       });
       others.push({ ...another, close: () => pool.end() });
       return another;
