@@ -64,8 +64,8 @@ async function readLine(question: string): Promise<string> {
 }
 
 /** Opens the store of a server, which may be running. */
-async function openStore({ dataDir, databaseUrl, databaseDirectUrl }: Config): Promise<Store> {
-  if (databaseUrl !== null) return openPostgres({ url: databaseUrl, directUrl: databaseDirectUrl });
+async function openStore({ dataDir, databaseUrl }: Config): Promise<Store> {
+  if (databaseUrl !== null) return openPostgres({ url: databaseUrl });
   const path = databasePath(dataDir);
   if (!existsSync(path)) {
     throw new Error(

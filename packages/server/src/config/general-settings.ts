@@ -27,27 +27,11 @@ export const GENERAL_SETTINGS = {
     name: 'MAYFLY_DATABASE_URL',
     fallback: '',
     allowed:
-      'a URL such as postgres://user:password@host:5432/database, with several hosts separated by commas where there are standbys, or nothing for the embedded database',
+      'a URL such as postgres://user:password@host:5432/database, or nothing for the embedded database',
     sentence:
       'PostgreSQL 15 or newer instead of the embedded database. Several servers may share one (docs/operations.md).',
     secret: true,
     parse: orNone(postgresUrl),
-  }),
-  databaseDirectUrl: setting({
-    name: 'MAYFLY_DATABASE_DIRECT_URL',
-    fallback: '',
-    allowed: 'a URL as in MAYFLY_DATABASE_URL, or nothing where that one has no pooler in between',
-    sentence:
-      'The same database without a connection pooler such as PgBouncer, for the two things that need a connection of their own: migrations and LISTEN.',
-    secret: true,
-    parse: orNone(postgresUrl),
-  }),
-  databaseNotify: setting({
-    name: 'MAYFLY_DATABASE_NOTIFY',
-    fallback: 'on',
-    ...SWITCH,
-    sentence:
-      'Whether servers on one PostgreSQL notify each other of changes by LISTEN and NOTIFY. With off, each polls the database ten times a second while requests are held.',
   }),
   domains: setting({
     name: 'MAYFLY_DOMAINS',

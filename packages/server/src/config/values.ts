@@ -112,13 +112,10 @@ export function folder(text: string): string {
   return text;
 }
 
-/** The URL of a PostgreSQL database, with one host or several, separated by commas. */
+/** The URL of a PostgreSQL database. */
 export function postgresUrl(text: string): string {
-  const [, before = '', hosts = '', after = ''] = /^(\w+:\/\/(?:[^@/?#]*@)?)([^/?#]*)(.*)$/s.exec(text) ?? [];
-  for (const host of hosts.split(',')) {
-    const { protocol, hostname } = new URL(before + host + after);
-    if (!/^postgres(ql)?:$/.test(protocol) || hostname === '') throw new Error('not a URL of PostgreSQL');
-  }
+  const { protocol, hostname } = new URL(text);
+  if (!/^postgres(ql)?:$/.test(protocol) || hostname === '') throw new Error('not a URL of PostgreSQL');
   return text;
 }
 

@@ -36,8 +36,6 @@ export function openStore(
   }
   return openPostgres({
     url: config.databaseUrl,
-    directUrl: config.databaseDirectUrl,
-    notify: config.databaseNotify === 'on',
     onCrash,
     onDamage: (err) => log.error({ err }, 'The database is damaged. "pg_amcheck" finds out what is affected'),
     onError: (err) => log.warn({ err }, 'A connection to the database failed; the next call opens a new one'),

@@ -1,16 +1,15 @@
-import type { PoolClient } from 'pg';
-import { PostgresDb } from '../../database/postgres-db.ts';
+import type { Pool, PoolClient } from 'pg';
+import { PostgresDb } from '../../database/postgres/postgres-db.ts';
+import { runFlights, runTransaction } from '../../database/postgres/transactions.ts';
 import { addBridge } from '../sql/bridge.ts';
 import type { Engine, HotCalls, Tx } from '../sql/engine.ts';
 import { createEvict } from '../sql/messages/eviction.ts';
 import { createSources } from '../sql/messages/sources.ts';
 import { addBatch, stageSource } from './add-batch.ts';
-import type { Connections } from './connections/connection.ts';
 import { kyselyOn, postgresDialect } from './kysely.ts';
-import { runFlights, runTransaction } from './transactions.ts';
 
 /** The engine on a pool of connections. */
-export function postgresEngine(pool: Connections): Engine & { hot: HotCalls } {
+export function postgresEngine(pool: Pool): Engine & { hot: HotCalls } {
   const transactions = new WeakMap<PoolClient, Tx>();
   const txOn = (client: PoolClient): Tx => {
     const tx = transactions.get(client) ?? (kyselyOn(client) as Tx);

@@ -1,8 +1,7 @@
-import type { PoolClient } from 'pg';
-import type { Flight } from '../../database/operations.ts';
+import type { Pool, PoolClient } from 'pg';
 import { outcomeUnknown } from '../failures.ts';
-import type { Connections } from './connections/connection.ts';
-import { isConflict, isOfStatement, isUnanswered, together, toUnavailable } from './errors.ts';
+import type { Flight } from '../operations.ts';
+import { isConflict, isOfStatement, together, toUnavailable } from './errors.ts';
 
 /** A transaction that was chosen to end a deadlock is run again this often. */
 const MAX_ATTEMPTS = 5;
@@ -62,7 +61,7 @@ async function commitBehind(client: PoolClient, written: Promise<unknown>): Prom
  */
 type Work<T> = (client: PoolClient, begun: Promise<unknown>) => Promise<Flight<T>>;
 
-async function attempt<T>(pool: Connections, work: Work<T>): Promise<T> {
+async function attempt<T>(pool: Pool, work: Work<T>): Promise<T> {
   const client = await pool.connect();
   let broken: Error | undefined;
   try {
@@ -74,7 +73,7 @@ async function attempt<T>(pool: Connections, work: Work<T>): Promise<T> {
     await commitBehind(client, written);
     return result;
   } catch (error) {
-    if (error instanceof CommitFailed || (error instanceof Error && isUnanswered(error))) broken = error;
+    if (error instanceof CommitFailed) broken = error;
     else {
       await client.query('rollback').catch((cause: Error) => {
         broken = cause;
@@ -92,7 +91,7 @@ async function attempt<T>(pool: Connections, work: Work<T>): Promise<T> {
  * be sent together with its first and last statements.
  * @throws what `work` throws; AppError `unavailable`, or `outcome_unknown` if it may have been committed
  */
-export async function runFlights<T>(pool: Connections, work: Work<T>): Promise<T> {
+export async function runFlights<T>(pool: Pool, work: Work<T>): Promise<T> {
   for (let attempts = 1; ; attempts++) {
     try {
       return await attempt(pool, work);
@@ -104,7 +103,7 @@ export async function runFlights<T>(pool: Connections, work: Work<T>): Promise<T
 }
 
 /** The same for work that waits for each of its statements. */
-export function runTransaction<T>(pool: Connections, work: (client: PoolClient) => Promise<T>): Promise<T> {
+export function runTransaction<T>(pool: Pool, work: (client: PoolClient) => Promise<T>): Promise<T> {
   return runFlights(pool, async (client, begun) => {
     await begun;
     return { result: await work(client), written: DONE };

@@ -1,6 +1,6 @@
 import type { PoolClient } from 'pg';
-import type { Tx } from './operations.ts';
-import { compile, type Sql } from './sql.ts';
+import type { Tx } from '../operations.ts';
+import { compile, type Sql } from '../sql.ts';
 
 /**
  * Names of statements by their texts: PostgreSQL plans a named statement once a connection. A named statement

@@ -1,7 +1,12 @@
 import { AppError, codeOf, messageOf } from '../../errors.ts';
 import { DAMAGED_PAGE, damaged, unavailable } from '../failures.ts';
-import { StandbyError } from './connections/servers.ts';
-import { NoAnswerError } from './connections/silence.ts';
+
+/** The server of a new connection is in recovery: it cannot be written to until it becomes the primary. */
+export class StandbyError extends Error {
+  constructor() {
+    super('The PostgreSQL server is a standby. Give the address of the primary in MAYFLY_DATABASE_URL.');
+  }
+}
 
 /** State of the storage by the class of an SQLSTATE (PostgreSQL manual, appendix A). */
 const STATES_BY_CLASS: Readonly<Record<string, string>> = {
@@ -27,10 +32,7 @@ const DAMAGED = /^XX00[12]$/;
 const UNREACHABLE =
   /^(ECONNREFUSED|ECONNRESET|EPIPE|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|ENOTFOUND|EAI_AGAIN)$/;
 const CLOSED_TEXT = /connection (terminated|ended)|not queryable|client was closed/i;
-const NO_CONNECTION_TEXT = /timeout (exceeded|expired)|after calling end/i;
-
-/** The error of `pg` for a statement that was not answered in time. */
-const NO_ANSWER = 'Query read timeout';
+const NO_ANSWER_TEXT = /timeout (exceeded|expired)|read timeout|after calling end/i;
 
 const SERIALIZATION_FAILURE = '40001';
 const DEADLOCK = '40P01';
@@ -56,27 +58,6 @@ export function isConflict(error: unknown): boolean {
 /** True if the lock of a row or table was not free in time. */
 export function isLocked(error: unknown): boolean {
   return stateOf(error) === LOCK_NOT_AVAILABLE;
-}
-
-/** True if the connection was closed before the statement was answered. */
-export function isClosed(error: unknown): boolean {
-  const code = stateOf(error);
-  // 57P01 to 57P03: the server shuts down, has crashed, or does not accept connections yet.
-  return (
-    /^57P0[123]$/.test(code) ||
-    UNREACHABLE.test(code) ||
-    (error instanceof Error && CLOSED_TEXT.test(error.message))
-  );
-}
-
-/** True if all connections were in use for too long. */
-export function isPoolExhausted(error: unknown): boolean {
-  return error instanceof Error && /timeout exceeded when trying to connect/.test(error.message);
-}
-
-/** True if the connection of a statement did not answer in time: nothing more can be sent on it. */
-export function isUnanswered(error: unknown): boolean {
-  return error instanceof NoAnswerError || (error instanceof Error && error.message === NO_ANSWER);
 }
 
 /**
@@ -106,7 +87,7 @@ export function toUnavailable(error: unknown): AppError | undefined {
   const state = STATES[code] ?? (/^[0-9A-Z]{5}$/.test(code) ? STATES_BY_CLASS[code.slice(0, 2)] : undefined);
   if (state !== undefined) return unavailable(state, error);
   if (error instanceof StandbyError) return unavailable('without a primary', error);
-  if (isClosed(error) || isUnanswered(error) || NO_CONNECTION_TEXT.test(error.message))
+  if (UNREACHABLE.test(code) || CLOSED_TEXT.test(error.message) || NO_ANSWER_TEXT.test(error.message))
     return unavailable('unreachable', error);
   return undefined;
 }
