@@ -1,13 +1,21 @@
-import { domains } from './accounts/sql.ts';
+import { accounts, domains, keys } from './accounts/sql.ts';
 import { sessions } from './console/sql.ts';
 import type { Calls } from './database/operations.ts';
+import { deleteAccount } from './retention/delete-account.ts';
 import { log } from './webhooks/sql/log.ts';
 import { queue } from './webhooks/sql/queue.ts';
 import { record } from './webhooks/sql/record.ts';
 import { webhooks } from './webhooks/sql/webhooks.ts';
 
 /** All operations of the store by noun. The main thread and the threads of the database share this table. */
-export const operations = { domains, sessions, webhooks, deliveries: { ...queue, record, ...log } };
+export const operations = {
+  accounts: { ...accounts, delete: deleteAccount },
+  keys,
+  domains,
+  sessions,
+  webhooks,
+  deliveries: { ...queue, record, ...log },
+};
 
 /** The store as callers have it. */
 export type Operated = Calls<typeof operations>;

@@ -49,6 +49,7 @@ const LEVELS = [
   ['messages'],
   ['inbound', 'waits', 'webhooks'],
   ['smtp', 'reports', 'recordings'],
+  ['retention'],
 ];
 /** Roots, which may import everything: what constructs the server, its commands, and all routes. `store.ts` lists the operations of all folders. */
 const ROOTS =
@@ -78,7 +79,9 @@ const HOME: Record<string, RegExp> = {
 describe('the architecture', () => {
   it('lets files import files of their own folder and of lower levels only', () => {
     const violations: string[] = [];
-    for (const file of files.filter((one) => !ROOTS.test(one) && one !== 'store.ts')) {
+    // What is left of `store/` goes into the folders above it, one noun after the other.
+    const ruled = files.filter((one) => !ROOTS.test(one) && !/^store(\/|\.ts$)/.test(one));
+    for (const file of ruled) {
       for (const { target, isOwn } of importsOf(file)) {
         if (!isOwn || !target.endsWith('.ts') || areaOf(target) === areaOf(file)) continue;
         // The SQL of nouns that has not moved to their folders yet calls that which has.

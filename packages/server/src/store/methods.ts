@@ -22,20 +22,6 @@ type OwnPath = Exclude<MethodPath, `${keyof typeof operations}.${string}`>;
 
 /** The kind of every method. It does not compile if a method of the Store is missing. */
 const OWN: Readonly<Record<OwnPath, MethodKind>> = {
-  'accounts.createFirst': 'write',
-  'accounts.findFirst': 'read',
-  'accounts.find': 'read',
-  'accounts.create': 'write',
-  'accounts.list': 'read',
-  'accounts.setPlan': 'write',
-  'accounts.delete': 'write',
-  'keys.findByHash': 'read',
-  'keys.create': 'write',
-  'keys.list': 'read',
-  'keys.find': 'read',
-  'keys.revoke': 'write',
-  'keys.used': 'add',
-  'keys.newestHash': 'read',
   'usage.lease': 'add',
   'usage.report': 'add',
   'usage.read': 'read',

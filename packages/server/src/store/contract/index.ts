@@ -1,5 +1,4 @@
 import type { Operated } from '../../store.ts';
-import type { AccountStore, KeyStore } from './accounts.ts';
 import type { FaultStore } from './faults.ts';
 import type { AddressStore, InboxStore } from './inboxes.ts';
 import type { LimitStore } from './limits.ts';
@@ -8,7 +7,7 @@ import type { RefusalStore } from './refusals.ts';
 import type { ReportStore } from './reports.ts';
 import type { UsageStore } from './usage.ts';
 
-export type * from './accounts.ts';
+export type { AccountRecord, DomainRecord, KeyRecord, KeyScope, ListedKey } from '../../accounts/sql.ts';
 export type * from './faults.ts';
 export type * from './inboxes.ts';
 export type * from './limits.ts';
@@ -34,8 +33,6 @@ export type * from './usage.ts';
  *   must assume the worse case. Over HTTP it is 503 `unavailable`, over SMTP 451.
  */
 export interface Store extends Operated {
-  accounts: AccountStore;
-  keys: KeyStore;
   usage: UsageStore;
   limits: LimitStore;
   addresses: AddressStore;

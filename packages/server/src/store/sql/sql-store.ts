@@ -2,9 +2,6 @@ import { callsOn } from '../../database/operations.ts';
 import { operations } from '../../store.ts';
 import { createMailBatcher } from '../batcher.ts';
 import type { Store } from '../contract/index.ts';
-import { createAccountDeletion } from './accounts/account-deletion.ts';
-import { createAccounts } from './accounts/accounts.ts';
-import { createKeys } from './accounts/keys.ts';
 import { createRemoval } from './delete-in-steps.ts';
 import type { Engine, HotCalls } from './engine.ts';
 import { createAddresses } from './inboxes/addresses.ts';
@@ -25,8 +22,6 @@ export function createSqlStore(engine: Engine & { hot: HotCalls }): Store {
   const removal = createRemoval(engine);
   return {
     ...callsOn(operations, engine.kit),
-    accounts: { ...createAccounts(engine), delete: createAccountDeletion(engine, removal) },
-    keys: createKeys(engine),
     usage: createUsage(engine),
     limits: createLimits(engine),
     addresses: createAddresses(engine),

@@ -268,9 +268,7 @@ export const queue = {
       await tx.run(
         sql`update deliveries set due_at = ${schedule}, leased_until = null where leased_until is not null`,
       );
-      await tx.run(
-        sql`update deliveries set due_at = ${schedule} where due_at > ${schedule} and round = 0`,
-      );
+      await tx.run(sql`update deliveries set due_at = ${schedule} where due_at > ${schedule} and round = 0`);
       await tx.run(
         sql`update webhooks set next_at = ${schedule}, blocked_until = 0 where next_at is not null`,
       );

@@ -45,15 +45,15 @@ async function openOn(url: string): Promise<Opened> {
       const engine = postgresEngine(pool);
       const another = createSqlStore({
         ...engine,
-        async transaction(work) {
+        async transaction(work, of) {
           await beforeTransaction();
-          return engine.transaction(work);
+          return engine.transaction(work, of);
         },
         kit: {
           ...engine.kit,
-          async transaction(work) {
+          async transaction(work, of) {
             await beforeTransaction();
-            return engine.kit.transaction(work);
+            return engine.kit.transaction(work, of);
           },
         },
       });
