@@ -1,7 +1,9 @@
 import { accounts, domains, keys } from './accounts/sql.ts';
 import { sessions } from './console/sql.ts';
 import type { Calls } from './database/operations.ts';
+import { reports } from './reports/sql.ts';
 import { deleteAccount } from './retention/delete-account.ts';
+import { waits } from './waits/sql.ts';
 import { log } from './webhooks/sql/log.ts';
 import { queue } from './webhooks/sql/queue.ts';
 import { record } from './webhooks/sql/record.ts';
@@ -15,6 +17,8 @@ export const operations = {
   sessions,
   webhooks,
   deliveries: { ...queue, record, ...log },
+  waits,
+  reports,
 };
 
 /** The store as callers have it. */

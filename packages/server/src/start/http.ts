@@ -31,7 +31,7 @@ export async function startHttp(
 ): Promise<HttpEndpoint> {
   const { config, store, guard, events, plans, metrics, gauges, clock, log, opened } = shared;
   const { createHttpServer } = await import('../http/server.ts');
-  const waitLog = createWaitLog(store.reports, clock, (err) =>
+  const waitLog = createWaitLog(store.waits, clock, (err) =>
     log.error({ err }, 'Ended waits could not be stored'),
   );
   opened.onClose(() => waitLog.flushed());

@@ -3,7 +3,7 @@ import type { EventBus } from '../events.ts';
 import type { Logger } from '../log.ts';
 import type { WebhookMetrics } from '../operations/metrics.ts';
 import type { Store } from '../store/contract/index.ts';
-import { createBatcher } from './batcher.ts';
+import { Batcher } from '../workers/batcher.ts';
 import { createEventBodies } from './event-body.ts';
 import type { AttemptOutcome } from './outbound/outcome.ts';
 import { ATTEMPT_TIMEOUT_MS, type Sender } from './outbound/send.ts';
@@ -143,7 +143,7 @@ export function createDeliverer(deps: DelivererDeps): Deliverer {
 function createAttempt(deps: DelivererDeps) {
   const { store, schedule, sender, clock, log, metrics } = deps;
   const bodyOf = createEventBodies(deps);
-  const recorder = createBatcher((results: AttemptResult[]) =>
+  const recorder = new Batcher((results: AttemptResult[]) =>
     store.deliveries.record(results, clock.now(), schedule.now()),
   );
 

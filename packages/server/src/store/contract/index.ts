@@ -4,7 +4,6 @@ import type { AddressStore, InboxStore } from './inboxes.ts';
 import type { LimitStore } from './limits.ts';
 import type { MessageStore } from './messages.ts';
 import type { RefusalStore } from './refusals.ts';
-import type { ReportStore } from './reports.ts';
 import type { UsageStore } from './usage.ts';
 
 export type { AccountRecord, DomainRecord, KeyRecord, KeyScope, ListedKey } from '../../accounts/sql.ts';
@@ -13,7 +12,6 @@ export type * from './inboxes.ts';
 export type * from './limits.ts';
 export type * from './messages.ts';
 export type * from './refusals.ts';
-export type * from './reports.ts';
 export type * from './usage.ts';
 
 /**
@@ -40,7 +38,6 @@ export interface Store extends Operated {
   faults: FaultStore;
   messages: MessageStore;
   refusals: RefusalStore;
-  reports: ReportStore;
   upkeep: Upkeep;
   /**
    * A version of the stored data: it grows with every write of this process. While it is the same, inboxes and

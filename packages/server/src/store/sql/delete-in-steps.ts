@@ -1,12 +1,12 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { sql } from 'kysely';
 import { AppError } from '../../errors.ts';
+import { removeContentOf } from '../../waits/sql.ts';
 import { cancelOfInboxes } from '../../webhooks/sql/removal.ts';
 import type { Engine, Tx } from './engine.ts';
 import { kitOn } from './kit-on.ts';
 import { createSources, rowsToFree, type Sources } from './messages/sources.ts';
 import { prepare, type Slots } from './prepared.ts';
-import { removeContentOf } from './reports/explained-waits.ts';
 import { DELETED } from './tables/index.ts';
 
 /** Rows deleted in one transaction: one or two milliseconds, during which other writes wait. */
@@ -189,7 +189,7 @@ export function createRemoval(engine: Engine): Removal {
     if (emptied.length === 0) return freed;
     const isEmptied = new Set(emptied);
     const emptiedIds = inboxes.filter(({ seq }) => isEmptied.has(seq)).map(({ id }) => id);
-    await removeContentOf(tx, emptiedIds);
+    await removeContentOf(kitOn(tx), emptiedIds);
     await tx.deleteFrom('inboxes').where('seq', 'in', emptied).execute();
     return freed;
   }

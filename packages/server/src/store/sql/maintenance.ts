@@ -1,6 +1,7 @@
 import { type RawBuilder, type SqlBool, sql } from 'kysely';
 import { DAY_MS, MINUTE_MS } from '../../clock.ts';
 import { newId } from '../../ids.ts';
+import { removeContentOf } from '../../waits/sql.ts';
 import { takeWakes } from '../../webhooks/sql/queue.ts';
 import {
   cancelOfInboxes,
@@ -22,8 +23,7 @@ import { inSequence, type Removal } from './delete-in-steps.ts';
 import type { Db, Engine, Tx } from './engine.ts';
 import { kitOn } from './kit-on.ts';
 import { giveUpStaged } from './messages/staged.ts';
-import { removeContentOf } from './reports/explained-waits.ts';
-import { DELETED, type Tables } from './tables/index.ts';
+import { DELETED } from './tables/index.ts';
 
 /**
  * Deletes about `limit` rows that are no longer needed at `now`; fewer mean that nothing is left. A row that
@@ -58,7 +58,7 @@ function freeEndedInboxes({ dialect }: Engine, { freeMessages, sources }: Remova
       freed += await cancelOfInboxes(kitOn(tx), limit - freed, [ended.id], now);
       if (freed >= limit) break;
       freed += await freeMessages(tx, ended.seq, limit - freed, released);
-      await removeContentOf(tx, [ended.id]);
+      await removeContentOf(kitOn(tx), [ended.id]);
       const isDone = freed < limit;
       // A deleted inbox cannot be extended.
       if (!isDone && ended.expires_at === DELETED) break;
@@ -84,7 +84,7 @@ function freeEndedInboxes({ dialect }: Engine, { freeMessages, sources }: Remova
  * @param isOld the condition at a time
  */
 function removeOld(
-  table: keyof Tables & string,
+  table: string,
   key: readonly string[],
   isOld: (now: number) => RawBuilder<SqlBool>,
 ): Chore {

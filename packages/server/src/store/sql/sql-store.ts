@@ -11,9 +11,6 @@ import { createRefusals } from './inboxes/refusals.ts';
 import { createLimits } from './limits.ts';
 import { createUpkeep } from './maintenance.ts';
 import { createMessages } from './messages/messages.ts';
-import { createExplained } from './reports/explained-waits.ts';
-import { createListLabels, createListRun } from './reports/list-run.ts';
-import { createAddWaits } from './reports/waits.ts';
 import { createUsage } from './usage.ts';
 
 /** The store on an engine. The tables must exist (`migrate`). Closing it closes the engine's database. */
@@ -33,12 +30,6 @@ export function createSqlStore(engine: Engine & { hot: HotCalls }): Store {
       stage: hot.stage,
     },
     refusals: createRefusals(engine),
-    reports: {
-      addWaits: createAddWaits(engine),
-      ...createExplained(engine),
-      listRun: createListRun(engine),
-      listLabels: createListLabels(engine),
-    },
     upkeep: createUpkeep(engine, removal),
     // A transaction, because it tells whether the storage can be written to.
     ping: () =>

@@ -58,14 +58,13 @@ export function describeWebhookClocks(given: Given): void {
       const underWay = await claim(T + HOUR + 2_000);
       expect(underWay).toHaveLength(1);
       await store.deliveries.releaseAll(T);
-      for (let now = T; now < T + 3; now++) {
-        const claimed = await claim(now);
-        expect(claimed).toMatchObject([{ attemptNumber: 1 }]);
-        await record(claimed, 200, now);
-        if (now === T) await mail(T);
-      }
-      expect(await claim(T + 3)).toEqual([]);
-      expect((await log(T)).at(-1)).toMatchObject({ nextAttemptAt: T + HOUR + RETRY });
+      const [first, ...others] = await claim(T);
+      expect([first?.attemptNumber, others]).toEqual([1, []]);
+      await record(first ? [first] : [], 200, T);
+      await mail(T);
+      // Prompt by now.
+      expect((await claim(T)).map(({ attemptNumber }) => attemptNumber)).toEqual([1, 1]);
+      expect(await log(T)).toContainEqual(expect.objectContaining({ nextAttemptAt: T + HOUR + RETRY }));
     });
   });
 

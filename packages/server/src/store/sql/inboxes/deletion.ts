@@ -1,9 +1,9 @@
+import { keepForReports } from '../../../reports/sql.ts';
 import { moveWebhookEnds } from '../../../webhooks/sql/webhooks.ts';
 import type { InboxStore } from '../../contract/index.ts';
 import { freeInSteps, freeNowOrLater, INBOXES_PER_STEP, type Removal } from '../delete-in-steps.ts';
 import type { Engine, Tx } from '../engine.ts';
 import { kitOn } from '../kit-on.ts';
-import { keepForReports } from '../reports/deleted-inboxes.ts';
 import { DELETED } from '../tables/index.ts';
 import { vacateAddresses } from './addresses.ts';
 import { liveInboxes } from './live-inboxes.ts';
@@ -38,7 +38,7 @@ export function createInboxDeletion(
       .execute();
     await vacateAddresses(tx, live, now);
     await moveWebhookEnds(kitOn(tx), accountId, ids, now);
-    await keepForReports(tx, ids, now);
+    await keepForReports(kitOn(tx), ids, now);
     return ids;
   }
 
