@@ -1,7 +1,7 @@
 /**
  * `node bench/mime-differences.ts OTHER`: how this tree and another checkout of the project (a folder with
  * its dependencies installed) read the same mails. Prints every field that differs, mail by mail.
- * docs/mime-differences.md judges those between the first reader of our own and the library before it.
+ * docs/internals/mime-differences.md judges those between the first reader of our own and the library before it.
  */
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';

@@ -69,7 +69,7 @@ export function createWaitLog(
   clock: Clock,
   onLost: (error: unknown) => void,
 ): WaitLog {
-  const write = async (items: Item[]): Promise<void[]> => {
+  const write = async (items: Item[]): Promise<undefined[]> => {
     const ended = items.flatMap((item) => item.ended ?? []);
     const explained = items.flatMap((item) => item.explained ?? []);
     try {
