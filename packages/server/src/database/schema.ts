@@ -92,6 +92,11 @@ const ACCOUNTS = [
     times text not null, -- JSON text of the times of events, oldest first
     ends_at ${INT} not null
   ) ${KEYED}`,
+  // Servers that answer requests; the rates of accounts are divided by their number.
+  sql`create table nodes (
+    id ${ID} primary key,
+    seen_at ${INT} not null
+  ) ${KEYED}`,
 ];
 
 const INBOXES = [

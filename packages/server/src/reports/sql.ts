@@ -1,7 +1,8 @@
 import { setImmediate } from 'node:timers/promises';
 import { type Db, search, type Tx } from '../database/operations.ts';
 import { anyOf, EMPTY, join, type Sql, sql } from '../database/sql.ts';
-import { REFUSAL_KEPT_MS, TOMBSTONE_MS } from '../store/contract/retention.ts';
+import { REFUSAL_KEPT_MS } from '../refusals/sql.ts';
+import { TOMBSTONE_MS } from '../store/contract/retention.ts';
 import { type HeldCounts, type InboxWaits, waitsOf } from '../waits/sql.ts';
 
 /** Inboxes that one report shows; its sums have all. */

@@ -1,7 +1,10 @@
 import { type RawBuilder, type SqlBool, sql } from 'kysely';
 import { DAY_MS, MINUTE_MS } from '../../clock.ts';
 import { newId } from '../../ids.ts';
-import { removeContentOf } from '../../waits/sql.ts';
+import { REFUSAL_KEPT_MS } from '../../refusals/sql.ts';
+import { dayOf, monthOf } from '../../usage/calendar.ts';
+import { USAGE_KEPT_MS } from '../../usage/sql.ts';
+import { EXPLAINED_KEPT_MS, removeContentOf } from '../../waits/sql.ts';
 import { takeWakes } from '../../webhooks/sql/queue.ts';
 import {
   cancelOfInboxes,
@@ -10,15 +13,7 @@ import {
   trimLogs,
 } from '../../webhooks/sql/removal.ts';
 import type { StoreFigures, Upkeep } from '../contract/index.ts';
-import {
-  EXPLAINED_KEPT_MS,
-  REFUSAL_KEPT_MS,
-  SESSION_IDLE_MS,
-  STAGED_MS,
-  TOMBSTONE_MS,
-  USAGE_KEPT_MS,
-} from '../contract/retention.ts';
-import { dayOf, monthOf } from '../contract/usage.ts';
+import { SESSION_IDLE_MS, STAGED_MS, TOMBSTONE_MS } from '../contract/retention.ts';
 import { inSequence, type Removal } from './delete-in-steps.ts';
 import type { Db, Engine, Tx } from './engine.ts';
 import { kitOn } from './kit-on.ts';

@@ -5,13 +5,9 @@ import type { Store } from '../contract/index.ts';
 import { createRemoval } from './delete-in-steps.ts';
 import type { Engine, HotCalls } from './engine.ts';
 import { createAddresses } from './inboxes/addresses.ts';
-import { createFaults } from './inboxes/faults.ts';
 import { createInboxes } from './inboxes/inboxes.ts';
-import { createRefusals } from './inboxes/refusals.ts';
-import { createLimits } from './limits.ts';
 import { createUpkeep } from './maintenance.ts';
 import { createMessages } from './messages/messages.ts';
-import { createUsage } from './usage.ts';
 
 /** The store on an engine. The tables must exist (`migrate`). Closing it closes the engine's database. */
 export function createSqlStore(engine: Engine & { hot: HotCalls }): Store {
@@ -19,17 +15,13 @@ export function createSqlStore(engine: Engine & { hot: HotCalls }): Store {
   const removal = createRemoval(engine);
   return {
     ...callsOn(operations, engine.kit),
-    usage: createUsage(engine),
-    limits: createLimits(engine),
     addresses: createAddresses(engine),
     inboxes: createInboxes(engine, removal),
-    faults: createFaults(engine),
     messages: {
       ...createMessages(engine, removal),
       addBatch: createMailBatcher(hot.addBatch, dialect.mayDependOnContent),
       stage: hot.stage,
     },
-    refusals: createRefusals(engine),
     upkeep: createUpkeep(engine, removal),
     // A transaction, because it tells whether the storage can be written to.
     ping: () =>
