@@ -24,8 +24,8 @@ interface Place {
 
 /** The places of the rail, with the second key of `g …`. */
 const PLACES: readonly Place[] = [
-  { to: '/inboxes', label: 'Inboxes', icon: 'inbox', key: 'i' },
   { to: '/live', label: 'Live', icon: 'live', key: 'l' },
+  { to: '/inboxes', label: 'Inboxes', icon: 'inbox', key: 'i' },
   { to: '/why', label: 'Why nothing came', icon: 'question', key: 'y' },
   { to: '/runs', label: 'Test runs', icon: 'play', key: 'r' },
   { to: '/connect', label: 'Connect', icon: 'plug', key: 'c' },

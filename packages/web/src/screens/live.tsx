@@ -6,13 +6,15 @@ import { Feed } from '../lib/feed.ts';
 import { count } from '../lib/format.ts';
 import { useKeys } from '../lib/keys.ts';
 import { href, navigate, query } from '../lib/router.ts';
-import { mayfly, session } from '../lib/session.ts';
+import { mayfly } from '../lib/session.ts';
 import { Button, ScreenHead } from '../ui/basics.tsx';
+import { later } from '../ui/later.tsx';
 import { Search } from '../ui/search.tsx';
 import { Failure, Loading, Notice } from '../ui/states.tsx';
 import { rowKeys } from '../ui/window-list.tsx';
 import { FeedList } from './inbox/feed-list.tsx';
 
+const Listen = later(async () => (await import('./connect/listen.tsx')).Listen);
 const PAGE = 50;
 /** As many addresses as one request returns; those of other inboxes are looked up one by one. */
 const KNOWN = 200;
@@ -45,15 +47,7 @@ async function loadAddresses(): Promise<void> {
 }
 
 /** The messages, or the state that the list is in. */
-function Messages({
-  feed,
-  messages,
-  isSearch,
-}: {
-  feed: Feed;
-  messages: readonly api.MessageSummary[];
-  isSearch: boolean;
-}) {
+function Messages({ feed, messages }: { feed: Feed; messages: readonly api.MessageSummary[] }) {
   const error = feed.error.value;
   if (messages.length > 0) {
     return (
@@ -67,28 +61,9 @@ function Messages({
   }
   if (error !== undefined) return <Failure error={error} retry={feed.reload} />;
   if (feed.isLoading.value) return <Loading />;
-  if (!isSearch) return <Waiting />;
   return (
     <Notice icon="search" title="No message matches">
       <Button onClick={() => navigate(href('/live'))}>Show all messages</Button>
-    </Notice>
-  );
-}
-
-function Waiting() {
-  const smtp = session.value?.server.smtp;
-  return (
-    <Notice icon="live" title="Waiting for mail">
-      <p>
-        Mail for any inbox of the account appears here by itself
-        {smtp && (
-          <>
-            ; the SMTP server is <b class="mono">{`${smtp.host}:${smtp.port}`}</b>
-          </>
-        )}
-        .
-      </p>
-      <a href={href('/connect')}>Connect an application</a>
     </Notice>
   );
 }
@@ -115,11 +90,13 @@ function useFeed(q: string): Feed {
   return feed;
 }
 
-/** All mail of the account as it comes. */
+/** All mail of the account as it comes; while there is none, how to send some and what became of each attempt. */
 export function Live() {
   const q = query.value.get('q') ?? '';
   /** Id of the newest message when the list was paused: ids are in the order of arrival. */
   const [pausedAt, setPausedAt] = useState<string | null>(null);
+  /** True from when the account was seen without mail: the first one does not take the screen away. */
+  const [isListening, setListening] = useState(false);
   const box = useRef<HTMLDivElement>(null);
   const feed = useFeed(q);
   const all = visible(feed.messages.value);
@@ -127,6 +104,11 @@ export function Live() {
   const held = all.length - messages.length;
   const togglePause = () => setPausedAt(pausedAt === null ? (all[0]?.id ?? '') : null);
   useKeys({ ...rowKeys(box, messages.length), r: feed.reload, p: togglePause });
+  const isEmpty = q === '' && all.length === 0 && !feed.isLoading.value && feed.error.value === undefined;
+  useEffect(() => {
+    if (isEmpty) setListening(true);
+  }, [isEmpty]);
+  if (isEmpty || isListening) return <Listen title="Live" onShow={() => setListening(false)} />;
   return (
     <div class="screen fixed" ref={box}>
       <ScreenHead title="Live" lead="All mail of the account as it comes">
@@ -139,7 +121,7 @@ export function Live() {
         </Button>
       </ScreenHead>
       <Search q={q} feed={feed} label="Search all messages" placeholder="Search all messages" />
-      <Messages feed={feed} messages={messages} isSearch={q !== ''} />
+      <Messages feed={feed} messages={messages} />
     </div>
   );
 }
