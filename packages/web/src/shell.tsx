@@ -77,7 +77,7 @@ function Rail({
         <img src={icon} alt="" /> Mayfly
       </a>
       <button type="button" class="rail-button" onClick={onPalette}>
-        <Icon name="search" /> Go to… <kbd>Ctrl K</kbd>
+        <Icon name="search" /> Find… <kbd>Ctrl K</kbd>
       </button>
       <nav aria-label="Screens">
         <ul>
@@ -216,7 +216,7 @@ export function Shell({ at, children }: { at: string; children: ComponentChildre
           Mayfly
         </a>
         <i class={`dot ${connection.value}`} title={connection.value} />
-        <IconButton icon="search" label="Go to" onClick={() => setOverlay('palette')} />
+        <IconButton icon="search" label="Find" onClick={() => setOverlay('palette')} />
       </header>
       <Rail at={at} isShown={isMenu} who={who} onPalette={() => setOverlay('palette')} />
       <main id="main" tabIndex={-1}>
