@@ -5,7 +5,8 @@ import { dismiss, type Toast, toasts } from './lib/actions.ts';
 import { keepFocus } from './lib/focus.ts';
 import { count } from './lib/format.ts';
 import { useShortcuts } from './lib/keys.ts';
-import { connection, lastHeardAt, startLive } from './lib/live.ts';
+import { connection, lastHeardAt, stale, startLive } from './lib/live.ts';
+import { isNotifying, toggleNotifying } from './lib/notify.ts';
 import { quota } from './lib/quota.ts';
 import { href } from './lib/router.ts';
 import { type Session, session, signOut } from './lib/session.ts';
@@ -39,21 +40,20 @@ const PLACES: readonly Place[] = [
 export const placesOf = ({ inbox }: Session): readonly Place[] =>
   inbox ? [{ to: `/inboxes/${inbox.id}`, label: 'Inbox', icon: 'inbox' }] : PLACES;
 
-function LiveState() {
-  const state = connection.value;
-  const text =
-    state === 'open'
-      ? 'Live'
-      : state === 'connecting'
-        ? 'Connecting'
-        : `Offline · last update ${duration(now.value - lastHeardAt.value)} ago`;
-  return (
-    <p class="live-state">
-      <i class={`dot ${state}`} />
-      {text}
-    </p>
-  );
+function liveText(): string {
+  const ago = duration(now.value - lastHeardAt.value);
+  if (connection.value === 'connecting') return 'Connecting';
+  if (connection.value === 'lost')
+    return `${navigator.onLine ? 'Reconnecting' : 'This machine is offline'} · last update ${ago} ago`;
+  return stale.value > 0 ? 'Out of date' : 'Live';
 }
+
+const LiveState = () => (
+  <p class="live-state">
+    <i class={`dot ${stale.value > 0 ? 'lost' : connection.value}`} />
+    {liveText()}
+  </p>
+);
 
 const isCurrent = ({ to }: Place, at: string): boolean =>
   at.endsWith('/why') ? to === '/why' : at === to || at.startsWith(`${to}/`);
@@ -105,6 +105,14 @@ function Rail({
         <button type="button" class="rail-button" onClick={nextTheme}>
           <Icon name="sun" /> {THEMES[theme.value]}
         </button>
+        <button
+          type="button"
+          class="rail-button"
+          aria-pressed={isNotifying.value}
+          onClick={() => void toggleNotifying()}
+        >
+          <Icon name="bell" /> Notify: {isNotifying.value ? 'on' : 'off'}
+        </button>
         <button type="button" class="rail-button" onClick={() => void signOut()}>
           <Icon name="out" /> Sign out
         </button>
@@ -119,8 +127,8 @@ function Lost() {
   if (connection.value !== 'lost' || silence < 1_000) return null;
   return (
     <div class="banner" role="status">
-      <Icon name="warn" /> No connection to the server. Last update {duration(silence)} ago; it continues by
-      itself.
+      <Icon name="warn" /> {navigator.onLine ? 'No connection to the server' : 'This machine is offline'}.
+      Last update {duration(silence)} ago; it continues by itself.
     </div>
   );
 }

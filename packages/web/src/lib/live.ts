@@ -18,6 +18,8 @@ export interface Arrival {
 export const connection = signal<'connecting' | 'open' | 'lost'>('connecting');
 /** When something was last heard of the server. */
 export const lastHeardAt = signal(serverNow());
+/** How many parts of the page could not be loaded anew, and say so. */
+export const stale = signal(0);
 /** Grows with every opening of the stream: lists then ask for what they missed. */
 export const openings = signal(0);
 
@@ -34,18 +36,31 @@ export function onArrivals(listener: (arrivals: Arrival[]) => void): () => void 
   return () => listeners.delete(listener);
 }
 
+/**
+ * Pauses between deliveries, milliseconds. The page is drawn seldom while much arrives: it may be on the machine of
+ * the server, which needs the processor then.
+ */
+const PAUSE_MS = 100;
+const BURST_PAUSE_MS = 500;
+const HIDDEN_PAUSE_MS = 1_000;
+/** Arrivals in one delivery from which they are a burst. */
+const BURST = 10;
+let nextDelivery = 0;
+
+function flush(): void {
+  const arrivals = pending;
+  pending = [];
+  nextDelivery = performance.now() + (arrivals.length < BURST ? PAUSE_MS : BURST_PAUSE_MS);
+  for (const listener of listeners) listener(arrivals);
+}
+
 function deliver(arrival: Arrival): void {
-  lastHeardAt.value = serverNow();
   pending.push(arrival);
   if (pending.length > 1) return;
+  lastHeardAt.value = serverNow();
   // A hidden page has no frames.
-  const flush = () => {
-    const arrivals = pending;
-    pending = [];
-    for (const listener of listeners) listener(arrivals);
-  };
-  if (document.hidden) setTimeout(flush, 100);
-  else requestAnimationFrame(flush);
+  if (document.hidden) setTimeout(flush, HIDDEN_PAUSE_MS);
+  else setTimeout(() => requestAnimationFrame(flush), Math.max(0, nextDelivery - performance.now()));
 }
 
 function setConnection(isOpen: boolean): void {
@@ -72,6 +87,8 @@ export async function startLive({ account, inbox }: Session, signal: AbortSignal
     channel.close();
     connection.value = 'connecting';
   });
+  // The stream itself finds that only when its time is over.
+  addEventListener('offline', () => setConnection(false), { signal });
   tell({ hello: true });
   const onConnection = (isOpen: boolean) => {
     setConnection(isOpen);

@@ -49,7 +49,7 @@ function Verbs({ inbox, onChange, onEmptied }: HeadProps & { inbox: api.Inbox })
   const remove = () => {
     navigate(href('/inboxes'));
     deleteLater({
-      id,
+      ids: [id],
       text: `${address} is deleted`,
       remove: () => mayfly.call('DELETE /v1/inboxes/{id}', { path: { id } }),
       onUndo: () => navigate(href(`/inboxes/${id}`)),

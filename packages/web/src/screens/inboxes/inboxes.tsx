@@ -163,7 +163,7 @@ function useVerbs(list: Query<api.Inbox[]>, shown: readonly api.Inbox[]) {
     if (!inbox || isSink(inbox)) return;
     const index = shown.indexOf(inbox);
     deleteLater({
-      id: inbox.id,
+      ids: [inbox.id],
       text: `${inbox.address} is deleted`,
       remove: () => mayfly.call('DELETE /v1/inboxes/{id}', { path: { id: inbox.id } }),
     });
