@@ -43,9 +43,13 @@ export default defineConfig({
     rolldownOptions: {
       preserveEntrySignatures: false,
       output: {
-        // One script for the first screen, though others share parts of it.
+        // One script for the first screen, and one for screens that share parts: each script costs by itself.
         codeSplitting: {
-          groups: [{ name: 'index', tags: ['$initial'] }],
+          groups: [
+            { name: 'index', tags: ['$initial'], priority: 1 },
+            { name: 'why', test: /screens\/(why\/|runs\/(runs|failures))/ },
+            { name: 'account', test: /screens\/(webhooks|keys|usage|domains)|ui\/(shown|bars)/ },
+          ],
         },
       },
     },

@@ -4,7 +4,6 @@ import { href, match, navigate, path, query, url } from './lib/router.ts';
 import { loadSession, session, sessionError } from './lib/session.ts';
 import { showTitle } from './lib/title.ts';
 import { Inbox } from './screens/inbox/inbox.tsx';
-import { Inboxes } from './screens/inboxes/inboxes.tsx';
 import { Live } from './screens/live.tsx';
 import { Open, SignIn } from './screens/sign-in.tsx';
 import { Shell } from './shell.tsx';
@@ -17,7 +16,7 @@ type Screen = ComponentType<any>;
 const webhooks = () => import('./screens/webhooks/webhooks.tsx');
 /** Screens by path. Those that most visits do not need are loaded when they are opened. */
 const ROUTES: [pattern: string, screen: Screen, title: string][] = [
-  ['/inboxes', Inboxes, 'Inboxes'],
+  ['/inboxes', later(async () => (await import('./screens/inboxes/inboxes.tsx')).Inboxes), 'Inboxes'],
   ['/inboxes/:id', Inbox, 'Inbox'],
   ['/inboxes/:id/messages/:messageId', Inbox, 'Message'],
   ['/inboxes/:id/why', later(async () => (await import('./screens/why/why.tsx')).Why), 'Why nothing came'],

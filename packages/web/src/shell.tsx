@@ -12,7 +12,6 @@ import { href } from './lib/router.ts';
 import { type Session, session, signOut } from './lib/session.ts';
 import { nextTheme, theme } from './lib/theme.ts';
 import { duration, now } from './lib/time.ts';
-import { Help, Palette } from './screens/palette.tsx';
 import { IconButton } from './ui/basics.tsx';
 import { Icon, type IconName } from './ui/icons.tsx';
 
@@ -192,6 +191,19 @@ const ToastNote = ({ one: { id, text, kind, undo } }: { one: Toast }) => (
   </div>
 );
 
+const overlays = () => import('./screens/palette.tsx');
+/** They are loaded soon after the first screen, and are there when a key asks for them. */
+const PREPARE_MS = 500;
+
+/** The search of everything, or the help on keys; nothing until its script is loaded. */
+function Overlay({ shown, onClose }: { shown: 'palette' | 'help'; onClose: () => void }) {
+  const [loaded, setLoaded] = useState<Awaited<ReturnType<typeof overlays>>>();
+  useEffect(() => void overlays().then(setLoaded, onClose), []);
+  if (!loaded) return null;
+  const { Palette, Help } = loaded;
+  return shown === 'palette' ? <Palette onClose={onClose} /> : <Help onClose={onClose} />;
+}
+
 /** The frame of all screens: rail, palette, notes, and the stream of new mail. */
 export function Shell({ at, children }: { at: string; children: ComponentChildren }) {
   const who = session.value;
@@ -203,6 +215,10 @@ export function Shell({ at, children }: { at: string; children: ComponentChildre
     if (who) void startLive(who, controller.signal);
     return () => controller.abort();
   }, [id]);
+  useEffect(() => {
+    const timer = setTimeout(() => void overlays().catch(() => undefined), PREPARE_MS);
+    return () => clearTimeout(timer);
+  }, []);
   useEffect(() => setMenu(false), [at]);
   useShortcuts({ openPalette: () => setOverlay('palette'), openHelp: () => setOverlay('help') });
   if (!who) return null;
@@ -233,8 +249,7 @@ export function Shell({ at, children }: { at: string; children: ComponentChildre
         {children}
       </main>
       <Toasts />
-      {overlay === 'palette' && <Palette onClose={close('palette')} />}
-      {overlay === 'help' && <Help onClose={close('help')} />}
+      {overlay && <Overlay shown={overlay} onClose={close(overlay)} />}
     </div>
   );
 }

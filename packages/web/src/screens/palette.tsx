@@ -87,7 +87,7 @@ function useNames(words: string) {
   });
   const isWhole = words !== '' && (newest.data?.hasMore ?? false);
   const all = useQuery(`palette ${isWhole}`, async (signal) =>
-    isWhole ? loadInboxes({}, signal) : undefined,
+    isWhole ? (await loadInboxes({}, signal)).items : undefined,
   );
   return { inboxes: all.data ?? newest.data?.inboxes ?? [], labels: newest.data?.labels ?? [] };
 }

@@ -57,7 +57,7 @@ describe.skipIf(!CHROMIUM)(
       await app.send({ ...signUpMail(inbox.address, '626262'), subject: 'Welcome, Bob' });
       const { context, page, open, complaints } = await openConsole(browser, app);
       await open('/usage');
-    await page.getByRole('heading', { name: 'Usage' }).waitFor();
+      await page.getByRole('heading', { name: 'Usage' }).waitFor();
       const field = page.getByRole('combobox');
       const find = async (words: string) => {
         await page.keyboard.press('Control+k');

@@ -8,6 +8,7 @@ import { eachOf, mark, marksOf } from '../../lib/marks.ts';
 import { isGone } from '../../lib/query.ts';
 import { mayfly, mayWrite } from '../../lib/session.ts';
 import { Button, IconButton } from '../../ui/basics.tsx';
+import { TagField } from '../../ui/tag-field.tsx';
 import { focusedRow } from '../../ui/window-list.tsx';
 
 type Summary = api.MessageSummary;
@@ -100,29 +101,12 @@ export function useSelection(messages: readonly Summary[], onDeleted?: () => voi
   return { ids, isOn: isOn || chosen.length > 0, setOn, choose, clear, chosen, chooseAll, remove };
 }
 
-/** A field for the tag that all chosen mails get. */
-function TagField({ chosen, onDone }: { chosen: readonly Summary[]; onDone: () => void }) {
-  const add = (tag: string) =>
-    eachOf(chosen, (one) => {
-      const { tags } = marksOf(one);
-      return tags.includes(tag) ? Promise.resolve() : mark([one], { tags: [...tags, tag] });
-    });
-  return (
-    <input
-      class="tag-field"
-      aria-label="Tag for all selected"
-      placeholder="Tag"
-      maxLength={100}
-      autofocus
-      onBlur={onDone}
-      onKeyDown={({ key, currentTarget }) => {
-        const tag = currentTarget.value.trim();
-        if (key === 'Enter' && tag) void add(tag);
-        if (key === 'Enter' || key === 'Escape') onDone();
-      }}
-    />
-  );
-}
+/** Adds a tag to each mail that does not have it. */
+const addTag = (chosen: readonly Summary[], tag: string): Promise<void> =>
+  eachOf(chosen, async (one) => {
+    const { tags } = marksOf(one);
+    if (!tags.includes(tag)) await mark([one], { tags: [...tags, tag] });
+  });
 
 /** What can be done with the chosen mails; it takes the place of the search. */
 export function SelectionBar({ selection, total }: { selection: Selection; total: number }) {
@@ -147,7 +131,11 @@ export function SelectionBar({ selection, total }: { selection: Selection; total
                 Unread
               </Button>
               {isTagging ? (
-                <TagField chosen={chosen} onDone={done} />
+                <TagField
+                  label="Tag for all selected"
+                  onAdd={(tag) => void addTag(chosen, tag)}
+                  onDone={done}
+                />
               ) : (
                 <Button icon="tag" onClick={() => setTagging(true)}>
                   Tag

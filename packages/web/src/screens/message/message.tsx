@@ -14,6 +14,7 @@ import { Icon } from '../../ui/icons.tsx';
 import { later } from '../../ui/later.tsx';
 import { Loaded } from '../../ui/states.tsx';
 import { type Tab, Tabs } from '../../ui/tabs.tsx';
+import { TagField } from '../../ui/tag-field.tsx';
 import { Codes, firstLink } from './codes.tsx';
 import { Preview } from './preview.tsx';
 import { TextView } from './text.tsx';
@@ -277,19 +278,7 @@ function Tags({ message }: { message: api.Message }) {
         </Button>
       ))}
       {isAdding ? (
-        <input
-          class="tag-field"
-          aria-label="New tag"
-          placeholder="Tag"
-          maxLength={100}
-          autofocus
-          onBlur={() => setAdding(false)}
-          onKeyDown={({ key, currentTarget }) => {
-            const tag = currentTarget.value.trim();
-            if (key === 'Enter' && tag) set([...tags, tag]);
-            if (key === 'Enter' || key === 'Escape') setAdding(false);
-          }}
-        />
+        <TagField label="New tag" onAdd={(tag) => set([...tags, tag])} onDone={() => setAdding(false)} />
       ) : (
         <Button kind="quiet" icon="plus" onClick={() => setAdding(true)}>
           Tag
