@@ -1,6 +1,6 @@
 import type { api } from '@mayfly/client';
 import { effect, signal } from '@preact/signals';
-import { onArrivals, openings } from './live.ts';
+import { onArrivals, openings } from './arrivals.ts';
 
 /** One page of a list of messages, newest first. */
 export interface FeedPage {

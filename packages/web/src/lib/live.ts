@@ -1,5 +1,5 @@
-import type { api } from '@mayfly/client';
 import { signal } from '@preact/signals';
+import { type Arrival, openings, publish } from './arrivals.ts';
 import { mayfly, type Session } from './session.ts';
 import { serverNow } from './time.ts';
 
@@ -9,32 +9,18 @@ import { serverNow } from './time.ts';
  * is behind its cursor whenever the stream opens again, so nothing is lost by a cut, a closed tab or sleep.
  */
 
-export interface Arrival {
-  inboxId: string;
-  message: api.MessageSummary;
-}
-
 /** `lost`: the stream was cut and is being resumed. */
 export const connection = signal<'connecting' | 'open' | 'lost'>('connecting');
 /** When something was last heard of the server. */
 export const lastHeardAt = signal(serverNow());
 /** How many parts of the page could not be loaded anew, and say so. */
 export const stale = signal(0);
-/** Grows with every opening of the stream: lists then ask for what they missed. */
-export const openings = signal(0);
 
 /** Pauses between attempts to begin the stream double up to the longest; once begun, it resumes by itself. */
 const FIRST_PAUSE_MS = 1_000;
 const LONGEST_PAUSE_MS = 60_000;
 
-const listeners = new Set<(arrivals: Arrival[]) => void>();
 let pending: Arrival[] = [];
-
-/** Calls the listener with new mail, at most once a frame. @returns a function that ends it */
-export function onArrivals(listener: (arrivals: Arrival[]) => void): () => void {
-  listeners.add(listener);
-  return () => listeners.delete(listener);
-}
 
 /**
  * Pauses between deliveries, milliseconds. The page is drawn seldom while much arrives: it may be on the machine of
@@ -51,7 +37,7 @@ function flush(): void {
   const arrivals = pending;
   pending = [];
   nextDelivery = performance.now() + (arrivals.length < BURST ? PAUSE_MS : BURST_PAUSE_MS);
-  for (const listener of listeners) listener(arrivals);
+  publish(arrivals);
 }
 
 function deliver(arrival: Arrival): void {

@@ -1,7 +1,7 @@
 import { effect, signal } from '@preact/signals';
 import { toast } from './actions.ts';
+import { onArrivals } from './arrivals.ts';
 import { person } from './format.ts';
-import { onArrivals } from './live.ts';
 import { href, navigate } from './router.ts';
 
 const NAME = 'mayfly notify';

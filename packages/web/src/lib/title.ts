@@ -1,6 +1,6 @@
 import { computed, effect, signal } from '@preact/signals';
 import icon from '../icon.svg';
-import { onArrivals } from './live.ts';
+import { onArrivals } from './arrivals.ts';
 
 /*
  * The title and icon of the page, by which one finds it among many tabs. While the page is hidden they say how

@@ -1,7 +1,8 @@
 import { ApiError, ConnectionError } from '@mayfly/client/console';
 import type { ComponentChildren } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { openings, stale } from '../lib/live.ts';
+import { openings } from '../lib/arrivals.ts';
+import { stale } from '../lib/live.ts';
 import { isGone } from '../lib/query.ts';
 import { href } from '../lib/router.ts';
 import { duration, exact, now, serverNow } from '../lib/time.ts';

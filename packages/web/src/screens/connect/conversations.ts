@@ -1,6 +1,6 @@
 import type { api } from '@mayfly/client';
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { onArrivals } from '../../lib/live.ts';
+import { onArrivals } from '../../lib/arrivals.ts';
 import { quota } from '../../lib/quota.ts';
 import { mayfly } from '../../lib/session.ts';
 import { serverNow } from '../../lib/time.ts';

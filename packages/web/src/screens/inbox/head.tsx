@@ -88,7 +88,7 @@ function Verbs({ inbox, onChange, onEmptied }: HeadProps & { inbox: api.Inbox })
       )}
       {messageCount > 0 && (
         <a
-          class="button verb"
+          class="button verb wide-only"
           href={`/v1/inboxes/${id}/export`}
           download
           data-tip="Download all messages"

@@ -1,23 +1,22 @@
 import type { api } from '@mayfly/client';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { attempt, copy, deleteLater, toast, visible } from '../../lib/actions.ts';
+import { onArrivals, openings } from '../../lib/arrivals.ts';
 import { afterLayout, keepFocus } from '../../lib/focus.ts';
 import { count, plural } from '../../lib/format.ts';
 import { useKeys } from '../../lib/keys.ts';
-import { onArrivals, openings } from '../../lib/live.ts';
 import { loadInboxes } from '../../lib/pages.ts';
 import { type Query, useQuery } from '../../lib/query.ts';
 import { href, navigate, query, setQuery } from '../../lib/router.ts';
 import { mayfly, mayWrite, session } from '../../lib/session.ts';
 import { Button, ScreenHead, SearchField, Snippet } from '../../ui/basics.tsx';
 import { Confirm } from '../../ui/dialog.tsx';
-import { later } from '../../ui/later.tsx';
 import { Loaded, Notice } from '../../ui/states.tsx';
 import { focusedRow, focusRow, rowKeys, WindowList } from '../../ui/window-list.tsx';
 import { labelParams, labelsIn } from '../runs/report.ts';
+import { CreateInbox } from './create-inbox.tsx';
 import { InboxRow, isSink } from './row.tsx';
 
-const CreateInbox = later(async () => (await import('./create-inbox.tsx')).CreateInbox);
 function Empty({ onCreate }: { onCreate: () => void }) {
   const smtp = session.value?.server.smtp;
   return (

@@ -1,11 +1,12 @@
 import type { api } from '@mayfly/client';
 import type { RefObject } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
+import { copy } from '../../lib/actions.ts';
 import { plural } from '../../lib/format.ts';
 import { useQuery } from '../../lib/query.ts';
 import { query, setQuery } from '../../lib/router.ts';
 import { mayfly } from '../../lib/session.ts';
-import { Button, CopyButton, IconButton } from '../../ui/basics.tsx';
+import { Button, IconButton } from '../../ui/basics.tsx';
 import { Icon } from '../../ui/icons.tsx';
 import { Loaded } from '../../ui/states.tsx';
 
@@ -55,14 +56,24 @@ function useKeysBesideFrame(): RefObject<HTMLIFrameElement | null> {
 }
 
 /** A link to the mail as it is shown, for somebody else or to print; it ends by itself. */
-const Links = ({ url, expiresAt }: api.Preview) => (
-  <>
-    <CopyButton value={url} what={`a link that works until ${expiresAt.slice(11, 16)} UTC`} label="Share" />
-    <a class="button" href={url} target="_blank" rel="noopener noreferrer">
-      <Icon name="external" /> Print or open alone
-    </a>
-  </>
-);
+const Links = ({ url, expiresAt }: api.Preview) => {
+  const what = `a link to share, which ends at ${expiresAt.slice(11, 16)} UTC`;
+  return (
+    <>
+      <IconButton icon="link" label={`Copy ${what}`} onClick={() => void copy(url, what)} />
+      <a
+        class="icon-button"
+        href={url}
+        target="_blank"
+        rel="noopener noreferrer"
+        data-tip="Open alone, to print"
+        aria-label="Open alone, to print"
+      >
+        <Icon name="external" />
+      </a>
+    </>
+  );
+};
 
 /**
  * The mail as a browser shows it: a page with an opaque origin and a policy of its own, which runs no script and
