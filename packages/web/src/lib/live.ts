@@ -23,30 +23,48 @@ const LONGEST_PAUSE_MS = 60_000;
 let pending: Arrival[] = [];
 
 /**
- * Pauses between deliveries, milliseconds. The page is drawn seldom while much arrives: it may be on the machine of
- * the server, which needs the processor then.
+ * Pauses between deliveries, milliseconds: so much longer than the page takes to draw one, because it may be on the
+ * machine of the server, which needs the processor while much arrives.
  */
-const PAUSE_MS = 100;
-const BURST_PAUSE_MS = 500;
+const REST = 10;
+const SHORTEST_PAUSE_MS = 100;
+const LONGEST_DELIVERY_PAUSE_MS = 2_000;
 const HIDDEN_PAUSE_MS = 1_000;
-/** Arrivals in one delivery from which they are a burst. */
-const BURST = 10;
 let nextDelivery = 0;
+let isDrawing = false;
 
 function flush(): void {
+  if (pending.length === 0) return;
   const arrivals = pending;
   pending = [];
-  nextDelivery = performance.now() + (arrivals.length < BURST ? PAUSE_MS : BURST_PAUSE_MS);
+  isDrawing = true;
+  const begun = performance.now();
   publish(arrivals);
+  // After it was drawn.
+  setTimeout(() => {
+    isDrawing = false;
+    const drawn = performance.now();
+    const rest = Math.max(SHORTEST_PAUSE_MS, (drawn - begun) * REST);
+    nextDelivery = drawn + Math.min(rest, LONGEST_DELIVERY_PAUSE_MS);
+    if (pending.length > 0) schedule();
+  });
 }
 
-function deliver(arrival: Arrival): void {
-  pending.push(arrival);
-  if (pending.length > 1) return;
-  lastHeardAt.value = serverNow();
+function schedule(): void {
   // A hidden page has no frames.
   if (document.hidden) setTimeout(flush, HIDDEN_PAUSE_MS);
   else setTimeout(() => requestAnimationFrame(flush), Math.max(0, nextDelivery - performance.now()));
+}
+
+// What waits for a frame would wait until the page is shown again.
+addEventListener('visibilitychange', () => {
+  if (document.hidden) setTimeout(flush, HIDDEN_PAUSE_MS);
+});
+
+function deliver(arrival: Arrival): void {
+  lastHeardAt.value = serverNow();
+  pending.push(arrival);
+  if (pending.length === 1 && !isDrawing) schedule();
 }
 
 function setConnection(isOpen: boolean): void {

@@ -2,7 +2,7 @@ import type { api } from '@mayfly/client';
 import { bytes, person, showOverrides } from '../../lib/format.ts';
 import { marksOf } from '../../lib/marks.ts';
 import { href, query } from '../../lib/router.ts';
-import { serverNow } from '../../lib/time.ts';
+import { now, serverNow } from '../../lib/time.ts';
 import { Ago, CodeChip } from '../../ui/basics.tsx';
 import { Icon } from '../../ui/icons.tsx';
 
@@ -20,6 +20,10 @@ interface MessageRowProps {
 
 /** A row that came in so shortly before is marked for a moment, milliseconds. */
 const FRESH_MS = 3_000;
+
+/** True for a moment; only a row that is new is drawn again at the next second. */
+const isFreshAt = (receivedAt: string): boolean =>
+  serverNow() - Date.parse(receivedAt) < FRESH_MS && now.value - Date.parse(receivedAt) < FRESH_MS;
 
 /** Whom the mail names as its recipient where that is not the inbox, as in a sink or a catch-all inbox. */
 function otherRecipient({ to, cc }: api.MessageSummary, address: string): string {
@@ -40,7 +44,7 @@ export function MessageRow({
   const keep = isOfAll ? {} : Object.fromEntries(query.value);
   const [code] = codes;
   const { readAt, tags } = marksOf(message);
-  const isFresh = serverNow() - Date.parse(receivedAt) < FRESH_MS;
+  const isFresh = isFreshAt(receivedAt);
   const other = address === '' ? '' : otherRecipient(message, address);
   const state = `${code ? 'coded' : ''} ${isFresh ? 'fresh' : ''} ${readAt === null ? 'unread' : ''} ${isChosen ? 'chosen' : ''}`;
   return (
